@@ -1,0 +1,39 @@
+# Everything a person types. PRESET is one of the presets in CMakePresets.json.
+PRESET ?= release
+JOBS ?= $(shell nproc)
+
+# One build tree a preset; CMakePresets.json names them alike.
+BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
+FORMATTED = git ls-files '*.h' '*.cpp'
+
+.PHONY: setup build demo test sweep format models
+.DEFAULT_GOAL := build
+
+setup:
+	@bash cmake/setup.sh
+
+# Configures each time: rooms that have landed since are found then only.
+build: setup
+	@cmake --preset $(PRESET) --log-level=NOTICE
+	@cmake --build $(BUILD) -j $(JOBS)
+
+test: build
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2
+
+# $(call script,FILE): runs a script on the tools of this build.
+define script
+	@test -f $(1) || { echo "error: $(1) is not in this tree, so 'make $@' has nothing to run" >&2; exit 1; }
+	@DIVISI_BUILD=$(abspath $(BUILD)) DIVISI_PYTHON=$$(bash cmake/setup.sh --prefix)/venv/bin/python bash $(1)
+endef
+
+demo: build
+	$(call script,test/demo.sh)
+
+sweep: build
+	$(call script,test/sweep.sh)
+
+models: setup
+	$(call script,models/make.sh)
+
+format:
+	@$(FORMATTED) | xargs -r clang-format-22 -i

@@ -1,0 +1,213 @@
+# The functions a room's CMakeLists.txt calls. All targets are named in full
+# (DivisiSupport, DivisiNN); DEPENDS takes such names, or imported targets.
+#
+# Everywhere the same include roots: the repository (dialects/…, passes/…),
+# include/ (divisi/<Room>/…), runtime/include/ (divisi/runtime/…), and the
+# build tree, where generated files lie at the path of their source.
+
+# What the flags below mean, for every function that takes them:
+#   NO_LLVM     sees neither headers nor libraries of LLVM and MLIR (runtime)
+#   EXCEPTIONS  compiles with exceptions; the default is without, as LLVM does
+function(_divisi_configure target)
+  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS" "SCOPE" "DEPENDS" ${ARGN})
+  if(NOT ARG_SCOPE)
+    set(ARG_SCOPE PUBLIC)
+  endif()
+  target_include_directories(${target} ${ARG_SCOPE}
+    ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
+    ${PROJECT_SOURCE_DIR}/runtime/include)
+  # Generated code is not ours to clean of warnings.
+  target_include_directories(${target} SYSTEM ${ARG_SCOPE}
+    ${PROJECT_BINARY_DIR})
+  target_link_libraries(${target} ${ARG_SCOPE} ${ARG_DEPENDS})
+  set_property(GLOBAL APPEND PROPERTY DIVISI_DEPENDENCIES ${ARG_DEPENDS})
+  if(NOT ARG_NO_LLVM)
+    target_include_directories(${target} SYSTEM ${ARG_SCOPE}
+      ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+    target_compile_definitions(${target} ${ARG_SCOPE}
+      ${DIVISI_LLVM_DEFINITIONS})
+    target_link_libraries(${target} ${ARG_SCOPE} MLIR LLVM)
+  endif()
+  if(ARG_SCOPE STREQUAL INTERFACE)
+    return()
+  endif()
+  if(NOT ARG_EXCEPTIONS)
+    target_compile_options(${target} PRIVATE
+      $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
+  endif()
+  # The compiler keeps its assertions in Release: they are what catches a
+  # wrong cast<> of LLVM's. The runtime does not pay for any.
+  if(NOT ARG_NO_LLVM)
+    target_compile_options(${target} PRIVATE -UNDEBUG)
+  endif()
+endfunction()
+
+# divisi_library(NAME [SOURCES …] [DEPENDS …] [NO_LLVM] [EXCEPTIONS] [SHARED])
+# A static library, or one of headers only when it has no sources. SHARED
+# makes a plug-in or an interface for others.
+function(divisi_library name)
+  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS;SHARED" "" "SOURCES;DEPENDS"
+    ${ARGN})
+  _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
+  _divisi_flags(flags)
+  if(NOT ARG_SOURCES)
+    add_library(${name} INTERFACE)
+    _divisi_configure(${name} ${flags} SCOPE INTERFACE DEPENDS ${ARG_DEPENDS})
+    return()
+  endif()
+  if(ARG_SHARED)
+    add_library(${name} SHARED ${ARG_SOURCES})
+  else()
+    add_library(${name} STATIC ${ARG_SOURCES})
+  endif()
+  _divisi_configure(${name} ${flags} DEPENDS ${ARG_DEPENDS})
+endfunction()
+
+# divisi_executable(NAME SOURCES … [DEPENDS …] [NO_LLVM] [EXCEPTIONS])
+# A program in bin/ of the build tree.
+function(divisi_executable name)
+  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS" "" "SOURCES;DEPENDS" ${ARGN})
+  _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
+  _divisi_flags(flags)
+  add_executable(${name} ${ARG_SOURCES})
+  _divisi_configure(${name} ${flags} DEPENDS ${ARG_DEPENDS})
+endfunction()
+
+# divisi_dialect(NAME NAMESPACE nn SOURCES … [DEPENDS …]
+#                DIALECT NNDialect [OPS NNOps] [TYPES NNTypes] [ATTRS NNAttrs]
+#                [ENUMS NNEnums] [OP_INTERFACES …] [ATTR_INTERFACES …]
+#                [TYPE_INTERFACES …] [TD_DEPENDS …])
+# The library of one dialect. NAMESPACE is its name in IR. Each other keyword
+# names .td files of this folder without their ending; from X.td come X.h.inc
+# and X.cpp.inc, included as "dialects/<Folder>/X.h.inc". One file feeds one
+# keyword. DIALECT's file, and an ENUMS file, must not include ops: what they
+# include is generated with them.
+function(divisi_dialect name)
+  set(kinds DIALECT OPS TYPES ATTRS ENUMS OP_INTERFACES ATTR_INTERFACES
+    TYPE_INTERFACES)
+  cmake_parse_arguments(ARG "" "NAMESPACE" "SOURCES;DEPENDS;${kinds}" ${ARGN})
+  _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
+  set(ns ${ARG_NAMESPACE})
+  foreach(required NAMESPACE SOURCES DIALECT)
+    if(NOT ARG_${required})
+      message(FATAL_ERROR "divisi_dialect(${name}): ${required} is missing")
+    endif()
+  endforeach()
+
+  _divisi_tablegen("${ARG_DIALECT}" dialect -dialect=${ns})
+  _divisi_tablegen("${ARG_OPS}" op)
+  _divisi_tablegen("${ARG_TYPES}" typedef -typedefs-dialect=${ns})
+  _divisi_tablegen("${ARG_ATTRS}" attrdef -attrdefs-dialect=${ns})
+  _divisi_tablegen("${ARG_ENUMS}" enum)
+  _divisi_tablegen("${ARG_OP_INTERFACES}" op-interface)
+  _divisi_tablegen("${ARG_ATTR_INTERFACES}" attr-interface)
+  _divisi_tablegen("${ARG_TYPE_INTERFACES}" type-interface)
+  add_public_tablegen_target(${name}IncGen)
+
+  divisi_library(${name} SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS})
+  add_dependencies(${name} ${name}IncGen)
+endfunction()
+
+# divisi_passes(NAME STAGE Import SOURCES … [DEPENDS …])
+# The passes of one stage. Passes.td of this folder becomes Passes.h.inc, with
+# registerImportPasses() for STAGE Import.
+function(divisi_passes name)
+  cmake_parse_arguments(ARG "" "STAGE" "SOURCES;DEPENDS" ${ARGN})
+  _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
+  set(LLVM_TARGET_DEFINITIONS Passes.td)
+  mlir_tablegen(Passes.h.inc -gen-pass-decls -name=${ARG_STAGE}
+    EXTRA_INCLUDES ${PROJECT_SOURCE_DIR} ${MLIR_INCLUDE_DIRS})
+  add_public_tablegen_target(${name}IncGen)
+  divisi_library(${name} SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS})
+  add_dependencies(${name} ${name}IncGen)
+endfunction()
+
+# divisi_gtest(NAME SOURCES … [DEPENDS …] [NO_LLVM] [EXCEPTIONS])
+# A GoogleTest program, and one ctest entry of that name which runs it all.
+function(divisi_gtest name)
+  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS" "" "SOURCES;DEPENDS" ${ARGN})
+  _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
+  _divisi_flags(flags)
+  divisi_executable(${name} ${flags} SOURCES ${ARG_SOURCES}
+    DEPENDS ${ARG_DEPENDS} GTest::gmock_main)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  _divisi_test_environment(${name})
+endfunction()
+
+# divisi_lit_test(NAME DIR)
+# A ctest entry that runs lit on the .mlir and .test files under DIR, which is
+# relative to test/ ("." is all of them). Without tools or files there is
+# nothing to register.
+function(divisi_lit_test name dir)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/test/${dir}/*.mlir
+    ${PROJECT_SOURCE_DIR}/test/${dir}/*.test)
+  if(NOT files OR NOT (TARGET divisi-opt OR TARGET divisi))
+    return()
+  endif()
+  cmake_path(SET path NORMALIZE ${PROJECT_BINARY_DIR}/test/${dir})
+  add_test(NAME ${name}
+    COMMAND ${DIVISI_PYTHON} -m lit.main -v ${path})
+  _divisi_test_environment(${name})
+endfunction()
+
+# divisi_pytest(NAME FILE…)
+# A ctest entry that runs pytest on files of this folder. The tests find the
+# tools in $DIVISI_BUILD/bin.
+function(divisi_pytest name)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  add_test(NAME ${name}
+    COMMAND ${DIVISI_PYTHON} -m pytest -q -p no:cacheprovider ${ARGN})
+  _divisi_test_environment(${name})
+endfunction()
+
+# Called once, last: a name in DEPENDS that no room has declared would only be
+# noticed by the linker, in words that name no room.
+function(divisi_check_dependencies)
+  get_property(names GLOBAL PROPERTY DIVISI_DEPENDENCIES)
+  list(REMOVE_DUPLICATES names)
+  foreach(name ${names})
+    if(name MATCHES "^Divisi" AND NOT TARGET ${name})
+      message(SEND_ERROR "'${name}' stands in a DEPENDS, but no room of this "
+        "tree declares that target")
+    endif()
+  endforeach()
+endfunction()
+
+# One pair of files for each of `stems`: X.td to X.h.inc and X.cpp.inc.
+macro(_divisi_tablegen stems generator)
+  foreach(stem ${stems})
+    set(LLVM_TARGET_DEFINITIONS ${stem}.td)
+    foreach(part "h.inc:decls" "cpp.inc:defs")
+      string(REPLACE ":" ";" part ${part})
+      list(GET part 0 ending)
+      list(GET part 1 which)
+      mlir_tablegen(${stem}.${ending} -gen-${generator}-${which} ${ARGN}
+        EXTRA_INCLUDES ${PROJECT_SOURCE_DIR} ${MLIR_INCLUDE_DIRS})
+    endforeach()
+  endforeach()
+endmacro()
+
+# Sets `out` to those of the caller's parsed flags that go through unchanged.
+macro(_divisi_flags out)
+  set(${out})
+  foreach(flag NO_LLVM EXCEPTIONS)
+    if(ARG_${flag})
+      list(APPEND ${out} ${flag})
+    endif()
+  endforeach()
+endmacro()
+
+function(_divisi_reject_unparsed name)
+  if(ARGN)
+    message(FATAL_ERROR "${name}: unknown arguments: ${ARGN}")
+  endif()
+endfunction()
+
+function(_divisi_test_environment name)
+  set_property(TEST ${name} PROPERTY ENVIRONMENT
+    DIVISI_BUILD=${PROJECT_BINARY_DIR} DIVISI_PYTHON=${DIVISI_PYTHON}
+    PYTHONDONTWRITEBYTECODE=1)
+endfunction()

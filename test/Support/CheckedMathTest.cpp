@@ -1,0 +1,55 @@
+//===- CheckedMathTest.cpp ------------------------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Support/CheckedMath.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+using namespace divisi;
+
+static constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+static constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+
+TEST(CheckedMath, AddHoldsUpToTheLimitAndNoFurther) {
+  EXPECT_EQ(checkedAdd(kMax - 1, 1), kMax);
+  EXPECT_EQ(checkedAdd(kMax, 1), std::nullopt);
+  EXPECT_EQ(checkedAdd(kMin, -1), std::nullopt);
+  EXPECT_EQ(checkedAdd(kMax, kMin), -1);
+}
+
+TEST(CheckedMath, MulHoldsUpToTheLimitAndNoFurther) {
+  EXPECT_EQ(checkedMul(int64_t{1} << 31, int64_t{1} << 31), int64_t{1} << 62);
+  EXPECT_EQ(checkedMul(int64_t{1} << 32, int64_t{1} << 31), std::nullopt);
+  EXPECT_EQ(checkedMul(int64_t{1} << 32, -(int64_t{1} << 31)), kMin);
+  EXPECT_EQ(checkedMul(kMin, -1), std::nullopt);
+}
+
+TEST(CheckedMath, ProductOfNothingIsOne) {
+  EXPECT_EQ(checkedProduct({}), 1);
+}
+
+TEST(CheckedMath, ProductReportsOverflow) {
+  std::vector<int64_t> huge = {int64_t{1} << 40, 3, int64_t{1} << 40};
+  EXPECT_EQ(checkedProduct(huge), std::nullopt);
+}
+
+// An overflow that a later factor would wrap back into range stays one.
+TEST(CheckedMath, ProductRemembersAnEarlierOverflow) {
+  std::vector<int64_t> wraps = {int64_t{1} << 62, 4, 1};
+  EXPECT_EQ(checkedProduct(wraps), std::nullopt);
+}
+
+TEST(CheckedMath, ZeroAnywhereMakesTheProductZero) {
+  std::vector<int64_t> last = {int64_t{1} << 62, 4, 0};
+  std::vector<int64_t> first = {0, int64_t{1} << 62, 4};
+  EXPECT_EQ(checkedProduct(last), 0);
+  EXPECT_EQ(checkedProduct(first), 0);
+}

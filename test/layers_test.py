@@ -1,0 +1,141 @@
+"""The include rule of cmake/layers.txt, over every .h and .cpp of the tree."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+# Folders whose code may use every room.
+FREE = {"test", "bench", "models"}
+
+
+def read_layers(text):
+    """Returns {room: allowed names} and [(prefix, external name)]."""
+    rooms, externals = {}, []
+    for line in text.splitlines():
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        name, names = (part.strip() for part in line.split(":"))
+        if name.startswith("external "):
+            external = name.split()[1]
+            externals += [(prefix, external) for prefix in names.split()]
+        else:
+            rooms[name] = set(names.split())
+    return rooms, externals
+
+
+def room_of_file(path):
+    """lib/Layout/X.cpp and include/divisi/Layout/X.h belong to Layout."""
+    parts = path.parts
+    if parts[:2] == ("include", "divisi"):
+        return parts[2]
+    return parts[1] if parts[0] in ("lib", "dialects") else parts[0]
+
+
+def room_of_include(include, externals):
+    """The room or external that an include names, or None if neither."""
+    for prefix, external in externals:
+        if include.startswith(prefix):
+            return external
+    parts = include.split("/")
+    if parts[0] in ("divisi", "dialects") and len(parts) > 2:
+        return parts[1]
+    return parts[0] if parts[0] in ("passes", "tools") else None
+
+
+def check_file(root, path, rooms, externals):
+    """Yields 'file:line: what is wrong' for each include against the rule."""
+    room = room_of_file(path)
+    if room not in rooms:
+        yield f"{path}:1: room '{room}' is not listed in cmake/layers.txt"
+        return
+    allowed = rooms[room] | {room}
+    lines = (root / path).read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        bracket, include = match.groups()
+        target = room_of_include(include, externals)
+        if target is None:
+            beside = (root / path).parent / include
+            if bracket == '"' and not ("/" not in include and beside.exists()):
+                yield (f'{path}:{number}: "{include}" names no room; begin it '
+                       "with divisi/<Room>/, dialects/ or passes/")
+        elif target not in allowed:
+            yield (f"{path}:{number}: {room} may not include {target} "
+                   f"({include}); cmake/layers.txt says who may")
+
+
+def check_tree(root, layers):
+    rooms, externals = read_layers(layers)
+    errors = []
+    for path in sorted(root.rglob("*")):
+        relative = path.relative_to(root)
+        top = relative.parts[0]
+        if path.suffix not in (".h", ".cpp") or top in FREE:
+            continue
+        if top.startswith((".", "build")):
+            continue
+        errors += check_file(root, relative, rooms, externals)
+    return errors
+
+
+def test_repository_keeps_the_rule():
+    errors = check_tree(ROOT, (ROOT / "cmake/layers.txt").read_text())
+    assert not errors, "\n" + "\n".join(errors)
+
+
+LAYERS = """
+external LLVM: llvm/
+Support:
+Layout: Support LLVM   # a comment
+NN: Layout LLVM
+runtime:
+"""
+
+
+def errors_of(tmp_path, path, text):
+    file = tmp_path / path
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    return check_tree(tmp_path, LAYERS)
+
+
+def test_allowed_includes_pass(tmp_path):
+    assert errors_of(tmp_path, "lib/Layout/Layout.cpp",
+                     '#include "divisi/Layout/Layout.h"\n'
+                     '#include "divisi/Support/CheckedMath.h"\n'
+                     '#include "llvm/ADT/SmallVector.h"\n'
+                     "#include <vector>\n") == []
+
+
+def test_upward_include_is_reported_with_its_line(tmp_path):
+    [error] = errors_of(tmp_path, "include/divisi/Layout/Layout.h",
+                        '#include <vector>\n#include "dialects/NN/NN.h"\n')
+    assert error.startswith(
+        "include/divisi/Layout/Layout.h:2: Layout may not include NN")
+
+
+def test_runtime_may_not_include_llvm(tmp_path):
+    [error] = errors_of(tmp_path, "runtime/core/Load.cpp",
+                        '#  include "llvm/ADT/StringRef.h"\n')
+    assert "runtime may not include LLVM" in error
+
+
+def test_runtime_may_not_include_the_compiler(tmp_path):
+    [error] = errors_of(tmp_path, "runtime/core/Load.cpp",
+                        '#include <divisi/Support/CheckedMath.h>\n')
+    assert "runtime may not include Support" in error
+
+
+def test_include_that_names_no_room_is_reported(tmp_path):
+    [error] = errors_of(tmp_path, "lib/Layout/Layout.cpp",
+                        '#include "../Support/Secret.h"\n')
+    assert "names no room" in error
+
+
+def test_unlisted_room_is_reported(tmp_path):
+    [error] = errors_of(tmp_path, "lib/Misc/Misc.cpp", "")
+    assert "room 'Misc' is not listed" in error
