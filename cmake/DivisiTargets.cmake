@@ -149,7 +149,7 @@ function(divisi_lit_test name dir)
   endif()
   cmake_path(SET path NORMALIZE ${PROJECT_BINARY_DIR}/test/${dir})
   add_test(NAME ${name}
-    COMMAND ${DIVISI_PYTHON} -m lit.main -v ${path})
+    COMMAND ${DIVISI_PREFIX}/venv/bin/lit -v ${path})
   _divisi_test_environment(${name})
 endfunction()
 
