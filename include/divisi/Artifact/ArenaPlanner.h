@@ -1,0 +1,56 @@
+//===- ArenaPlanner.h - Offsets for buffers that live for a while -*- C++ -*--==
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Buffers of a program are blocks in time and space: [begin, end) in
+// instructions, some bytes high. Blocks that live at the same time must not
+// share bytes; the arena should be small.
+//
+//   time   0   1   2   3
+//   a     [--------)            a at 0, b at 64, c again at 0
+//   b         [--------)
+//   c             [----)
+//
+// Placing blocks by falling size, each at the lowest gap that fits, is close to
+// optimal on inference graphs (Pisarchyk and Lee, "Efficient memory management
+// for deep neural net inference", 2020, "greedy by size").
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_ARTIFACT_ARENAPLANNER_H
+#define DIVISI_ARTIFACT_ARENAPLANNER_H
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace divisi {
+
+/// One buffer: needed from instruction `begin` until before `end`.
+struct ArenaBlock {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t bytes = 0;
+};
+
+/// Where the blocks lie.
+struct ArenaPlan {
+  std::vector<int64_t> offsets; ///< One per block, multiples of `alignment`.
+  int64_t bytes = 0;            ///< Of the whole arena.
+  /// The largest sum of live bytes at any time: no plan is smaller.
+  int64_t lowerBound = 0;
+};
+
+/// Places all blocks; deterministic. Nothing if the arena would not fit in an
+/// int64_t.
+std::optional<ArenaPlan> planArena(std::span<const ArenaBlock> blocks,
+                                   int64_t alignment = 64);
+
+} // namespace divisi
+
+#endif // DIVISI_ARTIFACT_ARENAPLANNER_H
