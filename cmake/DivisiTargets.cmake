@@ -8,8 +8,13 @@
 # What the flags below mean, for every function that takes them:
 #   NO_LLVM     sees neither headers nor libraries of LLVM and MLIR (runtime)
 #   EXCEPTIONS  compiles with exceptions; the default is without, as LLVM does
+#   KERNELS     inner loops: -O3 in Release, and no errno from math functions.
+#               Wider instruction sets are chosen a file, by the kernel author
+#               (set_source_files_properties with -mavx2 -mfma, or target
+#               attributes) and at run time: a build must run elsewhere.
 function(_divisi_configure target)
-  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS" "SCOPE" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS;KERNELS" "SCOPE" "DEPENDS"
+    ${ARGN})
   if(NOT ARG_SCOPE)
     set(ARG_SCOPE PUBLIC)
   endif()
@@ -35,6 +40,10 @@ function(_divisi_configure target)
     target_compile_options(${target} PRIVATE
       $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
   endif()
+  if(ARG_KERNELS)
+    target_compile_options(${target} PRIVATE
+      $<$<CONFIG:Release>:-O3> -fno-math-errno)
+  endif()
   # The compiler keeps its assertions in Release: they are what catches a
   # wrong cast<> of LLVM's. The runtime does not pay for any.
   if(NOT ARG_NO_LLVM)
@@ -42,12 +51,13 @@ function(_divisi_configure target)
   endif()
 endfunction()
 
-# divisi_library(NAME [SOURCES …] [DEPENDS …] [NO_LLVM] [EXCEPTIONS] [SHARED])
+# divisi_library(NAME [SOURCES …] [DEPENDS …]
+#                [NO_LLVM] [EXCEPTIONS] [KERNELS] [SHARED])
 # A static library, or one of headers only when it has no sources. SHARED
 # makes a plug-in or an interface for others.
 function(divisi_library name)
-  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS;SHARED" "" "SOURCES;DEPENDS"
-    ${ARGN})
+  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS;KERNELS;SHARED" ""
+    "SOURCES;DEPENDS" ${ARGN})
   _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
   _divisi_flags(flags)
   if(NOT ARG_SOURCES)
@@ -148,6 +158,7 @@ function(divisi_lit_test name dir)
     return()
   endif()
   cmake_path(SET path NORMALIZE ${PROJECT_BINARY_DIR}/test/${dir})
+  # lit itself fails when it discovers no test.
   add_test(NAME ${name}
     COMMAND ${DIVISI_PREFIX}/venv/bin/lit -v ${path})
   _divisi_test_environment(${name})
@@ -193,7 +204,7 @@ endmacro()
 # Sets `out` to those of the caller's parsed flags that go through unchanged.
 macro(_divisi_flags out)
   set(${out})
-  foreach(flag NO_LLVM EXCEPTIONS)
+  foreach(flag NO_LLVM EXCEPTIONS KERNELS)
     if(ARG_${flag})
       list(APPEND ${out} ${flag})
     endif()
@@ -206,7 +217,9 @@ function(_divisi_reject_unparsed name)
   endif()
 endfunction()
 
+# A test that waits for ever must not hold up all others.
 function(_divisi_test_environment name)
+  set_property(TEST ${name} PROPERTY TIMEOUT 600)
   set_property(TEST ${name} PROPERTY ENVIRONMENT
     DIVISI_BUILD=${PROJECT_BINARY_DIR} DIVISI_PYTHON=${DIVISI_PYTHON}
     PYTHONDONTWRITEBYTECODE=1)

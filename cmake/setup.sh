@@ -42,7 +42,6 @@ fail() {
 missing_packages() {
   local package
   for package in "${packages[@]}"; do
-    # One query for all would stop describing at the first unknown name.
     grep -qx "$package" <<<"$installed" || echo "$package"
   done
 }
@@ -73,7 +72,11 @@ install_packages() {
     return
   fi
   say "installing with apt-get: ${missing[*]}"
-  as_root apt-get -q update || true
+  local by_hand="run 'apt-get install ${missing[*]}' as root, then this again"
+  as_root true || fail "these packages need root, and sudo asks for a password" \
+    "$by_hand"
+  as_root apt-get -q update ||
+    say "apt-get update failed; going on with the lists that are there"
   local package
   for package in "${missing[@]}"; do
     apt-cache show "$package" >/dev/null 2>&1 && continue
@@ -85,7 +88,7 @@ and run this again; any other package is in Debian 12 itself (bookworm, main)"
   as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get -q install -y --no-install-recommends "${missing[@]}" ||
     fail "apt-get could not install: ${missing[*]}" \
-      "run 'apt-get install ${missing[*]}' as root, then this again"
+      "$by_hand"
 }
 
 install_venv() {
@@ -166,4 +169,9 @@ download_sources
 install_onednn
 install_onnx
 echo "$hash" >"$prefix/stamp"
+for other in "$cache"/divisi/deps-*; do
+  if [ -d "$other" ] && [ "$other" != "$prefix" ]; then
+    say "$other is of another version of this script; delete it when no clone needs it"
+  fi
+done
 say "done"
