@@ -32,9 +32,7 @@ TEST(CheckedMath, MulHoldsUpToTheLimitAndNoFurther) {
   EXPECT_EQ(checkedMul(kMin, -1), std::nullopt);
 }
 
-TEST(CheckedMath, ProductOfNothingIsOne) {
-  EXPECT_EQ(checkedProduct({}), 1);
-}
+TEST(CheckedMath, ProductOfNothingIsOne) { EXPECT_EQ(checkedProduct({}), 1); }
 
 TEST(CheckedMath, ProductReportsOverflow) {
   std::vector<int64_t> huge = {int64_t{1} << 40, 3, int64_t{1} << 40};
