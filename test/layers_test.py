@@ -41,7 +41,7 @@ def room_of_include(include, externals):
     parts = include.split("/")
     if parts[0] in ("divisi", "dialects") and len(parts) > 2:
         return parts[1]
-    return parts[0] if parts[0] in ("passes", "tools") else None
+    return parts[0] if parts[0] in ("passes", "runtime", "tools") else None
 
 
 def check_file(root, path, rooms, externals):
