@@ -1,0 +1,44 @@
+//===- ProblemIO.h - Planning problems as JSON ------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The format is that of the ASPLOS 2025 contest on intra-operator parallelism:
+//
+//   {"problem": {"name": "…",
+//     "nodes": {"intervals": [[30, 70]], "costs": [[15, 4]],
+//               "usages": [[10, 9]]},
+//     "edges": {"nodes": [[0, 1]], "costs": [[30, 40]]},
+//     "usage_limit": 50}}
+//
+// Beside it, nodes may carry "names" (one each) and "strategies" (one list
+// each), and edges "usages" (a list each, empty for none) with "intervals".
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_SEARCH_PROBLEMIO_H
+#define DIVISI_SEARCH_PROBLEMIO_H
+
+#include "divisi/Search/Problem.h"
+
+namespace divisi::search {
+
+/// Reads a problem and validates it. On failure returns nothing and sets
+/// `error`, which names the line. Unknown keys are skipped.
+std::optional<Problem> readProblem(std::string_view json, std::string &error);
+
+/// Reads the file `path`, decompressing it if it is gzip. At most 4 GiB of
+/// text are read.
+std::optional<Problem> readProblemFile(const std::string &path,
+                                       std::string &error);
+
+/// The problem as JSON; readProblem of it gives an equal problem, save that
+/// matrices which happen to be equal become one.
+std::string writeProblem(const Problem &problem);
+
+} // namespace divisi::search
+
+#endif // DIVISI_SEARCH_PROBLEMIO_H

@@ -1,0 +1,128 @@
+//===- Check.cpp - Believes no solver -------------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Deliberately another way than evaluate(): usage is summed anew for every time
+// at which something begins (it cannot rise elsewhere), from sorted lists.
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Search/Problem.h"
+
+#include <algorithm>
+
+namespace divisi::search {
+
+namespace {
+/// One thing that uses memory for a while.
+struct Use {
+  Lifetime live;
+  int64_t bytes;
+};
+struct Peak {
+  Wide bytes = 0;
+  int64_t time = 0;
+};
+} // namespace
+
+static Peak peakOf(std::vector<Use> uses) {
+  std::erase_if(uses, [](const Use &use) {
+    return use.live.begin >= use.live.end || use.bytes == 0;
+  });
+  std::vector<Use> byEnd = uses;
+  std::ranges::sort(uses, {}, [](const Use &use) { return use.live.begin; });
+  std::ranges::sort(byEnd, {}, [](const Use &use) { return use.live.end; });
+  Peak peak;
+  Wide now = 0;
+  size_t ended = 0;
+  for (size_t i = 0; i != uses.size();) {
+    int64_t time = uses[i].live.begin;
+    for (; i != uses.size() && uses[i].live.begin == time; ++i) {
+      now += uses[i].bytes;
+    }
+    for (; ended != byEnd.size() && byEnd[ended].live.end <= time; ++ended) {
+      now -= byEnd[ended].bytes;
+    }
+    if (now > peak.bytes) {
+      peak = {now, time};
+    }
+  }
+  return peak;
+}
+
+static std::optional<std::string> checkAssignment(const Problem &problem,
+                                                  const Solution &solution) {
+  const std::vector<uint32_t> &chosen = solution.assignment;
+  if (chosen.size() != problem.nodes.size()) {
+    return "the assignment has " + std::to_string(chosen.size()) +
+           " entries, expected " + std::to_string(problem.nodes.size());
+  }
+  for (size_t i = 0; i != chosen.size(); ++i) {
+    const Node &node = problem.nodes[i];
+    if (chosen[i] >= node.costs.size()) {
+      return "node " + std::to_string(i) + " takes strategy " +
+             std::to_string(chosen[i]) + ", of " +
+             std::to_string(node.costs.size());
+    }
+    if (node.costs[chosen[i]] >= kInfeasible) {
+      return "node " + std::to_string(i) + " takes an infeasible strategy";
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> check(const Problem &problem,
+                                 const Solution &solution) {
+  if (auto error = checkAssignment(problem, solution)) {
+    return error;
+  }
+  const std::vector<uint32_t> &chosen = solution.assignment;
+  std::vector<Use> uses;
+  Wide total = 0;
+  for (size_t e = 0; e != problem.edges.size(); ++e) {
+    const Edge &edge = problem.edges[e];
+    size_t entry =
+        size_t(chosen[edge.from]) * problem.nodes[edge.to].costs.size() +
+        chosen[edge.to];
+    int64_t cost = problem.matrices[edge.costs].entries[entry];
+    if (cost >= kInfeasible) {
+      return "edge " + std::to_string(e) + " joins strategies that exclude " +
+             "each other";
+    }
+    total += cost;
+    if (edge.usages) {
+      uses.push_back(
+          {edge.live, problem.matrices[*edge.usages].entries[entry]});
+    }
+  }
+  for (size_t i = 0; i != chosen.size(); ++i) {
+    total += problem.nodes[i].costs[chosen[i]];
+    uses.push_back({problem.nodes[i].live, problem.nodes[i].usages[chosen[i]]});
+  }
+  Peak peak = peakOf(std::move(uses));
+  if (problem.usageLimit && peak.bytes > *problem.usageLimit) {
+    return "at time " + std::to_string(peak.time) + " the usage is " +
+           toString(peak.bytes) + ", above the limit of " +
+           std::to_string(*problem.usageLimit);
+  }
+  if (total != solution.cost) {
+    return "the cost is " + toString(total) + ", not " +
+           toString(solution.cost);
+  }
+  if (peak.bytes != solution.peak || peak.time != solution.peakTime) {
+    return "the peak is " + toString(peak.bytes) + " at time " +
+           std::to_string(peak.time) + ", not " + toString(solution.peak) +
+           " at time " + std::to_string(solution.peakTime);
+  }
+  if (solution.lowerBound > total) {
+    return "the lower bound " + toString(solution.lowerBound) +
+           " is above the cost " + toString(total);
+  }
+  return std::nullopt;
+}
+
+} // namespace divisi::search

@@ -1,0 +1,170 @@
+//===- Problem.cpp - The planning problem, as plain data ------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Search/Problem.h"
+
+#include <algorithm>
+#include <map>
+
+namespace divisi::search {
+
+static std::optional<std::string> validateNode(const Node &node) {
+  if (node.costs.empty()) {
+    return "has no strategy";
+  }
+  if (node.usages.size() != node.costs.size()) {
+    return "has " + std::to_string(node.costs.size()) + " costs but " +
+           std::to_string(node.usages.size()) + " usages";
+  }
+  if (!node.strategies.empty() && node.strategies.size() != node.costs.size()) {
+    return "has " + std::to_string(node.costs.size()) + " costs but " +
+           std::to_string(node.strategies.size()) + " names of strategies";
+  }
+  if (node.live.end < node.live.begin) {
+    return "lives until " + std::to_string(node.live.end) +
+           ", before it begins at " + std::to_string(node.live.begin);
+  }
+  if (std::ranges::any_of(node.usages, [](int64_t use) { return use < 0; })) {
+    return "has a usage below zero";
+  }
+  return std::nullopt;
+}
+
+static std::optional<std::string>
+validateMatrix(const Problem &problem, const Edge &edge, uint32_t index) {
+  if (index >= problem.matrices.size()) {
+    return "refers to matrix " + std::to_string(index) + ", of " +
+           std::to_string(problem.matrices.size());
+  }
+  const Matrix &matrix = problem.matrices[index];
+  size_t rows = problem.nodes[edge.from].costs.size();
+  size_t columns = problem.nodes[edge.to].costs.size();
+  if (matrix.rows != rows || matrix.columns != columns ||
+      matrix.entries.size() != rows * columns) {
+    return "has " + std::to_string(matrix.entries.size()) +
+           " entries, expected " + std::to_string(rows) + " x " +
+           std::to_string(columns);
+  }
+  return std::nullopt;
+}
+
+static std::optional<std::string> validateEdge(const Problem &problem,
+                                               const Edge &edge) {
+  size_t last = std::max(edge.from, edge.to);
+  if (last >= problem.nodes.size()) {
+    return "refers to node " + std::to_string(last) + ", of " +
+           std::to_string(problem.nodes.size());
+  }
+  if (auto error = validateMatrix(problem, edge, edge.costs)) {
+    return error;
+  }
+  if (!edge.usages) {
+    return std::nullopt;
+  }
+  if (edge.live.end < edge.live.begin) {
+    return "ends before it begins";
+  }
+  if (edge.from == edge.to) {
+    return "uses memory, but joins a node with itself";
+  }
+  if (auto error = validateMatrix(problem, edge, *edge.usages)) {
+    return "usage " + *error;
+  }
+  const Matrix &usages = problem.matrices[*edge.usages];
+  if (std::ranges::any_of(usages.entries,
+                          [](int64_t use) { return use < 0; })) {
+    return "has a usage below zero";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> validate(const Problem &problem) {
+  for (size_t i = 0; i != problem.nodes.size(); ++i) {
+    if (auto error = validateNode(problem.nodes[i])) {
+      return "node " + std::to_string(i) + " " + *error;
+    }
+  }
+  for (size_t i = 0; i != problem.edges.size(); ++i) {
+    if (auto error = validateEdge(problem, problem.edges[i])) {
+      return "edge " + std::to_string(i) + " " + *error;
+    }
+  }
+  return std::nullopt;
+}
+
+Wide trivialLowerBound(const Problem &problem) {
+  std::vector<int64_t> least;
+  for (const Matrix &matrix : problem.matrices) {
+    least.push_back(
+        matrix.entries.empty() ? 0 : *std::ranges::min_element(matrix.entries));
+  }
+  Wide bound = 0;
+  for (const Node &node : problem.nodes) {
+    bound += *std::ranges::min_element(node.costs);
+  }
+  for (const Edge &edge : problem.edges) {
+    bound += least[edge.costs];
+  }
+  return bound;
+}
+
+/// Usage over time as steps: what is added and taken at each time.
+using Steps = std::map<int64_t, Wide>;
+
+static void addUsage(Steps &steps, Lifetime live, int64_t usage) {
+  if (live.begin < live.end && usage != 0) {
+    steps[live.begin] += usage;
+    steps[live.end] -= usage;
+  }
+}
+
+Solution evaluate(const Problem &problem, std::vector<uint32_t> assignment) {
+  Solution solution;
+  Steps steps;
+  for (size_t i = 0; i != problem.nodes.size(); ++i) {
+    const Node &node = problem.nodes[i];
+    solution.cost += node.costs[assignment[i]];
+    addUsage(steps, node.live, node.usages[assignment[i]]);
+  }
+  for (const Edge &edge : problem.edges) {
+    uint32_t row = assignment[edge.from], column = assignment[edge.to];
+    solution.cost += problem.matrices[edge.costs].at(row, column);
+    if (edge.usages) {
+      addUsage(steps, edge.live,
+               problem.matrices[*edge.usages].at(row, column));
+    }
+  }
+  Wide usage = 0;
+  for (auto [time, step] : steps) {
+    usage += step;
+    if (usage > solution.peak) {
+      solution.peak = usage;
+      solution.peakTime = time;
+    }
+  }
+  solution.assignment = std::move(assignment);
+  solution.lowerBound = trivialLowerBound(problem);
+  return solution;
+}
+
+std::string toString(Wide value) {
+  bool negative = value < 0;
+  std::string digits;
+  do {
+    int digit = int(value % 10);
+    digits += char('0' + (digit < 0 ? -digit : digit));
+    value /= 10;
+  } while (value != 0);
+  if (negative) {
+    digits += '-';
+  }
+  std::ranges::reverse(digits);
+  return digits;
+}
+
+} // namespace divisi::search
