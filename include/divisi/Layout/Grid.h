@@ -1,0 +1,113 @@
+//===- Grid.h - Named axes of devices ---------------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A grid arranges devices along named axes, the outermost first:
+//
+//   (data=2, model=3)   position 4 has the coordinates data=1, model=1
+//
+// Axes are as fine as is useful (8 devices as 2·2·2), because a dimension can
+// be split over any ordered list of them. Which devices stand at which position
+// is said by `spmd.grid`; everything in this room speaks of positions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LAYOUT_GRID_H
+#define DIVISI_LAYOUT_GRID_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace llvm {
+class raw_ostream;
+} // namespace llvm
+
+namespace divisi {
+
+/// An axis of a grid, by its place in Grid::axes(). Strong, because a swapped
+/// axis and dimension is the typical sharding bug.
+struct AxisId {
+  uint32_t index = 0;
+  friend bool operator==(AxisId, AxisId) = default;
+  friend auto operator<=>(AxisId, AxisId) = default;
+  friend llvm::hash_code hash_value(AxisId axis) {
+    return llvm::hash_value(axis.index);
+  }
+};
+
+/// One axis: a name that is unique in its grid, and a size of at least 1.
+struct GridAxis {
+  std::string name;
+  int64_t size = 1;
+  friend bool operator==(const GridAxis &, const GridAxis &) = default;
+  friend llvm::hash_code hash_value(const GridAxis &axis) {
+    return llvm::hash_combine(axis.name, axis.size);
+  }
+};
+
+/// Named axes, outermost first. A value type; no axes mean one position.
+class Grid {
+public:
+  Grid() = default;
+  explicit Grid(llvm::ArrayRef<GridAxis> axes) : axes_(axes) {}
+
+  llvm::ArrayRef<GridAxis> axes() const { return axes_; }
+  size_t numAxes() const { return axes_.size(); }
+  int64_t size(AxisId axis) const { return axes_[axis.index].size; }
+  llvm::StringRef name(AxisId axis) const { return axes_[axis.index].name; }
+
+  /// The most positions that a legal grid has.
+  static constexpr int64_t maxPositions = 1 << 16;
+
+  /// What is wrong with this grid, as a message, or nothing: an empty or
+  /// repeated name, a size below 1, more than maxPositions positions. All that
+  /// follows, in the whole room, asks for a grid that verifies.
+  std::optional<std::string> verify() const;
+
+  /// The number of positions: the product of all sizes.
+  int64_t numPositions() const;
+
+  /// The product of the sizes of `axes`.
+  int64_t product(llvm::ArrayRef<AxisId> axes) const;
+
+  /// The axis called `name`, if there is one.
+  std::optional<AxisId> find(llvm::StringRef name) const;
+
+  /// The coordinate along every axis of `position` (row-major).
+  llvm::SmallVector<int64_t, 4> coordinates(int64_t position) const;
+
+  /// The index of `position` in the mixed radix formed by `axes`, the first
+  /// being the most significant: which shard of a dimension split over `axes`
+  /// it holds.
+  int64_t shardIndex(int64_t position, llvm::ArrayRef<AxisId> axes) const;
+
+  /// The positions that differ from `position` in `axes` only, itself
+  /// included, ordered by shardIndex over `axes`: the group of a collective.
+  llvm::SmallVector<int64_t, 8> group(int64_t position,
+                                      llvm::ArrayRef<AxisId> axes) const;
+
+  /// Prints `(data=2, model=3)`.
+  void print(llvm::raw_ostream &os) const;
+
+  friend bool operator==(const Grid &, const Grid &) = default;
+  friend llvm::hash_code hash_value(const Grid &grid) {
+    return llvm::hash_combine_range(grid.axes_.begin(), grid.axes_.end());
+  }
+
+private:
+  llvm::SmallVector<GridAxis, 4> axes_;
+};
+
+} // namespace divisi
+
+#endif // DIVISI_LAYOUT_GRID_H

@@ -1,0 +1,121 @@
+//===- Grid.cpp - Named axes of devices -----------------------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Layout/Grid.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace divisi {
+
+std::optional<std::string> Grid::verify() const {
+  int64_t positions = 1;
+  for (auto [index, axis] : enumerate(axes_)) {
+    if (axis.name.empty()) {
+      return ("axis " + Twine(index) + " of the grid has no name").str();
+    }
+    if (*find(axis.name) != AxisId{uint32_t(index)}) {
+      return ("the grid has two axes '" + Twine(axis.name) + "'").str();
+    }
+    if (axis.size < 1) {
+      return ("axis '" + Twine(axis.name) + "' has size " + Twine(axis.size) +
+              ", expected at least 1")
+          .str();
+    }
+    if (axis.size > maxPositions / positions) {
+      return ("the grid has more than " + Twine(maxPositions) + " positions")
+          .str();
+    }
+    positions *= axis.size;
+  }
+  return std::nullopt;
+}
+
+int64_t Grid::numPositions() const {
+  int64_t count = 1;
+  for (const GridAxis &axis : axes_) {
+    count *= axis.size;
+  }
+  return count;
+}
+
+int64_t Grid::product(ArrayRef<AxisId> axes) const {
+  int64_t count = 1;
+  for (AxisId axis : axes) {
+    count *= size(axis);
+  }
+  return count;
+}
+
+std::optional<AxisId> Grid::find(StringRef name) const {
+  for (auto [index, axis] : enumerate(axes_)) {
+    if (axis.name == name) {
+      return AxisId{uint32_t(index)};
+    }
+  }
+  return std::nullopt;
+}
+
+SmallVector<int64_t, 4> Grid::coordinates(int64_t position) const {
+  SmallVector<int64_t, 4> result(axes_.size());
+  for (size_t index = axes_.size(); index-- > 0;) {
+    result[index] = position % axes_[index].size;
+    position /= axes_[index].size;
+  }
+  return result;
+}
+
+int64_t Grid::shardIndex(int64_t position, ArrayRef<AxisId> axes) const {
+  if (axes.empty()) {
+    return 0;
+  }
+  SmallVector<int64_t, 4> coordinate = coordinates(position);
+  int64_t index = 0;
+  for (AxisId axis : axes) {
+    index = index * size(axis) + coordinate[axis.index];
+  }
+  return index;
+}
+
+SmallVector<int64_t, 8> Grid::group(int64_t position,
+                                    ArrayRef<AxisId> axes) const {
+  // How far apart two neighbours along each axis stand.
+  SmallVector<int64_t, 4> stride(axes_.size(), 1);
+  for (size_t index = axes_.size(); index-- > 1;) {
+    stride[index - 1] = stride[index] * axes_[index].size;
+  }
+  SmallVector<int64_t, 4> coordinate = coordinates(position);
+  int64_t first = position;
+  for (AxisId axis : axes) {
+    first -= coordinate[axis.index] * stride[axis.index];
+  }
+  SmallVector<int64_t, 8> members = {first};
+  for (AxisId axis : axes) {
+    SmallVector<int64_t, 8> finer;
+    for (int64_t member : members) {
+      for (int64_t step = 0; step < size(axis); ++step) {
+        finer.push_back(member + step * stride[axis.index]);
+      }
+    }
+    members = std::move(finer);
+  }
+  return members;
+}
+
+void Grid::print(raw_ostream &os) const {
+  os << '(';
+  interleaveComma(axes_, os, [&](const GridAxis &axis) {
+    os << axis.name << '=' << axis.size;
+  });
+  os << ')';
+}
+
+} // namespace divisi
