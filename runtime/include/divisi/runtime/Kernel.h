@@ -1,0 +1,109 @@
+//===- Kernel.h - What a backend offers for an operator ---------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel goes through three moments:
+//
+//   query    at compile time and at load: how much scratch it wants, which
+//            results may take an operand's buffer;
+//   prepare  once per rank at load: extents and offsets are fixed, constants
+//            are at hand to be packed, primitives are made;
+//   launch   many times: pointers in, results out; no allocation.
+//
+// A backend is a table from operator name ("nn.matmul") to kernel. Empty
+// results never reach a kernel; empty operands may (a sum over nothing is 0).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_KERNEL_H
+#define DIVISI_RUNTIME_KERNEL_H
+
+#include "divisi/runtime/Attributes.h"
+#include "divisi/runtime/Tensor.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace divisi::rt {
+
+/// One operator on one rank.
+struct CallSite {
+  std::string_view op; ///< "nn.matmul"
+  const Attributes &attributes;
+  std::span<const TensorInfo> operands;
+  std::span<const TensorInfo> results;
+  /// Per operand its bytes if they never change after load, else null. Empty
+  /// at compile time.
+  std::span<const void *const> constants = {};
+  int threads = 1;
+};
+
+/// What a kernel says about a call before it is prepared.
+struct KernelQuery {
+  int64_t workspaceBytes = 0;
+  /// {operand, result}: the result may be written over the operand.
+  std::vector<std::pair<int, int>> inPlace;
+  /// {operand, result}: the result has the operand's bytes unchanged, so that
+  /// it can be a view of it and the call can be dropped (reshape).
+  std::vector<std::pair<int, int>> views;
+};
+
+/// A kernel that is ready to run; owns its primitives and packed constants.
+class PreparedKernel {
+public:
+  virtual ~PreparedKernel() = default;
+  /// Operands and results in order, dense, aligned to 64 bytes unless they are
+  /// empty (then possibly null). `workspace` has the queried bytes.
+  virtual void launch(std::span<const void *const> operands,
+                      std::span<void *const> results, void *workspace) = 0;
+};
+
+/// A kernel of a backend.
+struct Kernel {
+  std::string_view op;
+  int version = 1;
+  KernelQuery (*query)(const CallSite &site);
+  /// Null and a message in `error` when this call cannot be done (the backend
+  /// then is asked no more: see Backend::find).
+  std::unique_ptr<PreparedKernel> (*prepare)(const CallSite &site,
+                                             std::string &error);
+  /// Whether this kernel takes the call (types, ranks, attributes); null: all.
+  bool (*accepts)(const CallSite &site) = nullptr;
+};
+
+/// A named table of kernels.
+class Backend {
+public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  /// All kernels, ordered by operator name.
+  virtual std::span<const Kernel> kernels() const = 0;
+  /// The kernel that takes `site`, or null: the runtime then asks `reference`.
+  const Kernel *find(const CallSite &site) const;
+};
+
+/// Plain loops for every operator: the definition of what an operator computes.
+const Backend &referenceBackend();
+/// oneDNN for what it does better; nothing else.
+const Backend &cpuBackend();
+
+/// query + prepare + launch of the reference kernel in one go, for constant
+/// folding and tests. Returns false and a message on failure. Empty results
+/// are left alone.
+bool evaluate(std::string_view op, const Attributes &attributes,
+              std::span<const TensorInfo> operands,
+              std::span<const void *const> operandData,
+              std::span<const TensorInfo> results,
+              std::span<void *const> resultData, std::string &error);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_KERNEL_H

@@ -1,0 +1,73 @@
+//===- Tensor.h - Element types and views of tensors ------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel sees a tensor as a dense row-major box of a global tensor: how many
+// elements it has along each dimension, where the box begins, and how large the
+// whole is. On one device the box is the whole tensor.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_TENSOR_H
+#define DIVISI_RUNTIME_TENSOR_H
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace divisi::rt {
+
+/// Element types. Kernels have bodies for F32, I32, I64 and Bool (one byte, 0
+/// or 1) so far; the others can be stored and named.
+enum class DType : uint8_t {
+  F64,
+  F32,
+  F16,
+  BF16,
+  I8,
+  I16,
+  I32,
+  I64,
+  U8,
+  U16,
+  U32,
+  U64,
+  Bool
+};
+
+/// Bytes of one element.
+int64_t byteWidth(DType type);
+/// `f32`, `i64`, `bool`, ...
+std::string_view stringify(DType type);
+std::optional<DType> parseDType(std::string_view name);
+
+using Dims = std::vector<int64_t>;
+
+/// The product of `dims`; 1 for none. The caller has checked overflow.
+int64_t numElements(const Dims &dims);
+
+/// What a kernel knows of an operand or result before it runs.
+struct TensorInfo {
+  DType type = DType::F32;
+  Dims extents; ///< Of this rank's box: valid elements only, dense, row-major.
+  Dims offset;  ///< Global index of the box's first element.
+  Dims global;  ///< Extents of the whole tensor.
+
+  int64_t count() const { return numElements(extents); }
+  int64_t bytes() const { return count() * byteWidth(type); }
+  size_t rank() const { return extents.size(); }
+
+  /// The box that is the whole tensor.
+  static TensorInfo whole(DType type, Dims dims);
+};
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_TENSOR_H

@@ -1,0 +1,28 @@
+//===- Kernel.cpp - Looking a kernel up, and running one ------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/Kernel.h"
+
+#include <algorithm>
+
+namespace divisi::rt {
+
+const Kernel *Backend::find(const CallSite &site) const {
+  std::span<const Kernel> table = kernels();
+  auto it = std::lower_bound(
+      table.begin(), table.end(), site.op,
+      [](const Kernel &kernel, std::string_view op) { return kernel.op < op; });
+  for (; it != table.end() && it->op == site.op; ++it) {
+    if (!it->accepts || it->accepts(site)) {
+      return &*it;
+    }
+  }
+  return nullptr;
+}
+
+} // namespace divisi::rt

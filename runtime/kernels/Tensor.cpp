@@ -1,0 +1,63 @@
+//===- Tensor.cpp - Element types and views of tensors --------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/Tensor.h"
+
+namespace divisi::rt {
+namespace {
+struct DTypeRow {
+  DType type;
+  std::string_view name;
+  int64_t bytes;
+};
+} // namespace
+
+// In the order of the enumerators, so that a type is its own index.
+static constexpr DTypeRow dtypeTable[] = {
+    {DType::F64, "f64", 8},   {DType::F32, "f32", 4}, {DType::F16, "f16", 2},
+    {DType::BF16, "bf16", 2}, {DType::I8, "i8", 1},   {DType::I16, "i16", 2},
+    {DType::I32, "i32", 4},   {DType::I64, "i64", 8}, {DType::U8, "u8", 1},
+    {DType::U16, "u16", 2},   {DType::U32, "u32", 4}, {DType::U64, "u64", 8},
+    {DType::Bool, "bool", 1},
+};
+
+int64_t byteWidth(DType type) {
+  return dtypeTable[static_cast<size_t>(type)].bytes;
+}
+
+std::string_view stringify(DType type) {
+  return dtypeTable[static_cast<size_t>(type)].name;
+}
+
+std::optional<DType> parseDType(std::string_view name) {
+  for (const DTypeRow &row : dtypeTable) {
+    if (row.name == name) {
+      return row.type;
+    }
+  }
+  return std::nullopt;
+}
+
+int64_t numElements(const Dims &dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims) {
+    count *= dim;
+  }
+  return count;
+}
+
+TensorInfo TensorInfo::whole(DType type, Dims dims) {
+  TensorInfo info;
+  info.type = type;
+  info.offset.assign(dims.size(), 0);
+  info.extents = dims;
+  info.global = std::move(dims);
+  return info;
+}
+
+} // namespace divisi::rt
