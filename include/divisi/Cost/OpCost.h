@@ -1,0 +1,48 @@
+//===- OpCost.h - What an operator costs on a device ------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The roofline: an operator takes as long as its arithmetic at the rate that
+// the device reaches, or as moving its operands and results through memory,
+// whichever is longer, and a launch. Both follow from the loops and the split:
+// the largest shard counts, so uneven splits cost what their slowest device
+// does.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_COST_OPCOST_H
+#define DIVISI_COST_OPCOST_H
+
+#include "divisi/Cluster/Cluster.h"
+#include "divisi/Layout/Loops.h"
+
+namespace divisi {
+
+/// The widths of an operator's tensors, and what it computes in.
+struct OpWidths {
+  llvm::SmallVector<int64_t, 3> operands; ///< Bytes per element.
+  llvm::SmallVector<int64_t, 1> results;
+  Precision precision = Precision::F32;
+};
+
+/// The bytes of the largest box of a tensor of `shape` in `layout`.
+int64_t localBytes(const Grid &grid, const Layout &layout,
+                   llvm::ArrayRef<int64_t> shape, int64_t elementBytes);
+
+/// The bytes that one device reads and writes. Of a table from which data
+/// chooses rows (an indexed loop) no more is read than the results hold.
+int64_t movedBytes(const LoopNest &nest, const Grid &grid, const Split &split,
+                   const OpWidths &widths);
+
+/// The time of one operator on the slowest device of the grid.
+int64_t opNanoseconds(const LoopNest &nest, const Grid &grid,
+                      const Split &split, const OpWidths &widths,
+                      const DeviceKind &device);
+
+} // namespace divisi
+
+#endif // DIVISI_COST_OPCOST_H

@@ -1,0 +1,60 @@
+//===- OpCost.cpp - What an operator costs on a device --------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Cost/OpCost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace divisi {
+
+int64_t localBytes(const Grid &grid, const Layout &layout,
+                   llvm::ArrayRef<int64_t> shape, int64_t elementBytes) {
+  int64_t bytes = elementBytes;
+  for (int64_t extent : layout.localShape(grid, shape)) {
+    bytes *= extent;
+  }
+  return bytes;
+}
+
+static bool isTable(const LoopNest &nest, const TensorMap &operand) {
+  return llvm::any_of(operand.dims, [&](const DimMap &dim) {
+    return llvm::any_of(dim.loops, [&](LoopId loop) {
+      return nest.loop(loop).kind == LoopKind::Indexed;
+    });
+  });
+}
+
+int64_t movedBytes(const LoopNest &nest, const Grid &grid, const Split &split,
+                   const OpWidths &widths) {
+  int64_t written = 0;
+  for (unsigned i = 0; i != nest.results.size(); ++i) {
+    written += localBytes(grid, resultLayout(nest, grid, split, i),
+                          nest.results[i].shape, widths.results[i]);
+  }
+  int64_t moved = written;
+  for (unsigned i = 0; i != nest.operands.size(); ++i) {
+    int64_t read = localBytes(grid, operandLayout(nest, grid, split, i),
+                              nest.operands[i].shape, widths.operands[i]);
+    moved += isTable(nest, nest.operands[i]) ? std::min(read, written) : read;
+  }
+  return moved;
+}
+
+int64_t opNanoseconds(const LoopNest &nest, const Grid &grid,
+                      const Split &split, const OpWidths &widths,
+                      const DeviceKind &device) {
+  double compute =
+      localFlops(nest, grid, split) / device.flopsPerSecond(widths.precision);
+  double move = double(movedBytes(nest, grid, split, widths)) /
+                device.memoryBytesPerSecond;
+  return device.launchNanoseconds +
+         int64_t(std::ceil(1e9 * std::max(compute, move)));
+}
+
+} // namespace divisi
