@@ -1,0 +1,43 @@
+//===- Sha256.h - The hash of sections ------------------------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RUNTIME_CORE_SHA256_H
+#define RUNTIME_CORE_SHA256_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace divisi::rt {
+
+/// SHA-256 (FIPS 180-4), fed in parts.
+class Sha256 {
+public:
+  void update(std::span<const std::byte> bytes);
+  /// The 32 bytes of the hash; the object is used up.
+  std::string finish();
+
+  /// The hash of `bytes`.
+  static std::string of(std::span<const std::byte> bytes);
+  static std::string of(const std::string &bytes);
+
+private:
+  void compress(const std::byte *block);
+
+  std::array<uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372,
+                                    0xa54ff53a, 0x510e527f, 0x9b05688c,
+                                    0x1f83d9ab, 0x5be0cd19};
+  std::array<std::byte, 64> pending_;
+  uint64_t length_ = 0; ///< Bytes so far.
+};
+
+} // namespace divisi::rt
+
+#endif // RUNTIME_CORE_SHA256_H

@@ -1,0 +1,80 @@
+//===- Communicator.h - How ranks exchange boxes --------------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A step is what a group of ranks does together once in a program: each gives
+// the box that it holds and takes the box that it needs. Everything about it
+// (who, which boxes, in which order values combine) is known when the program
+// is loaded; while it runs only two pointers are handed over.
+//
+//   all_gather over 2 ranks   party 0: source [0,2) result [0,4)
+//                             party 1: source [2,4) result [0,4)
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_COMMUNICATOR_H
+#define DIVISI_RUNTIME_COMMUNICATOR_H
+
+#include "divisi/runtime/Box.h"
+#include "divisi/runtime/Reduce.h"
+#include "divisi/runtime/Status.h"
+
+#include <memory>
+
+namespace divisi::rt {
+
+/// One member of a step.
+struct StepParty {
+  uint32_t rank = 0;
+  std::optional<Box> source; ///< What it holds; absent: nothing.
+  std::optional<Box> result; ///< What it wants; absent: nothing.
+};
+
+/// One step, described alike on all of its parties.
+struct StepDesc {
+  /// Names the step, together with its first party's rank: the program's entry
+  /// and the tag within.
+  uint32_t entry = 0, tag = 0;
+  std::string location; ///< For messages: "all_reduce of 'fc1'".
+  DType type = DType::F32;
+  std::vector<StepParty> parties; ///< In group order.
+  /// If set, each element of a result is the combination of the parties'
+  /// sources, in group order; they all hold the same box. Else it is copied
+  /// from the first party that has it, a party that has it itself coming first.
+  std::optional<ReduceKind> reduce;
+};
+
+/// One rank's share of a step, ready to run many times.
+class CommStep {
+public:
+  virtual ~CommStep() = default;
+  /// Blocks until the result is there and the source may be overwritten. The
+  /// pointers are the starts of the party's boxes, null where it has none or
+  /// an empty one. Source and result are disjoint, or, where it reduces and
+  /// the boxes are equal, the same. Fails if another rank fails or does not
+  /// come in time, with who is missing in the message.
+  virtual Status run(const void *source, void *result) = 0;
+};
+
+/// What connects the ranks.
+class Communicator {
+public:
+  virtual ~Communicator() = default;
+
+  /// Makes the share of party `self` of `step`. Every party calls it once,
+  /// from any thread, before any of them runs the step.
+  virtual Expected<std::unique_ptr<CommStep>> prepare(const StepDesc &step,
+                                                      size_t self) = 0;
+  /// Ends all waits with `reason`, now and until reset(); the first one stays.
+  virtual void abort(const Status &reason) = 0;
+  /// Makes it usable again after abort(); no rank is inside of a step.
+  virtual void reset() = 0;
+};
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_COMMUNICATOR_H

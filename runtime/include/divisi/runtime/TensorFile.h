@@ -1,0 +1,60 @@
+//===- TensorFile.h - Tensors in files ------------------------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tensors come and go as NumPy's .npy and .npz, and as ONNX's test data folders
+// (input_0.pb, input_1.pb, ...). Files are hostile until checked: every size is
+// computed with overflow checks and compared with the bytes that are there
+// before memory is asked for.
+//
+// Errors: File where one cannot be read or written, Invalid where its content
+// is wrong, Unsupported for element types and encodings that Divisi lacks. The
+// message names the file.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_TENSORFILE_H
+#define DIVISI_RUNTIME_TENSORFILE_H
+
+#include "divisi/runtime/HostTensor.h"
+
+namespace divisi::rt {
+
+/// One array. Fortran order is turned into row-major; its name is empty.
+Expected<HostTensor> parseNpy(std::span<const std::byte> bytes);
+
+/// All arrays of an archive, in its order, named by their entries without the
+/// ending. Stored and deflated entries.
+Expected<std::vector<HostTensor>> parseNpz(std::span<const std::byte> bytes);
+
+/// One serialised ONNX TensorProto; its name is the message's, or empty.
+Expected<HostTensor> parseOnnxTensor(std::span<const std::byte> bytes);
+
+/// What `path` holds, by its ending: .npy and .pb one tensor, .npz all.
+Expected<std::vector<HostTensor>> readTensors(const std::string &path);
+
+/// `ROLE_0.pb`, `ROLE_1.pb`, ... in `folder`, as many as follow each other;
+/// ROLE is `input` or `output`.
+Expected<std::vector<HostTensor>> readOnnxFolder(const std::string &folder,
+                                                 const std::string &role);
+
+/// The bytes of an .npy file. Fails for types that NumPy has no name for
+/// (bf16).
+Expected<std::string> formatNpy(const HostTensor &tensor);
+
+/// Writes one tensor, through a temporary name.
+Status writeNpy(const std::string &path, const HostTensor &tensor);
+
+/// Writes all tensors by their names, which are not empty and differ; stored
+/// without compression, through a temporary name. The same tensors give the
+/// same bytes.
+Status writeNpz(const std::string &path,
+                std::span<const HostTensor *const> tensors);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_TENSORFILE_H

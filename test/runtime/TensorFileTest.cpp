@@ -1,0 +1,320 @@
+//===- TensorFileTest.cpp - Tests of tensors in files ---------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/TensorFile.h"
+#include "runtime/core/File.h"
+#include "runtime/core/Sha256.h"
+
+#include <cstring>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace divisi::rt;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// What numpy.lib.format and zipfile (deflated, with 64-bit sizes) make of
+/// a = float32 [[0, 1, 2], [3, 4, 5]] and b, the same as int64, column-major.
+static const uint8_t numpyArchive[] = {
+    0x50, 0x4b, 0x03, 0x04, 0x14, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00,
+    0x21, 0x00, 0x4f, 0xe9, 0x00, 0x2a, 0x55, 0x00, 0x00, 0x00, 0x98, 0x00,
+    0x00, 0x00, 0x05, 0x00, 0x14, 0x00, 0x61, 0x2e, 0x6e, 0x70, 0x79, 0x01,
+    0x00, 0x10, 0x00, 0x98, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x55,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x9b, 0xec, 0x17, 0xea, 0x1b,
+    0x10, 0xc9, 0xc8, 0x50, 0xc6, 0x50, 0xad, 0x9e, 0x92, 0x5a, 0x9c, 0x5c,
+    0xa4, 0x6e, 0xa5, 0xa0, 0x6e, 0x93, 0x66, 0xa2, 0xae, 0xa3, 0xa0, 0x9e,
+    0x96, 0x5f, 0x54, 0x52, 0x94, 0x98, 0x17, 0x9f, 0x5f, 0x94, 0x92, 0x0a,
+    0x12, 0x77, 0x4b, 0xcc, 0x29, 0x4e, 0x05, 0x8a, 0x17, 0x67, 0x24, 0x16,
+    0xa4, 0x02, 0xf9, 0x1a, 0x46, 0x3a, 0x0a, 0xc6, 0x9a, 0x3a, 0x0a, 0xb5,
+    0x0a, 0x64, 0x03, 0x2e, 0x06, 0x30, 0x68, 0xb0, 0x07, 0x12, 0x0e, 0x40,
+    0x04, 0xc4, 0x0d, 0x40, 0xbc, 0xc0, 0x01, 0x00, 0x50, 0x4b, 0x03, 0x04,
+    0x14, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x21, 0x00, 0xf7, 0x3b,
+    0x78, 0x14, 0x55, 0x00, 0x00, 0x00, 0xb0, 0x00, 0x00, 0x00, 0x05, 0x00,
+    0x14, 0x00, 0x62, 0x2e, 0x6e, 0x70, 0x79, 0x01, 0x00, 0x10, 0x00, 0xb0,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x55, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x9b, 0xec, 0x17, 0xea, 0x1b, 0x10, 0xc9, 0xc8, 0x50,
+    0xc6, 0x50, 0xad, 0x9e, 0x92, 0x5a, 0x9c, 0x5c, 0xa4, 0x6e, 0xa5, 0xa0,
+    0x6e, 0x93, 0x69, 0xa1, 0xae, 0xa3, 0xa0, 0x9e, 0x96, 0x5f, 0x54, 0x52,
+    0x94, 0x98, 0x17, 0x9f, 0x5f, 0x94, 0x92, 0x0a, 0x12, 0x0f, 0x29, 0x2a,
+    0x4d, 0x05, 0x0a, 0x17, 0x67, 0x24, 0x16, 0xa4, 0x02, 0xb9, 0x1a, 0x46,
+    0x3a, 0x0a, 0xc6, 0x9a, 0x3a, 0x0a, 0xb5, 0x0a, 0xe4, 0x03, 0x2e, 0x06,
+    0x28, 0x60, 0x86, 0xd2, 0x8c, 0x50, 0x9a, 0x05, 0x4a, 0x33, 0x41, 0x69,
+    0x56, 0x28, 0x0d, 0x00, 0x50, 0x4b, 0x01, 0x02, 0x14, 0x03, 0x14, 0x00,
+    0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x21, 0x00, 0x4f, 0xe9, 0x00, 0x2a,
+    0x55, 0x00, 0x00, 0x00, 0x98, 0x00, 0x00, 0x00, 0x05, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80, 0x01, 0x00, 0x00,
+    0x00, 0x00, 0x61, 0x2e, 0x6e, 0x70, 0x79, 0x50, 0x4b, 0x01, 0x02, 0x14,
+    0x03, 0x14, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x21, 0x00, 0xf7,
+    0x3b, 0x78, 0x14, 0x55, 0x00, 0x00, 0x00, 0xb0, 0x00, 0x00, 0x00, 0x05,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80,
+    0x01, 0x8c, 0x00, 0x00, 0x00, 0x62, 0x2e, 0x6e, 0x70, 0x79, 0x50, 0x4b,
+    0x05, 0x06, 0x00, 0x00, 0x00, 0x00, 0x02, 0x00, 0x02, 0x00, 0x66, 0x00,
+    0x00, 0x00, 0x18, 0x01, 0x00, 0x00, 0x00, 0x00,
+};
+
+template <size_t size>
+static std::span<const std::byte> bytesOf(const uint8_t (&array)[size]) {
+  return std::as_bytes(std::span<const uint8_t>(array));
+}
+
+static std::span<const std::byte> bytesOf(const std::string &text) {
+  return std::as_bytes(std::span<const char>(text));
+}
+
+static std::string hex(const std::string &bytes) {
+  std::string text;
+  for (unsigned char byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+static std::string temporaryPath(const std::string &name) {
+  return testing::TempDir() + "divisi_tensor_" + std::to_string(getpid()) +
+         "_" + name;
+}
+
+/// An .npy file of version 1 with this dictionary and that many data bytes.
+static std::string npy(const std::string &dictionary, size_t dataBytes) {
+  std::string bytes = "\x93NUMPY";
+  bytes += {'\x01', '\x00', static_cast<char>(dictionary.size()), '\x00'};
+  return bytes + dictionary + std::string(dataBytes, '\x02');
+}
+
+TEST(Sha256Test, matchesTheVectorsOfNist) {
+  EXPECT_EQ(hex(Sha256::of("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b"
+                                 "934ca495991b7852b855");
+  EXPECT_EQ(hex(Sha256::of("abc")),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hex(Sha256::of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomno"
+                           "pnopq")),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+TEST(Sha256Test, doesNotDependOnHowItIsFed) {
+  std::string million(1000000, 'a');
+  Sha256 hash;
+  for (size_t begin = 0, step = 1; begin < million.size();
+       step = step % 97 + 1) {
+    size_t size = std::min(step, million.size() - begin);
+    hash.update(bytesOf(million).subspan(begin, size));
+    begin += size;
+  }
+  EXPECT_EQ(hex(hash.finish()),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(NpzTest, readsWhatNumpyWrites) {
+  auto tensors = parseNpz(bytesOf(numpyArchive));
+  ASSERT_TRUE(tensors) << tensors.status().message();
+  ASSERT_EQ(tensors->size(), 2u);
+  const HostTensor &a = (*tensors)[0], &b = (*tensors)[1];
+  EXPECT_EQ(a.name, "a");
+  EXPECT_EQ(describe(a.type, a.dims), "f32[2, 3]");
+  EXPECT_THAT(a.as<float>(), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_EQ(b.name, "b");
+  EXPECT_EQ(describe(b.type, b.dims), "i64[2, 3]");
+  EXPECT_THAT(b.as<int64_t>(), ElementsAre(0, 1, 2, 3, 4, 5));
+}
+
+TEST(NpzTest, damageIsAnErrorWhereverItIs) {
+  // Each single changed byte either is found, or changes what nobody reads
+  // (times, versions, names): it never crashes, and data stays what it was.
+  std::vector<uint8_t> bytes(std::begin(numpyArchive), std::end(numpyArchive));
+  size_t found = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    for (uint8_t flip : {0x01, 0x80, 0xff}) {
+      bytes[i] ^= flip;
+      auto tensors = parseNpz(std::as_bytes(std::span<uint8_t>(bytes)));
+      found += !tensors;
+      bytes[i] ^= flip;
+    }
+  }
+  EXPECT_GT(found, bytes.size());
+}
+
+TEST(NpzTest, truncationIsAnErrorAtEveryLength) {
+  for (size_t size = 0; size < sizeof(numpyArchive); ++size) {
+    auto tensors = parseNpz(bytesOf(numpyArchive).first(size));
+    EXPECT_FALSE(tensors) << size;
+    EXPECT_EQ(tensors.status().code(), ErrorCode::Invalid);
+  }
+}
+
+TEST(NpzTest, writesWhatItReads) {
+  std::string path = temporaryPath("round.npz");
+  auto tensors = parseNpz(bytesOf(numpyArchive));
+  ASSERT_TRUE(tensors);
+  auto empty = HostTensor::zeros(DType::Bool, {0, 7}, "none");
+  ASSERT_TRUE(empty);
+  const HostTensor *all[] = {&(*tensors)[0], &(*tensors)[1], &*empty};
+  ASSERT_TRUE(writeNpz(path, all).isOk());
+  auto again = readTensors(path);
+  ASSERT_TRUE(again) << again.status().message();
+  ASSERT_EQ(again->size(), 3u);
+  EXPECT_THAT((*again)[1].as<int64_t>(), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_EQ(describe((*again)[2].type, (*again)[2].dims), "bool[0, 7]");
+  std::filesystem::remove(path);
+}
+
+TEST(NpzTest, namesMustDiffer) {
+  auto tensor = HostTensor::zeros(DType::F32, {}, "x");
+  const HostTensor *twice[] = {&*tensor, &*tensor};
+  Status status = writeNpz(temporaryPath("twice.npz"), twice);
+  EXPECT_EQ(status.code(), ErrorCode::Usage);
+  EXPECT_THAT(status.message(), HasSubstr("two tensors are named 'x'"));
+}
+
+TEST(NpyTest, roundTripsEveryTypeThatNumpyHas) {
+  for (DType type : {DType::F64, DType::F32, DType::F16, DType::I8, DType::I16,
+                     DType::I32, DType::I64, DType::U8, DType::U16, DType::U32,
+                     DType::U64, DType::Bool}) {
+    auto tensor = HostTensor::zeros(type, {2, 1, 3});
+    ASSERT_TRUE(tensor);
+    tensor->data.data()[0] = std::byte{1};
+    auto bytes = formatNpy(*tensor);
+    ASSERT_TRUE(bytes);
+    EXPECT_EQ((bytes->size() - tensor->data.size()) % 64, 0u);
+    auto again = parseNpy(bytesOf(*bytes));
+    ASSERT_TRUE(again) << again.status().message();
+    EXPECT_EQ(again->type, type);
+    EXPECT_EQ(again->dims, tensor->dims);
+    EXPECT_EQ(std::memcmp(again->data.data(), tensor->data.data(),
+                          tensor->data.size()),
+              0);
+  }
+}
+
+TEST(NpyTest, bf16HasNoNameInNumpy) {
+  auto tensor = HostTensor::zeros(DType::BF16, {1});
+  auto bytes = formatNpy(*tensor);
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.status().code(), ErrorCode::Unsupported);
+}
+
+TEST(NpyTest, booleansBecomeZeroOrOne) {
+  auto tensor = parseNpy(bytesOf(
+      npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", 2)));
+  ASSERT_TRUE(tensor) << tensor.status().message();
+  EXPECT_THAT(tensor->as<uint8_t>(), ElementsAre(1, 1));
+}
+
+TEST(NpyTest, saysWhatIsWrong) {
+  struct Case {
+    const char *dictionary;
+    size_t bytes;
+    ErrorCode code;
+    const char *message;
+  };
+  for (const Case &c :
+       {Case{"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", 4,
+             ErrorCode::Unsupported, "element type '>f4'"},
+        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 4,
+             ErrorCode::Invalid, "got 4 bytes for f32[2]"},
+        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': "
+             "(4294967296, 4294967296), }",
+             0, ErrorCode::Invalid, "got 0 bytes for"},
+        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", 4,
+             ErrorCode::Invalid, "not a dictionary"},
+        Case{"{'descr': '<f4', 'shape': (1,), }", 4, ErrorCode::Invalid,
+             "not a dictionary"},
+        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (1", 4,
+             ErrorCode::Invalid, "not a dictionary"}}) {
+    auto tensor = parseNpy(bytesOf(npy(c.dictionary, c.bytes)));
+    ASSERT_FALSE(tensor) << c.dictionary;
+    EXPECT_EQ(tensor.status().code(), c.code);
+    EXPECT_THAT(tensor.status().message(), HasSubstr(c.message));
+  }
+}
+
+TEST(OnnxTensorTest, readsRawAndTypedData) {
+  // dims: 2 (field 1), data_type: 6 = int32, name "x" (8), raw_data (9).
+  std::string raw("\x08\x02\x10\x06\x42\x01x\x4a\x08\x01\0\0\0\xff\xff\xff\xff",
+                  17);
+  auto tensor = parseOnnxTensor(bytesOf(raw));
+  ASSERT_TRUE(tensor) << tensor.status().message();
+  EXPECT_EQ(tensor->name, "x");
+  EXPECT_THAT(tensor->as<int32_t>(), ElementsAre(1, -1));
+  // The same in int32_data (5), packed, as a boolean tensor (9).
+  std::string typed("\x08\x02\x10\x09\x2a\x02\x00\x07", 8);
+  tensor = parseOnnxTensor(bytesOf(typed));
+  ASSERT_TRUE(tensor) << tensor.status().message();
+  EXPECT_THAT(tensor->as<uint8_t>(), ElementsAre(0, 1));
+}
+
+TEST(OnnxTensorTest, saysWhatIsWrong) {
+  auto cut =
+      parseOnnxTensor(bytesOf(std::string("\x08\x02\x10\x01\x4a\x09", 6)));
+  ASSERT_FALSE(cut);
+  EXPECT_THAT(cut.status().message(), HasSubstr("not an ONNX tensor"));
+  auto strings = parseOnnxTensor(bytesOf(std::string("\x10\x08", 2)));
+  ASSERT_FALSE(strings);
+  EXPECT_EQ(strings.status().code(), ErrorCode::Unsupported);
+  auto few = parseOnnxTensor(bytesOf(std::string("\x08\x02\x10\x01", 4)));
+  ASSERT_FALSE(few);
+  EXPECT_THAT(few.status().message(), HasSubstr("got 0 bytes"));
+}
+
+TEST(OnnxTensorTest, readsAFolderInOrder) {
+  std::string folder = temporaryPath("folder");
+  std::filesystem::create_directory(folder);
+  for (int i = 0; i < 2; ++i) {
+    auto file = NewFile::create(folder + "/input_" + std::to_string(i) + ".pb");
+    ASSERT_TRUE(file);
+    std::string scalar("\x10\x02\x2a\x01", 4);
+    ASSERT_TRUE(file->write(scalar + static_cast<char>(i + 5)).isOk());
+    ASSERT_TRUE(file->commit().isOk());
+  }
+  auto tensors = readOnnxFolder(folder, "input");
+  ASSERT_TRUE(tensors) << tensors.status().message();
+  ASSERT_EQ(tensors->size(), 2u);
+  EXPECT_EQ((*tensors)[1].as<uint8_t>()[0], 6);
+  auto none = readOnnxFolder(folder, "output");
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->empty());
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(readOnnxFolder(folder, "input").status().code(), ErrorCode::File);
+}
+
+TEST(FileTest, dataFilesMustLieBeneathTheirFolder) {
+  namespace fs = std::filesystem;
+  std::string folder = temporaryPath("beneath");
+  fs::create_directories(folder + "/inside/deep");
+  auto file = NewFile::create(folder + "/inside/deep/data");
+  ASSERT_TRUE(file->write(std::string("data")).isOk());
+  ASSERT_TRUE(file->commit().isOk());
+  fs::create_symlink("../..", folder + "/inside/deep/up");
+  fs::create_symlink("/etc", folder + "/inside/etc");
+  std::string root = folder + "/inside";
+
+  EXPECT_TRUE(MappedFile::openBeneath(root, "deep/data"));
+  for (const char *path : {"../inside/deep/data", "/etc/passwd", "etc/passwd",
+                           "deep/up/inside/deep/data", "deep/../../x", ""}) {
+    auto opened = MappedFile::openBeneath(root, path);
+    ASSERT_FALSE(opened) << path;
+    EXPECT_NE(opened.status().code(), ErrorCode::Ok) << path;
+  }
+  EXPECT_EQ(MappedFile::openBeneath(root, "deep").status().code(),
+            ErrorCode::File);
+  fs::remove_all(folder);
+}
+
+TEST(FileTest, nothingRemainsOfAFileThatIsNotCommitted) {
+  namespace fs = std::filesystem;
+  std::string folder = temporaryPath("half");
+  fs::create_directory(folder);
+  {
+    auto file = NewFile::create(folder + "/x");
+    ASSERT_TRUE(file);
+    ASSERT_TRUE(file->write(std::string("half")).isOk());
+  }
+  EXPECT_TRUE(fs::is_empty(folder));
+  fs::remove_all(folder);
+}
