@@ -1,0 +1,167 @@
+"""Runs the built `divisi` as a user would.
+
+A test gets `divisi`, a callable that takes a command line without the
+program's name, runs it in a folder of its own, and fails with the whole
+command when the exit code is not the expected one.
+
+    result = divisi("compile", model, "--devices", 4, "-o", "m.divisi")
+    divisi("check", "m.divisi", "--inputs", inputs, exits=4)
+
+`pytest --sweep` runs every case, else a fixed sample runs.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
+PROGRAM = BUILD / "bin" / "divisi"
+# One command; a hang must not look like a slow test.
+SECONDS = 500
+
+
+def pytest_addoption(parser):
+    parser.addoption("--sweep", action="store_true",
+                     help="run every case, not the sample")
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "sweep: runs only with --sweep")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--sweep"):
+        return
+    kept = [item for item in items if not item.get_closest_marker("sweep")]
+    config.hook.pytest_deselected(
+        items=[item for item in items if item not in kept])
+    items[:] = kept
+
+
+@dataclass
+class Result:
+    command: str
+    code: int
+    out: str
+    err: str
+
+    def report(self, wrong):
+        return (f"{wrong}\n$ {self.command}\nexit code {self.code}\n"
+                f"--- stdout (end)\n{self.out[-3000:]}\n"
+                f"--- stderr (end)\n{self.err[-6000:]}")
+
+
+class Divisi:
+    """The program, run in `folder`."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def path(self, name):
+        return self.folder / name
+
+    def __call__(self, *arguments, exits=0, **options):
+        command = [str(PROGRAM)] + [str(a) for a in arguments]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True,
+                              text=True, errors="replace", timeout=SECONDS,
+                              stdin=subprocess.DEVNULL, **options)
+        result = Result(f"cd {self.folder} && {shlex.join(command)}",
+                        done.returncode, done.stdout, done.stderr)
+        assert result.code == exits, result.report(
+            f"exit code {result.code}, expected {exits}")
+        return result
+
+
+@pytest.fixture(scope="session", autouse=True)
+def program():
+    if not PROGRAM.exists():
+        pytest.exit(f"{PROGRAM} is missing: run 'make build' first", 3)
+
+
+@pytest.fixture
+def divisi(tmp_path):
+    return Divisi(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def generated(tmp_path_factory):
+    """generated("gpt2.py", "--size", "tiny") is a model of models/, cached
+    for the session, with inputs and outputs beside it unless weightless."""
+    folder = tmp_path_factory.mktemp("generated")
+
+    def make(script, *arguments):
+        arguments = [str(a) for a in arguments]
+        stem = "_".join([Path(script).stem] + arguments).replace("--", "")
+        path = folder / f"{stem}.onnx"
+        if not path.exists():
+            run_python(ROOT / "models" / script, *arguments, "-o", path)
+            if "--weightless" not in arguments:
+                run_python(ROOT / "models" / "expect.py", path)
+        return Model(path)
+
+    return make
+
+
+def run_python(script, *arguments):
+    done = subprocess.run([sys.executable, script, *arguments],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model file with the files that belong to it."""
+    onnx: Path
+
+    @property
+    def name(self):
+        return self.onnx.stem
+
+    @property
+    def inputs(self):
+        return self.onnx.with_suffix(".inputs.npz")
+
+    @property
+    def outputs(self):
+        return self.onnx.with_suffix(".outputs.npz")
+
+    @property
+    def shapes(self):
+        return ("--shapes-from", self.inputs)
+
+
+def model(name):
+    return Model(ROOT / "test" / "models" / f"{name}.onnx")
+
+
+def light_model(name):
+    return Model(BUILD / "test" / "light" / f"{name}.onnx")
+
+
+def assert_close(got, expected):
+    """The design's tolerance, over two dicts of arrays."""
+    assert sorted(got) == sorted(expected)
+    for name, want in expected.items():
+        have = got[name]
+        assert have.shape == want.shape and have.dtype == want.dtype, name
+        bound = 1e-4 * np.abs(want).max(initial=0) + 1e-3 * np.abs(want)
+        excess = np.abs(have - want) - bound
+        # Not "excess > 0": that is false for NaN.
+        bad = ~(excess <= 0)
+        assert not bad.any(), (
+            f"{name}: {bad.sum()} of {bad.size} differ, first at "
+            f"{np.argwhere(bad)[0].tolist()}: got {have[bad][0]}, "
+            f"expected {want[bad][0]}")
+
+
+def load(path):
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
