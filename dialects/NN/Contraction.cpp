@@ -1,0 +1,142 @@
+//===- Contraction.cpp - Products summed over labels ----------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/NN/Labels.h"
+#include "dialects/NN/Nests.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace divisi::nn {
+
+std::optional<Labels> Labels::parse(StringRef text) {
+  auto [operands, result] = text.split("->");
+  auto [a, b] = operands.split(',');
+  if (!text.contains("->") || !operands.contains(',')) {
+    return std::nullopt;
+  }
+  for (StringRef part : {a, b, result}) {
+    if (!llvm::all_of(part, llvm::isAlpha)) {
+      return std::nullopt;
+    }
+  }
+  return Labels{a.str(), b.str(), result.str()};
+}
+
+std::string Labels::str() const { return a + "," + b + "->" + result; }
+
+/// An error if a letter stands twice in `letters` (C3).
+static LogicalResult checkDistinct(StringRef letters, EmitError emitError) {
+  for (size_t i = 0; i < letters.size(); ++i) {
+    if (letters.drop_front(i + 1).contains(letters[i])) {
+      return emitError() << "label '" << letters.substr(i, 1)
+                         << "' stands twice in \"" << letters
+                         << "\"; take the diagonal before";
+    }
+  }
+  return success();
+}
+
+/// Adds the extents of an operand's letters (C2, C3, C4).
+static LogicalResult addExtents(StringRef letters, Type type,
+                                llvm::StringMap<int64_t> &extents,
+                                EmitError emitError) {
+  ArrayRef<int64_t> shape = globalShape(type);
+  if (letters.size() != shape.size()) { // C2
+    return emitError() << "labels \"" << letters << "\" name " << letters.size()
+                       << " dimensions, but the operand has " << shape.size();
+  }
+  if (failed(checkDistinct(letters, emitError))) { // C3
+    return failure();
+  }
+  for (size_t i = 0; i < letters.size(); ++i) {
+    StringRef letter = letters.substr(i, 1);
+    int64_t extent = extents.try_emplace(letter, shape[i]).first->second;
+    if (extent != shape[i]) { // C4
+      return emitError() << "label '" << letter << "' has the extents "
+                         << extent << " and " << shape[i]
+                         << ", expected one extent";
+    }
+  }
+  return success();
+}
+
+FailureOr<RankedTensorType> MatmulOp::inferType(Adaptor adaptor,
+                                                EmitError emitError) {
+  std::optional<Labels> labels = Labels::parse(adaptor.getLabels());
+  if (!labels) { // C1
+    return emitError() << "'labels' is \"" << adaptor.getLabels()
+                       << "\", expected a form like \"bmk,kn->bmn\"";
+  }
+  auto aType = cast<RankedTensorType>(adaptor.getA().getType());
+  llvm::StringMap<int64_t> extents;
+  if (failed(addExtents(labels->a, aType, extents, emitError)) ||
+      failed(addExtents(labels->b, adaptor.getB().getType(), extents,
+                        emitError)) ||
+      failed(checkDistinct(labels->result, emitError))) {
+    return failure();
+  }
+  SmallVector<int64_t> shape;
+  for (char letter : labels->result) {
+    auto it = extents.find(StringRef(&letter, 1));
+    if (it == extents.end()) { // C5
+      return emitError() << "label '" << std::string(1, letter)
+                         << "' of the result stands in no operand";
+    }
+    shape.push_back(it->second);
+  }
+  for (char letter : labels->a + labels->b) {
+    bool inBoth = labels->a.find(letter) != std::string::npos &&
+                  labels->b.find(letter) != std::string::npos;
+    if (!inBoth && labels->result.find(letter) == std::string::npos) { // C6
+      return emitError() << "label '" << std::string(1, letter)
+                         << "' stands in one operand and not in the result; "
+                            "reduce the operand before";
+    }
+  }
+  return makeType(shape, aType.getElementType(), emitError);
+}
+
+/// Loop names are lower-case: label X is the loop `x_`.
+static std::string loopName(char letter) {
+  if (llvm::isUpper(letter)) {
+    return std::string(1, llvm::toLower(letter)) + "_";
+  }
+  return std::string(1, letter);
+}
+
+static TensorMap mapLabels(const LoopNest &nest, StringRef letters, Type type) {
+  SmallVector<LoopId, 4> loops;
+  for (char letter : letters) {
+    loops.push_back(*nest.find(loopName(letter)));
+  }
+  return mapLoops(type, loops);
+}
+
+LoopNest MatmulOp::getLoopNest() {
+  Labels labels = *Labels::parse(getLabels());
+  LoopNest nest;
+  ArrayRef<int64_t> result = globalShape(getResult().getType());
+  for (auto [dim, letter] : llvm::enumerate(labels.result)) {
+    nest.add(loopName(letter), result[dim]);
+  }
+  ArrayRef<int64_t> a = globalShape(getA().getType());
+  for (auto [dim, letter] : llvm::enumerate(labels.a)) {
+    if (labels.result.find(letter) == std::string::npos) {
+      nest.add(loopName(letter), a[dim], LoopKind::Reduction);
+    }
+  }
+  nest.operands = {mapLabels(nest, labels.a, getA().getType()),
+                   mapLabels(nest, labels.b, getB().getType())};
+  nest.results = {mapLabels(nest, labels.result, getResult().getType())};
+  nest.linear = {{0}, {1}};
+  nest.flopsPerPoint = 2;
+  return nest;
+}
+
+} // namespace divisi::nn

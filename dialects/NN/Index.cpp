@@ -1,0 +1,162 @@
+//===- Index.cpp - Operators that compute with indices --------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/NN/Nests.h"
+
+using namespace mlir;
+
+namespace divisi::nn {
+
+/// Adds the loop over the rows of a table of `type` chosen by data.
+static LoopId addIndexed(LoopNest &nest, RankedTensorType type, int64_t rows) {
+  bool logic = type.getElementType().isInteger(1);
+  return nest.add("v", rows, LoopKind::Indexed,
+                  logic ? ReduceKind::Or : ReduceKind::Sum);
+}
+
+//===- iota ---------------------------------------------------------------===//
+
+LogicalResult IotaOp::checkType(Adaptor adaptor, RankedTensorType type,
+                                EmitError emitError) {
+  return checkAxis(adaptor.getAxis(), type.getRank(), emitError); // C1
+}
+
+LoopNest IotaOp::getLoopNest() { return elementwiseNest(*this, 0, {}); }
+
+//===- gather -------------------------------------------------------------===//
+
+FailureOr<RankedTensorType> GatherOp::inferType(Adaptor adaptor,
+                                                EmitError emitError) {
+  auto type = cast<RankedTensorType>(adaptor.getData().getType());
+  ArrayRef<int64_t> data = globalShape(type);
+  ArrayRef<int64_t> indices = globalShape(adaptor.getIndices().getType());
+  int64_t axis = adaptor.getAxis(), batch = adaptor.getBatchDims();
+  if (failed(checkAxis(axis, data.size(), emitError))) { // C1
+    return failure();
+  }
+  if (batch < 0 || batch > axis ||
+      batch > static_cast<int64_t>(indices.size())) { // C2
+    return emitError() << "'batch_dims' is " << batch
+                       << ", expected 0 to the smaller of axis " << axis
+                       << " and the rank " << indices.size() << " of indices";
+  }
+  if (data.take_front(batch) != indices.take_front(batch)) { // C3
+    return emitError() << "data and indices have the shapes [" << data
+                       << "] and [" << indices << "], expected the first "
+                       << batch << " extents to be equal";
+  }
+  SmallVector<int64_t> shape(data.take_front(axis));
+  llvm::append_range(shape, indices.drop_front(batch));
+  llvm::append_range(shape, data.drop_front(axis + 1));
+  return makeType(shape, type.getElementType(), emitError);
+}
+
+LoopNest GatherOp::getLoopNest() {
+  RankedTensorType type = getData().getType();
+  int64_t axis = getAxis(), batch = getBatchDims();
+  int64_t extra = globalShape(getIndices().getType()).size() - batch;
+  LoopNest nest;
+  SmallVector<LoopId, 4> loops = addLoops(nest, globalShape(getY().getType()));
+  ArrayRef<LoopId> all = loops;
+  LoopId row = addIndexed(nest, type, globalShape(type)[axis]);
+
+  SmallVector<LoopId, 4> data(all.take_front(axis));
+  data.push_back(row);
+  llvm::append_range(data, all.drop_front(axis + extra));
+  SmallVector<LoopId, 4> indices(all.take_front(batch));
+  llvm::append_range(indices, all.slice(axis, extra));
+  nest.operands = {mapLoops(type, data),
+                   mapLoops(getIndices().getType(), indices)};
+  nest.results = {mapLoops(getY().getType(), loops)};
+  addLinear(nest, type, 0);
+  return nest;
+}
+
+//===- take_along ---------------------------------------------------------===//
+
+FailureOr<RankedTensorType> TakeAlongOp::inferType(Adaptor adaptor,
+                                                   EmitError emitError) {
+  auto type = cast<RankedTensorType>(adaptor.getData().getType());
+  SmallVector<int64_t> data(globalShape(type));
+  ArrayRef<int64_t> indices = globalShape(adaptor.getIndices().getType());
+  int64_t axis = adaptor.getAxis();
+  if (failed(checkAxis(axis, data.size(), emitError))) { // C1
+    return failure();
+  }
+  if (data.size() == indices.size()) {
+    data[axis] = indices[axis];
+  }
+  if (ArrayRef<int64_t>(data) != indices) { // C2
+    return emitError() << "data and indices have the shapes ["
+                       << globalShape(type) << "] and [" << indices
+                       << "], expected the same but for dimension " << axis;
+  }
+  return makeType(indices, type.getElementType(), emitError);
+}
+
+LoopNest TakeAlongOp::getLoopNest() {
+  RankedTensorType type = getData().getType();
+  LoopNest nest;
+  SmallVector<LoopId, 4> loops = addLoops(nest, globalShape(getY().getType()));
+  SmallVector<LoopId, 4> data = loops;
+  data[getAxis()] = addIndexed(nest, type, globalShape(type)[getAxis()]);
+  nest.operands = {mapLoops(type, data),
+                   mapLoops(getIndices().getType(), loops)};
+  nest.results = {mapLoops(getY().getType(), loops)};
+  addLinear(nest, type, 0);
+  return nest;
+}
+
+//===- resample -----------------------------------------------------------===//
+
+FailureOr<RankedTensorType> ResampleOp::inferType(Adaptor adaptor,
+                                                  EmitError emitError) {
+  auto type = cast<RankedTensorType>(adaptor.getX().getType());
+  SmallVector<int64_t> shape(globalShape(type));
+  int64_t axis = adaptor.getAxis(), taps = adaptor.getTaps();
+  if (failed(checkAxis(axis, shape.size(), emitError))) { // C1
+    return failure();
+  }
+  ArrayRef<int64_t> indices = adaptor.getIndices();
+  int64_t length = indices.size();
+  if (taps < 1 || length % taps != 0 ||
+      indices.size() != adaptor.getWeights().size()) { // C2
+    return emitError() << "'taps' is " << taps << " for " << length
+                       << " indices and " << adaptor.getWeights().size()
+                       << " weights, expected a divisor of their common number";
+  }
+  for (int64_t index : indices) {
+    if (index < 0 || index >= shape[axis]) { // C3
+      return emitError() << "index " << index << " is outside dimension "
+                         << axis << " of extent " << shape[axis];
+    }
+  }
+  shape[axis] = length / taps;
+  return makeType(shape, type.getElementType(), emitError);
+}
+
+LoopNest ResampleOp::getLoopNest() {
+  LoopNest nest;
+  SmallVector<LoopId, 4> loops = addLoops(nest, globalShape(getY().getType()));
+  LoopId loop = loops[getAxis()];
+  SmallVector<Interval> table;
+  for (int64_t o = 0; o < nest.loop(loop).extent; ++o) {
+    ArrayRef<int64_t> taps = getIndices().slice(o * getTaps(), getTaps());
+    auto [low, high] = std::minmax_element(taps.begin(), taps.end());
+    table.push_back({*low, *high + 1});
+  }
+  TensorMap operand = mapLoops(getX().getType(), loops);
+  operand.dims[getAxis()] = DimMap::tabulated(loop, table);
+  nest.operands = {operand};
+  nest.results = {mapLoops(getY().getType(), loops)};
+  nest.linear = {{0}};
+  nest.flopsPerPoint = 2.0 * getTaps();
+  return nest;
+}
+
+} // namespace divisi::nn

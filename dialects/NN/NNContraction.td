@@ -1,0 +1,43 @@
+//===- NNContraction.td - Products summed over labels -----*- tablegen -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_NN_NNCONTRACTION_TD
+#define DIALECTS_NN_NNCONTRACTION_TD
+
+include "dialects/NN/NNOpBase.td"
+
+def NN_MatmulOp : NN_InferredOp<"matmul", [SameOperandsElementType]> {
+  let summary = "contraction of two tensors";
+  let description = [{
+    Names every dimension by a letter, multiplies the elements of `a` and `b`
+    whose letters agree, and sums over the letters absent from the result:
+    "bmk,kn->bmn" is a matrix product with a batch on the left.
+
+    Constraints:
+    - (C1) `labels` reads `letters,letters->letters`, letters being a-z and A-Z.
+    - (C2) There are as many letters as an operand has dimensions.
+    - (C3) No letter stands twice in one operand, or in the result.
+    - (C4) A letter has one extent.
+    - (C5) Every letter of the result stands in an operand.
+    - (C6) A letter that is absent from the result stands in both operands.
+
+    Example:
+    ```mlir
+    %y = nn.matmul %x, %w {labels = "bmk,kn->bmn"} : (tensor<2x4x8xf32>, tensor<8x16xf32>) -> tensor<2x4x16xf32>
+    ```
+  }];
+  let arguments = (ins NN_NumberTensor:$a, NN_NumberTensor:$b,
+                       StrAttr:$labels);
+  let results = (outs NN_NumberTensor:$result);
+  let hasCanonicalizer = 1;
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$a, "::mlir::Value":$b,
+           "::llvm::StringRef":$labels), "a, b, labels">];
+}
+
+#endif // DIALECTS_NN_NNCONTRACTION_TD

@@ -1,0 +1,262 @@
+//===- NNElementwise.td - Operators on single elements ----*- tablegen -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operands broadcast as in NumPy: shapes are aligned at their last dimensions,
+// and a missing dimension or one of extent 1 is repeated.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_NN_NNELEMENTWISE_TD
+#define DIALECTS_NN_NNELEMENTWISE_TD
+
+include "dialects/NN/NNOpBase.td"
+
+// `flops` a point; `linear` are the sets of operands in which the operator is
+// jointly linear, as C++ initializers; `result` is the C++ expression of the
+// element type, from the last operand's `element`.
+class NN_Elementwise<string mnemonic, int flops, string linear,
+                     list<Trait> traits = [], string result = "element">
+    : NN_InferredOp<mnemonic, traits> {
+  let extraClassDefinition = [{
+    ::mlir::FailureOr<::mlir::RankedTensorType>
+    $cppClass::inferType(Adaptor adaptor, EmitError emitError) {
+      ::mlir::Type element =
+          ::mlir::getElementTypeOrSelf(adaptor.getOperands().back());
+      return inferElementwise(adaptor.getOperands(), }] # result # [{,
+                              emitError);
+    }
+    ::divisi::LoopNest $cppClass::getLoopNest() {
+      return elementwiseNest(*this, }] # flops # ", {" # linear # [{});
+    }
+  }];
+}
+
+class NN_Unary<string mnemonic, string meaning, int flops, TypeConstraint type,
+               string element, string linear = "">
+    : NN_Elementwise<mnemonic, flops, linear> {
+  let summary = meaning;
+  let description = "Computes " # meaning # " for every element x." # [{
+
+    Example:
+    ```mlir
+    %y = nn.}] # mnemonic # " %x : (tensor<4x8x" # element #
+    ">) -> tensor<4x8x" # element # [{>
+    ```
+  }];
+  let arguments = (ins type:$x);
+  let results = (outs type:$y);
+  let builders = [NN_InferringBuilder<(ins "::mlir::Value":$x), "x">];
+}
+class NN_NumberUnary<string mnemonic, string meaning, string linear = "">
+    : NN_Unary<mnemonic, meaning, 1, NN_NumberTensor, "f32", linear>;
+class NN_FloatUnary<string mnemonic, string meaning, int flops>
+    : NN_Unary<mnemonic, meaning, flops, NN_FloatTensor, "f32">;
+
+def NN_NegOp : NN_NumberUnary<"neg", "-x", "{0}">;
+def NN_AbsOp : NN_NumberUnary<"abs", "|x|">;
+def NN_SignOp : NN_NumberUnary<"sign", "-1, 0 or 1 as x is below, at or above 0">;
+def NN_ReluOp : NN_NumberUnary<"relu", "max(x, 0)">;
+def NN_SqrtOp : NN_FloatUnary<"sqrt", "the square root of x", 4>;
+def NN_RsqrtOp : NN_FloatUnary<"rsqrt", "1/sqrt(x)", 4>;
+def NN_ExpOp : NN_FloatUnary<"exp", "e to the power of x", 10>;
+def NN_LogOp : NN_FloatUnary<"log", "the natural logarithm of x", 10>;
+def NN_ErfOp : NN_FloatUnary<"erf", "the error function of x", 10>;
+def NN_SinOp : NN_FloatUnary<"sin", "the sine of x", 10>;
+def NN_CosOp : NN_FloatUnary<"cos", "the cosine of x", 10>;
+def NN_TanhOp : NN_FloatUnary<"tanh", "the hyperbolic tangent of x", 10>;
+def NN_SigmoidOp : NN_FloatUnary<"sigmoid", "1/(1+exp(-x))", 10>;
+def NN_FloorOp : NN_FloatUnary<"floor", "the largest integer up to x", 1>;
+def NN_CeilOp : NN_FloatUnary<"ceil", "the smallest integer from x on", 1>;
+def NN_RoundOp : NN_FloatUnary<"round",
+    "the integer nearest to x (halves go to the even one)", 1>;
+def NN_NotOp : NN_Unary<"not", "the negation of x", 1, NN_BoolTensor, "i1">;
+
+class NN_FloatTest<string mnemonic, string meaning>
+    : NN_Elementwise<mnemonic, 1, "", [],
+                     "::mlir::IntegerType::get(element.getContext(), 1)"> {
+  let summary = meaning;
+  let description = "Says for every element x " # meaning # [{.
+
+    Example:
+    ```mlir
+    %y = nn.}] # mnemonic # [{ %x : (tensor<4x8xf32>) -> tensor<4x8xi1>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$x);
+  let results = (outs NN_BoolTensor:$y);
+  let builders = [NN_InferringBuilder<(ins "::mlir::Value":$x), "x">];
+}
+def NN_IsNanOp : NN_FloatTest<"is_nan", "whether it is not a number">;
+def NN_IsInfOp : NN_FloatTest<"is_inf", "whether it is infinite">;
+
+def NN_GeluOp : NN_InferredOp<"gelu"> {
+  let summary = "Gaussian error linear unit";
+  let description = [{
+    Computes x*(1+erf(x/sqrt(2)))/2, or with `approximate = "tanh"`
+    x*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))/2.
+
+    Constraints:
+    - (C1) `approximate` is "none" or "tanh".
+
+    Example:
+    ```mlir
+    %y = nn.gelu %x {approximate = "none"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$x, StrAttr:$approximate);
+  let results = (outs NN_FloatTensor:$y);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$x, "::llvm::StringRef":$approximate),
+      "x, approximate">];
+}
+
+def NN_CastOp : NN_CheckedOp<"cast"> {
+  let summary = "conversion to another element type";
+  let description = [{
+    Converts every element. Floats go to integers towards zero, saturating, NaN
+    to 0; wider integers wrap; anything but 0 (also NaN) is true.
+
+    Constraints:
+    - (C1) The result has the operand's shape.
+
+    Example:
+    ```mlir
+    %y = nn.cast %x : (tensor<4x8xi64>) -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$x);
+  let results = (outs NN_Tensor:$y);
+  let builders = [NN_CheckingBuilder<
+      (ins "::mlir::Value":$x, "::mlir::Type":$elementType),
+      "::mlir::RankedTensorType::get(globalShape(x.getType()), elementType)",
+      ", x">];
+}
+
+class NN_Binary<string mnemonic, string meaning, int flops, TypeConstraint type,
+                string element, string linear = "">
+    : NN_Elementwise<mnemonic, flops, linear, [SameOperandsElementType]> {
+  let summary = meaning;
+  let description = "Computes " # meaning # [{ for all elements x of `lhs` and
+    y of `rhs`.
+
+    Constraints:
+    - (C1) The shapes of the operands broadcast together.
+
+    Example:
+    ```mlir
+    %z = nn.}] # mnemonic # " %x, %y : (tensor<4x8x" # element #
+    ">, tensor<8x" # element # ">) -> tensor<4x8x" # element # [{>
+    ```
+  }];
+  let arguments = (ins type:$lhs, type:$rhs);
+  let results = (outs type:$result);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$lhs, "::mlir::Value":$rhs), "lhs, rhs">];
+}
+class NN_NumberBinary<string mnemonic, string meaning, int flops,
+                      string linear = "">
+    : NN_Binary<mnemonic, meaning, flops, NN_NumberTensor, "f32", linear>;
+class NN_LogicBinary<string mnemonic, string meaning>
+    : NN_Binary<mnemonic, meaning, 1, NN_LogicTensor, "i1">;
+
+def NN_AddOp : NN_NumberBinary<"add", "x+y", 1, "{0, 1}">;
+def NN_SubOp : NN_NumberBinary<"sub", "x-y", 1, "{0, 1}">;
+def NN_MulOp : NN_NumberBinary<"mul", "x*y", 1, "{0}, {1}">;
+def NN_PowOp : NN_NumberBinary<"pow", "x to the power of y", 20>;
+def NN_MaxOp : NN_NumberBinary<"max", "the larger of x and y", 1>;
+def NN_MinOp : NN_NumberBinary<"min", "the smaller of x and y", 1>;
+def NN_AndOp : NN_LogicBinary<"and", "x and y (bitwise on integers)">;
+def NN_OrOp : NN_LogicBinary<"or", "x or y (bitwise on integers)">;
+def NN_XorOp : NN_LogicBinary<"xor", "x or else y (bitwise on integers)">;
+
+// Linear only among floats: integers are divided towards zero.
+def NN_DivOp : NN_Binary<"div", "x/y (towards zero on integers)", 4,
+                         NN_NumberTensor, "f32"> {
+  let extraClassDefinition = [{
+    ::mlir::FailureOr<::mlir::RankedTensorType>
+    $cppClass::inferType(Adaptor adaptor, EmitError emitError) {
+      return inferElementwise(adaptor.getOperands(),
+          ::mlir::getElementTypeOrSelf(adaptor.getLhs()), emitError);
+    }
+    ::divisi::LoopNest $cppClass::getLoopNest() {
+      if (isa<::mlir::FloatType>(getLhs().getType().getElementType())) {
+        return elementwiseNest(*this, 4, {{0}});
+      }
+      return elementwiseNest(*this, 4, {});
+    }
+  }];
+}
+
+def NN_ModOp : NN_Elementwise<"mod", 4, "", [SameOperandsElementType]> {
+  let summary = "remainder";
+  let description = [{
+    Computes the remainder of x/y. It has the sign of x if `fmod`, else the
+    sign of y.
+
+    Constraints:
+    - (C1) The shapes of the operands broadcast together.
+
+    Example:
+    ```mlir
+    %z = nn.mod %x, %y {fmod = false} : (tensor<4x8xi64>, tensor<8xi64>) -> tensor<4x8xi64>
+    ```
+  }];
+  let arguments = (ins NN_NumberTensor:$lhs, NN_NumberTensor:$rhs,
+                       BoolAttr:$fmod);
+  let results = (outs NN_NumberTensor:$result);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "bool":$fmod),
+      "lhs, rhs, fmod">];
+}
+
+def NN_CompareOp : NN_InferredOp<"compare", [SameOperandsElementType]> {
+  let summary = "comparison";
+  let description = [{
+    Says whether x is equal to, not equal to, less than, less than or equal to,
+    greater than, greater than or equal to y. Among booleans false is less.
+
+    Constraints:
+    - (C1) The shapes of the operands broadcast together.
+    - (C2) `predicate` is one of eq, ne, lt, le, gt, ge.
+
+    Example:
+    ```mlir
+    %z = nn.compare %x, %y {predicate = "lt"} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xi1>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs, StrAttr:$predicate);
+  let results = (outs NN_BoolTensor:$result);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
+           "::llvm::StringRef":$predicate),
+      "lhs, rhs, predicate">];
+}
+
+def NN_SelectOp : NN_InferredOp<"select"> {
+  let summary = "choice between two tensors";
+  let description = [{
+    Takes the element of `x` where `condition` holds, else that of `y`.
+
+    Constraints:
+    - (C1) The shapes of the operands broadcast together.
+    - (C2) `x` and `y` have the same element type.
+
+    Example:
+    ```mlir
+    %z = nn.select %c, %x, %y : (tensor<4x1xi1>, tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_BoolTensor:$condition, NN_Tensor:$x, NN_Tensor:$y);
+  let results = (outs NN_Tensor:$result);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$condition, "::mlir::Value":$x,
+           "::mlir::Value":$y),
+      "condition, x, y">];
+}
+
+#endif // DIALECTS_NN_NNELEMENTWISE_TD

@@ -1,0 +1,109 @@
+//===- NNIndex.td - Operators that compute with indices ---*- tablegen -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_NN_NNINDEX_TD
+#define DIALECTS_NN_NNINDEX_TD
+
+include "dialects/NN/NNOpBase.td"
+
+def NN_IotaOp : NN_CheckedOp<"iota"> {
+  let summary = "every element's index";
+  let description = [{
+    Every element is its own (global) index along `axis`.
+
+    Constraints:
+    - (C1) `axis` is a dimension of the result.
+
+    Example:
+    ```mlir
+    %y = nn.iota {axis = 1} : () -> tensor<4x8xi64>
+    ```
+  }];
+  let arguments = (ins NN_I64:$axis);
+  let results = (outs NN_NumberTensor:$y);
+  let builders = [NN_CheckingBuilder<
+      (ins "::mlir::RankedTensorType":$resultType, "int64_t":$axis),
+      "resultType", ", axis">];
+}
+
+def NN_GatherOp : NN_InferredOp<"gather"> {
+  let summary = "rows of a table, chosen by data";
+  let description = [{
+    Replaces dimension `axis` of `data` by the dimensions of `indices`; the
+    first `batch_dims` dimensions are common to both. Negative indices count
+    from the end.
+
+    Constraints:
+    - (C1) `axis` is a dimension of `data`.
+    - (C2) `batch_dims` is at least 0, at most `axis` and at most the rank of
+      `indices`.
+    - (C3) The common dimensions have equal extents.
+
+    Example:
+    ```mlir
+    %y = nn.gather %data, %indices {axis = 0, batch_dims = 0} : (tensor<32x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$data, NN_IndexTensor:$indices, NN_I64:$axis,
+                       NN_I64:$batch_dims);
+  let results = (outs NN_Tensor:$y);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$data, "::mlir::Value":$indices, "int64_t":$axis,
+           "int64_t":$batchDims), "data, indices, axis, batchDims">];
+}
+
+def NN_TakeAlongOp : NN_InferredOp<"take_along"> {
+  let summary = "elements along a dimension, chosen by data";
+  let description = [{
+    y[.., i, ..] = data[.., indices[.., i, ..], ..] along `axis`. Negative
+    indices count from the end.
+
+    Constraints:
+    - (C1) `axis` is a dimension of `data`.
+    - (C2) `data` and `indices` have the same shape but for `axis`.
+
+    Example:
+    ```mlir
+    %y = nn.take_along %data, %indices {axis = 1} : (tensor<4x8xf32>, tensor<4x2xi64>) -> tensor<4x2xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$data, NN_IndexTensor:$indices, NN_I64:$axis);
+  let results = (outs NN_Tensor:$y);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$data, "::mlir::Value":$indices, "int64_t":$axis),
+      "data, indices, axis">];
+}
+
+def NN_ResampleOp : NN_InferredOp<"resample"> {
+  let summary = "weighted sums of given elements along a dimension";
+  let description = [{
+    Element o along `axis` is the sum over t below `taps` of
+    weights[o*taps+t] * x[indices[o*taps+t]].
+
+    Constraints:
+    - (C1) `axis` is a dimension of `x`.
+    - (C2) `taps` is positive and divides the common length of `indices` and
+      `weights`.
+    - (C3) Every index is inside the dimension.
+
+    Example:
+    ```mlir
+    %y = nn.resample %x {axis = 0, taps = 2, indices = array<i64: 0, 1, 1, 2, 2, 3>, weights = array<f64: 0.5, 0.5, 0.5, 0.5, 0.5, 0.5>} : (tensor<4x8xf32>) -> tensor<3x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$x, NN_I64:$axis, NN_I64:$taps,
+                       NN_I64s:$indices, NN_F64s:$weights);
+  let results = (outs NN_FloatTensor:$y);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$x, "int64_t":$axis, "int64_t":$taps,
+           "::llvm::ArrayRef<int64_t>":$indices,
+           "::llvm::ArrayRef<double>":$weights),
+      "x, axis, taps, indices, weights">];
+}
+
+#endif // DIALECTS_NN_NNINDEX_TD

@@ -1,0 +1,78 @@
+//===- NNOpBase.td - Classes that operators are made from -*- tablegen -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_NN_NNOPBASE_TD
+#define DIALECTS_NN_NNOPBASE_TD
+
+include "dialects/NN/NNBase.td"
+include "dialects/NN/NNInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+// The result has the type that ConcreteOp::inferType returns.
+def NN_InferredType : NativeOpTrait<"InferredType"> {
+  let cppNamespace = "::divisi::nn";
+}
+// The result's type is given, and ConcreteOp::checkType accepts it.
+def NN_CheckedType : NativeOpTrait<"CheckedType"> {
+  let cppNamespace = "::divisi::nn";
+}
+// Operands and results have at most as many bytes as an int64 counts.
+def NN_Countable : NativeOpTrait<"Countable"> {
+  let cppNamespace = "::divisi::nn";
+}
+
+class NN_Op<string mnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, mnemonic, !listconcat([NN_Countable], traits)>;
+
+// A pure function of tensors, in the syntax common to all of them.
+class NN_ComputeOp<string mnemonic, list<Trait> traits>
+    : NN_Op<mnemonic, !listconcat(
+          [Pure, DeclareOpInterfaceMethods<LoopInterface>], traits)> {
+  let assemblyFormat = [{
+    operands attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+// An operator whose result type follows from operands and attributes:
+//   FailureOr<RankedTensorType> inferType(Adaptor, EmitError)
+class NN_InferredOp<string mnemonic, list<Trait> traits = []>
+    : NN_ComputeOp<mnemonic, !listconcat([NN_InferredType], traits)> {
+  let extraClassDeclaration = [{
+    /// The result's global type, or a failure with a message.
+    static ::mlir::FailureOr<::mlir::RankedTensorType>
+    inferType(Adaptor adaptor, ::divisi::nn::EmitError emitError);
+  }];
+}
+
+// An operator whose result type is chosen by whoever builds it:
+//   LogicalResult checkType(Adaptor, RankedTensorType, EmitError)
+class NN_CheckedOp<string mnemonic, list<Trait> traits = []>
+    : NN_ComputeOp<mnemonic, !listconcat([NN_CheckedType], traits)> {
+  let extraClassDeclaration = [{
+    /// Whether the result may have the global type `type`; a message if not.
+    static ::mlir::LogicalResult
+    checkType(Adaptor adaptor, ::mlir::RankedTensorType type,
+              ::divisi::nn::EmitError emitError);
+  }];
+}
+
+// Builders that infer the result's type. A failure is an error at the op's
+// location and leaves the state without a result: see nn::create.
+class NN_InferringBuilder<dag parameters, string arguments>
+    : OpBuilder<parameters, [{
+        build($_builder, $_state, ::mlir::Type(), }] # arguments # [{);
+        ::divisi::nn::inferResult<ConcreteOp>($_state);
+      }]>;
+class NN_CheckingBuilder<dag parameters, string type, string arguments>
+    : OpBuilder<parameters, [{
+        ::mlir::Type type = }] # type # [{;
+        build($_builder, $_state, type }] # arguments # [{);
+        ::divisi::nn::checkResult<ConcreteOp>($_state);
+      }]>;
+
+#endif // DIALECTS_NN_NNOPBASE_TD

@@ -1,0 +1,81 @@
+//===- Nests.cpp - Parts that loop nests are made from --------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/NN/Nests.h"
+
+using namespace mlir;
+
+namespace divisi::nn {
+
+SmallVector<LoopId, 4> addLoops(LoopNest &nest, ArrayRef<int64_t> shape) {
+  SmallVector<LoopId, 4> loops;
+  for (auto [dim, extent] : llvm::enumerate(shape)) {
+    loops.push_back(nest.add("d" + std::to_string(dim), extent));
+  }
+  return loops;
+}
+
+TensorMap mapLoops(Type type, ArrayRef<LoopId> loops) {
+  TensorMap map;
+  map.shape.assign(globalShape(type).begin(), globalShape(type).end());
+  for (LoopId loop : loops) {
+    map.dims.push_back(DimMap::loop(loop));
+  }
+  return map;
+}
+
+DimMap windowMap(const LoopNest &nest, LoopId loop, int64_t extent,
+                 int64_t stride, int64_t lo, int64_t reach) {
+  int64_t iterations = nest.loop(loop).extent;
+  if (iterations <= 1) {
+    // Such a stride says nothing and may be as large as an attribute can be.
+    stride = 1;
+  }
+  if (stride == 1 && lo == 0 && reach == 0 && extent == iterations) {
+    return DimMap::loop(loop);
+  }
+  return DimMap::window(loop, stride, lo, reach);
+}
+
+void addLinear(LoopNest &nest, Type type, ArrayRef<unsigned> operands) {
+  if (!cast<RankedTensorType>(type).getElementType().isInteger(1)) {
+    nest.linear.emplace_back(operands.begin(), operands.end());
+  }
+}
+
+/// An operand of an elementwise operator with result dimensions `loops`.
+static TensorMap mapBroadcast(const LoopNest &nest, Type type,
+                              ArrayRef<LoopId> loops) {
+  TensorMap map = mapLoops(type, {});
+  size_t lead = loops.size() - map.shape.size();
+  for (auto [dim, extent] : llvm::enumerate(map.shape)) {
+    LoopId loop = loops[lead + dim];
+    map.dims.push_back(extent == nest.loop(loop).extent ? DimMap::loop(loop)
+                                                        : DimMap::none());
+  }
+  return map;
+}
+
+LoopNest
+elementwiseNest(Operation *op, double flopsPerPoint,
+                std::initializer_list<std::initializer_list<unsigned>> linear) {
+  LoopNest nest;
+  Type result = op->getResult(0).getType();
+  SmallVector<LoopId, 4> loops = addLoops(nest, globalShape(result));
+  for (Type type : op->getOperandTypes()) {
+    nest.operands.push_back(mapBroadcast(nest, type, loops));
+  }
+  nest.results.push_back(mapLoops(result, loops));
+  for (std::initializer_list<unsigned> operands : linear) {
+    addLinear(nest, result, operands);
+  }
+  nest.flopsPerPoint = flopsPerPoint;
+  return nest;
+}
+
+} // namespace divisi::nn

@@ -1,0 +1,41 @@
+//===- Nests.h - Parts that loop nests are made from -----------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_NN_NESTS_H
+#define DIALECTS_NN_NESTS_H
+
+#include "dialects/NN/NN.h"
+
+namespace divisi::nn {
+
+/// The nest of an elementwise operator: one parallel loop d0, d1, ... for each
+/// dimension of the result; a broadcast dimension of an operand has none.
+LoopNest
+elementwiseNest(mlir::Operation *op, double flopsPerPoint,
+                std::initializer_list<std::initializer_list<unsigned>> linear);
+
+/// Adds one loop d0, d1, ... for each entry of `shape`; returns their ids.
+llvm::SmallVector<LoopId, 4> addLoops(LoopNest &nest,
+                                      llvm::ArrayRef<int64_t> shape);
+
+/// The map of a tensor of `type` whose dimension i is loop `loops[i]`.
+TensorMap mapLoops(mlir::Type type, llvm::ArrayRef<LoopId> loops);
+
+/// The dimension of `extent` whose index is loop*stride + [0, reach] - lo; a
+/// plain loop if that is the identity.
+DimMap windowMap(const LoopNest &nest, LoopId loop, int64_t extent,
+                 int64_t stride, int64_t lo, int64_t reach);
+
+/// Declares joint linearity in `operands`, unless the elements are booleans: a
+/// partial sum of these does not exist.
+void addLinear(LoopNest &nest, mlir::Type type,
+               llvm::ArrayRef<unsigned> operands);
+
+} // namespace divisi::nn
+
+#endif // DIALECTS_NN_NESTS_H

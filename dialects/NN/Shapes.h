@@ -1,0 +1,66 @@
+//===- Shapes.h - Global shapes, and how results get theirs ----*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tensor with an encoding that implements GlobalShapeAttrInterface is a box
+// of a larger tensor. Operators keep their attributes on a box, so verifiers,
+// inference and loops ask for global shapes:
+//
+//   tensor<2x8xf32, #spmd.local<..., 4x8>>   globalShape = [4, 8]
+//   tensor<4x8xf32>                          globalShape = [4, 8]
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_NN_SHAPES_H
+#define DIALECTS_NN_SHAPES_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/ValueRange.h"
+
+namespace divisi::nn {
+
+/// Begins an error at the operator in question.
+using EmitError = llvm::function_ref<mlir::InFlightDiagnostic()>;
+
+/// The shape of the whole tensor of which a value of `type` is a box. `type` is
+/// a ranked tensor type.
+llvm::ArrayRef<int64_t> globalShape(mlir::Type type);
+
+/// The type of the whole tensor: globalShape, without an encoding.
+mlir::RankedTensorType globalType(mlir::Type type);
+
+/// The bytes of a tensor of `type` (a boolean takes one), or nothing if an
+/// int64 cannot hold their number.
+std::optional<int64_t> byteCount(mlir::RankedTensorType type);
+
+/// The tensor type of `shape` and `element`, or an error if a tensor of it has
+/// more bytes than an int64 counts.
+mlir::FailureOr<mlir::RankedTensorType> makeType(llvm::ArrayRef<int64_t> shape,
+                                                 mlir::Type element,
+                                                 EmitError emitError);
+
+/// The NumPy broadcast of the operands' global shapes, or an error (C1).
+mlir::FailureOr<mlir::RankedTensorType>
+inferElementwise(mlir::ValueRange operands, mlir::Type element,
+                 EmitError emitError);
+
+/// An error unless `axis` is a dimension of a tensor of `rank`.
+mlir::LogicalResult checkAxis(int64_t axis, int64_t rank, EmitError emitError);
+
+/// An error unless `axes` are dimensions of a tensor of `rank`, ascending.
+mlir::LogicalResult checkAxes(llvm::ArrayRef<int64_t> axes, int64_t rank,
+                              llvm::StringRef name, EmitError emitError);
+
+/// An error unless `values`, an attribute called `name`, has `rank` entries.
+mlir::LogicalResult checkLength(llvm::StringRef name,
+                                llvm::ArrayRef<int64_t> values, int64_t rank,
+                                EmitError emitError);
+
+} // namespace divisi::nn
+
+#endif // DIALECTS_NN_SHAPES_H

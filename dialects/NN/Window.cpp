@@ -1,0 +1,236 @@
+//===- Window.cpp - Operators on sliding windows --------------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/NN/Nests.h"
+#include "divisi/Support/CheckedMath.h"
+
+using namespace mlir;
+
+namespace divisi::nn {
+
+namespace {
+/// How windows lie along one dimension.
+struct Window {
+  int64_t kernel, stride, dilation, lo, hi;
+};
+} // namespace
+
+/// The number of windows along a dimension of `extent`, or an error if the
+/// window does not fit into it. All of `window` has been checked for sign.
+static FailureOr<int64_t> countWindows(int64_t extent, Window window,
+                                       size_t dim, EmitError emitError) {
+  std::optional<int64_t> reach = checkedMul(window.kernel - 1, window.dilation);
+  std::optional<int64_t> pads = checkedAdd(window.lo, window.hi);
+  std::optional<int64_t> padded = pads ? checkedAdd(extent, *pads) : pads;
+  if (!reach || !padded || *reach >= *padded) {
+    return emitError() << "a window of " << window.kernel
+                       << " elements with dilation " << window.dilation
+                       << " does not fit into dimension " << dim
+                       << " of extent " << extent << " with pads " << window.lo
+                       << " and " << window.hi;
+  }
+  return (*padded - *reach - 1) / window.stride + 1;
+}
+
+static LogicalResult checkPositive(StringRef name, ArrayRef<int64_t> values,
+                                   EmitError emitError) {
+  for (int64_t value : values) {
+    if (value < 1) {
+      return emitError() << "'" << name << "' holds " << value
+                         << ", expected positive numbers";
+    }
+  }
+  return success();
+}
+
+static LogicalResult checkNotNegative(StringRef name, ArrayRef<int64_t> values,
+                                      EmitError emitError) {
+  for (int64_t value : values) {
+    if (value < 0) {
+      return emitError() << "'" << name << "' holds " << value
+                         << "; use nn.pad or nn.slice to crop";
+    }
+  }
+  return success();
+}
+
+/// What convolution and pooling check of their common attributes.
+template <typename Adaptor>
+static LogicalResult checkWindowAttributes(Adaptor adaptor, int64_t rank,
+                                           EmitError emitError) {
+  auto strides = adaptor.getStrides(), dilations = adaptor.getDilations();
+  auto lo = adaptor.getPadsLo(), hi = adaptor.getPadsHi();
+  return success(
+      succeeded(checkLength("strides", strides, rank, emitError)) &&
+      succeeded(checkLength("dilations", dilations, rank, emitError)) &&
+      succeeded(checkLength("pads_lo", lo, rank, emitError)) &&
+      succeeded(checkLength("pads_hi", hi, rank, emitError)) &&
+      succeeded(checkPositive("strides", strides, emitError)) &&
+      succeeded(checkPositive("dilations", dilations, emitError)) &&
+      succeeded(checkNotNegative("pads_lo", lo, emitError)) &&
+      succeeded(checkNotNegative("pads_hi", hi, emitError)));
+}
+
+//===- conv ---------------------------------------------------------------===//
+
+/// Groups and features (C5, C6).
+static LogicalResult checkGroups(ArrayRef<int64_t> x, ArrayRef<int64_t> w,
+                                 int64_t groups, EmitError emitError) {
+  if (groups < 1 || x[1] % groups != 0 || w[0] % groups != 0) { // C5
+    return emitError() << "'groups' is " << groups << ", expected a divisor of "
+                       << x[1] << " input and " << w[0] << " output features";
+  }
+  if (w[1] != x[1] / groups) { // C6
+    return emitError() << "the weight takes " << w[1]
+                       << " features a group, but the input has "
+                       << x[1] / groups;
+  }
+  return success();
+}
+
+FailureOr<RankedTensorType> ConvOp::inferType(Adaptor adaptor,
+                                              EmitError emitError) {
+  auto type = cast<RankedTensorType>(adaptor.getX().getType());
+  ArrayRef<int64_t> x = globalShape(type);
+  ArrayRef<int64_t> w = globalShape(adaptor.getW().getType());
+  if (x.size() < 2 || x.size() != w.size()) { // C1
+    return emitError() << "input and weight have ranks " << x.size() << " and "
+                       << w.size() << ", expected the same, at least 2";
+  }
+  if (failed(checkWindowAttributes(adaptor, x.size() - 2, // C2 C3 C4
+                                   emitError)) ||
+      failed(checkGroups(x, w, adaptor.getGroups(), emitError))) {
+    return failure();
+  }
+  SmallVector<int64_t> shape = {x[0], w[0]};
+  for (size_t i = 0; i + 2 < x.size(); ++i) {
+    if (w[i + 2] < 1) { // C7
+      return emitError() << "the weight's window is empty in dimension "
+                         << i + 2;
+    }
+    Window window = {w[i + 2], adaptor.getStrides()[i],
+                     adaptor.getDilations()[i], adaptor.getPadsLo()[i],
+                     adaptor.getPadsHi()[i]};
+    FailureOr<int64_t> count = // C7
+        countWindows(x[i + 2], window, i + 2, emitError);
+    if (failed(count)) {
+      return failure();
+    }
+    shape.push_back(*count);
+  }
+  return makeType(shape, type.getElementType(), emitError);
+}
+
+LoopNest ConvOp::getLoopNest() {
+  ArrayRef<int64_t> x = globalShape(getX().getType());
+  ArrayRef<int64_t> w = globalShape(getW().getType());
+  ArrayRef<int64_t> y = globalShape(getY().getType());
+  int64_t groups = getGroups();
+  LoopNest nest;
+  LoopId n = nest.add("n", x[0]);
+  // Without groups their loop would stand before m and c for nothing.
+  SmallVector<LoopId, 2> inFeatures, outFeatures;
+  if (groups != 1) {
+    inFeatures = outFeatures = {nest.add("g", groups)};
+  }
+  outFeatures.push_back(nest.add("m", w[0] / groups));
+  LoopId c = nest.add("c", w[1], LoopKind::Reduction);
+  inFeatures.push_back(c);
+
+  TensorMap input = mapLoops(getX().getType(), n);
+  TensorMap weight = mapLoops(getW().getType(), {});
+  TensorMap result = mapLoops(getY().getType(), n);
+  input.dims.push_back(DimMap::product(inFeatures));
+  weight.dims = {DimMap::product(outFeatures), DimMap::loop(c)};
+  result.dims.push_back(DimMap::product(outFeatures));
+  for (size_t i = 0; i + 2 < x.size(); ++i) {
+    LoopId o = nest.add("o" + std::to_string(i), y[i + 2]);
+    LoopId k = nest.add("k" + std::to_string(i), w[i + 2], LoopKind::Whole);
+    input.dims.push_back(windowMap(nest, o, x[i + 2], getStrides()[i],
+                                   getPadsLo()[i],
+                                   (w[i + 2] - 1) * getDilations()[i]));
+    weight.dims.push_back(DimMap::loop(k));
+    result.dims.push_back(DimMap::loop(o));
+  }
+  nest.operands = {input, weight};
+  nest.results = {result};
+  nest.linear = {{0}, {1}};
+  nest.flopsPerPoint = 2;
+  return nest;
+}
+
+//===- pool_max, pool_sum -------------------------------------------------===//
+
+template <typename Adaptor>
+static FailureOr<RankedTensorType> inferPool(Adaptor adaptor,
+                                             EmitError emitError) {
+  auto type = cast<RankedTensorType>(adaptor.getX().getType());
+  ArrayRef<int64_t> x = globalShape(type);
+  if (failed(checkLength("kernel", adaptor.getKernel(), x.size(), // C1
+                         emitError)) ||
+      failed(checkPositive("kernel", adaptor.getKernel(), emitError)) || // C2
+      failed(checkWindowAttributes(adaptor, x.size(), // C1 C2 C3
+                                   emitError))) {
+    return failure();
+  }
+  SmallVector<int64_t> shape;
+  for (auto [dim, extent] : llvm::enumerate(x)) {
+    Window window = {adaptor.getKernel()[dim], adaptor.getStrides()[dim],
+                     adaptor.getDilations()[dim], adaptor.getPadsLo()[dim],
+                     adaptor.getPadsHi()[dim]};
+    bool untouched = window.kernel == 1 && window.stride == 1 &&
+                     window.lo == 0 && window.hi == 0;
+    FailureOr<int64_t> count = // C4
+        untouched ? extent : countWindows(extent, window, dim, emitError);
+    if (failed(count)) {
+      return failure();
+    }
+    shape.push_back(*count);
+  }
+  return makeType(shape, type.getElementType(), emitError);
+}
+
+template <typename OpT> static LoopNest poolNest(OpT op) {
+  LoopNest nest;
+  SmallVector<LoopId, 4> loops =
+      addLoops(nest, globalShape(op.getY().getType()));
+  TensorMap input = mapLoops(op.getX().getType(), {});
+  for (auto [dim, loop] : llvm::enumerate(loops)) {
+    int64_t kernel = op.getKernel()[dim];
+    if (kernel != 1) {
+      nest.add("k" + std::to_string(dim), kernel, LoopKind::Whole);
+    }
+    input.dims.push_back(windowMap(nest, loop, input.shape[dim],
+                                   op.getStrides()[dim], op.getPadsLo()[dim],
+                                   (kernel - 1) * op.getDilations()[dim]));
+  }
+  nest.operands = {input};
+  nest.results = {mapLoops(op.getY().getType(), loops)};
+  nest.flopsPerPoint = 1;
+  return nest;
+}
+
+FailureOr<RankedTensorType> PoolMaxOp::inferType(Adaptor adaptor,
+                                                 EmitError emitError) {
+  return inferPool(adaptor, emitError);
+}
+
+LoopNest PoolMaxOp::getLoopNest() { return poolNest(*this); }
+
+FailureOr<RankedTensorType> PoolSumOp::inferType(Adaptor adaptor,
+                                                 EmitError emitError) {
+  return inferPool(adaptor, emitError);
+}
+
+LoopNest PoolSumOp::getLoopNest() {
+  LoopNest nest = poolNest(*this);
+  nest.linear = {{0}};
+  return nest;
+}
+
+} // namespace divisi::nn
