@@ -121,6 +121,9 @@ static bool holdTheSame(ArrayRef<Interval> a, ArrayRef<Interval> b) {
 static void canonicalizeDim(const Grid &grid, int64_t extent, DimLayout &dim) {
   // An axis of size 1 has no influence on the shardIndex of the others.
   erase_if(dim.axes, [&](AxisId axis) { return grid.size(axis) == 1; });
+  if (dim.axes.empty()) {
+    dim.bounds.clear();
+  }
   if (dim.bounds.empty()) {
     return;
   }

@@ -133,8 +133,8 @@ TEST(LayoutTest, EqualLayoutsHaveOneCanonicalForm) {
   };
   EXPECT_EQ(canonical("[x{0:4, 4:8}]", 8), "[x]");
   EXPECT_EQ(canonical("[one.x]", 8), "[x]");
-  EXPECT_EQ(canonical("[x{0:5, 3:8}] partial max {one}", 8),
-            "[x{0:5, 3:8}]");
+  EXPECT_EQ(canonical("[x{0:5, 3:8}] partial max {one}", 8), "[x{0:5, 3:8}]");
+  EXPECT_EQ(canonical("[one{2:6}]", 8), "[*]");
   // Every shard is the whole dimension.
   EXPECT_EQ(canonical("[x{0:8, 0:8}]", 8), "[*]");
   // Where an empty shard would stand does not matter.

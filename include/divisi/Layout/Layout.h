@@ -106,7 +106,8 @@ struct Layout {
                                            llvm::ArrayRef<int64_t> shape) const;
 
   /// Brings a legal layout into the one form that equal layouts share: drops
-  /// axes of size 1, explicit bounds that equal the default ones, and the axes
+  /// axes of size 1 (a dimension that nothing else splits is held whole),
+  /// explicit bounds that equal the default ones, and the axes
   /// of a dimension whose every shard is the whole of it; writes empty explicit
   /// intervals as 0:0; sorts partialAxes.
   void canonicalize(const Grid &grid, llvm::ArrayRef<int64_t> shape);

@@ -1,0 +1,330 @@
+//===- RouteGraph.cpp - The layouts that routes pass through --------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Dijkstra's algorithm ("A note on two problems in connexion with graphs",
+// 1959) in its form for dense graphs: almost any layout leads to any other by
+// an exchange. Edges are priced when the search comes by.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RouteGraph.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+
+namespace divisi {
+
+std::vector<int64_t> RouteSpace::key() const {
+  std::vector<int64_t> key;
+  auto addAxes = [&](ArrayRef<AxisId> axes) {
+    key.push_back(int64_t(axes.size()));
+    for (AxisId axis : axes) {
+      key.push_back(axis.index);
+    }
+  };
+  key.push_back(int64_t(shape.size()));
+  append_range(key, shape);
+  key.push_back(elementBytes);
+  key.push_back(int64_t(partialKind));
+  for (const DimLayout &dim : frame.dims) {
+    addAxes(dim.axes);
+    key.push_back(int64_t(dim.bounds.size()));
+    for (Interval bound : dim.bounds) {
+      key.push_back(bound.begin);
+      key.push_back(bound.end);
+    }
+  }
+  addAxes(frame.partialAxes);
+  for (const Unit &unit : units) {
+    addAxes(unit.axes);
+    key.push_back(unit.mayBePartial);
+  }
+  key.push_back(int64_t(units.size()));
+  append_range(key, dims);
+  return key;
+}
+
+size_t countNodes(size_t units, size_t dims) {
+  // Units join one after another: the k-th that splits has dims + k places.
+  // ways[k]: so far, with k units splitting.
+  std::vector<size_t> ways = {1};
+  for (size_t unit = 0; unit < units; ++unit) {
+    std::vector<size_t> more(ways.size() + 1, 0);
+    for (size_t k = 0; k < ways.size(); ++k) {
+      more[k] += 2 * ways[k];
+      more[k + 1] += (dims + k) * ways[k];
+    }
+    ways = std::move(more);
+  }
+  size_t total = 0;
+  for (size_t count : ways) {
+    total += count;
+  }
+  return total;
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+RouteGraph::RouteGraph(const Grid &grid, const LinkCosts &costs,
+                       RouteSpace space)
+    : grid_(grid), costs_(costs), space_(std::move(space)),
+      dims_(space_.shape.size()) {
+  Layout layout = space_.frame;
+  enumerate(0, layout);
+  numNodes_ = nodes_.size();
+}
+
+/// Puts the units from `unit` on everywhere.
+void RouteGraph::enumerate(size_t unit, Layout &layout) {
+  if (unit == space_.units.size()) {
+    Layout node = layout;
+    llvm::sort(node.partialAxes);
+    node.partialKind = node.isPartial() ? space_.partialKind : ReduceKind::Sum;
+    intern(node);
+    return;
+  }
+  const RouteSpace::Unit &placed = space_.units[unit];
+  enumerate(unit + 1, layout);
+  for (size_t dim : space_.dims) {
+    auto &axes = layout.dims[dim].axes;
+    auto before = axes;
+    for (size_t place = space_.frame.dims[dim].axes.size();
+         place <= before.size(); ++place) {
+      // Not between the axes of another unit: those stay together.
+      bool splitsUnit = any_of(space_.units, [&](const auto &other) {
+        return other.axes.size() > 1 && place > 0 && place < before.size() &&
+               is_contained(other.axes, before[place - 1]) &&
+               is_contained(other.axes, before[place]);
+      });
+      if (splitsUnit) {
+        continue;
+      }
+      axes = before;
+      axes.insert(axes.begin() + place, placed.axes.begin(), placed.axes.end());
+      enumerate(unit + 1, layout);
+    }
+    axes = before;
+  }
+  if (placed.mayBePartial) {
+    auto before = layout.partialAxes;
+    append_range(layout.partialAxes, placed.axes);
+    enumerate(unit + 1, layout);
+    layout.partialAxes = before;
+  }
+}
+
+uint32_t RouteGraph::internDim(size_t dim, const DimLayout &layout) {
+  DimTable &table = dims_[dim];
+  for (auto [id, known] : llvm::enumerate(table.layouts)) {
+    if (known == layout) {
+      return uint32_t(id);
+    }
+  }
+  table.layouts.push_back(layout);
+  Layout alone;
+  alone.dims.push_back(layout);
+  table.largest.push_back(
+      double(alone.localShape(grid_, {space_.shape[dim]})[0]));
+  return uint32_t(table.layouts.size() - 1);
+}
+
+RouteGraph::NodeId RouteGraph::intern(const Layout &layout) {
+  auto [entry, isNew] = ids_.try_emplace(layout, NodeId(nodes_.size()));
+  if (isNew) {
+    auto node = std::make_unique<Node>();
+    node->layout = layout;
+    for (auto [dim, dimLayout] : llvm::enumerate(layout.dims)) {
+      node->dims.push_back(internDim(dim, dimLayout));
+    }
+    nodes_.push_back(std::move(node));
+  }
+  return entry->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Edges
+//===----------------------------------------------------------------------===//
+
+const DimChange &RouteGraph::change(size_t dim, uint32_t from, uint32_t to) {
+  DimTable &table = dims_[dim];
+  auto &slot = table.changes[uint64_t(from) << 32 | to];
+  if (!slot) {
+    slot = std::make_unique<DimChange>(analyzeDim(
+        grid_, space_.shape[dim], table.layouts[from], table.layouts[to]));
+  }
+  return *slot;
+}
+
+/// The length of the step between two nodes or ends, negative if there is none.
+int64_t RouteGraph::edge(NodeId from, NodeId to) {
+  const Node &source = *nodes_[from], &target = *nodes_[to];
+  // The quick way out of half of all pairs.
+  bool samePartial = source.layout.partialAxes == target.layout.partialAxes;
+  Transition transition;
+  transition.from = &source.layout;
+  transition.to = &target.layout;
+  for (size_t dim = 0; dim < source.dims.size(); ++dim) {
+    if (source.dims[dim] == target.dims[dim]) {
+      transition.unchangedElements *= dims_[dim].largest[source.dims[dim]];
+      continue;
+    }
+    if (!samePartial && !transition.changes.empty()) {
+      return -1;
+    }
+    transition.changes.push_back(
+        {dim, &change(dim, source.dims[dim], target.dims[dim])});
+  }
+  auto best = cheapestMove(grid_, costs_, space_.elementBytes, transition);
+  return best ? best->second.nanoseconds : -1;
+}
+
+ArrayRef<int64_t> RouteGraph::edgesFrom(NodeId node) {
+  std::vector<int64_t> &row = edgesFrom_[node];
+  if (row.empty()) {
+    row.reserve(numNodes_);
+    for (NodeId to = 0; to < numNodes_; ++to) {
+      row.push_back(to == node ? -1 : edge(node, to));
+    }
+  }
+  return row;
+}
+
+ArrayRef<int64_t> RouteGraph::edgesTo(NodeId end) {
+  std::vector<int64_t> &column = edgesTo_[end];
+  if (column.empty()) {
+    column.reserve(numNodes_);
+    for (NodeId from = 0; from < numNodes_; ++from) {
+      column.push_back(edge(from, end));
+    }
+  }
+  return column;
+}
+
+//===----------------------------------------------------------------------===//
+// Search
+//===----------------------------------------------------------------------===//
+
+RouteGraph::Search &RouteGraph::search(NodeId from) {
+  auto [entry, isNew] = searches_.try_emplace(from);
+  Search &search = entry->second;
+  if (!isNew) {
+    return search;
+  }
+  search.distance.resize(numNodes_);
+  search.previous.assign(numNodes_, none);
+  search.isSettled.assign(numNodes_, 0);
+  if (from < numNodes_) {
+    search.distance[from] = {0, 0};
+    return search;
+  }
+  for (auto [to, length] : llvm::enumerate(edgesFrom(from))) {
+    if (length >= 0) {
+      search.distance[to] = {length, 1};
+      search.previous[to] = from;
+    }
+  }
+  return search;
+}
+
+/// Settles the nearest node that is not, and returns it, or `none`. Of equally
+/// near ones the first is taken, so nothing depends on earlier questions.
+RouteGraph::NodeId RouteGraph::settleNext(Search &search) {
+  NodeId nearest = none;
+  for (NodeId node = 0; node < numNodes_; ++node) {
+    if (!search.isSettled[node] &&
+        (nearest == none || search.distance[node] < search.distance[nearest])) {
+      nearest = node;
+    }
+  }
+  if (nearest == none || search.distance[nearest].nanoseconds == INT64_MAX) {
+    return none;
+  }
+  search.isSettled[nearest] = 1;
+  search.settled.push_back(nearest);
+  Distance base = search.distance[nearest];
+  for (auto [to, length] : llvm::enumerate(edgesFrom(nearest))) {
+    if (length < 0 || search.isSettled[to]) {
+      continue;
+    }
+    Distance through = {base.nanoseconds + length, base.steps + 1};
+    if (through < search.distance[to]) {
+      search.distance[to] = through;
+      search.previous[to] = nearest;
+    }
+  }
+  return nearest;
+}
+
+RouteGraph::Ending RouteGraph::findEnding(NodeId from, NodeId to) {
+  auto [entry, isNew] = endings_.try_emplace(uint64_t(from) << 32 | to);
+  if (!isNew) {
+    return entry->second;
+  }
+  Ending best;
+  Search &search = this->search(from);
+  if (to < numNodes_) {
+    while (!search.isSettled[to] && settleNext(search) != none) {
+    }
+    best = {search.distance[to], search.previous[to]};
+  } else {
+    if (int64_t direct = from < numNodes_ ? -1 : edge(from, to); direct >= 0) {
+      best = {{direct, 1}, from};
+    }
+    ArrayRef<int64_t> last = edgesTo(to);
+    for (size_t index = 0;; ++index) {
+      if (index == search.settled.size() && settleNext(search) == none) {
+        break;
+      }
+      NodeId node = search.settled[index];
+      Distance distance = search.distance[node];
+      if (distance.nanoseconds > best.distance.nanoseconds) {
+        break;
+      }
+      if (last[node] < 0) {
+        continue;
+      }
+      Distance through = {distance.nanoseconds + last[node],
+                          distance.steps + 1};
+      if (through < best.distance) {
+        best = {through, node};
+      }
+    }
+  }
+  return endings_[uint64_t(from) << 32 | to] = best;
+}
+
+std::optional<int64_t> RouteGraph::length(const Layout &from,
+                                          const Layout &to) {
+  Ending ending = findEnding(intern(from), intern(to));
+  if (ending.distance.nanoseconds == INT64_MAX) {
+    return std::nullopt;
+  }
+  return ending.distance.nanoseconds;
+}
+
+std::optional<SmallVector<const Layout *, 4>>
+RouteGraph::path(const Layout &from, const Layout &to) {
+  NodeId first = intern(from), last = intern(to);
+  Ending ending = findEnding(first, last);
+  if (ending.distance.nanoseconds == INT64_MAX) {
+    return std::nullopt;
+  }
+  SmallVector<const Layout *, 4> path = {&nodes_[last]->layout};
+  const Search &search = searches_[first];
+  for (NodeId node = ending.previous; node != none;
+       node = node == first ? none : search.previous[node]) {
+    path.push_back(&nodes_[node]->layout);
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+} // namespace divisi

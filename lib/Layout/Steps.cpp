@@ -1,0 +1,118 @@
+//===- Steps.cpp - Checking single steps, and transfers -------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepRules.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+
+using namespace llvm;
+
+namespace divisi {
+
+StringRef stringifyStepKind(StepKind kind) {
+  static constexpr StringLiteral names[] = {
+      "slice",      "mask",           "all_gather", "all_to_all",
+      "all_reduce", "reduce_scatter", "exchange"};
+  return names[size_t(kind)];
+}
+
+/// What a step of `kind` does, as the end of "expected ...".
+static StringRef ruleOf(StepKind kind) {
+  switch (kind) {
+  case StepKind::Slice:
+    return "every position to hold already what it will hold, and the partial "
+           "axes to stay";
+  case StepKind::Mask:
+    return "replicated axes to become partial sum, and nothing else to change";
+  case StepKind::AllGather:
+    return "one dimension to lose its innermost axes, whose shards stand one "
+           "after another, and the partial axes to stay";
+  case StepKind::AllToAll:
+    return "the innermost axes of one dimension to become those of another, "
+           "and the partial axes to stay";
+  case StepKind::AllReduce:
+    return "partial axes to become replicated, and nothing else to change";
+  case StepKind::ReduceScatter:
+    return "partial axes to become the innermost ones of one dimension, and "
+           "nothing else to change";
+  case StepKind::Exchange:
+    return "the owners along the source's axes to hold together what every "
+           "position will hold, and the partial axes to stay";
+  }
+  return "";
+}
+
+static std::string axesText(const Grid &grid, ArrayRef<AxisId> axes) {
+  SmallVector<std::string, 4> names;
+  for (AxisId axis : axes) {
+    names.push_back(axis.index < grid.numAxes()
+                        ? grid.name(axis).str()
+                        : "number " + std::to_string(axis.index));
+  }
+  return "{" + join(names, ", ") + "}";
+}
+
+std::optional<std::string> verifyStep(const Grid &grid, ArrayRef<int64_t> shape,
+                                      StepKind kind, ArrayRef<AxisId> axes,
+                                      const Layout &from, const Layout &to) {
+  if (auto error = from.verify(grid, shape)) {
+    return "in the source, " + *error;
+  }
+  if (auto error = to.verify(grid, shape)) {
+    return "in the result, " + *error;
+  }
+  OwnedTransition transition(grid, shape, from, to);
+  for (const Move &move : legalMoves(*transition)) {
+    if (move.kind != kind) {
+      continue;
+    }
+    if (ArrayRef(move.axes) == axes) {
+      return std::nullopt;
+    }
+    return (stringifyStepKind(kind) + " from " + from.str(grid) + " to " +
+            to.str(grid) + " is over the axes " + axesText(grid, move.axes) +
+            ", got " + axesText(grid, axes))
+        .str();
+  }
+  return (stringifyStepKind(kind) + " cannot lead from " + from.str(grid) +
+          " to " + to.str(grid) + ", expected " + ruleOf(kind))
+      .str();
+}
+
+int64_t transferNanoseconds(ArrayRef<int64_t> shape, int64_t elementBytes,
+                            const Grid &fromGrid, const Layout &from,
+                            const Grid &toGrid, const Layout &to,
+                            AxisCost link) {
+  // Per dimension and shard of the target: from how many owners it comes.
+  SmallVector<SmallVector<Interval, 4>, 4> wanted;
+  SmallVector<std::vector<int64_t>, 4> owners;
+  for (auto [dim, extent] : enumerate(shape)) {
+    wanted.push_back(to.shards(toGrid, dim, extent));
+    owners.push_back(
+        countOwners(from.shards(fromGrid, dim, extent), wanted.back()));
+  }
+  double worst = 0, total = 0;
+  for (int64_t position = 0, end = toGrid.numPositions(); position < end;
+       ++position) {
+    double messages = 1, bytes = double(elementBytes);
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      int64_t shard = toGrid.shardIndex(position, to.dims[dim].axes);
+      messages *= double(owners[dim][shard]);
+      bytes *= double(wanted[dim][shard].size());
+    }
+    worst = std::max(worst, linkTime(link, messages, bytes));
+    total += bytes;
+  }
+  // The sources share the work of sending at best evenly.
+  double sent = total / double(fromGrid.numPositions());
+  return roundUp(std::max(worst, linkTime(link, 1, sent)));
+}
+
+} // namespace divisi
