@@ -16,11 +16,18 @@ using namespace llvm;
 
 namespace divisi {
 
-StringRef stringifyStepKind(StepKind kind) {
-  static constexpr StringLiteral names[] = {
-      "slice",      "mask",           "all_gather", "all_to_all",
-      "all_reduce", "reduce_scatter", "exchange"};
-  return names[size_t(kind)];
+static constexpr StringLiteral kStepNames[] = {
+    "slice",      "mask",           "all_gather", "all_to_all",
+    "all_reduce", "reduce_scatter", "exchange"};
+
+StringRef stringifyStepKind(StepKind kind) { return kStepNames[size_t(kind)]; }
+
+std::optional<StepKind> parseStepKind(StringRef name) {
+  const auto *found = llvm::find(kStepNames, name);
+  if (found == std::end(kStepNames)) {
+    return std::nullopt;
+  }
+  return StepKind(found - std::begin(kStepNames));
 }
 
 /// What a step of `kind` does, as the end of "expected ...".

@@ -41,6 +41,7 @@ enum class StepKind : uint8_t {
 };
 /// `slice`, `mask`, `all_gather`, ...: the mnemonic of the op in `spmd`.
 llvm::StringRef stringifyStepKind(StepKind kind);
+std::optional<StepKind> parseStepKind(llvm::StringRef name);
 
 /// One step of a route. The source is the previous step's `result`.
 struct Step {
