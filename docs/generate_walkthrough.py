@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Writes docs/walkthrough.md: one small model in every dump.
+
+    docs/generate_walkthrough.py            writes the page
+    docs/generate_walkthrough.py --check    fails if it would change
+
+The words are here, everything else on the page is printed by the tools, so
+that the page stays true. test/endtoend/docs_test.py runs the check.
+"""
+
+import argparse
+import difflib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "walkthrough.md"
+BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
+
+HEAD = """\
+# One model in every dump
+
+<!-- Written by docs/generate_walkthrough.py; change that, not this. -->
+
+A perceptron of two layers, exported as PyTorch does it, for two devices:
+
+    models/mlp.py --widths 6,8,4 --batch 4 -o mlp.onnx
+    {compile}
+
+`--dump-after all` writes one file per stage. Each can be edited and given to
+`divisi compile` in the model's place, which goes on from there. Locations are
+left out below.
+"""
+
+SECTIONS = {
+    "import": """\
+## After Import: what is computed
+
+The `nn` dialect: operators on global tensors, and no device anywhere. A Gemm
+has become a contraction whose loops have letters, and an addition. Weights
+are globals: what they hold stays in `mlp.onnx`, at the offset and length in
+brackets.
+""",
+    "plan": """\
+## After Plan: where it runs
+
+The same operators. A grid has appeared, and every operator has a strategy:
+which of its loops is split over which axis of the grid. `spmd.place` is the
+same for values that have no operator: how globals, inputs and outputs lie.
+Edit a strategy here and compile on, and the program follows it.
+""",
+    "partition": """\
+## After Partition: local tensors and collectives
+
+Types are local now: what one device holds. Their encoding says the rest, the
+grid, the layout on it, and the global shape. The first layer is split by its
+result's features, so the second one sums over split features and leaves a
+partial sum on each device; a collective makes it whole.
+""",
+    "lower": """\
+## After Lower: how it runs
+
+The `exec` dialect: a program for a set of ranks, with buffers at offsets into
+an arena, and one instruction after another. Emit writes exactly this list
+into the artifact, and the runtime walks it.
+""",
+}
+
+EXPLAIN = """\
+## What `divisi explain mlp.divisi` says
+
+"""
+
+
+def divisi(folder, *arguments):
+    done = subprocess.run([BUILD / "bin" / "divisi", *arguments], cwd=folder,
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"generate_walkthrough.py: divisi "
+                         f"{' '.join(arguments)} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def without_locations(text):
+    """Drops `loc(...)` behind operations and the aliases of locations."""
+    lines = [line for line in text.splitlines()
+             if not re.match(r"#loc\d*\b", line)]
+    return "\n".join(re.sub(r" loc\((#?[\w.]+|[^()]*|\"[^\"]*\"(\([^()]*\))?)"
+                            r"\)", "", line) for line in lines).strip()
+
+
+def dump_of(stage, folder):
+    [path] = [p for p in folder.glob("*.mlir") if stage in p.name]
+    return without_locations(path.read_text())
+
+
+def page():
+    command = ("compile", "mlp.onnx", "--devices", "2",
+               "--tensor-parallel-size", "2", "--dump-after", "all",
+               "-o", "mlp.divisi")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        subprocess.run([sys.executable, ROOT / "models" / "mlp.py",
+                        "--widths", "6,8,4", "--batch", "4",
+                        "-o", folder / "mlp.onnx"],
+                       check=True, capture_output=True)
+        divisi(folder, *command)
+        parts = [HEAD.format(compile="divisi " + " ".join(command))]
+        for stage, words in SECTIONS.items():
+            parts.append(f"{words}\n```mlir\n{dump_of(stage, folder)}\n```\n")
+        explained = divisi(folder, "explain", "mlp.divisi").rstrip()
+        parts.append(f"{EXPLAIN}```\n{explained}\n```\n")
+    return "\n".join(parts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--check", action="store_true")
+    text = page()
+    if not parser.parse_args().check:
+        PAGE.write_text(text)
+        return
+    there = PAGE.read_text() if PAGE.exists() else ""
+    if there != text:
+        sys.stderr.writelines(difflib.unified_diff(
+            there.splitlines(True), text.splitlines(True),
+            "docs/walkthrough.md", "what the tools print now"))
+        raise SystemExit("docs/walkthrough.md is not what the tools print: "
+                         "run docs/generate_walkthrough.py")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Programs written by hand, run and compared with numpy.
+
+They use what no ONNX model has: state, places at rest, two grids, two entry
+functions.
+"""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import assert_close, load
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@pytest.fixture
+def program(divisi, tmp_path):
+    """program(NAME) copies the program here; w1 and w2 are its weights."""
+    random = np.random.default_rng(3)
+    w1 = random.standard_normal((12, 16), np.float32) * np.float32(0.4)
+    w2 = random.standard_normal((16, 6), np.float32) * np.float32(0.4)
+    (tmp_path / "weights.bin").write_bytes(w1.tobytes() + w2.tobytes())
+
+    def copy(name):
+        shutil.copy(PROGRAMS / name, tmp_path)
+        return name
+
+    copy.w1, copy.w2 = w1, w2
+    return copy
+
+
+def batch(rows, seed=5):
+    random = np.random.default_rng(seed)
+    return (random.standard_normal((rows, 12), np.float32),
+            random.standard_normal((rows, 6), np.float32))
+
+
+def forward(x, w1, w2):
+    a = x @ w1
+    return a, np.maximum(a, 0) @ w2
+
+
+def train(x, t, w1, w2, steps):
+    """The loss at each step, in double precision."""
+    x, t, w1, w2 = (a.astype(np.float64) for a in (x, t, w1, w2))
+    m1, m2, losses = np.zeros_like(w1), np.zeros_like(w2), []
+    for _ in range(steps):
+        a, y = forward(x, w1, w2)
+        losses.append(((y - t) ** 2).mean())
+        dy = 2 * (y - t) / t.size
+        dw2 = np.maximum(a, 0).T @ dy
+        dw1 = x.T @ np.where(a > 0, dy @ w2.T, 0)
+        m1, m2 = 0.9 * m1 + dw1, 0.9 * m2 + dw2
+        w1, w2 = w1 - 0.1 * m1, w2 - 0.1 * m2
+    return losses
+
+
+@pytest.mark.parametrize("steps", [1, 2, 10])
+def test_training_steps_over_four_devices(divisi, program, steps):
+    x, t = batch(8)
+    np.savez(divisi.path("x.npz"), x=x, t=t)
+    divisi("compile", program("train_step.mlir"), "--devices", 4,
+           "-o", "m.divisi")
+    divisi("run", "m.divisi", "--inputs", "x.npz", "--repeat", steps,
+           "-o", "y.npz")
+    losses = train(x, t, program.w1, program.w2, steps)
+    # Ten steps make a visible difference, so that a lost update shows.
+    assert steps < 10 or losses[-1] < 0.8 * losses[0]
+    assert_close(load(divisi.path("y.npz")),
+                 {"loss": np.array(losses[-1], np.float32)})
+
+
+def test_weights_at_rest_lie_where_the_program_says(divisi, program):
+    divisi("plan", program("train_step.mlir"), "--devices", 4,
+           "-o", "p.mlir")
+    text = divisi.path("p.mlir").read_text()
+    for name in ("w1", "w2", "m1", "m2"):
+        [line] = [l for l in text.splitlines() if f"nn.global @{name} " in l]
+        assert "#spmd.place<@g: [x, *]>" in line
+
+
+def test_two_grids_of_one_and_three_devices(divisi, program):
+    x, _ = batch(8)
+    np.savez(divisi.path("x.npz"), x=x)
+    divisi("compile", program("two_grids.mlir"), "-o", "m.divisi")
+    divisi("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz")
+    _, y = forward(x, program.w1, program.w2)
+    assert_close(load(divisi.path("y.npz")), {"y": -y})
+
+
+def test_two_entries_share_one_set_of_weights(divisi, program):
+    divisi("compile", program("two_entries.mlir"), "--devices", 2,
+           "-o", "m.divisi")
+    data = divisi.path("m.divisi").read_bytes()
+    assert data.count(program.w1.tobytes()) == 1
+    for rows in (2, 8):
+        x, _ = batch(rows)
+        np.savez(divisi.path("x.npz"), x=x)
+        divisi("run", "m.divisi", "--entry", f"batch{rows}",
+               "--inputs", "x.npz", "-o", "y.npz")
+        _, y = forward(x, program.w1, program.w2)
+        assert_close(load(divisi.path("y.npz")), {"y": y})
