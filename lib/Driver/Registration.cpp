@@ -9,11 +9,12 @@
 #include "divisi/Driver/Registration.h"
 
 #include "dialects/NN/NN.h"
+#include "dialects/SPMD/SPMD.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 
 void divisi::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::func::FuncDialect, nn::NNDialect>();
+  registry.insert<mlir::func::FuncDialect, nn::NNDialect, spmd::SPMDDialect>();
 }
 
 void divisi::registerAllPasses() {

@@ -1,0 +1,141 @@
+//===- LayoutSyntax.cpp - Grids and layouts as text in IR -----------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/SPMD/LayoutSyntax.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace divisi::spmd {
+
+bool isIdentifier(llvm::StringRef name) {
+  return !name.empty() && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name,
+                      [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
+std::optional<std::string> verifyGrid(const Grid &grid) {
+  if (std::optional<std::string> error = grid.verify()) {
+    return error;
+  }
+  for (const GridAxis &axis : grid.axes()) {
+    if (!isIdentifier(axis.name)) {
+      return "axis name '" + axis.name +
+             "' is not an identifier of letters, digits and '_'";
+    }
+  }
+  if (grid.numPositions() > kMaxPositions) {
+    return "the grid has " + std::to_string(grid.numPositions()) +
+           " positions, expected at most " + std::to_string(kMaxPositions);
+  }
+  return std::nullopt;
+}
+
+ParseResult parseGrid(AsmParser &parser, Grid &grid) {
+  llvm::SmallVector<GridAxis, 4> axes;
+  auto parseAxis = [&]() -> ParseResult {
+    llvm::StringRef name;
+    int64_t size;
+    if (parser.parseKeyword(&name) || parser.parseEqual() ||
+        parser.parseInteger(size)) {
+      return failure();
+    }
+    axes.push_back({name.str(), size});
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseAxis)) {
+    return failure();
+  }
+  grid = Grid(axes);
+  return success();
+}
+
+// `0:5`
+static ParseResult parseInterval(AsmParser &parser, Interval &interval) {
+  return failure(parser.parseInteger(interval.begin) || parser.parseColon() ||
+                 parser.parseInteger(interval.end));
+}
+
+ParseResult parseLayout(
+    AsmParser &parser,
+    llvm::function_ref<std::optional<AxisId>(llvm::StringRef, llvm::SMLoc)>
+        axis,
+    Layout &layout) {
+  auto parseAxes = [&](llvm::SmallVectorImpl<AxisId> &axes) -> ParseResult {
+    llvm::SMLoc loc = parser.getCurrentLocation();
+    llvm::StringRef names;
+    if (parser.parseKeyword(&names)) {
+      return failure();
+    }
+    // A bare identifier of MLIR's may hold dots: `x.y` is one token.
+    for (llvm::StringRef name : llvm::split(names, '.')) {
+      std::optional<AxisId> found = axis(name, loc);
+      if (!found) {
+        return failure();
+      }
+      axes.push_back(*found);
+    }
+    return success();
+  };
+  auto parseDim = [&]() -> ParseResult {
+    DimLayout &dim = layout.dims.emplace_back();
+    if (succeeded(parser.parseOptionalStar())) {
+      return success();
+    }
+    if (parseAxes(dim.axes)) {
+      return failure();
+    }
+    return parser.parseCommaSeparatedList(
+        AsmParser::Delimiter::OptionalBraces,
+        [&]() { return parseInterval(parser, dim.bounds.emplace_back()); });
+  };
+  layout = Layout();
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim)) {
+    return failure();
+  }
+  if (failed(parser.parseOptionalKeyword("partial"))) {
+    return success();
+  }
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  llvm::StringRef kindName;
+  if (parser.parseKeyword(&kindName)) {
+    return failure();
+  }
+  std::optional<ReduceKind> kind = parseReduceKind(kindName);
+  if (!kind) {
+    return parser.emitError(loc)
+           << "'" << kindName
+           << "' is no kind of partial value, expected one of sum, prod, max, "
+              "min, and, or";
+  }
+  layout.partialKind = *kind;
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, [&]() {
+        return parseAxes(layout.partialAxes);
+      })) {
+    return failure();
+  }
+  llvm::sort(layout.partialAxes);
+  return success();
+}
+
+Layout mapAxes(const Layout &layout, llvm::function_ref<AxisId(AxisId)> axis) {
+  Layout mapped = layout;
+  for (DimLayout &dim : mapped.dims) {
+    for (AxisId &id : dim.axes) {
+      id = axis(id);
+    }
+  }
+  for (AxisId &id : mapped.partialAxes) {
+    id = axis(id);
+  }
+  llvm::sort(mapped.partialAxes);
+  return mapped;
+}
+
+} // namespace divisi::spmd

@@ -1,0 +1,62 @@
+//===- NamedSplit.h - A split that speaks of names --------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// `#spmd.split` cannot see its operator's loops nor its grid's axes, so it
+// keeps names. `resolve` finds what they name, on an operator and a grid.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_SPMD_NAMEDSPLIT_H
+#define DIALECTS_SPMD_NAMEDSPLIT_H
+
+#include "divisi/Layout/Loops.h"
+
+#include <string>
+
+namespace divisi::spmd {
+
+/// The axes that split one loop, outermost first.
+struct NamedLoopSplit {
+  std::string loop;
+  llvm::SmallVector<std::string, 2> axes;
+  friend bool operator==(const NamedLoopSplit &,
+                         const NamedLoopSplit &) = default;
+  friend llvm::hash_code hash_value(const NamedLoopSplit &split) {
+    return llvm::hash_combine(
+        split.loop,
+        llvm::hash_combine_range(split.axes.begin(), split.axes.end()));
+  }
+};
+
+/// ::divisi::Split by names; only loops that are split.
+struct NamedSplit {
+  llvm::SmallVector<NamedLoopSplit, 4> loops;
+  llvm::SmallVector<std::string, 2> carry;
+  unsigned carrySet = 0;
+
+  /// The names of what `split` means, loops in the order of `nest`.
+  static NamedSplit of(const LoopNest &nest, const Grid &grid,
+                       const Split &split);
+
+  /// Sets `split` to what the names mean, or returns which name means nothing.
+  /// Whether the split is legal is verifySplit's question.
+  std::optional<std::string> resolve(const LoopNest &nest, const Grid &grid,
+                                     Split &split) const;
+
+  friend bool operator==(const NamedSplit &, const NamedSplit &) = default;
+  friend llvm::hash_code hash_value(const NamedSplit &split) {
+    return llvm::hash_combine(
+        llvm::hash_combine_range(split.loops.begin(), split.loops.end()),
+        llvm::hash_combine_range(split.carry.begin(), split.carry.end()),
+        split.carrySet);
+  }
+};
+
+} // namespace divisi::spmd
+
+#endif // DIALECTS_SPMD_NAMEDSPLIT_H

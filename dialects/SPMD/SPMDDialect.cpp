@@ -1,0 +1,170 @@
+//===- SPMDDialect.cpp - The dialect and what it verifies -----------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/SPMD/SPMD.h"
+#include "dialects/SPMD/Strategy.h"
+
+using namespace mlir;
+using namespace divisi;
+using namespace divisi::spmd;
+
+#include "dialects/SPMD/SPMDDialect.cpp.inc"
+
+void SPMDDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/SPMD/SPMDOps.cpp.inc"
+      >();
+}
+
+// `place` means something for a tensor of `type`.
+static LogicalResult verifyPlace(Operation *op, PlaceAttr place, Type type,
+                                 StringRef what) {
+  auto emit = [&]() { return op->emitOpError() << what << ": "; };
+  auto tensor = llvm::dyn_cast<RankedTensorType>(type);
+  if (!tensor) {
+    return emit() << "expected a ranked tensor, got " << type;
+  }
+  FailureOr<GridOp> grid = requireGrid(op, place.getGrid());
+  if (failed(grid)) {
+    return failure();
+  }
+  return resolvePlace(place, (*grid).getValue(), nn::globalShape(tensor), emit);
+}
+
+static LogicalResult verifySplitAttribute(Operation *op, NamedAttribute attr) {
+  auto split = llvm::dyn_cast<SplitAttr>(attr.getValue());
+  if (!split) {
+    return op->emitOpError()
+           << "spmd.split: expected #spmd.split, got " << attr.getValue();
+  }
+  auto loops = llvm::dyn_cast<nn::LoopInterface>(op);
+  if (!loops) {
+    return op->emitOpError(
+        "spmd.split: the operation states no loops that could be split");
+  }
+  FailureOr<GridOp> grid = requireGrid(op, split.getGrid());
+  if (failed(grid)) {
+    return failure();
+  }
+  // MLIR asks for attributes first; an illegal operator has no loops to ask
+  // for.
+  if (failed(op->getName().verifyInvariants(op))) {
+    return failure();
+  }
+  return resolveSplit(op, loops.getLoopNest(), (*grid).getValue());
+}
+
+static LogicalResult verifyPlacesAttribute(Operation *op, NamedAttribute attr) {
+  auto places = llvm::dyn_cast<ArrayAttr>(attr.getValue());
+  if (!places || places.size() != op->getNumResults()) {
+    return op->emitOpError() << "spmd.places: expected an array with one entry "
+                             << "per result, got " << attr.getValue();
+  }
+  for (auto [place, result] : llvm::zip_equal(places, op->getResults())) {
+    if (llvm::isa<UnitAttr>(place)) {
+      continue;
+    }
+    auto placeAttr = llvm::dyn_cast<PlaceAttr>(place);
+    if (!placeAttr) {
+      return op->emitOpError()
+             << "spmd.places: expected #spmd.place or unit, got " << place;
+    }
+    if (failed(verifyPlace(op, placeAttr, result.getType(), "spmd.places"))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+static LogicalResult verifyPlaceAttribute(Operation *op, NamedAttribute attr,
+                                          Type type) {
+  auto place = llvm::dyn_cast<PlaceAttr>(attr.getValue());
+  if (!place) {
+    return op->emitOpError()
+           << "spmd.place: expected #spmd.place, got " << attr.getValue();
+  }
+  return verifyPlace(op, place, type, "spmd.place");
+}
+
+LogicalResult SPMDDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attr) {
+  StringRef name = attr.getName();
+  if (name == kSplit) {
+    return verifySplitAttribute(op, attr);
+  }
+  if (name == kPlaces) {
+    return verifyPlacesAttribute(op, attr);
+  }
+  if (name == kPlace) {
+    auto global = llvm::dyn_cast<nn::GlobalOp>(op);
+    if (!global) {
+      return op->emitOpError("spmd.place: expected on nn.global, or on an "
+                             "argument or result of a function");
+    }
+    return verifyPlaceAttribute(op, attr, global.getTensorType());
+  }
+  if (name == kEntry) {
+    return llvm::isa<StringAttr>(attr.getValue())
+               ? success()
+               : op->emitOpError("spmd.entry: expected a string");
+  }
+  if (name == kRanks) {
+    return llvm::isa<DenseI32ArrayAttr>(attr.getValue())
+               ? success()
+               : op->emitOpError("spmd.ranks: expected array<i32: ...>");
+  }
+  return op->emitOpError() << "unknown attribute '" << name
+                           << "', expected spmd.split, spmd.place, "
+                           << "spmd.places, spmd.entry or spmd.ranks";
+}
+
+// What an argument or result of a function may have.
+static LogicalResult verifySignatureAttribute(Operation *op,
+                                              NamedAttribute attr, Type type) {
+  if (attr.getName() == SPMDDialect::kPlace) {
+    return verifyPlaceAttribute(op, attr, type);
+  }
+  if (attr.getName() == SPMDDialect::kIndex) {
+    auto index = llvm::dyn_cast<IntegerAttr>(attr.getValue());
+    return index && index.getType().isInteger(64) &&
+                   !index.getValue().isNegative()
+               ? success()
+               : op->emitOpError("spmd.index: expected an i64, not negative");
+  }
+  return op->emitOpError() << "unknown attribute '" << attr.getName().getValue()
+                           << "' of an argument or result, expected spmd.place "
+                           << "or spmd.index";
+}
+
+LogicalResult SPMDDialect::verifyRegionArgAttribute(Operation *op,
+                                                    unsigned regionIndex,
+                                                    unsigned argIndex,
+                                                    NamedAttribute attr) {
+  auto function = llvm::dyn_cast<FunctionOpInterface>(op);
+  if (!function) {
+    return op->emitOpError()
+           << attr.getName().getValue() << ": expected on a function";
+  }
+  return verifySignatureAttribute(op, attr,
+                                  function.getArgumentTypes()[argIndex]);
+}
+
+LogicalResult SPMDDialect::verifyRegionResultAttribute(Operation *op,
+                                                       unsigned regionIndex,
+                                                       unsigned resultIndex,
+                                                       NamedAttribute attr) {
+  auto function = llvm::dyn_cast<FunctionOpInterface>(op);
+  if (!function) {
+    return op->emitOpError()
+           << attr.getName().getValue() << ": expected on a function";
+  }
+  return verifySignatureAttribute(op, attr,
+                                  function.getResultTypes()[resultIndex]);
+}
