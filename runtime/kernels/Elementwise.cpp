@@ -1,0 +1,339 @@
+//===- Elementwise.cpp - Elementwise operators of several operands --------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/kernels/Families.h"
+#include "runtime/kernels/Nest.h"
+#include "runtime/kernels/Scalars.h"
+
+namespace divisi::rt {
+namespace {
+
+struct Add {
+  template <typename T> T operator()(T a, T b) const { return wrapAdd(a, b); }
+};
+struct Sub {
+  template <typename T> T operator()(T a, T b) const { return wrapSub(a, b); }
+};
+struct Mul {
+  template <typename T> T operator()(T a, T b) const { return wrapMul(a, b); }
+};
+struct Div {
+  /// Integers truncate; by 0 gives 0, by -1 negates and wraps: neither traps.
+  template <typename T> T operator()(T a, T b) const {
+    if constexpr (isFloat<T>) {
+      return a / b;
+    } else {
+      return b == 0 ? T(0) : b == -1 ? wrapSub(T(0), a) : a / b;
+    }
+  }
+};
+struct Max {
+  template <typename T> T operator()(T a, T b) const { return maxOf(a, b); }
+};
+struct Min {
+  template <typename T> T operator()(T a, T b) const { return minOf(a, b); }
+};
+struct FMod {
+  /// The dividend's sign, as in C; an integer by 0 gives 0.
+  template <typename T> T operator()(T a, T b) const {
+    if constexpr (isFloat<T>) {
+      return std::fmod(a, b);
+    } else {
+      return b == 0 || b == -1 ? T(0) : a % b;
+    }
+  }
+};
+struct FloorMod {
+  /// The divisor's sign, as in Python.
+  template <typename T> T operator()(T a, T b) const {
+    T rest = FMod()(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? wrapAdd(rest, b) : rest;
+  }
+};
+struct And {
+  template <typename T> T operator()(T a, T b) const { return a & b; }
+  uint8_t operator()(uint8_t a, uint8_t b) const { return (a != 0) & (b != 0); }
+};
+struct Or {
+  template <typename T> T operator()(T a, T b) const { return a | b; }
+  uint8_t operator()(uint8_t a, uint8_t b) const { return (a != 0) | (b != 0); }
+};
+struct Xor {
+  template <typename T> T operator()(T a, T b) const { return a ^ b; }
+  uint8_t operator()(uint8_t a, uint8_t b) const { return (a != 0) ^ (b != 0); }
+};
+
+struct Pow {
+  /// The result has the base's type. Squares and cubes are products: they are
+  /// what models mean, and the general function costs fifty times as much.
+  template <typename T, typename E> T operator()(T base, E exponent) const {
+    if constexpr (!isFloat<T> && !isFloat<E>) {
+      return integer(base, exponent);
+    } else if constexpr (!isFloat<T>) {
+      return saturateTo<T>(std::pow(double(base), double(exponent)));
+    } else {
+      if (exponent == E(2)) {
+        return base * base;
+      }
+      if (exponent == E(3)) {
+        return base * base * base;
+      }
+      return std::pow(base, T(exponent));
+    }
+  }
+
+private:
+  /// Wraps; a negative power of anything but 1 and -1 truncates to 0.
+  template <typename T, typename E> static T integer(T base, E exponent) {
+    if (exponent < 0) {
+      bool odd = exponent & 1;
+      return base == 1 || (base == -1 && !odd) ? T(1)
+             : base == -1                      ? T(-1)
+                                               : T(0);
+    }
+    T power = 1;
+    for (; exponent > 0; exponent >>= 1) {
+      if (exponent & 1) {
+        power = wrapMul(power, base);
+      }
+      base = wrapMul(base, base);
+    }
+    return power;
+  }
+};
+
+struct Eq {
+  template <typename T> uint8_t operator()(T a, T b) const { return a == b; }
+};
+struct Ne {
+  template <typename T> uint8_t operator()(T a, T b) const { return a != b; }
+};
+struct Lt {
+  template <typename T> uint8_t operator()(T a, T b) const { return a < b; }
+};
+struct Le {
+  template <typename T> uint8_t operator()(T a, T b) const { return a <= b; }
+};
+struct Gt {
+  template <typename T> uint8_t operator()(T a, T b) const { return a > b; }
+};
+struct Ge {
+  template <typename T> uint8_t operator()(T a, T b) const { return a >= b; }
+};
+
+} // namespace
+
+/// One row. The common strides have loops of their own that vectorize; the
+/// result may be written over an operand of the same box, hence no restrict.
+template <typename Out, typename A, typename B, typename F>
+static void runRow(int64_t count, Out *out, const A *a, int64_t stepA,
+                   const B *b, int64_t stepB, F f) {
+  if (stepA == 1 && stepB == 1) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = f(a[i], b[i]);
+    }
+  } else if (stepA == 1 && stepB == 0) {
+    B scalar = *b;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = f(a[i], scalar);
+    }
+  } else if (stepA == 0 && stepB == 1) {
+    A scalar = *a;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = f(scalar, b[i]);
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = f(a[i * stepA], b[i * stepB]);
+    }
+  }
+}
+
+static bool makeBinaryNest(const CallSite &site, const Checks &checks,
+                           Nest<3> &nest) {
+  Walk a, b;
+  if (!checks.counts(2, 1) || !broadcastWalk(site, checks, 0, a) ||
+      !broadcastWalk(site, checks, 1, b)) {
+    return false;
+  }
+  nest = Nest<3>(site.results[0].extents, {denseWalk(site.results[0]), a, b});
+  return true;
+}
+
+template <typename F, typename Out, typename A, typename B = A>
+static std::unique_ptr<PreparedKernel> makeBinary(const Nest<3> &nest) {
+  return makeKernel([nest](auto operands, auto results, void *) {
+    auto *out = static_cast<Out *>(results[0]);
+    auto *a = static_cast<const A *>(operands[0]);
+    auto *b = static_cast<const B *>(operands[1]);
+    nest.forEachRow([&](const auto &at) {
+      runRow(nest.rowExtent(), out + at[0], a + at[1], nest.rowStride(1),
+             b + at[2], nest.rowStride(2), F());
+    });
+  });
+}
+
+template <typename F, unsigned Types>
+static std::unique_ptr<PreparedKernel> prepareBinary(const CallSite &site,
+                                                     std::string &error) {
+  Checks checks(site, error);
+  Nest<3> nest;
+  if (!makeBinaryNest(site, checks, nest) ||
+      !checks.operandType(1, site.operands[0].type) ||
+      !checks.resultType(0, site.operands[0].type)) {
+    return nullptr;
+  }
+  std::unique_ptr<PreparedKernel> kernel;
+  bool known = dispatch<Types>(site.operands[0].type, [&](auto zero) {
+    using T = decltype(zero);
+    kernel = makeBinary<F, T, T>(nest);
+  });
+  return known ? std::move(kernel) : noKernelFor(checks, site.operands[0].type);
+}
+
+static std::unique_ptr<PreparedKernel> preparePow(const CallSite &site,
+                                                  std::string &error) {
+  Checks checks(site, error);
+  Nest<3> nest;
+  if (!makeBinaryNest(site, checks, nest) ||
+      !checks.resultType(0, site.operands[0].type)) {
+    return nullptr;
+  }
+  std::unique_ptr<PreparedKernel> kernel;
+  dispatch<Numbers>(site.operands[0].type, [&](auto base) {
+    using T = decltype(base);
+    dispatch<Numbers>(site.operands[1].type, [&](auto exponent) {
+      kernel = makeBinary<Pow, T, T, decltype(exponent)>(nest);
+    });
+  });
+  return kernel ? std::move(kernel)
+                : noKernelFor(checks, site.operands[0].type);
+}
+
+static std::unique_ptr<PreparedKernel> prepareMod(const CallSite &site,
+                                                  std::string &error) {
+  int64_t fmod = 0;
+  if (!Checks(site, error).getInt("fmod", 0, 1, fmod)) {
+    return nullptr;
+  }
+  return fmod ? prepareBinary<FMod, Numbers>(site, error)
+              : prepareBinary<FloorMod, Numbers>(site, error);
+}
+
+template <typename F>
+static std::unique_ptr<PreparedKernel>
+makeCompare(const Checks &checks, DType type, const Nest<3> &nest) {
+  std::unique_ptr<PreparedKernel> kernel;
+  bool known = dispatch<AllTypes>(type, [&](auto zero) {
+    kernel = makeBinary<F, uint8_t, decltype(zero)>(nest);
+  });
+  return known ? std::move(kernel) : noKernelFor(checks, type);
+}
+
+static std::unique_ptr<PreparedKernel> prepareCompare(const CallSite &site,
+                                                      std::string &error) {
+  static constexpr std::string_view choices[] = {"eq", "ne", "lt",
+                                                 "le", "gt", "ge"};
+  static constexpr std::unique_ptr<PreparedKernel> (*makers[])(
+      const Checks &, DType,
+      const Nest<3> &) = {makeCompare<Eq>, makeCompare<Ne>, makeCompare<Lt>,
+                          makeCompare<Le>, makeCompare<Gt>, makeCompare<Ge>};
+  Checks checks(site, error);
+  Nest<3> nest;
+  size_t predicate = 0;
+  if (!makeBinaryNest(site, checks, nest) ||
+      !checks.operandType(1, site.operands[0].type) ||
+      !checks.resultType(0, DType::Bool) ||
+      !checks.getChoice("predicate", choices, predicate)) {
+    return nullptr;
+  }
+  return makers[predicate](checks, site.operands[0].type, nest);
+}
+
+/// Selection moves bytes: one body per element width.
+template <typename T>
+static std::unique_ptr<PreparedKernel> makeSelect(const Nest<4> &nest) {
+  return makeKernel([nest](auto operands, auto results, void *) {
+    int64_t count = nest.rowExtent();
+    int64_t stepC = nest.rowStride(1), stepX = nest.rowStride(2),
+            stepY = nest.rowStride(3);
+    nest.forEachRow([&](const auto &at) {
+      T *out = static_cast<T *>(results[0]) + at[0];
+      auto *c = static_cast<const uint8_t *>(operands[0]) + at[1];
+      const T *x = static_cast<const T *>(operands[1]) + at[2];
+      const T *y = static_cast<const T *>(operands[2]) + at[3];
+      if (stepC == 1 && stepX == 1 && stepY == 1) {
+#pragma GCC ivdep
+        for (int64_t i = 0; i < count; ++i) {
+          T yes = x[i], no = y[i];
+          out[i] = c[i] ? yes : no;
+        }
+      } else if (stepC == 1 && stepX == 1 && stepY == 0) {
+        T no = *y;
+#pragma GCC ivdep
+        for (int64_t i = 0; i < count; ++i) {
+          T yes = x[i];
+          out[i] = c[i] ? yes : no;
+        }
+      } else {
+        for (int64_t i = 0; i < count; ++i) {
+          out[i] = c[i * stepC] ? x[i * stepX] : y[i * stepY];
+        }
+      }
+    });
+  });
+}
+
+static std::unique_ptr<PreparedKernel> prepareSelect(const CallSite &site,
+                                                     std::string &error) {
+  Checks checks(site, error);
+  Walk c, x, y;
+  if (!checks.counts(3, 1) || !checks.operandType(0, DType::Bool) ||
+      !checks.operandType(1, site.results[0].type) ||
+      !checks.operandType(2, site.results[0].type) ||
+      !broadcastWalk(site, checks, 0, c) ||
+      !broadcastWalk(site, checks, 1, x) ||
+      !broadcastWalk(site, checks, 2, y)) {
+    return nullptr;
+  }
+  Nest<4> nest(site.results[0].extents, {denseWalk(site.results[0]), c, x, y});
+  switch (byteWidth(site.results[0].type)) {
+  case 1:
+    return makeSelect<uint8_t>(nest);
+  case 2:
+    return makeSelect<uint16_t>(nest);
+  case 4:
+    return makeSelect<uint32_t>(nest);
+  default:
+    return makeSelect<uint64_t>(nest);
+  }
+}
+
+std::span<const Kernel> elementwiseKernels() {
+  static constexpr Kernel kernels[] = {
+      {"nn.add", 1, queryInPlace, prepareBinary<Add, Numbers>},
+      {"nn.sub", 1, queryInPlace, prepareBinary<Sub, Numbers>},
+      {"nn.mul", 1, queryInPlace, prepareBinary<Mul, Numbers>},
+      {"nn.div", 1, queryInPlace, prepareBinary<Div, Numbers>},
+      {"nn.pow", 1, queryInPlace, preparePow},
+      {"nn.max", 1, queryInPlace, prepareBinary<Max, AllTypes>},
+      {"nn.min", 1, queryInPlace, prepareBinary<Min, AllTypes>},
+      {"nn.mod", 1, queryInPlace, prepareMod},
+      {"nn.and", 1, queryInPlace, prepareBinary<And, Logical>},
+      {"nn.or", 1, queryInPlace, prepareBinary<Or, Logical>},
+      {"nn.xor", 1, queryInPlace, prepareBinary<Xor, Logical>},
+      {"nn.compare", 1, queryInPlace, prepareCompare},
+      {"nn.select", 1, queryInPlace, prepareSelect},
+  };
+  return kernels;
+}
+
+} // namespace divisi::rt

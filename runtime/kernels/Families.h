@@ -1,0 +1,34 @@
+//===- Families.h - The tables of reference kernels -------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_KERNELS_FAMILIES_H
+#define DIVISI_RUNTIME_KERNELS_FAMILIES_H
+
+#include "divisi/runtime/Kernel.h"
+
+namespace divisi::rt {
+
+/// The operators of one family each, in any order.
+std::span<const Kernel> unaryKernels();
+std::span<const Kernel> elementwiseKernels();
+std::span<const Kernel> contractionKernels();
+std::span<const Kernel> windowKernels();
+std::span<const Kernel> reduceKernels();
+std::span<const Kernel> normalizeKernels();
+std::span<const Kernel> movementKernels();
+std::span<const Kernel> indexKernels();
+
+/// For kernels that want no scratch and share no buffer.
+KernelQuery queryNothing(const CallSite &site);
+/// For kernels that may overwrite any operand that has the result's box and
+/// element width.
+KernelQuery queryInPlace(const CallSite &site);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_KERNELS_FAMILIES_H

@@ -1,0 +1,224 @@
+//===- Normalize.cpp - Softmax and normalization --------------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Both need whole lines: the axes are never split. Sums are accumulated in f64,
+// in the order of the line.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/kernels/Families.h"
+#include "runtime/kernels/Nest.h"
+#include "runtime/kernels/Scalars.h"
+
+namespace divisi::rt {
+namespace {
+
+/// The lines of a tensor along some axes: where they begin in the result and
+/// the operand, and the elements of one.
+struct Lines {
+  Nest<2> begins;
+  Nest<2> line;
+  int64_t length = 0;
+};
+
+} // namespace
+
+static bool makeLines(const CallSite &site, const Checks &checks,
+                      const Dims &axes, Lines &lines) {
+  const TensorInfo &operand = site.operands[0], &result = site.results[0];
+  Walk walk;
+  if (!checks.resultRank(0, operand.rank())) {
+    return false;
+  }
+  for (size_t d = 0; d < operand.rank(); ++d) {
+    if (!checks.resultExtent(d, operand.global[d]) ||
+        !addAffine(site, checks, 0, d, result.offset[d], 1, result.extents[d],
+                   walk)) {
+      return false;
+    }
+  }
+  Dims outer = result.extents, inner(operand.rank(), 1);
+  for (int64_t axis : axes) {
+    if (result.extents[axis] != result.global[axis]) {
+      return checks.fail("dimension " + std::to_string(axis) +
+                         " of the result is split, expected all of it");
+    }
+    std::swap(outer[axis], inner[axis]);
+  }
+  lines.length = numElements(inner);
+  lines.begins = Nest<2>(outer, {denseWalk(result), walk});
+  walk.base = 0;
+  lines.line = Nest<2>(inner, {denseWalk(result), walk});
+  return true;
+}
+
+/// Calls body(result row, operand row, steps, count) for the rows of a line.
+template <typename Body>
+static void forEachRow(const Lines &lines, float *to, const float *from,
+                       Body &&body) {
+  lines.line.forEachRow([&](const auto &at) {
+    body(to + at[0], from + at[1], lines.line.rowStride(0),
+         lines.line.rowStride(1), lines.line.rowExtent());
+  });
+}
+
+static float maxOfLine(const Lines &lines, const float *from) {
+  float top = lowestOf<float>();
+  forEachRow(lines, nullptr, from,
+             [&](float *, const float *x, int64_t, int64_t step, int64_t n) {
+               for (int64_t i = 0; i < n; ++i) {
+                 top = maxOf(x[i * step], top);
+               }
+             });
+  return top;
+}
+
+/// Subtracting the maximum first keeps the exponentials in range.
+static void softmaxLine(const Lines &lines, float *to, const float *from) {
+  float top = maxOfLine(lines, from);
+  double sum = 0;
+  forEachRow(
+      lines, to, from,
+      [&](float *y, const float *x, int64_t stepTo, int64_t step, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          float e = std::exp(x[i * step] - top);
+          y[i * stepTo] = e;
+          sum += e;
+        }
+      });
+  float scale = float(1.0 / sum);
+  forEachRow(lines, to, from,
+             [&](float *y, const float *, int64_t stepTo, int64_t, int64_t n) {
+               for (int64_t i = 0; i < n; ++i) {
+                 y[i * stepTo] *= scale;
+               }
+             });
+}
+
+static void logSoftmaxLine(const Lines &lines, float *to, const float *from) {
+  float top = maxOfLine(lines, from);
+  double sum = 0;
+  forEachRow(lines, nullptr, from,
+             [&](float *, const float *x, int64_t, int64_t step, int64_t n) {
+               for (int64_t i = 0; i < n; ++i) {
+                 sum += std::exp(x[i * step] - top);
+               }
+             });
+  float shift = float(std::log(sum));
+  forEachRow(
+      lines, to, from,
+      [&](float *y, const float *x, int64_t stepTo, int64_t step, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          y[i * stepTo] = x[i * step] - top - shift;
+        }
+      });
+}
+
+/// The sum of (x - shift)^Power over a line, in four chains.
+template <int Power>
+static double sumOfLine(const Lines &lines, const float *from, double shift) {
+  double sums[4] = {};
+  auto term = [&](float x) {
+    double d = x - shift;
+    return Power == 2 ? d * d : d;
+  };
+  forEachRow(lines, nullptr, from,
+             [&](float *, const float *x, int64_t, int64_t step, int64_t n) {
+               int64_t i = 0;
+               for (; i + 4 <= n; i += 4) {
+                 for (int64_t l = 0; l < 4; ++l) {
+                   sums[l] += term(x[(i + l) * step]);
+                 }
+               }
+               for (; i < n; ++i) {
+                 sums[0] += term(x[i * step]);
+               }
+             });
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+static void normalizeLine(const Lines &lines, float *to, const float *from,
+                          bool center, double epsilon) {
+  double count = double(lines.length);
+  double mean = center ? sumOfLine<1>(lines, from, 0) / count : 0;
+  double variance = sumOfLine<2>(lines, from, mean) / count;
+  float scale = float(1.0 / std::sqrt(variance + epsilon));
+  float shift = float(mean);
+  forEachRow(
+      lines, to, from,
+      [&](float *y, const float *x, int64_t stepTo, int64_t step, int64_t n) {
+        if (stepTo == 1 && step == 1) {
+#pragma GCC ivdep
+          for (int64_t i = 0; i < n; ++i) {
+            y[i] = (x[i] - shift) * scale;
+          }
+          return;
+        }
+        for (int64_t i = 0; i < n; ++i) {
+          y[i * stepTo] = (x[i * step] - shift) * scale;
+        }
+      });
+}
+
+template <typename Body>
+static std::unique_ptr<PreparedKernel> makeLineKernel(const Lines &lines,
+                                                      Body body) {
+  return makeKernel([lines, body](auto operands, auto results, void *) {
+    auto *to = static_cast<float *>(results[0]);
+    auto *from = static_cast<const float *>(operands[0]);
+    lines.begins.forEach(
+        0, [&](const auto &at) { body(lines, to + at[0], from + at[1]); });
+  });
+}
+
+static std::unique_ptr<PreparedKernel> prepareSoftmax(const CallSite &site,
+                                                      std::string &error) {
+  Checks checks(site, error);
+  int64_t axis = 0, log = 0;
+  Lines lines;
+  if (!checks.counts(1, 1) || !checks.operandType(0, DType::F32) ||
+      !checks.resultType(0, DType::F32) ||
+      !checks.getInt("axis", 0, int64_t(site.operands[0].rank()) - 1, axis) ||
+      !checks.getInt("log", 0, 1, log) ||
+      !makeLines(site, checks, {axis}, lines)) {
+    return nullptr;
+  }
+  return log ? makeLineKernel(lines, logSoftmaxLine)
+             : makeLineKernel(lines, softmaxLine);
+}
+
+static std::unique_ptr<PreparedKernel> prepareNormalize(const CallSite &site,
+                                                        std::string &error) {
+  Checks checks(site, error);
+  Dims axes;
+  int64_t center = 0;
+  double epsilon = 0;
+  Lines lines;
+  if (!checks.counts(1, 1) || !checks.operandType(0, DType::F32) ||
+      !checks.resultType(0, DType::F32) ||
+      !checks.getDims("axes", site.operands[0].rank(), axes) ||
+      !checks.getInt("center", 0, 1, center) ||
+      !checks.getFloat("epsilon", epsilon) ||
+      !makeLines(site, checks, axes, lines)) {
+    return nullptr;
+  }
+  return makeLineKernel(lines,
+                        [=](const Lines &lines, float *to, const float *from) {
+                          normalizeLine(lines, to, from, center != 0, epsilon);
+                        });
+}
+
+std::span<const Kernel> normalizeKernels() {
+  static constexpr Kernel kernels[] = {
+      {"nn.normalize", 1, queryInPlace, prepareNormalize},
+      {"nn.softmax", 1, queryInPlace, prepareSoftmax},
+  };
+  return kernels;
+}
+
+} // namespace divisi::rt

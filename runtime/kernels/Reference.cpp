@@ -1,0 +1,90 @@
+//===- Reference.cpp - The reference backend ------------------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/kernels/Families.h"
+#include "runtime/kernels/Nest.h"
+
+#include <algorithm>
+
+namespace divisi::rt {
+namespace {
+
+/// Joins the families' tables.
+class ReferenceBackend final : public Backend {
+public:
+  ReferenceBackend() {
+    for (auto family :
+         {unaryKernels(), elementwiseKernels(), contractionKernels(),
+          windowKernels(), reduceKernels(), normalizeKernels(),
+          movementKernels(), indexKernels()}) {
+      kernels_.insert(kernels_.end(), family.begin(), family.end());
+    }
+    std::sort(kernels_.begin(), kernels_.end(),
+              [](const Kernel &a, const Kernel &b) { return a.op < b.op; });
+  }
+  std::string_view name() const override { return "reference"; }
+  std::span<const Kernel> kernels() const override { return kernels_; }
+
+private:
+  std::vector<Kernel> kernels_;
+};
+
+} // namespace
+
+const Backend &referenceBackend() {
+  static const ReferenceBackend backend;
+  return backend;
+}
+
+KernelQuery queryNothing(const CallSite &) { return {}; }
+
+KernelQuery queryInPlace(const CallSite &site) {
+  KernelQuery query;
+  if (site.results.size() != 1) {
+    return query;
+  }
+  const TensorInfo &result = site.results[0];
+  for (size_t i = 0; i < site.operands.size(); ++i) {
+    if (isSameBox(site.operands[i], result) &&
+        byteWidth(site.operands[i].type) == byteWidth(result.type)) {
+      query.inPlace.emplace_back(int(i), 0);
+    }
+  }
+  return query;
+}
+
+bool evaluate(std::string_view op, const Attributes &attributes,
+              std::span<const TensorInfo> operands,
+              std::span<const void *const> operandData,
+              std::span<const TensorInfo> results,
+              std::span<void *const> resultData, std::string &error) {
+  CallSite site{op, attributes, operands, results};
+  const Kernel *kernel = referenceBackend().find(site);
+  if (!kernel) {
+    error = "no reference kernel for " + std::string(op);
+    return false;
+  }
+  std::unique_ptr<PreparedKernel> prepared = kernel->prepare(site, error);
+  if (!prepared) {
+    return false;
+  }
+  for (const TensorInfo &result : results) {
+    if (result.count() == 0) {
+      return true;
+    }
+  }
+  // 64 bytes more, to begin at a multiple of 64.
+  int64_t bytes = kernel->query(site).workspaceBytes;
+  std::vector<std::byte> workspace(bytes ? bytes + 64 : 0);
+  auto address = reinterpret_cast<uintptr_t>(workspace.data());
+  auto *aligned = workspace.data() + (-address & 63);
+  prepared->launch(operandData, resultData, bytes ? aligned : nullptr);
+  return true;
+}
+
+} // namespace divisi::rt

@@ -1,0 +1,379 @@
+//===- Window.cpp - Convolution and pooling -------------------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Both go tap by tap over rows of the result: the innermost loop runs over the
+// last dimension and has no padding to think of. f32 sums are accumulated in
+// f32, in the order channel, tap.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/kernels/Window.h"
+#include "runtime/kernels/Families.h"
+#include "runtime/kernels/Scalars.h"
+
+#include <algorithm>
+
+namespace divisi::rt {
+
+static int64_t ceilDiv(int64_t a, int64_t b) { return a / b + (a % b > 0); }
+
+void WindowDim::clip(int64_t k, int64_t &first, int64_t &last) const {
+  // index(i, k) >= 0 and index(i, k) <= global - 1.
+  int64_t zero = index(0, k);
+  first = std::clamp<int64_t>(ceilDiv(-zero, stride), 0, extent);
+  last = std::clamp<int64_t>(ceilDiv(global - zero, stride), first, extent);
+}
+
+static bool checkWindowDim(const Checks &checks, const WindowDim &dim,
+                           size_t index, int64_t high) {
+  int64_t span = dim.low + dim.global + high - (dim.taps - 1) * dim.dilation;
+  int64_t extent = span <= 0 ? 0 : (span - 1) / dim.stride + 1;
+  if (!checks.resultExtent(index, extent)) {
+    return false;
+  }
+  for (int64_t k = 0; k < dim.taps; ++k) {
+    int64_t first = 0, last = 0;
+    dim.clip(k, first, last);
+    if (first < last && !checks.covers(0, index, dim.index(first, k),
+                                       dim.index(last - 1, k) + 1)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool makeWindow(const CallSite &site, const Checks &checks, size_t firstDim,
+                const Dims &taps, std::vector<WindowDim> &window) {
+  const TensorInfo &operand = site.operands[0], &result = site.results[0];
+  size_t count = taps.size();
+  Dims strides, dilations, low, high;
+  if (!checks.getInts("strides", count, 1, maxStep, strides) ||
+      !checks.getInts("dilations", count, 1, maxStep, dilations) ||
+      !checks.getInts("pads_lo", count, -maxExtent, maxExtent, low) ||
+      !checks.getInts("pads_hi", count, -maxExtent, maxExtent, high)) {
+    return false;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    size_t d = firstDim + i;
+    WindowDim dim{taps[i],           strides[i],
+                  dilations[i],      low[i],
+                  operand.global[d], result.offset[d],
+                  result.extents[d], operand.offset[d]};
+    if (!checkWindowDim(checks, dim, d, high[i])) {
+      return false;
+    }
+    window.push_back(dim);
+  }
+  return true;
+}
+
+namespace {
+
+/// The taps of a window, over all its dimensions; the last dimension's
+/// iterations are a row.
+class WindowWalk {
+public:
+  WindowWalk(std::vector<WindowDim> dims, const Dims &operandStrides)
+      : dims_(std::move(dims)), strides_(operandStrides) {
+    for (const WindowDim &dim : dims_) {
+      taps_ *= dim.taps;
+    }
+  }
+
+  int64_t taps() const { return taps_; }
+
+  /// For the row whose outer local iterations are `row`, calls
+  /// body(tap, first, last, at, step) for every tap that meets the tensor:
+  /// iterations [first, last) read the operand's elements at, at + step, ....
+  template <typename Body>
+  void forEachTap(const int64_t *row, Body &&body) const {
+    size_t inner = dims_.size() - 1;
+    const WindowDim &last = dims_[inner];
+    int64_t step = last.stride * strides_[inner];
+    for (int64_t outer = 0, n = taps_ / last.taps; outer < n; ++outer) {
+      int64_t at = 0;
+      if (!locateOuter(row, outer, at)) {
+        continue;
+      }
+      for (int64_t k = 0; k < last.taps; ++k) {
+        int64_t begin = 0, end = 0;
+        last.clip(k, begin, end);
+        if (begin < end) {
+          int64_t index = last.index(begin, k) - last.operandOffset;
+          body(outer * last.taps + k, begin, end, at + index * strides_[inner],
+               step);
+        }
+      }
+    }
+  }
+
+  /// Calls body(row, number) for every row of the result's box.
+  template <typename Body> void forEachRow(Body &&body) const {
+    int64_t row[maxRank] = {};
+    size_t inner = dims_.size() - 1;
+    int64_t count = 1;
+    for (size_t d = 0; d < inner; ++d) {
+      count *= dims_[d].extent;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      body(row, i);
+      for (size_t d = inner; d-- > 0;) {
+        if (++row[d] < dims_[d].extent) {
+          break;
+        }
+        row[d] = 0;
+      }
+    }
+  }
+  int64_t rowExtent() const { return dims_.back().extent; }
+
+private:
+  /// The operand's element for the outer dimensions; false in the padding.
+  bool locateOuter(const int64_t *row, int64_t tap, int64_t &at) const {
+    for (size_t d = dims_.size() - 1; d-- > 0;) {
+      const WindowDim &dim = dims_[d];
+      int64_t index = dim.index(row[d], tap % dim.taps);
+      tap /= dim.taps;
+      if (index < 0 || index >= dim.global) {
+        return false;
+      }
+      at += (index - dim.operandOffset) * strides_[d];
+    }
+    return true;
+  }
+
+  std::vector<WindowDim> dims_;
+  Dims strides_;
+  int64_t taps_ = 1;
+};
+
+/// What a convolution needs beside its window.
+struct ConvPlan {
+  int64_t images = 0, imageStride = 0; ///< Of x; the box that y needs.
+  int64_t features = 0, channels = 0;  ///< m and c of the boxes.
+  int64_t channelStride = 0;           ///< Of x.
+  int64_t featureStride = 0;           ///< Of w; the box that y needs.
+  int64_t imageBase = 0, weightBase = 0;
+  std::vector<int64_t> groupBase; ///< Per feature: channel 0 in x.
+  int64_t plane = 0;              ///< Elements of y per feature.
+};
+
+} // namespace
+
+static Dims stridesFrom(const TensorInfo &info, size_t dim) {
+  Dims strides = rowMajorStrides(info.extents);
+  return Dims(strides.begin() + dim, strides.end());
+}
+
+//===----------------------------------------------------------------------===//
+// conv
+//===----------------------------------------------------------------------===//
+
+/// Feature m of group m / (M/g) reads channels c + group·C/g.
+static bool planGroups(const CallSite &site, const Checks &checks,
+                       int64_t groups, ConvPlan &plan) {
+  const TensorInfo &x = site.operands[0], &w = site.operands[1];
+  const TensorInfo &y = site.results[0];
+  int64_t perGroup = w.global[1];
+  if (x.global[1] != perGroup * groups || w.global[0] % groups != 0) {
+    return checks.fail("weights of shape " + stringify(w.global) + " in " +
+                       std::to_string(groups) +
+                       " groups do not fit to an operand of shape " +
+                       stringify(x.global));
+  }
+  int64_t featuresPerGroup = w.global[0] / groups;
+  for (int64_t i = 0; i < y.extents[1]; ++i) {
+    int64_t group = (y.offset[1] + i) / featuresPerGroup;
+    int64_t first = group * perGroup + w.offset[1];
+    if (!checks.covers(0, 1, first, first + w.extents[1])) {
+      return false;
+    }
+    plan.groupBase.push_back(first - x.offset[1]);
+  }
+  return true;
+}
+
+static bool makeConvPlan(const CallSite &site, const Checks &checks,
+                         ConvPlan &plan, std::vector<WindowDim> &window) {
+  const TensorInfo &x = site.operands[0], &w = site.operands[1];
+  const TensorInfo &y = site.results[0];
+  int64_t groups = 0;
+  if (!checks.getInt("groups", 1, std::max<int64_t>(1, w.global[0]), groups) ||
+      !checks.resultExtent(0, x.global[0]) ||
+      !checks.resultExtent(1, w.global[0]) ||
+      !planGroups(site, checks, groups, plan)) {
+    return false;
+  }
+  Walk images, features;
+  for (size_t d = 2; d < w.rank(); ++d) {
+    if (!checks.whole(1, d)) {
+      return false;
+    }
+  }
+  Dims taps(w.global.begin() + 2, w.global.end());
+  if (!addAffine(site, checks, 0, 0, y.offset[0], 1, y.extents[0], images) ||
+      !addAffine(site, checks, 1, 0, y.offset[1], 1, y.extents[1], features) ||
+      !makeWindow(site, checks, 2, taps, window)) {
+    return false;
+  }
+  plan.images = y.extents[0];
+  plan.imageStride = images.strides[0];
+  plan.imageBase = images.base;
+  plan.features = y.extents[1];
+  plan.featureStride = features.strides[0];
+  plan.weightBase = features.base;
+  plan.channels = w.extents[1];
+  plan.channelStride = rowMajorStrides(x.extents)[1];
+  plan.plane = rowMajorStrides(y.extents)[1];
+  return true;
+}
+
+/// One feature of one image.
+template <typename T>
+static void convolve(const WindowWalk &walk, const ConvPlan &plan, const T *x,
+                     const T *w, T *y) {
+  int64_t width = walk.rowExtent();
+  walk.forEachRow([&](const int64_t *row, int64_t number) {
+    T *out = y + number * width;
+    std::fill_n(out, width, T(0));
+    for (int64_t c = 0; c < plan.channels; ++c) {
+      const T *in = x + c * plan.channelStride;
+      const T *weights = w + c * walk.taps();
+      walk.forEachTap(row, [&](int64_t tap, int64_t first, int64_t last,
+                               int64_t at, int64_t step) {
+        T weight = weights[tap];
+        const T *__restrict from = in + at;
+        T *__restrict to = out + first;
+        if (step == 1) {
+          for (int64_t i = 0; i < last - first; ++i) {
+            to[i] = wrapAdd(to[i], wrapMul(weight, from[i]));
+          }
+        } else {
+          for (int64_t i = 0; i < last - first; ++i) {
+            to[i] = wrapAdd(to[i], wrapMul(weight, from[i * step]));
+          }
+        }
+      });
+    }
+  });
+}
+
+static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
+                                                   std::string &error) {
+  Checks checks(site, error);
+  if (!checks.counts(2, 1)) {
+    return nullptr;
+  }
+  size_t rank = site.operands[0].rank();
+  DType type = site.operands[0].type;
+  if (rank < 3) {
+    checks.fail("got an operand of rank " + std::to_string(rank) +
+                ", expected at least 3");
+    return nullptr;
+  }
+  ConvPlan plan;
+  std::vector<WindowDim> window;
+  if (!checks.operandType(1, type) || !checks.resultType(0, type) ||
+      !checks.operandRank(1, rank) || !checks.resultRank(0, rank) ||
+      !makeConvPlan(site, checks, plan, window)) {
+    return nullptr;
+  }
+  WindowWalk walk(window, stridesFrom(site.operands[0], 2));
+  std::unique_ptr<PreparedKernel> kernel;
+  bool known = dispatch<Numbers>(type, [&](auto zero) {
+    using T = decltype(zero);
+    kernel = makeKernel([walk, plan](auto operands, auto results, void *) {
+      auto *x = static_cast<const T *>(operands[0]) + plan.imageBase;
+      auto *w = static_cast<const T *>(operands[1]) + plan.weightBase;
+      auto *y = static_cast<T *>(results[0]);
+      for (int64_t n = 0; n < plan.images; ++n) {
+        for (int64_t m = 0; m < plan.features; ++m, y += plan.plane) {
+          convolve(walk, plan,
+                   x + n * plan.imageStride +
+                       plan.groupBase[m] * plan.channelStride,
+                   w + m * plan.featureStride, y);
+        }
+      }
+    });
+  });
+  return known ? std::move(kernel) : noKernelFor(checks, type);
+}
+
+//===----------------------------------------------------------------------===//
+// pool_max, pool_sum
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct PoolMax {
+  template <typename T> static T neutral() { return lowestOf<T>(); }
+  template <typename T> static T combine(T a, T b) { return maxOf(a, b); }
+};
+struct PoolSum {
+  template <typename T> static T neutral() { return T(0); }
+  template <typename T> static T combine(T a, T b) { return wrapAdd(a, b); }
+};
+} // namespace
+
+template <typename F, typename T>
+static void pool(const WindowWalk &walk, const T *x, T *y) {
+  int64_t width = walk.rowExtent();
+  walk.forEachRow([&](const int64_t *row, int64_t number) {
+    T *__restrict out = y + number * width;
+    std::fill_n(out, width, F::template neutral<T>());
+    walk.forEachTap(row, [&](int64_t, int64_t first, int64_t last, int64_t at,
+                             int64_t step) {
+      const T *__restrict from = x + at - first * step;
+      for (int64_t i = first; i < last; ++i) {
+        out[i] = F::combine(out[i], from[i * step]);
+      }
+    });
+  });
+}
+
+template <typename F>
+static std::unique_ptr<PreparedKernel> preparePool(const CallSite &site,
+                                                   std::string &error) {
+  Checks checks(site, error);
+  if (!checks.counts(1, 1)) {
+    return nullptr;
+  }
+  size_t rank = site.operands[0].rank();
+  DType type = site.operands[0].type;
+  if (rank == 0) {
+    checks.fail("got a scalar, expected at least one dimension");
+    return nullptr;
+  }
+  Dims taps;
+  std::vector<WindowDim> window;
+  if (!checks.resultType(0, type) || !checks.resultRank(0, rank) ||
+      !checks.getInts("kernel", rank, 1, maxStep, taps) ||
+      !makeWindow(site, checks, 0, taps, window)) {
+    return nullptr;
+  }
+  WindowWalk walk(window, rowMajorStrides(site.operands[0].extents));
+  std::unique_ptr<PreparedKernel> kernel;
+  bool known = dispatch<Numbers>(type, [&](auto zero) {
+    using T = decltype(zero);
+    kernel = makeKernel([walk](auto operands, auto results, void *) {
+      pool<F>(walk, static_cast<const T *>(operands[0]),
+              static_cast<T *>(results[0]));
+    });
+  });
+  return known ? std::move(kernel) : noKernelFor(checks, type);
+}
+
+std::span<const Kernel> windowKernels() {
+  static constexpr Kernel kernels[] = {
+      {"nn.conv", 1, queryNothing, prepareConv},
+      {"nn.pool_max", 1, queryNothing, preparePool<PoolMax>},
+      {"nn.pool_sum", 1, queryNothing, preparePool<PoolSum>},
+  };
+  return kernels;
+}
+
+} // namespace divisi::rt

@@ -1,0 +1,49 @@
+//===- Tensors.h - Tensors with data, for tests -----------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_TEST_RUNTIME_TENSORS_H
+#define DIVISI_TEST_RUNTIME_TENSORS_H
+
+#include "divisi/runtime/Kernel.h"
+
+#include <cstring>
+
+namespace divisi::rt::test {
+
+/// A box and its bytes.
+struct Tensor {
+  TensorInfo info;
+  std::vector<std::byte> data;
+
+  Tensor() = default;
+  explicit Tensor(TensorInfo box)
+      : info(std::move(box)), data(size_t(info.bytes())) {}
+
+  template <typename T> std::vector<T> values() const {
+    std::vector<T> values(data.size() / sizeof(T));
+    std::memcpy(values.data(), data.data(), data.size());
+    return values;
+  }
+};
+
+template <typename T>
+constexpr DType dtypeOf = std::is_same_v<T, float>     ? DType::F32
+                          : std::is_same_v<T, int32_t> ? DType::I32
+                          : std::is_same_v<T, int64_t> ? DType::I64
+                                                       : DType::Bool;
+
+/// A whole tensor with `values`; uint8_t stands for bool.
+template <typename T> Tensor make(Dims dims, const std::vector<T> &values) {
+  Tensor tensor(TensorInfo::whole(dtypeOf<T>, std::move(dims)));
+  std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
+  return tensor;
+}
+
+} // namespace divisi::rt::test
+
+#endif // DIVISI_TEST_RUNTIME_TENSORS_H
