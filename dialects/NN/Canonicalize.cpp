@@ -5,6 +5,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Movement that does nothing goes, movement of movement becomes one, and what
+// the labels of a contraction or a broadcast can say needs no movement:
+//
+//   nn.matmul(nn.transpose(x), w) {"mk,kn->mn"}  ->  nn.matmul(x, w)
+//   {"km,kn->mn"} nn.add(x, nn.reshape(c : tensor<1x1xf32>))   ->  nn.add(x, c
+//   : tensor<f32>)
+//
+// All of this is for global programs. A box, or an operator that somebody has
+// annotated, keeps its form: an annotation names loops, and other operators
+// have other loops.
+//
+//===----------------------------------------------------------------------===//
 
 #include "dialects/NN/Labels.h"
 #include "mlir/IR/PatternMatch.h"
@@ -13,17 +26,209 @@ using namespace mlir;
 
 namespace divisi::nn {
 
-void ReshapeOp::getCanonicalizationPatterns(RewritePatternSet &,
-                                            MLIRContext *) {}
-void TransposeOp::getCanonicalizationPatterns(RewritePatternSet &,
-                                              MLIRContext *) {}
-void BroadcastOp::getCanonicalizationPatterns(RewritePatternSet &,
-                                              MLIRContext *) {}
-void SliceOp::getCanonicalizationPatterns(RewritePatternSet &, MLIRContext *) {}
-void PadOp::getCanonicalizationPatterns(RewritePatternSet &, MLIRContext *) {}
-void ConcatOp::getCanonicalizationPatterns(RewritePatternSet &, MLIRContext *) {
+/// Whether nothing is said about where `op` runs or how its values lie.
+static bool isPlain(Operation *op) {
+  auto isWhole = [](Type type) {
+    return !cast<RankedTensorType>(type).getEncoding();
+  };
+  return llvm::all_of(op->getOperandTypes(), isWhole) &&
+         llvm::all_of(op->getResultTypes(), isWhole) &&
+         llvm::all_of(op->getDiscardableAttrs(), [](NamedAttribute attribute) {
+           return attribute.getName().strref().starts_with("nn.");
+         });
 }
-void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &, MLIRContext *) {
+
+static bool allEqual(ArrayRef<int64_t> values, int64_t expected) {
+  return llvm::all_of(values, [&](int64_t v) { return v == expected; });
+}
+
+//===- operators that change nothing --------------------------------------===//
+
+static bool isIdentity(ReshapeOp op) { return true; }
+static bool isIdentity(CastOp op) { return true; }
+static bool isIdentity(BroadcastOp op) { return true; }
+static bool isIdentity(ConcatOp op) { return op.getXs().size() == 1; }
+static bool isIdentity(TransposeOp op) {
+  return llvm::is_sorted(op.getPermutation());
+}
+static bool isIdentity(SliceOp op) {
+  return allEqual(op.getStarts(), 0) && allEqual(op.getSteps(), 1);
+}
+static bool isIdentity(PadOp op) {
+  return allEqual(op.getLo(), 0) && allEqual(op.getHi(), 0);
+}
+
+/// Operators with one operand that keep its type, and say nothing else.
+template <typename OpT>
+static LogicalResult dropIdentity(OpT op, PatternRewriter &rewriter) {
+  if (op->getNumOperands() != 1 ||
+      op->getOperand(0).getType() != op.getType() || !isIdentity(op)) {
+    return rewriter.notifyMatchFailure(op, "changes its operand");
+  }
+  rewriter.replaceOp(op, op->getOperand(0));
+  return success();
+}
+
+//===- movement of movement -----------------------------------------------===//
+
+/// Replaces `op` by one that does more; what was said of `op` holds for it.
+template <typename OpT, typename... Args>
+static void replaceKeepingAttributes(PatternRewriter &rewriter, Operation *op,
+                                     Args &&...args) {
+  DictionaryAttr said = op->getDiscardableAttrDictionary();
+  auto replacement =
+      rewriter.replaceOpWithNewOp<OpT>(op, std::forward<Args>(args)...);
+  replacement->setDiscardableAttrs(said);
+}
+
+static LogicalResult mergeReshapes(ReshapeOp op, PatternRewriter &rewriter) {
+  auto inner = op.getX().getDefiningOp<ReshapeOp>();
+  if (!inner || !isPlain(inner) || !isPlain(op)) {
+    return rewriter.notifyMatchFailure(op, "no plain reshape of a reshape");
+  }
+  replaceKeepingAttributes<ReshapeOp>(rewriter, op, inner.getX(),
+                                      op.getType().getShape());
+  return success();
+}
+
+static LogicalResult mergeTransposes(TransposeOp op,
+                                     PatternRewriter &rewriter) {
+  auto inner = op.getX().getDefiningOp<TransposeOp>();
+  if (!inner || !isPlain(inner) || !isPlain(op)) {
+    return rewriter.notifyMatchFailure(op, "no plain transpose of a transpose");
+  }
+  SmallVector<int64_t> permutation;
+  for (int64_t dim : op.getPermutation()) {
+    permutation.push_back(inner.getPermutation()[dim]);
+  }
+  replaceKeepingAttributes<TransposeOp>(rewriter, op, inner.getX(),
+                                        permutation);
+  return success();
+}
+
+//===- what labels can say ------------------------------------------------===//
+
+static LogicalResult absorbOperandTranspose(MatmulOp op,
+                                            PatternRewriter &rewriter) {
+  Labels labels = *Labels::parse(op.getLabels());
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto transpose = operand.get().getDefiningOp<TransposeOp>();
+    if (!transpose || !isPlain(transpose) || !isPlain(op)) {
+      continue;
+    }
+    std::string &letters =
+        operand.getOperandNumber() == 0 ? labels.a : labels.b;
+    std::string before = letters;
+    for (auto [dim, from] : llvm::enumerate(transpose.getPermutation())) {
+      letters[from] = before[dim];
+    }
+    rewriter.modifyOpInPlace(op, [&] {
+      operand.set(transpose.getX());
+      op.setLabels(labels.str());
+    });
+    return success();
+  }
+  return rewriter.notifyMatchFailure(op, "no operand is a plain transpose");
+}
+
+static LogicalResult absorbResultTranspose(TransposeOp op,
+                                           PatternRewriter &rewriter) {
+  auto matmul = op.getX().getDefiningOp<MatmulOp>();
+  if (!matmul || !matmul->hasOneUse() || !isPlain(matmul) || !isPlain(op)) {
+    return rewriter.notifyMatchFailure(op, "no matmul of which it is the use");
+  }
+  Labels labels = *Labels::parse(matmul.getLabels());
+  std::string result;
+  for (int64_t dim : op.getPermutation()) {
+    result += labels.result[dim];
+  }
+  labels.result = result;
+  // The work is the matmul's, and so are its place and what is said of it.
+  auto merged = MatmulOp::create(rewriter, matmul.getLoc(), matmul.getA(),
+                                 matmul.getB(), labels.str());
+  merged->setDiscardableAttrs(matmul->getDiscardableAttrDictionary());
+  rewriter.replaceOp(op, merged);
+  rewriter.eraseOp(matmul);
+  return success();
+}
+
+//===- what a broadcast can say -------------------------------------------===//
+
+/// `shape` without the extents of 1 that it begins with.
+static ArrayRef<int64_t> dropLeadingOnes(ArrayRef<int64_t> shape) {
+  return shape.drop_while([](int64_t extent) { return extent == 1; });
+}
+
+/// The operand of a reshape or broadcast if it stands for the same elements
+/// when shapes are aligned at their last dimensions; else null.
+static Value lookThroughRepetition(Value value) {
+  if (auto reshape = value.getDefiningOp<ReshapeOp>()) {
+    bool same = dropLeadingOnes(reshape.getX().getType().getShape()) ==
+                dropLeadingOnes(reshape.getType().getShape());
+    return same && isPlain(reshape) ? reshape.getX() : Value();
+  }
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  if (!broadcast || !isPlain(broadcast)) {
+    return {};
+  }
+  int64_t lead = broadcast.getType().getRank() -
+                 static_cast<int64_t>(broadcast.getDims().size());
+  for (auto [dim, to] : llvm::enumerate(broadcast.getDims())) {
+    if (to != lead + static_cast<int64_t>(dim)) {
+      return {};
+    }
+  }
+  return broadcast.getX();
+}
+
+namespace {
+/// An operator that broadcasts needs no operand that is spread out for it, as
+/// long as the others give the result its shape.
+class AbsorbRepetition : public OpTraitRewritePattern<Broadcasting> {
+public:
+  using OpTraitRewritePattern::OpTraitRewritePattern;
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isPlain(op)) {
+      return rewriter.notifyMatchFailure(op, "is annotated or a box");
+    }
+    auto result = cast<RankedTensorType>(op->getResult(0).getType());
+    SmallVector<Value> operands(op->getOperands());
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value source = lookThroughRepetition(operand.get());
+      if (!source) {
+        continue;
+      }
+      operands[operand.getOperandNumber()] = source;
+      auto shape = inferElementwise(operands, result.getElementType(),
+                                    [&] { return op->emitOpError(); });
+      if (succeeded(shape) && *shape == result) {
+        rewriter.modifyOpInPlace(op, [&] { operand.set(source); });
+        return success();
+      }
+      operands[operand.getOperandNumber()] = operand.get();
+    }
+    return rewriter.notifyMatchFailure(op, "no operand is spread out for it");
+  }
+};
+} // namespace
+
+//===- registration -------------------------------------------------------===//
+
+void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
+  patterns.add<AbsorbRepetition>(getContext());
+  patterns.add(dropIdentity<CastOp>);
+  patterns.add(dropIdentity<ReshapeOp>);
+  patterns.add(dropIdentity<TransposeOp>);
+  patterns.add(dropIdentity<BroadcastOp>);
+  patterns.add(dropIdentity<SliceOp>);
+  patterns.add(dropIdentity<PadOp>);
+  patterns.add(dropIdentity<ConcatOp>);
+  patterns.add(mergeReshapes);
+  patterns.add(mergeTransposes);
+  patterns.add(absorbOperandTranspose);
+  patterns.add(absorbResultTranspose);
 }
 
 } // namespace divisi::nn

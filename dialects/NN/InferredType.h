@@ -64,6 +64,10 @@ public:
   }
 };
 
+/// `op` aligns its operands at their last dimensions and repeats them.
+template <typename OpT>
+class Broadcasting : public mlir::OpTrait::TraitBase<OpT, Broadcasting> {};
+
 /// No tensor of `op` has more bytes than an int64 counts.
 template <typename OpT>
 class Countable : public mlir::OpTrait::TraitBase<OpT, Countable> {

@@ -28,6 +28,7 @@ def NN_Dialect : Dialect {
     tensor has more bytes than an int64 counts.
   }];
   let cppNamespace = "::divisi::nn";
+  let hasCanonicalizer = 1;
 }
 
 // Element types that a program may name. Which of them have kernels is for the
@@ -56,7 +57,7 @@ def NN_F64 : FloatAttrBase<F64, "64-bit float attribute"> {
   let convertFromStorage = "$_self.getValueAsDouble()";
   let constBuilderCall = "$_builder.getF64FloatAttr($0)";
 }
-def NN_I64s : ConfinedAttr<DenseI64ArrayAttr, []>;
-def NN_F64s : ConfinedAttr<DenseF64ArrayAttr, []>;
+defvar NN_I64s = DenseI64ArrayAttr;
+defvar NN_F64s = DenseF64ArrayAttr;
 
 #endif // DIALECTS_NN_NNBASE_TD

@@ -34,7 +34,6 @@ def NN_MatmulOp : NN_InferredOp<"matmul", [SameOperandsElementType]> {
   let arguments = (ins NN_NumberTensor:$a, NN_NumberTensor:$b,
                        StrAttr:$labels);
   let results = (outs NN_NumberTensor:$result);
-  let hasCanonicalizer = 1;
   let builders = [NN_InferringBuilder<
       (ins "::mlir::Value":$a, "::mlir::Value":$b,
            "::llvm::StringRef":$labels), "a, b, labels">];

@@ -139,7 +139,8 @@ def NN_CastOp : NN_CheckedOp<"cast"> {
 
 class NN_Binary<string mnemonic, string meaning, int flops, TypeConstraint type,
                 string element, string linear = "">
-    : NN_Elementwise<mnemonic, flops, linear, [SameOperandsElementType]> {
+    : NN_Elementwise<mnemonic, flops, linear,
+                     [NN_Broadcasting, SameOperandsElementType]> {
   let summary = meaning;
   let description = "Computes " # meaning # [{ for all elements x of `lhs` and
     y of `rhs`.
@@ -192,7 +193,8 @@ def NN_DivOp : NN_Binary<"div", "x/y (towards zero on integers)", 4,
   }];
 }
 
-def NN_ModOp : NN_Elementwise<"mod", 4, "", [SameOperandsElementType]> {
+def NN_ModOp : NN_Elementwise<"mod", 4, "", [NN_Broadcasting,
+                                             SameOperandsElementType]> {
   let summary = "remainder";
   let description = [{
     Computes the remainder of x/y. It has the sign of x if `fmod`, else the
@@ -214,7 +216,8 @@ def NN_ModOp : NN_Elementwise<"mod", 4, "", [SameOperandsElementType]> {
       "lhs, rhs, fmod">];
 }
 
-def NN_CompareOp : NN_InferredOp<"compare", [SameOperandsElementType]> {
+def NN_CompareOp : NN_InferredOp<"compare", [NN_Broadcasting,
+                                             SameOperandsElementType]> {
   let summary = "comparison";
   let description = [{
     Says whether x is equal to, not equal to, less than, less than or equal to,
@@ -237,7 +240,7 @@ def NN_CompareOp : NN_InferredOp<"compare", [SameOperandsElementType]> {
       "lhs, rhs, predicate">];
 }
 
-def NN_SelectOp : NN_InferredOp<"select"> {
+def NN_SelectOp : NN_InferredOp<"select", [NN_Broadcasting]> {
   let summary = "choice between two tensors";
   let description = [{
     Takes the element of `x` where `condition` holds, else that of `y`.

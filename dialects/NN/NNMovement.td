@@ -27,7 +27,6 @@ def NN_ReshapeOp : NN_CheckedOp<"reshape"> {
   }];
   let arguments = (ins NN_Tensor:$x);
   let results = (outs NN_Tensor:$y);
-  let hasCanonicalizer = 1;
   let builders = [NN_CheckingBuilder<
       (ins "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$shape),
       "::mlir::RankedTensorType::get(shape, "
@@ -49,7 +48,6 @@ def NN_TransposeOp : NN_InferredOp<"transpose"> {
   }];
   let arguments = (ins NN_Tensor:$x, NN_I64s:$permutation);
   let results = (outs NN_Tensor:$y);
-  let hasCanonicalizer = 1;
   let builders = [NN_InferringBuilder<
       (ins "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$permutation),
       "x, permutation">];
@@ -74,7 +72,6 @@ def NN_BroadcastOp : NN_CheckedOp<"broadcast"> {
   }];
   let arguments = (ins NN_Tensor:$x, NN_I64s:$dims);
   let results = (outs NN_Tensor:$y);
-  let hasCanonicalizer = 1;
   let builders = [NN_CheckingBuilder<
       (ins "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$shape,
            "::llvm::ArrayRef<int64_t>":$dims),
@@ -102,7 +99,6 @@ def NN_SliceOp : NN_InferredOp<"slice"> {
   let arguments = (ins NN_Tensor:$x, NN_I64s:$starts, NN_I64s:$limits,
                        NN_I64s:$steps);
   let results = (outs NN_Tensor:$y);
-  let hasCanonicalizer = 1;
   let builders = [NN_InferringBuilder<
       (ins "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$starts,
            "::llvm::ArrayRef<int64_t>":$limits,
@@ -126,7 +122,6 @@ def NN_PadOp : NN_InferredOp<"pad"> {
   }];
   let arguments = (ins NN_Tensor:$x, NN_I64s:$lo, NN_I64s:$hi, NN_F64:$value);
   let results = (outs NN_Tensor:$y);
-  let hasCanonicalizer = 1;
   let builders = [NN_InferringBuilder<
       (ins "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$lo,
            "::llvm::ArrayRef<int64_t>":$hi, "double":$value),
@@ -150,7 +145,6 @@ def NN_ConcatOp : NN_InferredOp<"concat"> {
   }];
   let arguments = (ins Variadic<NN_Tensor>:$xs, NN_I64:$axis);
   let results = (outs NN_Tensor:$y);
-  let hasCanonicalizer = 1;
   let builders = [NN_InferringBuilder<
       (ins "::mlir::ValueRange":$xs, "int64_t":$axis), "xs, axis">];
 }

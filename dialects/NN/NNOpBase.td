@@ -26,6 +26,11 @@ def NN_Countable : NativeOpTrait<"Countable"> {
   let cppNamespace = "::divisi::nn";
 }
 
+// Operands are aligned at their last dimensions and repeated, as in NumPy.
+def NN_Broadcasting : NativeOpTrait<"Broadcasting"> {
+  let cppNamespace = "::divisi::nn";
+}
+
 class NN_Op<string mnemonic, list<Trait> traits = []>
     : Op<NN_Dialect, mnemonic, !listconcat([NN_Countable], traits)>;
 
@@ -41,7 +46,7 @@ class NN_ComputeOp<string mnemonic, list<Trait> traits>
 // An operator whose result type follows from operands and attributes:
 //   FailureOr<RankedTensorType> inferType(Adaptor, EmitError)
 class NN_InferredOp<string mnemonic, list<Trait> traits = []>
-    : NN_ComputeOp<mnemonic, !listconcat([NN_InferredType], traits)> {
+    : NN_ComputeOp<mnemonic, !listconcat(traits, [NN_InferredType])> {
   let extraClassDeclaration = [{
     /// The result's global type, or a failure with a message.
     static ::mlir::FailureOr<::mlir::RankedTensorType>
@@ -52,7 +57,7 @@ class NN_InferredOp<string mnemonic, list<Trait> traits = []>
 // An operator whose result type is chosen by whoever builds it:
 //   LogicalResult checkType(Adaptor, RankedTensorType, EmitError)
 class NN_CheckedOp<string mnemonic, list<Trait> traits = []>
-    : NN_ComputeOp<mnemonic, !listconcat([NN_CheckedType], traits)> {
+    : NN_ComputeOp<mnemonic, !listconcat(traits, [NN_CheckedType])> {
   let extraClassDeclaration = [{
     /// Whether the result may have the global type `type`; a message if not.
     static ::mlir::LogicalResult

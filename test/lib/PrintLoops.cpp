@@ -23,6 +23,7 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
 
+#include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -77,7 +78,7 @@ static void printNest(raw_ostream &os, Operation *op, const LoopNest &nest) {
   for (const Loop &loop : nest.loops) {
     printLoop(os << ' ', loop);
   }
-  os << ' ' << nest.flops() << " flops\n";
+  os << ' ' << llvm::format("%g", nest.flops()) << " flops\n";
   for (const TensorMap &map : nest.operands) {
     printTensor(os, "  in  ", nest, map);
   }

@@ -1,0 +1,164 @@
+// RUN: divisi-opt %s --canonicalize --split-input-file | FileCheck %s
+
+// Movement that changes nothing goes.
+// CHECK-LABEL: @identities
+// CHECK-SAME: (%[[X:.*]]: tensor<4x6xf32>)
+// CHECK-NEXT: return %[[X]] : tensor<4x6xf32>
+func.func @identities(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
+  %0 = nn.reshape %x : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %1 = nn.transpose %0 {permutation = array<i64: 0, 1>}
+      : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %2 = nn.cast %1 : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %3 = nn.broadcast %2 {dims = array<i64: 0, 1>}
+      : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %4 = nn.slice %3 {starts = array<i64: 0, 0>, limits = array<i64: 4, 6>,
+      steps = array<i64: 1, 1>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %5 = nn.pad %4 {lo = array<i64: 0, 0>, hi = array<i64: 0, 0>,
+      value = 1.0 : f64} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %6 = nn.concat %5 {axis = 0} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %6 : tensor<4x6xf32>
+}
+
+// -----
+
+// Equal types do not make an identity.
+// CHECK-LABEL: @no_identities
+// CHECK-NEXT: nn.transpose
+// CHECK-NEXT: nn.slice
+// CHECK-NEXT: nn.pad
+// CHECK-NEXT: return
+func.func @no_identities(%x: tensor<6x6xf32>) -> tensor<6x6xf32> {
+  %0 = nn.transpose %x {permutation = array<i64: 1, 0>}
+      : (tensor<6x6xf32>) -> tensor<6x6xf32>
+  %1 = nn.slice %0 {starts = array<i64: 5, 0>, limits = array<i64: -1, 6>,
+      steps = array<i64: -1, 1>} : (tensor<6x6xf32>) -> tensor<6x6xf32>
+  %2 = nn.pad %1 {lo = array<i64: 1, 0>, hi = array<i64: -1, 0>,
+      value = 1.0 : f64} : (tensor<6x6xf32>) -> tensor<6x6xf32>
+  return %2 : tensor<6x6xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @reshape_of_reshape
+// CHECK-SAME: (%[[X:.*]]: tensor<4x6xf32>)
+// CHECK-NEXT: nn.reshape %[[X]] {nn.scope = "outer"} : (tensor<4x6xf32>) -> tensor<8x3xf32>
+// CHECK-NEXT: return
+func.func @reshape_of_reshape(%x: tensor<4x6xf32>) -> tensor<8x3xf32> {
+  %0 = nn.reshape %x {nn.scope = "inner"} : (tensor<4x6xf32>) -> tensor<24xf32>
+  %1 = nn.reshape %0 {nn.scope = "outer"} : (tensor<24xf32>) -> tensor<8x3xf32>
+  return %1 : tensor<8x3xf32>
+}
+
+// -----
+
+// Result dimension 0 is dimension 2 of %0, which is dimension 0 of %x.
+// CHECK-LABEL: @transpose_of_transpose
+// CHECK-SAME: (%[[X:.*]]: tensor<2x3x4xf32>)
+// CHECK-NEXT: nn.transpose %[[X]] {permutation = array<i64: 0, 2, 1>} : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>
+// CHECK-NEXT: return
+func.func @transpose_of_transpose(%x: tensor<2x3x4xf32>) -> tensor<2x4x3xf32> {
+  %0 = nn.transpose %x {permutation = array<i64: 1, 2, 0>}
+      : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %1 = nn.transpose %0 {permutation = array<i64: 2, 1, 0>}
+      : (tensor<3x4x2xf32>) -> tensor<2x4x3xf32>
+  return %1 : tensor<2x4x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @matmul_of_transposes
+// CHECK-SAME: (%[[A:.*]]: tensor<4x8x2xf32>, %[[B:.*]]: tensor<16x8xf32>)
+// CHECK-NEXT: nn.matmul %[[A]], %[[B]] {labels = "mkb,nk->bmn", nn.scope = "h"} : (tensor<4x8x2xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>
+// CHECK-NEXT: return
+func.func @matmul_of_transposes(%a: tensor<4x8x2xf32>, %b: tensor<16x8xf32>)
+    -> tensor<2x4x16xf32> {
+  %0 = nn.transpose %a {permutation = array<i64: 2, 0, 1>}
+      : (tensor<4x8x2xf32>) -> tensor<2x4x8xf32>
+  %1 = nn.transpose %b {permutation = array<i64: 1, 0>}
+      : (tensor<16x8xf32>) -> tensor<8x16xf32>
+  %2 = nn.matmul %0, %1 {labels = "bmk,kn->bmn", nn.scope = "h"}
+      : (tensor<2x4x8xf32>, tensor<8x16xf32>) -> tensor<2x4x16xf32>
+  return %2 : tensor<2x4x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @transpose_of_matmul
+// CHECK-NEXT: nn.matmul %{{.*}} {labels = "mk,kn->nm", nn.scope = "h"} : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<16x4xf32>
+// CHECK-NEXT: return
+func.func @transpose_of_matmul(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>)
+    -> tensor<16x4xf32> {
+  %0 = nn.matmul %a, %b {labels = "mk,kn->mn", nn.scope = "h"}
+      : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = nn.transpose %0 {permutation = array<i64: 1, 0>}
+      : (tensor<4x16xf32>) -> tensor<16x4xf32>
+  return %1 : tensor<16x4xf32>
+}
+
+// -----
+
+// Another user wants the matmul as it is.
+// CHECK-LABEL: @transpose_of_used_matmul
+// CHECK-NEXT: nn.matmul %{{.*}} {labels = "mk,kn->mn"}
+// CHECK-NEXT: nn.transpose
+func.func @transpose_of_used_matmul(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>)
+    -> (tensor<4x16xf32>, tensor<16x4xf32>) {
+  %0 = nn.matmul %a, %b {labels = "mk,kn->mn"}
+      : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = nn.transpose %0 {permutation = array<i64: 1, 0>}
+      : (tensor<4x16xf32>) -> tensor<16x4xf32>
+  return %0, %1 : tensor<4x16xf32>, tensor<16x4xf32>
+}
+
+// -----
+
+// An operator that broadcasts needs nothing spread out for it.
+// CHECK-LABEL: @repetition
+// CHECK-SAME: (%[[X:.*]]: tensor<4x8xf32>, %[[V:.*]]: tensor<8xf32>, %[[S:.*]]: tensor<f32>)
+// CHECK-NEXT: %[[SUM:.*]] = nn.add %[[X]], %[[V]] : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+// CHECK-NEXT: %[[PRODUCT:.*]] = nn.mul %[[SUM]], %[[S]] : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+// CHECK-NEXT: return %[[PRODUCT]]
+func.func @repetition(%x: tensor<4x8xf32>, %v: tensor<8xf32>, %s: tensor<f32>)
+    -> tensor<4x8xf32> {
+  %0 = nn.broadcast %v {dims = array<i64: 1>}
+      : (tensor<8xf32>) -> tensor<4x8xf32>
+  %1 = nn.add %x, %0
+      : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = nn.reshape %s : (tensor<f32>) -> tensor<1x1xf32>
+  %3 = nn.mul %1, %2 : (tensor<4x8xf32>, tensor<1x1xf32>) -> tensor<4x8xf32>
+  return %3 : tensor<4x8xf32>
+}
+
+// -----
+
+// Without the broadcast the result would be smaller, or other elements meet.
+// CHECK-LABEL: @needed_repetition
+// CHECK-NEXT: nn.broadcast
+// CHECK-NEXT: nn.add
+// CHECK-NEXT: nn.broadcast
+// CHECK-NEXT: nn.add
+func.func @needed_repetition(%v: tensor<8xf32>, %s: tensor<f32>,
+                             %x: tensor<8x8xf32>)
+    -> (tensor<4x8xf32>, tensor<8x8xf32>) {
+  %0 = nn.broadcast %v {dims = array<i64: 1>}
+      : (tensor<8xf32>) -> tensor<4x8xf32>
+  %1 = nn.add %0, %s : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+  %2 = nn.broadcast %v {dims = array<i64: 0>}
+      : (tensor<8xf32>) -> tensor<8x8xf32>
+  %3 = nn.add %x, %2
+      : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %1, %3 : tensor<4x8xf32>, tensor<8x8xf32>
+}
+
+// -----
+
+// What an update keeps must stay, what nobody uses goes.
+// CHECK-LABEL: @effects
+// CHECK-NEXT: nn.update
+// CHECK-NEXT: return
+nn.global @m state : tensor<4xf32> zero
+func.func @effects(%x: tensor<4xf32>) {
+  %0 = nn.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  nn.update @m, %x : tensor<4xf32>
+  return
+}
