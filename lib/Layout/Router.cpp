@@ -29,8 +29,11 @@ using namespace llvm;
 
 namespace divisi {
 
-/// A graph has at most so many nodes; a search prices the square of it.
-static constexpr size_t maxNodes = 300;
+/// A graph of all layouts, which all pairs of them share, has at most so many
+/// nodes: three axes in six dimensions. A search prices the square of it.
+static constexpr size_t maxNodes = 700;
+/// The units of a graph of what differs, which few pairs share.
+static constexpr size_t maxUnits = 2;
 /// The positions over which an exchange in a graph is priced, at most.
 static constexpr int64_t maxGraphPositions = 256;
 
@@ -203,8 +206,7 @@ std::optional<RouteSpace> Router::Impl::wholeSpace(const RouteSpace &base,
         const auto &[a, b] = pair;
         return a == b && !a.bounds.empty();
       });
-  if (sharesBounds || space.units.size() > 3 || rank > 4 ||
-      countNodes(space.units.size(), rank) > maxNodes ||
+  if (sharesBounds || countNodes(space.units.size(), rank) > maxNodes ||
       grid.numPositions() > maxGraphPositions) {
     return std::nullopt;
   }
@@ -230,7 +232,7 @@ std::optional<RouteSpace> Router::Impl::space(ArrayRef<int64_t> shape,
 
   space.frame = commonFrame(from, to);
   space.units = movingUnits(grid, from, to, space.frame, /*merge=*/false);
-  if (space.units.size() > 2) {
+  if (space.units.size() > maxUnits) {
     space.units = movingUnits(grid, from, to, space.frame, /*merge=*/true);
   }
   int64_t positions = 1;
@@ -243,12 +245,11 @@ std::optional<RouteSpace> Router::Impl::space(ArrayRef<int64_t> shape,
       changed.push_back(dim);
     }
   }
-  space.dims =
-      routeDims(shape, space.frame, changed, space.units.size() > 2 ? 2 : 4);
-  if (positions > maxGraphPositions ||
-      countNodes(space.units.size(), space.dims.size()) > maxNodes) {
+  if (positions > maxGraphPositions || space.units.size() > maxUnits) {
     return std::nullopt;
   }
+  // One of the dimensions that stay may still be passed through.
+  space.dims = routeDims(shape, space.frame, changed, changed.size() + 1);
   return space;
 }
 
