@@ -185,6 +185,95 @@ TEST(RouterTest, BytesAreThoseOfTheBusiestPosition) {
   EXPECT_EQ(gather->steps[0].bytes, 6 * 4);
 }
 
+TEST(RouterTest, LargeGridsAreAnsweredByRule) {
+  llvm::StringRef g =
+      "(a=2, b=2, c=2, d=2, e=2, f=2, g=2, h=2, i=2, j=2, k=2, l=2)";
+  EXPECT_EQ(routeText(g, {4096, 4096},
+                      "[a.b.c.d.e.f, *] partial sum {g, h, i, j, k, l}",
+                      "[a.b.c.d.e.f, g.h.i]"),
+            "reduce_scatter {g.h.i} -> [a.b.c.d.e.f, g.h.i] partial sum "
+            "{j, k, l}; all_reduce {j.k.l} -> [a.b.c.d.e.f, g.h.i]");
+  EXPECT_EQ(routeText(g, {4096, 4096}, "[a.c.e.g.i.k, b.d.f.h.j.l]",
+                      "[l.k.j.i.h.g, f.e.d.c.b.a]"),
+            "exchange {a.b.c.d.e.f.g.h.i.j.k.l} -> "
+            "[l.k.j.i.h.g, f.e.d.c.b.a]");
+}
+
+static std::string stepError(StepKind kind, llvm::StringRef axes,
+                             llvm::StringRef from, llvm::StringRef to) {
+  Grid g = grid("(x=2, y=2)");
+  llvm::SmallVector<AxisId> ids;
+  for (char axis : axes) {
+    ids.push_back(*g.find(llvm::StringRef(&axis, 1)));
+  }
+  return verifyStep(g, {8, 8}, kind, ids, layout(from, g), layout(to, g))
+      .value_or("none");
+}
+
+TEST(VerifyStepTest, SaysWhatAStepMayDo) {
+  using K = StepKind;
+  EXPECT_EQ(stepError(K::AllGather, "y", "[x.y, *]", "[x, *]"), "none");
+  EXPECT_THAT(stepError(K::AllGather, "x", "[x.y, *]", "[y, *]"),
+              HasSubstr("all_gather cannot lead from [x.y, *] to [y, *]"));
+  EXPECT_THAT(stepError(K::AllGather, "x", "[x.y, *]", "[x, *]"),
+              HasSubstr("is over the axes {y}, got {x}"));
+  EXPECT_THAT(stepError(K::AllGather, "xy", "[y.x, *]", "[*, *]"),
+              HasSubstr("is over the axes {y, x}, got {x, y}"));
+  // Shards that overlap are not gathered, but exchanged.
+  EXPECT_THAT(stepError(K::AllGather, "x", "[x{0:5, 3:8}, *]", "[*, *]"),
+              HasSubstr("whose shards stand one after another"));
+  EXPECT_EQ(stepError(K::Exchange, "x", "[x{0:5, 3:8}, *]", "[*, *]"), "none");
+  EXPECT_THAT(stepError(K::Exchange, "x", "[x{0:3, 5:8}, *]", "[*, *]"),
+              HasSubstr("the owners along the source's axes"));
+  EXPECT_THAT(stepError(K::Slice, "x", "[x, *]", "[*, *]"),
+              HasSubstr("to hold already what it will hold"));
+  EXPECT_EQ(stepError(K::AllToAll, "y", "[x.y, *]", "[x, y]"), "none");
+  EXPECT_THAT(stepError(K::AllToAll, "x", "[x.y, *]", "[y, x]"),
+              HasSubstr("the innermost axes of one dimension"));
+  EXPECT_THAT(
+      stepError(K::AllReduce, "x", "[*, *] partial sum {x, y}", "[*, *]"),
+      HasSubstr("over the axes {x, y}, got {x}"));
+  EXPECT_THAT(stepError(K::AllReduce, "x", "[*, *] partial sum {x}", "[y, *]"),
+              HasSubstr("become replicated, and nothing else"));
+  // The trap of the lost all-reduce.
+  EXPECT_THAT(
+      stepError(K::ReduceScatter, "x", "[*, *] partial sum {x, y}", "[x, *]"),
+      HasSubstr("to become the innermost ones of one dimension"));
+  EXPECT_THAT(stepError(K::ReduceScatter, "x", "[*, *] partial sum {x}",
+                        "[x{0:5, 3:8}, *]"),
+              HasSubstr("reduce_scatter cannot lead"));
+  EXPECT_EQ(stepError(K::Mask, "x", "[*, *]", "[*, *] partial sum {x}"),
+            "none");
+  EXPECT_THAT(stepError(K::Mask, "x", "[*, *]", "[*, *] partial max {x}"),
+              HasSubstr("replicated axes to become partial sum"));
+  EXPECT_THAT(stepError(K::Mask, "x", "[x, *]", "[*, *] partial sum {x}"),
+              HasSubstr("mask cannot lead"));
+  EXPECT_THAT(stepError(K::Exchange, "x", "[x, *] partial sum {y}",
+                        "[*, *] partial max {y}"),
+              HasSubstr("exchange cannot lead"));
+  EXPECT_THAT(stepError(K::Slice, "", "[x{0:9, 0:8}, *]", "[*, *]"),
+              HasSubstr("in the source, bounds 0:9"));
+  EXPECT_THAT(stepError(K::Slice, "", "[*, *]", "[x{0:9, 0:8}, *]"),
+              HasSubstr("in the result, bounds 0:9"));
+}
+
+TEST(TransferTest, PricesHaveTheirClosedForms) {
+  Grid one = grid("()"), two = grid("(x=2)"), four = grid("(x=4)");
+  auto price = [](const Grid &fromGrid, llvm::StringRef from,
+                  const Grid &toGrid, llvm::StringRef to) {
+    return transferNanoseconds({1024}, 4, fromGrid, layout(from, fromGrid),
+                               toGrid, layout(to, toGrid), {1000, 1e9});
+  };
+  EXPECT_EQ(price(one, "[*]", one, "[*]"), 1000 + 4096);
+  EXPECT_EQ(price(two, "[x]", two, "[x]"), 1000 + 2048);
+  // Two owners for one receiver.
+  EXPECT_EQ(price(two, "[x]", one, "[*]"), 2000 + 4096);
+  EXPECT_EQ(price(four, "[x]", two, "[x]"), 2000 + 2048);
+  // One sender for four receivers sends it four times.
+  EXPECT_EQ(price(one, "[*]", four, "[*]"), 1000 + 4 * 4096);
+  EXPECT_EQ(price(four, "[*]", four, "[*]"), 1000 + 4096);
+}
+
 //===----------------------------------------------------------------------===//
 // Random routes, carried out
 //===----------------------------------------------------------------------===//
