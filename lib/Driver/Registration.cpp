@@ -12,6 +12,7 @@
 #include "dialects/SPMD/SPMD.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Partition/Passes.h"
 
 void divisi::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, nn::NNDialect, spmd::SPMDDialect>();
@@ -21,4 +22,6 @@ void divisi::registerAllPasses() {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();
+  registerPartitionPasses();
+  registerPartitionPipeline();
 }

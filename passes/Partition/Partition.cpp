@@ -1,0 +1,309 @@
+//===- Partition.cpp - Give every tensor its local type -------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operators are not rewritten: a local operator is the global one seen through
+// a box, so partitioning changes types and says where layouts meet.
+//
+//   %1 = nn.add %0, %0 {spmd.split = #spmd.split<@g: d0@x>}
+//     : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+//
+// becomes, when %0 lies whole on every device of (x=2),
+//
+//   %2 = spmd.convert %0 {grid = @g} : tensor<4xf32, #whole>
+//     -> tensor<2xf32, #split>
+//   %1 = nn.add %2, %2 {spmd.split = #spmd.split<@g: d0@x>}
+//     : (tensor<2xf32, #split>, ...) -> tensor<2xf32, #split>
+//
+// Which grid a value lies on is not in its type (axes have no device numbers),
+// so the pass remembers it for every value.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/SPMD/Strategy.h"
+#include "passes/Partition/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+#define DEBUG_TYPE "spmd-partition"
+
+namespace divisi {
+#define GEN_PASS_DEF_SPMDPARTITION
+#include "passes/Partition/Passes.h.inc"
+} // namespace divisi
+
+using namespace mlir;
+using namespace divisi;
+using namespace divisi::spmd;
+
+namespace {
+
+/// A layout on a grid.
+struct Target {
+  GridOp grid;
+  Layout layout;
+};
+
+/// Partitions one function, operation by operation.
+class FunctionPartitioner {
+public:
+  explicit FunctionPartitioner(func::FuncOp function)
+      : function_(function), builder_(function.getContext()) {}
+
+  LogicalResult run();
+
+  int64_t numConverts = 0;
+  int64_t numTransfers = 0;
+
+private:
+  LogicalResult visit(Operation *op);
+  LogicalResult visitLoops(nn::LoopInterface op);
+  LogicalResult visitRead(nn::ReadOp op);
+  LogicalResult visitUpdate(nn::UpdateOp op);
+  LogicalResult visitReturn(func::ReturnOp op);
+
+  /// The target that `place` means at `op` for a tensor of `type`; `what` has
+  /// to have one.
+  FailureOr<Target> resolve(Operation *op, PlaceAttr place, Type type,
+                            const Twine &what);
+  FailureOr<Target> globalTarget(Operation *op, FlatSymbolRefAttr symbol);
+
+  /// Says that `value`, of global type so far, is made in `target`.
+  void define(Value value, const Target &target);
+  /// `value` in `target`; new operations go before the builder's point.
+  Value bring(Value value, const Target &target, Location loc);
+  Value convert(Value value, const Target &target, Location loc);
+
+  func::FuncOp function_;
+  OpBuilder builder_;
+  DenseMap<Value, GridOp> gridOf_; // looked up only
+};
+
+/// See Passes.td.
+class PartitionPass : public divisi::impl::SPMDPartitionBase<PartitionPass> {
+  void runOnOperation() override;
+};
+
+} // namespace
+
+LogicalResult FunctionPartitioner::run() {
+  for (BlockArgument argument : function_.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    FailureOr<Target> target =
+        resolve(function_, getArgPlace(function_, index), argument.getType(),
+                "argument " + Twine(index));
+    if (failed(target)) {
+      return failure();
+    }
+    define(argument, *target);
+  }
+  SmallVector<Operation *> ops;
+  for (Operation &op : function_.front()) {
+    ops.push_back(&op);
+  }
+  for (Operation *op : ops) {
+    builder_.setInsertionPoint(op);
+    if (failed(visit(op))) {
+      return failure();
+    }
+  }
+  function_.setType(FunctionType::get(
+      function_.getContext(), function_.front().getArgumentTypes(),
+      function_.front().getTerminator()->getOperandTypes()));
+  return success();
+}
+
+// Which of the few forms of operation has it: what touches a global or leaves
+// the function goes by a place, everything else by loops and a split.
+LogicalResult FunctionPartitioner::visit(Operation *op) {
+  if (auto read = dyn_cast<nn::ReadOp>(op)) {
+    return visitRead(read);
+  }
+  if (auto update = dyn_cast<nn::UpdateOp>(op)) {
+    return visitUpdate(update);
+  }
+  if (auto ret = dyn_cast<func::ReturnOp>(op)) {
+    return visitReturn(ret);
+  }
+  if (auto loops = dyn_cast<nn::LoopInterface>(op)) {
+    return visitLoops(loops);
+  }
+  return op->emitOpError("states no loops, so it cannot be partitioned; "
+                         "expected operators of 'nn' in entry functions");
+}
+
+LogicalResult FunctionPartitioner::visitLoops(nn::LoopInterface op) {
+  SplitAttr attr = getSplit(op);
+  if (!attr) {
+    return op->emitOpError("has no strategy; run the planner or annotate it "
+                           "with spmd.split");
+  }
+  FailureOr<GridOp> gridOp = requireGrid(op, attr.getGrid());
+  if (failed(gridOp)) {
+    return failure();
+  }
+  Grid grid = gridOp->getValue();
+  LoopNest nest = op.getLoopNest();
+  FailureOr<Split> split = resolveSplit(op, nest, grid);
+  if (failed(split)) {
+    return failure();
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    Layout layout =
+        operandLayout(nest, grid, *split, operand.getOperandNumber());
+    operand.set(bring(operand.get(), {*gridOp, layout}, op.getLoc()));
+  }
+  builder_.setInsertionPointAfter(op);
+  for (OpResult result : op->getResults()) {
+    unsigned index = result.getResultNumber();
+    Type type = result.getType();
+    define(result, {*gridOp, resultLayout(nest, grid, *split, index)});
+    PlaceAttr place = spmd::getPlace(result);
+    if (!place) {
+      continue;
+    }
+    FailureOr<Target> target =
+        resolve(op, place, type, "result " + Twine(index));
+    if (failed(target)) {
+      return failure();
+    }
+    // The way to the place itself keeps using the result.
+    SmallVector<OpOperand *> users;
+    for (OpOperand &use : result.getUses()) {
+      users.push_back(&use);
+    }
+    Value placed = bring(result, *target, op.getLoc());
+    for (OpOperand *use : users) {
+      use->set(placed);
+    }
+  }
+  return success();
+}
+
+LogicalResult FunctionPartitioner::visitRead(nn::ReadOp op) {
+  FailureOr<Target> target = globalTarget(op, op.getGlobalAttr());
+  if (failed(target)) {
+    return failure();
+  }
+  define(op.getValue(), *target);
+  return success();
+}
+
+LogicalResult FunctionPartitioner::visitUpdate(nn::UpdateOp op) {
+  FailureOr<Target> target = globalTarget(op, op.getGlobalAttr());
+  if (failed(target)) {
+    return failure();
+  }
+  op.getValueMutable().assign(bring(op.getValue(), *target, op.getLoc()));
+  return success();
+}
+
+LogicalResult FunctionPartitioner::visitReturn(func::ReturnOp op) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    FailureOr<Target> target =
+        resolve(function_, getResultPlace(function_, index),
+                operand.get().getType(), "result " + Twine(index));
+    if (failed(target)) {
+      return failure();
+    }
+    operand.set(bring(operand.get(), *target, op.getLoc()));
+  }
+  return success();
+}
+
+FailureOr<Target> FunctionPartitioner::resolve(Operation *op, PlaceAttr place,
+                                               Type type, const Twine &what) {
+  if (!place) {
+    return op->emitOpError() << what
+                             << " has no place; run the planner or annotate it "
+                                "with spmd.place";
+  }
+  FailureOr<GridOp> grid = requireGrid(op, place.getGrid());
+  if (failed(grid)) {
+    return failure();
+  }
+  FailureOr<Layout> layout =
+      resolvePlace(place, grid->getValue(), nn::globalShape(type),
+                   [&]() { return op->emitOpError() << what << ": "; });
+  if (failed(layout)) {
+    return failure();
+  }
+  return Target{*grid, *layout};
+}
+
+FailureOr<Target> FunctionPartitioner::globalTarget(Operation *op,
+                                                    FlatSymbolRefAttr symbol) {
+  auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(op, symbol);
+  if (!global) {
+    return op->emitOpError() << "no nn.global is called " << symbol;
+  }
+  return resolve(global, spmd::getPlace(global), global.getTensorType(),
+                 "the global");
+}
+
+void FunctionPartitioner::define(Value value, const Target &target) {
+  GridOp grid = target.grid;
+  value.setType(localType(cast<RankedTensorType>(value.getType()),
+                          grid.getValue(), target.layout));
+  gridOf_[value] = grid;
+}
+
+Value FunctionPartitioner::convert(Value value, const Target &target,
+                                   Location loc) {
+  GridOp grid = target.grid;
+  RankedTensorType type = localType(cast<RankedTensorType>(value.getType()),
+                                    grid.getValue(), target.layout);
+  if (value.getType() == type) {
+    return value;
+  }
+  ++numConverts;
+  Value converted =
+      ConvertOp::create(builder_, loc, type, value, grid.getRef());
+  gridOf_[converted] = grid;
+  return converted;
+}
+
+// Within a grid one convert; between grids a transfer of a value that is not
+// partial, with converts around it where it was or becomes so.
+Value FunctionPartitioner::bring(Value value, const Target &target,
+                                 Location loc) {
+  GridOp from = gridOf_.lookup(value), to = target.grid;
+  if (from == to) {
+    return convert(value, target, loc);
+  }
+  Layout source = getLocal(value.getType()).getLayout();
+  value = convert(value, {from, withoutPartial(source)}, loc);
+  auto sourceType = cast<RankedTensorType>(value.getType());
+  RankedTensorType targetType =
+      localType(sourceType, to.getValue(), withoutPartial(target.layout));
+  ++numTransfers;
+  auto transfer = TransferOp::create(
+      builder_, loc, targetType, value, from.getRef(), to.getRef(),
+      TypeAttr::get(sourceType), TypeAttr::get(targetType), IntegerAttr());
+  gridOf_[transfer.getOutput()] = to;
+  return convert(transfer.getOutput(), target, loc);
+}
+
+void PartitionPass::runOnOperation() {
+  for (auto function : getOperation().getOps<func::FuncOp>()) {
+    if (!isEntry(function)) {
+      continue;
+    }
+    if (!function.getBody().hasOneBlock()) {
+      function.emitOpError("has several blocks; expected a dataflow graph");
+      return signalPassFailure();
+    }
+    FunctionPartitioner partitioner(function);
+    if (failed(partitioner.run())) {
+      return signalPassFailure();
+    }
+    numConverts += partitioner.numConverts;
+    numTransfers += partitioner.numTransfers;
+  }
+}

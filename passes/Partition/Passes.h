@@ -1,0 +1,31 @@
+//===- Passes.h - The Partition stage -------------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_PARTITION_PASSES_H
+#define PASSES_PARTITION_PASSES_H
+
+#include "dialects/SPMD/SPMD.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace divisi {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Partition/Passes.h.inc"
+
+/// From an annotated global program to one local program per rank set.
+void buildPartitionPipeline(mlir::OpPassManager &manager);
+
+/// Makes the stage known as `divisi-partition`.
+void registerPartitionPipeline();
+
+} // namespace divisi
+
+#endif // PASSES_PARTITION_PASSES_H

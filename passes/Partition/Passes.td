@@ -1,0 +1,164 @@
+//===- Passes.td - From strategies to local programs -------*- tablegen -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_PARTITION_PASSES_TD
+#define PASSES_PARTITION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SPMDPartition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
+  let summary = "give every tensor of the entry functions its local type";
+  let description = [{
+    Precondition: every operator of every entry function has `spmd.split`,
+    every argument and result of these functions and every global that they
+    read or update has `spmd.place`.
+
+    Effect: operators stay what they are and take local operands and results
+    in the layouts that follow from loops and split. Where a value is wanted in
+    another layout than it has, an `spmd.convert` says so; where on another
+    grid, an `spmd.transfer` moves it. A partial value is combined before it
+    leaves its grid. A result with a place goes there before it is used.
+    `@init` stays global.
+
+    Postcondition: all tensors of entry functions carry `#spmd.local`.
+
+    ```mlir
+    %1 = nn.matmul %x, %w {labels = "mk,kn->mn", spmd.split = #spmd.split<@g: k@x>} ...
+    return %1 : tensor<4x6xf32>           // its place: [*, *]
+    // becomes
+    %1 = nn.matmul %x, %w {labels = "mk,kn->mn", spmd.split = #spmd.split<@g: k@x>} : ...
+      -> tensor<4x6xf32, #spmd.local<(x=2), [*, *] partial sum {x}, 4x6>>
+    %2 = spmd.convert %1 {grid = @g} : ...
+    return %2 : tensor<4x6xf32, #spmd.local<(x=2), [*, *], 4x6>>
+    ```
+  }];
+  let dependentDialects = ["::divisi::spmd::SPMDDialect"];
+  let statistics = [
+    Statistic<"numConverts", "converts", "Values wanted in another layout">,
+    Statistic<"numTransfers", "transfers", "Values wanted on another grid">];
+}
+
+def SPMDSimplifyConverts
+    : Pass<"spmd-simplify-converts", "::mlir::func::FuncOp"> {
+  let summary = "share and compose converts";
+  let description = [{
+    Precondition: converts are not routed yet.
+
+    Effect: a convert to the type that a value has is removed; equal converts
+    of one value become the first of them; a convert of a convert that has no
+    other user starts from the first value; a convert without users is erased.
+
+    Postcondition: no two converts of one value have equal results.
+
+    ```mlir
+    %1 = spmd.convert %0 {grid = @g} : !rows -> !whole
+    %2 = spmd.convert %1 {grid = @g} : !whole -> !columns
+    // becomes
+    %2 = spmd.convert %0 {grid = @g} : !rows -> !columns
+    ```
+  }];
+  let statistics = [
+    Statistic<"numShared", "shared", "Converts that another one makes">,
+    Statistic<"numComposed", "composed", "Converts of converts">];
+}
+
+def SPMDRoute : Pass<"spmd-route", "::mlir::ModuleOp"> {
+  let summary = "replace each convert by the cheapest steps";
+  let description = [{
+    Precondition: the grids carry the link costs by which the plan was made.
+
+    Effect: each `spmd.convert` becomes the route of ::divisi::Router, the same
+    that priced it: collectives and local moves.
+
+    Postcondition: no `spmd.convert` is left.
+
+    ```mlir
+    %1 = spmd.convert %0 {grid = @g} : !partial -> !rows
+    // becomes
+    %1 = spmd.reduce_scatter %0 {grid = @g, axes = ["x"]} : !partial -> !rows
+    ```
+  }];
+  let statistics = [Statistic<"numSteps", "steps", "Steps of all routes">];
+}
+
+def SPMDSimplifyCollectives
+    : Pass<"spmd-simplify-collectives", "::mlir::func::FuncOp"> {
+  let summary = "merge, share and remove steps";
+  let description = [{
+    Precondition: converts are routed; the ranks of a grid still share one
+    program, so that what is done to a step is done on all of them.
+
+    Effect: an all-reduce that is only sliced over its own axes becomes a
+    reduce-scatter; a slice of an all-gather back to what was gathered
+    disappears; equal steps of one value are shared; steps and transfers
+    without users are erased.
+
+    Postcondition: none of these patterns is left.
+
+    ```mlir
+    %1 = spmd.all_reduce %0 {grid = @g, axes = ["x"]} : !partial -> !whole
+    %2 = spmd.slice %1 {grid = @g, axes = ["x"]} : !whole -> !rows
+    // becomes
+    %2 = spmd.reduce_scatter %0 {grid = @g, axes = ["x"]} : !partial -> !rows
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMerged", "merged", "Pairs of steps that became one or none">,
+    Statistic<"numShared", "shared", "Steps that another one makes">,
+    Statistic<"numDead", "dead", "Steps and transfers without users">];
+}
+
+def VerifyPartition : Pass<"verify-partition", "::mlir::ModuleOp"> {
+  let summary = "prove anew that every layout is what the operator needs";
+  let description = [{
+    Precondition: the Partition stage has run.
+
+    Effect: none. Derives the layouts of every operand and result from the
+    operator's loops and split and compares them with the types; compares
+    arguments, results, reads and updates with their places; follows which grid
+    each value lies on. Steps prove themselves (::divisi::verifyStep in their
+    verifiers).
+
+    Postcondition: every tensor of an entry function has `#spmd.local`, no
+    `spmd.convert` is left, and nothing is used in a layout or on a grid that
+    it was not made for.
+
+    ```mlir
+    // error: operand 0 lies as [x, *], but the split needs [*, x]
+    nn.matmul %rows, %w {labels = "mk,kn->mn", spmd.split = #spmd.split<@g: k@x>} ...
+    ```
+  }];
+}
+
+def SplitRanks : Pass<"split-ranks", "::mlir::ModuleOp"> {
+  let summary = "one function per set of ranks that belong to the same grids";
+  let description = [{
+    Precondition: converts are routed.
+
+    Effect: numbers what ranks do together (`tag` on collectives and transfers,
+    in program order), then makes of every entry one function per set of ranks
+    that belong to the same grids, with what happens on these grids only.
+    Arguments and results keep their place in the entry's signature
+    (`spmd.index`). A transfer loses its operand on ranks outside of the source
+    grid, and its result on ranks outside of the target grid.
+
+    Postcondition: every function but `@init` has `spmd.entry` and `spmd.ranks`,
+    and each rank stands in at most one function per entry.
+
+    ```mlir
+    func.func @forward(...)
+    // becomes, with grids on the devices 0 and 1, 2, 3
+    func.func @forward__0(...) attributes {spmd.entry = "forward", spmd.ranks = array<i32: 0>}
+    func.func @forward__1(...) attributes {spmd.entry = "forward", spmd.ranks = array<i32: 1, 2, 3>}
+    ```
+  }];
+  let dependentDialects = ["::divisi::spmd::SPMDDialect"];
+  let statistics = [Statistic<"numFunctions", "functions", "Rank sets">];
+}
+
+#endif // PASSES_PARTITION_PASSES_TD

@@ -1,0 +1,37 @@
+//===- Pipeline.cpp - The Partition stage ---------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Partition/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+void divisi::buildPartitionPipeline(OpPassManager &manager) {
+  // Say which layouts meet, not yet how.
+  manager.addPass(createSPMDPartition());
+  // Fewer converts to route, and longer ways to choose routes for.
+  manager.addNestedPass<func::FuncOp>(createSPMDSimplifyConverts());
+  // How: the routes that the plan was priced by.
+  manager.addPass(createSPMDRoute());
+  // What only shows once routes stand side by side.
+  manager.addNestedPass<func::FuncOp>(createSPMDSimplifyCollectives());
+  // Grids that share no device run apart.
+  manager.addPass(createSplitRanks());
+  // Proves the work of all passes above.
+  manager.addPass(createVerifyPartition());
+}
+
+void divisi::registerPartitionPipeline() {
+  PassPipelineRegistration<>(
+      "divisi-partition",
+      "From an annotated global program to one local program per rank set",
+      buildPartitionPipeline);
+}
