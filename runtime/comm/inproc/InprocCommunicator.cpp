@@ -139,7 +139,8 @@ protected:
   size_t self_;
 };
 
-/// Every party copies what it wants from the first that has it.
+/// Every party copies what it wants from the first that has it. With parties
+/// that want nothing it is a barrier, which all pass or none.
 class MoveStep : public InprocStep {
 public:
   MoveStep(InprocCommunicator &communicator, Meeting &meeting, size_t self,
@@ -154,10 +155,17 @@ public:
       fetch.copy.run(meeting_.sources[fetch.owner],
                      static_cast<std::byte *>(result));
     }
-    return meet();
+    // Where nobody takes anything, nobody's source is read any more.
+    return takesAnything() ? meet() : Status();
   }
 
 private:
+  bool takesAnything() const {
+    return std::any_of(
+        meeting_.desc.parties.begin(), meeting_.desc.parties.end(),
+        [](const StepParty &party) { return party.result.has_value(); });
+  }
+
   std::vector<Fetch> fetches_;
 };
 

@@ -1,0 +1,74 @@
+//===- ArenaContents.h - Which buffer's value lies where ------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Follows a program's writes, so that a read can be asked whether the value is
+// still there:
+//
+//   write a at [0, 64)    a
+//   write b at [32, 96)     b        a read of a now fails: b has cut into it
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RUNTIME_CORE_ARENACONTENTS_H
+#define RUNTIME_CORE_ARENACONTENTS_H
+
+#include "runtime/core/Model.h"
+
+namespace divisi::rt {
+
+class ArenaContents {
+public:
+  explicit ArenaContents(const ProgramModel &program) : program_(program) {}
+
+  /// Whether `buffer` has its whole value: written, and not written over since.
+  /// Globals and inputs always have.
+  bool has(uint32_t buffer) const {
+    auto range = program_.arenaRange(buffer);
+    if (!range || range->begin == range->end) {
+      return true;
+    }
+    auto it = values_.find(range->begin);
+    return it != values_.end() && it->second.end == range->end &&
+           it->second.root == program_.buffers[buffer].root;
+  }
+
+  /// `buffer`, which lies in the arena, gets a value.
+  void write(uint32_t buffer) {
+    ProgramModel::Range range = *program_.arenaRange(buffer);
+    overwrite(range);
+    if (range.begin != range.end) {
+      values_[range.begin] = {range.end, program_.buffers[buffer].root};
+    }
+  }
+
+  /// No value that touches `range` survives.
+  void overwrite(ProgramModel::Range range) {
+    if (range.begin == range.end) {
+      return;
+    }
+    auto it = values_.lower_bound(range.begin);
+    if (it != values_.begin() && std::prev(it)->second.end > range.begin) {
+      --it;
+    }
+    while (it != values_.end() && it->first < range.end) {
+      it = values_.erase(it);
+    }
+  }
+
+private:
+  struct Value {
+    int64_t end;
+    uint32_t root;
+  };
+  const ProgramModel &program_;
+  std::map<int64_t, Value> values_; ///< By their beginning; disjoint.
+};
+
+} // namespace divisi::rt
+
+#endif // RUNTIME_CORE_ARENACONTENTS_H

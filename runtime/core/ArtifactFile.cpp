@@ -1,0 +1,156 @@
+//===- ArtifactFile.cpp - Reading .divisi files ---------------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/ArtifactFile.h"
+#include "divisi/runtime/HostTensor.h"
+#include "runtime/core/ArtifactFormat.h"
+#include "runtime/core/File.h"
+#include "runtime/core/Sha256.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+struct ArtifactFile::Impl {
+  Status readManifest();
+  Status openGlobal(const pb::Global &global, const std::string &folder);
+  Status verifyHash(size_t index) const;
+
+  MappedFile file;
+  pb::Manifest manifest;
+  std::map<std::string, MappedFile> externals;
+  std::vector<std::span<const std::byte>> globals;
+};
+
+ArtifactFile::ArtifactFile(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)) {}
+ArtifactFile::ArtifactFile(ArtifactFile &&) noexcept = default;
+ArtifactFile &ArtifactFile::operator=(ArtifactFile &&) noexcept = default;
+ArtifactFile::~ArtifactFile() = default;
+
+const pb::Manifest &ArtifactFile::manifest() const { return impl_->manifest; }
+
+std::span<const std::byte> ArtifactFile::globalBytes(size_t index) const {
+  return impl_->globals[index];
+}
+
+template <typename... Parts> static Status damaged(const Parts &...parts) {
+  return makeError(ErrorCode::Invalid, "damaged artifact: ", parts...);
+}
+
+Status ArtifactFile::Impl::readManifest() {
+  std::span<const std::byte> bytes = file.bytes();
+  ArtifactHeader header;
+  bool hasHeader = bytes.size() >= sizeof(header);
+  if (hasHeader) {
+    std::memcpy(&header, bytes.data(), sizeof(header));
+  }
+  if (!hasHeader || !std::equal(std::begin(artifactMagic),
+                                std::end(artifactMagic), header.magic)) {
+    return makeError(ErrorCode::Invalid,
+                     "not a Divisi artifact: it does not begin as one");
+  }
+  if (header.version > artifactVersion) {
+    return makeError(ErrorCode::Version, "artifact of format version ",
+                     header.version, "; this Divisi reads up to ",
+                     artifactVersion, ": update it, or compile again");
+  }
+  if (header.version == 0) {
+    return damaged("format version 0");
+  }
+  if (header.manifestBytes > maxManifestBytes) {
+    return damaged("a manifest of ", header.manifestBytes,
+                   " bytes; expected at most ", maxManifestBytes);
+  }
+  if (header.manifestBytes > bytes.size() - sizeof(header)) {
+    return damaged("its manifest is cut off; the file may be truncated");
+  }
+  std::span<const std::byte> text =
+      bytes.subspan(sizeof(header), header.manifestBytes);
+  std::string hash(reinterpret_cast<const char *>(header.manifestHash), 32);
+  if (Sha256::of(text) != hash) {
+    return damaged("its manifest does not have the hash that it should have");
+  }
+  if (!manifest.ParseFromArray(text.data(), static_cast<int>(text.size()))) {
+    return damaged("its manifest cannot be parsed");
+  }
+  if (manifest.file_bytes() != static_cast<int64_t>(bytes.size())) {
+    return damaged("the file has ", bytes.size(), " bytes, expected ",
+                   manifest.file_bytes(), "; it may be truncated");
+  }
+  return {};
+}
+
+Status ArtifactFile::Impl::openGlobal(const pb::Global &global,
+                                      const std::string &folder) {
+  if (global.bytes() == 0) {
+    globals.emplace_back();
+    return {};
+  }
+  std::span<const std::byte> source = file.bytes();
+  if (!global.external_file().empty()) {
+    auto it = externals.find(global.external_file());
+    if (it == externals.end()) {
+      Expected<MappedFile> opened =
+          MappedFile::openBeneath(folder, global.external_file());
+      if (!opened) {
+        return opened.status().in("global '" + global.name() + "'");
+      }
+      it = externals.emplace(global.external_file(), std::move(*opened)).first;
+    }
+    source = it->second.bytes();
+  }
+  auto size = static_cast<int64_t>(source.size());
+  if (global.offset() < 0 || global.bytes() < 0 || global.offset() > size ||
+      global.bytes() > size - global.offset()) {
+    return damaged("global '", global.name(), "' lies at bytes ",
+                   global.offset(), " + ", global.bytes(), " of a file of ",
+                   size);
+  }
+  globals.push_back(source.subspan(global.offset(), global.bytes()));
+  return {};
+}
+
+Status ArtifactFile::Impl::verifyHash(size_t index) const {
+  const pb::Global &global = manifest.globals(static_cast<int>(index));
+  if (Sha256::of(globals[index]) == global.sha256()) {
+    return {};
+  }
+  return damaged("global '", global.name(),
+                 "' does not have the hash that it should have",
+                 global.external_file().empty()
+                     ? ""
+                     : "; has its file '" + global.external_file() +
+                           "' been changed since the artifact was made?");
+}
+
+Expected<ArtifactFile> ArtifactFile::open(const std::string &path,
+                                          const ArtifactOptions &options) {
+  Expected<MappedFile> file = MappedFile::open(path);
+  if (!file) {
+    return file.status();
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->file = std::move(*file);
+  Status status = impl->readManifest();
+  std::string folder =
+      options.externalFolder.empty() ? folderOf(path) : options.externalFolder;
+  for (int i = 0; status.isOk() && i < impl->manifest.globals_size(); ++i) {
+    status = impl->openGlobal(impl->manifest.globals(i), folder);
+    if (status.isOk() && options.verifyHashes &&
+        !impl->globals.back().empty()) {
+      status = impl->verifyHash(i);
+    }
+  }
+  if (!status.isOk()) {
+    return status.in("'" + path + "'");
+  }
+  return ArtifactFile(std::move(impl));
+}

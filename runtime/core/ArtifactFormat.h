@@ -1,0 +1,35 @@
+//===- ArtifactFormat.h - The bytes before the manifest -------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RUNTIME_CORE_ARTIFACTFORMAT_H
+#define RUNTIME_CORE_ARTIFACTFORMAT_H
+
+#include <cstdint>
+#include <cstring>
+
+namespace divisi::rt {
+
+/// How every artifact begins. Little-endian, without padding.
+struct ArtifactHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t manifestBytes;
+  unsigned char manifestHash[32]; ///< SHA-256.
+};
+static_assert(sizeof(ArtifactHeader) == 48);
+
+inline constexpr char artifactMagic[8] = {'D', 'I', 'V',  'I',
+                                          'S', 'I', '\0', '\n'};
+/// Sections begin at multiples of this, so that they can be mapped.
+inline constexpr int64_t sectionAlignment = 4096;
+/// A manifest says what is done, not with which data: past this it is not one.
+inline constexpr uint32_t maxManifestBytes = 256u << 20;
+
+} // namespace divisi::rt
+
+#endif // RUNTIME_CORE_ARTIFACTFORMAT_H

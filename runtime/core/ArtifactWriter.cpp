@@ -1,0 +1,141 @@
+//===- ArtifactWriter.cpp - Writing .divisi files -------------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/ArtifactFile.h"
+#include "divisi/runtime/HostTensor.h"
+#include "runtime/core/ArtifactFormat.h"
+#include "runtime/core/File.h"
+#include "runtime/core/Sha256.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+namespace {
+
+/// Bytes that stand once in the file.
+struct Section {
+  std::span<const std::byte> bytes;
+  std::vector<pb::Global *> globals; ///< That have these bytes.
+  int64_t offset = 0;
+};
+
+} // namespace
+
+static Status checkData(const pb::Global &global, const GlobalData &data) {
+  std::optional<DType> type = parseDType(global.tensor().dtype());
+  std::vector<int64_t> dims(global.tensor().dims().begin(),
+                            global.tensor().dims().end());
+  std::optional<int64_t> bytes;
+  if (type) {
+    bytes = checkedBytes(*type, dims);
+  }
+  bool isZero = data.bytes.empty() && global.kind() == "state";
+  if (!bytes ||
+      (!isZero && *bytes != static_cast<int64_t>(data.bytes.size()))) {
+    return makeError(ErrorCode::Usage, "global '", global.name(), "' has ",
+                     data.bytes.size(), " bytes, which does not fit its type");
+  }
+  return {};
+}
+
+/// Gives every section its place after a manifest of `manifestBytes`; returns
+/// the size of the file.
+static int64_t placeSections(std::vector<Section> &sections,
+                             size_t manifestBytes) {
+  auto end = static_cast<int64_t>(sizeof(ArtifactHeader) + manifestBytes);
+  for (Section &section : sections) {
+    section.offset =
+        (end + sectionAlignment - 1) / sectionAlignment * sectionAlignment;
+    end = section.offset + static_cast<int64_t>(section.bytes.size());
+    for (pb::Global *global : section.globals) {
+      global->set_offset(section.offset);
+    }
+  }
+  return end;
+}
+
+static Expected<std::vector<Section>>
+collectSections(pb::Manifest &manifest, std::span<const GlobalData> data) {
+  std::vector<Section> sections;
+  std::map<std::string, size_t> sectionOfHash;
+  for (size_t i = 0; i < data.size(); ++i) {
+    pb::Global &global = *manifest.mutable_globals(static_cast<int>(i));
+    if (Status status = checkData(global, data[i]); !status.isOk()) {
+      return status;
+    }
+    std::string hash = Sha256::of(data[i].bytes);
+    global.set_bytes(static_cast<int64_t>(data[i].bytes.size()));
+    global.set_sha256(hash);
+    global.set_external_file(data[i].externalFile);
+    global.set_offset(data[i].externalOffset);
+    if (data[i].bytes.empty() || !data[i].externalFile.empty()) {
+      continue;
+    }
+    auto [it, isNew] = sectionOfHash.emplace(hash, sections.size());
+    if (isNew) {
+      sections.push_back({data[i].bytes, {}, 0});
+    }
+    sections[it->second].globals.push_back(&global);
+  }
+  return sections;
+}
+
+Status divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
+                                 std::span<const GlobalData> data) {
+  if (static_cast<int>(data.size()) != manifest.globals_size()) {
+    return makeError(ErrorCode::Usage, "got data of ", data.size(),
+                     " globals, expected ", manifest.globals_size());
+  }
+  Expected<std::vector<Section>> sections = collectSections(manifest, data);
+  if (!sections) {
+    return sections.status();
+  }
+  manifest.set_file_bytes(0);
+  // Offsets stand in the manifest, whose length moves them: repeat until the
+  // length stays. Numbers only grow with it, and are bounded.
+  size_t manifestBytes = 0;
+  do {
+    manifestBytes = manifest.ByteSizeLong();
+    manifest.set_file_bytes(placeSections(*sections, manifestBytes));
+  } while (manifest.ByteSizeLong() != manifestBytes);
+  if (manifestBytes > maxManifestBytes) {
+    return makeError(ErrorCode::Usage, "a manifest of ", manifestBytes,
+                     " bytes; expected at most ", maxManifestBytes);
+  }
+
+  std::string text = manifest.SerializeAsString();
+  std::string hash = Sha256::of(text);
+  ArtifactHeader header = {};
+  std::copy_n(artifactMagic, sizeof(artifactMagic), header.magic);
+  header.version = artifactVersion;
+  header.manifestBytes = static_cast<uint32_t>(text.size());
+  std::copy_n(hash.data(), hash.size(),
+              reinterpret_cast<char *>(header.manifestHash));
+
+  Expected<NewFile> file = NewFile::create(path);
+  if (!file) {
+    return file.status();
+  }
+  Status status =
+      file->write(std::as_bytes(std::span<const ArtifactHeader>(&header, 1)));
+  if (status.isOk()) {
+    status = file->write(text);
+  }
+  for (const Section &section : *sections) {
+    if (status.isOk()) {
+      status = file->padTo(section.offset);
+    }
+    if (status.isOk()) {
+      status = file->write(section.bytes);
+    }
+  }
+  return status.isOk() ? file->commit() : status;
+}

@@ -1,0 +1,47 @@
+//===- GlobalStore.h - The globals as ranks hold them ---------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RUNTIME_CORE_GLOBALSTORE_H
+#define RUNTIME_CORE_GLOBALSTORE_H
+
+#include "divisi/runtime/ArtifactFile.h"
+#include "divisi/runtime/HostTensor.h"
+#include "runtime/core/Model.h"
+
+namespace divisi::rt {
+
+/// Each rank's box of each global. A box that lies in one piece in the file is
+/// used where it is mapped; others are copied once for all ranks that hold the
+/// same. A global that an entry updates has memory of its own on every rank.
+class GlobalStore {
+public:
+  static Expected<GlobalStore> load(const Model &model,
+                                    const ArtifactFile &file);
+
+  /// The rank's box, dense; null if it holds none or an empty one.
+  const std::byte *data(size_t global, uint32_t rank) const {
+    return pointers_[global][rank];
+  }
+  /// The same for a global that an entry updates.
+  std::byte *mutableData(size_t global, uint32_t rank) {
+    return const_cast<std::byte *>(pointers_[global][rank]);
+  }
+
+private:
+  Status loadGlobal(const Model &model, size_t index,
+                    std::span<const std::byte> bytes);
+  Expected<std::byte *> makeBox(const Placement &placement, const Box &box,
+                                std::span<const std::byte> bytes);
+
+  std::vector<std::vector<const std::byte *>> pointers_; ///< [global][rank]
+  std::vector<AlignedBytes> owned_;
+};
+
+} // namespace divisi::rt
+
+#endif // RUNTIME_CORE_GLOBALSTORE_H

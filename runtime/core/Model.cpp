@@ -1,0 +1,340 @@
+//===- Model.cpp - A manifest with its references resolved ----------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Model.h"
+#include "divisi/runtime/HostTensor.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+static constexpr uint32_t maxRanks = 4096;
+
+template <typename... Parts> static Status invalid(const Parts &...parts) {
+  return makeError(ErrorCode::Invalid, parts...);
+}
+
+std::string divisi::rt::describeInstruction(const EntryModel &entry,
+                                            size_t program,
+                                            size_t instruction) {
+  std::ostringstream os;
+  os << "entry '" << entry.message->name() << "', program " << program
+     << ", instruction " << instruction;
+  const std::string &location =
+      entry.programs[program]
+          .message->instructions(static_cast<int>(instruction))
+          .location();
+  if (!location.empty()) {
+    os << " (" << location << ")";
+  }
+  return os.str();
+}
+
+std::optional<ProgramModel::Range>
+ProgramModel::arenaRange(uint32_t buffer) const {
+  const pb::Buffer &bytes = root(buffer);
+  if (bytes.where_case() != pb::Buffer::kArenaOffset) {
+    return std::nullopt;
+  }
+  return Range{bytes.arena_offset(), bytes.arena_offset() + bytes.bytes()};
+}
+
+static Status readGrid(const pb::Grid &message, uint32_t numRanks,
+                       GridInfo &grid) {
+  grid.name = message.name();
+  uint64_t positions = 1;
+  for (const pb::Axis &axis : message.axes()) {
+    if (axis.size() < 1 || axis.size() > numRanks) {
+      return invalid("axis '", axis.name(), "' has size ", axis.size(),
+                     ", expected 1 to ", numRanks);
+    }
+    positions *= static_cast<uint64_t>(axis.size());
+    if (positions > numRanks) {
+      return invalid("it has more positions than the ", numRanks, " ranks");
+    }
+    grid.sizes.push_back(axis.size());
+  }
+  if (static_cast<uint64_t>(message.devices_size()) != positions) {
+    return invalid("got ", message.devices_size(), " devices for ", positions,
+                   " positions");
+  }
+  std::set<uint32_t> seen;
+  for (uint32_t rank : message.devices()) {
+    if (rank >= numRanks || !seen.insert(rank).second) {
+      return invalid("rank ", rank, " is out of range or stands twice");
+    }
+    grid.devices.push_back(rank);
+  }
+  return {};
+}
+
+static Status readGlobal(const pb::Global &message, Model &model) {
+  Expected<const Placement *> placement = model.place(message.tensor());
+  if (!placement) {
+    return placement.status();
+  }
+  model.globals.push_back(*placement);
+  if ((*placement)->isPartial()) {
+    return invalid("a global cannot be partial");
+  }
+  int64_t bytes = *checkedBytes((*placement)->type, (*placement)->dims);
+  bool startsAsZeros = message.bytes() == 0 && message.kind() == "state";
+  if (message.bytes() != bytes && !startsAsZeros) {
+    return invalid("it has ", message.bytes(), " bytes of data, expected ",
+                   bytes);
+  }
+  return {};
+}
+
+namespace {
+
+/// Reads the buffers of one program.
+class BufferReader {
+public:
+  BufferReader(Model &model, const EntryModel &entry, ProgramModel &program)
+      : model_(model), entry_(entry), program_(program) {}
+
+  Status read(const pb::Buffer &message);
+
+private:
+  Status checkView(const pb::Buffer &message, const Placement &placement,
+                   uint32_t &root) const;
+  Status checkWhere(const pb::Buffer &message,
+                    const Placement &placement) const;
+  Status checkSize(const pb::Buffer &message, const Placement &placement) const;
+
+  Model &model_;
+  const EntryModel &entry_;
+  ProgramModel &program_;
+};
+
+} // namespace
+
+Status BufferReader::checkView(const pb::Buffer &message,
+                               const Placement &placement,
+                               uint32_t &root) const {
+  if (message.view() >= program_.buffers.size()) {
+    return invalid("a view of buffer ", message.view(),
+                   ", which does not come before it");
+  }
+  const BufferModel &source = program_.buffers[message.view()];
+  root = source.root;
+  if (source.placement->grid != placement.grid) {
+    return invalid("a view on another grid");
+  }
+  for (size_t p = 0; p < placement.boxes.size(); ++p) {
+    if (source.placement->type != placement.type ||
+        source.placement->bytes(p) != placement.bytes(p)) {
+      return invalid("a view of ", placement.bytes(p), " bytes of a buffer of ",
+                     source.placement->bytes(p), " at position ", p);
+    }
+  }
+  return {};
+}
+
+Status BufferReader::checkWhere(const pb::Buffer &message,
+                                const Placement &placement) const {
+  const pb::Program &program = *program_.message;
+  switch (message.where_case()) {
+  case pb::Buffer::kArenaOffset: {
+    int64_t offset = message.arena_offset();
+    if (offset < 0 || offset % 64 != 0 || message.bytes() < 0 ||
+        offset > program.arena_bytes() ||
+        message.bytes() > program.arena_bytes() - offset) {
+      return invalid("bytes ", offset, " + ", message.bytes(),
+                     " of an arena of ", program.arena_bytes(),
+                     "; expected a multiple of 64 and inside of it");
+    }
+    return {};
+  }
+  case pb::Buffer::kGlobal:
+    if (message.global() >= model_.globals.size()) {
+      return invalid("global ", message.global(), " of ",
+                     model_.globals.size());
+    }
+    if (!(*model_.globals[message.global()] == placement)) {
+      return invalid("it does not lie as its global does at rest");
+    }
+    return {};
+  case pb::Buffer::kInput:
+    if (message.input() >= entry_.inputs.size()) {
+      return invalid("input ", message.input(), " of ", entry_.inputs.size());
+    }
+    if (!(*entry_.inputs[message.input()] == placement)) {
+      return invalid("it does not lie as its input does");
+    }
+    return {};
+  default:
+    return invalid("it lies nowhere");
+  }
+}
+
+Status BufferReader::checkSize(const pb::Buffer &message,
+                               const Placement &placement) const {
+  const GridInfo &grid = model_.grids[placement.grid];
+  for (uint32_t rank : program_.message->ranks()) {
+    std::optional<size_t> position = grid.positionOf(rank);
+    if (!position) {
+      return invalid("its grid '", grid.name, "' does not have rank ", rank,
+                     " of the program");
+    }
+    if (message.where_case() == pb::Buffer::kArenaOffset &&
+        placement.bytes(*position) > message.bytes()) {
+      return invalid("rank ", rank, " needs ", placement.bytes(*position),
+                     " bytes, got ", message.bytes());
+    }
+  }
+  return {};
+}
+
+Status BufferReader::read(const pb::Buffer &message) {
+  Expected<const Placement *> placement = model_.place(message.tensor());
+  if (!placement) {
+    return placement.status();
+  }
+  auto root = static_cast<uint32_t>(program_.buffers.size());
+  Status status = message.where_case() == pb::Buffer::kView
+                      ? checkView(message, **placement, root)
+                      : checkWhere(message, **placement);
+  if (status.isOk()) {
+    status = checkSize(message, **placement);
+  }
+  program_.buffers.push_back({*placement, root});
+  return status;
+}
+
+static Status
+readValues(const google::protobuf::RepeatedPtrField<pb::Value> &messages,
+           const char *what, Model &model,
+           std::vector<const Placement *> &values) {
+  for (const pb::Value &message : messages) {
+    std::string context = std::string(what) + " '" + message.name() + "'";
+    Expected<const Placement *> placement = model.place(message.tensor());
+    if (!placement) {
+      return placement.status().in(context);
+    }
+    if ((*placement)->isPartial()) {
+      return invalid(context, " cannot be partial");
+    }
+    values.push_back(*placement);
+  }
+  return {};
+}
+
+static Status readTransfers(Model &model, ProgramModel &program) {
+  for (int i = 0; i < program.message->instructions_size(); ++i) {
+    const pb::Instruction &instruction = program.message->instructions(i);
+    if (!instruction.has_transfer()) {
+      continue;
+    }
+    Expected<const Placement *> from =
+        model.place(instruction.transfer().from());
+    Expected<const Placement *> to = model.place(instruction.transfer().to());
+    if (!from || !to) {
+      return (!from ? from.status() : to.status())
+          .in("instruction " + std::to_string(i));
+    }
+    program.transfers[i] = {*from, *to};
+  }
+  return {};
+}
+
+static Status readProgram(const pb::Program &message, Model &model,
+                          EntryModel &entry) {
+  size_t index = entry.programs.size();
+  ProgramModel &program = entry.programs.emplace_back();
+  program.message = &message;
+  if (message.arena_bytes() < 0 || message.ranks_size() == 0) {
+    return invalid("it has an arena of ", message.arena_bytes(), " bytes and ",
+                   message.ranks_size(), " ranks");
+  }
+  for (uint32_t rank : message.ranks()) {
+    if (rank >= model.manifest->num_ranks() ||
+        !entry.programOfRank.emplace(rank, index).second) {
+      return invalid("rank ", rank, " is out of range or has two programs");
+    }
+  }
+  BufferReader reader(model, entry, program);
+  for (int i = 0; i < message.buffers_size(); ++i) {
+    if (Status status = reader.read(message.buffers(i)); !status.isOk()) {
+      return status.in("buffer " + std::to_string(i));
+    }
+  }
+  return readTransfers(model, program);
+}
+
+static Status readEntry(const pb::Entry &message, Model &model) {
+  EntryModel &entry = model.entries.emplace_back();
+  entry.message = &message;
+  Status status = readValues(message.inputs(), "input", model, entry.inputs);
+  if (status.isOk()) {
+    status = readValues(message.outputs(), "output", model, entry.outputs);
+  }
+  for (int i = 0; status.isOk() && i < message.programs_size(); ++i) {
+    status = readProgram(message.programs(i), model, entry)
+                 .in("program " + std::to_string(i));
+  }
+  return status;
+}
+
+static void markUpdated(Model &model) {
+  model.isUpdated.assign(model.globals.size(), false);
+  for (const pb::Entry &entry : model.manifest->entries()) {
+    for (const pb::Program &program : entry.programs()) {
+      for (const pb::Instruction &instruction : program.instructions()) {
+        if (instruction.has_update() &&
+            instruction.update().global() < model.globals.size()) {
+          model.isUpdated[instruction.update().global()] = true;
+        }
+      }
+    }
+  }
+}
+
+static Status readManifest(Model &model) {
+  const pb::Manifest &manifest = *model.manifest;
+  if (manifest.num_ranks() == 0 || manifest.num_ranks() > maxRanks) {
+    return invalid("got ", manifest.num_ranks(), " ranks, expected 1 to ",
+                   maxRanks);
+  }
+  for (const pb::Grid &message : manifest.grids()) {
+    Status status =
+        readGrid(message, manifest.num_ranks(), model.grids.emplace_back());
+    if (!status.isOk()) {
+      return status.in("grid '" + message.name() + "'");
+    }
+  }
+  for (const pb::Global &message : manifest.globals()) {
+    if (Status status = readGlobal(message, model); !status.isOk()) {
+      return status.in("global '" + message.name() + "'");
+    }
+  }
+  std::set<std::string> names;
+  for (const pb::Entry &message : manifest.entries()) {
+    if (!names.insert(message.name()).second) {
+      return invalid("two entries are named '", message.name(), "'");
+    }
+    if (Status status = readEntry(message, model); !status.isOk()) {
+      return status.in("entry '" + message.name() + "'");
+    }
+  }
+  markUpdated(model);
+  return {};
+}
+
+Expected<std::unique_ptr<Model>>
+divisi::rt::resolveModel(const pb::Manifest &manifest) {
+  auto model = std::make_unique<Model>();
+  model->manifest = &manifest;
+  if (Status status = readManifest(*model); !status.isOk()) {
+    return status;
+  }
+  return model;
+}

@@ -1,0 +1,131 @@
+//===- Model.h - A manifest with its references resolved ------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The manifest names grids, tensors and buffers by numbers. A Model is the same
+// content after all of them were found and every box was computed:
+//
+//   grid (x=2), tensor 5 rows split over x   placement, boxes [0,3) [3,5)
+//
+// Whatever of it reaches memory is checked here or in verifyModel.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RUNTIME_CORE_MODEL_H
+#define RUNTIME_CORE_MODEL_H
+
+#include "divisi/runtime/Box.h"
+#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/Reduce.h"
+#include "divisi/runtime/Status.h"
+#include "runtime/schema/artifact.pb.h"
+
+#include <map>
+#include <memory>
+#include <span>
+
+namespace divisi::rt {
+
+/// Devices along axes; positions are row-major.
+struct GridInfo {
+  std::string name;
+  Dims sizes;
+  std::vector<uint32_t> devices; ///< The rank at each position.
+
+  size_t numPositions() const { return devices.size(); }
+  std::optional<size_t> positionOf(uint32_t rank) const;
+  /// The index of `position` in the mixed radix of `axes`, the first being the
+  /// most significant.
+  int64_t shardIndex(size_t position, std::span<const uint32_t> axes) const;
+  /// The positions that differ from `position` in `axes` only, by shardIndex.
+  std::vector<size_t> group(size_t position,
+                            std::span<const uint32_t> axes) const;
+};
+
+/// How one tensor lies on one grid.
+struct Placement {
+  DType type = DType::F32;
+  Dims dims;
+  uint32_t grid = 0;
+  std::vector<Box> boxes;            ///< One per position.
+  std::vector<uint32_t> partialAxes; ///< Ascending.
+  ReduceKind partialKind = ReduceKind::Sum;
+
+  bool isPartial() const { return !partialAxes.empty(); }
+  int64_t bytes(size_t position) const {
+    return boxes[position].count() * byteWidth(type);
+  }
+  TensorInfo info(size_t position) const;
+  friend bool operator==(const Placement &, const Placement &) = default;
+};
+
+/// A buffer's bytes: views have those of the buffer that they show.
+struct BufferModel {
+  const Placement *placement = nullptr;
+  uint32_t root = 0; ///< The buffer that is no view; itself, if it is none.
+};
+
+/// Both sides of a transfer, on all of its ranks.
+struct TransferModel {
+  const Placement *from = nullptr, *to = nullptr;
+};
+
+struct ProgramModel {
+  const artifact::Program *message = nullptr;
+  std::vector<BufferModel> buffers;
+  std::map<int, TransferModel> transfers; ///< By instruction.
+
+  const artifact::Buffer &root(uint32_t buffer) const {
+    return message->buffers(static_cast<int>(buffers[buffer].root));
+  }
+  /// Its bytes in the arena; nothing for globals and inputs.
+  struct Range {
+    int64_t begin, end;
+  };
+  std::optional<Range> arenaRange(uint32_t buffer) const;
+};
+
+struct EntryModel {
+  const artifact::Entry *message = nullptr;
+  std::vector<const Placement *> inputs, outputs;
+  std::vector<ProgramModel> programs;
+  std::map<uint32_t, size_t> programOfRank;
+};
+
+/// What the whole manifest says. Points into it.
+struct Model {
+  const artifact::Manifest *manifest = nullptr;
+  std::vector<GridInfo> grids;
+  std::vector<const Placement *> globals;
+  std::vector<bool> isUpdated; ///< Per global: by some entry.
+  std::vector<EntryModel> entries;
+
+  /// Computes the placement of `tensor`, once per distinct one.
+  Expected<const Placement *> place(const artifact::Tensor &tensor);
+
+private:
+  std::map<std::string, std::unique_ptr<Placement>> placements_;
+  int64_t numIntervals_ = 0; ///< In all placements.
+};
+
+/// Finds all references and computes all boxes. Fails (Invalid) at an index out
+/// of range, an illegal grid or layout, a buffer outside of its arena or too
+/// small for a rank's box. `manifest` must outlive the model.
+Expected<std::unique_ptr<Model>>
+resolveModel(const artifact::Manifest &manifest);
+
+/// Checks that the programs can run; see verifyManifest.
+Status verifyModel(const Model &model,
+                   std::span<const Backend *const> backends);
+
+/// `entry 'forward', program 0, instruction 3 (fc1)`: where an error is.
+std::string describeInstruction(const EntryModel &entry, size_t program,
+                                size_t instruction);
+
+} // namespace divisi::rt
+
+#endif // RUNTIME_CORE_MODEL_H

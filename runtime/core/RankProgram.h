@@ -1,0 +1,109 @@
+//===- RankProgram.h - One rank's instructions, ready to run --*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Loading turns the instructions of a program into steps with pointers: kernels
+// are prepared, boxes are turned into copies. Walking the steps looks nothing
+// up and allocates nothing. Only the addresses of inputs and outputs change
+// from run to run; bind() patches them in.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RUNTIME_CORE_RANKPROGRAM_H
+#define RUNTIME_CORE_RANKPROGRAM_H
+
+#include "divisi/runtime/Communicator.h"
+#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/Kernel.h"
+#include "runtime/core/GlobalStore.h"
+#include "runtime/core/Model.h"
+
+namespace divisi::rt {
+
+/// What a program is prepared from, for one rank.
+struct RankContext {
+  const Model &model;
+  size_t entryIndex;
+  uint32_t rank;
+  std::byte *arena; ///< With room for every entry's program of this rank.
+  GlobalStore &globals;
+  Communicator &communicator;
+  std::span<const Backend *const> backends;
+  int threads;
+  bool trace;
+};
+
+class RankProgram {
+public:
+  /// When an instruction began and ended, in nanoseconds of the steady clock.
+  struct Event {
+    int64_t begin = 0, end = 0;
+  };
+  /// One thing to do.
+  struct Step {
+    enum class Kind : uint8_t { Call, Comm, Copy, Fill } kind = Kind::Copy;
+    size_t instruction = 0;                 ///< It comes from.
+    std::unique_ptr<PreparedKernel> kernel; // Call
+    bool wantsExtraWorkspace = false;       // Call
+    void *workspace = nullptr;              // Call
+    std::unique_ptr<CommStep> comm;         // Comm
+    std::vector<BoxCopy> copies;            // Copy
+    DType fillType = DType::F32;            // Fill
+    ReduceKind fillKind = ReduceKind::Sum;  // Fill
+    int64_t fillCount = 0;                  // Fill
+    std::vector<const void *> operands;
+    std::vector<void *> results;
+  };
+
+  /// Fails with Unsupported if no backend takes a call, Invalid if a result
+  /// lies over an operand and the kernel does not allow it.
+  static Expected<std::unique_ptr<RankProgram>>
+  prepare(const RankContext &context);
+
+  /// Bytes of workspace that kernels want beyond what the artifact plans.
+  int64_t extraWorkspaceBytes() const { return extraWorkspaceBytes_; }
+  void setExtraWorkspace(void *workspace);
+
+  /// Sets the entry's inputs and outputs for the next run, slicing what does
+  /// not lie in one piece. They stay where they are until the run has ended.
+  void bind(std::span<const HostTensor> inputs, std::span<HostTensor> outputs);
+  /// Walks the steps, and, when all ranks have, applies the updates.
+  Status run();
+
+  /// One event per step of the last run, if the context asked for them.
+  std::span<const Event> events() const { return events_; }
+  std::span<const Step> steps() const { return steps_; }
+
+private:
+  friend class RankProgramBuilder;
+
+  /// Where the address of an input or output goes.
+  struct Patch {
+    std::vector<Step> RankProgram::*list;
+    size_t step, operand; ///< The operand is unused for outputs.
+    uint32_t value;       ///< Input or output.
+  };
+  /// An input that has to be sliced.
+  struct InputSlice {
+    BoxCopy copy;
+    AlignedBytes staging; ///< Empty if it is used where it lies.
+  };
+
+  Status runStep(Step &step);
+
+  std::vector<Step> steps_, updates_;
+  std::unique_ptr<CommStep> endBarrier_; ///< Null if the entry updates nothing.
+  std::map<uint32_t, InputSlice> inputs_;
+  std::vector<Patch> inputPatches_, outputPatches_;
+  std::vector<AlignedBytes> staging_; ///< Of updates from updated globals.
+  std::vector<Event> events_;
+  int64_t extraWorkspaceBytes_ = 0;
+};
+
+} // namespace divisi::rt
+
+#endif // RUNTIME_CORE_RANKPROGRAM_H

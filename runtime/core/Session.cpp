@@ -1,0 +1,406 @@
+//===- Session.cpp - Running an artifact ----------------------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/Session.h"
+#include "divisi/runtime/ArtifactFile.h"
+#include "divisi/runtime/InprocCommunicator.h"
+#include "runtime/core/GlobalStore.h"
+#include "runtime/core/RankProgram.h"
+#include "runtime/core/RankThreads.h"
+#include "runtime/core/Trace.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+/// Each rank is a thread of this process.
+static constexpr uint32_t maxThreads = 512;
+
+struct Session::Impl {
+  Impl(ArtifactFile file, const SessionOptions &options)
+      : options(options), file(std::move(file)) {}
+
+  Status load();
+  Status allocateArenas();
+  Status prepareRank(uint32_t rank);
+  void describeEntries();
+  Status checkInputs(size_t entry, std::span<const HostTensor> inputs) const;
+  /// runOnAll, with waits ended at an error and possible again afterwards.
+  Status runOnAll(const RankThreads::Job &job);
+
+  SessionOptions options;
+  ArtifactFile file;
+  std::unique_ptr<Model> model;
+  GlobalStore globals;
+  std::unique_ptr<Communicator> communicator;
+  std::vector<EntryInfo> entries;
+  std::vector<AlignedBytes> arenas;          ///< One per rank.
+  std::vector<AlignedBytes> extraWorkspaces; ///< One per rank.
+  /// [entry][rank]; null where a rank has no program.
+  std::vector<std::vector<std::unique_ptr<RankProgram>>> programs;
+  size_t lastEntry = 0;
+  std::unique_ptr<RankThreads> threads; ///< Last: they use all of the above.
+};
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::~Session() = default;
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+static ValueInfo describeValue(const pb::Value &value,
+                               const Placement &placement) {
+  return {value.name(), placement.type, placement.dims};
+}
+
+void Session::Impl::describeEntries() {
+  for (const EntryModel &entry : model->entries) {
+    EntryInfo &info = entries.emplace_back();
+    info.name = entry.message->name();
+    for (size_t i = 0; i < entry.inputs.size(); ++i) {
+      info.inputs.push_back(describeValue(
+          entry.message->inputs(static_cast<int>(i)), *entry.inputs[i]));
+    }
+    for (size_t i = 0; i < entry.outputs.size(); ++i) {
+      info.outputs.push_back(describeValue(
+          entry.message->outputs(static_cast<int>(i)), *entry.outputs[i]));
+    }
+  }
+}
+
+/// One arena per rank serves all entries: they never run at the same time.
+Status Session::Impl::allocateArenas() {
+  std::vector<int64_t> bytes(model->manifest->num_ranks(), 0);
+  for (const EntryModel &entry : model->entries) {
+    for (const auto &[rank, program] : entry.programOfRank) {
+      bytes[rank] =
+          std::max(bytes[rank], entry.programs[program].message->arena_bytes());
+    }
+  }
+  for (uint32_t rank = 0; rank < bytes.size(); ++rank) {
+    Expected<AlignedBytes> arena = AlignedBytes::allocate(bytes[rank]);
+    if (!arena) {
+      return arena.status().in("the arena of rank " + std::to_string(rank));
+    }
+    arenas.push_back(std::move(*arena));
+  }
+  extraWorkspaces.resize(bytes.size());
+  return {};
+}
+
+/// Runs on the rank's own thread, so that what it packs lies near to it.
+Status Session::Impl::prepareRank(uint32_t rank) {
+  int64_t extraBytes = 0;
+  for (size_t e = 0; e < model->entries.size(); ++e) {
+    if (!model->entries[e].programOfRank.contains(rank)) {
+      continue;
+    }
+    Expected<std::unique_ptr<RankProgram>> program = RankProgram::prepare(
+        {*model, e, rank, arenas[rank].data(), globals, *communicator,
+         options.backends, options.threadsPerDevice, options.trace});
+    if (!program) {
+      return program.status();
+    }
+    programs[e][rank] = std::move(*program);
+    extraBytes = std::max(extraBytes, programs[e][rank]->extraWorkspaceBytes());
+  }
+  Expected<AlignedBytes> workspace = AlignedBytes::allocate(extraBytes);
+  if (!workspace) {
+    return workspace.status().in("the workspace of rank " +
+                                 std::to_string(rank));
+  }
+  extraWorkspaces[rank] = std::move(*workspace);
+  for (auto &ofEntry : programs) {
+    if (ofEntry[rank]) {
+      ofEntry[rank]->setExtraWorkspace(extraWorkspaces[rank].data());
+    }
+  }
+  return {};
+}
+
+Status Session::Impl::runOnAll(const RankThreads::Job &job) {
+  Status status = threads->runOnAll(
+      job, [this](const Status &error) { communicator->abort(error); });
+  if (!status.isOk()) {
+    communicator->reset();
+  }
+  return status;
+}
+
+Status Session::Impl::load() {
+  Expected<std::unique_ptr<Model>> resolved = resolveModel(file.manifest());
+  if (!resolved) {
+    return resolved.status();
+  }
+  model = std::move(*resolved);
+  Status status = verifyModel(*model, options.backends);
+  if (!status.isOk()) {
+    return status;
+  }
+  uint32_t numRanks = model->manifest->num_ranks();
+  if (numRanks > maxThreads) {
+    return makeError(ErrorCode::Unsupported, "the artifact is for ", numRanks,
+                     " ranks; one process runs at most ", maxThreads);
+  }
+  Expected<GlobalStore> store = GlobalStore::load(*model, file);
+  if (!store) {
+    return store.status();
+  }
+  globals = std::move(*store);
+  communicator = makeInprocCommunicator(options.timeout);
+  describeEntries();
+  if (status = allocateArenas(); !status.isOk()) {
+    return status;
+  }
+  programs.resize(model->entries.size());
+  for (auto &ofEntry : programs) {
+    ofEntry.resize(numRanks);
+  }
+  threads = std::make_unique<RankThreads>(numRanks);
+  return runOnAll([this](uint32_t rank) { return prepareRank(rank); });
+}
+
+Expected<std::unique_ptr<Session>>
+Session::open(const std::string &path, const SessionOptions &options) {
+  if (options.backends.empty()) {
+    return makeError(ErrorCode::Usage, "no backend was chosen");
+  }
+  Expected<ArtifactFile> file =
+      ArtifactFile::open(path, {options.externalFolder, options.verifyHashes});
+  if (!file) {
+    return file.status();
+  }
+  auto impl = std::make_unique<Impl>(std::move(*file), options);
+  if (Status status = impl->load(); !status.isOk()) {
+    return status.in("'" + path + "'");
+  }
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
+}
+
+//===----------------------------------------------------------------------===//
+// Asking
+//===----------------------------------------------------------------------===//
+
+uint32_t Session::numRanks() const {
+  return impl_->model->manifest->num_ranks();
+}
+
+std::span<const EntryInfo> Session::entries() const { return impl_->entries; }
+
+const EntryInfo *Session::findEntry(std::string_view name) const {
+  for (const EntryInfo &entry : impl_->entries) {
+    if (entry.name == name) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<GlobalInfo> Session::globals() const {
+  std::vector<GlobalInfo> infos;
+  const Model &model = *impl_->model;
+  for (size_t i = 0; i < model.globals.size(); ++i) {
+    const pb::Global &message = model.manifest->globals(static_cast<int>(i));
+    infos.push_back(
+        {{message.name(), model.globals[i]->type, model.globals[i]->dims},
+         message.kind(),
+         model.isUpdated[i]});
+  }
+  return infos;
+}
+
+Expected<HostTensor> Session::readGlobal(std::string_view name) const {
+  const Model &model = *impl_->model;
+  for (size_t i = 0; i < model.globals.size(); ++i) {
+    if (model.manifest->globals(static_cast<int>(i)).name() != name) {
+      continue;
+    }
+    const Placement &placement = *model.globals[i];
+    const GridInfo &grid = model.grids[placement.grid];
+    Expected<HostTensor> tensor =
+        HostTensor::zeros(placement.type, placement.dims, std::string(name));
+    if (!tensor) {
+      return tensor;
+    }
+    std::vector<size_t> order(placement.boxes.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::vector<Fetch> fetches;
+    // Layouts leave no index to nobody, so all of it is found.
+    planFetches(byteWidth(placement.type), Box::whole(placement.dims),
+                placement.boxes, order, fetches);
+    for (const Fetch &fetch : fetches) {
+      fetch.copy.run(impl_->globals.data(i, grid.devices[fetch.owner]),
+                     tensor->data.data());
+    }
+    return tensor;
+  }
+  return makeError(ErrorCode::Usage, "the artifact has no global '", name, "'");
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+static Status checkInput(const ValueInfo &expected, const HostTensor &got) {
+  bool fits = got.type == expected.type && got.dims == expected.dims &&
+              checkedBytes(got.type, got.dims) == got.data.size();
+  if (fits) {
+    return {};
+  }
+  return makeError(ErrorCode::Invalid, "input '", expected.name, "': got ",
+                   describe(got.type, got.dims), ", expected ",
+                   describe(expected.type, expected.dims),
+                   got.type == expected.type
+                       ? ""
+                       : "; convert it, for example with NumPy's astype");
+}
+
+static Status checkCount(const EntryInfo &entry, size_t got) {
+  if (got == entry.inputs.size()) {
+    return {};
+  }
+  std::ostringstream names;
+  for (const ValueInfo &input : entry.inputs) {
+    names << (names.tellp() == 0 ? "" : ", ") << "'" << input.name << "'";
+  }
+  return makeError(ErrorCode::Invalid, "got ", got, " inputs for entry '",
+                   entry.name, "', expected ", entry.inputs.size(), ": ",
+                   names.str());
+}
+
+Status Session::Impl::checkInputs(size_t entry,
+                                  std::span<const HostTensor> inputs) const {
+  Status status = checkCount(entries[entry], inputs.size());
+  for (size_t i = 0; status.isOk() && i < inputs.size(); ++i) {
+    status = checkInput(entries[entry].inputs[i], inputs[i]);
+  }
+  return status;
+}
+
+Expected<std::vector<HostTensor>>
+Session::run(std::string_view name, std::span<const HostTensor> inputs) {
+  const EntryInfo *info = findEntry(name);
+  if (!info) {
+    return makeError(ErrorCode::Usage, "the artifact has no entry '", name,
+                     "'");
+  }
+  size_t entry = info - impl_->entries.data();
+  if (Status status = impl_->checkInputs(entry, inputs); !status.isOk()) {
+    return status;
+  }
+  std::vector<HostTensor> outputs;
+  for (const ValueInfo &output : info->outputs) {
+    Expected<HostTensor> tensor =
+        HostTensor::zeros(output.type, output.dims, output.name);
+    if (!tensor) {
+      return tensor.status();
+    }
+    outputs.push_back(std::move(*tensor));
+  }
+  impl_->lastEntry = entry;
+  Status status = impl_->runOnAll([&](uint32_t rank) {
+    RankProgram *program = impl_->programs[entry][rank].get();
+    if (!program) {
+      return Status();
+    }
+    program->bind(inputs, outputs);
+    return program->run();
+  });
+  if (!status.isOk()) {
+    return status.in("entry '" + std::string(name) + "'");
+  }
+  return outputs;
+}
+
+Status Session::writeTrace(const std::string &path) const {
+  if (!impl_->options.trace) {
+    return makeError(ErrorCode::Usage,
+                     "the session was opened without recording a trace");
+  }
+  std::vector<TraceRank> ranks;
+  for (uint32_t rank = 0; rank < numRanks(); ++rank) {
+    const auto &program = impl_->programs[impl_->lastEntry][rank];
+    if (program) {
+      ranks.push_back({rank, program.get()});
+    }
+  }
+  return writeChromeTrace(path, impl_->model->entries[impl_->lastEntry], ranks);
+}
+
+//===----------------------------------------------------------------------===//
+// Backends and inputs by name
+//===----------------------------------------------------------------------===//
+
+Expected<std::vector<const Backend *>>
+divisi::rt::selectBackends(std::string_view names,
+                           std::span<const Backend *const> available) {
+  std::vector<const Backend *> chosen;
+  while (true) {
+    size_t comma = names.find(',');
+    std::string_view name = names.substr(0, comma);
+    auto it = std::find_if(
+        available.begin(), available.end(),
+        [&](const Backend *backend) { return backend->name() == name; });
+    if (it == available.end()) {
+      std::ostringstream all;
+      for (const Backend *backend : available) {
+        all << " " << backend->name();
+      }
+      return makeError(ErrorCode::Usage, "no backend is named '", name,
+                       "'; there are:", all.str());
+    }
+    chosen.push_back(*it);
+    if (comma == std::string_view::npos) {
+      return chosen;
+    }
+    names.remove_prefix(comma + 1);
+  }
+}
+
+static const HostTensor *findTensor(const std::vector<HostTensor> &tensors,
+                                    const std::string &name) {
+  for (const HostTensor &tensor : tensors) {
+    if (tensor.name == name) {
+      return &tensor;
+    }
+  }
+  return nullptr;
+}
+
+Expected<std::vector<HostTensor>>
+divisi::rt::arrangeInputs(const EntryInfo &entry,
+                          std::vector<HostTensor> tensors) {
+  if (Status status = checkCount(entry, tensors.size()); !status.isOk()) {
+    return status;
+  }
+  bool areNamed = std::all_of(
+      entry.inputs.begin(), entry.inputs.end(), [&](const ValueInfo &input) {
+        return findTensor(tensors, input.name) != nullptr;
+      });
+  if (areNamed) {
+    auto placeOf = [&](const HostTensor &tensor) {
+      return std::find_if(
+          entry.inputs.begin(), entry.inputs.end(),
+          [&](const ValueInfo &input) { return input.name == tensor.name; });
+    };
+    std::stable_sort(tensors.begin(), tensors.end(),
+                     [&](const HostTensor &a, const HostTensor &b) {
+                       return placeOf(a) < placeOf(b);
+                     });
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    Status status = checkInput(entry.inputs[i], tensors[i]);
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  return tensors;
+}

@@ -1,0 +1,107 @@
+//===- Trace.cpp - What a run did, for a trace viewer ---------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Trace.h"
+#include "runtime/core/File.h"
+
+#include <algorithm>
+#include <cstdio>
+
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+/// A JSON string; names of nodes are anything.
+static std::string quote(const std::string &text) {
+  std::string json = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      json += '\\';
+      json += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof(escaped), "\\u%04x",
+                    static_cast<unsigned>(static_cast<unsigned char>(c)));
+      json += escaped;
+    } else {
+      json += c;
+    }
+  }
+  return json + "\"";
+}
+
+/// What kind of work an instruction is: the operator, or the collective.
+static std::string workOf(const pb::Instruction &instruction) {
+  switch (instruction.what_case()) {
+  case pb::Instruction::kCall:
+    return instruction.call().op();
+  case pb::Instruction::kCollective:
+    return instruction.collective().kind();
+  case pb::Instruction::kTransfer:
+    return "transfer";
+  case pb::Instruction::kCopy:
+    return "copy";
+  case pb::Instruction::kOutput:
+    return "output";
+  default:
+    return "update";
+  }
+}
+
+/// Nanoseconds as microseconds with three digits.
+static std::string microseconds(int64_t nanoseconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%lld.%03lld",
+                static_cast<long long>(nanoseconds / 1000),
+                static_cast<long long>(nanoseconds % 1000));
+  return text;
+}
+
+Status divisi::rt::writeChromeTrace(const std::string &path,
+                                    const EntryModel &entry,
+                                    std::span<const TraceRank> ranks) {
+  int64_t start = INT64_MAX;
+  for (const TraceRank &rank : ranks) {
+    if (!rank.program->events().empty()) {
+      start = std::min(start, rank.program->events().front().begin);
+    }
+  }
+  std::ostringstream os;
+  const char *separator = "";
+  os << "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
+  for (const TraceRank &rank : ranks) {
+    const pb::Program &program =
+        *entry.programs[entry.programOfRank.at(rank.rank)].message;
+    os << separator
+       << "\n{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": " << rank.rank
+       << ", \"args\": {\"name\": \"rank " << rank.rank << "\"}}";
+    separator = ",";
+    for (size_t i = 0; i < rank.program->events().size(); ++i) {
+      const RankProgram::Event &event = rank.program->events()[i];
+      size_t index = rank.program->steps()[i].instruction;
+      const pb::Instruction &instruction =
+          program.instructions(static_cast<int>(index));
+      std::string work = workOf(instruction);
+      os << ",\n{\"ph\": \"X\", \"name\": "
+         << quote(instruction.location().empty() ? work
+                                                 : instruction.location())
+         << ", \"cat\": " << quote(work) << ", \"pid\": " << rank.rank
+         << ", \"tid\": 0, \"ts\": " << microseconds(event.begin - start)
+         << ", \"dur\": " << microseconds(event.end - event.begin)
+         << ", \"args\": {\"instruction\": " << index << "}}";
+    }
+  }
+  os << "\n]}\n";
+  Expected<NewFile> file = NewFile::create(path);
+  if (!file) {
+    return file.status();
+  }
+  if (Status status = file->write(os.str()); !status.isOk()) {
+    return status;
+  }
+  return file->commit();
+}

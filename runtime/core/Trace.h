@@ -1,0 +1,28 @@
+//===- Trace.h - What a run did, for a trace viewer -----------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RUNTIME_CORE_TRACE_H
+#define RUNTIME_CORE_TRACE_H
+
+#include "runtime/core/RankProgram.h"
+
+namespace divisi::rt {
+
+struct TraceRank {
+  uint32_t rank;
+  const RankProgram *program;
+};
+
+/// Writes one complete event per step in Chrome's trace format: a process per
+/// rank, microseconds since the first of them.
+Status writeChromeTrace(const std::string &path, const EntryModel &entry,
+                        std::span<const TraceRank> ranks);
+
+} // namespace divisi::rt
+
+#endif // RUNTIME_CORE_TRACE_H

@@ -1,0 +1,83 @@
+//===- ArtifactFile.h - Reading and writing .divisi files -----*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An artifact is a manifest (runtime/schema/artifact.proto) and the bytes of
+// its globals, in the same file or beside it. Reading checks magic, version,
+// lengths and the manifest's hash before anything of it is believed; that the
+// programs in it can run is checked by verifyManifest (Verify.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_ARTIFACTFILE_H
+#define DIVISI_RUNTIME_ARTIFACTFILE_H
+
+#include "divisi/runtime/Status.h"
+#include "runtime/schema/artifact.pb.h"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace divisi::rt {
+
+/// The format that this code writes, and the newest that it reads.
+inline constexpr uint32_t artifactVersion = 1;
+
+struct ArtifactOptions {
+  /// Where external files lie; empty: the artifact's own folder. Their paths
+  /// must not lead out of it.
+  std::string externalFolder;
+  /// Hash every global now. Otherwise only the manifest is hashed, and weights
+  /// are not touched before they are used.
+  bool verifyHashes = false;
+};
+
+/// An artifact opened for reading: the manifest, and the globals' bytes mapped.
+class ArtifactFile {
+public:
+  ArtifactFile(ArtifactFile &&) noexcept;
+  ArtifactFile &operator=(ArtifactFile &&) noexcept;
+  ~ArtifactFile();
+
+  /// Fails with File if a file cannot be read, Invalid if it is damaged,
+  /// truncated or leads out of its folder, Version if it is newer.
+  static Expected<ArtifactFile> open(const std::string &path,
+                                     const ArtifactOptions &options = {});
+
+  const artifact::Manifest &manifest() const;
+  /// The bytes of the whole global; empty where it begins as zeros. They live
+  /// as long as this object.
+  std::span<const std::byte> globalBytes(size_t index) const;
+
+private:
+  struct Impl;
+  explicit ArtifactFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Where the bytes of a global come from when an artifact is written.
+struct GlobalData {
+  /// The whole tensor. Empty: it has no elements, or begins as zeros (state).
+  std::span<const std::byte> bytes;
+  /// If not empty, the bytes are not copied: they stay in this file, a path
+  /// relative to the artifact's folder that does not leave it, at that offset.
+  std::string externalFile;
+  int64_t externalOffset = 0;
+};
+
+/// Writes `manifest` with `data` (one per global, in order) to `path`, through
+/// a temporary name. The globals' places and hashes and the file's size are
+/// filled in here; globals of equal bytes share one section. The same
+/// arguments give the same bytes. Fails with Usage if `data` does not fit the
+/// globals, with File if the file cannot be written.
+Status writeArtifact(const std::string &path, artifact::Manifest manifest,
+                     std::span<const GlobalData> data);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_ARTIFACTFILE_H

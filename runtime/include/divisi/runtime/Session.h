@@ -1,0 +1,127 @@
+//===- Session.h - Running an artifact ------------------------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A Session is a loaded artifact, ready to run many times:
+//
+//   SessionOptions options;
+//   options.backends = {&cpuBackend(), &referenceBackend()};
+//   auto session = Session::open("gpt.divisi", options);
+//   if (!session)
+//     return session.status();
+//   auto outputs = (*session)->run("forward", inputs);
+//
+// Every rank has a thread of its own, an arena, and a flat list of
+// instructions; they meet only in the steps of the list. Loading maps weights,
+// slices what a rank holds, and prepares every kernel; running allocates
+// nothing but the outputs. Globals that an entry updates keep their new values
+// from run to run.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_SESSION_H
+#define DIVISI_RUNTIME_SESSION_H
+
+#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/Status.h"
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace divisi::rt {
+
+struct SessionOptions {
+  /// In order of preference; the first whose kernel takes a call does it.
+  /// Not empty. They outlive the session.
+  std::vector<const Backend *> backends;
+  /// Threads that the kernels of one rank may use.
+  int threadsPerDevice = 1;
+  /// Hash every global while loading, not the manifest alone.
+  bool verifyHashes = false;
+  /// Where external weights lie; empty: the artifact's folder.
+  std::string externalFolder;
+  /// How long a rank waits for others in one step before the run fails.
+  std::chrono::milliseconds timeout{60000};
+  /// Record when every instruction began and ended; see writeTrace().
+  bool trace = false;
+};
+
+/// The backends named in `names` ("cpu,reference"), in that order, out of
+/// `available`. Fails with Usage at a name that is not there.
+Expected<std::vector<const Backend *>>
+selectBackends(std::string_view names,
+               std::span<const Backend *const> available);
+
+/// An input or output of an entry; the whole tensor.
+struct ValueInfo {
+  std::string name;
+  DType type = DType::F32;
+  Dims dims;
+};
+
+struct EntryInfo {
+  std::string name;
+  std::vector<ValueInfo> inputs, outputs;
+};
+
+struct GlobalInfo {
+  ValueInfo value;
+  std::string kind;       ///< parameter, state, constant or derived.
+  bool isUpdated = false; ///< By some entry.
+};
+
+/// A loaded artifact. Not for use by two threads at once.
+class Session {
+public:
+  ~Session();
+
+  /// Loads and verifies the artifact at `path`. Fails with File, Invalid or
+  /// Version as ArtifactFile does, with Invalid or Unsupported where a program
+  /// cannot run (Verify.h), with Unsupported where no backend takes a call,
+  /// with Device when memory runs out.
+  static Expected<std::unique_ptr<Session>> open(const std::string &path,
+                                                 const SessionOptions &options);
+
+  uint32_t numRanks() const;
+  std::span<const EntryInfo> entries() const;
+  /// The entry of that name, or null.
+  const EntryInfo *findEntry(std::string_view name) const;
+  std::vector<GlobalInfo> globals() const;
+
+  /// Runs an entry on whole tensors, in the order of its inputs, and returns
+  /// its outputs in order. Fails with Usage if there is no such entry, Invalid
+  /// if the inputs do not fit it, Device if ranks fail or wait too long: then
+  /// no global has been updated, and the session can be used again.
+  Expected<std::vector<HostTensor>> run(std::string_view entry,
+                                        std::span<const HostTensor> inputs);
+
+  /// The present value of a global, put together from the ranks.
+  Expected<HostTensor> readGlobal(std::string_view name) const;
+
+  /// Writes what the last run did, per rank and instruction, as Chrome's trace
+  /// events (JSON; also read by Perfetto). Needs SessionOptions::trace.
+  Status writeTrace(const std::string &path) const;
+
+private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Puts tensors that were read from files in the order of the entry's inputs:
+/// by name if all of them have one that the entry knows, else as they come.
+/// Fails (Invalid) where their number, a name, a type or a shape does not fit.
+Expected<std::vector<HostTensor>>
+arrangeInputs(const EntryInfo &entry, std::vector<HostTensor> tensors);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_SESSION_H

@@ -1,0 +1,45 @@
+//===- Verify.h - Whether an artifact's programs can run ------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Before anything runs, every instruction is checked against what it touches:
+//
+//   places       all indices exist, buffers lie in their arena and hold every
+//                rank's box, layouts are legal for their grids;
+//   values       what is read was written, and nothing was written over it
+//                since; results meet live operands only where that is allowed;
+//   collectives  all ranks of a grid have the same steps with the same tags,
+//                and tags ascend in every program: one order for everybody, so
+//                no two ranks wait for each other. Each rank's result can be
+//                fetched from its group;
+//   completeness every rank of an output's or an updated global's grid writes
+//                its box of it, once;
+//   kernels      every operator has a kernel of the called version.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_VERIFY_H
+#define DIVISI_RUNTIME_VERIFY_H
+
+#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/Status.h"
+
+namespace divisi::artifact {
+class Manifest;
+} // namespace divisi::artifact
+
+namespace divisi::rt {
+
+/// Success, or what is wrong: Invalid, with entry, program and instruction, or
+/// Unsupported where only a kernel is missing. `backends` are those that will
+/// run it. The compiler calls it too, before it writes an artifact.
+Status verifyManifest(const artifact::Manifest &manifest,
+                      std::span<const Backend *const> backends);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_VERIFY_H

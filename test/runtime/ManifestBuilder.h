@@ -1,0 +1,248 @@
+//===- ManifestBuilder.h - Manifests by hand ------------------*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TEST_RUNTIME_MANIFESTBUILDER_H
+#define TEST_RUNTIME_MANIFESTBUILDER_H
+
+#include "divisi/runtime/ArtifactFile.h"
+#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/Session.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+#include <unistd.h>
+
+namespace divisi::rt {
+
+namespace pb = divisi::artifact;
+using Axes = std::vector<uint32_t>;
+using Bounds = std::vector<int64_t>; ///< begin, end, begin, end, ...
+
+/// One dimension of a layout; without bounds they are nested and rounded up.
+struct DimSplit {
+  Axes axes;
+  Bounds bounds;
+  DimSplit(std::initializer_list<uint32_t> axes = {}) : axes(axes) {}
+  DimSplit(Axes axes, Bounds bounds)
+      : axes(std::move(axes)), bounds(std::move(bounds)) {}
+};
+
+/// Makes the parts of a manifest.
+class ManifestBuilder {
+public:
+  explicit ManifestBuilder(uint32_t numRanks) {
+    manifest.set_num_ranks(numRanks);
+    manifest.set_producer("test");
+  }
+
+  uint32_t grid(const std::string &name, const Dims &sizes, Axes devices) {
+    pb::Grid &grid = *manifest.add_grids();
+    grid.set_name(name);
+    for (size_t a = 0; a < sizes.size(); ++a) {
+      pb::Axis &axis = *grid.add_axes();
+      axis.set_name(std::string(1, static_cast<char>('a' + a)));
+      axis.set_size(sizes[a]);
+    }
+    grid.mutable_devices()->Assign(devices.begin(), devices.end());
+    return manifest.grids_size() - 1;
+  }
+
+  /// All ranks along axes of these sizes.
+  uint32_t grid(const Dims &sizes) {
+    Axes devices(numElements(sizes));
+    std::iota(devices.begin(), devices.end(), 0);
+    return grid("g", sizes, devices);
+  }
+
+  pb::Tensor tensor(uint32_t grid, const Dims &dims,
+                    const std::vector<DimSplit> &splits,
+                    const Axes &partial = {}, const std::string &kind = "sum",
+                    const std::string &dtype = "f32") const {
+    pb::Tensor tensor;
+    tensor.set_dtype(dtype);
+    tensor.set_grid(grid);
+    tensor.mutable_dims()->Assign(dims.begin(), dims.end());
+    for (size_t d = 0; d < dims.size(); ++d) {
+      pb::DimLayout &dim = *tensor.mutable_layout()->add_dims();
+      const DimSplit &split = splits[d];
+      dim.mutable_axes()->Assign(split.axes.begin(), split.axes.end());
+      Bounds bounds = split.bounds;
+      if (bounds.empty() && !split.axes.empty()) {
+        bounds = nested(grid, split.axes, 0, dims[d]);
+      }
+      dim.mutable_bounds()->Assign(bounds.begin(), bounds.end());
+    }
+    tensor.mutable_layout()->mutable_partial_axes()->Assign(partial.begin(),
+                                                            partial.end());
+    if (!partial.empty()) {
+      tensor.mutable_layout()->set_partial_kind(kind);
+    }
+    return tensor;
+  }
+
+  uint32_t global(const std::string &name, const std::string &kind,
+                  const pb::Tensor &tensor) {
+    pb::Global &global = *manifest.add_globals();
+    global.set_name(name);
+    global.set_kind(kind);
+    *global.mutable_tensor() = tensor;
+    return manifest.globals_size() - 1;
+  }
+
+  pb::Manifest manifest;
+
+private:
+  /// The bounds of [begin, end) split over `axes`, each part rounded up.
+  Bounds nested(uint32_t grid, Axes axes, int64_t begin, int64_t end) const {
+    if (axes.empty()) {
+      return {begin, end};
+    }
+    int64_t size = manifest.grids(grid).axes(axes.front()).size();
+    axes.erase(axes.begin());
+    int64_t step = (end - begin + size - 1) / size;
+    Bounds bounds;
+    for (int64_t i = 0; i < size; ++i) {
+      Bounds part = nested(grid, axes, std::min(end, begin + i * step),
+                           std::min(end, begin + (i + 1) * step));
+      bounds.insert(bounds.end(), part.begin(), part.end());
+    }
+    return bounds;
+  }
+};
+
+/// Makes the instructions of a program; every alloc is a new place.
+class ProgramBuilder {
+public:
+  ProgramBuilder(pb::Entry &entry, const Axes &ranks)
+      : program(*entry.add_programs()) {
+    program.mutable_ranks()->Assign(ranks.begin(), ranks.end());
+  }
+
+  uint32_t input(uint32_t index, const pb::Tensor &tensor) {
+    add(tensor).set_input(index);
+    return last();
+  }
+  uint32_t global(uint32_t index, const pb::Tensor &tensor) {
+    add(tensor).set_global(index);
+    return last();
+  }
+  uint32_t view(uint32_t source, const pb::Tensor &tensor) {
+    add(tensor).set_view(source);
+    return last();
+  }
+  /// Room for the whole tensor, or at a place of the caller's.
+  uint32_t alloc(const pb::Tensor &tensor, int64_t offset = -1) {
+    Dims dims(tensor.dims().begin(), tensor.dims().end());
+    int64_t bytes = *checkedBytes(*parseDType(tensor.dtype()), dims);
+    int64_t rounded = (bytes + 63) / 64 * 64;
+    pb::Buffer &buffer = add(tensor);
+    buffer.set_bytes(bytes);
+    buffer.set_arena_offset(offset < 0 ? program.arena_bytes() : offset);
+    program.set_arena_bytes(
+        std::max(program.arena_bytes(), buffer.arena_offset() + rounded));
+    return last();
+  }
+
+  pb::Call &call(const std::string &op, const Axes &operands, uint32_t result) {
+    pb::Instruction &instruction = *program.add_instructions();
+    instruction.set_location("node of " + op);
+    pb::Call &call = *instruction.mutable_call();
+    call.set_op(op);
+    call.set_version(1);
+    call.mutable_operands()->Assign(operands.begin(), operands.end());
+    call.add_results(result);
+    call.set_workspace_offset(-1);
+    return call;
+  }
+  pb::Collective &collective(const std::string &kind, const Axes &axes,
+                             uint32_t source, uint32_t result, uint32_t tag) {
+    pb::Instruction &instruction = *program.add_instructions();
+    instruction.set_location("move");
+    pb::Collective &collective = *instruction.mutable_collective();
+    collective.set_kind(kind);
+    collective.mutable_axes()->Assign(axes.begin(), axes.end());
+    collective.set_source(source);
+    collective.set_result(result);
+    collective.set_tag(tag);
+    return collective;
+  }
+  void transfer(const pb::Tensor &from, const pb::Tensor &to,
+                std::optional<uint32_t> source, std::optional<uint32_t> result,
+                uint32_t tag) {
+    pb::Transfer &transfer = *program.add_instructions()->mutable_transfer();
+    *transfer.mutable_from() = from;
+    *transfer.mutable_to() = to;
+    transfer.set_tag(tag);
+    if (source) {
+      transfer.set_source(*source);
+    }
+    if (result) {
+      transfer.set_result(*result);
+    }
+  }
+  void copy(uint32_t source, uint32_t result) {
+    pb::Copy &copy = *program.add_instructions()->mutable_copy();
+    copy.set_source(source);
+    copy.set_result(result);
+  }
+  void output(uint32_t source, uint32_t index) {
+    pb::Output &output = *program.add_instructions()->mutable_output();
+    output.set_source(source);
+    output.set_output(index);
+  }
+  void update(uint32_t source, uint32_t global) {
+    pb::Update &update = *program.add_instructions()->mutable_update();
+    update.set_source(source);
+    update.set_global(global);
+  }
+
+  pb::Program &program;
+
+private:
+  pb::Buffer &add(const pb::Tensor &tensor) {
+    pb::Buffer &buffer = *program.add_buffers();
+    *buffer.mutable_tensor() = tensor;
+    return buffer;
+  }
+  uint32_t last() const { return program.buffers_size() - 1; }
+};
+
+inline void addValue(google::protobuf::RepeatedPtrField<pb::Value> *values,
+                     const std::string &name, const pb::Tensor &tensor) {
+  pb::Value &value = *values->Add();
+  value.set_name(name);
+  *value.mutable_tensor() = tensor;
+}
+
+inline HostTensor makeTensor(const Dims &dims,
+                             const std::vector<float> &values) {
+  auto tensor = HostTensor::copyOf(
+      DType::F32, dims, std::as_bytes(std::span<const float>(values)));
+  EXPECT_TRUE(tensor) << tensor.status().message();
+  return std::move(*tensor);
+}
+
+inline std::vector<HostTensor> listOf(HostTensor tensor) {
+  std::vector<HostTensor> tensors;
+  tensors.push_back(std::move(tensor));
+  return tensors;
+}
+
+inline std::vector<float> valuesOf(const HostTensor &tensor) {
+  auto values = tensor.as<float>();
+  return {values.begin(), values.end()};
+}
+
+/// A path in the temporary folder that no other process uses.
+inline std::string temporaryFile(const std::string &name) {
+  return testing::TempDir() + "divisi_" + std::to_string(getpid()) + "_" + name;
+}
+
+} // namespace divisi::rt
+
+#endif // TEST_RUNTIME_MANIFESTBUILDER_H

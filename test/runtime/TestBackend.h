@@ -1,0 +1,171 @@
+//===- TestBackend.h - Tiny kernels for tests of the runtime --*- C++ -*--===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A backend with a handful of f32 operators, so that the runtime is tested
+// without the real kernels:
+//
+//   test.matmul   [m, k] x [k, n]      test.add      elementwise
+//   test.relu     may be in place      test.reshape  a view
+//   test.scale    x * the first element of a second operand
+//   test.sum      of all elements; of none: 0
+//   test.slow     copies, after TestBackend::delay
+//   test.scratch  copies through its workspace of 256 bytes
+//   test.refused  never can be prepared
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TEST_RUNTIME_TESTBACKEND_H
+#define TEST_RUNTIME_TESTBACKEND_H
+
+#include "divisi/runtime/Kernel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+namespace divisi::rt {
+
+class TestBackend : public Backend {
+public:
+  /// How long test.slow takes on the rank whose box begins at 0.
+  inline static std::atomic<int> delayMilliseconds = 0;
+
+  std::string_view name() const override { return "test"; }
+  std::span<const Kernel> kernels() const override {
+    static const std::vector<Kernel> table = makeTable();
+    return table;
+  }
+
+private:
+  using In = std::span<const void *const>;
+  using Body = std::function<void(
+      const std::vector<TensorInfo> &operands, const TensorInfo &result,
+      std::span<const float *const> in, float *out, void *workspace)>;
+
+  class Prepared : public PreparedKernel {
+  public:
+    Prepared(const CallSite &site, Body body)
+        : operands_(site.operands.begin(), site.operands.end()),
+          result_(site.results[0]), body_(std::move(body)),
+          in_(operands_.size()) {}
+    void launch(In operands, std::span<void *const> results,
+                void *workspace) override {
+      for (size_t i = 0; i < in_.size(); ++i) {
+        in_[i] = static_cast<const float *>(operands[i]);
+      }
+      body_(operands_, result_, in_, static_cast<float *>(results[0]),
+            workspace);
+    }
+
+  private:
+    std::vector<TensorInfo> operands_;
+    TensorInfo result_;
+    Body body_;
+    std::vector<const float *> in_;
+  };
+
+  static KernelQuery nothingSpecial(const CallSite &) { return {}; }
+  static KernelQuery inPlace(const CallSite &) { return {0, {{0, 0}}, {}}; }
+  static KernelQuery view(const CallSite &) { return {0, {}, {{0, 0}}}; }
+  static KernelQuery scratch(const CallSite &) { return {256, {}, {}}; }
+
+  static void copy(const TensorInfo &result, const float *in, float *out) {
+    if (in != out) {
+      std::copy_n(in, result.count(), out);
+    }
+  }
+
+  template <auto body>
+  static std::unique_ptr<PreparedKernel> prepare(const CallSite &site,
+                                                 std::string &) {
+    return std::make_unique<Prepared>(site, body);
+  }
+  static std::unique_ptr<PreparedKernel> refuse(const CallSite &,
+                                                std::string &error) {
+    error = "it never can";
+    return nullptr;
+  }
+
+  static std::vector<Kernel> makeTable() {
+    constexpr auto add = [](const auto &, const TensorInfo &result, auto in,
+                            float *out, void *) {
+      for (int64_t i = 0; i < result.count(); ++i) {
+        out[i] = in[0][i] + in[1][i];
+      }
+    };
+    constexpr auto matmul = [](const auto &infos, const TensorInfo &result,
+                               auto in, float *out, void *) {
+      int64_t rows = result.extents[0], columns = result.extents[1];
+      int64_t depth = infos[0].extents[1];
+      for (int64_t m = 0; m < rows; ++m) {
+        for (int64_t n = 0; n < columns; ++n) {
+          float sum = 0;
+          for (int64_t k = 0; k < depth; ++k) {
+            sum += in[0][m * depth + k] * in[1][k * columns + n];
+          }
+          out[m * columns + n] = sum;
+        }
+      }
+    };
+    constexpr auto relu = [](const auto &, const TensorInfo &result, auto in,
+                             float *out, void *) {
+      for (int64_t i = 0; i < result.count(); ++i) {
+        out[i] = std::max(in[0][i], 0.f);
+      }
+    };
+    constexpr auto reshape = [](const auto &, const TensorInfo &result, auto in,
+                                float *out,
+                                void *) { copy(result, in[0], out); };
+    constexpr auto scale = [](const auto &, const TensorInfo &result, auto in,
+                              float *out, void *) {
+      for (int64_t i = 0; i < result.count(); ++i) {
+        out[i] = in[0][i] * in[1][0];
+      }
+    };
+    constexpr auto scratchBody = [](const auto &, const TensorInfo &result,
+                                    auto in, float *out, void *workspace) {
+      std::memset(workspace, 0xab, 256);
+      for (int64_t i = 0; i < result.count(); ++i) {
+        std::memcpy(workspace, in[0] + i, sizeof(float));
+        std::memcpy(out + i, workspace, sizeof(float));
+      }
+    };
+    constexpr auto slow = [](const auto &, const TensorInfo &result, auto in,
+                             float *out, void *) {
+      if (std::all_of(result.offset.begin(), result.offset.end(),
+                      [](int64_t offset) { return offset == 0; })) {
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(delayMilliseconds));
+      }
+      copy(result, in[0], out);
+    };
+    constexpr auto sum = [](const auto &infos, const TensorInfo &, auto in,
+                            float *out, void *) {
+      out[0] = 0;
+      for (int64_t i = 0; i < infos[0].count(); ++i) {
+        out[0] += in[0][i];
+      }
+    };
+    return {{"test.add", 1, nothingSpecial, prepare<add>},
+            {"test.matmul", 1, nothingSpecial, prepare<matmul>},
+            {"test.refused", 1, nothingSpecial, refuse},
+            {"test.relu", 1, inPlace, prepare<relu>},
+            {"test.reshape", 1, view, prepare<reshape>},
+            {"test.scale", 1, nothingSpecial, prepare<scale>},
+            {"test.scratch", 1, scratch, prepare<scratchBody>},
+            {"test.slow", 1, nothingSpecial, prepare<slow>},
+            {"test.sum", 1, nothingSpecial, prepare<sum>}};
+  }
+};
+
+} // namespace divisi::rt
+
+#endif // TEST_RUNTIME_TESTBACKEND_H
