@@ -28,8 +28,8 @@ static LogicalResult verifyPlace(Operation *op, PlaceAttr place, Type type,
                                  StringRef what) {
   auto emit = [&]() { return op->emitOpError() << what << ": "; };
   auto tensor = llvm::dyn_cast<RankedTensorType>(type);
-  if (!tensor) {
-    return emit() << "expected a ranked tensor, got " << type;
+  if (!tensor || !tensor.hasStaticShape()) {
+    return emit() << "expected a tensor of static shape, got " << type;
   }
   FailureOr<GridOp> grid = requireGrid(op, place.getGrid());
   if (failed(grid)) {
@@ -51,11 +51,6 @@ static LogicalResult verifySplitAttribute(Operation *op, NamedAttribute attr) {
   }
   FailureOr<GridOp> grid = requireGrid(op, split.getGrid());
   if (failed(grid)) {
-    return failure();
-  }
-  // MLIR asks for attributes first; an illegal operator has no loops to ask
-  // for.
-  if (failed(op->getName().verifyInvariants(op))) {
     return failure();
   }
   return resolveSplit(op, loops.getLoopNest(), (*grid).getValue());
@@ -95,6 +90,11 @@ static LogicalResult verifyPlaceAttribute(Operation *op, NamedAttribute attr,
 
 LogicalResult SPMDDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attr) {
+  // MLIR verifies these attributes before the operation itself: an illegal one
+  // can be asked neither for its loops nor for its type.
+  if (failed(op->getName().verifyInvariants(op))) {
+    return failure();
+  }
   StringRef name = attr.getName();
   if (name == kSplit) {
     return verifySplitAttribute(op, attr);

@@ -103,6 +103,11 @@ FailureOr<GridOp> requireGrid(Operation *from, FlatSymbolRefAttr symbol) {
     return from->emitOpError()
            << "names the grid " << symbol << ", but no spmd.grid has that name";
   }
+  // MLIR verifies in no order that would let us rely on the grid: an illegal
+  // one may be asked for before it is reported.
+  if (failed(grid->getName().verifyInvariants(grid))) {
+    return failure();
+  }
   return grid;
 }
 

@@ -31,7 +31,7 @@ bool isEntry(mlir::FunctionOpInterface function);
 
 /// The grid called `symbol` as seen from `from`, or null.
 GridOp lookupGrid(mlir::Operation *from, mlir::FlatSymbolRefAttr symbol);
-/// The same; reports at `from` if there is none.
+/// The same; reports if there is none, or an illegal one.
 mlir::FailureOr<GridOp> requireGrid(mlir::Operation *from,
                                     mlir::FlatSymbolRefAttr symbol);
 

@@ -222,8 +222,8 @@ nn.global @w parameter : tensor<4xf32> {spmd.place = #spmd.place<@g: [x{0:1, 2:4
 // -----
 
 spmd.grid @g (x = 2)
-// expected-error @+1 {{spmd.place: expected a ranked tensor, got 'i32'}}
-func.func private @f(i32 {spmd.place = #spmd.place<@g: [x]>})
+// expected-error @+1 {{spmd.place: expected a tensor of static shape, got 'tensor<?xf32>'}}
+func.func private @f(tensor<?xf32> {spmd.place = #spmd.place<@g: [x]>})
 
 // -----
 
@@ -352,3 +352,20 @@ func.func @f(%x: !rows) {
   %0 = "spmd.transfer"(%x) {source_grid = @g, target_grid = @g, source_type = !rows, target_type = !whole} : (!rows) -> !rows
   return
 }
+
+// -----
+
+// An illegal grid is not asked for its axes: the error is its own.
+func.func @f(%x: tensor<4xf32>) {
+  %0 = nn.neg %x {spmd.split = #spmd.split<@g: d0@x>} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+// expected-error @+1 {{failed to satisfy constraint: string array attribute}}
+"spmd.grid"() {sym_name = "g", axis_names = [1], axis_sizes = array<i64: 2>} : () -> ()
+
+// -----
+
+// An illegal global is not asked for its type.
+spmd.grid @g (x = 2)
+// expected-error @+1 {{failed to satisfy constraint}}
+"nn.global"() {sym_name = "w", kind = 0 : i32, type = i32, spmd.place = #spmd.place<@g: [x]>} : () -> ()
