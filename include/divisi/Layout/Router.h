@@ -46,7 +46,10 @@ std::optional<StepKind> parseStepKind(llvm::StringRef name);
 /// One step of a route. The source is the previous step's `result`.
 struct Step {
   StepKind kind = StepKind::Slice;
-  /// The axes along which positions talk (or that are sliced, masked).
+  /// The axes along which positions talk; of a Slice, those that come into
+  /// use (none when it only narrows bounds); of a Mask, those that become
+  /// partial. In the order of the dimension for AllGather, AllToAll and
+  /// ReduceScatter, else ascending.
   llvm::SmallVector<AxisId, 2> axes;
   Layout result;
   int64_t nanoseconds = 0;
@@ -82,7 +85,10 @@ public:
   /// The cheapest route from `from` to `to`, both canonical and legal for
   /// `shape`. Every pair has one, except where `to` is partial in a way that
   /// `from` is not and that a Mask cannot make (only sums can): then nothing.
-  /// Ties are broken by a fixed order.
+  /// Ties are broken by a fixed order. The cheapest of all is meant among the
+  /// layouts over axes that either end uses; where these are too many, of a few
+  /// routes made by rule (docs/rationale-layout.md). `from` must hold all that
+  /// `to` holds, else there is no route.
   std::optional<Route> route(llvm::ArrayRef<int64_t> shape,
                              int64_t elementBytes, const Layout &from,
                              const Layout &to);
