@@ -62,8 +62,10 @@ static bool isIdentity(PadOp op) {
 template <typename OpT>
 static LogicalResult dropIdentity(OpT op, PatternRewriter &rewriter) {
   if (op->getNumOperands() != 1 ||
-      op->getOperand(0).getType() != op.getType() || !isIdentity(op)) {
-    return rewriter.notifyMatchFailure(op, "changes its operand");
+      op->getOperand(0).getType() != op.getType() || !isIdentity(op) ||
+      !isPlain(op)) {
+    return rewriter.notifyMatchFailure(op, "changes its operand, or is told "
+                                           "where to run");
   }
   rewriter.replaceOp(op, op->getOperand(0));
   return success();

@@ -1,4 +1,4 @@
-//===- NNBase.td - The nn dialect, its types and attributes -*- tablegen -*--===//
+//===- NNBase.td - Dialect, types and attributes of nn -----*- tablegen -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -28,7 +28,8 @@ def NN_MatmulOp : NN_InferredOp<"matmul", [SameOperandsElementType]> {
 
     Example:
     ```mlir
-    %y = nn.matmul %x, %w {labels = "bmk,kn->bmn"} : (tensor<2x4x8xf32>, tensor<8x16xf32>) -> tensor<2x4x16xf32>
+    %y = nn.matmul %x, %w {labels = "bmk,kn->bmn"} : (tensor<2x4x8xf32>,
+        tensor<8x16xf32>) -> tensor<2x4x16xf32>
     ```
   }];
   let arguments = (ins NN_NumberTensor:$a, NN_NumberTensor:$b,

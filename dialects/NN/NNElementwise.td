@@ -59,7 +59,8 @@ class NN_FloatUnary<string mnemonic, string meaning, int flops>
 
 def NN_NegOp : NN_NumberUnary<"neg", "-x", "{0}">;
 def NN_AbsOp : NN_NumberUnary<"abs", "|x|">;
-def NN_SignOp : NN_NumberUnary<"sign", "-1, 0 or 1 as x is below, at or above 0">;
+def NN_SignOp : NN_NumberUnary<"sign",
+    "-1, 0 or 1 as x is below, at or above 0">;
 def NN_ReluOp : NN_NumberUnary<"relu", "max(x, 0)">;
 def NN_SqrtOp : NN_FloatUnary<"sqrt", "the square root of x", 4>;
 def NN_RsqrtOp : NN_FloatUnary<"rsqrt", "1/sqrt(x)", 4>;
@@ -105,7 +106,8 @@ def NN_GeluOp : NN_InferredOp<"gelu"> {
 
     Example:
     ```mlir
-    %y = nn.gelu %x {approximate = "none"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %y = nn.gelu %x {approximate = "none"} : (tensor<4x8xf32>)
+        -> tensor<4x8xf32>
     ```
   }];
   let arguments = (ins NN_FloatTensor:$x, StrAttr:$approximate);
@@ -205,7 +207,8 @@ def NN_ModOp : NN_Elementwise<"mod", 4, "", [NN_Broadcasting,
 
     Example:
     ```mlir
-    %z = nn.mod %x, %y {fmod = false} : (tensor<4x8xi64>, tensor<8xi64>) -> tensor<4x8xi64>
+    %z = nn.mod %x, %y {fmod = false} : (tensor<4x8xi64>, tensor<8xi64>)
+        -> tensor<4x8xi64>
     ```
   }];
   let arguments = (ins NN_NumberTensor:$lhs, NN_NumberTensor:$rhs,
@@ -229,7 +232,8 @@ def NN_CompareOp : NN_InferredOp<"compare", [NN_Broadcasting,
 
     Example:
     ```mlir
-    %z = nn.compare %x, %y {predicate = "lt"} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xi1>
+    %z = nn.compare %x, %y {predicate = "lt"} : (tensor<4x8xf32>, tensor<8xf32>)
+        -> tensor<4x8xi1>
     ```
   }];
   let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs, StrAttr:$predicate);
@@ -251,7 +255,8 @@ def NN_SelectOp : NN_InferredOp<"select", [NN_Broadcasting]> {
 
     Example:
     ```mlir
-    %z = nn.select %c, %x, %y : (tensor<4x1xi1>, tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+    %z = nn.select %c, %x, %y : (tensor<4x1xi1>, tensor<4x8xf32>, tensor<f32>)
+        -> tensor<4x8xf32>
     ```
   }];
   let arguments = (ins NN_BoolTensor:$condition, NN_Tensor:$x, NN_Tensor:$y);

@@ -46,7 +46,8 @@ def NN_GatherOp : NN_InferredOp<"gather"> {
 
     Example:
     ```mlir
-    %y = nn.gather %data, %indices {axis = 0, batch_dims = 0} : (tensor<32x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
+    %y = nn.gather %data, %indices {axis = 0, batch_dims = 0}
+        : (tensor<32x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$data, NN_IndexTensor:$indices, NN_I64:$axis,
@@ -69,7 +70,8 @@ def NN_TakeAlongOp : NN_InferredOp<"take_along"> {
 
     Example:
     ```mlir
-    %y = nn.take_along %data, %indices {axis = 1} : (tensor<4x8xf32>, tensor<4x2xi64>) -> tensor<4x2xf32>
+    %y = nn.take_along %data, %indices {axis = 1} : (tensor<4x8xf32>,
+        tensor<4x2xi64>) -> tensor<4x2xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$data, NN_IndexTensor:$indices, NN_I64:$axis);
@@ -93,7 +95,9 @@ def NN_ResampleOp : NN_InferredOp<"resample"> {
 
     Example:
     ```mlir
-    %y = nn.resample %x {axis = 0, taps = 2, indices = array<i64: 0, 1, 1, 2, 2, 3>, weights = array<f64: 0.5, 0.5, 0.5, 0.5, 0.5, 0.5>} : (tensor<4x8xf32>) -> tensor<3x8xf32>
+    %y = nn.resample %x {axis = 0, taps = 2, indices = array<i64: 0, 1, 1, 2, 2,
+        3>, weights = array<f64: 0.5, 0.5, 0.5, 0.5, 0.5, 0.5>}
+        : (tensor<4x8xf32>) -> tensor<3x8xf32>
     ```
   }];
   let arguments = (ins NN_FloatTensor:$x, NN_I64:$axis, NN_I64:$taps,

@@ -43,7 +43,8 @@ def NN_TransposeOp : NN_InferredOp<"transpose"> {
 
     Example:
     ```mlir
-    %y = nn.transpose %x {permutation = array<i64: 2, 0, 1>} : (tensor<4x6x8xf32>) -> tensor<8x4x6xf32>
+    %y = nn.transpose %x {permutation = array<i64: 2, 0, 1>}
+        : (tensor<4x6x8xf32>) -> tensor<8x4x6xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$x, NN_I64s:$permutation);
@@ -67,7 +68,8 @@ def NN_BroadcastOp : NN_CheckedOp<"broadcast"> {
 
     Example:
     ```mlir
-    %y = nn.broadcast %x {dims = array<i64: 1>} : (tensor<8xf32>) -> tensor<4x8xf32>
+    %y = nn.broadcast %x {dims = array<i64: 1>} : (tensor<8xf32>)
+        -> tensor<4x8xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$x, NN_I64s:$dims);
@@ -93,7 +95,8 @@ def NN_SliceOp : NN_InferredOp<"slice"> {
 
     Example:
     ```mlir
-    %y = nn.slice %x {starts = array<i64: 0, 7>, limits = array<i64: 2, -1>, steps = array<i64: 1, -2>} : (tensor<4x8xf32>) -> tensor<2x4xf32>
+    %y = nn.slice %x {starts = array<i64: 0, 7>, limits = array<i64: 2, -1>,
+        steps = array<i64: 1, -2>} : (tensor<4x8xf32>) -> tensor<2x4xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$x, NN_I64s:$starts, NN_I64s:$limits,
@@ -117,7 +120,8 @@ def NN_PadOp : NN_InferredOp<"pad"> {
 
     Example:
     ```mlir
-    %y = nn.pad %x {lo = array<i64: 0, 2>, hi = array<i64: 1, -1>, value = 0.0 : f64} : (tensor<4x8xf32>) -> tensor<5x9xf32>
+    %y = nn.pad %x {lo = array<i64: 0, 2>, hi = array<i64: 1, -1>,
+        value = 0.0 : f64} : (tensor<4x8xf32>) -> tensor<5x9xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$x, NN_I64s:$lo, NN_I64s:$hi, NN_F64:$value);
@@ -140,7 +144,8 @@ def NN_ConcatOp : NN_InferredOp<"concat"> {
 
     Example:
     ```mlir
-    %z = nn.concat %x, %y {axis = 1} : (tensor<4x8xf32>, tensor<4x2xf32>) -> tensor<4x10xf32>
+    %z = nn.concat %x, %y {axis = 1} : (tensor<4x8xf32>, tensor<4x2xf32>)
+        -> tensor<4x10xf32>
     ```
   }];
   let arguments = (ins Variadic<NN_Tensor>:$xs, NN_I64:$axis);

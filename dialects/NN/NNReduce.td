@@ -23,7 +23,8 @@ def NN_ReduceOp : NN_InferredOp<"reduce"> {
 
     Example:
     ```mlir
-    %y = nn.reduce %x {kind = "sum", axes = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<4xf32>
+    %y = nn.reduce %x {kind = "sum", axes = array<i64: 1>} : (tensor<4x8xf32>)
+        -> tensor<4xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$x, StrAttr:$kind, NN_I64s:$axes);
@@ -44,7 +45,8 @@ def NN_SoftmaxOp : NN_InferredOp<"softmax"> {
 
     Example:
     ```mlir
-    %y = nn.softmax %x {axis = 1, log = false} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %y = nn.softmax %x {axis = 1, log = false} : (tensor<4x8xf32>)
+        -> tensor<4x8xf32>
     ```
   }];
   let arguments = (ins NN_FloatTensor:$x, NN_I64:$axis, BoolAttr:$log);
@@ -66,7 +68,8 @@ def NN_NormalizeOp : NN_InferredOp<"normalize"> {
 
     Example:
     ```mlir
-    %y = nn.normalize %x {axes = array<i64: 1>, center = true, epsilon = 1.0e-5 : f64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %y = nn.normalize %x {axes = array<i64: 1>, center = true,
+        epsilon = 1.0e-5 : f64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
     ```
   }];
   let arguments = (ins NN_FloatTensor:$x, NN_I64s:$axes, BoolAttr:$center,

@@ -30,7 +30,9 @@ def NN_ConvOp : NN_InferredOp<"conv", [SameOperandsElementType]> {
 
     Example:
     ```mlir
-    %y = nn.conv %x, %w {strides = array<i64: 2>, dilations = array<i64: 1>, pads_lo = array<i64: 1>, pads_hi = array<i64: 1>, groups = 1} : (tensor<2x3x8xf32>, tensor<4x3x3xf32>) -> tensor<2x4x4xf32>
+    %y = nn.conv %x, %w {strides = array<i64: 2>, dilations = array<i64: 1>,
+        pads_lo = array<i64: 1>, pads_hi = array<i64: 1>, groups = 1}
+        : (tensor<2x3x8xf32>, tensor<4x3x3xf32>) -> tensor<2x4x4xf32>
     ```
   }];
   let arguments = (ins NN_NumberTensor:$x, NN_NumberTensor:$w,
@@ -62,7 +64,10 @@ class NN_Pool<string mnemonic, string meaning, string outside>
 
     Example:
     ```mlir
-    %y = nn.}] # mnemonic # [{ %x {kernel = array<i64: 1, 3>, strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_lo = array<i64: 0, 1>, pads_hi = array<i64: 0, 1>} : (tensor<4x8xf32>) -> tensor<4x4xf32>
+    %y = nn.}] # mnemonic # [{ %x {kernel = array<i64: 1, 3>,
+        strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>,
+        pads_lo = array<i64: 0, 1>, pads_hi = array<i64: 0, 1>}
+        : (tensor<4x8xf32>) -> tensor<4x4xf32>
     ```
   }];
   let arguments = (ins NN_NumberTensor:$x, NN_I64s:$kernel, NN_I64s:$strides,

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,9 @@ def operands_of(rest):
 def wrap(example):
     """The example as a module: what it uses but does not define comes in."""
     globals_, body, arguments, known = [], [], [], set()
-    for line in filter(None, map(str.strip, example.splitlines())):
+    # A line that is indented continues the one before.
+    joined = re.sub(r"\n +", " ", textwrap.dedent(example))
+    for line in joined.splitlines():
         match = OPERATION.match(line)
         if match and match["name"] == "nn.global":
             globals_.append(line)

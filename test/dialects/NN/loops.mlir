@@ -73,7 +73,8 @@ func.func @unary(%x: tensor<4x8xf32>, %p: tensor<4x8xi1>) {
   // CHECK: nn.gelu d0=4 d1=8 448 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)
-  %gelu = nn.gelu %x {approximate = "none"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %gelu = nn.gelu %x {approximate = "none"} : (tensor<4x8xf32>)
+      -> tensor<4x8xf32>
   // CHECK: nn.is_nan d0=4 d1=8 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)
@@ -152,12 +153,14 @@ func.func @binary(%x: tensor<4x8xf32>, %y: tensor<8xf32>) {
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   in  (d1)
   // CHECK-NEXT:   out (d0)(d1)
-  %mod = nn.mod %x, %y {fmod = true} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %mod = nn.mod %x, %y {fmod = true} : (tensor<4x8xf32>, tensor<8xf32>)
+      -> tensor<4x8xf32>
   // CHECK: nn.compare d0=4 d1=8 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   in  (d1)
   // CHECK-NEXT:   out (d0)(d1)
-  %compare = nn.compare %x, %y {predicate = "lt"} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xi1>
+  %compare = nn.compare %x, %y {predicate = "lt"} : (tensor<4x8xf32>,
+      tensor<8xf32>) -> tensor<4x8xi1>
   return
 }
 
@@ -181,14 +184,16 @@ func.func @logic(%x: tensor<4x8xi1>, %y: tensor<8xi1>) {
 }
 
 // Neither division of integers nor a choice of booleans is linear.
-func.func @more_elementwise(%p: tensor<4x1xi1>, %x: tensor<4x8xf32>, %i: tensor<4x8xi64>, %s: tensor<f32>, %b: tensor<4x8xi1>) {
+func.func @more_elementwise(%p: tensor<4x1xi1>, %x: tensor<4x8xf32>,
+    %i: tensor<4x8xi64>, %s: tensor<f32>, %b: tensor<4x8xi1>) {
   // CHECK: nn.select d0=4 d1=8 32 flops
   // CHECK-NEXT:   in  (d0)(1)
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   in {{$}}
   // CHECK-NEXT:   out (d0)(d1)
   // CHECK-NEXT:   linear {1, 2}
-  %0 = nn.select %p, %x, %s : (tensor<4x1xi1>, tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+  %0 = nn.select %p, %x, %s : (tensor<4x1xi1>, tensor<4x8xf32>, tensor<f32>)
+      -> tensor<4x8xf32>
   // CHECK: nn.div d0=4 d1=8 128 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   in  (d0)(d1)
@@ -199,50 +204,65 @@ func.func @more_elementwise(%p: tensor<4x1xi1>, %x: tensor<4x8xf32>, %i: tensor<
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)
-  %2 = nn.select %p, %b, %b : (tensor<4x1xi1>, tensor<4x8xi1>, tensor<4x8xi1>) -> tensor<4x8xi1>
+  %2 = nn.select %p, %b, %b : (tensor<4x1xi1>, tensor<4x8xi1>, tensor<4x8xi1>)
+      -> tensor<4x8xi1>
   return
 }
 
 // An upper-case label is a loop with an underscore.
-func.func @matmul(%a: tensor<2x4x8xf32>, %b: tensor<8x16xf32>, %c: tensor<16x2xf32>) {
+func.func @matmul(%a: tensor<2x4x8xf32>, %b: tensor<8x16xf32>,
+    %c: tensor<16x2xf32>) {
   // CHECK: nn.matmul b=2 m=4 n=16 k=8:sum 2048 flops
   // CHECK-NEXT:   in  (b)(m)(k)
   // CHECK-NEXT:   in  (k)(n)
   // CHECK-NEXT:   out (b)(m)(n)
   // CHECK-NEXT:   linear {0} {1}
-  %0 = nn.matmul %a, %b {labels = "bmk,kn->bmn"} : (tensor<2x4x8xf32>, tensor<8x16xf32>) -> tensor<2x4x16xf32>
+  %0 = nn.matmul %a, %b {labels = "bmk,kn->bmn"} : (tensor<2x4x8xf32>,
+      tensor<8x16xf32>) -> tensor<2x4x16xf32>
   // CHECK: nn.matmul m=2 n=8 n_=16:sum 512 flops
   // CHECK-NEXT:   in  (n)(n_)
   // CHECK-NEXT:   in  (n_)(m)
   // CHECK-NEXT:   out (m)(n)
   // CHECK-NEXT:   linear {0} {1}
-  %1 = nn.matmul %b, %c {labels = "nN,Nm->mn"} : (tensor<8x16xf32>, tensor<16x2xf32>) -> tensor<2x8xf32>
+  %1 = nn.matmul %b, %c {labels = "nN,Nm->mn"} : (tensor<8x16xf32>,
+      tensor<16x2xf32>) -> tensor<2x8xf32>
   return
 }
 
 // A window of one element at every index is a plain loop.
-func.func @windows(%x: tensor<2x6x8x8xf32>, %w: tensor<4x3x3x3xf32>, %v: tensor<4x6x1x1xf32>) {
+func.func @windows(%x: tensor<2x6x8x8xf32>, %w: tensor<4x3x3x3xf32>,
+    %v: tensor<4x6x1x1xf32>) {
   // CHECK: nn.conv n=2 g=2 m=2 c=3:sum o0=4 k0=3:whole o1=4 k1=3:whole 6912 flops
   // CHECK-NEXT:   in  (n)(g c)(o0*2+[0,2]-1)(o1*1+[0,4]-0)
   // CHECK-NEXT:   in  (g m)(c)(k0)(k1)
   // CHECK-NEXT:   out (n)(g m)(o0)(o1)
   // CHECK-NEXT:   linear {0} {1}
-  %0 = nn.conv %x, %w {strides = array<i64: 2, 1>, dilations = array<i64: 1, 2>, pads_lo = array<i64: 1, 0>, pads_hi = array<i64: 0, 0>, groups = 2} : (tensor<2x6x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x4x4xf32>
+  %0 = nn.conv %x, %w {strides = array<i64: 2, 1>, dilations = array<i64: 1, 2>,
+      pads_lo = array<i64: 1, 0>, pads_hi = array<i64: 0, 0>, groups = 2}
+      : (tensor<2x6x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x4x4xf32>
   // CHECK: nn.conv n=2 m=4 c=6:sum o0=8 k0=1:whole o1=8 k1=1:whole 6144 flops
   // CHECK-NEXT:   in  (n)(c)(o0)(o1)
   // CHECK-NEXT:   in  (m)(c)(k0)(k1)
   // CHECK-NEXT:   out (n)(m)(o0)(o1)
   // CHECK-NEXT:   linear {0} {1}
-  %1 = nn.conv %x, %v {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_lo = array<i64: 0, 0>, pads_hi = array<i64: 0, 0>, groups = 1} : (tensor<2x6x8x8xf32>, tensor<4x6x1x1xf32>) -> tensor<2x4x8x8xf32>
+  %1 = nn.conv %x, %v {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+      pads_lo = array<i64: 0, 0>, pads_hi = array<i64: 0, 0>, groups = 1}
+      : (tensor<2x6x8x8xf32>, tensor<4x6x1x1xf32>) -> tensor<2x4x8x8xf32>
   // CHECK: nn.pool_max d0=2 d1=4 d2=2 d3=2 k2=2:whole k3=2:whole 128 flops
   // CHECK-NEXT:   in  (d0)(d1)(d2*2+[0,1]-0)(d3*2+[0,1]-0)
   // CHECK-NEXT:   out (d0)(d1)(d2)(d3)
-  %2 = nn.pool_max %0 {kernel = array<i64: 1, 1, 2, 2>, strides = array<i64: 1, 1, 2, 2>, dilations = array<i64: 1, 1, 1, 1>, pads_lo = array<i64: 0, 0, 0, 0>, pads_hi = array<i64: 0, 0, 0, 0>} : (tensor<2x4x4x4xf32>) -> tensor<2x4x2x2xf32>
+  %2 = nn.pool_max %0 {kernel = array<i64: 1, 1, 2, 2>, strides = array<i64: 1,
+      1, 2, 2>, dilations = array<i64: 1, 1, 1, 1>, pads_lo = array<i64: 0, 0,
+      0, 0>, pads_hi = array<i64: 0, 0, 0, 0>} : (tensor<2x4x4x4xf32>)
+      -> tensor<2x4x2x2xf32>
   // CHECK: nn.pool_sum d0=2 d1=4 d2=4 d3=4 k1=3:whole 384 flops
   // CHECK-NEXT:   in  (d0)(d1*1+[0,2]-1)(d2)(d3)
   // CHECK-NEXT:   out (d0)(d1)(d2)(d3)
   // CHECK-NEXT:   linear {0}
-  %3 = nn.pool_sum %0 {kernel = array<i64: 1, 3, 1, 1>, strides = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1, 1, 1>, pads_lo = array<i64: 0, 1, 0, 0>, pads_hi = array<i64: 0, 1, 0, 0>} : (tensor<2x4x4x4xf32>) -> tensor<2x4x4x4xf32>
+  %3 = nn.pool_sum %0 {kernel = array<i64: 1, 3, 1, 1>, strides = array<i64: 1,
+      1, 1, 1>, dilations = array<i64: 1, 1, 1, 1>, pads_lo = array<i64: 0, 1,
+      0, 0>, pads_hi = array<i64: 0, 1, 0, 0>} : (tensor<2x4x4x4xf32>)
+      -> tensor<2x4x4x4xf32>
   return
 }
 
@@ -251,44 +271,55 @@ func.func @folds(%x: tensor<4x8xf32>, %p: tensor<4x8xi1>) {
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0){{$}}
   // CHECK-NEXT:   linear {0}
-  %sum = nn.reduce %x {kind = "sum", axes = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<4xf32>
+  %sum = nn.reduce %x {kind = "sum", axes = array<i64: 1>} : (tensor<4x8xf32>)
+      -> tensor<4xf32>
   // CHECK: nn.reduce d0=4 d1=8:max 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0){{$}}
-  %max = nn.reduce %x {kind = "max", axes = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<4xf32>
+  %max = nn.reduce %x {kind = "max", axes = array<i64: 1>} : (tensor<4x8xf32>)
+      -> tensor<4xf32>
   // CHECK: nn.reduce d0=4 d1=8:min 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0){{$}}
-  %min = nn.reduce %x {kind = "min", axes = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<4xf32>
+  %min = nn.reduce %x {kind = "min", axes = array<i64: 1>} : (tensor<4x8xf32>)
+      -> tensor<4xf32>
   // CHECK: nn.reduce d0=4 d1=8:prod 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0){{$}}
-  %prod = nn.reduce %x {kind = "prod", axes = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<4xf32>
+  %prod = nn.reduce %x {kind = "prod", axes = array<i64: 1>} : (tensor<4x8xf32>)
+      -> tensor<4xf32>
   // CHECK: nn.reduce d0=4 d1=8:and 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0){{$}}
-  %and = nn.reduce %p {kind = "and", axes = array<i64: 1>} : (tensor<4x8xi1>) -> tensor<4xi1>
+  %and = nn.reduce %p {kind = "and", axes = array<i64: 1>} : (tensor<4x8xi1>)
+      -> tensor<4xi1>
   // CHECK: nn.reduce d0=4 d1=8:or 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0){{$}}
-  %or = nn.reduce %p {kind = "or", axes = array<i64: 1>} : (tensor<4x8xi1>) -> tensor<4xi1>
+  %or = nn.reduce %p {kind = "or", axes = array<i64: 1>} : (tensor<4x8xi1>)
+      -> tensor<4xi1>
   // CHECK: nn.softmax d0=4 d1=8:exchange 448 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)
-  %a = nn.softmax %x {axis = 1, log = false} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %a = nn.softmax %x {axis = 1, log = false} : (tensor<4x8xf32>)
+      -> tensor<4x8xf32>
   // CHECK: nn.normalize d0=4:exchange d1=8:exchange 256 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)
-  %b = nn.normalize %x {axes = array<i64: 0, 1>, center = true, epsilon = 0.0 : f64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %b = nn.normalize %x {axes = array<i64: 0, 1>, center = true,
+      epsilon = 0.0 : f64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   // CHECK: nn.normalize d0=4 d1=8:exchange 256 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)
-  %c = nn.normalize %x {axes = array<i64: 1>, center = true, epsilon = 0.0 : f64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %c = nn.normalize %x {axes = array<i64: 1>, center = true,
+      epsilon = 0.0 : f64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   return
 }
 
 // Common factors from the major side; what has none is never split.
-func.func @reshapes(%x4_6: tensor<4x6xf32>, %x2_3_4: tensor<2x3x4xf32>, %x2_1_12: tensor<2x1x12xf32>, %x6_4: tensor<6x4xf32>, %x3_2_5: tensor<3x2x5xf32>, %x0_4: tensor<0x4xf32>) {
+func.func @reshapes(%x4_6: tensor<4x6xf32>, %x2_3_4: tensor<2x3x4xf32>,
+    %x2_1_12: tensor<2x1x12xf32>, %x6_4: tensor<6x4xf32>,
+    %x3_2_5: tensor<3x2x5xf32>, %x0_4: tensor<0x4xf32>) {
   // CHECK: nn.reshape f0=4 f1=2 f2=3 0 flops
   // CHECK-NEXT:   in  (f0)(f1 f2)
   // CHECK-NEXT:   out (f0 f1)(f2)
@@ -328,37 +359,44 @@ func.func @movement(%x: tensor<4x6xf32>, %b: tensor<1x6xf32>) {
   // CHECK-NEXT:   in  (d1)(d0)
   // CHECK-NEXT:   out (d0)(d1)
   // CHECK-NEXT:   linear {0}
-  %0 = nn.transpose %x {permutation = array<i64: 1, 0>} : (tensor<4x6xf32>) -> tensor<6x4xf32>
+  %0 = nn.transpose %x {permutation = array<i64: 1, 0>} : (tensor<4x6xf32>)
+      -> tensor<6x4xf32>
   // CHECK: nn.broadcast d0=5 d1=4 d2=6 0 flops
   // CHECK-NEXT:   in  (1)(d2)
   // CHECK-NEXT:   out (d0)(d1)(d2)
   // CHECK-NEXT:   linear {0}
-  %1 = nn.broadcast %b {dims = array<i64: 1, 2>} : (tensor<1x6xf32>) -> tensor<5x4x6xf32>
+  %1 = nn.broadcast %b {dims = array<i64: 1, 2>} : (tensor<1x6xf32>)
+      -> tensor<5x4x6xf32>
   // CHECK: nn.slice d0=2 d1=3 0 flops
   // CHECK-NEXT:   in  (d0*2+[0,0]--1)(d1*-2+[0,0]--5)
   // CHECK-NEXT:   out (d0)(d1)
   // CHECK-NEXT:   linear {0}
-  %2 = nn.slice %x {starts = array<i64: 1, 5>, limits = array<i64: 4, -1>, steps = array<i64: 2, -2>} : (tensor<4x6xf32>) -> tensor<2x3xf32>
+  %2 = nn.slice %x {starts = array<i64: 1, 5>, limits = array<i64: 4, -1>,
+      steps = array<i64: 2, -2>} : (tensor<4x6xf32>) -> tensor<2x3xf32>
   // CHECK: nn.pad d0=4 d1=7 0 flops
   // CHECK-NEXT:   in  (d0)(d1*1+[0,0]-2)
   // CHECK-NEXT:   out (d0)(d1)
   // CHECK-NEXT:   linear {0}
-  %3 = nn.pad %x {lo = array<i64: 0, 2>, hi = array<i64: 0, -1>, value = 0.0 : f64} : (tensor<4x6xf32>) -> tensor<4x7xf32>
+  %3 = nn.pad %x {lo = array<i64: 0, 2>, hi = array<i64: 0, -1>,
+      value = 0.0 : f64} : (tensor<4x6xf32>) -> tensor<4x7xf32>
   // CHECK: nn.pad d0=4 d1=7 0 flops
   // CHECK-NEXT:   in  (d0)(d1*1+[0,0]-2)
   // CHECK-NEXT:   out (d0)(d1)
-  %4 = nn.pad %x {lo = array<i64: 0, 2>, hi = array<i64: 0, -1>, value = 1.0 : f64} : (tensor<4x6xf32>) -> tensor<4x7xf32>
+  %4 = nn.pad %x {lo = array<i64: 0, 2>, hi = array<i64: 0, -1>,
+      value = 1.0 : f64} : (tensor<4x6xf32>) -> tensor<4x7xf32>
   // CHECK: nn.concat d0=5 d1=6 0 flops
   // CHECK-NEXT:   in  (d0*1+[0,0]-0)(d1)
   // CHECK-NEXT:   in  (d0*1+[0,0]-4)(d1)
   // CHECK-NEXT:   out (d0)(d1)
   // CHECK-NEXT:   linear {0, 1}
-  %5 = nn.concat %x, %b {axis = 0} : (tensor<4x6xf32>, tensor<1x6xf32>) -> tensor<5x6xf32>
+  %5 = nn.concat %x, %b {axis = 0} : (tensor<4x6xf32>, tensor<1x6xf32>)
+      -> tensor<5x6xf32>
   return
 }
 
 // Rows chosen by data: a boolean table combines by or.
-func.func @index(%x: tensor<4x8x5xf32>, %i: tensor<4x3x2xi64>, %j: tensor<4x3x5xi64>, %p: tensor<8xi1>, %k: tensor<3xi32>) {
+func.func @index(%x: tensor<4x8x5xf32>, %i: tensor<4x3x2xi64>,
+    %j: tensor<4x3x5xi64>, %p: tensor<8xi1>, %k: tensor<3xi32>) {
   // CHECK: nn.iota d0=4 d1=8 0 flops
   // CHECK-NEXT:   out (d0)(d1)
   %0 = nn.iota {axis = 1} : () -> tensor<4x8xi64>
@@ -367,23 +405,28 @@ func.func @index(%x: tensor<4x8x5xf32>, %i: tensor<4x3x2xi64>, %j: tensor<4x3x5x
   // CHECK-NEXT:   in  (d0)(d1)(d2)
   // CHECK-NEXT:   out (d0)(d1)(d2)(d3)
   // CHECK-NEXT:   linear {0}
-  %1 = nn.gather %x, %i {axis = 1, batch_dims = 1} : (tensor<4x8x5xf32>, tensor<4x3x2xi64>) -> tensor<4x3x2x5xf32>
+  %1 = nn.gather %x, %i {axis = 1, batch_dims = 1} : (tensor<4x8x5xf32>,
+      tensor<4x3x2xi64>) -> tensor<4x3x2x5xf32>
   // CHECK: nn.gather d0=3 v=8:indexed-or 0 flops
   // CHECK-NEXT:   in  (v)
   // CHECK-NEXT:   in  (d0)
   // CHECK-NEXT:   out (d0)
-  %2 = nn.gather %p, %k {axis = 0, batch_dims = 0} : (tensor<8xi1>, tensor<3xi32>) -> tensor<3xi1>
+  %2 = nn.gather %p, %k {axis = 0, batch_dims = 0} : (tensor<8xi1>,
+      tensor<3xi32>) -> tensor<3xi1>
   // CHECK: nn.take_along d0=4 d1=3 d2=5 v=8:indexed-sum 0 flops
   // CHECK-NEXT:   in  (d0)(v)(d2)
   // CHECK-NEXT:   in  (d0)(d1)(d2)
   // CHECK-NEXT:   out (d0)(d1)(d2)
   // CHECK-NEXT:   linear {0}
-  %3 = nn.take_along %x, %j {axis = 1} : (tensor<4x8x5xf32>, tensor<4x3x5xi64>) -> tensor<4x3x5xf32>
+  %3 = nn.take_along %x, %j {axis = 1} : (tensor<4x8x5xf32>, tensor<4x3x5xi64>)
+      -> tensor<4x3x5xf32>
   // CHECK: nn.resample d0=3 d1=8 d2=5 480 flops
   // CHECK-NEXT:   in  (d0[0:2 2:4 1:2])(d1)(d2)
   // CHECK-NEXT:   out (d0)(d1)(d2)
   // CHECK-NEXT:   linear {0}
-  %4 = nn.resample %x {axis = 0, taps = 2, indices = array<i64: 0, 1, 3, 2, 1, 1>, weights = array<f64: 0.5, 0.5, 0.5, 0.5, 1.0, 0.0>} : (tensor<4x8x5xf32>) -> tensor<3x8x5xf32>
+  %4 = nn.resample %x {axis = 0, taps = 2, indices = array<i64: 0, 1, 3, 2, 1,
+      1>, weights = array<f64: 0.5, 0.5, 0.5, 0.5, 1.0, 0.0>}
+      : (tensor<4x8x5xf32>) -> tensor<3x8x5xf32>
   return
 }
 

@@ -46,7 +46,8 @@ func.func @constants() {
 }
 
 // CHECK-LABEL: @elementwise
-func.func @elementwise(%x: tensor<4x8xf32>, %y: tensor<8xf32>, %p: tensor<4x1xi1>,
+func.func @elementwise(%x: tensor<4x8xf32>, %y: tensor<8xf32>,
+    %p: tensor<4x1xi1>,
                        %i: tensor<4x8xi64>) {
   // CHECK: nn.neg %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %neg = nn.neg %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -87,7 +88,8 @@ func.func @elementwise(%x: tensor<4x8xf32>, %y: tensor<8xf32>, %p: tensor<4x1xi1
   // CHECK: nn.is_inf
   %is_inf = nn.is_inf %x : (tensor<4x8xf32>) -> tensor<4x8xi1>
   // CHECK: nn.gelu %{{.*}} {approximate = "tanh"}
-  %gelu = nn.gelu %x {approximate = "tanh"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %gelu = nn.gelu %x {approximate = "tanh"} : (tensor<4x8xf32>)
+      -> tensor<4x8xf32>
   // CHECK: nn.cast %{{.*}} : (tensor<4x8xi64>) -> tensor<4x8xf32>
   %cast = nn.cast %i : (tensor<4x8xi64>) -> tensor<4x8xf32>
   // CHECK: nn.add %{{.*}}, %{{.*}} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
@@ -111,41 +113,57 @@ func.func @elementwise(%x: tensor<4x8xf32>, %y: tensor<8xf32>, %p: tensor<4x1xi1
   // CHECK: nn.xor %{{.*}}, %{{.*}} : (tensor<4x8xi1>, tensor<4x1xi1>) -> tensor<4x8xi1>
   %xor = nn.xor %is_nan, %p : (tensor<4x8xi1>, tensor<4x1xi1>) -> tensor<4x8xi1>
   // CHECK: nn.mod %{{.*}} {fmod = true}
-  %mod = nn.mod %x, %y {fmod = true} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %mod = nn.mod %x, %y {fmod = true} : (tensor<4x8xf32>, tensor<8xf32>)
+      -> tensor<4x8xf32>
   // CHECK: nn.compare %{{.*}} {predicate = "ge"}
-  %compare = nn.compare %x, %y {predicate = "ge"} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xi1>
+  %compare = nn.compare %x, %y {predicate = "ge"} : (tensor<4x8xf32>,
+      tensor<8xf32>) -> tensor<4x8xi1>
   // CHECK: nn.select
-  %select = nn.select %p, %x, %y : (tensor<4x1xi1>, tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %select = nn.select %p, %x, %y : (tensor<4x1xi1>, tensor<4x8xf32>,
+      tensor<8xf32>) -> tensor<4x8xf32>
   return
 }
 
 // CHECK-LABEL: @contraction
 func.func @contraction(%a: tensor<2x4x8xf32>, %b: tensor<8x16xf32>) {
   // CHECK: nn.matmul %{{.*}} {labels = "bmk,kn->bmn"} : (tensor<2x4x8xf32>, tensor<8x16xf32>) -> tensor<2x4x16xf32>
-  %0 = nn.matmul %a, %b {labels = "bmk,kn->bmn"} : (tensor<2x4x8xf32>, tensor<8x16xf32>) -> tensor<2x4x16xf32>
+  %0 = nn.matmul %a, %b {labels = "bmk,kn->bmn"} : (tensor<2x4x8xf32>,
+      tensor<8x16xf32>) -> tensor<2x4x16xf32>
   return
 }
 
 // CHECK-LABEL: @windows
 func.func @windows(%x: tensor<2x6x8x8xf32>, %w: tensor<4x3x3x3xf32>) {
   // CHECK: nn.conv %{{.*}} {dilations = array<i64: 1, 2>, groups = 2 : i64,
-  %0 = nn.conv %x, %w {strides = array<i64: 2, 1>, dilations = array<i64: 1, 2>, pads_lo = array<i64: 1, 0>, pads_hi = array<i64: 0, 0>, groups = 2} : (tensor<2x6x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x4x4xf32>
+  %0 = nn.conv %x, %w {strides = array<i64: 2, 1>, dilations = array<i64: 1, 2>,
+      pads_lo = array<i64: 1, 0>, pads_hi = array<i64: 0, 0>, groups = 2}
+      : (tensor<2x6x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<2x4x4x4xf32>
   // CHECK: nn.pool_max
-  %1 = nn.pool_max %0 {kernel = array<i64: 1, 1, 2, 2>, strides = array<i64: 1, 1, 2, 2>, dilations = array<i64: 1, 1, 1, 1>, pads_lo = array<i64: 0, 0, 0, 0>, pads_hi = array<i64: 0, 0, 0, 0>} : (tensor<2x4x4x4xf32>) -> tensor<2x4x2x2xf32>
+  %1 = nn.pool_max %0 {kernel = array<i64: 1, 1, 2, 2>, strides = array<i64: 1,
+      1, 2, 2>, dilations = array<i64: 1, 1, 1, 1>, pads_lo = array<i64: 0, 0,
+      0, 0>, pads_hi = array<i64: 0, 0, 0, 0>} : (tensor<2x4x4x4xf32>)
+      -> tensor<2x4x2x2xf32>
   // CHECK: nn.pool_sum
-  %2 = nn.pool_sum %0 {kernel = array<i64: 1, 1, 2, 2>, strides = array<i64: 1, 1, 2, 2>, dilations = array<i64: 1, 1, 1, 1>, pads_lo = array<i64: 0, 0, 0, 0>, pads_hi = array<i64: 0, 0, 0, 0>} : (tensor<2x4x4x4xf32>) -> tensor<2x4x2x2xf32>
+  %2 = nn.pool_sum %0 {kernel = array<i64: 1, 1, 2, 2>, strides = array<i64: 1,
+      1, 2, 2>, dilations = array<i64: 1, 1, 1, 1>, pads_lo = array<i64: 0, 0,
+      0, 0>, pads_hi = array<i64: 0, 0, 0, 0>} : (tensor<2x4x4x4xf32>)
+      -> tensor<2x4x2x2xf32>
   return
 }
 
 // CHECK-LABEL: @folds
 func.func @folds(%x: tensor<4x8xf32>, %p: tensor<4x8xi1>) {
   // CHECK: nn.reduce %{{.*}} {axes = array<i64: 1>, kind = "sum"}
-  %0 = nn.reduce %x {kind = "sum", axes = array<i64: 1>} : (tensor<4x8xf32>) -> tensor<4xf32>
-  %1 = nn.reduce %p {kind = "and", axes = array<i64: 0, 1>} : (tensor<4x8xi1>) -> tensor<i1>
+  %0 = nn.reduce %x {kind = "sum", axes = array<i64: 1>} : (tensor<4x8xf32>)
+      -> tensor<4xf32>
+  %1 = nn.reduce %p {kind = "and", axes = array<i64: 0, 1>} : (tensor<4x8xi1>)
+      -> tensor<i1>
   // CHECK: nn.softmax %{{.*}} {axis = 1 : i64, log = true}
-  %2 = nn.softmax %x {axis = 1, log = true} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = nn.softmax %x {axis = 1, log = true} : (tensor<4x8xf32>)
+      -> tensor<4x8xf32>
   // CHECK: nn.normalize %{{.*}} {axes = array<i64: 1>, center = false, epsilon = {{.*}} : f64}
-  %3 = nn.normalize %x {axes = array<i64: 1>, center = false, epsilon = 1.0e-5 : f64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %3 = nn.normalize %x {axes = array<i64: 1>, center = false,
+      epsilon = 1.0e-5 : f64} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   return
 }
 
@@ -154,37 +172,49 @@ func.func @movement(%x: tensor<4x6xf32>) {
   // CHECK: nn.reshape %{{.*}} : (tensor<4x6xf32>) -> tensor<4x2x3xf32>
   %0 = nn.reshape %x : (tensor<4x6xf32>) -> tensor<4x2x3xf32>
   // CHECK: nn.transpose %{{.*}} {permutation = array<i64: 2, 0, 1>}
-  %1 = nn.transpose %0 {permutation = array<i64: 2, 0, 1>} : (tensor<4x2x3xf32>) -> tensor<3x4x2xf32>
+  %1 = nn.transpose %0 {permutation = array<i64: 2, 0, 1>} : (tensor<4x2x3xf32>)
+      -> tensor<3x4x2xf32>
   // CHECK: nn.broadcast %{{.*}} {dims = array<i64: 1, 2>}
-  %2 = nn.broadcast %x {dims = array<i64: 1, 2>} : (tensor<4x6xf32>) -> tensor<5x4x6xf32>
+  %2 = nn.broadcast %x {dims = array<i64: 1, 2>} : (tensor<4x6xf32>)
+      -> tensor<5x4x6xf32>
   // CHECK: nn.slice %{{.*}} {limits = array<i64: 2, -1>, starts = array<i64: 0, 5>, steps = array<i64: 1, -2>}
-  %3 = nn.slice %x {starts = array<i64: 0, 5>, limits = array<i64: 2, -1>, steps = array<i64: 1, -2>} : (tensor<4x6xf32>) -> tensor<2x3xf32>
+  %3 = nn.slice %x {starts = array<i64: 0, 5>, limits = array<i64: 2, -1>,
+      steps = array<i64: 1, -2>} : (tensor<4x6xf32>) -> tensor<2x3xf32>
   // CHECK: nn.pad %{{.*}} {hi = array<i64: 1, -1>, lo = array<i64: 0, 2>, value = 0.000000e+00 : f64}
-  %4 = nn.pad %x {lo = array<i64: 0, 2>, hi = array<i64: 1, -1>, value = 0.0 : f64} : (tensor<4x6xf32>) -> tensor<5x7xf32>
+  %4 = nn.pad %x {lo = array<i64: 0, 2>, hi = array<i64: 1, -1>,
+      value = 0.0 : f64} : (tensor<4x6xf32>) -> tensor<5x7xf32>
   // CHECK: nn.concat %{{.*}}, %{{.*}} {axis = 0 : i64}
-  %5 = nn.concat %x, %x {axis = 0} : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+  %5 = nn.concat %x, %x {axis = 0} : (tensor<4x6xf32>, tensor<4x6xf32>)
+      -> tensor<8x6xf32>
   return
 }
 
 // CHECK-LABEL: @index
 func.func @index(%x: tensor<4x8xf32>, %i: tensor<4x3xi64>) {
   // CHECK: nn.gather %{{.*}} {axis = 1 : i64, batch_dims = 1 : i64}
-  %0 = nn.gather %x, %i {axis = 1, batch_dims = 1} : (tensor<4x8xf32>, tensor<4x3xi64>) -> tensor<4x3xf32>
+  %0 = nn.gather %x, %i {axis = 1, batch_dims = 1} : (tensor<4x8xf32>,
+      tensor<4x3xi64>) -> tensor<4x3xf32>
   // CHECK: nn.take_along %{{.*}} {axis = 1 : i64}
-  %1 = nn.take_along %x, %i {axis = 1} : (tensor<4x8xf32>, tensor<4x3xi64>) -> tensor<4x3xf32>
+  %1 = nn.take_along %x, %i {axis = 1} : (tensor<4x8xf32>, tensor<4x3xi64>)
+      -> tensor<4x3xf32>
   // CHECK: nn.resample %{{.*}} {axis = 0 : i64, indices = array<i64: 0, 1, 2, 3>, taps = 2 : i64, weights = array<f64: 5.000000e-01,
-  %2 = nn.resample %x {axis = 0, taps = 2, indices = array<i64: 0, 1, 2, 3>, weights = array<f64: 0.5, 0.5, 0.5, 0.5>} : (tensor<4x8xf32>) -> tensor<2x8xf32>
+  %2 = nn.resample %x {axis = 0, taps = 2, indices = array<i64: 0, 1, 2, 3>,
+      weights = array<f64: 0.5, 0.5, 0.5, 0.5>} : (tensor<4x8xf32>)
+      -> tensor<2x8xf32>
   return
 }
 
 // Empty dimensions and scalars are ordinary.
 // CHECK-LABEL: @edges
-func.func @edges(%empty: tensor<0x4xf32>, %one: tensor<1xf32>, %s: tensor<f32>) {
+func.func @edges(%empty: tensor<0x4xf32>, %one: tensor<1xf32>, %s: tensor<f32>)
+    {
   // CHECK: nn.add %{{.*}} : (tensor<0x4xf32>, tensor<f32>) -> tensor<0x4xf32>
   %0 = nn.add %empty, %s : (tensor<0x4xf32>, tensor<f32>) -> tensor<0x4xf32>
   %1 = nn.reshape %empty : (tensor<0x4xf32>) -> tensor<2x0xf32>
-  %2 = nn.reduce %empty {kind = "max", axes = array<i64: 0>} : (tensor<0x4xf32>) -> tensor<4xf32>
+  %2 = nn.reduce %empty {kind = "max", axes = array<i64: 0>} : (tensor<0x4xf32>)
+      -> tensor<4xf32>
   %3 = nn.reshape %s : (tensor<f32>) -> tensor<1x1xf32>
-  %4 = nn.matmul %one, %s {labels = "m,->m"} : (tensor<1xf32>, tensor<f32>) -> tensor<1xf32>
+  %4 = nn.matmul %one, %s {labels = "m,->m"} : (tensor<1xf32>, tensor<f32>)
+      -> tensor<1xf32>
   return
 }
