@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Partition/Passes.h"
+#include "passes/Plan/Passes.h"
 
 void divisi::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, nn::NNDialect, spmd::SPMDDialect>();
@@ -24,4 +25,5 @@ void divisi::registerAllPasses() {
   mlir::registerSymbolDCEPass();
   registerPartitionPasses();
   registerPartitionPipeline();
+  registerPlanPasses();
 }

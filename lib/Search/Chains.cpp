@@ -217,14 +217,13 @@ void ChainSolver::startOver() {
   }
 }
 
-/// Nothing below the least usage of every node: a proof if that is too much.
-static std::optional<std::string> missingMemory(const Problem &problem) {
+/// An assignment of the least usage of every node: a proof if that is too much.
+static std::optional<Outcome> proveInfeasible(const Problem &problem) {
   if (!problem.usageLimit) {
     return std::nullopt;
   }
-  Problem least = problem;
-  least.edges.clear();
-  least.matrices.clear();
+  Problem least;
+  least.nodes = problem.nodes;
   Assignment assignment;
   for (Node &node : least.nodes) {
     std::vector<int64_t> usages = node.usages;
@@ -241,9 +240,14 @@ static std::optional<std::string> missingMemory(const Problem &problem) {
   if (missing <= 0) {
     return std::nullopt;
   }
-  return "at time " + std::to_string(solution.peakTime) + " at least " +
-         toString(solution.peak) + " bytes are in use, " + toString(missing) +
-         " more than the limit of " + std::to_string(*problem.usageLimit);
+  Outcome outcome;
+  outcome.status = Status::Infeasible;
+  outcome.time = solution.peakTime;
+  outcome.message =
+      "at time " + std::to_string(solution.peakTime) + " at least " +
+      toString(solution.peak) + " bytes are in use, " + toString(missing) +
+      " more than the limit of " + std::to_string(*problem.usageLimit);
+  return outcome;
 }
 
 Outcome ChainSolver::conclude() const {
@@ -265,11 +269,8 @@ Outcome ChainSolver::conclude() const {
 }
 
 Outcome ChainSolver::solve() {
-  if (auto missing = missingMemory(problem_)) {
-    Outcome outcome;
-    outcome.status = Status::Infeasible;
-    outcome.message = *missing;
-    return outcome;
+  if (std::optional<Outcome> proof = proveInfeasible(problem_)) {
+    return *proof;
   }
   int64_t budget = work_;
   Messages messages(model_);

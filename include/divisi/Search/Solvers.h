@@ -37,7 +37,8 @@ struct Outcome {
   /// If not: what binds, at which time, and how many bytes are missing when
   /// every node takes the strategy of least memory.
   std::string message;
-  int64_t work = 0; ///< Matrix entries looked at.
+  std::optional<int64_t> time; ///< The time that binds, if infeasible.
+  int64_t work = 0;            ///< Matrix entries looked at.
 };
 
 /// Chains and trees of nodes are solved exactly by dynamic programming, given

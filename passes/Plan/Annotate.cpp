@@ -1,0 +1,200 @@
+//===- Annotate.cpp - Strategies in the IR --------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Annotate.h"
+
+#include "dialects/SPMD/Strategy.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+
+namespace divisi::plan {
+
+spmd::GridOp createGrid(ModuleOp module, const Grid &grid,
+                        const LinkCosts &links,
+                        llvm::ArrayRef<int64_t> devices) {
+  std::string name = "g";
+  for (unsigned i = 0; module.lookupSymbol(name); ++i) {
+    name = "g" + std::to_string(i);
+  }
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto op = spmd::GridOp::create(builder, module.getLoc(), name, grid, devices);
+  llvm::SmallVector<int64_t> latency;
+  llvm::SmallVector<double> bandwidth;
+  for (const AxisCost &axis : links.axes) {
+    latency.push_back(axis.latencyNanoseconds);
+    bandwidth.push_back(axis.bytesPerSecond);
+  }
+  if (!latency.empty()) {
+    op.setLatency(latency);
+    op.setBandwidth(bandwidth);
+  }
+  return op;
+}
+
+/// The layout that `place` means on `grid`; nothing if there is no place.
+static FailureOr<std::optional<Layout>> readPlace(spmd::PlaceAttr place,
+                                                  spmd::GridOp grid,
+                                                  RankedTensorType type,
+                                                  Operation *where) {
+  if (!place) {
+    return std::optional<Layout>();
+  }
+  if (place.getGrid() != grid.getRef()) {
+    return where->emitOpError()
+           << "has a place on " << place.getGrid() << ", but the plan is on @"
+           << grid.getSymName();
+  }
+  FailureOr<Layout> layout =
+      spmd::resolvePlace(place, grid.getValue(), type.getShape(),
+                         [&] { return where->emitOpError(); });
+  if (failed(layout)) {
+    return failure();
+  }
+  return std::optional<Layout>(*layout);
+}
+
+static FailureOr<std::optional<Split>> readSplit(const Site &site,
+                                                 spmd::GridOp grid) {
+  spmd::SplitAttr attr = spmd::getSplit(site.op);
+  if (!attr) {
+    return std::optional<Split>();
+  }
+  if (attr.getGrid() != grid.getRef()) {
+    return site.op->emitOpError()
+           << "has a strategy on " << attr.getGrid() << ", but the plan is on @"
+           << grid.getSymName();
+  }
+  FailureOr<Split> split =
+      spmd::resolveSplit(site.op, site.nest, grid.getValue());
+  if (failed(split)) {
+    return failure();
+  }
+  return std::optional<Split>(*split);
+}
+
+/// The place that the IR has for a tensor's identity point, and its op.
+static std::pair<spmd::PlaceAttr, Operation *> placeOf(const Program &program,
+                                                       const Tensor &tensor) {
+  switch (tensor.kind) {
+  case Tensor::Kind::Global: {
+    nn::GlobalOp global = program.globals[tensor.index];
+    return {spmd::getPlace(global), global};
+  }
+  case Tensor::Kind::Argument: {
+    func::FuncOp entry = program.entries[tensor.index];
+    return {spmd::getArgPlace(entry, tensor.number), entry};
+  }
+  case Tensor::Kind::Result:
+    break;
+  }
+  Operation *op = program.sites[tensor.index].op;
+  return {spmd::getPlace(op->getResult(tensor.number)), op};
+}
+
+FailureOr<Fixed> readFixed(const Program &program, spmd::GridOp grid) {
+  Fixed fixed;
+  for (const Site &site : program.sites) {
+    FailureOr<std::optional<Split>> split = readSplit(site, grid);
+    if (failed(split)) {
+      return failure();
+    }
+    fixed.sites.push_back(*split);
+  }
+  auto read = [&](spmd::PlaceAttr place, RankedTensorType type, Operation *op,
+                  std::vector<std::optional<Layout>> &list) {
+    FailureOr<std::optional<Layout>> layout = readPlace(place, grid, type, op);
+    if (succeeded(layout)) {
+      list.push_back(*layout);
+    }
+    return success(succeeded(layout));
+  };
+  for (const Tensor &tensor : program.tensors) {
+    auto [place, op] = placeOf(program, tensor);
+    if (failed(read(place, tensor.type, op, fixed.tensors))) {
+      return failure();
+    }
+  }
+  for (const Output &output : program.outputs) {
+    func::FuncOp entry = program.entries[output.entry];
+    if (failed(read(spmd::getResultPlace(entry, output.number),
+                    program.tensors[output.tensor].type, entry,
+                    fixed.outputs))) {
+      return failure();
+    }
+  }
+  return fixed;
+}
+
+static void annotateSite(const Site &site, const Split &split,
+                         spmd::GridOp grid) {
+  spmd::setSplit(site.op, grid, site.nest, split);
+  remark::passed(site.op->getLoc(),
+                 remark::RemarkOpts::name("strategy").category("nn-plan"))
+      << [&] {
+           std::string text;
+           llvm::raw_string_ostream os(text);
+           split.print(os, grid.getValue(), site.nest);
+           return text.empty() ? std::string("replicated") : text;
+         }();
+}
+
+static void annotateTensor(const Program &program, const Tensor &tensor,
+                           const Layout &layout, const Layout &made,
+                           spmd::GridOp grid) {
+  spmd::PlaceAttr place = spmd::makePlace(grid, tensor.type.getShape(), layout);
+  switch (tensor.kind) {
+  case Tensor::Kind::Global:
+    spmd::setPlace(program.globals[tensor.index], place);
+    return;
+  case Tensor::Kind::Argument:
+    spmd::setArgPlace(program.entries[tensor.index], tensor.number, place);
+    return;
+  case Tensor::Kind::Result:
+    if (layout != made) {
+      spmd::setPlace(program.sites[tensor.index].op->getResult(tensor.number),
+                     place);
+    }
+    return;
+  }
+}
+
+void annotate(const Program &program, const Planning &planning,
+              spmd::GridOp grid, const std::vector<uint32_t> &assignment) {
+  Grid axes = grid.getValue();
+  auto splitOf = [&](unsigned site) -> const Split & {
+    return planning.choices[site]->splits[assignment[planning.siteNodes[site]]];
+  };
+  for (auto [index, site] : llvm::enumerate(program.sites)) {
+    annotateSite(site, splitOf(unsigned(index)), grid);
+  }
+  for (auto [index, tensor] : llvm::enumerate(program.tensors)) {
+    const std::vector<Layout> &places = planning.tensorPlaces[index];
+    if (places.empty()) {
+      continue;
+    }
+    const Layout &layout = places[assignment[planning.tensorNodes[index]]];
+    Layout made;
+    if (tensor.kind == Tensor::Kind::Result) {
+      made = resultLayout(program.sites[tensor.index].nest, axes,
+                          splitOf(tensor.index), tensor.number);
+    }
+    annotateTensor(program, tensor, layout, made, grid);
+  }
+  for (auto [index, output] : llvm::enumerate(program.outputs)) {
+    RankedTensorType type = program.tensors[output.tensor].type;
+    const Layout &layout =
+        planning.outputPlaces[index][assignment[planning.outputNodes[index]]];
+    spmd::setResultPlace(program.entries[output.entry], output.number,
+                         spmd::makePlace(grid, type.getShape(), layout));
+  }
+}
+
+} // namespace divisi::plan

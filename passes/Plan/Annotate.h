@@ -1,0 +1,33 @@
+//===- Annotate.h - Strategies in the IR ------------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_PLAN_ANNOTATE_H
+#define PASSES_PLAN_ANNOTATE_H
+
+#include "Planning.h"
+#include "dialects/SPMD/SPMD.h"
+
+namespace divisi::plan {
+
+/// Adds a grid, named @g unless that is taken, at the module's start.
+spmd::GridOp createGrid(mlir::ModuleOp module, const Grid &grid,
+                        const LinkCosts &links,
+                        llvm::ArrayRef<int64_t> devices = {});
+
+/// The strategies and places that the program has already, all on `grid`.
+/// Reports those that are wrong.
+mlir::FailureOr<Fixed> readFixed(const Program &program, spmd::GridOp grid);
+
+/// Writes what `assignment` chose. Values with several users get a place only
+/// if it differs from how they are made.
+void annotate(const Program &program, const Planning &planning,
+              spmd::GridOp grid, const std::vector<uint32_t> &assignment);
+
+} // namespace divisi::plan
+
+#endif // PASSES_PLAN_ANNOTATE_H

@@ -1,0 +1,279 @@
+//===- Choices.cpp - The strategies to choose from ------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Choices.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <numeric>
+
+namespace divisi::plan {
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+unsigned LayoutPool::classOf(llvm::ArrayRef<int64_t> shape, int64_t bytes) {
+  auto [it, isNew] = byShape_.try_emplace(
+      {std::vector<int64_t>(shape.begin(), shape.end()), bytes},
+      unsigned(classes_.size()));
+  if (isNew) {
+    classes_.push_back({llvm::SmallVector<int64_t, 4>(shape), bytes, {}});
+    byText_.emplace_back();
+  }
+  return it->second;
+}
+
+static void append(std::string &key, int64_t number) {
+  key += std::to_string(number);
+  key += ' ';
+}
+
+static std::string keyOf(const Layout &layout) {
+  std::string key;
+  for (const DimLayout &dim : layout.dims) {
+    for (AxisId axis : dim.axes) {
+      append(key, axis.index);
+    }
+    key += ':';
+    for (Interval bound : dim.bounds) {
+      append(key, bound.begin);
+      append(key, bound.end);
+    }
+    key += ',';
+  }
+  for (AxisId axis : layout.partialAxes) {
+    append(key, axis.index);
+  }
+  append(key, int64_t(layout.partialKind));
+  return key;
+}
+
+unsigned LayoutPool::intern(unsigned tensorClass, const Layout &layout) {
+  std::vector<Layout> &layouts = classes_[tensorClass].layouts;
+  auto [it, isNew] =
+      byText_[tensorClass].try_emplace(keyOf(layout), unsigned(layouts.size()));
+  if (isNew) {
+    layouts.push_back(layout);
+  }
+  return it->second;
+}
+
+bool isRestful(const Grid &grid, llvm::ArrayRef<int64_t> shape,
+               const Layout &layout) {
+  if (layout.isPartial() || layout.verifyCoverage(grid, shape)) {
+    return false;
+  }
+  for (size_t dim = 0; dim != shape.size(); ++dim) {
+    int64_t held = 0;
+    for (Interval shard : layout.shards(grid, dim, shape[dim])) {
+      held += shard.size();
+    }
+    if (held != shape[dim]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<Layout> simplePlaces(const Grid &grid,
+                                 llvm::ArrayRef<int64_t> shape) {
+  std::vector<Layout> places = {Layout::replicated(shape.size())};
+  for (size_t dim = 0; dim != shape.size(); ++dim) {
+    for (uint32_t set = 1; set < (1u << grid.numAxes()); ++set) {
+      Layout layout = Layout::replicated(shape.size());
+      for (uint32_t axis = 0; axis != grid.numAxes(); ++axis) {
+        if (set >> axis & 1) {
+          layout.dims[dim].axes.push_back(AxisId{axis});
+        }
+      }
+      if (grid.product(layout.dims[dim].axes) <= shape[dim]) {
+        layout.canonicalize(grid, shape);
+        places.push_back(layout);
+      }
+    }
+  }
+  return places;
+}
+
+//===----------------------------------------------------------------------===//
+// Splits
+//===----------------------------------------------------------------------===//
+
+bool ChoiceMaker::obeysRoles(const Site &site, const Split &split) const {
+  for (auto [index, axes] : llvm::enumerate(split.loopAxes)) {
+    for (AxisId axis : axes) {
+      AxisRole role = rules_.roles[axis.index];
+      if (role != AxisRole::Any &&
+          site.batch[index] != (role == AxisRole::Data)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// Two factors summed over a loop: what is worth a degree of parallelism.
+static bool isContraction(const LoopNest &nest) {
+  return nest.linear.size() >= 2 &&
+         llvm::any_of(nest.loops, [](const Loop &loop) {
+           return loop.kind == LoopKind::Reduction;
+         });
+}
+
+/// Who asks for a degree of parallelism asks that contractions be split by it:
+/// keeps the splits whose loops use the most devices along axes of `role`.
+void ChoiceMaker::keepFullest(const Site &site, AxisRole role,
+                              std::vector<Split> &splits) const {
+  auto degree = [&](const Split &split) {
+    int64_t product = 1;
+    for (const auto &axes : split.loopAxes) {
+      for (AxisId axis : axes) {
+        product *= rules_.roles[axis.index] == role ? grid_.size(axis) : 1;
+      }
+    }
+    return product;
+  };
+  int64_t most = 1;
+  for (const Split &split : splits) {
+    most = std::max(most, degree(split));
+  }
+  std::erase_if(splits,
+                [&](const Split &split) { return degree(split) != most; });
+}
+
+std::vector<Split> ChoiceMaker::splitsOf(const Site &site) const {
+  constexpr size_t kEnumerated = 20000;
+  std::vector<Split> splits;
+  for (const Split &split : enumerateSplits(site.nest, grid_, kEnumerated)) {
+    if (obeysRoles(site, split)) {
+      splits.push_back(split);
+    }
+  }
+  if (isContraction(site.nest)) {
+    keepFullest(site, AxisRole::Data, splits);
+    keepFullest(site, AxisRole::Model, splits);
+  }
+  if (splits.size() <= rules_.maxStrategies) {
+    return splits;
+  }
+  // The first is the replicated one, if the rules left it.
+  std::vector<std::pair<int64_t, size_t>> order;
+  for (auto [index, split] : llvm::enumerate(splits)) {
+    order.push_back({index == 0 ? -1
+                                : opNanoseconds(site.nest, grid_, split,
+                                                site.widths, device_),
+                     index});
+  }
+  llvm::sort(order);
+  order.resize(rules_.maxStrategies);
+  llvm::sort(order, [](auto a, auto b) { return a.second < b.second; });
+  std::vector<Split> kept;
+  for (auto [cost, index] : order) {
+    kept.push_back(splits[index]);
+  }
+  return kept;
+}
+
+static void describe(std::string &key, const TensorMap &tensor) {
+  for (auto [dim, extent] : llvm::zip_equal(tensor.dims, tensor.shape)) {
+    append(key, extent);
+    append(key, int64_t(dim.kind));
+    for (LoopId loop : dim.loops) {
+      append(key, loop.index);
+    }
+    append(key, dim.stride);
+    append(key, dim.lo);
+    append(key, dim.reach);
+    for (Interval interval : dim.table) {
+      append(key, interval.begin);
+      append(key, interval.end);
+    }
+    key += ',';
+  }
+  key += ';';
+}
+
+/// Everything that choices and their costs follow from.
+static std::string describe(const Site &site) {
+  std::string key;
+  for (auto [index, loop] : llvm::enumerate(site.nest.loops)) {
+    append(key, loop.extent);
+    append(key, int64_t(loop.kind));
+    append(key, int64_t(loop.reduce));
+    append(key, site.batch[index]);
+  }
+  key += ';';
+  for (const TensorMap &tensor : site.nest.operands) {
+    describe(key, tensor);
+  }
+  key += '>';
+  for (const TensorMap &tensor : site.nest.results) {
+    describe(key, tensor);
+  }
+  for (const auto &set : site.nest.linear) {
+    for (unsigned operand : set) {
+      append(key, operand);
+    }
+    key += ';';
+  }
+  key += std::to_string(site.nest.flopsPerPoint) + '/';
+  for (int64_t width : site.widths.operands) {
+    append(key, width);
+  }
+  for (int64_t width : site.widths.results) {
+    append(key, width);
+  }
+  append(key, int64_t(site.widths.precision));
+  return key;
+}
+
+std::shared_ptr<const SiteChoices>
+ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits) {
+  const LoopNest &nest = site.nest;
+  auto choices = std::make_shared<SiteChoices>();
+  choices->operands.resize(nest.operands.size());
+  choices->results.resize(nest.results.size());
+  for (const Split &split : splits) {
+    choices->nanoseconds.push_back(
+        opNanoseconds(nest, grid_, split, site.widths, device_));
+    for (unsigned i = 0; i != nest.operands.size(); ++i) {
+      unsigned tensorClass =
+          pool_.classOf(nest.operands[i].shape, site.widths.operands[i]);
+      choices->operands[i].push_back(
+          pool_.intern(tensorClass, operandLayout(nest, grid_, split, i)));
+    }
+    int64_t bytes = 0;
+    for (unsigned i = 0; i != nest.results.size(); ++i) {
+      const TensorMap &result = nest.results[i];
+      unsigned tensorClass =
+          pool_.classOf(result.shape, site.widths.results[i]);
+      Layout layout = resultLayout(nest, grid_, split, i);
+      bytes += localBytes(grid_, layout, result.shape, site.widths.results[i]);
+      choices->results[i].push_back(pool_.intern(tensorClass, layout));
+    }
+    choices->resultBytes.push_back(bytes);
+  }
+  choices->splits = std::move(splits);
+  return choices;
+}
+
+std::shared_ptr<const SiteChoices> ChoiceMaker::choicesOf(const Site &site,
+                                                          const Split *fixed) {
+  if (fixed) {
+    return evaluate(site, {*fixed});
+  }
+  std::shared_ptr<const SiteChoices> &known = known_[describe(site)];
+  if (!known) {
+    known = evaluate(site, splitsOf(site));
+  }
+  return known;
+}
+
+} // namespace divisi::plan

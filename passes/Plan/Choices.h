@@ -1,0 +1,107 @@
+//===- Choices.h - The strategies to choose from ----------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every operator may be split in the ways that its loops allow and the options
+// leave; a value at rest may lie as its maker leaves it, as a user wants it, or
+// in a few ways of its own. Layouts are numbered per tensor, so that equal
+// operators share their choices and equal edges their prices.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_PLAN_CHOICES_H
+#define PASSES_PLAN_CHOICES_H
+
+#include "Program.h"
+#include "divisi/Cluster/DeviceGrid.h"
+
+#include <map>
+#include <memory>
+
+namespace divisi::plan {
+
+/// Tensors that layouts and prices do not tell apart: shape and element width.
+struct TensorClass {
+  llvm::SmallVector<int64_t, 4> shape;
+  int64_t bytes = 0; ///< Per element.
+  std::vector<Layout> layouts;
+};
+
+/// Numbers layouts, in the order of their first mention.
+class LayoutPool {
+public:
+  unsigned classOf(llvm::ArrayRef<int64_t> shape, int64_t bytes);
+  unsigned intern(unsigned tensorClass, const Layout &layout);
+  const TensorClass &get(unsigned tensorClass) const {
+    return classes_[tensorClass];
+  }
+  const Layout &layout(unsigned tensorClass, unsigned id) const {
+    return classes_[tensorClass].layouts[id];
+  }
+
+private:
+  std::vector<TensorClass> classes_;
+  std::map<std::pair<std::vector<int64_t>, int64_t>, unsigned> byShape_;
+  std::vector<std::map<std::string, unsigned>> byText_;
+};
+
+/// The strategies of an operator and what follows from them.
+struct SiteChoices {
+  std::vector<Split> splits;
+  std::vector<int64_t> nanoseconds;
+  std::vector<int64_t> resultBytes; ///< On the fullest device.
+  /// Per operand or result, per split: the layout's number in its class.
+  std::vector<std::vector<unsigned>> operands, results;
+};
+
+/// Which splits the options leave.
+struct SplitRules {
+  llvm::SmallVector<AxisRole, 4> roles; ///< Per axis of the grid.
+  size_t maxStrategies = 512;
+};
+
+/// Makes and remembers the choices of operators.
+class ChoiceMaker {
+public:
+  ChoiceMaker(const Grid &grid, const DeviceKind &device, SplitRules rules,
+              LayoutPool &pool)
+      : grid_(grid), device_(device), rules_(std::move(rules)), pool_(pool) {}
+
+  /// The choices of `site`: those of its loops, or `fixed` alone.
+  std::shared_ptr<const SiteChoices> choicesOf(const Site &site,
+                                               const Split *fixed);
+
+  /// The legal splits that the rules leave, the cheapest `maxStrategies` of
+  /// them, in the order of enumeration. Never empty.
+  std::vector<Split> splitsOf(const Site &site) const;
+
+private:
+  bool obeysRoles(const Site &site, const Split &split) const;
+  void keepFullest(const Site &site, AxisRole role,
+                   std::vector<Split> &splits) const;
+  std::shared_ptr<const SiteChoices> evaluate(const Site &site,
+                                              std::vector<Split> splits);
+
+  Grid grid_;
+  DeviceKind device_;
+  SplitRules rules_;
+  LayoutPool &pool_;
+  std::map<std::string, std::shared_ptr<const SiteChoices>> known_;
+};
+
+/// Whether a value can rest in `layout`: not partial, every index somewhere,
+/// none of them twice along the same axes.
+bool isRestful(const Grid &grid, llvm::ArrayRef<int64_t> shape,
+               const Layout &layout);
+
+/// Replicated, and every dimension over every ordered subset of the axes.
+std::vector<Layout> simplePlaces(const Grid &grid,
+                                 llvm::ArrayRef<int64_t> shape);
+
+} // namespace divisi::plan
+
+#endif // PASSES_PLAN_CHOICES_H

@@ -1,0 +1,43 @@
+//===- Passes.h - Passes of the Plan stage ----------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where every operator runs: grids, splits, places at rest. Only annotates.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_PLAN_PASSES_H
+#define PASSES_PLAN_PASSES_H
+
+#include "dialects/NN/NN.h"
+#include "dialects/SPMD/SPMD.h"
+#include "passes/Plan/Plan.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace divisi {
+
+#define GEN_PASS_DECL
+#include "passes/Plan/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "passes/Plan/Passes.h.inc"
+
+/// Appends the stage: a program without devices in, an annotated one out.
+void buildPlanPipeline(mlir::OpPassManager &manager,
+                       const PlanOptions &options);
+
+} // namespace divisi
+
+#endif // PASSES_PLAN_PASSES_H

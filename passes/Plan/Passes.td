@@ -1,0 +1,73 @@
+//===- Passes.td - Passes of the Plan stage ----------------*- tablegen -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_PLAN_PASSES_TD
+#define PASSES_PLAN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
+  let summary = "choose grids, and a strategy for every operator and value";
+  let description = [{
+    Precondition: `nn` functions over global shapes.
+
+    Effect: the module gets a grid; every operator of the entry functions
+    `spmd.split`, every global, argument and result `spmd.place`, and values
+    with several users `spmd.places` where they should lie otherwise than they
+    are made. All entries are planned together, because they share globals.
+    What is annotated already is kept.
+
+    Postcondition: `verify-plan` holds.
+
+    ```mlir
+    nn.global @w parameter : tensor<64x64xf32>
+    %w = nn.read @w : tensor<64x64xf32>
+    %y = nn.matmul %x, %w {labels = "mk,kn->mn"} : …
+    // becomes
+    spmd.grid @g (x0 = 2)
+    nn.global @w parameter : tensor<64x64xf32> {spmd.place = #spmd.place<@g: [*, x0]>}
+    %y = nn.matmul %x, %w {labels = "mk,kn->mn", spmd.split = #spmd.split<@g: n@x0>} : …
+    ```
+  }];
+  let options = [
+    Option<"cluster", "cluster", "std::string", "",
+           "a preset: cpu:N, dgx-h100:N">,
+    Option<"devices", "devices", "int64_t", "-1", "the number of devices">,
+    Option<"mesh", "mesh", "std::string", "", "2x4 or data=2,model=4">,
+    Option<"dataParallel", "data-parallel-size", "int64_t", "-1",
+           "devices that share the batch">,
+    Option<"tensorParallel", "tensor-parallel-size", "int64_t", "-1",
+           "devices that share the parameters">,
+    Option<"batchDim", "batch-dim", "int64_t", "0",
+           "the dimension of the inputs that is the batch">,
+    Option<"memoryLimit", "memory-limit", "int64_t", "-1",
+           "bytes per device">,
+    Option<"solver", "solver", "std::string", "\"chains\"",
+           "chains or random">,
+    Option<"seed", "seed", "uint64_t", "0", "of the solver">,
+    Option<"report", "report", "bool", "false",
+           "print the predicted time and memory as a remark">,
+  ];
+  let statistics = [
+    Statistic<"numNodes", "nodes", "nodes of the planning problem">,
+    Statistic<"numEdges", "edges", "edges of the planning problem">,
+  ];
+  let dependentDialects = ["::divisi::spmd::SPMDDialect"];
+}
+
+def VerifyPlan : Pass<"verify-plan", "::mlir::ModuleOp"> {
+  let summary = "check that everything has a legal strategy";
+  let description = [{
+    Every operator of the entry functions has a strategy that is legal on its
+    grid, every global that they read, every argument and every result a place
+    that holds all of the tensor; no two grids overlap without one holding the
+    other.
+  }];
+}
+
+#endif // PASSES_PLAN_PASSES_TD

@@ -1,0 +1,259 @@
+//===- Plan.cpp - Choosing a strategy for everything ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Plan/Plan.h"
+
+#include "Annotate.h"
+#include "Planning.h"
+#include "RandomPlan.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+
+namespace divisi {
+
+using namespace plan;
+
+namespace {
+/// Everything that a plan is made from.
+struct Setting {
+  Cluster cluster;
+  DeviceGrid devices;
+  Program program;
+  Fixed fixed;
+  spmd::GridOp grid;
+};
+
+/// The first error that MLIR reports while it is alive, for a Status.
+class FirstError {
+public:
+  explicit FirstError(MLIRContext *context)
+      : handler_(context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+              message_.empty()) {
+            message_ = diagnostic.str();
+          }
+          return failure(); // Others may want it, too.
+        }) {}
+  const std::string &message() const { return message_; }
+
+private:
+  std::string message_;
+  ScopedDiagnosticHandler handler_;
+};
+} // namespace
+
+static Expected<Cluster> clusterOf(const PlanOptions &options) {
+  constexpr int64_t kMostDevices = 4096;
+  int64_t devices = options.grid.devices.value_or(1);
+  if (devices < 1 || devices > kMostDevices) {
+    return Status(ExitCode::Usage, "the number of devices is " +
+                                       std::to_string(devices) +
+                                       ", expected 1 to 4096");
+  }
+  std::string spec = options.cluster, error;
+  if (spec.empty()) {
+    GridRequest request = options.grid;
+    if (!request.devices && !request.mesh.empty()) {
+      // The mesh says how many; the cluster is as large as it can be.
+      devices = kMostDevices;
+    } else if (!request.devices) {
+      devices =
+          request.dataParallel.value_or(1) * request.tensorParallel.value_or(1);
+    }
+    spec = "cpu:" + std::to_string(devices);
+  }
+  std::optional<Cluster> cluster = parseCluster(spec, error);
+  if (!cluster) {
+    return Status(ExitCode::Usage, error);
+  }
+  return *cluster;
+}
+
+/// The grid of the module if it has one, else the one that is asked for.
+static Status chooseGrid(ModuleOp module, const PlanOptions &options,
+                         Setting &setting) {
+  llvm::SmallVector<spmd::GridOp> grids(module.getOps<spmd::GridOp>());
+  if (grids.size() > 1) {
+    return Status(ExitCode::Usage,
+                  "the module has " + std::to_string(grids.size()) +
+                      " grids, and plans are searched on one; remove the "
+                      "strategies on the others");
+  }
+  GridRequest request = options.grid;
+  if (grids.size() == 1 && request.mesh.empty()) {
+    for (const GridAxis &axis : grids[0].getValue().axes()) {
+      request.mesh += (request.mesh.empty() ? "" : ",") + axis.name + "=" +
+                      std::to_string(axis.size);
+    }
+  }
+  std::string error;
+  std::optional<DeviceGrid> devices = gridFor(setting.cluster, request, error);
+  if (!devices) {
+    return Status(ExitCode::Usage, error);
+  }
+  if (grids.size() == 1 && grids[0].getValue() != devices->grid) {
+    return Status(ExitCode::Usage, "the module has the grid @" +
+                                       grids[0].getSymName().str() +
+                                       ", which is not the mesh that is asked "
+                                       "for; remove one of them");
+  }
+  setting.devices = *devices;
+  setting.grid = grids.size() == 1
+                     ? grids[0]
+                     : createGrid(module, devices->grid, devices->links);
+  return Status();
+}
+
+static Expected<Setting> prepare(ModuleOp module, const PlanOptions &options) {
+  Setting setting;
+  Expected<Cluster> cluster = clusterOf(options);
+  if (!cluster) {
+    return cluster.status();
+  }
+  setting.cluster = *cluster;
+  if (options.batchDim < 0) {
+    return Status(ExitCode::Usage, "the batch dimension is " +
+                                       std::to_string(options.batchDim) +
+                                       ", expected at least 0");
+  }
+  FirstError error(module.getContext());
+  FailureOr<Program> program = readProgram(module, options.batchDim);
+  if (failed(program)) {
+    return Status(ExitCode::Invalid, error.message());
+  }
+  setting.program = std::move(*program);
+  if (Status status = chooseGrid(module, options, setting); !status.isOk()) {
+    return status;
+  }
+  FailureOr<Fixed> fixed = readFixed(setting.program, setting.grid);
+  if (failed(fixed)) {
+    return Status(ExitCode::Invalid, error.message());
+  }
+  setting.fixed = std::move(*fixed);
+  return setting;
+}
+
+/// What a byte costs that a device keeps all the time. It could be read once
+/// for what it is worth; who asks for parameters to be shared values it like
+/// a byte that has to be fetched.
+static double residentPrice(const DeviceGrid &devices) {
+  double rate = devices.links.memoryBytesPerSecond;
+  for (auto [role, link] : llvm::zip(devices.roles, devices.links.axes)) {
+    if (role == AxisRole::Model) {
+      rate = std::min(rate, link.bytesPerSecond);
+    }
+  }
+  return 1e9 / rate;
+}
+
+static Planning makePlanning(const Setting &setting, const PlanOptions &options,
+                             bool names) {
+  SplitRules rules{setting.devices.roles, options.maxStrategies};
+  PlanningOptions planning;
+  planning.links = setting.devices.links;
+  planning.residentNanoseconds = residentPrice(setting.devices);
+  planning.memoryLimit = options.memoryLimit;
+  planning.maxStrategies = options.maxStrategies;
+  planning.names = names;
+  return buildPlanning(setting.program, setting.devices.grid,
+                       setting.cluster.device, rules, setting.fixed, planning);
+}
+
+/// The operator that runs at `time`, as a person knows it.
+static std::string whereIs(const Program &program, int64_t time) {
+  for (const Site &site : program.sites) {
+    if (site.time == time) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      os << " (" << site.op->getName() << " at " << site.op->getLoc() << ")";
+      return text;
+    }
+  }
+  return "";
+}
+
+static std::string explainInfeasible(const Setting &setting,
+                                     const search::Outcome &outcome) {
+  int64_t bytes = 0;
+  for (const Tensor &tensor : setting.program.tensors) {
+    if (tensor.kind == Tensor::Kind::Global) {
+      bytes += tensor.type.getNumElements() * elementBytes(tensor.type);
+    }
+  }
+  return "no plan fits into the memory limit: " + outcome.message +
+         (outcome.time ? whereIs(setting.program, *outcome.time) : "") +
+         "; the globals have " + std::to_string(bytes) + " bytes over " +
+         std::to_string(setting.devices.grid.numPositions()) +
+         " devices; raise --memory-limit or take more devices";
+}
+
+static PlanReport reportOf(const Setting &setting, const Planning &planning,
+                           const search::Solution &solution) {
+  PlanReport report;
+  report.nodes = int64_t(planning.problem.nodes.size());
+  report.edges = int64_t(planning.problem.edges.size());
+  search::Wide held = 0;
+  for (auto [index, tensor] : llvm::enumerate(setting.program.tensors)) {
+    if (tensor.kind != Tensor::Kind::Global) {
+      continue;
+    }
+    unsigned number = planning.tensorNodes[index];
+    const search::Node &node = planning.problem.nodes[number];
+    held += node.costs[solution.assignment[number]];
+    report.residentBytes += node.usages[solution.assignment[number]];
+    report.parameterBytes +=
+        tensor.type.getNumElements() * elementBytes(tensor.type);
+  }
+  report.nanoseconds = int64_t(solution.cost - held);
+  report.objective = int64_t(solution.cost);
+  report.lowerBound = int64_t(solution.lowerBound);
+  report.peakBytes = int64_t(solution.peak);
+  return report;
+}
+
+Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
+  if (options.solver == "random") {
+    return planAtRandom(module, options);
+  }
+  if (options.solver != "chains") {
+    return Status(ExitCode::Usage, "no solver is called '" + options.solver +
+                                       "'; there are chains and random");
+  }
+  Expected<Setting> setting = prepare(module, options);
+  if (!setting) {
+    return setting.status();
+  }
+  Planning planning = makePlanning(*setting, options, false);
+  search::Outcome outcome = search::solveChains(
+      planning.problem, {.seed = options.seed, .work = options.work});
+  if (outcome.status != search::Status::Solved) {
+    return Status(outcome.status == search::Status::Infeasible
+                      ? ExitCode::Infeasible
+                      : ExitCode::NoPlan,
+                  explainInfeasible(*setting, outcome));
+  }
+  if (auto wrong = search::check(planning.problem, outcome.solution)) {
+    return Status(ExitCode::Internal, "the solver's plan is wrong: " + *wrong);
+  }
+  annotate(setting->program, planning, setting->grid,
+           outcome.solution.assignment);
+  return reportOf(*setting, planning, outcome.solution);
+}
+
+Expected<search::Problem> planningProblem(ModuleOp module,
+                                          const PlanOptions &options) {
+  Expected<Setting> setting = prepare(module, options);
+  if (!setting) {
+    return setting.status();
+  }
+  return makePlanning(*setting, options, true).problem;
+}
+
+} // namespace divisi

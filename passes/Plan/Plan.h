@@ -1,0 +1,68 @@
+//===- Plan.h - Choosing a strategy for everything --------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the pass `nn-plan` and the driver call.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_PLAN_PLAN_H
+#define PASSES_PLAN_PLAN_H
+
+#include "divisi/Cluster/DeviceGrid.h"
+#include "divisi/Search/Solvers.h"
+#include "divisi/Support/Status.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace divisi {
+
+/// All options of the stage.
+struct PlanOptions {
+  /// A preset (Cluster.h); empty: `cpu:N` for N devices.
+  std::string cluster;
+  /// Devices, mesh, degrees of parallelism.
+  GridRequest grid;
+  /// The dimension of the inputs that data axes split.
+  int64_t batchDim = 0;
+  /// Bytes per device.
+  std::optional<int64_t> memoryLimit;
+  /// `chains` searches; `random` draws a legal plan, for tests.
+  std::string solver = "chains";
+  uint64_t seed = 0;
+  /// Budget of the solver: search::Options::work.
+  int64_t work = search::Options().work;
+  /// The most strategies that one operator or value is given.
+  size_t maxStrategies = 512;
+};
+
+/// What came of it.
+struct PlanReport {
+  int64_t nodes = 0, edges = 0;
+  int64_t nanoseconds = 0;    ///< Predicted, all entries together.
+  int64_t objective = 0;      ///< The same, and the price of memory at rest.
+  int64_t lowerBound = 0;     ///< Of the objective, for these strategies.
+  int64_t peakBytes = 0;      ///< On one device.
+  int64_t parameterBytes = 0; ///< All globals.
+  int64_t residentBytes = 0;  ///< Of these, at rest on the fullest device.
+};
+
+/// Annotates every entry function of `module` and its globals. Strategies and
+/// places that are there already are kept. Fails with Usage if options
+/// contradict each other or the module, with Infeasible if no plan fits into
+/// the memory limit, with Invalid if an annotation of the module is wrong.
+Expected<PlanReport> planModule(mlir::ModuleOp module,
+                                const PlanOptions &options);
+
+/// Builds the planning problem without solving it, for `solve` and tests. The
+/// module gets its grid.
+Expected<search::Problem> planningProblem(mlir::ModuleOp module,
+                                          const PlanOptions &options);
+
+} // namespace divisi
+
+#endif // PASSES_PLAN_PLAN_H

@@ -1,0 +1,400 @@
+//===- Planning.cpp - From a program to a planning problem ----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Planning.h"
+
+#include "divisi/Layout/Router.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <numeric>
+
+namespace divisi::plan {
+
+namespace {
+/// One end of an edge: a node, and per strategy of it the layout of a tensor.
+struct Port {
+  unsigned node = 0;
+  const std::vector<unsigned> *layouts = nullptr;
+};
+
+class Builder {
+public:
+  Builder(const Program &program, const Grid &grid, const DeviceKind &device,
+          const SplitRules &rules, const Fixed &fixed,
+          const PlanningOptions &options)
+      : program_(program), grid_(grid), fixed_(fixed), options_(options),
+        maker_(grid, device, rules, planning_.pool),
+        router_(grid, options.links) {}
+
+  Planning build();
+
+private:
+  unsigned classOf(const Tensor &tensor) {
+    return planning_.pool.classOf(tensor.type.getShape(),
+                                  elementBytes(tensor.type));
+  }
+  bool hasPoint(const Tensor &tensor) const {
+    return tensor.kind != Tensor::Kind::Result || tensor.consumers.size() > 1;
+  }
+  void addSite(unsigned index);
+  void addPoint(unsigned index);
+  void addOutput(unsigned index);
+  std::vector<unsigned> placesOf(unsigned tensor);
+  unsigned addPointNode(const Tensor &tensor, llvm::ArrayRef<unsigned> places,
+                        search::Lifetime live, double pricePerByte,
+                        const std::string &name);
+  Port source(unsigned tensor);
+  void addEdges(unsigned tensor);
+  void addEdge(unsigned tensorClass, Port from, Port to,
+               const Consumer *transient);
+  uint32_t priceMatrix(unsigned tensorClass, const Port &from, const Port &to);
+  uint32_t usageMatrix(unsigned tensorClass, const Port &from, const Port &to);
+  int64_t price(unsigned tensorClass, unsigned from, unsigned to);
+  std::string nameOf(const Tensor &tensor) const;
+  void sortNodes();
+
+  const Program &program_;
+  Grid grid_;
+  const Fixed &fixed_;
+  const PlanningOptions &options_;
+  Planning planning_;
+  ChoiceMaker maker_;
+  Router router_;
+  std::vector<std::vector<unsigned>> tensorIds_, outputIds_;
+  std::vector<int64_t> order_; ///< Per node, by which they are sorted.
+  using PortKey =
+      std::tuple<unsigned, std::vector<unsigned>, std::vector<unsigned>, bool>;
+  std::map<PortKey, uint32_t> matrices_;
+  std::map<std::tuple<unsigned, unsigned, unsigned>, int64_t> prices_;
+};
+} // namespace
+
+void Builder::addSite(unsigned index) {
+  const Site &site = program_.sites[index];
+  const std::optional<Split> &fixed = fixed_.sites[index];
+  auto choices = maker_.choicesOf(site, fixed ? &*fixed : nullptr);
+  planning_.choices.push_back(choices);
+  planning_.siteNodes.push_back(unsigned(planning_.problem.nodes.size()));
+  search::Node &node = planning_.problem.nodes.emplace_back();
+  order_.push_back(4 * site.time + 1);
+  node.costs = choices->nanoseconds;
+  node.usages.assign(node.costs.size(), 0);
+  if (!options_.names) {
+    return;
+  }
+  node.name =
+      site.op->getName().getStringRef().str() + "#" + std::to_string(site.time);
+  for (const Split &split : choices->splits) {
+    llvm::raw_string_ostream os(node.strategies.emplace_back());
+    split.print(os, grid_, site.nest);
+  }
+}
+
+std::string Builder::nameOf(const Tensor &tensor) const {
+  std::string number = std::to_string(tensor.number);
+  switch (tensor.kind) {
+  case Tensor::Kind::Global: {
+    nn::GlobalOp global = program_.globals[tensor.index];
+    return "@" + global.getSymName().str();
+  }
+  case Tensor::Kind::Argument:
+    return "argument#" + number;
+  case Tensor::Kind::Result:
+    break;
+  }
+  return "value#" + std::to_string(program_.sites[tensor.index].time);
+}
+
+/// Where a tensor may rest: fixed, or as made, as wanted, and simple places.
+std::vector<unsigned> Builder::placesOf(unsigned index) {
+  const Tensor &tensor = program_.tensors[index];
+  LayoutPool &pool = planning_.pool;
+  unsigned tensorClass = classOf(tensor);
+  if (fixed_.tensors[index]) {
+    return {pool.intern(tensorClass, *fixed_.tensors[index])};
+  }
+  std::vector<unsigned> places;
+  std::vector<bool> seen;
+  auto add = [&](unsigned id) {
+    seen.resize(std::max(seen.size(), size_t(id) + 1), false);
+    if (!seen[id] && places.size() < options_.maxStrategies &&
+        isRestful(grid_, tensor.type.getShape(),
+                  pool.layout(tensorClass, id))) {
+      places.push_back(id);
+    }
+    seen[id] = true;
+  };
+  std::vector<Layout> simple = simplePlaces(grid_, tensor.type.getShape());
+  for (const Layout &layout : simple) {
+    add(pool.intern(tensorClass, layout));
+  }
+  if (tensor.kind == Tensor::Kind::Result) {
+    for (unsigned id :
+         planning_.choices[tensor.index]->results[tensor.number]) {
+      add(id);
+    }
+  }
+  for (const Consumer &consumer : tensor.consumers) {
+    if (consumer.kind == Consumer::Kind::Operand) {
+      for (unsigned id :
+           planning_.choices[consumer.index]->operands[consumer.operand]) {
+        add(id);
+      }
+    }
+  }
+  return places;
+}
+
+unsigned Builder::addPointNode(const Tensor &tensor,
+                               llvm::ArrayRef<unsigned> places,
+                               search::Lifetime live, double pricePerByte,
+                               const std::string &name) {
+  unsigned tensorClass = classOf(tensor);
+  search::Node &node = planning_.problem.nodes.emplace_back();
+  node.live = live;
+  for (unsigned id : places) {
+    const Layout &layout = planning_.pool.layout(tensorClass, id);
+    int64_t bytes = localBytes(grid_, layout, tensor.type.getShape(),
+                               elementBytes(tensor.type));
+    node.costs.push_back(int64_t(pricePerByte * double(bytes)));
+    node.usages.push_back(bytes);
+    if (options_.names) {
+      node.strategies.push_back(layout.str(grid_));
+    }
+  }
+  node.name = options_.names ? name : "";
+  return unsigned(planning_.problem.nodes.size() - 1);
+}
+
+static std::vector<Layout> layoutsOf(const LayoutPool &pool, unsigned cls,
+                                     llvm::ArrayRef<unsigned> ids) {
+  std::vector<Layout> layouts;
+  for (unsigned id : ids) {
+    layouts.push_back(pool.layout(cls, id));
+  }
+  return layouts;
+}
+
+void Builder::addPoint(unsigned index) {
+  const Tensor &tensor = program_.tensors[index];
+  if (!hasPoint(tensor)) {
+    return;
+  }
+  // After its maker; without one, before its first user.
+  order_.push_back(tensor.kind == Tensor::Kind::Result ? 4 * tensor.begin + 2
+                   : tensor.consumers.empty()
+                       ? 0
+                       : 4 * tensor.consumers.front().time);
+  std::vector<unsigned> &ids = tensorIds_[index] = placesOf(index);
+  bool isGlobal = tensor.kind == Tensor::Kind::Global;
+  planning_.tensorNodes[index] =
+      addPointNode(tensor, ids, {tensor.begin, tensor.end},
+                   isGlobal ? options_.residentNanoseconds : 0, nameOf(tensor));
+  planning_.tensorPlaces[index] =
+      layoutsOf(planning_.pool, classOf(tensor), ids);
+}
+
+void Builder::addOutput(unsigned index) {
+  const Output &output = program_.outputs[index];
+  const Tensor &tensor = program_.tensors[output.tensor];
+  unsigned tensorClass = classOf(tensor);
+  order_.push_back(4 * output.time + 3);
+  std::vector<unsigned> &ids = outputIds_[index];
+  if (fixed_.outputs[index]) {
+    ids = {planning_.pool.intern(tensorClass, *fixed_.outputs[index])};
+  } else if (hasPoint(tensor) && !fixed_.tensors[output.tensor]) {
+    ids = tensorIds_[output.tensor];
+  } else {
+    ids = placesOf(output.tensor);
+  }
+  planning_.outputNodes[index] =
+      addPointNode(tensor, ids, {output.time, output.time + 1}, 0,
+                   "output#" + std::to_string(output.number));
+  planning_.outputPlaces[index] = layoutsOf(planning_.pool, tensorClass, ids);
+}
+
+Port Builder::source(unsigned index) {
+  const Tensor &tensor = program_.tensors[index];
+  if (hasPoint(tensor)) {
+    return {planning_.tensorNodes[index], &tensorIds_[index]};
+  }
+  return {planning_.siteNodes[tensor.index],
+          &planning_.choices[tensor.index]->results[tensor.number]};
+}
+
+int64_t Builder::price(unsigned tensorClass, unsigned from, unsigned to) {
+  if (from == to) {
+    return 0;
+  }
+  auto [it, isNew] = prices_.try_emplace({tensorClass, from, to}, 0);
+  if (isNew) {
+    const TensorClass &tensor = planning_.pool.get(tensorClass);
+    it->second = router_
+                     .price(tensor.shape, tensor.bytes, tensor.layouts[from],
+                            tensor.layouts[to])
+                     .value_or(search::kInfeasible);
+  }
+  return it->second;
+}
+
+template <typename Entry>
+static search::Matrix fill(const Port &from, const Port &to, Entry entry) {
+  search::Matrix matrix;
+  matrix.rows = uint32_t(from.layouts->size());
+  matrix.columns = uint32_t(to.layouts->size());
+  for (unsigned row : *from.layouts) {
+    for (unsigned column : *to.layouts) {
+      matrix.entries.push_back(entry(row, column));
+    }
+  }
+  return matrix;
+}
+
+uint32_t Builder::priceMatrix(unsigned tensorClass, const Port &from,
+                              const Port &to) {
+  auto [it, isNew] =
+      matrices_.try_emplace({tensorClass, *from.layouts, *to.layouts, false},
+                            uint32_t(planning_.problem.matrices.size()));
+  if (isNew) {
+    planning_.problem.matrices.push_back(
+        fill(from, to, [&](unsigned row, unsigned column) {
+          return price(tensorClass, row, column);
+        }));
+  }
+  return it->second;
+}
+
+/// A global that is used otherwise than it rests lies there twice meanwhile.
+uint32_t Builder::usageMatrix(unsigned tensorClass, const Port &from,
+                              const Port &to) {
+  auto [it, isNew] =
+      matrices_.try_emplace({tensorClass, *from.layouts, *to.layouts, true},
+                            uint32_t(planning_.problem.matrices.size()));
+  if (isNew) {
+    const TensorClass &tensor = planning_.pool.get(tensorClass);
+    planning_.problem.matrices.push_back(
+        fill(from, to, [&](unsigned row, unsigned column) {
+          return row == column ? int64_t(0)
+                               : localBytes(grid_, tensor.layouts[column],
+                                            tensor.shape, tensor.bytes);
+        }));
+  }
+  return it->second;
+}
+
+void Builder::addEdge(unsigned tensorClass, Port from, Port to,
+                      const Consumer *transient) {
+  search::Edge edge;
+  edge.from = from.node;
+  edge.to = to.node;
+  edge.costs = priceMatrix(tensorClass, from, to);
+  if (transient && from.node != to.node) {
+    edge.usages = usageMatrix(tensorClass, from, to);
+    edge.live = {transient->time, transient->time + 1};
+  }
+  planning_.problem.edges.push_back(edge);
+}
+
+void Builder::addEdges(unsigned index) {
+  const Tensor &tensor = program_.tensors[index];
+  unsigned tensorClass = classOf(tensor);
+  Port from = source(index);
+  if (tensor.kind == Tensor::Kind::Result) {
+    unsigned site = planning_.siteNodes[tensor.index];
+    if (hasPoint(tensor)) {
+      addEdge(tensorClass,
+              {site, &planning_.choices[tensor.index]->results[tensor.number]},
+              from, nullptr);
+    } else {
+      // The value lives as its maker leaves it.
+      search::Node &node = planning_.problem.nodes[site];
+      node.usages = planning_.choices[tensor.index]->resultBytes;
+      node.live = {tensor.begin, tensor.end};
+    }
+  }
+  for (const Consumer &consumer : tensor.consumers) {
+    Port to;
+    switch (consumer.kind) {
+    case Consumer::Kind::Operand:
+      to = {planning_.siteNodes[consumer.index],
+            &planning_.choices[consumer.index]->operands[consumer.operand]};
+      break;
+    case Consumer::Kind::Output:
+      to = {planning_.outputNodes[consumer.index], &outputIds_[consumer.index]};
+      break;
+    case Consumer::Kind::Update:
+      to = {planning_.tensorNodes[consumer.index], &tensorIds_[consumer.index]};
+      break;
+    }
+    bool isTransient = options_.memoryLimit &&
+                       tensor.kind == Tensor::Kind::Global &&
+                       consumer.kind == Consumer::Kind::Operand;
+    addEdge(tensorClass, from, to, isTransient ? &consumer : nullptr);
+  }
+}
+
+/// Program order: solvers walk nodes in the order in which they stand.
+void Builder::sortNodes() {
+  std::vector<search::Node> &nodes = planning_.problem.nodes;
+  std::vector<unsigned> sorted(nodes.size()), place(nodes.size());
+  std::iota(sorted.begin(), sorted.end(), 0);
+  llvm::stable_sort(
+      sorted, [&](unsigned a, unsigned b) { return order_[a] < order_[b]; });
+  std::vector<search::Node> moved;
+  for (unsigned old : sorted) {
+    place[old] = unsigned(moved.size());
+    moved.push_back(std::move(nodes[old]));
+  }
+  nodes = std::move(moved);
+  for (search::Edge &edge : planning_.problem.edges) {
+    edge.from = place[edge.from];
+    edge.to = place[edge.to];
+  }
+  for (std::vector<unsigned> *list :
+       {&planning_.siteNodes, &planning_.tensorNodes, &planning_.outputNodes}) {
+    for (unsigned &node : *list) {
+      node = place[node];
+    }
+  }
+}
+
+Planning Builder::build() {
+  planning_.problem.name = "plan";
+  planning_.problem.usageLimit = options_.memoryLimit;
+  planning_.tensorNodes.resize(program_.tensors.size());
+  planning_.tensorPlaces.resize(program_.tensors.size());
+  planning_.outputNodes.resize(program_.outputs.size());
+  planning_.outputPlaces.resize(program_.outputs.size());
+  tensorIds_.resize(program_.tensors.size());
+  outputIds_.resize(program_.outputs.size());
+  // Places ask all makers and users, so operators come first.
+  for (unsigned i = 0; i != program_.sites.size(); ++i) {
+    addSite(i);
+  }
+  for (unsigned i = 0; i != program_.tensors.size(); ++i) {
+    addPoint(i);
+  }
+  for (unsigned i = 0; i != program_.outputs.size(); ++i) {
+    addOutput(i);
+  }
+  for (unsigned i = 0; i != program_.tensors.size(); ++i) {
+    addEdges(i);
+  }
+  sortNodes();
+  return std::move(planning_);
+}
+
+Planning buildPlanning(const Program &program, const Grid &grid,
+                       const DeviceKind &device, const SplitRules &rules,
+                       const Fixed &fixed, const PlanningOptions &options) {
+  return Builder(program, grid, device, rules, fixed, options).build();
+}
+
+} // namespace divisi::plan

@@ -1,0 +1,62 @@
+//===- Planning.h - From a program to a planning problem --------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operators are nodes, and so are identity points: globals, arguments, results
+// and values with several users. Every edge is a tensor on its way, priced by
+// the router:
+//
+//   x ---- matmul ---- [h] ---- gelu ---- matmul ---- y
+//             |         |                   |         |
+//            w1         +---- add ---- ... w2       output
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_PLAN_PLANNING_H
+#define PASSES_PLAN_PLANNING_H
+
+#include "Choices.h"
+#include "divisi/Search/Problem.h"
+
+namespace divisi::plan {
+
+/// Strategies that the module has already.
+struct Fixed {
+  std::vector<std::optional<Split>> sites;
+  std::vector<std::optional<Layout>> tensors;
+  std::vector<std::optional<Layout>> outputs;
+};
+
+/// What the builder is told.
+struct PlanningOptions {
+  LinkCosts links;
+  /// The price of a byte of a global at rest, in nanoseconds.
+  double residentNanoseconds = 0;
+  std::optional<int64_t> memoryLimit;
+  size_t maxStrategies = 512;
+  bool names = false; ///< For people who read the problem.
+};
+
+/// A planning problem, and what its nodes stand for.
+struct Planning {
+  search::Problem problem;
+  LayoutPool pool;
+  std::vector<std::shared_ptr<const SiteChoices>> choices; ///< Per site.
+  std::vector<unsigned> siteNodes;                         ///< Per site.
+  /// Per tensor and output: the layouts of its identity point and its node.
+  /// A tensor without has no layouts.
+  std::vector<std::vector<Layout>> tensorPlaces, outputPlaces;
+  std::vector<unsigned> tensorNodes, outputNodes;
+};
+
+Planning buildPlanning(const Program &program, const Grid &grid,
+                       const DeviceKind &device, const SplitRules &rules,
+                       const Fixed &fixed, const PlanningOptions &options);
+
+} // namespace divisi::plan
+
+#endif // PASSES_PLAN_PLANNING_H

@@ -1,0 +1,83 @@
+//===- Program.h - A module as the planner sees it --------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operators with their loops, and tensors with where they come from and who
+// wants them, in program order over all entry functions: positions in that
+// order are the times of the planning problem.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_PLAN_PROGRAM_H
+#define PASSES_PLAN_PROGRAM_H
+
+#include "dialects/NN/NN.h"
+#include "divisi/Cost/OpCost.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <vector>
+
+namespace divisi::plan {
+
+/// An operator to be planned.
+struct Site {
+  mlir::Operation *op = nullptr;
+  LoopNest nest;
+  OpWidths widths;
+  llvm::SmallVector<bool, 6> batch; ///< Per loop: does the batch reach it?
+  int64_t time = 0;
+};
+
+/// Somebody who wants a tensor.
+struct Consumer {
+  enum class Kind : uint8_t { Operand, Output, Update };
+  Kind kind = Kind::Operand;
+  unsigned index = 0;   ///< Of the site, the output, or the updated tensor.
+  unsigned operand = 0; ///< Of the site.
+  int64_t time = 0;
+};
+
+/// A tensor: made by a site, given as an argument, or a global.
+struct Tensor {
+  enum class Kind : uint8_t { Result, Argument, Global };
+  Kind kind = Kind::Result;
+  unsigned index = 0;  ///< Of the site, the entry or the global.
+  unsigned number = 0; ///< Of the result or argument.
+  mlir::RankedTensorType type;
+  int64_t begin = 0, end = 0; ///< The times at which it is needed.
+  std::vector<Consumer> consumers;
+};
+
+/// A result of an entry function.
+struct Output {
+  unsigned entry = 0;
+  unsigned number = 0;
+  unsigned tensor = 0;
+  int64_t time = 0;
+};
+
+struct Program {
+  std::vector<mlir::func::FuncOp> entries;
+  std::vector<nn::GlobalOp> globals; ///< Those that an entry mentions.
+  std::vector<Site> sites;
+  std::vector<Tensor> tensors;
+  std::vector<Output> outputs;
+  int64_t time = 0; ///< The end of the last entry.
+};
+
+/// Reads the entry functions of `module`. `batchDim` is the dimension of the
+/// arguments that is the batch. Reports what cannot be planned.
+mlir::FailureOr<Program> readProgram(mlir::ModuleOp module, int64_t batchDim);
+
+/// Bytes of one element; a boolean has one.
+int64_t elementBytes(mlir::RankedTensorType type);
+
+} // namespace divisi::plan
+
+#endif // PASSES_PLAN_PROGRAM_H

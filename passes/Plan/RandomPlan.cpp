@@ -1,0 +1,215 @@
+//===- RandomPlan.cpp - A legal plan, drawn at random ---------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RandomPlan.h"
+
+#include "Annotate.h"
+#include "Choices.h"
+
+#include "dialects/SPMD/Strategy.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace divisi::plan {
+
+namespace {
+/// SplitMix64 (Steele et al.).
+class Random {
+public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+
+  /// In [0, bound).
+  uint64_t below(uint64_t bound) {
+    uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return (z ^ (z >> 31)) % bound;
+  }
+  bool chance(uint64_t percent) { return below(100) < percent; }
+  template <typename List> auto &pick(List &list) {
+    return list[below(list.size())];
+  }
+
+private:
+  uint64_t state_;
+};
+
+class Drawer {
+public:
+  Drawer(ModuleOp module, const Cluster &cluster, uint64_t seed,
+         size_t maxStrategies)
+      : module_(module), cluster_(cluster), random_(seed),
+        maxStrategies_(maxStrategies) {}
+
+  void drawGrids(llvm::ArrayRef<int64_t> devices);
+  void annotateProgram(const Program &program);
+
+private:
+  void addGrid(llvm::ArrayRef<int64_t> devices);
+  llvm::SmallVector<GridAxis, 4> drawAxes(int64_t count);
+  Split drawSplit(const Site &site, const Grid &grid);
+  spmd::PlaceAttr drawPlace(RankedTensorType type, spmd::GridOp grid);
+  spmd::PlaceAttr drawPlace(RankedTensorType type) {
+    return drawPlace(type, random_.pick(grids_));
+  }
+
+  ModuleOp module_;
+  const Cluster &cluster_;
+  Random random_;
+  size_t maxStrategies_;
+  std::vector<spmd::GridOp> grids_;
+  unsigned numAxes_ = 0;
+};
+} // namespace
+
+/// The prime factors in any order, some of them merged.
+llvm::SmallVector<GridAxis, 4> Drawer::drawAxes(int64_t count) {
+  constexpr size_t kMostAxes = 4;
+  llvm::SmallVector<int64_t, 4> factors = primeFactors(count);
+  for (size_t i = factors.size(); i > 1; --i) {
+    std::swap(factors[i - 1], factors[random_.below(i)]);
+  }
+  while (factors.size() > 1 &&
+         (factors.size() > kMostAxes || random_.chance(30))) {
+    int64_t last = factors.pop_back_val();
+    factors.back() *= last;
+  }
+  llvm::SmallVector<GridAxis, 4> axes;
+  for (int64_t factor : factors) {
+    axes.push_back({"a" + std::to_string(numAxes_++), factor});
+  }
+  return axes;
+}
+
+void Drawer::addGrid(llvm::ArrayRef<int64_t> devices) {
+  llvm::SmallVector<int64_t> order(devices);
+  if (random_.chance(25)) {
+    for (size_t i = order.size(); i > 1; --i) {
+      std::swap(order[i - 1], order[random_.below(i)]);
+    }
+  }
+  Grid grid(drawAxes(int64_t(devices.size())));
+  grids_.push_back(
+      createGrid(module_, grid, linkCosts(cluster_, grid, order), order));
+}
+
+/// One or two grids over `devices`, then perhaps two parts of them.
+void Drawer::drawGrids(llvm::ArrayRef<int64_t> devices) {
+  addGrid(devices);
+  if (devices.size() > 3 && random_.chance(50)) {
+    addGrid(devices);
+  }
+  if (devices.size() > 1 && random_.chance(60)) {
+    size_t part = 1 + random_.below(devices.size() - 1);
+    drawGrids(devices.take_front(part));
+    drawGrids(devices.drop_front(part));
+  }
+}
+
+/// Nine times of ten something is split, if anything can be.
+Split Drawer::drawSplit(const Site &site, const Grid &grid) {
+  llvm::SmallVector<Split, 0> splits =
+      enumerateSplits(site.nest, grid, maxStrategies_);
+  if (splits.size() > 1 && random_.chance(95)) {
+    return splits[1 + random_.below(splits.size() - 1)];
+  }
+  return splits[0];
+}
+
+spmd::PlaceAttr Drawer::drawPlace(RankedTensorType type, spmd::GridOp gridOp) {
+  Grid grid = gridOp.getValue();
+  Layout layout = Layout::replicated(type.getRank());
+  for (uint32_t axis = 0; axis != grid.numAxes(); ++axis) {
+    uint64_t dim = random_.below(type.getRank() + 1);
+    if (dim != uint64_t(type.getRank())) {
+      layout.dims[dim].axes.push_back(AxisId{axis});
+    }
+  }
+  return spmd::makePlace(gridOp, type.getShape(), layout);
+}
+
+void Drawer::annotateProgram(const Program &program) {
+  spmd::GridOp grid = grids_.front();
+  for (const Site &site : program.sites) {
+    // Runs of operators on one grid, as real plans have them.
+    if (random_.chance(25)) {
+      grid = random_.pick(grids_);
+    }
+    spmd::setSplit(site.op, grid, site.nest, drawSplit(site, grid.getValue()));
+  }
+  for (const Tensor &tensor : program.tensors) {
+    switch (tensor.kind) {
+    case Tensor::Kind::Global:
+      spmd::setPlace(program.globals[tensor.index], drawPlace(tensor.type));
+      break;
+    case Tensor::Kind::Argument:
+      spmd::setArgPlace(program.entries[tensor.index], tensor.number,
+                        drawPlace(tensor.type));
+      break;
+    case Tensor::Kind::Result:
+      if (tensor.consumers.size() > 1 && random_.chance(50)) {
+        Operation *op = program.sites[tensor.index].op;
+        spmd::GridOp own = spmd::lookupGrid(op, spmd::getSplit(op).getGrid());
+        spmd::setPlace(op->getResult(tensor.number),
+                       drawPlace(tensor.type, own));
+      }
+      break;
+    }
+  }
+  for (const Output &output : program.outputs) {
+    spmd::setResultPlace(program.entries[output.entry], output.number,
+                         drawPlace(program.tensors[output.tensor].type));
+  }
+}
+
+static Status checkUnplanned(ModuleOp module, const Program &program) {
+  bool planned = !module.getOps<spmd::GridOp>().empty();
+  for (const Site &site : program.sites) {
+    planned |= spmd::getSplit(site.op) != nullptr;
+  }
+  return planned ? Status(ExitCode::Usage,
+                          "the module has strategies already, which the "
+                          "solver random would overwrite; plan a module "
+                          "without")
+                 : Status();
+}
+
+Expected<PlanReport> planAtRandom(ModuleOp module, const PlanOptions &options) {
+  if (!options.grid.mesh.empty() || options.grid.dataParallel ||
+      options.grid.tensorParallel || options.memoryLimit) {
+    return Status(ExitCode::Usage,
+                  "the solver random takes a number of devices and a seed, no "
+                  "mesh, no degrees of parallelism and no memory limit");
+  }
+  int64_t count = options.grid.devices.value_or(4);
+  std::string error;
+  std::optional<Cluster> cluster =
+      parseCluster("cpu:" + std::to_string(count), error);
+  if (!cluster) {
+    return Status(ExitCode::Usage, "the number of devices is " +
+                                       std::to_string(count) +
+                                       ", expected 1 to 4096");
+  }
+  FailureOr<Program> program = readProgram(module, options.batchDim);
+  if (failed(program)) {
+    return Status(ExitCode::Invalid, "the module cannot be planned");
+  }
+  if (Status status = checkUnplanned(module, *program); !status.isOk()) {
+    return status;
+  }
+  llvm::SmallVector<int64_t> devices(count);
+  std::iota(devices.begin(), devices.end(), 0);
+  Drawer drawer(module, *cluster, options.seed, options.maxStrategies);
+  drawer.drawGrids(devices);
+  drawer.annotateProgram(*program);
+  return PlanReport();
+}
+
+} // namespace divisi::plan

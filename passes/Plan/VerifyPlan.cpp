@@ -1,0 +1,145 @@
+//===- VerifyPlan.cpp - Check that everything has a strategy --------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Program.h"
+#include "passes/Plan/Passes.h"
+
+#include "dialects/SPMD/Strategy.h"
+
+#include <algorithm>
+
+namespace divisi {
+#define GEN_PASS_DEF_VERIFYPLAN
+#include "passes/Plan/Passes.h.inc"
+} // namespace divisi
+
+using namespace mlir;
+using namespace divisi;
+using namespace divisi::plan;
+
+/// Disjoint, or one within the other.
+static LogicalResult verifyGrids(ModuleOp module) {
+  llvm::SmallVector<spmd::GridOp> grids(module.getOps<spmd::GridOp>());
+  llvm::SmallVector<llvm::SmallVector<int64_t>> devices;
+  for (spmd::GridOp grid : grids) {
+    devices.push_back(grid.getDeviceIds());
+    llvm::sort(devices.back());
+  }
+  for (size_t a = 0; a != grids.size(); ++a) {
+    for (size_t b = 0; b != a; ++b) {
+      llvm::SmallVector<int64_t> common;
+      std::ranges::set_intersection(devices[a], devices[b],
+                                    std::back_inserter(common));
+      if (!common.empty() && common != devices[a] && common != devices[b]) {
+        InFlightDiagnostic diagnostic =
+            grids[a].emitOpError("shares some but not all devices with @")
+            << grids[b].getSymName()
+            << "; grids must be disjoint, or one within the other";
+        diagnostic.attachNote(grids[b].getLoc()) << "the other grid is here";
+        return diagnostic;
+      }
+    }
+  }
+  return success();
+}
+
+/// `what` names the place in messages: "global @w", "argument 0".
+static LogicalResult verifyPlace(Operation *where, const Twine &what,
+                                 spmd::PlaceAttr place, RankedTensorType type) {
+  if (!place) {
+    return where->emitOpError() << what
+                                << " has no place; run the planner or annotate "
+                                   "it with spmd.place";
+  }
+  FailureOr<spmd::GridOp> grid = spmd::requireGrid(where, place.getGrid());
+  if (failed(grid)) {
+    return failure();
+  }
+  Grid axes = grid->getValue();
+  FailureOr<Layout> layout =
+      spmd::resolvePlace(place, axes, type.getShape(),
+                         [&] { return where->emitOpError() << what << ": "; });
+  if (failed(layout)) {
+    return failure();
+  }
+  if (layout->isPartial()) {
+    return where->emitOpError()
+           << what << " rests as a partial sum; places hold whole values";
+  }
+  return success();
+}
+
+static LogicalResult verifySite(const Site &site) {
+  spmd::SplitAttr attr = spmd::getSplit(site.op);
+  if (!attr) {
+    return site.op->emitOpError("has no strategy; run the planner or annotate "
+                                "it with spmd.split");
+  }
+  FailureOr<spmd::GridOp> grid = spmd::requireGrid(site.op, attr.getGrid());
+  return success(succeeded(grid) && succeeded(spmd::resolveSplit(
+                                        site.op, site.nest, grid->getValue())));
+}
+
+static LogicalResult verifyTensor(const Program &program,
+                                  const Tensor &tensor) {
+  switch (tensor.kind) {
+  case Tensor::Kind::Global: {
+    nn::GlobalOp global = program.globals[tensor.index];
+    return verifyPlace(global, "global @" + global.getSymName(),
+                       spmd::getPlace(global), tensor.type);
+  }
+  case Tensor::Kind::Argument: {
+    func::FuncOp entry = program.entries[tensor.index];
+    return verifyPlace(entry, "argument " + Twine(tensor.number),
+                       spmd::getArgPlace(entry, tensor.number), tensor.type);
+  }
+  case Tensor::Kind::Result:
+    break;
+  }
+  Operation *op = program.sites[tensor.index].op;
+  spmd::PlaceAttr place = spmd::getPlace(op->getResult(tensor.number));
+  return !place ? success()
+                : verifyPlace(op, "result " + Twine(tensor.number), place,
+                              tensor.type);
+}
+
+static LogicalResult verifyProgram(const Program &program) {
+  for (const Site &site : program.sites) {
+    if (failed(verifySite(site))) {
+      return failure();
+    }
+  }
+  for (const Tensor &tensor : program.tensors) {
+    if (failed(verifyTensor(program, tensor))) {
+      return failure();
+    }
+  }
+  for (const Output &output : program.outputs) {
+    func::FuncOp entry = program.entries[output.entry];
+    if (failed(verifyPlace(entry, "result " + Twine(output.number),
+                           spmd::getResultPlace(entry, output.number),
+                           program.tensors[output.tensor].type))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+namespace {
+/// See Passes.td.
+class VerifyPlanPass : public divisi::impl::VerifyPlanBase<VerifyPlanPass> {
+public:
+  void runOnOperation() override {
+    FailureOr<Program> program = readProgram(getOperation(), 0);
+    if (failed(program) || failed(verifyGrids(getOperation())) ||
+        failed(verifyProgram(*program))) {
+      signalPassFailure();
+    }
+  }
+};
+} // namespace
