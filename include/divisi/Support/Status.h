@@ -63,8 +63,7 @@ private:
 };
 
 /// A `T`, or the Status that says why there is none.
-template <typename T>
-class [[nodiscard]] Expected {
+template <typename T> class [[nodiscard]] Expected {
 public:
   Expected(T value) : value_(std::move(value)) {}
   /// `status` is not ok.

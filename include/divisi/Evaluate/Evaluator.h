@@ -1,0 +1,80 @@
+//===- Evaluator.h - Run nn functions by the reference kernels --*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Walks a function of `nn` operators on whole tensors, one operator at a time,
+// each by its reference kernel: what `@init` means, and what any plan has to
+// reproduce.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_EVALUATE_EVALUATOR_H
+#define DIVISI_EVALUATE_EVALUATOR_H
+
+#include "divisi/Evaluate/HostTensor.h"
+#include "divisi/Support/GlobalStore.h"
+#include "divisi/runtime/Attributes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace divisi {
+
+/// The MLIR form of an element type (signless integers, i1 for bool), and back;
+/// nothing for a type that is not one of ours.
+mlir::Type toMLIRType(mlir::MLIRContext *context, rt::DType type);
+std::optional<rt::DType> fromMLIRType(mlir::Type type);
+
+/// The constant as an attribute (one element if it is a splat), and back.
+mlir::DenseElementsAttr toDenseAttr(mlir::MLIRContext *context,
+                                    const HostTensor &tensor);
+Expected<HostTensor> fromDenseAttr(mlir::DenseElementsAttr attribute);
+
+/// The attributes of an operator as its kernel gets them: its own ones without
+/// symbols, not the discardable ones.
+rt::Attributes toRuntimeAttributes(mlir::Operation *op);
+
+/// One operator by its reference kernel. Fails with Unsupported where there is
+/// none for the types.
+Expected<HostTensor> evaluateOp(const std::string &op,
+                                const rt::Attributes &attributes,
+                                const std::vector<HostTensor> &operands,
+                                rt::DType type, rt::Dims dims);
+
+/// The values of globals, by name, read from where the module says they lie
+/// when first asked for.
+class GlobalValues {
+public:
+  GlobalValues(mlir::ModuleOp module, GlobalStore &store)
+      : module_(module), store_(store) {}
+
+  /// The value now. Fails with Invalid for a global that is not declared, or
+  /// derived and not yet computed.
+  Expected<HostTensor> read(const std::string &name);
+  void write(const std::string &name, HostTensor value);
+
+private:
+  mlir::ModuleOp module_;
+  GlobalStore &store_;
+  std::map<std::string, HostTensor> values_;
+};
+
+/// Runs `function` on `inputs` and returns its results. Reads see the globals
+/// at entry; updates are written when it ends. Fails with Usage for inputs
+/// that do not fit the signature.
+Expected<std::vector<HostTensor>>
+evaluateFunction(mlir::func::FuncOp function,
+                 const std::vector<HostTensor> &inputs, GlobalValues &globals);
+
+} // namespace divisi
+
+#endif // DIVISI_EVALUATE_EVALUATOR_H

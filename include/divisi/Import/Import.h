@@ -1,0 +1,48 @@
+//===- Import.h - From an ONNX model to nn ----------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_IMPORT_IMPORT_H
+#define DIVISI_IMPORT_IMPORT_H
+
+#include "divisi/Import/OnnxModel.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace divisi {
+
+/// What a user says about the model's inputs.
+struct ImportOptions {
+  /// An input's shape, and its element type where that is known (.npz).
+  struct Input {
+    rt::Dims dims;
+    std::optional<rt::DType> type;
+  };
+  std::map<std::string, int64_t> dims; ///< --dim NAME=N
+  std::map<std::string, Input> inputs; ///< --shape, --shapes-from
+  /// Results of more elements are computed at run time, not at import.
+  int64_t foldLimit = int64_t{1} << 20;
+  OnnxLimits limits;
+};
+
+/// Turns `model` into a module with one function @forward, whose arguments and
+/// results carry their ONNX names as `nn.name`. Loads what it needs of the
+/// NN and func dialects. Fails with Usage for dims that are not given,
+/// or do not fit the model; Invalid; Unsupported.
+Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+importModel(const OnnxModel &model, const ImportOptions &options,
+            mlir::MLIRContext &context, GlobalStore &store);
+
+/// readOnnxModel and importModel.
+Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+importOnnx(const std::string &path, const ImportOptions &options,
+           mlir::MLIRContext &context, GlobalStore &store);
+
+} // namespace divisi
+
+#endif // DIVISI_IMPORT_IMPORT_H

@@ -1,0 +1,131 @@
+//===- OnnxModel.h - A checked ONNX model as plain data ---------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the reader hands to the importers: no protobuf, no exceptions, and no
+// bytes of weights, only their places. Attributes that a node leaves out have
+// the default of the operator's schema, so that an importer reads one place.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_IMPORT_ONNXMODEL_H
+#define DIVISI_IMPORT_ONNXMODEL_H
+
+#include "divisi/Support/GlobalStore.h"
+#include "divisi/runtime/Tensor.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace divisi {
+
+struct OnnxGraph;
+
+/// A tensor with data: an initializer or an attribute.
+struct OnnxTensor {
+  std::string name;
+  rt::DType type = rt::DType::F32;
+  rt::Dims dims;  ///< Their product times the byte width fits int64_t.
+  ByteRange data; ///< Exactly the tensor's bytes, little-endian, row-major.
+};
+
+/// The value of an attribute, or in a function's body the name of the
+/// function's attribute that it stands for.
+struct OnnxAttribute {
+  std::string name;
+  std::variant<std::monostate, int64_t, float, std::string,
+               std::vector<int64_t>, std::vector<float>,
+               std::vector<std::string>, OnnxTensor, std::shared_ptr<OnnxGraph>>
+      value;
+  std::string reference; ///< Empty unless a function's attribute is meant.
+};
+
+/// One dim of a declared shape: a number, or a symbol, or (both unset) unknown.
+struct OnnxDim {
+  std::optional<int64_t> value;
+  std::string symbol;
+};
+
+/// A graph's input or output.
+struct OnnxValueInfo {
+  std::string name;
+  std::optional<rt::DType> type;            ///< Unset: not declared.
+  std::string typeText;                     ///< As ONNX says it, for messages.
+  std::optional<std::vector<OnnxDim>> dims; ///< Unset: of unknown rank.
+};
+
+struct OnnxNode {
+  std::string name; ///< May be empty.
+  std::string opType;
+  std::string domain; ///< "" is ONNX's own.
+  std::string overload;
+  /// The version of the operator's schema that the model's opset selects; 0
+  /// for a call of a model-local function.
+  int sinceVersion = 0;
+  std::vector<std::string> inputs; ///< "" for one left out.
+  std::vector<std::string> outputs;
+  std::map<std::string, OnnxAttribute> attributes;
+  /// The modules around the node, outermost first, joined by '.'; or empty.
+  std::string scope;
+};
+
+struct OnnxGraph {
+  std::string name;
+  std::vector<OnnxValueInfo> inputs;
+  std::vector<OnnxValueInfo> outputs;
+  std::vector<OnnxTensor> initializers;
+  std::vector<OnnxNode> nodes; ///< Each after the nodes it depends on.
+};
+
+/// A function of the model, or an operator's body in terms of others.
+struct OnnxFunction {
+  std::string name;
+  std::vector<std::string> inputs, outputs;
+  /// Attributes with their defaults; monostate for those without.
+  std::map<std::string, OnnxAttribute> attributes;
+  std::vector<OnnxNode> nodes;
+  std::map<std::string, int> opsets;
+};
+
+struct OnnxModel {
+  std::string path;
+  std::map<std::string, int> opsets; ///< domain → version
+  OnnxGraph graph;
+  /// By functionKey().
+  std::map<std::string, OnnxFunction> functions;
+};
+
+/// `domain:name:overload`.
+std::string functionKey(const OnnxNode &node);
+
+/// Bounds on what a file may ask for, beyond ONNX's own rules.
+struct OnnxLimits {
+  int64_t nodes = 10'000'000;
+  int depth = 64; ///< Of graphs inside graphs.
+  int rank = 64;
+  int64_t expansion = 10'000'000; ///< Nodes after functions are inlined.
+};
+
+/// Reads and checks the model at `path`. Weights in the file, and in files
+/// beneath its folder, stay mapped in `store`. Fails with File, Invalid or
+/// Unsupported.
+Expected<OnnxModel> readOnnxModel(const std::string &path, GlobalStore &store,
+                                  const OnnxLimits &limits = {});
+
+/// The body that ONNX gives for `node`'s operator, or nothing if it gives
+/// none. `types` has the element type of each input; empty inputs have any.
+std::optional<OnnxFunction>
+functionBody(const OnnxNode &node, const std::map<std::string, int> &opsets,
+             const std::vector<rt::DType> &types, GlobalStore &store);
+
+} // namespace divisi
+
+#endif // DIVISI_IMPORT_ONNXMODEL_H

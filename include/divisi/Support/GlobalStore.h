@@ -1,0 +1,97 @@
+//===- GlobalStore.h - Where the bytes of globals lie -----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// IR never holds the bytes of a weight, only their place:
+//
+//   nn.global @w parameter : tensor<512x64xf32> from "gpt2.onnx" [1024, 131072]
+//
+// A GlobalStore turns such a place into bytes. Weights stay in the files that
+// they came in, mapped into memory; what the compiler itself has computed
+// (folded constants, tensors that a file held in text-like fields) lies in one
+// blob of the store's own, addressed as the file kBlobFile until a dump of the
+// IR writes it out beside itself.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_SUPPORT_GLOBALSTORE_H
+#define DIVISI_SUPPORT_GLOBALSTORE_H
+
+#include "divisi/Support/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace divisi {
+
+/// Bytes [offset, offset + length) of `file`.
+struct ByteRange {
+  std::string file;
+  int64_t offset = 0;
+  int64_t length = 0;
+  friend bool operator==(const ByteRange &, const ByteRange &) = default;
+};
+
+/// A file mapped read-only; unmapped with the last owner.
+class MappedFile {
+public:
+  /// Maps a regular file. ExitCode::File if that cannot be done.
+  static Expected<std::shared_ptr<MappedFile>> open(const std::string &path);
+  /// The same for an open descriptor, which stays the caller's. `path` is for
+  /// messages.
+  static Expected<std::shared_ptr<MappedFile>>
+  fromDescriptor(int descriptor, const std::string &path);
+  MappedFile(const MappedFile &) = delete;
+  MappedFile &operator=(const MappedFile &) = delete;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+private:
+  MappedFile(const std::byte *data, size_t size) : data_(data), size_(size) {}
+  const std::byte *data_;
+  size_t size_;
+};
+
+/// Resolves ByteRanges. Not thread-safe.
+class GlobalStore {
+public:
+  /// The name of the store's own blob in a ByteRange.
+  static constexpr std::string_view kBlobFile = "<blob>";
+
+  /// Relative file names are looked up in `folder` (that of a dump).
+  explicit GlobalStore(std::string folder = "");
+
+  /// Makes `file` stand for `mapping` from now on.
+  void addFile(const std::string &file, std::shared_ptr<MappedFile> mapping);
+
+  /// Appends `bytes` to the blob at an offset aligned to 64 and returns where.
+  ByteRange addBlob(std::span<const std::byte> bytes);
+
+  /// The bytes at `range`, valid until the next addBlob or as long as the
+  /// store. Opens a file that is not known yet. ExitCode::File if it cannot be
+  /// read, ExitCode::Invalid if the range does not lie inside it.
+  Expected<std::span<const std::byte>> bytes(const ByteRange &range);
+
+  /// All of the blob, to be written beside a dump.
+  std::span<const std::byte> blob() const { return blob_; }
+
+private:
+  std::string folder_;
+  std::map<std::string, std::shared_ptr<MappedFile>> files_;
+  std::vector<std::byte> blob_;
+};
+
+} // namespace divisi
+
+#endif // DIVISI_SUPPORT_GLOBALSTORE_H

@@ -1,0 +1,317 @@
+//===- Emitter.cpp - Make nn operators, or fold them ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emitter.h"
+#include "divisi/Evaluate/Evaluator.h"
+#include "divisi/Support/CheckedMath.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace divisi;
+using rt::DType;
+
+/// Results that only repeat their operand are folded up to this size: a mask
+/// expanded to the batch is better repeated where it is needed.
+static constexpr int64_t kGrowthLimit = 4096;
+
+/// Constants up to this size are written into IR.
+static constexpr int64_t kInlineLimit = 64;
+
+static Tensor makeTensor(DType type, rt::Dims dims) {
+  auto tensor = std::make_shared<ImportedTensor>();
+  tensor->type = type;
+  tensor->dims = std::move(dims);
+  return tensor;
+}
+
+static bool hasKernels(DType type) {
+  return type == DType::F32 || type == DType::I32 || type == DType::I64 ||
+         type == DType::Bool;
+}
+
+static std::string typeText(DType type) {
+  return std::string(rt::stringify(type));
+}
+
+static std::string dimsText(const rt::Dims &dims) {
+  std::string text = "[";
+  for (size_t i = 0; i < dims.size(); ++i) {
+    text += (i ? ", " : "") + std::to_string(dims[i]);
+  }
+  return text + "]";
+}
+
+Emitter::Emitter(mlir::ModuleOp module, GlobalStore &store, int64_t foldLimit)
+    : module_(module), store_(store), foldLimit_(foldLimit),
+      builder_(module.getContext()), location_(builder_.getUnknownLoc()) {}
+
+void Emitter::setNode(const std::string &name, const std::string &scope) {
+  scope_ = scope;
+  location_ = mlir::NameLoc::get(builder_.getStringAttr(name));
+}
+
+void Emitter::fail(ExitCode code, const std::string &message) {
+  if (status_.isOk()) {
+    status_ = Status(code, message);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Leaves
+//===----------------------------------------------------------------------===//
+
+Tensor Emitter::argument(mlir::Value value, DType type, rt::Dims dims) {
+  Tensor tensor = makeTensor(type, std::move(dims));
+  tensor->value = value;
+  return tensor;
+}
+
+Tensor Emitter::initializer(const OnnxTensor &stored) {
+  Tensor tensor = makeTensor(stored.type, stored.dims);
+  tensor->stored = &stored;
+  bool isFloat = stored.type == DType::F32 || stored.type == DType::F64 ||
+                 stored.type == DType::F16 || stored.type == DType::BF16;
+  tensor->isParameter = isFloat && !stored.dims.empty();
+  return tensor;
+}
+
+Tensor Emitter::constant(HostTensor value) {
+  Tensor tensor = makeTensor(value.type(), value.dims());
+  tensor->known = std::move(value);
+  return tensor;
+}
+
+Tensor Emitter::scalar(DType type, double value) {
+  HostTensor number = HostTensor::ofFloats({}, {static_cast<float>(value)});
+  // Integers of more than 24 bits have no exact float.
+  if (type != DType::F32) {
+    number = HostTensor::ofInts({}, {static_cast<int64_t>(value)});
+  }
+  auto result = number.castTo(type);
+  if (!result) {
+    fail(result.status().code(), result.status().message());
+    return makeTensor(type, {});
+  }
+  return constant(*result);
+}
+
+Tensor Emitter::ints(const std::vector<int64_t> &values) {
+  return constant(
+      HostTensor::ofInts({static_cast<int64_t>(values.size())}, values));
+}
+
+std::optional<HostTensor> Emitter::bytesOf(const Tensor &tensor) {
+  if (!tensor->known && tensor->stored) {
+    auto bytes = store_.bytes(tensor->stored->data);
+    if (!bytes) {
+      fail(bytes.status().code(), bytes.status().message());
+      return std::nullopt;
+    }
+    auto copy = HostTensor::copyOf(tensor->type, tensor->dims, *bytes);
+    if (!copy) {
+      fail(copy.status().code(), copy.status().message());
+      return std::nullopt;
+    }
+    tensor->known = *copy;
+  }
+  return tensor->known;
+}
+
+mlir::Value Emitter::readGlobal(const std::string &name, nn::GlobalKind kind,
+                                mlir::RankedTensorType type,
+                                const ByteRange &range) {
+  auto it = reads_.find(name);
+  if (it != reads_.end()) {
+    return it->second;
+  }
+  mlir::Location loc = mlir::NameLoc::get(builder_.getStringAttr(name));
+  mlir::OpBuilder globals(module_.getContext());
+  globals.setInsertionPoint(builder_.getBlock()->getParentOp());
+  nn::GlobalOp::create(
+      globals, loc, builder_.getStringAttr(name),
+      nn::GlobalKindAttr::get(module_.getContext(), kind),
+      mlir::TypeAttr::get(type), builder_.getStringAttr(range.file),
+      builder_.getI64IntegerAttr(range.offset),
+      builder_.getI64IntegerAttr(range.length), mlir::UnitAttr());
+  mlir::Value value = nn::ReadOp::create(
+      builder_, loc, type,
+      mlir::FlatSymbolRefAttr::get(module_.getContext(), name));
+  reads_[name] = value;
+  return value;
+}
+
+std::string Emitter::uniqueName(const std::string &wanted) {
+  std::string name = wanted;
+  for (int i = 1; !names_.insert(name).second; ++i) {
+    name = wanted + "_" + std::to_string(i);
+  }
+  return name;
+}
+
+/// Small constants stand in IR; for others a global says where they lie.
+mlir::Value Emitter::materializeConstant(const HostTensor &value) {
+  if (value.count() <= kInlineLimit || value.isSplat()) {
+    return nn::ConstantOp::create(builder_, location_,
+                                  toDenseAttr(module_.getContext(), value));
+  }
+  auto type = mlir::RankedTensorType::get(
+      value.dims(), toMLIRType(module_.getContext(), value.type()));
+  return readGlobal(uniqueName("constant_" + std::to_string(constants_++)),
+                    nn::GlobalKind::Constant, type,
+                    store_.addBlob(value.bytes()));
+}
+
+mlir::Value Emitter::materialize(const Tensor &tensor) {
+  if (tensor->value || !status_.isOk()) {
+    return tensor->value;
+  }
+  if (!hasKernels(tensor->type)) {
+    std::string what = tensor->stored
+                           ? "initializer '" + tensor->stored->name + "'"
+                           : "a constant";
+    fail(ExitCode::Unsupported,
+         what + " has the element type " + typeText(tensor->type) +
+             "; kernels have f32, i32, i64 and bool: convert the model to "
+             "one of these");
+    return nullptr;
+  }
+  if (tensor->isParameter) {
+    auto type = mlir::RankedTensorType::get(
+        tensor->dims, toMLIRType(module_.getContext(), tensor->type));
+    tensor->value =
+        readGlobal(uniqueName(tensor->stored->name), nn::GlobalKind::Parameter,
+                   type, tensor->stored->data);
+  } else if (auto bytes = bytesOf(tensor)) {
+    tensor->value = materializeConstant(*bytes);
+  }
+  return tensor->value;
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+bool Emitter::checkResult(llvm::ArrayRef<Tensor> operands,
+                          const Tensor &result) {
+  if (!status_.isOk()) {
+    return false;
+  }
+  auto count = checkedProduct(result->dims);
+  bool isNegative = llvm::any_of(result->dims, [](int64_t d) { return d < 0; });
+  if (isNegative || !count || !checkedMul(*count, 8)) {
+    fail(ExitCode::Invalid, "its result of shape " + dimsText(result->dims) +
+                                " has more bytes than int64 can count");
+    return false;
+  }
+  auto checkType = [&](DType type, const char *what) {
+    if (!hasKernels(type)) {
+      fail(ExitCode::Unsupported,
+           std::string(what) + " has the element type " + typeText(type) +
+               "; kernels have f32, i32, i64 and bool: convert the model to "
+               "one of these");
+    }
+  };
+  for (const Tensor &operand : operands) {
+    checkType(operand->type, "an input");
+  }
+  checkType(result->type, "its result");
+  return status_.isOk();
+}
+
+Tensor Emitter::emit(const std::string &op, llvm::ArrayRef<Tensor> operands,
+                     const rt::Attributes &attributes, DType type,
+                     rt::Dims dims) {
+  Tensor result = makeTensor(type, std::move(dims));
+  if (!checkResult(operands, result)) {
+    return result;
+  }
+  bool grows = op == "broadcast";
+  int64_t limit = grows ? std::min(kGrowthLimit, foldLimit_) : foldLimit_;
+  bool folds = result->count() <= limit &&
+               llvm::all_of(operands, [&](const Tensor &operand) {
+                 return operand->isFoldable() && operand->count() <= foldLimit_;
+               });
+  if (folds) {
+    fold(op, operands, attributes, result);
+  } else {
+    create(op, operands, attributes, result);
+  }
+  return result;
+}
+
+void Emitter::fold(const std::string &op, llvm::ArrayRef<Tensor> operands,
+                   const rt::Attributes &attributes, const Tensor &result) {
+  std::vector<HostTensor> values;
+  for (const Tensor &operand : operands) {
+    auto bytes = bytesOf(operand);
+    if (!bytes) {
+      return;
+    }
+    values.push_back(*bytes);
+  }
+  auto value =
+      evaluateOp("nn." + op, attributes, values, result->type, result->dims);
+  if (!value) {
+    return fail(value.status().code(), value.status().message());
+  }
+  result->known = *value;
+}
+
+static mlir::Attribute toAttribute(mlir::Builder &builder,
+                                   const std::string &name,
+                                   const rt::Attribute &value) {
+  if (const auto *number = std::get_if<int64_t>(&value)) {
+    bool isFlag = name == "log" || name == "center" || name == "fmod";
+    return isFlag ? mlir::Attribute(builder.getBoolAttr(*number != 0))
+                  : builder.getI64IntegerAttr(*number);
+  }
+  if (const auto *number = std::get_if<double>(&value)) {
+    return builder.getF64FloatAttr(*number);
+  }
+  if (const auto *word = std::get_if<std::string>(&value)) {
+    return builder.getStringAttr(*word);
+  }
+  if (const auto *numbers = std::get_if<std::vector<int64_t>>(&value)) {
+    return builder.getDenseI64ArrayAttr(*numbers);
+  }
+  return builder.getDenseF64ArrayAttr(std::get<std::vector<double>>(value));
+}
+
+void Emitter::create(const std::string &op, llvm::ArrayRef<Tensor> operands,
+                     const rt::Attributes &attributes, const Tensor &result) {
+  mlir::OperationState state(location_, "nn." + op);
+  for (const Tensor &operand : operands) {
+    mlir::Value value = materialize(operand);
+    if (!value) {
+      return;
+    }
+    state.addOperands(value);
+  }
+  for (const auto &[name, value] : attributes.values()) {
+    state.addAttribute(name, toAttribute(builder_, name, value));
+  }
+  if (!scope_.empty()) {
+    state.addAttribute("nn.scope", builder_.getStringAttr(scope_));
+  }
+  state.addTypes(mlir::RankedTensorType::get(
+      result->dims, toMLIRType(module_.getContext(), result->type)));
+  mlir::Operation *made = builder_.create(state);
+  // A model may combine types that ONNX's checker does not look at.
+  std::string message;
+  mlir::ScopedDiagnosticHandler handler(
+      module_.getContext(), [&](mlir::Diagnostic &diagnostic) {
+        message += (message.empty() ? "" : "; ") + diagnostic.str();
+        return mlir::success();
+      });
+  if (mlir::failed(mlir::verify(made))) {
+    return fail(ExitCode::Invalid, message);
+  }
+  result->value = made->getResult(0);
+}

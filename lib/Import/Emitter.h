@@ -1,0 +1,156 @@
+//===- Emitter.h - Make nn operators, or fold them --------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Importers speak to this class. It makes one `nn` operator per call, unless
+// all operands are constants: then the reference kernel computes the result at
+// once. So the chains of Shape, Gather, Concat and Reshape that exporters
+// write never become IR:
+//
+//   Shape(x) → Gather([0]) → Concat(.., [-1]) → Reshape(y, ..)
+//   becomes nn.reshape %y
+//
+// Importers have checked ranks and axes before they call; what only shows here
+// (an element type without kernels, too many elements) is kept as the first
+// error, and calls go on with tensors that have types but no values.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_IMPORT_EMITTER_H
+#define DIVISI_LIB_IMPORT_EMITTER_H
+
+#include "dialects/NN/NN.h"
+#include "divisi/Evaluate/HostTensor.h"
+#include "divisi/Import/OnnxModel.h"
+#include "divisi/runtime/Attributes.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <set>
+
+namespace divisi {
+
+/// What an ONNX name stands for.
+struct ImportedTensor {
+  rt::DType type = rt::DType::F32;
+  rt::Dims dims;
+  /// The bytes of a constant, when they have been needed.
+  std::optional<HostTensor> known;
+  /// The initializer that this is, if any.
+  const OnnxTensor *stored = nullptr;
+  /// Trained: its bytes are known, but nothing is folded over them.
+  bool isParameter = false;
+  /// The value in IR, when it has been needed.
+  mlir::Value value;
+
+  int64_t rank() const { return static_cast<int64_t>(dims.size()); }
+  int64_t count() const { return rt::numElements(dims); }
+  bool isFoldable() const {
+    return !isParameter && (known.has_value() || stored);
+  }
+};
+using Tensor = std::shared_ptr<ImportedTensor>;
+
+class Emitter {
+public:
+  /// Results of more than `foldLimit` elements are computed at run time.
+  Emitter(mlir::ModuleOp module, GlobalStore &store, int64_t foldLimit);
+
+  mlir::OpBuilder &builder() { return builder_; }
+  /// The ONNX node that the next operators come from.
+  void setNode(const std::string &name, const std::string &scope);
+  mlir::Location location() const { return location_; }
+
+  /// The first failure, or success.
+  const Status &status() const { return status_; }
+  void fail(ExitCode code, const std::string &message);
+
+  //===--------------------------------------------------------------------===//
+  // Leaves
+  //===--------------------------------------------------------------------===//
+
+  Tensor argument(mlir::Value value, rt::DType type, rt::Dims dims);
+  Tensor initializer(const OnnxTensor &stored);
+  Tensor constant(HostTensor value);
+  /// A scalar of an arithmetic type.
+  Tensor scalar(rt::DType type, double value);
+  Tensor ints(const std::vector<int64_t> &values);
+
+  /// The bytes of a constant or parameter; nothing for what is computed.
+  std::optional<HostTensor> bytesOf(const Tensor &tensor);
+  /// The value in IR, made when first asked for; null after a failure.
+  mlir::Value materialize(const Tensor &tensor);
+
+  //===--------------------------------------------------------------------===//
+  // Operators
+  //===--------------------------------------------------------------------===//
+
+  /// `nn.<op>` with result `type` and `dims`.
+  Tensor emit(const std::string &op, llvm::ArrayRef<Tensor> operands,
+              const rt::Attributes &attributes, rt::DType type, rt::Dims dims);
+
+  Tensor unary(const std::string &op, const Tensor &x);
+  /// With numpy's broadcasting; fails with Invalid if the shapes do not match.
+  Tensor binary(const std::string &op, const Tensor &x, const Tensor &y,
+                const rt::Attributes &attributes = {});
+  Tensor compare(const std::string &predicate, const Tensor &x,
+                 const Tensor &y);
+  Tensor select(const Tensor &condition, const Tensor &x, const Tensor &y);
+  Tensor cast(const Tensor &x, rt::DType type);
+  Tensor iota(rt::DType type, rt::Dims dims, int64_t axis);
+
+  Tensor reshape(const Tensor &x, rt::Dims dims);
+  /// Result dim i is operand dim permutation[i].
+  Tensor transpose(const Tensor &x, const std::vector<int64_t> &permutation);
+  /// numpy's broadcast of `x` to `dims`, whose trailing dims match.
+  Tensor expand(const Tensor &x, rt::Dims dims);
+  Tensor slice(const Tensor &x, const std::vector<int64_t> &starts,
+               const std::vector<int64_t> &limits,
+               const std::vector<int64_t> &steps);
+  /// [begin, end) of one axis.
+  Tensor sliceAxis(const Tensor &x, int64_t axis, int64_t begin, int64_t end);
+  Tensor pad(const Tensor &x, const std::vector<int64_t> &lo,
+             const std::vector<int64_t> &hi, double value);
+  Tensor concat(llvm::ArrayRef<Tensor> xs, int64_t axis);
+  /// Axes ascending; they stay as 1 if `keepDims`.
+  Tensor reduce(const std::string &kind, const Tensor &x,
+                const std::vector<int64_t> &axes, bool keepDims);
+  /// The mean over `axes`, kept as 1.
+  Tensor mean(const Tensor &x, const std::vector<int64_t> &axes);
+  Tensor matmul(const Tensor &a, const Tensor &b, const std::string &labels);
+  Tensor gather(const Tensor &data, const Tensor &indices, int64_t axis,
+                int64_t batchDims);
+
+private:
+  bool checkResult(llvm::ArrayRef<Tensor> operands, const Tensor &result);
+  void fold(const std::string &op, llvm::ArrayRef<Tensor> operands,
+            const rt::Attributes &attributes, const Tensor &result);
+  void create(const std::string &op, llvm::ArrayRef<Tensor> operands,
+              const rt::Attributes &attributes, const Tensor &result);
+  mlir::Value materializeConstant(const HostTensor &value);
+  mlir::Value readGlobal(const std::string &name, nn::GlobalKind kind,
+                         mlir::RankedTensorType type, const ByteRange &range);
+  /// `wanted`, or `wanted_1` … if the module has that symbol already.
+  std::string uniqueName(const std::string &wanted);
+  std::optional<rt::Dims> broadcastDims(const rt::Dims &a, const rt::Dims &b);
+
+  mlir::ModuleOp module_;
+  GlobalStore &store_;
+  int64_t foldLimit_;
+  mlir::OpBuilder builder_;
+  mlir::Location location_;
+  std::string scope_;
+  Status status_;
+  std::map<std::string, mlir::Value> reads_;
+  std::set<std::string> names_ = {"forward", "init"};
+  int64_t constants_ = 0;
+};
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_IMPORT_EMITTER_H

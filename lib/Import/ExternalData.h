@@ -1,0 +1,48 @@
+//===- ExternalData.h - Tensors in files beside the model -------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_IMPORT_EXTERNALDATA_H
+#define DIVISI_LIB_IMPORT_EXTERNALDATA_H
+
+#include "divisi/Support/GlobalStore.h"
+
+#include <map>
+#include <string>
+
+namespace divisi {
+
+/// Opens the files that a model's tensors name. A name is resolved by the
+/// system beneath the model's folder: neither `..`, nor an absolute path, nor
+/// a symbolic link leads out of it.
+class ExternalData {
+public:
+  ExternalData(const std::string &modelPath, GlobalStore &store);
+  ExternalData(const ExternalData &) = delete;
+  ExternalData &operator=(const ExternalData &) = delete;
+  ~ExternalData();
+
+  /// Where the data of `tensor` lies, given the key-value pairs of its
+  /// external_data. `bytes` is what its type and shape need. Fails with File
+  /// or Invalid.
+  Expected<ByteRange> locate(const std::string &tensor,
+                             const std::map<std::string, std::string> &entries,
+                             int64_t bytes);
+
+private:
+  Expected<std::string> open(const std::string &tensor,
+                             const std::string &location);
+
+  std::string folder_;
+  int descriptor_ = -1;
+  GlobalStore &store_;
+  std::map<std::string, std::string> opened_; ///< location → name in store_
+};
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_IMPORT_EXTERNALDATA_H

@@ -1,0 +1,319 @@
+//===- GraphImporter.cpp - Walk an ONNX graph -----------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GraphImporter.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <algorithm>
+
+using namespace divisi;
+
+ImportFunction divisi::findImporter(const std::string &opType) {
+  for (llvm::ArrayRef<ImporterRow> rows :
+       {elementwiseImporters(), contractionImporters(), windowImporters(),
+        normalizeImporters(), movementImporters(), indexImporters(),
+        shapeImporters(), resizeImporters()}) {
+    for (const ImporterRow &row : rows) {
+      if (opType == row.opType) {
+        return row.function;
+      }
+    }
+  }
+  return nullptr;
+}
+
+/// Left out are those whose body overflows or loses digits (Softplus,
+/// ReduceLogSumExp, MeanVarianceNormalization) or holds a Loop.
+llvm::ArrayRef<const char *> divisi::operatorsWithUsableBody() {
+  static const char *const kNames[] = {
+      "Celu",           "CenterCropPad", "Elu",          "HardSigmoid",
+      "HardSwish",      "LeakyRelu",     "Mish",         "PRelu",
+      "ReduceL1",       "ReduceL2",      "ReduceLogSum", "ReduceSumSquare",
+      "Selu",           "Shrink",        "Softsign",     "Swish",
+      "ThresholdedRelu"};
+  return kNames;
+}
+
+static std::string nameOf(const OnnxNode &node) {
+  if (!node.name.empty() || node.outputs.empty()) {
+    return node.name.empty() ? node.opType : node.name;
+  }
+  return node.outputs.front();
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+Tensor GraphImporter::lookUp(const std::string &name, const Scope &scope) {
+  for (const Scope *at = &scope; at; at = at->outer) {
+    auto it = at->tensors.find(name);
+    if (it != at->tensors.end()) {
+      return it->second;
+    }
+  }
+  emitter_.fail(ExitCode::Invalid, "nothing is called '" + name + "'");
+  return nullptr;
+}
+
+std::optional<std::vector<Tensor>> GraphImporter::inputsOf(const OnnxNode &node,
+                                                           const Scope &scope) {
+  std::vector<Tensor> inputs;
+  for (const std::string &name : node.inputs) {
+    inputs.push_back(name.empty() ? nullptr : lookUp(name, scope));
+  }
+  if (!emitter_.status().isOk()) {
+    return std::nullopt;
+  }
+  return inputs;
+}
+
+void GraphImporter::bindResults(const OnnxNode &node,
+                                const std::vector<Tensor> &results,
+                                Scope &scope) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) {
+      continue;
+    }
+    if (i >= results.size() || !results[i]) {
+      return emitter_.fail(ExitCode::Unsupported,
+                           "its output " + std::to_string(i) + " ('" +
+                               node.outputs[i] + "') is not done yet");
+    }
+    scope.tensors[node.outputs[i]] = results[i];
+  }
+}
+
+void GraphImporter::bindInitializers(const OnnxGraph &graph, Scope &scope) {
+  for (const OnnxTensor &tensor : graph.initializers) {
+    scope.tensors[tensor.name] = emitter_.initializer(tensor);
+  }
+}
+
+std::vector<Tensor> GraphImporter::graphOutputs(const OnnxGraph &graph,
+                                                Scope &scope) {
+  std::vector<Tensor> results;
+  for (const OnnxValueInfo &output : graph.outputs) {
+    results.push_back(lookUp(output.name, scope));
+  }
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Nodes
+//===----------------------------------------------------------------------===//
+
+void GraphImporter::importNodes(const std::vector<OnnxNode> &nodes,
+                                Scope &scope) {
+  if (scope.depth > limits_.depth) {
+    return emitter_.fail(ExitCode::Invalid,
+                         "functions and graphs are nested deeper than " +
+                             std::to_string(limits_.depth) + " levels");
+  }
+  for (const OnnxNode &node : nodes) {
+    if (++imported_ > limits_.expansion) {
+      return emitter_.fail(ExitCode::Invalid,
+                           "its functions expand to more than " +
+                               std::to_string(limits_.expansion) + " nodes");
+    }
+    importNode(node, scope);
+    if (!emitter_.status().isOk()) {
+      return;
+    }
+  }
+}
+
+void GraphImporter::importNode(const OnnxNode &given, Scope &scope) {
+  const OnnxNode *node = &given;
+  bool hasReference =
+      std::any_of(given.attributes.begin(), given.attributes.end(),
+                  [](const auto &a) { return !a.second.reference.empty(); });
+  if (hasReference && !scope.attributes) {
+    return emitter_.fail(ExitCode::Invalid,
+                         "an attribute refers to that of a function, but "
+                         "there is none around it");
+  }
+  if (hasReference) {
+    // A copy whose attributes are the caller's; those it left out are absent.
+    auto copy = std::make_unique<OnnxNode>(given);
+    for (auto &[name, attribute] : copy->attributes) {
+      auto value = scope.attributes->find(attribute.reference);
+      if (!attribute.reference.empty() && value != scope.attributes->end()) {
+        attribute.value = value->second.value;
+      }
+      attribute.reference.clear();
+    }
+    std::erase_if(copy->attributes, [](const auto &entry) {
+      return std::holds_alternative<std::monostate>(entry.second.value);
+    });
+    node = copy.get();
+    nodes_.push_back(std::move(copy));
+  }
+  std::string name = scope.prefix + nameOf(*node);
+  std::string modules = scope.modules;
+  if (!node->scope.empty()) {
+    modules += (modules.empty() ? "" : ".") + node->scope;
+  }
+  emitter_.setNode(name, modules);
+  if (emitter_.status().isOk()) {
+    where_ = "node '" + name + "' (" + node->opType + ")";
+  }
+  importOperator(*node, scope);
+}
+
+void GraphImporter::importOperator(const OnnxNode &node, Scope &scope) {
+  auto function = model_.functions.find(functionKey(node));
+  if (function != model_.functions.end()) {
+    return importCall(node, function->second, scope);
+  }
+  if (!node.domain.empty()) {
+    return emitter_.fail(ExitCode::Unsupported, "operators of the domain '" +
+                                                    node.domain +
+                                                    "' have no importer");
+  }
+  if (node.opType == "If") {
+    return importIf(node, scope);
+  }
+  auto inputs = inputsOf(node, scope);
+  if (!inputs) {
+    return;
+  }
+  if (ImportFunction importer = findImporter(node.opType)) {
+    NodeImporter one(node, emitter_, std::move(*inputs));
+    importer(one);
+    if (!one.failed()) {
+      bindResults(node, one.results(), scope);
+    }
+    return;
+  }
+  bool isUsable = llvm::any_of(operatorsWithUsableBody(), [&](const char *op) {
+    return node.opType == op;
+  });
+  std::vector<rt::DType> types;
+  for (const Tensor &input : *inputs) {
+    types.push_back(input ? input->type : rt::DType::F32);
+  }
+  auto body = isUsable ? functionBody(node, *scope.opsets, types, store_)
+                       : std::nullopt;
+  if (!body) {
+    return emitter_.fail(ExitCode::Unsupported,
+                         "the operator '" + node.opType +
+                             "' has no importer yet; export the model "
+                             "without it");
+  }
+  bodies_.push_back(std::make_unique<OnnxFunction>(std::move(*body)));
+  importCall(node, *bodies_.back(), scope);
+}
+
+/// The branch that the condition, a constant, selects takes the node's place.
+void GraphImporter::importIf(const OnnxNode &node, Scope &scope) {
+  auto inputs = inputsOf(node, scope);
+  if (!inputs) {
+    return;
+  }
+  if (inputs->empty() || !inputs->front()) {
+    return emitter_.fail(ExitCode::Invalid, "it has no condition");
+  }
+  auto condition = emitter_.bytesOf(inputs->front());
+  if (!condition || condition->count() != 1) {
+    return emitter_.fail(
+        ExitCode::Unsupported,
+        "its condition '" + node.inputs.front() +
+            "' is computed at run time; only conditions that are constant "
+            "once shapes are known can be compiled");
+  }
+  auto it =
+      node.attributes.find(condition->intAt(0) ? "then_branch" : "else_branch");
+  const auto *branch =
+      it == node.attributes.end()
+          ? nullptr
+          : std::get_if<std::shared_ptr<OnnxGraph>>(&it->second.value);
+  if (!branch) {
+    return emitter_.fail(ExitCode::Invalid, "it has no branches");
+  }
+  Scope inner;
+  inner.outer = &scope;
+  inner.attributes = scope.attributes;
+  inner.opsets = scope.opsets;
+  inner.prefix = scope.prefix + nameOf(node) + "/";
+  inner.modules = scope.modules;
+  inner.depth = scope.depth + 1;
+  bindInitializers(**branch, inner);
+  importNodes((*branch)->nodes, inner);
+  if (emitter_.status().isOk()) {
+    bindResults(node, graphOutputs(**branch, inner), scope);
+  }
+}
+
+void GraphImporter::importCall(const OnnxNode &node,
+                               const OnnxFunction &function, Scope &scope) {
+  auto inputs = inputsOf(node, scope);
+  if (!inputs) {
+    return;
+  }
+  if (inputs->size() > function.inputs.size()) {
+    return emitter_.fail(ExitCode::Invalid,
+                         "it passes " + std::to_string(inputs->size()) +
+                             " inputs to a function of " +
+                             std::to_string(function.inputs.size()));
+  }
+  AttributeMap attributes = function.attributes;
+  for (const auto &[name, attribute] : node.attributes) {
+    attributes[name] = attribute;
+  }
+  Scope inner; // No outer one: a function sees its inputs alone.
+  inner.attributes = &attributes;
+  inner.opsets = &function.opsets;
+  inner.prefix = scope.prefix + nameOf(node) + "/";
+  inner.modules = scope.modules;
+  if (!node.scope.empty()) {
+    inner.modules += (inner.modules.empty() ? "" : ".") + node.scope;
+  }
+  inner.depth = scope.depth + 1;
+  for (size_t i = 0; i < function.inputs.size(); ++i) {
+    // An input left out is bound too: nodes may pass it on as left out.
+    inner.tensors[function.inputs[i]] =
+        i < inputs->size() ? (*inputs)[i] : nullptr;
+  }
+  importNodes(function.nodes, inner);
+  std::vector<Tensor> results;
+  for (size_t i = 0; emitter_.status().isOk() && i < function.outputs.size();
+       ++i) {
+    bool isWanted = i < node.outputs.size() && !node.outputs[i].empty();
+    results.push_back(isWanted ? lookUp(function.outputs[i], inner) : nullptr);
+  }
+  if (emitter_.status().isOk()) {
+    bindResults(node, results, scope);
+  }
+}
+
+Expected<std::vector<Tensor>>
+GraphImporter::run(const std::map<std::string, Tensor> &arguments) {
+  Scope scope;
+  scope.tensors = arguments;
+  scope.opsets = &model_.opsets;
+  bindInitializers(model_.graph, scope);
+  importNodes(model_.graph.nodes, scope);
+  std::vector<Tensor> results;
+  if (emitter_.status().isOk()) {
+    where_ = "the graph's outputs";
+    emitter_.setNode("outputs", "");
+    results = graphOutputs(model_.graph, scope);
+    for (const Tensor &result : results) {
+      if (result) {
+        emitter_.materialize(result);
+      }
+    }
+  }
+  if (!emitter_.status().isOk()) {
+    return Status(emitter_.status().code(),
+                  where_ + ": " + emitter_.status().message());
+  }
+  return results;
+}

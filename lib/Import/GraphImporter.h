@@ -1,0 +1,75 @@
+//===- GraphImporter.h - Walk an ONNX graph ---------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Binds names to tensors, node after node. A subgraph or a function is walked
+// in place of the node that holds or calls it: afterwards neither is left.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_IMPORT_GRAPHIMPORTER_H
+#define DIVISI_LIB_IMPORT_GRAPHIMPORTER_H
+
+#include "NodeImporter.h"
+#include "divisi/Import/Import.h"
+
+namespace divisi {
+
+class GraphImporter {
+public:
+  GraphImporter(const OnnxModel &model, const OnnxLimits &limits,
+                Emitter &emitter, GlobalStore &store)
+      : model_(model), limits_(limits), emitter_(emitter), store_(store) {}
+
+  /// Imports the main graph. `arguments` are its inputs by name; the results
+  /// are its outputs in order. Fails with Invalid or Unsupported.
+  Expected<std::vector<Tensor>>
+  run(const std::map<std::string, Tensor> &arguments);
+
+private:
+  using AttributeMap = std::map<std::string, OnnxAttribute>;
+
+  /// What names mean somewhere, and around it.
+  struct Scope {
+    const Scope *outer = nullptr;
+    std::map<std::string, Tensor> tensors;
+    /// Of the function being walked, for references in its nodes.
+    const AttributeMap *attributes = nullptr;
+    const std::map<std::string, int> *opsets = nullptr;
+    /// What stands before the names of its nodes: the caller's own.
+    std::string prefix, modules;
+    int depth = 0;
+  };
+
+  void importNodes(const std::vector<OnnxNode> &nodes, Scope &scope);
+  void importNode(const OnnxNode &node, Scope &scope);
+  void importOperator(const OnnxNode &node, Scope &scope);
+  void importIf(const OnnxNode &node, Scope &scope);
+  void importCall(const OnnxNode &node, const OnnxFunction &function,
+                  Scope &scope);
+  void bindInitializers(const OnnxGraph &graph, Scope &scope);
+  std::vector<Tensor> graphOutputs(const OnnxGraph &graph, Scope &scope);
+  std::optional<std::vector<Tensor>> inputsOf(const OnnxNode &node,
+                                              const Scope &scope);
+  void bindResults(const OnnxNode &node, const std::vector<Tensor> &results,
+                   Scope &scope);
+  Tensor lookUp(const std::string &name, const Scope &scope);
+
+  const OnnxModel &model_;
+  const OnnxLimits &limits_;
+  Emitter &emitter_;
+  GlobalStore &store_;
+  int64_t imported_ = 0;
+  /// Bodies and constants that tensors point into.
+  std::vector<std::unique_ptr<OnnxFunction>> bodies_;
+  std::vector<std::unique_ptr<OnnxNode>> nodes_;
+  std::string where_; ///< "node 'x' (Op)", for the first failure.
+};
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_IMPORT_GRAPHIMPORTER_H

@@ -1,0 +1,109 @@
+//===- Import.cpp - From an ONNX model to nn ------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Import/Import.h"
+#include "GraphImporter.h"
+#include "InputShapes.h"
+#include "divisi/Evaluate/Evaluator.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace divisi;
+
+static mlir::Type tensorType(mlir::MLIRContext &context, rt::DType type,
+                             const rt::Dims &dims) {
+  return mlir::RankedTensorType::get(dims, toMLIRType(&context, type));
+}
+
+/// @forward with one argument per input and an open body.
+static mlir::func::FuncOp
+createFunction(mlir::ModuleOp module, const std::vector<InputShape> &inputs) {
+  mlir::MLIRContext &context = *module.getContext();
+  mlir::OpBuilder builder(&context);
+  builder.setInsertionPointToEnd(module.getBody());
+  std::vector<mlir::Type> types;
+  for (const InputShape &input : inputs) {
+    types.push_back(tensorType(context, input.type, input.dims));
+  }
+  auto function = mlir::func::FuncOp::create(
+      builder, module.getLoc(), "forward", builder.getFunctionType(types, {}));
+  function.addEntryBlock();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    function.setArgAttr(static_cast<unsigned>(i), "nn.name",
+                        builder.getStringAttr(inputs[i].name));
+  }
+  return function;
+}
+
+/// Ends the body with a return of `results` and says so in the signature.
+static void finishFunction(mlir::func::FuncOp function, const OnnxGraph &graph,
+                           const std::vector<Tensor> &results,
+                           Emitter &emitter) {
+  std::vector<mlir::Value> values;
+  std::vector<mlir::Type> types;
+  for (const Tensor &result : results) {
+    values.push_back(emitter.materialize(result));
+    types.push_back(values.back().getType());
+  }
+  mlir::func::ReturnOp::create(emitter.builder(), function.getLoc(), values);
+  function.setType(mlir::FunctionType::get(
+      function.getContext(), function.getFunctionType().getInputs(), types));
+  for (size_t i = 0; i < values.size(); ++i) {
+    function.setResultAttr(
+        static_cast<unsigned>(i), "nn.name",
+        emitter.builder().getStringAttr(graph.outputs[i].name));
+  }
+}
+
+Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+divisi::importModel(const OnnxModel &model, const ImportOptions &options,
+                    mlir::MLIRContext &context, GlobalStore &store) {
+  context.loadDialect<nn::NNDialect, mlir::func::FuncDialect>();
+  auto inputs = resolveInputs(model.graph, options);
+  if (!inputs) {
+    return inputs.status();
+  }
+  mlir::Location location =
+      mlir::FileLineColLoc::get(&context, model.path, 0, 0);
+  mlir::OwningOpRef<mlir::ModuleOp> module(mlir::ModuleOp::create(location));
+  mlir::func::FuncOp function = createFunction(*module, *inputs);
+
+  Emitter emitter(*module, store, options.foldLimit);
+  emitter.builder().setInsertionPointToStart(&function.getBody().front());
+  std::map<std::string, Tensor> arguments;
+  for (size_t i = 0; i < inputs->size(); ++i) {
+    const InputShape &input = (*inputs)[i];
+    arguments[input.name] = emitter.argument(
+        function.getArgument(static_cast<unsigned>(i)), input.type, input.dims);
+  }
+  GraphImporter importer(model, options.limits, emitter, store);
+  auto results = importer.run(arguments);
+  if (!results) {
+    return Status(results.status().code(),
+                  "'" + model.path + "': " + results.status().message());
+  }
+  finishFunction(function, model.graph, *results, emitter);
+  if (mlir::failed(mlir::verify(*module))) {
+    return Status(ExitCode::Internal,
+                  "'" + model.path +
+                      "' was imported into invalid IR; please "
+                      "report this model");
+  }
+  return module;
+}
+
+Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+divisi::importOnnx(const std::string &path, const ImportOptions &options,
+                   mlir::MLIRContext &context, GlobalStore &store) {
+  auto model = readOnnxModel(path, store, options.limits);
+  if (!model) {
+    return model.status();
+  }
+  return importModel(*model, options, context, store);
+}

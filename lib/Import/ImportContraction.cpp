@@ -1,0 +1,271 @@
+//===- ImportContraction.cpp - Import of matrix products ------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NodeImporter.h"
+
+#include <algorithm>
+
+using namespace divisi;
+
+/// Labels for batch dims, apart from the m, n and k of the matrices.
+static constexpr char kBatchLabels[] =
+    "abcdefghijlopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// `tensor` without the dims of extent 1 among its first `count` that `keep`
+/// does not want, and the labels of those that stay.
+static Tensor dropUnitDims(Emitter &emit, const Tensor &tensor,
+                           const rt::Dims &batch, size_t count,
+                           std::string &labels) {
+  rt::Dims dims;
+  for (size_t i = 0; i < count; ++i) {
+    size_t at = batch.size() - count + i;
+    if (tensor->dims[i] == 1 && batch[at] != 1) {
+      continue;
+    }
+    dims.push_back(tensor->dims[i]);
+    labels.push_back(kBatchLabels[at]);
+  }
+  dims.insert(dims.end(), tensor->dims.begin() + static_cast<int64_t>(count),
+              tensor->dims.end());
+  return emit.reshape(tensor, dims);
+}
+
+/// The numpy product. Batch dims that broadcast stand only in the operand that
+/// has them: no operand is ever repeated.
+static void importMatMul(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  Tensor a = node.input(0), b = node.input(1);
+  if (a->rank() == 0 || b->rank() == 0) {
+    return node.invalid("an operand is a scalar");
+  }
+  std::string left, right, result;
+  size_t aBatch = a->rank() > 1 ? a->dims.size() - 2 : 0;
+  size_t bBatch = b->rank() > 1 ? b->dims.size() - 2 : 0;
+  rt::Dims batch(std::max(aBatch, bBatch), 1);
+  if (batch.size() >= sizeof(kBatchLabels) - 1) {
+    return node.unsupported("it has more batch dims than there are letters");
+  }
+  for (size_t i = 0; i < batch.size(); ++i) {
+    size_t back = batch.size() - i;
+    int64_t m = back <= aBatch ? a->dims[aBatch - back] : 1;
+    int64_t n = back <= bBatch ? b->dims[bBatch - back] : 1;
+    if (m != n && m != 1 && n != 1) {
+      return node.invalid("batch extents " + std::to_string(m) + " and " +
+                          std::to_string(n) + " do not broadcast");
+    }
+    batch[i] = m == 1 ? n : m;
+    result.push_back(kBatchLabels[i]);
+  }
+  a = dropUnitDims(emit, a, batch, aBatch, left);
+  b = dropUnitDims(emit, b, batch, bBatch, right);
+  if (node.input(0)->rank() > 1) {
+    left += "m";
+    result += "m";
+  }
+  left += "k";
+  right += "k";
+  if (node.input(1)->rank() > 1) {
+    right += "n";
+    result += "n";
+  }
+  node.setResult(0, emit.matmul(a, b, left + "," + right + "->" + result));
+}
+
+/// `tensor * factor`, or `tensor` for the factor 1.
+static Tensor scaled(Emitter &emit, const Tensor &tensor, double factor) {
+  return factor == 1
+             ? tensor
+             : emit.binary("mul", tensor, emit.scalar(tensor->type, factor));
+}
+
+/// alpha * A' * B' + beta * C. Labels say the transposes.
+static void importGemm(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  const Tensor &a = node.input(0), &b = node.input(1);
+  if (a->rank() != 2 || b->rank() != 2) {
+    return node.invalid("got operands of ranks " + std::to_string(a->rank()) +
+                        " and " + std::to_string(b->rank()) +
+                        ", expected matrices");
+  }
+  std::string labels = node.getInt("transA") ? "km," : "mk,";
+  labels += node.getInt("transB") ? "nk->mn" : "kn->mn";
+  Tensor result = emit.matmul(a, b, labels);
+  result = scaled(emit, result, node.getFloat("alpha", 1));
+  double beta = node.getFloat("beta", 1);
+  if (node.hasInput(2) && beta != 0) {
+    rt::Dims dims = result->dims;
+    result = emit.binary("add", result, scaled(emit, node.input(2), beta));
+    if (result->dims != dims) {
+      return node.invalid("C does not broadcast to the product's shape");
+    }
+  }
+  node.setResult(0, result);
+}
+
+//===----------------------------------------------------------------------===//
+// Einsum
+//===----------------------------------------------------------------------===//
+
+/// Replaces "..." by capital letters, the same from the right in every term.
+static bool spellEllipsis(std::string &term, int64_t rank) {
+  size_t at = term.find("...");
+  if (at == std::string::npos) {
+    return static_cast<int64_t>(term.size()) == rank;
+  }
+  int64_t hidden = rank - static_cast<int64_t>(term.size() - 3);
+  if (hidden < 0 || hidden > 20) {
+    return false;
+  }
+  std::string letters;
+  for (int64_t i = hidden; i > 0; --i) {
+    letters.push_back(static_cast<char>('Z' - i + 1));
+  }
+  term.replace(at, 3, letters);
+  return true;
+}
+
+/// Sums over the labels of `term` that stand neither in `other` nor `result`.
+static Tensor sumAlone(Emitter &emit, const Tensor &tensor, std::string &term,
+                       const std::string &needed) {
+  std::vector<int64_t> axes;
+  std::string kept;
+  for (size_t i = 0; i < term.size(); ++i) {
+    if (needed.find(term[i]) == std::string::npos) {
+      axes.push_back(static_cast<int64_t>(i));
+    } else {
+      kept.push_back(term[i]);
+    }
+  }
+  term = kept;
+  return emit.reduce("sum", tensor, axes, /*keepDims=*/false);
+}
+
+static std::vector<std::string> splitTerms(const std::string &text) {
+  std::vector<std::string> terms(1);
+  for (char c : text) {
+    if (c == ',') {
+      terms.emplace_back();
+    } else {
+      terms.back().push_back(c);
+    }
+  }
+  return terms;
+}
+
+/// The result's term of an equation without "->": labels that stand once,
+/// in alphabetic order, after those of the ellipsis.
+static std::string implicitResult(const std::vector<std::string> &terms) {
+  std::string all, result;
+  bool hasEllipsis = false;
+  for (const std::string &term : terms) {
+    hasEllipsis |= term.find("...") != std::string::npos;
+    all += term;
+  }
+  all.erase(std::remove(all.begin(), all.end(), '.'), all.end());
+  std::sort(all.begin(), all.end());
+  for (char c : all) {
+    if (std::count(all.begin(), all.end(), c) == 1) {
+      result.push_back(c);
+    }
+  }
+  return (hasEllipsis ? "..." : "") + result;
+}
+
+static void importEinsum(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  std::string equation = node.getString("equation");
+  equation.erase(std::remove(equation.begin(), equation.end(), ' '),
+                 equation.end());
+  size_t arrow = equation.find("->");
+  std::vector<std::string> terms = splitTerms(equation.substr(0, arrow));
+  std::string result = arrow == std::string::npos ? implicitResult(terms)
+                                                  : equation.substr(arrow + 2);
+  if (terms.size() != node.numInputs()) {
+    return node.invalid("the equation '" + equation + "' has " +
+                        std::to_string(terms.size()) + " terms for " +
+                        std::to_string(node.numInputs()) + " inputs");
+  }
+  int64_t hidden = 0;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].find("...") != std::string::npos) {
+      hidden = std::max(hidden, node.input(i)->rank() -
+                                    static_cast<int64_t>(terms[i].size() - 3));
+    }
+    bool fits = spellEllipsis(terms[i], node.input(i)->rank());
+    std::string sorted = terms[i];
+    std::sort(sorted.begin(), sorted.end());
+    bool repeats =
+        std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+    bool isLetters = std::all_of(sorted.begin(), sorted.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    });
+    if (!fits || !isLetters) {
+      return node.invalid("the term '" + terms[i] + "' of '" + equation +
+                          "' does not fit an input of rank " +
+                          std::to_string(node.input(i)->rank()));
+    }
+    if (repeats) {
+      return node.unsupported("the term '" + terms[i] +
+                              "' repeats a label (a diagonal)");
+    }
+  }
+  size_t dots = result.find("...");
+  spellEllipsis(result, dots == std::string::npos
+                            ? static_cast<int64_t>(result.size())
+                            : static_cast<int64_t>(result.size()) - 3 + hidden);
+  // From left to right, two at a time.
+  Tensor left = node.input(0);
+  std::string leftTerm = terms[0];
+  for (size_t i = 1; i < terms.size(); ++i) {
+    std::string later = result;
+    for (size_t j = i + 1; j < terms.size(); ++j) {
+      later += terms[j];
+    }
+    Tensor right = node.input(i);
+    left = sumAlone(emit, left, leftTerm, terms[i] + later);
+    right = sumAlone(emit, right, terms[i], leftTerm + later);
+    std::string both = leftTerm, out;
+    for (char c : terms[i]) {
+      if (both.find(c) == std::string::npos) {
+        both.push_back(c);
+      }
+    }
+    for (char c : i + 1 == terms.size() ? result : both) {
+      if (later.find(c) != std::string::npos) {
+        out.push_back(c);
+      }
+    }
+    left = emit.matmul(left, right, leftTerm + "," + terms[i] + "->" + out);
+    leftTerm = out;
+    if (node.failed()) {
+      return;
+    }
+  }
+  left = sumAlone(emit, left, leftTerm, result);
+  std::vector<int64_t> permutation;
+  for (char c : result) {
+    size_t at = leftTerm.find(c);
+    if (at == std::string::npos) {
+      return node.invalid("label '" + std::string(1, c) +
+                          "' of the result "
+                          "stands in no term of '" +
+                          equation + "'");
+    }
+    permutation.push_back(static_cast<int64_t>(at));
+  }
+  if (permutation.size() != leftTerm.size()) {
+    return node.invalid("the result of '" + equation + "' repeats a label");
+  }
+  node.setResult(0, emit.transpose(left, permutation));
+}
+
+llvm::ArrayRef<ImporterRow> divisi::contractionImporters() {
+  static const ImporterRow kRows[] = {
+      {"Einsum", importEinsum}, {"Gemm", importGemm}, {"MatMul", importMatMul}};
+  return kRows;
+}

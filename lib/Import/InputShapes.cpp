@@ -1,0 +1,217 @@
+//===- InputShapes.cpp - Make the shapes of inputs static -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InputShapes.h"
+#include "divisi/Support/CheckedMath.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace divisi;
+
+namespace {
+
+class Resolver {
+public:
+  Resolver(const OnnxGraph &graph, const ImportOptions &options)
+      : graph_(graph), options_(options), symbols_(options.dims) {
+    for (const OnnxTensor &tensor : graph.initializers) {
+      provided_.insert(tensor.name);
+    }
+  }
+
+  Expected<std::vector<InputShape>> run();
+
+private:
+  Status checkOptions();
+  Status bindShapes();
+  Status bindDim(const OnnxValueInfo &input, size_t at, int64_t given);
+  Status resolve(const OnnxValueInfo &input, std::vector<InputShape> &result);
+
+  const OnnxGraph &graph_;
+  const ImportOptions &options_;
+  std::set<std::string> provided_;
+  std::map<std::string, int64_t> symbols_;
+  /// What is missing → the inputs that have it.
+  std::map<std::string, std::vector<std::string>> missing_;
+};
+
+} // namespace
+
+static Status usage(std::string message) {
+  return Status(ExitCode::Usage, std::move(message));
+}
+
+template <typename Names> static std::string quoteAll(const Names &names) {
+  std::string text;
+  for (const std::string &name : names) {
+    text += (text.empty() ? "'" : ", '") + name + "'";
+  }
+  return text;
+}
+
+/// Names in options have to mean something.
+Status Resolver::checkOptions() {
+  std::set<std::string> names, symbols;
+  for (const OnnxValueInfo &input : graph_.inputs) {
+    if (provided_.count(input.name)) {
+      continue;
+    }
+    names.insert(input.name);
+    for (const OnnxDim &dim : input.dims.value_or(std::vector<OnnxDim>())) {
+      if (!dim.symbol.empty()) {
+        symbols.insert(dim.symbol);
+      }
+    }
+  }
+  for (const auto &[name, value] : options_.dims) {
+    if (!symbols.count(name)) {
+      return usage("no input has a dim '" + name + "'; the model has " +
+                   (symbols.empty() ? "none that is open" : quoteAll(symbols)));
+    }
+    if (value < 0) {
+      return usage("got --dim " + name + "=" + std::to_string(value) +
+                   ", expected a number that is not negative");
+    }
+  }
+  for (const auto &[name, input] : options_.inputs) {
+    if (!names.count(name)) {
+      return usage("the model has no input '" + name + "'; it has " +
+                   quoteAll(names));
+    }
+  }
+  return Status();
+}
+
+Status Resolver::bindDim(const OnnxValueInfo &input, size_t at, int64_t given) {
+  const OnnxDim &dim = (*input.dims)[at];
+  std::string where =
+      "dim " + std::to_string(at) + " of input '" + input.name + "'";
+  if (given < 0) {
+    return usage(where + " cannot be " + std::to_string(given));
+  }
+  if (dim.value && *dim.value != given) {
+    return usage("got " + std::to_string(given) + " for " + where +
+                 ", which the model fixes to " + std::to_string(*dim.value));
+  }
+  if (dim.value || dim.symbol.empty()) {
+    return Status();
+  }
+  auto [it, isNew] = symbols_.emplace(dim.symbol, given);
+  if (!isNew && it->second != given) {
+    return usage("got " + std::to_string(given) + " for " + where +
+                 ", but its name '" + dim.symbol + "' stands for " +
+                 std::to_string(it->second));
+  }
+  return Status();
+}
+
+/// Shapes given for whole inputs give values to the symbols in them.
+Status Resolver::bindShapes() {
+  for (const OnnxValueInfo &input : graph_.inputs) {
+    auto given = options_.inputs.find(input.name);
+    if (given == options_.inputs.end() || !input.dims) {
+      continue;
+    }
+    const rt::Dims &dims = given->second.dims;
+    if (dims.size() != input.dims->size()) {
+      return usage("got a shape of rank " + std::to_string(dims.size()) +
+                   " for input '" + input.name + "', expected rank " +
+                   std::to_string(input.dims->size()));
+    }
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (Status status = bindDim(input, i, dims[i]); !status.isOk()) {
+        return status;
+      }
+    }
+  }
+  return Status();
+}
+
+Status Resolver::resolve(const OnnxValueInfo &input,
+                         std::vector<InputShape> &result) {
+  if (!input.type) {
+    return Status(ExitCode::Unsupported,
+                  "input '" + input.name + "' is " + input.typeText +
+                      "; expected a tensor of f32, i32, i64 or bool");
+  }
+  InputShape shape = {input.name, *input.type, {}};
+  auto given = options_.inputs.find(input.name);
+  bool isGiven = given != options_.inputs.end();
+  if (isGiven && given->second.type && *given->second.type != shape.type) {
+    return usage("got elements of type " +
+                 std::string(rt::stringify(*given->second.type)) +
+                 " for input '" + input.name + "', expected " +
+                 std::string(rt::stringify(shape.type)));
+  }
+  if (isGiven) {
+    shape.dims = given->second.dims;
+  } else if (!input.dims) {
+    missing_["the shape of '" + input.name + "'"].push_back(input.name);
+  } else {
+    for (size_t i = 0; i < input.dims->size(); ++i) {
+      const OnnxDim &dim = (*input.dims)[i];
+      auto symbol = symbols_.find(dim.symbol);
+      std::string label = dim.symbol.empty()
+                              ? "dim " + std::to_string(i) + " (no name)"
+                              : dim.symbol;
+      if (dim.value || (!dim.symbol.empty() && symbol != symbols_.end())) {
+        shape.dims.push_back(dim.value ? *dim.value : symbol->second);
+      } else {
+        auto &inputs = missing_[label];
+        if (std::find(inputs.begin(), inputs.end(), input.name) ==
+            inputs.end()) {
+          inputs.push_back(input.name);
+        }
+      }
+    }
+  }
+  auto count = checkedProduct(shape.dims);
+  bool isNegative = std::any_of(shape.dims.begin(), shape.dims.end(),
+                                [](int64_t dim) { return dim < 0; });
+  if (isNegative || !count || !checkedMul(*count, 8)) {
+    return Status(ExitCode::Invalid,
+                  "the shape of input '" + input.name +
+                      "' is negative or has more bytes than int64 can count");
+  }
+  result.push_back(std::move(shape));
+  return Status();
+}
+
+Expected<std::vector<InputShape>> Resolver::run() {
+  if (Status status = checkOptions(); !status.isOk()) {
+    return status;
+  }
+  if (Status status = bindShapes(); !status.isOk()) {
+    return status;
+  }
+  std::vector<InputShape> result;
+  for (const OnnxValueInfo &input : graph_.inputs) {
+    if (provided_.count(input.name)) {
+      continue;
+    }
+    if (Status status = resolve(input, result); !status.isOk()) {
+      return status;
+    }
+  }
+  if (missing_.empty()) {
+    return result;
+  }
+  std::string text;
+  for (const auto &[what, inputs] : missing_) {
+    text += (text.empty() ? "" : "; ") + what + " in " + quoteAll(inputs);
+  }
+  return usage("shapes are static, and these are open: " + text +
+               "; give each with --dim NAME=N, or whole shapes with "
+               "--shape INPUT=2x16 or --shapes-from FILE.npz");
+}
+
+Expected<std::vector<InputShape>>
+divisi::resolveInputs(const OnnxGraph &graph, const ImportOptions &options) {
+  return Resolver(graph, options).run();
+}

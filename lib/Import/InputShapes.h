@@ -1,0 +1,30 @@
+//===- InputShapes.h - Make the shapes of inputs static ---------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_IMPORT_INPUTSHAPES_H
+#define DIVISI_LIB_IMPORT_INPUTSHAPES_H
+
+#include "divisi/Import/Import.h"
+
+namespace divisi {
+
+/// An input of the model with everything known.
+struct InputShape {
+  std::string name;
+  rt::DType type;
+  rt::Dims dims;
+};
+
+/// The inputs of `graph` that no initializer provides, in order. One failure
+/// lists every dim that is not given, with the inputs that have it.
+Expected<std::vector<InputShape>> resolveInputs(const OnnxGraph &graph,
+                                                const ImportOptions &options);
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_IMPORT_INPUTSHAPES_H

@@ -1,0 +1,122 @@
+//===- NodeImporter.h - What an importer of one node sees -------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each ONNX operator has one function in a table of its family (Import*.cpp):
+//
+//   static void importTranspose(NodeImporter &node) {
+//     …
+//     node.setResult(0, node.emitter().transpose(node.input(0), permutation));
+//   }
+//
+// What its schema promises (number of inputs, required attributes) has been
+// checked; shapes and constants have not. A function that fails says why and
+// returns.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_IMPORT_NODEIMPORTER_H
+#define DIVISI_LIB_IMPORT_NODEIMPORTER_H
+
+#include "Emitter.h"
+
+namespace divisi {
+
+class NodeImporter {
+public:
+  NodeImporter(const OnnxNode &node, Emitter &emitter,
+               std::vector<Tensor> inputs)
+      : node_(node), emitter_(emitter), inputs_(std::move(inputs)),
+        results_(node.outputs.size()) {}
+
+  const OnnxNode &node() const { return node_; }
+  Emitter &emitter() { return emitter_; }
+  /// The version of the operator that the node means.
+  int version() const { return node_.sinceVersion; }
+
+  size_t numInputs() const { return inputs_.size(); }
+  bool hasInput(size_t i) const { return i < inputs_.size() && inputs_[i]; }
+  /// hasInput(i) holds, or the schema requires the input.
+  const Tensor &input(size_t i) const { return inputs_[i]; }
+  size_t numOutputs() const { return node_.outputs.size(); }
+  bool wantsOutput(size_t i) const {
+    return i < node_.outputs.size() && !node_.outputs[i].empty();
+  }
+  void setResult(size_t i, Tensor tensor) {
+    if (i < results_.size()) {
+      results_[i] = std::move(tensor);
+    }
+  }
+  const std::vector<Tensor> &results() const { return results_; }
+
+  /// The first failure wins. The message follows "node 'x' (Op): ".
+  void fail(ExitCode code, const std::string &message) {
+    emitter_.fail(code, message);
+  }
+  void invalid(const std::string &message) { fail(ExitCode::Invalid, message); }
+  void unsupported(const std::string &message) {
+    fail(ExitCode::Unsupported, message);
+  }
+  bool failed() const { return !emitter_.status().isOk(); }
+
+  bool hasAttribute(const std::string &name) const;
+  int64_t getInt(const std::string &name, int64_t fallback = 0) const;
+  double getFloat(const std::string &name, double fallback = 0) const;
+  std::string getString(const std::string &name,
+                        const std::string &fallback = "") const;
+  std::vector<int64_t> getInts(const std::string &name) const;
+
+  /// Integers that are the attribute `name`, or since version `input` the
+  /// constant input `index`; nothing if absent. Fails if it is no constant.
+  std::optional<std::vector<int64_t>> intsFrom(const std::string &name,
+                                               size_t index);
+  /// The integers of constant input `index`; nothing if absent, and a failure
+  /// if the input is computed at run time.
+  std::optional<std::vector<int64_t>> constantInts(size_t index);
+  /// The number in the one-element constant input `index`, likewise.
+  std::optional<double> constantNumber(size_t index);
+
+  /// `axis` in [0, rank); fails and returns 0 for one outside [-rank, rank).
+  int64_t normalizeAxis(int64_t axis, int64_t rank);
+  /// Each of `axes`, ascending; fails on a repeated one.
+  std::vector<int64_t> normalizeAxes(const std::vector<int64_t> &axes,
+                                     int64_t rank);
+
+private:
+  const OnnxNode &node_;
+  Emitter &emitter_;
+  std::vector<Tensor> inputs_;
+  std::vector<Tensor> results_;
+};
+
+using ImportFunction = void (*)(NodeImporter &node);
+
+/// One operator of the domain "ai.onnx".
+struct ImporterRow {
+  const char *opType;
+  ImportFunction function;
+};
+
+/// The tables, by family.
+llvm::ArrayRef<ImporterRow> elementwiseImporters();
+llvm::ArrayRef<ImporterRow> contractionImporters();
+llvm::ArrayRef<ImporterRow> windowImporters();
+llvm::ArrayRef<ImporterRow> normalizeImporters();
+llvm::ArrayRef<ImporterRow> movementImporters();
+llvm::ArrayRef<ImporterRow> indexImporters();
+llvm::ArrayRef<ImporterRow> shapeImporters();
+llvm::ArrayRef<ImporterRow> resizeImporters();
+
+/// The function for `opType`, or null.
+ImportFunction findImporter(const std::string &opType);
+/// Operators that are imported by the body that ONNX gives for them, because
+/// the body is numerically sound; sorted.
+llvm::ArrayRef<const char *> operatorsWithUsableBody();
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_IMPORT_NODEIMPORTER_H

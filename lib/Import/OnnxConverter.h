@@ -1,0 +1,74 @@
+//===- OnnxConverter.h - From ONNX's messages to plain data -----*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_IMPORT_ONNXCONVERTER_H
+#define DIVISI_LIB_IMPORT_ONNXCONVERTER_H
+
+#include "ExternalData.h"
+#include "OnnxTypes.h"
+#include "WireScanner.h"
+#include "divisi/Import/OnnxModel.h"
+
+#include "onnx/onnx_pb.h"
+
+#include <set>
+
+namespace divisi {
+
+/// Thrown and caught inside the reader only: its neighbour, the onnx library,
+/// throws as well.
+struct ReaderError {
+  Status status;
+};
+
+/// Turns messages into plain data. Takes the data out of every tensor that it
+/// converts, leaving an empty one, so that ONNX's checker afterwards judges
+/// the structure alone.
+class OnnxConverter {
+public:
+  OnnxConverter(GlobalStore &store, const OnnxLimits &limits)
+      : store_(store), limits_(limits) {}
+
+  /// Tensors refer to `places` of the file `path`, and to files beside it.
+  void setFile(const std::string &path,
+               const std::vector<SlimModel::Place> &places,
+               ExternalData &external);
+  /// The functions that nodes may call.
+  void addFunction(const std::string &key) { functions_.insert(key); }
+
+  /// All throw ReaderError.
+  OnnxGraph convertGraph(onnx::GraphProto &graph,
+                         const std::map<std::string, int> &opsets);
+  OnnxFunction convertFunction(onnx::FunctionProto &function,
+                               const std::map<std::string, int> &fallback);
+
+private:
+  OnnxNode convertNode(onnx::NodeProto &node,
+                       const std::map<std::string, int> &opsets);
+  OnnxAttribute convertAttribute(onnx::AttributeProto &attribute,
+                                 const std::string &where,
+                                 const std::map<std::string, int> &opsets);
+  OnnxTensor convertTensor(onnx::TensorProto &tensor, const std::string &where);
+  ByteRange placeOf(const onnx::TensorProto &tensor, const OnnxTensor &result,
+                    int64_t bytes, const std::string &where);
+
+  GlobalStore &store_;
+  OnnxLimits limits_;
+  std::string path_;
+  std::vector<SlimModel::Place> places_;
+  ExternalData *external_ = nullptr;
+  std::set<std::string> functions_;
+};
+
+/// Domain → version; "ai.onnx" is "".
+std::map<std::string, int> convertOpsets(
+    const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto> &);
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_IMPORT_ONNXCONVERTER_H

@@ -1,0 +1,25 @@
+//===- OnnxTypes.h - ONNX's numbers of element types ------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_IMPORT_ONNXTYPES_H
+#define DIVISI_LIB_IMPORT_ONNXTYPES_H
+
+#include "divisi/runtime/Tensor.h"
+
+#include <optional>
+
+namespace divisi {
+
+/// Our name for ONNX's element type; unset for one that Divisi does not have.
+std::optional<rt::DType> convertType(int onnxType);
+/// The reverse.
+int onnxType(rt::DType type);
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_IMPORT_ONNXTYPES_H
