@@ -113,6 +113,34 @@ TEST(SessionTest, matmulGivesTheSameOnAnyNumberOfRanks) {
   }
 }
 
+TEST(SessionTest, referenceKernelsRunTheSameProgram) {
+  std::vector<float> x = counting(24), w = counting(30, -7);
+  SessionOptions options = testOptions();
+  options.backends = {&testBackend, &referenceBackend()};
+  for (MatmulSplit split : {MatmulSplit::M, MatmulSplit::N, MatmulSplit::K}) {
+    pb::Manifest manifest = matmulManifest(3, split);
+    pb::Call &call = *manifest.mutable_entries(0)
+                          ->mutable_programs(0)
+                          ->mutable_instructions(0)
+                          ->mutable_call();
+    call.set_op("nn.matmul");
+    pb::Attribute &labels = *call.add_attributes();
+    labels.set_name("labels");
+    labels.set_s("mk,kn->mn");
+    auto session = openSession(manifest, {w}, options);
+    ASSERT_TRUE(session) << session.status().message();
+    auto outputs = (*session)->run("forward", listOf(makeTensor({4, 6}, x)));
+    ASSERT_TRUE(outputs) << outputs.status().message();
+    EXPECT_EQ(valuesOf(outputs->front()), product(x, w));
+
+    // A shape that the labels do not fit is the artifact's fault.
+    labels.set_s("mk,kn->nm");
+    session = openSession(manifest, {w}, options);
+    ASSERT_FALSE(session);
+    EXPECT_THAT(session.status().message(), HasSubstr("nn.matmul"));
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Collectives on random layouts
 //===----------------------------------------------------------------------===//
