@@ -1,0 +1,242 @@
+//===- Conv.cpp - Convolutions by oneDNN ----------------------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Padding follows from the boxes: what the window of the first and last result
+// wants beyond the operand's box lies outside of the tensor (the reference
+// kernel's checks have made sure). oneDNN chooses the layouts; constant weights
+// are brought there once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cpu/Families.h"
+#include "runtime/backends/cpu/OneDnn.h"
+#include "runtime/kernels/Nest.h"
+
+#include <algorithm>
+#include <array>
+
+namespace divisi::rt::cpu {
+namespace {
+
+/// A tensor as oneDNN gets it: plain, and the layout that the primitive wants.
+struct Side {
+  MemoryDesc plain;
+  const_dnnl_memory_desc_t wanted = nullptr;
+  int64_t base = 0; ///< First element in the box.
+};
+
+struct ConvPlan {
+  std::array<Side, 3> sides; ///< x, w, y.
+  PrimitiveDesc primitive;
+};
+
+/// One spatial dimension.
+struct Reach {
+  int64_t first = 0;             ///< Index in the operand's box.
+  int64_t extent = 0;            ///< How many indices are read.
+  int64_t before = 0, after = 0; ///< Padding.
+};
+
+class ConvKernel final : public PreparedKernel {
+public:
+  ConvKernel(ConvPlan plan, const CallSite &site)
+      : threads_(site.threads), primitive_(plan.primitive.get()) {
+    static constexpr int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS,
+                                        DNNL_ARG_DST};
+    for (size_t i = 0; i < 3; ++i) {
+      const Side &side = plan.sides[i];
+      if (primitive_) {
+        primitive_.bind(arguments[i], side.wanted);
+      }
+      bases_[i] = side.base;
+      if (!dnnl_memory_desc_equal(side.plain.get(), side.wanted)) {
+        reorders_[i] = i == 2 ? makeReorder(side.wanted, side.plain.get())
+                              : makeReorder(side.plain.get(), side.wanted);
+        ready_ &= bool(reorders_[i]);
+        packed_[i] = Bytes(dnnl_memory_desc_get_size(side.wanted));
+      }
+    }
+    if (site.constants.size() > 1 && site.constants[1] && isReady()) {
+      constant_ = true;
+      bring(1, site.constants[1]);
+    }
+  }
+
+  bool isReady() const { return ready_ && primitive_; }
+
+  void launch(std::span<const void *const> operands,
+              std::span<void *const> results, void *) override {
+    TeamSize team(threads_);
+    const void *x = bring(0, operands[0]);
+    const void *w =
+        constant_ && reorders_[1] ? packed_[1].data() : bring(1, operands[1]);
+    primitive_.run({x, w, reorders_[2] ? packed_[2].data() : results[0]});
+    if (reorders_[2]) {
+      reorders_[2].run({packed_[2].data(), results[0]});
+    }
+  }
+
+private:
+  const void *bring(size_t side, const void *tensor) const {
+    const void *plain = static_cast<const float *>(tensor) + bases_[side];
+    if (!reorders_[side]) {
+      return plain;
+    }
+    reorders_[side].run({plain, packed_[side].data()});
+    return packed_[side].data();
+  }
+
+  int threads_;
+  Primitive primitive_;
+  bool ready_ = true, constant_ = false;
+  std::array<Primitive, 3> reorders_;
+  std::array<Bytes, 3> packed_;
+  std::array<int64_t, 3> bases_ = {};
+};
+
+} // namespace
+
+static Reach findReach(const CallSite &site, size_t i) {
+  const TensorInfo &x = site.operands[0], &y = site.results[0];
+  int64_t stride = site.attributes.getInts("strides")[i];
+  int64_t dilation = site.attributes.getInts("dilations")[i];
+  int64_t low = site.attributes.getInts("pads_lo")[i];
+  size_t d = i + 2;
+  int64_t taps = site.operands[1].global[d];
+  int64_t begin = y.offset[d] * stride - low - x.offset[d];
+  int64_t end = begin + (y.extents[d] - 1) * stride + (taps - 1) * dilation + 1;
+  Reach reach;
+  reach.first = std::clamp<int64_t>(begin, 0, x.extents[d]);
+  int64_t last = std::clamp<int64_t>(end, reach.first, x.extents[d]);
+  reach.extent = last - reach.first;
+  reach.before = reach.first - begin;
+  reach.after = end - last;
+  return reach;
+}
+
+/// Whole groups, or one group with any of its channels and features.
+static bool describeSides(const CallSite &site, int64_t groups, ConvPlan &plan,
+                          Dims &before, Dims &after) {
+  const TensorInfo &x = site.operands[0], &w = site.operands[1];
+  const TensorInfo &y = site.results[0];
+  int64_t perGroup = w.global[0] / groups;
+  int64_t local = 1;
+  if (groups > 1) {
+    local = y.extents[1] / perGroup;
+    if (y.offset[1] % perGroup != 0 || y.extents[1] % perGroup != 0 ||
+        w.extents[1] != w.global[1]) {
+      return false;
+    }
+  }
+  int64_t channels = w.extents[1] * local;
+  Dims strides = rowMajorStrides(x.extents), dims{y.extents[0], channels};
+  int64_t firstChannel =
+      y.offset[1] / perGroup * w.global[1] + w.offset[1] - x.offset[1];
+  int64_t base =
+      (y.offset[0] - x.offset[0]) * strides[0] + firstChannel * strides[1];
+  for (size_t i = 0; i + 2 < x.rank(); ++i) {
+    Reach reach = findReach(site, i);
+    // Windows wholly in the padding are for the reference kernel.
+    if (reach.extent == 0) {
+      return false;
+    }
+    base += reach.first * strides[i + 2];
+    dims.push_back(reach.extent);
+    before.push_back(reach.before);
+    after.push_back(reach.after);
+  }
+  plan.sides[0] = {describe(dims, strides), nullptr, base};
+  Dims weights{y.extents[1], w.extents[1]};
+  weights.insert(weights.end(), w.global.begin() + 2, w.global.end());
+  int64_t feature = rowMajorStrides(w.extents)[0];
+  if (groups > 1) {
+    weights[0] = perGroup;
+    weights.insert(weights.begin(), local);
+  }
+  plan.sides[1] = {describe(weights, rowMajorStrides(weights)), nullptr,
+                   (y.offset[1] - w.offset[0]) * feature};
+  plan.sides[2] = {describe(y.extents, rowMajorStrides(y.extents)), nullptr, 0};
+  return plan.sides[0].plain && plan.sides[1].plain && plan.sides[2].plain;
+}
+
+/// The same tensor in any layout.
+static MemoryDesc anyLike(const Side &side) {
+  const dnnl_dims_t *dims = nullptr;
+  int rank = 0;
+  dnnl_memory_desc_query(side.plain.get(), dnnl_query_dims, &dims);
+  dnnl_memory_desc_query(side.plain.get(), dnnl_query_ndims_s32, &rank);
+  return describeAny(Dims(*dims, *dims + rank));
+}
+
+static bool makePlan(const CallSite &site, ConvPlan &plan) {
+  std::string ignored;
+  if (!engine() || !Checks(site, ignored).counts(2, 1) ||
+      site.operands[0].type != DType::F32 || site.results[0].count() == 0 ||
+      site.operands[0].count() == 0 || site.operands[1].count() == 0 ||
+      !referenceBackend().find(site)->prepare(site, ignored)) {
+    return false;
+  }
+  Dims before, after, strides = site.attributes.getInts("strides");
+  Dims dilations = site.attributes.getInts("dilations");
+  for (int64_t &dilation : dilations) {
+    --dilation; // oneDNN counts the gaps.
+  }
+  if (!describeSides(site, site.attributes.getInt("groups"), plan, before,
+                     after)) {
+    return false;
+  }
+  MemoryDesc x = anyLike(plan.sides[0]), w = anyLike(plan.sides[1]);
+  MemoryDesc y = anyLike(plan.sides[2]);
+  PrimitiveAttr attr = scratchpadAttr();
+  dnnl_primitive_desc_t desc = nullptr;
+  if (!x || !w || !y || !attr ||
+      dnnl_convolution_forward_primitive_desc_create(
+          &desc, engine(), dnnl_forward_inference, dnnl_convolution_direct,
+          x.get(), w.get(), nullptr, y.get(), strides.data(), dilations.data(),
+          before.data(), after.data(), attr.get()) != dnnl_success) {
+    return false;
+  }
+  plan.primitive.reset(desc);
+  static constexpr dnnl_query_t queries[] = {
+      dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
+  for (size_t i = 0; i < 3; ++i) {
+    plan.sides[i].wanted = dnnl_primitive_desc_query_md(desc, queries[i], 0);
+  }
+  return isOptimized(desc);
+}
+
+static bool acceptsConv(const CallSite &site) {
+  TeamSize team(site.threads);
+  ConvPlan plan;
+  return makePlan(site, plan);
+}
+
+static KernelQuery queryConv(const CallSite &) { return {}; }
+
+static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
+                                                   std::string &error) {
+  TeamSize team(site.threads);
+  ConvPlan plan;
+  if (makePlan(site, plan)) {
+    auto kernel = std::make_unique<ConvKernel>(std::move(plan), site);
+    if (kernel->isReady()) {
+      return kernel;
+    }
+  }
+  error = "nn.conv: oneDNN cannot do this convolution";
+  return nullptr;
+}
+
+std::span<const Kernel> convKernels() {
+  static constexpr Kernel kernels[] = {
+      {"nn.conv", 1, queryConv, prepareConv, acceptsConv},
+  };
+  return kernels;
+}
+
+} // namespace divisi::rt::cpu

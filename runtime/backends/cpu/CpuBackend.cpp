@@ -1,0 +1,42 @@
+//===- CpuBackend.cpp - The backend of oneDNN and threads -----------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cpu/Families.h"
+
+#include <algorithm>
+
+namespace divisi::rt {
+namespace {
+
+/// Joins the tables; of two kernels for one operator oneDNN's is asked first.
+class CpuBackend final : public Backend {
+public:
+  CpuBackend() {
+    for (auto family : {cpu::matmulKernels(), cpu::convKernels(),
+                        cpu::pointKernels(), cpu::threadedKernels()}) {
+      kernels_.insert(kernels_.end(), family.begin(), family.end());
+    }
+    std::stable_sort(
+        kernels_.begin(), kernels_.end(),
+        [](const Kernel &a, const Kernel &b) { return a.op < b.op; });
+  }
+  std::string_view name() const override { return "cpu"; }
+  std::span<const Kernel> kernels() const override { return kernels_; }
+
+private:
+  std::vector<Kernel> kernels_;
+};
+
+} // namespace
+
+const Backend &cpuBackend() {
+  static const CpuBackend backend;
+  return backend;
+}
+
+} // namespace divisi::rt

@@ -1,0 +1,25 @@
+//===- Families.h - The tables of oneDNN kernels ----------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_BACKENDS_CPU_FAMILIES_H
+#define DIVISI_RUNTIME_BACKENDS_CPU_FAMILIES_H
+
+#include "divisi/runtime/Kernel.h"
+
+namespace divisi::rt::cpu {
+
+/// By oneDNN.
+std::span<const Kernel> matmulKernels();
+std::span<const Kernel> convKernels();
+std::span<const Kernel> pointKernels();
+/// Reference kernels, a piece of the result for each thread.
+std::span<const Kernel> threadedKernels();
+
+} // namespace divisi::rt::cpu
+
+#endif // DIVISI_RUNTIME_BACKENDS_CPU_FAMILIES_H

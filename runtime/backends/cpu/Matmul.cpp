@@ -1,0 +1,187 @@
+//===- Matmul.cpp - Matrix products by oneDNN -----------------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The labels become batch, m, n and k (runtime/kernels/Contraction.h); oneDNN
+// takes any strides for the batch, and rows or columns that are contiguous. A
+// constant right matrix is brought once to the layout that oneDNN likes best.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cpu/Families.h"
+#include "runtime/backends/cpu/OneDnn.h"
+#include "runtime/kernels/Contraction.h"
+
+namespace divisi::rt::cpu {
+namespace {
+
+struct MatmulPlan {
+  MatrixProduct product;
+  std::array<MemoryDesc, 3> descs;
+  PrimitiveDesc primitive;
+  bool constantRight = false;
+};
+
+class MatmulKernel final : public PreparedKernel {
+public:
+  MatmulKernel(MatmulPlan plan, const CallSite &site)
+      : product_(std::move(plan.product)), threads_(site.threads),
+        primitive_(plan.primitive.get()),
+        workspace_(size_t(product_.workspaceBytes)) {
+    const_dnnl_memory_desc_t right = plan.descs[RightMatrix].get();
+    if (plan.constantRight) {
+      right = dnnl_primitive_desc_query_md(plan.primitive.get(),
+                                           dnnl_query_weights_md, 0);
+    }
+    if (primitive_) {
+      primitive_.bind(DNNL_ARG_SRC, plan.descs[LeftMatrix].get());
+      primitive_.bind(DNNL_ARG_WEIGHTS, right);
+      primitive_.bind(DNNL_ARG_DST, plan.descs[ResultMatrix].get());
+    }
+    if (primitive_ && plan.constantRight) {
+      packRight(plan, right, site.constants[!product_.swapped]);
+    }
+  }
+
+  bool isReady() const { return bool(primitive_); }
+
+  void launch(std::span<const void *const> operands,
+              std::span<void *const> results, void *) override {
+    TeamSize team(threads_);
+    const auto &[left, right, result] = product_.matrices;
+    const float *a = place(left, operands[product_.swapped]);
+    const float *b = constant_.data()
+                         ? static_cast<const float *>(constant_.data())
+                         : place(right, operands[!product_.swapped]);
+    auto *c =
+        static_cast<float *>(locate(result, results[0], workspace_.data()));
+    primitive_.run({a, b, c + result.batch.base});
+    if (result.packed) {
+      result.copy.run(results[0], c);
+    }
+  }
+
+private:
+  /// Brings an operand to where and how the primitive reads it.
+  const float *place(const Matrix &matrix, const void *operand) const {
+    void *at = locate(matrix, operand, workspace_.data());
+    if (matrix.packed) {
+      matrix.copy.run(at, operand);
+    }
+    return static_cast<const float *>(at) + matrix.batch.base;
+  }
+
+  void packRight(const MatmulPlan &plan, const_dnnl_memory_desc_t to,
+                 const void *data) {
+    const_dnnl_memory_desc_t from = plan.descs[RightMatrix].get();
+    Primitive reorder = makeReorder(from, to);
+    if (reorder) {
+      constant_ = Bytes(dnnl_memory_desc_get_size(to));
+      const float *plain = place(product_.matrices[RightMatrix], data);
+      if (!reorder.run({plain, constant_.data()})) {
+        primitive_ = Primitive();
+      }
+    } else if (!dnnl_memory_desc_equal(from, to)) {
+      primitive_ = Primitive();
+    }
+  }
+
+  MatrixProduct product_;
+  int threads_;
+  Primitive primitive_;
+  Bytes workspace_, constant_;
+};
+
+} // namespace
+
+static MemoryDesc describeMatrix(const MatrixProduct &product,
+                                 const Matrix &matrix, int64_t rows,
+                                 int64_t columns) {
+  Dims dims, strides;
+  for (size_t i = 0; i < product.batch.size(); ++i) {
+    if (product.batch[i] != 1) {
+      dims.push_back(product.batch[i]);
+      strides.push_back(matrix.batch.strides[i]);
+    }
+  }
+  dims.insert(dims.end(), {rows, columns});
+  // The stride of an extent of 1 is free; these look like plain matrices.
+  int64_t outer = rows == 1 && matrix.inner == 1 ? columns : matrix.outer;
+  int64_t inner = columns == 1 && matrix.outer == 1 ? rows : matrix.inner;
+  strides.insert(strides.end(), {outer, inner});
+  return describe(dims, strides);
+}
+
+static bool isConstant(const CallSite &site, size_t operand) {
+  return operand < site.constants.size() && site.constants[operand];
+}
+
+static bool makePlan(const CallSite &site, MatmulPlan &plan) {
+  std::string ignored;
+  Contraction contraction;
+  if (!engine() ||
+      !analyzeContraction(site, Checks(site, ignored), contraction) ||
+      site.operands[0].type != DType::F32) {
+    return false;
+  }
+  plan.product =
+      planProduct(contraction, sizeof(float),
+                  {UnitStride::Either, UnitStride::Either, UnitStride::Inner});
+  const MatrixProduct &product = plan.product;
+  int64_t m = product.m, n = product.n, k = product.k;
+  if (numElements(product.batch) * m * n * k == 0) {
+    return false;
+  }
+  plan.constantRight =
+      numElements(product.batch) == 1 && isConstant(site, !product.swapped);
+  plan.descs = {describeMatrix(product, product.matrices[LeftMatrix], m, k),
+                describeMatrix(product, product.matrices[RightMatrix], k, n),
+                describeMatrix(product, product.matrices[ResultMatrix], m, n)};
+  MemoryDesc any = describeAny({k, n});
+  PrimitiveAttr attr = scratchpadAttr();
+  const auto &[a, b, c] = plan.descs;
+  dnnl_primitive_desc_t desc = nullptr;
+  if (!a || !b || !c || !any || !attr ||
+      dnnl_matmul_primitive_desc_create(
+          &desc, engine(), a.get(), plan.constantRight ? any.get() : b.get(),
+          nullptr, c.get(), attr.get()) != dnnl_success) {
+    return false;
+  }
+  plan.primitive.reset(desc);
+  return isOptimized(desc);
+}
+
+static bool acceptsMatmul(const CallSite &site) {
+  TeamSize team(site.threads);
+  MatmulPlan plan;
+  return makePlan(site, plan);
+}
+
+static KernelQuery queryMatmul(const CallSite &) { return {}; }
+
+static std::unique_ptr<PreparedKernel> prepareMatmul(const CallSite &site,
+                                                     std::string &error) {
+  TeamSize team(site.threads);
+  MatmulPlan plan;
+  if (makePlan(site, plan)) {
+    auto kernel = std::make_unique<MatmulKernel>(std::move(plan), site);
+    if (kernel->isReady()) {
+      return kernel;
+    }
+  }
+  error = "nn.matmul: oneDNN cannot do this product";
+  return nullptr;
+}
+
+std::span<const Kernel> matmulKernels() {
+  static constexpr Kernel kernels[] = {
+      {"nn.matmul", 1, queryMatmul, prepareMatmul, acceptsMatmul},
+  };
+  return kernels;
+}
+
+} // namespace divisi::rt::cpu

@@ -1,0 +1,144 @@
+//===- OneDnn.cpp - oneDNN's C interface, owned ---------------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cpu/OneDnn.h"
+
+#include <cstdlib>
+#include <omp.h>
+
+namespace divisi::rt::cpu {
+
+TeamSize::TeamSize(int threads) : before_(omp_get_max_threads()) {
+  omp_set_num_threads(threads < 1 ? 1 : threads);
+}
+
+TeamSize::~TeamSize() { omp_set_num_threads(before_); }
+
+static dnnl_engine_t makeEngine() {
+  dnnl_engine_t engine = nullptr;
+  return dnnl_engine_create(&engine, dnnl_cpu, 0) == dnnl_success ? engine
+                                                                  : nullptr;
+}
+
+dnnl_engine_t engine() {
+  static const Owner<dnnl_engine, dnnl_engine_destroy> owner(makeEngine());
+  return owner.get();
+}
+
+MemoryDesc describe(const Dims &dims, const Dims &strides) {
+  dnnl_memory_desc_t desc = nullptr;
+  if (dims.empty() || dims.size() > DNNL_MAX_NDIMS ||
+      dnnl_memory_desc_create_with_strides(&desc, int(dims.size()), dims.data(),
+                                           dnnl_f32,
+                                           strides.data()) != dnnl_success) {
+    return nullptr;
+  }
+  return MemoryDesc(desc);
+}
+
+MemoryDesc describeAny(const Dims &dims) {
+  dnnl_memory_desc_t desc = nullptr;
+  if (dims.empty() || dims.size() > DNNL_MAX_NDIMS ||
+      dnnl_memory_desc_create_with_tag(&desc, int(dims.size()), dims.data(),
+                                       dnnl_f32,
+                                       dnnl_format_tag_any) != dnnl_success) {
+    return nullptr;
+  }
+  return MemoryDesc(desc);
+}
+
+PrimitiveAttr scratchpadAttr() {
+  dnnl_primitive_attr_t attr = nullptr;
+  if (dnnl_primitive_attr_create(&attr) != dnnl_success) {
+    return nullptr;
+  }
+  PrimitiveAttr owner(attr);
+  dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+  return owner;
+}
+
+bool isOptimized(const_dnnl_primitive_desc_t desc) {
+  const char *name = nullptr;
+  if (dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) !=
+          dnnl_success ||
+      !name) {
+    return false;
+  }
+  return std::string_view(name).find("ref") == std::string_view::npos;
+}
+
+void Bytes::Free::operator()(void *data) const { std::free(data); }
+
+Bytes::Bytes(size_t size)
+    : data_(size ? std::aligned_alloc(64, (size + 63) / 64 * 64) : nullptr) {}
+
+Primitive::Primitive(const_dnnl_primitive_desc_t desc) {
+  dnnl_primitive_t primitive = nullptr;
+  dnnl_stream_t stream = nullptr;
+  if (!desc || dnnl_stream_create(&stream, engine(),
+                                  dnnl_stream_default_flags) != dnnl_success) {
+    return;
+  }
+  stream_.reset(stream);
+  const_dnnl_memory_desc_t scratchpad =
+      dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
+  scratchpad_ = Bytes(dnnl_memory_desc_get_size(scratchpad));
+  if (dnnl_primitive_create(&primitive, desc) != dnnl_success) {
+    return;
+  }
+  primitive_.reset(primitive);
+  bind(DNNL_ARG_SCRATCHPAD, scratchpad);
+  dnnl_memory_set_data_handle(memories_[0].get(), scratchpad_.data());
+}
+
+void Primitive::bind(int argument, const_dnnl_memory_desc_t desc) {
+  dnnl_memory_t memory = nullptr;
+  if (dnnl_memory_create(&memory, desc, engine(), DNNL_MEMORY_NONE) !=
+      dnnl_success) {
+    primitive_.reset();
+  }
+  memories_.emplace_back(memory);
+  arguments_.push_back(argument);
+}
+
+bool Primitive::run(std::initializer_list<const void *> data) const {
+  constexpr size_t most = 8;
+  dnnl_exec_arg_t arguments[most];
+  size_t count = memories_.size();
+  if (count > most || data.size() + 1 != count) {
+    return false;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    arguments[i] = {arguments_[i], memories_[i].get()};
+    if (i > 0) {
+      dnnl_memory_set_data_handle(memories_[i].get(),
+                                  const_cast<void *>(data.begin()[i - 1]));
+    }
+  }
+  return dnnl_primitive_execute(primitive_.get(), stream_.get(), int(count),
+                                arguments) == dnnl_success &&
+         dnnl_stream_wait(stream_.get()) == dnnl_success;
+}
+
+Primitive makeReorder(const_dnnl_memory_desc_t from,
+                      const_dnnl_memory_desc_t to) {
+  PrimitiveAttr attr = scratchpadAttr();
+  dnnl_primitive_desc_t desc = nullptr;
+  if (dnnl_memory_desc_equal(from, to) || !attr ||
+      dnnl_reorder_primitive_desc_create(&desc, from, engine(), to, engine(),
+                                         attr.get()) != dnnl_success) {
+    return Primitive();
+  }
+  PrimitiveDesc owner(desc);
+  Primitive reorder(desc);
+  reorder.bind(DNNL_ARG_FROM, from);
+  reorder.bind(DNNL_ARG_TO, to);
+  return reorder;
+}
+
+} // namespace divisi::rt::cpu

@@ -1,0 +1,103 @@
+//===- OneDnn.h - oneDNN's C interface, owned -------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// oneDNN's C++ interface reports errors by throwing, which this code is built
+// without; so the C interface is used, behind owners. A call that oneDNN
+// refuses makes an empty object, and the reference kernel takes over.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_BACKENDS_CPU_ONEDNN_H
+#define DIVISI_RUNTIME_BACKENDS_CPU_ONEDNN_H
+
+#include "divisi/runtime/Kernel.h"
+
+#include "oneapi/dnnl/dnnl.h"
+
+namespace divisi::rt::cpu {
+
+/// Sets the calling thread's team size while it lives: oneDNN asks OpenMP for
+/// it when a primitive is made and again when it runs, and the two must agree.
+class TeamSize {
+public:
+  explicit TeamSize(int threads);
+  ~TeamSize();
+  TeamSize(const TeamSize &) = delete;
+
+private:
+  int before_;
+};
+
+/// The one CPU engine; null if oneDNN cannot make one.
+dnnl_engine_t engine();
+
+template <typename Handle, dnnl_status_t (*Destroy)(Handle)> struct Destroyer {
+  void operator()(Handle handle) const { Destroy(handle); }
+};
+template <typename Object, dnnl_status_t (*Destroy)(Object *)>
+using Owner = std::unique_ptr<Object, Destroyer<Object *, Destroy>>;
+
+using MemoryDesc = Owner<dnnl_memory_desc, dnnl_memory_desc_destroy>;
+using PrimitiveDesc = Owner<dnnl_primitive_desc, dnnl_primitive_desc_destroy>;
+using PrimitiveAttr = Owner<dnnl_primitive_attr, dnnl_primitive_attr_destroy>;
+using Memory = Owner<dnnl_memory, dnnl_memory_destroy>;
+
+/// f32 with these strides (elements); `any` layout without them.
+MemoryDesc describe(const Dims &dims, const Dims &strides);
+MemoryDesc describeAny(const Dims &dims);
+
+/// The scratchpad belongs to the caller.
+PrimitiveAttr scratchpadAttr();
+
+/// Whether oneDNN has more than plain loops for it.
+bool isOptimized(const_dnnl_primitive_desc_t desc);
+
+/// Bytes aligned to 64.
+class Bytes {
+public:
+  Bytes() = default;
+  explicit Bytes(size_t size);
+  void *data() const { return data_.get(); }
+
+private:
+  struct Free {
+    void operator()(void *data) const;
+  };
+  std::unique_ptr<void, Free> data_;
+};
+
+/// A primitive with the memory objects of its arguments; it owns its
+/// scratchpad, whose size depends on the number of threads, which a plan does
+/// not know.
+class Primitive {
+public:
+  Primitive() = default;
+  /// Empty if oneDNN refuses.
+  explicit Primitive(const_dnnl_primitive_desc_t desc);
+  explicit operator bool() const { return primitive_ != nullptr; }
+
+  /// Adds an argument (DNNL_ARG_...); its data comes with run().
+  void bind(int argument, const_dnnl_memory_desc_t desc);
+  /// The pointers in the order of the bindings.
+  bool run(std::initializer_list<const void *> data) const;
+
+private:
+  Owner<dnnl_primitive, dnnl_primitive_destroy> primitive_;
+  Owner<dnnl_stream, dnnl_stream_destroy> stream_;
+  Bytes scratchpad_;
+  std::vector<int> arguments_;
+  std::vector<Memory> memories_;
+};
+
+/// Copies between layouts; empty if they are equal.
+Primitive makeReorder(const_dnnl_memory_desc_t from,
+                      const_dnnl_memory_desc_t to);
+
+} // namespace divisi::rt::cpu
+
+#endif // DIVISI_RUNTIME_BACKENDS_CPU_ONEDNN_H

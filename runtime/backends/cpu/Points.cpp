@@ -1,0 +1,162 @@
+//===- Points.cpp - Functions of elements and lines by oneDNN -------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Only what costs a library function per element: the rest is as fast in plain
+// loops. The exponential, for which oneDNN drops NaN, stays with the reference.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cpu/Families.h"
+#include "runtime/backends/cpu/OneDnn.h"
+#include "runtime/kernels/Families.h"
+#include "runtime/kernels/Nest.h"
+
+namespace divisi::rt::cpu {
+namespace {
+
+class PointKernel final : public PreparedKernel {
+public:
+  PointKernel(Primitive primitive, int threads)
+      : primitive_(std::move(primitive)), threads_(threads) {}
+  void launch(std::span<const void *const> operands,
+              std::span<void *const> results, void *) override {
+    TeamSize team(threads_);
+    primitive_.run({operands[0], results[0]});
+  }
+
+private:
+  Primitive primitive_;
+  int threads_;
+};
+
+} // namespace
+
+/// One f32 operand with the result's box, not empty, and the reference kernel's
+/// consent to the attributes.
+static bool isPlain(const CallSite &site) {
+  std::string ignored;
+  return engine() && Checks(site, ignored).counts(1, 1) &&
+         site.operands[0].type == DType::F32 &&
+         site.results[0].type == DType::F32 && site.results[0].count() > 0 &&
+         site.results[0].rank() > 0 &&
+         isSameBox(site.operands[0], site.results[0]) &&
+         referenceBackend().find(site)->prepare(site, ignored) != nullptr;
+}
+
+using MakeDesc = PrimitiveDesc (*)(const CallSite &site, MemoryDesc &memory);
+
+template <MakeDesc Make>
+static std::unique_ptr<PreparedKernel> preparePoint(const CallSite &site,
+                                                    std::string &error) {
+  TeamSize team(site.threads);
+  MemoryDesc memory;
+  if (isPlain(site)) {
+    PrimitiveDesc desc = Make(site, memory);
+    if (desc && isOptimized(desc.get())) {
+      Primitive primitive(desc.get());
+      if (primitive) {
+        primitive.bind(DNNL_ARG_SRC, memory.get());
+        primitive.bind(DNNL_ARG_DST, memory.get());
+      }
+      if (primitive) {
+        return std::make_unique<PointKernel>(std::move(primitive),
+                                             site.threads);
+      }
+    }
+  }
+  error = std::string(site.op) + ": oneDNN cannot do this call";
+  return nullptr;
+}
+
+template <MakeDesc Make> static bool acceptsPoint(const CallSite &site) {
+  std::string ignored;
+  return preparePoint<Make>(site, ignored) != nullptr;
+}
+
+static PrimitiveDesc makeEltwise(const CallSite &site, MemoryDesc &memory) {
+  dnnl_alg_kind_t algorithm = dnnl_eltwise_tanh;
+  if (site.op == "nn.gelu") {
+    algorithm = site.attributes.getString("approximate") == "tanh"
+                    ? dnnl_eltwise_gelu_tanh
+                    : dnnl_eltwise_gelu_erf;
+  } else if (site.op == "nn.sigmoid") {
+    algorithm = dnnl_eltwise_logistic;
+  }
+  memory = describe({site.results[0].count()}, {1});
+  PrimitiveAttr attr = scratchpadAttr();
+  dnnl_primitive_desc_t desc = nullptr;
+  if (!memory || !attr ||
+      dnnl_eltwise_forward_primitive_desc_create(
+          &desc, engine(), dnnl_forward_inference, algorithm, memory.get(),
+          memory.get(), 0, 0, attr.get()) != dnnl_success) {
+    return nullptr;
+  }
+  return PrimitiveDesc(desc);
+}
+
+static PrimitiveDesc makeSoftmax(const CallSite &site, MemoryDesc &memory) {
+  const Dims &extents = site.results[0].extents;
+  memory = describe(extents, rowMajorStrides(extents));
+  PrimitiveAttr attr = scratchpadAttr();
+  dnnl_primitive_desc_t desc = nullptr;
+  if (!memory || !attr ||
+      dnnl_softmax_forward_primitive_desc_create(
+          &desc, engine(), dnnl_forward_inference,
+          site.attributes.getInt("log") ? dnnl_softmax_log
+                                        : dnnl_softmax_accurate,
+          memory.get(), memory.get(), int(site.attributes.getInt("axis")),
+          attr.get()) != dnnl_success) {
+    return nullptr;
+  }
+  return PrimitiveDesc(desc);
+}
+
+/// Centred, over trailing dimensions: oneDNN's layer normalization.
+static PrimitiveDesc makeNormalize(const CallSite &site, MemoryDesc &memory) {
+  const Dims &extents = site.results[0].extents;
+  Dims axes = site.attributes.getInts("axes");
+  size_t outer = extents.size() - axes.size();
+  if (!site.attributes.getInt("center") || axes.empty() ||
+      axes.front() != int64_t(outer)) {
+    return nullptr;
+  }
+  int64_t rows = 1, columns = 1;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    (d < outer ? rows : columns) *= extents[d];
+  }
+  memory = describe({rows, columns}, {columns, 1});
+  MemoryDesc statistics = describeAny({rows});
+  PrimitiveAttr attr = scratchpadAttr();
+  dnnl_primitive_desc_t desc = nullptr;
+  if (!memory || !statistics || !attr ||
+      dnnl_layer_normalization_forward_primitive_desc_create(
+          &desc, engine(), dnnl_forward_inference, memory.get(), memory.get(),
+          statistics.get(), float(site.attributes.getFloat("epsilon")), 0,
+          attr.get()) != dnnl_success) {
+    return nullptr;
+  }
+  return PrimitiveDesc(desc);
+}
+
+template <MakeDesc Make>
+static constexpr Kernel makeKernelRow(std::string_view op) {
+  return {op, 1, queryInPlace, preparePoint<Make>, acceptsPoint<Make>};
+}
+
+std::span<const Kernel> pointKernels() {
+  static constexpr Kernel kernels[] = {
+      makeKernelRow<makeEltwise>("nn.gelu"),
+      makeKernelRow<makeNormalize>("nn.normalize"),
+      makeKernelRow<makeEltwise>("nn.sigmoid"),
+      makeKernelRow<makeSoftmax>("nn.softmax"),
+      makeKernelRow<makeEltwise>("nn.tanh"),
+  };
+  return kernels;
+}
+
+} // namespace divisi::rt::cpu

@@ -1,0 +1,143 @@
+//===- Threaded.cpp - Reference kernels on several threads ----------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A thread is a shard: the result's box is cut along its outermost dimension,
+// and each thread runs the reference kernel on its piece, which is contiguous.
+// The cut depends on the shape and the number of threads alone; every result is
+// computed as one thread would compute it, so that the bits do not change.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cpu/Families.h"
+#include "runtime/backends/cpu/OneDnn.h"
+
+#include <algorithm>
+#include <array>
+
+namespace divisi::rt::cpu {
+namespace {
+
+/// Less work is done sooner than a team wakes up.
+constexpr int64_t leastElements = 32768;
+
+struct Piece {
+  std::unique_ptr<PreparedKernel> kernel;
+  int64_t resultBytes = 0; ///< Before the piece.
+};
+
+class ThreadedKernel final : public PreparedKernel {
+public:
+  explicit ThreadedKernel(std::vector<Piece> pieces)
+      : pieces_(std::move(pieces)) {}
+
+  void launch(std::span<const void *const> operands,
+              std::span<void *const> results, void *) override {
+    int count = int(pieces_.size());
+#pragma omp parallel for num_threads(count) schedule(static, 1)
+    for (int i = 0; i < count; ++i) {
+      void *result =
+          static_cast<std::byte *>(results[0]) + pieces_[i].resultBytes;
+      pieces_[i].kernel->launch(operands, {&result, 1}, nullptr);
+    }
+  }
+
+private:
+  std::vector<Piece> pieces_;
+};
+
+} // namespace
+
+/// The outermost dimension that can be cut into contiguous pieces.
+static size_t findCut(const TensorInfo &result) {
+  size_t dim = 0;
+  while (dim < result.rank() && result.extents[dim] == 1) {
+    ++dim;
+  }
+  return dim;
+}
+
+static KernelQuery queryThreaded(const CallSite &site) {
+  return referenceBackend().find(site)->query(site);
+}
+
+static std::unique_ptr<PreparedKernel> prepareThreaded(const CallSite &site,
+                                                       std::string &error) {
+  const Kernel *reference = referenceBackend().find(site);
+  const TensorInfo &whole = site.results[0];
+  size_t dim = findCut(whole);
+  int64_t extent = whole.extents[dim], row = whole.bytes() / extent;
+  int64_t count = std::min<int64_t>(site.threads, extent);
+  std::vector<Piece> pieces;
+  for (int64_t i = 0; i < count; ++i) {
+    TensorInfo part = whole;
+    int64_t begin = extent * i / count;
+    part.offset[dim] += begin;
+    part.extents[dim] = extent * (i + 1) / count - begin;
+    CallSite partSite{site.op, site.attributes, site.operands, {&part, 1}};
+    std::unique_ptr<PreparedKernel> kernel =
+        reference->prepare(partSite, error);
+    if (!kernel) {
+      return nullptr;
+    }
+    pieces.push_back({std::move(kernel), begin * row});
+  }
+  return std::make_unique<ThreadedKernel>(std::move(pieces));
+}
+
+/// Large results that the reference kernel, too, can compute.
+static bool acceptsThreaded(const CallSite &site) {
+  if (site.threads < 2 || site.results.size() != 1) {
+    return false;
+  }
+  const TensorInfo &result = site.results[0];
+  int64_t work = result.count();
+  for (const TensorInfo &operand : site.operands) {
+    work = std::max(work, operand.count());
+  }
+  if (work < leastElements || findCut(result) == result.rank() ||
+      result.extents[findCut(result)] == 0) {
+    return false;
+  }
+  std::string ignored;
+  const Kernel *reference = referenceBackend().find(site);
+  // A view is for the runtime to take: nothing is faster than no copy. A cut
+  // through lines that need all their elements is refused by the kernel.
+  return reference && reference->query(site).views.empty() &&
+         reference->query(site).workspaceBytes == 0 &&
+         prepareThreaded(site, ignored) != nullptr;
+}
+
+template <size_t N>
+static constexpr std::array<Kernel, N>
+makeTable(const std::string_view (&ops)[N]) {
+  std::array<Kernel, N> table;
+  for (size_t i = 0; i < N; ++i) {
+    table[i] = {ops[i], 1, queryThreaded, prepareThreaded, acceptsThreaded};
+  }
+  return table;
+}
+
+std::span<const Kernel> threadedKernels() {
+  static constexpr std::string_view ops[] = {
+      "nn.abs",       "nn.add",       "nn.and",     "nn.broadcast",
+      "nn.cast",      "nn.ceil",      "nn.compare", "nn.concat",
+      "nn.conv",      "nn.cos",       "nn.div",     "nn.erf",
+      "nn.exp",       "nn.floor",     "nn.gather",  "nn.gelu",
+      "nn.is_inf",    "nn.is_nan",    "nn.log",     "nn.max",
+      "nn.min",       "nn.mod",       "nn.mul",     "nn.neg",
+      "nn.normalize", "nn.not",       "nn.or",      "nn.pad",
+      "nn.pool_max",  "nn.pool_sum",  "nn.pow",     "nn.reduce",
+      "nn.relu",      "nn.resample",  "nn.round",   "nn.rsqrt",
+      "nn.select",    "nn.sigmoid",   "nn.sign",    "nn.sin",
+      "nn.slice",     "nn.softmax",   "nn.sqrt",    "nn.sub",
+      "nn.tanh",      "nn.transpose", "nn.xor"};
+  static const auto table = makeTable(ops);
+  return table;
+}
+
+} // namespace divisi::rt::cpu

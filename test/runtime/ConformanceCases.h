@@ -1,0 +1,44 @@
+//===- ConformanceCases.h - Calls that every backend must answer alike -*- C++
+//-*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_TEST_RUNTIME_CONFORMANCECASES_H
+#define DIVISI_TEST_RUNTIME_CONFORMANCECASES_H
+
+#include "divisi/runtime/Kernel.h"
+
+#include <ostream>
+
+namespace divisi::rt::test {
+
+/// A call on whole tensors.
+struct Case {
+  std::string name;
+  std::string op;
+  Attributes attributes;
+  std::vector<TensorInfo> operands;
+  TensorInfo result;
+  /// Dimensions {operand, dim} of one summed or indexed loop. A box of them
+  /// gives a partial result; all others follow from the result's box.
+  std::vector<std::pair<size_t, size_t>> partial = {};
+  /// How partial results combine: sum, max, or.
+  std::string combine = "sum";
+  /// Integer operands lie in [low, high).
+  int64_t low = -4, high = 5;
+  /// More dimensions that the result's box says nothing of; never cut.
+  std::vector<std::pair<size_t, size_t>> kept = {};
+};
+
+/// For GoogleTest's messages.
+inline void PrintTo(const Case &test, std::ostream *out) { *out << test.name; }
+
+std::vector<Case> conformanceCases();
+
+} // namespace divisi::rt::test
+
+#endif // DIVISI_TEST_RUNTIME_CONFORMANCECASES_H
