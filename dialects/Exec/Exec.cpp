@@ -1,0 +1,205 @@
+//===- Exec.cpp - The exec dialect ------------------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Exec/Exec.h"
+
+#include "dialects/NN/NN.h"
+#include "dialects/SPMD/Strategy.h"
+#include "divisi/Layout/Router.h"
+#include "divisi/Support/CheckedMath.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace divisi;
+using namespace divisi::exec;
+
+#include "dialects/Exec/ExecBase.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Exec/ExecTypes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Exec/ExecOps.cpp.inc"
+
+void ExecDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/Exec/ExecTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Exec/ExecOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                   RankedTensorType tensor, FlatSymbolRefAttr) {
+  if (!tensor.hasStaticShape()) {
+    return emitError() << "a buffer needs a static shape, got " << tensor;
+  }
+  if (!spmd::getLocal(tensor)) {
+    return emitError() << "a buffer holds a local tensor, got " << tensor
+                       << " without a layout";
+  }
+  return success();
+}
+
+std::optional<int64_t> BufferType::byteSize() const {
+  Type element = getTensor().getElementType();
+  int64_t width = element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8;
+  std::optional<int64_t> count = checkedProduct(getTensor().getShape());
+  return count ? checkedMul(*count, width) : std::nullopt;
+}
+
+LogicalResult ConstantOp::verify() {
+  auto value = cast<ShapedType>(getValue().getType());
+  RankedTensorType tensor = getBuffer().getType().getTensor();
+  if (value.getShape() != nn::globalShape(tensor) ||
+      value.getElementType() != tensor.getElementType()) {
+    return emitOpError("(C1) value of type ")
+           << value << " does not fill the buffer's global tensor "
+           << nn::globalType(tensor);
+  }
+  return success();
+}
+
+LogicalResult AllocOp::verify() {
+  std::optional<uint64_t> offset = getOffset();
+  if (offset && (static_cast<int64_t>(*offset) < 0 || *offset % 64 != 0)) {
+    return emitOpError("(C1) offset ")
+           << static_cast<int64_t>(*offset)
+           << " is not a multiple of 64 that is at least 0";
+  }
+  return success();
+}
+
+LogicalResult ViewOp::verify() {
+  BufferType source = getSource().getType(), result = getBuffer().getType();
+  if (source.getTensor().getElementType() !=
+          result.getTensor().getElementType() ||
+      source.getGrid() != result.getGrid()) {
+    return emitOpError("(C1) cannot see ")
+           << source << " as " << result
+           << ": element types and grids must be equal";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+LogicalResult CollectiveOp::verify() {
+  std::optional<StepKind> kind = parseStepKind(getKind());
+  if (!kind) {
+    return emitOpError("(C1) unknown kind '") << getKind() << "'";
+  }
+  BufferType source = getSource().getType(), target = getTarget().getType();
+  spmd::LocalAttr from = spmd::getLocal(source.getTensor());
+  spmd::LocalAttr to = spmd::getLocal(target.getTensor());
+  if (source.getGrid() != target.getGrid() || from.getGrid() != to.getGrid()) {
+    return emitOpError("(C2) source on ")
+           << source.getGrid() << " and target on " << target.getGrid()
+           << " must lie on one grid; use exec.transfer between grids";
+  }
+  SmallVector<AxisId, 4> axes;
+  for (StringRef name : getAxes().getAsValueRange<StringAttr>()) {
+    std::optional<AxisId> axis = from.getGrid().find(name);
+    if (!axis) {
+      return emitOpError("(C1) the grid has no axis '") << name << "'";
+    }
+    axes.push_back(*axis);
+  }
+  if (std::optional<std::string> reason =
+          verifyStep(from.getGrid(), from.getGlobalShape(), *kind, axes,
+                     from.getLayout(), to.getLayout())) {
+    return emitOpError("(C1) ") << *reason;
+  }
+  return success();
+}
+
+LogicalResult TransferOp::verify() {
+  auto from = cast<BufferType>(getFrom()), to = cast<BufferType>(getTo());
+  bool fits = (!getSource() || getSource().getType() == from) &&
+              (!getTarget() || getTarget().getType() == to);
+  if ((!getSource() && !getTarget()) || !fits) {
+    return emitOpError("(C1) needs a source of type ")
+           << from << ", a target of type " << to << ", or both";
+  }
+  if (nn::globalType(from.getTensor()) != nn::globalType(to.getTensor())) {
+    return emitOpError("(C2) cannot transfer ") << from << " into " << to;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+LogicalResult EntryOp::verify() {
+  if (getInputNames().size() != getInputTypes().size() ||
+      getOutputNames().size() != getOutputTypes().size()) {
+    return emitOpError("(C1) has ")
+           << getInputNames().size() << " names for " << getInputTypes().size()
+           << " inputs and " << getOutputNames().size() << " names for "
+           << getOutputTypes().size() << " outputs";
+  }
+  for (Type type : llvm::concat<const Type>(
+           getInputTypes().getAsValueRange<TypeAttr>(),
+           getOutputTypes().getAsValueRange<TypeAttr>())) {
+    if (!isa<BufferType>(type)) {
+      return emitOpError("(C1) expected buffer types, got ") << type;
+    }
+  }
+  return success();
+}
+
+static LogicalResult verifyInArena(ProgramOp program, AllocOp alloc) {
+  std::optional<uint64_t> offset = alloc.getOffset();
+  std::optional<int64_t> bytes = alloc.getBuffer().getType().byteSize();
+  if (!offset || !bytes) {
+    return bytes ? success() : alloc.emitOpError("has too many bytes");
+  }
+  int64_t begin = *offset;
+  std::optional<int64_t> end = checkedAdd(begin, *bytes);
+  if (!end || *end > static_cast<int64_t>(program.getArenaBytes())) {
+    return alloc.emitOpError("(C3) ")
+           << *bytes << " bytes at " << begin << " leave the arena of "
+           << program.getArenaBytes() << " bytes";
+  }
+  return success();
+}
+
+LogicalResult ProgramOp::verify() {
+  ArrayRef<int64_t> ranks = getRanks();
+  bool ascending = llvm::is_sorted(ranks, std::less_equal<int64_t>()) &&
+                   (ranks.empty() || ranks.front() >= 0);
+  if (ranks.empty() || !ascending) {
+    return emitOpError("(C1) ranks must ascend from 0 or more, without "
+                       "repetition, and there must be at least one");
+  }
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  if (!module || !module.lookupSymbol<EntryOp>(getEntryAttr())) {
+    return emitOpError("(C2) ") << getEntryAttr() << " is not an exec.entry";
+  }
+  for (AllocOp alloc : getBody().getOps<AllocOp>()) {
+    if (failed(verifyInArena(*this, alloc))) {
+      return failure();
+    }
+  }
+  return success();
+}

@@ -1,0 +1,218 @@
+//===- ExecOps.td - Operations of the exec dialect ---------*- tablegen -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_EXEC_EXECOPS_TD
+#define DIALECTS_EXEC_EXECOPS_TD
+
+include "dialects/Exec/ExecTypes.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+class Exec_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Exec_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+def Exec_EntryOp : Exec_Op<"entry", [Symbol]> {
+  let summary = "what a caller passes to a program and gets from it";
+  let description = [{
+    The names, global types and layouts of the inputs and outputs of an entry
+    function. All programs of the entry share them.
+
+    **Constraints**
+    - (C1) There are as many names as types.
+
+    Example:
+    ```mlir
+    exec.entry @forward
+      inputs ["x"] [!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>]
+      outputs ["y"] [!exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>]
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$input_names,
+      TypeArrayAttr:$input_types, StrArrayAttr:$output_names,
+      TypeArrayAttr:$output_types);
+  let assemblyFormat = [{
+    $sym_name `inputs` $input_names $input_types
+    `outputs` $output_names $output_types attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove,
+    NoTerminator, SingleBlock, NoRegionArguments]> {
+  let summary = "the instructions of all ranks that belong to the same grids";
+  let description = [{
+    Runs for one entry. `arena` is the number of bytes that a rank needs for
+    all buffers of `exec.alloc`; 0 until memory is planned.
+
+    **Constraints**
+    - (C1) The ranks ascend, and there is at least one.
+    - (C2) The entry is an `exec.entry` of the module.
+    - (C3) Once memory is planned, every `exec.alloc` lies inside of the arena.
+
+    Example:
+    ```mlir
+    exec.program @forward__0 entry @forward ranks [0, 1] arena 64 {
+      %x = exec.input 0 : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+      %y = exec.alloc at 0 : !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+      exec.collective "all_gather" axes ["x"] tag 0 %x into %y : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g> into !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+      exec.output 0 %y : !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$entry,
+      DenseI64ArrayAttr:$ranks, I64Attr:$arena_bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `entry` $entry `ranks` $ranks `arena` $arena_bytes
+    attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+class Exec_BufferOp<string mnemonic, list<Trait> traits = []>
+    : Exec_Op<mnemonic, traits> {
+  let results = (outs Exec_BufferType:$buffer);
+}
+
+def Exec_InputOp : Exec_BufferOp<"input"> {
+  let summary = "an input of the entry, each rank's box of it";
+  let arguments = (ins I64Attr:$index);
+  let assemblyFormat = "$index attr-dict `:` type($buffer)";
+}
+
+def Exec_GlobalOp : Exec_BufferOp<"global"> {
+  let summary = "a global at rest, each rank's box of it";
+  let arguments = (ins FlatSymbolRefAttr:$global);
+  let assemblyFormat = "$global attr-dict `:` type($buffer)";
+}
+
+def Exec_ConstantOp : Exec_BufferOp<"constant"> {
+  let summary = "a small constant; stored in the artifact like a global";
+  let description = [{
+    **Constraints**
+    - (C1) The value has the global shape and element type of the buffer.
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let assemblyFormat = "$value attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def Exec_AllocOp : Exec_BufferOp<"alloc"> {
+  let summary = "bytes of the rank's arena";
+  let description = [{
+    The offset is absent until memory is planned.
+
+    **Constraints**
+    - (C1) The offset is a multiple of 64 and not negative.
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let assemblyFormat = "(`at` $offset^)? attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def Exec_ViewOp : Exec_BufferOp<"view"> {
+  let summary = "the same bytes as a tensor of another shape";
+  let description = [{
+    Every rank's box of the result has the elements of its box of the source,
+    in the same order: a reshape that costs nothing.
+
+    **Constraints**
+    - (C1) Source and result have equal element types and grids.
+  }];
+  let arguments = (ins Exec_BufferType:$source);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($buffer)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+def Exec_CallOp : Exec_Op<"call", [AttrSizedOperandSegments]> {
+  let summary = "one kernel call";
+  let description = [{
+    `callee` is the name of the `nn` operator; `config` are its attributes,
+    unchanged from the global program: a kernel learns from the buffers' layouts
+    which box of the operator it computes.
+  }];
+  let arguments = (ins StrAttr:$callee, Variadic<Exec_BufferType>:$inputs,
+      Variadic<Exec_BufferType>:$outputs, DictionaryAttr:$config);
+  let assemblyFormat = [{
+    $callee `(` $inputs `)` `into` ` ` `(` $outputs `)` $config attr-dict `:`
+    `(` type($inputs) `)` `into` ` ` `(` type($outputs) `)`
+  }];
+}
+
+def Exec_CollectiveOp : Exec_Op<"collective"> {
+  let summary = "one step between two layouts on a grid";
+  let description = [{
+    `kind` is the mnemonic of the op in `spmd`. What moves follows from the two
+    layouts; `axes` name the positions that take part. Tags are equal on all
+    ranks that take part and ascend in program order.
+
+    **Constraints**
+    - (C1) The kind is one of `spmd`'s steps, and legal between the layouts.
+    - (C2) Source and result lie on the same grid.
+  }];
+  let arguments = (ins StrAttr:$kind, StrArrayAttr:$axes, I64Attr:$tag,
+      Exec_BufferType:$source, Exec_BufferType:$target);
+  let assemblyFormat = [{
+    $kind `axes` $axes `tag` $tag $source `into` $target attr-dict
+    `:` type($source) `into` type($target)
+  }];
+  let hasVerifier = 1;
+}
+
+def Exec_TransferOp : Exec_Op<"transfer", [AttrSizedOperandSegments]> {
+  let summary = "a tensor from one grid to another";
+  let description = [{
+    Ranks outside of the source grid have no source, ranks outside of the
+    target grid no target; `from` and `to` say both types on all of them.
+
+    **Constraints**
+    - (C1) There is a source, a target, or both, of the types `from` and `to`.
+    - (C2) Both types have the same global shape and element type.
+  }];
+  let arguments = (ins TypeAttrOf<Exec_BufferType>:$from,
+      TypeAttrOf<Exec_BufferType>:$to, I64Attr:$tag,
+      Optional<Exec_BufferType>:$source, Optional<Exec_BufferType>:$target);
+  let assemblyFormat = [{
+    `from` $from `to` $to `tag` $tag
+    (`source` $source^ `:` type($source))?
+    (`target` $target^ `:` type($target))? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Exec_OutputOp : Exec_Op<"output"> {
+  let summary = "hands a buffer to the caller as an output of the entry";
+  let arguments = (ins I64Attr:$index, Exec_BufferType:$source);
+  let assemblyFormat = "$index $source attr-dict `:` type($source)";
+}
+
+def Exec_UpdateOp : Exec_Op<"update"> {
+  let summary = "makes a buffer the value of a global for the next run";
+  let description = [{
+    Takes effect when all ranks have ended the program; reads of the global
+    before that give the old value.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$global, Exec_BufferType:$source);
+  let assemblyFormat = "$global $source attr-dict `:` type($source)";
+}
+
+#endif // DIALECTS_EXEC_EXECOPS_TD

@@ -1,0 +1,34 @@
+//===- ExecTypes.td - Types of the exec dialect ------------*- tablegen -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_EXEC_EXECTYPES_TD
+#define DIALECTS_EXEC_EXECTYPES_TD
+
+include "dialects/Exec/ExecBase.td"
+
+def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "the bytes that each rank of a grid holds of a tensor";
+  let description = [{
+    The tensor is local: its shape is the largest box of any rank, and its
+    encoding says the global shape and the layout. A rank uses the bytes of its
+    own box, dense and row-major, from the buffer's begin.
+
+    Example: `!exec.buffer<tensor<2x8xf32, #spmd.local<(x=2), [x, *], 4x8>>, @g>`
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$tensor,
+                        "::mlir::FlatSymbolRefAttr":$grid);
+  let assemblyFormat = "`<` $tensor `,` $grid `>`";
+  let extraClassDeclaration = [{
+    /// Bytes of the largest box, or nothing if they do not fit in an int64_t.
+    std::optional<int64_t> byteSize() const;
+  }];
+  let genVerifyDecl = 1;
+}
+
+#endif // DIALECTS_EXEC_EXECTYPES_TD
