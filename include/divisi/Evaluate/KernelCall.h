@@ -1,0 +1,59 @@
+//===- KernelCall.h - Operators as a kernel sees them -----------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel sees an operator as plain data: a name, attributes, and for every
+// operand and result the box that a rank holds. These functions make that data
+// from IR, for the compiler's own calls of the reference kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_EVALUATE_KERNELCALL_H
+#define DIVISI_EVALUATE_KERNELCALL_H
+
+#include "divisi/runtime/Kernel.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/TypeRange.h"
+
+#include <optional>
+
+namespace divisi {
+
+/// The element type of a kernel's tensor: i1 is Bool, signless integers are the
+/// signed ones. Nothing for types that no tensor of Divisi has.
+std::optional<rt::DType> kernelType(mlir::Type element);
+/// The other way round.
+mlir::Type elementType(mlir::MLIRContext *context, rt::DType type);
+
+/// The attributes that belong to the operator itself: those whose names have no
+/// dialect's prefix, which are the compiler's notes.
+mlir::DictionaryAttr kernelConfig(mlir::Operation *op);
+
+/// These attributes as plain data: integers and booleans, floats, strings and
+/// dense lists of 64-bit numbers. Others (an element type, a symbol) are no
+/// kernel's business and left out.
+rt::Attributes kernelAttributes(mlir::DictionaryAttr config);
+
+/// A box of the size of `type`'s buffer at the origin of its global tensor.
+/// Nothing if a kernel cannot see the element type.
+std::optional<rt::TensorInfo> kernelTensor(mlir::RankedTensorType type);
+
+/// What the reference kernel `callee` ("nn.add") says about a call on tensors of
+/// these (local) types with these attributes, every operand and result being as
+/// large as its buffer: what holds then holds for each rank's part. Nothing if
+/// there is no such kernel, or if it does not take such a call.
+std::optional<rt::KernelQuery> queryKernel(llvm::StringRef callee,
+                                           mlir::DictionaryAttr config,
+                                           mlir::TypeRange operands,
+                                           mlir::TypeRange results);
+
+} // namespace divisi
+
+#endif // DIVISI_EVALUATE_KERNELCALL_H

@@ -1,0 +1,335 @@
+//===- Manifest.cpp - Programs as messages of the artifact's schema -*- C++ -*-=
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Manifest.h"
+
+#include "dialects/NN/NN.h"
+#include "dialects/SPMD/Strategy.h"
+#include "divisi/Evaluate/KernelCall.h"
+#include "divisi/Support/Version.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace divisi;
+using namespace divisi::exec;
+
+namespace {
+
+/// Builds the draft of one module; the first failure stops it.
+class ManifestBuilder {
+public:
+  explicit ManifestBuilder(ModuleOp module) : module(module) {}
+
+  Expected<ManifestDraft> run();
+
+private:
+  void addGrid(spmd::GridOp grid);
+  void addGlobal(nn::GlobalOp global);
+  void addEntry(EntryOp entry);
+  void addProgram(ProgramOp program);
+  void addBuffer(Operation &op, artifact::Program &program);
+  void addInstruction(Operation &op, artifact::Program &program);
+  void addCall(CallOp op, artifact::Call &call);
+
+  void setTensor(RankedTensorType type, FlatSymbolRefAttr grid,
+                 artifact::Tensor &tensor);
+  void setTensor(BufferType type, artifact::Tensor &tensor) {
+    setTensor(type.getTensor(), type.getGrid(), tensor);
+  }
+  uint32_t bufferOf(Value value) { return buffers.lookup(value); }
+  void fail(Operation *op, const Twine &what);
+
+  ModuleOp module;
+  ManifestDraft draft;
+  Status status;
+  llvm::StringMap<uint32_t> grids, globals, entries;
+  llvm::DenseMap<Value, uint32_t> buffers; ///< Of the current program.
+};
+
+} // namespace
+
+void ManifestBuilder::fail(Operation *op, const Twine &what) {
+  if (status.isOk()) {
+    status = Status(ExitCode::Invalid,
+                    (op->getName().getStringRef() + ": " + what).str());
+  }
+}
+
+static void setLayout(const spmd::LocalAttr &local, artifact::Layout &message) {
+  const Layout &layout = local.getLayout();
+  for (auto [index, dim] : llvm::enumerate(layout.dims)) {
+    artifact::DimLayout *out = message.add_dims();
+    for (AxisId axis : dim.axes) {
+      out->add_axes(axis.index);
+    }
+    if (dim.axes.empty() && dim.bounds.empty()) {
+      continue;
+    }
+    // The runtime knows no default bounds: all are said.
+    for (Interval shard : layout.shards(local.getGrid(), index,
+                                        local.getGlobalShape()[index])) {
+      out->add_bounds(shard.begin);
+      out->add_bounds(shard.end);
+    }
+  }
+  for (AxisId axis : layout.partialAxes) {
+    message.add_partial_axes(axis.index);
+  }
+  if (layout.isPartial()) {
+    message.set_partial_kind(stringifyReduceKind(layout.partialKind).str());
+  }
+}
+
+void ManifestBuilder::setTensor(RankedTensorType type, FlatSymbolRefAttr grid,
+                                artifact::Tensor &tensor) {
+  std::optional<rt::DType> element = kernelType(type.getElementType());
+  spmd::LocalAttr local = spmd::getLocal(type);
+  auto found = grids.find(grid.getValue());
+  if (!element || !local || found == grids.end()) {
+    return fail(module, "no layout, grid or element type for a tensor on " +
+                            grid.getValue());
+  }
+  tensor.set_dtype(std::string(rt::stringify(*element)));
+  for (int64_t extent : local.getGlobalShape()) {
+    tensor.add_dims(extent);
+  }
+  tensor.set_grid(found->second);
+  setLayout(local, *tensor.mutable_layout());
+}
+
+void ManifestBuilder::addGrid(spmd::GridOp grid) {
+  grids[grid.getSymName()] = draft.manifest.grids_size();
+  artifact::Grid *message = draft.manifest.add_grids();
+  message->set_name(grid.getSymName().str());
+  Grid value = grid.getValue();
+  for (const GridAxis &axis : value.axes()) {
+    artifact::Axis *out = message->add_axes();
+    out->set_name(axis.name);
+    out->set_size(axis.size);
+  }
+  for (int64_t device : grid.getDeviceIds()) {
+    message->add_devices(device);
+    draft.manifest.set_num_ranks(
+        std::max<uint32_t>(draft.manifest.num_ranks(), device + 1));
+  }
+}
+
+void ManifestBuilder::addGlobal(nn::GlobalOp global) {
+  spmd::PlaceAttr place = spmd::getPlace(global);
+  spmd::GridOp grid = place ? spmd::lookupGrid(global, place.getGrid()) : nullptr;
+  if (!grid) {
+    // Only @init reads it: nothing of it is there at run time.
+    return;
+  }
+  FailureOr<Layout> layout = spmd::resolvePlace(
+      place, grid.getValue(), global.getType().getShape(),
+      [&] { return global.emitError(); });
+  if (failed(layout)) {
+    return fail(global, "the place of @" + global.getSymName() + " is illegal");
+  }
+  globals[global.getSymName()] = draft.manifest.globals_size();
+  artifact::Global *message = draft.manifest.add_globals();
+  message->set_name(global.getSymName().str());
+  message->set_kind(nn::stringifyGlobalKind(global.getKind()).str());
+  setTensor(spmd::localType(global.getType(), grid.getValue(), *layout),
+            place.getGrid(), *message->mutable_tensor());
+}
+
+void ManifestBuilder::addEntry(EntryOp entry) {
+  entries[entry.getSymName()] = draft.manifest.entries_size();
+  artifact::Entry *message = draft.manifest.add_entries();
+  message->set_name(entry.getSymName().str());
+  auto addValues = [&](ArrayAttr names, ArrayAttr types, auto add) {
+    for (auto [name, type] :
+         llvm::zip_equal(names.getAsRange<StringAttr>(),
+                         types.getAsValueRange<TypeAttr>())) {
+      artifact::Value *value = add();
+      value->set_name(name.str());
+      setTensor(cast<BufferType>(type), *value->mutable_tensor());
+    }
+  };
+  addValues(entry.getInputNames(), entry.getInputTypes(),
+            [&] { return message->add_inputs(); });
+  addValues(entry.getOutputNames(), entry.getOutputTypes(),
+            [&] { return message->add_outputs(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
+  auto type = cast<BufferType>(op.getResult(0).getType());
+  std::optional<int64_t> bytes = type.byteSize();
+  if (!bytes) {
+    return fail(&op, "the buffer has too many bytes");
+  }
+  buffers[op.getResult(0)] = program.buffers_size();
+  artifact::Buffer *buffer = program.add_buffers();
+  setTensor(type, *buffer->mutable_tensor());
+  buffer->set_bytes(*bytes);
+  llvm::TypeSwitch<Operation *>(&op)
+      .Case([&](InputOp input) { buffer->set_input(input.getIndex()); })
+      .Case([&](GlobalOp global) {
+        auto found = globals.find(global.getGlobal());
+        if (found == globals.end()) {
+          return fail(global, "no global @" + global.getGlobal());
+        }
+        buffer->set_global(found->second);
+      })
+      .Case([&](AllocOp alloc) {
+        buffer->set_arena_offset(alloc.getOffset().value_or(0));
+      })
+      .Case([&](ConstantOp constant) {
+        buffer->set_global(draft.numGlobals + draft.constants.size());
+        artifact::Global *global = draft.manifest.add_globals();
+        global->set_name(("constant" + Twine(draft.constants.size())).str());
+        global->set_kind("constant");
+        setTensor(type, *global->mutable_tensor());
+        draft.constants.push_back(constant.getValue());
+      })
+      .Case([&](ViewOp view) { buffer->set_view(bufferOf(view.getSource())); });
+}
+
+void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
+  call.set_op(op.getCallee().str());
+  call.set_version(1);
+  for (Value input : op.getInputs()) {
+    call.add_operands(bufferOf(input));
+  }
+  for (Value output : op.getOutputs()) {
+    call.add_results(bufferOf(output));
+  }
+  call.set_workspace_offset(-1);
+  rt::Attributes attributes = kernelAttributes(op.getConfig());
+  for (const auto &[name, value] : attributes.values()) {
+    artifact::Attribute *attribute = call.add_attributes();
+    attribute->set_name(name);
+    if (const auto *integer = std::get_if<int64_t>(&value)) {
+      attribute->set_i(*integer);
+    } else if (const auto *real = std::get_if<double>(&value)) {
+      attribute->set_f(*real);
+    } else if (const auto *text = std::get_if<std::string>(&value)) {
+      attribute->set_s(*text);
+    } else if (const auto *ints = std::get_if<std::vector<int64_t>>(&value)) {
+      attribute->mutable_ints()->mutable_values()->Add(ints->begin(),
+                                                       ints->end());
+    } else {
+      const auto &floats = std::get<std::vector<double>>(value);
+      attribute->mutable_floats()->mutable_values()->Add(floats.begin(),
+                                                         floats.end());
+    }
+  }
+}
+
+/// The name that `location` carries for messages and traces.
+static std::string nameOf(Location location) {
+  std::string name;
+  location->walk([&](Location part) {
+    if (auto named = dyn_cast<NameLoc>(part)) {
+      name = named.getName().str();
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return name;
+}
+
+void ManifestBuilder::addInstruction(Operation &op,
+                                     artifact::Program &program) {
+  artifact::Instruction *instruction = program.add_instructions();
+  instruction->set_location(nameOf(op.getLoc()));
+  llvm::TypeSwitch<Operation *>(&op)
+      .Case([&](CallOp call) { addCall(call, *instruction->mutable_call()); })
+      .Case([&](CollectiveOp collective) {
+        artifact::Collective *message = instruction->mutable_collective();
+        spmd::LocalAttr local =
+            spmd::getLocal(collective.getSource().getType().getTensor());
+        for (StringRef axis :
+             collective.getAxes().getAsValueRange<StringAttr>()) {
+          message->add_axes(local.getGrid().find(axis)->index);
+        }
+        message->set_kind(collective.getKind().str());
+        message->set_source(bufferOf(collective.getSource()));
+        message->set_result(bufferOf(collective.getTarget()));
+        message->set_tag(collective.getTag());
+      })
+      .Case([&](TransferOp transfer) {
+        artifact::Transfer *message = instruction->mutable_transfer();
+        if (transfer.getSource()) {
+          message->set_source(bufferOf(transfer.getSource()));
+        }
+        if (transfer.getTarget()) {
+          message->set_result(bufferOf(transfer.getTarget()));
+        }
+        setTensor(cast<BufferType>(transfer.getFrom()),
+                  *message->mutable_from());
+        setTensor(cast<BufferType>(transfer.getTo()), *message->mutable_to());
+        message->set_tag(transfer.getTag());
+      })
+      .Case([&](OutputOp output) {
+        instruction->mutable_output()->set_source(bufferOf(output.getSource()));
+        instruction->mutable_output()->set_output(output.getIndex());
+      })
+      .Case([&](UpdateOp update) {
+        auto found = globals.find(update.getGlobal());
+        if (found == globals.end()) {
+          return fail(update, "no global @" + update.getGlobal());
+        }
+        instruction->mutable_update()->set_source(bufferOf(update.getSource()));
+        instruction->mutable_update()->set_global(found->second);
+      });
+}
+
+void ManifestBuilder::addProgram(ProgramOp op) {
+  auto entry = entries.find(op.getEntry());
+  if (entry == entries.end()) {
+    return fail(op, "no entry @" + op.getEntry());
+  }
+  buffers.clear();
+  artifact::Program *program =
+      draft.manifest.mutable_entries(entry->second)->add_programs();
+  for (int64_t rank : op.getRanks()) {
+    program->add_ranks(rank);
+  }
+  program->set_arena_bytes(op.getArenaBytes());
+  for (Operation &inner : op.getBody().front()) {
+    if (inner.getNumResults() == 1) {
+      addBuffer(inner, *program);
+    } else {
+      addInstruction(inner, *program);
+    }
+  }
+}
+
+Expected<ManifestDraft> ManifestBuilder::run() {
+  draft.manifest.set_producer("divisi " + std::string(version()));
+  for (auto grid : module.getOps<spmd::GridOp>()) {
+    addGrid(grid);
+  }
+  for (auto global : module.getOps<nn::GlobalOp>()) {
+    addGlobal(global);
+  }
+  draft.numGlobals = draft.manifest.globals_size();
+  for (auto entry : module.getOps<EntryOp>()) {
+    addEntry(entry);
+  }
+  for (auto program : module.getOps<ProgramOp>()) {
+    addProgram(program);
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  return std::move(draft);
+}
+
+Expected<ManifestDraft> divisi::draftManifest(ModuleOp module) {
+  return ManifestBuilder(module).run();
+}
