@@ -8,15 +8,18 @@
 
 #include "divisi/Driver/Registration.h"
 
+#include "dialects/Exec/Exec.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Plan/Passes.h"
 
 void divisi::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::func::FuncDialect, nn::NNDialect, spmd::SPMDDialect>();
+  registry.insert<mlir::func::FuncDialect, nn::NNDialect, spmd::SPMDDialect,
+                  exec::ExecDialect>();
 }
 
 void divisi::registerAllPasses() {
@@ -26,4 +29,5 @@ void divisi::registerAllPasses() {
   registerPartitionPasses();
   registerPartitionPipeline();
   registerPlanPasses();
+  registerLowerPasses();
 }

@@ -1,0 +1,40 @@
+//===- Passes.h - Passes of the Lower stage ---------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From operators on local tensors to instructions on buffers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_LOWER_PASSES_H
+#define PASSES_LOWER_PASSES_H
+
+#include "dialects/Exec/Exec.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace divisi {
+
+#define GEN_PASS_DECL
+#include "passes/Lower/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "passes/Lower/Passes.h.inc"
+
+/// Appends the stage: partitioned functions in, placed programs out.
+void buildLowerPipeline(mlir::OpPassManager &manager);
+
+} // namespace divisi
+
+#endif // PASSES_LOWER_PASSES_H

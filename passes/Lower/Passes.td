@@ -1,0 +1,69 @@
+//===- Passes.td - Passes of the Lower stage ---------------*- tablegen -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_LOWER_PASSES_TD
+#define PASSES_LOWER_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LowerToExec : Pass<"lower-to-exec", "::mlir::ModuleOp"> {
+  let summary = "turn functions on local tensors into lists of instructions";
+  let description = [{
+    Precondition: `verify-partition` holds, and `split-ranks` has made one
+    function per entry and set of ranks.
+
+    Effect: every such function becomes an `exec.program`, every entry an
+    `exec.entry`. An operator becomes an `exec.call` of the kernel of its name
+    with its attributes as they are; what a kernel says is only a view of its
+    operand (a reshape) becomes an `exec.view`.
+
+    Postcondition: of the entries only `exec` ops are left; `@init`, the globals
+    and the grids stay. No buffer has an offset yet.
+
+    ```mlir
+    %2 = nn.add %0, %1 : (T, T) -> T
+    return %2
+    // becomes
+    %2 = exec.alloc : !exec.buffer<T, @g>
+    exec.call "nn.add"(%0, %1) into (%2) {} : …
+    exec.output 0 %2
+    ```
+  }];
+  let dependentDialects = ["::divisi::exec::ExecDialect"];
+}
+
+def PlanMemory : Pass<"plan-memory", "::divisi::exec::ProgramOp"> {
+  let summary = "give every buffer its place in the arena";
+  let description = [{
+    Precondition: buffers without offsets.
+
+    Effect: a result takes its operand's bytes where the kernel allows it and
+    the operand is not needed any more; all others are placed by lifetime
+    (`divisi/Artifact/ArenaPlanner.h`).
+
+    Postcondition: every `exec.alloc` has an offset, and the program the size of
+    its arena. No bytes are shared by buffers that are needed at the same time,
+    save a result over its operand.
+  }];
+  let dependentDialects = ["::divisi::exec::ExecDialect"];
+  let statistics = [
+    Statistic<"numInPlace", "in-place", "results written over an operand">,
+  ];
+}
+
+def VerifyLower : Pass<"verify-lower", "::mlir::ModuleOp"> {
+  let summary = "check that a module can be emitted";
+  let description = [{
+    Checks the postconditions of the stage: beside globals, grids and `@init`
+    there are only entries and programs; every buffer is placed; every input
+    and output of an entry is there; the ranks of an entry's programs are
+    disjoint; collectives and transfers come in ascending order of their tags.
+  }];
+}
+
+#endif // PASSES_LOWER_PASSES_TD

@@ -1,0 +1,19 @@
+//===- Pipeline.cpp - The Lower stage ---------------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Lower/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+
+void divisi::buildLowerPipeline(mlir::OpPassManager &manager) {
+  // Operators become kernel calls; from here on order is program order.
+  manager.addPass(createLowerToExec());
+  // Lifetimes are final only now.
+  manager.addNestedPass<exec::ProgramOp>(createPlanMemory());
+  manager.addPass(createVerifyLower());
+}

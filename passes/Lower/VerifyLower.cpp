@@ -1,0 +1,135 @@
+//===- VerifyLower.cpp - Check that a module can be emitted -----*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Lower/Passes.h"
+
+#include "dialects/NN/NN.h"
+#include "dialects/SPMD/Strategy.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SmallSet.h"
+
+namespace divisi {
+#define GEN_PASS_DEF_VERIFYLOWER
+#include "passes/Lower/Passes.h.inc"
+} // namespace divisi
+
+using namespace mlir;
+using namespace divisi;
+using namespace divisi::exec;
+
+namespace {
+
+/// See Passes.td.
+class VerifyLowerPass : public divisi::impl::VerifyLowerBase<VerifyLowerPass> {
+public:
+  void runOnOperation() override;
+};
+
+} // namespace
+
+static LogicalResult verifyKind(Operation &op) {
+  auto function = dyn_cast<func::FuncOp>(op);
+  bool isInit = function && !spmd::isEntry(function);
+  if (isInit || isa<nn::GlobalOp, spmd::GridOp, EntryOp, ProgramOp>(op)) {
+    return success();
+  }
+  return op.emitOpError("cannot be emitted; run lower-to-exec first");
+}
+
+/// Tags ascend, so that two ranks that meet in two instructions meet in the
+/// same order.
+static LogicalResult verifyTags(ProgramOp program) {
+  int64_t last = -1;
+  for (Operation &op : program.getBody().front()) {
+    std::optional<int64_t> tag;
+    if (auto collective = dyn_cast<CollectiveOp>(op)) {
+      StringRef kind = collective.getKind();
+      bool isLocal = kind == stringifyStepKind(StepKind::Slice) ||
+                     kind == stringifyStepKind(StepKind::Mask);
+      tag = isLocal ? std::nullopt : std::optional(collective.getTag());
+    } else if (auto transfer = dyn_cast<TransferOp>(op)) {
+      tag = transfer.getTag();
+    }
+    if (tag && *tag <= last) {
+      return op.emitOpError("has tag ")
+             << *tag << " after tag " << last << ": tags must ascend";
+    }
+    last = tag.value_or(last);
+  }
+  return success();
+}
+
+/// Every buffer that an instruction names is placed, and inputs and outputs
+/// are the entry's.
+static LogicalResult verifyBuffers(ProgramOp program, EntryOp entry) {
+  for (Operation &op : program.getBody().front()) {
+    if (auto alloc = dyn_cast<AllocOp>(op); alloc && !alloc.getOffset()) {
+      return alloc.emitOpError("has no offset; run plan-memory first");
+    }
+    auto input = dyn_cast<InputOp>(op);
+    if (input && (input.getIndex() >= entry.getInputTypes().size() ||
+                  cast<TypeAttr>(entry.getInputTypes()[input.getIndex()])
+                          .getValue() != input.getBuffer().getType())) {
+      return input.emitOpError("is not input ")
+             << input.getIndex() << " of @" << entry.getSymName();
+    }
+    auto output = dyn_cast<OutputOp>(op);
+    if (output && (output.getIndex() >= entry.getOutputTypes().size() ||
+                   cast<TypeAttr>(entry.getOutputTypes()[output.getIndex()])
+                           .getValue() != output.getSource().getType())) {
+      return output.emitOpError("is not output ")
+             << output.getIndex() << " of @" << entry.getSymName();
+    }
+  }
+  return success();
+}
+
+/// All programs of one entry: disjoint ranks, every output made by some.
+static LogicalResult verifyEntry(ModuleOp module, EntryOp entry) {
+  llvm::SmallSet<int64_t, 16> ranks;
+  llvm::SmallSet<uint64_t, 4> outputs;
+  for (ProgramOp program : module.getOps<ProgramOp>()) {
+    if (program.getEntry() != entry.getSymName()) {
+      continue;
+    }
+    for (int64_t rank : program.getRanks()) {
+      if (!ranks.insert(rank).second) {
+        return program.emitOpError("runs on rank ")
+               << rank << ", which another program of @" << entry.getSymName()
+               << " has already";
+      }
+    }
+    for (OutputOp output : program.getBody().getOps<OutputOp>()) {
+      outputs.insert(output.getIndex());
+    }
+    if (failed(verifyTags(program)) || failed(verifyBuffers(program, entry))) {
+      return failure();
+    }
+  }
+  if (outputs.size() != entry.getOutputTypes().size()) {
+    return entry.emitOpError("has ")
+           << entry.getOutputTypes().size() << " outputs, but its programs make "
+           << outputs.size();
+  }
+  return success();
+}
+
+void VerifyLowerPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  for (Operation &op : *module.getBody()) {
+    if (failed(verifyKind(op))) {
+      return signalPassFailure();
+    }
+  }
+  for (EntryOp entry : module.getOps<EntryOp>()) {
+    if (failed(verifyEntry(module, entry))) {
+      return signalPassFailure();
+    }
+  }
+}
