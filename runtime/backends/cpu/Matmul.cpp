@@ -120,6 +120,34 @@ static bool isConstant(const CallSite &site, size_t operand) {
   return operand < site.constants.size() && site.constants[operand];
 }
 
+/// With a constant right matrix the product is an inner product layer, for
+/// which oneDNN has blocked weights where its matmul has not: twice as fast on
+/// AVX2. Replaces the right matrix by its transpose.
+static bool makeInnerProduct(MatmulPlan &plan) {
+  const MatrixProduct &product = plan.product;
+  const Matrix &right = product.matrices[RightMatrix];
+  Dims dims{product.n, product.k};
+  MemoryDesc plain = describe(dims, {right.inner, right.outer});
+  MemoryDesc any = describeAny(dims);
+  PrimitiveAttr attr = scratchpadAttr();
+  dnnl_primitive_desc_t desc = nullptr;
+  if (!plan.descs[LeftMatrix] || !plan.descs[ResultMatrix] || !plain || !any ||
+      !attr ||
+      dnnl_inner_product_forward_primitive_desc_create(
+          &desc, engine(), dnnl_forward_inference, plan.descs[LeftMatrix].get(),
+          any.get(), nullptr, plan.descs[ResultMatrix].get(),
+          attr.get()) != dnnl_success) {
+    return false;
+  }
+  PrimitiveDesc owner(desc);
+  if (!isOptimized(desc)) {
+    return false;
+  }
+  plan.primitive = std::move(owner);
+  plan.descs[RightMatrix] = std::move(plain);
+  return true;
+}
+
 static bool makePlan(const CallSite &site, MatmulPlan &plan) {
   std::string ignored;
   Contraction contraction;
@@ -141,6 +169,9 @@ static bool makePlan(const CallSite &site, MatmulPlan &plan) {
   plan.descs = {describeMatrix(product, product.matrices[LeftMatrix], m, k),
                 describeMatrix(product, product.matrices[RightMatrix], k, n),
                 describeMatrix(product, product.matrices[ResultMatrix], m, n)};
+  if (plan.constantRight && makeInnerProduct(plan)) {
+    return true;
+  }
   MemoryDesc any = describeAny({k, n});
   PrimitiveAttr attr = scratchpadAttr();
   const auto &[a, b, c] = plan.descs;
