@@ -1,0 +1,327 @@
+//===- Evaluator.cpp - Run nn functions by the reference kernels ----------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Evaluate/Evaluator.h"
+#include "dialects/NN/NN.h"
+#include "divisi/runtime/Kernel.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace divisi;
+using rt::DType;
+
+//===----------------------------------------------------------------------===//
+// Types and attributes
+//===----------------------------------------------------------------------===//
+
+mlir::Type divisi::toMLIRType(mlir::MLIRContext *context, DType type) {
+  mlir::Builder builder(context);
+  switch (type) {
+  case DType::F64:
+    return builder.getF64Type();
+  case DType::F32:
+    return builder.getF32Type();
+  case DType::F16:
+    return builder.getF16Type();
+  case DType::BF16:
+    return builder.getBF16Type();
+  case DType::Bool:
+    return builder.getI1Type();
+  case DType::U8:
+  case DType::U16:
+  case DType::U32:
+  case DType::U64:
+    return builder.getIntegerType(
+        static_cast<unsigned>(8 * rt::byteWidth(type)), /*isSigned=*/false);
+  case DType::I8:
+  case DType::I16:
+  case DType::I32:
+  case DType::I64:
+    break;
+  }
+  return builder.getIntegerType(static_cast<unsigned>(8 * rt::byteWidth(type)));
+}
+
+std::optional<DType> divisi::fromMLIRType(mlir::Type type) {
+  static constexpr DType kTypes[] = {
+      DType::F64, DType::F32, DType::F16, DType::BF16, DType::I8,
+      DType::I16, DType::I32, DType::I64, DType::U8,   DType::U16,
+      DType::U32, DType::U64, DType::Bool};
+  for (DType candidate : kTypes) {
+    if (toMLIRType(type.getContext(), candidate) == type) {
+      return candidate;
+    }
+  }
+  return std::nullopt;
+}
+
+mlir::DenseElementsAttr divisi::toDenseAttr(mlir::MLIRContext *context,
+                                            const HostTensor &tensor) {
+  auto type = mlir::RankedTensorType::get(tensor.dims(),
+                                          toMLIRType(context, tensor.type()));
+  bool isSplat = tensor.isSplat();
+  if (tensor.type() == DType::Bool) {
+    llvm::SmallVector<bool> flags;
+    for (int64_t i = 0; i < (isSplat ? 1 : tensor.count()); ++i) {
+      flags.push_back(tensor.intAt(i) != 0);
+    }
+    return mlir::DenseElementsAttr::get(type, flags);
+  }
+  size_t size = isSplat ? static_cast<size_t>(rt::byteWidth(tensor.type()))
+                        : static_cast<size_t>(tensor.byteSize());
+  return mlir::DenseElementsAttr::getFromRawBuffer(
+      type, {reinterpret_cast<const char *>(tensor.data()), size});
+}
+
+Expected<HostTensor> divisi::fromDenseAttr(mlir::DenseElementsAttr attribute) {
+  auto type = fromMLIRType(attribute.getElementType());
+  if (!type) {
+    return Status(ExitCode::Unsupported, "a constant has an element type that "
+                                         "Divisi does not have");
+  }
+  auto shape = attribute.getType().getShape();
+  auto result = HostTensor::zeros(*type, rt::Dims(shape.begin(), shape.end()));
+  if (!result || result->count() == 0) {
+    return result;
+  }
+  if (*type == DType::Bool) {
+    auto out = result->as<uint8_t>().begin();
+    for (bool flag : attribute.getValues<bool>()) {
+      *out++ = flag;
+    }
+    return result;
+  }
+  llvm::ArrayRef<char> raw = attribute.getRawData();
+  size_t size = static_cast<size_t>(result->byteSize());
+  for (size_t at = 0; at < size; at += raw.size()) {
+    std::memcpy(result->data() + at, raw.data(), raw.size());
+  }
+  return result;
+}
+
+static std::optional<rt::Attribute> toRuntimeAttribute(mlir::Attribute value) {
+  using Result = std::optional<rt::Attribute>;
+  return llvm::TypeSwitch<mlir::Attribute, Result>(value)
+      .Case<mlir::BoolAttr>(
+          [](auto flag) { return Result(int64_t{flag.getValue()}); })
+      .Case<mlir::IntegerAttr>(
+          [](auto number) { return Result(number.getInt()); })
+      .Case<mlir::FloatAttr>(
+          [](auto number) { return Result(number.getValueAsDouble()); })
+      .Case<mlir::StringAttr>(
+          [](auto word) { return Result(word.getValue().str()); })
+      .Case<mlir::DenseI64ArrayAttr>([](auto numbers) {
+        return Result(std::vector<int64_t>(numbers.asArrayRef()));
+      })
+      .Case<mlir::DenseF64ArrayAttr>([](auto numbers) {
+        return Result(std::vector<double>(numbers.asArrayRef()));
+      })
+      .Default([](mlir::Attribute) { return Result(); });
+}
+
+rt::Attributes divisi::toRuntimeAttributes(mlir::Operation *op) {
+  rt::Attributes result;
+  for (mlir::StringAttr name : op->getRegisteredInfo()->getAttributeNames()) {
+    mlir::Attribute value = op->getAttr(name);
+    if (auto converted = value ? toRuntimeAttribute(value) : std::nullopt) {
+      result.set(name.str(), std::move(*converted));
+    }
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
+
+Expected<HostTensor> divisi::evaluateOp(const std::string &op,
+                                        const rt::Attributes &attributes,
+                                        const std::vector<HostTensor> &operands,
+                                        DType type, rt::Dims dims) {
+  auto result = HostTensor::zeros(type, dims);
+  if (!result || result->count() == 0) {
+    return result;
+  }
+  std::vector<rt::TensorInfo> infos;
+  std::vector<const void *> data;
+  for (const HostTensor &operand : operands) {
+    infos.push_back(rt::TensorInfo::whole(operand.type(), operand.dims()));
+    data.push_back(operand.data());
+  }
+  rt::TensorInfo out = rt::TensorInfo::whole(type, dims);
+  void *outData = result->data();
+  std::string error;
+  if (!rt::evaluate(op, attributes, infos, data, {&out, 1}, {&outData, 1},
+                    error)) {
+    return Status(ExitCode::Unsupported, error);
+  }
+  return result;
+}
+
+Expected<HostTensor> GlobalValues::read(const std::string &name) {
+  auto it = values_.find(name);
+  if (it != values_.end()) {
+    return it->second;
+  }
+  auto global = module_.lookupSymbol<nn::GlobalOp>(name);
+  auto type = global ? fromMLIRType(global.getTensorType().getElementType())
+                     : std::nullopt;
+  if (!type) {
+    return Status(ExitCode::Invalid, "there is no global '" + name + "'");
+  }
+  auto shape = global.getTensorType().getShape();
+  rt::Dims dims(shape.begin(), shape.end());
+  if (global.getZero()) {
+    return HostTensor::zeros(*type, dims);
+  }
+  if (!global.getFile()) {
+    return Status(ExitCode::Invalid, "the global '" + name +
+                                         "' has no value: it is derived and "
+                                         "@init has not run, or its weights "
+                                         "are missing");
+  }
+  auto bytes = store_.bytes({global.getFile()->str(),
+                             static_cast<int64_t>(*global.getOffset()),
+                             static_cast<int64_t>(*global.getLength())});
+  if (!bytes) {
+    return bytes.status();
+  }
+  auto value = HostTensor::copyOf(*type, dims, *bytes);
+  if (value) {
+    values_[name] = *value;
+  }
+  return value;
+}
+
+void GlobalValues::write(const std::string &name, HostTensor value) {
+  values_[name] = std::move(value);
+}
+
+namespace {
+
+/// One run of a function.
+class Run {
+public:
+  Run(mlir::func::FuncOp function, GlobalValues &globals)
+      : function_(function), globals_(globals) {}
+
+  Expected<std::vector<HostTensor>> run(const std::vector<HostTensor> &inputs);
+
+private:
+  Expected<HostTensor> evaluate(mlir::Operation &op);
+  /// Frees what no later operation reads.
+  void release(mlir::Operation &op);
+
+  mlir::func::FuncOp function_;
+  GlobalValues &globals_;
+  llvm::DenseMap<mlir::Value, HostTensor> values_;
+  llvm::DenseMap<mlir::Value, unsigned> left_;
+};
+
+} // namespace
+
+Expected<HostTensor> Run::evaluate(mlir::Operation &op) {
+  if (auto read = llvm::dyn_cast<nn::ReadOp>(op)) {
+    return globals_.read(read.getGlobal().str());
+  }
+  if (auto constant = llvm::dyn_cast<nn::ConstantOp>(op)) {
+    if (auto dense =
+            llvm::dyn_cast<mlir::DenseElementsAttr>(constant.getValue())) {
+      return fromDenseAttr(dense);
+    }
+  }
+  auto type = llvm::dyn_cast<mlir::RankedTensorType>(
+      op.getNumResults() == 1 ? op.getResult(0).getType() : mlir::Type());
+  auto element = type ? fromMLIRType(type.getElementType()) : std::nullopt;
+  if (!element || op.getName().getDialectNamespace() != "nn") {
+    return Status(ExitCode::Unsupported, "'" +
+                                             op.getName().getStringRef().str() +
+                                             "' cannot be evaluated");
+  }
+  std::vector<HostTensor> operands;
+  for (mlir::Value operand : op.getOperands()) {
+    operands.push_back(values_.lookup(operand));
+  }
+  return evaluateOp(op.getName().getStringRef().str(), toRuntimeAttributes(&op),
+                    operands, *element,
+                    rt::Dims(type.getShape().begin(), type.getShape().end()));
+}
+
+void Run::release(mlir::Operation &op) {
+  for (mlir::Value operand : op.getOperands()) {
+    if (--left_[operand] == 0) {
+      values_.erase(operand);
+    }
+  }
+}
+
+Expected<std::vector<HostTensor>>
+Run::run(const std::vector<HostTensor> &inputs) {
+  mlir::Block &body = function_.getBody().front();
+  for (mlir::Operation &op : body) {
+    for (mlir::Value operand : op.getOperands()) {
+      ++left_[operand];
+    }
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    values_[body.getArgument(static_cast<unsigned>(i))] = inputs[i];
+  }
+  std::vector<HostTensor> results;
+  std::vector<std::pair<std::string, HostTensor>> updates;
+  for (mlir::Operation &op : body) {
+    if (auto update = llvm::dyn_cast<nn::UpdateOp>(op)) {
+      updates.emplace_back(update.getGlobal().str(),
+                           values_.lookup(update.getValue()));
+    } else if (op.hasTrait<mlir::OpTrait::IsTerminator>()) {
+      for (mlir::Value operand : op.getOperands()) {
+        results.push_back(values_.lookup(operand));
+      }
+    } else {
+      auto value = evaluate(op);
+      if (!value) {
+        std::string where;
+        llvm::raw_string_ostream(where) << op.getLoc();
+        return Status(value.status().code(),
+                      where + ": " + value.status().message());
+      }
+      if (!op.getResult(0).use_empty()) {
+        values_[op.getResult(0)] = *value;
+      }
+    }
+    release(op);
+  }
+  for (auto &[name, value] : updates) {
+    globals_.write(name, std::move(value));
+  }
+  return results;
+}
+
+Expected<std::vector<HostTensor>>
+divisi::evaluateFunction(mlir::func::FuncOp function,
+                         const std::vector<HostTensor> &inputs,
+                         GlobalValues &globals) {
+  if (inputs.size() != function.getNumArguments()) {
+    return Status(ExitCode::Usage,
+                  "got " + std::to_string(inputs.size()) +
+                      " inputs for a "
+                      "function of " +
+                      std::to_string(function.getNumArguments()));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto type =
+        llvm::cast<mlir::RankedTensorType>(function.getArgumentTypes()[i]);
+    if (type.getShape() != llvm::ArrayRef(inputs[i].dims()) ||
+        fromMLIRType(type.getElementType()) != inputs[i].type()) {
+      return Status(ExitCode::Usage,
+                    "input " + std::to_string(i) +
+                        " has another shape or element type than the function "
+                        "declares");
+    }
+  }
+  return Run(function, globals).run(inputs);
+}

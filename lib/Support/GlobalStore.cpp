@@ -1,0 +1,105 @@
+//===- GlobalStore.cpp - Where the bytes of globals lie -------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Support/GlobalStore.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace divisi;
+
+static Status cannotRead(const std::string &path, const std::string &why) {
+  return Status(ExitCode::File, "cannot read '" + path + "': " + why);
+}
+
+Expected<std::shared_ptr<MappedFile>>
+MappedFile::open(const std::string &path) {
+  // Without O_NONBLOCK a named pipe would wait for its writer.
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) {
+    return cannotRead(path, std::strerror(errno));
+  }
+  auto mapping = fromDescriptor(descriptor, path);
+  ::close(descriptor);
+  return mapping;
+}
+
+Expected<std::shared_ptr<MappedFile>>
+MappedFile::fromDescriptor(int descriptor, const std::string &path) {
+  struct stat info;
+  if (::fstat(descriptor, &info) != 0) {
+    return cannotRead(path, std::strerror(errno));
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return cannotRead(path, "it is not a regular file");
+  }
+  size_t size = static_cast<size_t>(info.st_size);
+  if (size == 0) {
+    return std::shared_ptr<MappedFile>(new MappedFile(nullptr, 0));
+  }
+  void *data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (data == MAP_FAILED) {
+    return cannotRead(path, std::strerror(errno));
+  }
+  return std::shared_ptr<MappedFile>(
+      new MappedFile(static_cast<const std::byte *>(data), size));
+}
+
+MappedFile::~MappedFile() {
+  if (data_) {
+    ::munmap(const_cast<std::byte *>(data_), size_);
+  }
+}
+
+GlobalStore::GlobalStore(std::string folder) : folder_(std::move(folder)) {}
+
+void GlobalStore::addFile(const std::string &file,
+                          std::shared_ptr<MappedFile> mapping) {
+  files_[file] = std::move(mapping);
+}
+
+ByteRange GlobalStore::addBlob(std::span<const std::byte> bytes) {
+  blob_.resize((blob_.size() + 63) / 64 * 64);
+  int64_t offset = static_cast<int64_t>(blob_.size());
+  blob_.insert(blob_.end(), bytes.begin(), bytes.end());
+  return {std::string(kBlobFile), offset, static_cast<int64_t>(bytes.size())};
+}
+
+Expected<std::span<const std::byte>>
+GlobalStore::bytes(const ByteRange &range) {
+  std::span<const std::byte> all = blob_;
+  if (range.file != kBlobFile) {
+    auto it = files_.find(range.file);
+    if (it == files_.end()) {
+      bool isRelative = !range.file.starts_with('/') && !folder_.empty();
+      auto mapping = MappedFile::open(isRelative ? folder_ + "/" + range.file
+                                                 : range.file);
+      if (!mapping) {
+        return mapping.status();
+      }
+      it = files_.emplace(range.file, *mapping).first;
+    }
+    all = it->second->bytes();
+  }
+  int64_t size = static_cast<int64_t>(all.size());
+  if (range.offset < 0 || range.length < 0 || range.offset > size ||
+      range.length > size - range.offset) {
+    return Status(ExitCode::Invalid,
+                  "'" + range.file + "' has " + std::to_string(size) +
+                      " bytes; got a tensor of " +
+                      std::to_string(range.length) + " bytes at offset " +
+                      std::to_string(range.offset) +
+                      "; the file is truncated or not the one meant");
+  }
+  return all.subspan(static_cast<size_t>(range.offset),
+                     static_cast<size_t>(range.length));
+}
