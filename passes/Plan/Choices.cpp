@@ -127,25 +127,47 @@ static bool isContraction(const LoopNest &nest) {
          });
 }
 
+/// Whether a loop stands in an operand that is made from parameters alone, or
+/// in any if none is.
+static bool isShared(const Site &site, LoopId loop) {
+  bool found = false, any = false;
+  for (auto [operand, isParameter] :
+       llvm::zip_equal(site.nest.operands, site.parameters)) {
+    any |= isParameter;
+    found |= isParameter && llvm::any_of(operand.dims, [&](const DimMap &dim) {
+               return dim.mentions(loop);
+             });
+  }
+  return found || !any;
+}
+
+/// Over how many devices along axes of `role` a split shares the work. Model
+/// axes share parameters, so only the loops of these count.
+int64_t ChoiceMaker::degree(const Site &site, AxisRole role,
+                            const Split &split) const {
+  int64_t product = 1;
+  for (auto [index, axes] : llvm::enumerate(split.loopAxes)) {
+    if (role == AxisRole::Model && !isShared(site, LoopId{uint32_t(index)})) {
+      continue;
+    }
+    for (AxisId axis : axes) {
+      product *= rules_.roles[axis.index] == role ? grid_.size(axis) : 1;
+    }
+  }
+  return product;
+}
+
 /// Who asks for a degree of parallelism asks that contractions be split by it:
-/// keeps the splits whose loops use the most devices along axes of `role`.
+/// keeps the splits of the highest degree.
 void ChoiceMaker::keepFullest(const Site &site, AxisRole role,
                               std::vector<Split> &splits) const {
-  auto degree = [&](const Split &split) {
-    int64_t product = 1;
-    for (const auto &axes : split.loopAxes) {
-      for (AxisId axis : axes) {
-        product *= rules_.roles[axis.index] == role ? grid_.size(axis) : 1;
-      }
-    }
-    return product;
-  };
   int64_t most = 1;
   for (const Split &split : splits) {
-    most = std::max(most, degree(split));
+    most = std::max(most, degree(site, role, split));
   }
-  std::erase_if(splits,
-                [&](const Split &split) { return degree(split) != most; });
+  std::erase_if(splits, [&](const Split &split) {
+    return degree(site, role, split) != most;
+  });
 }
 
 std::vector<Split> ChoiceMaker::splitsOf(const Site &site) const {
@@ -229,6 +251,9 @@ static std::string describe(const Site &site) {
   }
   for (int64_t width : site.widths.results) {
     append(key, width);
+  }
+  for (bool isParameter : site.parameters) {
+    append(key, isParameter);
   }
   append(key, int64_t(site.widths.precision));
   return key;

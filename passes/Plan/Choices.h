@@ -81,6 +81,7 @@ public:
 
 private:
   bool obeysRoles(const Site &site, const Split &split) const;
+  int64_t degree(const Site &site, AxisRole role, const Split &split) const;
   void keepFullest(const Site &site, AxisRole role,
                    std::vector<Split> &splits) const;
   std::shared_ptr<const SiteChoices> evaluate(const Site &site,

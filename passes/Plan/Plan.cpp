@@ -140,9 +140,10 @@ static Expected<Setting> prepare(ModuleOp module, const PlanOptions &options) {
   return setting;
 }
 
-/// What a byte costs that a device keeps all the time. It could be read once
-/// for what it is worth; who asks for parameters to be shared values it like
-/// a byte that has to be fetched.
+/// What a byte costs, in nanoseconds, that a device keeps all the time: as much
+/// as reading it once, which decides between plans that are otherwise alike.
+/// Tensor parallelism is asked for to share the parameters, so a byte kept
+/// costs as much there as fetching it.
 static double residentPrice(const DeviceGrid &devices) {
   double rate = devices.links.memoryBytesPerSecond;
   for (auto [role, link] : llvm::zip(devices.roles, devices.links.axes)) {

@@ -9,6 +9,7 @@
 #include "Program.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -60,6 +61,7 @@ private:
   Program program_;
   llvm::DenseMap<Value, unsigned> tensorOf_;
   llvm::DenseMap<Value, Reach> reach_;
+  llvm::DenseSet<Value> parameters_; ///< Made from globals that are no state.
   llvm::StringMap<unsigned> globalTensorOf_;
 };
 } // namespace
@@ -157,6 +159,10 @@ LogicalResult ProgramReader::readOp(Operation &op) {
       return failure();
     }
     tensorOf_[read.getResult()] = *tensor;
+    nn::GlobalOp global = program_.globals[program_.tensors[*tensor].index];
+    if (global.getKind() != nn::GlobalKind::State) {
+      parameters_.insert(read.getResult());
+    }
     return success();
   }
   if (auto update = dyn_cast<nn::UpdateOp>(op)) {
@@ -182,7 +188,10 @@ LogicalResult ProgramReader::readOp(Operation &op) {
   for (Value operand : op.getOperands()) {
     site.widths.operands.push_back(
         elementBytes(cast<RankedTensorType>(operand.getType())));
+    site.parameters.push_back(parameters_.contains(operand));
   }
+  bool isParameter =
+      !site.parameters.empty() && !llvm::is_contained(site.parameters, false);
   reachLoops(site);
   unsigned index = unsigned(program_.sites.size());
   for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
@@ -193,6 +202,9 @@ LogicalResult ProgramReader::readOp(Operation &op) {
     site.widths.results.push_back(elementBytes(type));
     site.widths.precision = precisionOf(type);
     reach_[result] = resultReach(site, unsigned(number));
+    if (isParameter) {
+      parameters_.insert(result);
+    }
     addTensor(result,
               {.index = index, .number = unsigned(number), .type = type});
   }

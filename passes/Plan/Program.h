@@ -31,6 +31,8 @@ struct Site {
   LoopNest nest;
   OpWidths widths;
   llvm::SmallVector<bool, 6> batch; ///< Per loop: does the batch reach it?
+  /// Per operand: is it made from parameters and constants alone?
+  llvm::SmallVector<bool, 3> parameters;
   int64_t time = 0;
 };
 
