@@ -177,7 +177,7 @@ static std::string whereIs(const Program &program, int64_t time) {
       return text;
     }
   }
-  return "";
+  return " (when an entry function returns)";
 }
 
 static std::string explainInfeasible(const Setting &setting,
