@@ -1,0 +1,183 @@
+//===- ArtifactFileTest.cpp - Tests of .divisi files ----------------------===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/ArtifactFile.h"
+#include "ManifestBuilder.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+
+using namespace divisi::rt;
+using testing::ElementsAre;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder for one test, with an artifact of three globals in it: a and b have
+/// equal bytes, c begins as zeros.
+class ArtifactFileTest : public testing::Test {
+protected:
+  void SetUp() override {
+    folder = temporaryFile("artifact");
+    fs::remove_all(folder);
+    fs::create_directory(folder);
+    path = folder + "/x.divisi";
+    pb::Tensor tensor = builder.tensor(builder.grid({1}), {3}, {{}});
+    builder.global("a", "parameter", tensor);
+    builder.global("b", "derived", tensor);
+    builder.global("c", "state", tensor);
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  std::span<const std::byte> bytes() const {
+    return std::as_bytes(std::span<const float>(values));
+  }
+  Status write(const std::string &external = {}, int64_t offset = 0) {
+    GlobalData a{bytes(), external, offset};
+    std::vector<GlobalData> data = {a, {bytes(), {}, 0}, {}};
+    return writeArtifact(path, builder.manifest, data);
+  }
+  std::string read() const {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void overwrite(const std::string &content, const std::string &name = {}) {
+    std::ofstream(name.empty() ? path : folder + "/" + name, std::ios::binary)
+        << content;
+  }
+  Status open(const ArtifactOptions &options = {}) const {
+    return ArtifactFile::open(path, options).status();
+  }
+
+  ManifestBuilder builder{1};
+  std::vector<float> values = {1, 2, 3};
+  std::string folder, path;
+};
+
+} // namespace
+
+TEST_F(ArtifactFileTest, roundTripsAndStoresEqualBytesOnce) {
+  ASSERT_TRUE(write().isOk());
+  auto file = ArtifactFile::open(path, {{}, /*verifyHashes=*/true});
+  ASSERT_TRUE(file) << file.status().message();
+  const pb::Manifest &manifest = file->manifest();
+  EXPECT_EQ(manifest.producer(), "test");
+  EXPECT_EQ(manifest.globals(0).offset(), 4096);
+  EXPECT_EQ(manifest.globals(1).offset(), 4096);
+  EXPECT_EQ(manifest.globals(2).bytes(), 0);
+  EXPECT_EQ(manifest.file_bytes(), 4096 + 12);
+  auto *floats = reinterpret_cast<const float *>(file->globalBytes(1).data());
+  EXPECT_THAT(std::span<const float>(floats, 3), ElementsAre(1, 2, 3));
+  EXPECT_TRUE(file->globalBytes(2).empty());
+}
+
+TEST_F(ArtifactFileTest, theSameContentGivesTheSameBytes) {
+  ASSERT_TRUE(write().isOk());
+  std::string first = read();
+  ASSERT_TRUE(write().isOk());
+  EXPECT_EQ(read(), first);
+  // Nothing but the artifact remains: no temporary file.
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
+}
+
+TEST_F(ArtifactFileTest, everyFlippedBitBeforeTheDataIsFound) {
+  ASSERT_TRUE(write().isOk());
+  std::string good = read();
+  size_t manifestEnd = 48 + static_cast<unsigned char>(good[12]) +
+                       256 * static_cast<unsigned char>(good[13]);
+  for (size_t i = 0; i < manifestEnd; ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 0x10);
+    overwrite(bad);
+    ErrorCode code = open().code();
+    bool isVersion = i >= 8 && i < 12;
+    EXPECT_EQ(code, isVersion ? ErrorCode::Version : ErrorCode::Invalid) << i;
+  }
+}
+
+TEST_F(ArtifactFileTest, truncationIsFoundAtEveryLength) {
+  ASSERT_TRUE(write().isOk());
+  std::string good = read();
+  for (size_t size = 0; size < good.size(); size += size < 600 ? 1 : 97) {
+    overwrite(good.substr(0, size));
+    EXPECT_EQ(open().code(), ErrorCode::Invalid) << size;
+  }
+  overwrite(good.substr(0, good.size() - 1));
+  EXPECT_THAT(open().message(), HasSubstr("it may be truncated"));
+}
+
+TEST_F(ArtifactFileTest, aNewerVersionHasItsOwnCode) {
+  ASSERT_TRUE(write().isOk());
+  std::string newer = read();
+  newer[8] = 2;
+  overwrite(newer);
+  EXPECT_EQ(open().code(), ErrorCode::Version);
+  EXPECT_THAT(open().message(),
+              HasSubstr("artifact of format version 2; this Divisi reads up "
+                        "to 1"));
+}
+
+TEST_F(ArtifactFileTest, changedDataIsFoundWhenAskedFor) {
+  ASSERT_TRUE(write().isOk());
+  std::string changed = read();
+  changed.back() ^= 1;
+  overwrite(changed);
+  EXPECT_TRUE(open().isOk());
+  Status status = open({{}, /*verifyHashes=*/true});
+  EXPECT_EQ(status.code(), ErrorCode::Invalid);
+  EXPECT_THAT(status.message(), HasSubstr("global 'a' does not have the hash"));
+}
+
+TEST_F(ArtifactFileTest, externalWeightsStayInTheirFile) {
+  std::string weights(reinterpret_cast<const char *>(values.data()), 12);
+  overwrite("head" + weights, "weights.bin");
+  ASSERT_TRUE(write("weights.bin", 4).isOk());
+  auto file = ArtifactFile::open(path, {{}, /*verifyHashes=*/true});
+  ASSERT_TRUE(file) << file.status().message();
+  EXPECT_EQ(std::memcmp(file->globalBytes(0).data(), weights.data(), 12), 0);
+
+  // Elsewhere, when told; changed; too short; gone.
+  fs::create_directory(folder + "/other");
+  fs::rename(folder + "/weights.bin", folder + "/other/weights.bin");
+  EXPECT_EQ(open().code(), ErrorCode::File);
+  EXPECT_TRUE(open({folder + "/other", true}).isOk());
+  overwrite("head" + std::string(12, 'x'), "weights.bin");
+  EXPECT_THAT(open({{}, true}).message(),
+              HasSubstr("has its file 'weights.bin' been changed"));
+  overwrite("head", "weights.bin");
+  EXPECT_THAT(open().message(),
+              HasSubstr("global 'a' lies at bytes 4 + 12 of a file of 4"));
+}
+
+TEST_F(ArtifactFileTest, externalFilesMustLieBeneathTheFolder) {
+  for (const char *escape : {"../x", "/etc/passwd", "a/../../x"}) {
+    ASSERT_TRUE(write(escape).isOk());
+    Status status = open();
+    EXPECT_EQ(status.code(), ErrorCode::Invalid) << escape;
+    EXPECT_THAT(status.message(), HasSubstr("leaves the folder"));
+  }
+}
+
+TEST_F(ArtifactFileTest, offsetsThatWrapAroundAreRefused) {
+  overwrite(std::string(64, 'x'), "weights.bin");
+  for (int64_t offset : {int64_t(-1), INT64_MAX, INT64_MAX - 11}) {
+    ASSERT_TRUE(write("weights.bin", offset).isOk());
+    EXPECT_EQ(open().code(), ErrorCode::Invalid) << offset;
+  }
+}
+
+TEST_F(ArtifactFileTest, dataThatDoesNotFitIsNotWritten) {
+  values.pop_back();
+  Status status = write();
+  EXPECT_EQ(status.code(), ErrorCode::Usage);
+  EXPECT_THAT(status.message(), HasSubstr("global 'a' has 8 bytes"));
+  EXPECT_EQ(writeArtifact(path, builder.manifest, {}).code(), ErrorCode::Usage);
+  EXPECT_FALSE(fs::exists(path));
+}
