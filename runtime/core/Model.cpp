@@ -81,8 +81,9 @@ static Status readGlobal(const pb::Global &message, Model &model) {
     return placement.status();
   }
   model.globals.push_back(*placement);
-  if ((*placement)->isPartial()) {
-    return invalid("a global cannot be partial");
+  if ((*placement)->isPartial() || !(*placement)->coversAll) {
+    return invalid(
+        "a global cannot be partial, nor leave an element to nobody");
   }
   int64_t bytes = *checkedBytes((*placement)->type, (*placement)->dims);
   bool startsAsZeros = message.bytes() == 0 && message.kind() == "state";
@@ -212,7 +213,7 @@ Status BufferReader::read(const pb::Buffer &message) {
 
 static Status
 readValues(const google::protobuf::RepeatedPtrField<pb::Value> &messages,
-           const char *what, Model &model,
+           const char *what, bool mayHaveGaps, Model &model,
            std::vector<const Placement *> &values) {
   for (const pb::Value &message : messages) {
     std::string context = std::string(what) + " '" + message.name() + "'";
@@ -222,6 +223,9 @@ readValues(const google::protobuf::RepeatedPtrField<pb::Value> &messages,
     }
     if ((*placement)->isPartial()) {
       return invalid(context, " cannot be partial");
+    }
+    if (!(*placement)->coversAll && !mayHaveGaps) {
+      return invalid(context, " leaves an element to nobody");
     }
     values.push_back(*placement);
   }
@@ -273,9 +277,11 @@ static Status readProgram(const pb::Program &message, Model &model,
 static Status readEntry(const pb::Entry &message, Model &model) {
   EntryModel &entry = model.entries.emplace_back();
   entry.message = &message;
-  Status status = readValues(message.inputs(), "input", model, entry.inputs);
+  Status status = readValues(message.inputs(), "input", /*mayHaveGaps=*/true,
+                             model, entry.inputs);
   if (status.isOk()) {
-    status = readValues(message.outputs(), "output", model, entry.outputs);
+    status = readValues(message.outputs(), "output", /*mayHaveGaps=*/false,
+                        model, entry.outputs);
   }
   for (int i = 0; status.isOk() && i < message.programs_size(); ++i) {
     status = readProgram(message.programs(i), model, entry)

@@ -54,6 +54,9 @@ struct Placement {
   std::vector<Box> boxes;            ///< One per position.
   std::vector<uint32_t> partialAxes; ///< Ascending.
   ReduceKind partialKind = ReduceKind::Sum;
+  /// Whether every element is in some box. An operand may have gaps: what a
+  /// strided operator does not read is nobody's.
+  bool coversAll = true;
 
   bool isPartial() const { return !partialAxes.empty(); }
   int64_t bytes(size_t position) const {

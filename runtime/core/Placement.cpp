@@ -105,21 +105,21 @@ static Status readBounds(const pb::DimLayout &layout, const GridInfo &grid,
                      ") lies outside of a dimension of ", extent);
     }
   }
-  // Every index must be somebody's.
-  std::vector<std::pair<int64_t, int64_t>> sorted = intervals;
-  std::sort(sorted.begin(), sorted.end());
+  return {};
+}
+
+/// Whether every index of a dimension is in some shard.
+static bool covers(std::vector<std::pair<int64_t, int64_t>> intervals,
+                   int64_t extent) {
+  std::sort(intervals.begin(), intervals.end());
   int64_t covered = 0;
-  for (auto [begin, end] : sorted) {
+  for (auto [begin, end] : intervals) {
     if (begin > covered) {
       break;
     }
     covered = std::max(covered, end);
   }
-  if (covered != extent) {
-    return invalid("index ", covered, " of a dimension of ", extent,
-                   " is in no shard");
-  }
-  return {};
+  return covered == extent;
 }
 
 static Status readPartial(const pb::Layout &layout, const GridInfo &grid,
@@ -174,6 +174,9 @@ static Status readPlacement(const pb::Tensor &tensor, const GridInfo &grid,
     if (!status.isOk()) {
       return status.in("dimension " + std::to_string(d));
     }
+    // No axis splits two dimensions, so the boxes are all combinations of the
+    // dimensions' intervals.
+    placement.coversAll &= covers(intervals, placement.dims[d]);
     std::vector<uint32_t> axes(dim.axes().begin(), dim.axes().end());
     for (size_t p = 0; p < grid.numPositions(); ++p) {
       auto [begin, end] = intervals[grid.shardIndex(p, axes)];

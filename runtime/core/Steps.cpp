@@ -158,8 +158,14 @@ Status divisi::rt::checkTransfer(const Placement &from, const Placement &to) {
   if (from.isPartial() || to.isPartial()) {
     return invalid("a partial value cannot go to another grid");
   }
-  // Both layouts leave no index to nobody (readBounds), so whatever a rank of
-  // the target needs, some rank of the source has.
+  std::vector<size_t> order(from.boxes.size());
+  std::iota(order.begin(), order.end(), 0);
+  for (const Box &wanted : to.boxes) {
+    std::vector<Fetch> fetches;
+    if (!planFetches(1, wanted, from.boxes, order, fetches)) {
+      return invalid("the target needs elements that the source does not hold");
+    }
+  }
   return {};
 }
 

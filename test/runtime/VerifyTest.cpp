@@ -139,8 +139,25 @@ TEST(VerifyTest, gridsAndLayouts) {
        }},
       {"the shard [3, 6) lies outside of a dimension of 5",
        [](Victim v) { v.layout(2).mutable_dims(0)->set_bounds(3, 6); }},
-      {"index 4 of a dimension of 5 is in no shard",
-       [](Victim v) { v.layout(2).mutable_dims(0)->set_bounds(3, 4); }},
+      {"output 'y' leaves an element to nobody",
+       [](Victim v) {
+         pb::DimLayout &dim = *v.manifest.mutable_entries(0)
+                                   ->mutable_outputs(0)
+                                   ->mutable_tensor()
+                                   ->mutable_layout()
+                                   ->mutable_dims(0);
+         dim.add_bounds(1);
+         dim.add_bounds(5);
+       }},
+      {"global 'm': a global cannot be partial, nor leave an element to nobody",
+       [](Victim v) {
+         pb::DimLayout &dim = *v.manifest.mutable_globals(0)
+                                   ->mutable_tensor()
+                                   ->mutable_layout()
+                                   ->mutable_dims(0);
+         dim.add_bounds(0);
+         dim.add_bounds(4);
+       }},
       {"values of f32 cannot be partial 'and'",
        [](Victim v) {
          v.layout(3).add_partial_axes(0);
@@ -288,6 +305,16 @@ TEST(VerifyTest, collectivesAndTransfers) {
        [](Victim v) {
          pb::Tensor &to = *v.instruction(4).mutable_transfer()->mutable_to();
          to.set_dims(0, 4);
+       }},
+      {"the target needs elements that the source does not hold",
+       [](Victim v) {
+         pb::DimLayout &dim = *v.instruction(4)
+                                   .mutable_transfer()
+                                   ->mutable_from()
+                                   ->mutable_layout()
+                                   ->mutable_dims(0);
+         dim.add_bounds(1);
+         dim.add_bounds(5);
        }},
       {"a partial value cannot go to another grid",
        [](Victim v) {
