@@ -80,6 +80,9 @@ LinkCosts GridOp::getLinkCosts() {
       axis.bytesPerSecond = value;
     }
   }
+  if (std::optional<APFloat> memory = getMemory()) {
+    costs.memoryBytesPerSecond = memory->convertToDouble();
+  }
   return costs;
 }
 
@@ -99,6 +102,20 @@ static ParseResult parseOptionalArray(OpAsmParser &parser,
   return success();
 }
 
+// `memory 3.0e12`, if it is there.
+static ParseResult parseOptionalMemory(OpAsmParser &parser,
+                                       OperationState &state, StringAttr name) {
+  double bytesPerSecond = 0;
+  if (failed(parser.parseOptionalKeyword("memory"))) {
+    return success();
+  }
+  if (parser.parseFloat(bytesPerSecond)) {
+    return failure();
+  }
+  state.addAttribute(name, parser.getBuilder().getF64FloatAttr(bytesPerSecond));
+  return success();
+}
+
 ParseResult GridOp::parse(OpAsmParser &parser, OperationState &state) {
   StringAttr name;
   Grid grid;
@@ -113,6 +130,7 @@ ParseResult GridOp::parse(OpAsmParser &parser, OperationState &state) {
                                             getLatencyAttrName(state.name)) ||
       parseOptionalArray<DenseF64ArrayAttr>(parser, state, "bandwidth",
                                             getBandwidthAttrName(state.name)) ||
+      parseOptionalMemory(parser, state, getMemoryAttrName(state.name)) ||
       parser.parseOptionalAttrDict(state.attributes));
 }
 
@@ -135,10 +153,15 @@ void GridOp::print(OpAsmPrinter &printer) {
   printArray("devices", getDevicesAttr());
   printArray("latency", getLatencyAttr());
   printArray("bandwidth", getBandwidthAttr());
+  if (FloatAttr memory = getMemoryAttr()) {
+    printer << " memory ";
+    printer.printAttributeWithoutType(memory);
+  }
   printer.printOptionalAttrDict((*this)->getAttrs(),
                                 {getSymNameAttrName(), getAxisNamesAttrName(),
                                  getAxisSizesAttrName(), getDevicesAttrName(),
-                                 getLatencyAttrName(), getBandwidthAttrName()});
+                                 getLatencyAttrName(), getBandwidthAttrName(),
+                                 getMemoryAttrName()});
 }
 
 // (C3) and (C4)
@@ -187,6 +210,11 @@ LogicalResult GridOp::verify() {
                     }))) {
     return emitOpError("bandwidth: expected one number of bytes per second per "
                        "axis, all positive");
+  }
+  std::optional<APFloat> memory = getMemory(); // C6
+  if (memory && (!memory->isFiniteNonZero() || memory->isNegative())) {
+    return emitOpError("memory: expected a positive number of bytes per "
+                       "second");
   }
   return success();
 }

@@ -23,9 +23,9 @@ def SPMD_GridOp : SPMD_Op<"grid", [Symbol]> {
     Arranges devices along axes, the outermost first: position p has the
     row-major coordinates of p. Without `devices` position p is device p.
     `latency` (nanoseconds) and `bandwidth` (bytes per second, one direction,
-    per device) say what a link along each axis costs; routes are chosen by
-    these numbers, at planning and at partitioning alike. Without them all
-    links cost the same.
+    per device) say what a link along each axis costs, `memory` (bytes per
+    second) what a device's own memory does; routes are chosen by these numbers,
+    at planning and at partitioning alike. Without them all links cost the same.
 
     **Constraints**
     - (C1) axis names are identifiers without a dot, and unique.
@@ -34,6 +34,7 @@ def SPMD_GridOp : SPMD_Op<"grid", [Symbol]> {
     - (C4) devices are not negative, and unique.
     - (C5) `latency` and `bandwidth` have one number per axis, not negative and
       positive.
+    - (C6) `memory` is positive.
 
     ```mlir
     spmd.grid @g (data = 2, model = 2)
@@ -46,7 +47,8 @@ def SPMD_GridOp : SPMD_Op<"grid", [Symbol]> {
                        DenseI64ArrayAttr:$axis_sizes,
                        OptionalAttr<DenseI64ArrayAttr>:$devices,
                        OptionalAttr<DenseI64ArrayAttr>:$latency,
-                       OptionalAttr<DenseF64ArrayAttr>:$bandwidth);
+                       OptionalAttr<DenseF64ArrayAttr>:$bandwidth,
+                       OptionalAttr<F64Attr>:$memory);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;

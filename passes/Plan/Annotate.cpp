@@ -26,6 +26,11 @@ spmd::GridOp createGrid(ModuleOp module, const Grid &grid,
   }
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   auto op = spmd::GridOp::create(builder, module.getLoc(), name, grid, devices);
+  setLinkCosts(op, links);
+  return op;
+}
+
+void setLinkCosts(spmd::GridOp grid, const LinkCosts &links) {
   llvm::SmallVector<int64_t> latency;
   llvm::SmallVector<double> bandwidth;
   for (const AxisCost &axis : links.axes) {
@@ -33,10 +38,10 @@ spmd::GridOp createGrid(ModuleOp module, const Grid &grid,
     bandwidth.push_back(axis.bytesPerSecond);
   }
   if (!latency.empty()) {
-    op.setLatency(latency);
-    op.setBandwidth(bandwidth);
+    grid.setLatency(latency);
+    grid.setBandwidth(bandwidth);
+    grid.setMemory(llvm::APFloat(links.memoryBytesPerSecond));
   }
-  return op;
 }
 
 /// The layout that `place` means on `grid`; nothing if there is no place.

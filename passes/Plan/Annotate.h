@@ -19,6 +19,10 @@ spmd::GridOp createGrid(mlir::ModuleOp module, const Grid &grid,
                         const LinkCosts &links,
                         llvm::ArrayRef<int64_t> devices = {});
 
+/// Writes what links cost to the grid, so that the partitioner finds the routes
+/// that were priced.
+void setLinkCosts(spmd::GridOp grid, const LinkCosts &links);
+
 /// The strategies and places that the program has already, all on `grid`.
 /// Reports those that are wrong.
 mlir::FailureOr<Fixed> readFixed(const Program &program, spmd::GridOp grid);

@@ -105,9 +105,16 @@ static Status chooseGrid(ModuleOp module, const PlanOptions &options,
                                        "for; remove one of them");
   }
   setting.devices = *devices;
-  setting.grid = grids.size() == 1
-                     ? grids[0]
-                     : createGrid(module, devices->grid, devices->links);
+  if (grids.empty()) {
+    setting.grid = createGrid(module, devices->grid, devices->links);
+    return Status();
+  }
+  setting.grid = grids[0];
+  if (setting.grid.getLatency() || setting.grid.getBandwidth()) {
+    setting.devices.links = setting.grid.getLinkCosts();
+  } else {
+    setLinkCosts(setting.grid, devices->links);
+  }
   return Status();
 }
 
