@@ -38,6 +38,7 @@ static Status checkOpset(const std::map<std::string, int> &opsets,
 /// The first line of what the checker says, and the node it was at.
 static std::string firstSentence(const std::string &text) {
   std::string result = text.substr(0, text.find("\n\n==> Context:"));
+  result.erase(result.find_last_not_of(" .\n") + 1);
   size_t name = text.find("Name: ");
   if (name != std::string::npos) {
     std::string where = text.substr(name, text.find('\n', name) - name);
