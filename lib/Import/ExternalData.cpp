@@ -69,7 +69,13 @@ Expected<std::string> ExternalData::open(const std::string &tensor,
   if (descriptor_ < 0) {
     descriptor_ = ::open(folder_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   }
+  std::string name = folder_ == "." ? location : folder_ + location;
   int file = openBeneath(descriptor_, location);
+  if (file < 0 && errno == ENOENT) {
+    store_.addAbsent(name);
+    opened_[location] = name;
+    return name;
+  }
   if (file < 0) {
     if (errno == EXDEV || errno == ELOOP) {
       return fail(ExitCode::Invalid,
@@ -79,7 +85,6 @@ Expected<std::string> ExternalData::open(const std::string &tensor,
     }
     return fail(ExitCode::File, std::strerror(errno));
   }
-  std::string name = folder_ == "." ? location : folder_ + location;
   auto mapping = MappedFile::fromDescriptor(file, name);
   ::close(file);
   if (!mapping) {
@@ -121,6 +126,9 @@ ExternalData::locate(const std::string &tensor,
     return file.status();
   }
   range.file = *file;
+  if (store_.isAbsent(range.file)) {
+    return range;
+  }
   auto data = store_.bytes(range);
   if (!data) {
     return Status(data.status().code(),

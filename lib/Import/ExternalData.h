@@ -27,8 +27,9 @@ public:
   ~ExternalData();
 
   /// Where the data of `tensor` lies, given the key-value pairs of its
-  /// external_data. `bytes` is what its type and shape need. Fails with File
-  /// or Invalid.
+  /// external_data. `bytes` is what its type and shape need. A file that is not
+  /// there is only an error for whoever asks the store for its bytes. Fails
+  /// with File or Invalid.
   Expected<ByteRange> locate(const std::string &tensor,
                              const std::map<std::string, std::string> &entries,
                              int64_t bytes);

@@ -88,6 +88,12 @@ GlobalStore::bytes(const ByteRange &range) {
       }
       it = files_.emplace(range.file, *mapping).first;
     }
+    if (!it->second) {
+      return Status(ExitCode::File,
+                    "the weights in '" + range.file +
+                        "' are needed and the file is not there; without it "
+                        "the model can only be planned");
+    }
     all = it->second->bytes();
   }
   int64_t size = static_cast<int64_t>(all.size());

@@ -2,8 +2,10 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 TOOL = Path(os.environ["DIVISI_BUILD"]) / "bin/import-model"
@@ -44,3 +46,20 @@ def test_open_dims_are_listed_with_their_inputs():
     assert done.returncode == 2
     assert "s10 in 'input_ids'" in done.stderr
     assert "s86 in 'attention_mask'" in done.stderr
+
+
+def test_weights_that_are_not_there_are_only_missed_when_needed(tmp_path):
+    path = tmp_path / "m.onnx"
+    subprocess.run([sys.executable, MODELS.parent.parent / "models/mlp.py",
+                    "--widths", "8,4", "--batch", "2", "--weightless",
+                    "-o", path], check=True)
+    np.savez(tmp_path / "x.npz", x=np.zeros((2, 8), np.float32))
+    np.savez(tmp_path / "y.npz", linear=np.zeros((2, 4), np.float32))
+    printed = subprocess.run([TOOL, "m.onnx", "--print"], cwd=tmp_path,
+                             capture_output=True, text=True)
+    assert 'from "m.onnx.data" [0, 128]' in printed.stdout, printed.stderr
+    done = subprocess.run([TOOL, "m.onnx", "--inputs", "x.npz",
+                           "--outputs", "y.npz"], cwd=tmp_path,
+                          capture_output=True, text=True)
+    assert done.returncode == 3, done.stderr
+    assert "m.onnx.data" in done.stderr

@@ -75,6 +75,14 @@ public:
   /// Makes `file` stand for `mapping` from now on.
   void addFile(const std::string &file, std::shared_ptr<MappedFile> mapping);
 
+  /// Says that `file` is named but not there: the program can be planned, and
+  /// only asking for bytes fails (ExitCode::File).
+  void addAbsent(const std::string &file) { files_[file] = nullptr; }
+  bool isAbsent(const std::string &file) const {
+    auto it = files_.find(file);
+    return it != files_.end() && !it->second;
+  }
+
   /// Appends `bytes` to the blob at an offset aligned to 64 and returns where.
   ByteRange addBlob(std::span<const std::byte> bytes);
 
@@ -88,7 +96,7 @@ public:
 
 private:
   std::string folder_;
-  std::map<std::string, std::shared_ptr<MappedFile>> files_;
+  std::map<std::string, std::shared_ptr<MappedFile>> files_; ///< Null: absent.
   std::vector<std::byte> blob_;
 };
 
