@@ -233,6 +233,12 @@ def external_device(folder):
     (folder / "zero").symlink_to("/dev/zero")
 
 
+def external_pipe(folder):
+    """Opening it would wait for a writer for ever."""
+    os.mkfifo(folder / "w.bin")
+    external(folder, "w.bin")
+
+
 def strings(folder):
     save(folder, graph(
         [helper.make_node("Identity", ["x"], ["y"], "same")],
@@ -287,6 +293,8 @@ def deep_nesting(folder):
     Written by hand: protobuf for Python refuses to hold it.
     """
     good(folder)
+    path = folder / "m.onnx"
+    model = onnx.load(path)
     relu = _text(1, "x") + _text(2, "b") + _text(4, "Relu")
     nested = _field(1, relu)
     for _ in range(2000):
@@ -294,9 +302,9 @@ def deep_nesting(folder):
         choice = (_text(1, "c") + _text(2, "b") + _text(3, "level") +
                   _text(4, "If") + _field(5, branch))
         nested = _field(1, choice)
-    path = folder / "m.onnx"
-    # Fields of one message may come in pieces: these nodes join the graph's.
-    path.write_bytes(path.read_bytes() + _field(7, nested))
+    whole = _field(7, model.graph.SerializeToString() + nested)
+    model.ClearField("graph")
+    path.write_bytes(model.SerializeToString() + whole)
 
 
 def _field(number, payload):
