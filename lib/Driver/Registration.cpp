@@ -13,6 +13,7 @@
 #include "dialects/SPMD/SPMD.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Plan/Passes.h"
@@ -26,6 +27,8 @@ void divisi::registerAllPasses() {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();
+  registerImportPasses();
+  registerImportPipeline();
   registerPartitionPasses();
   registerPartitionPipeline();
   registerPlanPasses();

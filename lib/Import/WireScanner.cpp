@@ -13,8 +13,8 @@
 
 using namespace divisi;
 
-/// Tensors with at most this many bytes of raw data stay in the slim model.
-static constexpr uint64_t kSmall = 1024;
+/// Raw data of at most this many bytes stays in the slim model.
+static constexpr uint64_t kSmall = 0;
 
 namespace {
 

@@ -1,0 +1,31 @@
+//===- Passes.h - The Import stage ------------------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_IMPORT_PASSES_H
+#define PASSES_IMPORT_PASSES_H
+
+#include "dialects/NN/NN.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace divisi {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Import/Passes.h.inc"
+
+/// From what importModel returns to the program that later stages see.
+void buildImportPipeline(mlir::OpPassManager &manager);
+
+/// Makes the stage known as `divisi-import`.
+void registerImportPipeline();
+
+} // namespace divisi
+
+#endif // PASSES_IMPORT_PASSES_H

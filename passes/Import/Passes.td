@@ -1,0 +1,101 @@
+//===- Passes.td - From an imported model to clean nn ------*- tablegen -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PASSES_IMPORT_PASSES_TD
+#define PASSES_IMPORT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FuseActivations : Pass<"nn-fuse-activations", "::mlir::func::FuncOp"> {
+  let summary = "recognise operators that exporters write out";
+  let description = [{
+    Precondition: none.
+
+    Effect: the sums and products that exporters write for GELU (by erf, by
+    tanh) and for normalisation by the root mean square become one operator.
+
+    Postcondition: the values are the same up to rounding.
+
+    ```mlir
+    %1 = nn.mul %x, %x             // or nn.pow %x, 2
+    %2 = …                         // the mean over the last axis
+    %3 = nn.add %2, %epsilon
+    %4 = nn.sqrt %3
+    %5 = nn.div %x, %4
+    // becomes
+    %5 = nn.normalize %x {axes = array<i64: 2>, center = false, epsilon = …}
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+}
+
+def HoistInit : Pass<"nn-hoist-init", "::mlir::ModuleOp"> {
+  let summary = "compute once what depends on parameters and constants alone";
+  let description = [{
+    Precondition: values are global.
+
+    Effect: operators whose operands all come from parameters, constants or
+    such operators move from the entry functions to `@init`, unless an entry
+    updates the parameter. What the entries still need of them becomes a
+    derived global. An operator that makes more elements than it reads stays:
+    repeating is cheaper than storing.
+
+    Postcondition: no operator in an entry depends on parameters and constants
+    alone, but for reads, constants and those that grow.
+
+    ```mlir
+    %w = nn.read @w : tensor<4x8xf32>
+    %t = nn.mul %w, %s : …
+    // becomes
+    nn.global @w.derived derived : tensor<4x8xf32>
+    %t = nn.read @w.derived : tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect",
+                           "::mlir::func::FuncDialect"];
+  let statistics = [
+    Statistic<"numHoisted", "hoisted", "Operators moved to @init">];
+}
+
+def Unflatten : Pass<"nn-unflatten", "::mlir::ModuleOp"> {
+  let summary = "give every factor of a dim that is needed a dim of its own";
+  let description = [{
+    Precondition: values are global, and no operator has a strategy.
+
+    Effect: dims that some reshape takes apart are taken apart wherever loops
+    carry them, in globals too; see `divisi/Import/Unflatten.h`.
+
+    Postcondition: signatures are unchanged; a reshape that does more than add
+    or drop extents of 1 stands only where its two sides disagree, at
+    arguments and at results.
+
+    ```mlir
+    %0 = nn.reshape %x : (tensor<8x16x64xf32>) -> tensor<128x64xf32>
+    %1 = nn.matmul %0, %w {labels = "mk,kn->mn"} : …
+    %2 = nn.reshape %1 : (tensor<128x32xf32>) -> tensor<8x16x32xf32>
+    // becomes
+    %2 = nn.matmul %x, %w {labels = "mak,kn->man"} : …
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+  let statistics = [
+    Statistic<"numRewritten", "rewritten", "Operators with more dims">];
+}
+
+def VerifyImport : Pass<"verify-import", "::mlir::ModuleOp"> {
+  let summary = "list what may stand after Import";
+  let description = [{
+    Fails unless the module holds globals and functions alone, the functions
+    hold `nn` operators and a return, `@init` (if any) takes and gives nothing,
+    every argument and result of an entry has an `nn.name`, every derived
+    global is updated in `@init` exactly once, and every element type has
+    kernels.
+  }];
+}
+
+#endif // PASSES_IMPORT_PASSES_TD

@@ -1,0 +1,33 @@
+//===- Unflatten.cpp - Dims that mean one thing, as a pass ----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   reshape [8, 16, 64] → [128, 64]; matmul "mk,kn->mn"; reshape → [8, 16, 32]
+//   becomes matmul "mak,kn->man"
+//
+// The algorithm is divisi/Import/Unflatten.h's.
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Import/Unflatten.h"
+#include "passes/Import/Passes.h"
+
+namespace divisi {
+#define GEN_PASS_DEF_UNFLATTEN
+#include "passes/Import/Passes.h.inc"
+} // namespace divisi
+
+namespace {
+
+class UnflattenPass : public divisi::impl::UnflattenBase<UnflattenPass> {
+public:
+  void runOnOperation() override {
+    numRewritten += divisi::unflatten(getOperation());
+  }
+};
+
+} // namespace

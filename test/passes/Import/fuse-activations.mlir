@@ -1,0 +1,67 @@
+// RUN: divisi-opt %s --pass-pipeline='builtin.module(func.func(nn-fuse-activations),canonicalize)' | FileCheck %s
+
+// x/2 · (1 + erf(x/√2)).
+// CHECK-LABEL: func @erf_gelu
+// CHECK-NEXT: %[[Y:.*]] = nn.gelu %arg0 {approximate = "none"}
+// CHECK-NEXT: return %[[Y]]
+func.func @erf_gelu(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %root = nn.constant dense<1.41421354> : tensor<f32>
+  %half = nn.constant dense<0.5> : tensor<f32>
+  %one = nn.constant dense<1.0> : tensor<f32>
+  %0 = nn.div %x, %root : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %1 = nn.erf %0 : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = nn.add %1, %one : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %3 = nn.mul %x, %2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %4 = nn.mul %3, %half : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %4 : tensor<4xf32>
+}
+
+// Another factor under erf is another function.
+// CHECK-LABEL: func @not_gelu
+// CHECK-NOT: nn.gelu
+// CHECK: nn.erf
+func.func @not_gelu(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %root = nn.constant dense<1.5> : tensor<f32>
+  %half = nn.constant dense<0.5> : tensor<f32>
+  %one = nn.constant dense<1.0> : tensor<f32>
+  %0 = nn.div %x, %root : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %1 = nn.erf %0 : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = nn.add %1, %one : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %3 = nn.mul %x, %2 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %4 = nn.mul %3, %half : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return %4 : tensor<4xf32>
+}
+
+// x / √(mean(x²) + ε).
+// CHECK-LABEL: func @rms
+// CHECK-NEXT: nn.normalize %arg0 {axes = array<i64: 1>, center = false
+func.func @rms(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %two = nn.constant dense<2.0> : tensor<f32>
+  %count = nn.constant dense<4.0> : tensor<f32>
+  %eps = nn.constant dense<1.0e-6> : tensor<f32>
+  %0 = nn.pow %x, %two : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+  %1 = nn.reduce %0 {axes = array<i64: 1>, kind = "sum"} : (tensor<2x4xf32>) -> tensor<2xf32>
+  %2 = nn.reshape %1 : (tensor<2xf32>) -> tensor<2x1xf32>
+  %3 = nn.div %2, %count : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  %4 = nn.add %3, %eps : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  %5 = nn.sqrt %4 : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %6 = nn.div %x, %5 : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  return %6 : tensor<2x4xf32>
+}
+
+// A divisor that is not the number of elements makes no mean.
+// CHECK-LABEL: func @not_rms
+// CHECK-NOT: nn.normalize
+// CHECK: nn.sqrt
+func.func @not_rms(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %count = nn.constant dense<3.0> : tensor<f32>
+  %eps = nn.constant dense<1.0e-6> : tensor<f32>
+  %0 = nn.mul %x, %x : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = nn.reduce %0 {axes = array<i64: 1>, kind = "sum"} : (tensor<2x4xf32>) -> tensor<2xf32>
+  %2 = nn.reshape %1 : (tensor<2xf32>) -> tensor<2x1xf32>
+  %3 = nn.div %2, %count : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  %4 = nn.add %3, %eps : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  %5 = nn.sqrt %4 : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  %6 = nn.div %x, %5 : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  return %6 : tensor<2x4xf32>
+}

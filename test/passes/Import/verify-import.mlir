@@ -1,0 +1,52 @@
+// RUN: divisi-opt %s --split-input-file --verify-diagnostics --verify-import
+
+// expected-error@+1 {{argument 0 has no nn.name}}
+func.func @unnamed_argument(%x: tensor<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{result 0 has no nn.name}}
+func.func @unnamed_result(%x: tensor<4xf32> {nn.name = "x"}) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{takes arguments or gives results}}
+func.func @init(%x: tensor<4xf32> {nn.name = "x"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{has no body of one block}}
+func.func private @external()
+
+// -----
+
+// expected-error@+1 {{is derived and updated 0 times in @init, expected once}}
+nn.global @d derived : tensor<4xf32>
+
+// -----
+
+func.func @half(%x: tensor<4xf16> {nn.name = "x"}) {
+  // expected-error@+1 {{has the type 'tensor<4xf16>', expected a global tensor of f32, i32, i64 or i1}}
+  %0 = nn.neg %x : (tensor<4xf16>) -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @foreign(%x: tensor<4xf32> {nn.name = "x"}) {
+  // expected-error@+1 {{may not stand after Import; only nn operators and a return may}}
+  func.call @foreign(%x) : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+nn.global @w parameter : tensor<4xf32>
+// expected-error@+1 {{may not stand after Import; a module holds globals and functions}}
+module {}
