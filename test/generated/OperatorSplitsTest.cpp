@@ -1,0 +1,148 @@
+//===- OperatorSplitsTest.cpp - Every operator, split in every way -*- C++ -*-==
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For every function of operators.mlir: every strategy with the layouts that it
+// derives, and with random ones that need conversion, on 2, 3 and 4 devices,
+// against the reference kernels on whole tensors. DIVISI_CASES_PER_OPERATOR
+// bounds how many of them are tried of one function; those beyond are a sample.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OperatorCases.h"
+
+#include "dialects/NN/NN.h"
+#include "dialects/SPMD/SPMD.h"
+#include "divisi/Driver/Execute.h"
+#include "divisi/Driver/Registration.h"
+#include "divisi/Evaluate/Evaluator.h"
+
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+
+using namespace mlir;
+using namespace divisi;
+
+static size_t casesPerOperator() {
+  const char *text = std::getenv("DIVISI_CASES_PER_OPERATOR");
+  return text ? std::strtoul(text, nullptr, 10) : 200;
+}
+
+/// Values of argument `index`, inside its `test.range` if it has one.
+static rt::HostTensor randomArgument(func::FuncOp function, unsigned index,
+                                     std::mt19937 &random) {
+  auto type = cast<RankedTensorType>(function.getArgumentTypes()[index]);
+  auto range = function.getArgAttrOfType<DenseI64ArrayAttr>(index, "test.range");
+  int64_t lo = range ? range[0] : -2, hi = range ? range[1] : 2;
+  std::uniform_int_distribution<int64_t> whole(lo, hi);
+  std::uniform_real_distribution<float> real(lo, hi);
+  auto made = rt::HostTensor::zeros(*fromMLIRType(type.getElementType()),
+                                    rt::Dims(type.getShape()));
+  rt::HostTensor tensor = std::move(*made);
+  switch (tensor.type) {
+  case rt::DType::F32:
+    for (float &value : tensor.as<float>()) {
+      value = real(random);
+    }
+    break;
+  case rt::DType::I64:
+    for (int64_t &value : tensor.as<int64_t>()) {
+      value = whole(random);
+    }
+    break;
+  case rt::DType::I32:
+    for (int32_t &value : tensor.as<int32_t>()) {
+      value = int32_t(whole(random));
+    }
+    break;
+  default:
+    for (uint8_t &value : tensor.as<uint8_t>()) {
+      value = whole(random) != 0;
+    }
+  }
+  return tensor;
+}
+
+namespace {
+
+class OperatorSplits : public testing::TestWithParam<size_t> {};
+
+/// The functions of operators.mlir, parsed once.
+class Operators {
+public:
+  Operators() {
+    DialectRegistry registry;
+    registerAllDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    context.allowUnregisteredDialects();
+    module = parseSourceFile<ModuleOp>(DIVISI_OPERATORS, &context);
+    for (auto function : module->getOps<func::FuncOp>()) {
+      functions.push_back(function);
+    }
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  std::vector<func::FuncOp> functions;
+};
+
+} // namespace
+
+/// How many cases have been tried, for the last line.
+static size_t &numCases() {
+  static size_t count = 0;
+  return count;
+}
+
+static Operators &operators() {
+  static Operators instance;
+  return instance;
+}
+
+TEST_P(OperatorSplits, EqualOneDevice) {
+  func::FuncOp function = operators().functions[GetParam()];
+  LoopNest nest =
+      cast<nn::LoopInterface>(operatorOf(function)).getLoopNest();
+  std::mt19937 random(GetParam() + 1);
+  std::vector<rt::HostTensor> inputs;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    inputs.push_back(randomArgument(function, i, random));
+  }
+  auto expected = evaluateOnHost(function, inputs);
+  ASSERT_TRUE(expected) << expected.status().message();
+
+  std::vector<OperatorCase> cases =
+      makeCases(function, casesPerOperator(), GetParam() + 1);
+  for (const OperatorCase &planned : cases) {
+    ++numCases();
+    SCOPED_TRACE(function.getSymName().str() + " " + planned.str(nest));
+    OwningOpRef<ModuleOp> module = makePlannedModule(function, planned);
+    auto got = runPlanned(*module, function.getSymName().str(), inputs);
+    ASSERT_TRUE(got) << got.status().message();
+    ASSERT_EQ(got->size(), 1u);
+    Comparison comparison = compareTensors((*got)[0], (*expected)[0]);
+    ASSERT_TRUE(comparison.equal) << comparison.message;
+  }
+}
+
+/// Runs last, by its name, and says how much was tried.
+TEST(SplitsSummary, HasTriedCases) {
+  std::cout << numCases() << " cases of " << operators().functions.size()
+            << " functions\n";
+  EXPECT_GT(operators().functions.size(), 90u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , OperatorSplits, testing::Range<size_t>(0, operators().functions.size()),
+    [](const testing::TestParamInfo<size_t> &info) {
+      return operators().functions[info.param].getSymName().str();
+    });
