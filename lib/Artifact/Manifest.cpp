@@ -10,11 +10,12 @@
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
-#include "divisi/Evaluate/KernelCall.h"
+#include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Support/Version.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace divisi;
@@ -89,7 +90,7 @@ static void setLayout(const spmd::LocalAttr &local, artifact::Layout &message) {
 
 void ManifestBuilder::setTensor(RankedTensorType type, FlatSymbolRefAttr grid,
                                 artifact::Tensor &tensor) {
-  std::optional<rt::DType> element = kernelType(type.getElementType());
+  std::optional<rt::DType> element = fromMLIRType(type.getElementType());
   spmd::LocalAttr local = spmd::getLocal(type);
   auto found = grids.find(grid.getValue());
   if (!element || !local || found == grids.end()) {
@@ -151,7 +152,7 @@ void ManifestBuilder::addEntry(EntryOp entry) {
          llvm::zip_equal(names.getAsRange<StringAttr>(),
                          types.getAsValueRange<TypeAttr>())) {
       artifact::Value *value = add();
-      value->set_name(name.str());
+      value->set_name(llvm::json::fixUTF8(name));
       setTensor(cast<BufferType>(type), *value->mutable_tensor());
     }
   };
@@ -208,7 +209,7 @@ void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
     call.add_results(bufferOf(output));
   }
   call.set_workspace_offset(-1);
-  rt::Attributes attributes = kernelAttributes(op.getConfig());
+  rt::Attributes attributes = toRuntimeAttributes(op.getConfig());
   for (const auto &[name, value] : attributes.values()) {
     artifact::Attribute *attribute = call.add_attributes();
     attribute->set_name(name);
@@ -239,7 +240,8 @@ static std::string nameOf(Location location) {
     }
     return WalkResult::advance();
   });
-  return name;
+  // ONNX does not promise UTF-8, and proto3 wants it.
+  return llvm::json::fixUTF8(name);
 }
 
 void ManifestBuilder::addInstruction(Operation &op,

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Evaluate/Evaluator.h"
+
+#include "divisi/Evaluate/KernelCall.h"
 #include "dialects/NN/NN.h"
 #include "divisi/runtime/Kernel.h"
 
@@ -124,15 +126,18 @@ static std::optional<rt::Attribute> toRuntimeAttribute(mlir::Attribute value) {
       .Default([](mlir::Attribute) { return Result(); });
 }
 
-rt::Attributes divisi::toRuntimeAttributes(mlir::Operation *op) {
+rt::Attributes divisi::toRuntimeAttributes(mlir::DictionaryAttr config) {
   rt::Attributes result;
-  for (mlir::StringAttr name : op->getRegisteredInfo()->getAttributeNames()) {
-    mlir::Attribute value = op->getAttr(name);
-    if (auto converted = value ? toRuntimeAttribute(value) : std::nullopt) {
-      result.set(name.str(), std::move(*converted));
+  for (mlir::NamedAttribute named : config) {
+    if (auto converted = toRuntimeAttribute(named.getValue())) {
+      result.set(named.getName().str(), std::move(*converted));
     }
   }
   return result;
+}
+
+rt::Attributes divisi::toRuntimeAttributes(mlir::Operation *op) {
+  return toRuntimeAttributes(kernelConfig(op));
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,8 +30,10 @@ def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
     %y = nn.matmul %x, %w {labels = "mk,kn->mn"} : …
     // becomes
     spmd.grid @g (x0 = 2)
-    nn.global @w parameter : tensor<64x64xf32> {spmd.place = #spmd.place<@g: [*, x0]>}
-    %y = nn.matmul %x, %w {labels = "mk,kn->mn", spmd.split = #spmd.split<@g: n@x0>} : …
+    nn.global @w parameter : tensor<64x64xf32>
+        {spmd.place = #spmd.place<@g: [*, x0]>}
+    %y = nn.matmul %x, %w {labels = "mk,kn->mn",
+                           spmd.split = #spmd.split<@g: n@x0>} : …
     ```
   }];
   let options = [

@@ -42,6 +42,8 @@ Expected<HostTensor> fromDenseAttr(mlir::DenseElementsAttr attribute);
 /// The attributes of an operator as its kernel gets them: its own ones without
 /// symbols, not the discardable ones.
 rt::Attributes toRuntimeAttributes(mlir::Operation *op);
+/// The same of attributes that stand alone, as in exec.call.
+rt::Attributes toRuntimeAttributes(mlir::DictionaryAttr config);
 
 /// One operator by its reference kernel. Fails with Unsupported where there is
 /// none for the types.

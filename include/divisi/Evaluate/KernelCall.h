@@ -26,20 +26,9 @@
 
 namespace divisi {
 
-/// The element type of a kernel's tensor: i1 is Bool, signless integers are the
-/// signed ones. Nothing for types that no tensor of Divisi has.
-std::optional<rt::DType> kernelType(mlir::Type element);
-/// The other way round.
-mlir::Type elementType(mlir::MLIRContext *context, rt::DType type);
-
 /// The attributes that belong to the operator itself: those whose names have no
 /// dialect's prefix, which are the compiler's notes.
 mlir::DictionaryAttr kernelConfig(mlir::Operation *op);
-
-/// These attributes as plain data: integers and booleans, floats, strings and
-/// dense lists of 64-bit numbers. Others (an element type, a symbol) are no
-/// kernel's business and left out.
-rt::Attributes kernelAttributes(mlir::DictionaryAttr config);
 
 /// A box of the size of `type`'s buffer at the origin of its global tensor.
 /// Nothing if a kernel cannot see the element type.

@@ -1,0 +1,73 @@
+//===- Emit.h - From a lowered module to an artifact ------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The last step of a compilation: the programs of a module in `exec`, with the
+// bytes of its globals, become one `.divisi` file. `@init` runs here, once, by
+// the reference kernels; its results are stored like any other global.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_ARTIFACT_EMIT_H
+#define DIVISI_ARTIFACT_EMIT_H
+
+#include "divisi/Support/GlobalStore.h"
+#include "divisi/Support/Status.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <utility>
+
+namespace divisi {
+
+struct EmitOptions {
+  /// Leave parameters in the files that they came in; the artifact names them
+  /// by paths relative to its own folder.
+  bool externalWeights = false;
+  /// JSON for `divisi explain`, stored as it is.
+  std::string report;
+};
+
+/// What was written.
+struct EmitSummary {
+  int64_t fileBytes = 0;
+  int64_t weightBytes = 0; ///< Of all globals, in the artifact or outside.
+};
+
+/// Writes `module`, for which `verify-lower` holds, to `path` (under a temporary
+/// name first). `store` has the bytes of the globals.
+/// ExitCode::File if a global's file or the output cannot be read or written,
+/// ExitCode::Invalid if a global's bytes do not fit its type.
+Expected<EmitSummary> emitArtifact(mlir::ModuleOp module, GlobalStore &store,
+                                   const std::string &path,
+                                   const EmitOptions &options = {});
+
+/// An artifact that is removed with this object.
+class TemporaryArtifact {
+public:
+  explicit TemporaryArtifact(std::string path) : path_(std::move(path)) {}
+  TemporaryArtifact(TemporaryArtifact &&other) noexcept
+      : path_(std::exchange(other.path_, {})) {}
+  TemporaryArtifact &operator=(TemporaryArtifact &&other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  ~TemporaryArtifact();
+  const std::string &path() const { return path_; }
+
+private:
+  std::string path_;
+};
+
+/// emitArtifact to a file of its own in the system's folder for such.
+Expected<TemporaryArtifact> emitTemporaryArtifact(mlir::ModuleOp module,
+                                                  GlobalStore &store);
+
+} // namespace divisi
+
+#endif // DIVISI_ARTIFACT_EMIT_H

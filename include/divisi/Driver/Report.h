@@ -1,0 +1,107 @@
+//===- Report.h - What a plan does, as numbers ------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Read off a partitioned module: what every operator does where, what moves
+// between layouts, what it is predicted to cost. `explain` prints it, the
+// artifact carries it as JSON, so that a plan can be explained where it runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_DRIVER_REPORT_H
+#define DIVISI_DRIVER_REPORT_H
+
+#include "divisi/Cluster/Cluster.h"
+#include "divisi/Support/Status.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/JSON.h"
+
+#include <string>
+#include <vector>
+
+namespace divisi {
+
+/// The version of the JSON form; grows when a field changes its meaning.
+inline constexpr int64_t kReportSchemaVersion = 1;
+
+/// One operator, or one collective between two.
+struct ReportRow {
+  std::string entry;
+  std::string layer;    ///< The module scope or the node's name; may be empty.
+  std::string node;     ///< The ONNX node's name.
+  std::string op;       ///< `nn.matmul`, `spmd.all_reduce`
+  std::string grid;
+  std::string split;    ///< `m@x, n@y`; the axes of a collective.
+  std::string operands; ///< Layouts, joined by `, `.
+  std::string results;
+  int64_t nanoseconds = 0;
+  int64_t bytes = 0; ///< A collective's: received by the busiest device.
+  double flops = 0;  ///< An operator's, all devices' work counted once.
+  /// How many devices do the same work: 1 if it is split over the whole grid.
+  double replication = 1;
+
+  bool isCollective() const { return op.rfind("spmd.", 0) == 0; }
+};
+
+/// A global at rest.
+struct ReportGlobal {
+  std::string name;
+  std::string kind; ///< parameter, state, constant or derived.
+  std::vector<int64_t> shape;
+  std::string grid;
+  std::string layout;
+};
+
+/// What the memory of one device holds.
+struct ReportDevice {
+  int64_t weightBytes = 0; ///< Its boxes of all globals.
+  int64_t arenaBytes = 0;  ///< 0 before memory is planned.
+};
+
+struct ReportGrid {
+  std::string name;
+  std::string axes; ///< `(x=2, y=2)`
+  std::vector<int64_t> devices;
+};
+
+struct Report {
+  std::string model;
+  std::string cluster;     ///< The assumptions, one per line.
+  std::vector<ReportGrid> grids;
+  std::vector<ReportGlobal> globals;
+  std::vector<ReportDevice> devices;
+  std::vector<ReportRow> rows; ///< In program order.
+  int64_t nanoseconds = 0; ///< Of one run, predicted, nothing overlapping.
+  int64_t weightBytes = 0; ///< Of all globals, once.
+  double flops = 0;
+  /// The share of all arithmetic, and of all bytes that operators move, done by
+  /// more than one device.
+  double replicatedFlops = 0, replicatedBytes = 0;
+};
+
+/// Reads the report off `module` after the partition stage. Arenas are not
+/// known yet.
+Expected<Report> makeReport(mlir::ModuleOp module, const Cluster &cluster);
+
+llvm::json::Value toJSON(const Report &report);
+/// ExitCode::Invalid if `value` is no report of this version.
+Expected<Report> reportFromJSON(const llvm::json::Value &value);
+
+/// One screen: grid, time, memory, communication, replication.
+void printSummary(const Report &report, llvm::raw_ostream &os);
+/// One line per operator and collective; equal neighbouring layers collapse
+/// into one block with a count.
+void printLayers(const Report &report, llvm::raw_ostream &os);
+/// What is known of the operators whose node's name contains `node`.
+/// ExitCode::Usage if there is none.
+Status printNode(const Report &report, llvm::StringRef node,
+                 llvm::raw_ostream &os);
+
+} // namespace divisi
+
+#endif // DIVISI_DRIVER_REPORT_H

@@ -1,0 +1,200 @@
+//===- Emit.cpp - From a lowered module to an artifact ----------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Artifact/Emit.h"
+
+#include "Manifest.h"
+#include "dialects/NN/NN.h"
+#include "dialects/SPMD/Strategy.h"
+#include "divisi/Evaluate/Evaluator.h"
+#include "divisi/runtime/ArtifactFile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <filesystem>
+#include <list>
+
+using namespace mlir;
+using namespace divisi;
+
+namespace {
+
+/// Finds the bytes of every global that a manifest lists.
+class DataCollector {
+public:
+  DataCollector(ModuleOp module, GlobalStore &store, const EmitOptions &options,
+                std::string folder)
+      : module(module), store(store), options(options),
+        folder(std::move(folder)), values(module, store) {}
+
+  /// Data in the order of the draft's globals; points into this object.
+  Expected<std::vector<rt::GlobalData>> run(const ManifestDraft &draft);
+
+  int64_t weightBytes = 0;
+
+private:
+  Status runInit();
+  Expected<rt::GlobalData> dataOf(nn::GlobalOp global);
+  Expected<rt::GlobalData> externalData(nn::GlobalOp global);
+  Expected<rt::GlobalData> keep(HostTensor tensor);
+
+  ModuleOp module;
+  GlobalStore &store;
+  const EmitOptions &options;
+  std::string folder;
+  GlobalValues values;
+  std::list<HostTensor> kept; ///< What the data of derived globals points to.
+};
+
+} // namespace
+
+Status DataCollector::runInit() {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (spmd::isEntry(function) || function.isExternal()) {
+      continue;
+    }
+    auto results = evaluateFunction(function, {}, values);
+    if (!results) {
+      return results.status();
+    }
+  }
+  return Status();
+}
+
+Expected<rt::GlobalData> DataCollector::keep(HostTensor tensor) {
+  kept.push_back(std::move(tensor));
+  return rt::GlobalData{kept.back().bytes(), {}, 0};
+}
+
+Expected<rt::GlobalData> DataCollector::externalData(nn::GlobalOp global) {
+  std::error_code error;
+  std::filesystem::path relative = std::filesystem::relative(
+      std::filesystem::path(global.getFile()->str()), folder, error);
+  if (error || relative.empty() || *relative.begin() == "..") {
+    return Status(ExitCode::Usage,
+                  "external weights must lie beneath the artifact's folder: '" +
+                      global.getFile()->str() + "' is outside of '" + folder +
+                      "'; write the artifact beside the model, or embed the "
+                      "weights");
+  }
+  rt::GlobalData data;
+  data.externalFile = relative.string();
+  data.externalOffset = *global.getOffset();
+  return data;
+}
+
+Expected<rt::GlobalData> DataCollector::dataOf(nn::GlobalOp global) {
+  if (global.getZero()) {
+    return rt::GlobalData();
+  }
+  if (global.getKind() == nn::GlobalKind::Derived) {
+    auto value = values.read(global.getSymName().str());
+    return value ? keep(*value) : Expected<rt::GlobalData>(value.status());
+  }
+  if (!global.getFile()) {
+    return Status(ExitCode::File,
+                  "the bytes of '" + global.getSymName().str() +
+                      "' are not there: the model names no file with them; a "
+                      "model without weights can be planned, not compiled");
+  }
+  bool isBlob = *global.getFile() == StringRef(GlobalStore::kBlobFile);
+  bool isParameter = global.getKind() == nn::GlobalKind::Parameter;
+  auto bytes = store.bytes({global.getFile()->str(),
+                            int64_t(*global.getOffset()),
+                            int64_t(*global.getLength())});
+  if (!bytes) {
+    return Status(bytes.status().code(), "the bytes of '" +
+                                             global.getSymName().str() +
+                                             "': " + bytes.status().message());
+  }
+  if (options.externalWeights && isParameter && !isBlob) {
+    Expected<rt::GlobalData> data = externalData(global);
+    if (data) {
+      data->bytes = *bytes;
+    }
+    return data;
+  }
+  return rt::GlobalData{*bytes, {}, 0};
+}
+
+Expected<std::vector<rt::GlobalData>>
+DataCollector::run(const ManifestDraft &draft) {
+  Status status = runInit();
+  if (!status.isOk()) {
+    return status;
+  }
+  std::vector<rt::GlobalData> data;
+  for (const artifact::Global &message : draft.manifest.globals()) {
+    size_t constant = data.size() - std::min(data.size(), draft.numGlobals);
+    Expected<rt::GlobalData> next = rt::GlobalData();
+    if (data.size() < draft.numGlobals) {
+      next = dataOf(module.lookupSymbol<nn::GlobalOp>(message.name()));
+    } else {
+      auto tensor = fromDenseAttr(
+          cast<DenseElementsAttr>(draft.constants[constant]));
+      next = tensor ? keep(*tensor)
+                    : Expected<rt::GlobalData>(tensor.status());
+    }
+    if (!next) {
+      return next.status();
+    }
+    weightBytes += next->bytes.size();
+    data.push_back(*next);
+  }
+  return data;
+}
+
+Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
+                                           const std::string &path,
+                                           const EmitOptions &options) {
+  Expected<ManifestDraft> draft = draftManifest(module);
+  if (!draft) {
+    return draft.status();
+  }
+  draft->manifest.set_report(options.report);
+  std::filesystem::path folder =
+      std::filesystem::absolute(path).parent_path().lexically_normal();
+  DataCollector collector(module, store, options, folder.string());
+  Expected<std::vector<rt::GlobalData>> data = collector.run(*draft);
+  if (!data) {
+    return data.status();
+  }
+  rt::Status written =
+      rt::writeArtifact(path, std::move(draft->manifest), *data);
+  if (!written.isOk()) {
+    return Status(static_cast<ExitCode>(written.code()), written.message());
+  }
+  EmitSummary summary;
+  summary.weightBytes = collector.weightBytes;
+  summary.fileBytes = std::filesystem::file_size(path);
+  return summary;
+}
+
+TemporaryArtifact::~TemporaryArtifact() {
+  if (!path_.empty()) {
+    llvm::sys::fs::remove(path_);
+  }
+}
+
+Expected<TemporaryArtifact>
+divisi::emitTemporaryArtifact(ModuleOp module, GlobalStore &store) {
+  SmallString<128> path;
+  if (std::error_code error =
+          llvm::sys::fs::createTemporaryFile("divisi", "divisi", path)) {
+    return Status(ExitCode::File,
+                  "cannot make a temporary file: " + error.message());
+  }
+  TemporaryArtifact artifact(path.str().str());
+  Expected<EmitSummary> emitted =
+      emitArtifact(module, store, artifact.path());
+  if (!emitted) {
+    return emitted.status();
+  }
+  return artifact;
+}

@@ -1,0 +1,254 @@
+//===- CheckVerb.cpp - divisi check -----------------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two questions: does an artifact give the expected outputs, and does a model
+// on N devices give what it gives on one?
+//
+//===----------------------------------------------------------------------===//
+
+#include "Flags.h"
+#include "Sessions.h"
+#include "Verbs.h"
+#include "divisi/Driver/Compiler.h"
+#include "divisi/Driver/Execute.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <random>
+
+using namespace llvm;
+using namespace divisi;
+
+namespace {
+
+class CheckVerb : public Verb {
+public:
+  CheckVerb()
+      : Verb("check", "an artifact against expected outputs, or a model on N "
+                      "devices against one") {}
+  Status run() override;
+
+private:
+  Status checkArtifact();
+  Status checkModel();
+  Status checkPlan(Compilation &model, PlanOptions plan, StringRef name);
+  Status prepareModel(Compilation &model);
+  Status compare(const std::vector<rt::HostTensor> &got, StringRef name);
+
+  cl::opt<std::string> input{cl::Positional, cl::sub(command), cl::Required,
+                             cl::desc("ARTIFACT.divisi|MODEL.onnx|IR.mlir")};
+  cl::opt<std::string> inputsPath{
+      "inputs", cl::sub(command), cl::value_desc("FILE.npz|FOLDER"),
+      cl::desc("the inputs (default for a model: random ones)")};
+  cl::opt<std::string> expect{"expect", cl::sub(command),
+                              cl::value_desc("FILE.npz|FOLDER"),
+                              cl::desc("the expected outputs (default for a "
+                                       "model: those of one device)")};
+  cl::opt<int64_t> randomPlans{
+      "random-plans", cl::sub(command), cl::value_desc("N"), cl::init(0),
+      cl::desc("check N random plans instead of the one that is found")};
+  ImportFlags importFlags{command};
+  PlanFlags planFlags{command};
+  SessionFlags sessionFlags{command};
+
+  rt::EntryInfo entry;
+  std::vector<rt::HostTensor> inputs, expected;
+};
+
+} // namespace
+
+Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
+                          StringRef name) {
+  std::string differences;
+  for (auto [value, a, b] : zip_equal(entry.outputs, got, expected)) {
+    Comparison comparison = compareTensors(a, b);
+    if (!comparison.equal) {
+      differences += "\n  " + value.name + ": " + comparison.message;
+    }
+  }
+  if (!differences.empty()) {
+    return Status(ExitCode::Differs, (name + " differs:" + differences).str());
+  }
+  outs() << name << ": equal\n";
+  return Status();
+}
+
+Status CheckVerb::checkArtifact() {
+  auto session = sessionFlags.open(input);
+  if (!session) {
+    return session.status();
+  }
+  auto chosen = sessionFlags.entry(**session);
+  if (!chosen) {
+    return chosen.status();
+  }
+  entry = **chosen;
+  if (expect.empty()) {
+    return Status(ExitCode::Usage,
+                  "check of an artifact needs --expect FILE.npz");
+  }
+  auto read = readInputs(inputsPath, entry);
+  if (!read) {
+    return read.status();
+  }
+  auto wanted = readOutputs(expect, entry);
+  if (!wanted) {
+    return wanted.status();
+  }
+  expected = std::move(*wanted);
+  auto got = (*session)->run(entry.name, *read);
+  return got ? compare(*got, input) : fromRuntime(got.status());
+}
+
+//===----------------------------------------------------------------------===//
+// Models
+//===----------------------------------------------------------------------===//
+
+/// Values that no operator chokes on: indices are small and not negative.
+static divisi::Expected<rt::HostTensor>
+randomTensor(const rt::ValueInfo &value, std::mt19937_64 &random) {
+  auto tensor = rt::HostTensor::zeros(value.type, value.dims, value.name);
+  if (!tensor) {
+    return fromRuntime(tensor.status());
+  }
+  switch (value.type) {
+  case rt::DType::F32: {
+    std::normal_distribution<float> normal;
+    std::ranges::generate(tensor->as<float>(), [&] { return normal(random); });
+    break;
+  }
+  case rt::DType::I64:
+    std::ranges::generate(tensor->as<int64_t>(), [&] { return random() % 2; });
+    break;
+  case rt::DType::I32:
+    std::ranges::generate(tensor->as<int32_t>(), [&] { return random() % 2; });
+    break;
+  default:
+    std::ranges::generate(tensor->as<uint8_t>(), [&] { return random() % 2; });
+  }
+  return std::move(*tensor);
+}
+
+/// Runs `model` on one device: what its entry takes, and what is expected
+/// unless a file says so.
+Status CheckVerb::prepareModel(Compilation &model) {
+  PlanOptions single;
+  single.grid.devices = 1;
+  auto one = model.fork(single);
+  Status status = one->advanceTo(Stage::Lower);
+  if (!status.isOk()) {
+    return status;
+  }
+  auto artifact = emitTemporaryArtifact(one->module(), one->store());
+  if (!artifact) {
+    return artifact.status();
+  }
+  auto session = sessionFlags.open(artifact->path());
+  if (!session) {
+    return session.status();
+  }
+  auto chosen = sessionFlags.entry(**session);
+  if (!chosen) {
+    return chosen.status();
+  }
+  entry = **chosen;
+  if (!inputsPath.empty()) {
+    auto read = readInputs(inputsPath, entry);
+    if (!read) {
+      return read.status();
+    }
+    inputs = std::move(*read);
+  } else {
+    std::mt19937_64 random(planFlags.seed);
+    for (const rt::ValueInfo &value : entry.inputs) {
+      auto tensor = randomTensor(value, random);
+      if (!tensor) {
+        return tensor.status();
+      }
+      inputs.push_back(std::move(*tensor));
+    }
+  }
+  if (!expect.empty()) {
+    auto wanted = readOutputs(expect, entry);
+    if (!wanted) {
+      return wanted.status();
+    }
+    expected = std::move(*wanted);
+    return Status();
+  }
+  auto got = (*session)->run(entry.name, inputs);
+  if (!got) {
+    return fromRuntime(got.status());
+  }
+  expected = std::move(*got);
+  return Status();
+}
+
+Status CheckVerb::checkPlan(Compilation &model, PlanOptions plan,
+                            StringRef name) {
+  auto planned = model.fork(plan);
+  Status status = planned->advanceTo(Stage::Lower);
+  if (!status.isOk()) {
+    return Status(status.code(), (name + ": " + status.message()).str());
+  }
+  auto artifact = emitTemporaryArtifact(planned->module(), planned->store());
+  if (!artifact) {
+    return artifact.status();
+  }
+  auto session = sessionFlags.open(artifact->path());
+  if (!session) {
+    return session.status();
+  }
+  auto got = (*session)->run(entry.name, inputs);
+  return got ? compare(*got, name)
+             : Status(static_cast<ExitCode>(got.status().code()),
+                      (name + ": " + got.status().message()).str());
+}
+
+Status CheckVerb::checkModel() {
+  CompileOptions options;
+  Status status = gatherOptions(importFlags, planFlags, options);
+  options.progress = {};
+  PlanOptions plan = options.plan;
+  Compilation model(std::move(options));
+  if (status.isOk()) {
+    status = model.load(input);
+  }
+  if (status.isOk()) {
+    status = prepareModel(model);
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  if (randomPlans == 0) {
+    return checkPlan(model, plan, "the plan found");
+  }
+  plan.solver = "random";
+  for (int64_t i = 0; i < randomPlans && status.isOk(); ++i) {
+    plan.seed = planFlags.seed + i;
+    status = checkPlan(model, plan,
+                       "random plan of seed " + std::to_string(plan.seed));
+  }
+  return status;
+}
+
+Status CheckVerb::run() {
+  bool isArtifact = false;
+  if (auto buffer = MemoryBuffer::getFileSlice(input, 6, 0)) {
+    isArtifact = (*buffer)->getBuffer() == "DIVISI";
+  }
+  bool named = StringRef(input).ends_with(".divisi");
+  return isArtifact || named ? checkArtifact() : checkModel();
+}
+
+std::unique_ptr<Verb> divisi::makeCheckVerb() {
+  return std::make_unique<CheckVerb>();
+}

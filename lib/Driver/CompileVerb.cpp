@@ -1,0 +1,138 @@
+//===- CompileVerb.cpp - divisi compile and divisi plan ---------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Flags.h"
+#include "Verbs.h"
+#include "divisi/Driver/Compiler.h"
+
+#include "llvm/Support/Process.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace divisi;
+
+Status divisi::gatherOptions(const ImportFlags &importFlags,
+                             const PlanFlags &planFlags,
+                             CompileOptions &options) {
+  divisi::Expected<ImportOptions> import = importFlags.options();
+  if (!import) {
+    return import.status();
+  }
+  divisi::Expected<PlanOptions> plan = planFlags.options();
+  if (!plan) {
+    return plan.status();
+  }
+  options.import = *import;
+  options.plan = *plan;
+  if (sys::Process::StandardErrIsDisplayed()) {
+    options.progress = [](StringRef phase) { errs() << phase << "\n"; };
+  }
+  return Status();
+}
+
+namespace {
+
+/// What compile and plan have in common.
+class ModelVerb : public Verb {
+protected:
+  using Verb::Verb;
+
+  /// Loads the input and brings it to `stage`.
+  divisi::Expected<std::unique_ptr<Compilation>>
+  compileTo(Stage stage, EmitOptions emit = {});
+
+  cl::opt<std::string> input{cl::Positional, cl::sub(command), cl::Required,
+                             cl::desc("MODEL.onnx|IR.mlir")};
+  ImportFlags importFlags{command};
+  PlanFlags planFlags{command};
+  DumpFlags dumpFlags{command};
+  cl::opt<std::string> output{"o", cl::sub(command), cl::value_desc("OUT"),
+                              cl::desc("where the result is written")};
+};
+
+class CompileVerb : public ModelVerb {
+public:
+  CompileVerb()
+      : ModelVerb("compile", "from a model to a program for many devices") {}
+  Status run() override;
+
+private:
+  cl::opt<std::string> weights{
+      "weights", cl::sub(command), cl::value_desc("embed|external"),
+      cl::init("embed"),
+      cl::desc("store the weights in the artifact, or leave them in the "
+               "model's files")};
+};
+
+class PlanVerb : public ModelVerb {
+public:
+  PlanVerb()
+      : ModelVerb("plan", "from a model to its plan: the annotated module") {}
+  Status run() override;
+};
+
+} // namespace
+
+divisi::Expected<std::unique_ptr<Compilation>>
+ModelVerb::compileTo(Stage stage, EmitOptions emit) {
+  CompileOptions options;
+  Status status = gatherOptions(importFlags, planFlags, options);
+  if (status.isOk()) {
+    status = dumpFlags.apply(options, output);
+  }
+  options.emit = std::move(emit);
+  auto compilation = std::make_unique<Compilation>(std::move(options));
+  if (status.isOk()) {
+    status = compilation->load(input);
+  }
+  if (status.isOk()) {
+    status = compilation->advanceTo(stage);
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  return compilation;
+}
+
+Status CompileVerb::run() {
+  if (output.empty()) {
+    return Status(ExitCode::Usage, "compile needs -o OUT.divisi");
+  }
+  if (weights != "embed" && weights != "external") {
+    return Status(ExitCode::Usage,
+                  "--weights '" + weights + "': expected embed or external");
+  }
+  EmitOptions emit;
+  emit.externalWeights = weights == "external";
+  auto compilation = compileTo(Stage::Lower, emit);
+  if (!compilation) {
+    return compilation.status();
+  }
+  divisi::Expected<EmitSummary> summary = (*compilation)->emit(output);
+  if (!summary) {
+    return summary.status();
+  }
+  errs() << "wrote " << output << ": " << summary->fileBytes << " bytes, "
+         << summary->weightBytes << " of weights\n";
+  return Status();
+}
+
+Status PlanVerb::run() {
+  auto compilation = compileTo(Stage::Plan);
+  return compilation
+             ? (*compilation)->writeModule(output.empty() ? "-" : output.getValue())
+             : compilation.status();
+}
+
+std::unique_ptr<Verb> divisi::makeCompileVerb() {
+  return std::make_unique<CompileVerb>();
+}
+
+std::unique_ptr<Verb> divisi::makePlanVerb() {
+  return std::make_unique<PlanVerb>();
+}

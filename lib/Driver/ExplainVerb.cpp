@@ -1,0 +1,101 @@
+//===- ExplainVerb.cpp - divisi explain -------------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Flags.h"
+#include "Verbs.h"
+#include "divisi/Driver/Compiler.h"
+#include "divisi/Driver/Execute.h"
+#include "divisi/runtime/ArtifactFile.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace divisi;
+
+namespace {
+
+class ExplainVerb : public Verb {
+public:
+  ExplainVerb()
+      : Verb("explain", "what a plan does and what it costs, of a model, of a "
+                        "dump, or of an artifact") {}
+  Status run() override;
+
+private:
+  divisi::Expected<Report> ofArtifact();
+  divisi::Expected<Report> ofModel();
+
+  cl::opt<std::string> input{cl::Positional, cl::sub(command), cl::Required,
+                             cl::desc("MODEL.onnx|IR.mlir|ARTIFACT.divisi")};
+  ImportFlags importFlags{command};
+  PlanFlags planFlags{command};
+  cl::opt<bool> json{"json", cl::sub(command), cl::desc("as JSON")};
+  cl::opt<bool> summary{"summary", cl::sub(command),
+                        cl::desc("without the table by layer")};
+  cl::opt<std::string> why{"why", cl::sub(command), cl::value_desc("NODE"),
+                           cl::desc("only what is known of a node")};
+};
+
+} // namespace
+
+divisi::Expected<Report> ExplainVerb::ofArtifact() {
+  auto file = rt::ArtifactFile::open(input);
+  if (!file) {
+    return fromRuntime(file.status());
+  }
+  llvm::Expected<json::Value> value = json::parse(file->manifest().report());
+  if (!value) {
+    consumeError(value.takeError());
+    return Status(ExitCode::Invalid,
+                  "'" + input + "' carries no report of its plan");
+  }
+  return reportFromJSON(*value);
+}
+
+divisi::Expected<Report> ExplainVerb::ofModel() {
+  CompileOptions options;
+  Status status = gatherOptions(importFlags, planFlags, options);
+  Compilation compilation(std::move(options));
+  if (status.isOk()) {
+    status = compilation.load(input);
+  }
+  if (status.isOk()) {
+    status = compilation.advanceTo(Stage::Lower);
+  }
+  return status.isOk() ? compilation.report() : divisi::Expected<Report>(status);
+}
+
+Status ExplainVerb::run() {
+  bool isArtifact = false;
+  if (auto buffer = MemoryBuffer::getFileSlice(input, 6, 0)) {
+    isArtifact = (*buffer)->getBuffer() == "DIVISI";
+  }
+  divisi::Expected<Report> report = isArtifact ? ofArtifact() : ofModel();
+  if (!report) {
+    return report.status();
+  }
+  if (json) {
+    outs() << formatv("{0:2}\n", toJSON(*report));
+    return Status();
+  }
+  if (!why.empty()) {
+    return printNode(*report, why, outs());
+  }
+  printSummary(*report, outs());
+  if (!summary) {
+    outs() << "\n";
+    printLayers(*report, outs());
+  }
+  return Status();
+}
+
+std::unique_ptr<Verb> divisi::makeExplainVerb() {
+  return std::make_unique<ExplainVerb>();
+}

@@ -1,0 +1,200 @@
+//===- Flags.cpp - Command-line flags that verbs share ----------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Flags.h"
+
+#include "divisi/runtime/TensorFile.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+using namespace divisi;
+
+static Status usage(StringRef flag, StringRef text, StringRef expected) {
+  return Status(ExitCode::Usage, (flag + " '" + text + "': expected " +
+                                  expected).str());
+}
+
+divisi::Expected<int64_t> divisi::parseBytes(StringRef flag, StringRef text) {
+  static constexpr std::pair<StringLiteral, double> kUnits[] = {
+      {"KiB", 1024.0},          {"MiB", 1048576.0}, {"GiB", 1073741824.0},
+      {"TiB", 1099511627776.0}, {"KB", 1e3},        {"MB", 1e6},
+      {"GB", 1e9},              {"TB", 1e12},       {"B", 1.0},
+  };
+  StringRef number = text;
+  double factor = 1;
+  for (const auto &[unit, bytes] : kUnits) {
+    if (number.consume_back(unit)) {
+      factor = bytes;
+      break;
+    }
+  }
+  double value = 0;
+  if (number.trim().getAsDouble(value) || !(value > 0) ||
+      value * factor > 9e18) {
+    return usage(flag, text, "a size such as 70GiB, 512MiB or 1000000");
+  }
+  return static_cast<int64_t>(value * factor);
+}
+
+divisi::Expected<std::vector<int64_t>> divisi::parseExtents(StringRef flag,
+                                                    StringRef text) {
+  std::vector<int64_t> extents;
+  SmallVector<StringRef, 4> parts;
+  text.split(parts, 'x');
+  for (StringRef part : parts) {
+    int64_t extent = 0;
+    if (part.getAsInteger(10, extent) || extent < 0) {
+      return usage(flag, text, "extents such as 2x16");
+    }
+    extents.push_back(extent);
+  }
+  return extents;
+}
+
+/// `NAME=REST`, split at the last '=' (ONNX names may hold one).
+static std::optional<std::pair<StringRef, StringRef>>
+splitAssignment(StringRef text) {
+  auto [name, value] = text.rsplit('=');
+  if (name.empty() || value.empty() || !text.contains('=')) {
+    return std::nullopt;
+  }
+  return std::pair(name, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Import
+//===----------------------------------------------------------------------===//
+
+ImportFlags::ImportFlags(cl::SubCommand &verb)
+    : dims("dim", cl::sub(verb), cl::value_desc("NAME=N"),
+           cl::desc("the size of a symbolic dimension")),
+      shapes("shape", cl::sub(verb), cl::value_desc("INPUT=2x16"),
+             cl::desc("the shape of an input")),
+      shapesFrom("shapes-from", cl::sub(verb), cl::value_desc("FILE.npz"),
+                 cl::desc("take the inputs' shapes from tensors of a file")) {}
+
+divisi::Expected<ImportOptions> ImportFlags::options() const {
+  ImportOptions options;
+  for (const std::string &text : dims) {
+    auto parts = splitAssignment(text);
+    int64_t extent = 0;
+    if (!parts || parts->second.getAsInteger(10, extent) || extent < 0) {
+      return usage("--dim", text, "NAME=N with N at least 0");
+    }
+    options.dims[parts->first.str()] = extent;
+  }
+  if (!shapesFrom.empty()) {
+    auto tensors = rt::readTensors(shapesFrom);
+    if (!tensors) {
+      return Status(static_cast<ExitCode>(tensors.status().code()),
+                    tensors.status().message());
+    }
+    for (const rt::HostTensor &tensor : *tensors) {
+      options.inputs[tensor.name] = {tensor.dims, tensor.type};
+    }
+  }
+  for (const std::string &text : shapes) {
+    auto parts = splitAssignment(text);
+    if (!parts) {
+      return usage("--shape", text, "INPUT=2x16");
+    }
+    divisi::Expected<std::vector<int64_t>> extents =
+        parseExtents("--shape", parts->second);
+    if (!extents) {
+      return extents.status();
+    }
+    options.inputs[parts->first.str()].dims = *extents;
+  }
+  return options;
+}
+
+//===----------------------------------------------------------------------===//
+// Plan
+//===----------------------------------------------------------------------===//
+
+PlanFlags::PlanFlags(cl::SubCommand &verb)
+    : devices("devices", cl::sub(verb), cl::value_desc("N"), cl::init(0),
+              cl::desc("how many devices (1 to 4096; default: all of the "
+                       "cluster, or 1)")),
+      cluster("cluster", cl::sub(verb), cl::value_desc("PRESET"),
+              cl::desc("the machine: cpu:N or dgx-h100:N")),
+      mesh("mesh", cl::sub(verb), cl::value_desc("2x4"),
+           cl::desc("the axes of the grid, also as data=2,model=4")),
+      dataParallel("data-parallel-size", cl::sub(verb), cl::value_desc("N"),
+                   cl::init(0),
+                   cl::desc("how many ways the batch is split (default: "
+                            "searched)")),
+      tensorParallel("tensor-parallel-size", cl::sub(verb),
+                     cl::value_desc("N"), cl::init(0),
+                     cl::desc("how many ways the model is split (default: "
+                              "searched)")),
+      batchDim("batch-dim", cl::sub(verb), cl::value_desc("D"), cl::init(0),
+               cl::desc("which dimension of the inputs is the batch")),
+      memoryLimit("memory-limit", cl::sub(verb), cl::value_desc("70GiB"),
+                  cl::desc("bytes per device (default: the cluster's)")),
+      solver("solver", cl::sub(verb), cl::value_desc("NAME"),
+             cl::init("chains"), cl::desc("chains or random")),
+      seed("seed", cl::sub(verb), cl::value_desc("S"), cl::init(0),
+           cl::desc("for --solver random and random starts")) {}
+
+divisi::Expected<PlanOptions> PlanFlags::options() const {
+  PlanOptions options;
+  auto setCount = [](const cl::opt<int64_t> &flag,
+                     std::optional<int64_t> &count) {
+    if (flag.getNumOccurrences()) {
+      count = flag;
+    }
+  };
+  options.cluster = cluster;
+  options.grid.mesh = mesh;
+  setCount(devices, options.grid.devices);
+  setCount(dataParallel, options.grid.dataParallel);
+  setCount(tensorParallel, options.grid.tensorParallel);
+  options.batchDim = batchDim;
+  options.solver = solver;
+  options.seed = seed;
+  if (!memoryLimit.empty()) {
+    divisi::Expected<int64_t> bytes = parseBytes("--memory-limit", memoryLimit);
+    if (!bytes) {
+      return bytes.status();
+    }
+    options.memoryLimit = *bytes;
+  }
+  return options;
+}
+
+//===----------------------------------------------------------------------===//
+// Dumps
+//===----------------------------------------------------------------------===//
+
+DumpFlags::DumpFlags(cl::SubCommand &verb)
+    : after("dump-after", cl::sub(verb), cl::value_desc("STAGE"),
+            cl::desc("write the module after import, plan, partition, lower "
+                     "or all")),
+      folder("dump-to", cl::sub(verb), cl::value_desc("FOLDER"),
+             cl::desc("where dumps go (default: the output's folder)")) {}
+
+Status DumpFlags::apply(CompileOptions &options, StringRef output) const {
+  for (const std::string &name : after) {
+    std::optional<Stage> stage = parseStage(name);
+    if (name == "all") {
+      options.dumpAfter = {Stage::Import, Stage::Plan, Stage::Partition,
+                           Stage::Lower};
+    } else if (stage) {
+      options.dumpAfter.push_back(*stage);
+    } else {
+      return usage("--dump-after", name,
+                   "import, plan, partition, lower or all");
+    }
+  }
+  options.dumpFolder = folder.empty() ? sys::path::parent_path(output).str()
+                                      : folder.getValue();
+  return Status();
+}

@@ -1,0 +1,78 @@
+//===- Flags.h - Command-line flags that verbs share ------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A group of flags belongs to the verbs that construct it, each for its own
+// sub-command, and turns into the options of the room that it steers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_DRIVER_FLAGS_H
+#define LIB_DRIVER_FLAGS_H
+
+#include "divisi/Driver/Compiler.h"
+#include "divisi/Support/Status.h"
+
+#include "llvm/Support/CommandLine.h"
+
+#include <string>
+
+namespace divisi {
+
+/// What is read, and how large its symbolic dimensions are.
+struct ImportFlags {
+  explicit ImportFlags(llvm::cl::SubCommand &verb);
+  /// ExitCode::Usage for a malformed flag, File if --shapes-from cannot be
+  /// read.
+  Expected<ImportOptions> options() const;
+
+  llvm::cl::list<std::string> dims;
+  llvm::cl::list<std::string> shapes;
+  llvm::cl::opt<std::string> shapesFrom;
+};
+
+/// What the planner is asked for.
+struct PlanFlags {
+  explicit PlanFlags(llvm::cl::SubCommand &verb);
+  /// ExitCode::Usage for a malformed flag.
+  Expected<PlanOptions> options() const;
+
+  llvm::cl::opt<int64_t> devices;
+  llvm::cl::opt<std::string> cluster;
+  llvm::cl::opt<std::string> mesh;
+  llvm::cl::opt<int64_t> dataParallel;
+  llvm::cl::opt<int64_t> tensorParallel;
+  llvm::cl::opt<int64_t> batchDim;
+  llvm::cl::opt<std::string> memoryLimit;
+  llvm::cl::opt<std::string> solver;
+  llvm::cl::opt<uint64_t> seed;
+};
+
+/// Where the intermediate languages are written.
+struct DumpFlags {
+  explicit DumpFlags(llvm::cl::SubCommand &verb);
+  /// Adds the dumps to `options`, beside `output` unless --dump-to is given.
+  Status apply(CompileOptions &options, llvm::StringRef output) const;
+
+  llvm::cl::list<std::string> after;
+  llvm::cl::opt<std::string> folder;
+};
+
+/// Fills `options` from both groups, and sets a progress line on a terminal.
+Status gatherOptions(const ImportFlags &importFlags, const PlanFlags &planFlags,
+                     CompileOptions &options);
+
+/// `70GiB`, `512MiB`, `1000000`, `1.5e9B`: bytes. ExitCode::Usage names `flag`.
+Expected<int64_t> parseBytes(llvm::StringRef flag, llvm::StringRef text);
+
+/// `2x16`: extents, each at least 0. ExitCode::Usage names `flag`.
+Expected<std::vector<int64_t>> parseExtents(llvm::StringRef flag,
+                                            llvm::StringRef text);
+
+} // namespace divisi
+
+#endif // LIB_DRIVER_FLAGS_H

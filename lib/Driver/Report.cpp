@@ -1,0 +1,295 @@
+//===- Report.cpp - What a plan does, as numbers ----------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Driver/Report.h"
+
+#include "dialects/NN/NN.h"
+#include "dialects/SPMD/Strategy.h"
+#include "divisi/Cost/OpCost.h"
+#include "divisi/Evaluate/Evaluator.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace divisi;
+
+namespace {
+
+/// Builds the report of one module.
+class ReportBuilder {
+public:
+  ReportBuilder(ModuleOp module, const Cluster &cluster)
+      : module(module), cluster(cluster) {}
+
+  Expected<Report> run();
+
+private:
+  void addGrids();
+  void addWeights();
+  Status addFunction(func::FuncOp function);
+  Status addOperator(nn::LoopInterface op, ReportRow row);
+  Status addStep(spmd::StepInterface step, ReportRow row);
+  void addTransfer(spmd::TransferOp op, ReportRow row);
+  void addCollective(ReportRow row);
+
+  ModuleOp module;
+  const Cluster &cluster;
+  Report report;
+  double movedBytesTotal = 0, movedBytesReplicated = 0;
+  double flopsReplicated = 0;
+};
+
+} // namespace
+
+static int64_t widthOf(Type type) {
+  std::optional<rt::DType> element = fromMLIRType(getElementTypeOrSelf(type));
+  return element ? rt::byteWidth(*element) : 8;
+}
+
+static Precision precisionOf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isF64()    ? Precision::F64
+         : element.isF16()  ? Precision::F16
+         : element.isBF16() ? Precision::BF16
+                            : Precision::F32;
+}
+
+static std::string joinLayouts(TypeRange types) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(
+      types, os,
+      [&](Type type) {
+        spmd::LocalAttr local = spmd::getLocal(type);
+        os << (local ? local.getLayout().str(local.getGrid()) : "?");
+      },
+      ", ");
+  return text;
+}
+
+/// The ONNX node that `op` comes from, and the module scope around it.
+static ReportRow describe(Operation &op) {
+  ReportRow row;
+  op.getLoc()->walk([&](Location part) {
+    auto named = dyn_cast<NameLoc>(part);
+    if (named) {
+      row.node = llvm::json::fixUTF8(named.getName().getValue());
+    }
+    return named ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (auto scope = op.getAttrOfType<StringAttr>("nn.scope")) {
+    row.layer = llvm::json::fixUTF8(scope.getValue());
+  }
+  row.op = op.getName().getStringRef().str();
+  row.operands = joinLayouts(op.getOperandTypes());
+  row.results = joinLayouts(op.getResultTypes());
+  return row;
+}
+
+void ReportBuilder::addGrids() {
+  for (auto grid : module.getOps<spmd::GridOp>()) {
+    ReportGrid out;
+    out.name = grid.getSymName().str();
+    llvm::raw_string_ostream os(out.axes);
+    grid.getValue().print(os);
+    for (int64_t device : grid.getDeviceIds()) {
+      out.devices.push_back(device);
+      if (size_t(device) >= report.devices.size()) {
+        report.devices.resize(device + 1);
+      }
+    }
+    report.grids.push_back(std::move(out));
+  }
+}
+
+void ReportBuilder::addWeights() {
+  for (auto global : module.getOps<nn::GlobalOp>()) {
+    spmd::PlaceAttr place = spmd::getPlace(global);
+    spmd::GridOp grid =
+        place ? spmd::lookupGrid(global, place.getGrid()) : nullptr;
+    if (!grid) {
+      continue;
+    }
+    RankedTensorType type = global.getTensorType();
+    FailureOr<Layout> layout =
+        spmd::resolvePlace(place, grid.getValue(), type.getShape(),
+                           [&] { return global.emitError(); });
+    if (failed(layout)) {
+      continue;
+    }
+    int64_t width = widthOf(type);
+    report.weightBytes += type.getNumElements() * width;
+    int64_t local =
+        localBytes(grid.getValue(), *layout, type.getShape(), width);
+    for (int64_t device : grid.getDeviceIds()) {
+      report.devices[device].weightBytes += local;
+    }
+    report.globals.push_back(
+        {global.getSymName().str(), nn::stringifyGlobalKind(global.getKind()).str(),
+         std::vector<int64_t>(type.getShape()), grid.getSymName().str(),
+         layout->str(grid.getValue())});
+  }
+}
+
+void ReportBuilder::addCollective(ReportRow row) {
+  report.nanoseconds += row.nanoseconds;
+  report.rows.push_back(std::move(row));
+}
+
+Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
+  spmd::GridOp grid = spmd::lookupGrid(step, step.getGridAttr());
+  spmd::LocalAttr from = spmd::getLocal(step.getInput().getType());
+  spmd::LocalAttr to = spmd::getLocal(step.getOutput().getType());
+  if (!grid || !from || !to) {
+    return Status(ExitCode::Invalid, row.op + " '" + row.node +
+                                         "' has no grid or no layout");
+  }
+  Router router(grid.getValue(), grid.getLinkCosts());
+  std::optional<Route> route =
+      router.route(from.getGlobalShape(), widthOf(step.getInput().getType()),
+                   from.getLayout(), to.getLayout());
+  for (const Step &part : route ? route->steps : SmallVector<Step, 2>()) {
+    row.nanoseconds += part.nanoseconds;
+    row.bytes += part.bytes;
+  }
+  row.grid = grid.getSymName().str();
+  llvm::raw_string_ostream os(row.split);
+  llvm::interleave(step.getAxesAttr().getAsValueRange<StringAttr>(), os, ".");
+  addCollective(std::move(row));
+  return Status();
+}
+
+void ReportBuilder::addTransfer(spmd::TransferOp op, ReportRow row) {
+  spmd::LocalAttr from = spmd::getLocal(op.getFrom());
+  spmd::LocalAttr to = spmd::getLocal(op.getTo());
+  row.grid = (op.getSourceGrid() + " to " + op.getTargetGrid()).str();
+  row.operands = from.getLayout().str(from.getGrid());
+  row.results = to.getLayout().str(to.getGrid());
+  row.bytes = localBytes(to.getGrid(), to.getLayout(), to.getGlobalShape(),
+                         widthOf(op.getTo()));
+  row.nanoseconds = transferNanoseconds(
+      to.getGlobalShape(), widthOf(op.getTo()), from.getGrid(),
+      from.getLayout(), to.getGrid(), to.getLayout(),
+      cluster.link(1, cluster.numDevices()));
+  addCollective(std::move(row));
+}
+
+Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
+  spmd::SplitAttr attribute = spmd::getSplit(op);
+  spmd::GridOp grid =
+      attribute ? spmd::lookupGrid(op, attribute.getGrid()) : nullptr;
+  if (!grid) {
+    return Status(ExitCode::Invalid,
+                  row.op + " '" + row.node + "' has no strategy");
+  }
+  LoopNest nest = op.getLoopNest();
+  Grid value = grid.getValue();
+  FailureOr<Split> split = spmd::resolveSplit(op, nest, value);
+  if (failed(split)) {
+    return Status(ExitCode::Invalid,
+                  row.op + " '" + row.node + "' has an illegal strategy");
+  }
+  OpWidths widths;
+  for (Type type : op->getOperandTypes()) {
+    widths.operands.push_back(widthOf(type));
+  }
+  for (Type type : op->getResultTypes()) {
+    widths.results.push_back(widthOf(type));
+    widths.precision = precisionOf(type);
+  }
+  row.grid = grid.getSymName().str();
+  llvm::raw_string_ostream os(row.split);
+  split->print(os, value, nest);
+  row.nanoseconds = opNanoseconds(nest, value, *split, widths, cluster.device);
+  row.flops = nest.flops();
+  int64_t splitOver = value.product(split->usedAxes());
+  row.replication = double(value.numPositions()) / double(splitOver);
+  double moved = double(movedBytes(nest, value, *split, widths)) * splitOver;
+  movedBytesTotal += moved;
+  report.flops += row.flops;
+  if (splitOver < value.numPositions()) {
+    flopsReplicated += row.flops;
+    movedBytesReplicated += moved;
+  }
+  report.nanoseconds += row.nanoseconds;
+  report.rows.push_back(std::move(row));
+  return Status();
+}
+
+/// The grid on which `op` makes its result.
+static FlatSymbolRefAttr targetGrid(Operation &op) {
+  if (auto step = dyn_cast<spmd::StepInterface>(op)) {
+    return step.getGridAttr();
+  }
+  if (auto transfer = dyn_cast<spmd::TransferOp>(op)) {
+    return transfer.getTargetGridAttr();
+  }
+  spmd::SplitAttr split = spmd::getSplit(&op);
+  return split ? split.getGrid() : FlatSymbolRefAttr();
+}
+
+/// After split-ranks several functions can have the same operator. It counts
+/// where the first device of its grid runs.
+static bool countsIn(func::FuncOp function, Operation &op) {
+  Attribute ranks = function->getAttr(spmd::SPMDDialect::kRanks);
+  FlatSymbolRefAttr symbol = targetGrid(op);
+  spmd::GridOp grid = symbol ? spmd::lookupGrid(&op, symbol) : nullptr;
+  auto list = dyn_cast_or_null<DenseI32ArrayAttr>(ranks);
+  return !grid || !list ||
+         llvm::is_contained(list.asArrayRef(), grid.getDeviceIds().front());
+}
+
+Status ReportBuilder::addFunction(func::FuncOp function) {
+  auto entry = function->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
+  std::string name = (entry ? entry.getValue() : function.getSymName()).str();
+  for (Operation &op : function.getBody().front()) {
+    if (!countsIn(function, op)) {
+      continue;
+    }
+    ReportRow row = describe(op);
+    row.entry = name;
+    Status status;
+    if (auto step = dyn_cast<spmd::StepInterface>(op)) {
+      status = addStep(step, std::move(row));
+    } else if (auto transfer = dyn_cast<spmd::TransferOp>(op)) {
+      addTransfer(transfer, std::move(row));
+    } else if (auto loops = dyn_cast<nn::LoopInterface>(op);
+               loops && !isa<nn::ReadOp, nn::UpdateOp, nn::ConstantOp>(op)) {
+      status = addOperator(loops, std::move(row));
+    }
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  return Status();
+}
+
+Expected<Report> ReportBuilder::run() {
+  llvm::raw_string_ostream os(report.cluster);
+  cluster.print(os);
+  addGrids();
+  addWeights();
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!spmd::isEntry(function)) {
+      continue;
+    }
+    Status status = addFunction(function);
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  report.replicatedFlops =
+      report.flops > 0 ? flopsReplicated / report.flops : 0;
+  report.replicatedBytes =
+      movedBytesTotal > 0 ? movedBytesReplicated / movedBytesTotal : 0;
+  return std::move(report);
+}
+
+Expected<Report> divisi::makeReport(ModuleOp module, const Cluster &cluster) {
+  return ReportBuilder(module, cluster).run();
+}

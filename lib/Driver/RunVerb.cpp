@@ -1,0 +1,125 @@
+//===- RunVerb.cpp - divisi run ---------------------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Sessions.h"
+#include "Verbs.h"
+#include "divisi/Driver/Execute.h"
+#include "divisi/runtime/TensorFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+
+using namespace llvm;
+using namespace divisi;
+
+namespace {
+
+class RunVerb : public Verb {
+public:
+  RunVerb() : Verb("run", "an artifact on inputs, in this process") {}
+  Status run() override;
+
+private:
+  Status writeOutputs(const rt::EntryInfo &entry,
+                      std::vector<rt::HostTensor> &outputs);
+  Status writeTimes();
+
+  cl::opt<std::string> artifact{cl::Positional, cl::sub(command), cl::Required,
+                                cl::desc("ARTIFACT.divisi")};
+  cl::opt<std::string> inputs{
+      "inputs", cl::sub(command), cl::value_desc("FILE.npz|FOLDER"),
+      cl::desc("the inputs: .npz, .npy, .pb, or a folder with input_0.pb ...")};
+  cl::opt<std::string> output{"o", cl::sub(command),
+                              cl::value_desc("OUT.npz"),
+                              cl::desc("where the outputs are written")};
+  cl::opt<int64_t> repeat{"repeat", cl::sub(command), cl::value_desc("N"),
+                          cl::init(1),
+                          cl::desc("run N times; state goes on from run to "
+                                   "run, the last outputs are written")};
+  cl::opt<std::string> timing{"timing-json", cl::sub(command),
+                              cl::value_desc("FILE"),
+                              cl::desc("the time of every repetition, in ns")};
+  cl::opt<std::string> trace{"trace", cl::sub(command), cl::value_desc("FILE"),
+                             cl::desc("the last run as Chrome's trace events")};
+  SessionFlags sessionFlags{command};
+  std::vector<int64_t> times;
+};
+
+} // namespace
+
+Status RunVerb::writeOutputs(const rt::EntryInfo &entry,
+                             std::vector<rt::HostTensor> &outputs) {
+  std::vector<const rt::HostTensor *> named;
+  for (auto [value, tensor] : zip_equal(entry.outputs, outputs)) {
+    tensor.name = value.name;
+    named.push_back(&tensor);
+    errs() << value.name << ": " << rt::describe(tensor.type, tensor.dims)
+           << "\n";
+  }
+  return output.empty() ? Status()
+                        : fromRuntime(rt::writeNpz(output, named));
+}
+
+Status RunVerb::writeTimes() {
+  if (timing.empty()) {
+    return Status();
+  }
+  llvm::Error error = writeToOutput(timing, [&](raw_ostream &os) {
+    os << json::Value(json::Object{{"schema_version", 1},
+                                   {"ns", json::Array(times)}})
+       << "\n";
+    return llvm::Error::success();
+  });
+  return error ? Status(ExitCode::File, "cannot write '" + timing + "': " +
+                                            toString(std::move(error)))
+               : Status();
+}
+
+Status RunVerb::run() {
+  if (repeat < 1) {
+    return Status(ExitCode::Usage, "--repeat must be at least 1");
+  }
+  sessionFlags.trace = !trace.empty();
+  auto session = sessionFlags.open(artifact);
+  if (!session) {
+    return session.status();
+  }
+  auto entry = sessionFlags.entry(**session);
+  if (!entry) {
+    return entry.status();
+  }
+  auto tensors = readInputs(inputs, **entry);
+  if (!tensors) {
+    return tensors.status();
+  }
+  std::vector<rt::HostTensor> outputs;
+  for (int64_t i = 0; i < repeat; ++i) {
+    auto begin = std::chrono::steady_clock::now();
+    auto result = (*session)->run((*entry)->name, *tensors);
+    times.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                        std::chrono::steady_clock::now() - begin)
+                        .count());
+    if (!result) {
+      return fromRuntime(result.status());
+    }
+    outputs = std::move(*result);
+  }
+  Status status = writeOutputs(**entry, outputs);
+  if (status.isOk() && !trace.empty()) {
+    status = fromRuntime((*session)->writeTrace(trace));
+  }
+  return status.isOk() ? writeTimes() : status;
+}
+
+std::unique_ptr<Verb> divisi::makeRunVerb() {
+  return std::make_unique<RunVerb>();
+}

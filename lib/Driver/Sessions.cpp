@@ -1,0 +1,138 @@
+//===- Sessions.cpp - Opening artifacts from the command line ---*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Sessions.h"
+
+#include "divisi/Driver/Execute.h"
+#include "divisi/runtime/TensorFile.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <thread>
+
+using namespace llvm;
+using namespace divisi;
+
+SessionFlags::SessionFlags(cl::SubCommand &verb)
+    : backends("backend", cl::sub(verb), cl::value_desc("LIST"),
+               cl::init("cpu,reference"),
+               cl::desc("backends in order of preference")),
+      threads("threads-per-device", cl::sub(verb), cl::value_desc("N"),
+              cl::init(1), cl::desc("threads of the kernels of one device")),
+      verify("verify", cl::sub(verb),
+             cl::desc("check the hashes of all weights while loading")),
+      entryName("entry", cl::sub(verb), cl::value_desc("NAME"),
+                cl::desc("which entry function; needed if there are several")) {
+}
+
+divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
+  rt::SessionOptions options;
+  const rt::Backend *const available[] = {&rt::cpuBackend(),
+                                          &rt::referenceBackend()};
+  auto selected = rt::selectBackends(backends.getValue(), available);
+  if (!selected) {
+    return fromRuntime(selected.status());
+  }
+  if (threads < 1 || threads > 1024) {
+    return Status(ExitCode::Usage, "--threads-per-device " +
+                                       std::to_string(threads) +
+                                       ": expected 1 to 1024");
+  }
+  options.backends = *selected;
+  options.threadsPerDevice = threads;
+  options.verifyHashes = verify;
+  options.trace = trace;
+  return options;
+}
+
+divisi::Expected<std::unique_ptr<rt::Session>>
+SessionFlags::open(const std::string &artifact) const {
+  divisi::Expected<rt::SessionOptions> chosen = options();
+  if (!chosen) {
+    return chosen.status();
+  }
+  auto session = rt::Session::open(artifact, *chosen);
+  if (!session) {
+    return fromRuntime(session.status());
+  }
+  unsigned cores = std::thread::hardware_concurrency();
+  if (cores > 0 && (*session)->numRanks() * unsigned(threads) > cores) {
+    errs() << "divisi: note: " << (*session)->numRanks() << " devices of "
+           << threads << " thread(s) share " << cores
+           << " cores; times say little\n";
+  }
+  return std::move(*session);
+}
+
+divisi::Expected<const rt::EntryInfo *>
+SessionFlags::entry(const rt::Session &session) const {
+  if (entryName.empty() && session.entries().size() == 1) {
+    return &session.entries().front();
+  }
+  const rt::EntryInfo *found = session.findEntry(entryName.getValue());
+  if (found) {
+    return found;
+  }
+  std::string names;
+  for (const rt::EntryInfo &entry : session.entries()) {
+    names += (names.empty() ? "" : ", ") + entry.name;
+  }
+  return Status(ExitCode::Usage,
+                (entryName.empty() ? "which entry? --entry takes one of "
+                                   : "no entry '" + entryName +
+                                         "'; there are ") +
+                    names);
+}
+
+static divisi::Expected<std::vector<rt::HostTensor>>
+readAll(const std::string &path, const std::string &role) {
+  auto tensors = sys::fs::is_directory(path) ? rt::readOnnxFolder(path, role)
+                                             : rt::readTensors(path);
+  if (!tensors) {
+    return fromRuntime(tensors.status());
+  }
+  return std::move(*tensors);
+}
+
+divisi::Expected<std::vector<rt::HostTensor>>
+divisi::readInputs(const std::string &path, const rt::EntryInfo &entry) {
+  std::vector<rt::HostTensor> tensors;
+  if (!path.empty()) {
+    auto read = readAll(path, "input");
+    if (!read) {
+      return read.status();
+    }
+    tensors = std::move(*read);
+  } else if (!entry.inputs.empty()) {
+    return Status(ExitCode::Usage, "entry '" + entry.name + "' takes " +
+                                       std::to_string(entry.inputs.size()) +
+                                       " inputs; give them by --inputs");
+  }
+  auto arranged = rt::arrangeInputs(entry, std::move(tensors));
+  if (!arranged) {
+    return fromRuntime(arranged.status());
+  }
+  return std::move(*arranged);
+}
+
+divisi::Expected<std::vector<rt::HostTensor>>
+divisi::readOutputs(const std::string &path, const rt::EntryInfo &entry) {
+  auto read = readAll(path, "output");
+  if (!read) {
+    return read.status();
+  }
+  // What fits inputs fits outputs: names, types and shapes.
+  rt::EntryInfo mirrored{entry.name, entry.outputs, {}};
+  auto arranged = rt::arrangeInputs(mirrored, std::move(*read));
+  if (!arranged) {
+    return Status(static_cast<ExitCode>(arranged.status().code()),
+                  path + ": " + arranged.status().message());
+  }
+  return std::move(*arranged);
+}

@@ -1,0 +1,53 @@
+//===- Sessions.h - Opening artifacts from the command line -----*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_DRIVER_SESSIONS_H
+#define LIB_DRIVER_SESSIONS_H
+
+#include "divisi/Support/Status.h"
+#include "divisi/runtime/Session.h"
+
+#include "llvm/Support/CommandLine.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace divisi {
+
+/// How an artifact is run; shared by run and check.
+struct SessionFlags {
+  explicit SessionFlags(llvm::cl::SubCommand &verb);
+
+  /// ExitCode::Usage for a flag, else what rt::Session::open says.
+  Expected<rt::SessionOptions> options() const;
+  /// Loads `artifact`; says aloud when it has more ranks than this machine has
+  /// cores.
+  Expected<std::unique_ptr<rt::Session>> open(const std::string &artifact) const;
+  /// The entry that --entry names, or the only one.
+  Expected<const rt::EntryInfo *> entry(const rt::Session &session) const;
+
+  llvm::cl::opt<std::string> backends;
+  llvm::cl::opt<int> threads;
+  llvm::cl::opt<bool> verify;
+  llvm::cl::opt<std::string> entryName;
+  bool trace = false;
+};
+
+/// The tensors of `path` (a file, or a folder of ONNX test data) in the order
+/// of the inputs of `entry`. An entry without inputs needs no path.
+Expected<std::vector<rt::HostTensor>> readInputs(const std::string &path,
+                                                 const rt::EntryInfo &entry);
+
+/// What is expected of the outputs of `entry`, in their order.
+Expected<std::vector<rt::HostTensor>> readOutputs(const std::string &path,
+                                                  const rt::EntryInfo &entry);
+
+} // namespace divisi
+
+#endif // LIB_DRIVER_SESSIONS_H

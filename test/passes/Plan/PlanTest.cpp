@@ -1,0 +1,142 @@
+//===- PlanTest.cpp -------------------------------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Plan/Plan.h"
+
+#include "dialects/NN/NN.h"
+#include "dialects/SPMD/SPMD.h"
+#include "divisi/Search/ProblemIO.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+using namespace divisi;
+
+static constexpr llvm::StringLiteral kMlp = R"mlir(
+  nn.global @a parameter : tensor<256x1024xf32>
+  nn.global @b parameter : tensor<1024x256xf32>
+  func.func @forward(%x: tensor<512x256xf32>) -> tensor<512x256xf32> {
+    %a = nn.read @a : tensor<256x1024xf32>
+    %b = nn.read @b : tensor<1024x256xf32>
+    %0 = nn.matmul %x, %a {labels = "mk,kn->mn"}
+      : (tensor<512x256xf32>, tensor<256x1024xf32>) -> tensor<512x1024xf32>
+    %1 = nn.relu %0 : (tensor<512x1024xf32>) -> tensor<512x1024xf32>
+    %2 = nn.matmul %1, %b {labels = "mk,kn->mn"}
+      : (tensor<512x1024xf32>, tensor<1024x256xf32>) -> tensor<512x256xf32>
+    %3 = nn.add %2, %x
+      : (tensor<512x256xf32>, tensor<512x256xf32>) -> tensor<512x256xf32>
+    return %3 : tensor<512x256xf32>
+  }
+)mlir";
+
+namespace {
+class PlanTest : public testing::Test {
+protected:
+  PlanTest() {
+    context_.loadDialect<mlir::func::FuncDialect, nn::NNDialect,
+                         spmd::SPMDDialect>();
+  }
+
+  mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {
+    return mlir::parseSourceString<mlir::ModuleOp>(text, &context_);
+  }
+
+  static std::string print(mlir::ModuleOp module) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    module.print(os);
+    return text;
+  }
+
+  ExitCode exitCodeOf(const PlanOptions &options) {
+    auto module = parse(kMlp);
+    Expected<PlanReport> report = planModule(*module, options);
+    return report ? ExitCode::Ok : report.status().code();
+  }
+
+  mlir::MLIRContext context_;
+};
+} // namespace
+
+static PlanOptions onDevices(int64_t count) {
+  PlanOptions options;
+  options.grid.devices = count;
+  return options;
+}
+
+TEST_F(PlanTest, FailuresSayWhatKindTheyAre) {
+  EXPECT_EQ(exitCodeOf(onDevices(4)), ExitCode::Ok);
+  EXPECT_EQ(exitCodeOf(onDevices(0)), ExitCode::Usage);
+  PlanOptions options = onDevices(4);
+  options.grid.tensorParallel = 3;
+  EXPECT_EQ(exitCodeOf(options), ExitCode::Usage);
+  options = onDevices(4);
+  options.memoryLimit = 1000;
+  EXPECT_EQ(exitCodeOf(options), ExitCode::Infeasible);
+  options = onDevices(4);
+  options.cluster = "abacus:4";
+  EXPECT_EQ(exitCodeOf(options), ExitCode::Usage);
+}
+
+TEST_F(PlanTest, TheSameSeedGivesTheSamePlan) {
+  for (const char *solver : {"chains", "random"}) {
+    PlanOptions options = onDevices(6);
+    options.solver = solver;
+    options.seed = 11;
+    auto first = parse(kMlp), second = parse(kMlp);
+    ASSERT_TRUE(planModule(*first, options)) << solver;
+    ASSERT_TRUE(planModule(*second, options)) << solver;
+    EXPECT_EQ(print(*first), print(*second)) << solver;
+  }
+}
+
+TEST_F(PlanTest, PlanningAgainKeepsThePlan) {
+  auto module = parse(kMlp);
+  Expected<PlanReport> first = planModule(*module, onDevices(4));
+  ASSERT_TRUE(first);
+  std::string plan = print(*module);
+  auto again = parse(plan);
+  ASSERT_TRUE(again);
+  Expected<PlanReport> second = planModule(*again, onDevices(4));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(print(*again), plan);
+  EXPECT_EQ(second->nanoseconds, first->nanoseconds);
+}
+
+TEST_F(PlanTest, MoreDevicesAreNeverSlower) {
+  int64_t before = INT64_MAX;
+  for (int64_t devices : {1, 2, 4, 8}) {
+    auto module = parse(kMlp);
+    Expected<PlanReport> report = planModule(*module, onDevices(devices));
+    ASSERT_TRUE(report);
+    EXPECT_LE(report->objective, before) << devices;
+    EXPECT_LE(report->lowerBound, report->objective);
+    before = report->objective;
+  }
+}
+
+// x, a, b, four operators, the result: x has two users and is a node anyway.
+TEST_F(PlanTest, TheProblemCanBeWrittenAndSolvedElsewhere) {
+  auto module = parse(kMlp);
+  Expected<search::Problem> problem = planningProblem(*module, onDevices(4));
+  ASSERT_TRUE(problem);
+  EXPECT_EQ(problem->nodes.size(), 8u);
+  EXPECT_EQ(problem->edges.size(), 8u);
+  std::string error;
+  auto read = search::readProblem(search::writeProblem(*problem), error);
+  ASSERT_TRUE(read) << error;
+  search::Outcome outcome = search::solveChains(*read);
+  ASSERT_EQ(outcome.status, search::Status::Solved);
+  EXPECT_EQ(search::check(*problem, outcome.solution), std::nullopt);
+  auto other = parse(kMlp);
+  Expected<PlanReport> report = planModule(*other, onDevices(4));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->objective, int64_t(outcome.solution.cost));
+}
