@@ -13,6 +13,7 @@
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Driver/Registration.h"
 #include "divisi/Driver/Report.h"
+#include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Plan/Plan.h"
@@ -156,6 +157,12 @@ Status Compilation::load(const std::string &path) {
   (*module_)->setAttr(
       kModelAttr,
       StringAttr::get(context_.get(), llvm::sys::path::filename(path)));
+  PassManager passes(context_.get());
+  buildImportPipeline(passes);
+  if (failed(passes.run(*module_))) {
+    return diagnostics.failure(ExitCode::Invalid,
+                               "the stage import failed without saying why");
+  }
   setStage(Stage::Import);
   return dumpIfAsked();
 }
