@@ -89,8 +89,8 @@ Compilation::Compilation(CompileOptions options)
     : options_(std::move(options)) {
   DialectRegistry registry;
   registerAllDialects(registry);
-  context_ = std::make_shared<MLIRContext>(registry,
-                                           MLIRContext::Threading::DISABLED);
+  context_ =
+      std::make_shared<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   context_->loadAllAvailableDialects();
 }
 
@@ -110,16 +110,15 @@ Status Compilation::loadText(const std::string &path) {
   llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
       llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!buffer) {
-    return Status(ExitCode::File, "cannot read '" + path +
-                                      "': " + buffer.getError().message());
+    return Status(ExitCode::File,
+                  "cannot read '" + path + "': " + buffer.getError().message());
   }
   store_ = std::make_shared<GlobalStore>(
       std::filesystem::absolute(path).parent_path().string());
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   Diagnostics diagnostics(context_.get());
-  module_ =
-      parseSourceFile<ModuleOp>(sources, ParserConfig(context_.get()));
+  module_ = parseSourceFile<ModuleOp>(sources, ParserConfig(context_.get()));
   if (!module_) {
     return diagnostics.failure(ExitCode::Invalid, path + ": is no module");
   }
@@ -154,6 +153,13 @@ Status Compilation::load(const std::string &path) {
     return module.status();
   }
   module_ = std::move(*module);
+  PassManager passes(context_.get());
+  buildImportPipeline(passes);
+  if (failed(passes.run(*module_))) {
+    return diagnostics.failure(ExitCode::Internal,
+                               path + ": cleaning up the import failed "
+                                      "without saying why");
+  }
   (*module_)->setAttr(
       kModelAttr,
       StringAttr::get(context_.get(), llvm::sys::path::filename(path)));
@@ -192,9 +198,10 @@ Status Compilation::writeModule(const std::string &path) {
       out << bytes;
       return llvm::Error::success();
     });
-    return error ? Status(ExitCode::File, "cannot write '" + file + "': " +
-                                              toString(std::move(error)))
-                 : Status();
+    return error
+               ? Status(ExitCode::File, "cannot write '" + file +
+                                            "': " + toString(std::move(error)))
+               : Status();
   };
   Status status = write(path, text);
   if (status.isOk() && !renamed.empty()) {
@@ -211,8 +218,8 @@ Status Compilation::dumpIfAsked() {
     return Status();
   }
   std::filesystem::path folder = options_.dumpFolder;
-  return writeModule((folder / (stringifyStage(stage_).str() + ".mlir"))
-                         .string());
+  return writeModule(
+      (folder / (stringifyStage(stage_).str() + ".mlir")).string());
 }
 
 //===----------------------------------------------------------------------===//
@@ -303,9 +310,10 @@ Status Compilation::runStage(Stage stage) {
     break;
   }
   if (failed(passes.run(*module_))) {
-    return diagnostics.failure(ExitCode::Invalid,
-                               ("the stage " + stringifyStage(stage) +
-                                " failed without saying why").str());
+    return diagnostics.failure(
+        ExitCode::Invalid,
+        ("the stage " + stringifyStage(stage) + " failed without saying why")
+            .str());
   }
   if (stage == Stage::Partition) {
     if (Status status = noteReport(); !status.isOk()) {
@@ -368,8 +376,7 @@ Expected<EmitSummary> Compilation::emit(const std::string &path) {
   return emitArtifact(*module_, *store_, path, options);
 }
 
-std::unique_ptr<Compilation>
-Compilation::fork(const PlanOptions &plan) {
+std::unique_ptr<Compilation> Compilation::fork(const PlanOptions &plan) {
   CompileOptions options = options_;
   options.plan = plan;
   options.dumpAfter.clear();

@@ -137,7 +137,8 @@ Status Resolver::resolve(const OnnxValueInfo &input,
                          std::vector<InputShape> &result) {
   if (!input.type) {
     return Status(ExitCode::Unsupported,
-                  "input '" + input.name + "' is " + input.typeText +
+                  "the elements of input '" + input.name + "' are " +
+                      input.typeText +
                       "; expected a tensor of f32, i32, i64 or bool");
   }
   InputShape shape = {input.name, *input.type, {}};
@@ -177,7 +178,8 @@ Status Resolver::resolve(const OnnxValueInfo &input,
   if (isNegative || !count || !checkedMul(*count, 8)) {
     return Status(ExitCode::Invalid,
                   "the shape of input '" + input.name +
-                      "' is negative or has more bytes than int64 can count");
+                      "' is negative, or too large: int64 cannot count its "
+                      "bytes");
   }
   result.push_back(std::move(shape));
   return Status();
