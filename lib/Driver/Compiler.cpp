@@ -156,19 +156,13 @@ Status Compilation::load(const std::string &path) {
   PassManager passes(context_.get());
   buildImportPipeline(passes);
   if (failed(passes.run(*module_))) {
-    return diagnostics.failure(ExitCode::Internal,
+    return diagnostics.failure(ExitCode::Invalid,
                                path + ": cleaning up the import failed "
                                       "without saying why");
   }
   (*module_)->setAttr(
       kModelAttr,
       StringAttr::get(context_.get(), llvm::sys::path::filename(path)));
-  PassManager passes(context_.get());
-  buildImportPipeline(passes);
-  if (failed(passes.run(*module_))) {
-    return diagnostics.failure(ExitCode::Invalid,
-                               "the stage import failed without saying why");
-  }
   setStage(Stage::Import);
   return dumpIfAsked();
 }
