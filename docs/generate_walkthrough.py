@@ -95,7 +95,8 @@ def without_locations(text):
 
 def dump_of(stage, folder):
     [path] = [p for p in folder.glob("*.mlir") if stage in p.name]
-    return without_locations(path.read_text())
+    # Dumps name the model in full, as they may lie elsewhere.
+    return without_locations(path.read_text().replace(f"{folder}/", ""))
 
 
 def page():

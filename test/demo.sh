@@ -31,7 +31,7 @@ step "compute what is expected, with ONNX Runtime" \
   "$python" "$here/../models/expect.py" "$out/gpt2.onnx"
 step "compile for four devices, tensor parallel" \
   "$divisi" compile "$out/gpt2.onnx" --devices 4 --tensor-parallel-size 4 \
-  --dump-after plan --dump-dir "$out" -o "$out/gpt2.divisi"
+  --dump-after plan --dump-to "$out" -o "$out/gpt2.divisi"
 step "explain the plan" "$divisi" explain "$out/gpt2.divisi"
 step "run the parts" "$divisi" run "$out/gpt2.divisi" \
   --inputs "$out/gpt2.inputs.npz" -o "$out/gpt2.logits.npz"

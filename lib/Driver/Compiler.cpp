@@ -11,6 +11,7 @@
 #include "dialects/Exec/Exec.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
+#include "dialects/SPMD/Strategy.h"
 #include "divisi/Driver/Registration.h"
 #include "divisi/Driver/Report.h"
 #include "passes/Import/Passes.h"
@@ -106,6 +107,14 @@ void Compilation::setStage(Stage stage) {
                       StringAttr::get(context_.get(), stringifyStage(stage)));
 }
 
+static bool hasEntry(ModuleOp module) {
+  return !module.getOps<exec::EntryOp>().empty() ||
+         llvm::any_of(module.getOps<mlir::func::FuncOp>(),
+                      [](mlir::func::FuncOp function) {
+                        return spmd::isEntry(function);
+                      });
+}
+
 Status Compilation::loadText(const std::string &path) {
   llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
       llvm::MemoryBuffer::getFileOrSTDIN(path);
@@ -133,6 +142,10 @@ Status Compilation::loadText(const std::string &path) {
                                          "or lower");
   }
   stage_ = *stage;
+  if (!hasEntry(*module_)) {
+    return Status(ExitCode::Invalid,
+                  path + ": there is nothing to run: no function but @init");
+  }
   return Status();
 }
 

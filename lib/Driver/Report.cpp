@@ -72,6 +72,28 @@ static std::string joinLayouts(TypeRange types) {
   return text;
 }
 
+/// The module scope of `op`; of a collective, that of the operator which wants
+/// its result or else made its operand. Empty if there is none.
+static StringRef scopeOf(Operation *op) {
+  for (Operation *next = op; next;) {
+    if (auto scope = next->getAttrOfType<StringAttr>("nn.scope")) {
+      return scope.getValue();
+    }
+    Operation *first = nullptr;
+    for (Operation *user : next->getUsers()) {
+      if (!first || user->isBeforeInBlock(first)) {
+        first = user;
+      }
+    }
+    next = first;
+  }
+  Operation *maker =
+      op->getNumOperands() ? op->getOperand(0).getDefiningOp() : nullptr;
+  auto scope =
+      maker ? maker->getAttrOfType<StringAttr>("nn.scope") : StringAttr();
+  return scope ? scope.getValue() : StringRef();
+}
+
 /// The ONNX node that `op` comes from, and the module scope around it.
 static ReportRow describe(Operation &op) {
   ReportRow row;
@@ -82,9 +104,7 @@ static ReportRow describe(Operation &op) {
     }
     return named ? WalkResult::interrupt() : WalkResult::advance();
   });
-  if (auto scope = op.getAttrOfType<StringAttr>("nn.scope")) {
-    row.layer = llvm::json::fixUTF8(scope.getValue());
-  }
+  row.layer = llvm::json::fixUTF8(scopeOf(&op));
   row.op = op.getName().getStringRef().str();
   row.operands = joinLayouts(op.getOperandTypes());
   row.results = joinLayouts(op.getResultTypes());

@@ -12,9 +12,11 @@
 #include "divisi/Support/Version.h"
 
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
 #include <memory>
 #include <vector>
 
@@ -24,15 +26,34 @@ using namespace divisi;
 static constexpr StringLiteral kOverview =
     "divisi: writes the parts for many devices of a model written for one\n";
 
-/// Whether LLVM's parser accepted the command line; it has said why if not.
-static bool parse(int argc, char **argv) {
+/// LLVM's words about a command line, as one message of ours: it begins lines
+/// with the program's name and sentences with a capital.
+static std::string reword(StringRef errors) {
+  SmallVector<StringRef> lines;
+  errors.split(lines, '\n', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  std::string message;
+  for (StringRef line : lines) {
+    line.consume_front("divisi: ");
+    line = line.split("  Try: ").first.split(" See: ").first;
+    line = line.rtrim(".!: ");
+    if (!message.empty()) {
+      message += "; ";
+    }
+    message += toLower(line.front());
+    message += line.drop_front();
+  }
+  return message;
+}
+
+/// Fails with ExitCode::Usage where LLVM's parser refuses the command line.
+static Status parse(int argc, char **argv) {
   std::string errors;
   raw_string_ostream stream(errors);
   if (cl::ParseCommandLineOptions(argc, argv, kOverview, &stream)) {
-    return true;
+    return Status();
   }
-  errs() << errors;
-  return false;
+  return Status(ExitCode::Usage,
+                reword(errors) + "; divisi VERB --help lists the options");
 }
 
 static int report(const Status &status) {
@@ -44,6 +65,8 @@ static int report(const Status &status) {
 
 int divisi::runTool(int argc, char **argv) {
   InitLLVM init(argc, argv);
+  // A file that may not grow is an error of the write, not a crash.
+  std::signal(SIGXFSZ, SIG_IGN);
   std::vector<std::unique_ptr<Verb>> verbs = makeVerbs();
   if (argc < 2) {
     errs() << kOverview << "usage: divisi VERB [options]\n\n";
@@ -51,14 +74,15 @@ int divisi::runTool(int argc, char **argv) {
       errs() << formatv("  {0,-10}{1}\n", verb->command.getName(),
                         verb->command.getDescription());
     }
-    errs() << "\ndivisi VERB --help explains one\n";
-    return static_cast<int>(ExitCode::Usage);
+    return report(
+        Status(ExitCode::Usage,
+               "no verb is given; divisi VERB --help explains one of these"));
   }
   if (StringRef(argv[1]) == "--version") {
     argv[1] = const_cast<char *>("version");
   }
-  if (!parse(argc, argv)) {
-    return static_cast<int>(ExitCode::Usage);
+  if (Status status = parse(argc, argv); !status.isOk()) {
+    return report(status);
   }
   for (const auto &verb : verbs) {
     if (verb->command) {

@@ -263,17 +263,21 @@ static Status checkInput(const ValueInfo &expected, const HostTensor &got) {
                        : "; convert it, for example with NumPy's astype");
 }
 
-static Status checkCount(const EntryInfo &entry, size_t got) {
-  if (got == entry.inputs.size()) {
-    return {};
-  }
+static std::string quotedInputs(const EntryInfo &entry) {
   std::ostringstream names;
   for (const ValueInfo &input : entry.inputs) {
     names << (names.tellp() == 0 ? "" : ", ") << "'" << input.name << "'";
   }
+  return names.str();
+}
+
+static Status checkCount(const EntryInfo &entry, size_t got) {
+  if (got == entry.inputs.size()) {
+    return {};
+  }
   return makeError(ErrorCode::Invalid, "got ", got, " inputs for entry '",
                    entry.name, "', expected ", entry.inputs.size(), ": ",
-                   names.str());
+                   quotedInputs(entry));
 }
 
 Status Session::Impl::checkInputs(size_t entry,
@@ -365,42 +369,59 @@ divisi::rt::selectBackends(std::string_view names,
   }
 }
 
-static const HostTensor *findTensor(const std::vector<HostTensor> &tensors,
-                                    const std::string &name) {
+/// The place of the tensor called `name` among the inputs, or their number.
+static size_t placeOf(const EntryInfo &entry, const std::string &name) {
+  return std::find_if(
+             entry.inputs.begin(), entry.inputs.end(),
+             [&](const ValueInfo &input) { return input.name == name; }) -
+         entry.inputs.begin();
+}
+
+/// Every tensor has the name of an input, no two the same one.
+static Status checkNames(const EntryInfo &entry,
+                         std::span<const HostTensor> tensors) {
+  std::vector<bool> seen(entry.inputs.size());
   for (const HostTensor &tensor : tensors) {
-    if (tensor.name == name) {
-      return &tensor;
+    size_t place = placeOf(entry, tensor.name);
+    if (place == entry.inputs.size()) {
+      return makeError(ErrorCode::Invalid, "entry '", entry.name,
+                       "' has no input '", tensor.name, "'; expected ",
+                       quotedInputs(entry));
     }
+    if (seen[place]) {
+      return makeError(ErrorCode::Invalid, "input '", tensor.name,
+                       "' is given twice");
+    }
+    seen[place] = true;
   }
-  return nullptr;
+  return {};
 }
 
 Expected<std::vector<HostTensor>>
 divisi::rt::arrangeInputs(const EntryInfo &entry,
                           std::vector<HostTensor> tensors) {
-  if (Status status = checkCount(entry, tensors.size()); !status.isOk()) {
+  bool areNamed =
+      std::any_of(tensors.begin(), tensors.end(), [](const HostTensor &tensor) {
+        return !tensor.name.empty();
+      });
+  Status status = areNamed ? checkNames(entry, tensors) : Status();
+  if (status.isOk()) {
+    status = checkCount(entry, tensors.size());
+  }
+  if (!status.isOk()) {
     return status;
   }
-  bool areNamed = std::all_of(
-      entry.inputs.begin(), entry.inputs.end(), [&](const ValueInfo &input) {
-        return findTensor(tensors, input.name) != nullptr;
-      });
   if (areNamed) {
-    auto placeOf = [&](const HostTensor &tensor) {
-      return std::find_if(
-          entry.inputs.begin(), entry.inputs.end(),
-          [&](const ValueInfo &input) { return input.name == tensor.name; });
-    };
     std::stable_sort(tensors.begin(), tensors.end(),
                      [&](const HostTensor &a, const HostTensor &b) {
-                       return placeOf(a) < placeOf(b);
+                       return placeOf(entry, a.name) < placeOf(entry, b.name);
                      });
   }
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    Status status = checkInput(entry.inputs[i], tensors[i]);
-    if (!status.isOk()) {
-      return status;
-    }
+  for (size_t i = 0; i < tensors.size() && status.isOk(); ++i) {
+    status = checkInput(entry.inputs[i], tensors[i]);
+  }
+  if (!status.isOk()) {
+    return status;
   }
   return tensors;
 }

@@ -65,7 +65,12 @@ def test_two_all_reduces_a_layer(explained):
 
 
 def test_queries_keys_and_values_are_not_gathered(explained):
-    """What attention hands on inside is split by heads all the way."""
-    for kind, scope, _ in collectives(explained):
-        if kind in ("all_gather", "all_to_all"):
-            assert not re.search(r"attn(\.c_attn)?$", scope), (kind, scope)
+    """From the fused product on, attention is split by heads all the way."""
+    for layer in range(LAYERS):
+        ops = [row["op"] for row in explained["rows"]
+               if layer_of(row["layer"]) == layer]
+        products = [i for i, op in enumerate(ops) if op == "nn.matmul"]
+        # Fused QKV, scores, weighted values, projection; then the MLP's two.
+        assert len(products) == 6
+        inside = ops[products[0]:products[3]]
+        assert not [op for op in inside if op.startswith("spmd.")], inside

@@ -68,14 +68,14 @@ def random_cases():
                                marks=pytest.mark.sweep, id=f"{name}-{devices}")
 
 
-@pytest.mark.parametrize("name, plan", compile_cases())
+@pytest.mark.parametrize("name, plan", list(compile_cases()))
 def test_compiled_model_computes_what_is_expected(divisi, name, plan):
     m = model(name)
     divisi("compile", m.onnx, *m.shapes, *plan.flags(), "-o", "m.divisi")
     divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
 
 
-@pytest.mark.parametrize("name, devices, plans", random_cases())
+@pytest.mark.parametrize("name, devices, plans", list(random_cases()))
 def test_random_plans_compute_what_is_expected(divisi, name, devices, plans):
     m = model(name)
     divisi("check", m.onnx, *m.shapes, "--devices", devices,

@@ -604,6 +604,10 @@ TEST(SessionTest, inputsAreArrangedByName) {
   ASSERT_TRUE(unnamed);
   EXPECT_EQ(unnamed->front().as<float>()[0], 1);
   EXPECT_EQ(arrangeInputs(entry, {}).status().code(), ErrorCode::Invalid);
+  EXPECT_EQ(arrangeInputs(entry, pair("a", "c")).status().message(),
+            "entry 'f' has no input 'c'; expected 'a', 'b'");
+  EXPECT_EQ(arrangeInputs(entry, pair("a", "a")).status().message(),
+            "input 'a' is given twice");
 }
 
 TEST(SessionTest, aCallThatNoBackendTakesIsNamed) {

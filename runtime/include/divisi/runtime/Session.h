@@ -117,7 +117,7 @@ private:
 };
 
 /// Puts tensors that were read from files in the order of the entry's inputs:
-/// by name if all of them have one that the entry knows, else as they come.
+/// by name, or as they come if none of them has one.
 /// Fails (Invalid) where their number, a name, a type or a shape does not fit.
 Expected<std::vector<HostTensor>>
 arrangeInputs(const EntryInfo &entry, std::vector<HostTensor> tensors);
