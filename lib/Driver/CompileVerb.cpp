@@ -8,6 +8,7 @@
 
 #include "Flags.h"
 #include "Verbs.h"
+#include "dialects/Exec/Exec.h"
 #include "divisi/Driver/Compiler.h"
 
 #include "llvm/Support/Process.h"
@@ -117,8 +118,14 @@ Status CompileVerb::run() {
   if (!summary) {
     return summary.status();
   }
+  int64_t arena = 0;
+  for (auto program :
+       (*compilation)->module().getOps<exec::ProgramOp>()) {
+    arena = std::max<int64_t>(arena, program.getArenaBytes());
+  }
   errs() << "wrote " << output << ": " << summary->fileBytes << " bytes, "
-         << summary->weightBytes << " of weights\n";
+         << summary->weightBytes << " of weights; a run needs " << arena
+         << " bytes per device beside them\n";
   return Status();
 }
 

@@ -14,6 +14,8 @@
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Driver/Registration.h"
 #include "divisi/Driver/Report.h"
+#include "divisi/Evaluate/Evaluator.h"
+#include "divisi/Evaluate/KernelCall.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
@@ -30,6 +32,7 @@
 #include "llvm/Support/ToolOutputFile.h"
 
 #include <filesystem>
+#include <map>
 
 using namespace mlir;
 using namespace divisi;
@@ -341,6 +344,31 @@ Status Compilation::advanceTo(Stage stage) {
   return Status();
 }
 
+/// Counts which backend takes the calls of `program`.
+static void countKernels(exec::ProgramOp program,
+                         std::map<std::pair<std::string, std::string>,
+                                  int64_t> &calls) {
+  for (auto call : program.getBody().getOps<exec::CallOp>()) {
+    std::vector<rt::TensorInfo> operands, results;
+    auto append = [](ValueRange buffers, std::vector<rt::TensorInfo> &infos) {
+      for (Value buffer : buffers) {
+        auto type = cast<exec::BufferType>(buffer.getType());
+        infos.push_back(kernelTensor(type.getTensor()).value_or(
+            rt::TensorInfo()));
+      }
+    };
+    append(call.getInputs(), operands);
+    append(call.getOutputs(), results);
+    rt::Attributes attributes = toRuntimeAttributes(call.getConfig());
+    std::string op = call.getCallee().str();
+    rt::CallSite site{op, attributes, operands, results};
+    bool isFast = rt::cpuBackend().find(site);
+    ++calls[{op, std::string((isFast ? rt::cpuBackend()
+                                     : rt::referenceBackend())
+                                 .name())}];
+  }
+}
+
 Expected<Report> Compilation::report() {
   auto text = (*module_)->getAttrOfType<StringAttr>(kReportAttr);
   if (!text) {
@@ -356,13 +384,18 @@ Expected<Report> Compilation::report() {
   if (!report) {
     return report.status();
   }
+  std::map<std::pair<std::string, std::string>, int64_t> calls;
   for (auto program : module_->getOps<exec::ProgramOp>()) {
+    countKernels(program, calls);
     for (int64_t rank : program.getRanks()) {
       if (size_t(rank) < report->devices.size()) {
         int64_t &arena = report->devices[rank].arenaBytes;
         arena = std::max<int64_t>(arena, program.getArenaBytes());
       }
     }
+  }
+  for (const auto &[key, count] : calls) {
+    report->kernels.push_back({key.first, key.second, count});
   }
   return report;
 }

@@ -67,6 +67,19 @@ static bool fromJSON(const json::Value &value, ReportDevice &device,
          map.map("arena_bytes", device.arenaBytes);
 }
 
+static json::Value toJSON(const ReportKernel &kernel) {
+  return json::Object{{"op", kernel.op},
+                      {"backend", kernel.backend},
+                      {"calls", kernel.calls}};
+}
+
+static bool fromJSON(const json::Value &value, ReportKernel &kernel,
+                     json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("op", kernel.op) &&
+         map.map("backend", kernel.backend) && map.map("calls", kernel.calls);
+}
+
 static json::Value toJSON(const ReportGrid &grid) {
   return json::Object{{"name", grid.name},
                       {"axes", grid.axes},
@@ -125,6 +138,7 @@ json::Value divisi::toJSON(const Report &report) {
       {"globals", toArray(report.globals)},
       {"collectives", collectives(report)},
       {"rows", toArray(report.rows)},
+      {"kernels", toArray(report.kernels)},
   };
 }
 
@@ -156,7 +170,8 @@ divisi::reportFromJSON(const json::Value &value) {
             map.map("flops", report.flops) &&
             map.map("replicated_flops", report.replicatedFlops) &&
             map.map("replicated_bytes", report.replicatedBytes) &&
-            map.map("globals", report.globals) && map.map("rows", report.rows);
+            map.map("globals", report.globals) && map.map("rows", report.rows) &&
+            map.map("kernels", report.kernels);
   if (!ok) {
     return Status(ExitCode::Invalid, toString(root.getError()));
   }

@@ -84,6 +84,21 @@ static void printMemory(const Report &report, raw_ostream &os) {
   }
 }
 
+/// `cpu: matmul gelu; reference: gather (2 of 2)`: what has no fast kernel.
+static void printKernels(const Report &report, raw_ostream &os) {
+  std::map<std::string, std::string> byBackend;
+  for (const ReportKernel &kernel : report.kernels) {
+    StringRef op = kernel.op;
+    op.consume_front("nn.");
+    byBackend[kernel.backend] +=
+        formatv(" {0} ({1})", op, kernel.calls).str();
+  }
+  for (const auto &[backend, calls] : byBackend) {
+    os << left_justify("kernels: " + backend, 20) << StringRef(calls).ltrim()
+       << "\n";
+  }
+}
+
 void divisi::printSummary(const Report &report, raw_ostream &os) {
   auto line = [&](const Twine &name) -> raw_ostream & {
     return os << left_justify(name.str(), 18);
@@ -104,6 +119,7 @@ void divisi::printSummary(const Report &report, raw_ostream &os) {
   line("memory traffic") << formatv("{0:F1} % of it replicated\n",
                                     100 * report.replicatedBytes);
   printCommunication(report, os);
+  printKernels(report, os);
   os << "\nassumptions\n";
   SmallVector<StringRef> lines;
   StringRef(report.cluster).trim().split(lines, '\n');

@@ -69,6 +69,13 @@ struct ReportGrid {
   std::vector<int64_t> devices;
 };
 
+/// Who computes the calls of one operator when the default backends run.
+struct ReportKernel {
+  std::string op;
+  std::string backend; ///< cpu; reference where cpu has nothing for a call.
+  int64_t calls = 0;
+};
+
 struct Report {
   std::string model;
   std::string cluster;     ///< The assumptions, one per line.
@@ -76,6 +83,8 @@ struct Report {
   std::vector<ReportGlobal> globals;
   std::vector<ReportDevice> devices;
   std::vector<ReportRow> rows; ///< In program order.
+  /// By operator and backend; empty before Stage::Lower.
+  std::vector<ReportKernel> kernels;
   int64_t nanoseconds = 0; ///< Of one run, predicted, nothing overlapping.
   int64_t weightBytes = 0; ///< Of all globals, once.
   double flops = 0;
