@@ -165,8 +165,10 @@ static ArrayRef<int64_t> dropLeadingOnes(ArrayRef<int64_t> shape) {
 /// when shapes are aligned at their last dimensions; else null.
 static Value lookThroughRepetition(Value value) {
   if (auto reshape = value.getDefiningOp<ReshapeOp>()) {
-    bool same = dropLeadingOnes(reshape.getX().getType().getShape()) ==
-                dropLeadingOnes(reshape.getType().getShape());
+    // With other users it stays, and patterns would see two names of one value.
+    bool same = value.hasOneUse() &&
+                dropLeadingOnes(reshape.getX().getType().getShape()) ==
+                    dropLeadingOnes(reshape.getType().getShape());
     return same && isPlain(reshape) ? reshape.getX() : Value();
   }
   auto broadcast = value.getDefiningOp<BroadcastOp>();
