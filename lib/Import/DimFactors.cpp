@@ -14,8 +14,24 @@
 
 using namespace divisi;
 
+/// What the reference kernels take.
+static constexpr size_t kMaxRank = 16;
+
 static llvm::ArrayRef<int64_t> shapeIn(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
+}
+
+bool divisi::isPlain(mlir::Operation *op) {
+  auto isWhole = [](mlir::Type type) {
+    auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
+    return tensor && !tensor.getEncoding();
+  };
+  auto isOwn = [](mlir::NamedAttribute attribute) {
+    return attribute.getName().strref().starts_with("nn.");
+  };
+  return llvm::all_of(op->getOperandTypes(), isWhole) &&
+         llvm::all_of(op->getResultTypes(), isWhole) &&
+         llvm::all_of(op->getDiscardableAttrs(), isOwn);
 }
 
 //===----------------------------------------------------------------------===//
@@ -57,6 +73,7 @@ void DimFactors::tie(Node a, Node b) {
 void DimFactors::addValue(mlir::Value value) {
   if (auto type = llvm::dyn_cast<mlir::RankedTensorType>(value.getType())) {
     first_[value] = static_cast<Node>(parent_.size());
+    values_.push_back(value);
     for (int64_t extent : type.getShape()) {
       addNode(extent);
     }
@@ -69,6 +86,9 @@ DimFactors::Node DimFactors::nodeOf(mlir::Value value, unsigned dim) const {
 
 void DimFactors::pinAll(mlir::Operation *op) {
   auto pinValue = [&](mlir::Value value) {
+    if (!first_.count(value)) {
+      return;
+    }
     for (unsigned dim = 0; dim < shapeIn(value).size(); ++dim) {
       pin(nodeOf(value, dim));
     }
@@ -212,25 +232,38 @@ void DimFactors::visitLoops(nn::LoopInterface op) {
   }
 }
 
+/// A global has one shape, whoever reads it; a box has an extent of its own.
+void DimFactors::visitGlobal(llvm::StringRef name, mlir::Value value) {
+  auto known = globals_.find(name.str());
+  if (known == globals_.end()) {
+    return;
+  }
+  for (unsigned dim = 0; dim < shapeIn(value).size(); ++dim) {
+    tie(known->second + dim, nodeOf(value, dim));
+  }
+}
+
 void DimFactors::visit(mlir::Operation *op) {
-  auto tieGlobal = [&](llvm::StringRef name, mlir::Value value) {
-    for (unsigned dim = 0; dim < shapeIn(value).size(); ++dim) {
-      tie(globals_.at(name.str()) + dim, nodeOf(value, dim));
-    }
-  };
-  if (auto reshape = llvm::dyn_cast<nn::ReshapeOp>(op)) {
+  if (llvm::isa<mlir::func::ReturnOp>(op)) {
+    return; // Its operands are reshaped.
+  }
+  bool isOpen = isPlain(op) && op->getName().getDialectNamespace() == "nn" &&
+                !llvm::isa<nn::ConvOp>(op);
+  if (!isOpen) {
+    pinAll(op);
+  }
+  if (auto read = llvm::dyn_cast<nn::ReadOp>(op)) {
+    visitGlobal(read.getGlobal(), read.getValue());
+  } else if (auto update = llvm::dyn_cast<nn::UpdateOp>(op)) {
+    visitGlobal(update.getGlobal(), update.getValue());
+  } else if (!isOpen) {
+    return;
+  } else if (auto reshape = llvm::dyn_cast<nn::ReshapeOp>(op)) {
     visitReshape(reshape);
   } else if (auto slice = llvm::dyn_cast<nn::SliceOp>(op)) {
     visitSlice(slice);
   } else if (auto concat = llvm::dyn_cast<nn::ConcatOp>(op)) {
     visitConcat(concat);
-  } else if (auto read = llvm::dyn_cast<nn::ReadOp>(op)) {
-    tieGlobal(read.getGlobal(), read.getValue());
-  } else if (auto update = llvm::dyn_cast<nn::UpdateOp>(op)) {
-    tieGlobal(update.getGlobal(), update.getValue());
-  } else if (llvm::isa<nn::ConvOp, nn::PoolMaxOp, nn::PoolSumOp>(op)) {
-    // Their attributes have one entry per dim of a fixed order.
-    pinAll(op);
   } else if (auto loops = llvm::dyn_cast<nn::LoopInterface>(op)) {
     visitLoops(loops);
     // One index runs along these axes.
@@ -305,12 +338,16 @@ bool DimFactors::spread(const Pieces &pieces) {
   return changed;
 }
 
-DimFactors::DimFactors(mlir::ModuleOp module) {
+void DimFactors::addModule(mlir::ModuleOp module) {
   for (auto global : module.getOps<nn::GlobalOp>()) {
     Node first = static_cast<Node>(parent_.size());
     globals_[global.getSymName().str()] = first;
+    bool isOpen = isPlain(global) && !global.getTensorType().getEncoding();
     for (int64_t extent : global.getTensorType().getShape()) {
-      addNode(extent);
+      Node node = addNode(extent);
+      if (!isOpen) {
+        pin(node);
+      }
     }
   }
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
@@ -331,6 +368,12 @@ DimFactors::DimFactors(mlir::ModuleOp module) {
     finish(pieces);
   }
   llvm::for_each(concats_, finish);
+}
+
+void DimFactors::spreadAll() {
+  for (Class &own : classes_) {
+    own.cuts.clear();
+  }
   for (bool changed = true; changed;) {
     changed = false;
     for (const Group &group : groups_) {
@@ -343,6 +386,27 @@ DimFactors::DimFactors(mlir::ModuleOp module) {
       changed |= spread(pieces);
     }
   }
+}
+
+bool DimFactors::pinLarge() {
+  bool changed = false;
+  for (mlir::Value value : values_) {
+    if (isRefined(value) && shapeOf(value).size() > kMaxRank) {
+      changed = true;
+      for (unsigned dim = 0; dim < shapeIn(value).size(); ++dim) {
+        pin(nodeOf(value, dim));
+      }
+    }
+  }
+  return changed;
+}
+
+DimFactors::DimFactors(mlir::ModuleOp module) {
+  addModule(module);
+  // Each round pins a class that was open, so there is a last one.
+  do {
+    spreadAll();
+  } while (pinLarge());
 }
 
 llvm::SmallVector<int64_t> DimFactors::factorsOf(Node node) const {

@@ -38,9 +38,13 @@
 
 namespace divisi {
 
+/// Whether nobody has said where `op` runs, or how what it touches lies.
+bool isPlain(mlir::Operation *op);
+
 class DimFactors {
 public:
-  /// For all functions of `module`, which share its globals.
+  /// For all functions of `module`, which share its globals. No value gets
+  /// more dims than kernels take.
   explicit DimFactors(mlir::ModuleOp module);
 
   /// The factors of one dim, major first; the extent alone if it has none.
@@ -86,15 +90,20 @@ private:
   void addValue(mlir::Value value);
   void pinAll(mlir::Operation *op);
 
+  void addModule(mlir::ModuleOp module);
   void visit(mlir::Operation *op);
   void visitReshape(nn::ReshapeOp op);
   void visitSlice(nn::SliceOp op);
   void visitConcat(nn::ConcatOp op);
+  void visitGlobal(llvm::StringRef name, mlir::Value value);
   void visitLoops(nn::LoopInterface op);
   void visitMap(const DimMap &map, const LoopNest &nest,
                 llvm::ArrayRef<Node> loops, Node node);
 
   bool cut(Node node, int64_t stride);
+  void spreadAll();
+  /// Pins the values that have become too large; whether there are any.
+  bool pinLarge();
   bool spread(const Group &group);
   bool spread(const Pieces &pieces);
   llvm::SmallVector<int64_t> factorsOf(Node node) const;
@@ -102,6 +111,7 @@ private:
   std::vector<Node> parent_;
   std::vector<Class> classes_;
   llvm::DenseMap<mlir::Value, Node> first_;
+  std::vector<mlir::Value> values_; ///< In the order of the program.
   std::map<std::string, Node> globals_;
   std::vector<Group> groups_;
   /// Slices are gathered per dim of the value that they cut.

@@ -19,9 +19,6 @@ using namespace mlir;
 
 using Shape = llvm::SmallVector<int64_t>;
 
-/// What the reference kernels take.
-static constexpr size_t kMaxRank = 16;
-
 static ArrayRef<int64_t> shapeIn(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
@@ -56,6 +53,10 @@ private:
   /// Where the factors of `dim` begin among those of `value`.
   int64_t position(Value value, int64_t dim) const;
   SmallVector<int64_t> positions(Value value, ArrayRef<int64_t> dims) const;
+  /// `entries`, one for each dim of `value`, as one for each factor; those of
+  /// dims with several factors say nothing, and become `idle`.
+  SmallVector<int64_t> spread(Value value, ArrayRef<int64_t> entries,
+                              int64_t idle) const;
   NamedAttribute i64(StringRef name, int64_t value);
   NamedAttribute i64s(StringRef name, ArrayRef<int64_t> values);
 
@@ -69,6 +70,7 @@ private:
   /// Operators whose operands are aligned with the result, and whose attribute
   /// `name` is an axis of operand 0.
   template <typename OpT> void rewriteAxis(OpT op);
+  template <typename OpT> void rewritePool(OpT op);
 
   func::FuncOp function_;
   const DimFactors &factors_;
@@ -146,6 +148,16 @@ SmallVector<int64_t> Rewriter::positions(Value value,
          i > 0; --i) {
       result.push_back(at++);
     }
+  }
+  return result;
+}
+
+SmallVector<int64_t> Rewriter::spread(Value value, ArrayRef<int64_t> entries,
+                                      int64_t idle) const {
+  SmallVector<int64_t> result;
+  for (auto [dim, entry] : llvm::enumerate(entries)) {
+    size_t count = factors_.of(value, dim).size();
+    result.append(count, count == 1 ? entry : idle);
   }
   return result;
 }
@@ -324,6 +336,16 @@ void Rewriter::rewriteBroadcast(nn::BroadcastOp op) {
   replace(op, get(op.getX()), factors_.shapeOf(result), i64s("dims", dims));
 }
 
+template <typename OpT> void Rewriter::rewritePool(OpT op) {
+  Value x = op.getX();
+  replace(op, get(x), factors_.shapeOf(op.getY()),
+          {i64s("kernel", spread(x, op.getKernel(), 1)),
+           i64s("strides", spread(x, op.getStrides(), 1)),
+           i64s("dilations", spread(x, op.getDilations(), 1)),
+           i64s("pads_lo", spread(x, op.getPadsLo(), 0)),
+           i64s("pads_hi", spread(x, op.getPadsHi(), 0))});
+}
+
 template <typename OpT> void Rewriter::rewriteAxis(OpT op) {
   SmallVector<Value> operands;
   for (Value operand : op->getOperands()) {
@@ -347,7 +369,8 @@ void Rewriter::rewrite(Operation *op) {
   if (isa<func::ReturnOp>(op)) {
     for (OpOperand &operand : op->getOpOperands()) {
       Value old = operand.get();
-      operand.set(reshape(op, get(old), shapeIn(old)));
+      operand.set(factors_.isRefined(old) ? reshape(op, get(old), shapeIn(old))
+                                          : get(old));
     }
     return;
   }
@@ -387,7 +410,12 @@ void Rewriter::rewrite(Operation *op) {
       .Case<nn::ReadOp>([&](auto read) {
         replace(op, {}, factors_.shapeOf(read.getValue()));
       })
-      .Case<nn::PadOp>([&](auto) { refold(op); })
+      .Case<nn::PadOp>([&](auto pad) {
+        replace(op, get(pad.getX()), factors_.shapeOf(pad.getY()),
+                {i64s("lo", spread(pad.getX(), pad.getLo(), 0)),
+                 i64s("hi", spread(pad.getX(), pad.getHi(), 0))});
+      })
+      .Case<nn::PoolMaxOp, nn::PoolSumOp>([&](auto pool) { rewritePool(pool); })
       .Default([&](Operation *) { rewriteElementwise(op); });
 }
 
@@ -420,24 +448,55 @@ int64_t Rewriter::run() {
   return rewritten;
 }
 
-static bool fitsKernels(ModuleOp module, const DimFactors &factors) {
-  for (auto function : module.getOps<func::FuncOp>()) {
-    for (Operation &op : function.getOps()) {
-      for (Value result : op.getResults()) {
-        if (factors.shapeOf(result).size() > kMaxRank) {
-          return false;
-        }
+/// An error unless functions stand in the module itself and are one list of
+/// operators: only then is everything that reads a global in sight.
+static LogicalResult checkForm(ModuleOp module) {
+  for (Operation &op : *module.getBody()) {
+    auto function = dyn_cast<func::FuncOp>(op);
+    if (!function && op.getNumRegions() != 0) {
+      return op.emitOpError("holds a region, expected a module of globals and "
+                            "functions");
+    }
+    if (!function || function.isExternal()) {
+      continue;
+    }
+    if (!function.getBody().hasOneBlock()) {
+      return op.emitOpError("has several blocks, expected one list of "
+                            "operators");
+    }
+    for (Operation &inner : function.getOps()) {
+      if (inner.getNumRegions() != 0) {
+        return inner.emitOpError("holds a region, expected operators alone");
       }
     }
   }
-  return true;
+  return success();
 }
 
-int64_t divisi::unflatten(ModuleOp module) {
-  DimFactors factors(module);
-  if (!fitsKernels(module, factors)) {
-    return 0;
+/// Gives every use of a constant or an iota one of its own: users who share
+/// one say nothing about each other's dims.
+static void unshare(func::FuncOp function) {
+  OpBuilder builder(function.getContext());
+  for (Operation &op : function.getOps()) {
+    for (OpOperand &use : op.getOpOperands()) {
+      Operation *source = use.get().getDefiningOp();
+      if (source && isa<nn::ConstantOp, nn::IotaOp>(source) &&
+          !use.get().hasOneUse()) {
+        builder.setInsertionPoint(&op);
+        use.set(builder.clone(*source)->getResult(0));
+      }
+    }
   }
+}
+
+FailureOr<int64_t> divisi::unflatten(ModuleOp module) {
+  if (failed(checkForm(module))) {
+    return failure();
+  }
+  for (auto function : module.getOps<func::FuncOp>()) {
+    unshare(function);
+  }
+  DimFactors factors(module);
   int64_t rewritten = 0;
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!function.isExternal()) {
@@ -445,8 +504,7 @@ int64_t divisi::unflatten(ModuleOp module) {
     }
   }
   for (auto global : module.getOps<nn::GlobalOp>()) {
-    global.setTypeAttr(TypeAttr::get(RankedTensorType::get(
-        factors.shapeOf(global), global.getTensorType().getElementType())));
+    global.setType(global.getTensorType().clone(factors.shapeOf(global)));
   }
   return rewritten;
 }

@@ -26,7 +26,11 @@ namespace {
 class UnflattenPass : public divisi::impl::UnflattenBase<UnflattenPass> {
 public:
   void runOnOperation() override {
-    numRewritten += divisi::unflatten(getOperation());
+    llvm::FailureOr<int64_t> rewritten = divisi::unflatten(getOperation());
+    if (failed(rewritten)) {
+      return signalPassFailure();
+    }
+    numRewritten += *rewritten;
   }
 };
 

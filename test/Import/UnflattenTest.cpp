@@ -85,7 +85,9 @@ TEST_P(UnflattenTest, ComputesTheSame) {
     std::string before = print(*module);
     ASSERT_TRUE(mlir::succeeded(mlir::verify(*module))) << before;
     std::vector<HostTensor> expected = run(*module);
-    rewritten += unflatten(*module);
+    auto changed = unflatten(*module);
+    ASSERT_TRUE(llvm::succeeded(changed)) << before;
+    rewritten += *changed;
     ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)))
         << "seed " << seed << "\n"
         << before << print(*module);

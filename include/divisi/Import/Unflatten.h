@@ -27,14 +27,16 @@
 #define DIVISI_IMPORT_UNFLATTEN_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/LogicalResult.h"
 
 namespace divisi {
 
-/// Rewrites all functions of `module`, which hold `nn` operators without
-/// strategies. Signatures stay; globals get the shape that their readers want.
-/// Returns how many operators it has rewritten. A module in which a value
-/// would get more dims than kernels take is left alone.
-int64_t unflatten(mlir::ModuleOp module);
+/// Rewrites all functions of `module`. Signatures and numbers stay; globals get
+/// the shape that their readers want. What is a box, or has been annotated by
+/// another dialect, keeps its form, and no value gets more dims than kernels
+/// take. Returns how many operators it has rewritten, or an error if a function
+/// is no plain list of operators.
+llvm::FailureOr<int64_t> unflatten(mlir::ModuleOp module);
 
 } // namespace divisi
 
