@@ -449,7 +449,9 @@ static void importSpaceToDepth(NodeImporter &node) {
   int64_t n = x->dims[0], c = x->dims[1], h = x->dims[2] / b,
           w = x->dims[3] / b;
   Tensor parts = emit.reshape(x, {n, c, h, b, w, b});
-  parts = emit.transpose(parts, {0, 3, 5, 1, 2, 4});
+  bool isCRD = node.getString("mode", "DCR") == "CRD";
+  parts = emit.transpose(parts, isCRD ? Ints{0, 1, 3, 5, 2, 4}
+                                      : Ints{0, 3, 5, 1, 2, 4});
   auto depth = checkedProduct(rt::Dims{c, b, b});
   node.setResult(0, emit.reshape(parts, {n, depth.value_or(-1), h, w}));
 }

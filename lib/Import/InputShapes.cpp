@@ -47,6 +47,11 @@ static Status usage(std::string message) {
   return Status(ExitCode::Usage, std::move(message));
 }
 
+static bool hasKernels(rt::DType type) {
+  return type == rt::DType::F32 || type == rt::DType::I32 ||
+         type == rt::DType::I64 || type == rt::DType::Bool;
+}
+
 template <typename Names> static std::string quoteAll(const Names &names) {
   std::string text;
   for (const std::string &name : names) {
@@ -135,7 +140,7 @@ Status Resolver::bindShapes() {
 
 Status Resolver::resolve(const OnnxValueInfo &input,
                          std::vector<InputShape> &result) {
-  if (!input.type) {
+  if (!input.type || !hasKernels(*input.type)) {
     return Status(ExitCode::Unsupported,
                   "the elements of input '" + input.name + "' are " +
                       input.typeText +

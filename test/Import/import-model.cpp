@@ -84,10 +84,17 @@ static double errorOf(const HostTensor &got, const HostTensor &expected) {
   }
   double largest = 0, worst = 0;
   for (int64_t i = 0; i < expected.count(); ++i) {
-    largest = std::max(largest, std::abs(expected.floatAt(i)));
+    double magnitude = std::abs(expected.floatAt(i));
+    largest = std::isfinite(magnitude) ? std::max(largest, magnitude) : largest;
   }
   for (int64_t i = 0; i < expected.count(); ++i) {
     double a = got.floatAt(i), b = expected.floatAt(i);
+    // Infinities and what is not a number have to be the same.
+    bool isSame = a == b || (std::isnan(a) && std::isnan(b));
+    if (isSame || !std::isfinite(b)) {
+      worst = isSame ? worst : INFINITY;
+      continue;
+    }
     double limit = 1e-4 * largest + 1e-3 * std::abs(b);
     worst = std::max(worst, std::isnan(a) ? INFINITY : std::abs(a - b) / limit);
   }

@@ -106,3 +106,34 @@ def test_weights_that_are_not_there_are_only_missed_when_needed(tmp_path):
                           capture_output=True, text=True)
     assert done.returncode == 3, done.stderr
     assert "m.onnx.data" in done.stderr
+
+
+def import_node(folder, op_type, elements, shape, **attributes):
+    """Imports a model of one node x → y."""
+    onnx = pytest.importorskip("onnx")
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node(op_type, ["x"], ["y"], "only", **attributes)],
+        "g", [value("x", elements, shape)], [value("y", elements, shape)])
+    model = onnx.helper.make_model(
+        graph, ir_version=10,
+        opset_imports=[onnx.helper.make_opsetid("", 20)])
+    onnx.save(model, folder / "m.onnx")
+    return subprocess.run(
+        [TOOL, folder / "m.onnx", "--print", "--pipeline", "divisi-import"],
+        capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("elements, name", [(1, None), (11, "double"),
+                                            (10, "float16"), (3, "int8")])
+def test_input_types_without_kernels_are_named(tmp_path, elements, name):
+    done = import_node(tmp_path, "Identity", elements, [3])
+    assert done.returncode == (5 if name else 0), done.stderr
+    if name:
+        assert f"the elements of input 'x' are {name}" in done.stderr
+
+
+def test_operator_without_importer_is_named_with_its_node(tmp_path):
+    done = import_node(tmp_path, "Det", 1, [3, 3])
+    assert done.returncode == 5
+    assert "node 'only' (Det)" in done.stderr
