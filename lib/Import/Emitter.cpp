@@ -207,7 +207,7 @@ bool Emitter::checkResult(llvm::ArrayRef<Tensor> operands,
   bool isNegative = llvm::any_of(result->dims, [](int64_t d) { return d < 0; });
   if (isNegative || !count || !checkedMul(*count, 8)) {
     fail(ExitCode::Invalid, "its result of shape " + dimsText(result->dims) +
-                                " is too large: int64 cannot count its bytes");
+                                " has more bytes than int64 can count");
     return false;
   }
   auto checkType = [&](DType type, const char *what) {

@@ -88,9 +88,7 @@ Expected<std::string> ExternalData::open(const std::string &tensor,
   auto mapping = MappedFile::fromDescriptor(file, name);
   ::close(file);
   if (!mapping) {
-    // It is there and can be opened, and is a pipe or a folder.
-    return Status(ExitCode::Invalid,
-                  "tensor '" + tensor + "': " + mapping.status().message());
+    return mapping.status();
   }
   store_.addFile(name, *mapping);
   opened_[location] = name;

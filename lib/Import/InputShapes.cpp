@@ -183,8 +183,7 @@ Status Resolver::resolve(const OnnxValueInfo &input,
   if (isNegative || !count || !checkedMul(*count, 8)) {
     return Status(ExitCode::Invalid,
                   "the shape of input '" + input.name +
-                      "' is negative, or too large: int64 cannot count its "
-                      "bytes");
+                      "' is negative or has more bytes than int64 can count");
   }
   result.push_back(std::move(shape));
   return Status();

@@ -11,7 +11,6 @@
 
 #include "onnx/defs/schema.h"
 
-#include <cctype>
 #include <charconv>
 #include <cstring>
 
@@ -62,17 +61,11 @@ int divisi::onnxType(rt::DType type) {
   return onnx::TensorProto_DataType_UNDEFINED;
 }
 
-/// ONNX's name in the lower case that we write types in.
 static std::string typeName(int type) {
-  if (!onnx::TensorProto_DataType_IsValid(type)) {
-    return "number " + std::to_string(type);
-  }
-  std::string name = onnx::TensorProto_DataType_Name(
-      static_cast<onnx::TensorProto_DataType>(type));
-  for (char &c : name) {
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  return name;
+  return onnx::TensorProto_DataType_IsValid(type)
+             ? onnx::TensorProto_DataType_Name(
+                   static_cast<onnx::TensorProto_DataType>(type))
+             : "number " + std::to_string(type);
 }
 
 std::map<std::string, int> divisi::convertOpsets(
@@ -217,8 +210,7 @@ OnnxTensor OnnxConverter::convertTensor(onnx::TensorProto &tensor,
   auto count = checkedProduct(result.dims);
   auto bytes = count ? checkedMul(*count, rt::byteWidth(*type)) : count;
   if (!bytes) {
-    fail(ExitCode::Invalid,
-         where + " is too large: int64 cannot count its bytes");
+    fail(ExitCode::Invalid, where + " has more bytes than int64 can count");
   }
   result.data = placeOf(tensor, result, *bytes, where);
   if (result.data.length != *bytes) {

@@ -124,8 +124,8 @@ def import_node(folder, op_type, elements, shape, **attributes):
         capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("elements, name", [(1, None), (11, "double"),
-                                            (10, "float16"), (3, "int8")])
+@pytest.mark.parametrize("elements, name", [(1, None), (11, "DOUBLE"),
+                                            (10, "FLOAT16"), (3, "INT8")])
 def test_input_types_without_kernels_are_named(tmp_path, elements, name):
     done = import_node(tmp_path, "Identity", elements, [3])
     assert done.returncode == (5 if name else 0), done.stderr
