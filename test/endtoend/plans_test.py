@@ -75,3 +75,35 @@ def test_batch_split_moves_nothing_through_flattened_tokens(divisi,
     facts = explain(divisi, m.onnx, "--devices", 4,
                     "--data-parallel-size", 4)
     assert facts["collectives"] == []
+
+
+def by_batch_and_sequence(line):
+    """An operator of an MLP, split by batch, rewritten for both."""
+    if ".mlp" not in line or "spmd.split" not in line:
+        return line
+    labels = re.search(r'labels = "\w+,\w+->(\w+)"', line)
+    batch, sequence = labels.group(1)[:2] if labels else ("d0", "d1")
+    return re.sub(rf"spmd\.split<(@\w+): {batch}@d0\.d1>",
+                  rf"spmd.split<\1: {batch}@d0, {sequence}@d1>", line)
+
+
+def test_batch_and_sequence_split_without_resharding(divisi, generated):
+    """Both are dims of their own, though the export flattened them."""
+    m = generated("gpt2.py", "--size", "tiny", "--batch", 4, "--seq", 16)
+    divisi("plan", m.onnx, "--devices", 4, "--data-parallel-size", 4,
+           "-o", "p.mlir")
+    text = divisi.path("p.mlir").read_text()
+    edited = "\n".join(map(by_batch_and_sequence, text.splitlines()))
+    # Two layers of two products, two biases and the activation.
+    assert len(re.findall(r"@d0, \w+@d1>", edited)) == 2 * 5
+    divisi.path("e.mlir").write_text(edited)
+    rows = explain(divisi, "e.mlir")["rows"]
+    for layer in range(2):
+        inside = [i for i, row in enumerate(rows)
+                  if f"h.{layer}.mlp" in row["layer"]
+                  and row["op"].startswith("nn.")]
+        assert len(inside) == 5
+        assert all(not row["op"].startswith("spmd.")
+                   for row in rows[inside[0]:inside[-1]])
+    divisi("compile", "e.mlir", "-o", "m.divisi")
+    divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
