@@ -35,17 +35,26 @@ PROGRAM = BUILD / "bin" / "divisi"
 WARM_UP = 2
 
 
+# A process inherits the peak memory of the one that it was forked from, so a
+# small one stands between this and what is measured.
+LAUNCHER = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)
+"""
+
+
 def run_program(*arguments):
     """Runs divisi; returns its seconds and peak memory in MiB."""
     begin = time.monotonic()
-    process = subprocess.Popen([str(PROGRAM), *map(str, arguments)],
-                               stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    done = subprocess.run(
+        [sys.executable, "-c", LAUNCHER, str(PROGRAM), *map(str, arguments)],
+        stdout=subprocess.PIPE, text=True)
+    if done.returncode:
         raise SystemExit(f"compare.py: divisi {arguments[0]} ended with exit "
-                         f"code {process.returncode}")
-    return time.monotonic() - begin, usage.ru_maxrss / 1024
+                         f"code {done.returncode}")
+    return time.monotonic() - begin, int(done.stdout) / 1024
 
 
 def time_onnxruntime(model, inputs, threads, runs):
