@@ -26,6 +26,8 @@ part() {
 
 part "light weights" "$DIVISI_PYTHON" "$here/models/light_weights.py" \
   --out "$DIVISI_BUILD/test/light"
+part "operators in every way" env DIVISI_CASES_PER_OPERATOR=200 \
+  "$DIVISI_BUILD/bin/tests/OperatorSplitsTest" --gtest_brief=1
 part "models end to end" "$DIVISI_PYTHON" -m pytest -q -p no:cacheprovider \
   --sweep --durations=5 "$here/endtoend"
 
