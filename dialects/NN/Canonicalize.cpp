@@ -154,6 +154,120 @@ static LogicalResult absorbResultTranspose(TransposeOp op,
   return success();
 }
 
+/// A repeated dim needs no letter in the operand that repeats it, as long as
+/// the other operand has the letter and it is not summed over.
+static LogicalResult absorbOperandBroadcast(MatmulOp op,
+                                            PatternRewriter &rewriter) {
+  Labels labels = *Labels::parse(op.getLabels());
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto broadcast = operand.get().getDefiningOp<BroadcastOp>();
+    if (!broadcast || !isPlain(broadcast) || !isPlain(op)) {
+      continue;
+    }
+    bool isFirst = operand.getOperandNumber() == 0;
+    std::string &letters = isFirst ? labels.a : labels.b;
+    const std::string &other = isFirst ? labels.b : labels.a;
+    // Where each dim of the result comes from, or -1 where it is repeated.
+    SmallVector<int64_t> source(letters.size(), -1);
+    ArrayRef<int64_t> extents = broadcast.getX().getType().getShape();
+    for (auto [dim, to] : llvm::enumerate(broadcast.getDims())) {
+      bool isRepeated = extents[dim] != broadcast.getType().getDimSize(to);
+      source[to] = isRepeated ? -1 : static_cast<int64_t>(dim);
+    }
+    std::string kept;
+    SmallVector<int64_t> shape;
+    bool canDrop = true;
+    for (auto [dim, letter] : llvm::enumerate(letters)) {
+      if (source[dim] >= 0) {
+        kept += letter;
+        shape.push_back(extents[source[dim]]);
+      } else {
+        canDrop &= StringRef(other).contains(letter) &&
+                   StringRef(labels.result).contains(letter);
+      }
+    }
+    if (!canDrop) {
+      continue;
+    }
+    Value x = broadcast.getX();
+    if (shape != extents) {
+      x = ReshapeOp::create(rewriter, broadcast.getLoc(), x, shape);
+    }
+    letters = kept;
+    rewriter.modifyOpInPlace(op, [&] {
+      operand.set(x);
+      op.setLabels(labels.str());
+    });
+    return success();
+  }
+  return rewriter.notifyMatchFailure(op, "no operand repeats a free dim");
+}
+
+namespace {
+/// Scales and the like before a transpose or broadcast, which the matmul behind
+/// then absorbs, or before a reshape, which then meets the one behind:
+///
+///   matmul(mul(transpose(x), c), w)  ->  matmul(transpose(mul(x, c)), w)
+class ScaleBeforeMoving : public OpTraitRewritePattern<Broadcasting> {
+public:
+  using OpTraitRewritePattern::OpTraitRewritePattern;
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isPlain(op) || !op->hasOneUse()) {
+      return rewriter.notifyMatchFailure(op, "is not for one user alone");
+    }
+    OpOperand *moved = nullptr;
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto type = cast<RankedTensorType>(operand.get().getType());
+      if (type.getNumElements() == 1) {
+        continue;
+      }
+      if (moved) {
+        return rewriter.notifyMatchFailure(op, "joins two tensors");
+      }
+      moved = &operand;
+    }
+    Operation *movement = moved ? moved->get().getDefiningOp() : nullptr;
+    Operation *user = *op->user_begin();
+    bool meets =
+        isa<MatmulOp>(user)
+            ? isa_and_present<TransposeOp, BroadcastOp>(movement)
+            : isa<ReshapeOp>(user) && isa_and_present<ReshapeOp>(movement);
+    if (!meets || !isPlain(movement)) {
+      return rewriter.notifyMatchFailure(op, "its user absorbs no movement");
+    }
+    return move(op, *moved, movement, rewriter);
+  }
+
+private:
+  static LogicalResult move(Operation *op, OpOperand &moved,
+                            Operation *movement, PatternRewriter &rewriter) {
+    auto result = cast<RankedTensorType>(op->getResult(0).getType());
+    SmallVector<Value> operands(op->getOperands());
+    operands[moved.getOperandNumber()] = movement->getOperand(0);
+    auto type = inferElementwise(operands, result.getElementType(),
+                                 [&] { return op->emitOpError(); });
+    auto before = cast<RankedTensorType>(movement->getOperand(0).getType());
+    bool keepsShapes =
+        succeeded(type) && type->getShape() == before.getShape() &&
+        result.getShape() ==
+            cast<RankedTensorType>(moved.get().getType()).getShape();
+    if (!keepsShapes) {
+      return rewriter.notifyMatchFailure(op, "a scalar has the larger rank");
+    }
+    Operation *scaled = rewriter.clone(*op);
+    scaled->setOperands(operands);
+    scaled->getResult(0).setType(*type);
+    Operation *last = rewriter.clone(*movement);
+    last->setOperand(0, scaled->getResult(0));
+    last->getResult(0).setType(result);
+    rewriter.replaceOp(op, last);
+    return success();
+  }
+};
+} // namespace
+
 //===- what a broadcast can say -------------------------------------------===//
 
 /// `shape` without the extents of 1 that it begins with.
@@ -221,7 +335,7 @@ public:
 //===- registration -------------------------------------------------------===//
 
 void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
-  patterns.add<AbsorbRepetition>(getContext());
+  patterns.add<AbsorbRepetition, ScaleBeforeMoving>(getContext());
   patterns.add(dropIdentity<CastOp>);
   patterns.add(dropIdentity<ReshapeOp>);
   patterns.add(dropIdentity<TransposeOp>);
@@ -232,6 +346,7 @@ void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   patterns.add(mergeReshapes);
   patterns.add(mergeTransposes);
   patterns.add(absorbOperandTranspose);
+  patterns.add(absorbOperandBroadcast);
   patterns.add(absorbResultTranspose);
 }
 

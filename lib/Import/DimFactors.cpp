@@ -219,7 +219,9 @@ void DimFactors::visitLoops(nn::LoopInterface op) {
   }
   auto visitTensor = [&](const TensorMap &map, mlir::Value value) {
     for (unsigned dim = 0; dim < map.dims.size(); ++dim) {
-      if (map.shape[dim] != 1) {
+      // A dim of extent 1 says nothing, unless others are made from it.
+      if (map.shape[dim] != 1 ||
+          map.dims[dim].kind != DimMap::Kind::Product) {
         visitMap(map.dims[dim], nest, loops, nodeOf(value, dim));
       }
     }

@@ -162,3 +162,33 @@ func.func @effects(%x: tensor<4xf32>) {
   nn.update @m, %x : tensor<4xf32>
   return
 }
+
+// A head of the keys that several heads of the queries read is repeated by no
+// letter; the scale in between goes first.
+// CHECK-LABEL: func.func @scaled_and_repeated
+// CHECK-NEXT: %[[C:.*]] = nn.constant
+// CHECK-NEXT: %[[S:.*]] = nn.mul %arg1, %[[C]] : (tensor<3x8x4xf32>, tensor<f32>) -> tensor<3x8x4xf32>
+// CHECK-NEXT: %[[Y:.*]] = nn.matmul %arg0, %[[S]] {labels = "hgqd,hkd->hgqk"}
+// CHECK-NEXT: return %[[Y]]
+func.func @scaled_and_repeated(%q: tensor<3x2x8x4xf32>, %k: tensor<3x8x4xf32>) -> tensor<3x2x8x8xf32> {
+  %c = nn.constant dense<0.5> : tensor<f32>
+  %0 = nn.reshape %k : (tensor<3x8x4xf32>) -> tensor<3x1x8x4xf32>
+  %1 = nn.broadcast %0 {dims = array<i64: 0, 1, 2, 3>} : (tensor<3x1x8x4xf32>) -> tensor<3x2x8x4xf32>
+  %2 = nn.transpose %1 {permutation = array<i64: 0, 1, 3, 2>} : (tensor<3x2x8x4xf32>) -> tensor<3x2x4x8xf32>
+  %3 = nn.mul %2, %c : (tensor<3x2x4x8xf32>, tensor<f32>) -> tensor<3x2x4x8xf32>
+  %4 = nn.matmul %q, %3 {labels = "hgqd,hgdk->hgqk"} : (tensor<3x2x8x4xf32>, tensor<3x2x4x8xf32>) -> tensor<3x2x8x8xf32>
+  return %4 : tensor<3x2x8x8xf32>
+}
+
+// A sum over a repeated dim counts the repetitions, and a letter of the result
+// has to stand somewhere: all broadcasts stay.
+// CHECK-LABEL: func.func @repeated_and_needed
+// CHECK-COUNT-3: nn.broadcast
+func.func @repeated_and_needed(%x: tensor<5x3xf32>, %w: tensor<3xf32>, %v: tensor<3x1xf32>) -> (tensor<5xf32>, tensor<5x4xf32>) {
+  %0 = nn.broadcast %w {dims = array<i64: 0>} : (tensor<3xf32>) -> tensor<3x7xf32>
+  %1 = nn.broadcast %x {dims = array<i64: 0, 1>} : (tensor<5x3xf32>) -> tensor<5x3x7xf32>
+  %2 = nn.matmul %1, %0 {labels = "mkj,kj->m"} : (tensor<5x3x7xf32>, tensor<3x7xf32>) -> tensor<5xf32>
+  %3 = nn.broadcast %v {dims = array<i64: 0, 1>} : (tensor<3x1xf32>) -> tensor<3x4xf32>
+  %4 = nn.matmul %x, %3 {labels = "mk,kn->mn"} : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  return %2, %4 : tensor<5xf32>, tensor<5x4xf32>
+}

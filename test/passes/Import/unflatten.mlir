@@ -142,13 +142,11 @@ func.func @attention(%x: tensor<2x8x64xf32>) -> tensor<2x8x64xf32> {
 // -----
 
 // Two heads read each head of the keys: the queries' heads come apart as well.
+// CHECK: nn.global @q parameter : tensor<16x3x2x4xf32>
 // CHECK-LABEL: func @shared_heads
-// CHECK: nn.broadcast {{.*}} {dims = array<i64: 0, 1, 2, 3, 4>}
-// CHECK-SAME: -> tensor<2x3x2x8x4xf32>
-// CHECK: nn.matmul {{.*}} -> tensor<2x3x2x8x4xf32>
-// CHECK: nn.matmul {{.*}} -> tensor<2x3x2x8x8xf32>
-// CHECK-NOT: tensor<2x6
-// CHECK: nn.reshape {{.*}} : (tensor<2x3x2x8x8xf32>) -> tensor<2x6x8x8xf32>
+// CHECK: %[[Q:.*]] = nn.matmul %arg0, {{.*}} -> tensor<2x3x2x8x4xf32>
+// CHECK: %[[S:.*]] = nn.matmul %[[Q]], %arg1 {{.*}} -> tensor<2x3x2x8x8xf32>
+// CHECK: nn.reshape %[[S]] : (tensor<2x3x2x8x8xf32>) -> tensor<2x6x8x8xf32>
 nn.global @q parameter : tensor<16x24xf32>
 func.func @shared_heads(%x: tensor<2x8x16xf32>, %k: tensor<2x3x8x4xf32>) -> tensor<2x6x8x8xf32> {
   %k1 = nn.reshape %k : (tensor<2x3x8x4xf32>) -> tensor<2x3x1x8x4xf32>
@@ -284,4 +282,16 @@ func.func @other_types(%x: tensor<2x3xf32>, %i: i32, %d: tensor<?xf32>) -> (tens
   %0 = nn.reshape %x : (tensor<2x3xf32>) -> tensor<6xf32>
   %1 = nn.neg %0 : (tensor<6xf32>) -> tensor<6xf32>
   return %1, %i, %d : tensor<6xf32>, i32, tensor<?xf32>
+}
+
+// -----
+
+// A window makes more than one index from a dim of extent 1, as from others.
+// CHECK-LABEL: func @grown
+// CHECK: nn.pad %arg0 {{.*}} -> tensor<4x3xf32>
+// CHECK: nn.reshape {{.*}} : (tensor<4x3xf32>) -> tensor<2x2x3xf32>
+func.func @grown(%x: tensor<1x3xf32>) -> tensor<2x2x3xf32> {
+  %0 = nn.pad %x {lo = array<i64: 1, 0>, hi = array<i64: 2, 0>, value = 0.0 : f64} : (tensor<1x3xf32>) -> tensor<4x3xf32>
+  %1 = nn.reshape %0 : (tensor<4x3xf32>) -> tensor<2x2x3xf32>
+  return %1 : tensor<2x2x3xf32>
 }
