@@ -65,14 +65,16 @@ def HoistInit : Pass<"nn-hoist-init", "::mlir::ModuleOp"> {
 def Unflatten : Pass<"nn-unflatten", "::mlir::ModuleOp"> {
   let summary = "give every factor of a dim that is needed a dim of its own";
   let description = [{
-    Precondition: values are global, and no operator has a strategy.
+    Precondition: a module of globals and functions, each one list of operators.
+    Canonical, so that no reshape is of a reshape.
 
     Effect: dims that some reshape takes apart are taken apart wherever loops
     carry them, in globals too; see `divisi/Import/Unflatten.h`.
 
-    Postcondition: signatures are unchanged; a reshape that does more than add
-    or drop extents of 1 stands only where its two sides disagree, at
-    arguments and at results.
+    Postcondition: signatures and numbers are unchanged; a reshape that does
+    more than add or drop extents of 1 stands only where its two sides
+    disagree, at arguments and at results. What is a box, or annotated by
+    another dialect, has kept its form.
 
     ```mlir
     %0 = nn.reshape %x : (tensor<8x16x64xf32>) -> tensor<128x64xf32>
