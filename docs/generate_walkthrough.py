@@ -32,8 +32,8 @@ A perceptron of two layers, exported as PyTorch does it, for two devices:
     {compile}
 
 `--dump-after all` writes one file per stage. Each can be edited and given to
-`divisi compile` in the model's place, which goes on from there. Locations are
-left out below.
+`divisi compile` in the model's place, which goes on from there. Locations and
+the plan's report, which `divisi explain` shows, are left out below.
 """
 
 SECTIONS = {
@@ -96,7 +96,9 @@ def without_locations(text):
 def dump_of(stage, folder):
     [path] = [p for p in folder.glob("*.mlir") if stage in p.name]
     # Dumps name the model in full, as they may lie elsewhere.
-    return without_locations(path.read_text().replace(f"{folder}/", ""))
+    text = path.read_text().replace(f"{folder}/", "")
+    text = re.sub(r'divisi\.report = "[^"]*"', 'divisi.report = "…"', text)
+    return without_locations(text)
 
 
 def page():

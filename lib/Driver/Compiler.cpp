@@ -110,6 +110,27 @@ void Compilation::setStage(Stage stage) {
                       StringAttr::get(context_.get(), stringifyStage(stage)));
 }
 
+/// Whether every operator of every entry function has a strategy.
+static bool isPlanned(ModuleOp module) {
+  bool planned = !module.getOps<spmd::GridOp>().empty();
+  for (auto function : module.getOps<mlir::func::FuncOp>()) {
+    if (!spmd::isEntry(function)) {
+      continue;
+    }
+    function.walk([&](nn::LoopInterface op) {
+      bool isGlobal = isa<nn::ReadOp, nn::UpdateOp>(op.getOperation());
+      planned &= isGlobal || spmd::getSplit(op);
+    });
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      planned &= bool(spmd::getArgPlace(function, i));
+    }
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      planned &= bool(spmd::getResultPlace(function, i));
+    }
+  }
+  return planned;
+}
+
 static bool hasEntry(ModuleOp module) {
   return !module.getOps<exec::EntryOp>().empty() ||
          llvm::any_of(module.getOps<mlir::func::FuncOp>(),
@@ -134,11 +155,13 @@ Status Compilation::loadText(const std::string &path) {
   if (!module_) {
     return diagnostics.failure(ExitCode::Invalid, path + ": is no module");
   }
-  // IR without a note of its stage was written by hand: if it has strategies,
-  // the planner keeps them and finds the rest.
+  // IR without a note of its stage was written by hand. What it says of
+  // strategies the planner keeps; if it says all, there is nothing to plan.
   auto name = (*module_)->getAttrOfType<StringAttr>(kStageAttr);
   std::optional<Stage> stage =
-      name ? parseStage(name.getValue()) : std::optional(Stage::Import);
+      name                  ? parseStage(name.getValue())
+      : isPlanned(*module_) ? std::optional(Stage::Plan)
+                            : std::optional(Stage::Import);
   if (!stage) {
     return Status(ExitCode::Invalid, path + ": unknown stage '" + name.str() +
                                          "'; expected import, plan, partition "

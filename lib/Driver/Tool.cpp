@@ -63,20 +63,31 @@ static int report(const Status &status) {
   return static_cast<int>(status.code());
 }
 
+static void printVerbs(ArrayRef<std::unique_ptr<Verb>> verbs, raw_ostream &os) {
+  os << kOverview << "usage: divisi VERB [options]\n\n";
+  for (const auto &verb : verbs) {
+    os << formatv("  {0,-10}{1}\n", verb->command.getName(),
+                  verb->command.getDescription());
+  }
+  os << "\ndivisi VERB --help lists the options of one\n";
+}
+
 int divisi::runTool(int argc, char **argv) {
   InitLLVM init(argc, argv);
   // A file that may not grow is an error of the write, not a crash.
   std::signal(SIGXFSZ, SIG_IGN);
   std::vector<std::unique_ptr<Verb>> verbs = makeVerbs();
   if (argc < 2) {
-    errs() << kOverview << "usage: divisi VERB [options]\n\n";
-    for (const auto &verb : verbs) {
-      errs() << formatv("  {0,-10}{1}\n", verb->command.getName(),
-                        verb->command.getDescription());
-    }
+    printVerbs(verbs, errs());
     return report(
         Status(ExitCode::Usage,
                "no verb is given; divisi VERB --help explains one of these"));
+  }
+  // LLVM's own help would list the options of LLVM.
+  if (StringRef first = argv[1];
+      first == "--help" || first == "-h" || first == "help") {
+    printVerbs(verbs, outs());
+    return static_cast<int>(ExitCode::Ok);
   }
   if (StringRef(argv[1]) == "--version") {
     argv[1] = const_cast<char *>("version");

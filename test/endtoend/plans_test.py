@@ -107,3 +107,28 @@ def test_batch_and_sequence_split_without_resharding(divisi, generated):
                    for row in rows[inside[0]:inside[-1]])
     divisi("compile", "e.mlir", "-o", "m.divisi")
     divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
+
+
+def test_twelve_heads_over_one_axis_of_eight(divisi, generated):
+    """2, 2, 2, 2, 2, 2, 0, 0: two devices have no head at all."""
+    m = generated("gpt2.py", "--size", "tiny", "--batch", 2, "--seq", 16)
+    flags = ("--devices", 8, "--mesh", "model=8")
+    divisi("compile", m.onnx, *flags, "--dump-after", "partition",
+           "-o", "m.divisi")
+    [scores] = set(re.findall(
+        r"nn\.softmax .*-> (tensor<[^ ]* #spmd\.local<\(model=8\), [^>]*>>)",
+        divisi.path("partition.mlir").read_text()))
+    assert scores.startswith("tensor<2x2x16x16xf32"), scores
+    assert "[*, model, *, *], 2x12x16x16" in scores
+    divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
+
+
+def test_twelve_heads_over_four_of_eight(divisi, generated):
+    """The other axis is free for something else: here it takes the batch."""
+    m = generated("gpt2.py", "--size", "tiny", "--batch", 2, "--seq", 16)
+    flags = ("--devices", 8, "--mesh", "model=4,rest=2")
+    facts = explain(divisi, m.onnx, *flags)
+    splits = {r["split"] for r in facts["rows"] if r["op"] == "nn.softmax"}
+    assert splits == {"d0@rest, d1@model"}
+    divisi("compile", m.onnx, *flags, "-o", "m.divisi")
+    divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)

@@ -1,7 +1,6 @@
 // A plan on two grids: the first layer on device 0 alone, the second over
-// devices 1 to 3, the last operator on device 0 again. The stage says that
-// nothing is left to plan.
-module attributes {divisi.stage = "plan"} {
+// devices 1 to 3, the last operator on device 0 again. Every operator has a
+// strategy, so nothing is left to plan.
 spmd.grid @one (a = 1) devices [0]
 spmd.grid @three (z = 3) devices [1, 2, 3]
 
@@ -28,5 +27,4 @@ func.func @forward(%x: tensor<8x12xf32> {nn.name = "x",
   %z = nn.neg %y {spmd.split = #spmd.split<@one>}
       : (tensor<8x6xf32>) -> tensor<8x6xf32>
   return %z : tensor<8x6xf32>
-}
 }
