@@ -11,13 +11,16 @@
 #include "Verbs.h"
 #include "divisi/Support/Version.h"
 
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <memory>
+#include <unistd.h>
 #include <vector>
 
 using namespace llvm;
@@ -72,7 +75,28 @@ static void printVerbs(ArrayRef<std::unique_ptr<Verb>> verbs, raw_ostream &os) {
   os << "\ndivisi VERB --help lists the options of one\n";
 }
 
+/// Lets the threads of kernels sleep while they wait for each other. By default
+/// libgomp's spin for milliseconds: on a machine with other work, or with more
+/// ranks than cores, they spin away the time in which the thread that they wait
+/// for could run, and a model takes several times as long. libgomp reads the
+/// environment when it is loaded, before main; so the program starts once more,
+/// unless the user has chosen, or that fails (then it is merely slow).
+static void waitAsleep(char **argv) {
+  if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) {
+    return;
+  }
+  std::string self = sys::fs::getMainExecutable(
+      argv[0], reinterpret_cast<void *>(&divisi::runTool));
+  if (!self.empty() && setenv("OMP_WAIT_POLICY", "passive", 1) == 0) {
+    execv(self.c_str(), argv);
+  }
+}
+
 int divisi::runTool(int argc, char **argv) {
+  // Only these verbs run kernels on threads.
+  if (argc > 1 && is_contained({"run", "check"}, StringRef(argv[1]))) {
+    waitAsleep(argv);
+  }
   InitLLVM init(argc, argv);
   // A file that may not grow is an error of the write, not a crash.
   std::signal(SIGXFSZ, SIG_IGN);
