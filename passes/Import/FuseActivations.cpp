@@ -46,6 +46,25 @@ static std::optional<double> numberOf(Value value) {
   return dense.getSplatValue<APFloat>().convertToDouble();
 }
 
+/// Whether both are one tensor, but for dims of extent 1 in front: exporters
+/// reshape to matrices and back, and elementwise operators do not need the way
+/// back.
+static bool isSame(Value a, Value b) {
+  for (Value *value : {&a, &b}) {
+    if (auto reshape = value->getDefiningOp<nn::ReshapeOp>()) {
+      auto drop = [](ArrayRef<int64_t> shape) {
+        return shape.drop_while([](int64_t extent) { return extent == 1; });
+      };
+      Value x = reshape.getX();
+      if (drop(nn::globalShape(x.getType())) ==
+          drop(nn::globalShape(value->getType()))) {
+        *value = x;
+      }
+    }
+  }
+  return a == b;
+}
+
 /// Constants come in f32, and from sources of few digits.
 static bool isNumber(Value value, double expected) {
   auto number = numberOf(value);
@@ -75,19 +94,19 @@ static Value unscaled(Value value, double factor) {
 
 static bool isSquare(Value value, Value x) {
   if (auto mul = value.getDefiningOp<nn::MulOp>()) {
-    return mul.getLhs() == x && mul.getRhs() == x;
+    return isSame(mul.getLhs(), x) && isSame(mul.getRhs(), x);
   }
   auto pow = value.getDefiningOp<nn::PowOp>();
-  return pow && pow.getLhs() == x && isNumber(pow.getRhs(), 2);
+  return pow && isSame(pow.getLhs(), x) && isNumber(pow.getRhs(), 2);
 }
 
 static bool isCube(Value value, Value x) {
   if (auto mul = value.getDefiningOp<nn::MulOp>()) {
-    return (mul.getLhs() == x && isSquare(mul.getRhs(), x)) ||
-           (mul.getRhs() == x && isSquare(mul.getLhs(), x));
+    return (isSame(mul.getLhs(), x) && isSquare(mul.getRhs(), x)) ||
+           (isSame(mul.getRhs(), x) && isSquare(mul.getLhs(), x));
   }
   auto pow = value.getDefiningOp<nn::PowOp>();
-  return pow && pow.getLhs() == x && isNumber(pow.getRhs(), 3);
+  return pow && isSame(pow.getLhs(), x) && isNumber(pow.getRhs(), 3);
 }
 
 //===----------------------------------------------------------------------===//
@@ -100,9 +119,9 @@ static bool isCubicArgument(Value value, Value x) {
   if (!add) {
     return false;
   }
-  Value other = add.getLhs() == x   ? add.getRhs()
-                : add.getRhs() == x ? add.getLhs()
-                                    : Value();
+  Value other = isSame(add.getLhs(), x)   ? add.getRhs()
+                : isSame(add.getRhs(), x) ? add.getLhs()
+                                          : Value();
   Value cube = other ? unscaled(other, 0.044715) : Value();
   return cube && isCube(cube, x);
 }
@@ -114,7 +133,8 @@ static StringRef gateKind(Value value, Value x) {
     return "";
   }
   if (auto erf = gate.getDefiningOp<nn::ErfOp>()) {
-    return unscaled(erf.getX(), std::sqrt(0.5)) == x ? "none" : "";
+    Value inner = unscaled(erf.getX(), std::sqrt(0.5));
+    return inner && isSame(inner, x) ? "none" : "";
   }
   auto tanh = gate.getDefiningOp<nn::TanhOp>();
   Value inner = tanh ? unscaled(tanh.getX(), std::sqrt(2 / M_PI)) : Value();
@@ -177,7 +197,9 @@ static std::optional<SmallVector<int64_t>> meanSquareAxes(Value value,
   auto div = value.getDefiningOp<nn::DivOp>();
   auto kept = div ? div.getLhs().getDefiningOp<nn::ReshapeOp>() : nullptr;
   auto sum = kept ? kept.getX().getDefiningOp<nn::ReduceOp>() : nullptr;
-  if (!sum || sum.getKind() != "sum" || !isSquare(sum.getX(), x)) {
+  // The axes are those of x only if the square has its dims.
+  if (!sum || sum.getKind() != "sum" || !isSquare(sum.getX(), x) ||
+      nn::globalShape(sum.getX().getType()) != nn::globalShape(x.getType())) {
     return std::nullopt;
   }
   SmallVector<int64_t> shape(nn::globalShape(x.getType()));

@@ -16,6 +16,49 @@ func.func @erf_gelu(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %4 : tensor<4xf32>
 }
 
+// Where an exporter has reshaped to a matrix and back, x comes in two ranks.
+// CHECK-LABEL: func @tanh_gelu_of_two_ranks
+// CHECK-NEXT: %[[X:.*]] = nn.reshape %arg0
+// CHECK-NEXT: %[[Y:.*]] = nn.gelu %[[X]] {approximate = "tanh"}
+// CHECK-NEXT: return %[[Y]]
+func.func @tanh_gelu_of_two_ranks(%m: tensor<2x4xf32>) -> tensor<1x2x4xf32> {
+  %half = nn.constant dense<0.5> : tensor<f32>
+  %one = nn.constant dense<1.0> : tensor<f32>
+  %three = nn.constant dense<3.0> : tensor<f32>
+  %cubic = nn.constant dense<4.471500e-02> : tensor<f32>
+  %root = nn.constant dense<0.797884583> : tensor<f32>
+  %x = nn.reshape %m : (tensor<2x4xf32>) -> tensor<1x2x4xf32>
+  %0 = nn.mul %x, %half : (tensor<1x2x4xf32>, tensor<f32>) -> tensor<1x2x4xf32>
+  %1 = nn.pow %x, %three : (tensor<1x2x4xf32>, tensor<f32>) -> tensor<1x2x4xf32>
+  %2 = nn.mul %1, %cubic : (tensor<1x2x4xf32>, tensor<f32>) -> tensor<1x2x4xf32>
+  %3 = nn.add %m, %2 : (tensor<2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  %4 = nn.mul %3, %root : (tensor<1x2x4xf32>, tensor<f32>) -> tensor<1x2x4xf32>
+  %5 = nn.tanh %4 : (tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  %6 = nn.add %5, %one : (tensor<1x2x4xf32>, tensor<f32>) -> tensor<1x2x4xf32>
+  %7 = nn.mul %0, %6 : (tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
+  return %7 : tensor<1x2x4xf32>
+}
+
+// The same values in other dims are another tensor.
+// CHECK-LABEL: func @not_gelu_of_two_shapes
+// CHECK-NOT: nn.gelu
+// CHECK: nn.erf
+func.func @not_gelu_of_two_shapes(%m: tensor<4x2x4xf32>) -> tensor<2x4x4xf32> {
+  %root = nn.constant dense<1.41421354> : tensor<f32>
+  %half = nn.constant dense<0.5> : tensor<f32>
+  %one = nn.constant dense<1.0> : tensor<f32>
+  %x = nn.reshape %m : (tensor<4x2x4xf32>) -> tensor<2x4x4xf32>
+  %y = nn.reshape %m : (tensor<4x2x4xf32>) -> tensor<2x1x4x4xf32>
+  %z = nn.slice %y {starts = array<i64: 0, 0, 0, 0>, limits = array<i64: 1, 1, 4, 4>, steps = array<i64: 1, 1, 1, 1>} : (tensor<2x1x4x4xf32>) -> tensor<1x1x4x4xf32>
+  %w = nn.reshape %z : (tensor<1x1x4x4xf32>) -> tensor<4x4xf32>
+  %0 = nn.div %w, %root : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %1 = nn.erf %0 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = nn.add %1, %one : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %3 = nn.mul %x, %2 : (tensor<2x4x4xf32>, tensor<4x4xf32>) -> tensor<2x4x4xf32>
+  %4 = nn.mul %3, %half : (tensor<2x4x4xf32>, tensor<f32>) -> tensor<2x4x4xf32>
+  return %4 : tensor<2x4x4xf32>
+}
+
 // Another factor under erf is another function.
 // CHECK-LABEL: func @not_gelu
 // CHECK-NOT: nn.gelu
