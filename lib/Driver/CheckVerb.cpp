@@ -39,8 +39,12 @@ public:
 private:
   Status checkArtifact();
   Status checkModel();
-  Status checkPlan(Compilation &model, PlanOptions plan, StringRef name);
+  divisi::Expected<LoadedEntry> load(Compilation &model,
+                                     const PlanOptions &plan);
+  Status gatherInputs();
   Status prepareModel(Compilation &model);
+  Status checkPlan(Compilation &model, const PlanOptions &plan,
+                   const std::string &name);
   Status compare(const std::vector<rt::HostTensor> &got, StringRef name);
 
   cl::opt<std::string> input{cl::Positional, cl::sub(command), cl::Required,
@@ -82,15 +86,11 @@ Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
 }
 
 Status CheckVerb::checkArtifact() {
-  auto session = sessionFlags.open(input);
-  if (!session) {
-    return session.status();
+  auto loaded = sessionFlags.open(input);
+  if (!loaded) {
+    return loaded.status();
   }
-  auto chosen = sessionFlags.entry(**session);
-  if (!chosen) {
-    return chosen.status();
-  }
-  entry = **chosen;
+  entry = *loaded->entry;
   if (expect.empty()) {
     return Status(ExitCode::Usage,
                   "check of an artifact needs --expect FILE.npz");
@@ -104,8 +104,8 @@ Status CheckVerb::checkArtifact() {
     return wanted.status();
   }
   expected = std::move(*wanted);
-  auto got = (*session)->run(entry.name, *read);
-  return got ? compare(*got, input) : fromRuntime(got.status());
+  auto got = loaded->run(*read);
+  return got ? compare(*got, input) : got.status();
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,80 +137,72 @@ randomTensor(const rt::ValueInfo &value, std::mt19937_64 &random) {
   return std::move(*tensor);
 }
 
-/// Runs `model` on one device: what its entry takes, and what is expected
-/// unless a file says so.
-Status CheckVerb::prepareModel(Compilation &model) {
-  PlanOptions single;
-  single.grid.devices = 1;
-  auto one = model.fork(single);
-  Status status = one->advanceTo(Stage::Lower);
-  if (!status.isOk()) {
-    return status;
-  }
-  auto artifact = emitTemporaryArtifact(one->module(), one->store());
-  if (!artifact) {
-    return artifact.status();
-  }
-  auto session = sessionFlags.open(artifact->path());
-  if (!session) {
-    return session.status();
-  }
-  auto chosen = sessionFlags.entry(**session);
-  if (!chosen) {
-    return chosen.status();
-  }
-  entry = **chosen;
-  if (!inputsPath.empty()) {
-    auto read = readInputs(inputsPath, entry);
-    if (!read) {
-      return read.status();
-    }
-    inputs = std::move(*read);
-  } else {
-    std::mt19937_64 random(planFlags.seed);
-    for (const rt::ValueInfo &value : entry.inputs) {
-      auto tensor = randomTensor(value, random);
-      if (!tensor) {
-        return tensor.status();
-      }
-      inputs.push_back(std::move(*tensor));
-    }
-  }
-  if (!expect.empty()) {
-    auto wanted = readOutputs(expect, entry);
-    if (!wanted) {
-      return wanted.status();
-    }
-    expected = std::move(*wanted);
-    return Status();
-  }
-  auto got = (*session)->run(entry.name, inputs);
-  if (!got) {
-    return fromRuntime(got.status());
-  }
-  expected = std::move(*got);
-  return Status();
-}
-
-Status CheckVerb::checkPlan(Compilation &model, PlanOptions plan,
-                            StringRef name) {
+/// Lowers `model` as `plan` says and loads it.
+divisi::Expected<LoadedEntry> CheckVerb::load(Compilation &model,
+                                              const PlanOptions &plan) {
   auto planned = model.fork(plan);
   Status status = planned->advanceTo(Stage::Lower);
   if (!status.isOk()) {
-    return Status(status.code(), (name + ": " + status.message()).str());
+    return status;
   }
   auto artifact = emitTemporaryArtifact(planned->module(), planned->store());
   if (!artifact) {
     return artifact.status();
   }
-  auto session = sessionFlags.open(artifact->path());
-  if (!session) {
-    return session.status();
+  return sessionFlags.open(artifact->path());
+}
+
+Status CheckVerb::gatherInputs() {
+  if (!inputsPath.empty()) {
+    auto read = readInputs(inputsPath, entry);
+    if (read) {
+      inputs = std::move(*read);
+    }
+    return read.status();
   }
-  auto got = (*session)->run(entry.name, inputs);
+  std::mt19937_64 random(planFlags.seed);
+  for (const rt::ValueInfo &value : entry.inputs) {
+    auto tensor = randomTensor(value, random);
+    if (!tensor) {
+      return tensor.status();
+    }
+    inputs.push_back(std::move(*tensor));
+  }
+  return Status();
+}
+
+/// Runs `model` on one device: what its entry takes, and what is expected
+/// unless a file says so.
+Status CheckVerb::prepareModel(Compilation &model) {
+  PlanOptions single;
+  single.grid.devices = 1;
+  auto loaded = load(model, single);
+  if (!loaded) {
+    return loaded.status();
+  }
+  entry = *loaded->entry;
+  if (Status status = gatherInputs(); !status.isOk()) {
+    return status;
+  }
+  auto wanted =
+      expect.empty() ? loaded->run(inputs) : readOutputs(expect, entry);
+  if (!wanted) {
+    return wanted.status();
+  }
+  expected = std::move(*wanted);
+  return Status();
+}
+
+Status CheckVerb::checkPlan(Compilation &model, const PlanOptions &plan,
+                            const std::string &name) {
+  auto loaded = load(model, plan);
+  if (!loaded) {
+    return Status(loaded.status().code(),
+                  name + ": " + loaded.status().message());
+  }
+  auto got = loaded->run(inputs);
   return got ? compare(*got, name)
-             : Status(static_cast<ExitCode>(got.status().code()),
-                      (name + ": " + got.status().message()).str());
+             : Status(got.status().code(), name + ": " + got.status().message());
 }
 
 Status CheckVerb::checkModel() {

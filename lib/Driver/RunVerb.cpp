@@ -89,33 +89,29 @@ Status RunVerb::run() {
     return Status(ExitCode::Usage, "--repeat must be at least 1");
   }
   sessionFlags.trace = !trace.empty();
-  auto session = sessionFlags.open(artifact);
-  if (!session) {
-    return session.status();
+  auto loaded = sessionFlags.open(artifact);
+  if (!loaded) {
+    return loaded.status();
   }
-  auto entry = sessionFlags.entry(**session);
-  if (!entry) {
-    return entry.status();
-  }
-  auto tensors = readInputs(inputs, **entry);
+  auto tensors = readInputs(inputs, *loaded->entry);
   if (!tensors) {
     return tensors.status();
   }
   std::vector<rt::HostTensor> outputs;
   for (int64_t i = 0; i < repeat; ++i) {
     auto begin = std::chrono::steady_clock::now();
-    auto result = (*session)->run((*entry)->name, *tensors);
+    auto result = loaded->run(*tensors);
     times.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(
                         std::chrono::steady_clock::now() - begin)
                         .count());
     if (!result) {
-      return fromRuntime(result.status());
+      return result.status();
     }
     outputs = std::move(*result);
   }
-  Status status = writeOutputs(**entry, outputs);
+  Status status = writeOutputs(*loaded->entry, outputs);
   if (status.isOk() && !trace.empty()) {
-    status = fromRuntime((*session)->writeTrace(trace));
+    status = fromRuntime(loaded->session->writeTrace(trace));
   }
   return status.isOk() ? writeTimes() : status;
 }

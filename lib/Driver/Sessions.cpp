@@ -51,7 +51,35 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   return options;
 }
 
-divisi::Expected<std::unique_ptr<rt::Session>>
+divisi::Expected<std::vector<rt::HostTensor>>
+LoadedEntry::run(std::span<const rt::HostTensor> inputs) const {
+  auto outputs = session->run(entry->name, inputs);
+  if (!outputs) {
+    return fromRuntime(outputs.status());
+  }
+  return std::move(*outputs);
+}
+
+/// The entry called `name`, or the only one if it is empty.
+static divisi::Expected<const rt::EntryInfo *>
+findEntry(const rt::Session &session, const std::string &name) {
+  if (name.empty() && session.entries().size() == 1) {
+    return &session.entries().front();
+  }
+  if (const rt::EntryInfo *found = session.findEntry(name)) {
+    return found;
+  }
+  std::string names;
+  for (const rt::EntryInfo &entry : session.entries()) {
+    names += (names.empty() ? "" : ", ") + entry.name;
+  }
+  return Status(ExitCode::Usage,
+                (name.empty() ? "which entry? --entry takes one of "
+                              : "no entry '" + name + "'; there are ") +
+                    names);
+}
+
+divisi::Expected<LoadedEntry>
 SessionFlags::open(const std::string &artifact) const {
   divisi::Expected<rt::SessionOptions> chosen = options();
   if (!chosen) {
@@ -61,33 +89,17 @@ SessionFlags::open(const std::string &artifact) const {
   if (!session) {
     return fromRuntime(session.status());
   }
+  auto entry = findEntry(**session, entryName);
+  if (!entry) {
+    return entry.status();
+  }
   unsigned cores = std::thread::hardware_concurrency();
   if (cores > 0 && (*session)->numRanks() * unsigned(threads) > cores) {
     errs() << "divisi: note: " << (*session)->numRanks() << " devices of "
            << threads << " thread(s) share " << cores
            << " cores; times say little\n";
   }
-  return std::move(*session);
-}
-
-divisi::Expected<const rt::EntryInfo *>
-SessionFlags::entry(const rt::Session &session) const {
-  if (entryName.empty() && session.entries().size() == 1) {
-    return &session.entries().front();
-  }
-  const rt::EntryInfo *found = session.findEntry(entryName.getValue());
-  if (found) {
-    return found;
-  }
-  std::string names;
-  for (const rt::EntryInfo &entry : session.entries()) {
-    names += (names.empty() ? "" : ", ") + entry.name;
-  }
-  return Status(ExitCode::Usage,
-                (entryName.empty() ? "which entry? --entry takes one of "
-                                   : "no entry '" + entryName +
-                                         "'; there are ") +
-                    names);
+  return LoadedEntry{std::move(*session), *entry};
 }
 
 static divisi::Expected<std::vector<rt::HostTensor>>

@@ -15,10 +15,20 @@
 #include "llvm/Support/CommandLine.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace divisi {
+
+/// An artifact, ready to run one of its entries.
+struct LoadedEntry {
+  std::unique_ptr<rt::Session> session;
+  const rt::EntryInfo *entry = nullptr; ///< The session's.
+
+  Expected<std::vector<rt::HostTensor>>
+  run(std::span<const rt::HostTensor> inputs) const;
+};
 
 /// How an artifact is run; shared by run and check.
 struct SessionFlags {
@@ -26,11 +36,9 @@ struct SessionFlags {
 
   /// ExitCode::Usage for a flag, else what rt::Session::open says.
   Expected<rt::SessionOptions> options() const;
-  /// Loads `artifact`; says aloud when it has more ranks than this machine has
-  /// cores.
-  Expected<std::unique_ptr<rt::Session>> open(const std::string &artifact) const;
-  /// The entry that --entry names, or the only one.
-  Expected<const rt::EntryInfo *> entry(const rt::Session &session) const;
+  /// Loads `artifact` and finds the entry that --entry names, or the only one.
+  /// Says aloud when there are more ranks than this machine has cores.
+  Expected<LoadedEntry> open(const std::string &artifact) const;
 
   llvm::cl::opt<std::string> backends;
   llvm::cl::opt<int> threads;
