@@ -30,6 +30,8 @@ part "operators in every way" env DIVISI_CASES_PER_OPERATOR=200 \
   "$DIVISI_BUILD/bin/tests/OperatorSplitsTest" --gtest_brief=1
 part "models end to end" "$DIVISI_PYTHON" -m pytest -q -p no:cacheprovider \
   --sweep --durations=5 "$here/endtoend"
+part "damaged files" "$DIVISI_PYTHON" "$here/fuzz/mutate.py" --count 100 \
+  --model gpt2 --model segformer --model t5
 
 echo
 echo "sweep: $SECONDS s in all"
