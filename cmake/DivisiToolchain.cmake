@@ -28,7 +28,7 @@ endif()
 
 if(DIVISI_SANITIZE)
   add_compile_options(-fsanitize=${DIVISI_SANITIZE} -fno-omit-frame-pointer
-    -fno-sanitize-recover=all -O1)
+    -fno-sanitize-recover=all -O1 -g1)
   add_link_options(-fsanitize=${DIVISI_SANITIZE})
 endif()
 
