@@ -143,7 +143,10 @@ static void runWork(benchmark::State &state, const Backend &backend,
   Buffer workspace = makeBuffer(kernel->query(site).workspaceBytes);
   void *data = out.get();
   for (auto _ : state) {
-    prepared->launch(pointers, {&data, 1}, workspace.get());
+    if (!prepared->launch(pointers, {&data, 1}, workspace.get())) {
+      state.SkipWithError("the kernel failed");
+      return;
+    }
   }
   state.counters["GFLOP/s"] = benchmark::Counter(
       work.flops * 1e-9, benchmark::Counter::kIsIterationInvariantRate);

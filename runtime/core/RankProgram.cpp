@@ -49,10 +49,19 @@ void RankProgram::bind(std::span<const HostTensor> inputs,
   }
 }
 
+Status RankProgram::failed(size_t instruction) const {
+  return makeError(ErrorCode::Device,
+                   describeInstruction(*entry_, programIndex_, instruction),
+                   ", rank ", rank_,
+                   ": the kernel failed; no result of this run is valid");
+}
+
 Status RankProgram::runStep(Step &step) {
   switch (step.kind) {
   case Step::Kind::Call:
-    step.kernel->launch(step.operands, step.results, step.workspace);
+    if (!step.kernel->launch(step.operands, step.results, step.workspace)) {
+      return failed(step.instruction);
+    }
     break;
   case Step::Kind::Comm:
     return step.comm->run(step.operands[0], step.results[0]);

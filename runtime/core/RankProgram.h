@@ -94,6 +94,12 @@ private:
   };
 
   Status runStep(Step &step);
+  /// The error of a kernel that could not do its work.
+  Status failed(size_t instruction) const;
+
+  const EntryModel *entry_ = nullptr;
+  size_t programIndex_ = 0;
+  uint32_t rank_ = 0;
 
   std::vector<Step> steps_, updates_;
   std::unique_ptr<CommStep> endBarrier_; ///< Null if the entry updates nothing.

@@ -509,6 +509,9 @@ Status RankProgramBuilder::addInstruction(int index) {
 }
 
 Status RankProgramBuilder::build() {
+  out_.entry_ = &entry_;
+  out_.programIndex_ = programIndex_;
+  out_.rank_ = context_.rank;
   if (Status status = makeInputs(); !status.isOk()) {
     return status;
   }

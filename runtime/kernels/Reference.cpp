@@ -83,7 +83,10 @@ bool evaluate(std::string_view op, const Attributes &attributes,
   std::vector<std::byte> workspace(bytes ? bytes + 64 : 0);
   auto address = reinterpret_cast<uintptr_t>(workspace.data());
   auto *aligned = workspace.data() + (-address & 63);
-  prepared->launch(operandData, resultData, bytes ? aligned : nullptr);
+  if (!prepared->launch(operandData, resultData, bytes ? aligned : nullptr)) {
+    error = "the reference kernel of " + std::string(op) + " failed";
+    return false;
+  }
   return true;
 }
 

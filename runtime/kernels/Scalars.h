@@ -160,9 +160,10 @@ template <typename To, typename From> To saturateTo(From value) {
 template <typename Body> class FunctionKernel final : public PreparedKernel {
 public:
   explicit FunctionKernel(Body body) : body_(std::move(body)) {}
-  void launch(std::span<const void *const> operands,
+  bool launch(std::span<const void *const> operands,
               std::span<void *const> results, void *workspace) override {
     body_(operands, results, workspace);
+    return true;
   }
 
 private:

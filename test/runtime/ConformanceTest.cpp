@@ -157,9 +157,9 @@ static Tensor runBoxes(const Subject &subject, const Case &test,
   std::vector<std::byte> workspace(kernel->query(site).workspaceBytes,
                                    std::byte(0xff));
   void *data = result.data.data();
-  prepared->launch(pointers, {&data, 1}, workspace.data());
+  EXPECT_TRUE(prepared->launch(pointers, {&data, 1}, workspace.data()));
   // Again: a kernel has no state that a launch uses up.
-  prepared->launch(pointers, {&data, 1}, workspace.data());
+  EXPECT_TRUE(prepared->launch(pointers, {&data, 1}, workspace.data()));
   return result;
 }
 

@@ -570,6 +570,21 @@ TEST(SessionTest, aRankThatDoesNotComeEndsTheRunButNotTheSession) {
   EXPECT_EQ(valuesOf(*(*session)->readGlobal("m")), counting(4));
 }
 
+TEST(SessionTest, aKernelThatFailsEndsTheRunButNotTheSession) {
+  auto session = openSession(slowManifest(), {{}}, testOptions());
+  ASSERT_TRUE(session) << session.status().message();
+  TestBackend::fails = true;
+  auto y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
+  TestBackend::fails = false;
+  ASSERT_FALSE(y);
+  EXPECT_EQ(y.status().code(), ErrorCode::Device);
+  EXPECT_THAT(y.status().message(), HasSubstr("rank 0: the kernel failed"));
+  EXPECT_THAT(valuesOf(*(*session)->readGlobal("m")), ElementsAre(0, 0, 0, 0));
+  y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
+  ASSERT_TRUE(y) << y.status().message();
+  EXPECT_EQ(valuesOf(y->front()), counting(4));
+}
+
 TEST(SessionTest, inputsThatDoNotFitAreRefused) {
   auto session = openSession(matmulManifest(2, MatmulSplit::M), {counting(30)});
   ASSERT_TRUE(session) << session.status().message();

@@ -63,32 +63,32 @@ public:
     }
     if (site.constants.size() > 1 && site.constants[1] && isReady()) {
       constant_ = true;
-      bring(1, site.constants[1]);
+      ready_ = bring(1, site.constants[1]) != nullptr;
     }
   }
 
   bool isReady() const { return ready_ && primitive_; }
 
-  void launch(std::span<const void *const> operands,
+  bool launch(std::span<const void *const> operands,
               std::span<void *const> results, void *) override {
     TeamSize team(threads_);
     const void *x = bring(0, operands[0]);
     const void *w =
         constant_ && reorders_[1] ? packed_[1].data() : bring(1, operands[1]);
-    primitive_.run({x, w, reorders_[2] ? packed_[2].data() : results[0]});
-    if (reorders_[2]) {
-      reorders_[2].run({packed_[2].data(), results[0]});
-    }
+    void *y = reorders_[2] ? packed_[2].data() : results[0];
+    return x && w && primitive_.run({x, w, y}) &&
+           (!reorders_[2] || reorders_[2].run({y, results[0]}));
   }
 
 private:
+  /// The tensor in the layout that the primitive wants; null if it fails.
   const void *bring(size_t side, const void *tensor) const {
     const void *plain = static_cast<const float *>(tensor) + bases_[side];
     if (!reorders_[side]) {
       return plain;
     }
-    reorders_[side].run({plain, packed_[side].data()});
-    return packed_[side].data();
+    bool done = reorders_[side].run({plain, packed_[side].data()});
+    return done ? packed_[side].data() : nullptr;
   }
 
   int threads_;

@@ -49,7 +49,7 @@ public:
 
   bool isReady() const { return bool(primitive_); }
 
-  void launch(std::span<const void *const> operands,
+  bool launch(std::span<const void *const> operands,
               std::span<void *const> results, void *) override {
     TeamSize team(threads_);
     const auto &[left, right, result] = product_.matrices;
@@ -59,10 +59,13 @@ public:
                          : place(right, operands[!product_.swapped]);
     auto *c =
         static_cast<float *>(locate(result, results[0], workspace_.data()));
-    primitive_.run({a, b, c + result.batch.base});
+    if (!primitive_.run({a, b, c + result.batch.base})) {
+      return false;
+    }
     if (result.packed) {
       result.copy.run(results[0], c);
     }
+    return true;
   }
 
 private:

@@ -23,10 +23,10 @@ class PointKernel final : public PreparedKernel {
 public:
   PointKernel(Primitive primitive, int threads)
       : primitive_(std::move(primitive)), threads_(threads) {}
-  void launch(std::span<const void *const> operands,
+  bool launch(std::span<const void *const> operands,
               std::span<void *const> results, void *) override {
     TeamSize team(threads_);
-    primitive_.run({operands[0], results[0]});
+    return primitive_.run({operands[0], results[0]});
   }
 
 private:

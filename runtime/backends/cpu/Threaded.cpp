@@ -35,15 +35,18 @@ public:
   explicit ThreadedKernel(std::vector<Piece> pieces)
       : pieces_(std::move(pieces)) {}
 
-  void launch(std::span<const void *const> operands,
+  bool launch(std::span<const void *const> operands,
               std::span<void *const> results, void *) override {
     int count = int(pieces_.size());
-#pragma omp parallel for num_threads(count) schedule(static, 1)
+    bool done = true;
+#pragma omp parallel for num_threads(count) schedule(static, 1)                \
+    reduction(&& : done)
     for (int i = 0; i < count; ++i) {
       void *result =
           static_cast<std::byte *>(results[0]) + pieces_[i].resultBytes;
-      pieces_[i].kernel->launch(operands, {&result, 1}, nullptr);
+      done = pieces_[i].kernel->launch(operands, {&result, 1}, nullptr) && done;
     }
+    return done;
   }
 
 private:

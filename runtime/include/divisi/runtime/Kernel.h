@@ -61,9 +61,11 @@ class PreparedKernel {
 public:
   virtual ~PreparedKernel() = default;
   /// Operands and results in order, dense, aligned to 64 bytes unless they are
-  /// empty (then possibly null). `workspace` has the queried bytes.
-  virtual void launch(std::span<const void *const> operands,
-                      std::span<void *const> results, void *workspace) = 0;
+  /// empty (then possibly null). `workspace` has the queried bytes. False if
+  /// the device or a library failed: the results are then undefined.
+  [[nodiscard]] virtual bool
+  launch(std::span<const void *const> operands, std::span<void *const> results,
+         void *workspace) = 0;
 };
 
 /// A kernel of a backend.
