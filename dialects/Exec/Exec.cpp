@@ -60,7 +60,8 @@ BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 
 std::optional<int64_t> BufferType::byteSize() const {
   Type element = getTensor().getElementType();
-  int64_t width = element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8;
+  int64_t width =
+      element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8;
   std::optional<int64_t> count = checkedProduct(getTensor().getShape());
   return count ? checkedMul(*count, width) : std::nullopt;
 }
@@ -158,9 +159,9 @@ LogicalResult EntryOp::verify() {
            << " inputs and " << getOutputNames().size() << " names for "
            << getOutputTypes().size() << " outputs";
   }
-  for (Type type : llvm::concat<const Type>(
-           getInputTypes().getAsValueRange<TypeAttr>(),
-           getOutputTypes().getAsValueRange<TypeAttr>())) {
+  for (Type type :
+       llvm::concat<const Type>(getInputTypes().getAsValueRange<TypeAttr>(),
+                                getOutputTypes().getAsValueRange<TypeAttr>())) {
     if (!isa<BufferType>(type)) {
       return emitOpError("(C1) expected buffer types, got ") << type;
     }

@@ -100,9 +100,8 @@ std::optional<ArenaPlan> divisi::planArena(std::span<const ArenaBlock> blocks,
             {plan.offsets[other], plan.offsets[other] + sizes[other]});
       }
     }
-    std::sort(taken.begin(), taken.end(), [](const Range &a, const Range &b) {
-      return a.begin < b.begin;
-    });
+    std::sort(taken.begin(), taken.end(),
+              [](const Range &a, const Range &b) { return a.begin < b.begin; });
     plan.offsets[block] = lowestGap(taken, sizes[block]);
     plan.bytes = std::max(plan.bytes, plan.offsets[block] + sizes[block]);
     placed.push_back(block);

@@ -105,9 +105,9 @@ Expected<rt::GlobalData> DataCollector::dataOf(nn::GlobalOp global) {
   }
   bool isBlob = *global.getFile() == StringRef(GlobalStore::kBlobFile);
   bool isParameter = global.getKind() == nn::GlobalKind::Parameter;
-  auto bytes = store.bytes({global.getFile()->str(),
-                            int64_t(*global.getOffset()),
-                            int64_t(*global.getLength())});
+  auto bytes =
+      store.bytes({global.getFile()->str(), int64_t(*global.getOffset()),
+                   int64_t(*global.getLength())});
   if (!bytes) {
     return Status(bytes.status().code(), "the bytes of '" +
                                              global.getSymName().str() +
@@ -136,10 +136,9 @@ DataCollector::run(const ManifestDraft &draft) {
     if (data.size() < draft.numGlobals) {
       next = dataOf(module.lookupSymbol<nn::GlobalOp>(message.name()));
     } else {
-      auto tensor = fromDenseAttr(
-          cast<DenseElementsAttr>(draft.constants[constant]));
-      next = tensor ? keep(*tensor)
-                    : Expected<rt::GlobalData>(tensor.status());
+      auto tensor =
+          fromDenseAttr(cast<DenseElementsAttr>(draft.constants[constant]));
+      next = tensor ? keep(*tensor) : Expected<rt::GlobalData>(tensor.status());
     }
     if (!next) {
       return next.status();
@@ -182,8 +181,8 @@ TemporaryArtifact::~TemporaryArtifact() {
   }
 }
 
-Expected<TemporaryArtifact>
-divisi::emitTemporaryArtifact(ModuleOp module, GlobalStore &store) {
+Expected<TemporaryArtifact> divisi::emitTemporaryArtifact(ModuleOp module,
+                                                          GlobalStore &store) {
   SmallString<128> path;
   if (std::error_code error =
           llvm::sys::fs::createTemporaryFile("divisi", "divisi", path)) {
@@ -191,8 +190,7 @@ divisi::emitTemporaryArtifact(ModuleOp module, GlobalStore &store) {
                   "cannot make a temporary file: " + error.message());
   }
   TemporaryArtifact artifact(path.str().str());
-  Expected<EmitSummary> emitted =
-      emitArtifact(module, store, artifact.path());
+  Expected<EmitSummary> emitted = emitArtifact(module, store, artifact.path());
   if (!emitted) {
     return emitted.status();
   }

@@ -74,8 +74,8 @@ static void setLayout(const spmd::LocalAttr &local, artifact::Layout &message) {
       continue;
     }
     // The runtime knows no default bounds: all are said.
-    for (Interval shard : layout.shards(local.getGrid(), index,
-                                        local.getGlobalShape()[index])) {
+    for (Interval shard :
+         layout.shards(local.getGrid(), index, local.getGlobalShape()[index])) {
       out->add_bounds(shard.begin);
       out->add_bounds(shard.end);
     }
@@ -124,14 +124,15 @@ void ManifestBuilder::addGrid(spmd::GridOp grid) {
 
 void ManifestBuilder::addGlobal(nn::GlobalOp global) {
   spmd::PlaceAttr place = spmd::getPlace(global);
-  spmd::GridOp grid = place ? spmd::lookupGrid(global, place.getGrid()) : nullptr;
+  spmd::GridOp grid =
+      place ? spmd::lookupGrid(global, place.getGrid()) : nullptr;
   if (!grid) {
     // Only @init reads it: nothing of it is there at run time.
     return;
   }
-  FailureOr<Layout> layout = spmd::resolvePlace(
-      place, grid.getValue(), global.getType().getShape(),
-      [&] { return global.emitError(); });
+  FailureOr<Layout> layout =
+      spmd::resolvePlace(place, grid.getValue(), global.getType().getShape(),
+                         [&] { return global.emitError(); });
   if (failed(layout)) {
     return fail(global, "the place of @" + global.getSymName() + " is illegal");
   }

@@ -113,8 +113,8 @@ Status CheckVerb::checkArtifact() {
 //===----------------------------------------------------------------------===//
 
 /// Values that no operator chokes on: indices are small and not negative.
-static divisi::Expected<rt::HostTensor>
-randomTensor(const rt::ValueInfo &value, std::mt19937_64 &random) {
+static divisi::Expected<rt::HostTensor> randomTensor(const rt::ValueInfo &value,
+                                                     std::mt19937_64 &random) {
   auto tensor = rt::HostTensor::zeros(value.type, value.dims, value.name);
   if (!tensor) {
     return fromRuntime(tensor.status());
@@ -202,7 +202,8 @@ Status CheckVerb::checkPlan(Compilation &model, const PlanOptions &plan,
   }
   auto got = loaded->run(inputs);
   return got ? compare(*got, name)
-             : Status(got.status().code(), name + ": " + got.status().message());
+             : Status(got.status().code(),
+                      name + ": " + got.status().message());
 }
 
 Status CheckVerb::checkModel() {

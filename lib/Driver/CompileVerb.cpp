@@ -119,8 +119,7 @@ Status CompileVerb::run() {
     return summary.status();
   }
   int64_t arena = 0;
-  for (auto program :
-       (*compilation)->module().getOps<exec::ProgramOp>()) {
+  for (auto program : (*compilation)->module().getOps<exec::ProgramOp>()) {
     arena = std::max<int64_t>(arena, program.getArenaBytes());
   }
   errs() << "wrote " << output << ": " << summary->fileBytes << " bytes, "
@@ -132,7 +131,8 @@ Status CompileVerb::run() {
 Status PlanVerb::run() {
   auto compilation = compileTo(Stage::Plan);
   return compilation
-             ? (*compilation)->writeModule(output.empty() ? "-" : output.getValue())
+             ? (*compilation)
+                   ->writeModule(output.empty() ? "-" : output.getValue())
              : compilation.status();
 }
 

@@ -158,10 +158,10 @@ Status Compilation::loadText(const std::string &path) {
   // IR without a note of its stage was written by hand. What it says of
   // strategies the planner keeps; if it says all, there is nothing to plan.
   auto name = (*module_)->getAttrOfType<StringAttr>(kStageAttr);
-  std::optional<Stage> stage =
-      name                  ? parseStage(name.getValue())
-      : isPlanned(*module_) ? std::optional(Stage::Plan)
-                            : std::optional(Stage::Import);
+  std::optional<Stage> stage = name ? parseStage(name.getValue())
+                               : isPlanned(*module_)
+                                   ? std::optional(Stage::Plan)
+                                   : std::optional(Stage::Import);
   if (!stage) {
     return Status(ExitCode::Invalid, path + ": unknown stage '" + name.str() +
                                          "'; expected import, plan, partition "
@@ -368,16 +368,16 @@ Status Compilation::advanceTo(Stage stage) {
 }
 
 /// Counts which backend takes the calls of `program`.
-static void countKernels(exec::ProgramOp program,
-                         std::map<std::pair<std::string, std::string>,
-                                  int64_t> &calls) {
+static void
+countKernels(exec::ProgramOp program,
+             std::map<std::pair<std::string, std::string>, int64_t> &calls) {
   for (auto call : program.getBody().getOps<exec::CallOp>()) {
     std::vector<rt::TensorInfo> operands, results;
     auto append = [](ValueRange buffers, std::vector<rt::TensorInfo> &infos) {
       for (Value buffer : buffers) {
         auto type = cast<exec::BufferType>(buffer.getType());
-        infos.push_back(kernelTensor(type.getTensor()).value_or(
-            rt::TensorInfo()));
+        infos.push_back(
+            kernelTensor(type.getTensor()).value_or(rt::TensorInfo()));
       }
     };
     append(call.getInputs(), operands);
@@ -386,9 +386,9 @@ static void countKernels(exec::ProgramOp program,
     std::string op = call.getCallee().str();
     rt::CallSite site{op, attributes, operands, results};
     bool isFast = rt::cpuBackend().find(site);
-    ++calls[{op, std::string((isFast ? rt::cpuBackend()
-                                     : rt::referenceBackend())
-                                 .name())}];
+    ++calls[{op,
+             std::string(
+                 (isFast ? rt::cpuBackend() : rt::referenceBackend()).name())}];
   }
 }
 

@@ -110,7 +110,8 @@ divisi::evaluateOnHost(func::FuncOp function,
 static std::string positionOf(const rt::Dims &dims, int64_t index) {
   std::string text;
   for (size_t dim = dims.size(); dim-- > 0;) {
-    text = std::to_string(index % dims[dim]) + (text.empty() ? "" : ", ") + text;
+    text =
+        std::to_string(index % dims[dim]) + (text.empty() ? "" : ", ") + text;
     index /= dims[dim];
   }
   return "[" + text + "]";

@@ -69,7 +69,8 @@ divisi::Expected<Report> ExplainVerb::ofModel() {
   if (status.isOk()) {
     status = compilation.advanceTo(Stage::Lower);
   }
-  return status.isOk() ? compilation.report() : divisi::Expected<Report>(status);
+  return status.isOk() ? compilation.report()
+                       : divisi::Expected<Report>(status);
 }
 
 Status ExplainVerb::run() {

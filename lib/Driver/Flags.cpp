@@ -17,15 +17,21 @@ using namespace llvm;
 using namespace divisi;
 
 static Status usage(StringRef flag, StringRef text, StringRef expected) {
-  return Status(ExitCode::Usage, (flag + " '" + text + "': expected " +
-                                  expected).str());
+  return Status(ExitCode::Usage,
+                (flag + " '" + text + "': expected " + expected).str());
 }
 
 divisi::Expected<int64_t> divisi::parseBytes(StringRef flag, StringRef text) {
   static constexpr std::pair<StringLiteral, double> kUnits[] = {
-      {"KiB", 1024.0},          {"MiB", 1048576.0}, {"GiB", 1073741824.0},
-      {"TiB", 1099511627776.0}, {"KB", 1e3},        {"MB", 1e6},
-      {"GB", 1e9},              {"TB", 1e12},       {"B", 1.0},
+      {"KiB", 1024.0},
+      {"MiB", 1048576.0},
+      {"GiB", 1073741824.0},
+      {"TiB", 1099511627776.0},
+      {"KB", 1e3},
+      {"MB", 1e6},
+      {"GB", 1e9},
+      {"TB", 1e12},
+      {"B", 1.0},
   };
   StringRef number = text;
   double factor = 1;
@@ -44,7 +50,7 @@ divisi::Expected<int64_t> divisi::parseBytes(StringRef flag, StringRef text) {
 }
 
 divisi::Expected<std::vector<int64_t>> divisi::parseExtents(StringRef flag,
-                                                    StringRef text) {
+                                                            StringRef text) {
   std::vector<int64_t> extents;
   SmallVector<StringRef, 4> parts;
   text.split(parts, 'x');
@@ -131,8 +137,8 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
                    cl::init(0),
                    cl::desc("how many ways the batch is split (default: "
                             "searched)")),
-      tensorParallel("tensor-parallel-size", cl::sub(verb),
-                     cl::value_desc("N"), cl::init(0),
+      tensorParallel("tensor-parallel-size", cl::sub(verb), cl::value_desc("N"),
+                     cl::init(0),
                      cl::desc("how many ways the model is split (default: "
                               "searched)")),
       batchDim("batch-dim", cl::sub(verb), cl::value_desc("D"), cl::init(0),
@@ -194,7 +200,7 @@ Status DumpFlags::apply(CompileOptions &options, StringRef output) const {
                    "import, plan, partition, lower or all");
     }
   }
-  options.dumpFolder = folder.empty() ? sys::path::parent_path(output).str()
-                                      : folder.getValue();
+  options.dumpFolder =
+      folder.empty() ? sys::path::parent_path(output).str() : folder.getValue();
   return Status();
 }

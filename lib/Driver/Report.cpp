@@ -149,10 +149,11 @@ void ReportBuilder::addWeights() {
     for (int64_t device : grid.getDeviceIds()) {
       report.devices[device].weightBytes += local;
     }
-    report.globals.push_back(
-        {global.getSymName().str(), nn::stringifyGlobalKind(global.getKind()).str(),
-         std::vector<int64_t>(type.getShape()), grid.getSymName().str(),
-         layout->str(grid.getValue())});
+    report.globals.push_back({global.getSymName().str(),
+                              nn::stringifyGlobalKind(global.getKind()).str(),
+                              std::vector<int64_t>(type.getShape()),
+                              grid.getSymName().str(),
+                              layout->str(grid.getValue())});
   }
 }
 
@@ -166,8 +167,8 @@ Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
   spmd::LocalAttr from = spmd::getLocal(step.getInput().getType());
   spmd::LocalAttr to = spmd::getLocal(step.getOutput().getType());
   if (!grid || !from || !to) {
-    return Status(ExitCode::Invalid, row.op + " '" + row.node +
-                                         "' has no grid or no layout");
+    return Status(ExitCode::Invalid,
+                  row.op + " '" + row.node + "' has no grid or no layout");
   }
   Router router(grid.getValue(), grid.getLinkCosts());
   std::optional<Route> route =

@@ -17,12 +17,18 @@ namespace divisi {
 
 static json::Value toJSON(const ReportRow &row) {
   return json::Object{
-      {"entry", row.entry},           {"layer", row.layer},
-      {"node", row.node},             {"op", row.op},
-      {"grid", row.grid},             {"split", row.split},
-      {"operands", row.operands},     {"results", row.results},
-      {"nanoseconds", row.nanoseconds}, {"bytes", row.bytes},
-      {"flops", row.flops},           {"replication", row.replication},
+      {"entry", row.entry},
+      {"layer", row.layer},
+      {"node", row.node},
+      {"op", row.op},
+      {"grid", row.grid},
+      {"split", row.split},
+      {"operands", row.operands},
+      {"results", row.results},
+      {"nanoseconds", row.nanoseconds},
+      {"bytes", row.bytes},
+      {"flops", row.flops},
+      {"replication", row.replication},
   };
 }
 
@@ -32,8 +38,7 @@ static bool fromJSON(const json::Value &value, ReportRow &row,
   return map && map.map("entry", row.entry) && map.map("layer", row.layer) &&
          map.map("node", row.node) && map.map("op", row.op) &&
          map.map("grid", row.grid) && map.map("split", row.split) &&
-         map.map("operands", row.operands) &&
-         map.map("results", row.results) &&
+         map.map("operands", row.operands) && map.map("results", row.results) &&
          map.map("nanoseconds", row.nanoseconds) &&
          map.map("bytes", row.bytes) && map.map("flops", row.flops) &&
          map.map("replication", row.replication);
@@ -68,9 +73,8 @@ static bool fromJSON(const json::Value &value, ReportDevice &device,
 }
 
 static json::Value toJSON(const ReportKernel &kernel) {
-  return json::Object{{"op", kernel.op},
-                      {"backend", kernel.backend},
-                      {"calls", kernel.calls}};
+  return json::Object{
+      {"op", kernel.op}, {"backend", kernel.backend}, {"calls", kernel.calls}};
 }
 
 static bool fromJSON(const json::Value &value, ReportKernel &kernel,
@@ -114,8 +118,7 @@ static json::Array collectives(const Report &report) {
   return collectives;
 }
 
-template <typename T>
-static json::Array toArray(const std::vector<T> &values) {
+template <typename T> static json::Array toArray(const std::vector<T> &values) {
   json::Array array;
   for (const T &value : values) {
     array.push_back(toJSON(value));
@@ -155,8 +158,7 @@ static bool mapMemory(const json::Value &value, Report &report,
          map.map("per_device", report.devices);
 }
 
-divisi::Expected<Report>
-divisi::reportFromJSON(const json::Value &value) {
+divisi::Expected<Report> divisi::reportFromJSON(const json::Value &value) {
   Report report;
   int64_t version = 0;
   json::Path::Root root("report");
@@ -166,12 +168,11 @@ divisi::reportFromJSON(const json::Value &value) {
             map.map("cluster", report.cluster) &&
             map.map("grids", report.grids) &&
             map.map("predicted_nanoseconds", report.nanoseconds) &&
-            mapMemory(value, report, root) &&
-            map.map("flops", report.flops) &&
+            mapMemory(value, report, root) && map.map("flops", report.flops) &&
             map.map("replicated_flops", report.replicatedFlops) &&
             map.map("replicated_bytes", report.replicatedBytes) &&
-            map.map("globals", report.globals) && map.map("rows", report.rows) &&
-            map.map("kernels", report.kernels);
+            map.map("globals", report.globals) &&
+            map.map("rows", report.rows) && map.map("kernels", report.kernels);
   if (!ok) {
     return Status(ExitCode::Invalid, toString(root.getError()));
   }

@@ -90,8 +90,7 @@ static void printKernels(const Report &report, raw_ostream &os) {
   for (const ReportKernel &kernel : report.kernels) {
     StringRef op = kernel.op;
     op.consume_front("nn.");
-    byBackend[kernel.backend] +=
-        formatv(" {0} ({1})", op, kernel.calls).str();
+    byBackend[kernel.backend] += formatv(" {0} ({1})", op, kernel.calls).str();
   }
   for (const auto &[backend, calls] : byBackend) {
     os << left_justify("kernels: " + backend, 20) << StringRef(calls).ltrim()
@@ -136,7 +135,7 @@ namespace {
 
 /// Consecutive rows of one layer.
 struct LayerBlock {
-  std::string layer;       ///< `transformer.h.3`
+  std::string layer; ///< `transformer.h.3`
   ArrayRef<ReportRow> rows;
 };
 
@@ -251,9 +250,10 @@ Status divisi::printNode(const Report &report, StringRef node,
     }
   }
   if (!found) {
-    return Status(ExitCode::Usage,
-                  ("no operator's node contains '" + node + "'; explain "
-                   "--layers lists all").str());
+    return Status(ExitCode::Usage, ("no operator's node contains '" + node +
+                                    "'; explain "
+                                    "--layers lists all")
+                                       .str());
   }
   return Status();
 }

@@ -38,8 +38,7 @@ private:
   cl::opt<std::string> inputs{
       "inputs", cl::sub(command), cl::value_desc("FILE.npz|FOLDER"),
       cl::desc("the inputs: .npz, .npy, .pb, or a folder with input_0.pb ...")};
-  cl::opt<std::string> output{"o", cl::sub(command),
-                              cl::value_desc("OUT.npz"),
+  cl::opt<std::string> output{"o", cl::sub(command), cl::value_desc("OUT.npz"),
                               cl::desc("where the outputs are written")};
   cl::opt<int64_t> repeat{"repeat", cl::sub(command), cl::value_desc("N"),
                           cl::init(1),
@@ -65,8 +64,7 @@ Status RunVerb::writeOutputs(const rt::EntryInfo &entry,
     errs() << value.name << ": " << rt::describe(tensor.type, tensor.dims)
            << "\n";
   }
-  return output.empty() ? Status()
-                        : fromRuntime(rt::writeNpz(output, named));
+  return output.empty() ? Status() : fromRuntime(rt::writeNpz(output, named));
 }
 
 Status RunVerb::writeTimes() {
@@ -74,13 +72,13 @@ Status RunVerb::writeTimes() {
     return Status();
   }
   llvm::Error error = writeToOutput(timing, [&](raw_ostream &os) {
-    os << json::Value(json::Object{{"schema_version", 1},
-                                   {"ns", json::Array(times)}})
+    os << json::Value(
+              json::Object{{"schema_version", 1}, {"ns", json::Array(times)}})
        << "\n";
     return llvm::Error::success();
   });
-  return error ? Status(ExitCode::File, "cannot write '" + timing + "': " +
-                                            toString(std::move(error)))
+  return error ? Status(ExitCode::File, "cannot write '" + timing +
+                                            "': " + toString(std::move(error)))
                : Status();
 }
 

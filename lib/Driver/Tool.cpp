@@ -124,7 +124,7 @@ int divisi::runTool(int argc, char **argv) {
       return report(verb->run());
     }
   }
-  return report(Status(ExitCode::Usage,
-                       "unknown verb '" + std::string(argv[1]) +
-                           "'; divisi without arguments lists them"));
+  return report(
+      Status(ExitCode::Usage, "unknown verb '" + std::string(argv[1]) +
+                                  "'; divisi without arguments lists them"));
 }

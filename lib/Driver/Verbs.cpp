@@ -26,11 +26,10 @@ public:
 
   Status run() override {
     if (json) {
-      outs() << json::Value(json::Object{
-                    {"schema_version", 1},
-                    {"divisi", std::string(version())},
-                    {"artifact", rt::artifactVersion},
-                    {"llvm", LLVM_VERSION_STRING}})
+      outs() << json::Value(json::Object{{"schema_version", 1},
+                                         {"divisi", std::string(version())},
+                                         {"artifact", rt::artifactVersion},
+                                         {"llvm", LLVM_VERSION_STRING}})
              << "\n";
       return Status();
     }

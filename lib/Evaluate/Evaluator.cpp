@@ -8,8 +8,8 @@
 
 #include "divisi/Evaluate/Evaluator.h"
 
-#include "divisi/Evaluate/KernelCall.h"
 #include "dialects/NN/NN.h"
+#include "divisi/Evaluate/KernelCall.h"
 #include "divisi/runtime/Kernel.h"
 
 #include "llvm/ADT/TypeSwitch.h"

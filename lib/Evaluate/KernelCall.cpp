@@ -11,7 +11,6 @@
 #include "dialects/NN/NN.h"
 #include "divisi/Evaluate/Evaluator.h"
 
-
 using namespace mlir;
 using namespace divisi;
 

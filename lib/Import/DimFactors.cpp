@@ -220,8 +220,7 @@ void DimFactors::visitLoops(nn::LoopInterface op) {
   auto visitTensor = [&](const TensorMap &map, mlir::Value value) {
     for (unsigned dim = 0; dim < map.dims.size(); ++dim) {
       // A dim of extent 1 says nothing, unless others are made from it.
-      if (map.shape[dim] != 1 ||
-          map.dims[dim].kind != DimMap::Kind::Product) {
+      if (map.shape[dim] != 1 || map.dims[dim].kind != DimMap::Kind::Product) {
         visitMap(map.dims[dim], nest, loops, nodeOf(value, dim));
       }
     }

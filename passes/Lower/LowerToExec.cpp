@@ -51,9 +51,9 @@ static BufferType bufferType(Type tensor, FlatSymbolRefAttr grid) {
 /// The index in the entry's signature of an argument or result with these
 /// attributes.
 static std::optional<int64_t> indexIn(DictionaryAttr attributes) {
-  auto index = attributes ? attributes.getAs<IntegerAttr>(
-                                spmd::SPMDDialect::kIndex)
-                          : IntegerAttr();
+  auto index = attributes
+                   ? attributes.getAs<IntegerAttr>(spmd::SPMDDialect::kIndex)
+                   : IntegerAttr();
   return index ? std::optional(index.getInt()) : std::nullopt;
 }
 
@@ -202,17 +202,15 @@ LogicalResult FunctionLowering::lowerReturn(func::ReturnOp op) {
 
 LogicalResult FunctionLowering::lower(Operation &op) {
   if (auto read = dyn_cast<nn::ReadOp>(op)) {
-    auto global =
-        SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(read,
-                                                           read.getGlobalAttr());
+    auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(
+        read, read.getGlobalAttr());
     spmd::PlaceAttr place = global ? spmd::getPlace(global) : nullptr;
     if (!place) {
       return read.emitOpError("reads a global without a place");
     }
     BufferType type = bufferType(read.getType(), place.getGrid());
-    buffers.map(read.getResult(),
-                GlobalOp::create(builder, op.getLoc(), type,
-                                 read.getGlobalAttr()));
+    buffers.map(read.getResult(), GlobalOp::create(builder, op.getLoc(), type,
+                                                   read.getGlobalAttr()));
     return success();
   }
   if (auto update = dyn_cast<nn::UpdateOp>(op)) {
@@ -316,8 +314,7 @@ static FailureOr<std::vector<EntryParts>> collectEntries(ModuleOp module) {
     if (!spmd::isEntry(function)) {
       continue;
     }
-    auto name =
-        function->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
+    auto name = function->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
     if (!name) {
       return function.emitOpError("belongs to no set of ranks; run split-ranks "
                                   "first");
@@ -345,11 +342,10 @@ static LogicalResult lowerProgram(func::FuncOp function, StringAttr entry) {
   }
   SmallVector<int64_t> wide(ranks.asArrayRef());
   OpBuilder builder(function);
-  auto program =
-      ProgramOp::create(builder, function.getLoc(), function.getSymNameAttr(),
-                        FlatSymbolRefAttr::get(entry),
-                        builder.getDenseI64ArrayAttr(wide),
-                        builder.getI64IntegerAttr(0));
+  auto program = ProgramOp::create(
+      builder, function.getLoc(), function.getSymNameAttr(),
+      FlatSymbolRefAttr::get(entry), builder.getDenseI64ArrayAttr(wide),
+      builder.getI64IntegerAttr(0));
   builder.createBlock(&program.getBody());
   if (failed(FunctionLowering(builder, function).run())) {
     return failure();

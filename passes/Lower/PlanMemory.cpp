@@ -98,9 +98,9 @@ void BlockBuilder::measure(ProgramOp program) {
 /// result of `bytes`.
 std::optional<size_t> BlockBuilder::blockToReuse(CallOp call, int64_t bytes,
                                                  int64_t time) {
-  std::optional<rt::KernelQuery> query =
-      queryKernel(call.getCallee(), call.getConfig(),
-                  tensorTypes(call.getInputs()), tensorTypes(call.getOutputs()));
+  std::optional<rt::KernelQuery> query = queryKernel(
+      call.getCallee(), call.getConfig(), tensorTypes(call.getInputs()),
+      tensorTypes(call.getOutputs()));
   if (!query || call.getOutputs().size() != 1) {
     return std::nullopt;
   }

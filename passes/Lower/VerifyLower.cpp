@@ -73,16 +73,18 @@ static LogicalResult verifyBuffers(ProgramOp program, EntryOp entry) {
       return alloc.emitOpError("has no offset; run plan-memory first");
     }
     auto input = dyn_cast<InputOp>(op);
-    if (input && (input.getIndex() >= entry.getInputTypes().size() ||
-                  cast<TypeAttr>(entry.getInputTypes()[input.getIndex()])
-                          .getValue() != input.getBuffer().getType())) {
+    if (input &&
+        (input.getIndex() >= entry.getInputTypes().size() ||
+         cast<TypeAttr>(entry.getInputTypes()[input.getIndex()]).getValue() !=
+             input.getBuffer().getType())) {
       return input.emitOpError("is not input ")
              << input.getIndex() << " of @" << entry.getSymName();
     }
     auto output = dyn_cast<OutputOp>(op);
-    if (output && (output.getIndex() >= entry.getOutputTypes().size() ||
-                   cast<TypeAttr>(entry.getOutputTypes()[output.getIndex()])
-                           .getValue() != output.getSource().getType())) {
+    if (output &&
+        (output.getIndex() >= entry.getOutputTypes().size() ||
+         cast<TypeAttr>(entry.getOutputTypes()[output.getIndex()]).getValue() !=
+             output.getSource().getType())) {
       return output.emitOpError("is not output ")
              << output.getIndex() << " of @" << entry.getSymName();
     }
@@ -114,8 +116,8 @@ static LogicalResult verifyEntry(ModuleOp module, EntryOp entry) {
   }
   if (outputs.size() != entry.getOutputTypes().size()) {
     return entry.emitOpError("has ")
-           << entry.getOutputTypes().size() << " outputs, but its programs make "
-           << outputs.size();
+           << entry.getOutputTypes().size()
+           << " outputs, but its programs make " << outputs.size();
   }
   return success();
 }

@@ -84,9 +84,8 @@ std::vector<OperatorCase> divisi::makeCases(func::FuncOp function, size_t limit,
       OperatorCase converted = derived;
       for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
         auto tensor = cast<RankedTensorType>(type);
-        converted.arguments[index] =
-            randomLayout(grid, tensor.getShape(),
-                         tensor.getElementType().isF32(), random);
+        converted.arguments[index] = randomLayout(
+            grid, tensor.getShape(), tensor.getElementType().isF32(), random);
       }
       auto result = cast<RankedTensorType>(op->getResult(0).getType());
       converted.result = randomLayout(grid, result.getShape(), false, random);
@@ -179,15 +178,16 @@ OwningOpRef<ModuleOp> CasePlanner::run() {
   }
   for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
-    spmd::setResultPlace(function, index,
-                         spmd::makePlace(grid, shape,
-                                         planned.result.value_or(
-                                             Layout::replicated(shape.size()))));
+    spmd::setResultPlace(
+        function, index,
+        spmd::makePlace(
+            grid, shape,
+            planned.result.value_or(Layout::replicated(shape.size()))));
   }
   return std::move(module);
 }
 
-OwningOpRef<ModuleOp>
-divisi::makePlannedModule(func::FuncOp function, const OperatorCase &planned) {
+OwningOpRef<ModuleOp> divisi::makePlannedModule(func::FuncOp function,
+                                                const OperatorCase &planned) {
   return CasePlanner(function, planned).run();
 }

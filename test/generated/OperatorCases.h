@@ -50,8 +50,8 @@ std::vector<OperatorCase> makeCases(mlir::func::FuncOp function, size_t limit,
                                     unsigned seed);
 
 /// `function` alone in a module, planned as `planned` says.
-mlir::OwningOpRef<mlir::ModuleOp> makePlannedModule(mlir::func::FuncOp function,
-                                                    const OperatorCase &planned);
+mlir::OwningOpRef<mlir::ModuleOp>
+makePlannedModule(mlir::func::FuncOp function, const OperatorCase &planned);
 
 } // namespace divisi
 

@@ -41,7 +41,8 @@ static size_t casesPerOperator() {
 static rt::HostTensor randomArgument(func::FuncOp function, unsigned index,
                                      std::mt19937 &random) {
   auto type = cast<RankedTensorType>(function.getArgumentTypes()[index]);
-  auto range = function.getArgAttrOfType<DenseI64ArrayAttr>(index, "test.range");
+  auto range =
+      function.getArgAttrOfType<DenseI64ArrayAttr>(index, "test.range");
   int64_t lo = range ? range[0] : -2, hi = range ? range[1] : 2;
   std::uniform_int_distribution<int64_t> whole(lo, hi);
   std::uniform_real_distribution<float> real(lo, hi);
@@ -111,8 +112,7 @@ static Operators &operators() {
 
 TEST_P(OperatorSplits, EqualOneDevice) {
   func::FuncOp function = operators().functions[GetParam()];
-  LoopNest nest =
-      cast<nn::LoopInterface>(operatorOf(function)).getLoopNest();
+  LoopNest nest = cast<nn::LoopInterface>(operatorOf(function)).getLoopNest();
   std::mt19937 random(GetParam() + 1);
   std::vector<rt::HostTensor> inputs;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {

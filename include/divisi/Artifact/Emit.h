@@ -39,9 +39,9 @@ struct EmitSummary {
   int64_t weightBytes = 0; ///< Of all globals, in the artifact or outside.
 };
 
-/// Writes `module`, for which `verify-lower` holds, to `path` (under a temporary
-/// name first). `store` has the bytes of the globals.
-/// ExitCode::File if a global's file or the output cannot be read or written,
+/// Writes `module`, for which `verify-lower` holds, to `path` (under a
+/// temporary name first). `store` has the bytes of the globals. ExitCode::File
+/// if a global's file or the output cannot be read or written,
 /// ExitCode::Invalid if a global's bytes do not fit its type.
 Expected<EmitSummary> emitArtifact(mlir::ModuleOp module, GlobalStore &store,
                                    const std::string &path,

@@ -32,9 +32,9 @@ inline constexpr int64_t kReportSchemaVersion = 1;
 /// One operator, or one collective between two.
 struct ReportRow {
   std::string entry;
-  std::string layer;    ///< The module scope or the node's name; may be empty.
-  std::string node;     ///< The ONNX node's name.
-  std::string op;       ///< `nn.matmul`, `spmd.all_reduce`
+  std::string layer; ///< The module scope or the node's name; may be empty.
+  std::string node;  ///< The ONNX node's name.
+  std::string op;    ///< `nn.matmul`, `spmd.all_reduce`
   std::string grid;
   std::string split;    ///< `m@x, n@y`; the axes of a collective.
   std::string operands; ///< Layouts, joined by `, `.
@@ -78,7 +78,7 @@ struct ReportKernel {
 
 struct Report {
   std::string model;
-  std::string cluster;     ///< The assumptions, one per line.
+  std::string cluster; ///< The assumptions, one per line.
   std::vector<ReportGrid> grids;
   std::vector<ReportGlobal> globals;
   std::vector<ReportDevice> devices;

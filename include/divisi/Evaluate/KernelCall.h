@@ -34,10 +34,10 @@ mlir::DictionaryAttr kernelConfig(mlir::Operation *op);
 /// Nothing if a kernel cannot see the element type.
 std::optional<rt::TensorInfo> kernelTensor(mlir::RankedTensorType type);
 
-/// What the reference kernel `callee` ("nn.add") says about a call on tensors of
-/// these (local) types with these attributes, every operand and result being as
-/// large as its buffer: what holds then holds for each rank's part. Nothing if
-/// there is no such kernel, or if it does not take such a call.
+/// What the reference kernel `callee` ("nn.add") says about a call on tensors
+/// of these (local) types with these attributes, every operand and result being
+/// as large as its buffer: what holds then holds for each rank's part. Nothing
+/// if there is no such kernel, or if it does not take such a call.
 std::optional<rt::KernelQuery> queryKernel(llvm::StringRef callee,
                                            mlir::DictionaryAttr config,
                                            mlir::TypeRange operands,
