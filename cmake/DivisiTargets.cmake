@@ -232,9 +232,11 @@ function(_divisi_test_environment name)
   if(DIVISI_SANITIZE)
     # A report ends the program by a signal: an exit code could be one that a
     # negative test expects. libMLIR is not instrumented and shares vectors
-    # with our code, so container overflows are reported where there are none.
-    list(APPEND environment
-      ASAN_OPTIONS=abort_on_error=1:detect_container_overflow=0
+    # with our code, so container overflows are reported where there are none;
+    # nor does it unpoison what our copies of LLVM's allocators have poisoned.
+    string(JOIN ":" asan_options abort_on_error=1 detect_container_overflow=0
+      allow_user_poisoning=0)
+    list(APPEND environment ASAN_OPTIONS=${asan_options}
       UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1
       TSAN_OPTIONS=abort_on_error=1
       DIVISI_CASES_PER_OPERATOR=8)

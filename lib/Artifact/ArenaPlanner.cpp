@@ -49,12 +49,13 @@ largestLiveSum(std::span<const ArenaBlock> blocks,
   std::map<int64_t, int64_t> changes;
   std::optional<int64_t> total = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
-    changes[blocks[i].begin] += sizes[i];
-    changes[blocks[i].end] -= sizes[i];
+    // Bounds every sum below.
     total = checkedAdd(*total, sizes[i]);
     if (!total) {
       return std::nullopt;
     }
+    changes[blocks[i].begin] += sizes[i];
+    changes[blocks[i].end] -= sizes[i];
   }
   int64_t live = 0, largest = 0;
   for (auto [time, change] : changes) {

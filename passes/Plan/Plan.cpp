@@ -88,7 +88,8 @@ static Status chooseGrid(ModuleOp module, const PlanOptions &options,
   }
   GridRequest request = options.grid;
   if (grids.size() == 1 && request.mesh.empty()) {
-    for (const GridAxis &axis : grids[0].getValue().axes()) {
+    Grid grid = grids[0].getValue();
+    for (const GridAxis &axis : grid.axes()) {
       request.mesh += (request.mesh.empty() ? "" : ",") + axis.name + "=" +
                       std::to_string(axis.size);
     }

@@ -40,7 +40,9 @@ constexpr DType dtypeOf = std::is_same_v<T, float>     ? DType::F32
 /// A whole tensor with `values`; uint8_t stands for bool.
 template <typename T> Tensor make(Dims dims, const std::vector<T> &values) {
   Tensor tensor(TensorInfo::whole(dtypeOf<T>, std::move(dims)));
-  std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
+  if (!values.empty()) {
+    std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
+  }
   return tensor;
 }
 
