@@ -5,6 +5,7 @@ all of them through all plans at 1, 2, 3, 4 and 8 devices.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from conftest import assert_close, light_model, load, model
@@ -126,3 +127,17 @@ def test_light_cnn_random_plans(divisi, name, devices):
     m = light_model(name)
     divisi("check", m.onnx, "--devices", devices, "--random-plans", 3,
            "--seed", 1, "--inputs", m.inputs, "--expect", m.outputs)
+
+
+def test_external_weights_stay_in_the_model(divisi):
+    """The artifact names the model's file, which must lie beneath it."""
+    m = model("gpt2")
+    divisi.path("gpt2.onnx").write_bytes(Path(m.onnx).read_bytes())
+    flags = (*m.shapes, "--devices", 2, "--weights", "external")
+    divisi("compile", "gpt2.onnx", *flags, "-o", "m.divisi")
+    # The weights have half a megabyte.
+    assert divisi.path("m.divisi").stat().st_size < 100_000
+    divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
+    divisi.path("apart").mkdir()
+    divisi("compile", "gpt2.onnx", *flags, "-o", "apart/m.divisi", exits=2)
+    assert not divisi.path("apart/m.divisi").exists()
