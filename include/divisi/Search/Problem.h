@@ -25,6 +25,8 @@
 #ifndef DIVISI_SEARCH_PROBLEM_H
 #define DIVISI_SEARCH_PROBLEM_H
 
+#include "divisi/Search/Certificate.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -93,6 +95,8 @@ struct Solution {
   Wide peak = 0;        ///< The largest usage at any time.
   int64_t peakTime = 0; ///< The first time of it.
   Wide lowerBound = 0;  ///< No assignment costs less.
+  /// Why. Without it `lowerBound` is at most trivialLowerBound().
+  Certificate certificate;
 };
 
 /// Computes cost, peak and lower bound of `assignment`, which must fit.
@@ -104,7 +108,7 @@ Wide trivialLowerBound(const Problem &problem);
 /// Recomputes everything that `solution` says, sharing no code with the solvers
 /// or with `evaluate`. What is wrong, or nothing: an assignment that does not
 /// fit, an infeasible choice, a limit exceeded, a cost or peak that differs, a
-/// bound above the cost.
+/// bound that differs from what its certificate gives or is above the cost.
 std::optional<std::string> check(const Problem &problem,
                                  const Solution &solution);
 

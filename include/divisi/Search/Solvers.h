@@ -7,7 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Every solver is one free function of a problem and options. Its budget is
-// work, not time: the same problem, options and seed give the same answer.
+// work, not time: the same problem, options and seed give the same answer, with
+// any number of threads. A limit of seconds, or a stop from outside, may end a
+// solver at another point each time; then Outcome::stopped says so. Whoever
+// wants the best so far at any moment listens to Options::onProgress.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +19,43 @@
 
 #include "divisi/Search/Problem.h"
 
+#include <atomic>
+#include <functional>
+#include <span>
+#include <string_view>
+
 namespace divisi::search {
+
+/// One line of a solver's story: what is known after `seconds` and `work`.
+struct Progress {
+  double seconds = 0; ///< Since Options::start.
+  int64_t work = 0;
+  std::optional<Wide> cost; ///< Of the best answer so far.
+  std::optional<Wide> lowerBound;
+  std::string_view by; ///< Which ingredient found it.
+  /// The best answer, if this line is about a new one; its certificate may be
+  /// of an older bound. Valid during the call only.
+  const Solution *improved = nullptr;
+};
 
 struct Options {
   uint64_t seed = 0;
-  /// How many matrix entries may be looked at: 1e9 are about a second. At
-  /// least one assignment is found whatever the budget.
+  /// How many matrix entries may be looked at: 1e9 are about a second of one
+  /// core. At least one assignment is found whatever the budget, unless it is
+  /// infeasible or the limit makes it too hard.
   int64_t work = 6'000'000'000;
+  /// Seconds since `start`, or no limit.
+  std::optional<double> timeLimit;
+  /// std::chrono::steady_clock at the start of the program, in seconds, so that
+  /// reading the file counts; 0: the solver's own start.
+  double start = 0;
+  /// Threads to use; the answer does not depend on it.
+  unsigned threads = 1;
+  /// Becomes true from outside (a signal): stop soon, answer with the best.
+  const std::atomic<bool> *stop = nullptr;
+  /// Called for every better answer and for better bounds, always from the
+  /// thread that called the solver.
+  std::function<void(const Progress &)> onProgress;
 };
 
 enum class Status : uint8_t {
@@ -31,15 +64,45 @@ enum class Status : uint8_t {
   NotFound,   ///< None was found, which proves nothing.
 };
 
+/// Why a solver ended.
+enum class Stopped : uint8_t {
+  Finished,    ///< Proved optimal or infeasible, or nothing left to try.
+  Work,        ///< The budget of work is spent.
+  Time,        ///< The time limit: another run may end elsewhere.
+  Interrupted, ///< Options::stop: the same.
+};
+
 struct Outcome {
   Status status = Status::NotFound;
+  Stopped stopped = Stopped::Finished;
   Solution solution; ///< If solved.
   /// If not: what binds, at which time, and how many bytes are missing when
   /// every node takes the strategy of least memory.
   std::string message;
   std::optional<int64_t> time; ///< The time that binds, if infeasible.
-  int64_t work = 0;            ///< Matrix entries looked at.
+  /// If the memory limit makes it infeasible: no limit below `limitAtLeast`
+  /// would do, and `limitEnough` would; equal if the smallest is known.
+  std::optional<int64_t> limitAtLeast, limitEnough;
+  int64_t work = 0; ///< Matrix entries looked at.
 };
+
+/// Composes the others: reductions, the joint Lagrangian, large neighbourhoods,
+/// branch and bound; elimination where the problem is small or a tree.
+Outcome solveAuto(const Problem &problem, const Options &options = {});
+
+/// The name by which `--solver` chooses, one sentence for the help, and the
+/// function. `problem` must be valid.
+struct Solver {
+  std::string_view name;
+  std::string_view description;
+  Outcome (*solve)(const Problem &problem, const Options &options);
+};
+
+/// All solvers, the default first.
+std::span<const Solver> solvers();
+
+/// The solver of that name, or null.
+const Solver *findSolver(std::string_view name);
 
 /// Chains and trees of nodes are solved exactly by dynamic programming, given
 /// the rest; other trees follow until none improves (block coordinate descent,

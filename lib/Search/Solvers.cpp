@@ -1,0 +1,30 @@
+//===- Solvers.cpp - The table of solvers ---------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Search/Solvers.h"
+
+#include <algorithm>
+
+namespace divisi::search {
+
+Outcome solveAuto(const Problem &problem, const Options &options) {
+  return solveChains(problem, options);
+}
+
+static constexpr Solver kSolvers[] = {
+    {"auto", "composes the others; the default", solveAuto},
+};
+
+std::span<const Solver> solvers() { return kSolvers; }
+
+const Solver *findSolver(std::string_view name) {
+  const auto *it = std::ranges::find(kSolvers, name, &Solver::name);
+  return it == std::end(kSolvers) ? nullptr : it;
+}
+
+} // namespace divisi::search
