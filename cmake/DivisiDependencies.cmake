@@ -53,3 +53,40 @@ add_library(divisi::onednn ALIAS divisi_onednn)
 set_target_properties(divisi_onednn PROPERTIES
   IMPORTED_LOCATION ${DIVISI_PREFIX}/onednn/lib/libdnnl.so.3
   INTERFACE_INCLUDE_DIRECTORIES ${DIVISI_PREFIX}/onednn/include)
+
+# divisi::highs: HiGHS, linear programs. Its C API only
+# (interfaces/highs_c_api.h): the C++ one has the old ABI of std::string.
+add_library(divisi_highs SHARED IMPORTED)
+add_library(divisi::highs ALIAS divisi_highs)
+set_target_properties(divisi_highs PROPERTIES
+  IMPORTED_LOCATION ${DIVISI_PREFIX}/highs/lib/libhighs.so
+  INTERFACE_INCLUDE_DIRECTORIES ${DIVISI_PREFIX}/highs/include)
+foreach(file highs/lib/libhighs.so highs/include/interfaces/highs_c_api.h)
+  if(NOT EXISTS ${DIVISI_PREFIX}/${file})
+    message(FATAL_ERROR "${DIVISI_PREFIX} has no ${file}; delete its file "
+      "'stamp' and run 'make setup'")
+  endif()
+endforeach()
+
+# divisi::simdjson: a parser of JSON.
+find_package(simdjson QUIET CONFIG)
+if(NOT simdjson_FOUND)
+  message(FATAL_ERROR
+    "found no simdjson (Debian: libsimdjson-dev); run 'make setup'")
+endif()
+add_library(divisi_simdjson INTERFACE)
+add_library(divisi::simdjson ALIAS divisi_simdjson)
+target_link_libraries(divisi_simdjson INTERFACE simdjson::simdjson)
+
+# divisi::deflate: gzip from memory to memory. Debian has no CMake file of it.
+find_library(DIVISI_DEFLATE deflate)
+find_path(DIVISI_DEFLATE_INCLUDE libdeflate.h)
+if(NOT DIVISI_DEFLATE OR NOT DIVISI_DEFLATE_INCLUDE)
+  message(FATAL_ERROR
+    "found no libdeflate (Debian: libdeflate-dev); run 'make setup'")
+endif()
+add_library(divisi_deflate SHARED IMPORTED)
+add_library(divisi::deflate ALIAS divisi_deflate)
+set_target_properties(divisi_deflate PROPERTIES
+  IMPORTED_LOCATION ${DIVISI_DEFLATE}
+  INTERFACE_INCLUDE_DIRECTORIES ${DIVISI_DEFLATE_INCLUDE})

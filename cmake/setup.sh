@@ -22,7 +22,7 @@ prefix="${DIVISI_PREFIX:-$cache/divisi/deps-$hash}"
 packages=(
   # the compiler's own
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
-  libprotobuf-dev protobuf-compiler zlib1g-dev
+  libprotobuf-dev protobuf-compiler zlib1g-dev libsimdjson-dev libdeflate-dev
   # the tools that build it
   g++ make cmake ninja-build ccache git lld-22 clang-22 clang-format-22
   libclang-rt-22-dev python3 python3-venv ca-certificates
@@ -146,6 +146,21 @@ install_onednn() {
   cp "$work"/unpacked/onednn_*.data/data/lib/libdnnl.so.3 "$prefix/onednn/lib/"
 }
 
+# Its headers include each other from include/highs. The wheel's OpenBLAS stays
+# behind: only the solver "hipo" would use it, through a libhighs_extras.so that
+# is in no wheel.
+install_highs() {
+  say "HiGHS"
+  /usr/bin/python3 -m zipfile -e "$work"/downloads/highsbox-*.whl \
+    "$work/unpacked"
+  local dist
+  dist="$(echo "$work"/unpacked/highsbox-*.data/purelib/highsbox/highs_dist)"
+  mkdir -p "$prefix/highs/include" "$prefix/highs/lib"
+  cp -r "$dist"/include/highs/* "$dist/include/highs_export.h" \
+    "$prefix/highs/include/"
+  cp "$dist/lib/libhighs.so" "$prefix/highs/lib/"
+}
+
 case "${1:-}" in
   --prefix) echo "$prefix"; exit ;;
   --inputs) printf '%s\n' "${inputs[@]}"; exit ;;
@@ -167,6 +182,7 @@ trap 'rm -rf "$work"' EXIT
 install_venv
 download_sources
 install_onednn
+install_highs
 install_onnx
 echo "$hash" >"$prefix/stamp"
 for other in "$cache"/divisi/deps-*; do
