@@ -7,11 +7,16 @@
 //===----------------------------------------------------------------------===//
 //
 // Deliberately another way than evaluate(): usage is summed anew for every time
-// at which something begins (it cannot rise elsewhere), from sorted lists.
+// at which something begins (it cannot rise elsewhere), from sorted lists. Sums
+// of costs and of usages have fewer than 2^34 terms of 64 bits each, so 128 are
+// enough; what a certificate scales is another matter (Exact.h).
+//
+// Bounds: CheckSteps.h replays the steps, CheckRemainder.h sums what is left,
+// CheckTree.h computes what the tree proves.
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Search/Problem.h"
+#include "CheckTree.h"
 
 #include <algorithm>
 
@@ -75,11 +80,9 @@ static std::optional<std::string> checkAssignment(const Problem &problem,
   return std::nullopt;
 }
 
-std::optional<std::string> check(const Problem &problem,
-                                 const Solution &solution) {
-  if (auto error = checkAssignment(problem, solution)) {
-    return error;
-  }
+/// Cost, peak and limit.
+static std::optional<std::string> checkSums(const Problem &problem,
+                                            const Solution &solution) {
   const std::vector<uint32_t> &chosen = solution.assignment;
   std::vector<Use> uses;
   Wide total = 0;
@@ -118,11 +121,102 @@ std::optional<std::string> check(const Problem &problem,
            std::to_string(peak.time) + ", not " + toString(solution.peak) +
            " at time " + std::to_string(solution.peakTime);
   }
-  if (solution.lowerBound > total) {
+  return std::nullopt;
+}
+
+/// The bound that needs no certificate: the sum of the least costs.
+static Wide leastOfEach(const Problem &problem) {
+  auto least = [](const std::vector<int64_t> &costs) {
+    Wide result = 0;
+    for (size_t i = 0; i != costs.size(); ++i) {
+      result = i == 0 ? costs[0] : std::min<Wide>(result, costs[i]);
+    }
+    return result;
+  };
+  std::vector<Wide> leastOfMatrix;
+  for (const Matrix &matrix : problem.matrices) {
+    leastOfMatrix.push_back(least(matrix.entries));
+  }
+  Wide sum = 0;
+  for (const Node &node : problem.nodes) {
+    sum += least(node.costs);
+  }
+  for (const Edge &edge : problem.edges) {
+    sum += leastOfMatrix[edge.costs];
+  }
+  return sum;
+}
+
+static divisi::Status invalid(std::string message) {
+  return {ExitCode::Invalid, std::move(message)};
+}
+
+Expected<std::optional<Wide>> provedBound(const Problem &problem,
+                                          const Certificate &certificate) {
+  if (auto wrong = validate(problem)) {
+    return invalid("the problem is invalid: " + *wrong);
+  }
+  if (certificate.tree.empty()) {
+    return invalid("the certificate has no tree, so it proves nothing");
+  }
+  Merging merging(problem);
+  for (size_t i = 0; i != certificate.steps.size(); ++i) {
+    if (auto wrong = merging.take(certificate.steps[i])) {
+      return invalid("step " + std::to_string(i) +
+                     " of the certificate: " + *wrong);
+    }
+  }
+  Remainder remainder = buildRemainder(merging);
+  if (auto wrong = checkTreeForm(problem, remainder, certificate)) {
+    return invalid("certificate: " + *wrong);
+  }
+  Expected<std::optional<Wide>> bound =
+      treeBound(merging, std::move(remainder), certificate);
+  return bound ? bound : invalid("certificate: " + bound.status().message());
+}
+
+static std::optional<std::string> checkBound(const Problem &problem,
+                                             const Solution &solution) {
+  if (solution.lowerBound > solution.cost) {
     return "the lower bound " + toString(solution.lowerBound) +
-           " is above the cost " + toString(total);
+           " is above the cost " + toString(solution.cost);
+  }
+  if (solution.certificate.tree.empty()) {
+    Wide trivial = leastOfEach(problem);
+    if (solution.lowerBound > trivial) {
+      return "the lower bound " + toString(solution.lowerBound) +
+             " has no certificate, and is above the sum of least costs, " +
+             toString(trivial);
+    }
+    return std::nullopt;
+  }
+  Expected<std::optional<Wide>> proved =
+      provedBound(problem, solution.certificate);
+  if (!proved) {
+    return proved.status().message();
+  }
+  if (!*proved) {
+    return "the certificate proves that there is no solution, yet this is one";
+  }
+  if (solution.lowerBound != **proved) {
+    return "the certificate proves a lower bound of " + toString(**proved) +
+           ", not " + toString(solution.lowerBound);
   }
   return std::nullopt;
+}
+
+std::optional<std::string> check(const Problem &problem,
+                                 const Solution &solution) {
+  if (auto wrong = validate(problem)) {
+    return "the problem is invalid: " + *wrong;
+  }
+  if (auto wrong = checkAssignment(problem, solution)) {
+    return wrong;
+  }
+  if (auto wrong = checkSums(problem, solution)) {
+    return wrong;
+  }
+  return checkBound(problem, solution);
 }
 
 } // namespace divisi::search

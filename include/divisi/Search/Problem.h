@@ -26,6 +26,7 @@
 #define DIVISI_SEARCH_PROBLEM_H
 
 #include "divisi/Search/Certificate.h"
+#include "divisi/Support/Status.h"
 
 #include <cstdint>
 #include <optional>
@@ -111,6 +112,12 @@ Wide trivialLowerBound(const Problem &problem);
 /// bound that differs from what its certificate gives or is above the cost.
 std::optional<std::string> check(const Problem &problem,
                                  const Solution &solution);
+
+/// The bound that `certificate` proves: no assignment within the limit costs
+/// less. Nothing if no assignment is within the limit at all. Fails if a step
+/// is not justified, the tree is malformed or missing, or 128 bits overflow.
+Expected<std::optional<Wide>> provedBound(const Problem &problem,
+                                          const Certificate &certificate);
 
 /// Decimal, since the library prints no 128-bit integers.
 std::string toString(Wide value);
