@@ -13,6 +13,17 @@
 
 namespace divisi::search {
 
+static std::optional<std::string> validateInterval(Lifetime live) {
+  if (live.begin < 0) {
+    return "lives from " + std::to_string(live.begin) + ", below zero";
+  }
+  if (live.end < live.begin) {
+    return "lives until " + std::to_string(live.end) +
+           ", before it begins at " + std::to_string(live.begin);
+  }
+  return std::nullopt;
+}
+
 static std::optional<std::string> validateNode(const Node &node) {
   if (node.costs.empty()) {
     return "has no strategy";
@@ -25,9 +36,8 @@ static std::optional<std::string> validateNode(const Node &node) {
     return "has " + std::to_string(node.costs.size()) + " costs but " +
            std::to_string(node.strategies.size()) + " names of strategies";
   }
-  if (node.live.end < node.live.begin) {
-    return "lives until " + std::to_string(node.live.end) +
-           ", before it begins at " + std::to_string(node.live.begin);
+  if (auto error = validateInterval(node.live)) {
+    return error;
   }
   if (std::ranges::any_of(node.usages, [](int64_t use) { return use < 0; })) {
     return "has a usage below zero";
@@ -66,8 +76,8 @@ static std::optional<std::string> validateEdge(const Problem &problem,
   if (!edge.usages) {
     return std::nullopt;
   }
-  if (edge.live.end < edge.live.begin) {
-    return "ends before it begins";
+  if (auto error = validateInterval(edge.live)) {
+    return error;
   }
   if (edge.from == edge.to) {
     return "uses memory, but joins a node with itself";

@@ -45,6 +45,8 @@ TEST(Problem, ValidateNamesWhatDisagrees) {
   problem = pair();
   problem.nodes[1].live = {6, 4};
   EXPECT_EQ(validate(problem), "node 1 lives until 4, before it begins at 6");
+  problem.nodes[1].live = {-1, 4};
+  EXPECT_EQ(validate(problem), "node 1 lives from -1, below zero");
 }
 
 TEST(Problem, CheckFindsEveryLie) {

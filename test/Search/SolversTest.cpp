@@ -112,19 +112,16 @@ TEST(SolveChains, StaysWithinTheLimit) {
 }
 
 TEST(SolveChains, SolvesTheExampleOfTheContest) {
-  std::string error;
-  auto problem = readProblemFile(DATA_DIR "/example.json", error);
-  ASSERT_TRUE(problem) << error;
+  auto problem = readProblemFile(DATA_DIR "/example.json");
+  ASSERT_TRUE(problem) << problem.status().message();
   Outcome outcome = solveChains(*problem);
   ASSERT_EQ(outcome.status, Status::Solved) << outcome.message;
   EXPECT_EQ(outcome.solution.cost, bruteForce(*problem)->cost);
 }
 
 TEST(SolveChains, SolvesInstanceGWithinAPercent) {
-  std::string error;
-  auto problem =
-      readProblemFile(DATA_DIR "/asplos-2025-iopddl-G.json.gz", error);
-  ASSERT_TRUE(problem) << error;
+  auto problem = readProblemFile(DATA_DIR "/asplos-2025-iopddl-G.json.gz");
+  ASSERT_TRUE(problem) << problem.status().message();
   Outcome outcome = solveChains(*problem);
   ASSERT_EQ(outcome.status, Status::Solved) << outcome.message;
   EXPECT_EQ(check(*problem, outcome.solution), std::nullopt);

@@ -55,6 +55,7 @@ struct Node {
   std::vector<int64_t> costs;          ///< At least one.
   std::vector<int64_t> usages;         ///< As many as costs.
   Lifetime live;                       ///< When `usages` count.
+  friend bool operator==(const Node &, const Node &) = default;
 };
 
 /// Row-major over (strategies of `from`) x (strategies of `to`).
@@ -75,6 +76,7 @@ struct Edge {
   /// collective): an index into Problem::matrices, and when it counts.
   std::optional<uint32_t> usages;
   Lifetime live;
+  friend bool operator==(const Edge &, const Edge &) = default;
 };
 
 struct Problem {
@@ -83,10 +85,12 @@ struct Problem {
   std::vector<Edge> edges;
   std::vector<Matrix> matrices;
   std::optional<int64_t> usageLimit;
+  friend bool operator==(const Problem &, const Problem &) = default;
 };
 
 /// What is wrong with `problem`, or nothing: sizes that disagree, indices out
-/// of range, intervals that end before they begin, usages below zero.
+/// of range, intervals that begin below zero or end before they begin, usages
+/// below zero.
 std::optional<std::string> validate(const Problem &problem);
 
 /// One strategy for each node, and what it costs.

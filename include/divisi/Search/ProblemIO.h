@@ -23,17 +23,17 @@
 #define DIVISI_SEARCH_PROBLEMIO_H
 
 #include "divisi/Search/Problem.h"
+#include "divisi/Support/Status.h"
 
 namespace divisi::search {
 
-/// Reads a problem and validates it. On failure returns nothing and sets
-/// `error`, which names the line. Unknown keys are skipped.
-std::optional<Problem> readProblem(std::string_view json, std::string &error);
+/// Reads a problem out of `bytes`: JSON, or gzip of it. Fails with Invalid if
+/// the problem would not be valid, naming line and column (in bytes) of the
+/// text and the path there. Unknown keys are skipped.
+Expected<Problem> readProblem(std::string_view bytes);
 
-/// Reads the file `path`, decompressing it if it is gzip. At most 4 GiB of
-/// text are read.
-std::optional<Problem> readProblemFile(const std::string &path,
-                                       std::string &error);
+/// The same of the file `path`. Fails with File if it cannot be read.
+Expected<Problem> readProblemFile(const std::string &path);
 
 /// The problem as JSON; readProblem of it gives an equal problem, save that
 /// matrices which happen to be equal become one.

@@ -129,9 +129,8 @@ TEST_F(PlanTest, TheProblemCanBeWrittenAndSolvedElsewhere) {
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->nodes.size(), 8u);
   EXPECT_EQ(problem->edges.size(), 8u);
-  std::string error;
-  auto read = search::readProblem(search::writeProblem(*problem), error);
-  ASSERT_TRUE(read) << error;
+  auto read = search::readProblem(search::writeProblem(*problem));
+  ASSERT_TRUE(read) << read.status().message();
   search::Outcome outcome = search::solveChains(*read);
   ASSERT_EQ(outcome.status, search::Status::Solved);
   EXPECT_EQ(search::check(*problem, outcome.solution), std::nullopt);

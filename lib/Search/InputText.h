@@ -1,0 +1,71 @@
+//===- InputText.h - Texts in memory, out of files and gzip -----*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A file of a few megabytes of gzip holds a hundred of text, and a hostile one
+// holds gigabytes. The text is inflated in one go into address space that is
+// reserved for the most that is accepted; memory is only what is written. So
+// nothing that the file says about its size is believed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_SEARCH_INPUTTEXT_H
+#define DIVISI_LIB_SEARCH_INPUTTEXT_H
+
+#include "divisi/Support/Status.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace divisi::search {
+
+/// No text is longer: places in it are 32 bits wide.
+inline constexpr size_t kMostText = (size_t(4) << 30) - 4096;
+
+/// What `compressed` bytes of gzip may hold: real problems shrink to a
+/// thirtieth or a sixtieth, but deflate can do a thousandth.
+constexpr size_t mostInflated(size_t compressed) {
+  constexpr size_t always = size_t(64) << 20, ratio = 256;
+  if (compressed >= kMostText / ratio) {
+    return kMostText;
+  }
+  return compressed * ratio > always ? compressed * ratio : always;
+}
+
+/// Owns a text that zeros follow: a parser may read beyond the end.
+class InputText {
+public:
+  static constexpr size_t kPadding = 64;
+
+  /// The content of the file, inflated if it is gzip. Fails with File if the
+  /// file cannot be read, with Invalid if it is too long or damaged.
+  static Expected<InputText> readFile(const std::string &path);
+  /// The same of bytes in memory.
+  static Expected<InputText> read(std::string_view bytes);
+
+  InputText(InputText &&other) noexcept;
+  InputText &operator=(InputText &&) = delete;
+  ~InputText();
+
+  std::string_view text() const { return {begin_, size_}; }
+
+private:
+  InputText() = default;
+  /// Reserves `most` bytes and the padding.
+  static Expected<InputText> reserve(size_t most);
+  static Expected<InputText> inflate(std::string_view gzip);
+  /// Keeps `size` bytes; the rest of the reservation is given back.
+  void shrink(size_t size);
+
+  char *begin_ = nullptr;
+  size_t size_ = 0, reserved_ = 0;
+};
+
+} // namespace divisi::search
+
+#endif // DIVISI_LIB_SEARCH_INPUTTEXT_H

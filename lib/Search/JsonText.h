@@ -1,0 +1,134 @@
+//===- JsonText.h - Walking through JSON, and where it is wrong -*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Texts have a hundred megabytes of integers, so there is no document tree:
+// simdjson finds the tokens, and this class calls back for each element of a
+// list and each key of an object. Everything is looked at, also what nobody
+// asked for: On-Demand itself would skip it unseen.
+//
+// Functions return false once something is wrong; who called them returns false
+// in turn. On that way out each list and object adds its part to the path, so
+// that success costs nothing:
+//
+//   line 1, column 93: problem.nodes.costs[2][0]: expected an integer of 64
+//   bits, got '1.5'
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_SEARCH_JSONTEXT_H
+#define DIVISI_LIB_SEARCH_JSONTEXT_H
+
+#include "Integers.h"
+
+#include "divisi/Support/Status.h"
+
+#include <cstdint>
+#include <functional>
+#include <simdjson.h>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace divisi::search {
+
+class JsonText {
+public:
+  using Value = simdjson::ondemand::value;
+
+  /// A key that an object may have, or must have, and who reads its value.
+  struct Member {
+    std::string_view key;
+    bool required;
+    std::function<bool(Value)> read;
+    bool found = false;
+  };
+
+  /// `text` must be followed by InputText::kPadding zeros and stay while this
+  /// is in use.
+  explicit JsonText(std::string_view text) : text_(text) {}
+
+  /// Reads the text, which is one object. Keys that are not members are
+  /// skipped. False if anything was wrong.
+  bool readRoot(std::span<Member> members);
+  /// What was wrong first.
+  divisi::Status status() const;
+
+  /// Says that `what` is wrong with `path` at byte `place` of the text. Returns
+  /// false.
+  bool fail(size_t place, std::string what, std::string path = {});
+  /// Where a value begins.
+  static const char *begin(Value value) {
+    return value.raw_json_token().data();
+  }
+  uint32_t place(Value value) const {
+    return uint32_t(begin(value) - text_.data());
+  }
+
+  bool object(Value value, std::span<Member> members);
+  /// Calls `element(value)` for each.
+  template <typename Element> bool list(Value value, Element element);
+  bool string(Value value, std::string &out);
+  /// Also takes 1e18 and 2.50e1, which are integers.
+  bool integer(Value value, int64_t &out) {
+    // The walk goes past what it was not asked to read.
+    if (auto plain = parsePlainInteger(begin(value))) {
+      out = *plain;
+      return true;
+    }
+    return decimal(value, out);
+  }
+
+private:
+  /// Calls `field(key, place of the key, value)` for each.
+  template <typename Field>
+  bool fields(simdjson::ondemand::object object, Field field);
+  bool members(simdjson::ondemand::object object, size_t place,
+               std::span<Member> members);
+  bool decimal(Value value, int64_t &out);
+  bool skip(Value value, int depth);
+  bool skipObject(Value value, int depth);
+  /// `value` is not what was expected.
+  bool unexpected(Value value, const std::string &expected);
+  /// A comma, bracket or colon is missing.
+  bool malformed(const char *expected);
+  bool badText(simdjson::error_code error);
+  /// Puts `step` before the path of the failure. Returns false.
+  bool within(std::string_view step);
+  bool within(size_t index) {
+    return within("[" + std::to_string(index) + "]");
+  }
+
+  std::string_view text_;
+  simdjson::ondemand::parser parser_;
+  simdjson::ondemand::document document_;
+  size_t place_ = 0;
+  std::string what_, path_;
+};
+
+template <typename Element> bool JsonText::list(Value value, Element element) {
+  simdjson::ondemand::array elements;
+  if (value.get_array().get(elements)) {
+    return unexpected(value, "a list");
+  }
+  size_t index = 0;
+  for (auto next : elements) {
+    Value item;
+    if (next.get(item)) {
+      return malformed("',' or ']'");
+    }
+    if (!element(item)) {
+      return within(index);
+    }
+    ++index;
+  }
+  return true;
+}
+
+} // namespace divisi::search
+
+#endif // DIVISI_LIB_SEARCH_JSONTEXT_H

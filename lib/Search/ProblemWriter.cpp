@@ -1,0 +1,124 @@
+//===- ProblemWriter.cpp - Planning problems as JSON ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Search/ProblemIO.h"
+
+#include <algorithm>
+
+namespace divisi::search {
+
+static void writeString(std::string &out, const std::string &value) {
+  constexpr char digits[] = "0123456789abcdef";
+  out += '"';
+  for (char c : value) {
+    if ((unsigned char)c < 0x20) {
+      out += {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
+      continue;
+    }
+    if (c == '"' || c == '\\') {
+      out += '\\';
+    }
+    out += c;
+  }
+  out += '"';
+}
+
+/// Writes `"key": [` … `]` with `element(i)` for each entry.
+template <typename Element>
+static void writeList(std::string &out, const char *key, size_t count,
+                      Element element) {
+  if (*key) {
+    writeString(out, key);
+    out += ": ";
+  }
+  out += '[';
+  for (size_t i = 0; i != count; ++i) {
+    out += i ? ", " : "";
+    element(i);
+  }
+  out += ']';
+}
+
+static void writeIntegers(std::string &out, const std::vector<int64_t> &list) {
+  writeList(out, "", list.size(),
+            [&](size_t i) { out += std::to_string(list[i]); });
+}
+
+static void writePair(std::string &out, int64_t first, int64_t second) {
+  writeIntegers(out, {first, second});
+}
+
+static void writeNodes(std::string &out, const std::vector<Node> &nodes) {
+  size_t count = nodes.size();
+  auto next = [&] { out += ",\n      "; };
+  out += "    \"nodes\": {\n      ";
+  writeList(out, "intervals", count, [&](size_t i) {
+    writePair(out, nodes[i].live.begin, nodes[i].live.end);
+  });
+  next();
+  writeList(out, "costs", count,
+            [&](size_t i) { writeIntegers(out, nodes[i].costs); });
+  next();
+  writeList(out, "usages", count,
+            [&](size_t i) { writeIntegers(out, nodes[i].usages); });
+  if (std::ranges::any_of(nodes, [](auto &n) { return !n.name.empty(); })) {
+    next();
+    writeList(out, "names", count,
+              [&](size_t i) { writeString(out, nodes[i].name); });
+  }
+  if (std::ranges::any_of(nodes,
+                          [](auto &n) { return !n.strategies.empty(); })) {
+    next();
+    writeList(out, "strategies", count, [&](size_t i) {
+      const std::vector<std::string> &names = nodes[i].strategies;
+      writeList(out, "", names.size(),
+                [&](size_t s) { writeString(out, names[s]); });
+    });
+  }
+  out += "\n    },\n";
+}
+
+static void writeEdges(std::string &out, const Problem &problem) {
+  const std::vector<Edge> &edges = problem.edges;
+  out += "    \"edges\": {\n      ";
+  writeList(out, "nodes", edges.size(),
+            [&](size_t i) { writePair(out, edges[i].from, edges[i].to); });
+  out += ",\n      ";
+  writeList(out, "costs", edges.size(), [&](size_t i) {
+    writeIntegers(out, problem.matrices[edges[i].costs].entries);
+  });
+  if (std::ranges::any_of(edges,
+                          [](auto &e) { return e.usages.has_value(); })) {
+    out += ",\n      ";
+    writeList(out, "usages", edges.size(), [&](size_t i) {
+      writeIntegers(out, edges[i].usages
+                             ? problem.matrices[*edges[i].usages].entries
+                             : std::vector<int64_t>());
+    });
+    out += ",\n      ";
+    writeList(out, "intervals", edges.size(), [&](size_t i) {
+      writePair(out, edges[i].live.begin, edges[i].live.end);
+    });
+  }
+  out += "\n    }";
+}
+
+std::string writeProblem(const Problem &problem) {
+  std::string out = "{\n  \"problem\": {\n    \"name\": ";
+  writeString(out, problem.name);
+  out += ",\n";
+  writeNodes(out, problem.nodes);
+  writeEdges(out, problem);
+  if (problem.usageLimit) {
+    out += ",\n    \"usage_limit\": " + std::to_string(*problem.usageLimit);
+  }
+  out += "\n  }\n}\n";
+  return out;
+}
+
+} // namespace divisi::search
