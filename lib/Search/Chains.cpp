@@ -259,7 +259,8 @@ Outcome ChainSolver::conclude() const {
     return outcome;
   }
   outcome.solution = evaluate(problem_, best_);
-  if (bestCost_ >= kForbiddenSum) {
+  // Exactly: in doubles, large costs look infeasible and sums lose it.
+  if (check(problem_, outcome.solution)) {
     outcome.message = "no assignment without choices that exclude each other "
                       "was found";
     return outcome;

@@ -13,11 +13,18 @@
 namespace divisi::search {
 
 Outcome solveAuto(const Problem &problem, const Options &options) {
-  return solveChains(problem, options);
+  Outcome outcome = solveChains(problem, options);
+  if (outcome.status == Status::NotFound) {
+    Outcome exact = solveExact(problem, options);
+    return exact.status == Status::NotFound ? outcome : exact;
+  }
+  return outcome;
 }
 
 static constexpr Solver kSolvers[] = {
     {"auto", "composes the others; the default", solveAuto},
+    {"exact", "proves the optimum of small problems by elimination",
+     solveExact},
 };
 
 std::span<const Solver> solvers() { return kSolvers; }

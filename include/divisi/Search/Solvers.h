@@ -111,6 +111,11 @@ const Solver *findSolver(std::string_view name);
 /// repaired greedily. `problem` must be valid.
 Outcome solveChains(const Problem &problem, const Options &options = {});
 
+/// Proves the optimum, or that there is none and which limit would do: by
+/// elimination where its tables stay small, else by branch and bound. NotFound
+/// says what made a problem too large. `problem` must be valid.
+Outcome solveExact(const Problem &problem, const Options &options = {});
+
 } // namespace divisi::search
 
 #endif // DIVISI_SEARCH_SOLVERS_H
