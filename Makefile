@@ -1,12 +1,13 @@
 # Everything a person types. PRESET is one of the presets in CMakePresets.json.
 PRESET ?= release
 JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 600
 
 # One build tree a preset; CMakePresets.json names them alike.
 BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 FORMATTED = git ls-files '*.h' '*.cpp'
 
-.PHONY: setup build demo test sweep format models
+.PHONY: setup build demo test sweep fuzz format models
 .DEFAULT_GOAL := build
 
 setup:
@@ -31,6 +32,12 @@ demo: build
 
 sweep: build
 	$(call script,test/sweep.sh)
+
+# Needs a build of its own, by clang; only the fuzzed libraries are built.
+fuzz: setup
+	@cmake --preset fuzz --log-level=NOTICE
+	@cmake --build build-fuzz -j $(JOBS) --target ProblemReaderFuzz
+	@bash test/fuzz/problem_reader.sh build-fuzz $(FUZZ_SECONDS)
 
 models: setup
 	$(call script,models/make.sh)

@@ -18,6 +18,7 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -g1 -DNDEBUG")
 
 option(DIVISI_WERROR "Treat warnings as errors" OFF)
 set(DIVISI_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=")
+option(DIVISI_FUZZ "Build the libFuzzer programs of test/fuzz (clang only)" OFF)
 
 # LLVM's own headers and generated code leave parameters unused by design.
 add_compile_options(-Wall -Wextra -Wno-unused-parameter
@@ -30,6 +31,14 @@ if(DIVISI_SANITIZE)
   add_compile_options(-fsanitize=${DIVISI_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all -O1 -g1)
   add_link_options(-fsanitize=${DIVISI_SANITIZE})
+endif()
+
+if(DIVISI_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "DIVISI_FUZZ needs clang for libFuzzer, got "
+      "${CMAKE_CXX_COMPILER_ID}; use the preset 'fuzz'")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 find_program(DIVISI_CCACHE ccache)

@@ -39,6 +39,9 @@ static bool isGzip(std::string_view bytes) {
   return bytes.starts_with("\x1f\x8b");
 }
 
+/// Whether a text of `size` bytes fills huge pages.
+static bool isLarge(size_t size) { return size >= size_t(4) << 20; }
+
 InputText::InputText(InputText &&other) noexcept
     : begin_(std::exchange(other.begin_, nullptr)),
       size_(std::exchange(other.size_, 0)),
@@ -50,7 +53,7 @@ InputText::~InputText() {
   }
 }
 
-Expected<InputText> InputText::reserve(size_t most) {
+Expected<InputText> InputText::reserve(size_t most, bool large) {
   size_t page = size_t(sysconf(_SC_PAGESIZE));
   InputText text;
   text.reserved_ = (most + kPadding + page - 1) / page * page;
@@ -63,9 +66,8 @@ Expected<InputText> InputText::reserve(size_t most) {
             " bytes of address space for the text: " + std::strerror(errno));
   }
   text.begin_ = static_cast<char *>(begin);
-  // Fewer page faults; and many small texts fault in no more than they fill.
-  if (most > size_t(1) << 20) {
-    madvise(begin, text.reserved_, MADV_HUGEPAGE);
+  if (large) {
+    madvise(begin, text.reserved_, MADV_HUGEPAGE); // fewer page faults
   }
   return text;
 }
@@ -84,7 +86,7 @@ void InputText::shrink(size_t size) {
 /// Members follow each other, as when files of gzip are joined.
 Expected<InputText> InputText::inflate(std::string_view gzip) {
   size_t most = mostInflated(gzip.size());
-  Expected<InputText> text = reserve(most);
+  Expected<InputText> text = reserve(most, gzip.size() >= size_t(1) << 16);
   if (!text) {
     return text;
   }
@@ -128,7 +130,7 @@ Expected<InputText> InputText::read(std::string_view bytes) {
   if (bytes.size() > kMostText) {
     return tooLong();
   }
-  Expected<InputText> text = reserve(bytes.size());
+  Expected<InputText> text = reserve(bytes.size(), isLarge(bytes.size()));
   if (text) {
     std::ranges::copy(bytes, text->begin_);
     text->shrink(bytes.size());
@@ -156,7 +158,7 @@ Expected<InputText> InputText::readFile(const std::string &path) {
     return tooLong();
   }
   size_t most = regular ? size_t(about.st_size) : kMostText, size = 0;
-  Expected<InputText> text = reserve(most);
+  Expected<InputText> text = reserve(most, regular && isLarge(most));
   if (!text) {
     return text;
   }

@@ -56,8 +56,9 @@ public:
 
 private:
   InputText() = default;
-  /// Reserves `most` bytes and the padding.
-  static Expected<InputText> reserve(size_t most);
+  /// Reserves `most` bytes and the padding. `large` if much of it will be
+  /// written.
+  static Expected<InputText> reserve(size_t most, bool large);
   static Expected<InputText> inflate(std::string_view gzip);
   /// Keeps `size` bytes; the rest of the reservation is given back.
   void shrink(size_t size);

@@ -55,6 +55,7 @@ public:
   /// Reads the text, which is one object. Keys that are not members are
   /// skipped. False if anything was wrong.
   bool readRoot(std::span<Member> members);
+  std::string_view text() const { return text_; }
   /// What was wrong first.
   divisi::Status status() const;
 

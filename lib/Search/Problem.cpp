@@ -24,6 +24,17 @@ static std::optional<std::string> validateInterval(Lifetime live) {
   return std::nullopt;
 }
 
+static std::optional<std::string>
+validateCosts(const std::vector<int64_t> &costs) {
+  for (int64_t cost : costs) {
+    if (cost <= -kInfeasible) {
+      return "has a cost of " + std::to_string(cost) + ", expected it above " +
+             std::to_string(-kInfeasible);
+    }
+  }
+  return std::nullopt;
+}
+
 static std::optional<std::string> validateNode(const Node &node) {
   if (node.costs.empty()) {
     return "has no strategy";
@@ -42,7 +53,7 @@ static std::optional<std::string> validateNode(const Node &node) {
   if (std::ranges::any_of(node.usages, [](int64_t use) { return use < 0; })) {
     return "has a usage below zero";
   }
-  return std::nullopt;
+  return validateCosts(node.costs);
 }
 
 static std::optional<std::string>
@@ -71,6 +82,9 @@ static std::optional<std::string> validateEdge(const Problem &problem,
            std::to_string(problem.nodes.size());
   }
   if (auto error = validateMatrix(problem, edge, edge.costs)) {
+    return error;
+  }
+  if (auto error = validateCosts(problem.matrices[edge.costs].entries)) {
     return error;
   }
   if (!edge.usages) {

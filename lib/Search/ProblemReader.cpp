@@ -5,17 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// First the lists are read as they stand in the file, in whatever order; what
-// is wrong with a number or an interval by itself is found then. Then they are
-// joined to nodes and edges, which finds what does not fit together. Each list
-// remembers where it stands in the text, for the message.
-//
-//===----------------------------------------------------------------------===//
 
 #include "InputText.h"
-#include "JsonText.h"
-#include "MatrixPool.h"
+#include "ProblemLists.h"
 
 #include "divisi/Search/ProblemIO.h"
 
@@ -24,66 +16,25 @@
 namespace divisi::search {
 
 namespace {
-/// A list of T, one for each node or edge, and where they stand in the text.
-template <typename T> struct Column {
-  std::vector<T> items;
-  std::vector<uint32_t> places;
-  uint32_t place = 0; ///< Of the whole.
-  bool found = false;
-};
-
-/// Lists of integers one behind the other: allocating each costs more than
-/// reading it.
-struct IntegerLists : Column<size_t> { ///< Where each ends.
-  std::vector<int64_t> values;
-  std::span<const int64_t> operator[](size_t i) const {
-    size_t begin = i == 0 ? 0 : items[i - 1];
-    return {values.data() + begin, items[i] - begin};
-  }
-};
-
-struct Pair {
-  int64_t first, second;
-};
-
-class ProblemReader {
+/// Makes nodes and edges of lists. Functions return false once something does
+/// not fit, as those of JsonText do.
+class Joiner {
 public:
-  explicit ProblemReader(std::string_view text) : text_(text) {}
-  Expected<Problem> read();
+  Joiner(JsonText &text, ProblemLists &lists, Problem &problem)
+      : text_(text), lists_(lists), problem_(problem) {}
 
-private:
-  using Value = JsonText::Value;
-
-  bool readProblem(Value value);
-  bool readNodes(Value value);
-  bool readEdges(Value value);
-
-  template <typename T, typename Read>
-  bool column(Value value, Column<T> &column, Read read);
-  bool pairs(Value value, Column<Pair> &pairs);
-  bool intervals(Value value, Column<Pair> &intervals);
-  bool usage(Value value, int64_t &usage);
-  bool lists(Value value, IntegerLists &lists, bool usages);
-  bool matrices(Value value, Column<uint32_t> &numbers, bool usages);
-  bool strings(Value value, std::vector<std::string> &strings);
-
-  bool join();
   bool joinNodes();
   bool joinEdges();
+
+private:
   bool joinEdge(size_t index);
   template <typename T>
   bool haveSize(const Column<T> &column, size_t size, const char *path);
   bool fits(const Column<uint32_t> &numbers, size_t edge, const char *path);
 
-  JsonText text_;
-  Problem problem_;
-  Column<Pair> intervals_, edgeIntervals_, ends_;
-  IntegerLists costs_, usages_;
-  Column<std::string> names_;
-  Column<std::vector<std::string>> strategies_;
-  MatrixPool pool_;
-  Column<uint32_t> edgeCosts_, edgeUsages_; ///< Numbers of lists in the pool.
-  std::vector<int64_t> entries_;
+  JsonText &text_;
+  ProblemLists &lists_;
+  Problem &problem_;
 };
 } // namespace
 
@@ -91,156 +42,8 @@ static std::string itemOf(const char *path, size_t index) {
   return std::string("problem.") + path + "[" + std::to_string(index) + "]";
 }
 
-template <typename T, typename Read>
-bool ProblemReader::column(Value value, Column<T> &column, Read read) {
-  column.found = true;
-  column.place = text_.place(value);
-  return text_.list(value, [&](Value item) {
-    column.places.push_back(text_.place(item));
-    return read(item);
-  });
-}
-
-bool ProblemReader::pairs(Value value, Column<Pair> &pairs) {
-  return column(value, pairs, [&](Value item) {
-    int64_t numbers[2];
-    size_t count = 0;
-    auto number = [&](Value each) {
-      return count < 2 ? text_.integer(each, numbers[count++])
-                       : text_.fail(text_.place(each),
-                                    "expected two numbers, got a third");
-    };
-    uint32_t place = text_.place(item);
-    if (!text_.list(item, number)) {
-      return false;
-    }
-    pairs.items.push_back({numbers[0], numbers[1]});
-    return count == 2 || text_.fail(place, "expected two numbers, got " +
-                                               std::to_string(count));
-  });
-}
-
-bool ProblemReader::intervals(Value value, Column<Pair> &intervals) {
-  if (!pairs(value, intervals)) {
-    return false;
-  }
-  for (size_t i = 0; i != intervals.items.size(); ++i) {
-    auto [begin, end] = intervals.items[i];
-    std::string path = "[" + std::to_string(i) + "]";
-    if (begin < 0) {
-      return text_.fail(intervals.places[i],
-                        "this interval begins at " + std::to_string(begin) +
-                            "; expected no time below zero",
-                        path);
-    }
-    if (end < begin) {
-      return text_.fail(intervals.places[i],
-                        "this interval ends at " + std::to_string(end) +
-                            ", before it begins at " + std::to_string(begin),
-                        path);
-    }
-  }
-  return true;
-}
-
-bool ProblemReader::usage(Value value, int64_t &usage) {
-  uint32_t place = text_.place(value);
-  if (!text_.integer(value, usage)) {
-    return false;
-  }
-  return usage >= 0 || text_.fail(place, "a usage of " + std::to_string(usage) +
-                                             "; expected none below zero");
-}
-
-bool ProblemReader::lists(Value value, IntegerLists &lists, bool usages) {
-  return column(value, lists, [&](Value item) {
-    uint32_t place = lists.places.back();
-    size_t before = lists.values.size();
-    bool good = text_.list(item, [&](Value each) {
-      int64_t &number = lists.values.emplace_back();
-      return usages ? usage(each, number) : text_.integer(each, number);
-    });
-    lists.items.push_back(lists.values.size());
-    if (!good) {
-      return false;
-    }
-    return lists.values.size() != before ||
-           text_.fail(place, "this node has no strategy; expected a number for "
-                             "each");
-  });
-}
-
-bool ProblemReader::matrices(Value value, Column<uint32_t> &numbers,
-                             bool usages) {
-  return column(value, numbers, [&](Value item) {
-    entries_.clear();
-    bool good = text_.list(item, [&](Value each) {
-      int64_t &number = entries_.emplace_back();
-      return usages ? usage(each, number) : text_.integer(each, number);
-    });
-    if (!good) {
-      return false;
-    }
-    numbers.items.push_back(pool_.add(entries_));
-    return true;
-  });
-}
-
-bool ProblemReader::strings(Value value, std::vector<std::string> &strings) {
-  return text_.list(value, [&](Value item) {
-    return text_.string(item, strings.emplace_back());
-  });
-}
-
-bool ProblemReader::readNodes(Value value) {
-  JsonText::Member members[] = {
-      {"intervals", true, [&](Value v) { return intervals(v, intervals_); }},
-      {"costs", true, [&](Value v) { return lists(v, costs_, false); }},
-      {"usages", true, [&](Value v) { return lists(v, usages_, true); }},
-      {"names", false,
-       [&](Value v) {
-         return column(v, names_, [&](Value item) {
-           return text_.string(item, names_.items.emplace_back());
-         });
-       }},
-      {"strategies", false,
-       [&](Value v) {
-         return column(v, strategies_, [&](Value item) {
-           return strings(item, strategies_.items.emplace_back());
-         });
-       }},
-  };
-  return text_.object(value, members);
-}
-
-bool ProblemReader::readEdges(Value value) {
-  JsonText::Member members[] = {
-      {"nodes", true, [&](Value v) { return pairs(v, ends_); }},
-      {"costs", true, [&](Value v) { return matrices(v, edgeCosts_, false); }},
-      {"usages", false,
-       [&](Value v) { return matrices(v, edgeUsages_, true); }},
-      {"intervals", false,
-       [&](Value v) { return intervals(v, edgeIntervals_); }},
-  };
-  return text_.object(value, members);
-}
-
-bool ProblemReader::readProblem(Value value) {
-  JsonText::Member members[] = {
-      {"name", false, [&](Value v) { return text_.string(v, problem_.name); }},
-      {"nodes", true, [&](Value v) { return readNodes(v); }},
-      {"edges", true, [&](Value v) { return readEdges(v); }},
-      {"usage_limit", false,
-       [&](Value v) {
-         return text_.integer(v, problem_.usageLimit.emplace());
-       }},
-  };
-  return text_.object(value, members);
-}
-
 template <typename T>
-bool ProblemReader::haveSize(const Column<T> &column, size_t size,
-                             const char *path) {
+bool Joiner::haveSize(const Column<T> &column, size_t size, const char *path) {
   return column.items.size() == size ||
          text_.fail(column.place,
                     "this list has " + std::to_string(column.items.size()) +
@@ -248,21 +51,21 @@ bool ProblemReader::haveSize(const Column<T> &column, size_t size,
                     std::string("problem.") + path);
 }
 
-bool ProblemReader::joinNodes() {
-  size_t count = costs_.items.size();
-  if (!haveSize(intervals_, count, "nodes.intervals") ||
-      !haveSize(usages_, count, "nodes.usages") ||
-      (names_.found && !haveSize(names_, count, "nodes.names")) ||
-      (strategies_.found &&
-       !haveSize(strategies_, count, "nodes.strategies"))) {
+bool Joiner::joinNodes() {
+  size_t count = lists_.costs.items.size();
+  if (!haveSize(lists_.intervals, count, "nodes.intervals") ||
+      !haveSize(lists_.usages, count, "nodes.usages") ||
+      (lists_.names.found && !haveSize(lists_.names, count, "nodes.names")) ||
+      (lists_.strategies.found &&
+       !haveSize(lists_.strategies, count, "nodes.strategies"))) {
     return false;
   }
   problem_.nodes.resize(count);
   for (size_t i = 0; i != count; ++i) {
     Node &node = problem_.nodes[i];
-    auto costs = costs_[i], usages = usages_[i];
+    auto costs = lists_.costs[i], usages = lists_.usages[i];
     if (usages.size() != costs.size()) {
-      return text_.fail(usages_.places[i],
+      return text_.fail(lists_.usages.places[i],
                         "node " + std::to_string(i) + " has " +
                             std::to_string(usages.size()) +
                             " usages; expected " +
@@ -271,17 +74,18 @@ bool ProblemReader::joinNodes() {
     }
     node.costs.assign(costs.begin(), costs.end());
     node.usages.assign(usages.begin(), usages.end());
-    node.live = {intervals_.items[i].first, intervals_.items[i].second};
-    if (names_.found) {
-      node.name = std::move(names_.items[i]);
+    node.live = {lists_.intervals.items[i].first,
+                 lists_.intervals.items[i].second};
+    if (lists_.names.found) {
+      node.name = std::move(lists_.names.items[i]);
     }
-    if (!strategies_.found) {
+    if (!lists_.strategies.found) {
       continue;
     }
-    node.strategies = std::move(strategies_.items[i]);
+    node.strategies = std::move(lists_.strategies.items[i]);
     size_t names = node.strategies.size();
     if (names != 0 && names != costs.size()) {
-      return text_.fail(strategies_.places[i],
+      return text_.fail(lists_.strategies.places[i],
                         "node " + std::to_string(i) + " has " +
                             std::to_string(names) +
                             " names of strategies; expected " +
@@ -293,12 +97,11 @@ bool ProblemReader::joinNodes() {
 }
 
 /// Whether list i of `numbers` has an entry for each pair of strategies.
-bool ProblemReader::fits(const Column<uint32_t> &numbers, size_t i,
-                         const char *path) {
+bool Joiner::fits(const Column<uint32_t> &numbers, size_t i, const char *path) {
   const Edge &edge = problem_.edges[i];
   size_t rows = problem_.nodes[edge.from].costs.size();
   size_t columns = problem_.nodes[edge.to].costs.size();
-  size_t size = pool_.size(numbers.items[i]);
+  size_t size = lists_.pool.size(numbers.items[i]);
   return size == rows * columns ||
          text_.fail(numbers.places[i],
                     "edge " + std::to_string(i) + " of nodes " +
@@ -309,11 +112,11 @@ bool ProblemReader::fits(const Column<uint32_t> &numbers, size_t i,
                     itemOf(path, i));
 }
 
-bool ProblemReader::joinEdge(size_t i) {
+bool Joiner::joinEdge(size_t i) {
   size_t nodes = problem_.nodes.size();
-  auto [from, to] = ends_.items[i];
+  auto [from, to] = lists_.ends.items[i];
   if (from < 0 || to < 0 || size_t(from) >= nodes || size_t(to) >= nodes) {
-    return text_.fail(ends_.places[i],
+    return text_.fail(lists_.ends.places[i],
                       "edge " + std::to_string(i) + " joins nodes " +
                           std::to_string(from) + " and " + std::to_string(to) +
                           ", of " + std::to_string(nodes),
@@ -324,45 +127,47 @@ bool ProblemReader::joinEdge(size_t i) {
   edge.to = uint32_t(to);
   uint32_t rows = uint32_t(problem_.nodes[edge.from].costs.size());
   uint32_t columns = uint32_t(problem_.nodes[edge.to].costs.size());
-  if (!fits(edgeCosts_, i, "edges.costs")) {
+  if (!fits(lists_.edgeCosts, i, "edges.costs")) {
     return false;
   }
-  edge.costs =
-      pool_.matrix(edgeCosts_.items[i], rows, columns, problem_.matrices);
-  if (!edgeUsages_.found || pool_.size(edgeUsages_.items[i]) == 0) {
+  edge.costs = lists_.pool.matrix(lists_.edgeCosts.items[i], rows, columns,
+                                  problem_.matrices);
+  if (!lists_.edgeUsages.found ||
+      lists_.pool.size(lists_.edgeUsages.items[i]) == 0) {
     return true;
   }
   if (edge.from == edge.to) {
-    return text_.fail(edgeUsages_.places[i],
+    return text_.fail(lists_.edgeUsages.places[i],
                       "edge " + std::to_string(i) + " joins node " +
                           std::to_string(from) +
                           " with itself; give its usages to the node",
                       itemOf("edges.usages", i));
   }
-  if (!fits(edgeUsages_, i, "edges.usages")) {
+  if (!fits(lists_.edgeUsages, i, "edges.usages")) {
     return false;
   }
-  edge.usages =
-      pool_.matrix(edgeUsages_.items[i], rows, columns, problem_.matrices);
-  edge.live = {edgeIntervals_.items[i].first, edgeIntervals_.items[i].second};
+  edge.usages = lists_.pool.matrix(lists_.edgeUsages.items[i], rows, columns,
+                                   problem_.matrices);
+  edge.live = {lists_.edgeIntervals.items[i].first,
+               lists_.edgeIntervals.items[i].second};
   return true;
 }
 
-bool ProblemReader::joinEdges() {
-  size_t count = ends_.items.size();
-  if (!haveSize(edgeCosts_, count, "edges.costs")) {
+bool Joiner::joinEdges() {
+  size_t count = lists_.ends.items.size();
+  if (!haveSize(lists_.edgeCosts, count, "edges.costs")) {
     return false;
   }
-  if (edgeUsages_.found != edgeIntervals_.found) {
-    return text_.fail(edgeUsages_.found ? edgeUsages_.place
-                                        : edgeIntervals_.place,
+  if (lists_.edgeUsages.found != lists_.edgeIntervals.found) {
+    return text_.fail(lists_.edgeUsages.found ? lists_.edgeUsages.place
+                                              : lists_.edgeIntervals.place,
                       "edges have \"usages\" or \"intervals\" alone; expected "
                       "both or neither",
                       "problem.edges");
   }
-  if (edgeUsages_.found &&
-      (!haveSize(edgeUsages_, count, "edges.usages") ||
-       !haveSize(edgeIntervals_, count, "edges.intervals"))) {
+  if (lists_.edgeUsages.found &&
+      (!haveSize(lists_.edgeUsages, count, "edges.usages") ||
+       !haveSize(lists_.edgeIntervals, count, "edges.intervals"))) {
     return false;
   }
   problem_.edges.resize(count);
@@ -374,18 +179,18 @@ bool ProblemReader::joinEdges() {
   return true;
 }
 
-Expected<Problem> ProblemReader::read() {
-  JsonText::Member members[] = {
-      {"problem", true, [&](Value value) { return readProblem(value); }}};
-  if (!text_.readRoot(members) || !joinNodes() || !joinEdges()) {
-    return text_.status();
+static Expected<Problem> readText(const InputText &input) {
+  JsonText text(input.text());
+  ProblemLists lists;
+  Problem problem;
+  Joiner joiner(text, lists, problem);
+  if (!readProblemLists(text, lists) || !joiner.joinNodes() ||
+      !joiner.joinEdges()) {
+    return text.status();
   }
-  return std::move(problem_);
-}
-
-static Expected<Problem> readText(const InputText &text) {
-  // The reader is large, and done with when this returns.
-  return std::make_unique<ProblemReader>(text.text())->read();
+  problem.name = std::move(lists.name);
+  problem.usageLimit = lists.usageLimit;
+  return problem;
 }
 
 Expected<Problem> readProblem(std::string_view bytes) {

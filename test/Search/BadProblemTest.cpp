@@ -221,6 +221,9 @@ TEST(BadProblem, NodesThatDoNotFit) {
        "expected 3, one a strategy"},
       {"[1, 2], [3]", "[1, 2], 3",
        "line 2, column 62: problem.nodes.costs[1]: expected a list, got '3'"},
+      {"[1, 2]", "[1, -1000000000000000000]",
+       "line 2, column 58: problem.nodes.costs[0][1]: a cost of "
+       "-1000000000000000000; expected it above -1000000000000000000"},
       {"[4, 5]", "[4, -5]",
        "line 3, column 28: problem.nodes.usages[0][1]: a usage of -5; expected "
        "none below zero"},
@@ -268,6 +271,14 @@ TEST(BadProblem, EdgesThatDoNotFit) {
       {"[[0, 1]]", "[[0, 1], [0, 1]]",
        "line 4, column 49: problem.edges.costs: this list has 1 entries; "
        "expected 2"},
+      {"[7, 8]", "[7, -9223372036854775808]",
+       "line 4, column 46: problem.edges.costs[0][1]: a cost of "
+       "-9223372036854775808; expected it above -1000000000000000000"},
+      {"[7, 8]]", "[7, 8], [7, 8] [7, 8]]",
+       "line 4, column 57: problem.edges.costs: expected ',' or ']', got '['"},
+      {"[7, 8]]", "[7, 8], [7, 8], [7, x8]]",
+       "line 4, column 62: problem.edges.costs[2][1]: expected an integer of "
+       "64 bits, got 'x8'"},
       {"[7, 8]", "[7]",
        "line 4, column 42: problem.edges.costs[0]: edge 0 of nodes 0 and 1 has "
        "1 entries; expected 2 x 1"},

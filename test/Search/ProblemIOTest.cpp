@@ -12,6 +12,7 @@
 
 #include <cstdio>
 #include <gtest/gtest.h>
+#include <random>
 
 using namespace divisi::search;
 
@@ -124,11 +125,10 @@ TEST(ProblemIO, ReadsIntegersExactly) {
     cases.emplace_back(std::to_string(-value), -value);
   }
   for (const auto &[text, expected] : cases) {
-    for (std::string_view end : {"]", " ]", "\n]", "\t]", "\r]"}) {
-      auto problem =
-          readProblem(with("[3]]", "[" + text + std::string(end) + "]"));
+    for (std::string_view end : {"}", " }", "\n}", "\t}", "\r}", ",\"x\":0}"}) {
+      auto problem = readProblem(with("9}", text + std::string(end)));
       ASSERT_TRUE(problem) << problem.status().message();
-      EXPECT_EQ(problem->nodes[1].costs[0], expected) << text;
+      EXPECT_EQ(problem->usageLimit, expected) << text << end;
     }
   }
 }
@@ -139,7 +139,7 @@ TEST(ProblemIO, WhatIsWrittenReadsBackEqual) {
   problem.name = "a \"name\" with \\, \n, \x01 and π";
   problem.nodes = {{"w", {"r", "s"}, {1, -2}, {8, 4}, {0, 10}},
                    {"mm", {}, {kInfeasible}, {INT64_MAX}, {4, 4}},
-                   {"", {"x"}, {INT64_MIN}, {0}, {0, INT64_MAX}}};
+                   {"", {"x"}, {1 - kInfeasible}, {0}, {0, INT64_MAX}}};
   problem.matrices = {{2, 1, {3, 4}}, {2, 1, {0, 9}}};
   problem.edges = {{0, 1, 0, {}, {}}, {0, 2, 0, 1, {5, 6}}};
   problem.usageLimit = 12;
@@ -157,4 +157,35 @@ TEST(ProblemIO, UnknownKeysAreSkipped) {
                            deep + "], \"name\""));
   ASSERT_TRUE(problem) << problem.status().message();
   EXPECT_EQ(*problem, *readProblem(kBase));
+}
+
+// A sample of what `make fuzz` does at length.
+TEST(ProblemIO, DamagedTextsAreErrorsOrOtherProblems) {
+  constexpr std::string_view tokens[] = {
+      "[",    "]",    "{",   "}",  ",",         ":",
+      "\"",   "\\",   "0",   "-1", "1e18",      "[]",
+      "[1]",  "null", "2.5", " ",  "\"costs\"", "9223372036854775807",
+      "\xc3", ""};
+  std::mt19937 random(1);
+  auto below = [&](size_t n) { return random() % n; };
+  int accepted = 0;
+  for (int round = 0; round != 3000; ++round) {
+    std::string text(kBase);
+    for (size_t changes = 1 + below(3); changes != 0; --changes) {
+      text.replace(below(text.size()), below(4),
+                   tokens[below(std::size(tokens))]);
+    }
+    auto problem = readProblem(text);
+    if (!problem) {
+      EXPECT_FALSE(problem.status().message().empty());
+      continue;
+    }
+    ++accepted;
+    EXPECT_EQ(validate(*problem), std::nullopt) << text;
+    auto again = readProblem(writeProblem(*problem));
+    ASSERT_TRUE(again) << again.status().message();
+    EXPECT_EQ(*again, *problem) << text;
+  }
+  EXPECT_GT(accepted, 100);
+  EXPECT_LT(accepted, 2000);
 }

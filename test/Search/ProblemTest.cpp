@@ -47,6 +47,14 @@ TEST(Problem, ValidateNamesWhatDisagrees) {
   EXPECT_EQ(validate(problem), "node 1 lives until 4, before it begins at 6");
   problem.nodes[1].live = {-1, 4};
   EXPECT_EQ(validate(problem), "node 1 lives from -1, below zero");
+  problem = pair();
+  problem.nodes[1].costs[0] = -kInfeasible;
+  EXPECT_EQ(validate(problem), "node 1 has a cost of -1000000000000000000, "
+                               "expected it above -1000000000000000000");
+  problem = pair();
+  problem.matrices[0].entries[1] = INT64_MIN;
+  EXPECT_EQ(validate(problem), "edge 0 has a cost of -9223372036854775808, "
+                               "expected it above -1000000000000000000");
 }
 
 TEST(Problem, CheckFindsEveryLie) {

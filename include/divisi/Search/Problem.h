@@ -90,7 +90,7 @@ struct Problem {
 
 /// What is wrong with `problem`, or nothing: sizes that disagree, indices out
 /// of range, intervals that begin below zero or end before they begin, usages
-/// below zero.
+/// below zero, costs not above -kInfeasible.
 std::optional<std::string> validate(const Problem &problem);
 
 /// One strategy for each node, and what it costs.

@@ -16,6 +16,10 @@
 //
 // Beside it, nodes may carry "names" (one each) and "strategies" (one list
 // each), and edges "usages" (a list each, empty for none) with "intervals".
+// Costs are above -1e18, usages and times not below zero.
+//
+// A text has less than 2^32 bytes and thus numbers, so that sums of costs or
+// usages stay below 2^95: in 128 bits they never overflow.
 //
 //===----------------------------------------------------------------------===//
 

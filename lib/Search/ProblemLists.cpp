@@ -1,0 +1,227 @@
+//===- ProblemLists.cpp - The lists of a problem's file -------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProblemLists.h"
+#include "TextCache.h"
+
+namespace divisi::search {
+
+namespace {
+class ListReader {
+public:
+  ListReader(JsonText &text, ProblemLists &lists)
+      : text_(text), lists_(lists) {}
+  bool read();
+
+private:
+  using Value = JsonText::Value;
+
+  bool readProblem(Value value);
+  bool readNodes(Value value);
+  bool readEdges(Value value);
+
+  template <typename T, typename Read>
+  bool column(Value value, Column<T> &column, Read read);
+  bool pairs(Value value, Column<Pair> &pairs);
+  bool intervals(Value value, Column<Pair> &intervals);
+  bool cost(Value value, int64_t &cost);
+  bool usage(Value value, int64_t &usage);
+  bool lists(Value value, IntegerLists &lists, bool usages);
+  bool matrices(Value value, Column<uint32_t> &numbers, bool usages);
+  std::string_view upToBracket(size_t place) const;
+  bool strings(Value value, std::vector<std::string> &strings);
+
+  JsonText &text_;
+  ProblemLists &lists_;
+  std::vector<int64_t> entries_; ///< Of the matrix at hand.
+};
+} // namespace
+
+template <typename T, typename Read>
+bool ListReader::column(Value value, Column<T> &column, Read read) {
+  column.found = true;
+  column.place = text_.place(value);
+  return text_.list(value, [&](Value item) {
+    column.places.push_back(text_.place(item));
+    return read(item);
+  });
+}
+
+bool ListReader::pairs(Value value, Column<Pair> &pairs) {
+  return column(value, pairs, [&](Value item) {
+    int64_t numbers[2];
+    size_t count = 0;
+    auto number = [&](Value each) {
+      return count < 2 ? text_.integer(each, numbers[count++])
+                       : text_.fail(text_.place(each),
+                                    "expected two numbers, got a third");
+    };
+    uint32_t place = text_.place(item);
+    if (!text_.list(item, number)) {
+      return false;
+    }
+    pairs.items.push_back({numbers[0], numbers[1]});
+    return count == 2 || text_.fail(place, "expected two numbers, got " +
+                                               std::to_string(count));
+  });
+}
+
+bool ListReader::intervals(Value value, Column<Pair> &intervals) {
+  if (!pairs(value, intervals)) {
+    return false;
+  }
+  for (size_t i = 0; i != intervals.items.size(); ++i) {
+    auto [begin, end] = intervals.items[i];
+    std::string path = "[" + std::to_string(i) + "]";
+    if (begin < 0) {
+      return text_.fail(intervals.places[i],
+                        "this interval begins at " + std::to_string(begin) +
+                            "; expected no time below zero",
+                        path);
+    }
+    if (end < begin) {
+      return text_.fail(intervals.places[i],
+                        "this interval ends at " + std::to_string(end) +
+                            ", before it begins at " + std::to_string(begin),
+                        path);
+    }
+  }
+  return true;
+}
+
+/// Whatever is infeasible costs more; and costs may be negated.
+bool ListReader::cost(Value value, int64_t &cost) {
+  if (!text_.integer(value, cost)) {
+    return false;
+  }
+  return cost > -kInfeasible ||
+         text_.fail(text_.place(value), "a cost of " + std::to_string(cost) +
+                                            "; expected it above " +
+                                            std::to_string(-kInfeasible));
+}
+
+bool ListReader::usage(Value value, int64_t &usage) {
+  if (!text_.integer(value, usage)) {
+    return false;
+  }
+  return usage >= 0 ||
+         text_.fail(text_.place(value), "a usage of " + std::to_string(usage) +
+                                            "; expected none below zero");
+}
+
+bool ListReader::lists(Value value, IntegerLists &lists, bool usages) {
+  return column(value, lists, [&](Value item) {
+    uint32_t place = lists.places.back();
+    size_t before = lists.values.size();
+    bool good = text_.list(item, [&](Value each) {
+      int64_t &number = lists.values.emplace_back();
+      return usages ? usage(each, number) : cost(each, number);
+    });
+    lists.items.push_back(lists.values.size());
+    if (!good) {
+      return false;
+    }
+    return lists.values.size() != before ||
+           text_.fail(place, "this node has no strategy; expected a number for "
+                             "each");
+  });
+}
+
+bool ListReader::matrices(Value value, Column<uint32_t> &numbers, bool usages) {
+  TextCache cache(text_.text().size());
+  return column(value, numbers, [&](Value item) {
+    // What was parsed has no strings and no lists inside: it ends with the
+    // first bracket, and so does whatever equals it.
+    TextCache::Key key = cache.key(upToBracket(numbers.places.back()));
+    if (auto number = cache.find(key)) {
+      numbers.items.push_back(*number);
+      return true;
+    }
+    entries_.clear();
+    bool good = text_.list(item, [&](Value each) {
+      int64_t &number = entries_.emplace_back();
+      return usages ? usage(each, number) : cost(each, number);
+    });
+    if (!good) {
+      return false;
+    }
+    numbers.items.push_back(lists_.pool.add(entries_));
+    cache.put(key, numbers.items.back());
+    return true;
+  });
+}
+
+/// The text from `place` to the next ']', or to the end.
+std::string_view ListReader::upToBracket(size_t place) const {
+  std::string_view rest = text_.text().substr(place);
+  return rest.substr(0, std::min(rest.find(']'), rest.size() - 1) + 1);
+}
+
+bool ListReader::strings(Value value, std::vector<std::string> &strings) {
+  return text_.list(value, [&](Value item) {
+    return text_.string(item, strings.emplace_back());
+  });
+}
+
+bool ListReader::readNodes(Value value) {
+  JsonText::Member members[] = {
+      {"intervals", true,
+       [&](Value v) { return intervals(v, lists_.intervals); }},
+      {"costs", true, [&](Value v) { return lists(v, lists_.costs, false); }},
+      {"usages", true, [&](Value v) { return lists(v, lists_.usages, true); }},
+      {"names", false,
+       [&](Value v) {
+         return column(v, lists_.names, [&](Value item) {
+           return text_.string(item, lists_.names.items.emplace_back());
+         });
+       }},
+      {"strategies", false,
+       [&](Value v) {
+         return column(v, lists_.strategies, [&](Value item) {
+           return strings(item, lists_.strategies.items.emplace_back());
+         });
+       }},
+  };
+  return text_.object(value, members);
+}
+
+bool ListReader::readEdges(Value value) {
+  JsonText::Member members[] = {
+      {"nodes", true, [&](Value v) { return pairs(v, lists_.ends); }},
+      {"costs", true,
+       [&](Value v) { return matrices(v, lists_.edgeCosts, false); }},
+      {"usages", false,
+       [&](Value v) { return matrices(v, lists_.edgeUsages, true); }},
+      {"intervals", false,
+       [&](Value v) { return intervals(v, lists_.edgeIntervals); }},
+  };
+  return text_.object(value, members);
+}
+
+bool ListReader::readProblem(Value value) {
+  JsonText::Member members[] = {
+      {"name", false, [&](Value v) { return text_.string(v, lists_.name); }},
+      {"nodes", true, [&](Value v) { return readNodes(v); }},
+      {"edges", true, [&](Value v) { return readEdges(v); }},
+      {"usage_limit", false,
+       [&](Value v) { return text_.integer(v, lists_.usageLimit.emplace()); }},
+  };
+  return text_.object(value, members);
+}
+
+bool ListReader::read() {
+  JsonText::Member members[] = {
+      {"problem", true, [&](Value value) { return readProblem(value); }}};
+  return text_.readRoot(members);
+}
+
+bool readProblemLists(JsonText &text, ProblemLists &lists) {
+  return ListReader(text, lists).read();
+}
+
+} // namespace divisi::search

@@ -1,0 +1,72 @@
+//===- ProblemLists.h - The lists of a problem's file -----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A file gives costs, usages and so on as lists, one entry for each node or
+// edge, in whatever order. They are read as they stand; what is wrong with a
+// number or an interval by itself is found then, what does not fit together
+// when they are joined. Each entry remembers where it stands in the text, for
+// the message.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_SEARCH_PROBLEMLISTS_H
+#define DIVISI_LIB_SEARCH_PROBLEMLISTS_H
+
+#include "JsonText.h"
+#include "MatrixPool.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace divisi::search {
+
+/// A list of T, one for each node or edge, and where they stand in the text.
+template <typename T> struct Column {
+  std::vector<T> items;
+  std::vector<uint32_t> places;
+  uint32_t place = 0; ///< Of the whole.
+  bool found = false;
+};
+
+/// Lists of integers one behind the other: allocating each costs more than
+/// reading it.
+struct IntegerLists : Column<size_t> { ///< Where each ends.
+  std::vector<int64_t> values;
+  std::span<const int64_t> operator[](size_t i) const {
+    size_t begin = i == 0 ? 0 : items[i - 1];
+    return {values.data() + begin, items[i] - begin};
+  }
+};
+
+struct Pair {
+  int64_t first, second;
+};
+
+/// All that a text says.
+struct ProblemLists {
+  std::string name;
+  std::optional<int64_t> usageLimit;
+  // One entry a node.
+  Column<Pair> intervals;
+  IntegerLists costs, usages;
+  Column<std::string> names;
+  Column<std::vector<std::string>> strategies;
+  // One entry an edge; matrices are numbers of lists in the pool.
+  Column<Pair> ends, edgeIntervals;
+  Column<uint32_t> edgeCosts, edgeUsages;
+  MatrixPool pool;
+};
+
+/// Reads `text`; false if it says what is wrong.
+bool readProblemLists(JsonText &text, ProblemLists &lists);
+
+} // namespace divisi::search
+
+#endif // DIVISI_LIB_SEARCH_PROBLEMLISTS_H
