@@ -25,6 +25,7 @@ static constexpr Solver kSolvers[] = {
     {"auto", "composes the others; the default", solveAuto},
     {"exact", "proves the optimum of small problems by elimination",
      solveExact},
+    {"mcmc", "Metropolis-Hastings, as FlexFlow does it: a baseline", solveMcmc},
 };
 
 std::span<const Solver> solvers() { return kSolvers; }

@@ -13,13 +13,6 @@
 
 namespace divisi::search {
 
-uint64_t Random::next() {
-  uint64_t z = state_ += 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
 namespace {
 constexpr uint32_t kNone = ~0u;
 

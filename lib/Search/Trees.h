@@ -20,6 +20,7 @@
 #define DIVISI_LIB_SEARCH_TREES_H
 
 #include "Model.h"
+#include "Random.h"
 
 namespace divisi::search {
 
@@ -33,18 +34,6 @@ void optimizeForest(const Model &model, const std::vector<uint32_t> &order,
 /// `work` is spent (from which what was done is taken). Seeded.
 void improveByTrees(const Model &model, uint64_t seed, int patience,
                     int64_t &work, Assignment &assignment);
-
-/// Deterministic pseudo-random numbers (Steele et al., SplitMix64).
-class Random {
-public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next();
-  /// In [0, bound).
-  uint32_t below(uint32_t bound) { return uint32_t(next() % bound); }
-
-private:
-  uint64_t state_;
-};
 
 } // namespace divisi::search
 

@@ -116,6 +116,11 @@ Outcome solveChains(const Problem &problem, const Options &options = {});
 /// says what made a problem too large. `problem` must be valid.
 Outcome solveExact(const Problem &problem, const Options &options = {});
 
+/// Metropolis-Hastings over single nodes and those that have to follow them:
+/// the search of FlexFlow, to compare others with. Proves nothing. `problem`
+/// must be valid.
+Outcome solveMcmc(const Problem &problem, const Options &options = {});
+
 } // namespace divisi::search
 
 #endif // DIVISI_SEARCH_SOLVERS_H
