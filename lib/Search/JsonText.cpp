@@ -245,6 +245,34 @@ bool JsonText::decimal(Value value, int64_t &out) {
   return fail(at, "expected an integer of 64 bits" + got(text_.substr(at)));
 }
 
+bool JsonText::wide(Value value, __int128 &out) {
+  std::string_view token = value.raw_json_token();
+  std::string_view digits =
+      token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
+  bool negative = digits.starts_with('-');
+  digits.remove_prefix(negative);
+  bool good = !digits.empty() && (digits == "0" || digits.front() != '0') &&
+              digits.find_first_not_of("0123456789") == digits.npos;
+  out = 0;
+  for (char digit : good ? digits : std::string_view()) {
+    // Towards the sign, since the least number has no positive counterpart.
+    int step = negative ? '0' - digit : digit - '0';
+    good &= !__builtin_mul_overflow(out, 10, &out) &&
+            !__builtin_add_overflow(out, step, &out);
+  }
+  return good || unexpected(value, "a plain integer of 128 bits");
+}
+
+bool JsonText::number(Value value, double &out) {
+  return value.get_double().get(out) == simdjson::SUCCESS ||
+         unexpected(value, "a number");
+}
+
+bool JsonText::boolean(Value value, bool &out) {
+  return value.get_bool().get(out) == simdjson::SUCCESS ||
+         unexpected(value, "true or false");
+}
+
 bool JsonText::skip(Value value, int depth) {
   if (depth > kMostDepth) {
     return fail(place(value), "values are nested more than " +

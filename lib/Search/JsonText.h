@@ -84,6 +84,11 @@ public:
     return decimal(value, out);
   }
 
+  /// An integer of 128 bits, which must be plain: digits with no needless zero.
+  bool wide(Value value, __int128 &out);
+  bool number(Value value, double &out);
+  bool boolean(Value value, bool &out);
+
 private:
   /// Calls `field(key, place of the key, value)` for each.
   template <typename Field>

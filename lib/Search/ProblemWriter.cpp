@@ -6,46 +6,25 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "JsonOutput.h"
+
 #include "divisi/Search/ProblemIO.h"
 
 #include <algorithm>
 
 namespace divisi::search {
 
-static void writeString(std::string &out, const std::string &value) {
-  constexpr char digits[] = "0123456789abcdef";
-  out += '"';
-  for (char c : value) {
-    if ((unsigned char)c < 0x20) {
-      out += {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
-      continue;
-    }
-    if (c == '"' || c == '\\') {
-      out += '\\';
-    }
-    out += c;
-  }
-  out += '"';
-}
-
-/// Writes `"key": [` … `]` with `element(i)` for each entry.
+/// Appends `"key": ` and the list.
 template <typename Element>
-static void writeList(std::string &out, const char *key, size_t count,
-                      Element element) {
-  if (*key) {
-    writeString(out, key);
-    out += ": ";
-  }
-  out += '[';
-  for (size_t i = 0; i != count; ++i) {
-    out += i ? ", " : "";
-    element(i);
-  }
-  out += ']';
+static void writeColumn(std::string &out, const char *key, size_t count,
+                        Element element) {
+  writeString(out, key);
+  out += ": ";
+  writeList(out, count, element);
 }
 
 static void writeIntegers(std::string &out, const std::vector<int64_t> &list) {
-  writeList(out, "", list.size(),
+  writeList(out, list.size(),
             [&](size_t i) { out += std::to_string(list[i]); });
 }
 
@@ -57,26 +36,26 @@ static void writeNodes(std::string &out, const std::vector<Node> &nodes) {
   size_t count = nodes.size();
   auto next = [&] { out += ",\n      "; };
   out += "    \"nodes\": {\n      ";
-  writeList(out, "intervals", count, [&](size_t i) {
+  writeColumn(out, "intervals", count, [&](size_t i) {
     writePair(out, nodes[i].live.begin, nodes[i].live.end);
   });
   next();
-  writeList(out, "costs", count,
-            [&](size_t i) { writeIntegers(out, nodes[i].costs); });
+  writeColumn(out, "costs", count,
+              [&](size_t i) { writeIntegers(out, nodes[i].costs); });
   next();
-  writeList(out, "usages", count,
-            [&](size_t i) { writeIntegers(out, nodes[i].usages); });
+  writeColumn(out, "usages", count,
+              [&](size_t i) { writeIntegers(out, nodes[i].usages); });
   if (std::ranges::any_of(nodes, [](auto &n) { return !n.name.empty(); })) {
     next();
-    writeList(out, "names", count,
-              [&](size_t i) { writeString(out, nodes[i].name); });
+    writeColumn(out, "names", count,
+                [&](size_t i) { writeString(out, nodes[i].name); });
   }
   if (std::ranges::any_of(nodes,
                           [](auto &n) { return !n.strategies.empty(); })) {
     next();
-    writeList(out, "strategies", count, [&](size_t i) {
+    writeColumn(out, "strategies", count, [&](size_t i) {
       const std::vector<std::string> &names = nodes[i].strategies;
-      writeList(out, "", names.size(),
+      writeList(out, names.size(),
                 [&](size_t s) { writeString(out, names[s]); });
     });
   }
@@ -86,22 +65,22 @@ static void writeNodes(std::string &out, const std::vector<Node> &nodes) {
 static void writeEdges(std::string &out, const Problem &problem) {
   const std::vector<Edge> &edges = problem.edges;
   out += "    \"edges\": {\n      ";
-  writeList(out, "nodes", edges.size(),
-            [&](size_t i) { writePair(out, edges[i].from, edges[i].to); });
+  writeColumn(out, "nodes", edges.size(),
+              [&](size_t i) { writePair(out, edges[i].from, edges[i].to); });
   out += ",\n      ";
-  writeList(out, "costs", edges.size(), [&](size_t i) {
+  writeColumn(out, "costs", edges.size(), [&](size_t i) {
     writeIntegers(out, problem.matrices[edges[i].costs].entries);
   });
   if (std::ranges::any_of(edges,
                           [](auto &e) { return e.usages.has_value(); })) {
     out += ",\n      ";
-    writeList(out, "usages", edges.size(), [&](size_t i) {
+    writeColumn(out, "usages", edges.size(), [&](size_t i) {
       writeIntegers(out, edges[i].usages
                              ? problem.matrices[*edges[i].usages].entries
                              : std::vector<int64_t>());
     });
     out += ",\n      ";
-    writeList(out, "intervals", edges.size(), [&](size_t i) {
+    writeColumn(out, "intervals", edges.size(), [&](size_t i) {
       writePair(out, edges[i].live.begin, edges[i].live.end);
     });
   }

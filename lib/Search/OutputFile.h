@@ -1,0 +1,28 @@
+//===- OutputFile.h - Files that are never half written ---------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_SEARCH_OUTPUTFILE_H
+#define DIVISI_LIB_SEARCH_OUTPUTFILE_H
+
+#include "divisi/Support/Status.h"
+
+#include <string>
+#include <string_view>
+
+namespace divisi::search {
+
+/// Makes `text` the content of the file `path`, as gzip if that ends in .gz. A
+/// new file beside it takes its name once all is on the disk; so it holds the
+/// old content or the new at every moment, even if the process is killed. What
+/// is no regular file (a pipe, a terminal) is written to as it is. Fails with
+/// File.
+divisi::Status writeFile(const std::string &path, std::string_view text);
+
+} // namespace divisi::search
+
+#endif // DIVISI_LIB_SEARCH_OUTPUTFILE_H

@@ -1,0 +1,168 @@
+//===- SolutionWriter.cpp - Solutions as JSON -----------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BoundTree.h"
+#include "JsonOutput.h"
+#include "OutputFile.h"
+#include "PackedIntegers.h"
+
+#include "divisi/Search/SolutionIO.h"
+
+#include <cmath>
+
+namespace divisi::search {
+
+namespace {
+/// One object on one line: keys with what stands between them.
+class ObjectWriter {
+public:
+  explicit ObjectWriter(std::string &out, const char *between = ", ")
+      : out_(out), between_(between) {
+    out_ += '{';
+  }
+  ~ObjectWriter() { out_ += '}'; }
+
+  /// Begins the next member; its value follows.
+  std::string &key(const char *name) {
+    out_ += first_ ? "" : between_;
+    first_ = false;
+    writeString(out_, name);
+    out_ += ": ";
+    return out_;
+  }
+  void text(const char *name, std::string_view value) {
+    writeString(key(name), value);
+  }
+  void integer(const char *name, Wide value) { key(name) += toString(value); }
+
+private:
+  std::string &out_;
+  const char *between_;
+  bool first_ = true;
+};
+} // namespace
+
+static void writeSteps(std::string &out,
+                       const std::vector<ReductionStep> &steps) {
+  writeList(out, steps.size(), [&](size_t i) {
+    const ReductionStep &step = steps[i];
+    bool drops = step.kind == ReductionStep::Kind::Drop;
+    out += drops ? "[\"drop\", " : "[\"follow\", ";
+    out += std::to_string(step.variable) + ", " + std::to_string(step.other);
+    out += drops ? ", " + std::to_string(step.state) + "]" : "]";
+  });
+}
+
+static void writeBound(std::string &out, const std::vector<BoundNode> &tree,
+                       size_t index) {
+  const BoundNode &node = tree[index];
+  ObjectWriter object(out);
+  object.integer("parent", node.parent);
+  if (index != 0 || node.variable != 0 || !node.kept.empty()) {
+    object.integer("variable", node.variable);
+    writeList(object.key("kept"), node.kept.size(),
+              [&](size_t i) { out += std::to_string(node.kept[i]); });
+  }
+  if (node.fixes) {
+    object.key("fixes") += "true";
+  }
+  if (!node.prices.empty()) {
+    writeList(object.key("prices"), node.prices.size(), [&](size_t i) {
+      MemoryPrice price = node.prices[i];
+      out += '[' + std::to_string(price.time) + ", " +
+             std::to_string(price.price) + ']';
+    });
+  }
+  // Their presence says that the node bounds, also where there is no pair.
+  if (node.bounds) {
+    object.key("potentials") += '"';
+    packIntegers(out, node.potentials, potentialsAbove(tree, index));
+    out += '"';
+  }
+}
+
+static void writeCertificate(std::string &out, const Certificate &certificate) {
+  ObjectWriter object(out, ",\n    ");
+  object.integer("price_bits", certificate.priceBits);
+  object.integer("potential_bits", certificate.potentialBits);
+  if (certificate.cutoff) {
+    object.integer("cutoff", *certificate.cutoff);
+  }
+  writeSteps(object.key("steps"), certificate.steps);
+  object.key("tree") += '[';
+  for (size_t i = 0; i != certificate.tree.size(); ++i) {
+    out += i == 0 ? "\n      " : ",\n      ";
+    writeBound(out, certificate.tree, i);
+  }
+  out += ']';
+}
+
+static void writeTraceEntry(std::string &out, const TraceEntry &entry) {
+  ObjectWriter object(out);
+  // JSON has no infinity.
+  if (entry.seconds && std::isfinite(*entry.seconds)) {
+    writeDouble(object.key("seconds"), *entry.seconds);
+  }
+  object.integer("work", entry.work);
+  if (entry.cost) {
+    object.integer("cost", *entry.cost);
+  }
+  if (entry.lowerBound) {
+    object.integer("lower_bound", *entry.lowerBound);
+  }
+  object.text("by", entry.by);
+}
+
+/// For people: readers compute it anew.
+static void writeGap(ObjectWriter &object, const Solution &solution) {
+  double cost = double(solution.cost);
+  double gap = cost - double(solution.lowerBound);
+  if (gap != 0 && cost != 0) {
+    gap /= std::abs(cost);
+  }
+  writeDouble(object.key("gap"), gap);
+  object.text("gap_of", "the declared strategies");
+}
+
+std::string writeSolution(const SolutionFile &file) {
+  const Solution &solution = file.solution;
+  std::string out;
+  {
+    ObjectWriter object(out, ",\n  ");
+    object.integer("schema_version", 1);
+    object.text("problem", file.problem);
+    object.text("solver", file.solver);
+    object.integer("seed", Wide(file.seed));
+    object.text("stopped", file.stopped);
+    writeList(object.key("assignment"), solution.assignment.size(),
+              [&](size_t i) { out += std::to_string(solution.assignment[i]); });
+    object.integer("cost", solution.cost);
+    object.integer("peak", solution.peak);
+    object.integer("peak_time", solution.peakTime);
+    object.integer("lower_bound", solution.lowerBound);
+    writeGap(object, solution);
+    object.key("trace") += '[';
+    for (size_t i = 0; i != file.trace.size(); ++i) {
+      out += i == 0 ? "\n    " : ",\n    ";
+      writeTraceEntry(out, file.trace[i]);
+    }
+    out += ']';
+    if (solution.certificate != Certificate()) {
+      writeCertificate(object.key("certificate"), solution.certificate);
+    }
+  }
+  out += '\n';
+  return out;
+}
+
+divisi::Status writeSolutionFile(const std::string &path,
+                                 const SolutionFile &file) {
+  return writeFile(path, writeSolution(file));
+}
+
+} // namespace divisi::search
