@@ -247,8 +247,9 @@ Wide TreeCheck::pairMinimum(size_t index, const Prices &prices,
     }
     Wide leastOfRow = kNever;
     for (size_t i = 0; i != columns_.size(); ++i) {
+      // Both are results of exact_, so their difference does not wrap.
       if (Wide entry = row[columns_[i]]; entry != kNever) {
-        leastOfRow = std::min(leastOfRow, exact_.subtract(entry, shift_[i]));
+        leastOfRow = std::min(leastOfRow, entry - shift_[i]);
       }
     }
     Wide shift = move(s, potentials[s - u.begin]);

@@ -27,7 +27,9 @@ class Exact {
 public:
   using Wide = __int128;
 
-  /// Stands for infinity, so no operation may give it: that is an overflow too.
+  /// Results beyond this count as overflows too. So the plain sum or difference
+  /// of two results, as inner loops want it, neither wraps nor is kInfinity.
+  static constexpr Wide kLargest = Wide(1) << 125;
   static constexpr Wide kInfinity =
       Wide(~static_cast<unsigned __int128>(0) >> 1);
 
@@ -56,9 +58,11 @@ public:
   bool overflowed() const { return overflowed_; }
 
 private:
+  /// Zero in place of what is wrong: then all that follows is in range.
   Wide remember(bool wrapped, Wide result) {
-    overflowed_ |= wrapped | (result == kInfinity);
-    return result;
+    bool good = !wrapped && result <= kLargest && result >= -kLargest;
+    overflowed_ |= !good;
+    return good ? result : 0;
   }
 
   bool overflowed_ = false;

@@ -357,3 +357,33 @@ TEST(Check, NothingLeftIsInfinite) {
                       child(0, 0, {1}, bounding({0, 0, 0, 0}))};
   EXPECT_EQ(proved(problem, certificate), "3");
 }
+
+// 2^31 * 2^(60 + 60) wraps to zero in 128 bits; 2^7 * 2^120 is the least number
+// there is. Both would pass for something else.
+TEST(Check, NumbersBeyond128BitsAreRefused) {
+  Problem problem = chain();
+  Certificate certificate;
+  certificate.priceBits = 60;
+  certificate.potentialBits = -60;
+  std::string refused =
+      "certificate: node 0 of the tree: its values need more than 128 bits; "
+      "use fewer price bits, or smaller prices and potentials";
+  for (int32_t potential : {INT32_MIN, INT32_MAX, -128, 128, 127, 33}) {
+    certificate.tree = {bounding({potential, 0, 0, 0})};
+    EXPECT_EQ(proved(problem, certificate), refused);
+  }
+  // A potential of 2^60: the other state of a and all of its entries win.
+  certificate.tree = {bounding({1, 0, 0, 0})};
+  EXPECT_EQ(proved(problem, certificate), toString(4 - (Wide(1) << 60)));
+  problem.usageLimit = INT64_MAX;
+  certificate.tree = {bounding({0, 0, 0, 0}, {{0, INT64_MAX}})};
+  EXPECT_EQ(proved(problem, certificate), refused);
+  // 200 nodes of 2^59 at 2^60 each.
+  problem.usageLimit.reset();
+  problem.edges.clear();
+  problem.nodes.assign(200, {"", {}, {int64_t(1) << 59}, {0}, {0, 1}});
+  certificate.tree = {bounding({})};
+  EXPECT_EQ(proved(problem, certificate), refused);
+  certificate.priceBits = 50;
+  EXPECT_EQ(proved(problem, certificate), toString(Wide(200) << 59));
+}
