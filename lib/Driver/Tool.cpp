@@ -55,8 +55,11 @@ static Status parse(int argc, char **argv) {
   if (cl::ParseCommandLineOptions(argc, argv, kOverview, &stream)) {
     return Status();
   }
+  // A value that does not parse is printed by LLVM itself.
   return Status(ExitCode::Usage,
-                reword(errors) + "; divisi VERB --help lists the options");
+                (errors.empty() ? "an option got a value that it does not take"
+                                : reword(errors)) +
+                    "; divisi VERB --help lists the options");
 }
 
 static int report(const Status &status) {

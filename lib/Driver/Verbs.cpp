@@ -55,6 +55,7 @@ std::vector<std::unique_ptr<Verb>> divisi::makeVerbs() {
   verbs.push_back(makeRunVerb());
   verbs.push_back(makeCheckVerb());
   verbs.push_back(makeExplainVerb());
+  verbs.push_back(makeSolveVerb());
   verbs.push_back(makeVersionVerb());
   return verbs;
 }

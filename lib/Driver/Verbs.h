@@ -34,6 +34,7 @@ std::unique_ptr<Verb> makePlanVerb();
 std::unique_ptr<Verb> makeRunVerb();
 std::unique_ptr<Verb> makeCheckVerb();
 std::unique_ptr<Verb> makeExplainVerb();
+std::unique_ptr<Verb> makeSolveVerb();
 std::unique_ptr<Verb> makeVersionVerb();
 
 /// All of them, in the order of the help.

@@ -1,0 +1,47 @@
+//===- Process.h - What the system knows of this process --------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_DRIVER_PROCESS_H
+#define LIB_DRIVER_PROCESS_H
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+
+namespace divisi {
+
+/// std::chrono::steady_clock now, in seconds.
+double steadySeconds();
+
+/// The same clock when this process started, the loading of its libraries
+/// included. Where the system does not tell (it has no /proc): now.
+double processStart();
+
+/// The most bytes of memory that this process held at any time; 0 where the
+/// system does not tell.
+int64_t peakMemory();
+
+/// While one lives, the first SIGINT or SIGTERM sets a flag instead of ending
+/// the process; the next one ends it. At most one may live.
+class Interrupts {
+public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts &) = delete;
+  Interrupts &operator=(const Interrupts &) = delete;
+
+  /// True from the first signal on.
+  const std::atomic<bool> &raised() const;
+
+private:
+  struct sigaction oldInterrupt{}, oldTerminate{};
+};
+
+} // namespace divisi
+
+#endif // LIB_DRIVER_PROCESS_H

@@ -1,0 +1,120 @@
+//===- SolveProgress.cpp - The story of a solver as it happens --*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SolveReport.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Process.h"
+
+using namespace llvm;
+using namespace divisi;
+using search::TraceEntry;
+
+/// Seconds between two lines: on a terminal, where the line is rewritten, and
+/// elsewhere.
+static constexpr double kRewritePause = 0.1;
+static constexpr double kLinePause = 1;
+/// A better bound is news if it closes so much of the gap.
+static constexpr double kNews = 0.01;
+
+SolveProgress::SolveProgress(search::SolutionFile header,
+                             SolutionWriter *writer, bool quiet)
+    : header(std::move(header)), writer(writer), quiet(quiet),
+      onTerminal(sys::Process::StandardErrIsDisplayed()) {}
+
+std::optional<double> SolveProgress::firstAnswer() const {
+  for (const TraceEntry &entry : header.trace) {
+    if (entry.cost) {
+      return entry.seconds;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Bounds rise in thousands of small steps, of which the trace keeps a few.
+bool SolveProgress::isNews(const TraceEntry &entry) const {
+  if (header.trace.empty()) {
+    return entry.cost || entry.lowerBound;
+  }
+  const TraceEntry &last = header.trace.back();
+  if (entry.cost != last.cost || !last.lowerBound || !entry.lowerBound) {
+    return entry.cost != last.cost || entry.lowerBound != last.lowerBound;
+  }
+  if (!entry.cost) {
+    return relativeGap(*entry.lowerBound, *last.lowerBound) > kNews;
+  }
+  return relativeGap(*entry.cost, *entry.lowerBound) <
+         (1 - kNews) * relativeGap(*last.cost, *last.lowerBound);
+}
+
+static std::string describe(const TraceEntry &entry) {
+  std::string text =
+      formatv("{0,8:F1} s  best {1}  bound {2}", *entry.seconds,
+              entry.cost ? search::toString(*entry.cost) : "-",
+              entry.lowerBound ? search::toString(*entry.lowerBound) : "-");
+  if (entry.cost && entry.lowerBound) {
+    text += formatv("  gap {0:P3}", relativeGap(*entry.cost, *entry.lowerBound))
+                .str();
+  }
+  return text;
+}
+
+void SolveProgress::print(const TraceEntry &entry) {
+  errs() << (onTerminal ? "\r\033[K" : "") << describe(entry)
+         << (onTerminal ? "" : "\n");
+  printedAt = *entry.seconds;
+  unprinted.reset();
+}
+
+void SolveProgress::offer(const search::Solution &solution) {
+  search::SolutionFile file = header;
+  file.solution = solution;
+  file.stopped = "running";
+  if (Status failed = writer->offer(std::move(file)); !failed.isOk()) {
+    errs() << (onTerminal ? "\r\033[K" : "")
+           << "divisi: warning: " << failed.message() << "\n";
+  }
+}
+
+void SolveProgress::operator()(const search::Progress &line) {
+  TraceEntry entry{line.seconds, line.work, line.cost, line.lowerBound,
+                   std::string(line.by)};
+  bool isFirst = line.cost && !firstAnswer();
+  if (isNews(entry)) {
+    header.trace.push_back(entry);
+  }
+  // Who has read the line may kill the process: the file is there.
+  if (line.improved && writer) {
+    offer(*line.improved);
+  }
+  double pause = onTerminal ? kRewritePause : kLinePause;
+  unprinted = entry;
+  if (!quiet &&
+      (isFirst || printedAt < 0 || *entry.seconds - printedAt >= pause)) {
+    print(entry);
+  }
+}
+
+void SolveProgress::end(const search::Outcome &outcome, double seconds) {
+  if (outcome.status == search::Status::Solved) {
+    TraceEntry entry{seconds, outcome.work, outcome.solution.cost,
+                     outcome.solution.lowerBound, "end"};
+    bool known = !trace().empty() && trace().back().cost == entry.cost &&
+                 trace().back().lowerBound == entry.lowerBound;
+    if (!known) {
+      header.trace.push_back(entry);
+      unprinted = entry;
+    }
+  }
+  if (!quiet && unprinted) {
+    print(*unprinted);
+  }
+  if (!quiet && onTerminal && printedAt >= 0) {
+    errs() << "\n";
+  }
+}

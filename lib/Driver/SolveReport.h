@@ -1,0 +1,80 @@
+//===- SolveReport.h - What divisi solve says -------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_DRIVER_SOLVEREPORT_H
+#define LIB_DRIVER_SOLVEREPORT_H
+
+#include "SolutionWriter.h"
+#include "divisi/Search/Solvers.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace divisi {
+
+/// Follows a solver: prints a line of progress, keeps the trace, and hands
+/// better answers to the writer.
+class SolveProgress {
+public:
+  /// `header` names problem, solver and seed. `writer` may be null.
+  SolveProgress(search::SolutionFile header, SolutionWriter *writer,
+                bool quiet);
+
+  /// To be called with each of the solver's lines.
+  void operator()(const search::Progress &line);
+
+  /// Adds how it ended to the trace, and ends the line.
+  void end(const search::Outcome &outcome, double seconds);
+
+  const std::vector<search::TraceEntry> &trace() const { return header.trace; }
+  /// Seconds to the first answer.
+  std::optional<double> firstAnswer() const;
+
+private:
+  bool isNews(const search::TraceEntry &entry) const;
+  void print(const search::TraceEntry &entry);
+  void offer(const search::Solution &solution);
+
+  search::SolutionFile header; ///< With the trace so far.
+  SolutionWriter *writer;
+  bool quiet, onTerminal;
+  double printedAt = -1; ///< Seconds of the last printed line; -1: none.
+  std::optional<search::TraceEntry> unprinted;
+};
+
+/// What is known when a solver has ended.
+struct SolveResult {
+  const search::Problem &problem;
+  const search::SolutionFile &file; ///< `solution` only if solved.
+  const search::Outcome &outcome;   ///< Its solution has moved to `file`.
+  const std::vector<search::TraceEntry> &trace; ///< With seconds.
+  unsigned threads = 1;
+  double seconds = 0; ///< Since the process started.
+  std::optional<double> firstAnswer;
+};
+
+/// `finished`, `work`, `time` or `interrupted`.
+std::string_view stoppedName(search::Stopped stopped);
+
+/// Relative to `cost`: 0 if proved optimal; 0.01 if no assignment is cheaper
+/// by more than 1 %.
+double relativeGap(search::Wide cost, search::Wide lowerBound);
+
+/// Of a solved problem: one fact a line.
+void printResult(const SolveResult &result, llvm::raw_ostream &os);
+/// Of any: one object. Integers are exact, whatever their size.
+void printResultJSON(const SolveResult &result, llvm::raw_ostream &os);
+
+/// What `divisi solve --check` has verified.
+void printVerified(const search::Problem &problem,
+                   const search::Solution &solution, llvm::raw_ostream &os);
+void printVerifiedJSON(const search::Problem &problem,
+                       const search::Solution &solution, llvm::raw_ostream &os);
+
+} // namespace divisi
+
+#endif // LIB_DRIVER_SOLVEREPORT_H

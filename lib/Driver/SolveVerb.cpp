@@ -1,0 +1,321 @@
+//===- SolveVerb.cpp - divisi solve -----------------------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Solves a planning problem that stands in a file, or believes nobody and
+// checks somebody's solution of it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Process.h"
+#include "SolveReport.h"
+#include "Verbs.h"
+#include "divisi/Search/ProblemIO.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+using namespace llvm;
+using namespace divisi;
+
+namespace {
+
+class SolveVerb : public Verb {
+public:
+  SolveVerb()
+      : Verb("solve", "the cheapest strategies of a planning problem, or "
+                      "--check of a solution") {}
+  Status run() override;
+
+private:
+  Status checkFlags() const;
+  search::Options solverOptions(const Interrupts &interrupts) const;
+  Status solve();
+  Status print(const SolveResult &result) const;
+  Status explainNoAnswer(const search::Outcome &outcome) const;
+  Status checkSolution() const;
+
+  cl::list<std::string> inputs{cl::Positional, cl::sub(command), cl::OneOrMore,
+                               cl::desc("PROBLEM.json[.gz] [SOLUTION.json]")};
+  cl::opt<bool> check{"check", cl::sub(command),
+                      cl::desc("check SOLUTION.json instead of solving")};
+  cl::opt<std::string> output{"o", cl::sub(command),
+                              cl::value_desc("SOLUTION.json"),
+                              cl::desc("where the best answer is kept, from "
+                                       "the first one on")};
+  cl::opt<double> timeLimit{
+      "time-limit", cl::sub(command), cl::value_desc("SECONDS"),
+      cl::desc("stop after so long, reading the problem included")};
+  cl::opt<int64_t> workLimit{
+      "work-limit", cl::sub(command), cl::value_desc("N"),
+      cl::init(search::Options().work),
+      cl::desc("stop after so many matrix entries (default: 6e9, without end "
+               "if there is a time limit); the same each time")};
+  cl::opt<unsigned> threads{
+      "threads", cl::sub(command), cl::value_desc("N"), cl::init(0),
+      cl::desc("how many threads (default: 2, if there are as many cores); the "
+               "answer does not depend on it")};
+  cl::opt<uint64_t> seed{"seed", cl::sub(command), cl::value_desc("K"),
+                         cl::init(0), cl::desc("for what is drawn at random")};
+  cl::opt<std::string> solverName{
+      "solver", cl::sub(command), cl::value_desc("NAME"),
+      cl::init(std::string(search::solvers().front().name)),
+      cl::desc("which solver; an unknown one lists them")};
+  cl::opt<bool> json{"json", cl::sub(command), cl::desc("as JSON")};
+  cl::opt<bool> quiet{"quiet", cl::sub(command),
+                      cl::desc("without lines of progress")};
+
+  double start = 0; ///< Of the process, on the steady clock.
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Flags and files
+//===----------------------------------------------------------------------===//
+
+static std::string listSolvers() {
+  std::string list;
+  for (const search::Solver &solver : search::solvers()) {
+    list += "\n  " + std::string(solver.name) + ": " +
+            std::string(solver.description);
+  }
+  return list;
+}
+
+/// What cannot be written later fails now, before the solver's minutes.
+static Status checkOutput(const std::string &output, StringRef input) {
+  if (output.empty()) {
+    return Status();
+  }
+  StringRef folder = sys::path::parent_path(output);
+  if (folder.empty()) {
+    folder = ".";
+  }
+  if (sys::fs::is_directory(output)) {
+    return Status(ExitCode::File, "cannot write '" + output +
+                                      "': it is a folder, expected a file");
+  }
+  if (!sys::fs::is_directory(folder)) {
+    return Status(ExitCode::File, "cannot write '" + output +
+                                      "': there is no "
+                                      "folder '" +
+                                      folder.str() + "'");
+  }
+  if (auto error = sys::fs::access(folder, sys::fs::AccessMode::Write)) {
+    return Status(ExitCode::File,
+                  "cannot write '" + output + "': " + error.message());
+  }
+  if (sys::fs::equivalent(output, input)) {
+    return Status(ExitCode::Usage,
+                  "-o names the problem's own file '" + output + "'");
+  }
+  return Status();
+}
+
+Status SolveVerb::checkFlags() const {
+  if (check && inputs.size() != 2) {
+    return Status(ExitCode::Usage,
+                  "--check takes two files, PROBLEM.json and SOLUTION.json, "
+                  "got " +
+                      std::to_string(inputs.size()));
+  }
+  if (!check && inputs.size() != 1) {
+    return Status(ExitCode::Usage,
+                  "solve takes one file, PROBLEM.json, got " +
+                      std::to_string(inputs.size()) +
+                      "; a solution is checked by --check, written by -o");
+  }
+  if (check && !output.empty()) {
+    return Status(ExitCode::Usage, "--check writes nothing; -o is for solving");
+  }
+  if (timeLimit.getNumOccurrences() &&
+      !(timeLimit > 0 && std::isfinite(timeLimit))) {
+    return Status(ExitCode::Usage, "--time-limit is " +
+                                       std::to_string(timeLimit) +
+                                       ", expected seconds above 0");
+  }
+  if (workLimit < 0) {
+    return Status(ExitCode::Usage, "--work-limit is " +
+                                       std::to_string(workLimit) +
+                                       ", expected 0 or more");
+  }
+  constexpr unsigned kMostThreads = 1024;
+  if (threads.getNumOccurrences() && (threads < 1 || threads > kMostThreads)) {
+    return Status(ExitCode::Usage, "--threads is " + std::to_string(threads) +
+                                       ", expected 1 to " +
+                                       std::to_string(kMostThreads));
+  }
+  if (!search::findSolver(solverName)) {
+    return Status(ExitCode::Usage, "unknown solver '" + solverName +
+                                       "', expected one of" + listSolvers());
+  }
+  return checkOutput(output, inputs.front());
+}
+
+search::Options SolveVerb::solverOptions(const Interrupts &interrupts) const {
+  search::Options options;
+  options.seed = seed;
+  options.work = workLimit;
+  if (timeLimit.getNumOccurrences()) {
+    options.timeLimit = timeLimit;
+    if (!workLimit.getNumOccurrences()) {
+      options.work = std::numeric_limits<int64_t>::max();
+    }
+  }
+  options.start = start;
+  options.threads =
+      threads.getNumOccurrences()
+          ? threads
+          : std::clamp(std::thread::hardware_concurrency(), 1u, 2u);
+  options.stop = &interrupts.raised();
+  return options;
+}
+
+//===----------------------------------------------------------------------===//
+// Solve
+//===----------------------------------------------------------------------===//
+
+/// A message and the exit code for an outcome that is no answer.
+Status SolveVerb::explainNoAnswer(const search::Outcome &outcome) const {
+  std::string text = inputs.front() + ": ";
+  if (outcome.status == search::Status::Infeasible) {
+    text += "no assignment exists: " + outcome.message;
+    if (outcome.limitEnough && outcome.limitAtLeast == outcome.limitEnough) {
+      text += "; the smallest limit that would do is " +
+              std::to_string(*outcome.limitEnough);
+    } else if (outcome.limitAtLeast) {
+      text += "; no limit below " + std::to_string(*outcome.limitAtLeast) +
+              " would do";
+      if (outcome.limitEnough) {
+        text += ", and " + std::to_string(*outcome.limitEnough) + " would";
+      }
+    }
+    return Status(ExitCode::Infeasible, text);
+  }
+  text += outcome.message.empty() ? "no assignment was found" : outcome.message;
+  switch (outcome.stopped) {
+  case search::Stopped::Interrupted:
+    text += "; interrupted before the first answer";
+    break;
+  case search::Stopped::Time:
+    text += "; one may exist: a larger --time-limit may find it";
+    break;
+  default:
+    text += "; one may exist: a larger --work-limit or another --seed may find "
+            "it";
+  }
+  return Status(ExitCode::NoPlan, text);
+}
+
+/// The trace as the file keeps it. Its seconds differ from run to run, and so
+/// does a run that a clock or a person ended; others give equal bytes.
+static std::vector<search::TraceEntry>
+withoutSeconds(std::vector<search::TraceEntry> trace) {
+  for (search::TraceEntry &entry : trace) {
+    entry.seconds.reset();
+  }
+  return trace;
+}
+
+Status SolveVerb::print(const SolveResult &result) const {
+  bool solved = result.outcome.status == search::Status::Solved;
+  if (json) {
+    printResultJSON(result, outs());
+  } else if (solved) {
+    printResult(result, outs());
+  }
+  return solved ? Status() : explainNoAnswer(result.outcome);
+}
+
+Status SolveVerb::solve() {
+  Interrupts interrupts;
+  divisi::Expected<search::Problem> problem =
+      search::readProblemFile(inputs.front());
+  if (!problem) {
+    return problem.status();
+  }
+  search::SolutionFile file;
+  file.problem = problem->name;
+  file.solver = solverName;
+  file.seed = seed;
+  std::optional<SolutionWriter> writer;
+  if (!output.empty()) {
+    writer.emplace(output, *problem);
+  }
+  SolveProgress progress(file, writer ? &*writer : nullptr, quiet);
+  search::Options options = solverOptions(interrupts);
+  options.onProgress = [&](const search::Progress &line) { progress(line); };
+
+  search::Outcome outcome =
+      search::findSolver(solverName)->solve(*problem, options);
+  double seconds = steadySeconds() - start;
+  bool solved = outcome.status == search::Status::Solved;
+  if (solved) {
+    if (auto wrong = search::check(*problem, outcome.solution)) {
+      return Status(ExitCode::Internal, "solver '" + solverName +
+                                            "' gave a wrong answer: " + *wrong);
+    }
+  }
+  progress.end(outcome, seconds);
+  file.stopped = stoppedName(outcome.stopped);
+  bool isTimed =
+      options.timeLimit || outcome.stopped == search::Stopped::Interrupted;
+  file.trace = isTimed ? progress.trace() : withoutSeconds(progress.trace());
+  file.solution = std::move(outcome.solution);
+  if (solved && writer) {
+    if (Status failed = writer->finish(file); !failed.isOk()) {
+      return failed;
+    }
+  }
+  return print({*problem, file, outcome, progress.trace(), options.threads,
+                seconds, progress.firstAnswer()});
+}
+
+//===----------------------------------------------------------------------===//
+// Check
+//===----------------------------------------------------------------------===//
+
+Status SolveVerb::checkSolution() const {
+  divisi::Expected<search::Problem> problem =
+      search::readProblemFile(inputs[0]);
+  if (!problem) {
+    return problem.status();
+  }
+  auto file = search::readSolutionFile(inputs[1]);
+  if (!file) {
+    return file.status();
+  }
+  if (auto wrong = search::check(*problem, file->solution)) {
+    return Status(ExitCode::Differs, inputs[1] + ": refused: " + *wrong);
+  }
+  if (json) {
+    printVerifiedJSON(*problem, file->solution, outs());
+  } else {
+    outs() << inputs[1] << ": accepted\n";
+    printVerified(*problem, file->solution, outs());
+  }
+  return Status();
+}
+
+Status SolveVerb::run() {
+  start = processStart();
+  if (Status status = checkFlags(); !status.isOk()) {
+    return status;
+  }
+  return check ? checkSolution() : solve();
+}
+
+std::unique_ptr<Verb> divisi::makeSolveVerb() {
+  return std::make_unique<SolveVerb>();
+}
