@@ -75,16 +75,18 @@ Status SolutionWriter::offer(search::SolutionFile file) {
     file.solution.certificate = {};
     file.solution.lowerBound = trivialBound;
   }
-  bool first = !thread.joinable();
-  if (first) {
+  // Until one is there, the solver waits for it.
+  if (!thread.joinable()) {
     write(file);
-    thread = std::thread([this] { writeWaiting(); });
+    std::lock_guard lock(mutex);
+    if (failure.isOk()) {
+      thread = std::thread([this] { writeWaiting(); });
+    }
+    return std::exchange(failure, Status());
   }
   std::lock_guard lock(mutex);
-  if (!first) {
-    waiting = std::move(file);
-    changed.notify_all();
-  }
+  waiting = std::move(file);
+  changed.notify_all();
   return std::exchange(failure, Status());
 }
 

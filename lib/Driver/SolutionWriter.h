@@ -33,9 +33,9 @@ public:
   /// Writes what is still waiting, unless finish() was called.
   ~SolutionWriter();
 
-  /// Writes `file` now if it is the first, else soon if no newer one comes. An
-  /// answer without a certificate gets the bound that needs none. Returns the
-  /// first failure since the last call; a failure does not end the writing.
+  /// Writes `file` now if none is written yet, else soon if no newer one comes.
+  /// An answer without a certificate gets the bound that needs none. Returns
+  /// the first failure since the last call, which does not end the writing.
   Status offer(search::SolutionFile file);
 
   /// Writes `file` in place of what is waiting: nothing follows it. Its
@@ -58,7 +58,7 @@ private:
   bool stopping = false;
   /// When the next may be written: seconds of the steady clock. Under `mutex`.
   double due = 0;
-  std::thread thread; ///< Since the first answer.
+  std::thread thread; ///< Since the first answer is written.
 };
 
 } // namespace divisi

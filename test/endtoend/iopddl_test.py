@@ -1,0 +1,149 @@
+"""The benchmark of planning problems: what it derives, and that it runs."""
+
+import gzip
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD, ROOT
+
+BENCH = ROOT / "bench" / "iopddl"
+# Instance G is here.
+DATA = ROOT / "test" / "Search" / "data"
+
+sys.path.insert(0, str(BENCH))
+
+import derive  # noqa: E402
+import run  # noqa: E402
+
+INFEASIBLE = 10 ** 18
+
+
+@pytest.fixture
+def example():
+    return derive.load(DATA / "example.json")
+
+
+def derived(problem, **recipe):
+    text = io.StringIO()
+    derive.write_problem(text, problem, {"name": "X", **recipe})
+    return json.loads(text.getvalue())["problem"]
+
+
+def test_limit_alone_is_loosened(example):
+    got = derived(example, limit_factor="1.5")
+    assert got.pop("usage_limit") == 75
+    assert got.pop("name") == "asplos-2025-iopddl-X"
+    assert all(got[key] == example[key] for key in got)
+    assert sorted(got) == ["edges", "nodes"]
+
+
+def test_copies_share_one_memory(example):
+    got = derived(example, copies=3)
+    assert got["usage_limit"] == 150
+    for field in ("intervals", "costs", "usages"):
+        assert got["nodes"][field] == example["nodes"][field] * 3
+    assert got["edges"]["costs"] == example["edges"]["costs"] * 3
+    ends = example["edges"]["nodes"]
+    assert got["edges"]["nodes"] == [[u + shift, v + shift]
+                                     for shift in (0, 5, 10)
+                                     for u, v in ends]
+
+
+def test_noise_keeps_zero_and_infeasible(example):
+    matrices = [[0, INFEASIBLE, INFEASIBLE - 1, 2 * INFEASIBLE]
+                + [1_000_000] * 500, [1_000_000] * 500]
+    example["edges"] = {"nodes": [[0, 1], [0, 1]], "costs": matrices}
+    got = derived(example, noise="0.5", seed=1)["edges"]["costs"]
+    assert got[0][:2] == [0, INFEASIBLE] and got[0][3] == 2 * INFEASIBLE
+    assert got[0][2] < INFEASIBLE
+    # Each entry for itself, and so are equal matrices.
+    logs = [math.log(entry / 1e6) for row in (got[0][4:], got[1])
+            for entry in row]
+    assert -0.5 <= min(logs) < -0.45 and 0.45 < max(logs) <= 0.5
+    assert abs(sum(logs) / len(logs)) < 0.05
+    assert len(set(logs)) > 990
+    assert derived(example, noise="0.5", seed=1)["edges"]["costs"] == got
+    assert derived(example, noise="0.5", seed=2)["edges"]["costs"] != got
+
+
+def test_derived_files_are_made_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    recipe = {"name": "G-x", "of": "G", "limit_factor": "3"}
+    made = []
+    path = derive.derive(recipe, DATA, made.append)
+    assert made == [path] and tmp_path in path.parents
+    assert derive.derive(recipe, DATA, made.append) == path and len(made) == 1
+    with gzip.open(path) as file:
+        assert json.load(file)["problem"]["usage_limit"] == 3 * 14392528
+    # Of other content under another name.
+    recipe["limit_factor"] = "2"
+    assert derive.derive(recipe, DATA, made.append) != path
+
+
+def test_scaling_is_fitted():
+    assert run.exponent([(1, 3), (2, 6), (4, 12)]) == pytest.approx(1)
+    assert run.exponent([(1, 3), (2, 12), (4, 48)]) == pytest.approx(2)
+    assert run.exponent([(2, 3)]) is None
+
+
+def test_summary_reads_the_trace():
+    trace = [{"seconds": 0.5, "cost": 150},
+             {"seconds": 1.5, "cost": 101, "bound": 50},
+             {"seconds": 19, "cost": 101, "bound": 99.995},
+             {"seconds": 21, "cost": 100, "bound": 100}]
+    got = run.summarize({"trace": trace, "cost": 100, "bound": 100,
+                         "first_answer_seconds": 0.5,
+                         "peak_memory_bytes": 12_000_000}, 100)
+    assert got["first"] == 0.5 and got["near"] == 1.5 and got["best"] == 21
+    assert got["ratio_20"] == 1.01 and got["ratio"] == 1
+    assert got["gap_20"] == pytest.approx(1.005 / 101) and got["gap"] == 0
+    assert got["gap_1_percent"] == 19 and got["megabytes"] == 12
+    assert not got["overstated"]
+    trace[2]["bound"] = 100.5
+    assert run.summarize({"trace": trace, "cost": 100, "bound": 100,
+                          "peak_memory_bytes": 1}, 100)["overstated"]
+
+
+def bench(tmp_path, *arguments, **environment):
+    return subprocess.run(
+        [sys.executable, BENCH / "run.py", *map(str, arguments)],
+        capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "DIVISI_BUILD": str(BUILD),
+             "XDG_CACHE_HOME": str(tmp_path), **environment})
+
+
+def test_benchmark_runs(tmp_path):
+    done = bench(tmp_path, "--data", DATA, "--instances", "G", "G-limit-3",
+                 "--seconds", 3, "--json", tmp_path / "r.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    g, loose = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert g["check"]["accepted"] and loose["check"]["accepted"]
+    assert g["summary"]["ratio"] == 1 and g["answer"]["cost"] == 217039
+    assert 0 < g["summary"]["first"] <= g["summary"]["best"] <= 4
+    assert loose["answer"]["cost"] < g["answer"]["cost"]
+    assert loose["answer"]["limit"] == 3 * g["answer"]["limit"]
+    row = next(line for line in done.stdout.splitlines() if "| G, 3" in line)
+    # The third place's cost, 636,630, and the winner's.
+    assert row.endswith("| accepted | 2.93325 | 1.00000 |"), done.stdout
+
+
+def test_benchmark_fails_if_there_is_no_answer(tmp_path):
+    (tmp_path / "asplos-2025-iopddl-G.json").write_text("{}")
+    done = bench(tmp_path, "--data", tmp_path, "--instances", "G",
+                 "--json", tmp_path / "r.json")
+    assert done.returncode == 1
+    assert "error: G: " in done.stderr and "exit 4" in done.stdout
+
+
+def test_benchmark_says_where_the_data_are(tmp_path):
+    done = bench(tmp_path, DIVISI_IOPDDL="")
+    assert done.returncode == 1
+    assert "github.com/google/iopddl" in done.stderr
+    done = bench(tmp_path, "--data", DATA, "--instances", "A")
+    assert done.returncode == 1
+    assert "iopddl-A.json" in done.stderr and "google" in done.stderr
