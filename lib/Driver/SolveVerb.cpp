@@ -211,9 +211,12 @@ Status SolveVerb::explainNoAnswer(const search::Outcome &outcome) const {
   case search::Stopped::Time:
     text += "; one may exist: a larger --time-limit may find it";
     break;
-  default:
-    text += "; one may exist: a larger --work-limit or another --seed may find "
-            "it";
+  case search::Stopped::Work:
+    text += "; one may exist: a larger --work-limit may find it";
+    break;
+  case search::Stopped::Finished:
+    text += "; one may exist: another --solver or --seed may find it";
+    break;
   }
   return Status(ExitCode::NoPlan, text);
 }
