@@ -149,13 +149,14 @@ Outcome solveMcmc(const Problem &problem, const Options &options) {
   WithFollowers moves(problem, budget);
   Metropolis acceptance(betaFor(judge));
   Random random(options.seed);
-  constexpr double kSecondsBetween = 0.25;
-  double last = -kSecondsBetween;
+  // By work, so that the trace is the same each time.
+  constexpr int64_t kWorkBetween = 1 << 24;
+  int64_t next = 0;
   auto plan = metropolisHastings(judge, moves, acceptance, random, budget, [&] {
-    if (!options.onProgress || budget.seconds() - last < kSecondsBetween) {
+    if (!options.onProgress || budget.spent() < next) {
       return;
     }
-    last = budget.seconds();
+    next = budget.spent() + kWorkBetween;
     Solution solution = evaluate(problem, judge.plan());
     options.onProgress({budget.seconds(), budget.spent(), solution.cost,
                         solution.lowerBound, "mcmc", &solution});
