@@ -111,6 +111,9 @@ void SolveProgress::end(const search::Outcome &outcome, double seconds) {
       unprinted = entry;
     }
   }
+}
+
+void SolveProgress::endLine() {
   if (!quiet && unprinted) {
     print(*unprinted);
   }

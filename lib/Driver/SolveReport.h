@@ -27,8 +27,12 @@ public:
   /// To be called with each of the solver's lines.
   void operator()(const search::Progress &line);
 
-  /// Adds how it ended to the trace, and ends the line.
+  /// Adds how it ended to the trace.
   void end(const search::Outcome &outcome, double seconds);
+
+  /// Prints what the line does not say yet. An answer that it names is on disk
+  /// by then.
+  void endLine();
 
   const std::vector<search::TraceEntry> &trace() const { return header.trace; }
   /// Seconds to the first answer.

@@ -281,6 +281,7 @@ Status SolveVerb::solve() {
       return failed;
     }
   }
+  progress.endLine();
   return print({*problem, file, outcome, progress.trace(), options.threads,
                 seconds, progress.firstAnswer()});
 }

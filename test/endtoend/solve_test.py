@@ -25,6 +25,8 @@ EXAMPLE = DATA / "example.json"
 G = DATA / "asplos-2025-iopddl-G.json.gz"
 # Of a solver that has been asked to stop.
 PATIENCE = 20
+# Solvers that tell how they come on and can be stopped before they end.
+TALKING = ["mcmc"]
 
 
 def solution(divisi, problem, name="s.json"):
@@ -90,10 +92,11 @@ def test_industrial_problem(divisi):
     assert solution(divisi, G)["cost"] == 217039
 
 
-def test_time_limit_is_kept_and_told(divisi, tmp_path):
+@pytest.mark.parametrize("solver", TALKING)
+def test_time_limit_is_kept_and_told(divisi, tmp_path, solver):
     p = problems.frustrated(tmp_path / "p.json", seed=1)
     facts = json.loads(divisi("solve", p, "--json", "--time-limit", 2,
-                              "-o", "s.json").out)
+                              "--solver", solver, "-o", "s.json").out)
     assert facts["stopped"] == "time" and 1.9 < facts["seconds"] < 4
     s = solution(divisi, p)
     assert s["stopped"] == "time"
@@ -101,13 +104,15 @@ def test_time_limit_is_kept_and_told(divisi, tmp_path):
 
 
 @pytest.mark.parametrize("made", ["frustrated", "G"])
-def test_same_work_gives_the_same_bytes(divisi, tmp_path, made):
+@pytest.mark.parametrize("solver", ["auto", *TALKING])
+def test_same_work_gives_the_same_bytes(divisi, tmp_path, solver, made):
     """With one thread and two, and twice with two."""
     p = G if made == "G" else problems.frustrated(tmp_path / "p.json", seed=2)
+    work = 300_000_000 if solver == "auto" else 50_000_000
     files = []
     for i, threads in enumerate([1, 2, 2]):
-        divisi("solve", p, "--work-limit", 300_000_000, "--seed", 3,
-               "--threads", threads, "-o", f"s{i}.json")
+        divisi("solve", p, "--work-limit", work, "--seed", 3,
+               "--solver", solver, "--threads", threads, "-o", f"s{i}.json")
         files.append(divisi.path(f"s{i}.json").read_bytes())
     assert files[0] == files[1] == files[2]
     s = solution(divisi, p, "s0.json")
@@ -116,20 +121,23 @@ def test_same_work_gives_the_same_bytes(divisi, tmp_path, made):
 
 # No answer.
 
-def test_infeasible_names_the_smallest_limit(divisi, tmp_path):
+@pytest.mark.parametrize("solver", ["exact"])
+def test_infeasible_names_the_smallest_limit(divisi, tmp_path, solver):
     p = problems.too_large(tmp_path / "p.json")
-    result = fails(divisi, INFEASIBLE, "solve", p, "-o", "s.json",
+    chosen = ("--solver", solver)
+    result = fails(divisi, INFEASIBLE, "solve", p, *chosen, "-o", "s.json",
                    because=["p.json", "time 3", "11", "10",
                             "the smallest limit that would do is 11$"])
     assert not result.out
     nothing_written(divisi, "p.json")
-    facts = json.loads(divisi("solve", p, "--json", exits=INFEASIBLE).out)
+    facts = json.loads(divisi("solve", p, "--json", *chosen,
+                              exits=INFEASIBLE).out)
     assert facts["status"] == "infeasible" and "cost" not in facts
     assert facts["limit_at_least"] == facts["limit_enough"] == 11
     # It would.
     text = p.read_text().replace('"usage_limit": 10', '"usage_limit": 11')
     p.write_text(text)
-    divisi("solve", p)
+    divisi("solve", p, *chosen)
 
 
 def test_infeasible_without_memory(divisi, tmp_path):
@@ -169,10 +177,10 @@ def test_what_is_dear_to_prove_ends_within_its_budget(divisi, tmp_path):
 class Running:
     """A solver that would go on for hours, past its first answer."""
 
-    def __init__(self, folder, problem):
+    def __init__(self, folder, problem, solver):
         self.process = subprocess.Popen(
             [PROGRAM, "solve", problem, "-o", folder / "s.json",
-             "--work-limit", str(10 ** 17)],
+             "--solver", solver, "--work-limit", str(10 ** 17)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.err = ""
 
@@ -195,8 +203,8 @@ def running(tmp_path):
     p = problems.frustrated(tmp_path / "p.json", seed=6)
     started = []
 
-    def start():
-        started.append(Running(tmp_path, p))
+    def start(solver):
+        started.append(Running(tmp_path, p, solver))
         return started[-1]
 
     yield start
@@ -206,9 +214,11 @@ def running(tmp_path):
             each.process.communicate()
 
 
+@pytest.mark.parametrize("solver", TALKING)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_writes_the_best_so_far(divisi, tmp_path, running, number):
-    run = running()
+def test_interrupted_writes_the_best_so_far(divisi, tmp_path, running, number,
+                                            solver):
+    run = running(solver)
     run.wait_for_answer()
     time.sleep(0.5)
     code, out = run.end(number)
@@ -221,11 +231,12 @@ def test_interrupted_writes_the_best_so_far(divisi, tmp_path, running, number):
     nothing_written(divisi, "p.json", "s.json")
 
 
-def test_killed_leaves_a_valid_solution(divisi, tmp_path, running):
+@pytest.mark.parametrize("solver", TALKING)
+def test_killed_leaves_a_valid_solution(divisi, tmp_path, running, solver):
     """At any moment after the line that names the first answer."""
     draw = random.Random(7)
     for _ in range(12):
-        run = running()
+        run = running(solver)
         run.wait_for_answer()
         time.sleep(draw.choice([0, draw.uniform(0, 1.2)]))
         assert run.end(signal.SIGKILL)[0] == -signal.SIGKILL
