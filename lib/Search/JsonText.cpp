@@ -215,17 +215,12 @@ bool JsonText::members(simdjson::ondemand::object object, size_t place,
   return true;
 }
 
-bool JsonText::string(Value value, std::string &out) {
-  std::string_view view;
-  auto error = value.get_string().get(view);
+bool JsonText::string(Value value, std::string_view &out) {
+  auto error = value.get_string().get(out);
   if (error == simdjson::INCORRECT_TYPE) {
     return unexpected(value, "a string");
   }
-  if (error) {
-    return fail(place(value), "an escape in this string is malformed");
-  }
-  out = view;
-  return true;
+  return !error || fail(place(value), "an escape in this string is malformed");
 }
 
 bool JsonText::decimal(Value value, int64_t &out) {
@@ -284,7 +279,7 @@ bool JsonText::skip(Value value, int depth) {
   }
   bool boolean = false, good = false;
   double number = 0;
-  std::string text;
+  std::string_view text;
   switch (type) {
   case json_type::array:
     return list(value, [&](Value item) { return skip(item, depth + 1); });

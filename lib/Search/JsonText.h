@@ -73,7 +73,8 @@ public:
   bool object(Value value, std::span<Member> members);
   /// Calls `element(value)` for each.
   template <typename Element> bool list(Value value, Element element);
-  bool string(Value value, std::string &out);
+  /// `out` stays as long as this object.
+  bool string(Value value, std::string_view &out);
   /// Also takes 1e18 and 2.50e1, which are integers.
   bool integer(Value value, int64_t &out) {
     // The walk goes past what it was not asked to read.

@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // In a file, edges may stand before nodes, so that lists of entries come
-// before anyone knows their shapes. The pool first keeps equal lists once, and
-// then makes a matrix of each list and shape that is asked for:
+// before anyone knows their shapes. The pool takes all lists, then finds those
+// that are equal, and then makes a matrix of each list and shape that is asked
+// for:
 //
-//   add([0, 7, 7, 0]) = 0    add([3]) = 1    add([0, 7, 7, 0]) = 0
-//   matrix(0, 2, 2) = 0      matrix(1, 1, 1) = 1      matrix(0, 4, 1) = 2
+//   add([0, 7, 7, 0]) = 0    add([3]) = 1    add([0, 7, 7, 0]) = 2    unify()
+//   matrix(0, 2, 2) = 0      matrix(1, 1, 1) = 1      matrix(2, 2, 2) = 0
+//   matrix(2, 4, 1) = 2
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,19 +22,19 @@
 
 #include "divisi/Search/Problem.h"
 
-#include <set>
+#include <map>
 #include <span>
+#include <tuple>
 
 namespace divisi::search {
 
 class MatrixPool {
 public:
-  MatrixPool() : numbers_(Less{this}) {}
-  MatrixPool(const MatrixPool &) = delete;
-  MatrixPool &operator=(const MatrixPool &) = delete;
-
-  /// The number of the list that equals `entries`; lists count from zero.
+  /// The number of a new list; they count from zero.
   uint32_t add(std::span<const int64_t> entries);
+
+  /// Finds equal lists, once all are there: n log n, whatever they are.
+  void unify();
 
   /// How many entries list `number` has.
   size_t size(uint32_t number) const { return lists_[number].size; }
@@ -44,34 +46,16 @@ public:
 
 private:
   struct List {
-    uint64_t hash;
+    std::vector<int64_t> entries; ///< Moved into its matrix.
     size_t size;
-    std::vector<int64_t> entries;   ///< Moved into the first matrix.
-    std::vector<uint32_t> matrices; ///< One a shape.
+    uint32_t first; ///< The first list that equals it.
+    std::optional<uint32_t> matrix;
   };
-  /// A list that is not in the pool yet.
-  struct Candidate {
-    uint64_t hash;
-    std::span<const int64_t> entries;
-  };
-  /// By hash, then by entries: whoever makes lists collide gains little.
-  struct Less {
-    using is_transparent = void;
-    const MatrixPool *pool;
-    Candidate get(const Candidate &list) const { return list; }
-    Candidate get(uint32_t number) const {
-      const List &list = pool->lists_[number];
-      return {list.hash, list.entries};
-    }
-    template <typename A, typename B>
-    bool operator()(const A &a, const B &b) const {
-      return before(get(a), get(b));
-    }
-  };
-  static bool before(const Candidate &a, const Candidate &b);
+  void unify(std::span<uint32_t> numbers);
 
   std::vector<List> lists_;
-  std::set<uint32_t, Less> numbers_;
+  /// Of a list in another shape than that of its matrix: list, rows, columns.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> others_;
 };
 
 } // namespace divisi::search

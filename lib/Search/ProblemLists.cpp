@@ -31,10 +31,11 @@ private:
   bool intervals(Value value, Column<Pair> &intervals);
   bool cost(Value value, int64_t &cost);
   bool usage(Value value, int64_t &usage);
-  bool lists(Value value, IntegerLists &lists, bool usages);
+  template <typename T, typename Read>
+  bool lists(Value value, Lists<T> &lists, Read read);
+  bool numbers(Value value, Lists<int64_t> &lists, bool usages);
   bool matrices(Value value, Column<uint32_t> &numbers, bool usages);
   std::string_view upToBracket(size_t place) const;
-  bool strings(Value value, std::vector<std::string> &strings);
 
   JsonText &text_;
   ProblemLists &lists_;
@@ -114,21 +115,20 @@ bool ListReader::usage(Value value, int64_t &usage) {
                                             "; expected none below zero");
 }
 
-bool ListReader::lists(Value value, IntegerLists &lists, bool usages) {
+template <typename T, typename Read>
+bool ListReader::lists(Value value, Lists<T> &lists, Read read) {
   return column(value, lists, [&](Value item) {
-    uint32_t place = lists.places.back();
-    size_t before = lists.values.size();
     bool good = text_.list(item, [&](Value each) {
-      int64_t &number = lists.values.emplace_back();
-      return usages ? usage(each, number) : cost(each, number);
+      return read(each, lists.values.emplace_back());
     });
     lists.items.push_back(lists.values.size());
-    if (!good) {
-      return false;
-    }
-    return lists.values.size() != before ||
-           text_.fail(place, "this node has no strategy; expected a number for "
-                             "each");
+    return good;
+  });
+}
+
+bool ListReader::numbers(Value value, Lists<int64_t> &lists, bool usages) {
+  return this->lists(value, lists, [&](Value each, int64_t &number) {
+    return usages ? usage(each, number) : cost(each, number);
   });
 }
 
@@ -162,18 +162,13 @@ std::string_view ListReader::upToBracket(size_t place) const {
   return rest.substr(0, std::min(rest.find(']'), rest.size() - 1) + 1);
 }
 
-bool ListReader::strings(Value value, std::vector<std::string> &strings) {
-  return text_.list(value, [&](Value item) {
-    return text_.string(item, strings.emplace_back());
-  });
-}
-
 bool ListReader::readNodes(Value value) {
   JsonText::Member members[] = {
       {"intervals", true,
        [&](Value v) { return intervals(v, lists_.intervals); }},
-      {"costs", true, [&](Value v) { return lists(v, lists_.costs, false); }},
-      {"usages", true, [&](Value v) { return lists(v, lists_.usages, true); }},
+      {"costs", true, [&](Value v) { return numbers(v, lists_.costs, false); }},
+      {"usages", true,
+       [&](Value v) { return numbers(v, lists_.usages, true); }},
       {"names", false,
        [&](Value v) {
          return column(v, lists_.names, [&](Value item) {
@@ -182,9 +177,10 @@ bool ListReader::readNodes(Value value) {
        }},
       {"strategies", false,
        [&](Value v) {
-         return column(v, lists_.strategies, [&](Value item) {
-           return strings(item, lists_.strategies.items.emplace_back());
-         });
+         return lists(v, lists_.strategies,
+                      [&](Value item, std::string_view &name) {
+                        return text_.string(item, name);
+                      });
        }},
   };
   return text_.object(value, members);

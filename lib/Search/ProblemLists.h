@@ -22,7 +22,7 @@
 
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace divisi::search {
@@ -35,11 +35,11 @@ template <typename T> struct Column {
   bool found = false;
 };
 
-/// Lists of integers one behind the other: allocating each costs more than
+/// A list of lists of T, one behind the other: allocating each costs more than
 /// reading it.
-struct IntegerLists : Column<size_t> { ///< Where each ends.
-  std::vector<int64_t> values;
-  std::span<const int64_t> operator[](size_t i) const {
+template <typename T> struct Lists : Column<size_t> { ///< Where each ends.
+  std::vector<T> values;
+  std::span<const T> operator[](size_t i) const {
     size_t begin = i == 0 ? 0 : items[i - 1];
     return {values.data() + begin, items[i] - begin};
   }
@@ -49,15 +49,15 @@ struct Pair {
   int64_t first, second;
 };
 
-/// All that a text says.
+/// All that a text says. Strings are the JsonText's.
 struct ProblemLists {
-  std::string name;
+  std::string_view name;
   std::optional<int64_t> usageLimit;
   // One entry a node.
   Column<Pair> intervals;
-  IntegerLists costs, usages;
-  Column<std::string> names;
-  Column<std::vector<std::string>> strategies;
+  Lists<int64_t> costs, usages;
+  Column<std::string_view> names;
+  Lists<std::string_view> strategies;
   // One entry an edge; matrices are numbers of lists in the pool.
   Column<Pair> ends, edgeIntervals;
   Column<uint32_t> edgeCosts, edgeUsages;

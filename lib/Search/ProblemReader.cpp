@@ -27,6 +27,7 @@ public:
   bool joinEdges();
 
 private:
+  bool nodeFits(size_t index);
   bool joinEdge(size_t index);
   template <typename T>
   bool haveSize(const Column<T> &column, size_t size, const char *path);
@@ -51,6 +52,30 @@ bool Joiner::haveSize(const Column<T> &column, size_t size, const char *path) {
                     std::string("problem.") + path);
 }
 
+/// Whether the lists of node i are as long as each other.
+bool Joiner::nodeFits(size_t i) {
+  size_t costs = lists_.costs[i].size(), usages = lists_.usages[i].size();
+  size_t names = lists_.strategies.found ? lists_.strategies[i].size() : 0;
+  std::string node = "node " + std::to_string(i) + " has ";
+  if (costs == 0) {
+    return text_.fail(lists_.costs.places[i],
+                      node + "no strategy; expected a cost for each",
+                      itemOf("nodes.costs", i));
+  }
+  if (usages != costs) {
+    return text_.fail(lists_.usages.places[i],
+                      node + std::to_string(usages) + " usages; expected " +
+                          std::to_string(costs) + ", one a strategy",
+                      itemOf("nodes.usages", i));
+  }
+  return names == 0 || names == costs ||
+         text_.fail(lists_.strategies.places[i],
+                    node + std::to_string(names) +
+                        " names of strategies; expected " +
+                        std::to_string(costs) + ", or none",
+                    itemOf("nodes.strategies", i));
+}
+
 bool Joiner::joinNodes() {
   size_t count = lists_.costs.items.size();
   if (!haveSize(lists_.intervals, count, "nodes.intervals") ||
@@ -62,35 +87,21 @@ bool Joiner::joinNodes() {
   }
   problem_.nodes.resize(count);
   for (size_t i = 0; i != count; ++i) {
+    if (!nodeFits(i)) {
+      return false;
+    }
     Node &node = problem_.nodes[i];
     auto costs = lists_.costs[i], usages = lists_.usages[i];
-    if (usages.size() != costs.size()) {
-      return text_.fail(lists_.usages.places[i],
-                        "node " + std::to_string(i) + " has " +
-                            std::to_string(usages.size()) +
-                            " usages; expected " +
-                            std::to_string(costs.size()) + ", one a strategy",
-                        itemOf("nodes.usages", i));
-    }
     node.costs.assign(costs.begin(), costs.end());
     node.usages.assign(usages.begin(), usages.end());
-    node.live = {lists_.intervals.items[i].first,
-                 lists_.intervals.items[i].second};
+    auto [begin, end] = lists_.intervals.items[i];
+    node.live = {begin, end};
     if (lists_.names.found) {
-      node.name = std::move(lists_.names.items[i]);
+      node.name = lists_.names.items[i];
     }
-    if (!lists_.strategies.found) {
-      continue;
-    }
-    node.strategies = std::move(lists_.strategies.items[i]);
-    size_t names = node.strategies.size();
-    if (names != 0 && names != costs.size()) {
-      return text_.fail(lists_.strategies.places[i],
-                        "node " + std::to_string(i) + " has " +
-                            std::to_string(names) +
-                            " names of strategies; expected " +
-                            std::to_string(costs.size()) + ", or none",
-                        itemOf("nodes.strategies", i));
+    if (lists_.strategies.found) {
+      auto strategies = lists_.strategies[i];
+      node.strategies.assign(strategies.begin(), strategies.end());
     }
   }
   return true;
@@ -170,6 +181,7 @@ bool Joiner::joinEdges() {
        !haveSize(lists_.edgeIntervals, count, "edges.intervals"))) {
     return false;
   }
+  lists_.pool.unify();
   problem_.edges.resize(count);
   for (size_t i = 0; i != count; ++i) {
     if (!joinEdge(i)) {
@@ -188,7 +200,7 @@ static Expected<Problem> readText(const InputText &input) {
       !joiner.joinEdges()) {
     return text.status();
   }
-  problem.name = std::move(lists.name);
+  problem.name = lists.name;
   problem.usageLimit = lists.usageLimit;
   return problem;
 }

@@ -214,8 +214,8 @@ TEST(BadProblem, NodesThatDoNotFit) {
        "line 2, column 26: problem.nodes.intervals: this list has 1 entries; "
        "expected 2"},
       {"[1, 2], [3]", "[], [3]",
-       "line 2, column 54: problem.nodes.costs[0]: this node has no strategy; "
-       "expected a number for each"},
+       "line 2, column 54: problem.nodes.costs[0]: node 0 has no strategy; "
+       "expected a cost for each"},
       {"[1, 2], [3]", "[1, 2, 3], [3]",
        "line 3, column 24: problem.nodes.usages[0]: node 0 has 2 usages; "
        "expected 3, one a strategy"},
