@@ -26,7 +26,7 @@ public:
   explicit Chance(unsigned seed) : random_(seed) {}
   unsigned below(unsigned bound) { return unsigned(random_() % bound); }
   int between(int low, int high) {
-    return low + int(below(unsigned(high - low + 1)));
+    return int(low + int64_t(below(unsigned(high) - unsigned(low) + 1)));
   }
   bool oneIn(unsigned count) { return below(count) == 0; }
 

@@ -38,12 +38,15 @@
 //
 // where the cost of a state is that of its members, of edges inside the
 // variable and to fixed ones, and of its memory at prices p; that of (s, t) is
-// the sum of the edges between u and v and of their memory. Infeasible states
-// and entries do not count in minima; a minimum of nothing makes the value
-// infinite. No assignment within the limit and within the node's states costs
-// less, whatever prices and potentials are: weak duality of Lagrange
-// multipliers and of reparametrisation (M. I. Schlesinger 1976; V. Kolmogorov,
-// "Convergent tree-reweighted message passing", PAMI 28(10), 2006).
+// the sum of the edges between u and v and of their memory. An edge between two
+// fixed variables counts once. Infeasible entries do not count in minima, nor
+// do states that a member, an edge inside or one to a fixed variable makes
+// infeasible: the root has lost them already, though they have potentials. A
+// minimum of nothing makes the value infinite. No assignment within the limit
+// and within the node's states costs less, whatever prices and potentials are:
+// weak duality of Lagrange multipliers and of reparametrisation (M. I.
+// Schlesinger 1976; V. Kolmogorov, "Convergent tree-reweighted message
+// passing", PAMI 28(10), 2006).
 //
 // A node that bounds and `fixes` then loses, with all below it, every state s
 // of v for which value + (v's term at s) - (v's minimum) >= cutoff: whoever
@@ -84,7 +87,7 @@ struct MemoryPrice {
 /// One node of the tree of a certificate.
 struct BoundNode {
   int32_t parent = -1;        ///< An earlier node; -1 for the root.
-  uint32_t variable = 0;      ///< What the parent was split by.
+  uint32_t variable = 0;      ///< What the parent was split by; 0: the root.
   std::vector<uint32_t> kept; ///< Its states here; sorted.
   std::vector<MemoryPrice> prices; ///< Sorted by time.
   /// For each pair, first u's states in order, then v's, times

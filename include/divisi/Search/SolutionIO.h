@@ -20,7 +20,9 @@
 //
 // Integers are exact, whatever their size; a reader that keeps doubles would
 // lose them. Potentials are base64 of zigzag LEB128 differences to the nearest
-// ancestor that bounds, since they differ little from it.
+// ancestor that bounds, since they differ little from it; a node has the key if
+// it bounds. Other nodes of the tree than the root have "variable" and "kept",
+// and one that fixes has "fixes": true.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +48,8 @@ struct SolutionFile {
   Solution solution;
   std::string problem; ///< Its name.
   std::string solver;
-  std::string stopped; ///< "finished", "work", "time", "interrupted", "running".
+  std::string
+      stopped; ///< "finished", "work", "time", "interrupted", "running".
   uint64_t seed = 0;
   std::vector<TraceEntry> trace;
 };
@@ -54,12 +57,16 @@ struct SolutionFile {
 std::string writeSolution(const SolutionFile &file);
 
 /// Writes the file so that at every moment `path` holds either what it held
-/// before or all of the new content, even if the process is killed.
+/// before or all of the new content, even if the process is killed. It is gzip
+/// if `path` ends in .gz. Fails with File.
 divisi::Status writeSolutionFile(const std::string &path,
                                  const SolutionFile &file);
 
-/// Fails with Invalid, naming the place, if `json` is no solution.
+/// Reads JSON, or gzip of it. Fails with Invalid, naming the place, if it is no
+/// solution, and with Version if its schema is a newer one. Whether it is true
+/// of a problem is for check() to say.
 Expected<SolutionFile> readSolution(std::string_view json);
+/// The same of a file. Fails with File if it cannot be read.
 Expected<SolutionFile> readSolutionFile(const std::string &path);
 
 } // namespace divisi::search
