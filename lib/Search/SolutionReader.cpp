@@ -42,7 +42,12 @@ private:
     return {key, required, [&](Value value) { return integer(value, out); }};
   }
   Member member(std::string_view key, std::string &out) {
-    return {key, false, [&](Value value) { return text_.string(value, out); }};
+    return {key, false, [&](Value value) {
+              std::string_view view;
+              bool good = text_.string(value, view);
+              out = view;
+              return good;
+            }};
   }
   Member member(std::string_view key, std::optional<Wide> &out) {
     return {key, false,
@@ -117,7 +122,7 @@ bool SolutionReader::readStep(Value value, ReductionStep &step) {
   uint32_t place = text_.place(value);
   size_t count = 0, expected = 4;
   auto readKind = [&](Value item) {
-    std::string kind;
+    std::string_view kind;
     if (!text_.string(item, kind)) {
       return false;
     }
@@ -163,7 +168,7 @@ bool SolutionReader::readPrice(Value value, MemoryPrice &price) {
 /// are relative to its own, so they wait for the end of the object.
 bool SolutionReader::readBound(Value value) {
   BoundNode &node = out_.solution.certificate.tree.emplace_back();
-  std::string packed;
+  std::string_view packed;
   uint32_t place = 0;
   Member members[] = {
       member("parent", true, node.parent),
