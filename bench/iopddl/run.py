@@ -21,6 +21,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -41,18 +42,20 @@ def ratio_gap(cost, bound):
 def run_until(command, gap):
     """Runs `divisi solve`; interrupts it once its progress says `gap`."""
     begin = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
     said = []
-    for line in process.stderr:
-        said.append(line)
-        reached = re.search(r"gap ([\d.]+)%", line)
-        if gap is not None and reached and float(reached[1]) / 100 <= gap:
-            process.send_signal(signal.SIGINT)
-            gap = None
-    out = process.stdout.read()
-    code = process.wait()
-    return code, out, "".join(said), time.monotonic() - begin
+    # Not a pipe: it would fill while nobody reads it.
+    with tempfile.TemporaryFile("w+") as out:
+        process = subprocess.Popen(command, stdout=out,
+                                   stderr=subprocess.PIPE, text=True)
+        for line in process.stderr:
+            said.append(line)
+            reached = re.search(r"gap ([\d.]+)%", line)
+            if gap is not None and reached and float(reached[1]) / 100 <= gap:
+                process.send_signal(signal.SIGINT)
+                gap = None
+        code = process.wait()
+        out.seek(0)
+        return code, out.read(), "".join(said), time.monotonic() - begin
 
 
 def check(problem, solution):

@@ -132,6 +132,55 @@ def test_benchmark_runs(tmp_path):
     assert row.endswith("| accepted | 2.93325 | 1.00000 |"), done.stdout
 
 
+# Comes on as its first argument says, then waits for the interruption.
+PRETENDER = """#!{python}
+import json, signal, sys, time
+if sys.argv[1] == "version":
+    print(json.dumps(dict(divisi="0")))
+elif "--check" in sys.argv:
+    sys.exit("refused") if "{judge}" == "refuse" else print(json.dumps(dict(
+        certificate_steps=0, certificate_nodes=1, bound=100)))
+else:
+    stop = []
+    signal.signal(signal.SIGINT, lambda *_: stop.append(1))
+    for gap in (50, 1.2, 0.4):
+        print(f"  0.1 s  best 100  bound 1  gap {{gap}}%", file=sys.stderr,
+              flush=True)
+    while not stop:
+        time.sleep(0.01)
+    # More than a pipe holds.
+    trace = [dict(seconds=0.1, cost=100, bound=100)] * 3000
+    print(json.dumps(dict(cost=100, bound=100, peak_memory_bytes=1,
+                          trace=trace, stopped="interrupted")), flush=True)
+    print("the end", file=sys.stderr)
+"""
+
+
+def pretend(folder, judge):
+    program = folder / "bin" / "divisi"
+    program.parent.mkdir()
+    program.write_text(PRETENDER.format(python=sys.executable, judge=judge))
+    program.chmod(0o755)
+    return {"DIVISI_BUILD": str(folder)}
+
+
+def test_scaling_stops_where_the_gap_is_small(tmp_path):
+    done = bench(tmp_path, "--suite", "scaling", "--data", DATA,
+                 "--instances", "G", **pretend(tmp_path, "accept"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(
+        (tmp_path / "bench" / "iopddl-scaling.json").read_text())
+    assert report["results"][0]["answer"]["stopped"] == "interrupted"
+    assert report["scaling"]["gap_1_percent"]["points"] == [[1, 0.1]]
+
+
+def test_benchmark_fails_if_an_answer_is_refused(tmp_path):
+    done = bench(tmp_path, "--suite", "scaling", "--data", DATA,
+                 "--instances", "G", **pretend(tmp_path, "refuse"))
+    assert done.returncode == 1
+    assert "REFUSED" in done.stdout and "error: G: refused" in done.stderr
+
+
 def test_benchmark_fails_if_there_is_no_answer(tmp_path):
     (tmp_path / "asplos-2025-iopddl-G.json").write_text("{}")
     done = bench(tmp_path, "--data", tmp_path, "--instances", "G",
