@@ -75,10 +75,6 @@ public:
   template <typename Element> bool list(Value value, Element element);
   /// `out` stays as long as this object.
   bool string(Value value, std::string_view &out);
-  bool string(Value value, std::string &out) {
-    std::string_view view;
-    return string(value, view) && (out = view, true);
-  }
   /// Also takes 1e18 and 2.50e1, which are integers.
   bool integer(Value value, int64_t &out) {
     // The walk goes past what it was not asked to read.
