@@ -14,7 +14,8 @@
 namespace divisi::search {
 
 double Metropolis::most(double cost, Random &random) {
-  return cost - std::log(random.unit()) / beta_;
+  double scale = std::max(std::abs(cost), 1.0);
+  return cost - std::log(random.unit()) * scale / beta_;
 }
 
 namespace {
@@ -135,19 +136,13 @@ std::vector<uint32_t> simplePlan(const Problem &problem, Budget &budget) {
   return plan;
 }
 
-/// So that a move which costs what an average node does is rarely taken.
-static double betaFor(const CostJudge &judge) {
-  constexpr double kBeta = 20;
-  return kBeta * double(judge.plan().size()) /
-         std::max(std::abs(judge.cost()), 1.0);
-}
-
 Outcome solveMcmc(const Problem &problem, const Options &options) {
   Budget budget(options);
   budget.look();
   CostJudge judge(problem, simplePlan(problem, budget), budget);
   WithFollowers moves(problem, budget);
-  Metropolis acceptance(betaFor(judge));
+  // A move that costs a fifth of an average node is taken one time in e.
+  Metropolis acceptance(5 * double(std::max<size_t>(problem.nodes.size(), 1)));
   Random random(options.seed);
   // By work, so that the trace is the same each time.
   constexpr int64_t kWorkBetween = 1 << 24;

@@ -26,7 +26,6 @@
 #include "Random.h"
 #include "Times.h"
 
-#include <deque>
 #include <span>
 
 namespace divisi::search {
@@ -69,7 +68,8 @@ public:
   virtual double most(double cost, Random &random) = 0;
 };
 
-/// The rule above.
+/// The rule above, with beta over the cost of the current plan: problems differ
+/// by many orders of magnitude, and so do the first plan and the best.
 class Metropolis : public Acceptance {
 public:
   explicit Metropolis(double beta) : beta_(beta) {}
@@ -95,9 +95,9 @@ private:
   std::vector<Choice> choices_;
 };
 
-/// The same, and whoever has only one strategy that goes with the new one
-/// follows, whoever has only one that goes with that too, and so on: where most
-/// pairs of strategies exclude each other, no node can move alone.
+/// The same, and each neighbour that doesn't go with the new strategy takes a
+/// random one that does, then its neighbours, and so on: where most pairs of
+/// strategies exclude each other, no node can move alone.
 class WithFollowers : public MoveSet {
 public:
   WithFollowers(const Problem &problem, Budget &budget);
@@ -105,20 +105,20 @@ public:
                std::vector<Change> &move) override;
 
 private:
-  /// The only partner at `other` of each strategy; kNone if there is none.
-  struct Partners {
-    uint32_t other;
-    const std::vector<uint32_t> *strategies;
-  };
+  uint32_t partner(const Edge &edge, Change change, uint32_t present,
+                   Random &random);
+
+  const Problem &problem_;
   OneNode leader_;
-  std::deque<std::vector<uint32_t>> tables_;    ///< Stays where it is.
-  std::vector<std::vector<Partners>> partners_; ///< Per node.
+  std::vector<std::vector<uint32_t>> edgesOf_; ///< Those that exclude pairs.
   std::vector<bool> moved_;
+  std::vector<uint32_t> partners_; ///< Of the edge being followed.
   Budget &budget_;
 };
 
-/// The costs of a problem. Each infeasible choice costs as much as the first
-/// plan does, and so does each tenth of the limit that memory is above it.
+/// The costs of a problem. Each infeasible choice costs as much as the latest
+/// feasible plan (the first plan until there is one), and so does each tenth of
+/// the limit that memory is above it.
 class CostJudge : public Judge {
 public:
   CostJudge(const Problem &problem, std::vector<uint32_t> plan, Budget &budget);
@@ -141,6 +141,8 @@ private:
     void add(int64_t cost, int sign);
   };
   double penalized(const Sums &sums, Wide excess) const;
+  /// To the cost of the current plan.
+  void scalePenalties();
   /// Adds what the nodes of `move` and their edges cost at present.
   void addAround(std::span<const Change> move, int sign, Sums &sums);
   void useAround(std::span<const Change> move, int sign);

@@ -56,8 +56,12 @@ CostJudge::CostJudge(const Problem &problem, std::vector<uint32_t> plan,
     }
   }
   budget.spend(int64_t(problem.nodes.size() + problem.edges.size()));
+  scalePenalties();
+}
+
+void CostJudge::scalePenalties() {
   perForbidden_ = std::max(std::abs(double(sums_.cost)), 1.0);
-  double limit = double(problem.usageLimit.value_or(0));
+  double limit = double(problem_.usageLimit.value_or(0));
   perByte_ = 10 * perForbidden_ / std::max(limit, 1.0);
 }
 
@@ -177,6 +181,9 @@ bool CostJudge::tryMove(std::span<const Change> move, double most) {
     }
   }
   sums_ = sums;
+  if (isFeasible()) {
+    scalePenalties();
+  }
   return true;
 }
 

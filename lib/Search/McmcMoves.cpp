@@ -8,7 +8,7 @@
 
 #include "Mcmc.h"
 
-#include <map>
+#include <algorithm>
 
 namespace divisi::search {
 
@@ -43,49 +43,48 @@ void OneNode::propose(const std::vector<uint32_t> &plan, Random &random,
   move.push_back({choice.node, choice.strategies[at]});
 }
 
-/// For each row (or column, if `transposed`) its only feasible entry, or kNone;
-/// empty if no row has just one.
-static std::vector<uint32_t> onlyPartners(const Matrix &matrix,
-                                          bool transposed) {
-  uint32_t count = transposed ? matrix.columns : matrix.rows;
-  uint32_t others = transposed ? matrix.rows : matrix.columns;
-  std::vector<uint32_t> partners(count, kNone);
-  bool any = false;
-  for (uint32_t s = 0; s != count; ++s) {
-    uint32_t feasible = 0, last = kNone;
-    for (uint32_t t = 0; t != others; ++t) {
-      int64_t cost = transposed ? matrix.at(t, s) : matrix.at(s, t);
-      feasible += cost < kInfeasible;
-      last = cost < kInfeasible ? t : last;
-    }
-    partners[s] = feasible == 1 ? last : kNone;
-    any |= feasible == 1;
+WithFollowers::WithFollowers(const Problem &problem, Budget &budget)
+    : problem_(problem), leader_(problem), edgesOf_(problem.nodes.size()),
+      moved_(problem.nodes.size(), false), budget_(budget) {
+  std::vector<bool> forbids;
+  for (const Matrix &matrix : problem.matrices) {
+    budget.spend(int64_t(matrix.entries.size()));
+    forbids.push_back(std::ranges::any_of(
+        matrix.entries, [](int64_t cost) { return cost >= kInfeasible; }));
   }
-  return any && others > 1 ? partners : std::vector<uint32_t>();
+  for (uint32_t e = 0; e != problem.edges.size(); ++e) {
+    const Edge &edge = problem.edges[e];
+    if (edge.from != edge.to && forbids[edge.costs]) {
+      edgesOf_[edge.from].push_back(e);
+      edgesOf_[edge.to].push_back(e);
+    }
+  }
 }
 
-WithFollowers::WithFollowers(const Problem &problem, Budget &budget)
-    : leader_(problem), partners_(problem.nodes.size()),
-      moved_(problem.nodes.size(), false), budget_(budget) {
-  std::map<std::pair<uint32_t, bool>, const std::vector<uint32_t> *> known;
-  for (const Edge &edge : problem.edges) {
-    if (edge.from == edge.to) {
-      continue;
-    }
-    for (bool transposed : {false, true}) {
-      auto &table = known[{edge.costs, transposed}];
-      if (!table) {
-        const Matrix &matrix = problem.matrices[edge.costs];
-        budget.spend(int64_t(matrix.entries.size()));
-        tables_.push_back(onlyPartners(matrix, transposed));
-        table = &tables_.back();
-      }
-      if (!table->empty()) {
-        uint32_t node = transposed ? edge.to : edge.from;
-        partners_[node].push_back({transposed ? edge.from : edge.to, table});
-      }
+/// A strategy of the other end that goes with `change`, kNone if none does, and
+/// the one that it has if that does.
+uint32_t WithFollowers::partner(const Edge &edge, Change change,
+                                uint32_t present, Random &random) {
+  const Matrix &matrix = problem_.matrices[edge.costs];
+  bool isFrom = edge.from == change.node;
+  auto goesWith = [&](uint32_t t) {
+    return (isFrom ? matrix.at(change.strategy, t)
+                   : matrix.at(t, change.strategy)) < kInfeasible;
+  };
+  if (goesWith(present)) {
+    return present;
+  }
+  partners_.clear();
+  uint32_t count = isFrom ? matrix.columns : matrix.rows;
+  for (uint32_t t = 0; t != count; ++t) {
+    if (goesWith(t)) {
+      partners_.push_back(t);
     }
   }
+  budget_.spend(count);
+  return partners_.empty()
+             ? kNone
+             : partners_[random.below(uint32_t(partners_.size()))];
 }
 
 void WithFollowers::propose(const std::vector<uint32_t> &plan, Random &random,
@@ -97,15 +96,18 @@ void WithFollowers::propose(const std::vector<uint32_t> &plan, Random &random,
   int64_t work = 0;
   for (size_t i = 0; i != move.size(); ++i) {
     Change change = move[i];
-    work += int64_t(partners_[change.node].size());
-    for (const Partners &partners : partners_[change.node]) {
-      uint32_t partner = (*partners.strategies)[change.strategy];
-      if (partner == kNone || moved_[partners.other] ||
-          plan[partners.other] == partner) {
+    work += int64_t(edgesOf_[change.node].size());
+    for (uint32_t e : edgesOf_[change.node]) {
+      const Edge &edge = problem_.edges[e];
+      uint32_t other = edge.from ^ edge.to ^ change.node;
+      if (moved_[other]) {
         continue;
       }
-      moved_[partners.other] = true;
-      move.push_back({partners.other, partner});
+      uint32_t strategy = partner(edge, change, plan[other], random);
+      if (strategy != kNone && strategy != plan[other]) {
+        moved_[other] = true;
+        move.push_back({other, strategy});
+      }
     }
   }
   for (const Change &change : move) {

@@ -25,6 +25,8 @@ static constexpr Solver kSolvers[] = {
     {"auto", "composes the others; the default", solveAuto},
     {"exact", "proves the optimum of small problems by elimination",
      solveExact},
+    {"ilp", "the integer program of Alpa, by HiGHS; for small problems",
+     solveIlp},
     {"mcmc", "Metropolis-Hastings, as FlexFlow does it: a baseline", solveMcmc},
 };
 

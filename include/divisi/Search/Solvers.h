@@ -116,6 +116,13 @@ Outcome solveChains(const Problem &problem, const Options &options = {});
 /// says what made a problem too large. `problem` must be valid.
 Outcome solveExact(const Problem &problem, const Options &options = {});
 
+/// Alpa's integer program, solved by HiGHS from the default solver's answer.
+/// Its bound is in doubles: Outcome::message tells it, the solution has none,
+/// and infeasible is what it calls NotFound. Finished is optimal to 1e-6 of the
+/// largest cost. The budget of work limits iterations of the simplex method.
+/// `problem` must be valid.
+Outcome solveIlp(const Problem &problem, const Options &options = {});
+
 /// Metropolis-Hastings over single nodes and those that have to follow them:
 /// the search of FlexFlow, to compare others with. Proves nothing. `problem`
 /// must be valid.
