@@ -102,6 +102,23 @@ TEST(ProblemIO, EqualEntriesOfAnotherShapeAreAnotherMatrix) {
   EXPECT_EQ(problem->edges[2].costs, 1u);
 }
 
+// More texts of the same length than the reader remembers at once.
+TEST(ProblemIO, MatricesOfEqualLengthStayApart) {
+  std::string ends, costs;
+  for (int i = 100; i != 300; ++i) {
+    ends += (i == 100 ? "[0, 1]" : ", [0, 1]");
+    costs += (i == 100 ? "[7, " : ", [7, ") + std::to_string(i) + "]";
+  }
+  std::string text = with("[0, 1]]", ends + "]");
+  text.replace(text.find("[7, 8]"), 6, costs);
+  auto problem = readProblem(text);
+  ASSERT_TRUE(problem) << problem.status().message();
+  for (int i = 100; i != 300; ++i) {
+    uint32_t index = problem->edges[size_t(i - 100)].costs;
+    EXPECT_EQ(problem->matrices[index].at(1, 0), i);
+  }
+}
+
 // Every count of digits, both signs, and what a float may write of an integer.
 TEST(ProblemIO, ReadsIntegersExactly) {
   std::vector<std::pair<std::string, int64_t>> cases = {
