@@ -21,10 +21,10 @@
 
 namespace divisi::search {
 
-/// Entries of one table, of all tables, of a mini-bucket's table, and of all
-/// matrices: 16 bytes each.
+/// Entries of one table, of all tables, of a mini-bucket's table while prices
+/// are sought, and of all matrices: 16 bytes each.
 static constexpr double kLargestTable = 1 << 22, kAllTables = 1 << 24,
-                        kMiniTable = 1 << 14, kAllMatrices = 1 << 24;
+                        kMiniTable = 1 << 12, kAllMatrices = 1 << 24;
 /// With so many choices a search through split buckets may still end.
 static constexpr size_t kSearchable = 256;
 
@@ -40,7 +40,7 @@ private:
   std::optional<std::string> tooLarge() const;
   std::optional<std::string> plan(const ExactModel &model);
   Guide guide(const ExactModel &model, Goal goal,
-              const std::vector<double> &prices);
+              const std::vector<double> &prices, double maxTable);
   std::vector<double> priceLimit(const ExactModel &model, DepthFirst &search);
   std::vector<double> pricePeak(const ExactModel &model, DepthFirst &search);
   int steps(double share) const;
@@ -55,7 +55,7 @@ private:
   Budget budget_;
   std::vector<uint32_t> order_;
   TableSizes sizes_;
-  double maxTable_ = 0;
+  double maxTable_ = 0, maxTableForPrices_ = 0;
 };
 } // namespace
 
@@ -78,14 +78,15 @@ std::optional<std::string> ExactSolver::plan(const ExactModel &model) {
     return "the budget ended before an order of elimination was found";
   }
   sizes_ = tableSizes(model.sizes, order_, model.pairs);
-  maxTable_ = kLargestTable;
+  maxTable_ = maxTableForPrices_ = kLargestTable;
   if (sizes_.largest <= kLargestTable && sizes_.total <= kAllTables) {
     return std::nullopt;
   }
   size_t choices = size_t(std::ranges::count_if(
       model.sizes, [](uint32_t size) { return size > 1; }));
-  maxTable_ = kMiniTable;
   if (choices <= kSearchable) {
+    maxTable_ = kAllTables / double(8 * choices);
+    maxTableForPrices_ = kMiniTable;
     return std::nullopt;
   }
   return "elimination would need about 2^" +
@@ -127,7 +128,7 @@ static double sumOfCosts(const ExactModel &model) {
 
 /// Tables at `prices`; those of a peak sum to about one.
 Guide ExactSolver::guide(const ExactModel &model, Goal goal,
-                         const std::vector<double> &prices) {
+                         const std::vector<double> &prices, double maxTable) {
   double magnitude = goal == Goal::Cost ? sumOfCosts(model) : 0;
   std::vector<double> most = mostUsage(model);
   double limit = model.limit ? double(*model.limit) : 0;
@@ -145,7 +146,7 @@ Guide ExactSolver::guide(const ExactModel &model, Goal goal,
   std::vector<Factor> factors =
       pricedFactors(model, isCost ? unit : 0, rounded);
   return {
-      Elimination(model.sizes, order_, std::move(factors), maxTable_, budget_),
+      Elimination(model.sizes, order_, std::move(factors), maxTable, budget_),
       isCost ? unit : std::max<Wide>(sum, 1),
       isCost && model.limit ? sum * *model.limit : 0};
 }
@@ -167,7 +168,7 @@ std::vector<double> ExactSolver::priceLimit(const ExactModel &model,
   double reach = 0;
   int idle = 0;
   for (int i = 0, count = steps(0.25); i <= count; ++i) {
-    Guide now = guide(model, Goal::Cost, prices);
+    Guide now = guide(model, Goal::Cost, prices, maxTableForPrices_);
     if (!now.tables.finished()) {
       break;
     }
@@ -221,7 +222,7 @@ std::vector<double> ExactSolver::pricePeak(const ExactModel &model,
   std::vector<double> best = prices;
   std::optional<Wide> bound;
   for (int i = 0, most = std::min(kSteps, steps(0.1)); i < most; ++i) {
-    Guide now = guide(model, Goal::Peak, prices);
+    Guide now = guide(model, Goal::Peak, prices, maxTableForPrices_);
     if (!now.tables.finished()) {
       break;
     }
@@ -271,7 +272,7 @@ Outcome ExactSolver::provedInfeasible(const ExactModel &model) {
     return impossible(exclude);
   }
   DepthFirst search(model, order_, Goal::Peak, budget_);
-  Guide guided = guide(model, Goal::Peak, pricePeak(model, search));
+  Guide guided = guide(model, Goal::Peak, pricePeak(model, search), maxTable_);
   bool proved = guided.tables.finished() && search.search(guided);
   if (!search.value() && proved) {
     return impossible(exclude);
@@ -309,7 +310,7 @@ Outcome ExactSolver::minimizeCost(const ExactModel &model) {
     options_.onProgress({budget_.seconds(), budget_.spent(), solution.cost,
                          solution.lowerBound, "exact", &solution});
   };
-  Guide guided = guide(model, Goal::Cost, priceLimit(model, search));
+  Guide guided = guide(model, Goal::Cost, priceLimit(model, search), maxTable_);
   bool proved = guided.tables.finished() && search.search(guided);
   if (search.value()) {
     Outcome outcome;
