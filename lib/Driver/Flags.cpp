@@ -146,7 +146,8 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
       memoryLimit("memory-limit", cl::sub(verb), cl::value_desc("70GiB"),
                   cl::desc("bytes per device (default: the cluster's)")),
       solver("solver", cl::sub(verb), cl::value_desc("NAME"),
-             cl::init("chains"), cl::desc("chains or random")),
+             cl::init("auto"),
+             cl::desc("auto, another solver of the search, or random")),
       seed("seed", cl::sub(verb), cl::value_desc("S"), cl::init(0),
            cl::desc("for --solver random and random starts")) {}
 

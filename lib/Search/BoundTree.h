@@ -18,7 +18,7 @@ namespace divisi::search {
 /// The potentials of the nearest ancestor of the node `index` that bounds, or
 /// none: what a file keeps its potentials relative to. `tree` may be malformed;
 /// a parent that is no earlier node ends the walk.
-inline std::span<const int32_t>
+inline std::span<const int64_t>
 potentialsAbove(const std::vector<BoundNode> &tree, size_t index) {
   while (tree[index].parent >= 0 && size_t(tree[index].parent) < index) {
     index = size_t(tree[index].parent);

@@ -68,12 +68,14 @@ private:
   void inherit(uint32_t index);
   Wide value(const BoundNode &node, const std::vector<bool> &alive);
   void chargeMemory(const Prices &prices);
-  Wide pairMinimum(size_t pair, const Prices &prices, const int32_t *potentials,
+  Wide pairMinimum(size_t pair, const Prices &prices, const int64_t *potentials,
                    const std::vector<bool> &alive);
   void chargePair(size_t pair, const Prices &prices);
   Wide minimumOf(const Remainder::Variable &variable,
                  const std::vector<bool> &alive) const;
   void fix(Wide value, std::vector<bool> &alive);
+  void makeConsistent(std::vector<bool> &alive) const;
+  bool loseLonely(const Remainder::Pair &pair, std::vector<bool> &alive) const;
   std::optional<std::string> checkCover(const Known &known);
   Expected<std::optional<Wide>> leastOfLeaves();
 
@@ -82,6 +84,7 @@ private:
   Remainder remainder_; ///< Its costs and entries are scaled to units.
   int unitBits_, potentialShift_, priceShift_;
   Exact exact_;
+  std::vector<uint32_t> hardPairs_; ///< Those with infeasible entries.
   std::vector<Known> known_;
   // Of the node that is being evaluated:
   std::vector<Wide> terms_;       ///< Of each state: its cost and potentials.
@@ -104,6 +107,16 @@ TreeCheck::TreeCheck(Merging &merging, Remainder remainder,
       cost = cost == kNever ? kNever : exact_.scale(cost, unitBits_);
     }
   }
+  for (uint32_t i = 0; i != remainder_.pairs.size(); ++i) {
+    size_t end = i + 1 == remainder_.pairs.size()
+                     ? remainder_.entries.size()
+                     : remainder_.pairs[i + 1].firstEntry;
+    auto first = remainder_.entries.begin();
+    if (std::find(first + ptrdiff_t(remainder_.pairs[i].firstEntry),
+                  first + ptrdiff_t(end), kNever) != first + ptrdiff_t(end)) {
+      hardPairs_.push_back(i);
+    }
+  }
   for (uint32_t i = 1; i != certificate.tree.size(); ++i) {
     known_[size_t(certificate.tree[i].parent)].children.push_back(i);
   }
@@ -114,6 +127,7 @@ TreeCheck::TreeCheck(Merging &merging, Remainder remainder,
   for (Wide cost : remainder_.costs) {
     known_[0].alive.push_back(cost != kNever);
   }
+  makeConsistent(known_[0].alive);
 }
 
 Expected<std::optional<Wide>> TreeCheck::bound() {
@@ -141,6 +155,7 @@ std::optional<std::string> TreeCheck::visit(uint32_t index) {
     known.value = value(node, known.alive);
     if (node.fixes) {
       fix(*known.value, known.alive);
+      makeConsistent(known.alive);
     }
   }
   if (!known.children.empty()) {
@@ -166,6 +181,48 @@ void TreeCheck::inherit(uint32_t index) {
       known.alive[s] = false;
     }
   }
+  makeConsistent(known.alive);
+}
+
+/// Until nothing changes, takes away states that some pair leaves alone.
+void TreeCheck::makeConsistent(std::vector<bool> &alive) const {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (uint32_t pair : hardPairs_) {
+      changed |= loseLonely(remainder_.pairs[pair], alive);
+    }
+  }
+}
+
+/// Takes away the states of both ends that go with no state of the other.
+bool TreeCheck::loseLonely(const Remainder::Pair &pair,
+                           std::vector<bool> &alive) const {
+  const Remainder::Variable &u = remainder_.variables[pair.u];
+  const Remainder::Variable &v = remainder_.variables[pair.v];
+  std::vector<bool> met(v.end - v.begin, false);
+  const Wide *entry = remainder_.entries.data() + pair.firstEntry;
+  bool changed = false;
+  for (uint32_t s = u.begin; s != u.end; ++s) {
+    bool meets = false;
+    for (uint32_t t = v.begin; t != v.end; ++t, ++entry) {
+      if (alive[s] && alive[t] && *entry != kNever) {
+        meets = true;
+        met[t - v.begin] = true;
+      }
+    }
+    if (alive[s] && !meets) {
+      alive[s] = false;
+      changed = true;
+    }
+  }
+  for (uint32_t t = v.begin; t != v.end; ++t) {
+    if (alive[t] && !met[t - v.begin]) {
+      alive[t] = false;
+      changed = true;
+    }
+  }
+  return changed;
 }
 
 Wide TreeCheck::value(const BoundNode &node, const std::vector<bool> &alive) {
@@ -216,7 +273,7 @@ void TreeCheck::chargeMemory(const Prices &prices) {
 /// The least entry of a pair after its potentials are taken from it; the terms
 /// of its states get them.
 Wide TreeCheck::pairMinimum(size_t index, const Prices &prices,
-                            const int32_t *potentials,
+                            const int64_t *potentials,
                             const std::vector<bool> &alive) {
   const Remainder::Pair &pair = remainder_.pairs[index];
   const Remainder::Variable &u = remainder_.variables[pair.u];
@@ -227,7 +284,7 @@ Wide TreeCheck::pairMinimum(size_t index, const Prices &prices,
     chargePair(index, prices);
     row = charged_.data();
   }
-  auto move = [&](uint32_t state, int32_t potential) {
+  auto move = [&](uint32_t state, int64_t potential) {
     Wide shift = exact_.scale(potential, potentialShift_);
     terms_[state] = exact_.add(terms_[state], shift);
     return shift;

@@ -1,4 +1,4 @@
-//===- Messages.cpp - Message passing with a lower bound ------------------===//
+//===- Messages.cpp - Sequential tree-reweighted message passing ----------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,104 +7,183 @@
 //===----------------------------------------------------------------------===//
 
 #include "Messages.h"
+#include "MinPlus.h"
 
 #include <algorithm>
+#include <span>
 
 namespace divisi::search {
 
-/// Keeps differences of messages exact; the bound stays valid.
-static constexpr double kLargestMessage = 1e15;
-
 Messages::Messages(const Model &model) : model_(&model) {
-  for (const Link &link : model.links()) {
-    messages_.emplace_back(model.numStates(link.u), 0);
-    messages_.emplace_back(model.numStates(link.v), 0);
+  uint32_t count = uint32_t(model.variables.size());
+  uint32_t states = 0, most = kLanes;
+  for (const Variable &variable : model.variables) {
+    offsets_.push_back(states);
+    states += padded(uint32_t(variable.costs.size()));
+    most = std::max(most, padded(uint32_t(variable.costs.size())));
   }
-  for (uint32_t v = 0; v != model.variables().size(); ++v) {
-    size_t before = 0, after = 0;
-    for (const Incidence &end : model.variables()[v].links) {
-      ++(end.other < v ? before : after);
-    }
-    weight_.push_back(1.0 / double(std::max({before, after, size_t(1)})));
-  }
-}
-
-uint32_t Messages::best(uint32_t v, bool ascending,
-                        const Assignment &taken) const {
-  std::vector<double> sum = model_->variables()[v].priced;
-  for (const Incidence &end : model_->variables()[v].links) {
-    bool decided = (end.other < v) == ascending;
-    const double *add = message(end).data();
-    if (decided) {
-      Incidence reverse = {end.link, v, !end.first};
-      add = model_->row(reverse, taken[end.other]);
-    }
-    for (size_t s = 0; s != sum.size(); ++s) {
-      sum[s] += add[s];
-    }
-  }
-  return uint32_t(std::ranges::min_element(sum) - sum.begin());
-}
-
-void Messages::visit(uint32_t v, bool ascending, Assignment &taken) {
-  const Variable &variable = model_->variables()[v];
-  taken[v] = best(v, ascending, taken);
-  belief_ = variable.priced;
-  for (const Incidence &end : variable.links) {
-    const double *arrived = message(end).data();
-    for (size_t s = 0; s != belief_.size(); ++s) {
-      belief_[s] += arrived[s];
-    }
-  }
-  double least = std::ranges::min(belief_);
-  bound_ += least;
-  for (double &belief : belief_) {
-    belief -= least;
-  }
-  std::vector<double> out;
-  for (const Incidence &end : variable.links) {
-    if ((end.other > v) != ascending) {
-      continue;
-    }
-    out.assign(model_->numStates(end.other), 4 * kForbidden);
-    const double *arrived = message(end).data();
-    double *to = out.data();
-    size_t count = out.size();
-    for (uint32_t s = 0; s != belief_.size(); ++s) {
-      double own = weight_[v] * belief_[s] - arrived[s];
-      const double *row = model_->row(end, s);
-      for (size_t t = 0; t != count; ++t) {
-        double value = own + row[t];
-        to[t] = value < to[t] ? value : to[t];
-      }
-    }
-    double offset = std::ranges::min(out);
-    bound_ += offset;
-    for (double &value : out) {
-      value = std::min(value - offset, kLargestMessage);
-    }
-    std::ranges::copy(out, message({end.link, v, !end.first}).begin());
-  }
-}
-
-Assignment Messages::forward() {
-  uint32_t count = uint32_t(model_->variables().size());
-  Assignment taken(count);
+  costs_.assign(states, 0);
   for (uint32_t v = 0; v != count; ++v) {
-    visit(v, true, taken);
+    std::ranges::copy(model.variables[v].costs, costs_.begin() + offsets_[v]);
   }
-  return taken;
+  uint32_t size = 0;
+  for (const Pair &pair : model.pairs) {
+    toFirst_.push_back(size);
+    size += padded(pair.table->rows);
+    toSecond_.push_back(size);
+    size += padded(pair.table->columns);
+  }
+  values_.assign(size, 0);
+  for (uint32_t v = 0; v != count; ++v) {
+    firstSlot_.push_back(uint32_t(slots_.size()));
+    uint32_t before = 0;
+    for (uint32_t p : model.pairsOf[v]) {
+      bool first = model.pairs[p].first == v;
+      before += !first;
+      slots_.push_back(makeSlot(p, first));
+    }
+    middleSlot_.push_back(firstSlot_[v] + before);
+    uint32_t after = uint32_t(slots_.size()) - middleSlot_[v];
+    shares_.push_back(1.0 / std::max({before, after, uint32_t(1)}));
+  }
+  firstSlot_.push_back(uint32_t(slots_.size()));
+  replaced_.resize(model.pairs.size());
+  hat_.resize(most);
+  chosen_.resize(most);
+  sent_.resize(most);
 }
 
-Assignment Messages::backward(double &bound) {
-  uint32_t count = uint32_t(model_->variables().size());
-  Assignment taken(count);
-  bound_ = 0;
-  for (uint32_t v = count; v-- != 0;) {
-    visit(v, false, taken);
+Messages::Slot Messages::makeSlot(uint32_t p, bool first) const {
+  const Pair &pair = model_->pairs[p];
+  const Table &table = *pair.table;
+  if (first) {
+    return {pair.second,          toFirst_[p],           toSecond_[p],
+            table.rounded.data(), padded(table.columns), table.exact.data(),
+            table.columns,        1};
   }
-  bound = bound_;
-  return taken;
+  return {pair.first,
+          toSecond_[p],
+          toFirst_[p],
+          table.transposed.data(),
+          padded(table.rows),
+          table.exact.data(),
+          1,
+          table.columns};
+}
+
+void Messages::setTable(uint32_t pair, std::shared_ptr<const Table> table) {
+  replaced_[pair] = std::move(table);
+  const Table &now = *replaced_[pair];
+  for (Slot &slot : slots_) {
+    if (slot.in == toFirst_[pair]) {
+      slot.table = now.rounded.data();
+      slot.exact = now.exact.data();
+    } else if (slot.in == toSecond_[pair]) {
+      slot.table = now.transposed.data();
+      slot.exact = now.exact.data();
+    }
+  }
+}
+
+void Messages::gather(uint32_t v) {
+  uint32_t states = model_->numStates(v);
+  const double *costs = costs_.data() + offsets_[v];
+  std::copy(costs, costs + states, hat_.begin());
+  for (uint32_t s = firstSlot_[v]; s != firstSlot_[v + 1]; ++s) {
+    const float *message = values_.data() + slots_[s].in;
+    for (uint32_t i = 0; i != states; ++i) {
+      hat_[i] += message[i];
+    }
+  }
+}
+
+void Messages::belief(uint32_t v, std::vector<double> &hat) const {
+  uint32_t states = model_->numStates(v);
+  hat.assign(costs_.begin() + offsets_[v],
+             costs_.begin() + offsets_[v] + states);
+  for (uint32_t s = firstSlot_[v]; s != firstSlot_[v + 1]; ++s) {
+    const float *message = values_.data() + slots_[s].in;
+    for (uint32_t i = 0; i != states; ++i) {
+      hat[i] += message[i];
+    }
+  }
+}
+
+/// Sends from `v`, whose belief is in hat_. Returns what was taken off.
+double Messages::send(uint32_t v, const Slot &slot) {
+  static const MinPlus minPlus = minPlusForThisProcessor();
+  uint32_t states = model_->numStates(v);
+  const float *in = values_.data() + slot.in;
+  // Taken off in double, so that little is lost by rounding.
+  double share = shares_[v];
+  double least = share * hat_[0] - in[0];
+  for (uint32_t i = 1; i != states; ++i) {
+    least = std::min(least, share * hat_[i] - in[i]);
+  }
+  for (uint32_t i = 0; i != states; ++i) {
+    sent_[i] = float(share * hat_[i] - in[i] - least);
+  }
+  float *out = values_.data() + slot.out;
+  minPlus(sent_.data(), states, slot.table, slot.stride, out);
+  uint32_t others = model_->numStates(slot.other);
+  float smallest = out[0];
+  for (uint32_t j = 1; j != others; ++j) {
+    smallest = std::min(smallest, out[j]);
+  }
+  for (uint32_t j = 0; j != slot.stride; ++j) {
+    out[j] -= smallest;
+  }
+  return least + smallest;
+}
+
+/// The state that costs least given those that are taken (`fixed`) and what the
+/// others (`open`) say.
+uint32_t Messages::choose(uint32_t v, std::span<const Slot> fixed,
+                          std::span<const Slot> open, const Assignment &taken) {
+  uint32_t states = model_->numStates(v);
+  const double *costs = costs_.data() + offsets_[v];
+  std::copy(costs, costs + states, chosen_.begin());
+  for (const Slot &slot : open) {
+    const float *message = values_.data() + slot.in;
+    for (uint32_t i = 0; i != states; ++i) {
+      chosen_[i] += message[i];
+    }
+  }
+  for (const Slot &slot : fixed) {
+    const double *row = slot.exact + size_t(taken[slot.other]) * slot.columnStep;
+    for (uint32_t i = 0; i != states; ++i) {
+      chosen_[i] += row[size_t(i) * slot.rowStep];
+    }
+  }
+  return uint32_t(std::min_element(chosen_.begin(), chosen_.begin() + states) -
+                  chosen_.begin());
+}
+
+void Messages::forward(Assignment &taken) {
+  taken.resize(model_->variables.size());
+  for (uint32_t v = 0; v != taken.size(); ++v) {
+    taken[v] = choose(v, before(v), after(v), taken);
+    gather(v);
+    for (const Slot &slot : after(v)) {
+      send(v, slot);
+    }
+  }
+}
+
+double Messages::backward(Assignment &taken) {
+  taken.resize(model_->variables.size());
+  double bound = 0;
+  for (uint32_t v = uint32_t(taken.size()); v-- != 0;) {
+    taken[v] = choose(v, after(v), before(v), taken);
+    gather(v);
+    for (const Slot &slot : before(v)) {
+      bound += send(v, slot);
+    }
+    double kept = 1 - double(before(v).size()) * shares_[v];
+    bound += kept * *std::min_element(hat_.begin(),
+                                      hat_.begin() + model_->numStates(v));
+  }
+  return bound;
 }
 
 } // namespace divisi::search

@@ -1,4 +1,4 @@
-//===- Messages.h - Message passing with a lower bound ----------*- C++ -*-===//
+//===- Messages.h - Sequential tree-reweighted message passing --*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,49 +6,105 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sequential tree-reweighted message passing (V. Kolmogorov, "Convergent
-// Tree-Reweighted Message Passing for Energy Minimization", PAMI 2006). A pass
-// visits the variables in order and sends from each to those that follow; on
-// the way every variable takes the state that is best given those before it
-// and what the others have said.
+// TRW-S (V. Kolmogorov, "Convergent tree-reweighted message passing for energy
+// minimization", PAMI 28(10), 2006). Every pair holds two messages, one for the
+// states of either end: what the other end thinks of them. A pass visits the
+// variables in order and sends from each to those that follow; on the way every
+// variable takes the state that is best given those before it and what the
+// others say. The bound is that of the backward pass, valid for any messages:
+//
+//   hat(v)         = costs(v) + all messages to v
+//   message v -> u = min over v's states of  share(v) * hat(v)
+//                                            - message u -> v + table(u, v)
+//   bound          = sum of the minima taken off the messages
+//                  + sum over v of (1 - before(v) * share(v)) * min hat(v)
+//
+// with share(v) = 1 / max(pairs before v, pairs after v).
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_SEARCH_MESSAGES_H
-#define DIVISI_LIB_SEARCH_MESSAGES_H
+#ifndef LIB_SEARCH_MESSAGES_H
+#define LIB_SEARCH_MESSAGES_H
 
 #include "Model.h"
 
 namespace divisi::search {
 
+/// The messages of a model with given costs of states. Tables of pairs are the
+/// model's, which must outlive this.
 class Messages {
 public:
   explicit Messages(const Model &model);
 
-  /// One pass in ascending order; returns the assignment taken on the way.
-  Assignment forward();
-  /// One pass in descending order. `bound` is a lower bound of the priced cost
-  /// of every assignment, up to rounding.
-  Assignment backward(double &bound);
+  /// The costs of states, laid out by offset(); initially the model's.
+  std::vector<double> &costs() { return costs_; }
+  const std::vector<double> &costs() const { return costs_; }
+  uint32_t offset(uint32_t variable) const { return offsets_[variable]; }
+
+  /// Replaces the table of a pair, for transient memory at new prices.
+  void setTable(uint32_t pair, std::shared_ptr<const Table> table);
+  const Table &table(uint32_t pair) const {
+    return replaced_[pair] ? *replaced_[pair] : *model_->pairs[pair].table;
+  }
+
+  /// Fills `taken`. Visits each table once.
+  void forward(Assignment &taken);
+  /// The same in descending order. The bound is on costs and tables, without
+  /// the model's constant.
+  double backward(Assignment &taken);
+
+  /// The state of message passing; one may go back to it.
+  const std::vector<float> &values() const { return values_; }
+  void setValues(const std::vector<float> &values) { values_ = values; }
+  /// Message to the first, or second, of a pair.
+  const float *toFirst(uint32_t pair) const {
+    return values_.data() + toFirst_[pair];
+  }
+  const float *toSecond(uint32_t pair) const {
+    return values_.data() + toSecond_[pair];
+  }
+  /// Costs and all messages of a variable's states: at the end of a backward
+  /// pass, up to what the variable shares, its min-marginals.
+  void belief(uint32_t variable, std::vector<double> &hat) const;
+  double share(uint32_t variable) const { return shares_[variable]; }
 
 private:
-  void visit(uint32_t v, bool ascending, Assignment &taken);
-  uint32_t best(uint32_t v, bool ascending, const Assignment &taken) const;
-  std::vector<double> &message(const Incidence &to) {
-    return messages_[2 * to.link + (to.first ? 0 : 1)];
+  /// One end of a pair, as seen from the variable that it belongs to.
+  struct Slot {
+    uint32_t other;
+    uint32_t in, out;   ///< Offsets of the message to this end, to the other.
+    const float *table; ///< Rows are this end's states.
+    uint32_t stride;    ///< Of its rows; the padded states of the other.
+    const double *exact;
+    uint32_t rowStep, columnStep; ///< Into `exact`, from here to the other.
+  };
+
+  Slot makeSlot(uint32_t pair, bool first) const;
+  void gather(uint32_t variable);
+  double send(uint32_t variable, const Slot &slot);
+  uint32_t choose(uint32_t variable, std::span<const Slot> fixed,
+                  std::span<const Slot> open, const Assignment &taken);
+  std::span<const Slot> before(uint32_t v) const {
+    return {slots_.data() + firstSlot_[v], slots_.data() + middleSlot_[v]};
   }
-  const std::vector<double> &message(const Incidence &to) const {
-    return messages_[2 * to.link + (to.first ? 0 : 1)];
+  std::span<const Slot> after(uint32_t v) const {
+    return {slots_.data() + middleSlot_[v], slots_.data() + firstSlot_[v + 1]};
   }
 
   const Model *model_;
-  /// Per link what arrives at its u, and what arrives at its v.
-  std::vector<std::vector<double>> messages_;
-  std::vector<double> weight_; ///< Per variable: 1 / max(before, after).
-  double bound_ = 0;
-  std::vector<double> belief_; ///< Of the variable being visited.
+  std::vector<uint32_t> offsets_;
+  std::vector<double> costs_;
+  std::vector<float> values_;
+  std::vector<uint32_t> toFirst_, toSecond_;
+  std::vector<Slot> slots_; ///< By variable, smaller others first.
+  std::vector<uint32_t> firstSlot_, middleSlot_;
+  std::vector<double> shares_;
+  std::vector<std::shared_ptr<const Table>> replaced_;
+  // Scratch of the variable that is visited.
+  std::vector<double> hat_, chosen_;
+  std::vector<float> sent_;
 };
 
 } // namespace divisi::search
 
-#endif // DIVISI_LIB_SEARCH_MESSAGES_H
+#endif // LIB_SEARCH_MESSAGES_H

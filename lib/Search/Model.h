@@ -1,4 +1,4 @@
-//===- Model.h - A problem as solvers want it -------------------*- C++ -*-===//
+//===- Model.h - The problem as solvers compute with it ---------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,111 +6,133 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Costs as doubles (infeasible as 1e17, which sums exactly enough), parallel
-// edges merged, edges to nodes without a choice folded into the other node,
-// and time compressed to the segments between which usage can change.
+// A pairwise graphical model with knapsack rows: variables with states, a table
+// of costs for each pair of variables that are joined, and for each time that
+// can bind a capacity. It is flat, padded and in floating point; exact numbers
+// are recomputed from the Problem (evaluate, Certify.h). The same type serves
+// for the whole problem and for the sub-problems of neighbourhoods and
+// branches, so every solver works on both.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_SEARCH_MODEL_H
-#define DIVISI_LIB_SEARCH_MODEL_H
+#ifndef LIB_SEARCH_MODEL_H
+#define LIB_SEARCH_MODEL_H
 
-#include "divisi/Search/Problem.h"
+#include "Reduction.h"
 
+#include <memory>
 #include <span>
 
 namespace divisi::search {
 
+/// One state for each variable of a model.
 using Assignment = std::vector<uint32_t>;
 
-/// What infeasible costs count as, and from where a sum holds one.
-inline constexpr double kForbidden = 1e17, kForbiddenSum = 1e16;
+/// What infeasible costs are in a model; anything from kForbidden on is.
+inline constexpr double kTop = 1e24;
+inline constexpr double kForbidden = 1e21;
 
-/// A matrix in both orientations, so that inner loops walk memory in order.
+/// Rows of tables and messages are padded to a multiple of this.
+inline constexpr uint32_t kLanes = 8;
+inline uint32_t padded(uint32_t states) {
+  return (states + kLanes - 1) / kLanes * kLanes;
+}
+
+/// The costs of a pair of variables. Rows are states of the first.
 struct Table {
   uint32_t rows = 0, columns = 0;
-  std::vector<double> forward, backward;
-};
-
-/// An edge between two variables, u < v.
-struct Link {
-  uint32_t u = 0, v = 0;
-  uint32_t table = 0;
-  /// Transient memory: the usages and their segments; such a link has a table
-  /// of its own that includes the price of memory.
-  const Matrix *usages = nullptr;
-  uint32_t base = 0;
-  bool swapped = false; ///< `usages` has v's strategies as rows.
-  size_t begin = 0, end = 0;
-};
-
-/// A link seen from one of its ends.
-struct Incidence {
-  uint32_t link = 0, other = 0;
-  bool first = false; ///< This end is the link's u.
-};
-
-/// A node: what its states cost and use.
-struct Variable {
-  std::vector<double> base;   ///< Without the price of memory.
-  std::vector<double> priced; ///< With it.
-  const std::vector<int64_t> *usages = nullptr;
-  size_t begin = 0, end = 0; ///< Segments.
-  std::vector<Incidence> links;
-};
-
-/// Usage per segment.
-using Usage = std::vector<double>;
-
-class Model {
-public:
-  explicit Model(const Problem &problem);
-
-  std::span<const Variable> variables() const { return variables_; }
-  std::span<const Link> links() const { return links_; }
-  size_t numStates(uint32_t v) const { return variables_[v].base.size(); }
-  size_t numSegments() const { return times_.size(); }
-  int64_t time(size_t segment) const { return times_[segment]; }
-  std::optional<double> limit() const { return limit_; }
-
-  /// Row `state` of the matrix between a variable and the other end of one of
-  /// its links.
-  const double *row(const Incidence &end, uint32_t state) const {
-    const Table &table = tables_[links_[end.link].table];
-    return end.first ? table.forward.data() + size_t(state) * table.columns
-                     : table.backward.data() + size_t(state) * table.rows;
+  std::vector<double> exact;      ///< rows x columns.
+  std::vector<float> rounded;     ///< rows x padded(columns), kTop beyond.
+  std::vector<float> transposed;  ///< columns x padded(rows), kTop beyond.
+  bool hard = false;              ///< Has infeasible entries.
+  double at(uint32_t row, uint32_t column) const {
+    return exact[size_t(row) * columns + column];
   }
-
-  /// Sets the price of a byte in each segment.
-  void setPrices(const std::vector<double> &prices);
-
-  /// The cost with and without the price of memory.
-  double pricedCost(const Assignment &assignment) const;
-  double cost(const Assignment &assignment) const;
-  Usage usage(const Assignment &assignment) const;
-  /// What a link uses under an assignment of its two ends.
-  int64_t linkUsage(const Link &link, uint32_t u, uint32_t v) const;
-  /// How far the largest usage exceeds the limit; at most 0 if it does not.
-  double excess(const Usage &usage) const;
-  /// Entries of all matrices: the work of walking each once.
-  int64_t size() const { return size_; }
-
-private:
-  void compressTime(const Problem &problem);
-  void addLinks(const Problem &problem);
-  bool fold(const Edge &edge, const Matrix &matrix);
-  uint32_t addTable(const Matrix &matrix, bool transposed);
-  void addTo(uint32_t table, const Matrix &matrix, bool transposed);
-  size_t segment(int64_t time) const;
-
-  std::vector<Variable> variables_;
-  std::vector<Link> links_;
-  std::vector<Table> tables_;
-  std::vector<int64_t> times_;
-  std::optional<double> limit_;
-  int64_t size_ = 0;
+  /// Fills the rest from `exact`.
+  void round();
 };
+
+/// Memory that depends on one variable, or on a pair: `usages` while [begin,
+/// end), in positions of Model::capacity. The least usage is taken off.
+struct Usage {
+  uint32_t begin = 0, end = 0;
+  std::vector<double> usages; ///< One for each state, or as Table::exact.
+  friend bool operator==(const Usage &, const Usage &) = default;
+};
+
+/// A pair of variables, first < second.
+struct Pair {
+  uint32_t first = 0, second = 0;
+  std::shared_ptr<const Table> table;
+  std::vector<Usage> usages; ///< Transient memory; usually none.
+};
+
+struct Variable {
+  std::vector<double> costs; ///< One for each state.
+  std::vector<Usage> usages;
+};
+
+struct Model {
+  std::vector<Variable> variables;
+  std::vector<Pair> pairs; ///< Sorted, each two variables at most once.
+  /// Pairs of each variable: those with a smaller partner first.
+  std::vector<std::vector<uint32_t>> pairsOf;
+  /// For each time that can bind, the limit less what is used anyhow.
+  std::vector<double> capacity;
+  double constant = 0; ///< Of what is fixed.
+
+  uint32_t numStates(uint32_t variable) const {
+    return uint32_t(variables[variable].costs.size());
+  }
+  /// Entries of all tables: the work of half a round of message passing.
+  int64_t numEntries() const;
+
+  /// Fills `pairsOf`.
+  void index();
+};
+
+/// Forgets the times that cannot bind: where even the greatest usages fit, and
+/// where nothing is used that is not used at a neighbour of no more capacity.
+/// Merges usages that then have the same lifetime. Returns the positions that
+/// are kept.
+std::vector<uint32_t> keepBindingTimes(Model &model);
+
+/// What an assignment costs and by how much it exceeds the capacity.
+struct Value {
+  double cost = 0;   ///< kForbidden or more if infeasible.
+  double excess = 0; ///< Sum over times.
+  bool feasible() const { return excess <= 0 && cost < kForbidden; }
+};
+
+double costOf(const Model &model, const Assignment &assignment);
+/// The usage at each time, less capacity.
+void excessOf(const Model &model, const Assignment &assignment,
+              std::vector<double> &excess);
+Value valueOf(const Model &model, const Assignment &assignment);
+
+/// A model, and what its variables and states are in the problem.
+struct ReducedModel {
+  Model model;
+  std::vector<uint32_t> nodeOf;     ///< Of each variable, in the program's order.
+  std::vector<int32_t> variableOf;  ///< Of each node; -1 if it is fixed.
+  std::vector<int64_t> timeOf;      ///< Of each position in capacity.
+  /// The first time at which even the least usage exceeds the limit.
+  std::optional<int64_t> overfull;
+};
+
+/// The model that is left by `reduction`, which emptied no variable.
+ReducedModel makeModel(const Problem &problem, const Reduction &reduction);
+
+/// The assignment of the problem's nodes.
+std::vector<uint32_t> expand(const Reduction &reduction,
+                             const ReducedModel &reduced,
+                             const Assignment &assignment);
+
+/// The assignment of the variables that gives the nodes these strategies, which
+/// must be feasible.
+Assignment contract(const Reduction &reduction, const ReducedModel &reduced,
+                    const std::vector<uint32_t> &nodes);
 
 } // namespace divisi::search
 
-#endif // DIVISI_LIB_SEARCH_MODEL_H
+#endif // LIB_SEARCH_MODEL_H

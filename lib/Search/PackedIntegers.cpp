@@ -68,8 +68,8 @@ static std::optional<std::string> readBase64(std::string_view text) {
   return bytes;
 }
 
-void packIntegers(std::string &out, std::span<const int32_t> values,
-                  std::span<const int32_t> base) {
+void packIntegers(std::string &out, std::span<const int64_t> values,
+                  std::span<const int64_t> base) {
   std::string bytes;
   bytes.reserve(values.size());
   for (size_t i = 0; i != values.size(); ++i) {
@@ -84,7 +84,7 @@ void packIntegers(std::string &out, std::span<const int32_t> values,
   writeBase64(out, bytes);
 }
 
-/// Differences of integers of 32 bits have 33, so zigzag 34: five bytes.
+/// Differences of integers within 2^62 have 63 bits and a sign: ten bytes.
 static std::optional<std::vector<int64_t>>
 readDifferences(std::string_view bytes, std::string &error) {
   std::vector<int64_t> differences;
@@ -92,15 +92,17 @@ readDifferences(std::string_view bytes, std::string &error) {
   int shift = 0;
   for (char byte : bytes) {
     zigzag |= uint64_t(byte & 0x7F) << shift;
+    bool beyond = shift == 63 && (byte & 0x7F) > 1;
     shift += 7;
+    if (beyond || (shift == 70 && (byte & 0x80))) {
+      error = "integer " + std::to_string(differences.size()) +
+              " has more than 64 bits of LEB128";
+      return std::nullopt;
+    }
     if (!(byte & 0x80)) {
       differences.push_back(int64_t(zigzag >> 1) ^ -int64_t(zigzag & 1));
       zigzag = 0;
       shift = 0;
-    } else if (shift == 35) {
-      error = "integer " + std::to_string(differences.size()) +
-              " has more than five bytes of LEB128";
-      return std::nullopt;
     }
   }
   if (shift != 0) {
@@ -110,8 +112,8 @@ readDifferences(std::string_view bytes, std::string &error) {
   return differences;
 }
 
-std::optional<std::vector<int32_t>>
-unpackIntegers(std::string_view text, std::span<const int32_t> base,
+std::optional<std::vector<int64_t>>
+unpackIntegers(std::string_view text, std::span<const int64_t> base,
                std::string &error) {
   std::optional<std::string> bytes = readBase64(text);
   if (!bytes) {
@@ -122,16 +124,14 @@ unpackIntegers(std::string_view text, std::span<const int32_t> base,
   if (!differences) {
     return std::nullopt;
   }
-  std::vector<int32_t> values(differences->size());
+  std::vector<int64_t> values(differences->size());
   for (size_t i = 0; i != values.size(); ++i) {
     int64_t from = base.size() == values.size() ? base[i] : 0;
-    int64_t value = from + (*differences)[i];
-    if (value < INT32_MIN || value > INT32_MAX) {
-      error = "integer " + std::to_string(i) + " is " + std::to_string(value) +
-              ", which needs more than 32 bits";
+    if (__builtin_add_overflow(from, (*differences)[i], &values[i]) ||
+        values[i] < -kMostPacked || values[i] > kMostPacked) {
+      error = "integer " + std::to_string(i) + " is beyond 2^62";
       return std::nullopt;
     }
-    values[i] = int32_t(value);
   }
   return values;
 }

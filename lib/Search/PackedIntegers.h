@@ -29,14 +29,17 @@
 
 namespace divisi::search {
 
+/// Values are within plus and minus this, so that differences fit 64 bits.
+inline constexpr int64_t kMostPacked = int64_t(1) << 62;
+
 /// Appends `values` to `out`. A base of another size counts as zeros.
-void packIntegers(std::string &out, std::span<const int32_t> values,
-                  std::span<const int32_t> base);
+void packIntegers(std::string &out, std::span<const int64_t> values,
+                  std::span<const int64_t> base);
 
 /// What packIntegers() of that base has packed. On failure returns nothing and
 /// sets `error`.
-std::optional<std::vector<int32_t>>
-unpackIntegers(std::string_view text, std::span<const int32_t> base,
+std::optional<std::vector<int64_t>>
+unpackIntegers(std::string_view text, std::span<const int64_t> base,
                std::string &error);
 
 } // namespace divisi::search

@@ -8,21 +8,54 @@
 
 #include "divisi/Search/Solvers.h"
 
+#include "Portfolio.h"
+
 #include <algorithm>
 
 namespace divisi::search {
 
+/// Work after which a small problem without an answer is given to `exact`.
+static constexpr int64_t kPatience = 30'000'000;
+
+static bool isSmall(const Problem &problem) {
+  return problem.nodes.size() <= 64;
+}
+
 Outcome solveAuto(const Problem &problem, const Options &options) {
-  Outcome outcome = solveChains(problem, options);
-  if (outcome.status == Status::NotFound) {
-    Outcome exact = solveExact(problem, options);
-    return exact.status == Status::NotFound ? outcome : exact;
+  if (!isSmall(problem)) {
+    return runPortfolio(problem, options, {});
   }
-  return outcome;
+  Outcome outcome = runPortfolio(
+      problem, options, {.patience = std::min(kPatience, options.work / 8)});
+  if (outcome.status != Status::NotFound ||
+      outcome.stopped != Stopped::Finished) {
+    return outcome;
+  }
+  Outcome exact = solveExact(problem, options);
+  if (exact.status == Status::NotFound) {
+    return runPortfolio(problem, options, {});
+  }
+  if (exact.status == Status::Solved) {
+    // What the search has not found it may still prove.
+    return runPortfolio(problem, options, {.start = &exact.solution});
+  }
+  return exact;
+}
+
+Outcome solveLagrangian(const Problem &problem, const Options &options) {
+  return runPortfolio(problem, options,
+                      {.neighbourhoods = false, .branching = false});
+}
+
+Outcome solveLocal(const Problem &problem, const Options &options) {
+  return runPortfolio(problem, options, {.dual = false, .branching = false});
 }
 
 static constexpr Solver kSolvers[] = {
     {"auto", "composes the others; the default", solveAuto},
+    {"lagrangian", "message passing and prices of memory, jointly: bounds",
+     solveLagrangian},
+    {"local", "large neighbourhoods of the first answer", solveLocal},
     {"exact", "proves the optimum of small problems by elimination",
      solveExact},
     {"ilp", "the integer program of Alpa, by HiGHS; for small problems",

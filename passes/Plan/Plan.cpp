@@ -227,21 +227,33 @@ static PlanReport reportOf(const Setting &setting, const Planning &planning,
   return report;
 }
 
+static Status noSolver(const std::string &name) {
+  std::string names = "random";
+  for (const search::Solver &solver : search::solvers()) {
+    names += ", " + std::string(solver.name);
+  }
+  return Status(ExitCode::Usage,
+                "no solver is called '" + name + "'; there are " + names);
+}
+
 Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   if (options.solver == "random") {
     return planAtRandom(module, options);
   }
-  if (options.solver != "chains") {
-    return Status(ExitCode::Usage, "no solver is called '" + options.solver +
-                                       "'; there are chains and random");
+  const search::Solver *solver = search::findSolver(options.solver);
+  if (!solver) {
+    return noSolver(options.solver);
   }
   Expected<Setting> setting = prepare(module, options);
   if (!setting) {
     return setting.status();
   }
   Planning planning = makePlanning(*setting, options, false);
-  search::Outcome outcome = search::solveChains(
-      planning.problem, {.seed = options.seed, .work = options.work});
+  search::Outcome outcome = solver->solve(planning.problem,
+                                          {.seed = options.seed,
+                                           .work = options.work,
+                                           .gap = options.gap,
+                                           .threads = 2});
   if (outcome.status != search::Status::Solved) {
     return Status(outcome.status == search::Status::Infeasible
                       ? ExitCode::Infeasible

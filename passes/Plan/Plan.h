@@ -31,11 +31,13 @@ struct PlanOptions {
   int64_t batchDim = 0;
   /// Bytes per device.
   std::optional<int64_t> memoryLimit;
-  /// `chains` searches; `random` draws a legal plan, for tests.
-  std::string solver = "chains";
+  /// One of search::solvers(); `random` draws a legal plan, for tests.
+  std::string solver = "auto";
   uint64_t seed = 0;
   /// Budget of the solver: search::Options::work.
-  int64_t work = search::Options().work;
+  int64_t work = 2'000'000'000;
+  /// search::Options::gap: costs are estimates, so closing it pays little.
+  double gap = 1e-4;
   /// The most strategies that one operator or value is given.
   size_t maxStrategies = 512;
 };

@@ -263,6 +263,21 @@ std::optional<Wide> Reference::value(const Certificate &certificate,
   return sum;
 }
 
+void Reference::makeConsistent(Alive &alive) const {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto [u, v] : pairs()) {
+      for (auto [x, y] : {std::pair(u, v), std::pair(v, u)}) {
+        changed |= std::erase_if(alive[x], [&](uint32_t s) {
+          return std::ranges::none_of(alive[y], [&](uint32_t t) {
+            return goTogether(x, s, y, t);
+          });
+        }) != 0;
+      }
+    }
+  }
+}
+
 void Reference::fix(const Certificate &certificate, const BoundNode &node,
                     std::optional<Wide> value, Alive &alive) const {
   Alive before = alive;

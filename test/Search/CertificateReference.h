@@ -49,6 +49,8 @@ public:
   /// In units of 2^-max(priceBits, 0); nothing: infinite.
   std::optional<Wide> value(const Certificate &certificate,
                             const BoundNode &node, const Alive &alive) const;
+  /// Takes from `alive` what some pair leaves without partner.
+  void makeConsistent(Alive &alive) const;
   /// Takes from `alive` what `node` of value `value` fixes.
   void fix(const Certificate &certificate, const BoundNode &node,
            std::optional<Wide> value, Alive &alive) const;

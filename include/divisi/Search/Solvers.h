@@ -44,6 +44,8 @@ struct Options {
   /// core. At least one assignment is found whatever the budget, unless it is
   /// infeasible or the limit makes it too hard.
   int64_t work = 6'000'000'000;
+  /// Stop once the answer is proved to be within this of the optimum, relative.
+  double gap = 0;
   /// Seconds since `start`, or no limit.
   std::optional<double> timeLimit;
   /// std::chrono::steady_clock at the start of the program, in seconds, so that
@@ -104,12 +106,13 @@ std::span<const Solver> solvers();
 /// The solver of that name, or null.
 const Solver *findSolver(std::string_view name);
 
-/// Chains and trees of nodes are solved exactly by dynamic programming, given
-/// the rest; other trees follow until none improves (block coordinate descent,
-/// started from message passing and from seeded random assignments). A memory
-/// limit is priced with Lagrange multipliers, and what still exceeds it is
-/// repaired greedily. `problem` must be valid.
-Outcome solveChains(const Problem &problem, const Options &options = {});
+/// Message passing and prices of memory alone (Lagrangian.h): a bound, and the
+/// best of its roundings.
+Outcome solveLagrangian(const Problem &problem, const Options &options = {});
+
+/// The first rounding that fits, then large neighbourhoods of it
+/// (Neighbourhoods.h); the bound is that of the first roundings.
+Outcome solveLocal(const Problem &problem, const Options &options = {});
 
 /// Proves the optimum, or that there is none and which limit would do: by
 /// elimination where its tables stay small, else by branch and bound. NotFound

@@ -86,7 +86,7 @@ TEST_F(PlanTest, FailuresSayWhatKindTheyAre) {
 }
 
 TEST_F(PlanTest, TheSameSeedGivesTheSamePlan) {
-  for (const char *solver : {"chains", "random"}) {
+  for (const char *solver : {"auto", "random"}) {
     PlanOptions options = onDevices(6);
     options.solver = solver;
     options.seed = 11;
@@ -131,7 +131,7 @@ TEST_F(PlanTest, TheProblemCanBeWrittenAndSolvedElsewhere) {
   EXPECT_EQ(problem->edges.size(), 8u);
   auto read = search::readProblem(search::writeProblem(*problem));
   ASSERT_TRUE(read) << read.status().message();
-  search::Outcome outcome = search::solveChains(*read);
+  search::Outcome outcome = search::solveAuto(*read);
   ASSERT_EQ(outcome.status, search::Status::Solved);
   EXPECT_EQ(search::check(*problem, outcome.solution), std::nullopt);
   auto other = parse(kMlp);

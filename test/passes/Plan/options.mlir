@@ -24,7 +24,7 @@
 // MANY: error: the number of devices is 4097, expected 1 to 4096
 // DEGREE: error: the tensor parallel size 3 does not divide the number of devices, 4
 // BATCH: error: the batch dimension is -2, expected at least 0
-// SOLVER: error: no solver is called 'oracle'; there are chains and random
+// SOLVER: error: no solver is called 'oracle'; there are random, auto
 // MEMORY: error: no plan fits into the memory limit: at time 1 at least 98304 bytes are in use, 68304 more than the limit of 30000 (nn.matmul at {{.*}}); the globals have 65536 bytes over 2 devices; raise --memory-limit or take more devices
 // RANDOM: error: the solver random takes a number of devices and a seed, no mesh, no degrees of parallelism and no memory limit
 // AGAIN: error: the module has strategies already, which the solver random would overwrite; plan a module without

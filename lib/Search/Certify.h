@@ -1,0 +1,68 @@
+//===- Certify.h - From points of the dual to a certificate -----*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Solvers compute bounds in floating point. A certificate writes the point of
+// the dual in integers, coarse enough to be small and fine enough to lose next
+// to nothing; what it then proves is computed exactly by provedBound().
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_SEARCH_CERTIFY_H
+#define LIB_SEARCH_CERTIFY_H
+
+#include "Lagrangian.h"
+#include "SubModel.h"
+
+namespace divisi::search {
+
+class Certifier {
+public:
+  /// `scale` is about what answers cost. All must outlive this.
+  Certifier(const Problem &problem, const Reduction &reduction,
+            const ReducedModel &reduced, double scale);
+
+  /// A certificate with the steps of the reduction and no tree.
+  Certificate begin() const;
+
+  /// The prices and potentials of `point`, of the model itself, or of `part`
+  /// of it; states that the part lacks get potentials of nothing.
+  BoundNode makeNode(const DualPoint &point, const SubModel *part) const;
+
+  /// Of a part for which memory is short, or a domain empty: a price that makes
+  /// whatever is left cost more than `cutoff`.
+  BoundNode makeInfeasible(const SubModel &part, double cutoff) const;
+
+  /// A variable of the model, and states of it, as the certificate calls them.
+  uint32_t nodeOf(uint32_t variable) const { return reduced_.nodeOf[variable]; }
+  std::vector<uint32_t> statesOf(uint32_t variable,
+                                 const std::vector<uint32_t> &states) const {
+    std::vector<uint32_t> numbers;
+    for (uint32_t s : states) {
+      numbers.push_back(reduction_.states[nodeOf(variable)][s]);
+    }
+    return numbers;
+  }
+
+private:
+  void putRows(const SubModel &part, BoundNode &node) const;
+  double priceDuring(const BoundNode &node, const Usage &usage) const;
+
+
+  const Reduction &reduction_;
+  const ReducedModel &reduced_;
+  int32_t priceBits_, potentialBits_;
+  /// Pairs of the model in the certificate's order.
+  std::vector<uint32_t> order_;
+  /// Where the potentials of a pair's first and second variable begin.
+  std::vector<uint32_t> firstAt_, secondAt_;
+  uint32_t numPotentials_ = 0;
+};
+
+} // namespace divisi::search
+
+#endif // LIB_SEARCH_CERTIFY_H

@@ -1,0 +1,350 @@
+//===- MakeModel.cpp - From the reduced problem to its model --------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Members of a variable add up; so do parallel edges. What concerns fixed
+// variables moves to the other end. Of all times those remain at which usage
+// can have a peak (something has begun, and something ends before anything else
+// begins) and the peak can exceed the limit.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Model.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <map>
+#include <span>
+#include <unordered_map>
+
+namespace divisi::search {
+
+namespace {
+
+/// An edge between two variables, the smaller first.
+struct Link {
+  uint32_t first, second; ///< Variables of the model.
+  uint32_t edge;
+  bool swapped; ///< The edge runs from second to first.
+};
+
+class Builder {
+public:
+  Builder(const Problem &problem, const Reduction &reduction)
+      : problem_(problem), reduction_(reduction) {}
+  ReducedModel run();
+
+private:
+  int32_t variableOf(uint32_t node) const {
+    return result_.variableOf[reduction_.variableOf[node]];
+  }
+  const std::vector<uint32_t> &strategies(uint32_t node) const {
+    return reduction_.strategies[node];
+  }
+  void numberVariables();
+  void addNode(uint32_t node);
+  void addEdge(uint32_t edge);
+  void addUnary(int32_t variable, const Matrix &costs, uint32_t from,
+                uint32_t to);
+  void addPair(std::span<const Link> links);
+  std::shared_ptr<const Table> share(Table table);
+  void findTimes();
+  void addNodeUsage(uint32_t node);
+  void addInnerUsage(const Edge &edge);
+  void addPairUsage(const Link &link, Pair &pair);
+  void setCapacities();
+  void addUsage(std::vector<Usage> &usages, Lifetime live,
+                std::vector<double> bytes);
+
+  const Problem &problem_;
+  const Reduction &reduction_;
+  ReducedModel result_;
+  std::vector<Link> links_;
+  std::vector<double> takenAnyhow_; ///< At each time, as differences.
+  std::vector<Usage> fixedUsages_;  ///< Stays empty: fixed usage is constant.
+  std::unordered_multimap<size_t, std::shared_ptr<const Table>> tables_;
+};
+
+} // namespace
+
+/// What `matrix` gives at the i-th state of a variable that both ends are of.
+static double inside(const Matrix &matrix, const std::vector<uint32_t> &from,
+                     const std::vector<uint32_t> &to, size_t i) {
+  int64_t cost = matrix.at(from[i], to[i]);
+  return cost >= kInfeasible ? kTop : double(cost);
+}
+
+void Builder::numberVariables() {
+  size_t count = problem_.nodes.size();
+  result_.variableOf.assign(count, -1);
+  // Called by the smallest member, so that the order is that of the program.
+  std::vector<bool> numbered(count, false);
+  for (uint32_t i = 0; i != count; ++i) {
+    uint32_t root = reduction_.variableOf[i];
+    if (numbered[root] || reduction_.states[root].size() < 2) {
+      continue;
+    }
+    numbered[root] = true;
+    result_.variableOf[root] = int32_t(result_.nodeOf.size());
+    result_.nodeOf.push_back(root);
+    result_.model.variables.emplace_back().costs.assign(
+        reduction_.states[root].size(), 0);
+  }
+}
+
+void Builder::addNode(uint32_t node) {
+  int32_t variable = variableOf(node);
+  const std::vector<int64_t> &costs = problem_.nodes[node].costs;
+  if (variable < 0) {
+    result_.model.constant += double(costs[strategies(node)[0]]);
+    return;
+  }
+  std::vector<double> &sums = result_.model.variables[variable].costs;
+  for (size_t i = 0; i != sums.size(); ++i) {
+    sums[i] += double(costs[strategies(node)[i]]);
+  }
+}
+
+/// An edge that leaves one variable to decide.
+void Builder::addUnary(int32_t variable, const Matrix &costs, uint32_t from,
+                       uint32_t to) {
+  const std::vector<uint32_t> &rows = strategies(from);
+  const std::vector<uint32_t> &columns = strategies(to);
+  std::vector<double> &sums = result_.model.variables[variable].costs;
+  for (size_t i = 0; i != sums.size(); ++i) {
+    sums[i] += double(costs.at(rows[rows.size() == 1 ? 0 : i],
+                               columns[columns.size() == 1 ? 0 : i]));
+  }
+}
+
+void Builder::addEdge(uint32_t e) {
+  const Edge &edge = problem_.edges[e];
+  const Matrix &costs = problem_.matrices[edge.costs];
+  int32_t from = variableOf(edge.from), to = variableOf(edge.to);
+  if (edge.usages && (from < 0 || to < 0 || from == to)) {
+    addInnerUsage(edge);
+  }
+  if (from < 0 && to < 0) {
+    result_.model.constant +=
+        inside(costs, strategies(edge.from), strategies(edge.to), 0);
+  } else if (from < 0 || to < 0 || from == to) {
+    addUnary(std::max(from, to), costs, edge.from, edge.to);
+  } else {
+    links_.push_back({uint32_t(std::min(from, to)), uint32_t(std::max(from, to)),
+                      e, from > to});
+  }
+}
+
+std::shared_ptr<const Table> Builder::share(Table table) {
+  size_t hash = table.rows * 31 + table.columns;
+  for (double cost : table.exact) {
+    hash = (hash ^ std::bit_cast<uint64_t>(cost)) * 0x9E3779B97F4A7C15;
+    hash ^= hash >> 29;
+  }
+  auto [begin, end] = tables_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (it->second->rows == table.rows && it->second->exact == table.exact) {
+      return it->second;
+    }
+  }
+  table.round();
+  auto shared = std::make_shared<const Table>(std::move(table));
+  tables_.emplace(hash, shared);
+  return shared;
+}
+
+/// All edges between the same two variables.
+void Builder::addPair(std::span<const Link> links) {
+  Model &model = result_.model;
+  uint32_t first = links[0].first, second = links[0].second;
+  Table table;
+  table.rows = model.numStates(first);
+  table.columns = model.numStates(second);
+  table.exact.assign(size_t(table.rows) * table.columns, 0);
+  for (const Link &link : links) {
+    const Edge &edge = problem_.edges[link.edge];
+    const Matrix &costs = problem_.matrices[edge.costs];
+    const auto &mine = strategies(link.swapped ? edge.to : edge.from);
+    const auto &theirs = strategies(link.swapped ? edge.from : edge.to);
+    size_t rowStep = link.swapped ? 1 : costs.columns;
+    size_t columnStep = link.swapped ? costs.columns : 1;
+    double *out = table.exact.data();
+    for (uint32_t row : mine) {
+      const int64_t *in = costs.entries.data() + row * rowStep;
+      for (uint32_t column : theirs) {
+        int64_t cost = in[column * columnStep];
+        *out++ += cost >= kInfeasible ? kTop : double(cost);
+      }
+    }
+  }
+  for (double &cost : table.exact) {
+    cost = cost >= kForbidden ? kTop : cost;
+  }
+  Pair &pair = model.pairs.emplace_back();
+  pair.first = first;
+  pair.second = second;
+  pair.table = share(std::move(table));
+  for (const Link &link : links) {
+    if (problem_.edges[link.edge].usages) {
+      addPairUsage(link, pair);
+    }
+  }
+}
+
+/// The lifetimes of everything whose usage is not zero.
+static std::vector<Lifetime> lifetimes(const Problem &problem) {
+  std::vector<Lifetime> lives;
+  for (const Node &node : problem.nodes) {
+    if (std::ranges::any_of(node.usages, [](int64_t u) { return u != 0; })) {
+      lives.push_back(node.live);
+    }
+  }
+  for (const Edge &edge : problem.edges) {
+    if (edge.usages) {
+      lives.push_back(edge.live);
+    }
+  }
+  std::erase_if(lives, [](Lifetime l) { return l.begin >= l.end; });
+  return lives;
+}
+
+void Builder::findTimes() {
+  std::map<int64_t, std::pair<bool, bool>> events; // begins, ends
+  for (Lifetime live : lifetimes(problem_)) {
+    events[live.begin].first = true;
+    events[live.end].second = true;
+  }
+  for (auto it = events.begin(); it != events.end(); ++it) {
+    auto next = std::next(it);
+    if (it->second.first && (next == events.end() || next->second.second)) {
+      result_.timeOf.push_back(it->first);
+    }
+  }
+  takenAnyhow_.assign(result_.timeOf.size() + 1, 0);
+}
+
+/// Clips `live` to the times that are kept and takes off the least usage.
+void Builder::addUsage(std::vector<Usage> &usages, Lifetime live,
+                       std::vector<double> bytes) {
+  auto position = [&](int64_t time) {
+    return uint32_t(std::ranges::lower_bound(result_.timeOf, time) -
+                    result_.timeOf.begin());
+  };
+  uint32_t begin = position(live.begin), end = position(live.end);
+  if (begin >= end) {
+    return;
+  }
+  double least = *std::ranges::min_element(bytes);
+  takenAnyhow_[begin] += least;
+  takenAnyhow_[end] -= least;
+  bool varies = false;
+  for (double &use : bytes) {
+    use -= least;
+    varies |= use > 0;
+  }
+  if (varies) {
+    usages.push_back({begin, end, std::move(bytes)});
+  }
+}
+
+void Builder::addNodeUsage(uint32_t node) {
+  const Node &from = problem_.nodes[node];
+  std::vector<double> bytes;
+  for (uint32_t s : strategies(node)) {
+    bytes.push_back(double(from.usages[s]));
+  }
+  int32_t variable = variableOf(node);
+  addUsage(variable < 0 ? fixedUsages_
+                        : result_.model.variables[variable].usages,
+           from.live, std::move(bytes));
+}
+
+/// Of an edge that leaves at most one variable to decide.
+void Builder::addInnerUsage(const Edge &edge) {
+  const Matrix &usages = problem_.matrices[*edge.usages];
+  int32_t variable = std::max(variableOf(edge.from), variableOf(edge.to));
+  const auto &rows = strategies(edge.from), &columns = strategies(edge.to);
+  std::vector<double> bytes(std::max(rows.size(), columns.size()));
+  for (size_t i = 0; i != bytes.size(); ++i) {
+    bytes[i] = double(usages.at(rows[rows.size() == 1 ? 0 : i],
+                                columns[columns.size() == 1 ? 0 : i]));
+  }
+  addUsage(variable < 0 ? fixedUsages_
+                        : result_.model.variables[variable].usages,
+           edge.live, std::move(bytes));
+}
+
+void Builder::addPairUsage(const Link &link, Pair &pair) {
+  const Edge &edge = problem_.edges[link.edge];
+  const Matrix &usages = problem_.matrices[*edge.usages];
+  const auto &mine = strategies(link.swapped ? edge.to : edge.from);
+  const auto &theirs = strategies(link.swapped ? edge.from : edge.to);
+  std::vector<double> bytes;
+  for (uint32_t row : mine) {
+    for (uint32_t column : theirs) {
+      bytes.push_back(double(link.swapped ? usages.at(column, row)
+                                          : usages.at(row, column)));
+    }
+  }
+  addUsage(pair.usages, edge.live, std::move(bytes));
+}
+
+void Builder::setCapacities() {
+  double limit = problem_.usageLimit ? double(*problem_.usageLimit) : kTop;
+  double taken = 0;
+  for (size_t t = 0; t != result_.timeOf.size(); ++t) {
+    taken += takenAnyhow_[t];
+    result_.model.capacity.push_back(limit - taken);
+    if (taken > limit && !result_.overfull) {
+      result_.overfull = result_.timeOf[t];
+    }
+  }
+  std::vector<int64_t> times;
+  for (uint32_t kept : keepBindingTimes(result_.model)) {
+    times.push_back(result_.timeOf[kept]);
+  }
+  result_.timeOf = std::move(times);
+}
+
+ReducedModel Builder::run() {
+  numberVariables();
+  findTimes();
+  for (uint32_t i = 0; i != problem_.nodes.size(); ++i) {
+    addNode(i);
+    addNodeUsage(i);
+  }
+  for (uint32_t e = 0; e != problem_.edges.size(); ++e) {
+    addEdge(e);
+  }
+  for (Variable &variable : result_.model.variables) {
+    for (double &cost : variable.costs) {
+      cost = cost >= kForbidden ? kTop : cost;
+    }
+  }
+  std::ranges::stable_sort(links_, {}, [](const Link &link) {
+    return std::pair(link.first, link.second);
+  });
+  for (size_t i = 0; i != links_.size();) {
+    size_t end = i;
+    while (end != links_.size() && links_[end].first == links_[i].first &&
+           links_[end].second == links_[i].second) {
+      ++end;
+    }
+    addPair(std::span(links_).subspan(i, end - i));
+    i = end;
+  }
+  setCapacities();
+  result_.model.index();
+  return std::move(result_);
+}
+
+ReducedModel makeModel(const Problem &problem, const Reduction &reduction) {
+  return Builder(problem, reduction).run();
+}
+
+} // namespace divisi::search

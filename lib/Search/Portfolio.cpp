@@ -1,0 +1,353 @@
+//===- Portfolio.cpp - Ingredients that work together ---------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Portfolio.h"
+
+#include "BranchAndBound.h"
+#include "Certify.h"
+#include "Infeasible.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+namespace divisi::search {
+
+/// Rounds grow from the first to the last, in entries of tables: a fiftieth of
+/// a second or so, that the first answers are seen early.
+static constexpr int64_t kFirstRound = 1'000'000, kLastRound = 60'000'000;
+/// Steps of the dual without an answer, before memory comes first.
+static constexpr int64_t kPatience = 64;
+
+namespace {
+
+class Portfolio {
+public:
+  Portfolio(const Problem &problem, const Options &options,
+            Ingredients ingredients)
+      : problem_(problem), options_(options), ingredients_(ingredients),
+        budget_(options) {}
+  Outcome run();
+
+private:
+  bool stopped() const;
+  void round();
+  int64_t workOnDual(int64_t work);
+  int64_t workOnAnswers(int64_t work);
+  void workOnBoth(const std::function<int64_t()> &first,
+                  const std::function<int64_t()> &second);
+  void consider(const Assignment &assignment, Value value);
+  void adopt(Assignment assignment, double cost, std::string_view by);
+  void report();
+  bool proved() const;
+  bool isExhausted() const;
+  double bound() const;
+  void branchRound();
+  void certify(Outcome &outcome);
+  Outcome infeasible();
+  Outcome finish();
+
+  const Problem &problem_;
+  const Options &options_;
+  Ingredients ingredients_;
+  Budget budget_;
+  Reduction reduction_;
+  ReducedModel reduced_;
+  std::optional<Lagrangian> dual_;
+  std::optional<MemoryFirst> memory_;
+  std::optional<Neighbourhoods> neighbourhoods_;
+  std::optional<BranchAndBound> branching_;
+  Incumbent best_;
+  Solution solution_; ///< Of best_, exactly.
+  std::vector<std::pair<Assignment, Value>> candidates_; ///< Of task one.
+  std::vector<Assignment> roundings_;
+  Incumbent improved_; ///< Of task two.
+  DualPoint start_;    ///< What task two sees of task one.
+  double reportedBound_ = -std::numeric_limits<double>::infinity();
+  int64_t roundWork_ = kFirstRound;
+  int rounds_ = 0;
+  bool infeasible_ = false;
+};
+
+} // namespace
+
+/// As tasks ask: the clock and the flag, but not the work, which would depend
+/// on which task is ahead.
+bool Portfolio::stopped() const {
+  return (options_.stop && options_.stop->load(std::memory_order_relaxed)) ||
+         (options_.timeLimit && budget_.seconds() >= *options_.timeLimit);
+}
+
+double Portfolio::bound() const {
+  return branching_ ? branching_->bound() : dual_->best().bound;
+}
+
+/// Costs are integers, so a bound above best - 1 closes the gap.
+bool Portfolio::proved() const {
+  return best_.exists() &&
+         bound() > best_.cost - std::max(options_.gap * std::abs(best_.cost),
+                                         toleranceOf(best_.cost));
+}
+
+/// Every ingredient has nothing left to try.
+bool Portfolio::isExhausted() const {
+  if (branching_) {
+    return branching_->exhausted();
+  }
+  bool dualDone = !ingredients_.dual || dual_->ended();
+  bool answersDone =
+      !ingredients_.neighbourhoods ||
+      (neighbourhoods_ && neighbourhoods_->failures() >
+                              200 + int64_t(reduced_.model.variables.size()));
+  return best_.exists() && !ingredients_.branching && dualDone && answersDone;
+}
+
+void Portfolio::consider(const Assignment &assignment, Value value) {
+  double best = candidates_.empty() ? best_.cost : candidates_.back().second.cost;
+  if (value.feasible() && value.cost < best) {
+    candidates_.emplace_back(assignment, value);
+  }
+}
+
+/// Makes an assignment the best one, after looking at it exactly.
+void Portfolio::adopt(Assignment assignment, double cost, std::string_view by) {
+  Solution solution = evaluate(problem_, expand(reduction_, reduced_, assignment));
+  if (problem_.usageLimit && solution.peak > *problem_.usageLimit) {
+    return; // Too close to the limit for floating point.
+  }
+  if (best_.exists() && solution.cost >= solution_.cost) {
+    return;
+  }
+  best_.assignment = std::move(assignment);
+  best_.cost = cost;
+  solution_ = std::move(solution);
+  if (!neighbourhoods_) {
+    neighbourhoods_.emplace(reduced_.model, options_.seed);
+  }
+  if (options_.onProgress) {
+    Progress progress;
+    progress.seconds = budget_.seconds();
+    progress.work = budget_.spent();
+    progress.cost = solution_.cost;
+    progress.by = by;
+    progress.improved = &solution_;
+    options_.onProgress(progress);
+  }
+}
+
+void Portfolio::report() {
+  if (!options_.onProgress || !(bound() > reportedBound_) ||
+      std::isinf(bound())) {
+    return;
+  }
+  reportedBound_ = bound();
+  Progress progress;
+  progress.seconds = budget_.seconds();
+  progress.work = budget_.spent();
+  if (best_.exists()) {
+    progress.cost = solution_.cost;
+  }
+  // Floating point may be a little above what a certificate will prove.
+  double safe = reportedBound_ - 1e-6 * std::abs(reportedBound_);
+  if (std::abs(safe) < 1e36) {
+    progress.lowerBound = Wide(std::floor(safe));
+    if (progress.cost) {
+      progress.lowerBound = std::min(*progress.lowerBound, *progress.cost);
+    }
+  }
+  progress.by = branching_ ? "branching" : "dual";
+  options_.onProgress(progress);
+}
+
+int64_t Portfolio::workOnDual(int64_t work) {
+  int64_t done = 0;
+  while (done < work && !stopped()) {
+    dual_->step(best_.cost);
+    done += dual_->workOfStep();
+    consider(dual_->forwardTaken(), dual_->forwardValue());
+    consider(dual_->backwardTaken(), dual_->backwardValue());
+    if (!best_.exists() && !candidates_.empty()) {
+      break; // The first answer is wanted at once.
+    }
+  }
+  roundings_ = {dual_->forwardTaken(), dual_->backwardTaken()};
+  return std::max<int64_t>(done, 1);
+}
+
+int64_t Portfolio::workOnAnswers(int64_t work) {
+  auto stop = [this] { return stopped(); };
+  if (best_.exists()) {
+    if (!ingredients_.neighbourhoods || reduced_.model.variables.empty()) {
+      return 0;
+    }
+    improved_ = best_;
+    return neighbourhoods_->improve(improved_, start_, work, stop);
+  }
+  return memory_ ? memory_->search(work, stop) : 0;
+}
+
+void Portfolio::workOnBoth(const std::function<int64_t()> &first,
+                           const std::function<int64_t()> &second) {
+  int64_t done = 0, alsoDone = 0;
+  if (options_.threads > 1) {
+    std::thread thread([&] { alsoDone = second(); });
+    done = first();
+    thread.join();
+  } else {
+    done = first();
+    alsoDone = second();
+  }
+  budget_.spend(std::max<int64_t>(done + alsoDone, 1));
+}
+
+void Portfolio::branchRound() {
+  std::vector<BranchAndBound::Expansion> expansions =
+      branching_->take(best_.cost, roundWork_);
+  auto expandEvery = [&](size_t begin) {
+    int64_t done = 0;
+    for (size_t i = begin; i < expansions.size() && !stopped(); i += 2) {
+      done += branching_->expand(expansions[i]);
+    }
+    return done;
+  };
+  workOnBoth([&] { return expandEvery(0); }, [&] { return expandEvery(1); });
+  for (BranchAndBound::Expansion &expansion : expansions) {
+    if (expansion.found.exists() && expansion.found.cost < best_.cost) {
+      adopt(expansion.found.assignment, expansion.found.cost, "branching");
+    }
+    for (Assignment &rounding : expansion.roundings) {
+      neighbourhoods_->remember(rounding);
+    }
+  }
+  branching_->put(std::move(expansions), best_.cost);
+}
+
+void Portfolio::round() {
+  bool branch = ingredients_.branching && best_.exists() && dual_->stalled();
+  bool dual = !branch && (ingredients_.dual || !best_.exists());
+  if (branch && !branching_) {
+    branching_.emplace(reduced_.model, dual_->best());
+  }
+  if (branch && (rounds_ % 4 != 0 || !ingredients_.neighbourhoods)) {
+    branchRound();
+  } else {
+    candidates_.clear();
+    improved_ = {};
+    // The tasks must not see each other: what both need is looked at before.
+    start_ = dual_->best();
+    if (!best_.exists() && !memory_ && dual_->steps() >= kPatience &&
+        !reduced_.model.capacity.empty()) {
+      memory_.emplace(reduced_.model);
+    }
+    workOnBoth([&] { return dual ? workOnDual(roundWork_) : 0; },
+               [&] { return workOnAnswers(roundWork_); });
+    if (!candidates_.empty()) {
+      auto [assignment, value] = std::move(candidates_.back());
+      adopt(std::move(assignment), value.cost, "rounding");
+    }
+    if (improved_.exists() && improved_.cost < best_.cost) {
+      adopt(std::move(improved_.assignment), improved_.cost, "neighbourhood");
+    }
+    if (memory_ && !best_.exists()) {
+      if (!memory_->found().empty()) {
+        adopt(memory_->found(), costOf(reduced_.model, memory_->found()),
+              "memory");
+      }
+      infeasible_ = memory_->infeasible() &&
+                    provesShortage(problem_, reduction_, reduced_, *memory_);
+    }
+    if (neighbourhoods_ && dual) {
+      for (const Assignment &rounding : roundings_) {
+        neighbourhoods_->remember(rounding);
+      }
+    }
+  }
+  ++rounds_;
+  roundWork_ = std::min(roundWork_ + roundWork_ / 4, kLastRound);
+  report();
+}
+
+/// Replaces the bound by what a certificate proves.
+void Portfolio::certify(Outcome &outcome) {
+  Certifier certifier(problem_, reduction_, reduced_, best_.cost);
+  Certificate certificate = certifier.begin();
+  certificate.cutoff = solution_.cost;
+  if (branching_) {
+    branching_->certify(certifier, certificate);
+  } else {
+    certificate.tree.push_back(certifier.makeNode(dual_->best(), nullptr));
+  }
+  Expected<std::optional<Wide>> bound = provedBound(problem_, certificate);
+  if (!bound) {
+    outcome.message = "the certificate is wrong: " + bound.status().message();
+    return;
+  }
+  solution_.lowerBound = bound->value_or(solution_.cost);
+  solution_.certificate = std::move(certificate);
+}
+
+Outcome Portfolio::finish() {
+  Outcome outcome;
+  outcome.stopped = budget_.why();
+  if (best_.exists()) {
+    outcome.status = Status::Solved;
+    certify(outcome);
+    if (solution_.lowerBound >= solution_.cost) {
+      outcome.stopped = Stopped::Finished;
+    }
+    outcome.solution = std::move(solution_);
+  } else {
+    outcome.message = "found no assignment within the memory limit";
+    if (memory_ && !memory_->closest().empty()) {
+      outcome.message +=
+          "; the closest exceeds it by " +
+          toString(evaluate(problem_, expand(reduction_, reduced_,
+                                             memory_->closest()))
+                       .peak -
+                   *problem_.usageLimit);
+    }
+  }
+  outcome.work = budget_.spent();
+  return outcome;
+}
+
+Outcome Portfolio::run() {
+  reduction_ = reduce(problem_);
+  if (reduction_.emptied) {
+    return explainConflict(problem_, *reduction_.emptied);
+  }
+  reduced_ = makeModel(problem_, reduction_);
+  if (reduced_.overfull) {
+    return explainShortage(problem_, options_, budget_, *reduced_.overfull);
+  }
+  dual_.emplace(reduced_.model);
+  if (ingredients_.start) {
+    Assignment start =
+        contract(reduction_, reduced_, ingredients_.start->assignment);
+    double cost = costOf(reduced_.model, start);
+    adopt(std::move(start), cost, "start");
+  }
+  bool exhausted = false;
+  while (!budget_.over() && !proved() && !infeasible_ && !exhausted &&
+         (best_.exists() || budget_.spent() < ingredients_.patience)) {
+    round();
+    budget_.look();
+    exhausted = isExhausted();
+  }
+  if (infeasible_ && !best_.exists()) {
+    return explainShortage(problem_, options_, budget_, std::nullopt);
+  }
+  return finish();
+}
+
+Outcome runPortfolio(const Problem &problem, const Options &options,
+                     Ingredients ingredients) {
+  return Portfolio(problem, options, ingredients).run();
+}
+
+} // namespace divisi::search

@@ -1,0 +1,49 @@
+//===- Portfolio.h - Ingredients that work together -------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A solver works in rounds. Each has two tasks of a fixed amount of work, which
+// see what the rounds before them found, and nothing of each other:
+//
+//   round      1        2        3        4 …
+//   task one   dual     dual     dual     branch        (bounds)
+//   task two   memory   large neighbourhoods …          (assignments)
+//
+// After both, what they found is put together, always in the same order. So two
+// threads give the same answer as one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_SEARCH_PORTFOLIO_H
+#define LIB_SEARCH_PORTFOLIO_H
+
+#include "Budget.h"
+#include "MemoryFirst.h"
+#include "Model.h"
+#include "Neighbourhoods.h"
+
+namespace divisi::search {
+
+/// Which ingredients a solver is made of. Without the dual there is still one
+/// until the first answer, since answers come from its roundings.
+struct Ingredients {
+  bool dual = true;
+  bool neighbourhoods = true;
+  bool branching = true;
+  /// An answer to start from, or null.
+  const Solution *start = nullptr;
+  /// Work after which to give up without an answer.
+  int64_t patience = std::numeric_limits<int64_t>::max();
+};
+
+/// Runs the ingredients on `problem` within the budget of `options`.
+Outcome runPortfolio(const Problem &problem, const Options &options,
+                     Ingredients ingredients);
+
+} // namespace divisi::search
+
+#endif // LIB_SEARCH_PORTFOLIO_H

@@ -1,0 +1,78 @@
+//===- Potentials.cpp - A point of the dual, pair by pair -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In a backward pass, v gives each pair (u, v) before it a share of its belief.
+// What the pair holds then at v's end is the message from u less that share,
+// and at u's end the message that v sends:
+//
+//   second = message u -> v - share * (hat - min hat)
+//   first  = min over v's states of table - second, less the least of these
+//
+//===----------------------------------------------------------------------===//
+
+#include "Potentials.h"
+
+#include <algorithm>
+
+namespace divisi::search {
+
+/// The least entry of each row of `table` after `second` is taken off, shifted
+/// so that the least of all is zero.
+static std::vector<double> send(const Table &table,
+                                const std::vector<double> &second) {
+  std::vector<double> first(table.rows);
+  const double *entry = table.exact.data();
+  for (double &least : first) {
+    least = *entry - second[0];
+    for (uint32_t t = 0; t != table.columns; ++t) {
+      least = std::min(least, *entry++ - second[t]);
+    }
+  }
+  double shift = *std::ranges::min_element(first);
+  for (double &least : first) {
+    least -= shift;
+  }
+  return first;
+}
+
+Potentials splitMessages(const Model &model, const DualPoint &point) {
+  Lagrangian at(model, point);
+  Messages messages = at.messages();
+  Assignment taken;
+  messages.forward(taken);
+  Potentials potentials;
+  potentials.first.resize(model.pairs.size());
+  potentials.second.resize(model.pairs.size());
+  std::vector<double> hat;
+  for (uint32_t v = uint32_t(model.variables.size()); v-- != 0;) {
+    const double *costs = messages.costs().data() + messages.offset(v);
+    hat.assign(costs, costs + model.numStates(v));
+    for (uint32_t p : model.pairsOf[v]) {
+      bool sent = model.pairs[p].first == v; // By a variable visited before.
+      const float *in = messages.toSecond(p);
+      for (size_t s = 0; s != hat.size(); ++s) {
+        hat[s] += sent ? potentials.first[p][s] : double(in[s]);
+      }
+    }
+    double least = *std::ranges::min_element(hat);
+    for (uint32_t p : model.pairsOf[v]) {
+      if (model.pairs[p].first == v) {
+        continue;
+      }
+      const float *in = messages.toSecond(p);
+      for (size_t s = 0; s != hat.size(); ++s) {
+        potentials.second[p].push_back(
+            in[s] - messages.share(v) * (hat[s] - least));
+      }
+      potentials.first[p] = send(at.table(p), potentials.second[p]);
+    }
+  }
+  return potentials;
+}
+
+} // namespace divisi::search

@@ -1,0 +1,29 @@
+//===- Potentials.h - A point of the dual, pair by pair ---------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_SEARCH_POTENTIALS_H
+#define LIB_SEARCH_POTENTIALS_H
+
+#include "Lagrangian.h"
+
+namespace divisi::search {
+
+/// One potential for each state of each end of each pair. With them the bound
+/// is a sum of minima of single variables and single pairs (Certificate.h),
+/// whereas message passing leaves parts of a belief with several pairs.
+struct Potentials {
+  std::vector<std::vector<double>> first, second;
+};
+
+/// The potentials of `point` after one more round. Double precision where
+/// message passing is content with single.
+Potentials splitMessages(const Model &model, const DualPoint &point);
+
+} // namespace divisi::search
+
+#endif // LIB_SEARCH_POTENTIALS_H

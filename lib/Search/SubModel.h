@@ -1,0 +1,60 @@
+//===- SubModel.h - A part of a model, the rest held fixed ------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_SEARCH_SUBMODEL_H
+#define LIB_SEARCH_SUBMODEL_H
+
+#include "Model.h"
+
+namespace divisi::search {
+
+/// States that each variable may take, sorted; one state: it is fixed.
+class Domains {
+public:
+  /// All states of all variables.
+  explicit Domains(const Model &model);
+  /// Only what `assignment` takes.
+  explicit Domains(const Assignment &assignment);
+
+  std::span<const uint32_t> operator[](uint32_t variable) const {
+    return states_[variable];
+  }
+  size_t size() const { return states_.size(); }
+  void set(uint32_t variable, std::vector<uint32_t> states) {
+    states_[variable] = std::move(states);
+  }
+
+private:
+  std::vector<std::vector<uint32_t>> states_;
+};
+
+/// A model of the variables that have more than one state left.
+struct SubModel {
+  Model model;
+  std::vector<uint32_t> variableOf; ///< In the parent, of each variable.
+  std::vector<std::vector<uint32_t>> states; ///< In the parent.
+  Assignment fixed;                          ///< Of the parent's variables.
+  std::vector<uint32_t> pairOf; ///< In the parent, of each pair.
+  std::vector<uint32_t> timeOf; ///< In the parent, of each position.
+  bool infeasible = false;      ///< A domain became empty, or memory is short.
+  /// Where even the least usages exceed the capacity (in the parent), and by
+  /// how much; unset if a domain became empty.
+  std::optional<uint32_t> shortAt;
+  double shortage = 0;
+
+  /// The parent's assignment.
+  Assignment expand(const Assignment &assignment) const;
+};
+
+/// Restricts `model`, after making `domains` arc consistent. Shares tables that
+/// stay whole.
+SubModel restrict(const Model &model, Domains domains);
+
+} // namespace divisi::search
+
+#endif // LIB_SEARCH_SUBMODEL_H
