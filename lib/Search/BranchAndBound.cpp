@@ -211,9 +211,8 @@ int64_t BranchAndBound::expand(Expansion &expansion) const {
   const Node &node = nodes_[expansion.node];
   if (!node.split) {
     // Of the root nothing is known yet, or nothing wavered: look again.
-    Expansion::Child &child =
-        expansion.children.emplace_back(Expansion::Child{
-            .domains = node.domains});
+    Expansion::Child &child = expansion.children.emplace_back(
+        Expansion::Child{.domains = node.domains});
     return evaluate(node.point, expansion, child, 4 * kSteps);
   }
   expansion.splits = true;

@@ -29,9 +29,8 @@ Certifier::Certifier(const Problem &problem, const Reduction &reduction,
   potentialBits_ = std::clamp(kPotentialDigits - magnitude, -30, 30);
   double limit = problem.usageLimit ? double(*problem.usageLimit) : 1;
   int bytes = std::ilogb(std::max(limit, 1.0));
-  priceBits_ =
-      std::clamp(kPriceDigits + bytes - magnitude, std::max(potentialBits_, 0),
-                 60);
+  priceBits_ = std::clamp(kPriceDigits + bytes - magnitude,
+                          std::max(potentialBits_, 0), 60);
   const Model &model = reduced.model;
   auto roots = [&](uint32_t p) {
     return std::minmax({reduced_.nodeOf[model.pairs[p].first],
@@ -44,8 +43,7 @@ Certifier::Certifier(const Problem &problem, const Reduction &reduction,
   secondAt_.resize(order_.size());
   for (uint32_t p : order_) {
     const Pair &pair = model.pairs[p];
-    bool swapped =
-        reduced_.nodeOf[pair.first] > reduced_.nodeOf[pair.second];
+    bool swapped = reduced_.nodeOf[pair.first] > reduced_.nodeOf[pair.second];
     uint32_t rows = pair.table->rows, columns = pair.table->columns;
     firstAt_[p] = numPotentials_ + (swapped ? columns : 0);
     secondAt_[p] = numPotentials_ + (swapped ? 0 : rows);
@@ -63,11 +61,11 @@ Certificate Certifier::begin() const {
 
 /// Hopeless states are clipped: whatever they cost is enough.
 static int64_t scaled(double value, int32_t bits) {
-  return int64_t(std::clamp(std::round(std::ldexp(value, bits)), -0x1p60, 0x1p60));
+  return int64_t(
+      std::clamp(std::round(std::ldexp(value, bits)), -0x1p60, 0x1p60));
 }
 
-BoundNode Certifier::makeInfeasible(const SubModel &part,
-                                    double cutoff) const {
+BoundNode Certifier::makeInfeasible(const SubModel &part, double cutoff) const {
   BoundNode node;
   node.bounds = true;
   node.potentials.assign(numPotentials_, 0);

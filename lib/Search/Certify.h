@@ -52,7 +52,6 @@ private:
   void putRows(const SubModel &part, BoundNode &node) const;
   double priceDuring(const BoundNode &node, const Usage &usage) const;
 
-
   const Reduction &reduction_;
   const ReducedModel &reduced_;
   int32_t priceBits_, potentialBits_;

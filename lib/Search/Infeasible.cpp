@@ -169,12 +169,12 @@ Outcome explainShortage(const Problem &problem, const Options &options,
   if (enough) {
     outcome.limitEnough = int64_t(*enough);
   }
-  outcome.message =
-      (time ? "at time " + std::to_string(peakTime) + " at least "
-            : std::string("at some time at least ")) +
-      toString(atLeast) + " bytes are in use, " +
-      toString(atLeast - *problem.usageLimit) + " more than the limit of " +
-      std::to_string(*problem.usageLimit);
+  outcome.message = (time ? "at time " + std::to_string(peakTime) + " at least "
+                          : std::string("at some time at least ")) +
+                    toString(atLeast) + " bytes are in use, " +
+                    toString(atLeast - *problem.usageLimit) +
+                    " more than the limit of " +
+                    std::to_string(*problem.usageLimit);
   outcome.work = budget.spent();
   return outcome;
 }

@@ -150,7 +150,8 @@ void Lagrangian::step(double upper) {
   if (ambition_ == 0) {
     ambition_ = kFirstAmbition * std::abs(best_.bound);
     if (upper < kForbidden) {
-      ambition_ = std::min(ambition_, std::max(0.5 * (upper - best_.bound), 0.));
+      ambition_ =
+          std::min(ambition_, std::max(0.5 * (upper - best_.bound), 0.));
     }
     lastGain_ = best_.bound;
   }
@@ -174,8 +175,8 @@ bool Lagrangian::adaptAmbition() {
   } else if (++sinceGain_ >= 10) {
     double relative = (best_.bound - lastGain_) / std::abs(best_.bound);
     if (relative < 1e-4) {
-      ambition_ = std::max(0.7 * ambition_,
-                           kLeastAmbition * std::abs(best_.bound));
+      ambition_ =
+          std::max(0.7 * ambition_, kLeastAmbition * std::abs(best_.bound));
     }
     lastGain_ = best_.bound;
     sinceGain_ = 0;
@@ -201,8 +202,8 @@ void Lagrangian::movePrices(double upper) {
   bool first = !priced_;
   for (size_t t = 0; t != prices_.size(); ++t) {
     double excess = 0.5 * (forwardExcess_[t] + backwardExcess_[t]);
-    gradient_[t] = first ? excess
-                         : (1 - kSmoothing) * gradient_[t] + kSmoothing * excess;
+    gradient_[t] =
+        first ? excess : (1 - kSmoothing) * gradient_[t] + kSmoothing * excess;
     if (gradient_[t] > 0 || prices_[t] > 0) {
       square += gradient_[t] * gradient_[t];
     }

@@ -135,8 +135,8 @@ void Builder::addEdge(uint32_t e) {
   } else if (from < 0 || to < 0 || from == to) {
     addUnary(std::max(from, to), costs, edge.from, edge.to);
   } else {
-    links_.push_back({uint32_t(std::min(from, to)), uint32_t(std::max(from, to)),
-                      e, from > to});
+    links_.push_back({uint32_t(std::min(from, to)),
+                      uint32_t(std::max(from, to)), e, from > to});
   }
 }
 

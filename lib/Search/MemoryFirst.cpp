@@ -100,8 +100,7 @@ void MemoryFirst::repair(Assignment &assignment, int64_t &work) {
         double change = 0;
         for (const Usage &usage : variable.usages) {
           change += excessChange(excess, usage.begin, usage.end,
-                                 usage.usages[s] -
-                                     usage.usages[assignment[v]]);
+                                 usage.usages[s] - usage.usages[assignment[v]]);
           work += usage.end - usage.begin;
         }
         bool fits = std::ranges::all_of(model_->pairsOf[v], [&](uint32_t p) {
@@ -128,7 +127,8 @@ void MemoryFirst::repair(Assignment &assignment, int64_t &work) {
   }
 }
 
-int64_t MemoryFirst::search(int64_t work, const std::function<bool()> &stopped) {
+int64_t MemoryFirst::search(int64_t work,
+                            const std::function<bool()> &stopped) {
   int64_t done = 0;
   bool simple = std::ranges::all_of(
       model_->pairs, [](const Pair &pair) { return pair.usages.empty(); });

@@ -57,9 +57,10 @@ Messages::Slot Messages::makeSlot(uint32_t p, bool first) const {
   const Pair &pair = model_->pairs[p];
   const Table &table = *pair.table;
   if (first) {
-    return {pair.second,          toFirst_[p],           toSecond_[p],
-            table.rounded.data(), padded(table.columns), table.exact.data(),
-            table.columns,        1};
+    return {pair.second,           toFirst_[p],
+            toSecond_[p],          table.rounded.data(),
+            padded(table.columns), table.exact.data(),
+            table.columns,         1};
   }
   return {pair.first,
           toSecond_[p],
@@ -150,7 +151,8 @@ uint32_t Messages::choose(uint32_t v, std::span<const Slot> fixed,
     }
   }
   for (const Slot &slot : fixed) {
-    const double *row = slot.exact + size_t(taken[slot.other]) * slot.columnStep;
+    const double *row =
+        slot.exact + size_t(taken[slot.other]) * slot.columnStep;
     for (uint32_t i = 0; i != states; ++i) {
       chosen_[i] += row[size_t(i) * slot.rowStep];
     }

@@ -41,10 +41,10 @@ inline uint32_t padded(uint32_t states) {
 /// The costs of a pair of variables. Rows are states of the first.
 struct Table {
   uint32_t rows = 0, columns = 0;
-  std::vector<double> exact;      ///< rows x columns.
-  std::vector<float> rounded;     ///< rows x padded(columns), kTop beyond.
-  std::vector<float> transposed;  ///< columns x padded(rows), kTop beyond.
-  bool hard = false;              ///< Has infeasible entries.
+  std::vector<double> exact;     ///< rows x columns.
+  std::vector<float> rounded;    ///< rows x padded(columns), kTop beyond.
+  std::vector<float> transposed; ///< columns x padded(rows), kTop beyond.
+  bool hard = false;             ///< Has infeasible entries.
   double at(uint32_t row, uint32_t column) const {
     return exact[size_t(row) * columns + column];
   }
@@ -113,9 +113,9 @@ Value valueOf(const Model &model, const Assignment &assignment);
 /// A model, and what its variables and states are in the problem.
 struct ReducedModel {
   Model model;
-  std::vector<uint32_t> nodeOf;     ///< Of each variable, in the program's order.
-  std::vector<int32_t> variableOf;  ///< Of each node; -1 if it is fixed.
-  std::vector<int64_t> timeOf;      ///< Of each position in capacity.
+  std::vector<uint32_t> nodeOf; ///< Of each variable, in the program's order.
+  std::vector<int32_t> variableOf; ///< Of each node; -1 if it is fixed.
+  std::vector<int64_t> timeOf;     ///< Of each position in capacity.
   /// The first time at which even the least usage exceeds the limit.
   std::optional<int64_t> overfull;
 };

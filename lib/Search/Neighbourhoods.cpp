@@ -156,7 +156,8 @@ bool Neighbourhoods::begin(const Incumbent &best, const DualPoint &dual,
   search->kind = pickKind();
   search->sub = restrict(*model_, makeDomains(search->kind, best, dual));
   search->before = best.cost;
-  done += 5'000 + model_->numEntries() / 4 + int64_t(model_->capacity.size()) * 4;
+  done +=
+      5'000 + model_->numEntries() / 4 + int64_t(model_->capacity.size()) * 4;
   if (search->sub.infeasible || search->sub.model.variables.empty()) {
     return false;
   }

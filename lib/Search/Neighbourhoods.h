@@ -40,9 +40,7 @@ namespace divisi::search {
 struct Incumbent {
   Assignment assignment;
   double cost = std::numeric_limits<double>::infinity();
-  bool exists() const {
-    return cost < std::numeric_limits<double>::infinity();
-  }
+  bool exists() const { return cost < std::numeric_limits<double>::infinity(); }
 };
 
 /// Bounds this near to `cost` close the gap: costs are integers, but floating

@@ -63,7 +63,7 @@ private:
   std::optional<Neighbourhoods> neighbourhoods_;
   std::optional<BranchAndBound> branching_;
   Incumbent best_;
-  Solution solution_; ///< Of best_, exactly.
+  Solution solution_;                                    ///< Of best_, exactly.
   std::vector<std::pair<Assignment, Value>> candidates_; ///< Of task one.
   std::vector<Assignment> roundings_;
   Incumbent improved_; ///< Of task two.
@@ -108,7 +108,8 @@ bool Portfolio::isExhausted() const {
 }
 
 void Portfolio::consider(const Assignment &assignment, Value value) {
-  double best = candidates_.empty() ? best_.cost : candidates_.back().second.cost;
+  double best =
+      candidates_.empty() ? best_.cost : candidates_.back().second.cost;
   if (value.feasible() && value.cost < best) {
     candidates_.emplace_back(assignment, value);
   }
@@ -116,7 +117,8 @@ void Portfolio::consider(const Assignment &assignment, Value value) {
 
 /// Makes an assignment the best one, after looking at it exactly.
 void Portfolio::adopt(Assignment assignment, double cost, std::string_view by) {
-  Solution solution = evaluate(problem_, expand(reduction_, reduced_, assignment));
+  Solution solution =
+      evaluate(problem_, expand(reduction_, reduced_, assignment));
   if (problem_.usageLimit && solution.peak > *problem_.usageLimit) {
     return; // Too close to the limit for floating point.
   }
@@ -306,8 +308,8 @@ Outcome Portfolio::finish() {
     if (memory_ && !memory_->closest().empty()) {
       outcome.message +=
           "; the closest exceeds it by " +
-          toString(evaluate(problem_, expand(reduction_, reduced_,
-                                             memory_->closest()))
+          toString(evaluate(problem_,
+                            expand(reduction_, reduced_, memory_->closest()))
                        .peak -
                    *problem_.usageLimit);
     }

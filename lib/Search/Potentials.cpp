@@ -66,8 +66,8 @@ Potentials splitMessages(const Model &model, const DualPoint &point) {
       }
       const float *in = messages.toSecond(p);
       for (size_t s = 0; s != hat.size(); ++s) {
-        potentials.second[p].push_back(
-            in[s] - messages.share(v) * (hat[s] - least));
+        potentials.second[p].push_back(in[s] -
+                                       messages.share(v) * (hat[s] - least));
       }
       potentials.first[p] = send(at.table(p), potentials.second[p]);
     }

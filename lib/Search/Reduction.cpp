@@ -131,8 +131,7 @@ void Reducer::enqueueAll(uint32_t variable) {
 }
 
 void Reducer::drop(uint32_t variable, uint32_t state, uint32_t other) {
-  result_.steps.push_back(
-      {ReductionStep::Kind::Drop, variable, other, state});
+  result_.steps.push_back({ReductionStep::Kind::Drop, variable, other, state});
   std::erase(result_.states[variable], state);
   if (result_.states[variable].empty() && !result_.emptied) {
     result_.emptied = variable;

@@ -70,8 +70,8 @@ static bool makeConsistent(const Model &model, Domains &domains) {
   std::vector<bool> queued(model.pairs.size(), false);
   for (uint32_t p = 0; p != model.pairs.size(); ++p) {
     const Pair &pair = model.pairs[p];
-    if (pair.table->hard && (domains[pair.first].size() > 1 ||
-                             domains[pair.second].size() > 1)) {
+    if (pair.table->hard &&
+        (domains[pair.first].size() > 1 || domains[pair.second].size() > 1)) {
       queued[p] = true;
       queue.push_back(p);
     }

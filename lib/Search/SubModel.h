@@ -39,7 +39,7 @@ struct SubModel {
   std::vector<uint32_t> variableOf; ///< In the parent, of each variable.
   std::vector<std::vector<uint32_t>> states; ///< In the parent.
   Assignment fixed;                          ///< Of the parent's variables.
-  std::vector<uint32_t> pairOf; ///< In the parent, of each pair.
+  std::vector<uint32_t> pairOf;              ///< In the parent, of each pair.
   std::vector<uint32_t> timeOf; ///< In the parent, of each position.
   bool infeasible = false;      ///< A domain became empty, or memory is short.
   /// Where even the least usages exceed the capacity (in the parent), and by

@@ -249,11 +249,11 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
     return setting.status();
   }
   Planning planning = makePlanning(*setting, options, false);
-  search::Outcome outcome = solver->solve(planning.problem,
-                                          {.seed = options.seed,
-                                           .work = options.work,
-                                           .gap = options.gap,
-                                           .threads = 2});
+  search::Outcome outcome =
+      solver->solve(planning.problem, {.seed = options.seed,
+                                       .work = options.work,
+                                       .gap = options.gap,
+                                       .threads = 2});
   if (outcome.status != search::Status::Solved) {
     return Status(outcome.status == search::Status::Infeasible
                       ? ExitCode::Infeasible

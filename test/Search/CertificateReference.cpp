@@ -269,10 +269,10 @@ void Reference::makeConsistent(Alive &alive) const {
     for (auto [u, v] : pairs()) {
       for (auto [x, y] : {std::pair(u, v), std::pair(v, u)}) {
         changed |= std::erase_if(alive[x], [&](uint32_t s) {
-          return std::ranges::none_of(alive[y], [&](uint32_t t) {
-            return goTogether(x, s, y, t);
-          });
-        }) != 0;
+                     return std::ranges::none_of(alive[y], [&](uint32_t t) {
+                       return goTogether(x, s, y, t);
+                     });
+                   }) != 0;
       }
     }
   }

@@ -29,10 +29,10 @@
 // The tree splits what is left. Its root has all states; every other node keeps
 // those states of its parent where `variable` has one of `kept`. The children
 // of a node together must keep all states of that variable. Then, until nothing
-// changes, a node loses each state for which, in some pair, all entries with the
-// states left of the other end are infeasible. A node that bounds
-// has prices of memory p(t) >= 0 and two potentials a pair, q(u, s) and
-// q(v, t), one for each state that the steps left. For its states,
+// changes, a node loses each state for which, in some pair, all entries with
+// the states left of the other end are infeasible. A node that bounds has
+// prices of memory p(t) >= 0 and two potentials a pair, q(u, s) and q(v, t),
+// one for each state that the steps left. For its states,
 //
 //   value =  sum over v of     min over s of     cost(v, s) + sum of q(v, s)
 //          + sum over pairs of min over s, t of  cost(s, t) - q(u, s) - q(v, t)
