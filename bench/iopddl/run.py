@@ -136,6 +136,8 @@ def measure(recipe, known, arguments, until_gap):
                "--time-limit", limit]
     if arguments.solver:
         command += ["--solver", arguments.solver]
+    if arguments.without:
+        command += ["--without", arguments.without]
     command = [str(part) for part in command]
     code, out, err, wall = run_until(command, until_gap)
     result = {"name": recipe["name"], "limit": limit, "command": command,
@@ -251,6 +253,7 @@ def parse(table):
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--solver")
+    parser.add_argument("--without", metavar="INGREDIENT,...")
     parser.add_argument("--json", metavar="FILE", type=Path, help="where the "
                         "results go (default: bench/iopddl-SUITE.json of the "
                         "build)")

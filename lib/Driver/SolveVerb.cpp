@@ -39,6 +39,7 @@ public:
 
 private:
   Status checkFlags() const;
+  Status checkWithout() const;
   search::Options solverOptions(const Interrupts &interrupts) const;
   Status solve();
   Status print(const SolveResult &result) const;
@@ -71,6 +72,11 @@ private:
       "solver", cl::sub(command), cl::value_desc("NAME"),
       cl::init(std::string(search::solvers().front().name)),
       cl::desc("which solver; an unknown one lists them")};
+  cl::list<std::string> without{
+      "without", cl::sub(command), cl::value_desc("INGREDIENT,..."),
+      cl::CommaSeparated,
+      cl::desc("leave ingredients out of the default solver, to measure what "
+               "they add; an unknown one lists them")};
   cl::opt<bool> json{"json", cl::sub(command), cl::desc("as JSON")};
   cl::opt<bool> quiet{"quiet", cl::sub(command),
                       cl::desc("without lines of progress")};
@@ -83,6 +89,45 @@ private:
 //===----------------------------------------------------------------------===//
 // Flags and files
 //===----------------------------------------------------------------------===//
+
+namespace {
+/// What --without can leave out.
+struct Ingredient {
+  StringRef name;
+  bool search::Options::*isUsed;
+};
+} // namespace
+
+static constexpr Ingredient kIngredients[] = {
+    {"neighbourhoods", &search::Options::neighbourhoods},
+    {"branching", &search::Options::branching},
+};
+
+static const Ingredient *findIngredient(StringRef name) {
+  const Ingredient *it = llvm::find_if(
+      kIngredients, [&](const Ingredient &i) { return i.name == name; });
+  return it == std::end(kIngredients) ? nullptr : it;
+}
+
+Status SolveVerb::checkWithout() const {
+  for (const std::string &name : without) {
+    if (!findIngredient(name)) {
+      std::string list;
+      for (const Ingredient &ingredient : kIngredients) {
+        list += (list.empty() ? "" : ", ") + ingredient.name.str();
+      }
+      return Status(ExitCode::Usage, "--without names an unknown ingredient '" +
+                                         name + "', expected some of " + list);
+    }
+  }
+  StringRef composed = search::solvers().front().name;
+  if (!without.empty() && solverName != composed) {
+    return Status(ExitCode::Usage, "--without is for --solver " +
+                                       composed.str() + ", got '" + solverName +
+                                       "', which has no such ingredients");
+  }
+  return Status();
+}
 
 static std::string listSolvers() {
   std::string list;
@@ -160,6 +205,9 @@ Status SolveVerb::checkFlags() const {
     return Status(ExitCode::Usage, "unknown solver '" + solverName +
                                        "', expected one of" + listSolvers());
   }
+  if (Status status = checkWithout(); !status.isOk()) {
+    return status;
+  }
   return checkOutput(output, inputs.front());
 }
 
@@ -167,6 +215,9 @@ search::Options SolveVerb::solverOptions(const Interrupts &interrupts) const {
   search::Options options;
   options.seed = seed;
   options.work = workLimit;
+  for (const std::string &name : without) {
+    options.*findIngredient(name)->isUsed = false;
+  }
   if (timeLimit.getNumOccurrences()) {
     options.timeLimit = timeLimit;
     if (!workLimit.getNumOccurrences()) {

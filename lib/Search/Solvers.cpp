@@ -22,22 +22,27 @@ static bool isSmall(const Problem &problem) {
 }
 
 Outcome solveAuto(const Problem &problem, const Options &options) {
+  const Ingredients ingredients = {.neighbourhoods = options.neighbourhoods,
+                                   .branching = options.branching};
   if (!isSmall(problem)) {
-    return runPortfolio(problem, options, {});
+    return runPortfolio(problem, options, ingredients);
   }
-  Outcome outcome = runPortfolio(
-      problem, options, {.patience = std::min(kPatience, options.work / 8)});
+  Ingredients impatient = ingredients;
+  impatient.patience = std::min(kPatience, options.work / 8);
+  Outcome outcome = runPortfolio(problem, options, impatient);
   if (outcome.status != Status::NotFound ||
       outcome.stopped != Stopped::Finished) {
     return outcome;
   }
   Outcome exact = solveExact(problem, options);
   if (exact.status == Status::NotFound) {
-    return runPortfolio(problem, options, {});
+    return runPortfolio(problem, options, ingredients);
   }
   if (exact.status == Status::Solved) {
     // What the search has not found it may still prove.
-    return runPortfolio(problem, options, {.start = &exact.solution});
+    Ingredients started = ingredients;
+    started.start = &exact.solution;
+    return runPortfolio(problem, options, started);
   }
   return exact;
 }

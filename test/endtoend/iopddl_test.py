@@ -17,6 +17,7 @@ DATA = ROOT / "test" / "Search" / "data"
 
 sys.path.insert(0, str(BENCH))
 
+import ablation  # noqa: E402
 import derive  # noqa: E402
 import run  # noqa: E402
 
@@ -109,9 +110,9 @@ def test_summary_reads_the_trace():
                           "peak_memory_bytes": 1}, 100)["overstated"]
 
 
-def bench(tmp_path, *arguments, **environment):
+def bench(tmp_path, *arguments, script="run.py", **environment):
     return subprocess.run(
-        [sys.executable, BENCH / "run.py", *map(str, arguments)],
+        [sys.executable, BENCH / script, *map(str, arguments)],
         capture_output=True, text=True, cwd=tmp_path,
         env={**os.environ, "DIVISI_BUILD": str(BUILD),
              "XDG_CACHE_HOME": str(tmp_path), **environment})
@@ -130,6 +131,23 @@ def test_benchmark_runs(tmp_path):
     row = next(line for line in done.stdout.splitlines() if "| G, 3" in line)
     # The third place's cost, 636,630, and the winner's.
     assert row.endswith("| accepted | 2.93325 | 1.00000 |"), done.stdout
+
+
+def test_ablation_runs(tmp_path):
+    done = bench(tmp_path, "--data", DATA, "--instances", "G", "--seconds", 2,
+                 "--json", tmp_path / "r.json", script="ablation.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "|  | G |"
+    assert "| `auto` | 1.00000, 0.0000 % |" in lines
+    results = json.loads((tmp_path / "r.json").read_text())["results"]
+    commands = {row: of["G"]["command"] for row, of in results.items()}
+    assert commands["`auto` without branching"][-2:] == \
+        ["--without", "branching"]
+    assert len({tuple(command) for command in commands.values()}) == \
+        len(ablation.ROWS)
+    # Branching is what closes the gap of G.
+    assert results["`lagrangian`"]["G"]["summary"]["gap"] > 0
 
 
 # Comes on as its first argument says, then waits for the interruption.

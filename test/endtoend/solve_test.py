@@ -119,6 +119,20 @@ def test_same_work_gives_the_same_bytes(divisi, tmp_path, solver, made):
     assert s["trace"] and not any("seconds" in e for e in s["trace"])
 
 
+@pytest.mark.parametrize("without, finders", [
+    ([], {"neighbourhood", "branching"}),
+    (["--without", "branching"], {"neighbourhood"}),
+    (["--without", "neighbourhoods"], {"branching"}),
+    (["--without", "neighbourhoods,branching"], set()),
+    (["--without", "neighbourhoods", "--without", "branching"], set())],
+    ids=" ".join)
+def test_ingredients_can_be_left_out(divisi, tmp_path, without, finders):
+    p = problems.frustrated(tmp_path / "p.json", seed=3, count=70, degree=4)
+    divisi("solve", p, "--work-limit", 300_000_000, *without, "-o", "s.json")
+    by = {entry["by"] for entry in solution(divisi, p)["trace"]}
+    assert by & {"neighbourhood", "branching"} == finders, by
+
+
 # No answer.
 
 @pytest.mark.parametrize("solver", ["exact", "auto"])
@@ -426,6 +440,10 @@ BAD_COMMANDS = [
     ([EXAMPLE, "--threads", 100_000], ["--threads", "100000"]),
     ([EXAMPLE, "--seed", -1], ["--seed"]),
     ([EXAMPLE, "--sead", 1], ["--sead"]),
+    ([EXAMPLE, "--without", "branching,luck"],
+     ["'luck'", "neighbourhoods, branching"]),
+    ([EXAMPLE, "--solver", "exact", "--without", "branching"],
+     ["'exact'", "--solver auto"]),
 ]
 
 

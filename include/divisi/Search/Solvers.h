@@ -46,6 +46,9 @@ struct Options {
   int64_t work = 6'000'000'000;
   /// Stop once the answer is proved to be within this of the optimum, relative.
   double gap = 0;
+  /// Ingredients of solveAuto; off only to measure what they add.
+  bool neighbourhoods = true;
+  bool branching = true;
   /// Seconds since `start`, or no limit.
   std::optional<double> timeLimit;
   /// std::chrono::steady_clock at the start of the program, in seconds, so that
