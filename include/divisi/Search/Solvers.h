@@ -92,7 +92,7 @@ struct Outcome {
 };
 
 /// Composes the others: reductions, the joint Lagrangian, large neighbourhoods,
-/// branch and bound; elimination where the problem is small or a tree.
+/// branch and bound; elimination where a small problem has no answer so far.
 Outcome solveAuto(const Problem &problem, const Options &options = {});
 
 /// The name by which `--solver` chooses, one sentence for the help, and the
