@@ -60,20 +60,20 @@ def measure(recipe, known, flags, arguments):
     return run.measure(recipe, known, chosen, None)
 
 
+def is_good(result):
+    return result.get("exit_code") == NO_PLAN or \
+        result.get("check", {}).get("accepted", False)
+
+
 def references(names, known, results):
     """The cost that counts as 1 of each instance; none if there is none."""
     best = {}
     for name in names:
         costs = [row[name]["answer"]["cost"] for row in results.values()
-                 if "answer" in row[name]]
+                 if "answer" in row[name] and is_good(row[name])]
         best[name] = run.best_known(known[name], known) or \
             min(costs, default=None)
     return best
-
-
-def is_good(result):
-    return result.get("exit_code") == NO_PLAN or \
-        result.get("check", {}).get("accepted", False)
 
 
 def cell(result, best):

@@ -145,11 +145,10 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
                cl::desc("which dimension of the inputs is the batch")),
       memoryLimit("memory-limit", cl::sub(verb), cl::value_desc("70GiB"),
                   cl::desc("bytes per device (default: the cluster's)")),
-      solver("solver", cl::sub(verb), cl::value_desc("NAME"),
-             cl::init("auto"),
+      solver("solver", cl::sub(verb), cl::value_desc("NAME"), cl::init("auto"),
              cl::desc("auto, another solver of the search, or random")),
       seed("seed", cl::sub(verb), cl::value_desc("S"), cl::init(0),
-           cl::desc("for --solver random and random starts")) {}
+           cl::desc("for what the solver draws at random")) {}
 
 divisi::Expected<PlanOptions> PlanFlags::options() const {
   PlanOptions options;

@@ -150,6 +150,23 @@ def test_ablation_runs(tmp_path):
     assert results["`lagrangian`"]["G"]["summary"]["gap"] > 0
 
 
+def test_ablation_compares_with_the_best(capsys):
+    def answer(cost, gap, accepted=True):
+        return {"X": {"exit_code": 0, "answer": {"cost": cost},
+                      "summary": {"gap": gap},
+                      "check": {"accepted": accepted}}}
+    rows = {"a": answer(150, 0.5), "b": answer(120, 0.25),
+            "wrong": answer(90, 0, accepted=False),
+            "none": {"X": {"exit_code": 7}}, "broken": {"X": {"exit_code": 1}}}
+    # Where nothing is known, what the best row reached.
+    for recipe, ratios in [({}, (1.25, 1)), ({"best_known": 100}, (1.5, 1.2))]:
+        ablation.print_table(["X"], {"X": recipe}, rows)
+        assert capsys.readouterr().out.splitlines()[2:] == [
+            f"| a | {ratios[0]:.5f}, 50.0000 % |",
+            f"| b | {ratios[1]:.5f}, 25.0000 % |", "| wrong | REFUSED |",
+            "| none | no answer |", "| broken | exit 1 |"]
+
+
 # Comes on as its first argument says, then waits for the interruption.
 PRETENDER = """#!{python}
 import json, signal, sys, time
