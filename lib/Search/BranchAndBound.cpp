@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 
 namespace divisi::search {
 
@@ -18,11 +19,14 @@ static constexpr int kSteps = 60;
 /// Work that a node costs at least.
 static constexpr int64_t kNodeWork = 20'000;
 /// Nodes keep their points, so that there cannot be too many: in bytes.
-static constexpr size_t kMostMemory = 160'000'000;
+static constexpr size_t kMostMemory = 200'000'000;
 
 BranchAndBound::BranchAndBound(const Model &model, const DualPoint &root)
     : model_(&model), least_(std::numeric_limits<double>::infinity()) {
   Node node{.domains = Domains(model), .point = root, .bound = root.bound};
+  size_t bytes =
+      2 * sizeof(float) * root.messages.size() + 64 * model.variables.size();
+  mostLeaves_ = std::max<size_t>(2, kMostMemory / std::max<size_t>(bytes, 1));
   nodes_.push_back(std::move(node));
   open_.push_back(0);
 }
@@ -35,14 +39,17 @@ double BranchAndBound::bound() const {
   return bound;
 }
 
+int64_t BranchAndBound::workOfExpansion() const {
+  return 2 * kSteps * workOfPasses(*model_);
+}
+
 std::vector<BranchAndBound::Expansion> BranchAndBound::take(double cutoff,
                                                             int64_t work) {
   // Least bound first; equal ones in the order in which they were made.
   std::ranges::sort(open_, {}, [&](uint32_t node) {
     return std::pair(nodes_[node].bound, node);
   });
-  int64_t each = 2 * kSteps * workOfPasses(*model_);
-  size_t count = size_t(std::max<int64_t>(2, 2 * work / each));
+  size_t count = size_t(std::max<int64_t>(1, work / workOfExpansion()));
   count = std::min(count, open_.size());
   std::vector<Expansion> taken;
   for (size_t i = 0; i != count; ++i) {
@@ -209,8 +216,8 @@ int64_t BranchAndBound::evaluate(const DualPoint &start, Expansion &expansion,
 
 int64_t BranchAndBound::expand(Expansion &expansion) const {
   const Node &node = nodes_[expansion.node];
-  if (!node.split) {
-    // Of the root nothing is known yet, or nothing wavered: look again.
+  if (!node.split || numLeaves_ >= mostLeaves_) {
+    // Of the root nothing is known yet, or there is no room for more.
     Expansion::Child &child = expansion.children.emplace_back(
         Expansion::Child{.domains = node.domains});
     return evaluate(node.point, expansion, child, 4 * kSteps);
@@ -274,25 +281,39 @@ void BranchAndBound::put(std::vector<Expansion> expansions, double cutoff) {
     Node &parent = nodes_[expansion.node];
     parent.leaf = false;
     parent.point = {};
+    ++numLeaves_;
   }
 }
 
 void BranchAndBound::certify(const Certifier &certifier,
-                             Certificate &certificate) const {
-  for (const Node &node : nodes_) {
-    BoundNode bound;
-    if (node.leaf) {
-      SubModel sub = restrict(*model_, node.domains);
-      bound = sub.infeasible
-                  ? certifier.makeInfeasible(sub, double(*certificate.cutoff))
-                  : certifier.makeNode(lower(*model_, sub, node.point), &sub);
+                             Certificate &certificate, unsigned threads) {
+  std::vector<BoundNode> &tree = certificate.tree;
+  tree.resize(nodes_.size());
+  double cutoff = double(*certificate.cutoff);
+  auto makeEvery = [&](size_t begin, size_t step) {
+    for (size_t i = begin; i < nodes_.size(); i += step) {
+      Node &node = nodes_[i];
+      if (node.leaf) {
+        SubModel sub = restrict(*model_, node.domains);
+        tree[i] =
+            sub.infeasible
+                ? certifier.makeInfeasible(sub, cutoff)
+                : certifier.makeNode(lower(*model_, sub, node.point), &sub);
+        node.point = {};
+      }
+      tree[i].parent = node.parent;
+      if (node.parent >= 0) {
+        tree[i].variable = certifier.nodeOf(node.variable);
+        tree[i].kept = certifier.statesOf(node.variable, node.kept);
+      }
     }
-    bound.parent = node.parent;
-    if (node.parent >= 0) {
-      bound.variable = certifier.nodeOf(node.variable);
-      bound.kept = certifier.statesOf(node.variable, node.kept);
-    }
-    certificate.tree.push_back(std::move(bound));
+  };
+  if (threads > 1) {
+    std::thread thread([&] { makeEvery(1, 2); });
+    makeEvery(0, 2);
+    thread.join();
+  } else {
+    makeEvery(0, 1);
   }
 }
 

@@ -49,6 +49,8 @@ public:
     std::vector<Assignment> roundings;
   };
 
+  /// About what expanding a node costs, in entries.
+  int64_t workOfExpansion() const;
   /// Takes the nodes of least bound, for about `work` entries.
   std::vector<Expansion> take(double cutoff, int64_t work);
   /// Evaluates both halves; touches nothing but `expansion`. Returns the work.
@@ -61,8 +63,11 @@ public:
   /// Nothing is left to split.
   bool exhausted() const { return open_.empty(); }
 
-  /// Adds the tree to `certificate`, whose steps are there.
-  void certify(const Certifier &certifier, Certificate &certificate) const;
+  size_t numLeaves() const { return numLeaves_; }
+
+  /// Adds the tree to `certificate`, whose steps are there, and forgets it.
+  void certify(const Certifier &certifier, Certificate &certificate,
+               unsigned threads);
 
 private:
   struct Node {
@@ -84,6 +89,8 @@ private:
   std::vector<Node> nodes_;
   std::vector<uint32_t> open_; ///< Leaves that may be split, a heap by bound.
   double least_ = 0;           ///< Of leaves that are not open.
+  size_t numLeaves_ = 1;
+  size_t mostLeaves_ = 0; ///< Beyond, leaves are improved but not split.
 };
 
 } // namespace divisi::search

@@ -24,6 +24,9 @@ static constexpr int64_t kFirstRound = 1'000'000, kLastRound = 60'000'000;
 /// Steps of the dual without an answer, before memory comes first.
 static constexpr int64_t kPatience = 64;
 
+/// Neighbourhoods in vain, after which they get less time than branching.
+static constexpr int64_t kFailures = 100;
+
 namespace {
 
 class Portfolio {
@@ -48,6 +51,7 @@ private:
   bool isExhausted() const;
   double bound() const;
   void branchRound();
+  double certifyingTime() const;
   void certify(Outcome &outcome);
   Outcome infeasible();
   Outcome finish();
@@ -70,6 +74,7 @@ private:
   DualPoint start_;    ///< What task two sees of task one.
   double reportedBound_ = -std::numeric_limits<double>::infinity();
   int64_t roundWork_ = kFirstRound;
+  double reserve_ = 0; ///< Seconds kept for the certificate.
   int rounds_ = 0;
   bool infeasible_ = false;
 };
@@ -80,7 +85,17 @@ private:
 /// on which task is ahead.
 bool Portfolio::stopped() const {
   return (options_.stop && options_.stop->load(std::memory_order_relaxed)) ||
-         (options_.timeLimit && budget_.seconds() >= *options_.timeLimit);
+         (options_.timeLimit &&
+          budget_.seconds() + reserve_ >= *options_.timeLimit);
+}
+
+/// Seconds that certifying what there is now takes, and checking it.
+double Portfolio::certifyingTime() const {
+  double threads = std::max(1u, std::min(options_.threads, 2u));
+  double leaves = branching_ ? double(branching_->numLeaves()) : 1;
+  return 0.02 + 3e-6 * double(problem_.nodes.size()) +
+         leaves * double(reduced_.model.numEntries()) *
+             (9e-9 / threads + 14e-9);
 }
 
 double Portfolio::bound() const {
@@ -207,17 +222,32 @@ void Portfolio::workOnBoth(const std::function<int64_t()> &first,
   budget_.spend(std::max<int64_t>(done + alsoDone, 1));
 }
 
+/// Both tasks split nodes, or one does while the other looks for answers.
 void Portfolio::branchRound() {
+  bool search = ingredients_.neighbourhoods &&
+                (neighbourhoods_->failures() < kFailures || rounds_ % 4 == 0);
+  int64_t work = std::max(roundWork_, branching_->workOfExpansion());
   std::vector<BranchAndBound::Expansion> expansions =
-      branching_->take(best_.cost, roundWork_);
-  auto expandEvery = [&](size_t begin) {
+      branching_->take(best_.cost, search ? roundWork_ : 2 * work);
+  auto expandEvery = [&](size_t begin, size_t step) {
     int64_t done = 0;
-    for (size_t i = begin; i < expansions.size() && !stopped(); i += 2) {
+    for (size_t i = begin; i < expansions.size() && !stopped(); i += step) {
       done += branching_->expand(expansions[i]);
     }
     return done;
   };
-  workOnBoth([&] { return expandEvery(0); }, [&] { return expandEvery(1); });
+  improved_ = {};
+  start_ = dual_->best();
+  if (search) {
+    workOnBoth([&] { return expandEvery(0, 1); },
+               [&] { return workOnAnswers(work); });
+  } else {
+    workOnBoth([&] { return expandEvery(0, 2); },
+               [&] { return expandEvery(1, 2); });
+  }
+  if (improved_.exists() && improved_.cost < best_.cost) {
+    adopt(std::move(improved_.assignment), improved_.cost, "neighbourhood");
+  }
   for (BranchAndBound::Expansion &expansion : expansions) {
     if (expansion.found.exists() && expansion.found.cost < best_.cost) {
       adopt(expansion.found.assignment, expansion.found.cost, "branching");
@@ -231,11 +261,11 @@ void Portfolio::branchRound() {
 
 void Portfolio::round() {
   bool branch = ingredients_.branching && best_.exists() && dual_->stalled();
-  bool dual = !branch && (ingredients_.dual || !best_.exists());
+  bool dual = ingredients_.dual || !best_.exists();
   if (branch && !branching_) {
     branching_.emplace(reduced_.model, dual_->best());
   }
-  if (branch && (rounds_ % 4 != 0 || !ingredients_.neighbourhoods)) {
+  if (branch) {
     branchRound();
   } else {
     candidates_.clear();
@@ -280,7 +310,7 @@ void Portfolio::certify(Outcome &outcome) {
   Certificate certificate = certifier.begin();
   certificate.cutoff = solution_.cost;
   if (branching_) {
-    branching_->certify(certifier, certificate);
+    branching_->certify(certifier, certificate, options_.threads);
   } else {
     certificate.tree.push_back(certifier.makeNode(dual_->best(), nullptr));
   }
@@ -295,7 +325,10 @@ void Portfolio::certify(Outcome &outcome) {
 
 Outcome Portfolio::finish() {
   Outcome outcome;
-  outcome.stopped = budget_.why();
+  outcome.stopped = budget_.over() || !stopped() ? budget_.why()
+                    : options_.stop && options_.stop->load()
+                        ? Stopped::Interrupted
+                        : Stopped::Time;
   if (best_.exists()) {
     outcome.status = Status::Solved;
     certify(outcome);
@@ -338,7 +371,11 @@ Outcome Portfolio::run() {
   while (!budget_.over() && !proved() && !infeasible_ && !exhausted &&
          (best_.exists() || budget_.spent() < ingredients_.patience)) {
     round();
+    reserve_ = certifyingTime();
     budget_.look();
+    if (stopped()) {
+      break;
+    }
     exhausted = isExhausted();
   }
   if (infeasible_ && !best_.exists()) {
