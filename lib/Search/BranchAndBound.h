@@ -10,7 +10,7 @@
 // Lagrangian. At the best prices of a node some variables waver: what their
 // state costs in memory goes up and down from rounding to rounding. The one
 // that wavers most is split at its mean, and both halves start from the node's
-// prices and messages. States whose reduced cost exceeds the gap are lost.
+// prices and messages.
 //
 // Nodes are expanded apart from each other and put back in order, so that
 // threads do not matter.
@@ -42,7 +42,6 @@ public:
       DualPoint point; ///< Of the whole model.
       double bound = 0;
       std::optional<std::pair<uint32_t, std::vector<uint32_t>>> split;
-      bool fixes = false;
     };
     std::vector<Child> children;
     Incumbent found;
@@ -79,7 +78,7 @@ private:
     double bound = 0;
     /// Where to split: a variable, and its states of one half.
     std::optional<std::pair<uint32_t, std::vector<uint32_t>>> split;
-    bool leaf = true, fixes = false;
+    bool leaf = true;
   };
 
   int64_t evaluate(const DualPoint &start, Expansion &expansion,

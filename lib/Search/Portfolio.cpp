@@ -24,6 +24,9 @@ static constexpr int64_t kFirstRound = 1'000'000, kLastRound = 60'000'000;
 /// Steps of the dual without an answer, before memory comes first.
 static constexpr int64_t kPatience = 64;
 
+/// A restart of the dual aims at this part of the gap, and pays if the last one
+/// closed that much of it.
+static constexpr double kRestartAmbition = 0.3, kRestartGain = 0.1;
 /// Neighbourhoods in vain, after which they get less time than branching.
 static constexpr int64_t kFailures = 100;
 
@@ -50,6 +53,7 @@ private:
   bool proved() const;
   bool isExhausted() const;
   double bound() const;
+  void restartDual();
   void branchRound();
   double certifyingTime() const;
   void certify(Outcome &outcome);
@@ -74,6 +78,7 @@ private:
   DualPoint start_;    ///< What task two sees of task one.
   double reportedBound_ = -std::numeric_limits<double>::infinity();
   int64_t roundWork_ = kFirstRound;
+  double boundAtRestart_ = -std::numeric_limits<double>::infinity();
   double reserve_ = 0; ///< Seconds kept for the certificate.
   int rounds_ = 0;
   bool infeasible_ = false;
@@ -259,8 +264,25 @@ void Portfolio::branchRound() {
   branching_->put(std::move(expansions), best_.cost);
 }
 
+/// A target that comes down too fast strands the dual below its optimum: while
+/// starting over from the best point pays, the target goes up again.
+void Portfolio::restartDual() {
+  double gap = best_.cost - bound();
+  if (gap <= toleranceOf(best_.cost) ||
+      bound() - boundAtRestart_ < kRestartGain * gap) {
+    return;
+  }
+  boundAtRestart_ = bound();
+  dual_->restore();
+  dual_->setAmbition(kRestartAmbition * gap);
+}
+
 void Portfolio::round() {
-  bool branch = ingredients_.branching && best_.exists() && dual_->stalled();
+  if (best_.exists() && !branching_ && dual_->stalled()) {
+    restartDual();
+  }
+  bool branch = ingredients_.branching && best_.exists() &&
+                (branching_ || dual_->stalled());
   bool dual = ingredients_.dual || !best_.exists();
   if (branch && !branching_) {
     branching_.emplace(reduced_.model, dual_->best());
