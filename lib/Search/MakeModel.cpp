@@ -14,11 +14,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Model.h"
+#include "Times.h"
 
 #include <algorithm>
 #include <bit>
 #include <functional>
-#include <map>
 #include <span>
 #include <unordered_map>
 
@@ -53,7 +53,6 @@ private:
                 uint32_t to);
   void addPair(std::span<const Link> links);
   std::shared_ptr<const Table> share(Table table);
-  void findTimes();
   void addNodeUsage(uint32_t node);
   void addInnerUsage(const Edge &edge);
   void addPairUsage(const Link &link, Pair &pair);
@@ -196,38 +195,6 @@ void Builder::addPair(std::span<const Link> links) {
   }
 }
 
-/// The lifetimes of everything whose usage is not zero.
-static std::vector<Lifetime> lifetimes(const Problem &problem) {
-  std::vector<Lifetime> lives;
-  for (const Node &node : problem.nodes) {
-    if (std::ranges::any_of(node.usages, [](int64_t u) { return u != 0; })) {
-      lives.push_back(node.live);
-    }
-  }
-  for (const Edge &edge : problem.edges) {
-    if (edge.usages) {
-      lives.push_back(edge.live);
-    }
-  }
-  std::erase_if(lives, [](Lifetime l) { return l.begin >= l.end; });
-  return lives;
-}
-
-void Builder::findTimes() {
-  std::map<int64_t, std::pair<bool, bool>> events; // begins, ends
-  for (Lifetime live : lifetimes(problem_)) {
-    events[live.begin].first = true;
-    events[live.end].second = true;
-  }
-  for (auto it = events.begin(); it != events.end(); ++it) {
-    auto next = std::next(it);
-    if (it->second.first && (next == events.end() || next->second.second)) {
-      result_.timeOf.push_back(it->first);
-    }
-  }
-  takenAnyhow_.assign(result_.timeOf.size() + 1, 0);
-}
-
 /// Clips `live` to the times that are kept and takes off the least usage.
 void Builder::addUsage(std::vector<Usage> &usages, Lifetime live,
                        std::vector<double> bytes) {
@@ -313,7 +280,8 @@ void Builder::setCapacities() {
 
 ReducedModel Builder::run() {
   numberVariables();
-  findTimes();
+  result_.timeOf = maximalTimes(problem_);
+  takenAnyhow_.assign(result_.timeOf.size() + 1, 0);
   for (uint32_t i = 0; i != problem_.nodes.size(); ++i) {
     addNode(i);
     addNodeUsage(i);

@@ -54,6 +54,8 @@ private:
   bool isExhausted() const;
   double bound() const;
   void restartDual();
+  void lookAtMemory();
+  void searchRound();
   void branchRound();
   double certifyingTime() const;
   void certify(Outcome &outcome);
@@ -81,7 +83,7 @@ private:
   double boundAtRestart_ = -std::numeric_limits<double>::infinity();
   double reserve_ = 0; ///< Seconds kept for the certificate.
   int rounds_ = 0;
-  bool infeasible_ = false;
+  bool infeasible_ = false, shortageTried_ = false;
 };
 
 } // namespace
@@ -277,49 +279,60 @@ void Portfolio::restartDual() {
   dual_->setAmbition(kRestartAmbition * gap);
 }
 
+/// What the search for anything that fits has come to.
+void Portfolio::lookAtMemory() {
+  if (!memory_->found().empty()) {
+    adopt(memory_->found(), costOf(reduced_.model, memory_->found()), "memory");
+  } else if (memory_->infeasible() && !shortageTried_) {
+    // It searches no further, so that one try is enough.
+    shortageTried_ = true;
+    infeasible_ = provesShortage(problem_, reduction_, reduced_, *memory_);
+  }
+}
+
+/// One task improves the dual, the other looks for answers.
+void Portfolio::searchRound() {
+  bool dual = ingredients_.dual || !best_.exists();
+  candidates_.clear();
+  improved_ = {};
+  // The tasks must not see each other: what both need is looked at before.
+  start_ = dual_->best();
+  if (!best_.exists() && !memory_ && dual_->steps() >= kPatience &&
+      !reduced_.model.capacity.empty()) {
+    memory_.emplace(reduced_.model);
+  }
+  workOnBoth([&] { return dual ? workOnDual(roundWork_) : 0; },
+             [&] { return workOnAnswers(roundWork_); });
+  if (!candidates_.empty()) {
+    auto [assignment, value] = std::move(candidates_.back());
+    adopt(std::move(assignment), value.cost, "rounding");
+  }
+  if (improved_.exists() && improved_.cost < best_.cost) {
+    adopt(std::move(improved_.assignment), improved_.cost, "neighbourhood");
+  }
+  if (memory_ && !best_.exists()) {
+    lookAtMemory();
+  }
+  if (neighbourhoods_ && dual) {
+    for (const Assignment &rounding : roundings_) {
+      neighbourhoods_->remember(rounding);
+    }
+  }
+}
+
 void Portfolio::round() {
   if (best_.exists() && !branching_ && dual_->stalled()) {
     restartDual();
   }
   bool branch = ingredients_.branching && best_.exists() &&
                 (branching_ || dual_->stalled());
-  bool dual = ingredients_.dual || !best_.exists();
   if (branch && !branching_) {
     branching_.emplace(reduced_.model, dual_->best());
   }
   if (branch) {
     branchRound();
   } else {
-    candidates_.clear();
-    improved_ = {};
-    // The tasks must not see each other: what both need is looked at before.
-    start_ = dual_->best();
-    if (!best_.exists() && !memory_ && dual_->steps() >= kPatience &&
-        !reduced_.model.capacity.empty()) {
-      memory_.emplace(reduced_.model);
-    }
-    workOnBoth([&] { return dual ? workOnDual(roundWork_) : 0; },
-               [&] { return workOnAnswers(roundWork_); });
-    if (!candidates_.empty()) {
-      auto [assignment, value] = std::move(candidates_.back());
-      adopt(std::move(assignment), value.cost, "rounding");
-    }
-    if (improved_.exists() && improved_.cost < best_.cost) {
-      adopt(std::move(improved_.assignment), improved_.cost, "neighbourhood");
-    }
-    if (memory_ && !best_.exists()) {
-      if (!memory_->found().empty()) {
-        adopt(memory_->found(), costOf(reduced_.model, memory_->found()),
-              "memory");
-      }
-      infeasible_ = memory_->infeasible() &&
-                    provesShortage(problem_, reduction_, reduced_, *memory_);
-    }
-    if (neighbourhoods_ && dual) {
-      for (const Assignment &rounding : roundings_) {
-        neighbourhoods_->remember(rounding);
-      }
-    }
+    searchRound();
   }
   ++rounds_;
   roundWork_ = std::min(roundWork_ + roundWork_ / 4, kLastRound);
