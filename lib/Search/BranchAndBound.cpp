@@ -19,7 +19,7 @@ static constexpr int kSteps = 60;
 /// Work that a node costs at least.
 static constexpr int64_t kNodeWork = 20'000;
 /// Nodes keep their points, so that there cannot be too many: in bytes.
-static constexpr size_t kMostMemory = 100'000'000;
+static constexpr size_t kMostMemory = 50'000'000;
 
 BranchAndBound::BranchAndBound(const Model &model, const DualPoint &root)
     : model_(&model), least_(std::numeric_limits<double>::infinity()) {
