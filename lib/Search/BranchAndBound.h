@@ -86,7 +86,7 @@ private:
 
   const Model *model_;
   std::vector<Node> nodes_;
-  std::vector<uint32_t> open_; ///< Leaves that may be split, a heap by bound.
+  std::vector<uint32_t> open_; ///< Leaves that may be split.
   double least_ = 0;           ///< Of leaves that are not open.
   size_t numLeaves_ = 1;
   size_t mostLeaves_ = 0; ///< Beyond, leaves are improved but not split.

@@ -12,17 +12,6 @@
 
 namespace divisi::search {
 
-MessageLayout::MessageLayout(const Model &model) {
-  uint32_t size = 0;
-  for (const Pair &pair : model.pairs) {
-    first.push_back(size);
-    size += padded(pair.table->rows);
-    second.push_back(size);
-    size += padded(pair.table->columns);
-  }
-  first.push_back(size);
-}
-
 /// Calls `copy` with the positions of each message's value in whole and part.
 template <typename Copy>
 static void forEachMessage(const Model &model, const SubModel &sub, Copy copy) {

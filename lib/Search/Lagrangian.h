@@ -40,12 +40,6 @@ struct DualPoint {
   std::vector<float> messages;
 };
 
-/// Where in DualPoint::messages those to the first and second of a pair begin.
-struct MessageLayout {
-  explicit MessageLayout(const Model &model);
-  std::vector<uint32_t> first, second;
-};
-
 /// The point that `whole`, of `model`, gives its part `sub`: prices go to the
 /// next time that is left.
 DualPoint lower(const Model &model, const SubModel &sub,

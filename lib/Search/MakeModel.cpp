@@ -198,24 +198,21 @@ void Builder::addPair(std::span<const Link> links) {
 /// Clips `live` to the times that are kept and takes off the least usage.
 void Builder::addUsage(std::vector<Usage> &usages, Lifetime live,
                        std::vector<double> bytes) {
-  auto position = [&](int64_t time) {
-    return uint32_t(std::ranges::lower_bound(result_.timeOf, time) -
-                    result_.timeOf.begin());
-  };
-  uint32_t begin = position(live.begin), end = position(live.end);
-  if (begin >= end) {
+  TimeRange range = rangeOf(result_.timeOf, live);
+  if (range.empty()) {
     return;
   }
   double least = *std::ranges::min_element(bytes);
-  takenAnyhow_[begin] += least;
-  takenAnyhow_[end] -= least;
+  takenAnyhow_[range.begin] += least;
+  takenAnyhow_[range.end] -= least;
   bool varies = false;
   for (double &use : bytes) {
     use -= least;
     varies |= use > 0;
   }
   if (varies) {
-    usages.push_back({begin, end, std::move(bytes)});
+    usages.push_back(
+        {uint32_t(range.begin), uint32_t(range.end), std::move(bytes)});
   }
 }
 

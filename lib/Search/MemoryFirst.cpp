@@ -155,18 +155,15 @@ DualPoint MemoryFirst::proof(double price) const {
     point.prices[t] = (point.prices[t] + weights_[t]) * price;
   }
   // Messages follow from the prices: of the whole model, made anew.
-  Messages none(*model_);
-  point.messages = none.values();
+  point.messages = Messages(*model_).values();
   point.bound = -std::numeric_limits<double>::infinity();
-  Lagrangian at(*model_, point);
+  Messages messages = Lagrangian(*model_, point).messages();
+  Assignment taken;
   for (int i = 0; i != 20; ++i) {
-    Assignment taken;
-    Messages messages = at.messages();
     messages.forward(taken);
     messages.backward(taken);
-    point.messages = messages.values();
-    at = Lagrangian(*model_, point);
   }
+  point.messages = messages.values();
   return point;
 }
 

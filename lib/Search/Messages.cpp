@@ -14,7 +14,18 @@
 
 namespace divisi::search {
 
-Messages::Messages(const Model &model) : model_(&model) {
+MessageLayout::MessageLayout(const Model &model) {
+  uint32_t size = 0;
+  for (const Pair &pair : model.pairs) {
+    first.push_back(size);
+    size += padded(pair.table->rows);
+    second.push_back(size);
+    size += padded(pair.table->columns);
+  }
+  first.push_back(size);
+}
+
+Messages::Messages(const Model &model) : model_(&model), layout_(model) {
   uint32_t count = uint32_t(model.variables.size());
   uint32_t states = 0, most = kLanes;
   for (const Variable &variable : model.variables) {
@@ -26,14 +37,7 @@ Messages::Messages(const Model &model) : model_(&model) {
   for (uint32_t v = 0; v != count; ++v) {
     std::ranges::copy(model.variables[v].costs, costs_.begin() + offsets_[v]);
   }
-  uint32_t size = 0;
-  for (const Pair &pair : model.pairs) {
-    toFirst_.push_back(size);
-    size += padded(pair.table->rows);
-    toSecond_.push_back(size);
-    size += padded(pair.table->columns);
-  }
-  values_.assign(size, 0);
+  values_.assign(layout_.first.back(), 0);
   for (uint32_t v = 0; v != count; ++v) {
     firstSlot_.push_back(uint32_t(slots_.size()));
     uint32_t before = 0;
@@ -57,14 +61,14 @@ Messages::Slot Messages::makeSlot(uint32_t p, bool first) const {
   const Pair &pair = model_->pairs[p];
   const Table &table = *pair.table;
   if (first) {
-    return {pair.second,           toFirst_[p],
-            toSecond_[p],          table.rounded.data(),
+    return {pair.second,           layout_.first[p],
+            layout_.second[p],     table.rounded.data(),
             padded(table.columns), table.exact.data(),
             table.columns,         1};
   }
   return {pair.first,
-          toSecond_[p],
-          toFirst_[p],
+          layout_.second[p],
+          layout_.first[p],
           table.transposed.data(),
           padded(table.rows),
           table.exact.data(),
@@ -76,10 +80,10 @@ void Messages::setTable(uint32_t pair, std::shared_ptr<const Table> table) {
   replaced_[pair] = std::move(table);
   const Table &now = *replaced_[pair];
   for (Slot &slot : slots_) {
-    if (slot.in == toFirst_[pair]) {
+    if (slot.in == layout_.first[pair]) {
       slot.table = now.rounded.data();
       slot.exact = now.exact.data();
-    } else if (slot.in == toSecond_[pair]) {
+    } else if (slot.in == layout_.second[pair]) {
       slot.table = now.transposed.data();
       slot.exact = now.exact.data();
     }

@@ -30,6 +30,13 @@
 
 namespace divisi::search {
 
+/// Where in Messages::values() those to the first and second of a pair begin;
+/// the last of `first` is their number.
+struct MessageLayout {
+  explicit MessageLayout(const Model &model);
+  std::vector<uint32_t> first, second;
+};
+
 /// The messages of a model with given costs of states. Tables of pairs are the
 /// model's, which must outlive this.
 class Messages {
@@ -58,10 +65,10 @@ public:
   void setValues(const std::vector<float> &values) { values_ = values; }
   /// Message to the first, or second, of a pair.
   const float *toFirst(uint32_t pair) const {
-    return values_.data() + toFirst_[pair];
+    return values_.data() + layout_.first[pair];
   }
   const float *toSecond(uint32_t pair) const {
-    return values_.data() + toSecond_[pair];
+    return values_.data() + layout_.second[pair];
   }
   /// Costs and all messages of a variable's states: at the end of a backward
   /// pass, up to what the variable shares, its min-marginals.
@@ -95,7 +102,7 @@ private:
   std::vector<uint32_t> offsets_;
   std::vector<double> costs_;
   std::vector<float> values_;
-  std::vector<uint32_t> toFirst_, toSecond_;
+  MessageLayout layout_;
   std::vector<Slot> slots_; ///< By variable, smaller others first.
   std::vector<uint32_t> firstSlot_, middleSlot_;
   std::vector<double> shares_;

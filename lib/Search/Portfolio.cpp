@@ -59,7 +59,6 @@ private:
   void branchRound();
   double certifyingTime() const;
   void certify(Outcome &outcome);
-  Outcome infeasible();
   Outcome finish();
 
   const Problem &problem_;
