@@ -299,7 +299,7 @@ void BranchAndBound::certify(const Certifier &certifier,
         tree[i] =
             sub.infeasible
                 ? certifier.makeInfeasible(sub, cutoff)
-                : certifier.makeNode(lower(*model_, sub, node.point), &sub);
+                : certifier.makeNode(lower(*model_, sub, node.point), sub);
         node.point = {};
       }
       tree[i].parent = node.parent;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <ranges>
 
 namespace divisi::search {
 
@@ -31,7 +32,7 @@ Certifier::Certifier(const Problem &problem, const Reduction &reduction,
   int bytes = std::ilogb(std::max(limit, 1.0));
   priceBits_ = std::clamp(kPriceDigits + bytes - magnitude,
                           std::max(potentialBits_, 0), 60);
-  const Model &model = reduced.model;
+  const Model &model = reduced.whole;
   auto roots = [&](uint32_t p) {
     return std::minmax({reduced_.nodeOf[model.pairs[p].first],
                         reduced_.nodeOf[model.pairs[p].second]});
@@ -59,6 +60,23 @@ Certificate Certifier::begin() const {
   return certificate;
 }
 
+std::vector<uint32_t>
+Certifier::statesOf(uint32_t variable,
+                    const std::vector<uint32_t> &states) const {
+  const std::vector<uint32_t> &inWhole = reduced_.core.states[variable];
+  uint32_t parent = reduced_.core.variableOf[variable];
+  const std::vector<uint32_t> &standIn = reduced_.standIn[parent];
+  std::vector<uint32_t> numbers;
+  for (uint32_t s = 0; s != standIn.size(); ++s) {
+    uint32_t kept = uint32_t(std::ranges::lower_bound(inWhole, standIn[s]) -
+                             inWhole.begin());
+    if (std::ranges::binary_search(states, kept)) {
+      numbers.push_back(reduction_.states[reduced_.nodeOf[parent]][s]);
+    }
+  }
+  return numbers;
+}
+
 /// Hopeless states are clipped: whatever they cost is enough.
 static int64_t scaled(double value, int32_t bits) {
   return int64_t(
@@ -72,51 +90,74 @@ BoundNode Certifier::makeInfeasible(const SubModel &part, double cutoff) const {
   if (part.shortAt) {
     double price = 4 * std::max(std::abs(cutoff), 1.0) / part.shortage;
     price = std::clamp(std::ceil(std::ldexp(price, priceBits_)), 1.0, 0x1p62);
-    node.prices.push_back({reduced_.timeOf[*part.shortAt], int64_t(price)});
+    node.prices.push_back(
+        {reduced_.timeOf[reduced_.core.timeOf[*part.shortAt]], int64_t(price)});
   }
   return node;
 }
 
+BoundNode Certifier::makeNode(const DualPoint &point) const {
+  return makeNode(reduced_.core.model, reduced_.core, point);
+}
+
 BoundNode Certifier::makeNode(const DualPoint &point,
-                              const SubModel *part) const {
-  const Model &model = part ? part->model : reduced_.model;
+                              const SubModel &part) const {
+  return makeNode(part.model, compose(reduced_.core, part), point);
+}
+
+BoundNode Certifier::makeNode(const Model &model, const Embedding &where,
+                              const DualPoint &point) const {
   BoundNode node;
   node.bounds = true;
   for (size_t t = 0; t != point.prices.size(); ++t) {
     auto price = int64_t(std::round(std::ldexp(point.prices[t], priceBits_)));
     if (price > 0) {
-      uint32_t at = part ? part->timeOf[t] : uint32_t(t);
-      node.prices.push_back({reduced_.timeOf[at], price});
+      node.prices.push_back({reduced_.timeOf[where.timeOf[t]], price});
     }
   }
   Potentials potentials = splitMessages(model, point);
   node.potentials.assign(numPotentials_, 0);
   for (size_t p = 0; p != model.pairs.size(); ++p) {
     const Pair &pair = model.pairs[p];
-    uint32_t parent = part ? part->pairOf[p] : uint32_t(p);
+    uint32_t parent = where.pairOf[p];
     auto put = [&](uint32_t at, uint32_t variable,
                    std::span<const double> values) {
       for (size_t s = 0; s != values.size(); ++s) {
-        uint32_t state = part ? part->states[variable][s] : uint32_t(s);
-        node.potentials[at + state] = scaled(values[s], potentialBits_);
+        node.potentials[at + where.states[variable][s]] =
+            scaled(values[s], potentialBits_);
       }
     };
     put(firstAt_[parent], pair.first, potentials.first[p]);
     put(secondAt_[parent], pair.second, potentials.second[p]);
   }
-  if (part) {
-    putRows(*part, node);
-  }
+  putRows(where, node);
+  putDominated(node);
   return node;
 }
 
-/// A pair of which one end is fixed in `part` is a row, and belongs to the
+/// Potentials that raise no term of a pair above that of the state that stays.
+/// Last gone, first done: who replaces a state may have gone after it.
+void Certifier::putDominated(BoundNode &node) const {
+  for (const Dominated &lost : reduced_.dominated | std::views::reverse) {
+    const std::vector<uint32_t> &pairs = reduced_.whole.pairsOf[lost.variable];
+    for (size_t i = 0; i != pairs.size(); ++i) {
+      bool first = reduced_.whole.pairs[pairs[i]].first == lost.variable;
+      int64_t *at = &node.potentials[(first ? firstAt_ : secondAt_)[pairs[i]]];
+      double shift = std::floor(std::ldexp(lost.shifts[i], potentialBits_));
+      at[lost.state] =
+          std::clamp(at[lost.by] + int64_t(std::clamp(shift, -0x1p60, 0x1p60)),
+                     -(int64_t(1) << 61), int64_t(1) << 61);
+    }
+  }
+}
+
+/// A pair of which one end is fixed is a row, and belongs to the
 /// states of the other end.
-void Certifier::putRows(const SubModel &part, BoundNode &node) const {
-  const Model &model = reduced_.model;
+void Certifier::putRows(const Embedding &where, BoundNode &node) const {
+  const Model &model = reduced_.whole;
   std::vector<int32_t> number(model.variables.size(), -1);
-  for (size_t v = 0; v != part.variableOf.size(); ++v) {
-    number[part.variableOf[v]] = int32_t(v);
+  for (size_t v = 0; v != where.variableOf.size(); ++v) {
+    number[where.variableOf[v]] = int32_t(v);
   }
   for (size_t p = 0; p != model.pairs.size(); ++p) {
     const Pair &pair = model.pairs[p];
@@ -125,8 +166,8 @@ void Certifier::putRows(const SubModel &part, BoundNode &node) const {
       continue;
     }
     bool free = second >= 0; // The second, or else the first.
-    uint32_t fixed = part.fixed[free ? pair.first : pair.second];
-    for (uint32_t s : part.states[free ? second : first]) {
+    uint32_t fixed = where.fixed[free ? pair.first : pair.second];
+    for (uint32_t s : where.states[free ? second : first]) {
       size_t entry = free ? size_t(fixed) * pair.table->columns + s
                           : size_t(s) * pair.table->columns + fixed;
       double cost = pair.table->exact[entry];

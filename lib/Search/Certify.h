@@ -16,7 +16,7 @@
 #define LIB_SEARCH_CERTIFY_H
 
 #include "Lagrangian.h"
-#include "SubModel.h"
+#include "ReducedModel.h"
 
 namespace divisi::search {
 
@@ -29,33 +29,35 @@ public:
   /// A certificate with the steps of the reduction and no tree.
   Certificate begin() const;
 
-  /// The prices and potentials of `point`, of the model itself, or of `part`
-  /// of it; states that the part lacks get potentials of nothing.
-  BoundNode makeNode(const DualPoint &point, const SubModel *part) const;
+  /// The prices and potentials of `point`, of the core.
+  BoundNode makeNode(const DualPoint &point) const;
+  /// The same of a `part` of the core; states that it lacks get potentials of
+  /// nothing.
+  BoundNode makeNode(const DualPoint &point, const SubModel &part) const;
 
   /// Of a part for which memory is short, or a domain empty: a price that makes
   /// whatever is left cost more than `cutoff`.
   BoundNode makeInfeasible(const SubModel &part, double cutoff) const;
 
-  /// A variable of the model, and states of it, as the certificate calls them.
-  uint32_t nodeOf(uint32_t variable) const { return reduced_.nodeOf[variable]; }
-  std::vector<uint32_t> statesOf(uint32_t variable,
-                                 const std::vector<uint32_t> &states) const {
-    std::vector<uint32_t> numbers;
-    for (uint32_t s : states) {
-      numbers.push_back(reduction_.states[nodeOf(variable)][s]);
-    }
-    return numbers;
+  /// A variable of the core, as the certificate calls it.
+  uint32_t nodeOf(uint32_t variable) const {
+    return reduced_.nodeOf[reduced_.core.variableOf[variable]];
   }
+  /// States of it, with those that they replace.
+  std::vector<uint32_t> statesOf(uint32_t variable,
+                                 const std::vector<uint32_t> &states) const;
 
 private:
-  void putRows(const SubModel &part, BoundNode &node) const;
+  BoundNode makeNode(const Model &model, const Embedding &where,
+                     const DualPoint &point) const;
+  void putRows(const Embedding &where, BoundNode &node) const;
+  void putDominated(BoundNode &node) const;
   double priceDuring(const BoundNode &node, const Usage &usage) const;
 
   const Reduction &reduction_;
   const ReducedModel &reduced_;
   int32_t priceBits_, potentialBits_;
-  /// Pairs of the model in the certificate's order.
+  /// Pairs of the whole model in the certificate's order.
   std::vector<uint32_t> order_;
   /// Where the potentials of a pair's first and second variable begin.
   std::vector<uint32_t> firstAt_, secondAt_;

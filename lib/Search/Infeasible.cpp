@@ -64,7 +64,7 @@ bool provesShortage(const Problem &problem, const Reduction &reduction,
   DualPoint point = memory.proof(4 * ceiling / shortage);
   Certifier certifier(problem, reduction, reduced, 4 * ceiling);
   Certificate certificate = certifier.begin();
-  certificate.tree.push_back(certifier.makeNode(point, nullptr));
+  certificate.tree.push_back(certifier.makeNode(point));
   Expected<std::optional<Wide>> bound = provedBound(problem, certificate);
   return bound && (!*bound || **bound > Wide(ceiling));
 }
@@ -93,10 +93,10 @@ static Attempt attempt(Problem &problem, const Reduction &reduction,
   auto peakOf = [&](const Assignment &assignment) {
     return evaluate(problem, expand(reduction, reduced, assignment)).peak;
   };
-  if (reduced.model.capacity.empty()) {
+  if (reduced.model().capacity.empty()) {
     return result;
   }
-  MemoryFirst memory(reduced.model);
+  MemoryFirst memory(reduced.model());
   budget.spend(memory.search(work, [&] {
     budget.look();
     return budget.over();

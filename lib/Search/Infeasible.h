@@ -11,6 +11,7 @@
 
 #include "Budget.h"
 #include "MemoryFirst.h"
+#include "ReducedModel.h"
 
 namespace divisi::search {
 

@@ -13,12 +13,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Model.h"
+#include "ReducedModel.h"
 #include "Times.h"
 
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <numeric>
+#include <ranges>
 #include <span>
 #include <unordered_map>
 
@@ -57,6 +59,7 @@ private:
   void addInnerUsage(const Edge &edge);
   void addPairUsage(const Link &link, Pair &pair);
   void setCapacities();
+  void removeDominatedStates();
   void addUsage(std::vector<Usage> &usages, Lifetime live,
                 std::vector<double> bytes);
 
@@ -91,7 +94,7 @@ void Builder::numberVariables() {
     numbered[root] = true;
     result_.variableOf[root] = int32_t(result_.nodeOf.size());
     result_.nodeOf.push_back(root);
-    result_.model.variables.emplace_back().costs.assign(
+    result_.whole.variables.emplace_back().costs.assign(
         reduction_.states[root].size(), 0);
   }
 }
@@ -100,10 +103,10 @@ void Builder::addNode(uint32_t node) {
   int32_t variable = variableOf(node);
   const std::vector<int64_t> &costs = problem_.nodes[node].costs;
   if (variable < 0) {
-    result_.model.constant += double(costs[strategies(node)[0]]);
+    result_.whole.constant += double(costs[strategies(node)[0]]);
     return;
   }
-  std::vector<double> &sums = result_.model.variables[variable].costs;
+  std::vector<double> &sums = result_.whole.variables[variable].costs;
   for (size_t i = 0; i != sums.size(); ++i) {
     sums[i] += double(costs[strategies(node)[i]]);
   }
@@ -114,7 +117,7 @@ void Builder::addUnary(int32_t variable, const Matrix &costs, uint32_t from,
                        uint32_t to) {
   const std::vector<uint32_t> &rows = strategies(from);
   const std::vector<uint32_t> &columns = strategies(to);
-  std::vector<double> &sums = result_.model.variables[variable].costs;
+  std::vector<double> &sums = result_.whole.variables[variable].costs;
   for (size_t i = 0; i != sums.size(); ++i) {
     sums[i] += double(costs.at(rows[rows.size() == 1 ? 0 : i],
                                columns[columns.size() == 1 ? 0 : i]));
@@ -129,7 +132,7 @@ void Builder::addEdge(uint32_t e) {
     addInnerUsage(edge);
   }
   if (from < 0 && to < 0) {
-    result_.model.constant +=
+    result_.whole.constant +=
         inside(costs, strategies(edge.from), strategies(edge.to), 0);
   } else if (from < 0 || to < 0 || from == to) {
     addUnary(std::max(from, to), costs, edge.from, edge.to);
@@ -159,7 +162,7 @@ std::shared_ptr<const Table> Builder::share(Table table) {
 
 /// All edges between the same two variables.
 void Builder::addPair(std::span<const Link> links) {
-  Model &model = result_.model;
+  Model &model = result_.whole;
   uint32_t first = links[0].first, second = links[0].second;
   Table table;
   table.rows = model.numStates(first);
@@ -224,7 +227,7 @@ void Builder::addNodeUsage(uint32_t node) {
   }
   int32_t variable = variableOf(node);
   addUsage(variable < 0 ? fixedUsages_
-                        : result_.model.variables[variable].usages,
+                        : result_.whole.variables[variable].usages,
            from.live, std::move(bytes));
 }
 
@@ -239,7 +242,7 @@ void Builder::addInnerUsage(const Edge &edge) {
                                 columns[columns.size() == 1 ? 0 : i]));
   }
   addUsage(variable < 0 ? fixedUsages_
-                        : result_.model.variables[variable].usages,
+                        : result_.whole.variables[variable].usages,
            edge.live, std::move(bytes));
 }
 
@@ -263,16 +266,33 @@ void Builder::setCapacities() {
   double taken = 0;
   for (size_t t = 0; t != result_.timeOf.size(); ++t) {
     taken += takenAnyhow_[t];
-    result_.model.capacity.push_back(limit - taken);
+    result_.whole.capacity.push_back(limit - taken);
     if (taken > limit && !result_.overfull) {
       result_.overfull = result_.timeOf[t];
     }
   }
   std::vector<int64_t> times;
-  for (uint32_t kept : keepBindingTimes(result_.model)) {
+  for (uint32_t kept : keepBindingTimes(result_.whole)) {
     times.push_back(result_.timeOf[kept]);
   }
   result_.timeOf = std::move(times);
+}
+
+void Builder::removeDominatedStates() {
+  const Model &whole = result_.whole;
+  Domains domains(whole);
+  result_.dominated = removeDominated(whole, domains);
+  for (uint32_t v = 0; v != whole.variables.size(); ++v) {
+    std::vector<uint32_t> &standIn = result_.standIn.emplace_back();
+    standIn.resize(whole.numStates(v));
+    std::iota(standIn.begin(), standIn.end(), 0);
+  }
+  // Who replaces a state may have gone later.
+  for (const Dominated &lost : result_.dominated | std::views::reverse) {
+    std::vector<uint32_t> &standIn = result_.standIn[lost.variable];
+    standIn[lost.state] = standIn[lost.by];
+  }
+  result_.core = restrict(whole, std::move(domains));
 }
 
 ReducedModel Builder::run() {
@@ -286,7 +306,7 @@ ReducedModel Builder::run() {
   for (uint32_t e = 0; e != problem_.edges.size(); ++e) {
     addEdge(e);
   }
-  for (Variable &variable : result_.model.variables) {
+  for (Variable &variable : result_.whole.variables) {
     for (double &cost : variable.costs) {
       cost = cost >= kForbidden ? kTop : cost;
     }
@@ -304,7 +324,10 @@ ReducedModel Builder::run() {
     i = end;
   }
   setCapacities();
-  result_.model.index();
+  result_.whole.index();
+  if (!result_.overfull) {
+    removeDominatedStates();
+  }
   return std::move(result_);
 }
 

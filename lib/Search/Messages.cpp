@@ -55,37 +55,38 @@ Messages::Messages(const Model &model) : model_(&model), layout_(model) {
   hat_.resize(most);
   chosen_.resize(most);
   sent_.resize(most);
+  merged_.resize(most);
+  received_.resize(most);
 }
 
 Messages::Slot Messages::makeSlot(uint32_t p, bool first) const {
   const Pair &pair = model_->pairs[p];
-  const Table &table = *pair.table;
-  if (first) {
-    return {pair.second,           layout_.first[p],
-            layout_.second[p],     table.rounded.data(),
-            padded(table.columns), table.exact.data(),
-            table.columns,         1};
-  }
-  return {pair.first,
-          layout_.second[p],
-          layout_.first[p],
-          table.transposed.data(),
-          padded(table.rows),
-          table.exact.data(),
-          1,
-          table.columns};
+  Slot slot;
+  slot.other = first ? pair.second : pair.first;
+  slot.in = first ? layout_.first[p] : layout_.second[p];
+  slot.out = first ? layout_.second[p] : layout_.first[p];
+  setTable(slot, *pair.table, first);
+  return slot;
+}
+
+void Messages::setTable(Slot &slot, const Table &table, bool first) {
+  auto orNull = [](const std::vector<uint32_t> &classes) {
+    return classes.empty() ? nullptr : classes.data();
+  };
+  slot.table = first ? table.rounded.data() : table.transposed.data();
+  slot.transposed = first ? table.transposed.data() : table.rounded.data();
+  slot.rows = first ? table.distinctRows : table.distinctColumns;
+  slot.columns = first ? table.distinctColumns : table.distinctRows;
+  slot.stride = padded(slot.columns);
+  slot.rowOf = orNull(first ? table.rowClass : table.columnClass);
+  slot.columnOf = orNull(first ? table.columnClass : table.rowClass);
 }
 
 void Messages::setTable(uint32_t pair, std::shared_ptr<const Table> table) {
   replaced_[pair] = std::move(table);
-  const Table &now = *replaced_[pair];
   for (Slot &slot : slots_) {
-    if (slot.in == layout_.first[pair]) {
-      slot.table = now.rounded.data();
-      slot.exact = now.exact.data();
-    } else if (slot.in == layout_.second[pair]) {
-      slot.table = now.transposed.data();
-      slot.exact = now.exact.data();
+    if (slot.in == layout_.first[pair] || slot.in == layout_.second[pair]) {
+      setTable(slot, *replaced_[pair], slot.in == layout_.first[pair]);
     }
   }
 }
@@ -128,15 +129,25 @@ double Messages::send(uint32_t v, const Slot &slot) {
   for (uint32_t i = 0; i != states; ++i) {
     sent_[i] = float(share * hat_[i] - in[i] - least);
   }
-  float *out = values_.data() + slot.out;
-  minPlus(sent_.data(), states, slot.table, slot.stride, out);
-  uint32_t others = model_->numStates(slot.other);
-  float smallest = out[0];
-  for (uint32_t j = 1; j != others; ++j) {
-    smallest = std::min(smallest, out[j]);
+  const float *sent = sent_.data();
+  if (slot.rowOf) {
+    std::fill_n(merged_.begin(), slot.rows, float(kTop));
+    for (uint32_t i = 0; i != states; ++i) {
+      float &merged = merged_[slot.rowOf[i]];
+      merged = std::min(merged, sent[i]);
+    }
+    sent = merged_.data();
   }
-  for (uint32_t j = 0; j != slot.stride; ++j) {
-    out[j] -= smallest;
+  float *out = values_.data() + slot.out;
+  float *received = slot.columnOf ? received_.data() : out;
+  minPlus(sent, slot.rows, slot.table, slot.stride, received);
+  uint32_t others = model_->numStates(slot.other);
+  float smallest = received[0];
+  for (uint32_t j = 1; j != slot.columns; ++j) {
+    smallest = std::min(smallest, received[j]);
+  }
+  for (uint32_t j = 0; j != others; ++j) {
+    out[j] = received[slot.columnOf ? slot.columnOf[j] : j] - smallest;
   }
   return least + smallest;
 }
@@ -155,10 +166,11 @@ uint32_t Messages::choose(uint32_t v, std::span<const Slot> fixed,
     }
   }
   for (const Slot &slot : fixed) {
-    const double *row =
-        slot.exact + size_t(taken[slot.other]) * slot.columnStep;
+    uint32_t column = taken[slot.other];
+    column = slot.columnOf ? slot.columnOf[column] : column;
+    const float *row = slot.transposed + size_t(column) * padded(slot.rows);
     for (uint32_t i = 0; i != states; ++i) {
-      chosen_[i] += row[size_t(i) * slot.rowStep];
+      chosen_[i] += row[slot.rowOf ? slot.rowOf[i] : i];
     }
   }
   return uint32_t(std::min_element(chosen_.begin(), chosen_.begin() + states) -

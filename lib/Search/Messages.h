@@ -80,13 +80,17 @@ private:
   struct Slot {
     uint32_t other;
     uint32_t in, out;   ///< Offsets of the message to this end, to the other.
-    const float *table; ///< Rows are this end's states.
-    uint32_t stride;    ///< Of its rows; the padded states of the other.
-    const double *exact;
-    uint32_t rowStep, columnStep; ///< Into `exact`, from here to the other.
+    const float *table; ///< Rows are this end's states, as far as they differ.
+    const float *transposed; ///< Rows are the other's states.
+    uint32_t rows;           ///< That differ.
+    uint32_t columns;        ///< The other's states that differ.
+    uint32_t stride;         ///< `columns`, padded.
+    /// Row and column of each state; null if that is the state itself.
+    const uint32_t *rowOf, *columnOf;
   };
 
   Slot makeSlot(uint32_t pair, bool first) const;
+  static void setTable(Slot &slot, const Table &table, bool first);
   void gather(uint32_t variable);
   double send(uint32_t variable, const Slot &slot);
   uint32_t choose(uint32_t variable, std::span<const Slot> fixed,
@@ -109,7 +113,7 @@ private:
   std::vector<std::shared_ptr<const Table>> replaced_;
   // Scratch of the variable that is visited.
   std::vector<double> hat_, chosen_;
-  std::vector<float> sent_;
+  std::vector<float> sent_, merged_, received_;
 };
 
 } // namespace divisi::search

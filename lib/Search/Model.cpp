@@ -9,19 +9,66 @@
 #include "Model.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <ranges>
 
 namespace divisi::search {
 
+/// Numbers lines by the first that equals each. `line(i)` is their i-th, as a
+/// range. `firsts` are those that differ; `classes` is empty if they all do.
+template <typename Line>
+static void classify(uint32_t count, Line line, std::vector<uint32_t> &firsts,
+                     std::vector<uint32_t> &classes) {
+  std::vector<uint64_t> hashes; ///< Of `firsts`.
+  for (uint32_t i = 0; i != count; ++i) {
+    uint64_t hash = 0;
+    for (double entry : line(i)) {
+      hash = (hash ^ std::bit_cast<uint64_t>(entry)) * 0x9E3779B97F4A7C15;
+      hash ^= hash >> 29;
+    }
+    uint32_t c = 0;
+    while (
+        c != firsts.size() &&
+        (hashes[c] != hash || !std::ranges::equal(line(firsts[c]), line(i)))) {
+      ++c;
+    }
+    classes.push_back(c);
+    if (c == firsts.size()) {
+      firsts.push_back(i);
+      hashes.push_back(hash);
+    }
+  }
+  if (firsts.size() == count) {
+    classes.clear();
+  }
+}
+
 void Table::round() {
-  uint32_t columnStride = padded(columns), rowStride = padded(rows);
-  rounded.assign(size_t(rows) * columnStride, float(kTop));
-  transposed.assign(size_t(columns) * rowStride, float(kTop));
-  for (uint32_t i = 0; i != rows; ++i) {
-    for (uint32_t j = 0; j != columns; ++j) {
-      rounded[size_t(i) * columnStride + j] = float(at(i, j));
-      transposed[size_t(j) * rowStride + i] = float(at(i, j));
-      hard |= at(i, j) >= kForbidden;
+  std::vector<uint32_t> rowsThatDiffer, columnsThatDiffer;
+  rowClass.clear();
+  columnClass.clear();
+  auto row = [this](uint32_t i) {
+    return std::span(exact).subspan(size_t(i) * columns, columns);
+  };
+  auto column = [this](uint32_t j) {
+    return std::views::iota(uint32_t(0), rows) |
+           std::views::transform([this, j](uint32_t i) { return at(i, j); });
+  };
+  classify(rows, row, rowsThatDiffer, rowClass);
+  classify(columns, column, columnsThatDiffer, columnClass);
+  distinctRows = uint32_t(rowsThatDiffer.size());
+  distinctColumns = uint32_t(columnsThatDiffer.size());
+  uint32_t columnStride = padded(distinctColumns);
+  uint32_t rowStride = padded(distinctRows);
+  rounded.assign(size_t(distinctRows) * columnStride, float(kTop));
+  transposed.assign(size_t(distinctColumns) * rowStride, float(kTop));
+  for (uint32_t i = 0; i != distinctRows; ++i) {
+    for (uint32_t j = 0; j != distinctColumns; ++j) {
+      double cost = at(rowsThatDiffer[i], columnsThatDiffer[j]);
+      rounded[size_t(i) * columnStride + j] = float(cost);
+      transposed[size_t(j) * rowStride + i] = float(cost);
+      hard |= cost >= kForbidden;
     }
   }
 }
@@ -29,7 +76,9 @@ void Table::round() {
 int64_t Model::numEntries() const {
   int64_t entries = 0;
   for (const Pair &pair : pairs) {
-    entries += int64_t(numStates(pair.first)) * numStates(pair.second);
+    const Table &table = *pair.table;
+    entries += int64_t(table.distinctRows) * table.distinctColumns +
+               table.rows + table.columns;
   }
   return entries;
 }
@@ -92,29 +141,6 @@ Value valueOf(const Model &model, const Assignment &assignment) {
     value.excess += std::max(over, 0.0);
   }
   return value;
-}
-
-std::vector<uint32_t> expand(const Reduction &reduction,
-                             const ReducedModel &reduced,
-                             const Assignment &assignment) {
-  std::vector<uint32_t> nodes(reduction.variableOf.size());
-  for (size_t i = 0; i != nodes.size(); ++i) {
-    int32_t variable = reduced.variableOf[reduction.variableOf[i]];
-    uint32_t state = variable < 0 ? 0 : assignment[variable];
-    nodes[i] = reduction.strategies[i][state];
-  }
-  return nodes;
-}
-
-Assignment contract(const Reduction &reduction, const ReducedModel &reduced,
-                    const std::vector<uint32_t> &nodes) {
-  Assignment assignment;
-  for (uint32_t root : reduced.nodeOf) {
-    const std::vector<uint32_t> &states = reduction.states[root];
-    assignment.push_back(uint32_t(
-        std::ranges::lower_bound(states, nodes[root]) - states.begin()));
-  }
-  return assignment;
 }
 
 } // namespace divisi::search

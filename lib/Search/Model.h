@@ -18,10 +18,11 @@
 #ifndef LIB_SEARCH_MODEL_H
 #define LIB_SEARCH_MODEL_H
 
-#include "Reduction.h"
-
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace divisi::search {
 
@@ -39,12 +40,21 @@ inline uint32_t padded(uint32_t states) {
 }
 
 /// The costs of a pair of variables. Rows are states of the first.
+///
+/// A variable of many members has states that differ for one neighbour and are
+/// the same for another, so rows repeat, and columns: message passing works on
+/// those that differ.
 struct Table {
   uint32_t rows = 0, columns = 0;
-  std::vector<double> exact;     ///< rows x columns.
-  std::vector<float> rounded;    ///< rows x padded(columns), kTop beyond.
-  std::vector<float> transposed; ///< columns x padded(rows), kTop beyond.
-  bool hard = false;             ///< Has infeasible entries.
+  std::vector<double> exact; ///< rows x columns.
+  /// For each row, and column, its number among those that differ; empty if
+  /// they all do.
+  std::vector<uint32_t> rowClass, columnClass;
+  uint32_t distinctRows = 0, distinctColumns = 0;
+  /// Rows x padded columns, and columns x padded rows, that differ; kTop
+  /// beyond.
+  std::vector<float> rounded, transposed;
+  bool hard = false; ///< Has infeasible entries.
   double at(uint32_t row, uint32_t column) const {
     return exact[size_t(row) * columns + column];
   }
@@ -84,7 +94,8 @@ struct Model {
   uint32_t numStates(uint32_t variable) const {
     return uint32_t(variables[variable].costs.size());
   }
-  /// Entries of all tables: the work of half a round of message passing.
+  /// Entries of all tables that differ, and states of their ends: the work of
+  /// half a round of message passing.
   int64_t numEntries() const;
 
   /// Fills `pairsOf`.
@@ -109,29 +120,6 @@ double costOf(const Model &model, const Assignment &assignment);
 void excessOf(const Model &model, const Assignment &assignment,
               std::vector<double> &excess);
 Value valueOf(const Model &model, const Assignment &assignment);
-
-/// A model, and what its variables and states are in the problem.
-struct ReducedModel {
-  Model model;
-  std::vector<uint32_t> nodeOf; ///< Of each variable, in the program's order.
-  std::vector<int32_t> variableOf; ///< Of each node; -1 if it is fixed.
-  std::vector<int64_t> timeOf;     ///< Of each position in capacity.
-  /// The first time at which even the least usage exceeds the limit.
-  std::optional<int64_t> overfull;
-};
-
-/// The model that is left by `reduction`, which emptied no variable.
-ReducedModel makeModel(const Problem &problem, const Reduction &reduction);
-
-/// The assignment of the problem's nodes.
-std::vector<uint32_t> expand(const Reduction &reduction,
-                             const ReducedModel &reduced,
-                             const Assignment &assignment);
-
-/// The assignment of the variables that gives the nodes these strategies, which
-/// must be feasible.
-Assignment contract(const Reduction &reduction, const ReducedModel &reduced,
-                    const std::vector<uint32_t> &nodes);
 
 } // namespace divisi::search
 

@@ -100,7 +100,7 @@ double Portfolio::certifyingTime() const {
   double threads = std::max(1u, std::min(options_.threads, 2u));
   double leaves = branching_ ? double(branching_->numLeaves()) : 1;
   return 0.02 + 3e-6 * double(problem_.nodes.size()) +
-         leaves * double(reduced_.model.numEntries()) *
+         leaves * double(reduced_.model().numEntries()) *
              (9e-9 / threads + 14e-9);
 }
 
@@ -124,7 +124,7 @@ bool Portfolio::isExhausted() const {
   bool answersDone =
       !ingredients_.neighbourhoods ||
       (neighbourhoods_ && neighbourhoods_->failures() >
-                              200 + int64_t(reduced_.model.variables.size()));
+                              200 + int64_t(reduced_.model().variables.size()));
   return best_.exists() && !ingredients_.branching && dualDone && answersDone;
 }
 
@@ -150,7 +150,7 @@ void Portfolio::adopt(Assignment assignment, double cost, std::string_view by) {
   best_.cost = cost;
   solution_ = std::move(solution);
   if (!neighbourhoods_) {
-    neighbourhoods_.emplace(reduced_.model, options_.seed);
+    neighbourhoods_.emplace(reduced_.model(), options_.seed);
   }
   if (options_.onProgress) {
     Progress progress;
@@ -205,7 +205,7 @@ int64_t Portfolio::workOnDual(int64_t work) {
 int64_t Portfolio::workOnAnswers(int64_t work) {
   auto stop = [this] { return stopped(); };
   if (best_.exists()) {
-    if (!ingredients_.neighbourhoods || reduced_.model.variables.empty()) {
+    if (!ingredients_.neighbourhoods || reduced_.model().variables.empty()) {
       return 0;
     }
     improved_ = best_;
@@ -281,7 +281,8 @@ void Portfolio::restartDual() {
 /// What the search for anything that fits has come to.
 void Portfolio::lookAtMemory() {
   if (!memory_->found().empty()) {
-    adopt(memory_->found(), costOf(reduced_.model, memory_->found()), "memory");
+    adopt(memory_->found(), costOf(reduced_.model(), memory_->found()),
+          "memory");
   } else if (memory_->infeasible() && !shortageTried_) {
     // It searches no further, so that one try is enough.
     shortageTried_ = true;
@@ -297,8 +298,8 @@ void Portfolio::searchRound() {
   // The tasks must not see each other: what both need is looked at before.
   start_ = dual_->best();
   if (!best_.exists() && !memory_ && dual_->steps() >= kPatience &&
-      !reduced_.model.capacity.empty()) {
-    memory_.emplace(reduced_.model);
+      !reduced_.model().capacity.empty()) {
+    memory_.emplace(reduced_.model());
   }
   workOnBoth([&] { return dual ? workOnDual(roundWork_) : 0; },
              [&] { return workOnAnswers(roundWork_); });
@@ -326,7 +327,7 @@ void Portfolio::round() {
   bool branch = ingredients_.branching && best_.exists() &&
                 (branching_ || dual_->stalled());
   if (branch && !branching_) {
-    branching_.emplace(reduced_.model, dual_->best());
+    branching_.emplace(reduced_.model(), dual_->best());
   }
   if (branch) {
     branchRound();
@@ -346,7 +347,7 @@ void Portfolio::certify(Outcome &outcome) {
   if (branching_) {
     branching_->certify(certifier, certificate, options_.threads);
   } else {
-    certificate.tree.push_back(certifier.makeNode(dual_->best(), nullptr));
+    certificate.tree.push_back(certifier.makeNode(dual_->best()));
   }
   Expected<std::optional<Wide>> bound = provedBound(problem_, certificate);
   if (!bound) {
@@ -394,11 +395,11 @@ Outcome Portfolio::run() {
   if (reduced_.overfull) {
     return explainShortage(problem_, options_, budget_, *reduced_.overfull);
   }
-  dual_.emplace(reduced_.model);
+  dual_.emplace(reduced_.model());
   if (ingredients_.start) {
     Assignment start =
         contract(reduction_, reduced_, ingredients_.start->assignment);
-    double cost = costOf(reduced_.model, start);
+    double cost = costOf(reduced_.model(), start);
     adopt(std::move(start), cost, "start");
   }
   bool exhausted = false;

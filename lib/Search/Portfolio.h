@@ -23,8 +23,8 @@
 
 #include "Budget.h"
 #include "MemoryFirst.h"
-#include "Model.h"
 #include "Neighbourhoods.h"
+#include "ReducedModel.h"
 
 namespace divisi::search {
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <numeric>
 #include <ranges>
+#include <unordered_map>
 
 namespace divisi::search {
 
@@ -117,7 +118,7 @@ private:
   void addRow(const Pair &pair, bool first);
   void addUsage(std::vector<Usage> &usages, const Usage &usage,
                 std::vector<double> bytes);
-  std::shared_ptr<const Table> cut(const Pair &pair) const;
+  std::shared_ptr<const Table> cut(const Pair &pair);
 
   const Model &parent_;
   const Domains &domains_;
@@ -125,6 +126,12 @@ private:
   std::vector<int32_t> number_;
   std::vector<double> taken_; ///< Off the capacity, as differences.
   std::vector<Usage> none_;
+  /// What has been cut: equal parts of a table are one.
+  struct Cut {
+    std::span<const uint32_t> rows, columns;
+    std::shared_ptr<const Table> table;
+  };
+  std::unordered_map<const Table *, std::vector<Cut>> cuts_;
 };
 
 } // namespace
@@ -192,12 +199,19 @@ void Restriction::addRow(const Pair &pair, bool first) {
   }
 }
 
-std::shared_ptr<const Table> Restriction::cut(const Pair &pair) const {
+std::shared_ptr<const Table> Restriction::cut(const Pair &pair) {
   std::span<const uint32_t> rows = domains_[pair.first];
   std::span<const uint32_t> columns = domains_[pair.second];
   if (rows.size() == pair.table->rows &&
       columns.size() == pair.table->columns) {
     return pair.table;
+  }
+  std::vector<Cut> &cuts = cuts_[pair.table.get()];
+  for (const Cut &cut : cuts) {
+    if (std::ranges::equal(cut.rows, rows) &&
+        std::ranges::equal(cut.columns, columns)) {
+      return cut.table;
+    }
   }
   auto table = std::make_shared<Table>();
   table->rows = uint32_t(rows.size());
@@ -209,6 +223,7 @@ std::shared_ptr<const Table> Restriction::cut(const Pair &pair) const {
     }
   }
   table->round();
+  cuts.push_back({rows, columns, table});
   return table;
 }
 
@@ -285,10 +300,30 @@ SubModel restrict(const Model &model, Domains domains) {
   return Restriction(model, domains).run();
 }
 
-Assignment SubModel::expand(const Assignment &assignment) const {
+Assignment Embedding::expand(const Assignment &assignment) const {
   Assignment whole = fixed;
   for (size_t v = 0; v != assignment.size(); ++v) {
     whole[variableOf[v]] = states[v][assignment[v]];
+  }
+  return whole;
+}
+
+Embedding compose(const Embedding &outer, const Embedding &inner) {
+  auto through = [](const std::vector<uint32_t> &map,
+                    std::vector<uint32_t> list) {
+    for (uint32_t &entry : list) {
+      entry = map[entry];
+    }
+    return list;
+  };
+  Embedding whole;
+  whole.variableOf = through(outer.variableOf, inner.variableOf);
+  whole.pairOf = through(outer.pairOf, inner.pairOf);
+  whole.timeOf = through(outer.timeOf, inner.timeOf);
+  whole.fixed = outer.expand(inner.fixed);
+  for (size_t v = 0; v != inner.states.size(); ++v) {
+    whole.states.push_back(
+        through(outer.states[inner.variableOf[v]], inner.states[v]));
   }
   return whole;
 }

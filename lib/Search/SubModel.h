@@ -11,6 +11,8 @@
 
 #include "Model.h"
 
+#include <optional>
+
 namespace divisi::search {
 
 /// States that each variable may take, sorted; one state: it is fixed.
@@ -33,22 +35,29 @@ private:
   std::vector<std::vector<uint32_t>> states_;
 };
 
-/// A model of the variables that have more than one state left.
-struct SubModel {
-  Model model;
+/// Where a part lies in its parent.
+struct Embedding {
   std::vector<uint32_t> variableOf; ///< In the parent, of each variable.
   std::vector<std::vector<uint32_t>> states; ///< In the parent.
   Assignment fixed;                          ///< Of the parent's variables.
   std::vector<uint32_t> pairOf;              ///< In the parent, of each pair.
   std::vector<uint32_t> timeOf; ///< In the parent, of each position.
-  bool infeasible = false;      ///< A domain became empty, or memory is short.
+
+  /// The parent's assignment.
+  Assignment expand(const Assignment &assignment) const;
+};
+
+/// Where a part of `outer`'s part lies in `outer`'s parent.
+Embedding compose(const Embedding &outer, const Embedding &inner);
+
+/// A model of the variables that have more than one state left.
+struct SubModel : Embedding {
+  Model model;
+  bool infeasible = false; ///< A domain became empty, or memory is short.
   /// Where even the least usages exceed the capacity (in the parent), and by
   /// how much; unset if a domain became empty.
   std::optional<uint32_t> shortAt;
   double shortage = 0;
-
-  /// The parent's assignment.
-  Assignment expand(const Assignment &assignment) const;
 };
 
 /// Restricts `model`, after making `domains` arc consistent. Shares tables that
