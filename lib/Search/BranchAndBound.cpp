@@ -9,13 +9,16 @@
 #include "BranchAndBound.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <thread>
 
 namespace divisi::search {
 
-/// Steps of the dual at a new node.
-static constexpr int kSteps = 60;
+/// Steps of the dual at a new node, and at one that is only tried.
+static constexpr int kSteps = 60, kTrialSteps = 10;
+/// About how many branches a node tries.
+static constexpr int kTrials = 10;
 /// Work that a node costs at least.
 static constexpr int64_t kNodeWork = 20'000;
 /// Nodes keep their points, so that there cannot be too many: in bytes.
@@ -40,7 +43,7 @@ double BranchAndBound::bound() const {
 }
 
 int64_t BranchAndBound::workOfExpansion() const {
-  return 2 * kSteps * workOfPasses(*model_);
+  return 2 * (kSteps + kTrials * kTrialSteps) * workOfPasses(*model_);
 }
 
 std::vector<BranchAndBound::Expansion> BranchAndBound::take(double cutoff,
@@ -59,187 +62,173 @@ std::vector<BranchAndBound::Expansion> BranchAndBound::take(double cutoff,
   return taken;
 }
 
-/// How much what the states of each variable cost in memory varies between the
-/// roundings.
-namespace {
-class Wavering {
+/// A node with its dual, while it is being evaluated.
+class BranchAndBound::Evaluation {
 public:
-  explicit Wavering(const SubModel &sub) : sub_(sub) {
-    sums_.assign(sub.model.variables.size(), {});
-  }
+  Evaluation(const Model &model, Domains domains, const DualPoint &start,
+             Expansion &expansion);
 
-  void prepare(const std::vector<double> &prices) {
-    prices_.assign(1, 0);
-    for (double price : prices) {
-      prices_.push_back(prices_.back() + price);
-    }
-  }
-
-  void add(const Assignment &taken) {
-    for (uint32_t v = 0; v != sums_.size(); ++v) {
-      double cost = costOf(v, taken[v]);
-      sums_[v].sum += cost;
-      sums_[v].squares += cost * cost;
-    }
-    ++count_;
-  }
-
-  /// The variable of greatest variance, and the states below its mean; nothing
-  /// if none varies.
-  std::optional<std::pair<uint32_t, std::vector<uint32_t>>> choose() const {
-    std::optional<uint32_t> best;
-    double most = 0;
-    for (uint32_t v = 0; v != sums_.size(); ++v) {
-      double mean = sums_[v].sum / count_;
-      double variance = sums_[v].squares / count_ - mean * mean;
-      if (variance > most * (1 + 1e-9) && variance > 1e-12 * mean * mean) {
-        if (!lowerHalf(v).empty()) {
-          most = variance;
-          best = v;
-        }
-      }
-    }
-    if (!best) {
-      return std::nullopt;
-    }
-    return std::pair(sub_.variableOf[*best], lowerHalf(*best));
-  }
+  /// Steps of the dual; fewer if nothing is left to gain, or `stop`.
+  void run(int steps, const Stop &stop);
+  double bound() const { return bound_; }
+  int64_t work() const { return work_; }
+  /// What is known of the node at the end.
+  Child finish(const DualPoint &start);
 
 private:
-  double costOf(uint32_t v, uint32_t state) const {
-    double cost = 0;
-    for (const Usage &usage : sub_.model.variables[v].usages) {
-      cost += usage.usages[state] * (prices_[usage.end] - prices_[usage.begin]);
-    }
-    return cost;
-  }
+  void consider(const Assignment &taken, Value value);
 
-  /// Empty if that would be none, or all.
-  std::vector<uint32_t> lowerHalf(uint32_t v) const {
-    double mean = sums_[v].sum / count_;
-    std::vector<uint32_t> lower;
-    for (uint32_t s = 0; s != sub_.states[v].size(); ++s) {
-      if (costOf(v, s) <= mean) {
-        lower.push_back(sub_.states[v][s]);
-      }
-    }
-    if (lower.size() == sub_.states[v].size()) {
-      lower.clear();
-    }
-    return lower;
-  }
-
-  struct Sums {
-    double sum = 0, squares = 0;
-  };
-  const SubModel &sub_;
-  std::vector<Sums> sums_;
-  std::vector<double> prices_;
-  double count_ = 0;
+  const Model &model_;
+  Expansion &expansion_;
+  Domains domains_;
+  SubModel sub_;
+  std::optional<Lagrangian> dual_; ///< If there is something to decide.
+  std::optional<Branches> branches_;
+  double bound_;
+  int steps_ = 0;
+  int64_t work_;
 };
-} // namespace
 
-/// The variable whose two best states differ least in what the messages say,
-/// and the better of them: what to split where memory does not waver.
-static std::optional<std::pair<uint32_t, std::vector<uint32_t>>>
-leastDecided(const SubModel &sub, const Messages &messages) {
-  double least = std::numeric_limits<double>::infinity();
-  std::optional<std::pair<uint32_t, std::vector<uint32_t>>> split;
-  std::vector<double> hat;
-  for (uint32_t v = 0; v != sub.model.variables.size(); ++v) {
-    messages.belief(v, hat);
-    auto best = std::ranges::min_element(hat);
-    double second = std::numeric_limits<double>::infinity();
-    for (auto it = hat.begin(); it != hat.end(); ++it) {
-      second = it == best ? second : std::min(second, *it);
-    }
-    double margin = (second - *best) * messages.share(v);
-    if (margin < least) {
-      least = margin;
-      split = {sub.variableOf[v], {sub.states[v][best - hat.begin()]}};
-    }
+BranchAndBound::Evaluation::Evaluation(const Model &model, Domains domains,
+                                       const DualPoint &start,
+                                       Expansion &expansion)
+    : model_(model), expansion_(expansion), domains_(std::move(domains)),
+      sub_(restrict(model, domains_)), bound_(start.bound),
+      work_(model.numEntries() / 4 + kNodeWork) {
+  if (sub_.infeasible) {
+    bound_ = std::numeric_limits<double>::infinity();
+  } else if (sub_.model.variables.empty()) {
+    consider({}, valueOf(sub_.model, {}));
+    bound_ = sub_.model.constant;
+  } else {
+    dual_.emplace(sub_.model, lower(model, sub_, start));
+    dual_->setAmbition(std::max(0.1 * (expansion.cutoff - start.bound), 1e-9));
+    branches_.emplace(sub_, dual_->prices());
   }
-  return split;
 }
 
-/// Runs the dual on `child`, whose domains are set, from `start`.
-int64_t BranchAndBound::evaluate(const DualPoint &start, Expansion &expansion,
-                                 Expansion::Child &child, int steps) const {
-  SubModel sub = restrict(*model_, child.domains);
-  int64_t work = model_->numEntries() / 4 + kNodeWork;
-  if (sub.infeasible) {
-    child.bound = std::numeric_limits<double>::infinity();
-    return work;
+void BranchAndBound::Evaluation::consider(const Assignment &taken,
+                                          Value value) {
+  double best = std::min(expansion_.cutoff, expansion_.found.cost);
+  if (value.feasible() && value.cost < best) {
+    expansion_.found = {sub_.expand(taken), value.cost};
   }
-  auto consider = [&](const Assignment &taken, Value value) {
-    double best = std::min(expansion.cutoff, expansion.found.cost);
-    if (value.feasible() && value.cost < best) {
-      expansion.found = {sub.expand(taken), value.cost};
-    }
-  };
-  if (sub.model.variables.empty()) {
-    consider({}, valueOf(sub.model, {}));
-    child.bound = sub.model.constant;
-    child.point = start;
-    return work;
-  }
-  Lagrangian lagrangian(sub.model, lower(*model_, sub, start));
-  lagrangian.setAmbition(
-      std::max(0.1 * (expansion.cutoff - start.bound), 1e-9));
-  Wavering wavering(sub);
-  wavering.prepare(lagrangian.prices());
-  for (int i = 0; i != steps; ++i) {
-    lagrangian.step(expansion.cutoff);
-    work += lagrangian.workOfStep();
-    consider(lagrangian.forwardTaken(), lagrangian.forwardValue());
-    consider(lagrangian.backwardTaken(), lagrangian.backwardValue());
-    if (i >= steps / 4) {
-      wavering.add(lagrangian.forwardTaken());
-      wavering.add(lagrangian.backwardTaken());
-    }
-    if (lagrangian.best().bound >
-        expansion.cutoff - 0.1 * toleranceOf(expansion.cutoff)) {
-      break;
-    }
-  }
-  child.split = wavering.choose();
-  if (!child.split) {
-    child.split = leastDecided(sub, lagrangian.messages());
-  }
-  child.point = lift(*model_, sub, lagrangian.best(), start);
-  child.bound = std::max(lagrangian.best().bound, start.bound);
-  if (expansion.roundings.empty()) {
-    expansion.roundings.push_back(sub.expand(lagrangian.forwardTaken()));
-  }
-  return work;
 }
 
-int64_t BranchAndBound::expand(Expansion &expansion) const {
+void BranchAndBound::Evaluation::run(int steps, const Stop &stop) {
+  double enough = expansion_.cutoff - 0.1 * toleranceOf(expansion_.cutoff);
+  for (int i = 0; dual_ && i != steps && bound_ <= enough && !stop(); ++i) {
+    dual_->step(expansion_.cutoff);
+    work_ += dual_->workOfStep();
+    consider(dual_->forwardTaken(), dual_->forwardValue());
+    consider(dual_->backwardTaken(), dual_->backwardValue());
+    if (++steps_ > kSteps / 4) {
+      branches_->add(dual_->forwardTaken());
+      branches_->add(dual_->backwardTaken());
+    }
+    bound_ = std::max(bound_, dual_->best().bound);
+  }
+}
+
+BranchAndBound::Child
+BranchAndBound::Evaluation::finish(const DualPoint &start) {
+  Child child{.domains = std::move(domains_), .point = start, .bound = bound_};
+  if (dual_) {
+    child.branches = branches_->choose(dual_->messages());
+    if (dual_->steps() != 0) {
+      child.point = lift(model_, sub_, dual_->best(), start);
+      child.point.bound = bound_;
+    }
+    if (expansion_.roundings.empty() && dual_->steps() != 0) {
+      expansion_.roundings.push_back(sub_.expand(dual_->forwardTaken()));
+    }
+  }
+  return child;
+}
+
+/// The domains of a node's two children.
+static std::array<Domains, 2> halves(const Domains &domains,
+                                     const Branch &branch) {
+  std::array<Domains, 2> both = {domains, domains};
+  std::vector<uint32_t> kept, rest;
+  for (uint32_t s : domains[branch.variable]) {
+    (std::ranges::binary_search(branch.kept, s) ? kept : rest).push_back(s);
+  }
+  both[0].set(branch.variable, std::move(kept));
+  both[1].set(branch.variable, std::move(rest));
+  return both;
+}
+
+/// Tries every branch with a few steps of both children, keeps the one that
+/// raises their bounds most (by the product, as of T. Achterberg, T. Koch, A.
+/// Martin, "Branching rules revisited", 2005), and evaluates that one.
+int64_t BranchAndBound::split(Expansion &expansion, const Stop &stop) const {
   const Node &node = nodes_[expansion.node];
-  if (!node.split || numLeaves_ >= mostLeaves_) {
-    // Of the root nothing is known yet, or there is no room for more.
-    Expansion::Child &child = expansion.children.emplace_back(
-        Expansion::Child{.domains = node.domains});
-    return evaluate(node.point, expansion, child, 4 * kSteps);
+  using Pair = std::array<std::unique_ptr<Evaluation>, 2>;
+  Pair best;
+  double most = -1;
+  int64_t work = 0;
+  for (const Branch &branch : node.branches) {
+    Pair both;
+    double score = 1;
+    for (size_t half : {0, 1}) {
+      both[half] = std::make_unique<Evaluation>(
+          *model_, halves(node.domains, branch)[half], node.point, expansion);
+      both[half]->run(node.branches.size() > 1 ? kTrialSteps : 0, stop);
+      work += both[half]->work();
+      double bound = std::min(both[half]->bound(), expansion.cutoff);
+      score *= std::max(bound - node.bound,
+                        1e-6 * std::abs(expansion.cutoff - node.bound));
+    }
+    if (score > most) {
+      most = score;
+      best = std::move(both);
+      expansion.variable = branch.variable;
+    }
   }
   expansion.splits = true;
-  expansion.variable = node.split->first;
-  const std::vector<uint32_t> &lower = node.split->second;
-  int64_t work = 0;
-  for (bool low : {true, false}) {
-    std::vector<uint32_t> kept;
-    for (uint32_t s : node.domains[expansion.variable]) {
-      if (std::ranges::binary_search(lower, s) == low) {
-        kept.push_back(s);
-      }
-    }
-    Domains domains = node.domains;
-    domains.set(expansion.variable, kept);
-    Expansion::Child &child = expansion.children.emplace_back(
-        Expansion::Child{.kept = kept, .domains = std::move(domains)});
-    work += evaluate(node.point, expansion, child, kSteps);
+  for (std::unique_ptr<Evaluation> &half : best) {
+    work -= half->work();
+    half->run(kSteps, stop);
+    work += half->work();
+    expansion.children.push_back(half->finish(node.point));
   }
   return work;
+}
+
+int64_t BranchAndBound::expand(Expansion &expansion, const Stop &stop) const {
+  const Node &node = nodes_[expansion.node];
+  int64_t work = 0;
+  if (!node.branches.empty() && numLeaves_ < mostLeaves_) {
+    work = split(expansion, stop);
+  } else {
+    // Of the root nothing is known yet, or there is no room for more.
+    Evaluation evaluation(*model_, node.domains, node.point, expansion);
+    evaluation.run(4 * kSteps, stop);
+    work = evaluation.work();
+    expansion.children.push_back(evaluation.finish(node.point));
+  }
+  if (stop()) {
+    expansion.children.clear(); // Half done is not done.
+  }
+  return work;
+}
+
+/// A node that was evaluated again.
+void BranchAndBound::improve(Expansion &expansion) {
+  Node &node = nodes_[expansion.node];
+  Child &child = expansion.children[0];
+  bool known = !node.branches.empty();
+  node.branches = std::move(child.branches);
+  if (child.bound > node.bound) {
+    node.bound = child.bound;
+    node.point = std::move(child.point);
+  }
+  if (known || !node.branches.empty()) {
+    open_.push_back(expansion.node);
+  } else {
+    least_ = std::min(least_, node.bound);
+  }
 }
 
 void BranchAndBound::put(std::vector<Expansion> expansions, double cutoff) {
@@ -249,30 +238,19 @@ void BranchAndBound::put(std::vector<Expansion> expansions, double cutoff) {
       continue;
     }
     if (!expansion.splits) {
-      Node &node = nodes_[expansion.node];
-      Expansion::Child &child = expansion.children[0];
-      bool known = node.split.has_value();
-      node.split = std::move(child.split);
-      if (child.bound > node.bound) {
-        node.bound = child.bound;
-        node.point = std::move(child.point);
-      }
-      if (node.split || known) {
-        open_.push_back(expansion.node);
-      } else {
-        least_ = std::min(least_, node.bound);
-      }
+      improve(expansion);
       continue;
     }
-    for (Expansion::Child &child : expansion.children) {
+    for (Child &child : expansion.children) {
       uint32_t number = uint32_t(nodes_.size());
+      auto kept = child.domains[expansion.variable];
       nodes_.push_back({.parent = int32_t(expansion.node),
                         .variable = expansion.variable,
-                        .kept = std::move(child.kept),
+                        .kept = {kept.begin(), kept.end()},
                         .domains = std::move(child.domains),
                         .point = std::move(child.point),
                         .bound = child.bound,
-                        .split = std::move(child.split)});
+                        .branches = std::move(child.branches)});
       double enough = cutoff - toleranceOf(cutoff);
       if (child.bound <= enough) {
         open_.push_back(number);

@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Best-first branch and bound (A. H. Land and A. G. Doig, 1960) on the joint
-// Lagrangian. At the best prices of a node some variables waver: what their
-// state costs in memory goes up and down from rounding to rounding. The one
-// that wavers most is split at its mean, and both halves start from the node's
-// prices and messages.
+// Lagrangian. A node has some branches to choose from (Branches.h). Each is
+// tried with a few steps of the dual in both halves (strong branching: D.
+// Applegate, R. Bixby, V. Chvatal, W. Cook, 1995); the best is gone on with.
+// Children start from the node's prices and messages.
 //
 // Nodes are expanded apart from each other and put back in order, so that
 // threads do not matter.
@@ -20,8 +20,11 @@
 #ifndef LIB_SEARCH_BRANCHANDBOUND_H
 #define LIB_SEARCH_BRANCHANDBOUND_H
 
+#include "Branches.h"
 #include "Certify.h"
 #include "Neighbourhoods.h"
+
+#include <functional>
 
 namespace divisi::search {
 
@@ -30,30 +33,32 @@ public:
   /// Starts from the best point of the whole model, which must outlive this.
   BranchAndBound(const Model &model, const DualPoint &root);
 
+  /// What is known of a node that has been evaluated.
+  struct Child {
+    Domains domains;
+    DualPoint point; ///< Of the whole model.
+    double bound = 0;
+    std::vector<Branch> branches; ///< Where it may be split.
+  };
   /// A node that is being split, and what comes of it.
   struct Expansion {
     uint32_t node = 0;
     double cutoff = 0;
     bool splits = false; ///< Else the node itself is evaluated again.
     uint32_t variable = 0;
-    struct Child {
-      std::vector<uint32_t> kept;
-      Domains domains;
-      DualPoint point; ///< Of the whole model.
-      double bound = 0;
-      std::optional<std::pair<uint32_t, std::vector<uint32_t>>> split;
-    };
-    std::vector<Child> children;
+    std::vector<Child> children; ///< None if it was stopped.
     Incumbent found;
     std::vector<Assignment> roundings;
   };
+  using Stop = std::function<bool()>;
 
   /// About what expanding a node costs, in entries.
   int64_t workOfExpansion() const;
   /// Takes the nodes of least bound, for about `work` entries.
   std::vector<Expansion> take(double cutoff, int64_t work);
-  /// Evaluates both halves; touches nothing but `expansion`. Returns the work.
-  int64_t expand(Expansion &expansion) const;
+  /// Tries branches and evaluates both halves of the best, unless `stop` says
+  /// to give up; touches nothing but `expansion`. Returns the work.
+  int64_t expand(Expansion &expansion, const Stop &stop) const;
   /// In the order in which they were taken.
   void put(std::vector<Expansion> expansions, double cutoff);
 
@@ -76,13 +81,13 @@ private:
     Domains domains;
     DualPoint point;
     double bound = 0;
-    /// Where to split: a variable, and its states of one half.
-    std::optional<std::pair<uint32_t, std::vector<uint32_t>>> split;
+    std::vector<Branch> branches; ///< Where it may be split.
     bool leaf = true;
   };
 
-  int64_t evaluate(const DualPoint &start, Expansion &expansion,
-                   Expansion::Child &child, int steps) const;
+  class Evaluation;
+  int64_t split(Expansion &expansion, const Stop &stop) const;
+  void improve(Expansion &expansion);
 
   const Model *model_;
   std::vector<Node> nodes_;

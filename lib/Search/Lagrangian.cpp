@@ -25,6 +25,9 @@ static constexpr int64_t kIdleSteps = 64;
 static constexpr double kFirstAmbition = 0.1;
 /// It comes down to this, relative.
 static constexpr double kLeastAmbition = 1e-6;
+/// Bounds smaller than this part of what choices matter say nothing of what
+/// answers cost; then the first distance is this part of it.
+static constexpr double kNothing = 1e-7, kFirstOfSpread = 1e-3;
 
 int64_t workOfPasses(const Model &model) {
   int64_t work = 2 * model.numEntries() + 150 * int64_t(model.pairs.size()) +
@@ -46,6 +49,18 @@ Lagrangian::Lagrangian(const Model &model) : model_(&model), messages_(model) {
   }
   priceOfPair_.assign(pricedPairs_.size(), 0);
   work_ = workOfPasses(model);
+  for (const Variable &variable : model.variables) {
+    double most = 0, least = kForbidden;
+    for (double cost : variable.costs) {
+      most = cost < kForbidden ? std::max(most, cost) : most;
+      least = std::min(least, cost);
+    }
+    spread_ += std::max(most - least, 0.);
+  }
+}
+
+double Lagrangian::scale() const {
+  return std::max(std::abs(best_.bound), kNothing * spread_);
 }
 
 Lagrangian::Lagrangian(const Model &model, const DualPoint &start)
@@ -138,7 +153,7 @@ void Lagrangian::step(double upper) {
     best_.prices = prices_;
     best_.messages = messages_.values();
   }
-  bool rose = best_.bound - checked_ > kIdleGain * std::abs(best_.bound);
+  bool rose = best_.bound - checked_ > kIdleGain * scale();
   checked_ = rose ? best_.bound : checked_;
   idle_ = rose ? 0 : idle_ + 1;
   if (prices_.empty() || steps_ < warmUp_) {
@@ -148,7 +163,9 @@ void Lagrangian::step(double upper) {
     return; // The limit does not bind: messages alone.
   }
   if (ambition_ == 0) {
-    ambition_ = kFirstAmbition * std::abs(best_.bound);
+    ambition_ = std::abs(best_.bound) > kNothing * spread_
+                    ? kFirstAmbition * std::abs(best_.bound)
+                    : kFirstOfSpread * spread_;
     if (upper < kForbidden) {
       ambition_ =
           std::min(ambition_, std::max(0.5 * (upper - best_.bound), 0.));
@@ -161,9 +178,8 @@ void Lagrangian::step(double upper) {
 }
 
 bool Lagrangian::stalled() const {
-  return priced_ && ambition_ != 0
-             ? ambition_ < kStalledAmbition * std::abs(best_.bound)
-             : idle_ > kIdleSteps;
+  return priced_ && ambition_ != 0 ? ambition_ < kStalledAmbition * scale()
+                                   : idle_ > kIdleSteps;
 }
 
 /// False after going back: the last excess is not that of these prices.
@@ -173,10 +189,9 @@ bool Lagrangian::adaptAmbition() {
     lastGain_ = best_.bound;
     sinceGain_ = 0;
   } else if (++sinceGain_ >= 10) {
-    double relative = (best_.bound - lastGain_) / std::abs(best_.bound);
+    double relative = (best_.bound - lastGain_) / scale();
     if (relative < 1e-4) {
-      ambition_ =
-          std::max(0.7 * ambition_, kLeastAmbition * std::abs(best_.bound));
+      ambition_ = std::max(0.7 * ambition_, kLeastAmbition * scale());
     }
     lastGain_ = best_.bound;
     sinceGain_ = 0;

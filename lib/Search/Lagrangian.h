@@ -95,6 +95,8 @@ private:
   Value judge(const Assignment &taken, std::vector<double> &excess) const;
   void movePrices(double upper);
   bool adaptAmbition();
+  /// What gains and distances are relative to.
+  double scale() const;
 
   const Model *model_;
   Messages messages_;
@@ -106,8 +108,9 @@ private:
   Value forwardValue_, backwardValue_;
   double bound_ = 0;
   DualPoint best_;
+  double spread_ = 0; ///< Costs of dearest less cheapest states.
   double ambition_ = 0;
-  int64_t steps_ = 0, warmUp_ = 60, sinceGain_ = 0, below_ = 0;
+  int64_t steps_ = 0, warmUp_ = 16, sinceGain_ = 0, below_ = 0;
   double lastGain_ = 0;
   double checked_ = -std::numeric_limits<double>::infinity();
   int64_t idle_ = 0; ///< Steps since the bound rose noticeably.

@@ -238,7 +238,7 @@ void Portfolio::branchRound() {
   auto expandEvery = [&](size_t begin, size_t step) {
     int64_t done = 0;
     for (size_t i = begin; i < expansions.size() && !stopped(); i += step) {
-      done += branching_->expand(expansions[i]);
+      done += branching_->expand(expansions[i], [&] { return stopped(); });
     }
     return done;
   };
