@@ -130,11 +130,12 @@ void Lagrangian::priceTables() {
 Value Lagrangian::judge(const Assignment &taken,
                         std::vector<double> &excess) const {
   Value value;
-  value.cost = costOf(*model_, taken);
   excessOf(*model_, taken, excess);
   for (double over : excess) {
     value.excess += std::max(over, 0.0);
   }
+  // What does not fit may cost what it will.
+  value.cost = value.excess > 0 ? kTop : costOf(*model_, taken);
   return value;
 }
 

@@ -12,6 +12,16 @@
 #include <algorithm>
 #include <span>
 
+// The compiler makes each of these functions twice, and the loader chooses.
+// Sums and products are not fused, so both give the same numbers. Resolvers run
+// before sanitizers are ready.
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) &&                    \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
+#define DIVISI_FOR_EVERY_WIDTH __attribute__((target_clones("avx2", "default")))
+#else
+#define DIVISI_FOR_EVERY_WIDTH
+#endif
+
 namespace divisi::search {
 
 MessageLayout::MessageLayout(const Model &model) {
@@ -91,18 +101,6 @@ void Messages::setTable(uint32_t pair, std::shared_ptr<const Table> table) {
   }
 }
 
-void Messages::gather(uint32_t v) {
-  uint32_t states = model_->numStates(v);
-  const double *costs = costs_.data() + offsets_[v];
-  std::copy(costs, costs + states, hat_.begin());
-  for (uint32_t s = firstSlot_[v]; s != firstSlot_[v + 1]; ++s) {
-    const float *message = values_.data() + slots_[s].in;
-    for (uint32_t i = 0; i != states; ++i) {
-      hat_[i] += message[i];
-    }
-  }
-}
-
 void Messages::belief(uint32_t v, std::vector<double> &hat) const {
   uint32_t states = model_->numStates(v);
   hat.assign(costs_.begin() + offsets_[v],
@@ -116,6 +114,7 @@ void Messages::belief(uint32_t v, std::vector<double> &hat) const {
 }
 
 /// Sends from `v`, whose belief is in hat_. Returns what was taken off.
+DIVISI_FOR_EVERY_WIDTH
 double Messages::send(uint32_t v, const Slot &slot) {
   static const MinPlus minPlus = minPlusForThisProcessor();
   uint32_t states = model_->numStates(v);
@@ -152,25 +151,36 @@ double Messages::send(uint32_t v, const Slot &slot) {
   return least + smallest;
 }
 
-/// The state that costs least given those that are taken (`fixed`) and what the
-/// others (`open`) say.
-uint32_t Messages::choose(uint32_t v, std::span<const Slot> fixed,
-                          std::span<const Slot> open, const Assignment &taken) {
+/// Leaves the belief of `v` in hat_. Returns the state that costs least given
+/// those that are taken (`fixed`) and what the others (`open`) say.
+DIVISI_FOR_EVERY_WIDTH
+uint32_t Messages::visit(uint32_t v, std::span<const Slot> fixed,
+                         std::span<const Slot> open, const Assignment &taken) {
   uint32_t states = model_->numStates(v);
   const double *costs = costs_.data() + offsets_[v];
-  std::copy(costs, costs + states, chosen_.begin());
+  std::copy(costs, costs + states, hat_.begin());
   for (const Slot &slot : open) {
     const float *message = values_.data() + slot.in;
     for (uint32_t i = 0; i != states; ++i) {
-      chosen_[i] += message[i];
+      hat_[i] += message[i];
     }
   }
+  std::copy(hat_.begin(), hat_.begin() + states, chosen_.begin());
   for (const Slot &slot : fixed) {
+    const float *message = values_.data() + slot.in;
     uint32_t column = taken[slot.other];
     column = slot.columnOf ? slot.columnOf[column] : column;
     const float *row = slot.transposed + size_t(column) * padded(slot.rows);
-    for (uint32_t i = 0; i != states; ++i) {
-      chosen_[i] += row[slot.rowOf ? slot.rowOf[i] : i];
+    if (slot.rowOf) {
+      for (uint32_t i = 0; i != states; ++i) {
+        hat_[i] += message[i];
+        chosen_[i] += row[slot.rowOf[i]];
+      }
+    } else {
+      for (uint32_t i = 0; i != states; ++i) {
+        hat_[i] += message[i];
+        chosen_[i] += row[i];
+      }
     }
   }
   return uint32_t(std::min_element(chosen_.begin(), chosen_.begin() + states) -
@@ -180,8 +190,7 @@ uint32_t Messages::choose(uint32_t v, std::span<const Slot> fixed,
 void Messages::forward(Assignment &taken) {
   taken.resize(model_->variables.size());
   for (uint32_t v = 0; v != taken.size(); ++v) {
-    taken[v] = choose(v, before(v), after(v), taken);
-    gather(v);
+    taken[v] = visit(v, before(v), after(v), taken);
     for (const Slot &slot : after(v)) {
       send(v, slot);
     }
@@ -192,8 +201,7 @@ double Messages::backward(Assignment &taken) {
   taken.resize(model_->variables.size());
   double bound = 0;
   for (uint32_t v = uint32_t(taken.size()); v-- != 0;) {
-    taken[v] = choose(v, after(v), before(v), taken);
-    gather(v);
+    taken[v] = visit(v, after(v), before(v), taken);
     for (const Slot &slot : before(v)) {
       bound += send(v, slot);
     }

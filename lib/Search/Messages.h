@@ -91,10 +91,9 @@ private:
 
   Slot makeSlot(uint32_t pair, bool first) const;
   static void setTable(Slot &slot, const Table &table, bool first);
-  void gather(uint32_t variable);
   double send(uint32_t variable, const Slot &slot);
-  uint32_t choose(uint32_t variable, std::span<const Slot> fixed,
-                  std::span<const Slot> open, const Assignment &taken);
+  uint32_t visit(uint32_t variable, std::span<const Slot> fixed,
+                 std::span<const Slot> open, const Assignment &taken);
   std::span<const Slot> before(uint32_t v) const {
     return {slots_.data() + firstSlot_[v], slots_.data() + middleSlot_[v]};
   }
