@@ -21,14 +21,17 @@ static constexpr int kSteps = 60, kTrialSteps = 10;
 static constexpr int kTrials = 10;
 /// Work that a node costs at least.
 static constexpr int64_t kNodeWork = 20'000;
-/// Nodes keep their points, so that there cannot be too many: in bytes.
-static constexpr size_t kMostMemory = 50'000'000;
+/// Nodes keep their points, and leaves have potentials in the certificate, so
+/// that there cannot be too many: in bytes.
+static constexpr size_t kMostMemory = 100'000'000;
 
 BranchAndBound::BranchAndBound(const Model &model, const DualPoint &root)
     : model_(&model), least_(std::numeric_limits<double>::infinity()) {
-  Node node{.domains = Domains(model), .point = root, .bound = root.bound};
-  size_t bytes =
-      2 * sizeof(float) * root.messages.size() + 64 * model.variables.size();
+  Node node{.point = root, .bound = root.bound};
+  // In the end also potentials, 64 bits for each state of both ends of a pair.
+  size_t bytes = sizeof(float) * root.messages.size() +
+                 sizeof(double) * root.prices.size() +
+                 2 * sizeof(int64_t) * root.messages.size();
   mostLeaves_ = std::max<size_t>(2, kMostMemory / std::max<size_t>(bytes, 1));
   nodes_.push_back(std::move(node));
   open_.push_back(0);
@@ -80,7 +83,6 @@ private:
 
   const Model &model_;
   Expansion &expansion_;
-  Domains domains_;
   SubModel sub_;
   std::optional<Lagrangian> dual_; ///< If there is something to decide.
   std::optional<Branches> branches_;
@@ -92,8 +94,8 @@ private:
 BranchAndBound::Evaluation::Evaluation(const Model &model, Domains domains,
                                        const DualPoint &start,
                                        Expansion &expansion)
-    : model_(model), expansion_(expansion), domains_(std::move(domains)),
-      sub_(restrict(model, domains_)), bound_(start.bound),
+    : model_(model), expansion_(expansion),
+      sub_(restrict(model, std::move(domains))), bound_(start.bound),
       work_(model.numEntries() / 4 + kNodeWork) {
   if (sub_.infeasible) {
     bound_ = std::numeric_limits<double>::infinity();
@@ -132,7 +134,7 @@ void BranchAndBound::Evaluation::run(int steps, const Stop &stop) {
 
 BranchAndBound::Child
 BranchAndBound::Evaluation::finish(const DualPoint &start) {
-  Child child{.domains = std::move(domains_), .point = start, .bound = bound_};
+  Child child{.point = start, .bound = bound_};
   if (dual_) {
     child.branches = branches_->choose(dual_->messages());
     if (dual_->steps() != 0) {
@@ -146,16 +148,27 @@ BranchAndBound::Evaluation::finish(const DualPoint &start) {
   return child;
 }
 
-/// The domains of a node's two children.
-static std::array<Domains, 2> halves(const Domains &domains,
-                                     const Branch &branch) {
-  std::array<Domains, 2> both = {domains, domains};
-  std::vector<uint32_t> kept, rest;
-  for (uint32_t s : domains[branch.variable]) {
-    (std::ranges::binary_search(branch.kept, s) ? kept : rest).push_back(s);
+/// Only the splits are kept: domains of all nodes would be large.
+Domains BranchAndBound::domainsOf(uint32_t node) const {
+  Domains domains(*model_);
+  std::vector<bool> known(domains.size(), false);
+  for (int32_t i = int32_t(node); nodes_[i].parent >= 0; i = nodes_[i].parent) {
+    // What was split last has the fewest states.
+    if (!known[nodes_[i].variable]) {
+      known[nodes_[i].variable] = true;
+      domains.set(nodes_[i].variable, nodes_[i].kept);
+    }
   }
-  both[0].set(branch.variable, std::move(kept));
-  both[1].set(branch.variable, std::move(rest));
+  return domains;
+}
+
+/// The states of a branch's variable that its two children keep.
+static std::array<std::vector<uint32_t>, 2> halves(const Domains &domains,
+                                                   const Branch &branch) {
+  std::array<std::vector<uint32_t>, 2> both;
+  for (uint32_t s : domains[branch.variable]) {
+    both[!std::ranges::binary_search(branch.kept, s)].push_back(s);
+  }
   return both;
 }
 
@@ -166,14 +179,19 @@ int64_t BranchAndBound::split(Expansion &expansion, const Stop &stop) const {
   const Node &node = nodes_[expansion.node];
   using Pair = std::array<std::unique_ptr<Evaluation>, 2>;
   Pair best;
+  std::array<std::vector<uint32_t>, 2> kept;
+  Domains domains = domainsOf(expansion.node);
   double most = -1;
   int64_t work = 0;
   for (const Branch &branch : node.branches) {
     Pair both;
+    std::array<std::vector<uint32_t>, 2> split = halves(domains, branch);
     double score = 1;
     for (size_t half : {0, 1}) {
-      both[half] = std::make_unique<Evaluation>(
-          *model_, halves(node.domains, branch)[half], node.point, expansion);
+      Domains part = domains;
+      part.set(branch.variable, split[half]);
+      both[half] = std::make_unique<Evaluation>(*model_, std::move(part),
+                                                node.point, expansion);
       both[half]->run(node.branches.size() > 1 ? kTrialSteps : 0, stop);
       work += both[half]->work();
       double bound = std::min(both[half]->bound(), expansion.cutoff);
@@ -183,15 +201,17 @@ int64_t BranchAndBound::split(Expansion &expansion, const Stop &stop) const {
     if (score > most) {
       most = score;
       best = std::move(both);
+      kept = std::move(split);
       expansion.variable = branch.variable;
     }
   }
   expansion.splits = true;
-  for (std::unique_ptr<Evaluation> &half : best) {
-    work -= half->work();
-    half->run(kSteps, stop);
-    work += half->work();
-    expansion.children.push_back(half->finish(node.point));
+  for (size_t half : {0, 1}) {
+    work -= best[half]->work();
+    best[half]->run(kSteps, stop);
+    work += best[half]->work();
+    expansion.children.push_back(best[half]->finish(node.point));
+    expansion.children.back().kept = std::move(kept[half]);
   }
   return work;
 }
@@ -203,7 +223,8 @@ int64_t BranchAndBound::expand(Expansion &expansion, const Stop &stop) const {
     work = split(expansion, stop);
   } else {
     // Of the root nothing is known yet, or there is no room for more.
-    Evaluation evaluation(*model_, node.domains, node.point, expansion);
+    Evaluation evaluation(*model_, domainsOf(expansion.node), node.point,
+                          expansion);
     evaluation.run(4 * kSteps, stop);
     work = evaluation.work();
     expansion.children.push_back(evaluation.finish(node.point));
@@ -243,11 +264,9 @@ void BranchAndBound::put(std::vector<Expansion> expansions, double cutoff) {
     }
     for (Child &child : expansion.children) {
       uint32_t number = uint32_t(nodes_.size());
-      auto kept = child.domains[expansion.variable];
       nodes_.push_back({.parent = int32_t(expansion.node),
                         .variable = expansion.variable,
-                        .kept = {kept.begin(), kept.end()},
-                        .domains = std::move(child.domains),
+                        .kept = std::move(child.kept),
                         .point = std::move(child.point),
                         .bound = child.bound,
                         .branches = std::move(child.branches)});
@@ -259,7 +278,6 @@ void BranchAndBound::put(std::vector<Expansion> expansions, double cutoff) {
     Node &parent = nodes_[expansion.node];
     parent.leaf = false;
     parent.point = {};
-    parent.domains = Domains(Assignment());
     ++numLeaves_;
   }
 }
@@ -273,7 +291,7 @@ void BranchAndBound::certify(const Certifier &certifier,
     for (size_t i = begin; i < nodes_.size(); i += step) {
       Node &node = nodes_[i];
       if (node.leaf) {
-        SubModel sub = restrict(*model_, node.domains);
+        SubModel sub = restrict(*model_, domainsOf(uint32_t(i)));
         tree[i] =
             sub.infeasible
                 ? certifier.makeInfeasible(sub, cutoff)

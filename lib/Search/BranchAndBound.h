@@ -35,8 +35,8 @@ public:
 
   /// What is known of a node that has been evaluated.
   struct Child {
-    Domains domains;
-    DualPoint point; ///< Of the whole model.
+    std::vector<uint32_t> kept; ///< Of the variable that is split.
+    DualPoint point;            ///< Of the whole model.
     double bound = 0;
     std::vector<Branch> branches; ///< Where it may be split.
   };
@@ -76,9 +76,8 @@ public:
 private:
   struct Node {
     int32_t parent = -1;
-    uint32_t variable = 0;
-    std::vector<uint32_t> kept;
-    Domains domains;
+    uint32_t variable = 0;      ///< What the parent was split by, and
+    std::vector<uint32_t> kept; ///< its states here.
     DualPoint point;
     double bound = 0;
     std::vector<Branch> branches; ///< Where it may be split.
@@ -86,6 +85,7 @@ private:
   };
 
   class Evaluation;
+  Domains domainsOf(uint32_t node) const;
   int64_t split(Expansion &expansion, const Stop &stop) const;
   void improve(Expansion &expansion);
 

@@ -16,6 +16,9 @@
 namespace divisi::search {
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Entries and usages to look at, at most: about a second. What is left then
+/// stays.
+static constexpr int64_t kMostWork = 500'000'000;
 
 namespace {
 
@@ -27,9 +30,9 @@ public:
 
 private:
   bool visit(uint32_t v);
-  bool usesNoMore(uint32_t v, uint32_t by, uint32_t state) const;
+  bool usesNoMore(uint32_t v, uint32_t by, uint32_t state);
   void findPartners(uint32_t v, uint32_t state);
-  bool mayReplace(uint32_t v, uint32_t by, uint32_t state) const;
+  bool mayReplace(uint32_t v, uint32_t by, uint32_t state);
   bool replaces(uint32_t v, uint32_t by, uint32_t state);
   size_t entryOf(uint32_t p, bool first, uint32_t state, uint32_t other) const {
     return first ? size_t(state) * model_.pairs[p].table->columns + other
@@ -43,12 +46,14 @@ private:
   std::vector<uint32_t> partners_;
   std::vector<double> shifts_; ///< Of the last `replaces`.
   std::vector<Dominated> removed_;
+  int64_t work_ = 0;
 };
 
 } // namespace
 
-bool Elimination::usesNoMore(uint32_t v, uint32_t by, uint32_t state) const {
+bool Elimination::usesNoMore(uint32_t v, uint32_t by, uint32_t state) {
   return std::ranges::all_of(model_.variables[v].usages, [&](const Usage &use) {
+    ++work_;
     return use.usages[by] <= use.usages[state];
   });
 }
@@ -94,7 +99,8 @@ void Elimination::findPartners(uint32_t v, uint32_t state) {
 }
 
 /// Looks at one entry of each pair: enough to say no to most.
-bool Elimination::mayReplace(uint32_t v, uint32_t by, uint32_t state) const {
+bool Elimination::mayReplace(uint32_t v, uint32_t by, uint32_t state) {
+  work_ += int64_t(partners_.size());
   const std::vector<double> &costs = model_.variables[v].costs;
   double margin = costs[state] - costs[by];
   for (size_t i = 0; i != partners_.size(); ++i) {
@@ -112,7 +118,10 @@ bool Elimination::replaces(uint32_t v, uint32_t by, uint32_t state) {
   double margin = costs[state] - costs[by];
   shifts_.clear();
   for (uint32_t p : model_.pairsOf[v]) {
-    double least = shift(p, model_.pairs[p].first == v, by, state);
+    const Pair &pair = model_.pairs[p];
+    work_ +=
+        int64_t(domains_[pair.first == v ? pair.second : pair.first].size());
+    double least = shift(p, pair.first == v, by, state);
     if (std::isinf(least)) {
       return false;
     }
@@ -126,7 +135,7 @@ bool Elimination::replaces(uint32_t v, uint32_t by, uint32_t state) {
 bool Elimination::visit(uint32_t v) {
   std::vector<uint32_t> left(domains_[v].begin(), domains_[v].end());
   size_t before = left.size();
-  for (size_t i = left.size(); i-- != 0;) {
+  for (size_t i = left.size(); i-- != 0 && work_ < kMostWork;) {
     uint32_t state = left[i];
     findPartners(v, state);
     auto by = std::ranges::find_if(left, [&](uint32_t other) {
@@ -151,7 +160,7 @@ std::vector<Dominated> Elimination::run() {
   for (uint32_t v = 0; v != queued.size(); ++v) {
     queue.push_back(v);
   }
-  while (!queue.empty()) {
+  while (!queue.empty() && work_ < kMostWork) {
     uint32_t v = queue.front();
     queue.pop_front();
     queued[v] = false;

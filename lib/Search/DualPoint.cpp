@@ -12,20 +12,24 @@
 
 namespace divisi::search {
 
+/// Where the messages of each pair begin, in the order of Messages::save();
+/// the last is their number.
+static std::vector<uint32_t> layOut(const Model &model) {
+  std::vector<uint32_t> begins{0};
+  for (const Pair &pair : model.pairs) {
+    begins.push_back(begins.back() + pair.table->rows);
+  }
+  return begins;
+}
+
 /// Calls `copy` with the positions of each message's value in whole and part.
 template <typename Copy>
 static void forEachMessage(const Model &model, const SubModel &sub, Copy copy) {
-  MessageLayout whole(model), part(sub.model);
+  std::vector<uint32_t> whole = layOut(model);
+  uint32_t to = 0;
   for (size_t p = 0; p != sub.pairOf.size(); ++p) {
-    const Pair &pair = sub.model.pairs[p];
-    uint32_t parent = sub.pairOf[p];
-    const std::vector<uint32_t> &first = sub.states[pair.first];
-    const std::vector<uint32_t> &second = sub.states[pair.second];
-    for (uint32_t s = 0; s != first.size(); ++s) {
-      copy(whole.first[parent] + first[s], part.first[p] + s);
-    }
-    for (uint32_t s = 0; s != second.size(); ++s) {
-      copy(whole.second[parent] + second[s], part.second[p] + s);
+    for (uint32_t state : sub.states[sub.model.pairs[p].first]) {
+      copy(whole[sub.pairOf[p]] + state, to++);
     }
   }
 }
@@ -41,7 +45,7 @@ DualPoint lower(const Model &model, const SubModel &sub,
       part.prices[std::min(next, sub.timeOf.size() - 1)] += whole.prices[t];
     }
   }
-  part.messages.assign(MessageLayout(sub.model).first.back(), 0);
+  part.messages.assign(layOut(sub.model).back(), 0);
   if (!whole.messages.empty()) {
     forEachMessage(model, sub, [&](uint32_t from, uint32_t to) {
       part.messages[to] = whole.messages[from];

@@ -81,6 +81,28 @@ struct Attempt {
 
 } // namespace
 
+/// A rounding of which no pair is infeasible, if one is found within `work`.
+static std::optional<Assignment> anyFeasible(const Model &model, Budget &budget,
+                                             int64_t work) {
+  if (model.variables.empty()) {
+    return Assignment();
+  }
+  Lagrangian lagrangian(model);
+  for (int64_t done = 0; done < work; done += lagrangian.workOfStep()) {
+    lagrangian.step(kTop);
+    for (const Assignment *taken :
+         {&lagrangian.forwardTaken(), &lagrangian.backwardTaken()}) {
+      if (costOf(model, *taken) < kForbidden) {
+        return *taken;
+      }
+    }
+    if (!budget.spend(lagrangian.workOfStep())) {
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
 static Attempt attempt(Problem &problem, const Reduction &reduction,
                        int64_t limit, Budget &budget, int64_t work) {
   problem.usageLimit = limit;
@@ -94,6 +116,12 @@ static Attempt attempt(Problem &problem, const Reduction &reduction,
     return evaluate(problem, expand(reduction, reduced, assignment)).peak;
   };
   if (reduced.model().capacity.empty()) {
+    // Whatever goes together fits.
+    std::optional<Assignment> any = anyFeasible(reduced.model(), budget, work);
+    if (any) {
+      result.seen = true;
+      result.peak = result.leastPeak = peakOf(*any);
+    }
     return result;
   }
   MemoryFirst memory(reduced.model());

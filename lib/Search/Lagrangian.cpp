@@ -66,7 +66,7 @@ double Lagrangian::scale() const {
 Lagrangian::Lagrangian(const Model &model, const DualPoint &start)
     : Lagrangian(model) {
   prices_ = start.prices;
-  messages_.setValues(start.messages);
+  messages_.load(start.messages);
   warmUp_ = 0;
   priced_ = std::ranges::any_of(prices_, [](double p) { return p > 0; });
   applyPrices();
@@ -152,7 +152,7 @@ void Lagrangian::step(double upper) {
   if (gain > 0) {
     best_.bound = bound_;
     best_.prices = prices_;
-    best_.messages = messages_.values();
+    messages_.save(best_.messages);
   }
   bool rose = best_.bound - checked_ > kIdleGain * scale();
   checked_ = rose ? best_.bound : checked_;
@@ -207,7 +207,7 @@ bool Lagrangian::adaptAmbition() {
 
 void Lagrangian::restore() {
   prices_ = best_.prices;
-  messages_.setValues(best_.messages);
+  messages_.load(best_.messages);
   below_ = 0;
   gradient_.assign(gradient_.size(), 0);
   applyPrices();

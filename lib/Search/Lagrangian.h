@@ -36,8 +36,8 @@ namespace divisi::search {
 /// and for every model with fewer states.
 struct DualPoint {
   double bound = -std::numeric_limits<double>::infinity();
-  std::vector<double> prices; ///< One for each position of capacity.
-  std::vector<float> messages;
+  std::vector<double> prices;  ///< One for each position of capacity.
+  std::vector<float> messages; ///< As Messages::save() leaves them.
 };
 
 /// The point that `whole`, of `model`, gives its part `sub`: prices go to the

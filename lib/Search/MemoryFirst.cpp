@@ -81,48 +81,67 @@ static double excessChange(const std::vector<double> &excess, uint32_t begin,
   return sum;
 }
 
+/// Whether `state` of `v` goes with what its neighbours take.
+static bool fits(const Model &model, const Assignment &assignment, uint32_t v,
+                 uint32_t state) {
+  return model.variables[v].costs[state] < kForbidden &&
+         std::ranges::all_of(
+             model.pairsOf[v],
+             [&](uint32_t p) {
+               const Pair &pair = model.pairs[p];
+               double cost =
+                   pair.first == v
+                       ? pair.table->at(state, assignment[pair.second])
+                       : pair.table->at(assignment[pair.first], state);
+               return cost < kForbidden;
+             });
+}
+
+/// The state of `v` that lessens the excess most, its own if none does.
+uint32_t MemoryFirst::bestState(const Assignment &assignment, uint32_t v,
+                                const std::vector<double> &excess,
+                                int64_t &work) const {
+  double best = -1e-9;
+  uint32_t to = assignment[v];
+  for (uint32_t s = 0; s != model_->numStates(v); ++s) {
+    if (s == assignment[v]) {
+      continue;
+    }
+    double change = 0;
+    for (const Usage &usage : model_->variables[v].usages) {
+      change += excessChange(excess, usage.begin, usage.end,
+                             usage.usages[s] - usage.usages[assignment[v]]);
+      work += usage.end - usage.begin;
+    }
+    if (change < best && fits(*model_, assignment, v, s)) {
+      best = change;
+      to = s;
+    }
+  }
+  return to;
+}
+
 /// Lets single variables change where that lessens the excess and breaks no
 /// pair. Models whose pairs use memory are left as they are.
-void MemoryFirst::repair(Assignment &assignment, int64_t &work) {
+void MemoryFirst::repair(Assignment &assignment, int64_t &work) const {
   std::vector<double> excess;
   excessOf(*model_, assignment, excess);
   bool changed = true;
   for (int round = 0; changed && round != 8; ++round) {
     changed = false;
     for (uint32_t v = 0; v != assignment.size(); ++v) {
-      const Variable &variable = model_->variables[v];
-      double best = -1e-9;
-      uint32_t to = assignment[v];
-      for (uint32_t s = 0; s != variable.costs.size(); ++s) {
-        if (s == assignment[v] || variable.costs[s] >= kForbidden) {
-          continue;
-        }
-        double change = 0;
-        for (const Usage &usage : variable.usages) {
-          change += excessChange(excess, usage.begin, usage.end,
-                                 usage.usages[s] - usage.usages[assignment[v]]);
-          work += usage.end - usage.begin;
-        }
-        bool fits = std::ranges::all_of(model_->pairsOf[v], [&](uint32_t p) {
-          const Pair &pair = model_->pairs[p];
-          return (pair.first == v
-                      ? pair.table->at(s, assignment[pair.second])
-                      : pair.table->at(assignment[pair.first], s)) < kForbidden;
-        });
-        if (fits && change < best) {
-          best = change;
-          to = s;
+      uint32_t to = bestState(assignment, v, excess, work);
+      if (to == assignment[v]) {
+        continue;
+      }
+      for (const Usage &usage : model_->variables[v].usages) {
+        double more = usage.usages[to] - usage.usages[assignment[v]];
+        for (uint32_t t = usage.begin; t != usage.end; ++t) {
+          excess[t] += more;
         }
       }
-      if (to != assignment[v]) {
-        for (const Usage &usage : variable.usages) {
-          for (uint32_t t = usage.begin; t != usage.end; ++t) {
-            excess[t] += usage.usages[to] - usage.usages[assignment[v]];
-          }
-        }
-        assignment[v] = to;
-        changed = true;
-      }
+      assignment[v] = to;
+      changed = true;
     }
   }
 }
@@ -155,7 +174,7 @@ DualPoint MemoryFirst::proof(double price) const {
     point.prices[t] = (point.prices[t] + weights_[t]) * price;
   }
   // Messages follow from the prices: of the whole model, made anew.
-  point.messages = Messages(*model_).values();
+  Messages(*model_).save(point.messages);
   point.bound = -std::numeric_limits<double>::infinity();
   Messages messages = Lagrangian(*model_, point).messages();
   Assignment taken;
@@ -163,7 +182,7 @@ DualPoint MemoryFirst::proof(double price) const {
     messages.forward(taken);
     messages.backward(taken);
   }
-  point.messages = messages.values();
+  messages.save(point.messages);
   return point;
 }
 

@@ -45,7 +45,9 @@ public:
 
 private:
   void consider(const Assignment &assignment);
-  void repair(Assignment &assignment, int64_t &work);
+  void repair(Assignment &assignment, int64_t &work) const;
+  uint32_t bestState(const Assignment &assignment, uint32_t v,
+                     const std::vector<double> &excess, int64_t &work) const;
 
   const Model *model_;
   Model weighted_;

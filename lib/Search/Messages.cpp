@@ -101,6 +101,23 @@ void Messages::setTable(uint32_t pair, std::shared_ptr<const Table> table) {
   }
 }
 
+void Messages::save(std::vector<float> &messages) const {
+  messages.clear();
+  for (uint32_t p = 0; p != model_->pairs.size(); ++p) {
+    messages.insert(messages.end(), toFirst(p),
+                    toFirst(p) + model_->pairs[p].table->rows);
+  }
+}
+
+void Messages::load(const std::vector<float> &messages) {
+  const float *from = messages.data();
+  for (uint32_t p = 0; p != model_->pairs.size(); ++p) {
+    uint32_t states = model_->pairs[p].table->rows;
+    std::copy(from, from + states, values_.begin() + layout_.first[p]);
+    from += states;
+  }
+}
+
 void Messages::belief(uint32_t v, std::vector<double> &hat) const {
   uint32_t states = model_->numStates(v);
   hat.assign(costs_.begin() + offsets_[v],

@@ -60,9 +60,10 @@ public:
   /// the model's constant.
   double backward(Assignment &taken);
 
-  /// The state of message passing; one may go back to it.
-  const std::vector<float> &values() const { return values_; }
-  void setValues(const std::vector<float> &values) { values_ = values; }
+  /// What the next forward pass reads, so that one may go back to it: messages
+  /// to the first of each pair, pair by pair, without padding.
+  void save(std::vector<float> &messages) const;
+  void load(const std::vector<float> &messages);
   /// Message to the first, or second, of a pair.
   const float *toFirst(uint32_t pair) const {
     return values_.data() + layout_.first[pair];

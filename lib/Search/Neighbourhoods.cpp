@@ -23,10 +23,6 @@ Neighbourhoods::Neighbourhoods(const Model &model, uint64_t seed)
 }
 
 // std::uniform_int_distribution differs between libraries.
-uint32_t Neighbourhoods::random(uint32_t count) {
-  return uint32_t((random_() >> 32) * count >> 32);
-}
-
 void Neighbourhoods::remember(const Assignment &rounding) {
   roundings_.push_back(rounding);
   if (roundings_.size() > kRoundings) {
@@ -43,15 +39,15 @@ void Neighbourhoods::open(Domains &domains, uint32_t variable) const {
 void Neighbourhoods::openBall(Domains &domains, const Incumbent &best) {
   uint32_t count = uint32_t(best.assignment.size());
   // Sizes from 10 to 1000, evenly in the logarithm.
-  size_t size = size_t(10 * std::pow(100.0, random(1024) / 1024.0));
-  std::vector<uint32_t> queue{random(count)};
+  size_t size = size_t(10 * std::pow(100.0, random_.below(1024) / 1024.0));
+  std::vector<uint32_t> queue{random_.below(count)};
   std::vector<bool> seen(count, false);
   seen[queue[0]] = true;
   for (size_t next = 0; next != queue.size() && queue.size() < size; ++next) {
     std::vector<uint32_t> pairs = model_->pairsOf[queue[next]];
     // Of a hub not always the same neighbours.
     for (size_t i = pairs.size(); i > 1; --i) {
-      std::swap(pairs[i - 1], pairs[random(uint32_t(i))]);
+      std::swap(pairs[i - 1], pairs[random_.below(uint32_t(i))]);
     }
     for (uint32_t p : pairs) {
       const Pair &pair = model_->pairs[p];
@@ -69,8 +65,8 @@ void Neighbourhoods::openBall(Domains &domains, const Incumbent &best) {
 
 void Neighbourhoods::openWindow(Domains &domains, const Incumbent &best) {
   uint32_t count = uint32_t(best.assignment.size());
-  uint32_t size = uint32_t(20 * std::pow(30.0, random(1024) / 1024.0));
-  uint32_t begin = random(count);
+  uint32_t size = uint32_t(20 * std::pow(30.0, random_.below(1024) / 1024.0));
+  uint32_t begin = random_.below(count);
   for (uint32_t v = begin; v < std::min(count, begin + size); ++v) {
     open(domains, v);
   }
@@ -78,9 +74,9 @@ void Neighbourhoods::openWindow(Domains &domains, const Incumbent &best) {
 
 void Neighbourhoods::openFusion(Domains &domains, const Incumbent &best) {
   std::vector<const Assignment *> chosen;
-  uint32_t wanted = 1 + random(6);
+  uint32_t wanted = 1 + random_.below(6);
   for (uint32_t i = 0; i != wanted; ++i) {
-    chosen.push_back(&roundings_[random(uint32_t(roundings_.size()))]);
+    chosen.push_back(&roundings_[random_.below(uint32_t(roundings_.size()))]);
   }
   for (uint32_t v = 0; v != best.assignment.size(); ++v) {
     std::vector<uint32_t> states{best.assignment[v]};
@@ -95,14 +91,17 @@ void Neighbourhoods::openFusion(Domains &domains, const Incumbent &best) {
 
 void Neighbourhoods::openCheap(Domains &domains, const Incumbent &best,
                                const DualPoint &dual) {
-  Lagrangian at(*model_, dual);
+  Messages messages = Lagrangian(*model_, dual).messages();
+  Assignment taken;
+  messages.forward(taken);
   double gap = std::max(best.cost - dual.bound, 0.0);
-  double threshold = gap * std::pow(10.0, -3.5 + 4 * (random(1024) / 1024.0));
+  double threshold =
+      gap * std::pow(10.0, -3.5 + 4 * (random_.below(1024) / 1024.0));
   std::vector<double> hat;
   for (uint32_t v = 0; v != best.assignment.size(); ++v) {
-    at.messages().belief(v, hat);
+    messages.belief(v, hat);
     double least = *std::ranges::min_element(hat);
-    double share = at.messages().share(v);
+    double share = messages.share(v);
     std::vector<uint32_t> states;
     for (uint32_t s = 0; s != hat.size(); ++s) {
       if (s == best.assignment[v] || (hat[s] - least) * share <= threshold) {
@@ -120,7 +119,7 @@ Neighbourhoods::Kind Neighbourhoods::pickKind() {
     weights[k] = k == Fusion && roundings_.empty() ? 0 : reward_[k] + 0.1;
     total += weights[k];
   }
-  double at = total * random(1 << 20) / (1 << 20);
+  double at = total * random_.below(1 << 20) / (1 << 20);
   for (int k = 0; k != kNumKinds; ++k) {
     at -= weights[k];
     if (at < 0) {

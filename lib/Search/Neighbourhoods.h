@@ -26,13 +26,13 @@
 #define LIB_SEARCH_NEIGHBOURHOODS_H
 
 #include "Lagrangian.h"
+#include "Random.h"
 #include "SubModel.h"
 
 #include <array>
 #include <cmath>
 #include <deque>
 #include <functional>
-#include <random>
 
 namespace divisi::search {
 
@@ -87,10 +87,9 @@ private:
   bool begin(const Incumbent &best, const DualPoint &dual, int64_t &done);
   bool step(Incumbent &best);
   void end(const Incumbent &best);
-  uint32_t random(uint32_t count);
 
   const Model *model_;
-  std::mt19937_64 random_;
+  Random random_;
   std::deque<Assignment> roundings_;
   std::array<double, kNumKinds> reward_{}; ///< Of each kind, decaying.
   std::unique_ptr<Search> current_;

@@ -30,6 +30,9 @@ static constexpr double kRestartAmbition = 0.3, kRestartGain = 0.1;
 /// Neighbourhoods in vain, after which they get less time than branching.
 static constexpr int64_t kFailures = 100;
 
+/// What an entry costs to certify, and to check, against a pass of messages.
+static constexpr double kCertifying = 4, kChecking = 6;
+
 namespace {
 
 class Portfolio {
@@ -80,7 +83,9 @@ private:
   double reportedBound_ = -std::numeric_limits<double>::infinity();
   int64_t roundWork_ = kFirstRound;
   double boundAtRestart_ = -std::numeric_limits<double>::infinity();
-  double reserve_ = 0; ///< Seconds kept for the certificate.
+  int64_t wholeEntries_ = 0; ///< Of the tables that a certificate covers.
+  double startedAt_ = 0;     ///< When the first round began, in seconds.
+  double reserve_ = 0;       ///< Seconds kept for the certificate.
   int rounds_ = 0;
   bool infeasible_ = false, shortageTried_ = false;
 };
@@ -95,13 +100,17 @@ bool Portfolio::stopped() const {
           budget_.seconds() + reserve_ >= *options_.timeLimit);
 }
 
-/// Seconds that certifying what there is now takes, and checking it.
+/// Seconds that certifying what there is now takes, and checking it: by entry
+/// about so much as message passing has taken so far, on this machine and as
+/// busy as it is.
 double Portfolio::certifyingTime() const {
   double threads = std::max(1u, std::min(options_.threads, 2u));
+  double perEntry = (budget_.seconds() - startedAt_) * threads /
+                    double(std::max<int64_t>(budget_.spent(), 1));
   double leaves = branching_ ? double(branching_->numLeaves()) : 1;
   return 0.02 + 3e-6 * double(problem_.nodes.size()) +
-         leaves * double(reduced_.model().numEntries()) *
-             (9e-9 / threads + 14e-9);
+         leaves * double(wholeEntries_) * perEntry *
+             (kCertifying / threads + kChecking);
 }
 
 double Portfolio::bound() const {
@@ -292,7 +301,7 @@ void Portfolio::lookAtMemory() {
 
 /// One task improves the dual, the other looks for answers.
 void Portfolio::searchRound() {
-  bool dual = ingredients_.dual || !best_.exists();
+  bool dual = (ingredients_.dual && !branching_) || !best_.exists();
   candidates_.clear();
   improved_ = {};
   // The tasks must not see each other: what both need is looked at before.
@@ -329,7 +338,9 @@ void Portfolio::round() {
   if (branch && !branching_) {
     branching_.emplace(reduced_.model(), dual_->best());
   }
-  if (branch) {
+  // At the end of the budget there may be too little for a branch.
+  if (branch && (!ingredients_.neighbourhoods ||
+                 budget_.left() >= 2 * branching_->workOfExpansion())) {
     branchRound();
   } else {
     searchRound();
@@ -395,6 +406,9 @@ Outcome Portfolio::run() {
   if (reduced_.overfull) {
     return explainShortage(problem_, options_, budget_, *reduced_.overfull);
   }
+  for (const Pair &pair : reduced_.whole.pairs) {
+    wholeEntries_ += int64_t(pair.table->rows) * pair.table->columns;
+  }
   dual_.emplace(reduced_.model());
   if (ingredients_.start) {
     Assignment start =
@@ -403,6 +417,7 @@ Outcome Portfolio::run() {
     adopt(std::move(start), cost, "start");
   }
   bool exhausted = false;
+  startedAt_ = budget_.seconds();
   while (!budget_.over() && !proved() && !infeasible_ && !exhausted &&
          (best_.exists() || budget_.spent() < ingredients_.patience)) {
     round();
