@@ -8,78 +8,23 @@
 
 #include "divisi/Search/Solvers.h"
 
+#include "RandomProblems.h"
+
 #include "divisi/Search/ProblemIO.h"
 
 #include <gtest/gtest.h>
 
-#include <random>
-
 using namespace divisi::search;
-
-/// The cheapest assignment within the limit, by trying all of them.
-static std::optional<Solution> bruteForce(const Problem &problem) {
-  std::optional<Solution> best;
-  std::vector<uint32_t> assignment(problem.nodes.size(), 0);
-  while (true) {
-    Solution solution = evaluate(problem, assignment);
-    if (!check(problem, solution) && (!best || solution.cost < best->cost)) {
-      best = solution;
-    }
-    size_t i = 0;
-    while (i != assignment.size() &&
-           ++assignment[i] == problem.nodes[i].costs.size()) {
-      assignment[i++] = 0;
-    }
-    if (i == assignment.size()) {
-      return best;
-    }
-  }
-}
-
-/// A program of 8 nodes: each follows up to two earlier ones.
-static Problem randomProblem(unsigned seed) {
-  std::mt19937 random(seed);
-  auto below = [&](unsigned bound) { return unsigned(random() % bound); };
-  Problem problem;
-  for (unsigned i = 0; i != 8; ++i) {
-    Node &node = problem.nodes.emplace_back();
-    node.live = {i, i + 1 + below(4)};
-    for (unsigned s = 0, count = 1 + below(4); s != count; ++s) {
-      node.costs.push_back(below(50));
-      node.usages.push_back(below(20));
-    }
-    for (unsigned e = 0; i != 0 && e != 2; ++e) {
-      Edge &edge = problem.edges.emplace_back();
-      edge = {below(i), i, uint32_t(problem.matrices.size()), {}, {}};
-      Matrix &matrix = problem.matrices.emplace_back();
-      matrix.rows = uint32_t(problem.nodes[edge.from].costs.size());
-      matrix.columns = uint32_t(node.costs.size());
-      for (unsigned k = 0; k != matrix.rows * matrix.columns; ++k) {
-        matrix.entries.push_back(below(8) ? below(60) : kInfeasible);
-      }
-      if (below(4) == 0) {
-        edge.usages = uint32_t(problem.matrices.size());
-        edge.live = {i, i + 1};
-        Matrix usages = matrix;
-        for (int64_t &entry : usages.entries) {
-          entry = below(10);
-        }
-        problem.matrices.push_back(usages);
-      }
-    }
-  }
-  return problem;
-}
 
 TEST(SolveAuto, FindsTheOptimumOfSmallProblems) {
   for (unsigned seed = 0; seed != 60; ++seed) {
-    Problem problem = randomProblem(seed);
-    auto best = bruteForce(problem);
+    Problem problem = randomProblem(Shape::Program, seed);
+    std::optional<Wide> optimum = bruteForce(problem).optimum;
     Outcome outcome = solveAuto(problem);
-    ASSERT_EQ(outcome.status == Status::Solved, best.has_value()) << seed;
-    if (best) {
+    ASSERT_EQ(outcome.status == Status::Solved, optimum.has_value()) << seed;
+    if (optimum) {
       EXPECT_EQ(check(problem, outcome.solution), std::nullopt) << seed;
-      EXPECT_EQ(toString(outcome.solution.cost), toString(best->cost)) << seed;
+      EXPECT_EQ(toString(outcome.solution.cost), toString(*optimum)) << seed;
     }
   }
 }
@@ -89,19 +34,19 @@ TEST(SolveAuto, FindsTheOptimumOfSmallProblems) {
 TEST(SolveAuto, StaysWithinTheLimit) {
   int solvable = 0, solved = 0, optimal = 0;
   for (unsigned seed = 0; seed != 100; ++seed) {
-    Problem problem = randomProblem(seed);
+    Problem problem = randomProblem(Shape::Program, seed);
     Outcome free = solveAuto(problem);
     if (free.status != Status::Solved) {
       continue;
     }
     problem.usageLimit = int64_t(free.solution.peak) * 3 / 4;
-    auto best = bruteForce(problem);
+    std::optional<Wide> optimum = bruteForce(problem).optimum;
     Outcome outcome = solveAuto(problem);
-    solvable += best.has_value();
+    solvable += optimum.has_value();
     if (outcome.status == Status::Solved) {
       ++solved;
       EXPECT_EQ(check(problem, outcome.solution), std::nullopt) << seed;
-      optimal += best && outcome.solution.cost == best->cost;
+      optimal += optimum && outcome.solution.cost == *optimum;
     } else {
       EXPECT_FALSE(outcome.message.empty());
     }
@@ -116,7 +61,7 @@ TEST(SolveAuto, SolvesTheExampleOfTheContest) {
   ASSERT_TRUE(problem) << problem.status().message();
   Outcome outcome = solveAuto(*problem);
   ASSERT_EQ(outcome.status, Status::Solved) << outcome.message;
-  EXPECT_EQ(outcome.solution.cost, bruteForce(*problem)->cost);
+  EXPECT_EQ(outcome.solution.cost, *bruteForce(*problem).optimum);
 }
 
 TEST(SolveAuto, SolvesInstanceGWithinAPercent) {
@@ -166,7 +111,7 @@ TEST(SolveAuto, SaysWhatBindsWhenMemoryCannotSuffice) {
 }
 
 TEST(SolveAuto, IsDeterministicAndSpendsNoMoreThanItsBudget) {
-  Problem problem = randomProblem(7);
+  Problem problem = randomProblem(Shape::Program, 7);
   Outcome first = solveAuto(problem), second = solveAuto(problem);
   EXPECT_EQ(first.solution.assignment, second.solution.assignment);
   EXPECT_EQ(first.work, second.work);
