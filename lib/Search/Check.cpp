@@ -9,7 +9,7 @@
 // Deliberately another way than evaluate(): usage is summed anew for every time
 // at which something begins (it cannot rise elsewhere), from sorted lists. Sums
 // of costs and of usages have fewer than 2^34 terms of 64 bits each, so 128 are
-// enough; what a certificate scales is another matter (Exact.h).
+// enough; what a certificate scales is another matter (CheckedWide.h).
 //
 // Bounds: CheckSteps.h replays the steps, CheckRemainder.h sums what is left,
 // CheckTree.h computes what the tree proves.

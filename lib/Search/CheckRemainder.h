@@ -20,12 +20,12 @@
 #define DIVISI_LIB_SEARCH_CHECKREMAINDER_H
 
 #include "CheckSteps.h"
-#include "Exact.h"
+#include "CheckedWide.h"
 
 namespace divisi::search {
 
 /// The cost of an infeasible state or entry, and the value of nothing.
-inline constexpr Wide kNever = Exact::kInfinity;
+inline constexpr Wide kNever = CheckedWide::kInfinity;
 
 struct Remainder {
   /// States are numbered through all variables: a variable has those from

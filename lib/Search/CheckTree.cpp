@@ -21,7 +21,7 @@ namespace {
 /// What Lagrange multipliers of memory cost: prefix sums of the prices.
 class Prices {
 public:
-  Prices(const std::vector<MemoryPrice> &prices, int bits, Exact &exact)
+  Prices(const std::vector<MemoryPrice> &prices, int bits, CheckedWide &exact)
       : prices_(prices), before_{0} {
     for (MemoryPrice price : prices) {
       before_.push_back(
@@ -83,7 +83,7 @@ private:
   Merging &merging_;
   Remainder remainder_; ///< Its costs and entries are scaled to units.
   int unitBits_, potentialShift_, priceShift_;
-  Exact exact_;
+  CheckedWide exact_;
   std::vector<uint32_t> hardPairs_; ///< Those with infeasible entries.
   std::vector<Known> known_;
   // Of the node that is being evaluated:

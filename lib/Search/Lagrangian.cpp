@@ -23,7 +23,9 @@ static constexpr double kStalledAmbition = 4e-6, kIdleGain = 1e-6;
 static constexpr int64_t kIdleSteps = 64;
 /// The target's first distance from the bound without memory, relative.
 static constexpr double kFirstAmbition = 0.1;
-/// It comes down to this, relative.
+/// Where the bound no longer rises it comes down by this factor, at most to
+/// this, relative.
+static constexpr double kDecay = 0.65;
 static constexpr double kLeastAmbition = 1e-6;
 /// Bounds smaller than this part of what choices matter say nothing of what
 /// answers cost; then the first distance is this part of it.
@@ -192,7 +194,7 @@ bool Lagrangian::adaptAmbition() {
   } else if (++sinceGain_ >= 10) {
     double relative = (best_.bound - lastGain_) / scale();
     if (relative < 1e-4) {
-      ambition_ = std::max(0.7 * ambition_, kLeastAmbition * scale());
+      ambition_ = std::max(kDecay * ambition_, kLeastAmbition * scale());
     }
     lastGain_ = best_.bound;
     sinceGain_ = 0;

@@ -110,7 +110,7 @@ private:
   DualPoint best_;
   double spread_ = 0; ///< Costs of dearest less cheapest states.
   double ambition_ = 0;
-  int64_t steps_ = 0, warmUp_ = 16, sinceGain_ = 0, below_ = 0;
+  int64_t steps_ = 0, warmUp_ = 12, sinceGain_ = 0, below_ = 0;
   double lastGain_ = 0;
   double checked_ = -std::numeric_limits<double>::infinity();
   int64_t idle_ = 0; ///< Steps since the bound rose noticeably.

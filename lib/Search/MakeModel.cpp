@@ -17,7 +17,6 @@
 #include "Times.h"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <numeric>
 #include <ranges>
@@ -53,6 +52,8 @@ private:
   void addEdge(uint32_t edge);
   void addUnary(int32_t variable, const Matrix &costs, uint32_t from,
                 uint32_t to);
+  template <typename Use>
+  void forEachEntry(const Link &link, uint32_t matrix, Use use) const;
   void addPair(std::span<const Link> links);
   std::shared_ptr<const Table> share(Table table);
   void addNodeUsage(uint32_t node);
@@ -145,8 +146,7 @@ void Builder::addEdge(uint32_t e) {
 std::shared_ptr<const Table> Builder::share(Table table) {
   size_t hash = table.rows * 31 + table.columns;
   for (double cost : table.exact) {
-    hash = (hash ^ std::bit_cast<uint64_t>(cost)) * 0x9E3779B97F4A7C15;
-    hash ^= hash >> 29;
+    hash = mixHash(hash, cost);
   }
   auto [begin, end] = tables_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
@@ -160,6 +160,22 @@ std::shared_ptr<const Table> Builder::share(Table table) {
   return shared;
 }
 
+/// Calls `use` with what a matrix of the link's edge gives at each two states
+/// of its variables, those of the first by rows.
+template <typename Use>
+void Builder::forEachEntry(const Link &link, uint32_t matrix, Use use) const {
+  const Edge &edge = problem_.edges[link.edge];
+  const Matrix &entries = problem_.matrices[matrix];
+  size_t rowStep = link.swapped ? 1 : entries.columns;
+  size_t columnStep = link.swapped ? entries.columns : 1;
+  for (uint32_t row : strategies(link.swapped ? edge.to : edge.from)) {
+    const int64_t *in = entries.entries.data() + row * rowStep;
+    for (uint32_t column : strategies(link.swapped ? edge.from : edge.to)) {
+      use(in[column * columnStep]);
+    }
+  }
+}
+
 /// All edges between the same two variables.
 void Builder::addPair(std::span<const Link> links) {
   Model &model = result_.whole;
@@ -169,20 +185,10 @@ void Builder::addPair(std::span<const Link> links) {
   table.columns = model.numStates(second);
   table.exact.assign(size_t(table.rows) * table.columns, 0);
   for (const Link &link : links) {
-    const Edge &edge = problem_.edges[link.edge];
-    const Matrix &costs = problem_.matrices[edge.costs];
-    const auto &mine = strategies(link.swapped ? edge.to : edge.from);
-    const auto &theirs = strategies(link.swapped ? edge.from : edge.to);
-    size_t rowStep = link.swapped ? 1 : costs.columns;
-    size_t columnStep = link.swapped ? costs.columns : 1;
     double *out = table.exact.data();
-    for (uint32_t row : mine) {
-      const int64_t *in = costs.entries.data() + row * rowStep;
-      for (uint32_t column : theirs) {
-        int64_t cost = in[column * columnStep];
-        *out++ += cost >= kInfeasible ? kTop : double(cost);
-      }
-    }
+    forEachEntry(link, problem_.edges[link.edge].costs, [&](int64_t cost) {
+      *out++ += cost >= kInfeasible ? kTop : double(cost);
+    });
   }
   for (double &cost : table.exact) {
     cost = cost >= kForbidden ? kTop : cost;
@@ -248,16 +254,9 @@ void Builder::addInnerUsage(const Edge &edge) {
 
 void Builder::addPairUsage(const Link &link, Pair &pair) {
   const Edge &edge = problem_.edges[link.edge];
-  const Matrix &usages = problem_.matrices[*edge.usages];
-  const auto &mine = strategies(link.swapped ? edge.to : edge.from);
-  const auto &theirs = strategies(link.swapped ? edge.from : edge.to);
   std::vector<double> bytes;
-  for (uint32_t row : mine) {
-    for (uint32_t column : theirs) {
-      bytes.push_back(double(link.swapped ? usages.at(column, row)
-                                          : usages.at(row, column)));
-    }
-  }
+  forEachEntry(link, *edge.usages,
+               [&](int64_t use) { bytes.push_back(double(use)); });
   addUsage(pair.usages, edge.live, std::move(bytes));
 }
 

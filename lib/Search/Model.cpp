@@ -9,7 +9,6 @@
 #include "Model.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <ranges>
 
@@ -24,8 +23,7 @@ static void classify(uint32_t count, Line line, std::vector<uint32_t> &firsts,
   for (uint32_t i = 0; i != count; ++i) {
     uint64_t hash = 0;
     for (double entry : line(i)) {
-      hash = (hash ^ std::bit_cast<uint64_t>(entry)) * 0x9E3779B97F4A7C15;
-      hash ^= hash >> 29;
+      hash = mixHash(hash, entry);
     }
     uint32_t c = 0;
     while (

@@ -18,6 +18,7 @@
 #ifndef LIB_SEARCH_MODEL_H
 #define LIB_SEARCH_MODEL_H
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,6 +38,12 @@ inline constexpr double kForbidden = 1e21;
 inline constexpr uint32_t kLanes = 8;
 inline uint32_t padded(uint32_t states) {
   return (states + kLanes - 1) / kLanes * kLanes;
+}
+
+/// A hash of what `hash` is of, and then `value`.
+inline uint64_t mixHash(uint64_t hash, double value) {
+  hash = (hash ^ std::bit_cast<uint64_t>(value)) * 0x9E3779B97F4A7C15;
+  return hash ^ (hash >> 29);
 }
 
 /// The costs of a pair of variables. Rows are states of the first.

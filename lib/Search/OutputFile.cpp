@@ -52,10 +52,22 @@ static bool writeAll(int file, std::string_view bytes) {
   return true;
 }
 
+using Make = std::function<void(const Put &)>;
+
 /// Writes, and waits for the disk if there is one to wait for. Closes `file`.
-static bool writeAndClose(int file, std::string_view bytes, bool synchronise) {
-  bool good = writeAll(file, bytes) && (!synchronise || fsync(file) == 0);
-  int error = errno;
+static bool writeAndClose(int file, const Make &make, bool synchronise) {
+  bool good = true;
+  int error = 0;
+  make([&](std::string_view piece) {
+    if (good && !writeAll(file, piece)) {
+      good = false;
+      error = errno;
+    }
+  });
+  if (good && synchronise && fsync(file) != 0) {
+    good = false;
+    error = errno;
+  }
   bool closed = close(file) == 0;
   errno = good ? errno : error;
   return good && closed;
@@ -74,14 +86,14 @@ static void syncFolder(const std::string &path) {
   }
 }
 
-static bool replace(const std::string &path, std::string_view bytes) {
+static bool replace(const std::string &path, const Make &make) {
   std::string partial = path + ".partial." + std::to_string(getpid());
   int file =
       open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) {
     return false;
   }
-  if (writeAndClose(file, bytes, true) &&
+  if (writeAndClose(file, make, true) &&
       rename(partial.c_str(), path.c_str()) == 0) {
     syncFolder(path);
     return true;
@@ -92,28 +104,38 @@ static bool replace(const std::string &path, std::string_view bytes) {
   return false;
 }
 
-divisi::Status writeFile(const std::string &path, std::string_view text) {
-  std::optional<std::string> gzip;
-  if (path.ends_with(".gz")) {
-    gzip = compress(text);
-    if (!gzip) {
-      errno = ENOMEM;
-      return cannotWrite(path);
-    }
-    text = *gzip;
-  }
+static divisi::Status writeBytes(const std::string &path, const Make &make) {
   struct stat about{};
   bool exists = stat(path.c_str(), &about) == 0;
   if (exists && !S_ISREG(about.st_mode)) {
     int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    return file >= 0 && writeAndClose(file, text, false) ? divisi::Status()
+    return file >= 0 && writeAndClose(file, make, false) ? divisi::Status()
                                                          : cannotWrite(path);
   }
   // A link keeps pointing to what it pointed to.
   char target[PATH_MAX];
   bool resolved = exists && realpath(path.c_str(), target);
-  return replace(resolved ? target : path, text) ? divisi::Status()
+  return replace(resolved ? target : path, make) ? divisi::Status()
                                                  : cannotWrite(path);
+}
+
+/// The same as gzip, whole.
+static std::optional<std::string> compressed(const Make &make) {
+  std::string text;
+  make([&](std::string_view piece) { text += piece; });
+  return compress(text);
+}
+
+divisi::Status writeFile(const std::string &path, const Make &make) {
+  if (path.ends_with(".gz")) {
+    std::optional<std::string> gzip = compressed(make);
+    if (!gzip) {
+      errno = ENOMEM;
+      return cannotWrite(path);
+    }
+    return writeBytes(path, [&](const Put &put) { put(*gzip); });
+  }
+  return writeBytes(path, make);
 }
 
 } // namespace divisi::search

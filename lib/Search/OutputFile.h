@@ -11,17 +11,22 @@
 
 #include "divisi/Support/Status.h"
 
+#include <functional>
 #include <string>
 #include <string_view>
 
 namespace divisi::search {
 
-/// Makes `text` the content of the file `path`, as gzip if that ends in .gz. A
-/// new file beside it takes its name once all is on the disk; so it holds the
-/// old content or the new at every moment, even if the process is killed. What
-/// is no regular file (a pipe, a terminal) is written to as it is. Fails with
-/// File.
-divisi::Status writeFile(const std::string &path, std::string_view text);
+/// Takes the next piece of a text.
+using Put = std::function<void(std::string_view)>;
+
+/// Makes what `make` puts, piece by piece, the content of the file `path`, as
+/// gzip if that ends in .gz. A new file beside it takes its name once all is on
+/// the disk; so it holds the old content or the new at every moment, even if
+/// the process is killed. What is no regular file (a pipe, a terminal) is
+/// written to as it is. Fails with File.
+divisi::Status writeFile(const std::string &path,
+                         const std::function<void(const Put &)> &make);
 
 } // namespace divisi::search
 

@@ -81,6 +81,7 @@ private:
   Incumbent improved_; ///< Of task two.
   DualPoint start_;    ///< What task two sees of task one.
   double reportedBound_ = -std::numeric_limits<double>::infinity();
+  std::optional<Wide> toldBound_; ///< The last that was reported.
   int64_t roundWork_ = kFirstRound;
   double boundAtRestart_ = -std::numeric_limits<double>::infinity();
   int64_t wholeEntries_ = 0; ///< Of the tables that a certificate covers.
@@ -166,6 +167,7 @@ void Portfolio::adopt(Assignment assignment, double cost, std::string_view by) {
     progress.seconds = budget_.seconds();
     progress.work = budget_.spent();
     progress.cost = solution_.cost;
+    progress.lowerBound = toldBound_;
     progress.by = by;
     progress.improved = &solution_;
     options_.onProgress(progress);
@@ -174,7 +176,7 @@ void Portfolio::adopt(Assignment assignment, double cost, std::string_view by) {
 
 void Portfolio::report() {
   if (!options_.onProgress || !(bound() > reportedBound_) ||
-      std::isinf(bound())) {
+      (std::isinf(bound()) && !best_.exists())) {
     return;
   }
   reportedBound_ = bound();
@@ -185,12 +187,15 @@ void Portfolio::report() {
     progress.cost = solution_.cost;
   }
   // Floating point may be a little above what a certificate will prove.
-  double safe = reportedBound_ - 1e-6 * std::abs(reportedBound_);
+  double safe =
+      best_.exists() ? std::min(reportedBound_, best_.cost) : reportedBound_;
+  safe -= 1e-6 * std::abs(safe);
   if (std::abs(safe) < 1e36) {
     progress.lowerBound = Wide(std::floor(safe));
     if (progress.cost) {
       progress.lowerBound = std::min(*progress.lowerBound, *progress.cost);
     }
+    toldBound_ = progress.lowerBound;
   }
   progress.by = branching_ ? "branching" : "dual";
   options_.onProgress(progress);
@@ -360,6 +365,9 @@ void Portfolio::certify(Outcome &outcome) {
   } else {
     certificate.tree.push_back(certifier.makeNode(dual_->best()));
   }
+  // Checking takes memory of its own.
+  branching_.reset();
+  dual_.reset();
   Expected<std::optional<Wide>> bound = provedBound(problem_, certificate);
   if (!bound) {
     outcome.message = "the certificate is wrong: " + bound.status().message();
@@ -377,6 +385,7 @@ Outcome Portfolio::finish() {
                         : Stopped::Time;
   if (best_.exists()) {
     outcome.status = Status::Solved;
+    neighbourhoods_.reset();
     certify(outcome);
     if (solution_.lowerBound >= solution_.cost) {
       outcome.stopped = Stopped::Finished;

@@ -17,6 +17,9 @@
 
 namespace divisi::search {
 
+/// May take away what has been written: a certificate's text is large.
+using Spill = std::function<void(std::string &)>;
+
 namespace {
 /// One object on one line: keys with what stands between them.
 class ObjectWriter {
@@ -86,7 +89,8 @@ static void writeBound(std::string &out, const std::vector<BoundNode> &tree,
   }
 }
 
-static void writeCertificate(std::string &out, const Certificate &certificate) {
+static void writeCertificate(std::string &out, const Certificate &certificate,
+                             const Spill &spill) {
   ObjectWriter object(out, ",\n    ");
   object.integer("price_bits", certificate.priceBits);
   object.integer("potential_bits", certificate.potentialBits);
@@ -98,6 +102,7 @@ static void writeCertificate(std::string &out, const Certificate &certificate) {
   for (size_t i = 0; i != certificate.tree.size(); ++i) {
     out += i == 0 ? "\n      " : ",\n      ";
     writeBound(out, certificate.tree, i);
+    spill(out);
   }
   out += ']';
 }
@@ -129,9 +134,9 @@ static void writeGap(ObjectWriter &object, const Solution &solution) {
   object.text("gap_of", "the declared strategies");
 }
 
-std::string writeSolution(const SolutionFile &file) {
+static void write(const SolutionFile &file, std::string &out,
+                  const Spill &spill) {
   const Solution &solution = file.solution;
-  std::string out;
   {
     ObjectWriter object(out, ",\n  ");
     object.integer("schema_version", 1);
@@ -153,16 +158,28 @@ std::string writeSolution(const SolutionFile &file) {
     }
     out += ']';
     if (solution.certificate != Certificate()) {
-      writeCertificate(object.key("certificate"), solution.certificate);
+      writeCertificate(object.key("certificate"), solution.certificate, spill);
     }
   }
   out += '\n';
+}
+
+std::string writeSolution(const SolutionFile &file) {
+  std::string out;
+  write(file, out, [](std::string &) {});
   return out;
 }
 
 divisi::Status writeSolutionFile(const std::string &path,
                                  const SolutionFile &file) {
-  return writeFile(path, writeSolution(file));
+  return writeFile(path, [&](const Put &put) {
+    std::string out;
+    write(file, out, [&](std::string &written) {
+      put(written);
+      written.clear();
+    });
+    put(out);
+  });
 }
 
 } // namespace divisi::search

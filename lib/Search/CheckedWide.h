@@ -1,4 +1,4 @@
-//===- Exact.h - 128-bit arithmetic that never wraps ------------*- C++ -*-===//
+//===- CheckedWide.h - 128-bit arithmetic that never wraps ------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,22 +8,22 @@
 //
 // The checker proves with integers of 128 bits. A certificate's author chooses
 // the scales and so how large the numbers become; hence every operation on them
-// goes through an Exact, which remembers that one overflowed. Whoever computes
-// a result asks once at the end and refuses it if so:
+// goes through a CheckedWide, which remembers that one overflowed. Whoever
+// computes a result asks once at the end and refuses it if so:
 //
-//   Exact exact;
+//   CheckedWide exact;
 //   Wide product = exact.multiply(usage, exact.scale(price, bits));
 //   if (exact.overflowed())
 //     return "the price is too large";
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_SEARCH_EXACT_H
-#define DIVISI_LIB_SEARCH_EXACT_H
+#ifndef DIVISI_LIB_SEARCH_CHECKEDWIDE_H
+#define DIVISI_LIB_SEARCH_CHECKEDWIDE_H
 
 namespace divisi::search {
 
-class Exact {
+class CheckedWide {
 public:
   using Wide = __int128;
 
@@ -70,4 +70,4 @@ private:
 
 } // namespace divisi::search
 
-#endif // DIVISI_LIB_SEARCH_EXACT_H
+#endif // DIVISI_LIB_SEARCH_CHECKEDWIDE_H
