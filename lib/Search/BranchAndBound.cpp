@@ -8,6 +8,8 @@
 
 #include "BranchAndBound.h"
 
+#include "Potentials.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -27,7 +29,8 @@ static constexpr size_t kMostMemory = 100'000'000;
 
 BranchAndBound::BranchAndBound(const Model &model, const DualPoint &root)
     : model_(&model), least_(std::numeric_limits<double>::infinity()) {
-  Node node{.point = root, .bound = root.bound};
+  Node node{.point = std::make_shared<const DualPoint>(root),
+            .bound = root.bound};
   // In the end also potentials, 64 bits for each state of both ends of a pair.
   size_t bytes = sizeof(float) * root.messages.size() +
                  sizeof(double) * root.prices.size() +
@@ -59,7 +62,10 @@ std::vector<BranchAndBound::Expansion> BranchAndBound::take(double cutoff,
   count = std::min(count, open_.size());
   std::vector<Expansion> taken;
   for (size_t i = 0; i != count; ++i) {
-    taken.push_back({.node = open_[i], .cutoff = cutoff});
+    // What was overstated above will be overstated again.
+    double enough =
+        cutoff - 0.1 * toleranceOf(cutoff) + 2 * nodes_[open_[i]].overstated;
+    taken.push_back({.node = open_[i], .cutoff = cutoff, .enough = enough});
   }
   open_.erase(open_.begin(), open_.begin() + long(count));
   return taken;
@@ -118,8 +124,8 @@ void BranchAndBound::Evaluation::consider(const Assignment &taken,
 }
 
 void BranchAndBound::Evaluation::run(int steps, const Stop &stop) {
-  double enough = expansion_.cutoff - 0.1 * toleranceOf(expansion_.cutoff);
-  for (int i = 0; dual_ && i != steps && bound_ <= enough && !stop(); ++i) {
+  for (int i = 0; dual_ && i != steps && bound_ <= expansion_.enough && !stop();
+       ++i) {
     dual_->step(expansion_.cutoff);
     work_ += dual_->workOfStep();
     consider(dual_->forwardTaken(), dual_->forwardValue());
@@ -134,16 +140,25 @@ void BranchAndBound::Evaluation::run(int steps, const Stop &stop) {
 
 BranchAndBound::Child
 BranchAndBound::Evaluation::finish(const DualPoint &start) {
-  Child child{.point = start, .bound = bound_};
-  if (dual_) {
-    child.branches = branches_->choose(dual_->messages());
-    if (dual_->steps() != 0) {
-      child.point = lift(model_, sub_, dual_->best(), start);
-      child.point.bound = bound_;
-    }
-    if (expansion_.roundings.empty() && dual_->steps() != 0) {
-      expansion_.roundings.push_back(sub_.expand(dual_->forwardTaken()));
-    }
+  Child child{.bound = bound_};
+  if (!dual_) {
+    child.point = std::make_shared<const DualPoint>(start);
+    return child;
+  }
+  child.branches = branches_->choose(dual_->messages());
+  DualPoint best = dual_->best();
+  if (best.bound > expansion_.cutoff - toleranceOf(expansion_.cutoff)) {
+    // Before it is closed, whether a certificate will say so too.
+    best.bound = boundOf(sub_.model, best);
+    child.bound = std::max(best.bound, start.bound);
+    child.overstated = std::max(dual_->best().bound - best.bound, 0.);
+  }
+  if (best.bound >= start.bound) {
+    child.point =
+        std::make_shared<const DualPoint>(lift(model_, sub_, best, start));
+  }
+  if (expansion_.roundings.empty() && dual_->steps() != 0) {
+    expansion_.roundings.push_back(sub_.expand(dual_->forwardTaken()));
   }
   return child;
 }
@@ -191,7 +206,7 @@ int64_t BranchAndBound::split(Expansion &expansion, const Stop &stop) const {
       Domains part = domains;
       part.set(branch.variable, split[half]);
       both[half] = std::make_unique<Evaluation>(*model_, std::move(part),
-                                                node.point, expansion);
+                                                *node.point, expansion);
       both[half]->run(node.branches.size() > 1 ? kTrialSteps : 0, stop);
       work += both[half]->work();
       double bound = std::min(both[half]->bound(), expansion.cutoff);
@@ -210,7 +225,7 @@ int64_t BranchAndBound::split(Expansion &expansion, const Stop &stop) const {
     work -= best[half]->work();
     best[half]->run(kSteps, stop);
     work += best[half]->work();
-    expansion.children.push_back(best[half]->finish(node.point));
+    expansion.children.push_back(best[half]->finish(*node.point));
     expansion.children.back().kept = std::move(kept[half]);
   }
   return work;
@@ -223,11 +238,11 @@ int64_t BranchAndBound::expand(Expansion &expansion, const Stop &stop) const {
     work = split(expansion, stop);
   } else {
     // Of the root nothing is known yet, or there is no room for more.
-    Evaluation evaluation(*model_, domainsOf(expansion.node), node.point,
+    Evaluation evaluation(*model_, domainsOf(expansion.node), *node.point,
                           expansion);
     evaluation.run(4 * kSteps, stop);
     work = evaluation.work();
-    expansion.children.push_back(evaluation.finish(node.point));
+    expansion.children.push_back(evaluation.finish(*node.point));
   }
   if (stop()) {
     expansion.children.clear(); // Half done is not done.
@@ -241,9 +256,11 @@ void BranchAndBound::improve(Expansion &expansion) {
   Child &child = expansion.children[0];
   bool known = !node.branches.empty();
   node.branches = std::move(child.branches);
-  if (child.bound > node.bound) {
+  if (child.bound > node.bound && child.point) {
     node.bound = child.bound;
+    node.overstated = child.overstated;
     node.point = std::move(child.point);
+    node.pointOf = expansion.node;
   }
   if (known || !node.branches.empty()) {
     open_.push_back(expansion.node);
@@ -264,11 +281,18 @@ void BranchAndBound::put(std::vector<Expansion> expansions, double cutoff) {
     }
     for (Child &child : expansion.children) {
       uint32_t number = uint32_t(nodes_.size());
+      const Node &parent = nodes_[expansion.node];
+      bool own = child.point != nullptr;
+      uint32_t pointOf = own ? number : parent.pointOf;
+      std::shared_ptr<const DualPoint> point =
+          own ? std::move(child.point) : parent.point;
       nodes_.push_back({.parent = int32_t(expansion.node),
                         .variable = expansion.variable,
                         .kept = std::move(child.kept),
-                        .point = std::move(child.point),
+                        .point = std::move(point),
+                        .pointOf = pointOf,
                         .bound = child.bound,
+                        .overstated = child.overstated,
                         .branches = std::move(child.branches)});
       double enough = cutoff - toleranceOf(cutoff);
       if (child.bound <= enough) {
@@ -282,21 +306,32 @@ void BranchAndBound::put(std::vector<Expansion> expansions, double cutoff) {
   }
 }
 
+/// Leaves bound, or the nodes above that their points are of.
+std::vector<const DualPoint *> BranchAndBound::pointsOfNodes() const {
+  std::vector<const DualPoint *> points(nodes_.size(), nullptr);
+  for (const Node &node : nodes_) {
+    if (node.leaf) {
+      points[node.pointOf] = node.point.get();
+    }
+  }
+  return points;
+}
+
 void BranchAndBound::certify(const Certifier &certifier,
                              Certificate &certificate, unsigned threads) {
   std::vector<BoundNode> &tree = certificate.tree;
   tree.resize(nodes_.size());
   double cutoff = double(*certificate.cutoff);
+  std::vector<const DualPoint *> points = pointsOfNodes();
   auto makeEvery = [&](size_t begin, size_t step) {
     for (size_t i = begin; i < nodes_.size(); i += step) {
-      Node &node = nodes_[i];
-      if (node.leaf) {
+      const Node &node = nodes_[i];
+      if (points[i]) {
         SubModel sub = restrict(*model_, domainsOf(uint32_t(i)));
         tree[i] =
             sub.infeasible
                 ? certifier.makeInfeasible(sub, cutoff)
-                : certifier.makeNode(lower(*model_, sub, node.point), sub);
-        node.point = {};
+                : certifier.makeNode(lower(*model_, sub, *points[i]), sub);
       }
       tree[i].parent = node.parent;
       if (node.parent >= 0) {

@@ -25,6 +25,7 @@
 #include "Neighbourhoods.h"
 
 #include <functional>
+#include <memory>
 
 namespace divisi::search {
 
@@ -36,14 +37,17 @@ public:
   /// What is known of a node that has been evaluated.
   struct Child {
     std::vector<uint32_t> kept; ///< Of the variable that is split.
-    DualPoint point;            ///< Of the whole model.
+    /// Of the whole model; none if the node that it comes from has the better.
+    std::shared_ptr<const DualPoint> point;
     double bound = 0;
+    double overstated = 0;        ///< By what passes of messages said.
     std::vector<Branch> branches; ///< Where it may be split.
   };
   /// A node that is being split, and what comes of it.
   struct Expansion {
     uint32_t node = 0;
     double cutoff = 0;
+    double enough = 0;   ///< A bound above closes a node.
     bool splits = false; ///< Else the node itself is evaluated again.
     uint32_t variable = 0;
     std::vector<Child> children; ///< None if it was stopped.
@@ -78,8 +82,12 @@ private:
     int32_t parent = -1;
     uint32_t variable = 0;      ///< What the parent was split by, and
     std::vector<uint32_t> kept; ///< its states here.
-    DualPoint point;
+    /// What its bound comes from: of the whole model, with the domains of
+    /// `pointOf`, which is this node or one above.
+    std::shared_ptr<const DualPoint> point;
+    uint32_t pointOf = 0;
     double bound = 0;
+    double overstated = 0;        ///< As in Child.
     std::vector<Branch> branches; ///< Where it may be split.
     bool leaf = true;
   };
@@ -88,6 +96,7 @@ private:
   Domains domainsOf(uint32_t node) const;
   int64_t split(Expansion &expansion, const Stop &stop) const;
   void improve(Expansion &expansion);
+  std::vector<const DualPoint *> pointsOfNodes() const;
 
   const Model *model_;
   std::vector<Node> nodes_;

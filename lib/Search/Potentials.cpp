@@ -75,4 +75,46 @@ Potentials splitMessages(const Model &model, const DualPoint &point) {
   return potentials;
 }
 
+/// The least entry of a pair after its potentials are taken off.
+static double leastOf(const Table &table, const std::vector<double> &first,
+                      const std::vector<double> &second) {
+  double least = kTop;
+  for (uint32_t s = 0; s != table.rows; ++s) {
+    for (uint32_t t = 0; t != table.columns; ++t) {
+      if (table.at(s, t) < kForbidden) {
+        least = std::min(least, table.at(s, t) - first[s] - second[t]);
+      }
+    }
+  }
+  return least;
+}
+
+double boundOf(const Model &model, const DualPoint &point) {
+  Lagrangian at(model, point);
+  Potentials potentials = splitMessages(model, point);
+  double bound = model.constant;
+  for (size_t t = 0; t != point.prices.size(); ++t) {
+    bound -= point.prices[t] * model.capacity[t];
+  }
+  for (uint32_t p = 0; p != model.pairs.size(); ++p) {
+    bound += leastOf(at.table(p), potentials.first[p], potentials.second[p]);
+  }
+  std::vector<double> terms;
+  for (uint32_t v = 0; v != model.variables.size(); ++v) {
+    const double *costs =
+        at.messages().costs().data() + at.messages().offset(v);
+    terms.assign(costs, costs + model.numStates(v));
+    for (uint32_t p : model.pairsOf[v]) {
+      bool first = model.pairs[p].first == v;
+      const std::vector<double> &shifts =
+          (first ? potentials.first : potentials.second)[p];
+      for (size_t s = 0; s != terms.size(); ++s) {
+        terms[s] += shifts[s];
+      }
+    }
+    bound += *std::ranges::min_element(terms);
+  }
+  return bound;
+}
+
 } // namespace divisi::search

@@ -24,6 +24,10 @@ struct Potentials {
 /// message passing is content with single.
 Potentials splitMessages(const Model &model, const DualPoint &point);
 
+/// The bound that these potentials prove, in double precision: what passes of
+/// messages say may be off by a rounding of the largest costs.
+double boundOf(const Model &model, const DualPoint &point);
+
 } // namespace divisi::search
 
 #endif // LIB_SEARCH_POTENTIALS_H
