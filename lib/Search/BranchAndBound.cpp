@@ -272,7 +272,7 @@ void BranchAndBound::improve(Expansion &expansion) {
 void BranchAndBound::put(std::vector<Expansion> expansions, double cutoff) {
   for (Expansion &expansion : expansions) {
     if (expansion.children.empty()) {
-      open_.push_back(expansion.node); // Interrupted before it began.
+      open_.push_back(expansion.node); // Interrupted.
       continue;
     }
     if (!expansion.splits) {

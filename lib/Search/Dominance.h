@@ -39,8 +39,8 @@ struct Dominated {
 };
 
 /// Removes dominated states from `domains`, which are arc consistent and stay
-/// so, until none is left or a fixed amount of work is done. Returns them in the
-/// order in which they went.
+/// so, until none is left or a fixed amount of work is done. Returns them in
+/// the order in which they went.
 std::vector<Dominated> removeDominated(const Model &model, Domains &domains);
 
 } // namespace divisi::search
