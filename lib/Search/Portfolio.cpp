@@ -365,9 +365,11 @@ void Portfolio::certify(Outcome &outcome) {
   } else {
     certificate.tree.push_back(certifier.makeNode(dual_->best()));
   }
-  // Checking takes memory of its own.
+  // Checking takes memory of its own. What refers to the model goes first.
   branching_.reset();
   dual_.reset();
+  memory_.reset();
+  reduced_ = {};
   Expected<std::optional<Wide>> bound = provedBound(problem_, certificate);
   if (!bound) {
     outcome.message = "the certificate is wrong: " + bound.status().message();

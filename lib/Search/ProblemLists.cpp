@@ -27,8 +27,8 @@ private:
 
   template <typename T, typename Read>
   bool column(Value value, Column<T> &column, Read read);
-  bool pairs(Value value, Column<Pair> &pairs);
-  bool intervals(Value value, Column<Pair> &intervals);
+  bool pairs(Value value, Column<IntegerPair> &pairs);
+  bool intervals(Value value, Column<IntegerPair> &intervals);
   bool cost(Value value, int64_t &cost);
   bool usage(Value value, int64_t &usage);
   template <typename T, typename Read>
@@ -53,7 +53,7 @@ bool ListReader::column(Value value, Column<T> &column, Read read) {
   });
 }
 
-bool ListReader::pairs(Value value, Column<Pair> &pairs) {
+bool ListReader::pairs(Value value, Column<IntegerPair> &pairs) {
   return column(value, pairs, [&](Value item) {
     int64_t numbers[2];
     size_t count = 0;
@@ -72,7 +72,7 @@ bool ListReader::pairs(Value value, Column<Pair> &pairs) {
   });
 }
 
-bool ListReader::intervals(Value value, Column<Pair> &intervals) {
+bool ListReader::intervals(Value value, Column<IntegerPair> &intervals) {
   if (!pairs(value, intervals)) {
     return false;
   }

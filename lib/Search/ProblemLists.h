@@ -45,7 +45,7 @@ template <typename T> struct Lists : Column<size_t> { ///< Where each ends.
   }
 };
 
-struct Pair {
+struct IntegerPair {
   int64_t first, second;
 };
 
@@ -54,12 +54,12 @@ struct ProblemLists {
   std::string_view name;
   std::optional<int64_t> usageLimit;
   // One entry a node.
-  Column<Pair> intervals;
+  Column<IntegerPair> intervals;
   Lists<int64_t> costs, usages;
   Column<std::string_view> names;
   Lists<std::string_view> strategies;
   // One entry an edge; matrices are numbers of lists in the pool.
-  Column<Pair> ends, edgeIntervals;
+  Column<IntegerPair> ends, edgeIntervals;
   Column<uint32_t> edgeCosts, edgeUsages;
   MatrixPool pool;
 };

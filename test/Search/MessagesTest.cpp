@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Search/Messages.h"
+#include "lib/Search/Potentials.h"
 
 #include "SmallModels.h"
 
@@ -34,35 +35,56 @@ TEST(Table, HasNoClassesWhereAllDiffer) {
   EXPECT_TRUE(model.pairs[0].table->columnClass.empty());
 }
 
-/// A chain, of whose tables rows and columns repeat. On trees message passing
-/// is exact: bound and rounding must be the optimum.
-static Model randomChain(unsigned seed) {
-  std::mt19937 random(seed);
+/// Joins two variables by a random table, of which rows and columns repeat.
+static void joinAtRandom(Model &model, uint32_t first, uint32_t second,
+                         std::mt19937 &random) {
   auto below = [&](unsigned bound) { return unsigned(random() % bound); };
+  std::vector<std::vector<double>> costs(model.numStates(first));
+  for (unsigned i = 0; i != costs.size(); ++i) {
+    for (unsigned j = 0; j != model.numStates(second); ++j) {
+      costs[i].push_back(below(30));
+    }
+    if (i != 0 && below(2)) {
+      costs[i] = costs[below(i)];
+    }
+  }
+  for (std::vector<double> &row : costs) {
+    row.back() = row.front();
+  }
+  join(model, first, second, costs);
+}
+
+static Model randomVariables(std::mt19937 &random) {
   Model model;
   for (unsigned v = 0; v != 6; ++v) {
-    std::vector<double> costs(2 + below(4));
+    std::vector<double> costs(2 + random() % 4);
     for (double &cost : costs) {
-      cost = below(20);
+      cost = double(random() % 20);
     }
     model.variables.push_back(makeVariable(costs));
-    if (v == 0) {
-      continue;
-    }
-    unsigned rows = model.numStates(v - 1), columns = model.numStates(v);
-    std::vector<std::vector<double>> costsOfPair(rows);
-    for (unsigned i = 0; i != rows; ++i) {
-      for (unsigned j = 0; j != columns; ++j) {
-        costsOfPair[i].push_back(below(30));
-      }
-      if (i != 0 && below(2)) {
-        costsOfPair[i] = costsOfPair[below(i)];
-      }
-    }
-    for (std::vector<double> &row : costsOfPair) {
-      row.back() = row.front();
-    }
-    join(model, v - 1, v, costsOfPair);
+  }
+  return model;
+}
+
+/// On trees message passing is exact: bound and rounding must be the optimum.
+static Model randomChain(unsigned seed) {
+  std::mt19937 random(seed);
+  Model model = randomVariables(random);
+  for (uint32_t v = 1; v != model.variables.size(); ++v) {
+    joinAtRandom(model, v - 1, v, random);
+  }
+  model.index();
+  return model;
+}
+
+/// Two rows of three.
+static Model randomGrid(unsigned seed) {
+  std::mt19937 random(seed);
+  Model model = randomVariables(random);
+  static constexpr std::pair<uint32_t, uint32_t> kEdges[] = {
+      {0, 1}, {0, 3}, {1, 2}, {1, 4}, {2, 5}, {3, 4}, {4, 5}};
+  for (auto [first, second] : kEdges) {
+    joinAtRandom(model, first, second, random);
   }
   model.index();
   return model;
@@ -95,5 +117,50 @@ TEST(Messages, AreExactOnChainsWhoseTablesRepeat) {
     EXPECT_NEAR(bound, leastCost(model), 1e-3) << "seed " << seed;
     EXPECT_NEAR(costOf(model, taken), leastCost(model), 1e-3)
         << "seed " << seed;
+  }
+}
+
+/// What save() leaves out, the next forward pass makes anew.
+TEST(Messages, GoOnFromWhatWasSaved) {
+  for (unsigned seed = 0; seed != 20; ++seed) {
+    Model model = randomGrid(seed);
+    Messages messages(model), others(model);
+    Assignment taken, also;
+    messages.forward(taken);
+    messages.backward(taken);
+    std::vector<float> saved;
+    messages.save(saved);
+    others.load(saved);
+    messages.forward(taken);
+    others.forward(also);
+    EXPECT_EQ(taken, also) << "seed " << seed;
+    EXPECT_EQ(messages.backward(taken), others.backward(also))
+        << "seed " << seed;
+    EXPECT_EQ(taken, also) << "seed " << seed;
+  }
+}
+
+TEST(Potentials, ProveTheOptimumOfChains) {
+  for (unsigned seed = 0; seed != 20; ++seed) {
+    Model model = randomChain(seed);
+    Lagrangian dual(model);
+    for (int i = 0; i != 3; ++i) {
+      dual.step(kTop);
+    }
+    EXPECT_NEAR(boundOf(model, dual.best()), leastCost(model), 1e-9)
+        << "seed " << seed;
+  }
+}
+
+TEST(Potentials, ProveNoMoreThanTheOptimumOfGrids) {
+  for (unsigned seed = 0; seed != 20; ++seed) {
+    Model model = randomGrid(seed);
+    Lagrangian dual(model);
+    for (int i = 0; i != 10; ++i) {
+      dual.step(kTop);
+    }
+    double bound = boundOf(model, dual.best());
+    EXPECT_LE(bound, leastCost(model) + 1e-9) << "seed " << seed;
+    EXPECT_GE(bound, dual.best().bound - 1e-3) << "seed " << seed;
   }
 }
