@@ -24,8 +24,19 @@ static constexpr int kTrials = 10;
 /// Work that a node costs at least.
 static constexpr int64_t kNodeWork = 20'000;
 /// Nodes keep their points, and leaves have potentials in the certificate, so
-/// that there cannot be too many: in bytes.
-static constexpr size_t kMostMemory = 100'000'000;
+/// that there cannot be too many. In bytes: what all may take, of which tables
+/// and the checker need so much by entry; and the least room for nodes.
+static constexpr size_t kMostMemory = 175'000'000, kMemoryOfEntry = 56,
+                        kLeastRoom = 50'000'000;
+
+/// Bytes for nodes.
+static size_t roomFor(const Model &model) {
+  size_t taken = 0;
+  for (const Pair &pair : model.pairs) {
+    taken += kMemoryOfEntry * pair.table->rows * pair.table->columns;
+  }
+  return std::max(kLeastRoom, kMostMemory - std::min(taken, kMostMemory));
+}
 
 BranchAndBound::BranchAndBound(const Model &model, const DualPoint &root)
     : model_(&model), least_(std::numeric_limits<double>::infinity()) {
@@ -35,7 +46,8 @@ BranchAndBound::BranchAndBound(const Model &model, const DualPoint &root)
   size_t bytes = sizeof(float) * root.messages.size() +
                  sizeof(double) * root.prices.size() +
                  2 * sizeof(int64_t) * root.messages.size();
-  mostLeaves_ = std::max<size_t>(2, kMostMemory / std::max<size_t>(bytes, 1));
+  mostLeaves_ =
+      std::max<size_t>(2, roomFor(model) / std::max<size_t>(bytes, 1));
   nodes_.push_back(std::move(node));
   open_.push_back(0);
 }
