@@ -204,14 +204,14 @@ static std::array<std::vector<uint32_t>, 2> halves(const Domains &domains,
 /// Martin, "Branching rules revisited", 2005), and evaluates that one.
 int64_t BranchAndBound::split(Expansion &expansion, const Stop &stop) const {
   const Node &node = nodes_[expansion.node];
-  using Pair = std::array<std::unique_ptr<Evaluation>, 2>;
-  Pair best;
+  using Halves = std::array<std::unique_ptr<Evaluation>, 2>;
+  Halves best;
   std::array<std::vector<uint32_t>, 2> kept;
   Domains domains = domainsOf(expansion.node);
   double most = -1;
   int64_t work = 0;
   for (const Branch &branch : node.branches) {
-    Pair both;
+    Halves both;
     std::array<std::vector<uint32_t>, 2> split = halves(domains, branch);
     double score = 1;
     for (size_t half : {0, 1}) {
@@ -225,6 +225,9 @@ int64_t BranchAndBound::split(Expansion &expansion, const Stop &stop) const {
       score *= std::max(bound - node.bound,
                         1e-6 * std::abs(expansion.cutoff - node.bound));
     }
+    if (stop()) {
+      return work;
+    }
     if (score > most) {
       most = score;
       best = std::move(both);
@@ -237,6 +240,9 @@ int64_t BranchAndBound::split(Expansion &expansion, const Stop &stop) const {
     work -= best[half]->work();
     best[half]->run(kSteps, stop);
     work += best[half]->work();
+    if (stop()) {
+      return work;
+    }
     expansion.children.push_back(best[half]->finish(*node.point));
     expansion.children.back().kept = std::move(kept[half]);
   }

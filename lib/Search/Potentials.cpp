@@ -40,8 +40,7 @@ static std::vector<double> send(const Table &table,
   return first;
 }
 
-Potentials splitMessages(const Model &model, const DualPoint &point) {
-  Lagrangian at(model, point);
+static Potentials split(const Model &model, const Lagrangian &at) {
   Messages messages = at.messages();
   Assignment taken;
   messages.forward(taken);
@@ -75,6 +74,10 @@ Potentials splitMessages(const Model &model, const DualPoint &point) {
   return potentials;
 }
 
+Potentials splitMessages(const Model &model, const DualPoint &point) {
+  return split(model, Lagrangian(model, point));
+}
+
 /// The least entry of a pair after its potentials are taken off.
 static double leastOf(const Table &table, const std::vector<double> &first,
                       const std::vector<double> &second) {
@@ -91,7 +94,7 @@ static double leastOf(const Table &table, const std::vector<double> &first,
 
 double boundOf(const Model &model, const DualPoint &point) {
   Lagrangian at(model, point);
-  Potentials potentials = splitMessages(model, point);
+  Potentials potentials = split(model, at);
   double bound = model.constant;
   for (size_t t = 0; t != point.prices.size(); ++t) {
     bound -= point.prices[t] * model.capacity[t];
