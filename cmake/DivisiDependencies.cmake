@@ -76,7 +76,12 @@ if(NOT simdjson_FOUND)
 endif()
 add_library(divisi_simdjson INTERFACE)
 add_library(divisi::simdjson ALIAS divisi_simdjson)
-target_link_libraries(divisi_simdjson INTERFACE simdjson::simdjson)
+# Without its definition for threads, which we do not use: it would be on every
+# command line, since Support depends on this.
+target_link_libraries(divisi_simdjson INTERFACE
+  $<LINK_ONLY:simdjson::simdjson>)
+target_include_directories(divisi_simdjson SYSTEM INTERFACE
+  $<TARGET_PROPERTY:simdjson::simdjson,INTERFACE_INCLUDE_DIRECTORIES>)
 
 # divisi::deflate: gzip from memory to memory. Debian has no CMake file of it.
 find_library(DIVISI_DEFLATE deflate)

@@ -35,7 +35,7 @@ private:
   bool lists(Value value, Lists<T> &lists, Read read);
   bool numbers(Value value, Lists<int64_t> &lists, bool usages);
   bool matrices(Value value, Column<uint32_t> &numbers, bool usages);
-  std::string_view upToBracket(size_t place) const;
+  std::string_view upToBracket(size_t offset) const;
 
   JsonText &text_;
   ProblemLists &lists_;
@@ -46,9 +46,9 @@ private:
 template <typename T, typename Read>
 bool ListReader::column(Value value, Column<T> &column, Read read) {
   column.found = true;
-  column.place = text_.place(value);
+  column.offset = text_.offset(value);
   return text_.list(value, [&](Value item) {
-    column.places.push_back(text_.place(item));
+    column.offsets.push_back(text_.offset(item));
     return read(item);
   });
 }
@@ -59,16 +59,16 @@ bool ListReader::pairs(Value value, Column<IntegerPair> &pairs) {
     size_t count = 0;
     auto number = [&](Value each) {
       return count < 2 ? text_.integer(each, numbers[count++])
-                       : text_.fail(text_.place(each),
+                       : text_.fail(text_.offset(each),
                                     "expected two numbers, got a third");
     };
-    uint32_t place = text_.place(item);
+    uint32_t offset = text_.offset(item);
     if (!text_.list(item, number)) {
       return false;
     }
     pairs.items.push_back({numbers[0], numbers[1]});
-    return count == 2 || text_.fail(place, "expected two numbers, got " +
-                                               std::to_string(count));
+    return count == 2 || text_.fail(offset, "expected two numbers, got " +
+                                                std::to_string(count));
   });
 }
 
@@ -80,13 +80,13 @@ bool ListReader::intervals(Value value, Column<IntegerPair> &intervals) {
     auto [begin, end] = intervals.items[i];
     std::string path = "[" + std::to_string(i) + "]";
     if (begin < 0) {
-      return text_.fail(intervals.places[i],
+      return text_.fail(intervals.offsets[i],
                         "this interval begins at " + std::to_string(begin) +
                             "; expected no time below zero",
                         path);
     }
     if (end < begin) {
-      return text_.fail(intervals.places[i],
+      return text_.fail(intervals.offsets[i],
                         "this interval ends at " + std::to_string(end) +
                             ", before it begins at " + std::to_string(begin),
                         path);
@@ -101,9 +101,9 @@ bool ListReader::cost(Value value, int64_t &cost) {
     return false;
   }
   return cost > -kInfeasible ||
-         text_.fail(text_.place(value), "a cost of " + std::to_string(cost) +
-                                            "; expected it above " +
-                                            std::to_string(-kInfeasible));
+         text_.fail(text_.offset(value), "a cost of " + std::to_string(cost) +
+                                             "; expected it above " +
+                                             std::to_string(-kInfeasible));
 }
 
 bool ListReader::usage(Value value, int64_t &usage) {
@@ -111,8 +111,8 @@ bool ListReader::usage(Value value, int64_t &usage) {
     return false;
   }
   return usage >= 0 ||
-         text_.fail(text_.place(value), "a usage of " + std::to_string(usage) +
-                                            "; expected none below zero");
+         text_.fail(text_.offset(value), "a usage of " + std::to_string(usage) +
+                                             "; expected none below zero");
 }
 
 template <typename T, typename Read>
@@ -137,7 +137,7 @@ bool ListReader::matrices(Value value, Column<uint32_t> &numbers, bool usages) {
   return column(value, numbers, [&](Value item) {
     // What was parsed has no strings and no lists inside: it ends with the
     // first bracket, and so does whatever equals it.
-    TextCache::Key key = cache.key(upToBracket(numbers.places.back()));
+    TextCache::Key key = cache.key(upToBracket(numbers.offsets.back()));
     if (auto number = cache.find(key)) {
       numbers.items.push_back(*number);
       return true;
@@ -156,9 +156,9 @@ bool ListReader::matrices(Value value, Column<uint32_t> &numbers, bool usages) {
   });
 }
 
-/// The text from `place` to the next ']', or to the end.
-std::string_view ListReader::upToBracket(size_t place) const {
-  std::string_view rest = text_.text().substr(place);
+/// The text from `offset` to the next ']', or to the end.
+std::string_view ListReader::upToBracket(size_t offset) const {
+  std::string_view rest = text_.text().substr(offset);
   return rest.substr(0, std::min(rest.find(']'), rest.size() - 1) + 1);
 }
 

@@ -17,8 +17,8 @@
 #ifndef DIVISI_LIB_SEARCH_PROBLEMLISTS_H
 #define DIVISI_LIB_SEARCH_PROBLEMLISTS_H
 
-#include "JsonText.h"
 #include "MatrixPool.h"
+#include "divisi/Support/JsonText.h"
 
 #include <optional>
 #include <span>
@@ -30,8 +30,8 @@ namespace divisi::search {
 /// A list of T, one for each node or edge, and where they stand in the text.
 template <typename T> struct Column {
   std::vector<T> items;
-  std::vector<uint32_t> places;
-  uint32_t place = 0; ///< Of the whole.
+  std::vector<uint32_t> offsets;
+  uint32_t offset = 0; ///< Of the whole.
   bool found = false;
 };
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InputText.h"
 #include "ProblemLists.h"
+#include "divisi/Support/InputText.h"
 
 #include "divisi/Search/ProblemIO.h"
 
@@ -46,7 +46,7 @@ static std::string itemOf(const char *path, size_t index) {
 template <typename T>
 bool Joiner::haveSize(const Column<T> &column, size_t size, const char *path) {
   return column.items.size() == size ||
-         text_.fail(column.place,
+         text_.fail(column.offset,
                     "this list has " + std::to_string(column.items.size()) +
                         " entries; expected " + std::to_string(size),
                     std::string("problem.") + path);
@@ -58,18 +58,18 @@ bool Joiner::nodeFits(size_t i) {
   size_t names = lists_.strategies.found ? lists_.strategies[i].size() : 0;
   std::string node = "node " + std::to_string(i) + " has ";
   if (costs == 0) {
-    return text_.fail(lists_.costs.places[i],
+    return text_.fail(lists_.costs.offsets[i],
                       node + "no strategy; expected a cost for each",
                       itemOf("nodes.costs", i));
   }
   if (usages != costs) {
-    return text_.fail(lists_.usages.places[i],
+    return text_.fail(lists_.usages.offsets[i],
                       node + std::to_string(usages) + " usages; expected " +
                           std::to_string(costs) + ", one a strategy",
                       itemOf("nodes.usages", i));
   }
   return names == 0 || names == costs ||
-         text_.fail(lists_.strategies.places[i],
+         text_.fail(lists_.strategies.offsets[i],
                     node + std::to_string(names) +
                         " names of strategies; expected " +
                         std::to_string(costs) + ", or none",
@@ -114,7 +114,7 @@ bool Joiner::fits(const Column<uint32_t> &numbers, size_t i, const char *path) {
   size_t columns = problem_.nodes[edge.to].costs.size();
   size_t size = lists_.pool.size(numbers.items[i]);
   return size == rows * columns ||
-         text_.fail(numbers.places[i],
+         text_.fail(numbers.offsets[i],
                     "edge " + std::to_string(i) + " of nodes " +
                         std::to_string(edge.from) + " and " +
                         std::to_string(edge.to) + " has " +
@@ -127,7 +127,7 @@ bool Joiner::joinEdge(size_t i) {
   size_t nodes = problem_.nodes.size();
   auto [from, to] = lists_.ends.items[i];
   if (from < 0 || to < 0 || size_t(from) >= nodes || size_t(to) >= nodes) {
-    return text_.fail(lists_.ends.places[i],
+    return text_.fail(lists_.ends.offsets[i],
                       "edge " + std::to_string(i) + " joins nodes " +
                           std::to_string(from) + " and " + std::to_string(to) +
                           ", of " + std::to_string(nodes),
@@ -148,7 +148,7 @@ bool Joiner::joinEdge(size_t i) {
     return true;
   }
   if (edge.from == edge.to) {
-    return text_.fail(lists_.edgeUsages.places[i],
+    return text_.fail(lists_.edgeUsages.offsets[i],
                       "edge " + std::to_string(i) + " joins node " +
                           std::to_string(from) +
                           " with itself; give its usages to the node",
@@ -170,8 +170,8 @@ bool Joiner::joinEdges() {
     return false;
   }
   if (lists_.edgeUsages.found != lists_.edgeIntervals.found) {
-    return text_.fail(lists_.edgeUsages.found ? lists_.edgeUsages.place
-                                              : lists_.edgeIntervals.place,
+    return text_.fail(lists_.edgeUsages.found ? lists_.edgeUsages.offset
+                                              : lists_.edgeIntervals.offset,
                       "edges have \"usages\" or \"intervals\" alone; expected "
                       "both or neither",
                       "problem.edges");

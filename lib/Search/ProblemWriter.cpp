@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "JsonOutput.h"
+#include "divisi/Support/JsonOutput.h"
 
 #include "divisi/Search/ProblemIO.h"
 
@@ -18,14 +18,14 @@ namespace divisi::search {
 template <typename Element>
 static void writeColumn(std::string &out, const char *key, size_t count,
                         Element element) {
-  writeString(out, key);
+  writeJsonString(out, key);
   out += ": ";
-  writeList(out, count, element);
+  writeJsonList(out, count, element);
 }
 
 static void writeIntegers(std::string &out, const std::vector<int64_t> &list) {
-  writeList(out, list.size(),
-            [&](size_t i) { out += std::to_string(list[i]); });
+  writeJsonList(out, list.size(),
+                [&](size_t i) { out += std::to_string(list[i]); });
 }
 
 static void writePair(std::string &out, int64_t first, int64_t second) {
@@ -48,15 +48,15 @@ static void writeNodes(std::string &out, const std::vector<Node> &nodes) {
   if (std::ranges::any_of(nodes, [](auto &n) { return !n.name.empty(); })) {
     next();
     writeColumn(out, "names", count,
-                [&](size_t i) { writeString(out, nodes[i].name); });
+                [&](size_t i) { writeJsonString(out, nodes[i].name); });
   }
   if (std::ranges::any_of(nodes,
                           [](auto &n) { return !n.strategies.empty(); })) {
     next();
     writeColumn(out, "strategies", count, [&](size_t i) {
       const std::vector<std::string> &names = nodes[i].strategies;
-      writeList(out, names.size(),
-                [&](size_t s) { writeString(out, names[s]); });
+      writeJsonList(out, names.size(),
+                    [&](size_t s) { writeJsonString(out, names[s]); });
     });
   }
   out += "\n    },\n";
@@ -89,7 +89,7 @@ static void writeEdges(std::string &out, const Problem &problem) {
 
 std::string writeProblem(const Problem &problem) {
   std::string out = "{\n  \"problem\": {\n    \"name\": ";
-  writeString(out, problem.name);
+  writeJsonString(out, problem.name);
   out += ",\n";
   writeNodes(out, problem.nodes);
   writeEdges(out, problem);

@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "BoundTree.h"
-#include "InputText.h"
-#include "JsonText.h"
 #include "PackedIntegers.h"
+#include "divisi/Support/InputText.h"
+#include "divisi/Support/JsonText.h"
 
 #include "divisi/Search/SolutionIO.h"
 
@@ -77,7 +77,7 @@ bool SolutionReader::integer(Value value, Integer &out) {
   if (Wide(out) == wide) {
     return true;
   }
-  return text_.fail(text_.place(value),
+  return text_.fail(text_.offset(value),
                     "expected an integer of " +
                         std::to_string(8 * sizeof(Integer)) +
                         (Integer(-1) < 0 ? " bits" : " bits without sign") +
@@ -101,7 +101,7 @@ bool SolutionReader::readVersion(Value value) {
   if (version > 1) {
     newerVersion_ = version;
   }
-  return text_.fail(text_.place(value),
+  return text_.fail(text_.offset(value),
                     "expected 1, got " + std::to_string(version));
 }
 
@@ -119,7 +119,7 @@ bool SolutionReader::readTraceEntry(Value value, TraceEntry &entry) {
 /// ["drop", v, w, s] or ["follow", v, w].
 bool SolutionReader::readStep(Value value, ReductionStep &step) {
   uint32_t *numbers[] = {&step.variable, &step.other, &step.state};
-  uint32_t place = text_.place(value);
+  uint32_t offset = text_.offset(value);
   size_t count = 0, expected = 4;
   auto readKind = [&](Value item) {
     std::string_view kind;
@@ -130,7 +130,7 @@ bool SolutionReader::readStep(Value value, ReductionStep &step) {
     step.kind = drops ? ReductionStep::Kind::Drop : ReductionStep::Kind::Follow;
     expected = drops ? 4 : 3;
     return drops || kind == "follow" ||
-           text_.fail(text_.place(item), "expected \"drop\" or \"follow\"");
+           text_.fail(text_.offset(item), "expected \"drop\" or \"follow\"");
   };
   bool good = text_.list(value, [&](Value item) {
     size_t index = count++;
@@ -139,29 +139,29 @@ bool SolutionReader::readStep(Value value, ReductionStep &step) {
     }
     return index < expected
                ? integer(item, *numbers[index - 1])
-               : text_.fail(text_.place(item), "the step has more than " +
-                                                   std::to_string(expected) +
-                                                   " elements");
+               : text_.fail(text_.offset(item), "the step has more than " +
+                                                    std::to_string(expected) +
+                                                    " elements");
   });
   if (good && count != expected) {
-    return text_.fail(place, "the step has " + std::to_string(count) +
-                                 " elements, expected " +
-                                 std::to_string(expected));
+    return text_.fail(offset, "the step has " + std::to_string(count) +
+                                  " elements, expected " +
+                                  std::to_string(expected));
   }
   return good;
 }
 
 bool SolutionReader::readPrice(Value value, MemoryPrice &price) {
   int64_t *numbers[] = {&price.time, &price.price};
-  uint32_t place = text_.place(value);
+  uint32_t offset = text_.offset(value);
   size_t count = 0;
   bool good = text_.list(value, [&](Value item) {
     return count < 2 ? integer(item, *numbers[count++])
-                     : text_.fail(text_.place(item),
+                     : text_.fail(text_.offset(item),
                                   "expected a time and a price, got more");
   });
   return good && (count == 2 ||
-                  text_.fail(place, "expected a time and a price, got less"));
+                  text_.fail(offset, "expected a time and a price, got less"));
 }
 
 /// Reads the next node of the tree. The parent may stand behind potentials that
@@ -169,7 +169,7 @@ bool SolutionReader::readPrice(Value value, MemoryPrice &price) {
 bool SolutionReader::readBound(Value value) {
   BoundNode &node = out_.solution.certificate.tree.emplace_back();
   std::string_view packed;
-  uint32_t place = 0;
+  uint32_t offset = 0;
   Member members[] = {
       member("parent", true, node.parent),
       member("variable", false, node.variable),
@@ -188,7 +188,7 @@ bool SolutionReader::readBound(Value value) {
          });
        }},
       {"potentials", false, [&](Value item) {
-         place = text_.place(item);
+         offset = text_.offset(item);
          node.bounds = true;
          return text_.string(item, packed);
        }}};
@@ -200,7 +200,7 @@ bool SolutionReader::readBound(Value value) {
   auto potentials =
       unpackIntegers(packed, potentialsAbove(tree, tree.size() - 1), error);
   if (!potentials) {
-    return text_.fail(place, error, "potentials");
+    return text_.fail(offset, error, "potentials");
   }
   node.potentials = std::move(*potentials);
   return true;

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "BoundTree.h"
-#include "JsonOutput.h"
-#include "OutputFile.h"
 #include "PackedIntegers.h"
+#include "divisi/Support/JsonOutput.h"
+#include "divisi/Support/OutputFile.h"
 
 #include "divisi/Search/SolutionIO.h"
 
@@ -34,12 +34,12 @@ public:
   std::string &key(const char *name) {
     out_ += first_ ? "" : between_;
     first_ = false;
-    writeString(out_, name);
+    writeJsonString(out_, name);
     out_ += ": ";
     return out_;
   }
   void text(const char *name, std::string_view value) {
-    writeString(key(name), value);
+    writeJsonString(key(name), value);
   }
   void integer(const char *name, Wide value) { key(name) += toString(value); }
 
@@ -52,7 +52,7 @@ private:
 
 static void writeSteps(std::string &out,
                        const std::vector<ReductionStep> &steps) {
-  writeList(out, steps.size(), [&](size_t i) {
+  writeJsonList(out, steps.size(), [&](size_t i) {
     const ReductionStep &step = steps[i];
     bool drops = step.kind == ReductionStep::Kind::Drop;
     out += drops ? "[\"drop\", " : "[\"follow\", ";
@@ -68,14 +68,14 @@ static void writeBound(std::string &out, const std::vector<BoundNode> &tree,
   object.integer("parent", node.parent);
   if (index != 0 || node.variable != 0 || !node.kept.empty()) {
     object.integer("variable", node.variable);
-    writeList(object.key("kept"), node.kept.size(),
-              [&](size_t i) { out += std::to_string(node.kept[i]); });
+    writeJsonList(object.key("kept"), node.kept.size(),
+                  [&](size_t i) { out += std::to_string(node.kept[i]); });
   }
   if (node.fixes) {
     object.key("fixes") += "true";
   }
   if (!node.prices.empty()) {
-    writeList(object.key("prices"), node.prices.size(), [&](size_t i) {
+    writeJsonList(object.key("prices"), node.prices.size(), [&](size_t i) {
       MemoryPrice price = node.prices[i];
       out += '[' + std::to_string(price.time) + ", " +
              std::to_string(price.price) + ']';
@@ -111,7 +111,7 @@ static void writeTraceEntry(std::string &out, const TraceEntry &entry) {
   ObjectWriter object(out);
   // JSON has no infinity.
   if (entry.seconds && std::isfinite(*entry.seconds)) {
-    writeDouble(object.key("seconds"), *entry.seconds);
+    writeJsonDouble(object.key("seconds"), *entry.seconds);
   }
   object.integer("work", entry.work);
   if (entry.cost) {
@@ -130,7 +130,7 @@ static void writeGap(ObjectWriter &object, const Solution &solution) {
   if (gap != 0 && cost != 0) {
     gap /= std::abs(cost);
   }
-  writeDouble(object.key("gap"), gap);
+  writeJsonDouble(object.key("gap"), gap);
   object.text("gap_of", "the declared strategies");
 }
 
@@ -144,8 +144,9 @@ static void write(const SolutionFile &file, std::string &out,
     object.text("solver", file.solver);
     object.integer("seed", Wide(file.seed));
     object.text("stopped", file.stopped);
-    writeList(object.key("assignment"), solution.assignment.size(),
-              [&](size_t i) { out += std::to_string(solution.assignment[i]); });
+    writeJsonList(
+        object.key("assignment"), solution.assignment.size(),
+        [&](size_t i) { out += std::to_string(solution.assignment[i]); });
     object.integer("cost", solution.cost);
     object.integer("peak", solution.peak);
     object.integer("peak_time", solution.peakTime);

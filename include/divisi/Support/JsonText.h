@@ -1,4 +1,4 @@
-//===- JsonText.h - Walking through JSON, and where it is wrong -*- C++ -*-===//
+//===- JsonText.h - A JSON reader that says what is wrong where -*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,10 +20,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_SEARCH_JSONTEXT_H
-#define DIVISI_LIB_SEARCH_JSONTEXT_H
+#ifndef DIVISI_SUPPORT_JSONTEXT_H
+#define DIVISI_SUPPORT_JSONTEXT_H
 
-#include "Integers.h"
+#include "divisi/Support/Integers.h"
 
 #include "divisi/Support/Status.h"
 
@@ -34,10 +34,12 @@
 #include <string>
 #include <string_view>
 
-namespace divisi::search {
+namespace divisi {
 
+/// Walks through one text. The first thing that is wrong ends the walk.
 class JsonText {
 public:
+  /// A value that the walk has come to; it is read once.
   using Value = simdjson::ondemand::value;
 
   /// A key that an object may have, or must have, and who reads its value.
@@ -55,27 +57,33 @@ public:
   /// Reads the text, which is one object. Keys that are not members are
   /// skipped. False if anything was wrong.
   bool readRoot(std::span<Member> members);
+  /// All of the text, without the padding.
   std::string_view text() const { return text_; }
-  /// What was wrong first.
-  divisi::Status status() const;
+  /// What was wrong first, as Invalid with line, column (in bytes) and path.
+  Status status() const;
 
-  /// Says that `what` is wrong with `path` at byte `place` of the text. Returns
-  /// false.
-  bool fail(size_t place, std::string what, std::string path = {});
+  /// Says that `what` is wrong with `path` at byte `offset` of the text.
+  /// Returns false.
+  bool fail(size_t offset, std::string what, std::string path = {});
   /// Where a value begins.
   static const char *begin(Value value) {
     return value.raw_json_token().data();
   }
-  uint32_t place(Value value) const {
+  /// The same in bytes from the begin of the text.
+  uint32_t offset(Value value) const {
     return uint32_t(begin(value) - text_.data());
   }
 
+  // Each of these reads a value that must be of that kind, and returns false
+  // if it is not or if what it consists of is wrong.
+
+  /// An object: calls the members that it has; other keys are skipped.
   bool object(Value value, std::span<Member> members);
-  /// Calls `element(value)` for each.
+  /// A list: calls `element(value)` for each.
   template <typename Element> bool list(Value value, Element element);
-  /// `out` stays as long as this object.
+  /// A string, unescaped. `out` stays as long as this object.
   bool string(Value value, std::string_view &out);
-  /// Also takes 1e18 and 2.50e1, which are integers.
+  /// An integer of 64 bits. Also takes 1e18 and 2.50e1, which are integers.
   bool integer(Value value, int64_t &out) {
     // The walk goes past what it was not asked to read.
     if (auto plain = parsePlainInteger(begin(value))) {
@@ -87,22 +95,27 @@ public:
 
   /// An integer of 128 bits, which must be plain: digits with no needless zero.
   bool wide(Value value, __int128 &out);
+  /// Any number, rounded to the nearest double.
   bool number(Value value, double &out);
+  /// true or false.
   bool boolean(Value value, bool &out);
 
 private:
-  /// Calls `field(key, place of the key, value)` for each.
+  /// Calls `field(key, offset of the key, value)` for each.
   template <typename Field>
   bool fields(simdjson::ondemand::object object, Field field);
-  bool members(simdjson::ondemand::object object, size_t place,
+  bool members(simdjson::ondemand::object object, size_t offset,
                std::span<Member> members);
+  /// An integer that is not plain, such as 1e18.
   bool decimal(Value value, int64_t &out);
+  /// Checks a value that nobody asked for, `depth` values deep.
   bool skip(Value value, int depth);
   bool skipObject(Value value, int depth);
   /// `value` is not what was expected.
   bool unexpected(Value value, const std::string &expected);
   /// A comma, bracket or colon is missing.
   bool malformed(const char *expected);
+  /// What no token can be found in: no UTF-8, an open string.
   bool badText(simdjson::error_code error);
   /// Puts `step` before the path of the failure. Returns false.
   bool within(std::string_view step);
@@ -113,7 +126,7 @@ private:
   std::string_view text_;
   simdjson::ondemand::parser parser_;
   simdjson::ondemand::document document_;
-  size_t place_ = 0;
+  size_t offset_ = 0;
   std::string what_, path_;
 };
 
@@ -136,6 +149,6 @@ template <typename Element> bool JsonText::list(Value value, Element element) {
   return true;
 }
 
-} // namespace divisi::search
+} // namespace divisi
 
-#endif // DIVISI_LIB_SEARCH_JSONTEXT_H
+#endif // DIVISI_SUPPORT_JSONTEXT_H

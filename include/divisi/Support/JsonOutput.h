@@ -6,24 +6,24 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_SEARCH_JSONOUTPUT_H
-#define DIVISI_LIB_SEARCH_JSONOUTPUT_H
+#ifndef DIVISI_SUPPORT_JSONOUTPUT_H
+#define DIVISI_SUPPORT_JSONOUTPUT_H
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-namespace divisi::search {
+namespace divisi {
 
 /// Appends `value` in quotes, with escapes. It must be UTF-8.
-void writeString(std::string &out, std::string_view value);
+void writeJsonString(std::string &out, std::string_view value);
 
 /// Appends the shortest decimal that reads back as `value`, which is finite.
-void writeDouble(std::string &out, double value);
+void writeJsonDouble(std::string &out, double value);
 
 /// Appends `[` … `]` with `element(i)` for each entry.
 template <typename Element>
-void writeList(std::string &out, size_t count, Element element) {
+void writeJsonList(std::string &out, size_t count, Element element) {
   out += '[';
   for (size_t i = 0; i != count; ++i) {
     out += i ? ", " : "";
@@ -32,6 +32,6 @@ void writeList(std::string &out, size_t count, Element element) {
   out += ']';
 }
 
-} // namespace divisi::search
+} // namespace divisi
 
-#endif // DIVISI_LIB_SEARCH_JSONOUTPUT_H
+#endif // DIVISI_SUPPORT_JSONOUTPUT_H

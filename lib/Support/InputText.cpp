@@ -1,4 +1,4 @@
-//===- InputText.cpp - Texts in memory, out of files and gzip -------------===//
+//===- InputText.cpp - The text of a file, inflated if gzip ---------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InputText.h"
+#include "divisi/Support/InputText.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,18 +19,18 @@
 #include <unistd.h>
 #include <utility>
 
-namespace divisi::search {
+namespace divisi {
 
-static divisi::Status invalid(std::string message) {
+static Status invalid(std::string message) {
   return {ExitCode::Invalid, std::move(message)};
 }
 
-static divisi::Status cannotRead(const std::string &path, int error) {
+static Status cannotRead(const std::string &path, int error) {
   return {ExitCode::File,
           "cannot read '" + path + "': " + std::strerror(error)};
 }
 
-static divisi::Status tooLong() {
+static Status tooLong() {
   return invalid("the text is longer than " + std::to_string(kMostText) +
                  " bytes, which is the most that is read");
 }
@@ -60,7 +60,7 @@ Expected<InputText> InputText::reserve(size_t most, bool large) {
   void *begin = mmap(nullptr, text.reserved_, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (begin == MAP_FAILED) {
-    return divisi::Status(
+    return Status(
         ExitCode::File,
         "cannot reserve " + std::to_string(text.reserved_) +
             " bytes of address space for the text: " + std::strerror(errno));
@@ -179,4 +179,4 @@ Expected<InputText> InputText::readFile(const std::string &path) {
   return isGzip(text->text()) ? inflate(text->text()) : std::move(text);
 }
 
-} // namespace divisi::search
+} // namespace divisi

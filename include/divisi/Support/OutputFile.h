@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_SEARCH_OUTPUTFILE_H
-#define DIVISI_LIB_SEARCH_OUTPUTFILE_H
+#ifndef DIVISI_SUPPORT_OUTPUTFILE_H
+#define DIVISI_SUPPORT_OUTPUTFILE_H
 
 #include "divisi/Support/Status.h"
 
@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace divisi::search {
+namespace divisi {
 
 /// Takes the next piece of a text.
 using Put = std::function<void(std::string_view)>;
@@ -25,9 +25,9 @@ using Put = std::function<void(std::string_view)>;
 /// the disk; so it holds the old content or the new at every moment, even if
 /// the process is killed. What is no regular file (a pipe, a terminal) is
 /// written to as it is. Fails with File.
-divisi::Status writeFile(const std::string &path,
-                         const std::function<void(const Put &)> &make);
+Status writeFile(const std::string &path,
+                 const std::function<void(const Put &)> &make);
 
-} // namespace divisi::search
+} // namespace divisi
 
-#endif // DIVISI_LIB_SEARCH_OUTPUTFILE_H
+#endif // DIVISI_SUPPORT_OUTPUTFILE_H

@@ -1,4 +1,4 @@
-//===- Integers.h - Decimal integers, quickly -------------------*- C++ -*-===//
+//===- Integers.h - Decimal integers, parsed fast ---------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_SEARCH_INTEGERS_H
-#define DIVISI_LIB_SEARCH_INTEGERS_H
+#ifndef DIVISI_SUPPORT_INTEGERS_H
+#define DIVISI_SUPPORT_INTEGERS_H
 
 #include <array>
 #include <bit>
@@ -23,7 +23,7 @@
 #include <optional>
 #include <string_view>
 
-namespace divisi::search {
+namespace divisi {
 
 /// Up to eight digits at the begin of eight characters.
 struct DigitChunk {
@@ -91,6 +91,6 @@ inline std::optional<int64_t> parsePlainInteger(const char *at) {
 /// also of 1e18 and 2.50e1.
 std::optional<int64_t> parseIntegral(std::string_view number);
 
-} // namespace divisi::search
+} // namespace divisi
 
-#endif // DIVISI_LIB_SEARCH_INTEGERS_H
+#endif // DIVISI_SUPPORT_INTEGERS_H

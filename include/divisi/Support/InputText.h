@@ -1,4 +1,4 @@
-//===- InputText.h - Texts in memory, out of files and gzip -----*- C++ -*-===//
+//===- InputText.h - The text of a file, inflated if gzip -------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_SEARCH_INPUTTEXT_H
-#define DIVISI_LIB_SEARCH_INPUTTEXT_H
+#ifndef DIVISI_SUPPORT_INPUTTEXT_H
+#define DIVISI_SUPPORT_INPUTTEXT_H
 
 #include "divisi/Support/Status.h"
 
@@ -22,9 +22,9 @@
 #include <string>
 #include <string_view>
 
-namespace divisi::search {
+namespace divisi {
 
-/// No text is longer: places in it are 32 bits wide.
+/// No text is longer: offsets into it are 32 bits wide.
 inline constexpr size_t kMostText = (size_t(4) << 30) - 4096;
 
 /// What `compressed` bytes of gzip may hold: real problems shrink to a
@@ -40,6 +40,7 @@ constexpr size_t mostInflated(size_t compressed) {
 /// Owns a text that zeros follow: a parser may read beyond the end.
 class InputText {
 public:
+  /// Bytes of zeros behind the text.
   static constexpr size_t kPadding = 64;
 
   /// The content of the file, inflated if it is gzip. Fails with File if the
@@ -52,6 +53,7 @@ public:
   InputText &operator=(InputText &&) = delete;
   ~InputText();
 
+  /// The text; valid as long as this object.
   std::string_view text() const { return {begin_, size_}; }
 
 private:
@@ -67,6 +69,6 @@ private:
   size_t size_ = 0, reserved_ = 0;
 };
 
-} // namespace divisi::search
+} // namespace divisi
 
-#endif // DIVISI_LIB_SEARCH_INPUTTEXT_H
+#endif // DIVISI_SUPPORT_INPUTTEXT_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OutputFile.h"
+#include "divisi/Support/OutputFile.h"
 
 #include <cerrno>
 #include <climits>
@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace divisi::search {
+namespace divisi {
 
-static divisi::Status cannotWrite(const std::string &path) {
+static Status cannotWrite(const std::string &path) {
   return {ExitCode::File,
           "cannot write '" + path + "': " + std::strerror(errno)};
 }
@@ -104,19 +104,18 @@ static bool replace(const std::string &path, const Make &make) {
   return false;
 }
 
-static divisi::Status writeBytes(const std::string &path, const Make &make) {
+static Status writeBytes(const std::string &path, const Make &make) {
   struct stat about{};
   bool exists = stat(path.c_str(), &about) == 0;
   if (exists && !S_ISREG(about.st_mode)) {
     int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    return file >= 0 && writeAndClose(file, make, false) ? divisi::Status()
+    return file >= 0 && writeAndClose(file, make, false) ? Status()
                                                          : cannotWrite(path);
   }
   // A link keeps pointing to what it pointed to.
   char target[PATH_MAX];
   bool resolved = exists && realpath(path.c_str(), target);
-  return replace(resolved ? target : path, make) ? divisi::Status()
-                                                 : cannotWrite(path);
+  return replace(resolved ? target : path, make) ? Status() : cannotWrite(path);
 }
 
 /// The same as gzip, whole.
@@ -126,7 +125,7 @@ static std::optional<std::string> compressed(const Make &make) {
   return compress(text);
 }
 
-divisi::Status writeFile(const std::string &path, const Make &make) {
+Status writeFile(const std::string &path, const Make &make) {
   if (path.ends_with(".gz")) {
     std::optional<std::string> gzip = compressed(make);
     if (!gzip) {
@@ -138,4 +137,4 @@ divisi::Status writeFile(const std::string &path, const Make &make) {
   return writeBytes(path, make);
 }
 
-} // namespace divisi::search
+} // namespace divisi

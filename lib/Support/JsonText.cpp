@@ -1,4 +1,4 @@
-//===- JsonText.cpp - Walking through JSON, and where it is wrong ---------===//
+//===- JsonText.cpp - A JSON reader that says what is wrong where ---------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "JsonText.h"
-#include "InputText.h"
-#include "Integers.h"
+#include "divisi/Support/JsonText.h"
+#include "divisi/Support/InputText.h"
+#include "divisi/Support/Integers.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace divisi::search {
+namespace divisi {
 
 using simdjson::ondemand::json_type;
 
@@ -43,8 +43,8 @@ static std::string got(std::string_view rest) {
   return ", got '" + printable(rest.substr(0, end)) + "'";
 }
 
-bool JsonText::fail(size_t place, std::string what, std::string path) {
-  place_ = std::min(place, text_.size());
+bool JsonText::fail(size_t offset, std::string what, std::string path) {
+  offset_ = std::min(offset, text_.size());
   what_ = std::move(what);
   path_ = std::move(path);
   return false;
@@ -60,18 +60,18 @@ bool JsonText::within(std::string_view step) {
   return false;
 }
 
-divisi::Status JsonText::status() const {
-  std::string_view before = text_.substr(0, place_);
+Status JsonText::status() const {
+  std::string_view before = text_.substr(0, offset_);
   auto line = std::ranges::count(before, '\n') + 1;
   // npos + 1 is 0: the first line.
-  size_t column = place_ - (before.rfind('\n') + 1) + 1;
+  size_t column = offset_ - (before.rfind('\n') + 1) + 1;
   return {ExitCode::Invalid, "line " + std::to_string(line) + ", column " +
                                  std::to_string(column) + ": " + path_ +
                                  (path_.empty() ? "" : ": ") + what_};
 }
 
 bool JsonText::unexpected(Value value, const std::string &expected) {
-  size_t at = place(value);
+  size_t at = offset(value);
   return fail(at, "expected " + expected + got(text_.substr(at)));
 }
 
@@ -80,9 +80,9 @@ bool JsonText::malformed(const char *expected) {
   if (document_.current_location().get(at)) {
     at = text_.data() + text_.size();
   }
-  size_t place = std::min(size_t(at - text_.data()), text_.size());
-  return fail(place,
-              std::string("expected ") + expected + got(text_.substr(place)));
+  size_t offset = std::min(size_t(at - text_.data()), text_.size());
+  return fail(offset,
+              std::string("expected ") + expected + got(text_.substr(offset)));
 }
 
 /// The first control character in a string, or else the quote that is never
@@ -163,7 +163,7 @@ bool JsonText::readRoot(std::span<Member> members) {
 }
 
 bool JsonText::object(Value value, std::span<Member> members) {
-  size_t at = place(value);
+  size_t at = offset(value);
   simdjson::ondemand::object object;
   if (value.get_object().get(object)) {
     return unexpected(value, "an object");
@@ -179,18 +179,18 @@ bool JsonText::fields(simdjson::ondemand::object object, Field field) {
     if (std::move(next).get(member)) {
       return malformed("a key with ':', ',' or '}'");
     }
-    size_t place = size_t(member.key().raw() - 1 - text_.data());
+    size_t offset = size_t(member.key().raw() - 1 - text_.data());
     if (member.unescaped_key().get(key)) {
-      return fail(place, "an escape in this key is malformed");
+      return fail(offset, "an escape in this key is malformed");
     }
-    if (!field(key, place, member.value())) {
+    if (!field(key, offset, member.value())) {
       return within(printable(key));
     }
   }
   return true;
 }
 
-bool JsonText::members(simdjson::ondemand::object object, size_t place,
+bool JsonText::members(simdjson::ondemand::object object, size_t offset,
                        std::span<Member> members) {
   bool good =
       fields(object, [&](std::string_view key, size_t keyPlace, Value value) {
@@ -208,7 +208,7 @@ bool JsonText::members(simdjson::ondemand::object object, size_t place,
   }
   for (const Member &member : members) {
     if (member.required && !member.found) {
-      return fail(place,
+      return fail(offset,
                   "this object has no key \"" + std::string(member.key) + "\"");
     }
   }
@@ -220,7 +220,7 @@ bool JsonText::string(Value value, std::string_view &out) {
   if (error == simdjson::INCORRECT_TYPE) {
     return unexpected(value, "a string");
   }
-  return !error || fail(place(value), "an escape in this string is malformed");
+  return !error || fail(offset(value), "an escape in this string is malformed");
 }
 
 bool JsonText::decimal(Value value, int64_t &out) {
@@ -270,8 +270,8 @@ bool JsonText::boolean(Value value, bool &out) {
 
 bool JsonText::skip(Value value, int depth) {
   if (depth > kMostDepth) {
-    return fail(place(value), "values are nested more than " +
-                                  std::to_string(kMostDepth) + " deep");
+    return fail(offset(value), "values are nested more than " +
+                                   std::to_string(kMostDepth) + " deep");
   }
   json_type type;
   if (value.type().get(type)) {
@@ -310,4 +310,4 @@ bool JsonText::skipObject(Value value, int depth) {
   });
 }
 
-} // namespace divisi::search
+} // namespace divisi

@@ -1,4 +1,4 @@
-//===- Integers.cpp - Decimal integers, quickly ---------------------------===//
+//===- Integers.cpp - Decimal integers, parsed fast -----------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Integers.h"
+#include "divisi/Support/Integers.h"
 
 #include <algorithm>
 #include <charconv>
 #include <string>
 
-namespace divisi::search {
+namespace divisi {
 
 /// Exponents beyond are all the same: too large, or not an integer.
 static int64_t parseExponent(std::string_view digits) {
@@ -57,4 +57,4 @@ std::optional<int64_t> parseIntegral(std::string_view number) {
   return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-} // namespace divisi::search
+} // namespace divisi

@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "JsonOutput.h"
+#include "divisi/Support/JsonOutput.h"
 
 #include <charconv>
 
-namespace divisi::search {
+namespace divisi {
 
-void writeString(std::string &out, std::string_view value) {
+void writeJsonString(std::string &out, std::string_view value) {
   constexpr char digits[] = "0123456789abcdef";
   out += '"';
   for (char c : value) {
@@ -28,10 +28,10 @@ void writeString(std::string &out, std::string_view value) {
   out += '"';
 }
 
-void writeDouble(std::string &out, double value) {
+void writeJsonDouble(std::string &out, double value) {
   char text[32];
   std::to_chars_result result = std::to_chars(text, text + sizeof(text), value);
   out.append(text, result.ptr);
 }
 
-} // namespace divisi::search
+} // namespace divisi
