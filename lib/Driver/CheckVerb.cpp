@@ -14,8 +14,8 @@
 #include "Flags.h"
 #include "Sessions.h"
 #include "Verbs.h"
-#include "divisi/Driver/Compiler.h"
-#include "divisi/Driver/Execute.h"
+#include "divisi/Compiler/Compilation.h"
+#include "divisi/Compiler/Execute.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -9,7 +9,7 @@
 #include "Flags.h"
 #include "Verbs.h"
 #include "dialects/Exec/Exec.h"
-#include "divisi/Driver/Compiler.h"
+#include "divisi/Compiler/Compilation.h"
 
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"

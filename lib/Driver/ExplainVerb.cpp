@@ -8,8 +8,8 @@
 
 #include "Flags.h"
 #include "Verbs.h"
-#include "divisi/Driver/Compiler.h"
-#include "divisi/Driver/Execute.h"
+#include "divisi/Compiler/Compilation.h"
+#include "divisi/Compiler/Execute.h"
 #include "divisi/runtime/ArtifactFile.h"
 
 #include "llvm/Support/FormatVariadic.h"

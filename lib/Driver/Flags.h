@@ -14,7 +14,7 @@
 #ifndef LIB_DRIVER_FLAGS_H
 #define LIB_DRIVER_FLAGS_H
 
-#include "divisi/Driver/Compiler.h"
+#include "divisi/Compiler/Compilation.h"
 #include "divisi/Support/Status.h"
 
 #include "llvm/Support/CommandLine.h"

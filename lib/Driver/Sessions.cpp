@@ -8,7 +8,7 @@
 
 #include "Sessions.h"
 
-#include "divisi/Driver/Execute.h"
+#include "divisi/Compiler/Execute.h"
 #include "divisi/runtime/TensorFile.h"
 
 #include "llvm/Support/FileSystem.h"

@@ -15,7 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Driver/Registration.h"
+#include "divisi/Compiler/Registration.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Import/Import.h"
 #include "divisi/runtime/TensorFile.h"

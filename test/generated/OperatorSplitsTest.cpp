@@ -17,8 +17,8 @@
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
-#include "divisi/Driver/Execute.h"
-#include "divisi/Driver/Registration.h"
+#include "divisi/Compiler/Execute.h"
+#include "divisi/Compiler/Registration.h"
 #include "divisi/Evaluate/Evaluator.h"
 
 #include "mlir/Parser/Parser.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Driver/Registration.h"
+#include "divisi/Compiler/Registration.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 namespace divisi::test {

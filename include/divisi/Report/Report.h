@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_DRIVER_REPORT_H
-#define DIVISI_DRIVER_REPORT_H
+#ifndef DIVISI_REPORT_REPORT_H
+#define DIVISI_REPORT_REPORT_H
 
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Support/Status.h"
@@ -113,4 +113,4 @@ Status printNode(const Report &report, llvm::StringRef node,
 
 } // namespace divisi
 
-#endif // DIVISI_DRIVER_REPORT_H
+#endif // DIVISI_REPORT_REPORT_H

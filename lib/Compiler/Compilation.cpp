@@ -1,4 +1,4 @@
-//===- Compiler.cpp - A model on its way to an artifact ---------*- C++ -*-===//
+//===- Compilation.cpp - A model on its way to an artifact ------*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Driver/Compiler.h"
+#include "divisi/Compiler/Compilation.h"
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
-#include "divisi/Driver/Registration.h"
-#include "divisi/Driver/Report.h"
+#include "divisi/Compiler/Registration.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Evaluate/KernelCall.h"
+#include "divisi/Report/Report.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Driver/Execute.h"
+#include "divisi/Compiler/Execute.h"
 
 #include "divisi/Artifact/Emit.h"
 #include "divisi/Evaluate/Evaluator.h"

@@ -1,4 +1,4 @@
-//===- Report.cpp - What a plan does, as numbers ----------------*- C++ -*-===//
+//===- MakeReport.cpp - Read a report off a partitioned module --*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Driver/Report.h"
+#include "divisi/Report/Report.h"
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"

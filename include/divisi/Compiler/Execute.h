@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_DRIVER_EXECUTE_H
-#define DIVISI_DRIVER_EXECUTE_H
+#ifndef DIVISI_COMPILER_EXECUTE_H
+#define DIVISI_COMPILER_EXECUTE_H
 
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
@@ -64,4 +64,4 @@ Comparison compareTensors(const rt::HostTensor &got,
 
 } // namespace divisi
 
-#endif // DIVISI_DRIVER_EXECUTE_H
+#endif // DIVISI_COMPILER_EXECUTE_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Driver/Report.h"
+#include "divisi/Report/Report.h"
 
 using namespace llvm;
 using namespace divisi;

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_DRIVER_REGISTRATION_H
-#define DIVISI_DRIVER_REGISTRATION_H
+#ifndef DIVISI_COMPILER_REGISTRATION_H
+#define DIVISI_COMPILER_REGISTRATION_H
 
 namespace mlir {
 class DialectRegistry;
@@ -23,4 +23,4 @@ void registerAllPasses();
 
 } // namespace divisi
 
-#endif // DIVISI_DRIVER_REGISTRATION_H
+#endif // DIVISI_COMPILER_REGISTRATION_H

@@ -1,4 +1,4 @@
-//===- Compiler.h - A model on its way to an artifact -----------*- C++ -*-===//
+//===- Compilation.h - A model on its way to an artifact --------*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -17,12 +17,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_DRIVER_COMPILER_H
-#define DIVISI_DRIVER_COMPILER_H
+#ifndef DIVISI_COMPILER_COMPILATION_H
+#define DIVISI_COMPILER_COMPILATION_H
 
 #include "divisi/Artifact/Emit.h"
-#include "divisi/Driver/Report.h"
 #include "divisi/Import/Import.h"
+#include "divisi/Report/Report.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
 #include "passes/Plan/Plan.h"
@@ -110,4 +110,4 @@ private:
 
 } // namespace divisi
 
-#endif // DIVISI_DRIVER_COMPILER_H
+#endif // DIVISI_COMPILER_COMPILATION_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Driver/Registration.h"
+#include "divisi/Compiler/Registration.h"
 
 #include "dialects/Exec/Exec.h"
 #include "dialects/NN/NN.h"

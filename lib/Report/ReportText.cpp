@@ -1,4 +1,4 @@
-//===- ReportPrinter.cpp - Reports as text ----------------------*- C++ -*-===//
+//===- ReportText.cpp - Reports as text -------------------------*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Driver/Report.h"
+#include "divisi/Report/Report.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
