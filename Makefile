@@ -13,7 +13,7 @@ FORMATTED = git ls-files '*.h' '*.cpp'
 setup:
 	@bash cmake/setup.sh
 
-# Configures each time: rooms that have landed since are found then only.
+# Configures each time: a preset may say something else by now.
 build: setup
 	@cmake --preset $(PRESET) --log-level=NOTICE
 	@cmake --build $(BUILD) -j $(JOBS)

@@ -68,6 +68,21 @@ def check_file(root, path, rooms, externals):
                    f"({include}); cmake/layers.txt says who may")
 
 
+def check_layers(root, layers):
+    """Yields what layers.txt names that is not there."""
+    rooms, externals = read_layers(layers)
+    known = set(rooms) | {external for _, external in externals}
+    for room, allowed in rooms.items():
+        folders = [root / room] + [root / parent / room for parent in
+                                   ("lib", "include/divisi", "dialects")]
+        if not any(folder.is_dir() for folder in folders):
+            yield (f"cmake/layers.txt lists the room '{room}', which has no "
+                   "folder")
+        for name in sorted(allowed - known):
+            yield (f"cmake/layers.txt lets {room} include '{name}', which it "
+                   "does not list")
+
+
 def check_tree(root, layers):
     rooms, externals = read_layers(layers)
     errors = []
@@ -83,7 +98,8 @@ def check_tree(root, layers):
 
 
 def test_repository_keeps_the_rule():
-    errors = check_tree(ROOT, (ROOT / "cmake/layers.txt").read_text())
+    layers = (ROOT / "cmake/layers.txt").read_text()
+    errors = [*check_layers(ROOT, layers), *check_tree(ROOT, layers)]
     assert not errors, "\n" + "\n".join(errors)
 
 
@@ -139,3 +155,15 @@ def test_include_that_names_no_room_is_reported(tmp_path):
 def test_unlisted_room_is_reported(tmp_path):
     [error] = errors_of(tmp_path, "lib/Misc/Misc.cpp", "")
     assert "room 'Misc' is not listed" in error
+
+
+def test_room_without_a_folder_is_reported(tmp_path):
+    (tmp_path / "lib" / "Layout").mkdir(parents=True)
+    [error] = check_layers(tmp_path, "Layout:\nGone: Layout\n")
+    assert "lists the room 'Gone', which has no folder" in error
+
+
+def test_name_that_is_no_room_is_reported(tmp_path):
+    (tmp_path / "lib" / "Layout").mkdir(parents=True)
+    [error] = check_layers(tmp_path, "Layout: Suport\n")
+    assert "lets Layout include 'Suport', which it does not list" in error
