@@ -28,6 +28,18 @@ include(AddMLIR)
 separate_arguments(DIVISI_LLVM_DEFINITIONS NATIVE_COMMAND
   "${LLVM_DEFINITIONS}")
 
+# divisi::llvm_support: the command line and the files of LLVM, as a copy in a
+# program that does not load libLLVM. Not LLVM's own target LLVMSupport, which
+# asks for zstd: what would need it is not linked.
+add_library(divisi_llvm_demangle STATIC IMPORTED)
+set_target_properties(divisi_llvm_demangle PROPERTIES
+  IMPORTED_LOCATION ${LLVM_LIBRARY_DIR}/libLLVMDemangle.a)
+add_library(divisi_llvm_support STATIC IMPORTED)
+add_library(divisi::llvm_support ALIAS divisi_llvm_support)
+set_target_properties(divisi_llvm_support PROPERTIES
+  IMPORTED_LOCATION ${LLVM_LIBRARY_DIR}/libLLVMSupport.a
+  INTERFACE_LINK_LIBRARIES divisi_llvm_demangle)
+
 # g++ looks for `ld.lld`, which Debian keeps in LLVM's own folder.
 if(EXISTS ${LLVM_TOOLS_BINARY_DIR}/ld.lld)
   add_link_options(-B${LLVM_TOOLS_BINARY_DIR} -fuse-ld=lld)

@@ -7,13 +7,18 @@
 
 # What the flags below mean, for every function that takes them:
 #   NO_LLVM     sees neither headers nor libraries of LLVM and MLIR (runtime)
+#   LLVM_HEADERS  a library that needs LLVM's Support at most, and leaves it to
+#               the program where that comes from
+#   LLVM_STATIC  a program of such libraries: it has a copy of LLVM's Support,
+#               so that libLLVM is not loaded
 #   EXCEPTIONS  compiles with exceptions; the default is without, as LLVM does
 #   KERNELS     inner loops: -O3 in Release, and no errno from math functions.
 #               Wider instruction sets are chosen a file, by the kernel author
 #               (set_source_files_properties with -mavx2 -mfma, or target
 #               attributes) and at run time: a build must run elsewhere.
 function(_divisi_configure target)
-  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS;KERNELS" "SCOPE" "DEPENDS"
+  cmake_parse_arguments(ARG
+    "NO_LLVM;LLVM_HEADERS;LLVM_STATIC;EXCEPTIONS;KERNELS" "SCOPE" "DEPENDS"
     ${ARGN})
   if(NOT ARG_SCOPE)
     set(ARG_SCOPE PUBLIC)
@@ -31,7 +36,11 @@ function(_divisi_configure target)
       ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
     target_compile_definitions(${target} ${ARG_SCOPE}
       ${DIVISI_LLVM_DEFINITIONS})
-    target_link_libraries(${target} ${ARG_SCOPE} MLIR LLVM)
+    if(ARG_LLVM_STATIC)
+      target_link_libraries(${target} ${ARG_SCOPE} divisi::llvm_support)
+    elseif(NOT ARG_LLVM_HEADERS)
+      target_link_libraries(${target} ${ARG_SCOPE} MLIR LLVM)
+    endif()
   endif()
   if(ARG_SCOPE STREQUAL INTERFACE)
     return()
@@ -52,11 +61,11 @@ function(_divisi_configure target)
 endfunction()
 
 # divisi_library(NAME [SOURCES …] [DEPENDS …]
-#                [NO_LLVM] [EXCEPTIONS] [KERNELS] [SHARED])
+#                [NO_LLVM] [LLVM_HEADERS] [EXCEPTIONS] [KERNELS] [SHARED])
 # A static library, or one of headers only when it has no sources. SHARED
 # makes a plug-in or an interface for others.
 function(divisi_library name)
-  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS;KERNELS;SHARED" ""
+  cmake_parse_arguments(ARG "NO_LLVM;LLVM_HEADERS;EXCEPTIONS;KERNELS;SHARED" ""
     "SOURCES;DEPENDS" ${ARGN})
   _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
   _divisi_flags(flags)
@@ -73,10 +82,12 @@ function(divisi_library name)
   _divisi_configure(${name} ${flags} DEPENDS ${ARG_DEPENDS})
 endfunction()
 
-# divisi_executable(NAME SOURCES … [DEPENDS …] [NO_LLVM] [EXCEPTIONS])
+# divisi_executable(NAME SOURCES … [DEPENDS …] [NO_LLVM] [LLVM_STATIC]
+#                   [EXCEPTIONS])
 # A program in bin/ of the build tree.
 function(divisi_executable name)
-  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_LLVM;LLVM_STATIC;EXCEPTIONS" ""
+    "SOURCES;DEPENDS" ${ARGN})
   _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
   _divisi_flags(flags)
   add_executable(${name} ${ARG_SOURCES})
@@ -132,10 +143,11 @@ function(divisi_passes name)
   add_dependencies(${name} ${name}IncGen)
 endfunction()
 
-# divisi_gtest(NAME SOURCES … [DEPENDS …] [NO_LLVM] [EXCEPTIONS])
+# divisi_gtest(NAME SOURCES … [DEPENDS …] [NO_LLVM] [LLVM_STATIC] [EXCEPTIONS])
 # A GoogleTest program, and one ctest entry of that name which runs it all.
 function(divisi_gtest name)
-  cmake_parse_arguments(ARG "NO_LLVM;EXCEPTIONS" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "NO_LLVM;LLVM_STATIC;EXCEPTIONS" ""
+    "SOURCES;DEPENDS" ${ARGN})
   _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
   _divisi_flags(flags)
   divisi_executable(${name} ${flags} SOURCES ${ARG_SOURCES}
@@ -204,7 +216,7 @@ endmacro()
 # Sets `out` to those of the caller's parsed flags that go through unchanged.
 macro(_divisi_flags out)
   set(${out})
-  foreach(flag NO_LLVM EXCEPTIONS KERNELS)
+  foreach(flag NO_LLVM LLVM_HEADERS LLVM_STATIC EXCEPTIONS KERNELS)
     if(ARG_${flag})
       list(APPEND ${out} ${flag})
     endif()

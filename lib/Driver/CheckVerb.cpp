@@ -31,9 +31,7 @@ namespace {
 
 class CheckVerb : public Verb {
 public:
-  CheckVerb()
-      : Verb("check", "an artifact against expected outputs, or a model on N "
-                      "devices against one") {}
+  CheckVerb() : Verb("check") {}
   Status run() override;
 
 private:

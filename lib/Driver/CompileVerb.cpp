@@ -58,8 +58,7 @@ protected:
 
 class CompileVerb : public ModelVerb {
 public:
-  CompileVerb()
-      : ModelVerb("compile", "from a model to a program for many devices") {}
+  CompileVerb() : ModelVerb("compile") {}
   Status run() override;
 
 private:
@@ -72,8 +71,7 @@ private:
 
 class PlanVerb : public ModelVerb {
 public:
-  PlanVerb()
-      : ModelVerb("plan", "from a model to its plan: the annotated module") {}
+  PlanVerb() : ModelVerb("plan") {}
   Status run() override;
 };
 

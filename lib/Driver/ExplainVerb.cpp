@@ -23,9 +23,7 @@ namespace {
 
 class ExplainVerb : public Verb {
 public:
-  ExplainVerb()
-      : Verb("explain", "what a plan does and what it costs, of a model, of a "
-                        "dump, or of an artifact") {}
+  ExplainVerb() : Verb("explain") {}
   Status run() override;
 
 private:

@@ -25,7 +25,7 @@ namespace {
 
 class RunVerb : public Verb {
 public:
-  RunVerb() : Verb("run", "an artifact on inputs, in this process") {}
+  RunVerb() : Verb("run") {}
   Status run() override;
 
 private:

@@ -32,9 +32,7 @@ namespace {
 
 class SolveVerb : public Verb {
 public:
-  SolveVerb()
-      : Verb("solve", "the cheapest strategies of a planning problem, or "
-                      "--check of a solution") {}
+  SolveVerb() : Verb("solve") {}
   Status run() override;
 
 private:

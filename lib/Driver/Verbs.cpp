@@ -1,4 +1,4 @@
-//===- Verbs.cpp - The list of verbs, and version ---------------*- C++ -*-===//
+//===- Verbs.cpp - The list of verbs, and running one -----------*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,54 +8,100 @@
 
 #include "Verbs.h"
 
-#include "divisi/Support/Version.h"
-#include "divisi/runtime/ArtifactFile.h"
-
-#include "llvm/Config/llvm-config.h"
-#include "llvm/Support/JSON.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <csignal>
 
 using namespace llvm;
 using namespace divisi;
 
-namespace {
-
-class VersionVerb : public Verb {
-public:
-  VersionVerb() : Verb("version", "what this program and its parts are") {}
-
-  Status run() override {
-    if (json) {
-      outs() << json::Value(json::Object{{"schema_version", 1},
-                                         {"divisi", std::string(version())},
-                                         {"artifact", rt::artifactVersion},
-                                         {"llvm", LLVM_VERSION_STRING}})
-             << "\n";
-      return Status();
-    }
-    outs() << "divisi " << version() << " (artifacts of version "
-           << rt::artifactVersion << ", LLVM " << LLVM_VERSION_STRING << ")\n";
-    return Status();
-  }
-
-private:
-  cl::opt<bool> json{"json", cl::sub(command), cl::desc("as JSON")};
+static constexpr VerbInfo kVerbs[] = {
+    {"compile", "from a model to a program for many devices", true, false},
+    {"plan", "from a model to its plan: the annotated module", true, false},
+    {"run", "an artifact on inputs, in this process", true, true},
+    {"check",
+     "an artifact against expected outputs, or a model on N devices against "
+     "one",
+     true, true},
+    {"explain",
+     "what a plan does and what it costs, of a model, of a dump, or of an "
+     "artifact",
+     true, false},
+    {"solve",
+     "the cheapest strategies of a planning problem, or --check of a solution",
+     false, false},
+    {"version", "what this program and its parts are", false, false},
 };
 
-} // namespace
+ArrayRef<VerbInfo> divisi::verbInfos() { return kVerbs; }
 
-std::unique_ptr<Verb> divisi::makeVersionVerb() {
-  return std::make_unique<VersionVerb>();
+const VerbInfo *divisi::findVerb(StringRef name) {
+  const VerbInfo *found =
+      find_if(kVerbs, [&](const VerbInfo &verb) { return verb.name == name; });
+  return found == std::end(kVerbs) ? nullptr : found;
 }
 
-std::vector<std::unique_ptr<Verb>> divisi::makeVerbs() {
-  std::vector<std::unique_ptr<Verb>> verbs;
-  verbs.push_back(makeCompileVerb());
-  verbs.push_back(makePlanVerb());
-  verbs.push_back(makeRunVerb());
-  verbs.push_back(makeCheckVerb());
-  verbs.push_back(makeExplainVerb());
-  verbs.push_back(makeSolveVerb());
-  verbs.push_back(makeVersionVerb());
-  return verbs;
+int divisi::reportStatus(const Status &status) {
+  if (!status.isOk()) {
+    errs() << "divisi: error: " << status.message() << "\n";
+  }
+  return static_cast<int>(status.code());
+}
+
+/// LLVM's words about a command line, as one message of ours: it begins lines
+/// with the program's name and sentences with a capital.
+static std::string reword(StringRef errors) {
+  SmallVector<StringRef> lines;
+  errors.split(lines, '\n', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  std::string message;
+  for (StringRef line : lines) {
+    line.consume_front("divisi: ");
+    line = line.split("  Try: ").first.split(" See: ").first;
+    line = line.rtrim(".!: ");
+    if (!message.empty()) {
+      message += "; ";
+    }
+    message += toLower(line.front());
+    message += line.drop_front();
+  }
+  return message;
+}
+
+/// Fails with ExitCode::Usage where LLVM's parser refuses the command line.
+static Status parse(int argc, char **argv) {
+  std::string errors;
+  raw_string_ostream stream(errors);
+  if (cl::ParseCommandLineOptions(
+          argc, argv,
+          "divisi: writes the parts for many devices of a model written for "
+          "one\n",
+          &stream)) {
+    return Status();
+  }
+  // A value that does not parse is printed by LLVM itself.
+  return Status(ExitCode::Usage,
+                (errors.empty() ? "an option got a value that it does not take"
+                                : reword(errors)) +
+                    "; divisi VERB --help lists the options");
+}
+
+int divisi::runVerb(int argc, char **argv, const Verbs &verbs) {
+  InitLLVM init(argc, argv);
+  // A file that may not grow is an error of the write, not a crash.
+  std::signal(SIGXFSZ, SIG_IGN);
+  if (Status status = parse(argc, argv); !status.isOk()) {
+    return reportStatus(status);
+  }
+  for (const auto &verb : verbs) {
+    if (verb->command) {
+      return reportStatus(verb->run());
+    }
+  }
+  return reportStatus(
+      Status(ExitCode::Usage,
+             argc < 2 ? "no verb is given"
+                      : "unknown verb '" + std::string(argv[1]) +
+                            "'; divisi without arguments lists them"));
 }

@@ -11,6 +11,7 @@
 
 #include "divisi/Support/Status.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/CommandLine.h"
 
 #include <memory>
@@ -18,27 +19,52 @@
 
 namespace divisi {
 
+/// What both programs know of a verb.
+struct VerbInfo {
+  llvm::StringLiteral name;
+  llvm::StringLiteral description; ///< One line of the overview.
+  bool needsCompiler;              ///< divisi-compiler has it, not divisi.
+  bool runsKernels;                ///< On threads of OpenMP.
+};
+
+/// All verbs, in the order of the help.
+llvm::ArrayRef<VerbInfo> verbInfos();
+/// The verb called `name`, null if there is none.
+const VerbInfo *findVerb(llvm::StringRef name);
+
 /// One sub-command: its flags are members of the derived class.
 class Verb {
 public:
-  Verb(llvm::StringRef name, llvm::StringRef description)
-      : command(name, description) {}
+  /// `name` is one of verbInfos().
+  explicit Verb(llvm::StringRef name)
+      : command(name, findVerb(name)->description) {}
   virtual ~Verb() = default;
+  /// Does what the flags say. The exit code is that of the result, whose
+  /// message is printed.
   virtual Status run() = 0;
 
   llvm::cl::SubCommand command;
 };
 
+using Verbs = std::vector<std::unique_ptr<Verb>>;
+
+// Of divisi-compiler.
 std::unique_ptr<Verb> makeCompileVerb();
 std::unique_ptr<Verb> makePlanVerb();
 std::unique_ptr<Verb> makeRunVerb();
 std::unique_ptr<Verb> makeCheckVerb();
 std::unique_ptr<Verb> makeExplainVerb();
+
+// Of divisi.
 std::unique_ptr<Verb> makeSolveVerb();
 std::unique_ptr<Verb> makeVersionVerb();
 
-/// All of them, in the order of the help.
-std::vector<std::unique_ptr<Verb>> makeVerbs();
+/// Prints the message of `status` if it has one; the exit code.
+int reportStatus(const Status &status);
+
+/// Parses the command line, whose first argument names one of `verbs`, and runs
+/// that verb; the exit code. ExitCode::Usage for what the parser refuses.
+int runVerb(int argc, char **argv, const Verbs &verbs);
 
 } // namespace divisi
 

@@ -16,6 +16,7 @@
 #ifndef DIVISI_RUNTIME_ARTIFACTFILE_H
 #define DIVISI_RUNTIME_ARTIFACTFILE_H
 
+#include "divisi/runtime/ArtifactVersion.h"
 #include "divisi/runtime/Status.h"
 #include "runtime/schema/artifact.pb.h"
 
@@ -24,9 +25,6 @@
 #include <span>
 
 namespace divisi::rt {
-
-/// The format that this code writes, and the newest that it reads.
-inline constexpr uint32_t artifactVersion = 1;
 
 struct ArtifactOptions {
   /// Where external files lie; empty: the artifact's own folder. Their paths

@@ -1,0 +1,23 @@
+//===- CompilerTool.cpp - The program of the compiler's verbs ---*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Driver/Tool.h"
+
+#include "Verbs.h"
+
+using namespace divisi;
+
+int divisi::runCompilerTool(int argc, char **argv) {
+  Verbs verbs;
+  verbs.push_back(makeCompileVerb());
+  verbs.push_back(makePlanVerb());
+  verbs.push_back(makeRunVerb());
+  verbs.push_back(makeCheckVerb());
+  verbs.push_back(makeExplainVerb());
+  return runVerb(argc, argv, verbs);
+}

@@ -1,0 +1,87 @@
+"""The command is two programs: which libraries which verb loads, and how the
+small one finds the other."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD, PROGRAM, ROOT
+
+COMPILER = BUILD / "libexec" / "divisi-compiler"
+EXAMPLE = ROOT / "test" / "Search" / "data" / "example.json"
+HEAVY = {"libMLIR", "libLLVM", "libdnnl", "libonnx", "libprotobuf"}
+
+
+def libraries(result):
+    """The shared libraries that the loader has opened, by LD_DEBUG=files."""
+    files = set(re.findall(r"calling init: (\S+)", result.err))
+    assert any("libstdc++" in file for file in files), result.report("no list")
+    return {os.path.basename(file).split(".so")[0].split("-")[0]
+            for file in files}
+
+
+def run_listing(divisi, *arguments, exits=0):
+    return libraries(divisi(*arguments, exits=exits,
+                            env=os.environ | {"LD_DEBUG": "files"}))
+
+
+@pytest.mark.parametrize("arguments, exits", [
+    (["version"], 0), (["--version"], 0), (["--help"], 0), ([], 2),
+    (["frobnicate"], 2), (["solve", EXAMPLE], 0),
+    (["solve", "--solver", "ilp", EXAMPLE], 0), (["solve", "--help"], 0)])
+def test_light_verbs_load_no_compiler(divisi, arguments, exits):
+    assert not HEAVY & run_listing(divisi, *arguments, exits=exits)
+
+
+def test_the_compiler_is_loaded_where_it_is_needed(divisi):
+    """So that the test above would see it."""
+    assert {"libMLIR", "libLLVM"} <= run_listing(divisi, "plan", "--help")
+
+
+def copied(folder):
+    """The program without its neighbour, in `folder`/bin."""
+    (folder / "bin").mkdir()
+    return shutil.copy(PROGRAM, folder / "bin" / "divisi")
+
+
+def test_without_its_neighbour_it_says_what_is_missing(tmp_path):
+    done = subprocess.run([copied(tmp_path), "compile", "m.onnx"],
+                          capture_output=True, text=True)
+    assert done.returncode == 3
+    assert done.stderr == (
+        f"divisi: error: cannot start '{tmp_path}/libexec/divisi-compiler', "
+        "which compile needs: No such file or directory; install it with "
+        "divisi, or build both\n")
+
+
+def test_both_may_move_together(tmp_path):
+    program = copied(tmp_path)
+    (tmp_path / "libexec").mkdir()
+    os.symlink(COMPILER, tmp_path / "libexec" / "divisi-compiler")
+    done = subprocess.run([program, "plan", "--help"], capture_output=True,
+                          text=True)
+    assert done.returncode == 0 and "USAGE: divisi plan" in done.stdout
+
+
+def test_found_through_a_link_and_by_name(tmp_path):
+    os.symlink(PROGRAM, tmp_path / "divisi")
+    done = subprocess.run(
+        ["divisi", "plan", "--help"], capture_output=True, text=True,
+        env=os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == 0 and "USAGE: divisi plan" in done.stdout
+
+
+@pytest.mark.parametrize("line, message", [
+    ([], "no verb is given; divisi VERB --help explains one of these"),
+    (["compil"], "unknown subcommand 'compil'; did you mean 'compile'?"),
+    (["plan", "m.onnx", "--device", 2],
+     "unknown command line argument '--device'; did you mean '--devices'?"),
+    (["solve", "--treads", 2, "p.json"],
+     "unknown command line argument '--treads'; did you mean '--threads'?"),
+    (["solve", "--threads", "two", "p.json"],
+     "an option got a value that it does not take")])
+def test_usage_errors_of_both_programs_look_alike(divisi, line, message):
+    assert f"divisi: error: {message}" in divisi(*line, exits=2).err

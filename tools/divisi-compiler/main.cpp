@@ -1,0 +1,11 @@
+//===- main.cpp - The compiler's verbs of the divisi command ----*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Driver/Tool.h"
+
+int main(int argc, char **argv) { return divisi::runCompilerTool(argc, argv); }
