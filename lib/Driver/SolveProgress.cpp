@@ -22,8 +22,8 @@ static constexpr double kLinePause = 1;
 /// A better bound is news if it closes so much of the gap.
 static constexpr double kNews = 0.01;
 
-SolveProgress::SolveProgress(search::SolutionFile header,
-                             SolutionWriter *writer, bool quiet)
+SolveProgress::SolveProgress(search::SolutionFile header, AnswerKeeper *writer,
+                             bool quiet)
     : header(std::move(header)), writer(writer), quiet(quiet),
       onTerminal(sys::Process::StandardErrIsDisplayed()) {}
 
@@ -101,7 +101,7 @@ void SolveProgress::operator()(const search::Progress &line) {
 }
 
 void SolveProgress::end(const search::Outcome &outcome, double seconds) {
-  if (outcome.status == search::Status::Solved) {
+  if (outcome.verdict == search::Verdict::Solved) {
     TraceEntry entry{seconds, outcome.work, outcome.solution.cost,
                      outcome.solution.lowerBound, "end"};
     bool known = !trace().empty() && trace().back().cost == entry.cost &&

@@ -93,7 +93,7 @@ void divisi::printVerified(const search::Problem &problem,
     os << "proof  none: the bound is the sum of the least costs\n";
   } else {
     os << formatv("proof  {0} reduction steps, {1} bounding nodes\n",
-                  certificate.steps.size(), certificate.tree.size());
+                  certificate.deductions.size(), certificate.tree.size());
   }
 }
 
@@ -158,7 +158,7 @@ static void writeTrace(ExactStream &out,
   });
 }
 
-static StringRef statusName(search::Status status) {
+static StringRef verdictName(search::Verdict verdict) {
   static constexpr StringLiteral kNames[] = {"solved", "infeasible",
                                              "not_found"};
   return kNames[static_cast<size_t>(status)];
@@ -170,13 +170,13 @@ void divisi::printResultJSON(const SolveResult &result, raw_ostream &os) {
   out.object([&] {
     out.attribute("schema_version", kSchemaVersion);
     out.string("problem", result.problem.name);
-    out.attribute("status", statusName(outcome.status));
+    out.attribute("status", statusName(outcome.verdict));
     out.string("stopped", stoppedName(outcome.stopped));
     out.string("solver", result.file.solver);
     out.raw("seed", Twine(result.file.seed));
     out.attribute("threads", result.threads);
     out.optional("limit", result.problem.usageLimit);
-    if (outcome.status == search::Status::Solved) {
+    if (outcome.verdict == search::Verdict::Solved) {
       writeSolutionFacts(out, result.problem, result.file.solution);
     } else {
       out.string("message", outcome.message);
@@ -205,7 +205,7 @@ void divisi::printVerifiedJSON(const search::Problem &problem,
     out.attribute("accepted", true);
     out.optional("limit", problem.usageLimit);
     writeSolutionFacts(out, problem, solution);
-    out.raw("certificate_steps", Twine(solution.certificate.steps.size()));
+    out.raw("certificate_steps", Twine(solution.certificate.deductions.size()));
     out.raw("certificate_nodes", Twine(solution.certificate.tree.size()));
   });
   os << "\n";

@@ -9,7 +9,7 @@
 #ifndef LIB_DRIVER_SOLVEREPORT_H
 #define LIB_DRIVER_SOLVEREPORT_H
 
-#include "SolutionWriter.h"
+#include "AnswerKeeper.h"
 #include "divisi/Search/Solvers.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -21,8 +21,7 @@ namespace divisi {
 class SolveProgress {
 public:
   /// `header` names problem, solver and seed. `writer` may be null.
-  SolveProgress(search::SolutionFile header, SolutionWriter *writer,
-                bool quiet);
+  SolveProgress(search::SolutionFile header, AnswerKeeper *writer, bool quiet);
 
   /// To be called with each of the solver's lines.
   void operator()(const search::Progress &line);
@@ -44,7 +43,7 @@ private:
   void offer(const search::Solution &solution);
 
   search::SolutionFile header; ///< With the trace so far.
-  SolutionWriter *writer;
+  AnswerKeeper *writer;
   bool quiet, onTerminal;
   double printedAt = -1; ///< Seconds of the last printed line; -1: none.
   std::optional<search::TraceEntry> unprinted;

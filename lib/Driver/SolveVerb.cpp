@@ -238,7 +238,7 @@ search::Options SolveVerb::solverOptions(const Interrupts &interrupts) const {
 /// A message and the exit code for an outcome that is no answer.
 Status SolveVerb::explainNoAnswer(const search::Outcome &outcome) const {
   std::string text = inputs.front() + ": ";
-  if (outcome.status == search::Status::Infeasible) {
+  if (outcome.verdict == search::Verdict::Infeasible) {
     text += "no assignment exists: " + outcome.message;
     if (outcome.limitEnough && outcome.limitAtLeast == outcome.limitEnough) {
       text += "; the smallest limit that would do is " +
@@ -281,7 +281,7 @@ withoutSeconds(std::vector<search::TraceEntry> trace) {
 }
 
 Status SolveVerb::print(const SolveResult &result) const {
-  bool solved = result.outcome.status == search::Status::Solved;
+  bool solved = result.outcome.verdict == search::Verdict::Solved;
   if (json) {
     printResultJSON(result, outs());
   } else if (solved) {
@@ -301,7 +301,7 @@ Status SolveVerb::solve() {
   file.problem = problem->name;
   file.solver = solverName;
   file.seed = seed;
-  std::optional<SolutionWriter> writer;
+  std::optional<AnswerKeeper> writer;
   if (!output.empty()) {
     writer.emplace(output, *problem);
   }
@@ -312,7 +312,7 @@ Status SolveVerb::solve() {
   search::Outcome outcome =
       search::findSolver(solverName)->solve(*problem, options);
   double seconds = steadySeconds() - start;
-  bool solved = outcome.status == search::Status::Solved;
+  bool solved = outcome.verdict == search::Verdict::Solved;
   if (solved) {
     if (auto wrong = search::check(*problem, outcome.solution)) {
       return Status(ExitCode::Internal, "solver '" + solverName +

@@ -1,4 +1,4 @@
-//===- Portfolio.cpp - Ingredients that work together ---------------------===//
+//===- Portfolio.cpp - Rounds of the default solver -----------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,9 +8,13 @@
 
 #include "Portfolio.h"
 
-#include "BranchAndBound.h"
-#include "Certify.h"
-#include "Infeasible.h"
+#include "lib/Search/Branching/BranchAndBound.h"
+#include "lib/Search/Certify/Certifier.h"
+#include "lib/Search/Feasibility/Infeasible.h"
+#include "lib/Search/Feasibility/MemoryFirst.h"
+#include "lib/Search/Neighbourhoods/Neighbourhoods.h"
+#include "lib/Search/Reduction/ReducedGraph.h"
+#include "lib/Search/Run/Budget.h"
 
 #include <algorithm>
 #include <cmath>
@@ -69,7 +73,7 @@ private:
   Ingredients ingredients_;
   Budget budget_;
   Reduction reduction_;
-  ReducedModel reduced_;
+  ReducedGraph reduced_;
   std::optional<Lagrangian> dual_;
   std::optional<MemoryFirst> memory_;
   std::optional<Neighbourhoods> neighbourhoods_;
@@ -134,7 +138,7 @@ bool Portfolio::isExhausted() const {
   bool answersDone =
       !ingredients_.neighbourhoods ||
       (neighbourhoods_ && neighbourhoods_->failures() >
-                              200 + int64_t(reduced_.model().variables.size()));
+                              200 + int64_t(reduced_.graph().variables.size()));
   return best_.exists() && !ingredients_.branching && dualDone && answersDone;
 }
 
@@ -160,7 +164,7 @@ void Portfolio::adopt(Assignment assignment, double cost, std::string_view by) {
   best_.cost = cost;
   solution_ = std::move(solution);
   if (!neighbourhoods_) {
-    neighbourhoods_.emplace(reduced_.model(), options_.seed);
+    neighbourhoods_.emplace(reduced_.graph(), options_.seed);
   }
   if (options_.onProgress) {
     Progress progress;
@@ -219,7 +223,7 @@ int64_t Portfolio::workOnDual(int64_t work) {
 int64_t Portfolio::workOnAnswers(int64_t work) {
   auto stop = [this] { return stopped(); };
   if (best_.exists()) {
-    if (!ingredients_.neighbourhoods || reduced_.model().variables.empty()) {
+    if (!ingredients_.neighbourhoods || reduced_.graph().variables.empty()) {
       return 0;
     }
     improved_ = best_;
@@ -295,7 +299,7 @@ void Portfolio::restartDual() {
 /// What the search for anything that fits has come to.
 void Portfolio::lookAtMemory() {
   if (!memory_->found().empty()) {
-    adopt(memory_->found(), costOf(reduced_.model(), memory_->found()),
+    adopt(memory_->found(), costOf(reduced_.graph(), memory_->found()),
           "memory");
   } else if (memory_->infeasible() && !shortageTried_) {
     // It searches no further, so that one try is enough.
@@ -312,8 +316,8 @@ void Portfolio::searchRound() {
   // The tasks must not see each other: what both need is looked at before.
   start_ = dual_->best();
   if (!best_.exists() && !memory_ && dual_->steps() >= kPatience &&
-      !reduced_.model().capacity.empty()) {
-    memory_.emplace(reduced_.model());
+      !reduced_.graph().capacity.empty()) {
+    memory_.emplace(reduced_.graph());
   }
   workOnBoth([&] { return dual ? workOnDual(roundWork_) : 0; },
              [&] { return workOnAnswers(roundWork_); });
@@ -341,7 +345,7 @@ void Portfolio::round() {
   bool branch = ingredients_.branching && best_.exists() &&
                 (branching_ || dual_->stalled());
   if (branch && !branching_) {
-    branching_.emplace(reduced_.model(), dual_->best());
+    branching_.emplace(reduced_.graph(), dual_->best());
   }
   // At the end of the budget there may be too little for a branch.
   if (branch && (!ingredients_.neighbourhoods ||
@@ -365,7 +369,7 @@ void Portfolio::certify(Outcome &outcome) {
   } else {
     certificate.tree.push_back(certifier.makeNode(dual_->best()));
   }
-  // Checking takes memory of its own. What refers to the model goes first.
+  // Checking takes memory of its own. What refers to the graph goes first.
   branching_.reset();
   dual_.reset();
   memory_.reset();
@@ -386,7 +390,7 @@ Outcome Portfolio::finish() {
                         ? Stopped::Interrupted
                         : Stopped::Time;
   if (best_.exists()) {
-    outcome.status = Status::Solved;
+    outcome.verdict = Verdict::Solved;
     neighbourhoods_.reset();
     certify(outcome);
     if (solution_.lowerBound >= solution_.cost) {
@@ -413,18 +417,18 @@ Outcome Portfolio::run() {
   if (reduction_.emptied) {
     return explainConflict(problem_, *reduction_.emptied);
   }
-  reduced_ = makeModel(problem_, reduction_);
+  reduced_ = buildReducedGraph(problem_, reduction_);
   if (reduced_.overfull) {
     return explainShortage(problem_, options_, budget_, *reduced_.overfull);
   }
   for (const Pair &pair : reduced_.whole.pairs) {
     wholeEntries_ += int64_t(pair.table->rows) * pair.table->columns;
   }
-  dual_.emplace(reduced_.model());
+  dual_.emplace(reduced_.graph());
   if (ingredients_.start) {
     Assignment start =
         contract(reduction_, reduced_, ingredients_.start->assignment);
-    double cost = costOf(reduced_.model(), start);
+    double cost = costOf(reduced_.graph(), start);
     adopt(std::move(start), cost, "start");
   }
   bool exhausted = false;

@@ -1,4 +1,4 @@
-//===- Portfolio.h - Ingredients that work together -------------*- C++ -*-===//
+//===- Portfolio.h - Rounds of the default solver ---------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -18,13 +18,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_SEARCH_PORTFOLIO_H
-#define LIB_SEARCH_PORTFOLIO_H
+#ifndef DIVISI_LIB_SEARCH_PORTFOLIO_H
+#define DIVISI_LIB_SEARCH_PORTFOLIO_H
 
-#include "Budget.h"
-#include "MemoryFirst.h"
-#include "Neighbourhoods.h"
-#include "ReducedModel.h"
+#include "divisi/Search/Solvers.h"
+
+#include <limits>
 
 namespace divisi::search {
 
@@ -46,4 +45,4 @@ Outcome runPortfolio(const Problem &problem, const Options &options,
 
 } // namespace divisi::search
 
-#endif // LIB_SEARCH_PORTFOLIO_H
+#endif // DIVISI_LIB_SEARCH_PORTFOLIO_H

@@ -30,15 +30,15 @@ Outcome solveAuto(const Problem &problem, const Options &options) {
   Ingredients impatient = ingredients;
   impatient.patience = std::min(kPatience, options.work / 8);
   Outcome outcome = runPortfolio(problem, options, impatient);
-  if (outcome.status != Status::NotFound ||
+  if (outcome.verdict != Verdict::NotFound ||
       outcome.stopped != Stopped::Finished) {
     return outcome;
   }
   Outcome exact = solveExact(problem, options);
-  if (exact.status == Status::NotFound) {
+  if (exact.verdict == Verdict::NotFound) {
     return runPortfolio(problem, options, ingredients);
   }
-  if (exact.status == Status::Solved) {
+  if (exact.verdict == Verdict::Solved) {
     // What the search has not found it may still prove.
     Ingredients started = ingredients;
     started.start = &exact.solution;

@@ -254,8 +254,8 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
                                        .work = options.work,
                                        .gap = options.gap,
                                        .threads = 2});
-  if (outcome.status != search::Status::Solved) {
-    return Status(outcome.status == search::Status::Infeasible
+  if (outcome.verdict != search::Verdict::Solved) {
+    return Status(outcome.verdict == search::Verdict::Infeasible
                       ? ExitCode::Infeasible
                       : ExitCode::NoPlan,
                   explainInfeasible(*setting, outcome));

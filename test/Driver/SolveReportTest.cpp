@@ -53,7 +53,7 @@ TEST(SolveProgress, TraceKeepsEveryCostAndAFewOfManyBounds) {
 TEST(SolveProgress, EndAddsWhatWasNotKnown) {
   SolveProgress progress = quietProgress();
   search::Outcome outcome;
-  outcome.status = search::Status::Solved;
+  outcome.verdict = search::Verdict::Solved;
   outcome.solution.cost = 10;
   outcome.solution.lowerBound = 9;
   outcome.work = 77;
@@ -74,7 +74,7 @@ TEST(SolveReport, IntegersAreExact) {
   file.solution.lowerBound = -large;
   file.seed = ~uint64_t(0);
   search::Outcome outcome;
-  outcome.status = search::Status::Solved;
+  outcome.verdict = search::Verdict::Solved;
   std::vector<search::TraceEntry> trace = {{1.5, 3, large, {}, "x"}};
   std::string text;
   llvm::raw_string_ostream os(text);

@@ -1,4 +1,4 @@
-//===- BranchAndBoundTest.cpp -------------------------------------------===//
+//===- BranchAndBoundTest.cpp - Where a node of the tree may be split -----===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Search/Branches.h"
+#include "lib/Search/Branching/Branches.h"
 
-#include "SmallModels.h"
+#include "SmallGraphs.h"
 
 #include "divisi/Search/Solvers.h"
 
@@ -19,28 +19,28 @@ using testing::Contains;
 using testing::Field;
 
 /// Layers, of which the last is undecided, and a hub that wants them all alike.
-static Model layersAroundAHub(uint32_t layers) {
-  Model model;
-  model.variables.push_back(makeVariable({0, 3}));
+static CostGraph layersAroundAHub(uint32_t layers) {
+  CostGraph graph;
+  graph.variables.push_back(makeVariable({0, 3}));
   for (uint32_t i = 1; i <= layers; ++i) {
-    model.variables.push_back(
+    graph.variables.push_back(
         makeVariable({i == layers ? 10. : 0., 10}, {8, 0}));
-    join(model, 0, i, {{0, 5}, {5, 0}});
+    join(graph, 0, i, {{0, 5}, {5, 0}});
   }
-  model.capacity = {4. * layers};
-  model.index();
-  return model;
+  graph.capacity = {4. * layers};
+  graph.index();
+  return graph;
 }
 
 /// It uses no memory, so what varies in memory does not find it.
 TEST(Branches, ListTheHubThatDecidesForOthers) {
-  Model model = layersAroundAHub(12);
-  Domains domains(model);
-  SubModel sub = restrict(model, domains);
+  CostGraph graph = layersAroundAHub(12);
+  Domains domains(graph);
+  SubGraph sub = restrict(graph, domains);
   Branches branches(sub, {1.25});
   branches.add(Assignment(13, 0));
   branches.add(Assignment(13, 1));
-  Messages messages(model);
+  Messages messages(graph);
   Assignment taken;
   messages.backward(taken);
   EXPECT_THAT(branches.choose(messages),
@@ -48,11 +48,11 @@ TEST(Branches, ListTheHubThatDecidesForOthers) {
 }
 
 TEST(Branches, ListSomethingWhereNothingWavers) {
-  Model model = layersAroundAHub(3);
-  SubModel sub = restrict(model, Domains(model));
+  CostGraph graph = layersAroundAHub(3);
+  SubGraph sub = restrict(graph, Domains(graph));
   Branches branches(sub, {0});
   branches.add(Assignment(4, 0));
-  Messages messages(model);
+  Messages messages(graph);
   EXPECT_EQ(branches.choose(messages).size(), 1u);
 }
 
@@ -71,7 +71,7 @@ TEST(BranchAndBound, ProvesTheOptimumOfLayersAroundAHub) {
   }
   problem.usageLimit = 800 * kLayers / 2;
   Outcome outcome = solveAuto(problem, {.work = 100'000'000});
-  ASSERT_EQ(outcome.status, Status::Solved);
+  ASSERT_EQ(outcome.verdict, Verdict::Solved);
   EXPECT_EQ(outcome.stopped, Stopped::Finished);
   // The first 40 layers are in the dear state; they or the others pay an edge.
   EXPECT_EQ(outcome.solution.cost, 40 * 1000 + 40 * 39 / 2 + 40 * 500);

@@ -1,4 +1,4 @@
-//===- CertificateReference.cpp - What a certificate says -----------------===//
+//===- CertificateReference.cpp - Brute-force bounds ----------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -43,7 +43,7 @@ bool Reference::isInfeasible(uint32_t v, uint32_t s) const {
   return !goTogether(v, s, v, s);
 }
 
-bool Reference::justifies(const ReductionStep &step) const {
+bool Reference::justifies(const Deduction &step) const {
   uint32_t v = step.variable, w = step.other;
   if (!variables_.count(v) || !variables_.count(w)) {
     return false;
@@ -54,7 +54,7 @@ bool Reference::justifies(const ReductionStep &step) const {
       return goTogether(v, s, w, state.first);
     });
   };
-  if (step.kind == ReductionStep::Kind::Drop) {
+  if (step.kind == Deduction::Kind::Drop) {
     return mine.count(step.state) &&
            (v == w ? isInfeasible(v, step.state) : partners(step.state) == 0);
   }
@@ -63,9 +63,9 @@ bool Reference::justifies(const ReductionStep &step) const {
          });
 }
 
-void Reference::take(const ReductionStep &step) {
+void Reference::take(const Deduction &step) {
   uint32_t v = step.variable, w = step.other;
-  if (step.kind == ReductionStep::Kind::Drop) {
+  if (step.kind == Deduction::Kind::Drop) {
     variables_.at(v).erase(step.state);
     return;
   }

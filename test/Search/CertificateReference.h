@@ -1,4 +1,4 @@
-//===- CertificateReference.h - What a certificate says ---------*- C++ -*-===//
+//===- CertificateReference.h - Brute-force bounds --------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -33,8 +33,8 @@ class Reference {
 public:
   explicit Reference(const Problem &problem);
 
-  bool justifies(const ReductionStep &step) const;
-  void take(const ReductionStep &step);
+  bool justifies(const Deduction &step) const;
+  void take(const Deduction &step);
 
   /// Variables by number; the states of each; what members take in them.
   using States = std::map<uint32_t, std::map<uint32_t, uint32_t>>;

@@ -1,4 +1,4 @@
-//===- CheckRandomTest.cpp ----------------------------------------------===//
+//===- CheckRandomTest.cpp - The checker on random certificates -----------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -26,7 +26,7 @@ static std::string text(std::optional<Wide> bound) {
 // The checker and a slow reading of the same rules agree on the bound, and no
 // assignment within the limit costs less.
 TEST(CheckRandom, TheBoundIsTheReferencesAndBelowTheOptimum) {
-  unsigned solved = 0, steps = 0, splits = 0, tight = 0, infinite = 0;
+  unsigned solved = 0, deductions = 0, splits = 0, tight = 0, infinite = 0;
   for (unsigned seed = 0; seed != kSeeds; ++seed) {
     Chance chance(seed);
     Problem problem = randomProblem(chance);
@@ -37,7 +37,7 @@ TEST(CheckRandom, TheBoundIsTheReferencesAndBelowTheOptimum) {
     auto proved = provedBound(problem, made.certificate);
     ASSERT_TRUE(bool(proved)) << seed << ": " << proved.status().message();
     ASSERT_EQ(text(*proved), text(made.bound)) << seed;
-    steps += unsigned(made.certificate.steps.size());
+    deductions += unsigned(made.certificate.deductions.size());
     splits += made.certificate.tree.size() > 1;
     infinite += !made.bound;
     if (!best) {
@@ -53,7 +53,7 @@ TEST(CheckRandom, TheBoundIsTheReferencesAndBelowTheOptimum) {
   }
   // Chance has made what the test is about.
   EXPECT_GT(solved, kSeeds / 4);
-  EXPECT_GT(steps, kSeeds);
+  EXPECT_GT(deductions, kSeeds);
   EXPECT_GT(splits, kSeeds / 4);
   EXPECT_GT(tight, kSeeds / 50);
   EXPECT_GT(infinite, kSeeds / 50);
@@ -90,20 +90,20 @@ static BoundNode *someChild(Chance &chance, Solution &solution) {
 /// Puts a step that nothing justifies at a random place. What follows may be
 /// wrong as well then, but this is the first that is.
 static bool addFalseStep(Chance &chance, const Problem &problem,
-                         Solution &solution, ReductionStep::Kind kind) {
-  std::vector<ReductionStep> &steps = solution.certificate.steps;
-  size_t place = chance.below(unsigned(steps.size() + 1));
+                         Solution &solution, Deduction::Kind kind) {
+  std::vector<Deduction> &deductions = solution.certificate.deductions;
+  size_t place = chance.below(unsigned(deductions.size() + 1));
   Reference reference(problem);
   for (size_t i = 0; i != place; ++i) {
-    reference.take(steps[i]);
+    reference.take(deductions[i]);
   }
   unsigned count = unsigned(problem.nodes.size());
-  ReductionStep step{kind, chance.below(count), chance.below(count),
-                     kind == ReductionStep::Kind::Drop ? chance.below(3) : 0};
-  if (reference.justifies(step)) {
+  Deduction deduction{kind, chance.below(count), chance.below(count),
+                      kind == Deduction::Kind::Drop ? chance.below(3) : 0};
+  if (reference.justifies(deduction)) {
     return false;
   }
-  steps.insert(steps.begin() + ptrdiff_t(place), step);
+  deductions.insert(deductions.begin() + ptrdiff_t(place), deduction);
   return true;
 }
 
@@ -152,12 +152,12 @@ static const Lie kLies[] = {
      }},
     {"false drop",
      [](Chance &chance, const Problem &problem, Solution &it) {
-       return addFalseStep(chance, problem, it, ReductionStep::Kind::Drop);
+       return addFalseStep(chance, problem, it, Deduction::Kind::Drop);
      },
      "step "},
     {"false follow",
      [](Chance &chance, const Problem &problem, Solution &it) {
-       return addFalseStep(chance, problem, it, ReductionStep::Kind::Follow);
+       return addFalseStep(chance, problem, it, Deduction::Kind::Follow);
      },
      "step "},
     {"child keeps a state less",
@@ -364,15 +364,14 @@ static void damage(Chance &chance, Certificate &it) {
   auto another = [&] { return uint32_t(chance.below(5)); };
   switch (chance.below(9)) {
   case 0:
-    if (!it.steps.empty()) {
-      it.steps[chance.below(unsigned(it.steps.size()))] = {
-          ReductionStep::Kind(chance.below(2)), another(), another(),
-          another()};
+    if (!it.deductions.empty()) {
+      it.deductions[chance.below(unsigned(it.deductions.size()))] = {
+          Deduction::Kind(chance.below(2)), another(), another(), another()};
     }
     return;
   case 1:
-    it.steps.push_back({ReductionStep::Kind(chance.below(2)), another(),
-                        another(), another()});
+    it.deductions.push_back(
+        {Deduction::Kind(chance.below(2)), another(), another(), another()});
     return;
   case 2:
     it.cutoff = chance.between(-20, 60);

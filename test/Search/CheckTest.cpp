@@ -1,4 +1,4 @@
-//===- CheckTest.cpp ----------------------------------------------------===//
+//===- CheckTest.cpp - The checker on certificates written by hand --------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,12 +19,12 @@ using namespace divisi::search;
 
 static constexpr int64_t kNo = kInfeasible;
 
-static ReductionStep drop(uint32_t v, uint32_t state, uint32_t w) {
-  return {ReductionStep::Kind::Drop, v, w, state};
+static Deduction drop(uint32_t v, uint32_t state, uint32_t w) {
+  return {Deduction::Kind::Drop, v, w, state};
 }
 
-static ReductionStep follow(uint32_t v, uint32_t w) {
-  return {ReductionStep::Kind::Follow, v, w, 0};
+static Deduction follow(uint32_t v, uint32_t w) {
+  return {Deduction::Kind::Follow, v, w, 0};
 }
 
 static BoundNode bounding(std::vector<int64_t> potentials,
@@ -187,20 +187,20 @@ TEST(Check, FollowersActAsOneVariable) {
   Certificate certificate;
   // The pair (0, 3) has entries a0: {9, 9}, a1: {9, 0}.
   certificate.tree = {bounding({0, 0, 0, 0})};
-  for (auto steps : {std::vector{follow(0, 1), follow(0, 2)},
-                     std::vector{follow(1, 2), follow(0, 1)}}) {
-    certificate.steps = steps;
+  for (auto deductions : {std::vector{follow(0, 1), follow(0, 2)},
+                          std::vector{follow(1, 2), follow(0, 1)}}) {
+    certificate.deductions = deductions;
     EXPECT_EQ(proved(problem, certificate), "226");
     certificate.tree = {bounding({9, 0, 0, 0})};
     EXPECT_EQ(proved(problem, certificate), "235");
     certificate.tree = {bounding({0, 0, 0, 0})};
   }
-  certificate.steps = {follow(2, 1), follow(1, 0)};
+  certificate.deductions = {follow(2, 1), follow(1, 0)};
   EXPECT_EQ(proved(problem, certificate),
             "step 1 of the certificate: node 1 is no variable any more, it "
             "follows variable 2");
   // c leads: c0 takes b2, whom no a goes with; c1 takes b1, a0; c2 b0, a1.
-  certificate.steps = {follow(2, 1), follow(2, 0)};
+  certificate.deductions = {follow(2, 1), follow(2, 0)};
   certificate.tree = {bounding({9, 0, 0, 0})};
   EXPECT_EQ(proved(problem, certificate), "235");
 }
@@ -209,8 +209,8 @@ TEST(Check, StepsMustBeJustified) {
   Problem problem = followers();
   Certificate certificate;
   certificate.tree = {bounding({})};
-  auto error = [&](std::vector<ReductionStep> steps) {
-    certificate.steps = std::move(steps);
+  auto error = [&](std::vector<Deduction> deductions) {
+    certificate.deductions = std::move(deductions);
     std::string text = proved(problem, certificate);
     return text.substr(text.find(": ") + 2);
   };
@@ -241,15 +241,15 @@ TEST(Check, DropsUseWhatEarlierStepsLeft) {
   Problem problem = followers();
   Certificate certificate;
   certificate.tree = {bounding({0, 0, 0, 0, 0, 0, 0, 0})};
-  certificate.steps = {drop(2, 0, 1)};
+  certificate.deductions = {drop(2, 0, 1)};
   EXPECT_NE(proved(problem, certificate).find("goes with state 2"),
             std::string::npos);
-  certificate.steps = {drop(1, 2, 0), drop(2, 0, 1)};
+  certificate.deductions = {drop(1, 2, 0), drop(2, 0, 1)};
   // Pairs (0, 1), (1, 2), (2, 3) of two states each: 12 potentials.
   certificate.tree = {bounding(std::vector<int64_t>(12, 0))};
   EXPECT_EQ(proved(problem, certificate), "215"); // 0+10+200+0 +2 +3 +0.
   problem.nodes[2].costs[1] = kNo;
-  certificate.steps = {follow(1, 2), drop(1, 1, 1), drop(1, 2, 0)};
+  certificate.deductions = {follow(1, 2), drop(1, 1, 1), drop(1, 2, 0)};
   // b is fixed at 0: 10 + 300 + 3, a1 1 + 7 (a0 is infeasible), d {5, 0}.
   certificate.tree = {bounding({})};
   EXPECT_EQ(proved(problem, certificate), "321");
@@ -263,9 +263,9 @@ TEST(Check, AnEdgeFromANodeToItselfCountsInItsState) {
   Certificate certificate;
   certificate.tree = {bounding({})};
   EXPECT_EQ(proved(problem, certificate), "7");
-  certificate.steps = {drop(0, 0, 0)};
+  certificate.deductions = {drop(0, 0, 0)};
   EXPECT_EQ(proved(problem, certificate), "7");
-  certificate.steps = {drop(0, 1, 0)};
+  certificate.deductions = {drop(0, 1, 0)};
   EXPECT_NE(proved(problem, certificate), "7");
 }
 
@@ -280,7 +280,7 @@ TEST(Check, MemoryOfEdgesIsPriced) {
       {2, 2, {0, kNo, kNo, 0}}, {2, 2, {0, 0, 0, 0}}, {2, 2, {0, 0, 0, 3}}};
   problem.usageLimit = 5;
   Certificate certificate;
-  certificate.steps = {drop(1, 0, 1), follow(0, 3)};
+  certificate.deductions = {drop(1, 0, 1), follow(0, 3)};
   auto with = [&](std::vector<Edge> edges, size_t pairs, int64_t time) {
     problem.edges = {{0, 3, 0, {}, {}}};
     problem.edges.insert(problem.edges.end(), edges.begin(), edges.end());
@@ -345,13 +345,13 @@ TEST(Check, NothingLeftIsInfinite) {
   EXPECT_EQ(proved(problem, certificate), "12");
   certificate.cutoff.reset();
   // a's states go one by one, and then b's have nobody to go with.
-  certificate.steps = {drop(0, 0, 1), drop(0, 1, 1), drop(1, 1, 0)};
+  certificate.deductions = {drop(0, 0, 1), drop(0, 1, 1), drop(1, 1, 0)};
   certificate.tree = {bounding({})}; // b is fixed, a has no state.
   EXPECT_EQ(proved(problem, certificate), "infinite");
   // One infinite leaf does not make the others so.
   problem = chain();
   problem.matrices[0].entries = {kNo, kNo, 0, 4};
-  certificate.steps = {};
+  certificate.deductions = {};
   certificate.tree = {bounding({0, 0, 0, 0}),
                       child(0, 0, {0}, bounding({0, 0, 0, 0})),
                       child(0, 0, {1}, bounding({0, 0, 0, 0}))};

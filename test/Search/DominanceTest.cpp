@@ -1,4 +1,4 @@
-//===- DominanceTest.cpp ------------------------------------------------===//
+//===- DominanceTest.cpp - Which states are dominated ---------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Search/Dominance.h"
+#include "lib/Search/Reduction/Dominance.h"
 
-#include "SmallModels.h"
+#include "SmallGraphs.h"
 
 #include "divisi/Search/Solvers.h"
 
@@ -24,10 +24,10 @@ struct Left {
 };
 } // namespace
 
-static Left removeFrom(const Model &model) {
-  Domains domains(model);
+static Left removeFrom(const CostGraph &graph) {
+  Domains domains(graph);
   Left left;
-  left.removed = removeDominated(model, domains);
+  left.removed = removeDominated(graph, domains);
   for (uint32_t v = 0; v != domains.size(); ++v) {
     left.states.emplace_back(domains[v].begin(), domains[v].end());
   }

@@ -9,7 +9,7 @@
 #include "RandomProblems.h"
 
 #include "divisi/Search/Solvers.h"
-#include "lib/Search/Mcmc.h"
+#include "lib/Search/Mcmc/Mcmc.h"
 
 #include <gtest/gtest.h>
 
@@ -57,19 +57,19 @@ TEST(SolveExact, AgreesWithTheIntegerProgram) {
         band(11, reach == 3 ? 5 : 4, reach, seed, seed < 2 ? 1.0 : 0.5);
     Outcome exact = solveExact(problem), ilp = solveIlp(problem);
     ASSERT_EQ(exact.stopped, Stopped::Finished);
-    if (exact.status == Status::Infeasible) {
-      EXPECT_EQ(ilp.status, Status::NotFound) << seed;
+    if (exact.verdict == Verdict::Infeasible) {
+      EXPECT_EQ(ilp.verdict, Verdict::NotFound) << seed;
       if (exact.limitEnough) {
         problem.usageLimit = exact.limitEnough;
-        EXPECT_EQ(solveIlp(problem).status, Status::Solved) << seed;
+        EXPECT_EQ(solveIlp(problem).verdict, Verdict::Solved) << seed;
         *problem.usageLimit -= 1;
-        EXPECT_EQ(solveIlp(problem).status, Status::NotFound) << seed;
+        EXPECT_EQ(solveIlp(problem).verdict, Verdict::NotFound) << seed;
       }
       continue;
     }
     ++solved;
-    ASSERT_EQ(exact.status, Status::Solved) << exact.message;
-    ASSERT_EQ(ilp.status, Status::Solved) << ilp.message;
+    ASSERT_EQ(exact.verdict, Verdict::Solved) << exact.message;
+    ASSERT_EQ(ilp.verdict, Verdict::Solved) << ilp.message;
     EXPECT_EQ(check(problem, exact.solution), std::nullopt);
     EXPECT_EQ(check(problem, ilp.solution), std::nullopt);
     EXPECT_EQ(toString(exact.solution.cost), toString(ilp.solution.cost))
@@ -81,7 +81,7 @@ TEST(SolveExact, AgreesWithTheIntegerProgram) {
 TEST(SolveExact, EliminatesLongChainsWithoutSearching) {
   Problem problem = band(3000, 6, 1, 1, std::nullopt);
   Outcome outcome = solveExact(problem);
-  ASSERT_EQ(outcome.status, Status::Solved) << outcome.message;
+  ASSERT_EQ(outcome.verdict, Verdict::Solved) << outcome.message;
   EXPECT_EQ(outcome.stopped, Stopped::Finished);
   EXPECT_EQ(check(problem, outcome.solution), std::nullopt);
   EXPECT_LT(outcome.work, 10'000'000);
@@ -89,7 +89,7 @@ TEST(SolveExact, EliminatesLongChainsWithoutSearching) {
 
 TEST(SolveExact, SaysHowLargeTheTablesWouldBe) {
   Outcome outcome = solveExact(band(400, 5, 30, 1, std::nullopt));
-  EXPECT_EQ(outcome.status, Status::NotFound);
+  EXPECT_EQ(outcome.verdict, Verdict::NotFound);
   EXPECT_EQ(outcome.message.find("not solved exactly: elimination would need "
                                  "about 2^"),
             0u)
@@ -100,7 +100,7 @@ TEST(SolveExact, StopsWhenAnythingRunsOut) {
   Problem problem = band(60, 8, 12, 3, 0.4);
   Outcome outcome = solveExact(problem, {.work = 100'000});
   EXPECT_EQ(outcome.stopped, Stopped::Work);
-  EXPECT_NE(outcome.status, Status::Infeasible);
+  EXPECT_NE(outcome.verdict, Verdict::Infeasible);
   outcome = solveExact(problem, {.timeLimit = 0.05});
   EXPECT_EQ(outcome.stopped, Stopped::Time);
   std::atomic<bool> stop = true;
@@ -116,7 +116,8 @@ TEST(SolveIlp, FindsTheOptimumOfSmallProblems) {
       problem.usageLimit = limitOf(LimitKind::Tight, bruteForce(problem), dice);
       Reference reference = bruteForce(problem);
       Outcome outcome = solveIlp(problem);
-      ASSERT_EQ(outcome.status == Status::Solved, reference.optimum.has_value())
+      ASSERT_EQ(outcome.verdict == Verdict::Solved,
+                reference.optimum.has_value())
           << problem.name << ": " << outcome.message;
       if (!reference.optimum) {
         continue;
@@ -134,7 +135,7 @@ TEST(SolveIlp, FindsTheOptimumOfSmallProblems) {
 TEST(SolveIlp, RefusesWhatIsTooLarge) {
   Problem problem = band(20'000, 10, 2, 1, std::nullopt);
   Outcome outcome = solveIlp(problem);
-  EXPECT_EQ(outcome.status, Status::NotFound);
+  EXPECT_EQ(outcome.verdict, Verdict::NotFound);
   EXPECT_EQ(outcome.message.find("too large for an integer program"), 0u)
       << outcome.message;
 }
@@ -203,7 +204,7 @@ TEST(SolveMcmc, FindsTheOptimumOfAChainAndStopsThere) {
   Problem problem = band(6, 4, 1, 2, std::nullopt);
   Outcome exact = solveExact(problem);
   Outcome outcome = solveMcmc(problem, {.work = 20'000'000});
-  ASSERT_EQ(outcome.status, Status::Solved) << outcome.message;
+  ASSERT_EQ(outcome.verdict, Verdict::Solved) << outcome.message;
   EXPECT_EQ(outcome.solution.cost, exact.solution.cost);
   EXPECT_EQ(outcome.stopped, Stopped::Finished);
   EXPECT_LT(outcome.work, 11'000'000); // Half of the budget found no better.

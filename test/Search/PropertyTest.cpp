@@ -70,8 +70,8 @@ static std::string text(std::optional<Wide> value) {
 /// What the contract says of any outcome.
 static void expectTrue(const Case &given, const Outcome &outcome) {
   const Reference &reference = given.reference;
-  switch (outcome.status) {
-  case Status::Solved: {
+  switch (outcome.verdict) {
+  case Verdict::Solved: {
     ASSERT_EQ(check(given.problem, outcome.solution), std::nullopt);
     ASSERT_TRUE(reference.optimum);
     EXPECT_GE(outcome.solution.cost, *reference.optimum);
@@ -80,12 +80,12 @@ static void expectTrue(const Case &given, const Outcome &outcome) {
         << ", the optimum " << text(reference.optimum);
     break;
   }
-  case Status::Infeasible:
+  case Verdict::Infeasible:
     EXPECT_FALSE(reference.optimum)
         << "there is an assignment of cost " << text(reference.optimum);
     EXPECT_FALSE(outcome.message.empty());
     break;
-  case Status::NotFound:
+  case Verdict::NotFound:
     EXPECT_FALSE(outcome.message.empty());
     break;
   }
@@ -106,11 +106,11 @@ TEST_P(Property, ExactEqualsBruteForce) {
     ASSERT_EQ(outcome.stopped, Stopped::Finished);
     const Reference &reference = given.reference;
     if (reference.optimum) {
-      ASSERT_EQ(outcome.status, Status::Solved) << outcome.message;
+      ASSERT_EQ(outcome.verdict, Verdict::Solved) << outcome.message;
       EXPECT_EQ(toString(outcome.solution.cost), text(reference.optimum));
       return;
     }
-    ASSERT_EQ(outcome.status, Status::Infeasible) << outcome.message;
+    ASSERT_EQ(outcome.verdict, Verdict::Infeasible) << outcome.message;
     // With a limit to blame, the smallest that would do; else none.
     EXPECT_EQ(outcome.limitAtLeast.has_value(),
               reference.leastPeak.has_value());
@@ -138,7 +138,7 @@ TEST_P(Property, NoSolverSaysWhatIsNotSo) {
       Outcome outcome = solver.solve(given.problem, briefly(solver, 1));
       expectTrue(given, outcome);
       if (&solver == solvers().data()) {
-        EXPECT_NE(outcome.status, Status::NotFound)
+        EXPECT_NE(outcome.verdict, Verdict::NotFound)
             << solver.name << " gave up: " << outcome.message;
       }
     });
@@ -155,7 +155,7 @@ TEST_P(Property, SameSeedSameAnswerWithAnyNumberOfThreads) {
       options.threads = 2;
       Outcome threads = solver.solve(given.problem, options);
       for (const Outcome &other : {again, threads}) {
-        EXPECT_EQ(first.status, other.status);
+        EXPECT_EQ(first.verdict, other.verdict);
         EXPECT_EQ(first.stopped, other.stopped);
         EXPECT_EQ(first.solution.assignment, other.solution.assignment);
         EXPECT_EQ(toString(first.solution.lowerBound),
@@ -203,7 +203,7 @@ TEST_P(Property, CheckRefusesMutatedAnswers) {
         continue;
       }
       Outcome outcome = solver.solve(given.problem, briefly(solver, 1));
-      if (outcome.status != Status::Solved) {
+      if (outcome.verdict != Verdict::Solved) {
         continue;
       }
       Dice dice(given.problem.nodes.size());

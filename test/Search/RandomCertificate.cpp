@@ -85,25 +85,25 @@ std::optional<Solution> cheapest(const Problem &problem) {
   }
 }
 
-static std::vector<ReductionStep>
+static std::vector<Deduction>
 randomSteps(Chance &chance, const Problem &problem, Reference &reference) {
-  std::vector<ReductionStep> steps;
+  std::vector<Deduction> deductions;
   unsigned count = unsigned(problem.nodes.size());
   for (unsigned tries = chance.below(60); tries != 0; --tries) {
-    ReductionStep step;
-    step.kind = chance.oneIn(2) ? ReductionStep::Kind::Drop
-                                : ReductionStep::Kind::Follow;
-    step.variable = chance.below(count);
-    step.other = chance.below(count);
-    if (step.kind == ReductionStep::Kind::Drop) {
-      step.state = chance.below(3);
+    Deduction deduction;
+    deduction.kind =
+        chance.oneIn(2) ? Deduction::Kind::Drop : Deduction::Kind::Follow;
+    deduction.variable = chance.below(count);
+    deduction.other = chance.below(count);
+    if (deduction.kind == Deduction::Kind::Drop) {
+      deduction.state = chance.below(3);
     }
-    if (reference.justifies(step)) {
-      reference.take(step);
-      steps.push_back(step);
+    if (reference.justifies(deduction)) {
+      reference.take(deduction);
+      deductions.push_back(deduction);
     }
   }
-  return steps;
+  return deductions;
 }
 
 static void makeBound(Chance &chance, const Problem &problem,
@@ -184,7 +184,7 @@ RandomCertificate randomCertificate(Chance &chance, const Problem &problem,
   Reference reference(problem);
   Tree tree{chance, problem, reference, {}};
   Certificate &certificate = tree.certificate;
-  certificate.steps = randomSteps(chance, problem, reference);
+  certificate.deductions = randomSteps(chance, problem, reference);
   certificate.priceBits = chance.between(-1, 4);
   certificate.potentialBits = chance.between(-2, certificate.priceBits);
   if (chance.oneIn(2)) {

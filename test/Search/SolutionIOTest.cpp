@@ -1,4 +1,4 @@
-//===- SolutionIOTest.cpp -----------------------------------------------===//
+//===- SolutionIOTest.cpp - Reading and writing solutions -----------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -56,8 +56,8 @@ static SolutionFile extremes() {
   certificate.priceBits = INT32_MAX;
   certificate.potentialBits = INT32_MIN;
   certificate.cutoff = -kMost - 1;
-  certificate.steps = {{ReductionStep::Kind::Drop, UINT32_MAX, 0, 7},
-                       {ReductionStep::Kind::Follow, 1, UINT32_MAX, 0}};
+  certificate.deductions = {{Deduction::Kind::Drop, UINT32_MAX, 0, 7},
+                            {Deduction::Kind::Follow, 1, UINT32_MAX, 0}};
   BoundNode root, child, leaf;
   root.bounds = root.fixes = true;
   root.prices = {{INT64_MIN, INT64_MAX}, {INT64_MAX, INT64_MIN}};
@@ -119,8 +119,8 @@ TEST(SolutionIO, TheTextIsAsDocumented) {
   Certificate &certificate = file.solution.certificate;
   certificate.priceBits = 40;
   certificate.cutoff = 4;
-  certificate.steps = {{ReductionStep::Kind::Drop, 5, 2, 7},
-                       {ReductionStep::Kind::Follow, 5, 8, 0}};
+  certificate.deductions = {{Deduction::Kind::Drop, 5, 2, 7},
+                            {Deduction::Kind::Follow, 5, 8, 0}};
   BoundNode root, child;
   root.bounds = true;
   root.prices = {{12, 55}};

@@ -1,4 +1,4 @@
-//===- SolversTest.cpp --------------------------------------------------===//
+//===- SolversTest.cpp - The default solver and its variants --------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -21,7 +21,7 @@ TEST(SolveAuto, FindsTheOptimumOfSmallProblems) {
     Problem problem = randomProblem(Shape::Program, seed);
     std::optional<Wide> optimum = bruteForce(problem).optimum;
     Outcome outcome = solveAuto(problem);
-    ASSERT_EQ(outcome.status == Status::Solved, optimum.has_value()) << seed;
+    ASSERT_EQ(outcome.verdict == Verdict::Solved, optimum.has_value()) << seed;
     if (optimum) {
       EXPECT_EQ(check(problem, outcome.solution), std::nullopt) << seed;
       EXPECT_EQ(toString(outcome.solution.cost), toString(*optimum)) << seed;
@@ -36,14 +36,14 @@ TEST(SolveAuto, StaysWithinTheLimit) {
   for (unsigned seed = 0; seed != 100; ++seed) {
     Problem problem = randomProblem(Shape::Program, seed);
     Outcome free = solveAuto(problem);
-    if (free.status != Status::Solved) {
+    if (free.verdict != Verdict::Solved) {
       continue;
     }
     problem.usageLimit = int64_t(free.solution.peak) * 3 / 4;
     std::optional<Wide> optimum = bruteForce(problem).optimum;
     Outcome outcome = solveAuto(problem);
     solvable += optimum.has_value();
-    if (outcome.status == Status::Solved) {
+    if (outcome.verdict == Verdict::Solved) {
       ++solved;
       EXPECT_EQ(check(problem, outcome.solution), std::nullopt) << seed;
       optimal += optimum && outcome.solution.cost == *optimum;
@@ -60,7 +60,7 @@ TEST(SolveAuto, SolvesTheExampleOfTheContest) {
   auto problem = readProblemFile(DATA_DIR "/example.json");
   ASSERT_TRUE(problem) << problem.status().message();
   Outcome outcome = solveAuto(*problem);
-  ASSERT_EQ(outcome.status, Status::Solved) << outcome.message;
+  ASSERT_EQ(outcome.verdict, Verdict::Solved) << outcome.message;
   EXPECT_EQ(outcome.solution.cost, *bruteForce(*problem).optimum);
 }
 
@@ -68,7 +68,7 @@ TEST(SolveAuto, SolvesInstanceGWithinAPercent) {
   auto problem = readProblemFile(DATA_DIR "/asplos-2025-iopddl-G.json.gz");
   ASSERT_TRUE(problem) << problem.status().message();
   Outcome outcome = solveAuto(*problem);
-  ASSERT_EQ(outcome.status, Status::Solved) << outcome.message;
+  ASSERT_EQ(outcome.verdict, Verdict::Solved) << outcome.message;
   EXPECT_EQ(check(*problem, outcome.solution), std::nullopt);
   EXPECT_LE(outcome.solution.cost, 217039 * 101 / 100);
   EXPECT_GE(outcome.solution.cost, 217039);
@@ -93,7 +93,7 @@ static Problem columnAndRow() {
 
 TEST(SolveAuto, FindsColumnThenRow) {
   Outcome outcome = solveAuto(columnAndRow());
-  ASSERT_EQ(outcome.status, Status::Solved);
+  ASSERT_EQ(outcome.verdict, Verdict::Solved);
   EXPECT_EQ(outcome.solution.assignment, (std::vector<uint32_t>{0, 1, 2, 0}));
   EXPECT_EQ(outcome.solution.cost, 25);
 }
@@ -105,7 +105,7 @@ TEST(SolveAuto, SaysWhatBindsWhenMemoryCannotSuffice) {
   problem.nodes[2].live = {1, 3};
   problem.usageLimit = 10;
   Outcome outcome = solveAuto(problem);
-  EXPECT_EQ(outcome.status, Status::Infeasible);
+  EXPECT_EQ(outcome.verdict, Verdict::Infeasible);
   EXPECT_EQ(outcome.message, "at time 1 at least 11 bytes are in use, 1 more "
                              "than the limit of 10");
 }
@@ -122,6 +122,6 @@ TEST(SolveAuto, IsDeterministicAndSpendsNoMoreThanItsBudget) {
 
 TEST(SolveAuto, AnEmptyProblemHasAnEmptySolution) {
   Outcome outcome = solveAuto(Problem());
-  EXPECT_EQ(outcome.status, Status::Solved);
+  EXPECT_EQ(outcome.verdict, Verdict::Solved);
   EXPECT_EQ(outcome.solution.cost, 0);
 }

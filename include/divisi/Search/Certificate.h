@@ -1,4 +1,4 @@
-//===- Certificate.h - Why no answer is cheaper -----------------*- C++ -*-===//
+//===- Certificate.h - Proofs of lower bounds -------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -69,14 +69,13 @@
 namespace divisi::search {
 
 /// See above.
-struct ReductionStep {
+struct Deduction {
   enum class Kind : uint8_t { Drop, Follow };
   Kind kind = Kind::Drop;
   uint32_t variable = 0; ///< v.
   uint32_t other = 0;    ///< w; equal to `variable` if s fails by itself.
   uint32_t state = 0;    ///< s of a Drop.
-  friend bool operator==(const ReductionStep &,
-                         const ReductionStep &) = default;
+  friend bool operator==(const Deduction &, const Deduction &) = default;
 };
 
 /// Price of memory: cost per unit of usage at `time`, times 2^priceBits.
@@ -104,7 +103,7 @@ struct Certificate {
   /// Prices and potentials are integers in units of 2^-bits; potentialBits may
   /// be negative. |bits| <= 60, and potentialBits <= priceBits.
   int32_t priceBits = 0, potentialBits = 0;
-  std::vector<ReductionStep> steps;
+  std::vector<Deduction> deductions;
   std::vector<BoundNode> tree; ///< The root first; empty: no certificate.
   /// Cost below which an answer would have to be to count; that of the best
   /// answer. Needed if a node fixes.

@@ -1,4 +1,4 @@
-//===- Problem.h - The planning problem, as plain data ----------*- C++ -*-===//
+//===- Problem.h - The planning problem and its check -----------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

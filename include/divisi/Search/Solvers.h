@@ -63,7 +63,8 @@ struct Options {
   std::function<void(const Progress &)> onProgress;
 };
 
-enum class Status : uint8_t {
+/// What a solver has come to.
+enum class Verdict : uint8_t {
   Solved,     ///< `solution` is within the limit.
   Infeasible, ///< Proved: no assignment exists. `message` says why.
   NotFound,   ///< None was found, which proves nothing.
@@ -78,7 +79,7 @@ enum class Stopped : uint8_t {
 };
 
 struct Outcome {
-  Status status = Status::NotFound;
+  Verdict verdict = Verdict::NotFound;
   Stopped stopped = Stopped::Finished;
   Solution solution; ///< If solved.
   /// If not: what binds, at which time, and how many bytes are missing when

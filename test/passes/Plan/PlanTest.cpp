@@ -132,7 +132,7 @@ TEST_F(PlanTest, TheProblemCanBeWrittenAndSolvedElsewhere) {
   auto read = search::readProblem(search::writeProblem(*problem));
   ASSERT_TRUE(read) << read.status().message();
   search::Outcome outcome = search::solveAuto(*read);
-  ASSERT_EQ(outcome.status, search::Status::Solved);
+  ASSERT_EQ(outcome.verdict, search::Verdict::Solved);
   EXPECT_EQ(search::check(*problem, outcome.solution), std::nullopt);
   auto other = parse(kMlp);
   Expected<PlanReport> report = planModule(*other, onDevices(4));

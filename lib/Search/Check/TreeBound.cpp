@@ -1,0 +1,435 @@
+//===- TreeBound.cpp - The bound that a tree proves -----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All values are integers in units of 2^-unitBits, the finest of those of
+// costs, prices and potentials.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TreeBound.h"
+
+#include <algorithm>
+
+namespace divisi::search {
+
+namespace {
+/// What Lagrange multipliers of memory cost: prefix sums of the prices.
+class Prices {
+public:
+  Prices(const std::vector<MemoryPrice> &prices, int bits, CheckedWide &exact)
+      : prices_(prices), before_{0} {
+    for (MemoryPrice price : prices) {
+      before_.push_back(
+          exact.add(before_.back(), exact.scale(price.price, bits)));
+    }
+  }
+
+  /// The sum over the times of `live`, in units of values: what a unit of
+  /// memory costs that is used throughout.
+  Wide during(Lifetime live) const {
+    return before_[countBefore(live.end)] - before_[countBefore(live.begin)];
+  }
+  Wide total() const { return before_.back(); }
+  bool areAllZero() const { return total() == 0; }
+
+private:
+  size_t countBefore(int64_t time) const {
+    return size_t(
+        std::ranges::lower_bound(prices_, time, {}, &MemoryPrice::time) -
+        prices_.begin());
+  }
+
+  const std::vector<MemoryPrice> &prices_;
+  std::vector<Wide> before_; ///< [i]: the sum of the first i prices.
+};
+
+class TreeCheck {
+public:
+  TreeCheck(Merging &merging, Remainder remainder,
+            const Certificate &certificate);
+  Expected<std::optional<Wide>> bound();
+
+private:
+  /// What is known at a node of the tree once it is reached.
+  struct Known {
+    std::vector<bool> alive; ///< Of each state; emptied after its last child.
+    /// Of the nearest ancestor that bounds, or itself; kNever is infinite.
+    std::optional<Wide> value;
+    std::vector<uint32_t> children;
+    size_t childrenLeft = 0;
+  };
+
+  std::optional<std::string> visit(uint32_t index);
+  void inherit(uint32_t index);
+  Wide value(const BoundNode &node, const std::vector<bool> &alive);
+  void chargeMemory(const Prices &prices);
+  Wide pairMinimum(size_t pair, const Prices &prices, const int64_t *potentials,
+                   const std::vector<bool> &alive);
+  void chargePair(size_t pair, const Prices &prices);
+  Wide minimumOf(const Remainder::Variable &variable,
+                 const std::vector<bool> &alive) const;
+  void fix(Wide value, std::vector<bool> &alive);
+  void makeConsistent(std::vector<bool> &alive) const;
+  bool loseLonely(const Remainder::Pair &pair, std::vector<bool> &alive) const;
+  std::optional<std::string> checkCover(const Known &known);
+  Expected<std::optional<Wide>> leastOfLeaves();
+
+  const Certificate &certificate_;
+  Merging &merging_;
+  Remainder remainder_; ///< Its costs and entries are scaled to units.
+  int unitBits_, potentialShift_, priceShift_;
+  CheckedWide exact_;
+  std::vector<uint32_t> hardPairs_; ///< Those with infeasible entries.
+  std::vector<Known> known_;
+  // Of the node that is being evaluated:
+  std::vector<Wide> terms_;       ///< Of each state: its cost and potentials.
+  std::vector<Wide> charged_;     ///< A pair's entries with memory.
+  std::vector<uint32_t> columns_; ///< States of v that are alive.
+  std::vector<Wide> shift_;       ///< Their potentials, in units.
+};
+} // namespace
+
+TreeCheck::TreeCheck(Merging &merging, Remainder remainder,
+                     const Certificate &certificate)
+    : certificate_(certificate), merging_(merging),
+      remainder_(std::move(remainder)),
+      unitBits_(std::max(certificate.priceBits, 0)),
+      potentialShift_(unitBits_ - certificate.potentialBits),
+      priceShift_(unitBits_ - certificate.priceBits),
+      known_(certificate.tree.size()) {
+  for (std::vector<Wide> *list : {&remainder_.costs, &remainder_.entries}) {
+    for (Wide &cost : *list) {
+      cost = cost == kNever ? kNever : exact_.scale(cost, unitBits_);
+    }
+  }
+  for (uint32_t i = 0; i != remainder_.pairs.size(); ++i) {
+    size_t end = i + 1 == remainder_.pairs.size()
+                     ? remainder_.entries.size()
+                     : remainder_.pairs[i + 1].firstEntry;
+    auto first = remainder_.entries.begin();
+    if (std::find(first + ptrdiff_t(remainder_.pairs[i].firstEntry),
+                  first + ptrdiff_t(end), kNever) != first + ptrdiff_t(end)) {
+      hardPairs_.push_back(i);
+    }
+  }
+  for (uint32_t i = 1; i != certificate.tree.size(); ++i) {
+    known_[size_t(certificate.tree[i].parent)].children.push_back(i);
+  }
+  for (Known &known : known_) {
+    known.childrenLeft = known.children.size();
+  }
+  // No minimum counts an infeasible state, so none has to be kept either.
+  for (Wide cost : remainder_.costs) {
+    known_[0].alive.push_back(cost != kNever);
+  }
+  makeConsistent(known_[0].alive);
+}
+
+Expected<std::optional<Wide>> TreeCheck::bound() {
+  for (uint32_t i = 0; i != known_.size(); ++i) {
+    std::optional<std::string> wrong = visit(i);
+    if (exact_.overflowed()) {
+      wrong = "its values need more than 128 bits; use fewer price bits, or "
+              "smaller prices and potentials";
+    }
+    if (wrong) {
+      return Status(ExitCode::Invalid,
+                    "node " + std::to_string(i) + " of the tree: " + *wrong);
+    }
+  }
+  return leastOfLeaves();
+}
+
+std::optional<std::string> TreeCheck::visit(uint32_t index) {
+  const BoundNode &node = certificate_.tree[index];
+  Known &known = known_[index];
+  if (index != 0) {
+    inherit(index);
+  }
+  if (node.bounds) {
+    known.value = value(node, known.alive);
+    if (node.fixes) {
+      fix(*known.value, known.alive);
+      makeConsistent(known.alive);
+    }
+  }
+  if (!known.children.empty()) {
+    return checkCover(known);
+  }
+  known.alive = {};
+  return known.value ? std::nullopt
+                     : std::optional<std::string>(
+                           "it is a leaf, but neither it nor one above bounds");
+}
+
+/// Takes from the parent what the node's split leaves.
+void TreeCheck::inherit(uint32_t index) {
+  const BoundNode &node = certificate_.tree[index];
+  Known &known = known_[index], &parent = known_[size_t(node.parent)];
+  known.value = parent.value;
+  known.alive =
+      --parent.childrenLeft == 0 ? std::move(parent.alive) : parent.alive;
+  const Remainder::Variable &variable =
+      remainder_.variables[*remainder_.find(node.variable)];
+  for (uint32_t s = variable.begin; s != variable.end; ++s) {
+    if (!std::ranges::binary_search(node.kept, remainder_.states[s])) {
+      known.alive[s] = false;
+    }
+  }
+  makeConsistent(known.alive);
+}
+
+/// Until nothing changes, takes away states that some pair leaves alone.
+void TreeCheck::makeConsistent(std::vector<bool> &alive) const {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (uint32_t pair : hardPairs_) {
+      changed |= loseLonely(remainder_.pairs[pair], alive);
+    }
+  }
+}
+
+/// Takes away the states of both ends that go with no state of the other.
+bool TreeCheck::loseLonely(const Remainder::Pair &pair,
+                           std::vector<bool> &alive) const {
+  const Remainder::Variable &u = remainder_.variables[pair.u];
+  const Remainder::Variable &v = remainder_.variables[pair.v];
+  std::vector<bool> met(v.end - v.begin, false);
+  const Wide *entry = remainder_.entries.data() + pair.firstEntry;
+  bool changed = false;
+  for (uint32_t s = u.begin; s != u.end; ++s) {
+    bool meets = false;
+    for (uint32_t t = v.begin; t != v.end; ++t, ++entry) {
+      if (alive[s] && alive[t] && *entry != kNever) {
+        meets = true;
+        met[t - v.begin] = true;
+      }
+    }
+    if (alive[s] && !meets) {
+      alive[s] = false;
+      changed = true;
+    }
+  }
+  for (uint32_t t = v.begin; t != v.end; ++t) {
+    if (alive[t] && !met[t - v.begin]) {
+      alive[t] = false;
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+Wide TreeCheck::value(const BoundNode &node, const std::vector<bool> &alive) {
+  Prices prices(node.prices, priceShift_, exact_);
+  terms_ = remainder_.costs;
+  chargeMemory(prices);
+  bool infinite = false;
+  Wide sum = 0;
+  auto count = [&](Wide minimum) {
+    infinite |= minimum == kNever;
+    sum = minimum == kNever ? sum : exact_.add(sum, minimum);
+  };
+  for (size_t i = 0; i != remainder_.pairs.size(); ++i) {
+    count(pairMinimum(
+        i, prices, node.potentials.data() + remainder_.pairs[i].firstPotential,
+        alive));
+  }
+  for (const Remainder::Variable &variable : remainder_.variables) {
+    count(minimumOf(variable, alive));
+  }
+  if (!prices.areAllZero()) {
+    sum = exact_.subtract(
+        sum, exact_.multiply(prices.total(), *merging_.problem().usageLimit));
+  }
+  return infinite ? kNever : sum;
+}
+
+/// Adds to the terms what states cost for memory.
+void TreeCheck::chargeMemory(const Prices &prices) {
+  if (prices.areAllZero()) {
+    return;
+  }
+  for (const Remainder::Use &use : remainder_.uses) {
+    Wide price = prices.during(use.live);
+    if (price == 0) {
+      continue;
+    }
+    const Remainder::Variable &variable = remainder_.variables[use.variable];
+    const int64_t *usage = &remainder_.usages[use.firstUsage];
+    for (uint32_t s = variable.begin; s != variable.end; ++s, ++usage) {
+      if (terms_[s] != kNever) {
+        terms_[s] = exact_.add(terms_[s], exact_.multiply(price, *usage));
+      }
+    }
+  }
+}
+
+/// The least entry of a pair after its potentials are taken from it; the terms
+/// of its states get them.
+Wide TreeCheck::pairMinimum(size_t index, const Prices &prices,
+                            const int64_t *potentials,
+                            const std::vector<bool> &alive) {
+  const Remainder::Pair &pair = remainder_.pairs[index];
+  const Remainder::Variable &u = remainder_.variables[pair.u];
+  const Remainder::Variable &v = remainder_.variables[pair.v];
+  uint32_t width = v.end - v.begin;
+  const Wide *row = remainder_.entries.data() + pair.firstEntry;
+  if (!remainder_.pairUses.empty() && !prices.areAllZero()) {
+    chargePair(index, prices);
+    row = charged_.data();
+  }
+  auto move = [&](uint32_t state, int64_t potential) {
+    Wide shift = exact_.scale(potential, potentialShift_);
+    terms_[state] = exact_.add(terms_[state], shift);
+    return shift;
+  };
+  columns_.clear();
+  shift_.clear();
+  for (uint32_t t = 0; t != width; ++t) {
+    if (alive[v.begin + t]) {
+      columns_.push_back(t);
+      shift_.push_back(move(v.begin + t, potentials[u.end - u.begin + t]));
+    }
+  }
+  Wide least = kNever;
+  for (uint32_t s = u.begin; s != u.end; ++s, row += width) {
+    if (!alive[s]) {
+      continue;
+    }
+    Wide leastOfRow = kNever;
+    for (size_t i = 0; i != columns_.size(); ++i) {
+      // Both are results of exact_, so their difference does not wrap.
+      if (Wide entry = row[columns_[i]]; entry != kNever) {
+        leastOfRow = std::min(leastOfRow, entry - shift_[i]);
+      }
+    }
+    Wide shift = move(s, potentials[s - u.begin]);
+    if (leastOfRow != kNever) {
+      least = std::min(least, exact_.subtract(leastOfRow, shift));
+    }
+  }
+  return least;
+}
+
+/// Leaves in charged_ the pair's entries with what its edges use.
+void TreeCheck::chargePair(size_t index, const Prices &prices) {
+  const Problem &problem = merging_.problem();
+  const Remainder::Pair &pair = remainder_.pairs[index];
+  const Remainder::Variable &u = remainder_.variables[pair.u];
+  const Remainder::Variable &v = remainder_.variables[pair.v];
+  size_t size = size_t(u.end - u.begin) * (v.end - v.begin);
+  auto first = remainder_.entries.begin() + ptrdiff_t(pair.firstEntry);
+  charged_.assign(first, first + ptrdiff_t(size));
+  for (const Remainder::PairUse &use : std::ranges::equal_range(
+           remainder_.pairUses, index, {}, &Remainder::PairUse::pair)) {
+    const Edge &edge = problem.edges[use.edge];
+    Wide price = prices.during(edge.live);
+    if (price == 0) {
+      continue;
+    }
+    const Matrix &usages = problem.matrices[*edge.usages];
+    std::vector<uint32_t> ofU = strategiesOf(merging_, remainder_, u,
+                                             use.forward ? edge.from : edge.to);
+    std::vector<uint32_t> ofV = strategiesOf(merging_, remainder_, v,
+                                             use.forward ? edge.to : edge.from);
+    Wide *entry = charged_.data();
+    for (uint32_t s : ofU) {
+      for (uint32_t t : ofV) {
+        int64_t usage = use.forward ? usages.at(s, t) : usages.at(t, s);
+        if (*entry != kNever) {
+          *entry = exact_.add(*entry, exact_.multiply(price, usage));
+        }
+        ++entry;
+      }
+    }
+  }
+}
+
+Wide TreeCheck::minimumOf(const Remainder::Variable &variable,
+                          const std::vector<bool> &alive) const {
+  Wide least = kNever;
+  for (uint32_t s = variable.begin; s != variable.end; ++s) {
+    if (alive[s]) {
+      least = std::min(least, terms_[s]);
+    }
+  }
+  return least;
+}
+
+/// Whoever takes a state pays at least `value` with the state's term in place
+/// of its variable's least: no minimum of the others falls when one state is
+/// forced.
+void TreeCheck::fix(Wide value, std::vector<bool> &alive) {
+  if (value == kNever) {
+    alive.assign(alive.size(), false);
+    return;
+  }
+  Wide cutoff = exact_.scale(*certificate_.cutoff, unitBits_);
+  for (const Remainder::Variable &variable : remainder_.variables) {
+    Wide rest = exact_.subtract(value, minimumOf(variable, alive));
+    for (uint32_t s = variable.begin; s != variable.end; ++s) {
+      if (alive[s] && exact_.add(rest, terms_[s]) >= cutoff) {
+        alive[s] = false;
+      }
+    }
+  }
+}
+
+/// Whether the children together keep all that is alive of the one variable
+/// that they split.
+std::optional<std::string> TreeCheck::checkCover(const Known &known) {
+  uint32_t number = certificate_.tree[known.children.front()].variable;
+  const Remainder::Variable &variable =
+      remainder_.variables[*remainder_.find(number)];
+  std::vector<uint32_t> kept;
+  for (uint32_t child : known.children) {
+    const BoundNode &node = certificate_.tree[child];
+    if (node.variable != number) {
+      return "its children split it by variables " + std::to_string(number) +
+             " and " + std::to_string(node.variable);
+    }
+    kept.insert(kept.end(), node.kept.begin(), node.kept.end());
+  }
+  std::ranges::sort(kept);
+  for (uint32_t s = variable.begin; s != variable.end; ++s) {
+    uint32_t state = remainder_.states[s];
+    if (known.alive[s] && !std::ranges::binary_search(kept, state)) {
+      return "none of its children keeps state " + std::to_string(state) +
+             " of variable " + std::to_string(number);
+    }
+  }
+  return std::nullopt;
+}
+
+/// Rounded up, since costs are whole; at most the cutoff.
+Expected<std::optional<Wide>> TreeCheck::leastOfLeaves() {
+  Wide least = kNever;
+  for (const Known &known : known_) {
+    if (known.children.empty()) {
+      least = std::min(least, *known.value);
+    }
+  }
+  std::optional<Wide> bound;
+  if (least != kNever) {
+    Wide floor = least >> unitBits_;
+    bool whole = exact_.scale(floor, unitBits_) == least;
+    bound = whole ? floor : floor + 1;
+  }
+  if (certificate_.cutoff && (!bound || *bound > *certificate_.cutoff)) {
+    bound = certificate_.cutoff;
+  }
+  return bound;
+}
+
+Expected<std::optional<Wide>> treeBound(Merging &merging, Remainder remainder,
+                                        const Certificate &certificate) {
+  return TreeCheck(merging, std::move(remainder), certificate).bound();
+}
+
+} // namespace divisi::search

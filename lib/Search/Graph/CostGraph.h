@@ -1,0 +1,133 @@
+//===- CostGraph.h - The compiled problem that solvers work on --*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A pairwise graphical model with knapsack rows: variables with states, a table
+// of costs for each pair of variables that are joined, and for each time that
+// can bind a capacity. It is flat, padded and in floating point; exact numbers
+// are recomputed from the Problem (evaluate, Certify.h). The same type serves
+// for the whole problem and for the sub-problems of neighbourhoods and
+// branches, so every solver works on both.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_SEARCH_GRAPH_COSTGRAPH_H
+#define DIVISI_LIB_SEARCH_GRAPH_COSTGRAPH_H
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace divisi::search {
+
+/// One state for each variable of a graph.
+using Assignment = std::vector<uint32_t>;
+
+/// What infeasible costs are in a graph; anything from kForbidden on is.
+inline constexpr double kTop = 1e24;
+inline constexpr double kForbidden = 1e21;
+
+/// Rows of tables and messages are padded to a multiple of this.
+inline constexpr uint32_t kLanes = 8;
+inline uint32_t padded(uint32_t states) {
+  return (states + kLanes - 1) / kLanes * kLanes;
+}
+
+/// A hash of what `hash` is of, and then `value`.
+inline uint64_t mixHash(uint64_t hash, double value) {
+  hash = (hash ^ std::bit_cast<uint64_t>(value)) * 0x9E3779B97F4A7C15;
+  return hash ^ (hash >> 29);
+}
+
+/// The costs of a pair of variables. Rows are states of the first.
+///
+/// A variable of many members has states that differ for one neighbour and are
+/// the same for another, so rows repeat, and columns: message passing works on
+/// those that differ.
+struct Table {
+  uint32_t rows = 0, columns = 0;
+  std::vector<double> exact; ///< rows x columns.
+  /// For each row, and column, its number among those that differ; empty if
+  /// they all do.
+  std::vector<uint32_t> rowClass, columnClass;
+  uint32_t distinctRows = 0, distinctColumns = 0;
+  /// Rows x padded columns, and columns x padded rows, that differ; kTop
+  /// beyond.
+  std::vector<float> rounded, transposed;
+  bool hard = false; ///< Has infeasible entries.
+  double at(uint32_t row, uint32_t column) const {
+    return exact[size_t(row) * columns + column];
+  }
+  /// Fills the rest from `exact`.
+  void round();
+};
+
+/// Memory that depends on one variable, or on a pair: `usages` while [begin,
+/// end), in positions of CostGraph::capacity. The least usage is taken off.
+struct Usage {
+  uint32_t begin = 0, end = 0;
+  std::vector<double> usages; ///< One for each state, or as Table::exact.
+  friend bool operator==(const Usage &, const Usage &) = default;
+};
+
+/// A pair of variables, first < second.
+struct Pair {
+  uint32_t first = 0, second = 0;
+  std::shared_ptr<const Table> table;
+  std::vector<Usage> usages; ///< Transient memory; usually none.
+};
+
+struct Variable {
+  std::vector<double> costs; ///< One for each state.
+  std::vector<Usage> usages;
+};
+
+struct CostGraph {
+  std::vector<Variable> variables;
+  std::vector<Pair> pairs; ///< Sorted, each two variables at most once.
+  /// Pairs of each variable: those with a smaller partner first.
+  std::vector<std::vector<uint32_t>> pairsOf;
+  /// For each time that can bind, the limit less what is used anyhow.
+  std::vector<double> capacity;
+  double constant = 0; ///< Of what is fixed.
+
+  uint32_t numStates(uint32_t variable) const {
+    return uint32_t(variables[variable].costs.size());
+  }
+  /// Entries of all tables that differ, and states of their ends: the work of
+  /// half a round of message passing.
+  int64_t numEntries() const;
+
+  /// Fills `pairsOf`.
+  void index();
+};
+
+/// Forgets the times that cannot bind: where even the greatest usages fit, and
+/// where nothing is used that is not used at a neighbour of no more capacity.
+/// Merges usages that then have the same lifetime. Returns the positions that
+/// are kept.
+std::vector<uint32_t> keepBindingTimes(CostGraph &graph);
+
+/// What an assignment costs and by how much it exceeds the capacity.
+struct Value {
+  double cost = 0;   ///< kForbidden or more if infeasible.
+  double excess = 0; ///< Sum over times.
+  bool feasible() const { return excess <= 0 && cost < kForbidden; }
+};
+
+double costOf(const CostGraph &graph, const Assignment &assignment);
+/// The usage at each time, less capacity.
+void excessOf(const CostGraph &graph, const Assignment &assignment,
+              std::vector<double> &excess);
+Value valueOf(const CostGraph &graph, const Assignment &assignment);
+
+} // namespace divisi::search
+
+#endif // DIVISI_LIB_SEARCH_GRAPH_COSTGRAPH_H

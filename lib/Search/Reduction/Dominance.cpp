@@ -1,0 +1,187 @@
+//===- Dominance.cpp - States that another one replaces -------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Dominance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+
+namespace divisi::search {
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Entries and usages to look at, at most: about a second. What is left then
+/// stays.
+static constexpr int64_t kMostWork = 500'000'000;
+
+namespace {
+
+class Elimination {
+public:
+  Elimination(const CostGraph &graph, Domains &domains)
+      : graph_(graph), domains_(domains) {}
+  std::vector<Dominated> run();
+
+private:
+  bool visit(uint32_t v);
+  bool usesNoMore(uint32_t v, uint32_t by, uint32_t state);
+  void findPartners(uint32_t v, uint32_t state);
+  bool mayReplace(uint32_t v, uint32_t by, uint32_t state);
+  bool replaces(uint32_t v, uint32_t by, uint32_t state);
+  size_t entryOf(uint32_t p, bool first, uint32_t state, uint32_t other) const {
+    return first ? size_t(state) * graph_.pairs[p].table->columns + other
+                 : size_t(other) * graph_.pairs[p].table->columns + state;
+  }
+  double shift(uint32_t p, bool first, uint32_t by, uint32_t state) const;
+
+  const CostGraph &graph_;
+  Domains &domains_;
+  /// For each pair of the variable, what goes best with the state.
+  std::vector<uint32_t> partners_;
+  std::vector<double> shifts_; ///< Of the last `replaces`.
+  std::vector<Dominated> removed_;
+  int64_t work_ = 0;
+};
+
+} // namespace
+
+bool Elimination::usesNoMore(uint32_t v, uint32_t by, uint32_t state) {
+  return std::ranges::all_of(graph_.variables[v].usages, [&](const Usage &use) {
+    ++work_;
+    return use.usages[by] <= use.usages[state];
+  });
+}
+
+/// How much more `state` costs in the pair than `by`, at least; -infinity if
+/// `by` excludes, or uses more memory with, what goes with `state`.
+double Elimination::shift(uint32_t p, bool first, uint32_t by,
+                          uint32_t state) const {
+  const Pair &pair = graph_.pairs[p];
+  const Table &table = *pair.table;
+  double least = kInfinity;
+  for (uint32_t t : domains_[first ? pair.second : pair.first]) {
+    size_t mine = entryOf(p, first, state, t);
+    size_t other = entryOf(p, first, by, t);
+    if (table.exact[mine] >= kForbidden) {
+      continue;
+    }
+    bool fits = table.exact[other] < kForbidden &&
+                std::ranges::all_of(
+                    pair.usages,
+                    [&](const Usage &use) {
+                      return use.usages[other] <= use.usages[mine];
+                    });
+    least = fits ? std::min(least, table.exact[mine] - table.exact[other])
+                 : -kInfinity;
+    if (!fits) {
+      break;
+    }
+  }
+  return least;
+}
+
+void Elimination::findPartners(uint32_t v, uint32_t state) {
+  partners_.clear();
+  for (uint32_t p : graph_.pairsOf[v]) {
+    const Pair &pair = graph_.pairs[p];
+    bool first = pair.first == v;
+    auto others = domains_[first ? pair.second : pair.first];
+    partners_.push_back(*std::ranges::min_element(others, {}, [&](uint32_t t) {
+      return pair.table->exact[entryOf(p, first, state, t)];
+    }));
+  }
+}
+
+/// Looks at one entry of each pair: enough to say no to most.
+bool Elimination::mayReplace(uint32_t v, uint32_t by, uint32_t state) {
+  work_ += int64_t(partners_.size());
+  const std::vector<double> &costs = graph_.variables[v].costs;
+  double margin = costs[state] - costs[by];
+  for (size_t i = 0; i != partners_.size(); ++i) {
+    uint32_t p = graph_.pairsOf[v][i];
+    bool first = graph_.pairs[p].first == v;
+    const std::vector<double> &exact = graph_.pairs[p].table->exact;
+    margin += exact[entryOf(p, first, state, partners_[i])] -
+              exact[entryOf(p, first, by, partners_[i])];
+  }
+  return margin >= 0;
+}
+
+bool Elimination::replaces(uint32_t v, uint32_t by, uint32_t state) {
+  const std::vector<double> &costs = graph_.variables[v].costs;
+  double margin = costs[state] - costs[by];
+  shifts_.clear();
+  for (uint32_t p : graph_.pairsOf[v]) {
+    const Pair &pair = graph_.pairs[p];
+    work_ +=
+        int64_t(domains_[pair.first == v ? pair.second : pair.first].size());
+    double least = shift(p, pair.first == v, by, state);
+    if (std::isinf(least)) {
+      return false;
+    }
+    shifts_.push_back(least);
+    margin += least;
+  }
+  return margin >= 0;
+}
+
+/// True if `v` lost a state.
+bool Elimination::visit(uint32_t v) {
+  std::vector<uint32_t> left(domains_[v].begin(), domains_[v].end());
+  size_t before = left.size();
+  for (size_t i = left.size(); i-- != 0 && work_ < kMostWork;) {
+    uint32_t state = left[i];
+    findPartners(v, state);
+    auto by = std::ranges::find_if(left, [&](uint32_t other) {
+      return other != state && usesNoMore(v, other, state) &&
+             mayReplace(v, other, state) && replaces(v, other, state);
+    });
+    if (by != left.end()) {
+      removed_.push_back({v, state, *by, shifts_});
+      left.erase(left.begin() + long(i));
+    }
+  }
+  bool lost = left.size() != before;
+  if (lost) {
+    domains_.set(v, std::move(left));
+  }
+  return lost;
+}
+
+std::vector<Dominated> Elimination::run() {
+  std::deque<uint32_t> queue;
+  std::vector<bool> queued(graph_.variables.size(), true);
+  for (uint32_t v = 0; v != queued.size(); ++v) {
+    queue.push_back(v);
+  }
+  while (!queue.empty() && work_ < kMostWork) {
+    uint32_t v = queue.front();
+    queue.pop_front();
+    queued[v] = false;
+    if (domains_[v].size() < 2 || !visit(v)) {
+      continue;
+    }
+    for (uint32_t p : graph_.pairsOf[v]) {
+      const Pair &pair = graph_.pairs[p];
+      uint32_t other = pair.first == v ? pair.second : pair.first;
+      if (!queued[other]) {
+        queued[other] = true;
+        queue.push_back(other);
+      }
+    }
+  }
+  return std::move(removed_);
+}
+
+std::vector<Dominated> removeDominated(const CostGraph &graph,
+                                       Domains &domains) {
+  return Elimination(graph, domains).run();
+}
+
+} // namespace divisi::search

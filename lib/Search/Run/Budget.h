@@ -1,0 +1,85 @@
+//===- Budget.h - What a solver may still spend -----------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Work is counted by whoever does it; the clock and the stop flag are asked
+// about once in a while, when work is spent:
+//
+//   while (budget.spend(entries)) { … }
+//   outcome.stopped = budget.why();
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_SEARCH_RUN_BUDGET_H
+#define DIVISI_LIB_SEARCH_RUN_BUDGET_H
+
+#include "divisi/Search/Solvers.h"
+
+#include <chrono>
+
+namespace divisi::search {
+
+class Budget {
+public:
+  explicit Budget(const Options &options)
+      : options_(options), start_(options.start == 0 ? now() : options.start) {}
+
+  /// Takes `work` away. False once something has run out; then always false.
+  bool spend(int64_t work) {
+    spent_ += work;
+    if (spent_ >= nextLook_) {
+      look();
+    }
+    return !over_;
+  }
+
+  /// Asks the clock and the flag now.
+  void look() {
+    constexpr int64_t kBetweenLooks = 1 << 18;
+    nextLook_ = std::min(spent_ + kBetweenLooks, options_.work);
+    if (over_) {
+      return;
+    }
+    if (options_.stop && options_.stop->load(std::memory_order_relaxed)) {
+      end(Stopped::Interrupted);
+    } else if (options_.timeLimit && seconds() >= *options_.timeLimit) {
+      end(Stopped::Time);
+    } else if (spent_ >= options_.work) {
+      end(Stopped::Work);
+    }
+  }
+
+  void end(Stopped why) {
+    over_ = true;
+    why_ = why;
+  }
+
+  bool over() const { return over_; }
+  /// What ran out; Finished if nothing did.
+  Stopped why() const { return why_; }
+  int64_t spent() const { return spent_; }
+  int64_t left() const { return std::max<int64_t>(options_.work - spent_, 0); }
+  /// Since Options::start.
+  double seconds() const { return now() - start_; }
+
+private:
+  static double now() {
+    return std::chrono::duration<double>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+
+  const Options &options_;
+  double start_;
+  int64_t spent_ = 0, nextLook_ = 0;
+  bool over_ = false;
+  Stopped why_ = Stopped::Finished;
+};
+
+} // namespace divisi::search
+
+#endif // DIVISI_LIB_SEARCH_RUN_BUDGET_H
