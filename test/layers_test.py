@@ -26,11 +26,14 @@ def read_layers(text):
 
 
 def room_of_file(path):
-    """lib/Layout/X.cpp and include/divisi/Layout/X.h belong to Layout."""
+    """lib/Layout/X.cpp and include/divisi/Layout/X.h belong to Layout, and
+    lib/Search/Dual/X.cpp to Search/Dual."""
     parts = path.parts
     if parts[:2] == ("include", "divisi"):
         return parts[2]
-    return parts[1] if parts[0] in ("lib", "dialects") else parts[0]
+    if parts[0] == "lib":
+        return "/".join(parts[1:-1])
+    return parts[1] if parts[0] == "dialects" else parts[0]
 
 
 def room_of_include(include, externals):
@@ -41,7 +44,18 @@ def room_of_include(include, externals):
     parts = include.split("/")
     if parts[0] in ("divisi", "dialects") and len(parts) > 2:
         return parts[1]
+    if parts[0] == "lib" and len(parts) > 2:
+        return "/".join(parts[1:-1])
     return parts[0] if parts[0] in ("passes", "runtime", "tools") else None
+
+
+def privacy_error(path, room, include, target):
+    """What forbids the private header lib/<Room>/… to this file, or None."""
+    if path.parts[0] == "include":
+        return "a public header may not include a private one"
+    if room.split("/")[0] != target.split("/")[0]:
+        return f"{room} may not include a private header of {target}"
+    return None
 
 
 def check_file(root, path, rooms, externals):
@@ -63,9 +77,15 @@ def check_file(root, path, rooms, externals):
             if bracket == '"' and not ("/" not in include and beside.exists()):
                 yield (f'{path}:{number}: "{include}" names no room; begin it '
                        "with divisi/<Room>/, dialects/ or passes/")
-        elif target not in allowed:
-            yield (f"{path}:{number}: {room} may not include {target} "
-                   f"({include}); cmake/layers.txt says who may")
+            continue
+        error = None
+        if include.startswith("lib/"):
+            error = privacy_error(path, room, include, target)
+        if not error and target not in allowed and include not in allowed:
+            error = f"{room} may not include {target}"
+        if error:
+            yield (f"{path}:{number}: {error} ({include}); cmake/layers.txt "
+                   "says who may")
 
 
 def check_layers(root, layers):
@@ -79,6 +99,8 @@ def check_layers(root, layers):
             yield (f"cmake/layers.txt lists the room '{room}', which has no "
                    "folder")
         for name in sorted(allowed - known):
+            if name.startswith("divisi/") and (root / "include" / name).exists():
+                continue
             yield (f"cmake/layers.txt lets {room} include '{name}', which it "
                    "does not list")
 
@@ -108,6 +130,9 @@ external LLVM: llvm/
 Support:
 Layout: Support LLVM   # a comment
 NN: Layout LLVM
+Search: Support Search/Dual
+Search/Dual: Support
+Search/Check: divisi/Search/Problem.h
 runtime:
 """
 
@@ -150,6 +175,44 @@ def test_include_that_names_no_room_is_reported(tmp_path):
     [error] = errors_of(tmp_path, "lib/Layout/Layout.cpp",
                         '#include "../Support/Secret.h"\n')
     assert "names no room" in error
+
+
+def test_private_headers_within_the_rule_pass(tmp_path):
+    assert errors_of(tmp_path, "lib/Search/Portfolio.cpp",
+                     '#include "lib/Search/Dual/Messages.h"\n'
+                     '#include "divisi/Search/Problem.h"\n') == []
+
+
+def test_private_header_of_another_room_is_reported(tmp_path):
+    [error] = errors_of(tmp_path, "lib/Layout/Layout.cpp",
+                        '#include "lib/Support/Secret.h"\n')
+    assert "Layout may not include a private header of Support" in error
+
+
+def test_private_header_in_a_public_one_is_reported(tmp_path):
+    [error] = errors_of(tmp_path, "include/divisi/Search/Problem.h",
+                        '#include "lib/Search/Dual/Messages.h"\n')
+    assert "a public header may not include a private one" in error
+
+
+def test_checker_may_not_include_a_solver(tmp_path):
+    first, second = errors_of(tmp_path, "lib/Search/Check/Check.cpp",
+                              '#include "lib/Search/Dual/Messages.h"\n'
+                              '#include "divisi/Search/Problem.h"\n'
+                              '#include "divisi/Search/Solvers.h"\n')
+    assert "Check.cpp:1: Search/Check may not include Search/Dual" in first
+    assert "Check.cpp:3: Search/Check may not include Search " in second
+
+
+def test_sub_room_may_not_include_what_its_room_may(tmp_path):
+    [error] = errors_of(tmp_path, "lib/Search/Dual/Messages.cpp",
+                        '#include "lib/Search/Portfolio.h"\n')
+    assert "Search/Dual may not include Search " in error
+
+
+def test_unlisted_sub_room_is_reported(tmp_path):
+    [error] = errors_of(tmp_path, "lib/Search/Misc/Misc.cpp", "")
+    assert "room 'Search/Misc' is not listed" in error
 
 
 def test_unlisted_room_is_reported(tmp_path):

@@ -161,7 +161,7 @@ static void writeTrace(ExactStream &out,
 static StringRef verdictName(search::Verdict verdict) {
   static constexpr StringLiteral kNames[] = {"solved", "infeasible",
                                              "not_found"};
-  return kNames[static_cast<size_t>(status)];
+  return kNames[static_cast<size_t>(verdict)];
 }
 
 void divisi::printResultJSON(const SolveResult &result, raw_ostream &os) {
@@ -170,7 +170,7 @@ void divisi::printResultJSON(const SolveResult &result, raw_ostream &os) {
   out.object([&] {
     out.attribute("schema_version", kSchemaVersion);
     out.string("problem", result.problem.name);
-    out.attribute("status", statusName(outcome.verdict));
+    out.attribute("status", verdictName(outcome.verdict));
     out.string("stopped", stoppedName(outcome.stopped));
     out.string("solver", result.file.solver);
     out.raw("seed", Twine(result.file.seed));
