@@ -14,11 +14,14 @@
 
 using namespace divisi;
 
+llvm::SmallVector<llvm::ArrayRef<ImporterRow>> divisi::importerTables() {
+  return {elementwiseImporters(), contractionImporters(), windowImporters(),
+          normalizeImporters(),   movementImporters(),    indexImporters(),
+          shapeImporters(),       resizeImporters()};
+}
+
 ImportFunction divisi::findImporter(const std::string &opType) {
-  for (llvm::ArrayRef<ImporterRow> rows :
-       {elementwiseImporters(), contractionImporters(), windowImporters(),
-        normalizeImporters(), movementImporters(), indexImporters(),
-        shapeImporters(), resizeImporters()}) {
+  for (llvm::ArrayRef<ImporterRow> rows : importerTables()) {
     for (const ImporterRow &row : rows) {
       if (opType == row.opType) {
         return row.function;

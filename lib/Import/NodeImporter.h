@@ -110,6 +110,8 @@ llvm::ArrayRef<ImporterRow> movementImporters();
 llvm::ArrayRef<ImporterRow> indexImporters();
 llvm::ArrayRef<ImporterRow> shapeImporters();
 llvm::ArrayRef<ImporterRow> resizeImporters();
+/// All of them: what is not in here is not found.
+llvm::SmallVector<llvm::ArrayRef<ImporterRow>> importerTables();
 
 /// The function for `opType`, or null.
 ImportFunction findImporter(const std::string &opType);

@@ -1,0 +1,119 @@
+"""Every importer imports something that computes what ONNX says.
+
+Each row of the importers' tables, and each operator that is imported by its
+body, has cases from ONNX's own tests of single nodes (node_cases.py). They run
+on one device and, under random plans, on more.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import node_cases
+import numpy as np
+import onnx
+import pytest
+
+BIN = Path(os.environ["DIVISI_BUILD"]) / "bin"
+BATCH = 60
+# How a case is planned. The seed draws other layouts for the larger grid.
+PLANS = {"one device": ["--devices", "1"],
+         "three devices": ["--devices", "3", "--random-plans", "1",
+                           "--seed", "3"],
+         "four devices": ["--devices", "4", "--random-plans", "1",
+                          "--seed", "4"]}
+
+# Cases that are refused, by name, and what the message must say.
+REFUSED = {
+    r"training_dropout|batchnorm_\w+_training": "it is in training mode",
+    r"if": "its condition 'c0_i0' is computed at run time",
+    r"resize_tf_crop_and_resize": "its coordinate_transformation_mode is "
+                                  "'tf_crop_and_resize'",
+    r"resize_\w+_antialias": "antialias is not done yet",
+    r"resize_\w+_not_(larger|smaller)": "its keep_aspect_ratio_policy is not "
+                                        "'stretch'",
+}
+# Cases whose expectation is not that of the frameworks, and why.
+DISPUTED = {
+    "test_resize_downsample_scales_linear_align_corners":
+        "numpy's corners lie at the fraction of an extent that scales give; "
+        "PyTorch's and ONNX Runtime's at the last element, as ours",
+    "test_resize_downsample_scales_cubic_align_corners": "the same",
+}
+
+
+def refusal_of(case):
+    for name, message in REFUSED.items():
+        if re.match(f"test_({name})", case.name):
+            return message
+    return None
+
+
+def read_importers():
+    done = subprocess.run([BIN / "list-importers"], capture_output=True,
+                          text=True, check=True)
+    return {line.split()[1] for line in done.stdout.splitlines()}
+
+
+# If is no row of a table: it is imported by its branch.
+IMPORTERS = read_importers() | {"If"}
+CASES = [*node_cases.standard_cases(IMPORTERS).values(),
+         *node_cases.own_cases()]
+GOOD = [case for case in CASES
+        if not refusal_of(case) and case.name not in DISPUTED]
+
+
+def batches():
+    """Cases of one version of the operators, BATCH at a time."""
+    for opset in sorted({case.opset for case in GOOD}):
+        group = [case for case in GOOD if case.opset == opset]
+        for begin in range(0, len(group), BATCH):
+            yield group[begin:begin + BATCH]
+
+
+BATCHES = list(batches())
+
+
+def check(folder, cases, *flags):
+    onnx.save(node_cases.join(cases), folder / "m.onnx")
+    np.savez(folder / "x.npz", **node_cases.feeds(cases))
+    np.savez(folder / "y.npz", **node_cases.expectations(cases))
+    return subprocess.run(
+        [BIN / "divisi", "check", "m.onnx", "--inputs", "x.npz", "--expect",
+         "y.npz", *flags], cwd=folder, capture_output=True, text=True)
+
+
+def named(text, cases):
+    """c3_o0 is called by its case."""
+    return re.sub(r"\bc(\d+)_", lambda m: f"{cases[int(m[1])].name}: ", text)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("number", range(len(BATCHES)))
+def test_cases_compute_what_is_expected(tmp_path, number, plan):
+    cases = BATCHES[number]
+    done = check(tmp_path, cases, *PLANS[plan])
+    assert done.returncode == 0, named(done.stdout + done.stderr, cases)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_done_is_refused(tmp_path, name):
+    cases = [case for case in CASES if re.match(f"test_({name})", case.name)]
+    assert cases
+    done = check(tmp_path, cases[:1], "--devices", "1")
+    assert done.returncode == 5, done.stderr
+    assert REFUSED[name] in done.stderr
+
+
+def test_every_importer_is_reached(capsys):
+    reached = {case.op_type for case in GOOD} & IMPORTERS
+    with capsys.disabled():
+        print(f"\ncounted: importers: {len(reached)} of {len(IMPORTERS)} "
+              f"reached, {len(GOOD)} cases ran")
+    assert reached == IMPORTERS, sorted(IMPORTERS - reached)
+
+
+def test_exceptions_are_needed():
+    names = {case.name for case in CASES}
+    assert set(DISPUTED) <= names

@@ -1,0 +1,217 @@
+"""The cases of one node each that come with ONNX, and more of our own.
+
+A case is a node with inputs and the outputs that it must have: computed with
+numpy by those who wrote the standard, or, for the cases made here, by ONNX
+Runtime. Cases are joined to models of many nodes, so that one run of the
+compiler tests them all.
+"""
+
+import importlib
+import pkgutil
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper
+
+NEWEST = onnx.defs.onnx_opset_version()
+# Whose expected results are computed so slowly that we make cases of our own.
+SLOW_MODULES = {"averagepool", "lppool", "maxpool"}
+TYPES = {np.dtype(t) for t in ("float32", "int32", "int64", "bool")}
+
+
+@dataclass
+class Case:
+    name: str
+    node: onnx.NodeProto
+    inputs: list
+    outputs: list
+    opset: int = NEWEST
+    constants: set = field(default_factory=set)
+
+    @property
+    def op_type(self):
+        return self.node.op_type
+
+
+def shape_inputs(node, inputs):
+    """The inputs that shapes depend on: a compiler needs to know them."""
+    found = {i for i, value in enumerate(inputs)
+             if i and value is not None and np.ndim(value) < 2
+             and (np.asarray(value).dtype == np.int64
+                  or node.op_type in ("Clip", "Dropout", "Pad", "Resize",
+                                      "Upsample"))}
+    if node.op_type in ("Range", "ConstantOfShape"):
+        found |= set(range(len(inputs)))
+    if node.op_type == "OneHot":
+        found |= {1}
+    return found
+
+
+def is_plain(values):
+    """Whether all are tensors of types with kernels (None: left out)."""
+    return all(value is None or isinstance(value, (np.ndarray, np.generic))
+               and np.asarray(value).dtype in TYPES for value in values)
+
+
+def standard_cases(operators):
+    """The cases of `operators` that come with ONNX, as {name: Case}."""
+    cases = {}
+
+    def record(node, inputs, outputs, name, **settings):
+        opsets = settings.get("opset_imports")
+        if node.op_type not in operators or node.domain or \
+                not is_plain([*inputs, *outputs]) or name in cases:
+            return
+        # The test gives no value for an input that is left out.
+        given = iter(inputs)
+        values = [np.asarray(next(given)) if name_ else None
+                  for name_ in node.input]
+        if node.op_type == "LayerNormalization":
+            # Mean and inverse deviation are for training.
+            del node.output[1:]
+        wanted = iter(outputs)
+        results = [np.asarray(next(wanted)) if name_ else None
+                   for name_ in node.output]
+        cases[name] = Case(name, node, values, results,
+                           opsets[0].version if opsets else NEWEST,
+                           shape_inputs(node, values))
+
+    package = importlib.import_module("onnx.backend.test.case.node")
+    package.expect = record
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for module in pkgutil.iter_modules(package.__path__):
+            if not module.ispkg and module.name not in SLOW_MODULES:
+                importlib.import_module(f"{package.__name__}.{module.name}")
+    return cases
+
+
+def own_case(name, op_type, inputs, *, constants=(), opset=21, outputs=1,
+             **attributes):
+    """A case whose outputs ONNX Runtime computes."""
+    names = ["" if value is None else f"x{i}"
+             for i, value in enumerate(inputs)]
+    node = helper.make_node(op_type, names,
+                            [f"y{i}" for i in range(outputs)], **attributes)
+    case = Case(name, node, inputs, [None] * outputs, opset, set(constants))
+    model = join([case], with_outputs=False)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    case.outputs = session.run(None, feeds([case]))
+    return case
+
+
+def branch(values):
+    """A graph without inputs that gives `values`."""
+    result = helper.make_tensor_value_info("r", onnx.TensorProto.FLOAT,
+                                           [len(values)])
+    node = helper.make_node("Constant", [], ["r"], value_floats=values)
+    return helper.make_graph([node], "branch", [], [result])
+
+
+def own_cases():
+    random = np.random.default_rng(0)
+
+    def floats(*shape):
+        return random.standard_normal(shape).astype(np.float32)
+
+    image, odd = floats(2, 3, 9, 8), floats(1, 2, 7, 5)
+    for op_type in ("AveragePool", "MaxPool"):
+        yield own_case(f"{op_type}_plain", op_type, [image],
+                       kernel_shape=[3, 2])
+        yield own_case(f"{op_type}_strides_pads", op_type, [odd],
+                       kernel_shape=[3, 3], strides=[2, 1],
+                       pads=[1, 0, 1, 2])
+        yield own_case(f"{op_type}_same", op_type, [odd],
+                       kernel_shape=[3, 3], strides=[2, 2],
+                       auto_pad="SAME_UPPER")
+        yield own_case(f"{op_type}_ceil_1d", op_type, [floats(2, 3, 10)],
+                       kernel_shape=[3], strides=[2], ceil_mode=1)
+        yield own_case(f"{op_type}_dilated", op_type, [image],
+                       kernel_shape=[2, 2], dilations=[2, 3])
+    yield own_case("AveragePool_counts_pads", "AveragePool", [odd],
+                   kernel_shape=[3, 3], pads=[1, 1, 1, 1],
+                   count_include_pad=1)
+    yield own_case("Upsample_nearest", "Upsample",
+                   [odd, np.array([1, 1, 2, 3], np.float32)], constants=[1],
+                   opset=9, mode="nearest")
+    whole = np.array([[-3, 0, 2], [7, 1, -1]], np.int64)
+    fractions = np.array([[-2.7, 0.0, 0.4], [1.5, 2.5, -0.5]], np.float32)
+    for value in (fractions, whole, whole.astype(np.int32), whole > 0):
+        for target in ("float32", "int32", "int64", "bool"):
+            name = f"{value.dtype}_to_{target}"
+            yield own_case(f"Cast_{name}", "Cast", [value],
+                           to=helper.np_dtype_to_tensor_dtype(
+                               np.dtype(target)))
+            yield own_case(f"CastLike_{name}", "CastLike",
+                           [value, np.zeros(1, target)])
+    for equation, *shapes in (("ij,jk->ik", (3, 4), (4, 5)),
+                              ("bhqd,bhkd->bhqk", (2, 3, 4, 5), (2, 3, 6, 5)),
+                              ("ij->ji", (3, 4)), ("ij->i", (3, 4)),
+                              ("...ij,jk->...ik", (2, 3, 4), (4, 5)),
+                              ("ij,ij", (3, 4), (3, 4))):
+        yield own_case(f"Einsum_{equation}", "Einsum",
+                       [floats(*shape) for shape in shapes],
+                       equation=equation)
+    for condition in (True, False):
+        yield own_case(f"If_{condition}", "If", [np.array(condition)],
+                       constants=[0], then_branch=branch([1.0, 2.0]),
+                       else_branch=branch([-1.0, 3.0, 4.0]))
+    yield own_case("Gemm_transposed", "Gemm",
+                   [floats(4, 3), floats(5, 4), floats(5)], transA=1,
+                   transB=1, alpha=0.5, beta=2.0)
+
+
+def onnx_type(value):
+    return helper.np_dtype_to_tensor_dtype(value.dtype)
+
+
+def join(cases, with_outputs=True):
+    """One model of all the nodes, side by side; names are prefixed."""
+    graph = {"nodes": [], "inputs": [], "outputs": [], "constants": []}
+    for number, case in enumerate(cases):
+        prefix = f"c{number}_"
+        node = onnx.NodeProto()
+        node.CopyFrom(case.node)
+        node.name = case.name
+        for i, (name, value) in enumerate(zip(case.node.input, case.inputs)):
+            if not name:
+                continue
+            node.input[i] = f"{prefix}i{i}"
+            if i in case.constants:
+                graph["constants"].append(
+                    onnx.numpy_helper.from_array(value, node.input[i]))
+            else:
+                graph["inputs"].append(helper.make_tensor_value_info(
+                    node.input[i], onnx_type(value), value.shape))
+        for i, (name, value) in enumerate(zip(case.node.output,
+                                              case.outputs)):
+            if not name:
+                continue
+            node.output[i] = f"{prefix}o{i}"
+            graph["outputs"].append(
+                helper.make_tensor_value_info(
+                    node.output[i], onnx_type(value), value.shape)
+                if with_outputs else onnx.ValueInfoProto(name=node.output[i]))
+        graph["nodes"].append(node)
+    model = helper.make_model(
+        helper.make_graph(graph["nodes"], "cases", graph["inputs"],
+                          graph["outputs"], graph["constants"]),
+        opset_imports=[helper.make_opsetid("", cases[0].opset)],
+        ir_version=10)
+    return model
+
+
+def feeds(cases):
+    return {f"c{number}_i{i}": value
+            for number, case in enumerate(cases)
+            for i, value in enumerate(case.inputs)
+            if value is not None and i not in case.constants}
+
+
+def expectations(cases):
+    return {f"c{number}_o{i}": value
+            for number, case in enumerate(cases)
+            for i, value in enumerate(case.outputs) if value is not None}
