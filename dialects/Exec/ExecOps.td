@@ -91,12 +91,24 @@ class Exec_BufferOp<string mnemonic, list<Trait> traits = []>
 
 def Exec_InputOp : Exec_BufferOp<"input"> {
   let summary = "an input of the entry, each rank's box of it";
+  let description = [{
+    Example:
+    ```mlir
+    %x = exec.input 0 : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+    ```
+  }];
   let arguments = (ins I64Attr:$index);
   let assemblyFormat = "$index attr-dict `:` type($buffer)";
 }
 
 def Exec_GlobalOp : Exec_BufferOp<"global"> {
   let summary = "a global at rest, each rank's box of it";
+  let description = [{
+    Example:
+    ```mlir
+    %w = exec.global @w : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$global);
   let assemblyFormat = "$global attr-dict `:` type($buffer)";
 }
@@ -106,6 +118,11 @@ def Exec_ConstantOp : Exec_BufferOp<"constant"> {
   let description = [{
     **Constraints**
     - (C1) The value has the global shape and element type of the buffer.
+
+    Example:
+    ```mlir
+    %c = exec.constant dense<1.0> : tensor<4xf32> : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+    ```
   }];
   let arguments = (ins ElementsAttr:$value);
   let assemblyFormat = "$value attr-dict `:` type($buffer)";
@@ -119,6 +136,11 @@ def Exec_AllocOp : Exec_BufferOp<"alloc"> {
 
     **Constraints**
     - (C1) The offset is a multiple of 64 and not negative.
+
+    Example:
+    ```mlir
+    %0 = exec.alloc : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+    ```
   }];
   let arguments = (ins OptionalAttr<I64Attr>:$offset);
   let assemblyFormat = "(`at` $offset^)? attr-dict `:` type($buffer)";
@@ -133,6 +155,12 @@ def Exec_ViewOp : Exec_BufferOp<"view"> {
 
     **Constraints**
     - (C1) Source and result have equal element types and grids.
+
+    Example:
+    ```mlir
+    %v = exec.view %x : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+      to !exec.buffer<tensor<2x1xf32, #spmd.local<(x=2), [x, *], 4x1>>, @g>
+    ```
   }];
   let arguments = (ins Exec_BufferType:$source);
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($buffer)";
@@ -149,6 +177,13 @@ def Exec_CallOp : Exec_Op<"call", [AttrSizedOperandSegments]> {
     `callee` is the name of the `nn` operator; `config` are its attributes,
     unchanged from the global program: a kernel learns from the buffers' layouts
     which box of the operator it computes.
+
+    Example:
+    ```mlir
+    exec.call "nn.neg"(%x) into (%y) {}
+      : (!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>)
+      into (!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>)
+    ```
   }];
   let arguments = (ins StrAttr:$callee, Variadic<Exec_BufferType>:$inputs,
       Variadic<Exec_BufferType>:$outputs, DictionaryAttr:$config);
@@ -168,6 +203,13 @@ def Exec_CollectiveOp : Exec_Op<"collective"> {
     **Constraints**
     - (C1) The kind is one of `spmd`'s steps, and legal between the layouts.
     - (C2) Source and result lie on the same grid.
+
+    Example:
+    ```mlir
+    exec.collective "all_gather" axes ["x"] tag 0 %x into %y
+      : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+      into !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+    ```
   }];
   let arguments = (ins StrAttr:$kind, StrArrayAttr:$axes, I64Attr:$tag,
       Exec_BufferType:$source, Exec_BufferType:$target);
@@ -187,6 +229,13 @@ def Exec_TransferOp : Exec_Op<"transfer", [AttrSizedOperandSegments]> {
     **Constraints**
     - (C1) There is a source, a target, or both, of the types `from` and `to`.
     - (C2) Both types have the same global shape and element type.
+
+    Example:
+    ```mlir
+    exec.transfer from !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+      to !exec.buffer<tensor<4xf32, #spmd.local<(z=3), [*], 4>>, @h>
+      tag 1 source %y : !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+    ```
   }];
   let arguments = (ins TypeAttrOf<Exec_BufferType>:$from,
       TypeAttrOf<Exec_BufferType>:$to, I64Attr:$tag,
@@ -201,6 +250,12 @@ def Exec_TransferOp : Exec_Op<"transfer", [AttrSizedOperandSegments]> {
 
 def Exec_OutputOp : Exec_Op<"output"> {
   let summary = "hands a buffer to the caller as an output of the entry";
+  let description = [{
+    Example:
+    ```mlir
+    exec.output 0 %y : !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+    ```
+  }];
   let arguments = (ins I64Attr:$index, Exec_BufferType:$source);
   let assemblyFormat = "$index $source attr-dict `:` type($source)";
 }
@@ -210,6 +265,11 @@ def Exec_UpdateOp : Exec_Op<"update"> {
   let description = [{
     Takes effect when all ranks have ended the program; reads of the global
     before that give the old value.
+
+    Example:
+    ```mlir
+    exec.update @w %x : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+    ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$global, Exec_BufferType:$source);
   let assemblyFormat = "$global $source attr-dict `:` type($source)";
