@@ -18,8 +18,10 @@ build: setup
 	@cmake --preset $(PRESET) --log-level=NOTICE
 	@cmake --build $(BUILD) -j $(JOBS)
 
+# Then what the suites counted: cases that ran, messages that are expected.
 test: build
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2
+	@sed -n 's/^counted: /  /p' $(BUILD)/Testing/Temporary/LastTest.log
 
 # $(call script,FILE): runs a script on the tools of this build.
 define script

@@ -19,6 +19,7 @@
 #include "llvm/Support/xxhash.h"
 #include "gtest/gtest.h"
 
+#include <iostream>
 #include <random>
 
 using namespace divisi;
@@ -93,7 +94,35 @@ static void canonicalize(mlir::ModuleOp module) {
   ASSERT_TRUE(mlir::succeeded(passes.run(module)));
 }
 
+/// What has been tried, for the last line.
+struct Counts {
+  int64_t programs = 0;
+  int64_t rewritings = 0;
+};
+
+static Counts &counts() {
+  static Counts instance;
+  return instance;
+}
+
+namespace {
+
 class UnflattenTest : public testing::TestWithParam<int> {};
+
+/// Says at the end how much was tried, and fails if nothing was.
+class Summary : public testing::Environment {
+public:
+  void TearDown() override {
+    std::cout << "counted: random programs: " << counts().programs
+              << " unflattened by " << counts().rewritings << " rewritings\n";
+    EXPECT_GT(counts().programs, 0);
+  }
+};
+
+} // namespace
+
+static const testing::Environment *const kSummary =
+    testing::AddGlobalTestEnvironment(new Summary);
 
 // Canonicalization before and after: as the Import stage has it.
 TEST_P(UnflattenTest, ComputesTheSame) {
@@ -120,6 +149,8 @@ TEST_P(UnflattenTest, ComputesTheSame) {
     ASSERT_FALSE(HasFailure()) << print(*module);
   }
   EXPECT_GT(rewritten, 25);
+  counts().programs += 25;
+  counts().rewritings += rewritten;
 }
 
 INSTANTIATE_TEST_SUITE_P(Random, UnflattenTest, testing::Range(0, 40));

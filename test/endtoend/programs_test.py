@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import assert_close, load
 
-PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = Path(__file__).parent / "Inputs"
 
 
 @pytest.fixture

@@ -342,8 +342,8 @@ def main():
                 counts = ", ".join(f"{codes.count(c)} × {c}" for c in
                                    sorted(set(codes), key=str))
                 print(f"{name} {kind}: exit codes {counts}", flush=True)
-    print(f"{total} damaged files, {fuzzer.failures} failures")
-    return 1 if fuzzer.failures else 0
+    print(f"counted: damaged files: {total}, {fuzzer.failures} failures")
+    return 1 if fuzzer.failures or not total else 0
 
 
 if __name__ == "__main__":

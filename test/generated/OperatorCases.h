@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The generated test takes functions of one operator each (operators.mlir) and
-// makes a planned module of each legal split on grids of 2, 3 and 4 devices.
+// The generated test takes functions of one operator each (Inputs/) and makes a
+// planned module of each legal split on grids of 2, 3 and 4 devices.
 // Arguments lie as the split wants them, or in a random layout that has to be
 // converted first: split otherwise, unevenly, over several axes, or partial.
 //

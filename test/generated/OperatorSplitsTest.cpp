@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For every function of operators.mlir: every strategy with the layouts that it
+// For every function of Inputs/: every strategy with the layouts that it
 // derives, and with random ones that need conversion, on 2, 3 and 4 devices,
 // against the reference kernels on whole tensors. DIVISI_CASES_PER_OPERATOR
 // bounds how many of them are tried of one function; those beyond are a sample.
@@ -77,7 +77,7 @@ namespace {
 
 class OperatorSplits : public testing::TestWithParam<size_t> {};
 
-/// The functions of operators.mlir, parsed once.
+/// The functions of the files in Inputs/, parsed once.
 class Operators {
 public:
   Operators() {
@@ -86,14 +86,15 @@ public:
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
     context.allowUnregisteredDialects();
-    module = parseSourceFile<ModuleOp>(DIVISI_OPERATORS, &context);
-    for (auto function : module->getOps<func::FuncOp>()) {
-      functions.push_back(function);
+    for (const char *name : {"/elementwise.mlir", "/structured.mlir"}) {
+      modules.push_back(parseSourceFile<ModuleOp>(
+          std::string(DIVISI_OPERATORS) + name, &context));
+      llvm::append_range(functions, modules.back()->getOps<func::FuncOp>());
     }
   }
 
   MLIRContext context;
-  OwningOpRef<ModuleOp> module;
+  std::vector<OwningOpRef<ModuleOp>> modules;
   std::vector<func::FuncOp> functions;
 };
 
@@ -123,6 +124,7 @@ TEST_P(OperatorSplits, EqualOneDevice) {
 
   std::vector<OperatorCase> cases =
       makeCases(function, casesPerOperator(), GetParam() + 1);
+  ASSERT_FALSE(cases.empty());
   for (const OperatorCase &planned : cases) {
     ++numCases();
     SCOPED_TRACE(function.getSymName().str() + " " + planned.str(nest));
@@ -137,12 +139,13 @@ TEST_P(OperatorSplits, EqualOneDevice) {
 
 namespace {
 
-/// Says at the end how much was tried.
+/// Says at the end how much was tried, and fails if nothing was.
 class Summary : public testing::Environment {
 public:
   void TearDown() override {
-    std::cout << numCases() << " cases of " << operators().functions.size()
-              << " functions\n";
+    std::cout << "counted: generated: " << numCases() << " cases of "
+              << operators().functions.size() << " functions\n";
+    EXPECT_GT(numCases(), 0u);
   }
 };
 

@@ -1,0 +1,11 @@
+"""Says how many cases each file of tests ran; `make test` shows these lines."""
+
+
+def pytest_terminal_summary(terminalreporter):
+    counts = {}
+    for report in terminalreporter.getreports("passed"):
+        if report.when == "call":
+            name = report.nodeid.split("::")[0]
+            counts[name] = counts.get(name, 0) + 1
+    for name, count in sorted(counts.items()):
+        terminalreporter.write_line(f"counted: {name}: {count} cases passed")
