@@ -14,7 +14,7 @@
 #include "lib/Search/Feasibility/MemoryFirst.h"
 #include "lib/Search/Neighbourhoods/Neighbourhoods.h"
 #include "lib/Search/Reduction/ReducedGraph.h"
-#include "lib/Search/Run/Budget.h"
+#include "lib/Search/Run/Announcer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +44,7 @@ public:
   Portfolio(const Problem &problem, const Options &options,
             Ingredients ingredients)
       : problem_(problem), options_(options), ingredients_(ingredients),
-        budget_(options) {}
+        budget_(options), announcer_(options, budget_) {}
   Outcome run();
 
 private:
@@ -72,6 +72,7 @@ private:
   const Options &options_;
   Ingredients ingredients_;
   Budget budget_;
+  Announcer announcer_;
   Reduction reduction_;
   ReducedGraph reduced_;
   std::optional<Lagrangian> dual_;
@@ -84,8 +85,6 @@ private:
   std::vector<Assignment> roundings_;
   Incumbent improved_; ///< Of task two.
   DualPoint start_;    ///< What task two sees of task one.
-  double reportedBound_ = -std::numeric_limits<double>::infinity();
-  std::optional<Wide> toldBound_; ///< The last that was reported.
   int64_t roundWork_ = kFirstRound;
   double boundAtRestart_ = -std::numeric_limits<double>::infinity();
   int64_t wholeEntries_ = 0; ///< Of the tables that a certificate covers.
@@ -166,43 +165,12 @@ void Portfolio::adopt(Assignment assignment, double cost, std::string_view by) {
   if (!neighbourhoods_) {
     neighbourhoods_.emplace(reduced_.graph(), options_.seed);
   }
-  if (options_.onProgress) {
-    Progress progress;
-    progress.seconds = budget_.seconds();
-    progress.work = budget_.spent();
-    progress.cost = solution_.cost;
-    progress.lowerBound = toldBound_;
-    progress.by = by;
-    progress.improved = &solution_;
-    options_.onProgress(progress);
-  }
+  announcer_.answer(solution_, by);
 }
 
 void Portfolio::report() {
-  if (!options_.onProgress || !(bound() > reportedBound_) ||
-      (std::isinf(bound()) && !best_.exists())) {
-    return;
-  }
-  reportedBound_ = bound();
-  Progress progress;
-  progress.seconds = budget_.seconds();
-  progress.work = budget_.spent();
-  if (best_.exists()) {
-    progress.cost = solution_.cost;
-  }
-  // Floating point may be a little above what a certificate will prove.
-  double safe =
-      best_.exists() ? std::min(reportedBound_, best_.cost) : reportedBound_;
-  safe -= 1e-6 * std::abs(safe);
-  if (std::abs(safe) < 1e36) {
-    progress.lowerBound = Wide(std::floor(safe));
-    if (progress.cost) {
-      progress.lowerBound = std::min(*progress.lowerBound, *progress.cost);
-    }
-    toldBound_ = progress.lowerBound;
-  }
-  progress.by = branching_ ? "branching" : "dual";
-  options_.onProgress(progress);
+  announcer_.bound(bound(), best_.exists() ? &solution_ : nullptr, best_.cost,
+                   branching_ ? "branching" : "dual");
 }
 
 int64_t Portfolio::workOnDual(int64_t work) {

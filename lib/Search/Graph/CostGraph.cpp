@@ -71,6 +71,21 @@ void Table::round() {
   }
 }
 
+void addUsage(std::vector<Usage> &usages, uint32_t begin, uint32_t end,
+              std::vector<double> bytes, std::vector<double> &taken) {
+  double least = *std::ranges::min_element(bytes);
+  taken[begin] += least;
+  taken[end] -= least;
+  bool varies = false;
+  for (double &use : bytes) {
+    use -= least;
+    varies |= use > 0;
+  }
+  if (varies) {
+    usages.push_back({begin, end, std::move(bytes)});
+  }
+}
+
 int64_t CostGraph::numEntries() const {
   int64_t entries = 0;
   for (const Pair &pair : pairs) {

@@ -77,6 +77,12 @@ struct Usage {
   friend bool operator==(const Usage &, const Usage &) = default;
 };
 
+/// Adds memory that is used while [begin, end) to `usages`. The least of
+/// `bytes` is used whatever is chosen: it goes to `taken`, a sum over time as
+/// differences, and only what varies stays with the states.
+void addUsage(std::vector<Usage> &usages, uint32_t begin, uint32_t end,
+              std::vector<double> bytes, std::vector<double> &taken);
+
 /// A pair of variables, first < second.
 struct Pair {
   uint32_t first = 0, second = 0;

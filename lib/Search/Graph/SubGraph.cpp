@@ -116,8 +116,9 @@ private:
   void addVariable(uint32_t v);
   void addPair(uint32_t p);
   void addRow(const Pair &pair, bool first);
-  void addUsage(std::vector<Usage> &usages, const Usage &usage,
-                std::vector<double> bytes);
+  /// What is left of `usage` by a choice among `bytes`.
+  void use(std::vector<Usage> &usages, const Usage &usage,
+           std::vector<double> bytes);
   std::shared_ptr<const Table> cut(const Pair &pair);
 
   const CostGraph &parent_;
@@ -136,20 +137,9 @@ private:
 
 } // namespace
 
-/// Keeps what varies; the least usage comes off the capacity.
-void Restriction::addUsage(std::vector<Usage> &usages, const Usage &usage,
-                           std::vector<double> bytes) {
-  double least = *std::ranges::min_element(bytes);
-  taken_[usage.begin] += least;
-  taken_[usage.end] -= least;
-  bool varies = false;
-  for (double &use : bytes) {
-    use -= least;
-    varies |= use > 0;
-  }
-  if (varies) {
-    usages.push_back({usage.begin, usage.end, std::move(bytes)});
-  }
+void Restriction::use(std::vector<Usage> &usages, const Usage &usage,
+                      std::vector<double> bytes) {
+  addUsage(usages, usage.begin, usage.end, std::move(bytes), taken_);
 }
 
 void Restriction::addVariable(uint32_t v) {
@@ -159,7 +149,7 @@ void Restriction::addVariable(uint32_t v) {
     result_.fixed[v] = state;
     result_.graph.constant += from.costs[state];
     for (const Usage &usage : from.usages) {
-      addUsage(none_, usage, {usage.usages[state]});
+      use(none_, usage, {usage.usages[state]});
     }
     return;
   }
@@ -174,7 +164,7 @@ void Restriction::addVariable(uint32_t v) {
     for (uint32_t s : domains_[v]) {
       bytes.push_back(usage.usages[s]);
     }
-    addUsage(variable.usages, usage, std::move(bytes));
+    use(variable.usages, usage, std::move(bytes));
   }
 }
 
@@ -195,7 +185,7 @@ void Restriction::addRow(const Pair &pair, bool first) {
     for (uint32_t s : domains_[v]) {
       bytes.push_back(usage.usages[entry(s)]);
     }
-    addUsage(variable.usages, usage, std::move(bytes));
+    use(variable.usages, usage, std::move(bytes));
   }
 }
 
@@ -239,7 +229,7 @@ void Restriction::addPair(uint32_t p) {
                    domains_[pair.second][0];
     result_.graph.constant += pair.table->exact[entry];
     for (const Usage &usage : pair.usages) {
-      addUsage(none_, usage, {usage.usages[entry]});
+      use(none_, usage, {usage.usages[entry]});
     }
     return;
   }
@@ -255,7 +245,7 @@ void Restriction::addPair(uint32_t p) {
         bytes.push_back(usage.usages[size_t(s) * pair.table->columns + t]);
       }
     }
-    addUsage(sub.usages, usage, std::move(bytes));
+    use(sub.usages, usage, std::move(bytes));
   }
 }
 

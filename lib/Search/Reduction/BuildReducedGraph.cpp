@@ -61,8 +61,8 @@ private:
   void addPairUsage(const Link &link, Pair &pair);
   void setCapacities();
   void removeDominatedStates();
-  void addUsage(std::vector<Usage> &usages, Lifetime live,
-                std::vector<double> bytes);
+  void addUsageWhile(std::vector<Usage> &usages, Lifetime live,
+                     std::vector<double> bytes);
 
   const Problem &problem_;
   const Reduction &reduction_;
@@ -204,24 +204,13 @@ void Builder::addPair(std::span<const Link> links) {
   }
 }
 
-/// Clips `live` to the times that are kept and takes off the least usage.
-void Builder::addUsage(std::vector<Usage> &usages, Lifetime live,
-                       std::vector<double> bytes) {
+/// Clips `live` to the times that are kept.
+void Builder::addUsageWhile(std::vector<Usage> &usages, Lifetime live,
+                            std::vector<double> bytes) {
   TimeRange range = rangeOf(result_.timeOf, live);
-  if (range.empty()) {
-    return;
-  }
-  double least = *std::ranges::min_element(bytes);
-  takenAnyhow_[range.begin] += least;
-  takenAnyhow_[range.end] -= least;
-  bool varies = false;
-  for (double &use : bytes) {
-    use -= least;
-    varies |= use > 0;
-  }
-  if (varies) {
-    usages.push_back(
-        {uint32_t(range.begin), uint32_t(range.end), std::move(bytes)});
+  if (!range.empty()) {
+    addUsage(usages, uint32_t(range.begin), uint32_t(range.end),
+             std::move(bytes), takenAnyhow_);
   }
 }
 
@@ -232,9 +221,9 @@ void Builder::addNodeUsage(uint32_t node) {
     bytes.push_back(double(from.usages[s]));
   }
   int32_t variable = variableOf(node);
-  addUsage(variable < 0 ? fixedUsages_
-                        : result_.whole.variables[variable].usages,
-           from.live, std::move(bytes));
+  addUsageWhile(variable < 0 ? fixedUsages_
+                             : result_.whole.variables[variable].usages,
+                from.live, std::move(bytes));
 }
 
 /// Of an edge that leaves at most one variable to decide.
@@ -247,9 +236,9 @@ void Builder::addInnerUsage(const Edge &edge) {
     bytes[i] = double(usages.at(rows[rows.size() == 1 ? 0 : i],
                                 columns[columns.size() == 1 ? 0 : i]));
   }
-  addUsage(variable < 0 ? fixedUsages_
-                        : result_.whole.variables[variable].usages,
-           edge.live, std::move(bytes));
+  addUsageWhile(variable < 0 ? fixedUsages_
+                             : result_.whole.variables[variable].usages,
+                edge.live, std::move(bytes));
 }
 
 void Builder::addPairUsage(const Link &link, Pair &pair) {
@@ -257,7 +246,7 @@ void Builder::addPairUsage(const Link &link, Pair &pair) {
   std::vector<double> bytes;
   forEachEntry(link, *edge.usages,
                [&](int64_t use) { bytes.push_back(double(use)); });
-  addUsage(pair.usages, edge.live, std::move(bytes));
+  addUsageWhile(pair.usages, edge.live, std::move(bytes));
 }
 
 void Builder::setCapacities() {
