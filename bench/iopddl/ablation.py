@@ -4,7 +4,7 @@
     python3 bench/iopddl/ablation.py --data FOLDER [--seconds T] [--loose]
 
 Solves A, G, M and S (or --instances; with --loose those of that suite too) for
-T seconds each by the baseline, by single ingredients and by the default solver
+T seconds (or --work N matrix entries) each by the baseline, by single ingredients and by the default solver
 with and without ingredients, has each answer and certificate judged by `divisi
 solve --check`, and prints a Markdown table for docs/search.md:
 
@@ -45,7 +45,10 @@ def parse(known):
                         choices=known, default=["A", "G", "M", "S"])
     parser.add_argument("--loose", action="store_true",
                         help="the suite of that name too")
-    parser.add_argument("--seconds", type=float, default=20, metavar="T")
+    budget = parser.add_mutually_exclusive_group()
+    budget.add_argument("--seconds", type=float, default=20, metavar="T")
+    budget.add_argument("--work", type=int, metavar="N",
+                        help="a limit of matrix entries instead")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", metavar="FILE", type=Path, help="where the "
@@ -113,7 +116,8 @@ def main():
             print(f"solving {name} by {row}", file=sys.stderr, flush=True)
             results[row][name] = measure(known[name], known, flags, arguments)
     print_table(names, known, results)
-    report = {"seconds": arguments.seconds, "results": results,
+    report = {"seconds": None if arguments.work else arguments.seconds,
+              "work": arguments.work, "results": results,
               "program": json.loads(subprocess.check_output(
                   [run.PROGRAM, "version", "--json"]))}
     path = arguments.json or run.BUILD / "bench" / "iopddl-ablation.json"

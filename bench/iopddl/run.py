@@ -3,7 +3,8 @@
 
     python3 bench/iopddl/run.py --data FOLDER [--suite quick]
 
-Solves each problem of a suite on two threads within a limit of seconds, has
+Solves each problem of a suite on two threads within a limit of seconds (or,
+with --work, of matrix entries looked at, the same on every machine), has
 `divisi solve --check` judge answer and certificate, prints a table, and writes
 all that it holds, and more, as JSON. Seconds count from the start of the
 process. README.md says what the suites are and where the data come from.
@@ -130,17 +131,20 @@ def measure(recipe, known, arguments, until_gap):
     folder.mkdir(parents=True, exist_ok=True)
     solution = folder / f'{recipe["name"]}.json'
     solution.unlink(missing_ok=True)
-    limit = arguments.seconds or recipe["seconds"]
+    limit = None if arguments.work else arguments.seconds or recipe["seconds"]
+    budget = ["--work-limit", arguments.work] if arguments.work else \
+        ["--time-limit", limit]
     command = [PROGRAM, "solve", problem, "--json", "-o", solution,
                "--threads", arguments.threads, "--seed", arguments.seed,
-               "--time-limit", limit]
+               *budget]
     if arguments.solver:
         command += ["--solver", arguments.solver]
     if arguments.without:
         command += ["--without", arguments.without]
     command = [str(part) for part in command]
     code, out, err, wall = run_until(command, until_gap)
-    result = {"name": recipe["name"], "limit": limit, "command": command,
+    result = {"name": recipe["name"], "limit": limit,
+              "work": arguments.work, "command": command,
               "exit_code": code, "wall_seconds": wall}
     if code:
         result["error"] = err.strip().splitlines()[-1] if err else ""
@@ -178,8 +182,8 @@ def cell(result, recipe, key, show):
     text = "–" if value is None else show(value)
     wanted = recipe.get("target", {}).get(key)
     # The gap's target is for the instance's own limit.
-    applies = wanted is not None and (key != "gap" or
-                                      result["limit"] >= recipe["limit"])
+    applies = wanted is not None and (
+        key != "gap" or (result["limit"] or 0) >= recipe["limit"])
     if applies and (value is None or value > wanted):
         text += f" (wanted {show(wanted)})"
     if key == "gap_20" and result["summary"]["overstated"]:
@@ -191,7 +195,9 @@ def row(result, recipe):
     if "summary" not in result:
         return [result["name"], f'exit {result["exit_code"]}'] + \
             [""] * (len(COLUMNS) + len(REFERENCES))
-    cells = [f'{result["name"]}, {result["limit"]} s']
+    budget = f'{result["limit"]} s' if result["limit"] else \
+        f'{result["work"]:.1e} entries'
+    cells = [f'{result["name"]}, {budget}']
     cells += [cell(result, recipe, key, show) for _, key, show in COLUMNS]
     cells.append("accepted" if result["check"]["accepted"] else "REFUSED")
     best = recipe.get("best_known")
@@ -248,8 +254,11 @@ def parse(table):
     parser.add_argument("--suite", choices=table["suites"], default="quick")
     parser.add_argument("--instances", nargs="+", metavar="NAME",
                         help="these only")
-    parser.add_argument("--seconds", type=float,
+    budget = parser.add_mutually_exclusive_group()
+    budget.add_argument("--seconds", type=float,
                         help="the limit (default: the suite's)")
+    budget.add_argument("--work", type=int, metavar="N",
+                        help="a limit of matrix entries instead")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--solver")

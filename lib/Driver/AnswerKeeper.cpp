@@ -1,4 +1,4 @@
-//===- AnswerKeeper.cpp - Keeps the best answer so far on disk -*- C++ -*-===/
+//===- AnswerKeeper.cpp - Keeps the best answer so far on disk --*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -15,15 +15,14 @@
 
 using namespace divisi;
 
-/// Later answers are written so many seconds apart, and so many times what
-/// writing one takes.
-static constexpr double kPause = 0.5;
+/// Later answers are written at least so many times apart what writing one
+/// takes.
 static constexpr double kShare = 20;
 
 AnswerKeeper::AnswerKeeper(const std::string &path,
-                           const search::Problem &problem)
+                           const search::Problem &problem, double pause)
     : path(path), problem(problem),
-      trivialBound(search::trivialLowerBound(problem)) {}
+      trivialBound(search::trivialLowerBound(problem)), pause(pause) {}
 
 AnswerKeeper::~AnswerKeeper() { stop(); }
 
@@ -38,7 +37,8 @@ void AnswerKeeper::stop() {
   }
 }
 
-/// Called without `mutex`, which is taken to say how it went.
+/// Checks and writes one answer, and says when the next may follow. Called
+/// without `mutex`, which is taken to say how it went.
 void AnswerKeeper::write(const search::SolutionFile &file) {
   double begin = steadySeconds();
   std::optional<std::string> wrong = search::check(problem, file.solution);
@@ -47,12 +47,14 @@ void AnswerKeeper::write(const search::SolutionFile &file) {
                         : search::writeSolutionFile(path, file);
   double end = steadySeconds();
   std::lock_guard lock(mutex);
-  due = end + std::max(kPause, kShare * (end - begin));
+  due = end + std::max(pause, kShare * (end - begin));
   if (failure.isOk()) {
     failure = std::move(status);
   }
 }
 
+/// The thread's loop: waits for an answer, then until one may be written, and
+/// takes the newest there is by then.
 void AnswerKeeper::writeWaiting() {
   std::unique_lock lock(mutex);
   while (true) {

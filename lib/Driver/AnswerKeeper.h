@@ -1,4 +1,4 @@
-//===- AnswerKeeper.h - Keeps the best answer so far on disk --*- C++ -*-===//
+//===- AnswerKeeper.h - Keeps the best answer so far on disk ----*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -26,10 +26,13 @@
 
 namespace divisi {
 
+/// Writes the answers of one solver into one file, from any thread.
 class AnswerKeeper {
 public:
   /// Writes answers to `problem` into the file `path`. Both must outlive it.
-  AnswerKeeper(const std::string &path, const search::Problem &problem);
+  /// After the first, answers are written at least `pause` seconds apart.
+  AnswerKeeper(const std::string &path, const search::Problem &problem,
+               double pause = 0.5);
   /// Writes what is still waiting, unless finish() was called.
   ~AnswerKeeper();
 
@@ -50,6 +53,7 @@ private:
   const std::string &path;
   const search::Problem &problem;
   search::Wide trivialBound;
+  const double pause;
   std::mutex mutex;
   std::condition_variable changed;
   /// Under `mutex`.

@@ -1,4 +1,4 @@
-//===- SolveProgress.cpp - The story of a solver as it happens --*- C++ -*-===//
+//===- SolveProgress.cpp - Progress lines and trace of a solver -*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SolveReport.cpp - What divisi solve says in the end ------*- C++ -*-===//
+//===- SolveReport.cpp - The report of divisi solve -------------*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

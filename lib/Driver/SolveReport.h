@@ -1,4 +1,4 @@
-//===- SolveReport.h - What divisi solve says -------------------*- C++ -*-===//
+//===- SolveReport.h - What divisi solve prints -----------------*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

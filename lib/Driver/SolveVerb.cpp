@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Solves a planning problem that stands in a file, or believes nobody and
-// checks somebody's solution of it.
+// Solves a planning problem that stands in a file, or checks a solution that
+// stands in another.
 //
 //===----------------------------------------------------------------------===//
 

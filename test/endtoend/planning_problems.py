@@ -3,7 +3,18 @@
 import json
 import random
 
+from conftest import ROOT
+
 INFEASIBLE = 10 ** 18
+DATA = ROOT / "test" / "Search" / "data"
+EXAMPLE = DATA / "example.json"
+G = DATA / "asplos-2025-iopddl-G.json.gz"
+
+
+def solution(divisi, problem, name="s.json"):
+    """The file `name`, which must be accepted as a solution of `problem`."""
+    divisi("solve", "--check", problem, name)
+    return json.loads(divisi.path(name).read_text())
 
 
 def write(path, nodes, edges=(), limit=None, name="made"):
