@@ -12,7 +12,8 @@
 
 namespace divisi::search {
 
-Reference::Reference(const Problem &problem) : problem_(problem) {
+CertificateReference::CertificateReference(const Problem &problem)
+    : problem_(problem) {
   for (uint32_t i = 0; i != problem.nodes.size(); ++i) {
     members_[i] = {i};
     for (uint32_t s = 0; s != problem.nodes[i].costs.size(); ++s) {
@@ -21,8 +22,8 @@ Reference::Reference(const Problem &problem) : problem_(problem) {
   }
 }
 
-bool Reference::goTogether(uint32_t v, uint32_t s, uint32_t w,
-                           uint32_t t) const {
+bool CertificateReference::goTogether(uint32_t v, uint32_t s, uint32_t w,
+                                      uint32_t t) const {
   const auto &mine = variables_.at(v).at(s), &theirs = variables_.at(w).at(t);
   return std::ranges::none_of(problem_.edges, [&](const Edge &edge) {
     const Matrix &matrix = problem_.matrices[edge.costs];
@@ -34,7 +35,7 @@ bool Reference::goTogether(uint32_t v, uint32_t s, uint32_t w,
   });
 }
 
-bool Reference::isInfeasible(uint32_t v, uint32_t s) const {
+bool CertificateReference::isInfeasible(uint32_t v, uint32_t s) const {
   for (auto [node, strategy] : variables_.at(v).at(s)) {
     if (problem_.nodes[node].costs[strategy] >= kInfeasible) {
       return true;
@@ -43,7 +44,7 @@ bool Reference::isInfeasible(uint32_t v, uint32_t s) const {
   return !goTogether(v, s, v, s);
 }
 
-bool Reference::justifies(const Deduction &step) const {
+bool CertificateReference::justifies(const Deduction &step) const {
   uint32_t v = step.variable, w = step.other;
   if (!variables_.count(v) || !variables_.count(w)) {
     return false;
@@ -63,7 +64,7 @@ bool Reference::justifies(const Deduction &step) const {
          });
 }
 
-void Reference::take(const Deduction &step) {
+void CertificateReference::take(const Deduction &step) {
   uint32_t v = step.variable, w = step.other;
   if (step.kind == Deduction::Kind::Drop) {
     variables_.at(v).erase(step.state);
@@ -84,7 +85,7 @@ void Reference::take(const Deduction &step) {
   members_.erase(w);
 }
 
-std::vector<std::pair<uint32_t, uint32_t>> Reference::pairs() const {
+std::vector<std::pair<uint32_t, uint32_t>> CertificateReference::pairs() const {
   std::map<uint32_t, uint32_t> variableOf;
   for (const auto &[v, members] : members_) {
     for (uint32_t member : members) {
@@ -101,7 +102,7 @@ std::vector<std::pair<uint32_t, uint32_t>> Reference::pairs() const {
   return {found.begin(), found.end()};
 }
 
-Reference::Alive Reference::all() const {
+CertificateReference::Alive CertificateReference::all() const {
   Alive alive;
   for (const auto &[v, states] : variables_) {
     alive[v];
@@ -133,8 +134,9 @@ static Wide memory(const Certificate &certificate, const BoundNode &node,
   return sum;
 }
 
-Wide Reference::potential(const Certificate &certificate, const BoundNode &node,
-                          size_t pair, bool second, uint32_t state) const {
+Wide CertificateReference::potential(const Certificate &certificate,
+                                     const BoundNode &node, size_t pair,
+                                     bool second, uint32_t state) const {
   auto all = pairs();
   size_t at = 0;
   for (size_t i = 0; i != pair; ++i) {
@@ -148,9 +150,9 @@ Wide Reference::potential(const Certificate &certificate, const BoundNode &node,
   return inUnits(certificate, node.potentials[at], certificate.potentialBits);
 }
 
-std::optional<Wide> Reference::term(const Certificate &certificate,
-                                    const BoundNode &node, uint32_t v,
-                                    uint32_t s) const {
+std::optional<Wide> CertificateReference::term(const Certificate &certificate,
+                                               const BoundNode &node,
+                                               uint32_t v, uint32_t s) const {
   if (isInfeasible(v, s)) {
     return std::nullopt;
   }
@@ -194,9 +196,10 @@ std::optional<Wide> Reference::term(const Certificate &certificate,
   return sum;
 }
 
-std::optional<Wide> Reference::entry(const Certificate &certificate,
-                                     const BoundNode &node, uint32_t u,
-                                     uint32_t s, uint32_t v, uint32_t t) const {
+std::optional<Wide> CertificateReference::entry(const Certificate &certificate,
+                                                const BoundNode &node,
+                                                uint32_t u, uint32_t s,
+                                                uint32_t v, uint32_t t) const {
   if (!goTogether(u, s, v, t)) {
     return std::nullopt;
   }
@@ -225,9 +228,9 @@ void keepLess(std::optional<Wide> &least, std::optional<Wide> value) {
   }
 }
 
-std::optional<Wide> Reference::value(const Certificate &certificate,
-                                     const BoundNode &node,
-                                     const Alive &alive) const {
+std::optional<Wide> CertificateReference::value(const Certificate &certificate,
+                                                const BoundNode &node,
+                                                const Alive &alive) const {
   Wide sum = 0;
   for (MemoryPrice price : node.prices) {
     sum -= inUnits(certificate, price.price, certificate.priceBits) *
@@ -263,7 +266,7 @@ std::optional<Wide> Reference::value(const Certificate &certificate,
   return sum;
 }
 
-void Reference::makeConsistent(Alive &alive) const {
+void CertificateReference::makeConsistent(Alive &alive) const {
   for (bool changed = true; changed;) {
     changed = false;
     for (auto [u, v] : pairs()) {
@@ -278,8 +281,9 @@ void Reference::makeConsistent(Alive &alive) const {
   }
 }
 
-void Reference::fix(const Certificate &certificate, const BoundNode &node,
-                    std::optional<Wide> value, Alive &alive) const {
+void CertificateReference::fix(const Certificate &certificate,
+                               const BoundNode &node, std::optional<Wide> value,
+                               Alive &alive) const {
   Alive before = alive;
   for (const auto &[v, states] : before) {
     std::optional<Wide> least;

@@ -29,9 +29,9 @@ int unitBits(const Certificate &certificate);
 void keepLess(std::optional<Wide> &least, std::optional<Wide> value);
 
 /// The problem as steps change it, naively.
-class Reference {
+class CertificateReference {
 public:
-  explicit Reference(const Problem &problem);
+  explicit CertificateReference(const Problem &problem);
 
   bool justifies(const Deduction &step) const;
   void take(const Deduction &step);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CaseCount.h"
 #include "CertificateReference.h"
 #include "RandomCertificate.h"
 
@@ -27,31 +28,27 @@ static std::string text(std::optional<Wide> bound) {
 // assignment within the limit costs less.
 TEST(CheckRandom, TheBoundIsTheReferencesAndBelowTheOptimum) {
   unsigned solved = 0, deductions = 0, splits = 0, tight = 0, infinite = 0;
-  for (unsigned seed = 0; seed != kSeeds; ++seed) {
-    Chance chance(seed);
-    Problem problem = randomProblem(chance);
-    ASSERT_EQ(validate(problem), std::nullopt);
-    std::optional<Solution> best = cheapest(problem);
-    RandomCertificate made =
-        randomCertificate(chance, problem, best ? best->cost : 10);
-    auto proved = provedBound(problem, made.certificate);
+  CaseCount cases("certificates against the reference");
+  for (unsigned seed = 0; seed != kSeeds; ++seed, ++cases) {
+    CertifiedCase given(seed);
+    const auto &[certificate, bound] = given.made;
+    ASSERT_EQ(validate(given.problem), std::nullopt);
+    auto proved = provedBound(given.problem, certificate);
     ASSERT_TRUE(bool(proved)) << seed << ": " << proved.status().message();
-    ASSERT_EQ(text(*proved), text(made.bound)) << seed;
-    deductions += unsigned(made.certificate.deductions.size());
-    splits += made.certificate.tree.size() > 1;
-    infinite += !made.bound;
-    if (!best) {
+    ASSERT_EQ(text(*proved), text(bound)) << seed;
+    deductions += unsigned(certificate.deductions.size());
+    splits += certificate.tree.size() > 1;
+    infinite += !bound;
+    if (!given.best) {
       continue;
     }
     ++solved;
-    ASSERT_TRUE(made.bound) << seed;
-    ASSERT_LE(*made.bound, best->cost) << seed;
-    tight += *made.bound == best->cost;
-    best->certificate = made.certificate;
-    best->lowerBound = *made.bound;
-    ASSERT_EQ(check(problem, *best), std::nullopt) << seed;
+    ASSERT_TRUE(bound) << seed;
+    ASSERT_LE(*bound, given.best->cost) << seed;
+    tight += *bound == given.best->cost;
+    ASSERT_EQ(check(given.problem, *given.best), std::nullopt) << seed;
   }
-  // Chance has made what the test is about.
+  // The dice have made what the test is about.
   EXPECT_GT(solved, kSeeds / 4);
   EXPECT_GT(deductions, kSeeds);
   EXPECT_GT(splits, kSeeds / 4);
@@ -63,43 +60,58 @@ namespace {
 /// A lie that may be told of a solution. Returns whether there was room for it.
 struct Lie {
   const char *name;
-  std::function<bool(Chance &, const Problem &, Solution &)> tell;
+  std::function<bool(Dice &, const Problem &, Solution &)> tell;
   /// Part of the message that finds it out; empty: any.
   const char *message = "";
 };
 } // namespace
 
 /// Any node that bounds, or null.
-static BoundNode *someBound(Chance &chance, Solution &solution) {
+static BoundNode *someBound(Dice &dice, Solution &solution) {
   std::vector<BoundNode *> found;
   for (BoundNode &node : solution.certificate.tree) {
     if (node.bounds) {
       found.push_back(&node);
     }
   }
-  return found.empty() ? nullptr : found[chance.below(unsigned(found.size()))];
+  return found.empty() ? nullptr : found[dice.below(unsigned(found.size()))];
 }
 
 /// Any but the root, or null.
-static BoundNode *someChild(Chance &chance, Solution &solution) {
+static BoundNode *someChild(Dice &dice, Solution &solution) {
   std::vector<BoundNode> &tree = solution.certificate.tree;
   return tree.size() < 2 ? nullptr
-                         : &tree[1 + chance.below(unsigned(tree.size() - 1))];
+                         : &tree[1 + dice.below(unsigned(tree.size() - 1))];
 }
 
-/// Puts a step that nothing justifies at a random place. What follows may be
-/// wrong as well then, but this is the first that is.
-static bool addFalseStep(Chance &chance, const Problem &problem,
-                         Solution &solution, Deduction::Kind kind) {
+/// A lie about a node that bounds, or about one that is a child: `edit` makes
+/// it, unless there is no room for it.
+template <typename Edit> static auto ofBound(Edit edit) {
+  return [edit](Dice &dice, const Problem &problem, Solution &it) {
+    BoundNode *node = someBound(dice, it);
+    return node && edit(dice, problem, it, *node);
+  };
+}
+template <typename Edit> static auto ofChild(Edit edit) {
+  return [edit](Dice &dice, const Problem &problem, Solution &it) {
+    BoundNode *node = someChild(dice, it);
+    return node && edit(dice, problem, it, *node);
+  };
+}
+
+/// Puts a deduction that nothing justifies at a random place. What follows may
+/// be wrong as well then, but this is the first that is.
+static bool addFalseStep(Dice &dice, const Problem &problem, Solution &solution,
+                         Deduction::Kind kind) {
   std::vector<Deduction> &deductions = solution.certificate.deductions;
-  size_t place = chance.below(unsigned(deductions.size() + 1));
-  Reference reference(problem);
+  size_t place = dice.below(unsigned(deductions.size() + 1));
+  CertificateReference reference(problem);
   for (size_t i = 0; i != place; ++i) {
     reference.take(deductions[i]);
   }
   unsigned count = unsigned(problem.nodes.size());
-  Deduction deduction{kind, chance.below(count), chance.below(count),
-                      kind == Deduction::Kind::Drop ? chance.below(3) : 0};
+  Deduction deduction{kind, dice.below(count), dice.below(count),
+                      kind == Deduction::Kind::Drop ? dice.below(3u) : 0};
   if (reference.justifies(deduction)) {
     return false;
   }
@@ -109,38 +121,38 @@ static bool addFalseStep(Chance &chance, const Problem &problem,
 
 static const Lie kLies[] = {
     {"bound + 1",
-     [](Chance &, const Problem &, Solution &it) {
+     [](Dice &, const Problem &, Solution &it) {
        ++it.lowerBound;
        return true;
      }},
     {"bound - 1",
-     [](Chance &, const Problem &, Solution &it) {
+     [](Dice &, const Problem &, Solution &it) {
        --it.lowerBound;
        return true;
      },
      "proves a lower bound"},
     {"cost",
-     [](Chance &chance, const Problem &, Solution &it) {
-       it.cost += chance.oneIn(2) ? 1 : -1;
+     [](Dice &dice, const Problem &, Solution &it) {
+       it.cost += dice.oneIn(2) ? 1 : -1;
        return true;
      },
      "the cost is"},
     {"peak",
-     [](Chance &chance, const Problem &, Solution &it) {
-       it.peak += chance.oneIn(2) ? 1 : -1;
+     [](Dice &dice, const Problem &, Solution &it) {
+       it.peak += dice.oneIn(2) ? 1 : -1;
        return true;
      },
      "the peak is"},
     {"time of the peak",
-     [](Chance &chance, const Problem &, Solution &it) {
-       it.peakTime += chance.oneIn(2) ? 1 : -1;
+     [](Dice &dice, const Problem &, Solution &it) {
+       it.peakTime += dice.oneIn(2) ? 1 : -1;
        return true;
      },
      "the peak is"},
     {"assignment",
-     [](Chance &chance, const Problem &problem, Solution &it) {
-       it.assignment[chance.below(unsigned(it.assignment.size()))] =
-           chance.below(4);
+     [](Dice &dice, const Problem &problem, Solution &it) {
+       it.assignment[dice.below(unsigned(it.assignment.size()))] =
+           dice.below(4u);
        for (size_t i = 0; i != it.assignment.size(); ++i) {
          if (it.assignment[i] >= problem.nodes[i].costs.size()) {
            return true;
@@ -151,178 +163,161 @@ static const Lie kLies[] = {
               other.peakTime != it.peakTime;
      }},
     {"false drop",
-     [](Chance &chance, const Problem &problem, Solution &it) {
-       return addFalseStep(chance, problem, it, Deduction::Kind::Drop);
+     [](Dice &dice, const Problem &problem, Solution &it) {
+       return addFalseStep(dice, problem, it, Deduction::Kind::Drop);
      },
      "step "},
     {"false follow",
-     [](Chance &chance, const Problem &problem, Solution &it) {
-       return addFalseStep(chance, problem, it, Deduction::Kind::Follow);
+     [](Dice &dice, const Problem &problem, Solution &it) {
+       return addFalseStep(dice, problem, it, Deduction::Kind::Follow);
      },
      "step "},
     {"child keeps a state less",
-     [](Chance &chance, const Problem &, Solution &it) {
-       // The children are disjoint, so it was kept by this one alone.
-       BoundNode *node = someChild(chance, it);
-       if (node) {
-         node->kept.erase(node->kept.begin() +
-                          chance.below(unsigned(node->kept.size())));
-       }
-       return node != nullptr;
-     },
+     ofChild(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           // The children are disjoint, so it was kept by this one alone.
+           node.kept.erase(node.kept.begin() +
+                           dice.below(unsigned(node.kept.size())));
+           return true;
+         }),
      "none of its children keeps state"},
     {"child keeps a state twice",
-     [](Chance &chance, const Problem &, Solution &it) {
-       BoundNode *node = someChild(chance, it);
-       if (node) {
-         node->kept.push_back(node->kept.back());
-       }
-       return node != nullptr;
-     },
+     ofChild(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           node.kept.push_back(node.kept.back());
+           return true;
+         }),
      "not sorted"},
     {"child keeps states backwards",
-     [](Chance &chance, const Problem &, Solution &it) {
-       BoundNode *node = someChild(chance, it);
-       if (!node || node->kept.size() < 2) {
-         return false;
-       }
-       std::ranges::reverse(node->kept);
-       return true;
-     },
+     ofChild(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           if (node.kept.size() < 2) {
+             return false;
+           }
+           std::ranges::reverse(node.kept);
+           return true;
+         }),
      "not sorted"},
     {"child keeps a state that there is not",
-     [](Chance &chance, const Problem &, Solution &it) {
-       BoundNode *node = someChild(chance, it);
-       if (node) {
-         node->kept.push_back(7);
-       }
-       return node != nullptr;
-     },
+     ofChild(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           node.kept.push_back(7);
+           return true;
+         }),
      "which the steps did not leave"},
     {"child of a variable that there is not",
-     [](Chance &chance, const Problem &problem, Solution &it) {
-       BoundNode *node = someChild(chance, it);
-       if (node) {
-         node->variable = uint32_t(problem.nodes.size());
-       }
-       return node != nullptr;
-     },
+     ofChild(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           node.variable = uint32_t(problem.nodes.size());
+           return true;
+         }),
      "is none that the steps left"},
     {"later parent",
-     [](Chance &chance, const Problem &, Solution &it) {
-       BoundNode *node = someChild(chance, it);
-       if (node) {
-         node->parent =
-             int32_t(node - it.certificate.tree.data() + chance.below(2));
-       }
-       return node != nullptr;
-     },
+     ofChild(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           node.parent =
+               int32_t(&node - it.certificate.tree.data() + dice.below(2));
+           return true;
+         }),
      "is no earlier node"},
     {"second root",
-     [](Chance &chance, const Problem &, Solution &it) {
-       BoundNode *node = someChild(chance, it);
-       if (node) {
-         node->parent = -1;
-       }
-       return node != nullptr;
-     },
+     ofChild(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           node.parent = -1;
+           return true;
+         }),
      "only the first is a root"},
     {"root with a parent",
-     [](Chance &, const Problem &, Solution &it) {
+     [](Dice &, const Problem &, Solution &it) {
        it.certificate.tree[0].parent = 0;
        return true;
      },
      "must be the root"},
     {"root keeps",
-     [](Chance &, const Problem &, Solution &it) {
+     [](Dice &, const Problem &, Solution &it) {
        it.certificate.tree[0].kept = {0};
        return true;
      },
      "the root has all states"},
     {"a potential more",
-     [](Chance &chance, const Problem &, Solution &it) {
-       BoundNode *node = someBound(chance, it);
-       if (node) {
-         node->potentials.push_back(0);
-       }
-       return node != nullptr;
-     },
+     ofBound(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           node.potentials.push_back(0);
+           return true;
+         }),
      "potentials, expected"},
     {"a potential less",
-     [](Chance &chance, const Problem &, Solution &it) {
-       BoundNode *node = someBound(chance, it);
-       if (!node || node->potentials.empty()) {
-         return false;
-       }
-       node->potentials.pop_back();
-       return true;
-     },
+     ofBound(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           if (node.potentials.empty()) {
+             return false;
+           }
+           node.potentials.pop_back();
+           return true;
+         }),
      "potentials, expected"},
     {"negative price",
-     [](Chance &chance, const Problem &problem, Solution &it) {
-       BoundNode *node = someBound(chance, it);
-       if (!node || !problem.usageLimit) {
-         return false;
-       }
-       node->prices.push_back({100, -1});
-       return true;
-     },
+     ofBound(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           if (!problem.usageLimit) {
+             return false;
+           }
+           node.prices.push_back({100, -1});
+           return true;
+         }),
      "is below zero"},
     {"time twice",
-     [](Chance &chance, const Problem &, Solution &it) {
-       BoundNode *node = someBound(chance, it);
-       if (!node || node->prices.empty()) {
-         return false;
-       }
-       node->prices.push_back(node->prices.back());
-       return true;
-     },
+     ofBound(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           if (node.prices.empty()) {
+             return false;
+           }
+           node.prices.push_back(node.prices.back());
+           return true;
+         }),
      "comes twice"},
     {"price without a limit",
-     [](Chance &chance, const Problem &problem, Solution &it) {
-       BoundNode *node = someBound(chance, it);
-       if (!node || problem.usageLimit) {
-         return false;
-       }
-       node->prices.push_back({0, 0});
-       return true;
-     },
+     ofBound(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           if (problem.usageLimit) {
+             return false;
+           }
+           node.prices.push_back({0, 0});
+           return true;
+         }),
      "no limit"},
     {"numbers of a node that does not bound",
-     [](Chance &chance, const Problem &, Solution &it) {
-       BoundNode *node = someBound(chance, it);
-       if (!node || (node->potentials.empty() && node->prices.empty())) {
-         return false;
-       }
-       node->bounds = node->fixes = false;
-       return true;
-     },
+     ofBound(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           if ((node.potentials.empty() && node.prices.empty())) {
+             return false;
+           }
+           node.bounds = node.fixes = false;
+           return true;
+         }),
      "does not bound"},
     {"fixing without a cutoff",
-     [](Chance &chance, const Problem &, Solution &it) {
-       BoundNode *node = someBound(chance, it);
-       if (!node) {
-         return false;
-       }
-       node->fixes = true;
-       it.certificate.cutoff.reset();
-       return true;
-     },
+     ofBound(
+         [](Dice &dice, const Problem &problem, Solution &it, BoundNode &node) {
+           node.fixes = true;
+           it.certificate.cutoff.reset();
+           return true;
+         }),
      "no cutoff"},
     {"price bits",
-     [](Chance &chance, const Problem &, Solution &it) {
-       it.certificate.priceBits = chance.oneIn(2) ? 61 : -61;
+     [](Dice &dice, const Problem &, Solution &it) {
+       it.certificate.priceBits = dice.oneIn(2) ? 61 : -61;
        return true;
      },
      "must be within"},
     {"potential bits",
-     [](Chance &, const Problem &, Solution &it) {
+     [](Dice &, const Problem &, Solution &it) {
        it.certificate.potentialBits = it.certificate.priceBits + 1;
        return true;
      },
      "are more than"},
     {"no certificate",
-     [](Chance &, const Problem &problem, Solution &it) {
+     [](Dice &, const Problem &problem, Solution &it) {
        it.certificate = {};
        return it.lowerBound > trivialLowerBound(problem);
      },
@@ -331,23 +326,20 @@ static const Lie kLies[] = {
 
 TEST(CheckRandom, EveryLieIsFoundOut) {
   std::map<std::string, unsigned> told;
+  CaseCount cases("lies about a solution");
   for (unsigned seed = 0; seed != kSeeds; ++seed) {
-    Chance chance(seed);
-    Problem problem = randomProblem(chance);
-    std::optional<Solution> best = cheapest(problem);
-    if (!best) {
+    CertifiedCase given(seed);
+    if (!given.best) {
       continue;
     }
-    RandomCertificate made = randomCertificate(chance, problem, best->cost);
-    best->certificate = made.certificate;
-    best->lowerBound = *made.bound;
     for (const Lie &lie : kLies) {
-      Solution liar = *best;
-      if (!lie.tell(chance, problem, liar)) {
+      Solution liar = *given.best;
+      if (!lie.tell(given.dice, given.problem, liar)) {
         continue;
       }
+      ++cases;
       ++told[lie.name];
-      std::optional<std::string> found = check(problem, liar);
+      std::optional<std::string> found = check(given.problem, liar);
       ASSERT_TRUE(found) << seed << ": " << lie.name;
       ASSERT_NE(found->find(lie.message), std::string::npos)
           << seed << ": " << lie.name << ": " << *found;
@@ -359,40 +351,40 @@ TEST(CheckRandom, EveryLieIsFoundOut) {
 }
 
 /// Changes one number somewhere in the certificate.
-static void damage(Chance &chance, Certificate &it) {
-  BoundNode &node = it.tree[chance.below(unsigned(it.tree.size()))];
-  auto another = [&] { return uint32_t(chance.below(5)); };
-  switch (chance.below(9)) {
+static void damage(Dice &dice, Certificate &it) {
+  BoundNode &node = it.tree[dice.below(unsigned(it.tree.size()))];
+  auto another = [&] { return uint32_t(dice.below(5)); };
+  switch (dice.below(9)) {
   case 0:
     if (!it.deductions.empty()) {
-      it.deductions[chance.below(unsigned(it.deductions.size()))] = {
-          Deduction::Kind(chance.below(2)), another(), another(), another()};
+      it.deductions[dice.below(unsigned(it.deductions.size()))] = {
+          Deduction::Kind(dice.below(2)), another(), another(), another()};
     }
     return;
   case 1:
     it.deductions.push_back(
-        {Deduction::Kind(chance.below(2)), another(), another(), another()});
+        {Deduction::Kind(dice.below(2)), another(), another(), another()});
     return;
   case 2:
-    it.cutoff = chance.between(-20, 60);
+    it.cutoff = dice.between(-20, 60);
     return;
   case 3:
-    it.priceBits += chance.between(-2, 2);
+    it.priceBits += dice.between(-2, 2);
     return;
   case 4:
-    it.potentialBits += chance.between(-2, 2);
+    it.potentialBits += dice.between(-2, 2);
     return;
   case 5:
     node.kept.push_back(another());
     std::ranges::sort(node.kept);
     return;
   case 6:
-    node.parent = chance.between(-1, int(it.tree.size()));
+    node.parent = dice.between(-1, int(it.tree.size()));
     return;
   case 7:
     if (!node.potentials.empty()) {
-      node.potentials[chance.below(unsigned(node.potentials.size()))] =
-          chance.between(INT32_MIN / 2, INT32_MAX / 2) >> chance.below(31);
+      node.potentials[dice.below(unsigned(node.potentials.size()))] =
+          dice.between(INT32_MIN / 2, INT32_MAX / 2) >> dice.below(31);
     }
     return;
   default:
@@ -403,24 +395,22 @@ static void damage(Chance &chance, Certificate &it) {
 // Damage may leave a certificate valid, of another bound; never of a false one.
 TEST(CheckRandom, NoDamageProvesAFalseBound) {
   unsigned accepted = 0, refused = 0;
+  CaseCount cases("damaged certificates");
   for (unsigned seed = 0; seed != kSeeds; ++seed) {
-    Chance chance(seed);
-    Problem problem = randomProblem(chance);
-    std::optional<Solution> best = cheapest(problem);
-    if (!best) {
+    CertifiedCase given(seed);
+    if (!given.best) {
       continue;
     }
-    Certificate good =
-        randomCertificate(chance, problem, best->cost).certificate;
-    for (unsigned tries = 0; tries != 10; ++tries) {
-      Certificate bad = good;
-      for (unsigned times = 1 + chance.below(3); times != 0; --times) {
-        damage(chance, bad);
+    for (unsigned tries = 0; tries != 10; ++tries, ++cases) {
+      Certificate bad = given.made.certificate;
+      for (unsigned times = 1 + given.dice.below(3u); times != 0; --times) {
+        damage(given.dice, bad);
       }
-      auto proved = provedBound(problem, bad);
+      auto proved = provedBound(given.problem, bad);
       ++(proved ? accepted : refused);
-      ASSERT_TRUE(!proved || (*proved && **proved <= best->cost))
-          << seed << ": " << text(*proved) << " > " << toString(best->cost);
+      ASSERT_TRUE(!proved || (*proved && **proved <= given.best->cost))
+          << seed << ": " << text(*proved) << " > "
+          << toString(given.best->cost);
     }
   }
   EXPECT_GT(accepted, kSeeds / 4);

@@ -9,6 +9,7 @@
 #include "lib/Search/Dual/Messages.h"
 #include "lib/Search/Dual/Potentials.h"
 
+#include "CaseCount.h"
 #include "SmallGraphs.h"
 
 #include <gmock/gmock.h>
@@ -105,7 +106,8 @@ static double leastCost(const CostGraph &graph) {
 }
 
 TEST(Messages, AreExactOnChainsWhoseTablesRepeat) {
-  for (unsigned seed = 0; seed != 100; ++seed) {
+  CaseCount cases("chains solved by messages");
+  for (unsigned seed = 0; seed != 100; ++seed, ++cases) {
     CostGraph graph = randomChain(seed);
     Messages messages(graph);
     Assignment taken;
@@ -122,7 +124,8 @@ TEST(Messages, AreExactOnChainsWhoseTablesRepeat) {
 
 /// What save() leaves out, the next forward pass makes anew.
 TEST(Messages, GoOnFromWhatWasSaved) {
-  for (unsigned seed = 0; seed != 20; ++seed) {
+  CaseCount cases("grids saved and loaded");
+  for (unsigned seed = 0; seed != 20; ++seed, ++cases) {
     CostGraph graph = randomGrid(seed);
     Messages messages(graph), others(graph);
     Assignment taken, also;
@@ -141,7 +144,8 @@ TEST(Messages, GoOnFromWhatWasSaved) {
 }
 
 TEST(Potentials, ProveTheOptimumOfChains) {
-  for (unsigned seed = 0; seed != 20; ++seed) {
+  CaseCount cases("chains bounded by potentials");
+  for (unsigned seed = 0; seed != 20; ++seed, ++cases) {
     CostGraph graph = randomChain(seed);
     Lagrangian dual(graph);
     for (int i = 0; i != 3; ++i) {
@@ -153,7 +157,8 @@ TEST(Potentials, ProveTheOptimumOfChains) {
 }
 
 TEST(Potentials, ProveNoMoreThanTheOptimumOfGrids) {
-  for (unsigned seed = 0; seed != 20; ++seed) {
+  CaseCount cases("grids bounded by potentials");
+  for (unsigned seed = 0; seed != 20; ++seed, ++cases) {
     CostGraph graph = randomGrid(seed);
     Lagrangian dual(graph);
     for (int i = 0; i != 10; ++i) {

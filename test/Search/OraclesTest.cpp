@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CaseCount.h"
 #include "RandomProblems.h"
 
 #include "divisi/Search/Solvers.h"
@@ -51,7 +52,8 @@ static Problem band(uint32_t count, uint32_t choices, uint32_t reach,
 // that share no idea must agree.
 TEST(SolveExact, AgreesWithTheIntegerProgram) {
   int solved = 0;
-  for (uint64_t seed = 0; seed != 6; ++seed) {
+  CaseCount cases("bands by exact and ilp");
+  for (uint64_t seed = 0; seed != 6; ++seed, ++cases) {
     uint32_t reach = seed % 2 == 0 ? 3 : 7;
     Problem problem =
         band(11, reach == 3 ? 5 : 4, reach, seed, seed < 2 ? 1.0 : 0.5);
@@ -96,12 +98,13 @@ TEST(SolveExact, SaysHowLargeTheTablesWouldBe) {
       << outcome.message;
 }
 
+// A limit of no seconds is over at the first look, however fast the machine is.
 TEST(SolveExact, StopsWhenAnythingRunsOut) {
   Problem problem = band(60, 8, 12, 3, 0.4);
   Outcome outcome = solveExact(problem, {.work = 100'000});
   EXPECT_EQ(outcome.stopped, Stopped::Work);
   EXPECT_NE(outcome.verdict, Verdict::Infeasible);
-  outcome = solveExact(problem, {.timeLimit = 0.05});
+  outcome = solveExact(problem, {.work = INT64_MAX, .timeLimit = 0});
   EXPECT_EQ(outcome.stopped, Stopped::Time);
   std::atomic<bool> stop = true;
   outcome = solveExact(problem, {.stop = &stop});
@@ -109,8 +112,9 @@ TEST(SolveExact, StopsWhenAnythingRunsOut) {
 }
 
 TEST(SolveIlp, FindsTheOptimumOfSmallProblems) {
+  CaseCount cases("small problems by ilp");
   for (Shape shape : kShapes) {
-    for (uint64_t seed = 0; seed != 6; ++seed) {
+    for (uint64_t seed = 0; seed != 6; ++seed, ++cases) {
       Problem problem = randomProblem(shape, seed);
       Dice dice(seed);
       problem.usageLimit = limitOf(LimitKind::Tight, bruteForce(problem), dice);
@@ -144,7 +148,7 @@ TEST(SolveIlp, StopsWhenAnythingRunsOut) {
   Problem problem = band(24, 6, 5, 3, 0.5);
   Outcome outcome = solveIlp(problem, {.work = 1'000'000});
   EXPECT_EQ(outcome.stopped, Stopped::Work) << outcome.message;
-  outcome = solveIlp(problem, {.timeLimit = 0.1});
+  outcome = solveIlp(problem, {.work = INT64_MAX, .timeLimit = 0});
   EXPECT_EQ(outcome.stopped, Stopped::Time) << outcome.message;
   std::atomic<bool> stop = true;
   outcome = solveIlp(problem, {.stop = &stop});
@@ -153,6 +157,7 @@ TEST(SolveIlp, StopsWhenAnythingRunsOut) {
 
 // After thousands of moves, taken and refused, of one node and of many.
 TEST(CostJudge, KeepsTheCostAndThePeakOfItsPlan) {
+  CaseCount cases("moves judged");
   for (Shape shape : kShapes) {
     Problem problem = randomProblem(shape, 11);
     problem.usageLimit = 30;
@@ -167,6 +172,7 @@ TEST(CostJudge, KeepsTheCostAndThePeakOfItsPlan) {
       if (move.empty()) {
         break;
       }
+      ++cases;
       std::vector<uint32_t> before = judge.plan();
       double most = judge.cost() * (0.8 + 0.6 * random.unit());
       if (!judge.tryMove(move, most)) {
@@ -210,9 +216,15 @@ TEST(SolveMcmc, FindsTheOptimumOfAChainAndStopsThere) {
   EXPECT_LT(outcome.work, 11'000'000); // Half of the budget found no better.
 }
 
-TEST(SolveMcmc, KeepsItsTimeLimit) {
+TEST(SolveMcmc, StopsWhenAnythingRunsOut) {
   Problem problem = band(2000, 8, 2, 1, std::nullopt);
-  Outcome outcome = solveMcmc(problem, {.work = INT64_MAX, .timeLimit = 0.2});
-  EXPECT_EQ(outcome.stopped, Stopped::Time);
+  Outcome outcome = solveMcmc(problem, {.work = 10'000'000});
+  EXPECT_EQ(outcome.stopped, Stopped::Work);
+  ASSERT_EQ(outcome.verdict, Verdict::Solved);
   EXPECT_EQ(check(problem, outcome.solution), std::nullopt);
+  outcome = solveMcmc(problem, {.work = INT64_MAX, .timeLimit = 0});
+  EXPECT_EQ(outcome.stopped, Stopped::Time);
+  std::atomic<bool> stop = true;
+  outcome = solveMcmc(problem, {.work = INT64_MAX, .stop = &stop});
+  EXPECT_EQ(outcome.stopped, Stopped::Interrupted);
 }

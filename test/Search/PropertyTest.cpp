@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CaseCount.h"
 #include "RandomProblems.h"
 
 #include "divisi/Search/Solvers.h"
@@ -30,6 +31,11 @@ struct Case {
 
 class Property : public testing::TestWithParam<std::tuple<Shape, LimitKind>> {
 protected:
+  static void SetUpTestSuite() {
+    cases_ = std::make_unique<CaseCount>("problems of all shapes and limits");
+  }
+  static void TearDownTestSuite() { cases_.reset(); }
+
   /// Calls `body` with each problem of this shape and kind of limit.
   template <typename Body> void forEach(uint64_t stride, Body body) {
     auto [shape, kind] = GetParam();
@@ -45,13 +51,19 @@ protected:
       SCOPED_TRACE(
           problem.name + ", limit " +
           (problem.usageLimit ? std::to_string(*problem.usageLimit) : "none"));
+      ++*cases_;
       body(Case{std::move(problem), std::move(reference)});
       if (HasFatalFailure()) {
         return;
       }
     }
   }
+
+private:
+  static std::unique_ptr<CaseCount> cases_;
 };
+
+std::unique_ptr<CaseCount> Property::cases_;
 } // namespace
 
 /// The first solver has to prove what it says; the others may go on for ever,

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Any prices, potentials and splits make a valid certificate, of a good bound
-// or a poor one, so chance makes them; steps are those that happen to be
+// or a poor one, so dice make them; deductions are those that happen to be
 // justified.
 //
 //===----------------------------------------------------------------------===//
@@ -15,40 +15,31 @@
 #ifndef DIVISI_TEST_SEARCH_RANDOMCERTIFICATE_H
 #define DIVISI_TEST_SEARCH_RANDOMCERTIFICATE_H
 
-#include "divisi/Search/Problem.h"
-
-#include <random>
+#include "RandomProblems.h"
 
 namespace divisi::search {
 
-class Chance {
-public:
-  explicit Chance(unsigned seed) : random_(seed) {}
-  unsigned below(unsigned bound) { return unsigned(random_() % bound); }
-  int between(int low, int high) {
-    return int(low + int64_t(below(unsigned(high) - unsigned(low) + 1)));
-  }
-  bool oneIn(unsigned count) { return below(count) == 0; }
-
-private:
-  std::mt19937 random_;
-};
-
-/// A few nodes of few strategies: edges inside a node, parallel ones, memory of
-/// edges, infeasible costs, empty lifetimes, costs below zero.
-Problem randomProblem(Chance &chance);
-
-/// The cheapest assignment within the limit, by trying all of them.
-std::optional<Solution> cheapest(const Problem &problem);
-
+/// A certificate and what it proves.
 struct RandomCertificate {
   Certificate certificate;
   std::optional<Wide> bound; ///< What it proves; nothing: infinite.
 };
 
-/// `around`: near which a cutoff may lie.
-RandomCertificate randomCertificate(Chance &chance, const Problem &problem,
+/// A valid certificate of `problem`; a cutoff, if it has one, is near `around`.
+RandomCertificate randomCertificate(Dice &dice, const Problem &problem,
                                     Wide around);
+
+/// Everything that a test of certificates starts from.
+struct CertifiedCase {
+  explicit CertifiedCase(uint64_t seed);
+
+  Dice dice;
+  Problem problem;
+  /// Of `problem`, whose cheapest answer may be its cutoff.
+  RandomCertificate made;
+  /// The cheapest answer with that certificate and bound, if there is one.
+  std::optional<Solution> best;
+};
 
 } // namespace divisi::search
 

@@ -281,6 +281,22 @@ Problem randomProblem(Shape shape, uint64_t seed, uint64_t maxAssignments) {
   return problem;
 }
 
+Problem limitedProblem(uint64_t seed, uint64_t maxAssignments) {
+  Shape shape = kShapes[seed % std::size(kShapes)];
+  Problem problem = randomProblem(shape, seed, maxAssignments);
+  Dice dice(seed);
+  LimitKind kind = kLimitKinds[dice.below(std::size(kLimitKinds))];
+  problem.usageLimit = limitOf(kind, bruteForce(problem), dice);
+  return problem;
+}
+
+std::optional<Solution> cheapest(const Problem &problem) {
+  Reference reference = bruteForce(problem);
+  return reference.optimum
+             ? std::optional(evaluate(problem, reference.assignment))
+             : std::nullopt;
+}
+
 std::optional<int64_t> limitOf(LimitKind kind, const Reference &reference,
                                Dice &dice) {
   if (kind == LimitKind::None || !reference.leastPeak) {

@@ -49,12 +49,23 @@ inline constexpr LimitKind kLimitKinds[] = {
     LimitKind::None,       LimitKind::Loose,    LimitKind::Tight,
     LimitKind::JustEnough, LimitKind::TooSmall, LimitKind::Hopeless};
 
-struct Dice {
-  explicit Dice(uint64_t seed) : engine(seed) {}
-  /// In [0, bound).
-  uint64_t below(uint64_t bound) { return engine() % bound; }
-  bool oneIn(uint64_t count) { return below(count) == 0; }
-  std::mt19937_64 engine;
+/// Random numbers that are the same everywhere.
+class Dice {
+public:
+  explicit Dice(uint64_t seed) : engine_(seed) {}
+  /// In [0, bound), which is above 0.
+  template <typename Integer> Integer below(Integer bound) {
+    return Integer(engine_() % uint64_t(bound));
+  }
+  /// In [low, high].
+  int between(int low, int high) {
+    return int(low + below(int64_t(high) - low + 1));
+  }
+  /// True once in `count` times.
+  bool oneIn(unsigned count) { return below(count) == 0; }
+
+private:
+  std::mt19937_64 engine_;
 };
 
 /// What trying all assignments tells.
@@ -77,6 +88,14 @@ Reference bruteForce(const Problem &problem);
 /// A problem without limit of at most `maxAssignments` assignments.
 Problem randomProblem(Shape shape, uint64_t seed,
                       uint64_t maxAssignments = 3000);
+
+/// The same with a limit of some kind, and seldom of none: one of each shape
+/// and kind of limit in turn, as `seed` counts.
+Problem limitedProblem(uint64_t seed, uint64_t maxAssignments);
+
+/// What evaluate() says of the cheapest assignment within the limit, which
+/// trying all of them finds; nothing if there is none.
+std::optional<Solution> cheapest(const Problem &problem);
 
 /// The limit of that kind, given what `reference` knows of the problem without
 /// one; none if no assignment exists.

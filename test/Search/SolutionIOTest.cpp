@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CaseCount.h"
 #include "RandomCertificate.h"
 
 #include "divisi/Search/SolutionIO.h"
@@ -90,14 +91,13 @@ TEST(SolutionIO, ExtremesComeBack) {
 }
 
 TEST(SolutionIO, RandomCertificatesComeBack) {
-  for (unsigned seed = 0; seed != 300; ++seed) {
-    Chance chance(seed);
-    Problem problem = randomProblem(chance);
+  CaseCount cases("certificates written and read");
+  for (unsigned seed = 0; seed != 300; ++seed, ++cases) {
+    CertifiedCase given(seed);
     SolutionFile file;
-    file.solution =
-        evaluate(problem, std::vector<uint32_t>(problem.nodes.size(), 0));
-    file.solution.certificate =
-        randomCertificate(chance, problem, 10).certificate;
+    file.solution = evaluate(
+        given.problem, std::vector<uint32_t>(given.problem.nodes.size(), 0));
+    file.solution.certificate = given.made.certificate;
     Expected<SolutionFile> back = readSolution(writeSolution(file));
     ASSERT_TRUE(bool(back)) << back.status().message();
     expectEqual(file, *back);
@@ -248,38 +248,34 @@ TEST(SolutionIO, KeysMayStandInAnyOrder) {
 // of the problem is true of it.
 TEST(SolutionIO, DamagedTextsNeverLie) {
   unsigned read = 0, refused = 0, accepted = 0;
+  CaseCount cases("damaged texts");
   for (unsigned seed = 0; seed != 300; ++seed) {
-    Chance chance(seed);
-    Problem problem = randomProblem(chance);
-    std::optional<Solution> best = cheapest(problem);
+    auto [dice, problem, made, best] = CertifiedCase(seed);
     if (!best) {
       continue;
     }
-    RandomCertificate made = randomCertificate(chance, problem, best->cost);
     SolutionFile file;
     file.solution = *best;
-    file.solution.certificate = made.certificate;
-    file.solution.lowerBound = *made.bound;
     std::string good = writeSolution(file);
-    for (unsigned tries = 0; tries != 40; ++tries) {
+    for (unsigned tries = 0; tries != 40; ++tries, ++cases) {
       std::string bad = good;
-      for (unsigned times = 1 + chance.below(2); times != 0; --times) {
-        size_t at = chance.below(unsigned(bad.size()));
+      for (unsigned times = 1 + dice.below(2); times != 0; --times) {
+        size_t at = dice.below(unsigned(bad.size()));
         const char bytes[] = "0123456789-,:[]{}\"eA=. \\\x01\xC3";
-        char byte = bytes[chance.below(sizeof(bytes) - 1)];
-        switch (chance.below(4)) {
+        char byte = bytes[dice.below(sizeof(bytes) - 1)];
+        switch (dice.below(4)) {
         case 0:
-          bad.erase(at, 1 + chance.below(8));
+          bad.erase(at, 1 + dice.below(8));
           break;
         case 1:
           bad.insert(at, 1, byte);
           break;
         case 2:
-          bad.insert(at, bad.substr(chance.below(unsigned(bad.size())), 20));
+          bad.insert(at, bad.substr(dice.below(unsigned(bad.size())), 20));
           break;
         default: // Another number, or another shape.
           bad[at] =
-              isdigit((unsigned char)bad[at]) ? bytes[chance.below(10)] : byte;
+              isdigit((unsigned char)bad[at]) ? bytes[dice.below(10)] : byte;
         }
         bad += bad.empty() ? "{" : "";
       }

@@ -8,6 +8,7 @@
 
 #include "divisi/Search/Solvers.h"
 
+#include "CaseCount.h"
 #include "RandomProblems.h"
 
 #include "divisi/Search/ProblemIO.h"
@@ -17,7 +18,8 @@
 using namespace divisi::search;
 
 TEST(SolveAuto, FindsTheOptimumOfSmallProblems) {
-  for (unsigned seed = 0; seed != 60; ++seed) {
+  CaseCount cases("small problems by auto");
+  for (unsigned seed = 0; seed != 60; ++seed, ++cases) {
     Problem problem = randomProblem(Shape::Program, seed);
     std::optional<Wide> optimum = bruteForce(problem).optimum;
     Outcome outcome = solveAuto(problem);
@@ -33,12 +35,14 @@ TEST(SolveAuto, FindsTheOptimumOfSmallProblems) {
 // the optimum, and never give up where the slightly looser limit has a plan.
 TEST(SolveAuto, StaysWithinTheLimit) {
   int solvable = 0, solved = 0, optimal = 0;
+  CaseCount cases("small problems with limits by auto");
   for (unsigned seed = 0; seed != 100; ++seed) {
     Problem problem = randomProblem(Shape::Program, seed);
     Outcome free = solveAuto(problem);
     if (free.verdict != Verdict::Solved) {
       continue;
     }
+    ++cases;
     problem.usageLimit = int64_t(free.solution.peak) * 3 / 4;
     std::optional<Wide> optimum = bruteForce(problem).optimum;
     Outcome outcome = solveAuto(problem);
