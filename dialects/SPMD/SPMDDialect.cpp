@@ -120,9 +120,15 @@ LogicalResult SPMDDialect::verifyOperationAttribute(Operation *op,
                ? success()
                : op->emitOpError("spmd.ranks: expected array<i32: ...>");
   }
+  if (name == kComputes) {
+    return llvm::isa<DenseI64ArrayAttr>(attr.getValue())
+               ? success()
+               : op->emitOpError("spmd.computes: expected array<i64: ...>");
+  }
   return op->emitOpError() << "unknown attribute '" << name
                            << "', expected spmd.split, spmd.place, "
-                           << "spmd.places, spmd.entry or spmd.ranks";
+                           << "spmd.places, spmd.entry, spmd.ranks or "
+                           << "spmd.computes";
 }
 
 // What an argument or result of a function may have.

@@ -53,6 +53,8 @@ def SPMD_Dialect : Dialect {
     /// the ranks that run it.
     static constexpr ::llvm::StringLiteral kEntry = "spmd.entry";
     static constexpr ::llvm::StringLiteral kRanks = "spmd.ranks";
+    /// On an entry from the Partition stage on: hashes of what it computes.
+    static constexpr ::llvm::StringLiteral kComputes = "spmd.computes";
     /// On its arguments and results: their index in the entry's signature.
     static constexpr ::llvm::StringLiteral kIndex = "spmd.index";
 

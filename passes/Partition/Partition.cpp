@@ -24,6 +24,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Verify/Partition.h"
 #include "dialects/SPMD/Strategy.h"
 #include "passes/Partition/Passes.h"
 
@@ -299,6 +300,8 @@ void PartitionPass::runOnOperation() {
       function.emitOpError("has several blocks; expected a dataflow graph");
       return signalPassFailure();
     }
+    // While it is still whole: verify-partition compares at the end.
+    noteDataflow(function);
     FunctionPartitioner partitioner(function);
     if (failed(partitioner.run())) {
       return signalPassFailure();

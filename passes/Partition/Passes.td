@@ -23,7 +23,8 @@ def SPMDPartition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
     another layout than it has, an `spmd.convert` says so; where on another
     grid, an `spmd.transfer` moves it. A partial value is combined before it
     leaves its grid. A result with a place goes there before it is used.
-    `@init` stays global.
+    `@init` stays global. What the entry computes is noted on it as
+    `spmd.computes`, for verify-partition.
 
     Postcondition: all tensors of entry functions carry `#spmd.local`.
 
@@ -114,22 +115,25 @@ def SPMDSimplifyCollectives
 }
 
 def VerifyPartition : Pass<"verify-partition", "::mlir::ModuleOp"> {
-  let summary = "prove anew that every layout is what the operator needs";
+  let summary = "prove that ranks together compute what the program did";
   let description = [{
     Precondition: the Partition stage has run.
 
-    Effect: none. Derives the layouts of every operand and result from the
-    operator's loops and split and compares them with the types; compares
-    arguments, results, reads and updates with their places; follows which grid
-    each value lies on. Steps prove themselves (::divisi::verifyStep in their
-    verifiers).
+    Effect: none. From the operators' loop nests and the boxes that types give
+    to each position alone, by code that nothing else uses (lib/Verify), proves
+    that positions hold what their iterations touch, that every element of every
+    result is made once or is partial over exactly the stated axes, that moves
+    find what they bring, that values rest in their places, that all ranks which
+    a collective joins run the same one in the same order, and that results and
+    updates are the expressions that they were before the stage
+    (`spmd.computes`).
 
     Postcondition: every tensor of an entry function has `#spmd.local`, no
-    `spmd.convert` is left, and nothing is used in a layout or on a grid that
-    it was not made for.
+    `spmd.convert` is left, and running the rank programs gives what the global
+    program gives.
 
     ```mlir
-    // error: operand 0 lies as [x, *], but the split needs [*, x]
+    // error: operand 0: dimension 1 at x=0 is 0:4, but the iterations there touch 0:2
     nn.matmul %rows, %w {labels = "mk,kn->mn", spmd.split = #spmd.split<@g: k@x>} ...
     ```
   }];

@@ -1,0 +1,166 @@
+//===- Dataflow.cpp - What a program computes, as hashes ------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Dataflow.h"
+
+#include "dialects/NN/NN.h"
+#include "dialects/NN/Shapes.h"
+#include "dialects/SPMD/SPMD.h"
+#include "divisi/Verify/Partition.h"
+
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
+
+#include <string>
+
+using namespace mlir;
+using namespace divisi;
+using namespace divisi::verify;
+
+unsigned verify::signatureIndex(DictionaryAttr attributes, unsigned position) {
+  auto index = attributes
+                   ? attributes.getAs<IntegerAttr>(spmd::SPMDDialect::kIndex)
+                   : IntegerAttr();
+  return index ? unsigned(index.getInt()) : position;
+}
+
+/// The hash of `text`, which names an expression with all that decides it.
+static uint64_t hashOf(const std::string &text) {
+  return llvm::xxh3_64bits(llvm::StringRef(text));
+}
+
+LogicalResult DataflowHashes::run(ArrayRef<func::FuncOp> parts) {
+  parts_.assign(parts.begin(), parts.end());
+  std::vector<Block::iterator> next;
+  for (func::FuncOp part : parts_) {
+    next.push_back(part.front().begin());
+    for (BlockArgument argument : part.getArguments()) {
+      unsigned position = argument.getArgNumber();
+      unsigned index = signatureIndex(part.getArgAttrDict(position), position);
+      hashes_[argument] = hashOf("argument " + std::to_string(index));
+    }
+  }
+  // Each round brings at least one transfer to where it arrives.
+  for (size_t before = SIZE_MAX; before != transferred_.size();) {
+    before = transferred_.size();
+    for (auto [part, position] : llvm::zip_equal(parts_, next)) {
+      advance(part, position);
+    }
+  }
+  for (auto [part, position] : llvm::zip_equal(parts_, next)) {
+    if (position != part.front().end()) {
+      return position->emitOpError(
+          "waits for a transfer that no rank of its source sends");
+    }
+  }
+  return success();
+}
+
+void DataflowHashes::advance(func::FuncOp part, Block::iterator &next) {
+  while (next != part.front().end() && visit(*next)) {
+    ++next;
+  }
+}
+
+// False for an arrival whose departure has not been seen yet.
+bool DataflowHashes::visit(Operation &op) {
+  if (auto transfer = dyn_cast<spmd::TransferOp>(op)) {
+    uint64_t tag = transfer.getTag().value_or(0);
+    if (transfer.getInput()) {
+      hashes_[transfer.getOutput()] = of(transfer.getInput());
+      transferred_[tag] = of(transfer.getInput());
+    } else if (transfer.getOutput()) {
+      auto sent = transferred_.find(tag);
+      if (sent == transferred_.end()) {
+        return false;
+      }
+      hashes_[transfer.getOutput()] = sent->second;
+    }
+    return true;
+  }
+  if (auto step = dyn_cast<spmd::StepInterface>(op)) {
+    hashes_[step.getOutput()] = of(step.getInput());
+    return true;
+  }
+  visitOperator(op);
+  return true;
+}
+
+// Attributes with a dialect's prefix are notes about where, not what.
+void DataflowHashes::visitOperator(Operation &op) {
+  std::string text = op.getName().getStringRef().str();
+  llvm::raw_string_ostream os(text);
+  for (NamedAttribute attribute : op.getAttrDictionary()) {
+    if (!attribute.getName().getValue().contains('.')) {
+      os << " " << attribute.getName().getValue() << "="
+         << attribute.getValue();
+    }
+  }
+  for (Value operand : op.getOperands()) {
+    os << " " << of(operand);
+  }
+  for (OpResult result : op.getResults()) {
+    hashes_[result] =
+        hashOf(text + " " + std::to_string(result.getResultNumber()));
+  }
+}
+
+FailureOr<std::vector<int64_t>> DataflowHashes::computed() const {
+  std::map<unsigned, uint64_t> results;
+  // By global, and then in program order.
+  std::map<std::pair<std::string, unsigned>, uint64_t> updates;
+  auto note = [](auto &noted, auto key, uint64_t hash) {
+    return noted.try_emplace(key, hash).first->second == hash;
+  };
+  for (func::FuncOp part : parts_) {
+    std::map<std::string, unsigned> versions;
+    for (Operation &op : part.front()) {
+      if (auto update = dyn_cast<nn::UpdateOp>(op)) {
+        std::string global = update.getGlobal().str();
+        if (!note(updates, std::pair(global, versions[global]++),
+                  of(update.getValue()))) {
+          return op.emitOpError("writes another value than other ranks do");
+        }
+      }
+    }
+    Operation *terminator = part.front().getTerminator();
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      unsigned position = operand.getOperandNumber();
+      unsigned index =
+          signatureIndex(part.getResultAttrDict(position), position);
+      if (!note(results, index, of(operand.get()))) {
+        return terminator->emitOpError()
+               << "operand " << position << " is returned as result " << index
+               << ", as which other ranks return another value";
+      }
+    }
+  }
+  std::vector<int64_t> hashes;
+  for (auto [index, hash] : results) {
+    hashes.push_back(int64_t(hashOf("result " + std::to_string(index) + " " +
+                                    std::to_string(hash))));
+  }
+  for (const auto &[key, hash] : updates) {
+    hashes.push_back(int64_t(hashOf("update " + key.first + " " +
+                                    std::to_string(key.second) + " " +
+                                    std::to_string(hash))));
+  }
+  return hashes;
+}
+
+void divisi::noteDataflow(func::FuncOp entry) {
+  DataflowHashes hashes;
+  if (failed(hashes.run(entry))) {
+    return;
+  }
+  auto computed = hashes.computed();
+  if (succeeded(computed)) {
+    entry->setAttr(spmd::SPMDDialect::kComputes,
+                   DenseI64ArrayAttr::get(entry.getContext(), *computed));
+  }
+}

@@ -1,0 +1,58 @@
+//===- Dataflow.h - What a program computes, as hashes ----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Value numbering over the functions of an entry: equal hashes mean the same
+// expression of arguments and globals. Collectives, local steps and transfers
+// are the identity; a transfer that only arrives has the hash of the one that
+// leaves, which another function holds under the same tag.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_VERIFY_DATAFLOW_H
+#define DIVISI_LIB_VERIFY_DATAFLOW_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace divisi::verify {
+
+class DataflowHashes {
+public:
+  /// Hashes all functions of one entry. Reports a transfer that arrives and
+  /// never leaves.
+  mlir::LogicalResult run(llvm::ArrayRef<mlir::func::FuncOp> parts);
+
+  uint64_t of(mlir::Value value) const { return hashes_.lookup(value); }
+
+  /// One hash a result of the entry, then one an update. Reports functions that
+  /// return different expressions as the same result.
+  mlir::FailureOr<std::vector<int64_t>> computed() const;
+
+private:
+  /// Hashes operations of `part` from `next` on until one waits for a transfer;
+  /// moves `next` there.
+  void advance(mlir::func::FuncOp part, mlir::Block::iterator &next);
+  bool visit(mlir::Operation &op);
+  void visitOperator(mlir::Operation &op);
+
+  std::vector<mlir::func::FuncOp> parts_;
+  llvm::DenseMap<mlir::Value, uint64_t> hashes_; // looked up only
+  std::map<uint64_t, uint64_t> transferred_;     // by tag
+};
+
+/// The index of an argument or result in its entry's signature: as
+/// `attributes` say, or `position` before ranks are split.
+unsigned signatureIndex(mlir::DictionaryAttr attributes, unsigned position);
+
+} // namespace divisi::verify
+
+#endif // DIVISI_LIB_VERIFY_DATAFLOW_H

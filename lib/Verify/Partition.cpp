@@ -1,0 +1,83 @@
+//===- Partition.cpp - Proof that a partition keeps a program -------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Verify/Partition.h"
+
+#include "Agreement.h"
+#include "Dataflow.h"
+#include "FunctionVerifier.h"
+#include "dialects/SPMD/SPMD.h"
+
+using namespace mlir;
+using namespace divisi;
+using namespace divisi::verify;
+
+/// The functions that stand for one entry of the program.
+using Parts = std::pair<StringRef, SmallVector<func::FuncOp>>;
+
+// @init runs on whole tensors, before there are ranks.
+static std::vector<Parts> collectEntries(ModuleOp module) {
+  std::vector<Parts> entries;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal() || function.getName() == "init") {
+      continue;
+    }
+    auto attr = function->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
+    StringRef name = attr ? attr.getValue() : function.getName();
+    auto known = llvm::find_if(
+        entries, [&](const Parts &parts) { return parts.first == name; });
+    if (known == entries.end()) {
+      known = entries.insert(entries.end(), {name, {}});
+    }
+    known->second.push_back(function);
+  }
+  return entries;
+}
+
+// Compares with what noteDataflow has noted, on every function alike.
+static LogicalResult verifyComputes(ArrayRef<func::FuncOp> parts,
+                                    const DataflowHashes &hashes) {
+  auto computed = hashes.computed();
+  if (failed(computed)) {
+    return failure();
+  }
+  for (func::FuncOp part : parts) {
+    auto noted =
+        part->getAttrOfType<DenseI64ArrayAttr>(spmd::SPMDDialect::kComputes);
+    if (!noted || llvm::equal(noted.asArrayRef(), *computed)) {
+      continue;
+    }
+    auto [known, other] =
+        std::mismatch(computed->begin(), computed->end(),
+                      noted.asArrayRef().begin(), noted.asArrayRef().end());
+    return part.emitOpError()
+           << "computes something else than the program that was partitioned, "
+              "first in result or update "
+           << known - computed->begin()
+           << "; if that is meant, edit the program before the partition "
+              "stage, or drop spmd.computes";
+  }
+  return success();
+}
+
+LogicalResult divisi::verifyPartition(ModuleOp module) {
+  for (auto &[name, parts] : collectEntries(module)) {
+    for (func::FuncOp part : parts) {
+      if (failed(verifyFunction(part))) {
+        return failure();
+      }
+    }
+    DataflowHashes hashes;
+    if (failed(verifyOrder(parts)) || failed(hashes.run(parts)) ||
+        failed(verifyAgreement(parts, hashes)) ||
+        failed(verifyComputes(parts, hashes))) {
+      return failure();
+    }
+  }
+  return success();
+}
