@@ -29,6 +29,11 @@ unsigned verify::signatureIndex(DictionaryAttr attributes, unsigned position) {
   return index ? unsigned(index.getInt()) : position;
 }
 
+StringRef verify::entryOf(func::FuncOp part) {
+  auto name = part->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
+  return name ? name.getValue() : part.getName();
+}
+
 /// The hash of `text`, which names an expression with all that decides it.
 static uint64_t hashOf(const std::string &text) {
   return llvm::xxh3_64bits(llvm::StringRef(text));
@@ -140,13 +145,14 @@ FailureOr<std::vector<int64_t>> DataflowHashes::computed() const {
       }
     }
   }
+  std::string entry = entryOf(parts_.front()).str();
   std::vector<int64_t> hashes;
   for (auto [index, hash] : results) {
-    hashes.push_back(int64_t(hashOf("result " + std::to_string(index) + " " +
-                                    std::to_string(hash))));
+    hashes.push_back(int64_t(hashOf(entry + " result " + std::to_string(index) +
+                                    " " + std::to_string(hash))));
   }
   for (const auto &[key, hash] : updates) {
-    hashes.push_back(int64_t(hashOf("update " + key.first + " " +
+    hashes.push_back(int64_t(hashOf(entry + " update " + key.first + " " +
                                     std::to_string(key.second) + " " +
                                     std::to_string(hash))));
   }

@@ -49,6 +49,9 @@ private:
   std::map<uint64_t, uint64_t> transferred_;     // by tag
 };
 
+/// The name of the entry that `part` is a part of, or is.
+llvm::StringRef entryOf(mlir::func::FuncOp part);
+
 /// The index of an argument or result in its entry's signature: as
 /// `attributes` say, or `position` before ranks are split.
 unsigned signatureIndex(mlir::DictionaryAttr attributes, unsigned position);

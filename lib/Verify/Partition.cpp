@@ -27,8 +27,7 @@ static std::vector<Parts> collectEntries(ModuleOp module) {
     if (function.isExternal() || function.getName() == "init") {
       continue;
     }
-    auto attr = function->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
-    StringRef name = attr ? attr.getValue() : function.getName();
+    StringRef name = entryOf(function);
     auto known = llvm::find_if(
         entries, [&](const Parts &parts) { return parts.first == name; });
     if (known == entries.end()) {

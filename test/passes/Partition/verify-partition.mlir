@@ -5,7 +5,7 @@ spmd.grid @g (x = 2)
 !whole = tensor<4x4xf32, #spmd.local<(x=2), [*, *], 4x4>>
 func.func @forward(%a: !rows {spmd.place = #spmd.place<@g: [x, *]>},
                    %b: !whole {spmd.place = #spmd.place<@g: [*, *]>}) {
-  // expected-error @+1 {{operand 0 lies as [x, *], but the split needs [*, x]}}
+  // expected-error @+1 {{operand 0: dimension 0 at x=0 is 0:2, but the iterations there touch 0:4}}
   %0 = nn.matmul %a, %b {labels = "mk,kn->mn", spmd.split = #spmd.split<@g: k@x>}
     : (!rows, !whole) -> !whole
   return
@@ -18,7 +18,7 @@ spmd.grid @g (x = 2)
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
 !scalar = tensor<f32, #spmd.local<(x=2), []>>
 func.func @forward(%a: !half {spmd.place = #spmd.place<@g: [x]>}) {
-  // expected-error @+1 {{result 0 lies as [], but the split makes [] partial sum {x}}}
+  // expected-error @+1 {{result 0: is partial over {}, but the split leaves summands over {x}}}
   %0 = nn.reduce %a {kind = "sum", axes = array<i64: 0>, spmd.split = #spmd.split<@g: d0@x>}
     : (!half) -> !scalar
   return
@@ -67,7 +67,7 @@ func.func @forward(%a: !half) {
 
 spmd.grid @g (x = 2)
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
-// expected-error @+1 {{argument 0 lies as [x], but its place is [*]}}
+// expected-error @+1 {{argument 0: does not lie as its place says: dimension 0 at x=0 is 0:2, expected 0:4}}
 func.func @forward(%a: !half {spmd.place = #spmd.place<@g: [*]>}) {
   return
 }
@@ -87,7 +87,7 @@ spmd.grid @g (x = 2)
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
 func.func @forward(%a: !half {spmd.place = #spmd.place<@g: [x]>})
     -> (!half {spmd.place = #spmd.place<@g: [*]>}) {
-  // expected-error @+1 {{operand 0 lies as [x], but its place is [*]}}
+  // expected-error @+1 {{operand 0: does not lie as its place says: dimension 0 at x=0 is 0:2, expected 0:4}}
   return %a : !half
 }
 
@@ -97,7 +97,7 @@ spmd.grid @g (x = 2)
 !half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
 nn.global @w parameter : tensor<4xf32> {spmd.place = #spmd.place<@g: [*]>}
 func.func @forward() {
-  // expected-error @+1 {{the value of the global lies as [x], but its place is [*]}}
+  // expected-error @+1 {{the value of the global: does not lie as its place says: dimension 0 at x=0 is 0:2, expected 0:4}}
   %0 = nn.read @w : !half
   return
 }
@@ -117,5 +117,206 @@ func.func @forward(%a: !half {spmd.place = #spmd.place<@g: [x]>}) {
 func.func @forward() {
   // expected-error @+1 {{may not exist after partitioning; expected operators of 'nn' and moves of 'spmd'}}
   call @forward() : () -> ()
+  return
+}
+
+// -----
+
+// Summands may not enter: nobody outside has them.
+spmd.grid @g (x = 2)
+!sum = tensor<4xf32, #spmd.local<(x=2), [*] partial sum {x}, 4>>
+// expected-error @+1 {{argument 0: its place is partial; what enters, leaves or stays must be the value, not summands of it}}
+func.func @forward(%a: !sum {spmd.place = #spmd.place<@g: [*] partial sum {x}>}) {
+  return
+}
+
+// -----
+
+spmd.grid @g (x = 2)
+!sum = tensor<4xf32, #spmd.local<(x=2), [*] partial sum {x}, 4>>
+// expected-error @+1 {{argument 0: is partial, and its place is not}}
+func.func @forward(%a: !sum {spmd.place = #spmd.place<@g: [*]>}) {
+  return
+}
+
+// -----
+
+// Computed when the program was whole.
+spmd.grid @g (x = 2)
+!half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+// expected-error @+1 {{computes something else than the program that was partitioned, first in result or update 0; if that is meant, edit the program before the partition stage, or drop spmd.computes}}
+func.func @forward(%a: !half {spmd.place = #spmd.place<@g: [x]>})
+    -> (!half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.computes = array<i64: 1>} {
+  return %a : !half
+}
+
+// -----
+
+spmd.grid @g (x = 2)
+!half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+!whole = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
+func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0, 1>} {
+  // expected-error @+1 {{has no tag; run split-ranks first}}
+  %0 = spmd.all_gather %a {grid = @g, axes = ["x"]} : !half -> !whole
+  return
+}
+
+// -----
+
+spmd.grid @g (x = 2)
+!half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+!whole = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
+func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0, 1>} {
+  %0 = spmd.all_gather %a {grid = @g, axes = ["x"], tag = 4 : i64} : !half -> !whole
+  // expected-error @+1 {{has the tag 4 after the tag 4; ranks that do them in another order would wait for each other}}
+  %1 = spmd.all_gather %a {grid = @g, axes = ["x"], tag = 4 : i64} : !half -> !whole
+  return
+}
+
+// -----
+
+spmd.grid @g (x = 2)
+!half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
+  return
+}
+// expected-error @+1 {{is one of several of its entry, but says not for which ranks; run split-ranks}}
+func.func @f1(%a: !half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.entry = "f"} {
+  return
+}
+
+// -----
+
+spmd.grid @g (x = 2)
+!half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0, 1>} {
+  return
+}
+// expected-error @+1 {{is for the rank 1, which has another function already}}
+func.func @f1(%a: !half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 1>} {
+  return
+}
+
+// -----
+
+spmd.grid @g (x = 2)
+!half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+// expected-error @+1 {{happens on the grid @g, of which not all ranks of its function are}}
+func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 1, 2>} {
+  return
+}
+
+// -----
+
+// Rank 1 gathers what rank 0 takes apart.
+spmd.grid @g (x = 2)
+!half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+!whole = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
+func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
+  // expected-note @+1 {{they do this}}
+  %0 = spmd.all_gather %a {grid = @g, axes = ["x"], tag = 0 : i64} : !half -> !whole
+  return
+}
+func.func @f1(%a: !half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 1>} {
+  // expected-error @+1 {{is not what other ranks do under the tag 0}}
+  %0 = spmd.exchange %a {grid = @g, axes = ["x"], tag = 0 : i64} : !half -> !whole
+  return
+}
+
+// -----
+
+spmd.grid @g (x = 2)
+!half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+!whole = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
+func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>, spmd.index = 0 : i64},
+              %b: !half {spmd.place = #spmd.place<@g: [x]>, spmd.index = 1 : i64})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
+  %0 = spmd.all_gather %a {grid = @g, axes = ["x"], tag = 0 : i64} : !half -> !whole
+  return
+}
+func.func @f1(%a: !half {spmd.place = #spmd.place<@g: [x]>, spmd.index = 0 : i64},
+              %b: !half {spmd.place = #spmd.place<@g: [x]>, spmd.index = 1 : i64})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 1>} {
+  // expected-error @+1 {{moves another value than other ranks do under the tag 0}}
+  %0 = spmd.all_gather %b {grid = @g, axes = ["x"], tag = 0 : i64} : !half -> !whole
+  return
+}
+
+// -----
+
+// Rank 1 does not come.
+spmd.grid @g (x = 2)
+!half = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+!whole = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
+func.func @f0(%a: !half {spmd.place = #spmd.place<@g: [x]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
+  // expected-error @+1 {{takes all devices of its grid, but not all of their functions have this tag 0}}
+  %0 = spmd.all_gather %a {grid = @g, axes = ["x"], tag = 0 : i64} : !half -> !whole
+  return
+}
+
+// -----
+
+spmd.grid @a (x = 1)
+spmd.grid @b (x = 1) devices [1]
+!whole = tensor<4xf32, #spmd.local<(x=1), [*], 4>>
+func.func @f0(%a: !whole {spmd.place = #spmd.place<@a: [*]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
+  // expected-error @+1 {{has an end on ranks outside of the grid there, or lacks one on ranks inside}}
+  %0 = spmd.transfer %a from @a to @b {tag = 0 : i64} : !whole -> !whole
+  return
+}
+
+// -----
+
+spmd.grid @a (x = 1)
+spmd.grid @b (x = 1) devices [1]
+!whole = tensor<4xf32, #spmd.local<(x=1), [*], 4>>
+func.func @f1() attributes {spmd.entry = "f", spmd.ranks = array<i32: 1>} {
+  // expected-error @+1 {{waits for a transfer that no rank of its source sends}}
+  %0 = spmd.transfer from @a to @b {tag = 0 : i64} : !whole -> !whole
+  return
+}
+
+// -----
+
+spmd.grid @g (x = 2)
+!whole = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
+func.func @f0(%a: !whole {spmd.place = #spmd.place<@g: [*]>, spmd.index = 0 : i64})
+    -> (!whole {spmd.place = #spmd.place<@g: [*]>, spmd.index = 0 : i64})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
+  return %a : !whole
+}
+func.func @f1(%a: !whole {spmd.place = #spmd.place<@g: [*]>, spmd.index = 1 : i64})
+    -> (!whole {spmd.place = #spmd.place<@g: [*]>, spmd.index = 0 : i64})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 1>} {
+  // expected-error @+1 {{operand 0 is returned as result 0, as which other ranks return another value}}
+  return %a : !whole
+}
+
+// -----
+
+spmd.grid @g (x = 2)
+!whole = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
+nn.global @m state : tensor<4xf32> zero {spmd.place = #spmd.place<@g: [*]>}
+func.func @f0(%a: !whole {spmd.place = #spmd.place<@g: [*]>, spmd.index = 0 : i64})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
+  nn.update @m, %a : !whole
+  return
+}
+func.func @f1(%a: !whole {spmd.place = #spmd.place<@g: [*]>, spmd.index = 1 : i64})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 1>} {
+  // expected-error @+1 {{writes another value than other ranks do}}
+  nn.update @m, %a : !whole
   return
 }
