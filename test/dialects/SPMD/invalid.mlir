@@ -243,7 +243,12 @@ func.func private @f() attributes {spmd.ranks = [1]}
 
 // -----
 
-// expected-error @+1 {{unknown attribute 'spmd.what', expected spmd.split, spmd.place, spmd.places, spmd.entry or spmd.ranks}}
+// expected-error @+1 {{spmd.computes: expected array<i64: ...>}}
+func.func private @f() attributes {spmd.computes = 1}
+
+// -----
+
+// expected-error @+1 {{unknown attribute 'spmd.what', expected spmd.split, spmd.place, spmd.places, spmd.entry, spmd.ranks or spmd.computes}}
 func.func private @f() attributes {spmd.what}
 
 // -----
