@@ -286,6 +286,18 @@ TEST(Operators, LoopsThatNobodyMaySplit) {
             "operand 0: has the wrong number of dimensions");
 }
 
+// A bound without an axis: no grid matters.
+TEST(Operators, WrongEverywhere) {
+  Grid grid({{"x", 2}});
+  LoopNest nest = matmul();
+  Layout lhs = layoutOf(grid, "[*, *]"), whole = lhs;
+  lhs.dims[0].bounds = {{0, 2}};
+  EXPECT_EQ(orNothing(verifyOperator(nest, grid, workOf(grid, nest, ""),
+                                     {&lhs, &whole}, {&whole})),
+            "operand 0: dimension 0 at every position is 0:2, but the "
+            "iterations there touch 0:4");
+}
+
 TEST(Operators, TwoKindsOfReduction) {
   Grid grid({{"x", 2}, {"y", 2}});
   LoopNest nest;

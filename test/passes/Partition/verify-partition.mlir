@@ -320,3 +320,16 @@ func.func @f1(%a: !whole {spmd.place = #spmd.place<@g: [*]>, spmd.index = 1 : i6
   nn.update @m, %a : !whole
   return
 }
+
+// -----
+
+// Rank 1 keeps the old state.
+spmd.grid @g (x = 2)
+!whole = tensor<4xf32, #spmd.local<(x=2), [*], 4>>
+nn.global @m state : tensor<4xf32> zero {spmd.place = #spmd.place<@g: [*]>}
+func.func @f0(%a: !whole {spmd.place = #spmd.place<@g: [*]>})
+    attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
+  // expected-error @+1 {{takes all devices of its grid, but not all of their functions have this update of m}}
+  nn.update @m, %a : !whole
+  return
+}
