@@ -28,7 +28,7 @@ HEAD = """\
 
 A perceptron of two layers, exported as PyTorch does it, for two devices:
 
-    models/mlp.py --widths 6,8,4 --batch 4 -o mlp.onnx
+    models/mlp.py --widths 6,7,4 --batch 4 -o mlp.onnx
     {compile}
 
 `--dump-after all` writes one file per stage. Each can be edited and given to
@@ -53,13 +53,27 @@ which of its loops is split over which axis of the grid. `spmd.place` is the
 same for values that have no operator: how globals, inputs and outputs lie.
 Edit a strategy here and compile on, and the program follows it.
 """,
+    "convert": """\
+## Inside Partition: converts, before they are routed
+
+The first pass of the stage gives every value the layout that its operator's
+split means, and says where a value is wanted in another one. Nothing says yet
+how it gets there: `divisi-opt --spmd-partition` stops here. These are all of
+them in the plan above:
+""",
     "partition": """\
 ## After Partition: local tensors and collectives
 
 Types are local now: what one device holds. Their encoding says the rest, the
 grid, the layout on it, and the global shape. The first layer is split by its
 result's features, so the second one sums over split features and leaves a
-partial sum on each device; a collective makes it whole.
+partial sum on each device; a collective makes it whole. Seven hidden features
+do not divide by two: the first device has four of them and the second three.
+A type has one shape, so it says `4`, what to allocate, and global extent and
+axes (`[m0, *]` of `7x6`) say what each device holds of it.
+
+`spmd.computes` is a hash of what the entry computes, taken before the stage.
+`verify-partition` compares it with what the local programs compute.
 """,
     "lower": """\
 ## After Lower: how it runs
@@ -69,6 +83,17 @@ an arena, and one instruction after another. Emit writes exactly this list
 into the artifact, and the runtime walks it.
 """,
 }
+
+PRICED = """\
+## One choice and its price
+
+The planner left the result split by features, since nobody asked for anything
+else. To have the whole of it on every device, edit its place in the dump after
+Plan, from `{split}`
+to `{whole}`,
+and go on from there. First what `explain` said of the last layer, then what it
+says of the edited plan:
+"""
 
 EXPLAIN = """\
 ## What `divisi explain mlp.divisi` says
@@ -101,6 +126,50 @@ def dump_of(stage, folder):
     return without_locations(text)
 
 
+def divisi_opt(folder, *arguments):
+    return subprocess.run([BUILD / "bin" / "divisi-opt", *arguments],
+                          cwd=folder, check=True, capture_output=True,
+                          text=True).stdout
+
+
+def converts(folder):
+    """The lines of the first pass that convert, outside of their function."""
+    [plan] = [p for p in folder.glob("*.mlir") if "plan" in p.name]
+    text = divisi_opt(folder, plan.name, "--spmd-partition")
+    lines = [line.strip() for line in without_locations(text).splitlines()
+             if "spmd.convert" in line]
+    if not lines:
+        raise SystemExit("generate_walkthrough.py: the plan has no converts "
+                         "to show; choose other widths")
+    return "\n".join(lines)
+
+
+SPLIT_RESULT = "#spmd.place<@g: [*, m0]>}) {"
+WHOLE_RESULT = "#spmd.place<@g: [*, *]>}) {"
+
+
+def last_layer(explained):
+    """The time of a run, and the rows of the last layer."""
+    lines = explained.rstrip().splitlines()
+    [time] = [line for line in lines if line.startswith("predicted time")]
+    return "\n".join([time, *lines[lines.index("layers.2"):]])
+
+
+def priced(folder, explained):
+    """The plan with its result whole: the time, and the last layer."""
+    [plan] = [p for p in folder.glob("*.mlir") if "plan" in p.name]
+    text = plan.read_text()
+    if SPLIT_RESULT not in text:
+        raise SystemExit("generate_walkthrough.py: the result is not split by "
+                         "features any more; choose another edit to price")
+    (folder / "edited.mlir").write_text(
+        text.replace(SPLIT_RESULT, WHOLE_RESULT))
+    words = PRICED.format(split=SPLIT_RESULT[:-4], whole=WHOLE_RESULT[:-4])
+    after = last_layer(divisi(folder, "explain", "edited.mlir"))
+    return (f"{words}\n```\n{last_layer(explained)}\n```\n\n"
+            f"```\n{after}\n```\n")
+
+
 def page():
     command = ("compile", "mlp.onnx", "--devices", "2",
                "--tensor-parallel-size", "2", "--dump-after", "all",
@@ -108,15 +177,18 @@ def page():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         subprocess.run([sys.executable, ROOT / "models" / "mlp.py",
-                        "--widths", "6,8,4", "--batch", "4",
+                        "--widths", "6,7,4", "--batch", "4",
                         "-o", folder / "mlp.onnx"],
                        check=True, capture_output=True)
         divisi(folder, *command)
         parts = [HEAD.format(compile="divisi " + " ".join(command))]
         for stage, words in SECTIONS.items():
-            parts.append(f"{words}\n```mlir\n{dump_of(stage, folder)}\n```\n")
+            dump = (converts(folder) if stage == "convert"
+                    else dump_of(stage, folder))
+            parts.append(f"{words}\n```mlir\n{dump}\n```\n")
         explained = divisi(folder, "explain", "mlp.divisi").rstrip()
         parts.append(f"{EXPLAIN}```\n{explained}\n```\n")
+        parts.append(priced(folder, explained))
     return "\n".join(parts)
 
 

@@ -4,6 +4,8 @@ import re
 import subprocess
 import sys
 
+import numpy as np
+import onnx
 import pytest
 from conftest import ROOT
 
@@ -34,6 +36,45 @@ def test_files_that_pages_name_are_there(page):
     rooms = "cmake|dialects|include|lib|passes|runtime|tools|models|bench|test"
     for path in re.findall(rf"`((?:{rooms})/[\w./-]+)`", page.read_text()):
         assert (ROOT / path).exists(), path
+
+
+def make_examples(folder, divisi):
+    """What the examples of error-codes.md are run on."""
+    subprocess.run([sys.executable, ROOT / "models" / "mlp.py", "--widths",
+                    "6,7,4", "--batch", "4", "-o", folder / "mlp.onnx"],
+                   check=True, capture_output=True)
+    node = onnx.helper.make_node("Frobnicate", ["x"], ["y"], name="odd_node")
+    value = [onnx.helper.make_tensor_value_info(name, 1, [4])
+             for name in ("x", "y")]
+    onnx.save(onnx.helper.make_model(
+        onnx.helper.make_graph([node], "g", value[:1], value[1:])),
+        folder / "frobnicate.onnx")
+    (folder / "edited.mlir").write_text(
+        "module {\nfunc.func @forward() {\n  nn.frobnicate\n  return\n}\n}\n")
+    x = np.zeros((4, 6), np.float32)
+    np.savez(folder / "x.npz", x=x)
+    np.savez(folder / "wrong.npz", y=x)
+    divisi("compile", "mlp.onnx", "--devices", 2, "-o", "mlp.divisi")
+    divisi("run", "mlp.divisi", "--inputs", "x.npz", "-o", "y.npz")
+    with np.load(folder / "y.npz") as outputs:
+        np.savez(folder / "wrong_y.npz",
+                 **{name: outputs[name] + 1 for name in outputs.files})
+
+
+def test_messages_are_printed_as_the_page_says(divisi, tmp_path):
+    page = (ROOT / "docs/error-codes.md").read_text()
+    # Each example stands below a line that names its exit code.
+    examples = re.findall(
+        r"```console\n\$ divisi ([^\n]*)\n(.*?)```", page, re.S)
+    assert len(examples) == 7
+    make_examples(tmp_path, divisi)
+    for command, expected in examples:
+        before = page[:page.index(f"$ divisi {command}")]
+        code = int(re.findall(r", (\d)[,:.]", before)[-1])
+        result = divisi(*command.split(), exits=code)
+        # Models are named in full.
+        printed = result.err.replace(f"{tmp_path}/", "")
+        assert printed == expected, result.report("another message")
 
 
 def test_exit_codes_are_those_of_the_header():
