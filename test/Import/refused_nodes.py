@@ -1,0 +1,241 @@
+"""Nodes that their importers refuse: what each is, and what the message says.
+
+A row is (exit code, message, operator, inputs, settings). An input is a shape
+(computed at run time), an array (a constant) or None (left out); settings are
+the node's attributes, and `opset` and `outputs`, how many it has or their names.
+"""
+
+import numpy as np
+import onnx
+from onnx import helper
+
+CONTENT, UNSUPPORTED = 4, 5
+X, IMAGE = (2, 3), (1, 4, 6, 6)
+
+
+class Int(tuple):
+    """The shape of an input of int64."""
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def floats(*values):
+    return np.array(values, np.float32)
+
+
+def strings(*values):
+    return helper.make_tensor("s", onnx.TensorProto.STRING, [len(values)],
+                              values)
+
+
+MOVEMENT = [
+    (4, "copies a dim that the input does not have", "Reshape",
+     [X, ints(2, 3, 0)], {}),
+    (4, "got the shape [-1, -1], expected one -1 at most", "Reshape",
+     [X, ints(-1, -1)], {}),
+    (4, "an input of shape [2, 3] cannot have the shape [4, -1]", "Reshape",
+     [X, ints(4, -1)], {}),
+    (5, "input 1 ('i1') is computed at run time, and the shape of the result "
+     "depends on it; shapes are static: make it a constant", "Reshape",
+     [X, Int((2,))], {}),
+    (4, "got axis 3 for a tensor of rank 2", "Flatten", [X], {"axis": 3}),
+    (4, "axis 1 has the extent 3, expected 1", "Squeeze", [X, ints(1)], {}),
+    (4, "got axis 7 for a tensor of rank 2", "Squeeze", [X, ints(7)], {}),
+    (4, "an axis stands twice", "Unsqueeze", [X, ints(0, 0)], {}),
+    (4, "got perm [0, 0] for a tensor of rank 2", "Transpose", [X],
+     {"perm": [0, 0]}),
+    (4, "a tensor of shape [2, 3] does not expand to [2, 2]", "Expand",
+     [X, ints(2, 2)], {}),
+    (4, "got 1 repeats for a tensor of rank 2", "Tile", [X, ints(2)], {}),
+    (4, "got the repeats [-1, 2]", "Tile", [X, ints(-1, 2)], {}),
+    (4, "the parts [1, 1] do not make up 2 outputs of an extent of 3",
+     "Split", [X, ints(1, 1)], {"axis": 1, "outputs": 2}),
+    (4, "num_outputs is 3, but there are 2 outputs", "Split", [X],
+     {"num_outputs": 3, "outputs": 2}),
+    (4, "an extent of 3 does not split into 2 parts", "Split", [X],
+     {"axis": 1, "outputs": 2, "opset": 13}),
+    (4, "starts, ends, axes and steps differ in length", "Slice",
+     [X, ints(0), ints(1, 1)], {}),
+    (4, "a step is 0", "Slice", [X, ints(0), ints(1), ints(0), ints(0)], {}),
+    (5, "it pads an extent of 3 by 4 and 0 in mode reflect", "Pad",
+     [X, ints(0, 4, 0, 0)], {"mode": "reflect"}),
+    (4, "got 3 pads for 2 axes", "Pad", [X, ints(1, 1, 1)], {}),
+    (4, "the pads -3 and 0 leave no extent of 2", "Pad",
+     [X, ints(-3, 0, 0, 0)], {}),
+    (5, "input 2 ('i2') is not one constant number", "Pad",
+     [X, ints(0, 0, 0, 1), floats(1, 2)], {}),
+    (4, "got shape [1, 4, 6, 6] for a block of 3", "DepthToSpace", [IMAGE],
+     {"blocksize": 3}),
+    (4, "got shape [1, 4, 6, 6] for a block of 4", "SpaceToDepth", [IMAGE],
+     {"blocksize": 4}),
+    (4, "cannot concatenate shapes [2, 3] and [3, 3] along axis 1", "Concat",
+     [X, (3, 3)], {"axis": 1}),
+]
+
+CONTRACTION = [
+    (4, "an operand is a scalar", "MatMul", [X, ()], {}),
+    (5, "it has more batch dims than there are letters", "MatMul",
+     [(1,) * 60, X], {}),
+    (4, "batch extents 2 and 3 do not broadcast", "MatMul",
+     [(2, 4, 4), (3, 4, 4)], {}),
+    (4, "the shapes [2, 3] and [4, 5] do not match for a product "
+     "\"mk,kn->mn\"", "MatMul", [X, (4, 5)], {}),
+    (4, "got operands of ranks 3 and 2, expected matrices", "Gemm",
+     [(1, 2, 3), (3, 4)], {}),
+    (4, "C does not broadcast to the product's shape", "Gemm",
+     [X, (3, 1), (2, 5)], {}),
+    (4, "the equation 'ij,jk' has 2 terms for 1 inputs", "Einsum", [X],
+     {"equation": "ij,jk"}),
+    (4, "the term 'ijk' of 'ijk->i' does not fit an input of rank 2",
+     "Einsum", [X], {"equation": "ijk->i"}),
+    (5, "the term 'ii' repeats a label (a diagonal)", "Einsum", [(3, 3)],
+     {"equation": "ii->i"}),
+    (4, "label 'k' of the result stands in no term of 'ij->k'", "Einsum", [X],
+     {"equation": "ij->k"}),
+    (4, "the result of 'ij->ijj' repeats a label", "Einsum", [X],
+     {"equation": "ij->ijj"}),
+]
+
+ELEMENTWISE = [
+    (5, "it casts to the element type number 99, which Divisi does not have",
+     "Cast", [X], {"to": 99}),
+    (5, "it is in training mode; export the model for inference", "Dropout",
+     [X, floats(0.5)[0], np.array(True)], {}),
+    (4, "the shapes [2, 3] and [2, 4] do not broadcast to each other", "Add",
+     [X, (2, 4)], {}),
+    (4, "the operands have the element types f32 and i64, expected one type",
+     "Add", [X, Int((3,))], {}),
+    (5, "its result has the element type f16; kernels have f32, i32, i64 and "
+     "bool: convert the model to one of these", "Cast", [X], {"to": 10}),
+    (5, "an input has the element type f64; kernels have f32, i32, i64 and "
+     "bool: convert the model to one of these", "Abs", [np.ones((2, 3))], {}),
+]
+
+INDEX = [
+    (4, "got the index 5 into an extent of 2", "Gather", [X, ints(5)], {}),
+    (4, "indices and data differ in rank", "GatherElements",
+     [X, Int((2,))], {}),
+    (4, "indices exceed the data along axis 0", "GatherElements",
+     [X, Int((4, 3))], {"axis": 1}),
+    (4, "indices of rank 2 do not address data of rank 2", "GatherND",
+     [X, Int((2, 3))], {}),
+    (4, "got depth 0", "OneHot", [Int((2,)), ints(0), floats(0, 1)], {}),
+    (4, "got a tensor of rank 1", "Trilu", [(3,)], {}),
+    (4, "expected a matrix and an element type", "EyeLike", [(3,)], {}),
+    (4, "it has no end", "Range", [floats(0)[0], floats(9)[0],
+                                   floats(0)[0]], {}),
+]
+
+WINDOW = [
+    (4, "a window of 7 does not fit an extent of 6 with its pads", "MaxPool",
+     [IMAGE], {"kernel_shape": [7, 1]}),
+    (4, "kernel_shape, strides, dilations or pads do not have an entry for "
+     "each of 2 spatial dims", "MaxPool", [IMAGE], {"kernel_shape": [2]}),
+    (4, "kernel_shape, strides and dilations are not positive, or out of all "
+     "proportion", "MaxPool", [IMAGE],
+     {"kernel_shape": [2, 2], "strides": [0, 1]}),
+    (4, "the dilated kernel is out of all proportion", "MaxPool", [IMAGE],
+     {"kernel_shape": [1 << 30, 1], "dilations": [1 << 30, 1]}),
+    (5, "it has negative pads; use Pad before it", "MaxPool", [IMAGE],
+     {"kernel_shape": [2, 2], "pads": [-1, 0, 0, 0]}),
+    (4, "got an input of rank 2 and a kernel of rank 4, expected the same "
+     "rank, 3 at least", "Conv", [X, (4, 4, 1, 1)], {}),
+    (4, "kernel_shape is not that of the kernel", "Conv",
+     [IMAGE, (4, 4, 1, 1)], {"kernel_shape": [3, 3]}),
+    (4, "it has 2 groups, 4 channels and a kernel of 4 by 4", "Conv",
+     [IMAGE, (4, 4, 1, 1)], {"group": 2}),
+    (4, "the bias has not one element per channel", "Conv",
+     [IMAGE, (4, 4, 1, 1), (3,)], {}),
+    (4, "got a tensor of rank 2, expected batch, channels and spatial dims",
+     "GlobalMaxPool", [X], {}),
+    (5, "its second output, the indices, is not done yet", "MaxPool", [IMAGE],
+     {"kernel_shape": [2, 2], "outputs": 2}),
+    (5, "its window or result is too large", "AveragePool",
+     [(1, 1, 1 << 17)], {"kernel_shape": [1 << 16 | 1]}),
+    (4, "got size 0 and a tensor of rank 4", "LRN", [IMAGE], {"size": 0}),
+]
+
+NORMALIZE = [
+    (5, "its outputs Mean and InvStdDev are read; export for inference",
+     "LayerNormalization", [X, (3,)], {"outputs": 2}),
+    (4, "scale or bias do not broadcast to the input", "LayerNormalization",
+     [X, (2, 2, 3)], {}),
+    (4, "a parameter has not one element per channel", "InstanceNormalization",
+     [IMAGE, (3,), (4,)], {}),
+    (5, "it is in training mode; export the model for inference (training "
+     "steps come from --train)", "BatchNormalization",
+     [IMAGE, (4,), (4,), (4,), (4,)], {"training_mode": 1, "outputs": 3}),
+    (4, "got a tensor of rank 2", "InstanceNormalization", [X, (3,), (3,)],
+     {}),
+    (4, "got 3 groups and a tensor of rank 4", "GroupNormalization",
+     [IMAGE, (4,), (4,)], {"num_groups": 3}),
+    (4, "scale or bias do not have 4 elements", "GroupNormalization",
+     [IMAGE, (2,), (4,)], {"num_groups": 2}),
+]
+
+SCALES = floats(1, 1, 2, 2)
+RESIZE = [
+    (5, "its mode is 'area'", "Resize", [IMAGE, None, SCALES],
+     {"mode": "area"}),
+    (5, "its coordinate_transformation_mode is 'tf_crop_and_resize'", "Resize",
+     [IMAGE, None, SCALES],
+     {"coordinate_transformation_mode": "tf_crop_and_resize"}),
+    (5, "its keep_aspect_ratio_policy is not 'stretch'", "Resize",
+     [IMAGE, None, None, ints(1, 4, 12, 12)],
+     {"keep_aspect_ratio_policy": "not_larger"}),
+    (5, "its scales are computed at run time", "Resize", [IMAGE, None, (4,)],
+     {}),
+    (4, "got 2 scales or sizes for 4 axes", "Resize",
+     [IMAGE, None, floats(2, 2)], {}),
+    (4, "it resizes an extent of 6 to 0", "Resize",
+     [IMAGE, None, None, ints(1, 4, 6, 0)], {}),
+    (5, "antialias is not done yet", "Resize",
+     [IMAGE, None, floats(1, 1, 0.5, 0.5)], {"antialias": 1,
+                                             "mode": "linear"}),
+]
+
+SHAPE = [
+    (5, "its value is no dense tensor of numbers", "Constant", [],
+     {"value_string": "text"}),
+    (4, "its value has not one element", "ConstantOfShape", [ints(2, 2)],
+     {"value": helper.make_tensor("v", 1, [2], [1.0, 2.0])}),
+    (4, "its result of shape [2147483648, 2147483648] has more bytes than "
+     "int64 can count", "ConstantOfShape", [ints(1 << 31, 1 << 31)], {}),
+    (5, "the operator 'Det' has no importer yet; export the model without it",
+     "Det", [(3, 3)], {}),
+    (5, "its output 2 ('o2') is not done yet", "BatchNormalization",
+     [IMAGE, (4,), (4,), (4,), (4,)],
+     {"outputs": ["o0", "", "o2", "o3", "o4"], "opset": 9}),
+]
+
+ROWS = [*MOVEMENT, *CONTRACTION, *ELEMENTWISE, *INDEX, *WINDOW, *NORMALIZE,
+        *RESIZE, *SHAPE]
+
+
+def make_model(op_type, inputs, settings):
+    """The model of one node i0, i1, … → o0, o1, …"""
+    settings = dict(settings)
+    opset, outputs = settings.pop("opset", 21), settings.pop("outputs", 1)
+    names = ["" if given is None else f"i{i}"
+             for i, given in enumerate(inputs)]
+    values, constants = [], []
+    for name, given in zip(names, inputs):
+        if isinstance(given, (np.ndarray, np.generic)):
+            constants.append(onnx.numpy_helper.from_array(
+                np.asarray(given), name))
+        elif given is not None:
+            kind = onnx.TensorProto.INT64 if isinstance(given, Int) else \
+                onnx.TensorProto.FLOAT
+            values.append(helper.make_tensor_value_info(name, kind, given))
+    results = [f"o{i}" for i in range(outputs)] \
+        if isinstance(outputs, int) else outputs
+    node = helper.make_node(op_type, names, results, "only", **settings)
+    graph = helper.make_graph(
+        [node], "g", values,
+        [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ())
+         for name in results if name], constants)
+    return helper.make_model(
+        graph, ir_version=10,
+        opset_imports=[helper.make_opsetid("", opset)])
