@@ -24,6 +24,19 @@ using namespace divisi::exec;
 
 #include "dialects/Exec/ExecBase.cpp.inc"
 
+/// (a, b), or () for an operator without operands: `type($inputs)` in a format
+/// wants one type at least.
+static ParseResult parseTypeList(OpAsmParser &parser,
+                                 SmallVectorImpl<Type> &types) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, [&] {
+    return parser.parseType(types.emplace_back());
+  });
+}
+
+static void printTypeList(OpAsmPrinter &printer, Operation *, TypeRange types) {
+  printer << '(' << types << ')';
+}
+
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Exec/ExecTypes.cpp.inc"
 

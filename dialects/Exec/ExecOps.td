@@ -189,7 +189,7 @@ def Exec_CallOp : Exec_Op<"call", [AttrSizedOperandSegments]> {
       Variadic<Exec_BufferType>:$outputs, DictionaryAttr:$config);
   let assemblyFormat = [{
     $callee `(` $inputs `)` `into` ` ` `(` $outputs `)` $config attr-dict `:`
-    `(` type($inputs) `)` `into` ` ` `(` type($outputs) `)`
+    custom<TypeList>(type($inputs)) `into` custom<TypeList>(type($outputs))
   }];
 }
 

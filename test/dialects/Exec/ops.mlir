@@ -24,6 +24,9 @@ exec.program @forward__0 entry @forward ranks [0, 1] arena 64 {
   %0 = exec.alloc at 0 : !shard
   // CHECK: exec.call "nn.add"(%{{.*}}, %{{.*}}) into (%{{.*}}) {}
   exec.call "nn.add"(%a, %one) into (%0) {} : (!shard, !shard) into (!shard)
+  // What is made from nothing has no operands.
+  // CHECK: exec.call "nn.iota"() into (%{{.*}}) {axis = 0 : i64} : () into (
+  exec.call "nn.iota"() into (%0) {axis = 0 : i64} : () into (!shard)
   // CHECK: exec.view
   %v = exec.view %0 : !shard to !shard
   %1 = exec.alloc at 0 : !whole
