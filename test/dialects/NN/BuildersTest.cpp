@@ -86,6 +86,20 @@ TEST_F(Builders, ReportAnExtentThatNoTensorHas) {
   EXPECT_EQ(error, "'nn.reshape' op no tensor has an extent of -4");
 }
 
+TEST_F(Builders, ReportAnElementTypeThatNoTensorHas) {
+  Type none = builder.getNoneType();
+  EXPECT_FALSE(nn::create<nn::CastOp>(builder, loc, value({4}), none));
+  EXPECT_EQ(error, "'nn.cast' op no tensor has elements of type 'none'");
+}
+
+TEST_F(Builders, ReportATypeThatIsNoTensor) {
+  auto vector = VectorType::get({2}, builder.getF32Type());
+  EXPECT_FALSE(nn::create<nn::ConstantOp>(
+      builder, loc, DenseElementsAttr::get(vector, {1.0f, 2.0f})));
+  EXPECT_EQ(error, "'nn.constant' op needs a ranked tensor type, got "
+                   "'vector<2xf32>'");
+}
+
 TEST_F(Builders, ReportASizeThatOverflows) {
   int64_t large = int64_t{1} << 40;
   Value a = value({large, 1}), b = value({large});

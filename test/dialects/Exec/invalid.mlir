@@ -1,0 +1,147 @@
+// What the verifiers of exec refuse.
+// RUN: divisi-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{a buffer needs a static shape, got 'tensor<?xf32>'}}
+func.func private @open() -> !exec.buffer<tensor<?xf32>, @g>
+
+// -----
+
+// expected-error @below {{a buffer holds a local tensor, got 'tensor<4xf32>' without a layout}}
+func.func private @global() -> !exec.buffer<tensor<4xf32>, @g>
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+
+func.func @constant_of_the_local_shape() {
+  // expected-error @below {{(C1) value of type 'tensor<2xf32>' does not fill the buffer's global tensor 'tensor<4xf32>'}}
+  %0 = exec.constant dense<1.0> : tensor<2xf32> : !shard
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+
+func.func @offset_between_lines() {
+  // expected-error @below {{(C1) offset 32 is not a multiple of 64 that is at least 0}}
+  %0 = exec.alloc at 32 : !shard
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!other = !exec.buffer<tensor<2xi32, #spmd.local<(x=2), [x], 4>>, @g>
+
+func.func @view_as_integers(%x: !shard) {
+  // expected-error-re @below {{(C1) cannot see {{.*}} as {{.*}}: element types and grids must be equal}}
+  %0 = exec.view %x : !shard to !other
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+
+func.func @unknown_collective(%x: !shard, %y: !shard) {
+  // expected-error @below {{(C1) unknown kind 'gossip'}}
+  exec.collective "gossip" axes ["x"] tag 0 %x into %y : !shard into !shard
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @h>
+
+func.func @collective_between_grids(%x: !shard, %y: !whole) {
+  // expected-error @below {{(C2) source on @g and target on @h must lie on one grid; use exec.transfer between grids}}
+  exec.collective "all_gather" axes ["x"] tag 0 %x into %y : !shard into !whole
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+
+func.func @axis_of_another_grid(%x: !shard, %y: !whole) {
+  // expected-error @below {{(C1) the grid has no axis 'z'}}
+  exec.collective "all_gather" axes ["z"] tag 0 %x into %y : !shard into !whole
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+
+func.func @wrong_step(%x: !shard, %y: !whole) {
+  // expected-error @below {{(C1) all_reduce cannot lead from [x] to [*], expected partial axes to become replicated, and nothing else to change}}
+  exec.collective "all_reduce" axes ["x"] tag 0 %x into %y : !shard into !whole
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!other = !exec.buffer<tensor<4xf32, #spmd.local<(z=1), [*], 4>>, @h>
+
+func.func @transfer_of_nothing() {
+  // expected-error-re @below {{(C1) needs a source of type {{.*}}, a target of type {{.*}}, or both}}
+  exec.transfer from !shard to !other tag 1
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!other = !exec.buffer<tensor<5xf32, #spmd.local<(z=1), [*], 5>>, @h>
+
+func.func @transfer_to_another_shape(%x: !shard) {
+  // expected-error-re @below {{(C2) cannot transfer {{.*}} into {{.*}}}}
+  exec.transfer from !shard to !other tag 1 source %x : !shard
+  return
+}
+
+// -----
+
+// expected-error @below {{(C1) has 1 names for 0 inputs and 0 names for 0 outputs}}
+exec.entry @forward inputs ["a"] [] outputs [] []
+
+// -----
+
+// expected-error @below {{(C1) expected buffer types, got 'tensor<4xf32>'}}
+exec.entry @forward inputs ["a"] [tensor<4xf32>] outputs [] []
+
+// -----
+
+exec.entry @forward inputs [] [] outputs [] []
+// expected-error @below {{(C1) ranks must ascend from 0 or more, without repetition, and there must be at least one}}
+exec.program @p entry @forward ranks [1, 0] arena 0 {
+}
+
+// -----
+
+// expected-error @below {{(C2) @forward is not an exec.entry}}
+exec.program @p entry @forward ranks [0] arena 0 {
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+exec.entry @forward inputs [] [] outputs [] []
+exec.program @p entry @forward ranks [0, 1] arena 64 {
+  // expected-error @below {{(C3) 8 bytes at 64 leave the arena of 64 bytes}}
+  %0 = exec.alloc at 64 : !shard
+}
+
+// -----
+
+!huge = !exec.buffer<tensor<4611686018427387904x2xf32, #spmd.local<(x=1), [*, *], 4611686018427387904x2>>, @g>
+exec.entry @forward inputs [] [] outputs [] []
+exec.program @p entry @forward ranks [0] arena 64 {
+  // expected-error @below {{has too many bytes}}
+  %0 = exec.alloc at 0 : !huge
+}
