@@ -1,0 +1,262 @@
+"""Every message about a damaged file of tensors or a damaged artifact."""
+
+import hashlib
+import io
+import struct
+import zipfile
+
+import bad_models
+import numpy as np
+import onnx
+import pytest
+from conftest import Divisi
+
+USAGE, FILES, CONTENT, UNSUPPORTED, NEWER = 2, 3, 4, 5, 10
+X = np.ones((2, 3), np.float32)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The bytes of an artifact whose one input is x, 2x3 of f32."""
+    divisi = Divisi(tmp_path_factory.mktemp("compiled"))
+    bad_models.good(divisi.folder)
+    divisi("compile", "m.onnx", "--devices", 2, "-o", "m.divisi")
+    return divisi.path("m.divisi").read_bytes()
+
+
+def refused(divisi, artifact, name, data, code, message):
+    divisi.path("m.divisi").write_bytes(artifact)
+    if data is not None:
+        divisi.path(name).write_bytes(data)
+    result = divisi("run", "m.divisi", "--inputs", name, "-o", "y.npz",
+                    exits=code)
+    assert message in result.err, result.report(f"it does not say {message!r}")
+    assert not divisi.path("y.npz").exists()
+
+
+# NumPy's files.
+
+def npy(array=X):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def with_header(text, version=1, length=None, data=X.tobytes()):
+    """An .npy with this header."""
+    size = len(text) if length is None else length
+    return (b"\x93NUMPY" + bytes([version, 0]) +
+            struct.pack("<H" if version == 1 else "<I", size) +
+            text.encode() + data)
+
+
+NPY = [
+    (CONTENT, "damaged .npy: it does not begin as NumPy's files do",
+     b"\x93NUMPX" + npy()[6:]),
+    (UNSUPPORTED, ".npy of format version 7; expected 1, 2 or 3",
+     npy()[:6] + b"\x07" + npy()[7:]),
+    (CONTENT, "damaged .npy: its header is cut off",
+     with_header("{}", length=9999)),
+    (CONTENT, "its header is not a dictionary of descr, fortran_order and "
+     "shape", with_header("{'descr': '<f4', 'shape': (2, 3)}")),
+    (UNSUPPORTED, "element type '>f4' of NumPy; expected little-endian "
+     "booleans, integers or floats, as astype makes them",
+     npy(X.astype(">f4"))),
+    (CONTENT, "damaged .npy: got 20 bytes for f32[2, 3]", npy()[:-4]),
+]
+
+
+@pytest.mark.parametrize("code, message, data", NPY,
+                         ids=[row[1] for row in NPY])
+def test_npy(divisi, compiled, code, message, data):
+    refused(divisi, compiled, "x.npy", data, code, message)
+
+
+def test_header_cut_within_its_length(divisi, compiled):
+    refused(divisi, compiled, "x.npy", with_header("", 2)[:10], CONTENT,
+            "damaged .npy: its header is cut off")
+
+
+# Archives. Offsets are those of APPNOTE.TXT, 4.3.
+
+def npz(name="x.npy", data=None, method=zipfile.ZIP_STORED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr(name, npy() if data is None else data)
+    return file.getvalue()
+
+
+def patched(data, signature, offset, value):
+    """`value` at `offset` behind the last `signature`."""
+    at = data.rindex(signature) + offset
+    return data[:at] + value + data[at + len(value):]
+
+
+RECORD, LOCAL, END = b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06"
+ALL = b"\xff\xff\xff\xff"
+
+
+def with_locator():
+    """A 64-bit locator that leads nowhere."""
+    data = npz()
+    at = data.rindex(END)
+    return (data[:at] + b"PK\x06\x07" + bytes(4) + struct.pack("<Q", 1 << 40) +
+            bytes(4) + data[at:])
+
+
+def deflated(size):
+    """An archive whose entry claims to have another size."""
+    data = npz(method=zipfile.ZIP_DEFLATED)
+    return patched(data, RECORD, 24, struct.pack("<I", size))
+
+
+NPZ = [
+    (CONTENT, "damaged archive: shorter than its smallest form", b"PK"),
+    (CONTENT, "it has no directory at its end; it may be truncated",
+     npz()[:-30]),
+    (CONTENT, "its 64-bit directory is not where it should be",
+     with_locator()),
+    (CONTENT, "its directory does not fit into the file",
+     patched(npz(), END, 16, ALL)),
+    (CONTENT, "a directory record is cut off",
+     patched(npz(), END, 10, b"\x09\x00")),
+    (CONTENT, "a directory record lacks its 64-bit sizes",
+     patched(npz(), RECORD, 24, ALL)),
+    (UNSUPPORTED, "entry 'x.npy' is encrypted or compressed by method 99; "
+     "expected stored or deflated", patched(npz(), RECORD, 10, b"\x63\x00")),
+    (CONTENT, "an entry is not where the directory says",
+     patched(npz(), RECORD, 42, b"\x05\x00\x00\x00")),
+    (CONTENT, "an entry's size is impossible",
+     patched(npz(), RECORD, 24, b"\x05\x00\x00\x00")),
+    (CONTENT, "entry 'x.npy': damaged archive: an entry does not unpack to "
+     "its size", deflated(len(npy()) + 1)),
+    (CONTENT, "an entry's checksum does not match",
+     patched(npz(), RECORD, 16, bytes(4))),
+    (CONTENT, "entry 'x.txt' is not an array (.npy)", npz("x.txt")),
+]
+
+
+@pytest.mark.parametrize("code, message, data", NPZ,
+                         ids=[row[1] for row in NPZ])
+def test_npz(divisi, compiled, code, message, data):
+    refused(divisi, compiled, "x.npz", data, code, message)
+
+
+def test_good_files_of_the_same_making_are_accepted(divisi, compiled):
+    """So that the others fail for the damage alone."""
+    divisi.path("m.divisi").write_bytes(compiled)
+    for data in (npz(), npz(method=zipfile.ZIP_DEFLATED)):
+        divisi.path("x.npz").write_bytes(data)
+        divisi("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz")
+    divisi.path("x.npy").write_bytes(npy())
+    divisi.path("input_0.pb").write_bytes(pb())
+    for inputs in ("x.npy", "."):
+        divisi("run", "m.divisi", "--inputs", inputs, "-o", "y.npz")
+
+
+# ONNX's tensors.
+
+def pb(**fields):
+    tensor = onnx.numpy_helper.from_array(X, "x")
+    for key, value in fields.items():
+        if key == "dims":
+            tensor.dims.extend(value)
+        else:
+            setattr(tensor, key, value)
+    return tensor.SerializeToString()
+
+
+PB = [
+    (CONTENT, "not an ONNX tensor, or one of more than 2 GiB", b"\xff\xff"),
+    (UNSUPPORTED, "ONNX element type 8; expected a boolean, an integer or a "
+     "float", pb(data_type=onnx.TensorProto.STRING)),
+    (UNSUPPORTED, "an ONNX tensor whose data lies in another file; test data "
+     "must hold its own", pb(data_location=onnx.TensorProto.EXTERNAL)),
+    (CONTENT, "an ONNX tensor of rank 65; expected at most 64",
+     pb(dims=[1] * 63)),
+    (CONTENT, "got 24 bytes for a tensor f32[2, 3, 2], expected 48",
+     pb(dims=[2])),
+]
+
+
+@pytest.mark.parametrize("code, message, data", PB,
+                         ids=[row[1] for row in PB])
+def test_pb(divisi, compiled, code, message, data):
+    refused(divisi, compiled, "x.pb", data, code, message)
+
+
+def test_names_of_files(divisi, compiled):
+    refused(divisi, compiled, "x.txt", b"", USAGE,
+            "cannot tell what tensors 'x.txt' holds; expected a name ending "
+            "in .npy, .npz or .pb")
+    divisi.path("m.divisi").write_bytes(compiled)
+    divisi.path("x.npy").mkdir()
+    result = divisi("run", "m.divisi", "--inputs", "x.npy/", "-o", "y.npz",
+                    exits=CONTENT)
+    assert "got 0 inputs for entry" in result.err
+
+
+# Artifacts. The header: magic, u32 version, u32 manifest size, SHA-256.
+
+def artifact_with(data, *, version=None, size=None, manifest=None):
+    """The artifact with another header, the hash of which is right."""
+    old = struct.unpack("<I", data[12:16])[0]
+    text = data[48:48 + old] if manifest is None else manifest
+    return (data[:8] +
+            (data[8:12] if version is None else struct.pack("<I", version)) +
+            struct.pack("<I", len(text) if size is None else size) +
+            hashlib.sha256(text).digest() + text + data[48 + old:])
+
+
+ARTIFACTS = [
+    (CONTENT, "not a Divisi artifact: it does not begin as one",
+     lambda data: b"x" + data[1:]),
+    (NEWER, "; this Divisi reads up to 1: update it, or compile again",
+     lambda data: artifact_with(data, version=99)),
+    (CONTENT, "damaged artifact: format version 0",
+     lambda data: artifact_with(data, version=0)),
+    (CONTENT, "a manifest of 4294967295 bytes; expected at most ",
+     lambda data: artifact_with(data, size=(1 << 32) - 1)),
+    (CONTENT, "its manifest is cut off; the file may be truncated",
+     lambda data: data[:60]),
+    (CONTENT, "its manifest does not have the hash that it should have",
+     lambda data: data[:60] + b"\0" + data[61:]),
+    (CONTENT, "its manifest cannot be parsed",
+     lambda data: artifact_with(data, manifest=b"\xff")),
+    (CONTENT, " bytes, expected ", lambda data: data + b"\0"),
+    (CONTENT, "; it may be truncated", lambda data: data[:-1]),
+]
+
+
+@pytest.mark.parametrize("code, message, damage", ARTIFACTS,
+                         ids=[row[1] for row in ARTIFACTS])
+def test_artifact(divisi, compiled, code, message, damage):
+    refused(divisi, damage(compiled), "x.npy", npy(), code, message)
+
+
+# What the flags of a run may not be.
+
+FLAGS = [
+    (["--repeat", 0], "--repeat must be at least 1"),
+    (["--threads-per-device", 0],
+     "--threads-per-device 0: expected 1 to 1024"),
+    (["--backend", "tpu"], "no backend is named 'tpu'; there are:"),
+    (["--backend", ","], "no backend is named ''; there are:"),
+    (["--entry", "backward"], "no entry 'backward'; there are forward"),
+]
+
+
+@pytest.mark.parametrize("flags, message", FLAGS,
+                         ids=[row[1] for row in FLAGS])
+def test_flags_of_a_run(divisi, compiled, flags, message):
+    divisi.path("m.divisi").write_bytes(compiled)
+    divisi.path("x.npz").write_bytes(npz())
+    result = divisi("run", "m.divisi", "--inputs", "x.npz", *flags,
+                    "-o", "y.npz", exits=USAGE)
+    assert message in result.err
+
+
+def test_inputs_have_to_be_given(divisi, compiled):
+    divisi.path("m.divisi").write_bytes(compiled)
+    result = divisi("run", "m.divisi", "-o", "y.npz", exits=USAGE)
+    assert "entry 'forward' takes 1 inputs; give them by --inputs" in result.err
