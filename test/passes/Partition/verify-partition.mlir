@@ -122,7 +122,6 @@ func.func @forward() {
 
 // -----
 
-<<<<<<< HEAD
 // Summands may not enter: nobody outside has them.
 spmd.grid @g (x = 2)
 !sum = tensor<4xf32, #spmd.local<(x=2), [*] partial sum {x}, 4>>
@@ -332,11 +331,5 @@ func.func @f0(%a: !whole {spmd.place = #spmd.place<@g: [*]>})
     attributes {spmd.entry = "f", spmd.ranks = array<i32: 0>} {
   // expected-error @+1 {{takes all devices of its grid, but not all of their functions have this update of m}}
   nn.update @m, %a : !whole
-=======
-spmd.grid @g (x = 2)
-// expected-error @+1 {{argument 0 has type 'tensor<2xf32, #spmd.local<(x=3), [x], 6>>', expected it to lie on (x=2)}}
-func.func @forward__0(%x: tensor<2xf32, #spmd.local<(x=3), [x], 6>> {spmd.place = #spmd.place<@g: [x]>})
-    attributes {spmd.entry = "forward", spmd.ranks = array<i32: 0, 1>} {
->>>>>>> 7e54026 ([Test] Provoke the messages of kernels, files of tensors and artifacts)
   return
 }
