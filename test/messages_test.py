@@ -167,7 +167,7 @@ class Expected:
         self.runs = {self.text[i:i + RUN] for i in range(len(self.text))}
 
     def __contains__(self, message):
-        key = message.key.strip()
+        key = message.key.strip(" ,;:.'")
         if len(key) <= RUN:
             return key in self.text
         return any(key[i:i + RUN] in self.runs
