@@ -133,7 +133,7 @@ NN: Layout LLVM
 Search: Support Search/Dual
 Search/Dual: Support
 Search/Check: divisi/Search/Problem.h
-runtime:
+runtime: Support
 """
 
 
@@ -159,16 +159,19 @@ def test_upward_include_is_reported_with_its_line(tmp_path):
         "include/divisi/Layout/Layout.h:2: Layout may not include NN")
 
 
-def test_runtime_may_not_include_llvm(tmp_path):
-    [error] = errors_of(tmp_path, "runtime/core/Load.cpp",
-                        '#  include "llvm/ADT/StringRef.h"\n')
-    assert "runtime may not include LLVM" in error
+def test_runtime_and_support_may_not_include_llvm(tmp_path):
+    for room, path in [("runtime", "runtime/core/Load.cpp"),
+                       ("Support", "include/divisi/Support/File.h")]:
+        [error] = errors_of(tmp_path / room, path,
+                            '#  include "llvm/ADT/StringRef.h"\n')
+        assert f"{room} may not include LLVM" in error
 
 
 def test_runtime_may_not_include_the_compiler(tmp_path):
     [error] = errors_of(tmp_path, "runtime/core/Load.cpp",
+                        '#include <divisi/Layout/Layout.h>\n'
                         '#include <divisi/Support/CheckedMath.h>\n')
-    assert "runtime may not include Support" in error
+    assert "runtime may not include Layout" in error
 
 
 def test_include_that_names_no_room_is_reported(tmp_path):

@@ -164,10 +164,9 @@ Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
   if (!data) {
     return data.status();
   }
-  rt::Status written =
-      rt::writeArtifact(path, std::move(draft->manifest), *data);
+  Status written = rt::writeArtifact(path, std::move(draft->manifest), *data);
   if (!written.isOk()) {
-    return Status(static_cast<ExitCode>(written.code()), written.message());
+    return written;
   }
   EmitSummary summary;
   summary.weightBytes = collector.weightBytes;

@@ -21,10 +21,6 @@
 using namespace mlir;
 using namespace divisi;
 
-Status divisi::fromRuntime(const rt::Status &status) {
-  return Status(static_cast<ExitCode>(status.code()), status.message());
-}
-
 Expected<std::vector<rt::HostTensor>>
 divisi::runLowered(ModuleOp module, const std::string &entry,
                    const std::vector<rt::HostTensor> &inputs,
@@ -35,13 +31,9 @@ divisi::runLowered(ModuleOp module, const std::string &entry,
   }
   auto session = rt::Session::open(artifact->path(), options);
   if (!session) {
-    return fromRuntime(session.status());
+    return session.status();
   }
-  auto outputs = (*session)->run(entry, inputs);
-  if (!outputs) {
-    return fromRuntime(outputs.status());
-  }
-  return std::move(*outputs);
+  return (*session)->run(entry, inputs);
 }
 
 /// Runs the passes with their errors as the message of a Status.
@@ -95,7 +87,7 @@ divisi::evaluateOnHost(func::FuncOp function,
     auto copy =
         rt::HostTensor::copyOf(result.type(), result.dims(), result.bytes());
     if (!copy) {
-      return fromRuntime(copy.status());
+      return copy.status();
     }
     outputs.push_back(std::move(*copy));
   }

@@ -115,7 +115,7 @@ static divisi::Expected<rt::HostTensor> randomTensor(const rt::ValueInfo &value,
                                                      std::mt19937_64 &random) {
   auto tensor = rt::HostTensor::zeros(value.type, value.dims, value.name);
   if (!tensor) {
-    return fromRuntime(tensor.status());
+    return tensor.status();
   }
   switch (value.type) {
   case rt::DType::F32: {

@@ -46,7 +46,7 @@ private:
 divisi::Expected<Report> ExplainVerb::ofArtifact() {
   auto file = rt::ArtifactFile::open(input);
   if (!file) {
-    return fromRuntime(file.status());
+    return file.status();
   }
   llvm::Expected<json::Value> value = json::parse(file->manifest().report());
   if (!value) {

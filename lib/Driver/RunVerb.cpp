@@ -64,7 +64,7 @@ Status RunVerb::writeOutputs(const rt::EntryInfo &entry,
     errs() << value.name << ": " << rt::describe(tensor.type, tensor.dims)
            << "\n";
   }
-  return output.empty() ? Status() : fromRuntime(rt::writeNpz(output, named));
+  return output.empty() ? Status() : rt::writeNpz(output, named);
 }
 
 Status RunVerb::writeTimes() {
@@ -109,7 +109,7 @@ Status RunVerb::run() {
   }
   Status status = writeOutputs(*loaded->entry, outputs);
   if (status.isOk() && !trace.empty()) {
-    status = fromRuntime(loaded->session->writeTrace(trace));
+    status = loaded->session->writeTrace(trace);
   }
   return status.isOk() ? writeTimes() : status;
 }

@@ -37,7 +37,7 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
                                           &rt::referenceBackend()};
   auto selected = rt::selectBackends(backends.getValue(), available);
   if (!selected) {
-    return fromRuntime(selected.status());
+    return selected.status();
   }
   if (threads < 1 || threads > 1024) {
     return Status(ExitCode::Usage, "--threads-per-device " +
@@ -53,11 +53,7 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
 
 divisi::Expected<std::vector<rt::HostTensor>>
 LoadedEntry::run(std::span<const rt::HostTensor> inputs) const {
-  auto outputs = session->run(entry->name, inputs);
-  if (!outputs) {
-    return fromRuntime(outputs.status());
-  }
-  return std::move(*outputs);
+  return session->run(entry->name, inputs);
 }
 
 /// The entry called `name`, or the only one if it is empty.
@@ -87,7 +83,7 @@ SessionFlags::open(const std::string &artifact) const {
   }
   auto session = rt::Session::open(artifact, *chosen);
   if (!session) {
-    return fromRuntime(session.status());
+    return session.status();
   }
   auto entry = findEntry(**session, entryName);
   if (!entry) {
@@ -104,12 +100,8 @@ SessionFlags::open(const std::string &artifact) const {
 
 static divisi::Expected<std::vector<rt::HostTensor>>
 readAll(const std::string &path, const std::string &role) {
-  auto tensors = sys::fs::is_directory(path) ? rt::readOnnxFolder(path, role)
-                                             : rt::readTensors(path);
-  if (!tensors) {
-    return fromRuntime(tensors.status());
-  }
-  return std::move(*tensors);
+  return sys::fs::is_directory(path) ? rt::readOnnxFolder(path, role)
+                                     : rt::readTensors(path);
 }
 
 divisi::Expected<std::vector<rt::HostTensor>>
@@ -126,11 +118,7 @@ divisi::readInputs(const std::string &path, const rt::EntryInfo &entry) {
                                        std::to_string(entry.inputs.size()) +
                                        " inputs; give them by --inputs");
   }
-  auto arranged = rt::arrangeInputs(entry, std::move(tensors));
-  if (!arranged) {
-    return fromRuntime(arranged.status());
-  }
-  return std::move(*arranged);
+  return rt::arrangeInputs(entry, std::move(tensors));
 }
 
 divisi::Expected<std::vector<rt::HostTensor>>
@@ -143,8 +131,7 @@ divisi::readOutputs(const std::string &path, const rt::EntryInfo &entry) {
   rt::EntryInfo mirrored{entry.name, entry.outputs, {}};
   auto arranged = rt::arrangeInputs(mirrored, std::move(*read));
   if (!arranged) {
-    return Status(static_cast<ExitCode>(arranged.status().code()),
-                  path + ": " + arranged.status().message());
+    return arranged.status().in(path);
   }
   return std::move(*arranged);
 }

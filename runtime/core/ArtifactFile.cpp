@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <map>
 
+using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
@@ -42,7 +43,7 @@ std::span<const std::byte> ArtifactFile::globalBytes(size_t index) const {
 }
 
 template <typename... Parts> static Status damaged(const Parts &...parts) {
-  return makeError(ErrorCode::Invalid, "damaged artifact: ", parts...);
+  return makeError(ExitCode::Invalid, "damaged artifact: ", parts...);
 }
 
 Status ArtifactFile::Impl::readManifest() {
@@ -54,11 +55,11 @@ Status ArtifactFile::Impl::readManifest() {
   }
   if (!hasHeader || !std::equal(std::begin(artifactMagic),
                                 std::end(artifactMagic), header.magic)) {
-    return makeError(ErrorCode::Invalid,
+    return makeError(ExitCode::Invalid,
                      "not a Divisi artifact: it does not begin as one");
   }
   if (header.version > artifactVersion) {
-    return makeError(ErrorCode::Version, "artifact of format version ",
+    return makeError(ExitCode::Version, "artifact of format version ",
                      header.version, "; this Divisi reads up to ",
                      artifactVersion, ": update it, or compile again");
   }

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <map>
 
+using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
@@ -40,7 +41,7 @@ static Status checkData(const pb::Global &global, const GlobalData &data) {
   bool isZero = data.bytes.empty() && global.kind() == "state";
   if (!bytes ||
       (!isZero && *bytes != static_cast<int64_t>(data.bytes.size()))) {
-    return makeError(ErrorCode::Usage, "global '", global.name(), "' has ",
+    return makeError(ExitCode::Usage, "global '", global.name(), "' has ",
                      data.bytes.size(), " bytes, which does not fit its type");
   }
   return {};
@@ -91,7 +92,7 @@ collectSections(pb::Manifest &manifest, std::span<const GlobalData> data) {
 Status divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
                                  std::span<const GlobalData> data) {
   if (static_cast<int>(data.size()) != manifest.globals_size()) {
-    return makeError(ErrorCode::Usage, "got data of ", data.size(),
+    return makeError(ExitCode::Usage, "got data of ", data.size(),
                      " globals, expected ", manifest.globals_size());
   }
   Expected<std::vector<Section>> sections = collectSections(manifest, data);
@@ -107,7 +108,7 @@ Status divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
     manifest.set_file_bytes(placeSections(*sections, manifestBytes));
   } while (manifest.ByteSizeLong() != manifestBytes);
   if (manifestBytes > maxManifestBytes) {
-    return makeError(ErrorCode::Usage, "a manifest of ", manifestBytes,
+    return makeError(ExitCode::Usage, "a manifest of ", manifestBytes,
                      " bytes; expected at most ", maxManifestBytes);
   }
 

@@ -20,10 +20,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+using namespace divisi;
 using namespace divisi::rt;
 
 static Status fileError(const char *what, const std::string &path) {
-  return makeError(ErrorCode::File, "cannot ", what, " '", path,
+  return makeError(ExitCode::File, "cannot ", what, " '", path,
                    "': ", std::strerror(errno));
 }
 
@@ -54,7 +55,7 @@ Expected<MappedFile> MappedFile::map(int descriptor, const std::string &path) {
   if (fstat(descriptor, &info) != 0) {
     status = fileError("read", path);
   } else if (!S_ISREG(info.st_mode)) {
-    status = makeError(ErrorCode::File, "'", path, "' is not a regular file");
+    status = makeError(ExitCode::File, "'", path, "' is not a regular file");
   } else if (info.st_size > 0) {
     void *data =
         mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
@@ -123,7 +124,7 @@ static int openWithoutLinks(int folder, std::string_view path) {
 Expected<MappedFile> MappedFile::openBeneath(const std::string &folder,
                                              const std::string &path) {
   if (!staysBelow(path) || path.find('\0') != std::string::npos) {
-    return makeError(ErrorCode::Invalid, "the path '", path,
+    return makeError(ExitCode::Invalid, "the path '", path,
                      "' leaves the folder '", folder,
                      "'; data files must lie beneath it");
   }
@@ -144,7 +145,7 @@ Expected<MappedFile> MappedFile::openBeneath(const std::string &folder,
   errno = error;
   if (descriptor < 0) {
     if (error == EXDEV || error == ELOOP) {
-      return makeError(ErrorCode::Invalid, "the path '", path,
+      return makeError(ExitCode::Invalid, "the path '", path,
                        "' leaves the folder '", folder,
                        "' through a symbolic link; data files must lie "
                        "beneath it");

@@ -9,7 +9,7 @@
 #ifndef RUNTIME_CORE_FILE_H
 #define RUNTIME_CORE_FILE_H
 
-#include "divisi/runtime/Status.h"
+#include "divisi/Support/Status.h"
 
 #include <cstddef>
 #include <functional>

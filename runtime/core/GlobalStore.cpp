@@ -8,6 +8,7 @@
 
 #include "runtime/core/GlobalStore.h"
 
+using namespace divisi;
 using namespace divisi::rt;
 
 Expected<GlobalStore> GlobalStore::load(const Model &model,

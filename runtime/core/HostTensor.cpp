@@ -10,6 +10,7 @@
 
 #include <cstring>
 
+using namespace divisi;
 using namespace divisi::rt;
 
 Expected<AlignedBytes> AlignedBytes::allocate(int64_t size) {
@@ -25,7 +26,7 @@ Expected<AlignedBytes> AlignedBytes::allocate(int64_t size) {
                               (size + alignment - 1) / alignment * alignment);
   }
   if (!data) {
-    return makeError(ErrorCode::Device, "no memory for ", size, " bytes");
+    return makeError(ExitCode::Device, "no memory for ", size, " bytes");
   }
   bytes.data_.reset(static_cast<std::byte *>(data));
   return bytes;
@@ -74,7 +75,7 @@ static Expected<int64_t> bytesOrError(DType type, const Dims &dims) {
   if (std::optional<int64_t> bytes = checkedBytes(type, dims)) {
     return *bytes;
   }
-  return makeError(ErrorCode::Invalid, "a tensor ", describe(type, dims),
+  return makeError(ExitCode::Invalid, "a tensor ", describe(type, dims),
                    " has a negative dimension or more than 2^63 bytes");
 }
 
@@ -99,7 +100,7 @@ Expected<HostTensor> HostTensor::copyOf(DType type, Dims dims,
     return expected.status();
   }
   if (*expected != static_cast<int64_t>(bytes.size())) {
-    return makeError(ErrorCode::Invalid, "got ", bytes.size(),
+    return makeError(ExitCode::Invalid, "got ", bytes.size(),
                      " bytes for a tensor ", describe(type, dims),
                      ", expected ", *expected);
   }

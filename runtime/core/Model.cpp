@@ -12,13 +12,14 @@
 #include <algorithm>
 #include <set>
 
+using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
 static constexpr uint32_t maxRanks = 4096;
 
 template <typename... Parts> static Status invalid(const Parts &...parts) {
-  return makeError(ErrorCode::Invalid, parts...);
+  return makeError(ExitCode::Invalid, parts...);
 }
 
 std::string divisi::rt::describeInstruction(const EntryModel &entry,

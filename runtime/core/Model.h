@@ -18,10 +18,10 @@
 #ifndef RUNTIME_CORE_MODEL_H
 #define RUNTIME_CORE_MODEL_H
 
+#include "divisi/Support/Status.h"
 #include "divisi/runtime/Box.h"
 #include "divisi/runtime/Kernel.h"
 #include "divisi/runtime/Reduce.h"
-#include "divisi/runtime/Status.h"
 #include "runtime/schema/artifact.pb.h"
 
 #include <map>

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <string_view>
 
+using namespace divisi;
 using namespace divisi::rt;
 
 static_assert(std::endian::native == std::endian::little,
@@ -165,7 +166,7 @@ static Expected<DType> parseDescr(std::string_view descr) {
       return row.type;
     }
   }
-  return makeError(ErrorCode::Unsupported, "element type '", descr,
+  return makeError(ExitCode::Unsupported, "element type '", descr,
                    "' of NumPy; expected little-endian booleans, integers or "
                    "floats, as astype makes them");
 }
@@ -203,7 +204,7 @@ static void normalizeBooleans(HostTensor &tensor) {
 
 Expected<HostTensor> divisi::rt::parseNpy(std::span<const std::byte> bytes) {
   auto bad = [](const char *what) {
-    return makeError(ErrorCode::Invalid, "damaged .npy: ", what);
+    return makeError(ExitCode::Invalid, "damaged .npy: ", what);
   };
   std::string_view text(reinterpret_cast<const char *>(bytes.data()),
                         bytes.size());
@@ -212,7 +213,7 @@ Expected<HostTensor> divisi::rt::parseNpy(std::span<const std::byte> bytes) {
   }
   auto version = static_cast<uint8_t>(text[6]);
   if (version < 1 || version > 3) {
-    return makeError(ErrorCode::Unsupported, ".npy of format version ",
+    return makeError(ExitCode::Unsupported, ".npy of format version ",
                      int(version), "; expected 1, 2 or 3");
   }
   // The header's length has two bytes in version 1 and four since.
@@ -237,7 +238,7 @@ Expected<HostTensor> divisi::rt::parseNpy(std::span<const std::byte> bytes) {
   std::optional<int64_t> size = checkedBytes(*type, header.dims);
   std::span<const std::byte> data = bytes.subspan(begin + length);
   if (!size || static_cast<uint64_t>(*size) != data.size()) {
-    return makeError(ErrorCode::Invalid, "damaged .npy: got ", data.size(),
+    return makeError(ExitCode::Invalid, "damaged .npy: got ", data.size(),
                      " bytes for ", describe(*type, header.dims));
   }
   Expected<HostTensor> tensor = HostTensor::copyOf(*type, header.dims, data);
@@ -256,7 +257,7 @@ static Expected<std::string> formatHeader(const HostTensor &tensor) {
     name = row.type == tensor.type ? row.name : name;
   }
   if (name.empty()) {
-    return makeError(ErrorCode::Unsupported, "NumPy has no name for ",
+    return makeError(ExitCode::Unsupported, "NumPy has no name for ",
                      stringify(tensor.type), "; convert the tensor to f32");
   }
   std::ostringstream os;

@@ -12,6 +12,7 @@
 #include <array>
 #include <cstring>
 
+using namespace divisi;
 using namespace divisi::rt;
 using Message = divisi::onnx_tensor::Tensor;
 
@@ -86,23 +87,23 @@ divisi::rt::parseOnnxTensor(std::span<const std::byte> bytes) {
   Message message;
   if (bytes.size() > INT32_MAX ||
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return makeError(ErrorCode::Invalid,
+    return makeError(ExitCode::Invalid,
                      "not an ONNX tensor, or one of more than 2 GiB");
   }
   const OnnxType *row = findType(message.data_type());
   if (!row) {
-    return makeError(ErrorCode::Unsupported, "ONNX element type ",
+    return makeError(ExitCode::Unsupported, "ONNX element type ",
                      message.data_type(),
                      "; expected a boolean, an integer or a float");
   }
   if (message.data_location() != 0) {
-    return makeError(ErrorCode::Unsupported,
+    return makeError(ExitCode::Unsupported,
                      "an ONNX tensor whose data lies in another file; test "
                      "data must hold its own");
   }
   Dims dims(message.dims().begin(), message.dims().end());
   if (dims.size() > 64) {
-    return makeError(ErrorCode::Invalid, "an ONNX tensor of rank ", dims.size(),
+    return makeError(ExitCode::Invalid, "an ONNX tensor of rank ", dims.size(),
                      "; expected at most 64");
   }
   std::string typed;

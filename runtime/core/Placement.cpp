@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <set>
 
+using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
@@ -72,7 +73,7 @@ TensorInfo Placement::info(size_t position) const {
 }
 
 template <typename... Parts> static Status invalid(const Parts &...parts) {
-  return makeError(ErrorCode::Invalid, parts...);
+  return makeError(ExitCode::Invalid, parts...);
 }
 
 /// The intervals of one dimension, by shard index.

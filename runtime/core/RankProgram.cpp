@@ -10,6 +10,7 @@
 
 #include <chrono>
 
+using namespace divisi;
 using namespace divisi::rt;
 
 static int64_t now() {
@@ -50,7 +51,7 @@ void RankProgram::bind(std::span<const HostTensor> inputs,
 }
 
 Status RankProgram::failed(size_t instruction) const {
-  return makeError(ErrorCode::Device,
+  return makeError(ExitCode::Device,
                    describeInstruction(*entry_, programIndex_, instruction),
                    ", rank ", rank_,
                    ": the kernel failed; no result of this run is valid");

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
@@ -175,7 +176,7 @@ static Expected<Attributes> readAttributes(const pb::Call &call) {
                                          message.floats().values().end()));
       break;
     default:
-      return makeError(ErrorCode::Invalid, "attribute '", name,
+      return makeError(ExitCode::Invalid, "attribute '", name,
                        "' has no value");
     }
   }
@@ -244,8 +245,8 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
     }
     return {};
   }
-  return makeError(ErrorCode::Unsupported, "no backend can do '", call.op(),
-                   "'", reasons.str());
+  return makeError(ExitCode::Unsupported, "no backend can do '", call.op(), "'",
+                   reasons.str());
 }
 
 Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
@@ -504,7 +505,7 @@ Status RankProgramBuilder::addInstruction(int index) {
   case pb::Instruction::kUpdate:
     return addUpdate(instruction.update(), index);
   default:
-    return makeError(ErrorCode::Invalid, "unknown instruction");
+    return makeError(ExitCode::Invalid, "unknown instruction");
   }
 }
 

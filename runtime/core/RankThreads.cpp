@@ -8,6 +8,7 @@
 
 #include "runtime/core/RankThreads.h"
 
+using namespace divisi;
 using namespace divisi::rt;
 
 RankThreads::RankThreads(uint32_t numRanks) {

@@ -9,7 +9,7 @@
 #ifndef RUNTIME_CORE_RANKTHREADS_H
 #define RUNTIME_CORE_RANKTHREADS_H
 
-#include "divisi/runtime/Status.h"
+#include "divisi/Support/Status.h"
 
 #include <condition_variable>
 #include <cstdint>

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <numeric>
 
+using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
@@ -147,7 +148,7 @@ Status Session::Impl::load() {
   }
   uint32_t numRanks = model->manifest->num_ranks();
   if (numRanks > maxThreads) {
-    return makeError(ErrorCode::Unsupported, "the artifact is for ", numRanks,
+    return makeError(ExitCode::Unsupported, "the artifact is for ", numRanks,
                      " ranks; one process runs at most ", maxThreads);
   }
   Expected<GlobalStore> store = GlobalStore::load(*model, file);
@@ -171,7 +172,7 @@ Status Session::Impl::load() {
 Expected<std::unique_ptr<Session>>
 Session::open(const std::string &path, const SessionOptions &options) {
   if (options.backends.empty()) {
-    return makeError(ErrorCode::Usage, "no backend was chosen");
+    return makeError(ExitCode::Usage, "no backend was chosen");
   }
   Expected<ArtifactFile> file =
       ArtifactFile::open(path, {options.externalFolder, options.verifyHashes});
@@ -242,7 +243,7 @@ Expected<HostTensor> Session::readGlobal(std::string_view name) const {
     }
     return tensor;
   }
-  return makeError(ErrorCode::Usage, "the artifact has no global '", name, "'");
+  return makeError(ExitCode::Usage, "the artifact has no global '", name, "'");
 }
 
 //===----------------------------------------------------------------------===//
@@ -255,7 +256,7 @@ static Status checkInput(const ValueInfo &expected, const HostTensor &got) {
   if (fits) {
     return {};
   }
-  return makeError(ErrorCode::Invalid, "input '", expected.name, "': got ",
+  return makeError(ExitCode::Invalid, "input '", expected.name, "': got ",
                    describe(got.type, got.dims), ", expected ",
                    describe(expected.type, expected.dims),
                    got.type == expected.type
@@ -275,7 +276,7 @@ static Status checkCount(const EntryInfo &entry, size_t got) {
   if (got == entry.inputs.size()) {
     return {};
   }
-  return makeError(ErrorCode::Invalid, "got ", got, " inputs for entry '",
+  return makeError(ExitCode::Invalid, "got ", got, " inputs for entry '",
                    entry.name, "', expected ", entry.inputs.size(), ": ",
                    quotedInputs(entry));
 }
@@ -293,8 +294,7 @@ Expected<std::vector<HostTensor>>
 Session::run(std::string_view name, std::span<const HostTensor> inputs) {
   const EntryInfo *info = findEntry(name);
   if (!info) {
-    return makeError(ErrorCode::Usage, "the artifact has no entry '", name,
-                     "'");
+    return makeError(ExitCode::Usage, "the artifact has no entry '", name, "'");
   }
   size_t entry = info - impl_->entries.data();
   if (Status status = impl_->checkInputs(entry, inputs); !status.isOk()) {
@@ -326,7 +326,7 @@ Session::run(std::string_view name, std::span<const HostTensor> inputs) {
 
 Status Session::writeTrace(const std::string &path) const {
   if (!impl_->options.trace) {
-    return makeError(ErrorCode::Usage,
+    return makeError(ExitCode::Usage,
                      "the session was opened without recording a trace");
   }
   std::vector<TraceRank> ranks;
@@ -358,7 +358,7 @@ divisi::rt::selectBackends(std::string_view names,
       for (const Backend *backend : available) {
         all << " " << backend->name();
       }
-      return makeError(ErrorCode::Usage, "no backend is named '", name,
+      return makeError(ExitCode::Usage, "no backend is named '", name,
                        "'; there are:", all.str());
     }
     chosen.push_back(*it);
@@ -384,12 +384,12 @@ static Status checkNames(const EntryInfo &entry,
   for (const HostTensor &tensor : tensors) {
     size_t place = placeOf(entry, tensor.name);
     if (place == entry.inputs.size()) {
-      return makeError(ErrorCode::Invalid, "entry '", entry.name,
+      return makeError(ExitCode::Invalid, "entry '", entry.name,
                        "' has no input '", tensor.name, "'; expected ",
                        quotedInputs(entry));
     }
     if (seen[place]) {
-      return makeError(ErrorCode::Invalid, "input '", tensor.name,
+      return makeError(ExitCode::Invalid, "input '", tensor.name,
                        "' is given twice");
     }
     seen[place] = true;

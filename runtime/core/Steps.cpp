@@ -13,6 +13,7 @@
 #include <numeric>
 #include <set>
 
+using namespace divisi;
 using namespace divisi::rt;
 
 namespace {
@@ -34,7 +35,7 @@ static constexpr std::array<KindName, 7> kindNames = {
      {"reduce_scatter", CollectiveKind::ReduceScatter}}};
 
 template <typename... Parts> static Status invalid(const Parts &...parts) {
-  return makeError(ErrorCode::Invalid, parts...);
+  return makeError(ExitCode::Invalid, parts...);
 }
 
 std::optional<CollectiveKind>

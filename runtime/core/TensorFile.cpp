@@ -13,6 +13,7 @@
 #include <set>
 #include <sys/stat.h>
 
+using namespace divisi;
 using namespace divisi::rt;
 
 Expected<std::vector<HostTensor>>
@@ -25,7 +26,7 @@ divisi::rt::parseNpz(std::span<const std::byte> bytes) {
   for (const ZipEntry &entry : *entries) {
     std::string name = entry.name;
     if (!name.ends_with(".npy")) {
-      return makeError(ErrorCode::Invalid, "entry '", name,
+      return makeError(ExitCode::Invalid, "entry '", name,
                        "' is not an array (.npy)");
     }
     name.resize(name.size() - 4);
@@ -67,7 +68,7 @@ Expected<std::vector<HostTensor>>
 divisi::rt::readTensors(const std::string &path) {
   if (!path.ends_with(".npy") && !path.ends_with(".npz") &&
       !path.ends_with(".pb")) {
-    return makeError(ErrorCode::Usage, "cannot tell what tensors '", path,
+    return makeError(ExitCode::Usage, "cannot tell what tensors '", path,
                      "' holds; expected a name ending in .npy, .npz or .pb");
   }
   Expected<MappedFile> file = MappedFile::open(path);
@@ -86,7 +87,7 @@ Expected<std::vector<HostTensor>>
 divisi::rt::readOnnxFolder(const std::string &folder, const std::string &role) {
   struct stat info;
   if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    return makeError(ErrorCode::File, "'", folder, "' is not a folder");
+    return makeError(ExitCode::File, "'", folder, "' is not a folder");
   }
   std::vector<HostTensor> tensors;
   while (true) {
@@ -124,11 +125,11 @@ static Status checkNames(std::span<const HostTensor *const> tensors) {
   for (const HostTensor *tensor : tensors) {
     const std::string &name = tensor->name;
     if (name.empty()) {
-      return makeError(ErrorCode::Usage,
+      return makeError(ExitCode::Usage,
                        "a tensor without a name cannot stand in an .npz");
     }
     if (!names.insert(name).second) {
-      return makeError(ErrorCode::Usage, "two tensors are named '", name, "'");
+      return makeError(ExitCode::Usage, "two tensors are named '", name, "'");
     }
   }
   return {};

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 
+using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 

@@ -14,11 +14,12 @@
 #include <algorithm>
 #include <set>
 
+using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
 template <typename... Parts> static Status invalid(const Parts &...parts) {
-  return makeError(ErrorCode::Invalid, parts...);
+  return makeError(ExitCode::Invalid, parts...);
 }
 
 namespace {
@@ -144,10 +145,10 @@ static Status findKernel(const pb::Call &call,
     }
   }
   if (versions.str().empty()) {
-    return makeError(ErrorCode::Unsupported, "no backend in use has a kernel '",
+    return makeError(ExitCode::Unsupported, "no backend in use has a kernel '",
                      call.op(), "'");
   }
-  return makeError(ErrorCode::Unsupported, "version ", call.version(),
+  return makeError(ExitCode::Unsupported, "version ", call.version(),
                    " of kernel '", call.op(), "' is called, there is",
                    versions.str(), "; compile the model again");
 }

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <zlib.h>
 
+using namespace divisi;
 using namespace divisi::rt;
 
 static constexpr uint32_t localSignature = 0x04034b50;
@@ -29,7 +30,7 @@ static constexpr uint64_t endBytes = 22;
 static constexpr uint32_t none32 = 0xffffffff;
 
 static Status badZip(const char *what) {
-  return makeError(ErrorCode::Invalid, "damaged archive: ", what);
+  return makeError(ExitCode::Invalid, "damaged archive: ", what);
 }
 
 //===----------------------------------------------------------------------===//
@@ -154,7 +155,7 @@ static Expected<ZipEntry> readRecord(std::span<const std::byte> bytes,
   cursor += 46 + nameBytes + extraBytes + commentBytes;
 
   if ((flags & 1) != 0 || (method != 0 && method != 8)) {
-    return makeError(ErrorCode::Unsupported, "entry '", entry.name,
+    return makeError(ExitCode::Unsupported, "entry '", entry.name,
                      "' is encrypted or compressed by method ", method,
                      "; expected stored or deflated");
   }
@@ -285,7 +286,7 @@ static std::string commonFields(const std::string &name, uint32_t crc,
 Status ZipWriter::add(const std::string &name, const std::string &head,
                       std::span<const std::byte> data) {
   if (name.size() > UINT16_MAX) {
-    return makeError(ErrorCode::Usage, "a tensor's name has ", name.size(),
+    return makeError(ExitCode::Usage, "a tensor's name has ", name.size(),
                      " bytes; an archive holds at most ", UINT16_MAX);
   }
   uint32_t crc = crcOf(data, crcOf(std::as_bytes(std::span<const char>(head))));

@@ -26,6 +26,14 @@ TEST(Status, DefaultIsSuccess) {
   EXPECT_FALSE(Status(ExitCode::File, "gone").isOk());
 }
 
+TEST(Status, MessageIsAllItsPartsAfterTheContext) {
+  Status status = makeError(ExitCode::Invalid, "got ", 3, " of ", "fc1");
+  EXPECT_EQ(status.code(), ExitCode::Invalid);
+  EXPECT_EQ(status.in("entry 'f'").message(), "entry 'f': got 3 of fc1");
+  EXPECT_EQ(status.in("entry 'f'").code(), ExitCode::Invalid);
+  EXPECT_TRUE(Status().in("entry 'f'").isOk());
+}
+
 TEST(Expected, HoldsAValueThatOnlyMoves) {
   auto result = half(6);
   ASSERT_TRUE(result);

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 
+using namespace divisi;
 using namespace divisi::rt;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -96,9 +97,9 @@ TEST_F(ArtifactFileTest, everyFlippedBitBeforeTheDataIsFound) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x10);
     overwrite(bad);
-    ErrorCode code = open().code();
+    ExitCode code = open().code();
     bool isVersion = i >= 8 && i < 12;
-    EXPECT_EQ(code, isVersion ? ErrorCode::Version : ErrorCode::Invalid) << i;
+    EXPECT_EQ(code, isVersion ? ExitCode::Version : ExitCode::Invalid) << i;
   }
 }
 
@@ -107,7 +108,7 @@ TEST_F(ArtifactFileTest, truncationIsFoundAtEveryLength) {
   std::string good = read();
   for (size_t size = 0; size < good.size(); size += size < 600 ? 1 : 97) {
     overwrite(good.substr(0, size));
-    EXPECT_EQ(open().code(), ErrorCode::Invalid) << size;
+    EXPECT_EQ(open().code(), ExitCode::Invalid) << size;
   }
   overwrite(good.substr(0, good.size() - 1));
   EXPECT_THAT(open().message(), HasSubstr("it may be truncated"));
@@ -118,7 +119,7 @@ TEST_F(ArtifactFileTest, aNewerVersionHasItsOwnCode) {
   std::string newer = read();
   newer[8] = 2;
   overwrite(newer);
-  EXPECT_EQ(open().code(), ErrorCode::Version);
+  EXPECT_EQ(open().code(), ExitCode::Version);
   EXPECT_THAT(open().message(),
               HasSubstr("artifact of format version 2; this Divisi reads up "
                         "to 1"));
@@ -131,7 +132,7 @@ TEST_F(ArtifactFileTest, changedDataIsFoundWhenAskedFor) {
   overwrite(changed);
   EXPECT_TRUE(open().isOk());
   Status status = open({{}, /*verifyHashes=*/true});
-  EXPECT_EQ(status.code(), ErrorCode::Invalid);
+  EXPECT_EQ(status.code(), ExitCode::Invalid);
   EXPECT_THAT(status.message(), HasSubstr("global 'a' does not have the hash"));
 }
 
@@ -146,7 +147,7 @@ TEST_F(ArtifactFileTest, externalWeightsStayInTheirFile) {
   // Elsewhere, when told; changed; too short; gone.
   fs::create_directory(folder + "/other");
   fs::rename(folder + "/weights.bin", folder + "/other/weights.bin");
-  EXPECT_EQ(open().code(), ErrorCode::File);
+  EXPECT_EQ(open().code(), ExitCode::File);
   EXPECT_TRUE(open({folder + "/other", true}).isOk());
   overwrite("head" + std::string(12, 'x'), "weights.bin");
   EXPECT_THAT(open({{}, true}).message(),
@@ -160,7 +161,7 @@ TEST_F(ArtifactFileTest, externalFilesMustLieBeneathTheFolder) {
   for (const char *escape : {"../x", "/etc/passwd", "a/../../x"}) {
     ASSERT_TRUE(write(escape).isOk());
     Status status = open();
-    EXPECT_EQ(status.code(), ErrorCode::Invalid) << escape;
+    EXPECT_EQ(status.code(), ExitCode::Invalid) << escape;
     EXPECT_THAT(status.message(), HasSubstr("leaves the folder"));
   }
 }
@@ -169,15 +170,15 @@ TEST_F(ArtifactFileTest, offsetsThatWrapAroundAreRefused) {
   overwrite(std::string(64, 'x'), "weights.bin");
   for (int64_t offset : {int64_t(-1), INT64_MAX, INT64_MAX - 11}) {
     ASSERT_TRUE(write("weights.bin", offset).isOk());
-    EXPECT_EQ(open().code(), ErrorCode::Invalid) << offset;
+    EXPECT_EQ(open().code(), ExitCode::Invalid) << offset;
   }
 }
 
 TEST_F(ArtifactFileTest, dataThatDoesNotFitIsNotWritten) {
   values.pop_back();
   Status status = write();
-  EXPECT_EQ(status.code(), ErrorCode::Usage);
+  EXPECT_EQ(status.code(), ExitCode::Usage);
   EXPECT_THAT(status.message(), HasSubstr("global 'a' has 8 bytes"));
-  EXPECT_EQ(writeArtifact(path, builder.manifest, {}).code(), ErrorCode::Usage);
+  EXPECT_EQ(writeArtifact(path, builder.manifest, {}).code(), ExitCode::Usage);
   EXPECT_FALSE(fs::exists(path));
 }

@@ -18,6 +18,7 @@
 #include <random>
 #include <thread>
 
+using namespace divisi;
 using namespace divisi::rt;
 using testing::HasSubstr;
 
@@ -318,7 +319,7 @@ TEST(CommTest, whoDoesNotComeIsNamed) {
     thread.join();
   }
   for (const Status &status : statuses) {
-    EXPECT_EQ(status.code(), ErrorCode::Device);
+    EXPECT_EQ(status.code(), ExitCode::Device);
     EXPECT_THAT(status.message(), HasSubstr("all_gather of 'fc1' (tag 7) for "
                                             "rank 5, which did not come"));
   }
@@ -341,7 +342,7 @@ TEST(CommTest, abortEndsAWait) {
     float source = 0, result = 0;
     status = (*communicator->prepare(step, 0))->run(&source, &result);
   });
-  communicator->abort(Status(ErrorCode::Internal, "rank 1 failed"));
+  communicator->abort(Status(ExitCode::Internal, "rank 1 failed"));
   waiter.join();
   EXPECT_EQ(status.message(), "rank 1 failed");
 }
@@ -359,5 +360,5 @@ TEST(CommTest, aStepThatCannotBeDoneIsRefused) {
   step.parties[0].result = Box::whole({2});
   share = communicator->prepare(step, 0);
   ASSERT_FALSE(share);
-  EXPECT_EQ(share.status().code(), ErrorCode::Unsupported);
+  EXPECT_EQ(share.status().code(), ExitCode::Unsupported);
 }

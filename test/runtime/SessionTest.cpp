@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <random>
 
+using namespace divisi;
 using namespace divisi::rt;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -464,7 +465,7 @@ TEST(SessionTest, updatesAreSeenByTheNextRun) {
   EXPECT_THAT(step(), ElementsAre(0, 0, 0));
   EXPECT_THAT(step(), ElementsAre(1, 2, 3));
   EXPECT_THAT(read("m"), ElementsAre(3, 6, 9));
-  EXPECT_EQ((*session)->readGlobal("z").status().code(), ErrorCode::Usage);
+  EXPECT_EQ((*session)->readGlobal("z").status().code(), ExitCode::Usage);
 }
 
 TEST(SessionTest, viewsAndWorkspacesWork) {
@@ -559,7 +560,7 @@ TEST(SessionTest, aRankThatDoesNotComeEndsTheRunButNotTheSession) {
   auto y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
   TestBackend::delayMilliseconds = 0;
   ASSERT_FALSE(y);
-  EXPECT_EQ(y.status().code(), ErrorCode::Device);
+  EXPECT_EQ(y.status().code(), ExitCode::Device);
   EXPECT_THAT(y.status().message(),
               HasSubstr("rank 1 waited 50 ms in all_gather of 'move' (tag 5) "
                         "for rank 0"));
@@ -577,7 +578,7 @@ TEST(SessionTest, aKernelThatFailsEndsTheRunButNotTheSession) {
   auto y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
   TestBackend::fails = false;
   ASSERT_FALSE(y);
-  EXPECT_EQ(y.status().code(), ErrorCode::Device);
+  EXPECT_EQ(y.status().code(), ExitCode::Device);
   EXPECT_THAT(y.status().message(), HasSubstr("rank 0: the kernel failed"));
   EXPECT_THAT(valuesOf(*(*session)->readGlobal("m")), ElementsAre(0, 0, 0, 0));
   y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
@@ -591,7 +592,7 @@ TEST(SessionTest, inputsThatDoNotFitAreRefused) {
   Session &s = **session;
   auto message = [&](std::vector<HostTensor> inputs) {
     auto outputs = s.run("forward", inputs);
-    EXPECT_EQ(outputs.status().code(), ErrorCode::Invalid);
+    EXPECT_EQ(outputs.status().code(), ExitCode::Invalid);
     return outputs.status().message();
   };
   EXPECT_EQ(message({}), "got 0 inputs for entry 'forward', expected 1: 'x'");
@@ -600,7 +601,7 @@ TEST(SessionTest, inputsThatDoNotFitAreRefused) {
   EXPECT_EQ(message(listOf(std::move(*HostTensor::zeros(DType::F64, {4, 6})))),
             "input 'x': got f64[4, 6], expected f32[4, 6]; convert it, for "
             "example with NumPy's astype");
-  EXPECT_EQ(s.run("backward", {}).status().code(), ErrorCode::Usage);
+  EXPECT_EQ(s.run("backward", {}).status().code(), ExitCode::Usage);
 }
 
 TEST(SessionTest, inputsAreArrangedByName) {
@@ -618,7 +619,7 @@ TEST(SessionTest, inputsAreArrangedByName) {
   auto unnamed = arrangeInputs(entry, pair("", ""));
   ASSERT_TRUE(unnamed);
   EXPECT_EQ(unnamed->front().as<float>()[0], 1);
-  EXPECT_EQ(arrangeInputs(entry, {}).status().code(), ErrorCode::Invalid);
+  EXPECT_EQ(arrangeInputs(entry, {}).status().code(), ExitCode::Invalid);
   EXPECT_EQ(arrangeInputs(entry, pair("a", "c")).status().message(),
             "entry 'f' has no input 'c'; expected 'a', 'b'");
   EXPECT_EQ(arrangeInputs(entry, pair("a", "a")).status().message(),
@@ -634,7 +635,7 @@ TEST(SessionTest, aCallThatNoBackendTakesIsNamed) {
       ->set_op("test.refused");
   auto session = openSession(manifest, {counting(30)});
   ASSERT_FALSE(session);
-  EXPECT_EQ(session.status().code(), ErrorCode::Unsupported);
+  EXPECT_EQ(session.status().code(), ExitCode::Unsupported);
   EXPECT_THAT(session.status().message(),
               HasSubstr("entry 'forward', program 0, instruction 0 (node of "
                         "test.matmul), rank 0: no backend can do "

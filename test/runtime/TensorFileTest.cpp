@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+using namespace divisi;
 using namespace divisi::rt;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -144,7 +145,7 @@ TEST(NpzTest, truncationIsAnErrorAtEveryLength) {
   for (size_t size = 0; size < sizeof(numpyArchive); ++size) {
     auto tensors = parseNpz(bytesOf(numpyArchive).first(size));
     EXPECT_FALSE(tensors) << size;
-    EXPECT_EQ(tensors.status().code(), ErrorCode::Invalid);
+    EXPECT_EQ(tensors.status().code(), ExitCode::Invalid);
   }
 }
 
@@ -168,7 +169,7 @@ TEST(NpzTest, namesMustDiffer) {
   auto tensor = HostTensor::zeros(DType::F32, {}, "x");
   const HostTensor *twice[] = {&*tensor, &*tensor};
   Status status = writeNpz(temporaryPath("twice.npz"), twice);
-  EXPECT_EQ(status.code(), ErrorCode::Usage);
+  EXPECT_EQ(status.code(), ExitCode::Usage);
   EXPECT_THAT(status.message(), HasSubstr("two tensors are named 'x'"));
 }
 
@@ -196,7 +197,7 @@ TEST(NpyTest, bf16HasNoNameInNumpy) {
   auto tensor = HostTensor::zeros(DType::BF16, {1});
   auto bytes = formatNpy(*tensor);
   ASSERT_FALSE(bytes);
-  EXPECT_EQ(bytes.status().code(), ErrorCode::Unsupported);
+  EXPECT_EQ(bytes.status().code(), ExitCode::Unsupported);
 }
 
 TEST(NpyTest, booleansBecomeZeroOrOne) {
@@ -210,23 +211,23 @@ TEST(NpyTest, saysWhatIsWrong) {
   struct Case {
     const char *dictionary;
     size_t bytes;
-    ErrorCode code;
+    ExitCode code;
     const char *message;
   };
   for (const Case &c :
        {Case{"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", 4,
-             ErrorCode::Unsupported, "element type '>f4'"},
+             ExitCode::Unsupported, "element type '>f4'"},
         Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 4,
-             ErrorCode::Invalid, "got 4 bytes for f32[2]"},
+             ExitCode::Invalid, "got 4 bytes for f32[2]"},
         Case{"{'descr': '<f4', 'fortran_order': False, 'shape': "
              "(4294967296, 4294967296), }",
-             0, ErrorCode::Invalid, "got 0 bytes for"},
+             0, ExitCode::Invalid, "got 0 bytes for"},
         Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", 4,
-             ErrorCode::Invalid, "not a dictionary"},
-        Case{"{'descr': '<f4', 'shape': (1,), }", 4, ErrorCode::Invalid,
+             ExitCode::Invalid, "not a dictionary"},
+        Case{"{'descr': '<f4', 'shape': (1,), }", 4, ExitCode::Invalid,
              "not a dictionary"},
         Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (1", 4,
-             ErrorCode::Invalid, "not a dictionary"}}) {
+             ExitCode::Invalid, "not a dictionary"}}) {
     auto tensor = parseNpy(bytesOf(npy(c.dictionary, c.bytes)));
     ASSERT_FALSE(tensor) << c.dictionary;
     EXPECT_EQ(tensor.status().code(), c.code);
@@ -256,7 +257,7 @@ TEST(OnnxTensorTest, saysWhatIsWrong) {
   EXPECT_THAT(cut.status().message(), HasSubstr("not an ONNX tensor"));
   auto strings = parseOnnxTensor(bytesOf(std::string("\x10\x08", 2)));
   ASSERT_FALSE(strings);
-  EXPECT_EQ(strings.status().code(), ErrorCode::Unsupported);
+  EXPECT_EQ(strings.status().code(), ExitCode::Unsupported);
   auto few = parseOnnxTensor(bytesOf(std::string("\x08\x02\x10\x01", 4)));
   ASSERT_FALSE(few);
   EXPECT_THAT(few.status().message(), HasSubstr("got 0 bytes"));
@@ -280,7 +281,7 @@ TEST(OnnxTensorTest, readsAFolderInOrder) {
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->empty());
   std::filesystem::remove_all(folder);
-  EXPECT_EQ(readOnnxFolder(folder, "input").status().code(), ErrorCode::File);
+  EXPECT_EQ(readOnnxFolder(folder, "input").status().code(), ExitCode::File);
 }
 
 TEST(FileTest, dataFilesMustLieBeneathTheirFolder) {
@@ -299,10 +300,10 @@ TEST(FileTest, dataFilesMustLieBeneathTheirFolder) {
                            "deep/up/inside/deep/data", "deep/../../x", ""}) {
     auto opened = MappedFile::openBeneath(root, path);
     ASSERT_FALSE(opened) << path;
-    EXPECT_NE(opened.status().code(), ErrorCode::Ok) << path;
+    EXPECT_NE(opened.status().code(), ExitCode::Ok) << path;
   }
   EXPECT_EQ(MappedFile::openBeneath(root, "deep").status().code(),
-            ErrorCode::File);
+            ExitCode::File);
   fs::remove_all(folder);
 }
 

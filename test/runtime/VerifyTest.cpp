@@ -13,6 +13,7 @@
 #include <functional>
 #include <gmock/gmock.h>
 
+using namespace divisi;
 using namespace divisi::rt;
 using testing::HasSubstr;
 
@@ -86,7 +87,7 @@ struct Victim {
 struct Damage {
   const char *message;
   std::function<void(Victim)> apply;
-  ErrorCode code = ErrorCode::Invalid;
+  ExitCode code = ExitCode::Invalid;
 };
 
 } // namespace
@@ -219,9 +220,9 @@ TEST(VerifyTest, callsAndValues) {
   expectFound({
       {"no backend in use has a kernel 'test.unknown'",
        [](Victim v) { v.call().set_op("test.unknown"); },
-       ErrorCode::Unsupported},
+       ExitCode::Unsupported},
       {"version 2 of kernel 'test.relu' is called, there is 1",
-       [](Victim v) { v.call().set_version(2); }, ErrorCode::Unsupported},
+       [](Victim v) { v.call().set_version(2); }, ExitCode::Unsupported},
       {"entry 'f', program 0, instruction 0 (node of test.relu): buffer 99 of "
        "5",
        [](Victim v) { v.call().set_operands(0, 99); }},

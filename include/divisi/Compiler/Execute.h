@@ -27,9 +27,6 @@
 
 namespace divisi {
 
-/// The same error among the compiler's.
-Status fromRuntime(const rt::Status &status);
-
 /// Runs `entry` of a lowered module once, through a temporary artifact.
 Expected<std::vector<rt::HostTensor>>
 runLowered(mlir::ModuleOp module, const std::string &entry,

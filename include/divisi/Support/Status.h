@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one error type of the compiler's libraries. A function that can fail
-// because of its input returns a Status, or an Expected<T>:
+// The one error type of the compiler's libraries and of the runtime. A function
+// that can fail because of its input returns a Status, or an Expected<T>:
 //
 //   Expected<Model> model = readModel(path);
 //   if (!model)
@@ -24,6 +24,7 @@
 
 #include <cassert>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -57,10 +58,23 @@ public:
   /// Empty on success.
   const std::string &message() const { return message_; }
 
+  /// This error with `context: ` before its message; success stays success.
+  Status in(const std::string &context) const {
+    return isOk() ? *this : Status(code_, context + ": " + message_);
+  }
+
 private:
   ExitCode code_ = ExitCode::Ok;
   std::string message_;
 };
+
+/// The error of `code` whose message is all `parts`, one after the other.
+template <typename... Parts>
+Status makeError(ExitCode code, const Parts &...parts) {
+  std::ostringstream os;
+  (os << ... << parts);
+  return Status(code, os.str());
+}
 
 /// A `T`, or the Status that says why there is none.
 template <typename T> class [[nodiscard]] Expected {

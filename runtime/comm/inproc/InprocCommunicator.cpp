@@ -29,6 +29,7 @@
 #include <numeric>
 #include <tuple>
 
+using namespace divisi;
 using namespace divisi::rt;
 
 namespace {
@@ -230,7 +231,7 @@ Status Meeting::timeoutError(size_t self,
       separator = ", ";
     }
   }
-  return makeError(ErrorCode::Device, "rank ", desc.parties[self].rank,
+  return makeError(ExitCode::Device, "rank ", desc.parties[self].rank,
                    " waited ", timeout.count(), " ms in ", desc.location,
                    " (tag ", desc.tag, ") for rank ", missing.str(),
                    ", which did not come; raise the timeout if it is busy");
@@ -341,7 +342,7 @@ static Expected<std::vector<Fetch>> planMove(const StepDesc &step,
   }
   if (!planFetches(byteWidth(step.type), *step.parties[self].result,
                    sourceBoxes(step), order, fetches)) {
-    return makeError(ErrorCode::Invalid, step.location, ": rank ",
+    return makeError(ExitCode::Invalid, step.location, ": rank ",
                      step.parties[self].rank,
                      " needs elements that no rank of its group holds");
   }
@@ -362,18 +363,18 @@ static Status checkReduce(const StepDesc &step, size_t self) {
   const StepParty &first = step.parties.front();
   for (const StepParty &party : step.parties) {
     if (!party.source || party.source != first.source) {
-      return makeError(ErrorCode::Invalid, step.location,
+      return makeError(ExitCode::Invalid, step.location,
                        ": the ranks of a group hold different boxes of the "
                        "value that they combine");
     }
   }
   const StepParty &party = step.parties[self];
   if (!party.result || !contains(*party.source, *party.result)) {
-    return makeError(ErrorCode::Invalid, step.location, ": rank ", party.rank,
+    return makeError(ExitCode::Invalid, step.location, ": rank ", party.rank,
                      " wants elements outside of what its group holds");
   }
   if (!findCombine(step.type, *step.reduce)) {
-    return makeError(ErrorCode::Unsupported, step.location, ": no ",
+    return makeError(ExitCode::Unsupported, step.location, ": no ",
                      stringify(*step.reduce), " of ", stringify(step.type));
   }
   return {};

@@ -16,8 +16,8 @@
 #ifndef DIVISI_RUNTIME_ARTIFACTFILE_H
 #define DIVISI_RUNTIME_ARTIFACTFILE_H
 
+#include "divisi/Support/Status.h"
 #include "divisi/runtime/ArtifactVersion.h"
-#include "divisi/runtime/Status.h"
 #include "runtime/schema/artifact.pb.h"
 
 #include <cstddef>

@@ -19,9 +19,9 @@
 #ifndef DIVISI_RUNTIME_COMMUNICATOR_H
 #define DIVISI_RUNTIME_COMMUNICATOR_H
 
+#include "divisi/Support/Status.h"
 #include "divisi/runtime/Box.h"
 #include "divisi/runtime/Reduce.h"
-#include "divisi/runtime/Status.h"
 
 #include <memory>
 

@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_HOSTTENSOR_H
 #define DIVISI_RUNTIME_HOSTTENSOR_H
 
-#include "divisi/runtime/Status.h"
+#include "divisi/Support/Status.h"
 #include "divisi/runtime/Tensor.h"
 
 #include <cstddef>

@@ -26,9 +26,9 @@
 #ifndef DIVISI_RUNTIME_SESSION_H
 #define DIVISI_RUNTIME_SESSION_H
 
+#include "divisi/Support/Status.h"
 #include "divisi/runtime/HostTensor.h"
 #include "divisi/runtime/Kernel.h"
-#include "divisi/runtime/Status.h"
 
 #include <chrono>
 #include <memory>

@@ -25,8 +25,8 @@
 #ifndef DIVISI_RUNTIME_VERIFY_H
 #define DIVISI_RUNTIME_VERIFY_H
 
+#include "divisi/Support/Status.h"
 #include "divisi/runtime/Kernel.h"
-#include "divisi/runtime/Status.h"
 
 namespace divisi::artifact {
 class Manifest;
