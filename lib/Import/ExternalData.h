@@ -22,9 +22,6 @@ namespace divisi {
 class ExternalData {
 public:
   ExternalData(const std::string &modelPath, GlobalStore &store);
-  ExternalData(const ExternalData &) = delete;
-  ExternalData &operator=(const ExternalData &) = delete;
-  ~ExternalData();
 
   /// Where the data of `tensor` lies, given the key-value pairs of its
   /// external_data. `bytes` is what its type and shape need. A file that is not
@@ -39,7 +36,6 @@ private:
                              const std::string &location);
 
   std::string folder_;
-  int descriptor_ = -1;
   GlobalStore &store_;
   std::map<std::string, std::string> opened_; ///< location → name in store_
 };

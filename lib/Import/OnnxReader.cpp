@@ -97,8 +97,9 @@ Expected<OnnxModel> divisi::readOnnxModel(const std::string &path,
   if (!mapping) {
     return mapping.status();
   }
-  store.addFile(path, *mapping);
-  auto slim = scanModel((*mapping)->bytes(), path, limits);
+  std::span<const std::byte> bytes = mapping->bytes();
+  store.addFile(path, std::move(*mapping));
+  auto slim = scanModel(bytes, path, limits);
   if (!slim) {
     return slim.status();
   }

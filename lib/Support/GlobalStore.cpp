@@ -8,62 +8,11 @@
 
 #include "divisi/Support/GlobalStore.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 using namespace divisi;
-
-static Status cannotRead(const std::string &path, const std::string &why) {
-  return Status(ExitCode::File, "cannot read '" + path + "': " + why);
-}
-
-Expected<std::shared_ptr<MappedFile>>
-MappedFile::open(const std::string &path) {
-  // Without O_NONBLOCK a named pipe would wait for its writer.
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
-    return cannotRead(path, std::strerror(errno));
-  }
-  auto mapping = fromDescriptor(descriptor, path);
-  ::close(descriptor);
-  return mapping;
-}
-
-Expected<std::shared_ptr<MappedFile>>
-MappedFile::fromDescriptor(int descriptor, const std::string &path) {
-  struct stat info;
-  if (::fstat(descriptor, &info) != 0) {
-    return cannotRead(path, std::strerror(errno));
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return cannotRead(path, "it is not a regular file");
-  }
-  size_t size = static_cast<size_t>(info.st_size);
-  if (size == 0) {
-    return std::shared_ptr<MappedFile>(new MappedFile(nullptr, 0));
-  }
-  void *data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  if (data == MAP_FAILED) {
-    return cannotRead(path, std::strerror(errno));
-  }
-  return std::shared_ptr<MappedFile>(
-      new MappedFile(static_cast<const std::byte *>(data), size));
-}
-
-MappedFile::~MappedFile() {
-  if (data_) {
-    ::munmap(const_cast<std::byte *>(data_), size_);
-  }
-}
 
 GlobalStore::GlobalStore(std::string folder) : folder_(std::move(folder)) {}
 
-void GlobalStore::addFile(const std::string &file,
-                          std::shared_ptr<MappedFile> mapping) {
+void GlobalStore::addFile(const std::string &file, MappedFile mapping) {
   files_[file] = std::move(mapping);
 }
 
@@ -86,7 +35,7 @@ GlobalStore::bytes(const ByteRange &range) {
       if (!mapping) {
         return mapping.status();
       }
-      it = files_.emplace(range.file, *mapping).first;
+      it = files_.emplace(range.file, std::move(*mapping)).first;
     }
     if (!it->second) {
       return Status(ExitCode::File,

@@ -8,22 +8,231 @@
 
 #include "divisi/Support/OutputFile.h"
 
+#include "divisi/Support/MappedFile.h"
+
+#include <algorithm>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <libdeflate.h>
 #include <memory>
+#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace divisi {
+using namespace divisi;
 
 static Status cannotWrite(const std::string &path) {
-  return {ExitCode::File,
-          "cannot write '" + path + "': " + std::strerror(errno)};
+  return makeError(ExitCode::File, "cannot write '", path,
+                   "': ", std::strerror(errno));
 }
+
+//===----------------------------------------------------------------------===//
+// What is written to
+//===----------------------------------------------------------------------===//
+
+/// Where `path` leads when it is a symbolic link, or a chain of them; the last
+/// need not be there. The caller knows that the links are no circle.
+static std::string followLinks(std::string path) {
+  std::error_code error;
+  while (true) {
+    std::filesystem::path next = std::filesystem::read_symlink(path, error);
+    if (error) {
+      return path;
+    }
+    path = (std::filesystem::path(path).parent_path() / next).string();
+  }
+}
+
+/// The descriptor of this process that `path` names: 1 for /dev/stdout, which
+/// is a link to /proc/self/fd/1. Opened by its name it would begin at the start
+/// of a file that a shell appends to.
+static std::optional<int> namedDescriptor(const std::string &path) {
+  std::error_code error;
+  auto descriptors = std::filesystem::canonical("/proc/self/fd", error);
+  std::string link = path;
+  // Two links lead from /dev/stdout to the descriptor; the descriptor's own
+  // leads on to what is open.
+  for (int depth = 0; depth < 3 && !error; ++depth) {
+    if (std::filesystem::canonical(folderOf(link), error) == descriptors) {
+      std::string name = link.substr(link.rfind('/') + 1);
+      const char *end = name.data() + name.size();
+      int number = -1;
+      auto [stop, failure] = std::from_chars(name.data(), end, number);
+      return failure == std::errc() && stop == end ? std::optional(number)
+                                                   : std::nullopt;
+    }
+    std::filesystem::path next = std::filesystem::read_symlink(link, error);
+    link = (std::filesystem::path(link).parent_path() / next).string();
+  }
+  return std::nullopt;
+}
+
+/// A rename is on the disk once its folder is; where folders cannot be synced
+/// it is so anyway.
+static void syncFolder(const std::string &path) {
+  int folder = open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    fsync(folder);
+    close(folder);
+  }
+}
+
+/// A name beside `path` that is not too long where that of `path` is not.
+static std::string temporaryName(const std::string &path, int attempt) {
+  return folderOf(path) + "/.divisi." + std::to_string(getpid()) + "." +
+         std::to_string(attempt);
+}
+
+/// How often a new name is looked for: others may have taken some.
+static constexpr int kMostAttempts = 1000;
+
+//===----------------------------------------------------------------------===//
+// OutputFile
+//===----------------------------------------------------------------------===//
+
+OutputFile::~OutputFile() { discard(); }
+
+/// Closes the file, and removes it if it has not taken its name.
+void OutputFile::discard() {
+  if (descriptor_ >= 0) {
+    close(descriptor_);
+    descriptor_ = -1;
+    if (!temporary_.empty()) {
+      unlink(temporary_.c_str());
+    }
+  }
+}
+
+Expected<OutputFile> OutputFile::create(const std::string &path) {
+  OutputFile file;
+  file.path_ = path;
+  struct stat about{};
+  bool exists = stat(path.c_str(), &about) == 0;
+  if (!exists && errno != ENOENT) {
+    return cannotWrite(path);
+  }
+  if (std::optional<int> named = namedDescriptor(path)) {
+    file.descriptor_ = fcntl(*named, F_DUPFD_CLOEXEC, 0);
+  } else if (exists && !S_ISREG(about.st_mode)) {
+    file.descriptor_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    file.target_ = followLinks(path);
+    if (Status status = file.openNew(); !status.isOk()) {
+      return status;
+    }
+    if (exists) {
+      fchmod(file.descriptor_, about.st_mode & 07777);
+    }
+  }
+  if (file.descriptor_ < 0) {
+    return cannotWrite(path);
+  }
+  return file;
+}
+
+/// Opens the file that will replace the target: without a name where that is
+/// possible and one can be given later (which goes through /proc).
+Status OutputFile::openNew() {
+  descriptor_ =
+      open(folderOf(target_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  if (descriptor_ >= 0) {
+    std::string link = "/proc/self/fd/" + std::to_string(descriptor_);
+    if (access(link.c_str(), F_OK) == 0) {
+      return {};
+    }
+    discard();
+  }
+  return openNamed();
+}
+
+Status OutputFile::openNamed() {
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    temporary_ = temporaryName(target_, attempt);
+    descriptor_ =
+        open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ >= 0 || errno != EEXIST) {
+      break;
+    }
+  }
+  return descriptor_ >= 0 ? Status() : cannotWrite(path_);
+}
+
+Status OutputFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    size_t chunk = std::min<size_t>(bytes.size(), 1 << 30);
+    ssize_t written = ::write(descriptor_, bytes.data(), chunk);
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      return cannotWrite(path_);
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+    offset_ += written;
+  }
+  return {};
+}
+
+Status OutputFile::write(std::string_view bytes) {
+  return write(std::as_bytes(std::span<const char>(bytes)));
+}
+
+Status OutputFile::padTo(int64_t offset) {
+  return write(std::string(static_cast<size_t>(offset - offset_), '\0'));
+}
+
+/// Links the file without a name to a temporary one: a link can't replace.
+Status OutputFile::giveName() {
+  std::string link = "/proc/self/fd/" + std::to_string(descriptor_);
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    std::string name = temporaryName(target_, attempt);
+    if (linkat(AT_FDCWD, link.c_str(), AT_FDCWD, name.c_str(),
+               AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = name;
+      return {};
+    }
+    if (errno != EEXIST) {
+      break;
+    }
+  }
+  return cannotWrite(path_);
+}
+
+/// Brings the bytes to the disk and the new file to the place of the old one.
+Status OutputFile::replaceTarget() {
+  if (fsync(descriptor_) != 0) {
+    return cannotWrite(path_);
+  }
+  if (temporary_.empty()) {
+    if (Status status = giveName(); !status.isOk()) {
+      return status;
+    }
+  }
+  if (rename(temporary_.c_str(), target_.c_str()) != 0) {
+    return cannotWrite(path_);
+  }
+  temporary_.clear();
+  syncFolder(target_);
+  return {};
+}
+
+Status OutputFile::commit() {
+  if (!target_.empty()) {
+    Status status = replaceTarget();
+    discard();
+    return status;
+  }
+  // Some file systems tell only now that there was no room.
+  bool closed = close(std::exchange(descriptor_, -1)) == 0;
+  return closed ? Status() : cannotWrite(path_);
+}
+
+//===----------------------------------------------------------------------===//
+// Texts
+//===----------------------------------------------------------------------===//
 
 /// Nothing if memory is short.
 static std::optional<std::string> compress(std::string_view text) {
@@ -41,100 +250,38 @@ static std::optional<std::string> compress(std::string_view text) {
   return gzip;
 }
 
-static bool writeAll(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) {
-      return false;
-    }
-    bytes.remove_prefix(size_t(written < 0 ? 0 : written));
-  }
-  return true;
-}
-
-using Make = std::function<void(const Put &)>;
-
-/// Writes, and waits for the disk if there is one to wait for. Closes `file`.
-static bool writeAndClose(int file, const Make &make, bool synchronise) {
-  bool good = true;
-  int error = 0;
-  make([&](std::string_view piece) {
-    if (good && !writeAll(file, piece)) {
-      good = false;
-      error = errno;
-    }
-  });
-  if (good && synchronise && fsync(file) != 0) {
-    good = false;
-    error = errno;
-  }
-  bool closed = close(file) == 0;
-  errno = good ? errno : error;
-  return good && closed;
-}
-
-/// A rename is on the disk once its folder is; where folders cannot be synced
-/// it is so anyway.
-static void syncFolder(const std::string &path) {
-  size_t slash = path.rfind('/');
-  std::string folder =
-      slash == path.npos ? "." : path.substr(0, slash == 0 ? 1 : slash);
-  int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file >= 0) {
-    fsync(file);
-    close(file);
-  }
-}
-
-static bool replace(const std::string &path, const Make &make) {
-  std::string partial = path + ".partial." + std::to_string(getpid());
-  int file =
-      open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) {
-    return false;
-  }
-  if (writeAndClose(file, make, true) &&
-      rename(partial.c_str(), path.c_str()) == 0) {
-    syncFolder(path);
-    return true;
-  }
-  int error = errno;
-  unlink(partial.c_str());
-  errno = error;
-  return false;
-}
-
-static Status writeBytes(const std::string &path, const Make &make) {
-  struct stat about{};
-  bool exists = stat(path.c_str(), &about) == 0;
-  if (exists && !S_ISREG(about.st_mode)) {
-    int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    return file >= 0 && writeAndClose(file, make, false) ? Status()
-                                                         : cannotWrite(path);
-  }
-  // A link keeps pointing to what it pointed to.
-  char target[PATH_MAX];
-  bool resolved = exists && realpath(path.c_str(), target);
-  return replace(resolved ? target : path, make) ? Status() : cannotWrite(path);
-}
-
-/// The same as gzip, whole.
-static std::optional<std::string> compressed(const Make &make) {
+/// What `make` puts as gzip, which is made of the whole text.
+static Status writeCompressed(OutputFile &file, const std::string &path,
+                              const std::function<void(const Put &)> &make) {
   std::string text;
   make([&](std::string_view piece) { text += piece; });
-  return compress(text);
-}
-
-Status writeFile(const std::string &path, const Make &make) {
-  if (path.ends_with(".gz")) {
-    std::optional<std::string> gzip = compressed(make);
-    if (!gzip) {
-      errno = ENOMEM;
-      return cannotWrite(path);
-    }
-    return writeBytes(path, [&](const Put &put) { put(*gzip); });
+  std::optional<std::string> gzip = compress(text);
+  if (!gzip) {
+    errno = ENOMEM;
+    return cannotWrite(path);
   }
-  return writeBytes(path, make);
+  return file.write(*gzip);
 }
 
-} // namespace divisi
+Status divisi::writeFile(const std::string &path,
+                         const std::function<void(const Put &)> &make) {
+  Expected<OutputFile> file = OutputFile::create(path);
+  if (!file) {
+    return file.status();
+  }
+  Status status;
+  if (path.ends_with(".gz")) {
+    status = writeCompressed(*file, path, make);
+  } else {
+    make([&](std::string_view piece) {
+      if (status.isOk()) {
+        status = file->write(piece);
+      }
+    });
+  }
+  return status.isOk() ? file->commit() : status;
+}
+
+Status divisi::writeFile(const std::string &path, std::string_view text) {
+  return writeFile(path, [&](const Put &put) { put(text); });
+}

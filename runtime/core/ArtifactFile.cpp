@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/ArtifactFile.h"
+#include "divisi/Support/MappedFile.h"
+#include "divisi/Support/Sha256.h"
 #include "divisi/runtime/HostTensor.h"
 #include "runtime/core/ArtifactFormat.h"
-#include "runtime/core/File.h"
-#include "runtime/core/Sha256.h"
 
 #include <algorithm>
 #include <map>

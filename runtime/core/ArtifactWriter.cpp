@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Support/OutputFile.h"
+#include "divisi/Support/Sha256.h"
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/HostTensor.h"
 #include "runtime/core/ArtifactFormat.h"
-#include "runtime/core/File.h"
-#include "runtime/core/Sha256.h"
 
 #include <algorithm>
 #include <map>
@@ -121,7 +121,7 @@ Status divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
   std::copy_n(hash.data(), hash.size(),
               reinterpret_cast<char *>(header.manifestHash));
 
-  Expected<NewFile> file = NewFile::create(path);
+  Expected<OutputFile> file = OutputFile::create(path);
   if (!file) {
     return file.status();
   }

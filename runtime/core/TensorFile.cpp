@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/TensorFile.h"
-#include "runtime/core/File.h"
+#include "divisi/Support/MappedFile.h"
+#include "divisi/Support/OutputFile.h"
 #include "runtime/core/Zip.h"
 
 #include <set>
@@ -110,7 +111,7 @@ Status divisi::rt::writeNpy(const std::string &path, const HostTensor &tensor) {
   if (!bytes) {
     return bytes.status().in("'" + path + "'");
   }
-  Expected<NewFile> file = NewFile::create(path);
+  Expected<OutputFile> file = OutputFile::create(path);
   if (!file) {
     return file.status();
   }
@@ -140,7 +141,7 @@ Status divisi::rt::writeNpz(const std::string &path,
   if (Status status = checkNames(tensors); !status.isOk()) {
     return status.in("'" + path + "'");
   }
-  Expected<NewFile> file = NewFile::create(path);
+  Expected<OutputFile> file = OutputFile::create(path);
   if (!file) {
     return file.status();
   }

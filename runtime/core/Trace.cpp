@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Trace.h"
-#include "runtime/core/File.h"
+#include "divisi/Support/OutputFile.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -97,7 +97,7 @@ Status divisi::rt::writeChromeTrace(const std::string &path,
     }
   }
   os << "\n]}\n";
-  Expected<NewFile> file = NewFile::create(path);
+  Expected<OutputFile> file = OutputFile::create(path);
   if (!file) {
     return file.status();
   }

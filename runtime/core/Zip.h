@@ -9,8 +9,8 @@
 #ifndef RUNTIME_CORE_ZIP_H
 #define RUNTIME_CORE_ZIP_H
 
+#include "divisi/Support/OutputFile.h"
 #include "divisi/runtime/HostTensor.h"
-#include "runtime/core/File.h"
 
 #include <vector>
 
@@ -37,7 +37,7 @@ Expected<AlignedBytes> unpack(const ZipEntry &entry);
 /// Writes an archive of stored entries, one after the other.
 class ZipWriter {
 public:
-  explicit ZipWriter(NewFile &file) : file_(file) {}
+  explicit ZipWriter(OutputFile &file) : file_(file) {}
   /// Appends the entry `name` whose content is `head` and then `data`.
   Status add(const std::string &name, const std::string &head,
              std::span<const std::byte> data);
@@ -45,7 +45,7 @@ public:
   Status finish();
 
 private:
-  NewFile &file_;
+  OutputFile &file_;
   std::string directory_;
   uint64_t count_ = 0;
 };

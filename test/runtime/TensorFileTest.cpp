@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/TensorFile.h"
-#include "runtime/core/File.h"
-#include "runtime/core/Sha256.h"
+#include "divisi/Support/OutputFile.h"
 
 #include <cstring>
 #include <filesystem>
@@ -68,15 +67,6 @@ static std::span<const std::byte> bytesOf(const std::string &text) {
   return std::as_bytes(std::span<const char>(text));
 }
 
-static std::string hex(const std::string &bytes) {
-  std::string text;
-  for (unsigned char byte : bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
-}
-
 static std::string temporaryPath(const std::string &name) {
   return testing::TempDir() + "divisi_tensor_" + std::to_string(getpid()) +
          "_" + name;
@@ -87,29 +77,6 @@ static std::string npy(const std::string &dictionary, size_t dataBytes) {
   std::string bytes = "\x93NUMPY";
   bytes += {'\x01', '\x00', static_cast<char>(dictionary.size()), '\x00'};
   return bytes + dictionary + std::string(dataBytes, '\x02');
-}
-
-TEST(Sha256Test, matchesTheVectorsOfNist) {
-  EXPECT_EQ(hex(Sha256::of("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b"
-                                 "934ca495991b7852b855");
-  EXPECT_EQ(hex(Sha256::of("abc")),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(hex(Sha256::of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomno"
-                           "pnopq")),
-            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-}
-
-TEST(Sha256Test, doesNotDependOnHowItIsFed) {
-  std::string million(1000000, 'a');
-  Sha256 hash;
-  for (size_t begin = 0, step = 1; begin < million.size();
-       step = step % 97 + 1) {
-    size_t size = std::min(step, million.size() - begin);
-    hash.update(bytesOf(million).subspan(begin, size));
-    begin += size;
-  }
-  EXPECT_EQ(hex(hash.finish()),
-            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 TEST(NpzTest, readsWhatNumpyWrites) {
@@ -267,7 +234,8 @@ TEST(OnnxTensorTest, readsAFolderInOrder) {
   std::string folder = temporaryPath("folder");
   std::filesystem::create_directory(folder);
   for (int i = 0; i < 2; ++i) {
-    auto file = NewFile::create(folder + "/input_" + std::to_string(i) + ".pb");
+    auto file =
+        OutputFile::create(folder + "/input_" + std::to_string(i) + ".pb");
     ASSERT_TRUE(file);
     std::string scalar("\x10\x02\x2a\x01", 4);
     ASSERT_TRUE(file->write(scalar + static_cast<char>(i + 5)).isOk());
@@ -282,40 +250,4 @@ TEST(OnnxTensorTest, readsAFolderInOrder) {
   EXPECT_TRUE(none->empty());
   std::filesystem::remove_all(folder);
   EXPECT_EQ(readOnnxFolder(folder, "input").status().code(), ExitCode::File);
-}
-
-TEST(FileTest, dataFilesMustLieBeneathTheirFolder) {
-  namespace fs = std::filesystem;
-  std::string folder = temporaryPath("beneath");
-  fs::create_directories(folder + "/inside/deep");
-  auto file = NewFile::create(folder + "/inside/deep/data");
-  ASSERT_TRUE(file->write(std::string("data")).isOk());
-  ASSERT_TRUE(file->commit().isOk());
-  fs::create_symlink("../..", folder + "/inside/deep/up");
-  fs::create_symlink("/etc", folder + "/inside/etc");
-  std::string root = folder + "/inside";
-
-  EXPECT_TRUE(MappedFile::openBeneath(root, "deep/data"));
-  for (const char *path : {"../inside/deep/data", "/etc/passwd", "etc/passwd",
-                           "deep/up/inside/deep/data", "deep/../../x", ""}) {
-    auto opened = MappedFile::openBeneath(root, path);
-    ASSERT_FALSE(opened) << path;
-    EXPECT_NE(opened.status().code(), ExitCode::Ok) << path;
-  }
-  EXPECT_EQ(MappedFile::openBeneath(root, "deep").status().code(),
-            ExitCode::File);
-  fs::remove_all(folder);
-}
-
-TEST(FileTest, nothingRemainsOfAFileThatIsNotCommitted) {
-  namespace fs = std::filesystem;
-  std::string folder = temporaryPath("half");
-  fs::create_directory(folder);
-  {
-    auto file = NewFile::create(folder + "/x");
-    ASSERT_TRUE(file);
-    ASSERT_TRUE(file->write(std::string("half")).isOk());
-  }
-  EXPECT_TRUE(fs::is_empty(folder));
-  fs::remove_all(folder);
 }

@@ -21,12 +21,13 @@
 #ifndef DIVISI_SUPPORT_GLOBALSTORE_H
 #define DIVISI_SUPPORT_GLOBALSTORE_H
 
+#include "divisi/Support/MappedFile.h"
 #include "divisi/Support/Status.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,27 +43,6 @@ struct ByteRange {
   friend bool operator==(const ByteRange &, const ByteRange &) = default;
 };
 
-/// A file mapped read-only; unmapped with the last owner.
-class MappedFile {
-public:
-  /// Maps a regular file. ExitCode::File if that cannot be done.
-  static Expected<std::shared_ptr<MappedFile>> open(const std::string &path);
-  /// The same for an open descriptor, which stays the caller's. `path` is for
-  /// messages.
-  static Expected<std::shared_ptr<MappedFile>>
-  fromDescriptor(int descriptor, const std::string &path);
-  MappedFile(const MappedFile &) = delete;
-  MappedFile &operator=(const MappedFile &) = delete;
-  ~MappedFile();
-
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
-
-private:
-  MappedFile(const std::byte *data, size_t size) : data_(data), size_(size) {}
-  const std::byte *data_;
-  size_t size_;
-};
-
 /// Resolves ByteRanges. Not thread-safe.
 class GlobalStore {
 public:
@@ -73,11 +53,12 @@ public:
   explicit GlobalStore(std::string folder = "");
 
   /// Makes `file` stand for `mapping` from now on.
-  void addFile(const std::string &file, std::shared_ptr<MappedFile> mapping);
+  void addFile(const std::string &file, MappedFile mapping);
 
   /// Says that `file` is named but not there: the program can be planned, and
   /// only asking for bytes fails (ExitCode::File).
-  void addAbsent(const std::string &file) { files_[file] = nullptr; }
+  void addAbsent(const std::string &file) { files_[file].reset(); }
+  /// Whether addAbsent said so of `file`.
   bool isAbsent(const std::string &file) const {
     auto it = files_.find(file);
     return it != files_.end() && !it->second;
@@ -96,7 +77,7 @@ public:
 
 private:
   std::string folder_;
-  std::map<std::string, std::shared_ptr<MappedFile>> files_; ///< Null: absent.
+  std::map<std::string, std::optional<MappedFile>> files_; ///< None: absent.
   std::vector<std::byte> blob_;
 };
 

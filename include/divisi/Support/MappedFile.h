@@ -1,4 +1,4 @@
-//===- File.h - Files mapped, checked and replaced whole ------*- C++ -*--===//
+//===- MappedFile.h - Files mapped for reading ------------------*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,21 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_FILE_H
-#define RUNTIME_CORE_FILE_H
+#ifndef DIVISI_SUPPORT_MAPPEDFILE_H
+#define DIVISI_SUPPORT_MAPPEDFILE_H
 
 #include "divisi/Support/Status.h"
 
 #include <cstddef>
-#include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
-namespace divisi::rt {
+namespace divisi {
 
-/// A regular file mapped for reading; movable.
+/// A regular file mapped for reading; movable, unmapped with its owner.
 class MappedFile {
 public:
+  /// No file, no bytes.
   MappedFile() = default;
   MappedFile(MappedFile &&other) noexcept { swap(other); }
   MappedFile &operator=(MappedFile &&other) noexcept {
@@ -35,10 +37,16 @@ public:
   /// Opens `path`, relative to `folder`, where it leads to a file beneath that
   /// folder: no absolute path, no `..` out of it, no symbolic link out of it.
   /// The kernel resolves and checks in one step, so nobody can swap a
-  /// directory in between.
+  /// directory in between. Fails with Invalid where the path leads out, with
+  /// File where the file cannot be read.
   static Expected<MappedFile> openBeneath(const std::string &folder,
                                           const std::string &path);
 
+  /// The same, but nothing where there is no such file.
+  static Expected<std::optional<MappedFile>>
+  findBeneath(const std::string &folder, const std::string &path);
+
+  /// All of the file. They stay where they are when the object is moved.
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
 private:
@@ -52,35 +60,9 @@ private:
   size_t size_ = 0;
 };
 
-/// A file that is written under a temporary name beside its own and takes its
-/// own in commit(); without that, nothing remains.
-class NewFile {
-public:
-  NewFile() = default;
-  NewFile(NewFile &&other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)),
-        path_(std::move(other.path_)), temporary_(std::move(other.temporary_)),
-        offset_(other.offset_) {}
-  ~NewFile();
-
-  static Expected<NewFile> create(const std::string &path);
-  Status write(std::span<const std::byte> bytes);
-  Status write(const std::string &bytes);
-  /// Writes zeros until the file is `offset` bytes long.
-  Status padTo(int64_t offset);
-  int64_t offset() const { return offset_; }
-  /// Flushes to the disk and renames.
-  Status commit();
-
-private:
-  int descriptor_ = -1;
-  std::string path_, temporary_;
-  int64_t offset_ = 0;
-};
-
 /// The folder part of `path`; `.` if it has none.
 std::string folderOf(const std::string &path);
 
-} // namespace divisi::rt
+} // namespace divisi
 
-#endif // RUNTIME_CORE_FILE_H
+#endif // DIVISI_SUPPORT_MAPPEDFILE_H

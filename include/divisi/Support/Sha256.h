@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_SHA256_H
-#define RUNTIME_CORE_SHA256_H
+#ifndef DIVISI_SUPPORT_SHA256_H
+#define DIVISI_SUPPORT_SHA256_H
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include <span>
 #include <string>
 
-namespace divisi::rt {
+namespace divisi {
 
 /// SHA-256 (FIPS 180-4), fed in parts.
 class Sha256 {
@@ -38,6 +38,6 @@ private:
   uint64_t length_ = 0; ///< Bytes so far.
 };
 
-} // namespace divisi::rt
+} // namespace divisi
 
-#endif // RUNTIME_CORE_SHA256_H
+#endif // DIVISI_SUPPORT_SHA256_H

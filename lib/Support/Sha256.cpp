@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/Sha256.h"
+#include "divisi/Support/Sha256.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-using namespace divisi::rt;
+using namespace divisi;
 
 /// The first 32 bits of the fractional parts of the cube roots of the first 64
 /// primes (FIPS 180-4, 4.2.2).

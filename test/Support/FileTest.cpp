@@ -1,0 +1,266 @@
+//===- FileTest.cpp - Tests of files read and written ---------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Support/InputText.h"
+#include "divisi/Support/MappedFile.h"
+#include "divisi/Support/OutputFile.h"
+
+#include <csignal>
+#include <fcntl.h>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace divisi;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder of the test's own, which is empty at first and removed at last.
+class FileTest : public testing::Test {
+protected:
+  FileTest() : folder_(testing::TempDir() + "divisi_file_XXXXXX") {
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+  }
+  ~FileTest() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string &name) const {
+    return folder_ + "/" + name;
+  }
+  std::string contentOf(const std::string &name) const {
+    Expected<MappedFile> file = MappedFile::open(path(name));
+    EXPECT_TRUE(file) << file.status().message();
+    return file ? std::string(
+                      reinterpret_cast<const char *>(file->bytes().data()),
+                      file->bytes().size())
+                : std::string();
+  }
+  /// How many files, links and folders there are beside each other.
+  size_t countEntries() const {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(folder_), {}));
+  }
+
+  std::string folder_;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+TEST_F(FileTest, DataFilesMustLieBeneathTheirFolder) {
+  fs::create_directories(path("inside/deep"));
+  ASSERT_TRUE(writeFile(path("inside/deep/data"), "data").isOk());
+  fs::create_symlink("../..", path("inside/deep/up"));
+  fs::create_symlink("/etc", path("inside/etc"));
+  std::string root = path("inside");
+
+  EXPECT_TRUE(MappedFile::openBeneath(root, "deep/data"));
+  EXPECT_TRUE(MappedFile::openBeneath(root, "./deep//../deep/data"));
+  for (const char *out : {"../inside/deep/data", "/etc/passwd", "etc/passwd",
+                          "deep/up/inside/deep/data", "no/../../x", ""}) {
+    auto opened = MappedFile::openBeneath(root, out);
+    ASSERT_FALSE(opened) << out;
+    EXPECT_EQ(opened.status().code(), ExitCode::Invalid) << out;
+  }
+  EXPECT_EQ(MappedFile::openBeneath(root, "deep").status().code(),
+            ExitCode::File);
+}
+
+TEST_F(FileTest, AMissingFileIsNothingOnlyToThoseWhoAsk) {
+  auto found = MappedFile::findBeneath(folder_, "no");
+  ASSERT_TRUE(found) << found.status().message();
+  EXPECT_FALSE(found->has_value());
+  auto opened = MappedFile::openBeneath(folder_, "no");
+  EXPECT_EQ(opened.status().code(), ExitCode::File);
+  EXPECT_THAT(opened.status().message(), HasSubstr("No such file"));
+}
+
+TEST_F(FileTest, WhatIsNoRegularFileIsNotMapped) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  auto pipe = MappedFile::open(path("pipe")); // does not wait for a writer
+  EXPECT_EQ(pipe.status().code(), ExitCode::File);
+  EXPECT_THAT(pipe.status().message(), HasSubstr("not a regular file"));
+}
+
+TEST_F(FileTest, BytesStayWhereTheyAreWhenTheFileMoves) {
+  ASSERT_TRUE(writeFile(path("a"), "a").isOk());
+  Expected<MappedFile> file = MappedFile::open(path("a"));
+  ASSERT_TRUE(file);
+  const std::byte *before = file->bytes().data();
+  MappedFile other = std::move(*file);
+  EXPECT_EQ(other.bytes().data(), before);
+  EXPECT_TRUE(file->bytes().empty());
+}
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+TEST_F(FileTest, CommitReplacesAllOfTheFile) {
+  ASSERT_TRUE(writeFile(path("a"), "something longer").isOk());
+  Expected<OutputFile> file = OutputFile::create(path("a"));
+  ASSERT_TRUE(file) << file.status().message();
+  ASSERT_TRUE(file->write("new").isOk());
+  ASSERT_TRUE(file->padTo(5).isOk());
+  EXPECT_EQ(file->offset(), 5);
+  EXPECT_EQ(contentOf("a"), "something longer");
+  ASSERT_TRUE(file->commit().isOk());
+  EXPECT_EQ(contentOf("a"), std::string("new\0\0", 5));
+  EXPECT_EQ(countEntries(), 1u);
+}
+
+TEST_F(FileTest, NothingRemainsOfAFileThatIsNotCommitted) {
+  {
+    Expected<OutputFile> file = OutputFile::create(path("a"));
+    ASSERT_TRUE(file);
+    ASSERT_TRUE(file->write("half").isOk());
+  }
+  EXPECT_EQ(countEntries(), 0u);
+}
+
+// A limit on the size of files stands in for a full disk.
+TEST_F(FileTest, AFailedWriteLeavesWhatWasThereAndNothingElse) {
+  ASSERT_TRUE(writeFile(path("a"), "old").isOk());
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit small{4096, before.rlim_max};
+  auto handler = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  Status status = writeFile(path("a"), std::string(100000, 'x'));
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(status.code(), ExitCode::File);
+  EXPECT_EQ(status.message(),
+            "cannot write '" + path("a") + "': File too large");
+  EXPECT_EQ(contentOf("a"), "old");
+  EXPECT_EQ(countEntries(), 1u);
+}
+
+TEST_F(FileTest, AFileKeepsItsPermissions) {
+  ASSERT_TRUE(writeFile(path("a"), "old").isOk());
+  ASSERT_EQ(chmod(path("a").c_str(), 0640), 0);
+  ASSERT_TRUE(writeFile(path("a"), "new").isOk());
+  struct stat about{};
+  ASSERT_EQ(stat(path("a").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0640u);
+}
+
+TEST_F(FileTest, ALinkStaysALinkAndItsTargetIsReplaced) {
+  fs::create_directory(path("there"));
+  ASSERT_TRUE(writeFile(path("there/a"), "old").isOk());
+  fs::create_symlink("there/second", path("first"));
+  fs::create_symlink("a", path("there/second"));
+  ASSERT_TRUE(writeFile(path("first"), "new").isOk());
+  EXPECT_TRUE(fs::is_symlink(path("first")));
+  EXPECT_TRUE(fs::is_symlink(path("there/second")));
+  EXPECT_FALSE(fs::is_symlink(path("there/a")));
+  EXPECT_EQ(contentOf("there/a"), "new");
+}
+
+TEST_F(FileTest, ALinkToNothingYetMakesItsTarget) {
+  fs::create_symlink("target", path("link"));
+  ASSERT_TRUE(writeFile(path("link"), "new").isOk());
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(contentOf("target"), "new");
+}
+
+TEST_F(FileTest, LinksInACircleAreAnError) {
+  fs::create_symlink("b", path("a"));
+  fs::create_symlink("a", path("b"));
+  Status status = writeFile(path("a"), "new");
+  EXPECT_EQ(status.code(), ExitCode::File);
+  EXPECT_TRUE(fs::is_symlink(path("a")));
+  EXPECT_EQ(countEntries(), 2u);
+}
+
+TEST_F(FileTest, APipeIsWrittenThrough) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  std::string got;
+  std::thread reader([&] {
+    int pipe = open(path("pipe").c_str(), O_RDONLY);
+    char buffer[64];
+    for (ssize_t n; (n = read(pipe, buffer, sizeof(buffer))) > 0;) {
+      got.append(buffer, static_cast<size_t>(n));
+    }
+    close(pipe);
+  });
+  Status status = writeFile(path("pipe"), "through");
+  reader.join();
+  EXPECT_TRUE(status.isOk()) << status.message();
+  EXPECT_EQ(got, "through");
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  EXPECT_EQ(countEntries(), 1u);
+}
+
+// What `-o /dev/null` did as root: the device became a file.
+TEST_F(FileTest, ADeviceStaysADevice) {
+  if (mknod(path("null").c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) {
+    GTEST_SKIP() << "only root may make a device; this is "
+                 << (geteuid() == 0 ? "root without that right" : "a user");
+  }
+  fs::create_symlink("null", path("link"));
+  for (const char *name : {"null", "link"}) {
+    Status status = writeFile(path(name), "away");
+    // A file system that is mounted without devices refuses; it is not touched.
+    EXPECT_TRUE(status.isOk() || status.code() == ExitCode::File);
+    EXPECT_TRUE(fs::is_character_file(path("null")));
+  }
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(countEntries(), 2u);
+}
+
+TEST_F(FileTest, ADescriptorByItsNameIsWrittenWhereItIs) {
+  ASSERT_TRUE(writeFile(path("log"), "line\n").isOk());
+  int log = open(path("log").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  ASSERT_GE(log, 0);
+  for (const char *folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    Status status = writeFile(folder + std::to_string(log), "more\n");
+    EXPECT_TRUE(status.isOk()) << status.message();
+  }
+  close(log);
+  EXPECT_EQ(contentOf("log"), "line\nmore\nmore\n");
+  EXPECT_EQ(countEntries(), 1u);
+}
+
+TEST_F(FileTest, AFolderOrAMissingFolderIsAnError) {
+  EXPECT_EQ(writeFile(folder_, "x").code(), ExitCode::File);
+  Status status = writeFile(path("no/a"), "x");
+  EXPECT_EQ(status.message(),
+            "cannot write '" + path("no/a") + "': No such file or directory");
+  EXPECT_EQ(countEntries(), 0u);
+}
+
+TEST_F(FileTest, TwoFilesOfAFolderAreWrittenAtATime) {
+  Expected<OutputFile> a = OutputFile::create(path("a"));
+  Expected<OutputFile> b = OutputFile::create(path("b"));
+  ASSERT_TRUE(a && b);
+  ASSERT_TRUE(a->write("of a").isOk());
+  ASSERT_TRUE(b->write("of b").isOk());
+  ASSERT_TRUE(b->commit().isOk());
+  ASSERT_TRUE(a->commit().isOk());
+  EXPECT_EQ(contentOf("a"), "of a");
+  EXPECT_EQ(contentOf("b"), "of b");
+}
+
+TEST_F(FileTest, AnEndingOfGzCompresses) {
+  std::string text(10000, 'x');
+  ASSERT_TRUE(writeFile(path("t.gz"), text).isOk());
+  EXPECT_LT(fs::file_size(path("t.gz")), 1000u);
+  Expected<InputText> back = InputText::readFile(path("t.gz"));
+  ASSERT_TRUE(back) << back.status().message();
+  EXPECT_EQ(back->text(), text);
+}
