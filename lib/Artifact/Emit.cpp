@@ -42,14 +42,15 @@ private:
   Status runInit();
   Expected<rt::GlobalData> dataOf(nn::GlobalOp global);
   Expected<rt::GlobalData> externalData(nn::GlobalOp global);
-  Expected<rt::GlobalData> keep(HostTensor tensor);
+  Expected<rt::GlobalData> keep(rt::HostTensor tensor);
 
   ModuleOp module;
   GlobalStore &store;
   const EmitOptions &options;
   std::string folder;
   GlobalValues values;
-  std::list<HostTensor> kept; ///< What the data of derived globals points to.
+  std::list<rt::HostTensor>
+      kept; ///< What the data of derived globals points to.
 };
 
 } // namespace
@@ -67,7 +68,7 @@ Status DataCollector::runInit() {
   return Status();
 }
 
-Expected<rt::GlobalData> DataCollector::keep(HostTensor tensor) {
+Expected<rt::GlobalData> DataCollector::keep(rt::HostTensor tensor) {
   kept.push_back(std::move(tensor));
   return rt::GlobalData{kept.back().bytes(), {}, 0};
 }

@@ -68,30 +68,9 @@ divisi::runPlanned(ModuleOp module, const std::string &entry,
 Expected<std::vector<rt::HostTensor>>
 divisi::evaluateOnHost(func::FuncOp function,
                        const std::vector<rt::HostTensor> &inputs) {
-  std::vector<HostTensor> arguments;
-  for (const rt::HostTensor &input : inputs) {
-    auto copy = HostTensor::copyOf(input.type, input.dims, input.data.span());
-    if (!copy) {
-      return copy.status();
-    }
-    arguments.push_back(*copy);
-  }
   GlobalStore store;
   GlobalValues globals(function->getParentOfType<ModuleOp>(), store);
-  auto results = evaluateFunction(function, arguments, globals);
-  if (!results) {
-    return results.status();
-  }
-  std::vector<rt::HostTensor> outputs;
-  for (const HostTensor &result : *results) {
-    auto copy =
-        rt::HostTensor::copyOf(result.type(), result.dims(), result.bytes());
-    if (!copy) {
-      return copy.status();
-    }
-    outputs.push_back(std::move(*copy));
-  }
-  return outputs;
+  return evaluateFunction(function, inputs, globals);
 }
 
 //===----------------------------------------------------------------------===//
@@ -145,7 +124,7 @@ static Comparison compareFloats(const rt::HostTensor &got,
     comparison.equal = false;
     comparison.message =
         std::to_string(wrong) + " of " + std::to_string(b.size()) +
-        " elements differ; at " + positionOf(expected.dims, worst) + " got " +
+        " elements differ; at " + positionOf(expected.dims(), worst) + " got " +
         std::to_string(a[worst]) + ", expected " + std::to_string(b[worst]);
   }
   return comparison;
@@ -154,23 +133,23 @@ static Comparison compareFloats(const rt::HostTensor &got,
 Comparison divisi::compareTensors(const rt::HostTensor &got,
                                   const rt::HostTensor &expected) {
   Comparison comparison;
-  if (got.type != expected.type || got.dims != expected.dims) {
+  if (got.type() != expected.type() || got.dims() != expected.dims()) {
     comparison.equal = false;
-    comparison.message = "got " + rt::describe(got.type, got.dims) +
+    comparison.message = "got " + rt::describe(got.type(), got.dims()) +
                          ", expected " +
-                         rt::describe(expected.type, expected.dims);
+                         rt::describe(expected.type(), expected.dims());
     return comparison;
   }
-  if (got.type == rt::DType::F32) {
+  if (got.type() == rt::DType::F32) {
     return compareFloats(got, expected);
   }
-  std::span<const std::byte> a = got.data.span(), b = expected.data.span();
+  std::span<const std::byte> a = got.bytes(), b = expected.bytes();
   auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   if (at != a.end()) {
     comparison.equal = false;
-    int64_t index = (at - a.begin()) / rt::byteWidth(got.type);
+    int64_t index = (at - a.begin()) / rt::byteWidth(got.type());
     comparison.message =
-        "elements differ, first at " + positionOf(expected.dims, index);
+        "elements differ, first at " + positionOf(expected.dims(), index);
   }
   return comparison;
 }

@@ -103,7 +103,7 @@ divisi::Expected<ImportOptions> ImportFlags::options() const {
                     tensors.status().message());
     }
     for (const rt::HostTensor &tensor : *tensors) {
-      options.inputs[tensor.name] = {tensor.dims, tensor.type};
+      options.inputs[tensor.name()] = {tensor.dims(), tensor.type()};
     }
   }
   for (const std::string &text : shapes) {

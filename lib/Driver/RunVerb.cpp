@@ -59,9 +59,9 @@ Status RunVerb::writeOutputs(const rt::EntryInfo &entry,
                              std::vector<rt::HostTensor> &outputs) {
   std::vector<const rt::HostTensor *> named;
   for (auto [value, tensor] : zip_equal(entry.outputs, outputs)) {
-    tensor.name = value.name;
+    tensor.setName(value.name);
     named.push_back(&tensor);
-    errs() << value.name << ": " << rt::describe(tensor.type, tensor.dims)
+    errs() << value.name << ": " << rt::describe(tensor.type(), tensor.dims())
            << "\n";
   }
   return output.empty() ? Status() : rt::writeNpz(output, named);

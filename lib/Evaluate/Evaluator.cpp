@@ -63,7 +63,7 @@ std::optional<DType> divisi::fromMLIRType(mlir::Type type) {
 }
 
 mlir::DenseElementsAttr divisi::toDenseAttr(mlir::MLIRContext *context,
-                                            const HostTensor &tensor) {
+                                            const rt::HostTensor &tensor) {
   auto type = mlir::RankedTensorType::get(tensor.dims(),
                                           toMLIRType(context, tensor.type()));
   bool isSplat = tensor.isSplat();
@@ -80,14 +80,16 @@ mlir::DenseElementsAttr divisi::toDenseAttr(mlir::MLIRContext *context,
       type, {reinterpret_cast<const char *>(tensor.data()), size});
 }
 
-Expected<HostTensor> divisi::fromDenseAttr(mlir::DenseElementsAttr attribute) {
+Expected<rt::HostTensor>
+divisi::fromDenseAttr(mlir::DenseElementsAttr attribute) {
   auto type = fromMLIRType(attribute.getElementType());
   if (!type) {
     return Status(ExitCode::Unsupported, "a constant has an element type that "
                                          "Divisi does not have");
   }
   auto shape = attribute.getType().getShape();
-  auto result = HostTensor::zeros(*type, rt::Dims(shape.begin(), shape.end()));
+  auto result =
+      rt::HostTensor::zeros(*type, rt::Dims(shape.begin(), shape.end()));
   if (!result || result->count() == 0) {
     return result;
   }
@@ -144,17 +146,17 @@ rt::Attributes divisi::toRuntimeAttributes(mlir::Operation *op) {
 // Evaluation
 //===----------------------------------------------------------------------===//
 
-Expected<HostTensor> divisi::evaluateOp(const std::string &op,
-                                        const rt::Attributes &attributes,
-                                        const std::vector<HostTensor> &operands,
-                                        DType type, rt::Dims dims) {
-  auto result = HostTensor::zeros(type, dims);
+Expected<rt::HostTensor>
+divisi::evaluateOp(const std::string &op, const rt::Attributes &attributes,
+                   const std::vector<rt::HostTensor> &operands, DType type,
+                   rt::Dims dims) {
+  auto result = rt::HostTensor::zeros(type, dims);
   if (!result || result->count() == 0) {
     return result;
   }
   std::vector<rt::TensorInfo> infos;
   std::vector<const void *> data;
-  for (const HostTensor &operand : operands) {
+  for (const rt::HostTensor &operand : operands) {
     infos.push_back(rt::TensorInfo::whole(operand.type(), operand.dims()));
     data.push_back(operand.data());
   }
@@ -168,7 +170,7 @@ Expected<HostTensor> divisi::evaluateOp(const std::string &op,
   return result;
 }
 
-Expected<HostTensor> GlobalValues::read(const std::string &name) {
+Expected<rt::HostTensor> GlobalValues::read(const std::string &name) {
   auto it = values_.find(name);
   if (it != values_.end()) {
     return it->second;
@@ -182,7 +184,7 @@ Expected<HostTensor> GlobalValues::read(const std::string &name) {
   auto shape = global.getTensorType().getShape();
   rt::Dims dims(shape.begin(), shape.end());
   if (global.getZero()) {
-    return HostTensor::zeros(*type, dims);
+    return rt::HostTensor::zeros(*type, dims);
   }
   if (!global.getFile()) {
     return Status(ExitCode::Invalid, "the global '" + name +
@@ -196,14 +198,14 @@ Expected<HostTensor> GlobalValues::read(const std::string &name) {
   if (!bytes) {
     return bytes.status();
   }
-  auto value = HostTensor::copyOf(*type, dims, *bytes);
+  auto value = rt::HostTensor::copyOf(*type, dims, *bytes);
   if (value) {
     values_[name] = *value;
   }
   return value;
 }
 
-void GlobalValues::write(const std::string &name, HostTensor value) {
+void GlobalValues::write(const std::string &name, rt::HostTensor value) {
   values_[name] = std::move(value);
 }
 
@@ -215,22 +217,23 @@ public:
   Run(mlir::func::FuncOp function, GlobalValues &globals)
       : function_(function), globals_(globals) {}
 
-  Expected<std::vector<HostTensor>> run(const std::vector<HostTensor> &inputs);
+  Expected<std::vector<rt::HostTensor>>
+  run(const std::vector<rt::HostTensor> &inputs);
 
 private:
-  Expected<HostTensor> evaluate(mlir::Operation &op);
+  Expected<rt::HostTensor> evaluate(mlir::Operation &op);
   /// Frees what no later operation reads.
   void release(mlir::Operation &op);
 
   mlir::func::FuncOp function_;
   GlobalValues &globals_;
-  llvm::DenseMap<mlir::Value, HostTensor> values_;
+  llvm::DenseMap<mlir::Value, rt::HostTensor> values_;
   llvm::DenseMap<mlir::Value, unsigned> left_;
 };
 
 } // namespace
 
-Expected<HostTensor> Run::evaluate(mlir::Operation &op) {
+Expected<rt::HostTensor> Run::evaluate(mlir::Operation &op) {
   if (auto read = llvm::dyn_cast<nn::ReadOp>(op)) {
     return globals_.read(read.getGlobal().str());
   }
@@ -248,7 +251,7 @@ Expected<HostTensor> Run::evaluate(mlir::Operation &op) {
                                              op.getName().getStringRef().str() +
                                              "' cannot be evaluated");
   }
-  std::vector<HostTensor> operands;
+  std::vector<rt::HostTensor> operands;
   for (mlir::Value operand : op.getOperands()) {
     operands.push_back(values_.lookup(operand));
   }
@@ -265,8 +268,8 @@ void Run::release(mlir::Operation &op) {
   }
 }
 
-Expected<std::vector<HostTensor>>
-Run::run(const std::vector<HostTensor> &inputs) {
+Expected<std::vector<rt::HostTensor>>
+Run::run(const std::vector<rt::HostTensor> &inputs) {
   mlir::Block &body = function_.getBody().front();
   for (mlir::Operation &op : body) {
     for (mlir::Value operand : op.getOperands()) {
@@ -276,8 +279,8 @@ Run::run(const std::vector<HostTensor> &inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     values_[body.getArgument(static_cast<unsigned>(i))] = inputs[i];
   }
-  std::vector<HostTensor> results;
-  std::vector<std::pair<std::string, HostTensor>> updates;
+  std::vector<rt::HostTensor> results;
+  std::vector<std::pair<std::string, rt::HostTensor>> updates;
   for (mlir::Operation &op : body) {
     if (auto update = llvm::dyn_cast<nn::UpdateOp>(op)) {
       updates.emplace_back(update.getGlobal().str(),
@@ -306,9 +309,9 @@ Run::run(const std::vector<HostTensor> &inputs) {
   return results;
 }
 
-Expected<std::vector<HostTensor>>
+Expected<std::vector<rt::HostTensor>>
 divisi::evaluateFunction(mlir::func::FuncOp function,
-                         const std::vector<HostTensor> &inputs,
+                         const std::vector<rt::HostTensor> &inputs,
                          GlobalValues &globals) {
   if (inputs.size() != function.getNumArguments()) {
     return Status(ExitCode::Usage,

@@ -82,17 +82,18 @@ Tensor Emitter::initializer(const OnnxTensor &stored) {
   return tensor;
 }
 
-Tensor Emitter::constant(HostTensor value) {
+Tensor Emitter::constant(rt::HostTensor value) {
   Tensor tensor = makeTensor(value.type(), value.dims());
   tensor->known = std::move(value);
   return tensor;
 }
 
 Tensor Emitter::scalar(DType type, double value) {
-  HostTensor number = HostTensor::ofFloats({}, {static_cast<float>(value)});
+  rt::HostTensor number =
+      rt::HostTensor::ofFloats({}, {static_cast<float>(value)});
   // Integers of more than 24 bits have no exact float.
   if (type != DType::F32) {
-    number = HostTensor::ofInts({}, {static_cast<int64_t>(value)});
+    number = rt::HostTensor::ofInts({}, {static_cast<int64_t>(value)});
   }
   auto result = number.castTo(type);
   if (!result) {
@@ -104,17 +105,17 @@ Tensor Emitter::scalar(DType type, double value) {
 
 Tensor Emitter::ints(const std::vector<int64_t> &values) {
   return constant(
-      HostTensor::ofInts({static_cast<int64_t>(values.size())}, values));
+      rt::HostTensor::ofInts({static_cast<int64_t>(values.size())}, values));
 }
 
-std::optional<HostTensor> Emitter::bytesOf(const Tensor &tensor) {
+std::optional<rt::HostTensor> Emitter::bytesOf(const Tensor &tensor) {
   if (!tensor->known && tensor->stored) {
     auto bytes = store_.bytes(tensor->stored->data);
     if (!bytes) {
       fail(bytes.status().code(), bytes.status().message());
       return std::nullopt;
     }
-    auto copy = HostTensor::copyOf(tensor->type, tensor->dims, *bytes);
+    auto copy = rt::HostTensor::copyOf(tensor->type, tensor->dims, *bytes);
     if (!copy) {
       fail(copy.status().code(), copy.status().message());
       return std::nullopt;
@@ -156,7 +157,7 @@ std::string Emitter::uniqueName(const std::string &wanted) {
 }
 
 /// Small constants stand in IR; for others a global says where they lie.
-mlir::Value Emitter::materializeConstant(const HostTensor &value) {
+mlir::Value Emitter::materializeConstant(const rt::HostTensor &value) {
   if (value.count() <= kInlineLimit || value.isSplat()) {
     return nn::ConstantOp::create(builder_, location_,
                                   toDenseAttr(module_.getContext(), value));
@@ -248,7 +249,7 @@ Tensor Emitter::emit(const std::string &op, llvm::ArrayRef<Tensor> operands,
 
 void Emitter::fold(const std::string &op, llvm::ArrayRef<Tensor> operands,
                    const rt::Attributes &attributes, const Tensor &result) {
-  std::vector<HostTensor> values;
+  std::vector<rt::HostTensor> values;
   for (const Tensor &operand : operands) {
     auto bytes = bytesOf(operand);
     if (!bytes) {

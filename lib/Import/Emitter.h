@@ -24,9 +24,9 @@
 #define DIVISI_LIB_IMPORT_EMITTER_H
 
 #include "dialects/NN/NN.h"
-#include "divisi/Evaluate/HostTensor.h"
 #include "divisi/Import/OnnxModel.h"
 #include "divisi/runtime/Attributes.h"
+#include "divisi/runtime/HostTensor.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -40,7 +40,7 @@ struct ImportedTensor {
   rt::DType type = rt::DType::F32;
   rt::Dims dims;
   /// The bytes of a constant, when they have been needed.
-  std::optional<HostTensor> known;
+  std::optional<rt::HostTensor> known;
   /// The initializer that this is, if any.
   const OnnxTensor *stored = nullptr;
   /// Trained: its bytes are known, but nothing is folded over them.
@@ -76,13 +76,13 @@ public:
 
   Tensor argument(mlir::Value value, rt::DType type, rt::Dims dims);
   Tensor initializer(const OnnxTensor &stored);
-  Tensor constant(HostTensor value);
+  Tensor constant(rt::HostTensor value);
   /// A scalar of an arithmetic type.
   Tensor scalar(rt::DType type, double value);
   Tensor ints(const std::vector<int64_t> &values);
 
   /// The bytes of a constant or parameter; nothing for what is computed.
-  std::optional<HostTensor> bytesOf(const Tensor &tensor);
+  std::optional<rt::HostTensor> bytesOf(const Tensor &tensor);
   /// The value in IR, made when first asked for; null after a failure.
   mlir::Value materialize(const Tensor &tensor);
 
@@ -132,7 +132,7 @@ private:
             const rt::Attributes &attributes, const Tensor &result);
   void create(const std::string &op, llvm::ArrayRef<Tensor> operands,
               const rt::Attributes &attributes, const Tensor &result);
-  mlir::Value materializeConstant(const HostTensor &value);
+  mlir::Value materializeConstant(const rt::HostTensor &value);
   mlir::Value readGlobal(const std::string &name, nn::GlobalKind kind,
                          mlir::RankedTensorType type, const ByteRange &range);
   /// `wanted`, or `wanted_1` … if the module has that symbol already.

@@ -31,7 +31,7 @@ static Tensor fromEnd(Emitter &emit, const Tensor &indices, int64_t extent) {
 //===----------------------------------------------------------------------===//
 
 /// Fails if a constant index lies outside [-extent, extent).
-static bool checkIndices(NodeImporter &node, const HostTensor &indices,
+static bool checkIndices(NodeImporter &node, const rt::HostTensor &indices,
                          int64_t extent) {
   for (int64_t i = 0; i < indices.count(); ++i) {
     int64_t index = indices.intAt(i);
@@ -106,7 +106,7 @@ struct Component {
 } // namespace
 
 /// Component `j` of `indices` [P.., K], if it depends on one dim at most.
-static std::optional<Component> componentOf(const HostTensor &indices,
+static std::optional<Component> componentOf(const rt::HostTensor &indices,
                                             int64_t j, int64_t extent) {
   int64_t width = indices.dims().back();
   int64_t count = indices.count() / width;
@@ -283,7 +283,7 @@ static Tensor bandMask(Emitter &emit, const rt::Dims &dims,
   Tensor row = emit.iota(DType::I64, rows, 0);
   Tensor column = emit.iota(DType::I64, columns, 1);
   Tensor shifted =
-      emit.binary("add", row, emit.constant(HostTensor::ofInts({}, {k})));
+      emit.binary("add", row, emit.constant(rt::HostTensor::ofInts({}, {k})));
   return emit.compare(predicate, column, shifted);
 }
 

@@ -20,16 +20,17 @@ static void importConstant(NodeImporter &node) {
       return node.setResult(0, emit.initializer(*tensor));
     }
     if (const auto *i = std::get_if<int64_t>(&attribute.value)) {
-      return node.setResult(0, emit.constant(HostTensor::ofInts({}, {*i})));
+      return node.setResult(0, emit.constant(rt::HostTensor::ofInts({}, {*i})));
     }
     if (const auto *f = std::get_if<float>(&attribute.value)) {
-      return node.setResult(0, emit.constant(HostTensor::ofFloats({}, {*f})));
+      return node.setResult(0,
+                            emit.constant(rt::HostTensor::ofFloats({}, {*f})));
     }
     if (const auto *ints = std::get_if<Ints>(&attribute.value)) {
       return node.setResult(0, emit.ints(*ints));
     }
     if (const auto *fs = std::get_if<std::vector<float>>(&attribute.value)) {
-      return node.setResult(0, emit.constant(HostTensor::ofFloats(
+      return node.setResult(0, emit.constant(rt::HostTensor::ofFloats(
                                    {static_cast<int64_t>(fs->size())}, *fs)));
     }
   }
@@ -69,7 +70,7 @@ static void importShape(NodeImporter &node) {
 
 static void importSize(NodeImporter &node) {
   node.setResult(0, node.emitter().constant(
-                        HostTensor::ofInts({}, {node.input(0)->count()})));
+                        rt::HostTensor::ofInts({}, {node.input(0)->count()})));
 }
 
 llvm::ArrayRef<ImporterRow> divisi::shapeImporters() {

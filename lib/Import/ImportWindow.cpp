@@ -245,7 +245,7 @@ static Tensor countTensor(NodeImporter &node, const Window &window,
     shape[i + 2] = window.count[i];
     result = node.emitter().binary(
         "mul", result,
-        node.emitter().constant(HostTensor::ofFloats(shape, counts)));
+        node.emitter().constant(rt::HostTensor::ofFloats(shape, counts)));
   }
   return result;
 }

@@ -171,35 +171,32 @@ static Expected<DType> parseDescr(std::string_view descr) {
                    "floats, as astype makes them");
 }
 
-/// Copies a column-major array into row-major order.
-static void fromFortran(const std::byte *source, HostTensor &tensor) {
-  int64_t width = byteWidth(tensor.type);
-  int64_t count = tensor.data.size() / width;
-  size_t rank = tensor.dims.size();
-  Dims index(rank, 0), strides(rank, width);
-  for (size_t d = 1; d < rank; ++d) {
-    strides[d] = strides[d - 1] * tensor.dims[d - 1];
+/// The elements of `columns`, which lie in column-major order, in row-major.
+static Expected<HostTensor> fromFortran(const HostTensor &columns) {
+  Expected<HostTensor> rows = HostTensor::zeros(columns.type(), columns.dims());
+  if (!rows) {
+    return rows;
   }
-  std::byte *out = tensor.data.data();
+  const Dims &dims = columns.dims();
+  int64_t width = byteWidth(columns.type());
+  Dims index(dims.size(), 0), strides(dims.size(), width);
+  for (size_t d = 1; d < dims.size(); ++d) {
+    strides[d] = strides[d - 1] * dims[d - 1];
+  }
+  std::byte *out = rows->data();
   int64_t offset = 0;
-  for (int64_t i = 0; i < count; ++i, out += width) {
-    std::memcpy(out, source + offset, width);
-    for (size_t d = rank; d-- > 0;) {
+  for (int64_t i = 0; i < columns.count(); ++i, out += width) {
+    std::memcpy(out, columns.data() + offset, width);
+    for (size_t d = dims.size(); d-- > 0;) {
       offset += strides[d];
-      if (++index[d] < tensor.dims[d]) {
+      if (++index[d] < dims[d]) {
         break;
       }
-      offset -= strides[d] * tensor.dims[d];
+      offset -= strides[d] * dims[d];
       index[d] = 0;
     }
   }
-}
-
-/// Any byte but 0 is true in NumPy; here a boolean is 0 or 1.
-static void normalizeBooleans(HostTensor &tensor) {
-  for (uint8_t &value : tensor.as<uint8_t>()) {
-    value = value != 0;
-  }
+  return rows;
 }
 
 Expected<HostTensor> divisi::rt::parseNpy(std::span<const std::byte> bytes) {
@@ -242,29 +239,25 @@ Expected<HostTensor> divisi::rt::parseNpy(std::span<const std::byte> bytes) {
                      " bytes for ", describe(*type, header.dims));
   }
   Expected<HostTensor> tensor = HostTensor::copyOf(*type, header.dims, data);
-  if (tensor && header.isFortran && header.dims.size() > 1) {
-    fromFortran(data.data(), *tensor);
-  }
-  if (tensor && *type == DType::Bool) {
-    normalizeBooleans(*tensor);
-  }
-  return tensor;
+  bool isTurned = tensor && header.isFortran && header.dims.size() > 1;
+  return isTurned ? fromFortran(*tensor) : std::move(tensor);
 }
 
-static Expected<std::string> formatHeader(const HostTensor &tensor) {
+Expected<std::string> divisi::rt::formatNpyHeader(DType type,
+                                                  const Dims &dims) {
   std::string_view name;
   for (const NumpyName &row : numpyNames) {
-    name = row.type == tensor.type ? row.name : name;
+    name = row.type == type ? row.name : name;
   }
   if (name.empty()) {
     return makeError(ExitCode::Unsupported, "NumPy has no name for ",
-                     stringify(tensor.type), "; convert the tensor to f32");
+                     stringify(type), "; convert the tensor to f32");
   }
   std::ostringstream os;
-  os << "{'descr': '" << (byteWidth(tensor.type) == 1 ? '|' : '<') << name
+  os << "{'descr': '" << (byteWidth(type) == 1 ? '|' : '<') << name
      << "', 'fortran_order': False, 'shape': (";
-  for (size_t d = 0; d < tensor.dims.size(); ++d) {
-    os << (d == 0 ? "" : " ") << tensor.dims[d] << ",";
+  for (size_t d = 0; d < dims.size(); ++d) {
+    os << (d == 0 ? "" : " ") << dims[d] << ",";
   }
   os << "), }";
   std::string dictionary = os.str();
@@ -276,13 +269,4 @@ static Expected<std::string> formatHeader(const HostTensor &tensor) {
   header += {'\x01', '\x00', static_cast<char>(dictionary.size() & 0xff),
              static_cast<char>(dictionary.size() >> 8)};
   return header + dictionary;
-}
-
-Expected<std::string> divisi::rt::formatNpy(const HostTensor &tensor) {
-  Expected<std::string> bytes = formatHeader(tensor);
-  if (bytes) {
-    bytes->append(reinterpret_cast<const char *>(tensor.data.data()),
-                  tensor.data.size());
-  }
-  return bytes;
 }

@@ -111,13 +111,7 @@ divisi::rt::parseOnnxTensor(std::span<const std::byte> bytes) {
     typed = packTyped(message, *row);
   }
   const std::string &data = message.has_raw_data() ? message.raw_data() : typed;
-  Expected<HostTensor> tensor = HostTensor::copyOf(
-      row->type, dims, std::as_bytes(std::span<const char>(data)),
-      message.name());
-  if (tensor && row->type == DType::Bool) {
-    for (uint8_t &value : tensor->as<uint8_t>()) {
-      value = value != 0;
-    }
-  }
-  return tensor;
+  return HostTensor::copyOf(row->type, dims,
+                            std::as_bytes(std::span<const char>(data)),
+                            message.name());
 }

@@ -31,7 +31,7 @@ void RankProgram::bind(std::span<const HostTensor> inputs,
                        std::span<HostTensor> outputs) {
   std::map<uint32_t, const std::byte *> addresses;
   for (auto &[index, slice] : inputs_) {
-    const std::byte *source = inputs[index].data.data();
+    const std::byte *source = inputs[index].data();
     if (slice.staging.size() != 0) {
       slice.copy.run(source, slice.staging.data());
       addresses[index] = slice.staging.data();
@@ -46,7 +46,7 @@ void RankProgram::bind(std::span<const HostTensor> inputs,
         addresses[patch.value];
   }
   for (const Patch &patch : outputPatches_) {
-    steps_[patch.step].results[0] = outputs[patch.value].data.data();
+    steps_[patch.step].results[0] = outputs[patch.value].data();
   }
 }
 

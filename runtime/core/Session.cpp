@@ -239,7 +239,7 @@ Expected<HostTensor> Session::readGlobal(std::string_view name) const {
                 placement.boxes, order, fetches);
     for (const Fetch &fetch : fetches) {
       fetch.copy.run(impl_->globals.data(i, grid.devices[fetch.owner]),
-                     tensor->data.data());
+                     tensor->data());
     }
     return tensor;
   }
@@ -251,15 +251,13 @@ Expected<HostTensor> Session::readGlobal(std::string_view name) const {
 //===----------------------------------------------------------------------===//
 
 static Status checkInput(const ValueInfo &expected, const HostTensor &got) {
-  bool fits = got.type == expected.type && got.dims == expected.dims &&
-              checkedBytes(got.type, got.dims) == got.data.size();
-  if (fits) {
+  if (got.type() == expected.type && got.dims() == expected.dims) {
     return {};
   }
   return makeError(ExitCode::Invalid, "input '", expected.name, "': got ",
-                   describe(got.type, got.dims), ", expected ",
+                   describe(got.type(), got.dims()), ", expected ",
                    describe(expected.type, expected.dims),
-                   got.type == expected.type
+                   got.type() == expected.type
                        ? ""
                        : "; convert it, for example with NumPy's astype");
 }
@@ -382,14 +380,14 @@ static Status checkNames(const EntryInfo &entry,
                          std::span<const HostTensor> tensors) {
   std::vector<bool> seen(entry.inputs.size());
   for (const HostTensor &tensor : tensors) {
-    size_t place = placeOf(entry, tensor.name);
+    size_t place = placeOf(entry, tensor.name());
     if (place == entry.inputs.size()) {
       return makeError(ExitCode::Invalid, "entry '", entry.name,
-                       "' has no input '", tensor.name, "'; expected ",
+                       "' has no input '", tensor.name(), "'; expected ",
                        quotedInputs(entry));
     }
     if (seen[place]) {
-      return makeError(ExitCode::Invalid, "input '", tensor.name,
+      return makeError(ExitCode::Invalid, "input '", tensor.name(),
                        "' is given twice");
     }
     seen[place] = true;
@@ -402,7 +400,7 @@ divisi::rt::arrangeInputs(const EntryInfo &entry,
                           std::vector<HostTensor> tensors) {
   bool areNamed =
       std::any_of(tensors.begin(), tensors.end(), [](const HostTensor &tensor) {
-        return !tensor.name.empty();
+        return !tensor.name().empty();
       });
   Status status = areNamed ? checkNames(entry, tensors) : Status();
   if (status.isOk()) {
@@ -414,7 +412,8 @@ divisi::rt::arrangeInputs(const EntryInfo &entry,
   if (areNamed) {
     std::stable_sort(tensors.begin(), tensors.end(),
                      [&](const HostTensor &a, const HostTensor &b) {
-                       return placeOf(entry, a.name) < placeOf(entry, b.name);
+                       return placeOf(entry, a.name()) <
+                              placeOf(entry, b.name());
                      });
   }
   for (size_t i = 0; i < tensors.size() && status.isOk(); ++i) {

@@ -39,7 +39,7 @@ divisi::rt::parseNpz(std::span<const std::byte> bytes) {
     if (!tensor) {
       return tensor.status().in("entry '" + entry.name + "'");
     }
-    tensor->name = std::move(name);
+    tensor->setName(std::move(name));
     tensors.push_back(std::move(*tensor));
   }
   return tensors;
@@ -107,24 +107,25 @@ divisi::rt::readOnnxFolder(const std::string &folder, const std::string &role) {
 }
 
 Status divisi::rt::writeNpy(const std::string &path, const HostTensor &tensor) {
-  Expected<std::string> bytes = formatNpy(tensor);
-  if (!bytes) {
-    return bytes.status().in("'" + path + "'");
+  Expected<std::string> header = formatNpyHeader(tensor.type(), tensor.dims());
+  if (!header) {
+    return header.status().in("'" + path + "'");
   }
   Expected<OutputFile> file = OutputFile::create(path);
   if (!file) {
     return file.status();
   }
-  if (Status status = file->write(*bytes); !status.isOk()) {
-    return status;
+  Status status = file->write(*header);
+  if (status.isOk()) {
+    status = file->write(tensor.bytes());
   }
-  return file->commit();
+  return status.isOk() ? file->commit() : status;
 }
 
 static Status checkNames(std::span<const HostTensor *const> tensors) {
   std::set<std::string> names;
   for (const HostTensor *tensor : tensors) {
-    const std::string &name = tensor->name;
+    const std::string &name = tensor->name();
     if (name.empty()) {
       return makeError(ExitCode::Usage,
                        "a tensor without a name cannot stand in an .npz");
@@ -147,14 +148,13 @@ Status divisi::rt::writeNpz(const std::string &path,
   }
   ZipWriter archive(*file);
   for (const HostTensor *tensor : tensors) {
-    // The header alone: a copy of the data would double the memory.
-    HostTensor shape{tensor->type, tensor->dims, {}, {}};
-    Expected<std::string> header = formatNpy(shape);
+    Expected<std::string> header =
+        formatNpyHeader(tensor->type(), tensor->dims());
     if (!header) {
-      return header.status().in("tensor '" + tensor->name + "'");
+      return header.status().in("tensor '" + tensor->name() + "'");
     }
     Status status =
-        archive.add(tensor->name + ".npy", *header, tensor->data.span());
+        archive.add(tensor->name() + ".npy", *header, tensor->bytes());
     if (!status.isOk()) {
       return status;
     }

@@ -24,13 +24,13 @@
 
 using namespace divisi;
 
-static HostTensor randomTensor(rt::Dims dims, uint64_t seed) {
+static rt::HostTensor randomTensor(rt::Dims dims, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<float> values(static_cast<size_t>(rt::numElements(dims)));
   for (float &value : values) {
     value = static_cast<float>(static_cast<int64_t>(random() % 33) - 16) / 8;
   }
-  return HostTensor::ofFloats(dims, values);
+  return rt::HostTensor::ofFloats(dims, values);
 }
 
 static rt::Dims dimsOf(mlir::Type type) {
@@ -40,7 +40,7 @@ static rt::Dims dimsOf(mlir::Type type) {
 
 /// @forward's results on random inputs and parameters, which do not depend on
 /// the shapes of the parameters.
-static std::vector<HostTensor> run(mlir::ModuleOp module) {
+static std::vector<rt::HostTensor> run(mlir::ModuleOp module) {
   GlobalStore store;
   GlobalValues globals(module, store);
   for (auto global : module.getOps<nn::GlobalOp>()) {
@@ -49,16 +49,17 @@ static std::vector<HostTensor> run(mlir::ModuleOp module) {
                                llvm::xxHash64(global.getSymName())));
   }
   auto forward = module.lookupSymbol<mlir::func::FuncOp>("forward");
-  std::vector<HostTensor> inputs;
+  std::vector<rt::HostTensor> inputs;
   for (mlir::Type type : forward.getArgumentTypes()) {
     inputs.push_back(randomTensor(dimsOf(type), inputs.size() + 1));
   }
   auto results = evaluateFunction(forward, inputs, globals);
   EXPECT_TRUE(bool(results)) << (results ? "" : results.status().message());
-  return results ? *results : std::vector<HostTensor>();
+  return results ? *results : std::vector<rt::HostTensor>();
 }
 
-static void expectSame(const HostTensor &got, const HostTensor &expected) {
+static void expectSame(const rt::HostTensor &got,
+                       const rt::HostTensor &expected) {
   ASSERT_EQ(got.dims(), expected.dims());
   for (int64_t i = 0; i < got.count(); ++i) {
     double a = got.floatAt(i), b = expected.floatAt(i);
@@ -78,9 +79,9 @@ static std::string print(mlir::ModuleOp module) {
 
 /// Whether `module` is legal and computes `expected`.
 static void expectResults(mlir::ModuleOp module,
-                          const std::vector<HostTensor> &expected) {
+                          const std::vector<rt::HostTensor> &expected) {
   ASSERT_TRUE(mlir::succeeded(mlir::verify(module)));
-  std::vector<HostTensor> results = run(module);
+  std::vector<rt::HostTensor> results = run(module);
   ASSERT_EQ(results.size(), expected.size());
   for (size_t i = 0; i < results.size(); ++i) {
     expectSame(results[i], expected[i]);
@@ -135,7 +136,7 @@ TEST_P(UnflattenTest, ComputesTheSame) {
     std::string before = print(*module);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + before);
     ASSERT_TRUE(mlir::succeeded(mlir::verify(*module)));
-    std::vector<HostTensor> expected = run(*module);
+    std::vector<rt::HostTensor> expected = run(*module);
     if (i % 2 == 0) {
       canonicalize(*module);
       expectResults(*module, expected);

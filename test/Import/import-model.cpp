@@ -42,19 +42,14 @@ static llvm::cl::opt<bool> prints("print");
   std::exit(static_cast<int>(status.code()));
 }
 
-static std::map<std::string, HostTensor> readNpz(const std::string &path) {
+static std::map<std::string, rt::HostTensor> readNpz(const std::string &path) {
   auto tensors = rt::readTensors(path);
   if (!tensors) {
     stop(Status(ExitCode::File, tensors.status().message()));
   }
-  std::map<std::string, HostTensor> result;
+  std::map<std::string, rt::HostTensor> result;
   for (const rt::HostTensor &tensor : *tensors) {
-    auto copy =
-        HostTensor::copyOf(tensor.type, tensor.dims, tensor.data.span());
-    if (!copy) {
-      stop(copy.status());
-    }
-    result[tensor.name] = *copy;
+    result[tensor.name()] = tensor;
   }
   return result;
 }
@@ -67,8 +62,8 @@ static void runPasses(mlir::ModuleOp module) {
   }
 }
 
-static HostTensor valueFor(std::map<std::string, HostTensor> &tensors,
-                           mlir::DictionaryAttr attributes) {
+static rt::HostTensor valueFor(std::map<std::string, rt::HostTensor> &tensors,
+                               mlir::DictionaryAttr attributes) {
   auto name = attributes.getAs<mlir::StringAttr>("nn.name");
   auto it = tensors.find(name ? name.str() : "");
   if (it == tensors.end()) {
@@ -78,7 +73,8 @@ static HostTensor valueFor(std::map<std::string, HostTensor> &tensors,
 }
 
 /// The largest error relative to |a−b| ≤ 1e-4·max|expected| + 1e-3·|b|.
-static double errorOf(const HostTensor &got, const HostTensor &expected) {
+static double errorOf(const rt::HostTensor &got,
+                      const rt::HostTensor &expected) {
   if (got.dims() != expected.dims()) {
     stop(Status(ExitCode::Differs, "shapes differ"));
   }
@@ -102,7 +98,7 @@ static double errorOf(const HostTensor &got, const HostTensor &expected) {
 }
 
 static void compare(mlir::ModuleOp module, GlobalStore &store,
-                    std::map<std::string, HostTensor> &inputs) {
+                    std::map<std::string, rt::HostTensor> &inputs) {
   auto expected = readNpz(outputsPath);
   GlobalValues globals(module, store);
   if (auto init = module.lookupSymbol<mlir::func::FuncOp>("init")) {
@@ -112,7 +108,7 @@ static void compare(mlir::ModuleOp module, GlobalStore &store,
     }
   }
   auto forward = module.lookupSymbol<mlir::func::FuncOp>("forward");
-  std::vector<HostTensor> arguments;
+  std::vector<rt::HostTensor> arguments;
   for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
     arguments.push_back(valueFor(inputs, forward.getArgAttrDict(i)));
   }
@@ -141,7 +137,7 @@ int main(int argc, char **argv) {
     options.dims[dim.substr(0, equals)] =
         std::strtoll(dim.c_str() + equals + 1, nullptr, 10);
   }
-  std::map<std::string, HostTensor> inputs;
+  std::map<std::string, rt::HostTensor> inputs;
   if (!inputsPath.empty()) {
     inputs = readNpz(inputsPath);
     for (const auto &[name, tensor] : inputs) {

@@ -51,3 +51,20 @@ TEST(CheckedMath, ZeroAnywhereMakesTheProductZero) {
   EXPECT_EQ(checkedProduct(last), 0);
   EXPECT_EQ(checkedProduct(first), 0);
 }
+
+TEST(CheckedMath, BytesOfNarrowElementsAreShared) {
+  EXPECT_EQ(checkedBytes(std::vector<int64_t>{3}, 4), 2);
+  EXPECT_EQ(checkedBytes(std::vector<int64_t>{2, 8}, 4), 8);
+  EXPECT_EQ(checkedBytes(std::vector<int64_t>{}, 1), 1);
+  EXPECT_EQ(checkedBytes(std::vector<int64_t>{3, 5}, 32), 60);
+  EXPECT_EQ(checkedBytes(std::vector<int64_t>{}, 64), 8);
+}
+
+TEST(CheckedMath, BytesThatDoNotFitAreNone) {
+  int64_t half = int64_t{1} << 62;
+  EXPECT_EQ(checkedBytes(std::vector<int64_t>{half}, 8), half);
+  EXPECT_EQ(checkedBytes(std::vector<int64_t>{half}, 4), half / 2);
+  EXPECT_EQ(checkedBytes(std::vector<int64_t>{half}, 16), std::nullopt);
+  EXPECT_EQ(checkedBytes(std::vector<int64_t>{half, 4, 0}, 16), 0);
+  EXPECT_EQ(checkedBytes(std::vector<int64_t>{0, -1}, 16), std::nullopt);
+}

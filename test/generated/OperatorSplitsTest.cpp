@@ -49,7 +49,7 @@ static rt::HostTensor randomArgument(func::FuncOp function, unsigned index,
   auto made = rt::HostTensor::zeros(*fromMLIRType(type.getElementType()),
                                     rt::Dims(type.getShape()));
   rt::HostTensor tensor = std::move(*made);
-  switch (tensor.type) {
+  switch (tensor.type()) {
   case rt::DType::F32:
     for (float &value : tensor.as<float>()) {
       value = real(random);

@@ -107,7 +107,7 @@ TEST(SessionTest, matmulGivesTheSameOnAnyNumberOfRanks) {
         auto outputs =
             (*session)->run("forward", listOf(makeTensor({4, 6}, x)));
         ASSERT_TRUE(outputs) << outputs.status().message();
-        EXPECT_EQ(outputs->front().name, "y");
+        EXPECT_EQ(outputs->front().name(), "y");
         EXPECT_EQ(valuesOf(outputs->front()), product(x, w));
       }
     }
@@ -609,8 +609,8 @@ TEST(SessionTest, inputsAreArrangedByName) {
   auto pair = [](const char *first, const char *second) {
     std::vector<HostTensor> tensors = listOf(makeTensor({1}, {1}));
     tensors.push_back(makeTensor({1}, {2}));
-    tensors[0].name = first;
-    tensors[1].name = second;
+    tensors[0].setName(first);
+    tensors[1].setName(second);
     return tensors;
   };
   auto named = arrangeInputs(entry, pair("b", "a"));

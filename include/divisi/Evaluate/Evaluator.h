@@ -15,9 +15,9 @@
 #ifndef DIVISI_EVALUATE_EVALUATOR_H
 #define DIVISI_EVALUATE_EVALUATOR_H
 
-#include "divisi/Evaluate/HostTensor.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/runtime/Attributes.h"
+#include "divisi/runtime/HostTensor.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -36,8 +36,8 @@ std::optional<rt::DType> fromMLIRType(mlir::Type type);
 
 /// The constant as an attribute (one element if it is a splat), and back.
 mlir::DenseElementsAttr toDenseAttr(mlir::MLIRContext *context,
-                                    const HostTensor &tensor);
-Expected<HostTensor> fromDenseAttr(mlir::DenseElementsAttr attribute);
+                                    const rt::HostTensor &tensor);
+Expected<rt::HostTensor> fromDenseAttr(mlir::DenseElementsAttr attribute);
 
 /// The attributes of an operator as its kernel gets them: its own ones without
 /// symbols, not the discardable ones.
@@ -47,10 +47,10 @@ rt::Attributes toRuntimeAttributes(mlir::DictionaryAttr config);
 
 /// One operator by its reference kernel. Fails with Unsupported where there is
 /// none for the types.
-Expected<HostTensor> evaluateOp(const std::string &op,
-                                const rt::Attributes &attributes,
-                                const std::vector<HostTensor> &operands,
-                                rt::DType type, rt::Dims dims);
+Expected<rt::HostTensor> evaluateOp(const std::string &op,
+                                    const rt::Attributes &attributes,
+                                    const std::vector<rt::HostTensor> &operands,
+                                    rt::DType type, rt::Dims dims);
 
 /// The values of globals, by name, read from where the module says they lie
 /// when first asked for.
@@ -61,21 +61,22 @@ public:
 
   /// The value now. Fails with Invalid for a global that is not declared, or
   /// derived and not yet computed.
-  Expected<HostTensor> read(const std::string &name);
-  void write(const std::string &name, HostTensor value);
+  Expected<rt::HostTensor> read(const std::string &name);
+  void write(const std::string &name, rt::HostTensor value);
 
 private:
   mlir::ModuleOp module_;
   GlobalStore &store_;
-  std::map<std::string, HostTensor> values_;
+  std::map<std::string, rt::HostTensor> values_;
 };
 
 /// Runs `function` on `inputs` and returns its results. Reads see the globals
 /// at entry; updates are written when it ends. Fails with Usage for inputs
 /// that do not fit the signature.
-Expected<std::vector<HostTensor>>
+Expected<std::vector<rt::HostTensor>>
 evaluateFunction(mlir::func::FuncOp function,
-                 const std::vector<HostTensor> &inputs, GlobalValues &globals);
+                 const std::vector<rt::HostTensor> &inputs,
+                 GlobalValues &globals);
 
 } // namespace divisi
 

@@ -62,6 +62,26 @@ checkedProduct(std::span<const int64_t> factors) {
   return product;
 }
 
+/// Returns the bytes of a dense tensor whose elements have `elementBits` bits,
+/// or nothing if a dimension is negative or int64_t cannot hold them. Elements
+/// narrower than a byte share bytes: `[3]` of 4 bits has two.
+[[nodiscard]] inline std::optional<int64_t>
+checkedBytes(std::span<const int64_t> dims, int64_t elementBits) {
+  for (int64_t dim : dims) {
+    if (dim < 0) {
+      return std::nullopt;
+    }
+  }
+  std::optional<int64_t> count = checkedProduct(dims);
+  if (!count) {
+    return std::nullopt;
+  }
+  // Eight elements fill whole bytes, of any width.
+  std::optional<int64_t> eights = checkedMul(*count / 8, elementBits);
+  return eights ? checkedAdd(*eights, (*count % 8 * elementBits + 7) / 8)
+                : std::nullopt;
+}
+
 } // namespace divisi
 
 #endif // DIVISI_SUPPORT_CHECKEDMATH_H

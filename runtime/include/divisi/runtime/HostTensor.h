@@ -16,6 +16,9 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace divisi::rt {
 
@@ -27,6 +30,7 @@ public:
   static Expected<AlignedBytes> allocate(int64_t size);
   static Expected<AlignedBytes> zeros(int64_t size);
 
+  /// Null if there are none.
   std::byte *data() { return data_.get(); }
   const std::byte *data() const { return data_.get(); }
   int64_t size() const { return size_; }
@@ -45,29 +49,72 @@ private:
   int64_t size_ = 0;
 };
 
-/// A whole tensor in memory, row-major.
-struct HostTensor {
-  DType type = DType::F32;
-  Dims dims;
-  std::string name; ///< May be empty.
-  AlignedBytes data;
-
-  /// Zeros of that shape. Fails where the shape has too many bytes for an
-  /// int64_t or for this machine.
+/// A whole tensor in memory: dense row-major elements, aligned for every
+/// kernel. Copies share the bytes: write only into a tensor that was just made.
+class HostTensor {
+public:
+  /// f32[0].
+  HostTensor() = default;
+  /// Zeros. Fails with Invalid where a dimension is negative or int64_t cannot
+  /// hold the bytes, with Device where this machine cannot.
   static Expected<HostTensor> zeros(DType type, Dims dims,
                                     std::string name = {});
-  /// A copy of `bytes`, which has as many as the shape says.
+  /// A copy of `bytes`; fails like zeros(), and with Invalid where they are not
+  /// as many as the shape says. Booleans become 0 or 1.
   static Expected<HostTensor> copyOf(DType type, Dims dims,
                                      std::span<const std::byte> bytes,
                                      std::string name = {});
+  /// From as many values of the matching C++ type as the shape says.
+  static HostTensor ofInts(Dims dims, const std::vector<int64_t> &values);
+  static HostTensor ofFloats(Dims dims, const std::vector<float> &values);
+  /// The same tensor with bytes of its own; fails like zeros().
   Expected<HostTensor> clone() const;
 
+  DType type() const { return type_; }
+  const Dims &dims() const { return dims_; }
+  /// May be empty.
+  const std::string &name() const { return name_; }
+  void setName(std::string name) { name_ = std::move(name); }
+  int64_t count() const { return numElements(dims_); }
+  int64_t byteSize() const { return bytes_ ? bytes_->size() : 0; }
+  /// The first element; null if there is none.
+  std::byte *data() { return bytes_ ? bytes_->data() : nullptr; }
+  const std::byte *data() const { return bytes_ ? bytes_->data() : nullptr; }
+  std::span<const std::byte> bytes() const {
+    return {data(), static_cast<size_t>(byteSize())};
+  }
+  /// The elements; `T` is the type's C++ form.
   template <typename T> std::span<T> as() {
-    return {reinterpret_cast<T *>(data.data()), data.size() / sizeof(T)};
+    return {reinterpret_cast<T *>(data()), byteSize() / sizeof(T)};
   }
   template <typename T> std::span<const T> as() const {
-    return {reinterpret_cast<const T *>(data.data()), data.size() / sizeof(T)};
+    return {reinterpret_cast<const T *>(data()), byteSize() / sizeof(T)};
   }
+
+  /// Element `index` (row-major) as an integer (truncated) or a float.
+  int64_t intAt(int64_t index) const;
+  double floatAt(int64_t index) const;
+  /// All elements, converted so.
+  std::vector<int64_t> toInts() const;
+  std::vector<double> toFloats() const;
+  /// Whether all elements have the same bits (and there is one).
+  bool isSplat() const;
+  /// The same bytes under other dims of as many elements.
+  HostTensor reshaped(Dims dims) const;
+  /// Each element converted as ONNX's Cast does: to integers by truncation
+  /// (saturated, NaN to 0), to bool by comparing with 0. Fails like zeros(),
+  /// and with Unsupported for f16 and bf16.
+  Expected<HostTensor> castTo(DType type) const;
+
+private:
+  HostTensor(DType type, Dims dims, std::string name, AlignedBytes bytes)
+      : type_(type), dims_(std::move(dims)), name_(std::move(name)),
+        bytes_(std::make_shared<AlignedBytes>(std::move(bytes))) {}
+
+  DType type_ = DType::F32;
+  Dims dims_ = {0};
+  std::string name_;
+  std::shared_ptr<AlignedBytes> bytes_; ///< Null: none.
 };
 
 /// `f32[2, 3]`, for messages.

@@ -42,9 +42,9 @@ Expected<std::vector<HostTensor>> readTensors(const std::string &path);
 Expected<std::vector<HostTensor>> readOnnxFolder(const std::string &folder,
                                                  const std::string &role);
 
-/// The bytes of an .npy file. Fails for types that NumPy has no name for
-/// (bf16).
-Expected<std::string> formatNpy(const HostTensor &tensor);
+/// What an .npy file begins with; the elements follow. Fails for types that
+/// NumPy has no name for (bf16).
+Expected<std::string> formatNpyHeader(DType type, const Dims &dims);
 
 /// Writes one tensor, through a temporary name.
 Status writeNpy(const std::string &path, const HostTensor &tensor);

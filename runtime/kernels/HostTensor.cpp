@@ -1,63 +1,121 @@
-//===- HostTensor.cpp - A tensor in this process's memory -----------------===//
+//===- HostTensor.cpp - A tensor with its bytes ---------------------------===//
 //
-// Part of the Divisi project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Evaluate/HostTensor.h"
+#include "divisi/runtime/HostTensor.h"
+
+#include "divisi/Support/CheckedMath.h"
 
 #include <bit>
+#include <cassert>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 
 using namespace divisi;
-using rt::DType;
+using namespace divisi::rt;
 
-Expected<HostTensor> HostTensor::zeros(DType type, rt::Dims dims) {
-  HostTensor result;
-  result.type_ = type;
-  result.dims_ = std::move(dims);
-  size_t size = static_cast<size_t>(result.byteSize());
-  size_t padded = size / 64 * 64 + 64;
-  auto *data = static_cast<std::byte *>(std::aligned_alloc(64, padded));
-  if (!data) {
-    return Status(ExitCode::Infeasible, "no memory for a tensor of " +
-                                            std::to_string(size) + " bytes");
+Expected<AlignedBytes> AlignedBytes::allocate(int64_t size) {
+  constexpr int64_t alignment = 64;
+  AlignedBytes bytes;
+  bytes.size_ = size;
+  if (size == 0) {
+    return bytes;
   }
-  std::memset(data, 0, padded);
-  result.bytes_ = std::shared_ptr<std::byte[]>(
-      data, [](std::byte *bytes) { std::free(bytes); });
-  return result;
+  void *data = nullptr;
+  if (size > 0 && size <= INT64_MAX - alignment) {
+    data = std::aligned_alloc(alignment,
+                              (size + alignment - 1) / alignment * alignment);
+  }
+  if (!data) {
+    return makeError(ExitCode::Device, "no memory for ", size, " bytes");
+  }
+  bytes.data_.reset(static_cast<std::byte *>(data));
+  return bytes;
 }
 
-Expected<HostTensor> HostTensor::copyOf(DType type, rt::Dims dims,
-                                        std::span<const std::byte> bytes) {
-  auto result = zeros(type, std::move(dims));
-  if (!result) {
-    return result;
+Expected<AlignedBytes> AlignedBytes::zeros(int64_t size) {
+  Expected<AlignedBytes> bytes = allocate(size);
+  if (bytes && size != 0) {
+    std::memset(bytes->data(), 0, size);
   }
-  if (static_cast<int64_t>(bytes.size()) != result->byteSize()) {
-    return Status(ExitCode::Invalid, "got " + std::to_string(bytes.size()) +
-                                         " bytes for a tensor of " +
-                                         std::to_string(result->byteSize()));
+  return bytes;
+}
+
+std::optional<int64_t> divisi::rt::checkedBytes(DType type,
+                                                std::span<const int64_t> dims) {
+  return divisi::checkedBytes(dims, 8 * byteWidth(type));
+}
+
+std::string divisi::rt::describe(DType type, const Dims &dims) {
+  std::ostringstream os;
+  os << stringify(type) << "[";
+  for (size_t d = 0; d < dims.size(); ++d) {
+    os << (d == 0 ? "" : ", ") << dims[d];
+  }
+  os << "]";
+  return os.str();
+}
+
+static Expected<int64_t> bytesOrError(DType type, const Dims &dims) {
+  if (std::optional<int64_t> bytes = checkedBytes(type, dims)) {
+    return *bytes;
+  }
+  return makeError(ExitCode::Invalid, "a tensor ", describe(type, dims),
+                   " has a negative dimension or more than 2^63 bytes");
+}
+
+Expected<HostTensor> HostTensor::zeros(DType type, Dims dims,
+                                       std::string name) {
+  Expected<int64_t> bytes = bytesOrError(type, dims);
+  if (!bytes) {
+    return bytes.status();
+  }
+  Expected<AlignedBytes> data = AlignedBytes::zeros(*bytes);
+  if (!data) {
+    return data.status();
+  }
+  return HostTensor(type, std::move(dims), std::move(name), std::move(*data));
+}
+
+Expected<HostTensor> HostTensor::copyOf(DType type, Dims dims,
+                                        std::span<const std::byte> bytes,
+                                        std::string name) {
+  Expected<int64_t> expected = bytesOrError(type, dims);
+  if (!expected) {
+    return expected.status();
+  }
+  if (*expected != static_cast<int64_t>(bytes.size())) {
+    return makeError(ExitCode::Invalid, "got ", bytes.size(),
+                     " bytes for a tensor ", describe(type, dims),
+                     ", expected ", *expected);
+  }
+  Expected<AlignedBytes> data = AlignedBytes::allocate(*expected);
+  if (!data) {
+    return data.status();
   }
   if (!bytes.empty()) {
-    std::memcpy(result->data(), bytes.data(), bytes.size());
+    std::memcpy(data->data(), bytes.data(), bytes.size());
   }
+  HostTensor tensor(type, std::move(dims), std::move(name), std::move(*data));
   if (type == DType::Bool) {
-    for (uint8_t &flag : result->as<uint8_t>()) {
+    for (uint8_t &flag : tensor.as<uint8_t>()) {
       flag = flag != 0;
     }
   }
-  return result;
+  return tensor;
+}
+
+Expected<HostTensor> HostTensor::clone() const {
+  return copyOf(type_, dims_, bytes(), name_);
 }
 
 template <typename T>
-static HostTensor ofValues(DType type, rt::Dims dims,
+static HostTensor ofValues(DType type, Dims dims,
                            const std::vector<T> &values) {
   auto bytes = std::as_bytes(std::span(values));
   auto result = HostTensor::copyOf(type, std::move(dims), bytes);
@@ -65,13 +123,11 @@ static HostTensor ofValues(DType type, rt::Dims dims,
   return *result;
 }
 
-HostTensor HostTensor::ofInts(rt::Dims dims,
-                              const std::vector<int64_t> &values) {
+HostTensor HostTensor::ofInts(Dims dims, const std::vector<int64_t> &values) {
   return ofValues(DType::I64, std::move(dims), values);
 }
 
-HostTensor HostTensor::ofFloats(rt::Dims dims,
-                                const std::vector<float> &values) {
+HostTensor HostTensor::ofFloats(Dims dims, const std::vector<float> &values) {
   return ofValues(DType::F32, std::move(dims), values);
 }
 
@@ -171,14 +227,14 @@ std::vector<double> HostTensor::toFloats() const {
 }
 
 bool HostTensor::isSplat() const {
-  size_t width = static_cast<size_t>(rt::byteWidth(type_));
+  size_t width = static_cast<size_t>(byteWidth(type_));
   size_t size = static_cast<size_t>(byteSize());
   // Bytes equal to those one element earlier, all along.
   return size >= width &&
          std::memcmp(data(), data() + width, size - width) == 0;
 }
 
-HostTensor HostTensor::reshaped(rt::Dims dims) const {
+HostTensor HostTensor::reshaped(Dims dims) const {
   HostTensor result = *this;
   result.dims_ = std::move(dims);
   assert(result.count() == count() && "as many elements as before");
@@ -186,7 +242,7 @@ HostTensor HostTensor::reshaped(rt::Dims dims) const {
 }
 
 template <typename To>
-static void castElements(const HostTensor &from, const HostTensor &to) {
+static void castElements(const HostTensor &from, HostTensor &to) {
   auto out = to.as<To>();
   for (size_t i = 0; i < out.size(); ++i) {
     out[i] = visitElement(from, static_cast<int64_t>(i),
@@ -241,7 +297,7 @@ Expected<HostTensor> HostTensor::castTo(DType type) const {
   case DType::F16:
   case DType::BF16:
     return Status(ExitCode::Unsupported, "a cast to " +
-                                             std::string(rt::stringify(type)) +
+                                             std::string(stringify(type)) +
                                              " is not done yet");
   }
   return result;
