@@ -165,13 +165,14 @@ Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
   if (!data) {
     return data.status();
   }
-  Status written = rt::writeArtifact(path, std::move(draft->manifest), *data);
-  if (!written.isOk()) {
-    return written;
+  Expected<int64_t> written =
+      rt::writeArtifact(path, std::move(draft->manifest), *data);
+  if (!written) {
+    return written.status();
   }
   EmitSummary summary;
   summary.weightBytes = collector.weightBytes;
-  summary.fileBytes = std::filesystem::file_size(path);
+  summary.fileBytes = *written;
   return summary;
 }
 

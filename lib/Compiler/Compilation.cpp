@@ -16,6 +16,7 @@
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Evaluate/KernelCall.h"
 #include "divisi/Report/Report.h"
+#include "divisi/Support/OutputFile.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
@@ -29,7 +30,6 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 #include <filesystem>
 #include <map>
@@ -208,7 +208,7 @@ Status Compilation::load(const std::string &path) {
 
 Status Compilation::writeModule(const std::string &path) {
   // What is called the blob here is a file beside the dump there.
-  std::string blob = path == "-"
+  std::string blob = isWrittenInPlace(path)
                          ? std::string()
                          : std::filesystem::path(path).stem().string() + ".bin";
   SmallVector<nn::GlobalOp> renamed;
@@ -226,22 +226,12 @@ Status Compilation::writeModule(const std::string &path) {
   for (nn::GlobalOp global : renamed) {
     global.setFile(GlobalStore::kBlobFile);
   }
-  auto write = [](const std::string &file, StringRef bytes) {
-    llvm::Error error = llvm::writeToOutput(file, [&](raw_ostream &out) {
-      out << bytes;
-      return llvm::Error::success();
-    });
-    return error
-               ? Status(ExitCode::File, "cannot write '" + file +
-                                            "': " + toString(std::move(error)))
-               : Status();
-  };
-  Status status = write(path, text);
+  Status status = writeFile(path, text);
   if (status.isOk() && !renamed.empty()) {
     std::span<const std::byte> bytes = store_->blob();
-    status = write(
-        (std::filesystem::path(path).parent_path() / blob).string(),
-        StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
+    status =
+        writeFile((std::filesystem::path(path).parent_path() / blob).string(),
+                  {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
   }
   return status;
 }

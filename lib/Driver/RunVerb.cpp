@@ -9,6 +9,7 @@
 #include "Sessions.h"
 #include "Verbs.h"
 #include "divisi/Compiler/Execute.h"
+#include "divisi/Support/OutputFile.h"
 #include "divisi/runtime/TensorFile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -71,15 +72,12 @@ Status RunVerb::writeTimes() {
   if (timing.empty()) {
     return Status();
   }
-  llvm::Error error = writeToOutput(timing, [&](raw_ostream &os) {
-    os << json::Value(
-              json::Object{{"schema_version", 1}, {"ns", json::Array(times)}})
-       << "\n";
-    return llvm::Error::success();
-  });
-  return error ? Status(ExitCode::File, "cannot write '" + timing +
-                                            "': " + toString(std::move(error)))
-               : Status();
+  std::string text;
+  raw_string_ostream(text) << json::Value(
+                                  json::Object{{"schema_version", 1},
+                                               {"ns", json::Array(times)}})
+                           << "\n";
+  return writeFile(timing, text);
 }
 
 Status RunVerb::run() {

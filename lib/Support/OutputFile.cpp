@@ -46,10 +46,13 @@ static std::string followLinks(std::string path) {
   }
 }
 
-/// The descriptor of this process that `path` names: 1 for /dev/stdout, which
-/// is a link to /proc/self/fd/1. Opened by its name it would begin at the start
-/// of a file that a shell appends to.
+/// The descriptor of this process that `path` names: 1 for `-` and for
+/// /dev/stdout, which is a link to /proc/self/fd/1. Opened by its name it would
+/// begin at the start of a file that a shell appends to.
 static std::optional<int> namedDescriptor(const std::string &path) {
+  if (path == "-") {
+    return STDOUT_FILENO;
+  }
   std::error_code error;
   auto descriptors = std::filesystem::canonical("/proc/self/fd", error);
   std::string link = path;
@@ -68,6 +71,16 @@ static std::optional<int> namedDescriptor(const std::string &path) {
     link = (std::filesystem::path(link).parent_path() / next).string();
   }
   return std::nullopt;
+}
+
+/// Whether there is something at `path` that is no regular file.
+static bool isSpecial(const std::string &path) {
+  struct stat about{};
+  return stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode);
+}
+
+bool divisi::isWrittenInPlace(const std::string &path) {
+  return namedDescriptor(path) || isSpecial(path);
 }
 
 /// A rename is on the disk once its folder is; where folders cannot be synced
@@ -109,28 +122,30 @@ void OutputFile::discard() {
 Expected<OutputFile> OutputFile::create(const std::string &path) {
   OutputFile file;
   file.path_ = path;
+  if (isWrittenInPlace(path)) {
+    file.descriptor_ = openInPlace(path);
+    return file.descriptor_ < 0 ? Expected<OutputFile>(cannotWrite(path))
+                                : std::move(file);
+  }
   struct stat about{};
   bool exists = stat(path.c_str(), &about) == 0;
   if (!exists && errno != ENOENT) {
     return cannotWrite(path);
   }
-  if (std::optional<int> named = namedDescriptor(path)) {
-    file.descriptor_ = fcntl(*named, F_DUPFD_CLOEXEC, 0);
-  } else if (exists && !S_ISREG(about.st_mode)) {
-    file.descriptor_ = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  } else {
-    file.target_ = followLinks(path);
-    if (Status status = file.openNew(); !status.isOk()) {
-      return status;
-    }
-    if (exists) {
-      fchmod(file.descriptor_, about.st_mode & 07777);
-    }
+  file.target_ = followLinks(path);
+  if (Status status = file.openNew(); !status.isOk()) {
+    return status;
   }
-  if (file.descriptor_ < 0) {
-    return cannotWrite(path);
+  if (exists) {
+    fchmod(file.descriptor_, about.st_mode & 07777);
   }
   return file;
+}
+
+int OutputFile::openInPlace(const std::string &path) {
+  std::optional<int> named = namedDescriptor(path);
+  return named ? fcntl(*named, F_DUPFD_CLOEXEC, 0)
+               : open(path.c_str(), O_WRONLY | O_CLOEXEC);
 }
 
 /// Opens the file that will replace the target: without a name where that is

@@ -89,8 +89,9 @@ collectSections(pb::Manifest &manifest, std::span<const GlobalData> data) {
   return sections;
 }
 
-Status divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
-                                 std::span<const GlobalData> data) {
+Expected<int64_t> divisi::rt::writeArtifact(const std::string &path,
+                                            pb::Manifest manifest,
+                                            std::span<const GlobalData> data) {
   if (static_cast<int>(data.size()) != manifest.globals_size()) {
     return makeError(ExitCode::Usage, "got data of ", data.size(),
                      " globals, expected ", manifest.globals_size());
@@ -138,5 +139,8 @@ Status divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
       status = file->write(section.bytes);
     }
   }
-  return status.isOk() ? file->commit() : status;
+  if (status.isOk()) {
+    status = file->commit();
+  }
+  return status.isOk() ? Expected<int64_t>(file->offset()) : status;
 }

@@ -202,6 +202,7 @@ TEST_F(FileTest, APipeIsWrittenThrough) {
   reader.join();
   EXPECT_TRUE(status.isOk()) << status.message();
   EXPECT_EQ(got, "through");
+  EXPECT_TRUE(isWrittenInPlace(path("pipe")));
   EXPECT_TRUE(fs::is_fifo(path("pipe")));
   EXPECT_EQ(countEntries(), 1u);
 }
@@ -233,6 +234,9 @@ TEST_F(FileTest, ADescriptorByItsNameIsWrittenWhereItIs) {
   }
   close(log);
   EXPECT_EQ(contentOf("log"), "line\nmore\nmore\n");
+  EXPECT_TRUE(isWrittenInPlace("-"));
+  EXPECT_FALSE(isWrittenInPlace(path("log")));
+  EXPECT_FALSE(isWrittenInPlace(path("new")));
   EXPECT_EQ(countEntries(), 1u);
 }
 

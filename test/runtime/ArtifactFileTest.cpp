@@ -43,7 +43,7 @@ protected:
   Status write(const std::string &external = {}, int64_t offset = 0) {
     GlobalData a{bytes(), external, offset};
     std::vector<GlobalData> data = {a, {bytes(), {}, 0}, {}};
-    return writeArtifact(path, builder.manifest, data);
+    return writeArtifact(path, builder.manifest, data).status();
   }
   std::string read() const {
     std::ifstream file(path, std::ios::binary);
@@ -179,6 +179,7 @@ TEST_F(ArtifactFileTest, dataThatDoesNotFitIsNotWritten) {
   Status status = write();
   EXPECT_EQ(status.code(), ExitCode::Usage);
   EXPECT_THAT(status.message(), HasSubstr("global 'a' has 8 bytes"));
-  EXPECT_EQ(writeArtifact(path, builder.manifest, {}).code(), ExitCode::Usage);
+  EXPECT_EQ(writeArtifact(path, builder.manifest, {}).status().code(),
+            ExitCode::Usage);
   EXPECT_FALSE(fs::exists(path));
 }

@@ -39,8 +39,8 @@ openSession(const pb::Manifest &manifest,
     data.push_back({std::as_bytes(std::span<const float>(values)), {}, 0});
   }
   std::string path = temporaryFile("session.divisi");
-  if (Status status = writeArtifact(path, manifest, data); !status.isOk()) {
-    return status;
+  if (auto written = writeArtifact(path, manifest, data); !written) {
+    return written.status();
   }
   auto session = Session::open(path, options);
   std::filesystem::remove(path);

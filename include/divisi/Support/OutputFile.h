@@ -22,8 +22,8 @@
 // behind either.
 //
 // A symbolic link keeps pointing to what it pointed to: that file is replaced.
-// A device, a pipe, a terminal and a descriptor by its name (/dev/stdout) are
-// never replaced; they are written to as they are.
+// Standard output (`-`, or a descriptor by its name, as /dev/stdout), a device,
+// a pipe and a terminal are never replaced; they are written to as they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,6 +71,7 @@ public:
 
 private:
   OutputFile() = default;
+  static int openInPlace(const std::string &path);
   Status openNew();
   Status openNamed();
   Status giveName();
@@ -83,6 +84,9 @@ private:
   std::string target_;    ///< What is replaced; empty: written to as it is.
   std::string temporary_; ///< Beside the target; empty while it has no name.
 };
+
+/// Whether `path` is written to as it is, so that nothing can lie beside it.
+bool isWrittenInPlace(const std::string &path);
 
 /// Takes the next piece of a text.
 using Put = std::function<void(std::string_view)>;

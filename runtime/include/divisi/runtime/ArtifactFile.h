@@ -69,12 +69,13 @@ struct GlobalData {
 };
 
 /// Writes `manifest` with `data` (one per global, in order) to `path`, through
-/// a temporary name. The globals' places and hashes and the file's size are
-/// filled in here; globals of equal bytes share one section. The same
-/// arguments give the same bytes. Fails with Usage if `data` does not fit the
-/// globals, with File if the file cannot be written.
-Status writeArtifact(const std::string &path, artifact::Manifest manifest,
-                     std::span<const GlobalData> data);
+/// a temporary name, and returns how many bytes that are. The globals' places
+/// and hashes and the file's size are filled in here; globals of equal bytes
+/// share one section. The same arguments give the same bytes. Fails with Usage
+/// if `data` does not fit the globals, with File if the file cannot be written.
+Expected<int64_t> writeArtifact(const std::string &path,
+                                artifact::Manifest manifest,
+                                std::span<const GlobalData> data);
 
 } // namespace divisi::rt
 
