@@ -1,4 +1,4 @@
-//===- MappedFile.cpp - Files mapped for reading ----------------*- C++ -*-===//
+//===- MappedFile.cpp - Files mapped for reading --------------------------===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

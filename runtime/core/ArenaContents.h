@@ -17,13 +17,13 @@
 #ifndef RUNTIME_CORE_ARENACONTENTS_H
 #define RUNTIME_CORE_ARENACONTENTS_H
 
-#include "runtime/core/Model.h"
+#include "runtime/core/ResolvedManifest.h"
 
 namespace divisi::rt {
 
 class ArenaContents {
 public:
-  explicit ArenaContents(const ProgramModel &program) : program_(program) {}
+  explicit ArenaContents(const ResolvedProgram &program) : program_(program) {}
 
   /// Whether `buffer` has its whole value: written, and not written over since.
   /// Globals and inputs always have.
@@ -39,7 +39,7 @@ public:
 
   /// `buffer`, which lies in the arena, gets a value.
   void write(uint32_t buffer) {
-    ProgramModel::Range range = *program_.arenaRange(buffer);
+    ResolvedProgram::Range range = *program_.arenaRange(buffer);
     overwrite(range);
     if (range.begin != range.end) {
       values_[range.begin] = {range.end, program_.buffers[buffer].root};
@@ -47,7 +47,7 @@ public:
   }
 
   /// No value that touches `range` survives.
-  void overwrite(ProgramModel::Range range) {
+  void overwrite(ResolvedProgram::Range range) {
     if (range.begin == range.end) {
       return;
     }
@@ -65,7 +65,7 @@ private:
     int64_t end;
     uint32_t root;
   };
-  const ProgramModel &program_;
+  const ResolvedProgram &program_;
   std::map<int64_t, Value> values_; ///< By their beginning; disjoint.
 };
 

@@ -1,4 +1,4 @@
-//===- Steps.cpp - Steps between ranks, from instructions -----------------===//
+//===- Collectives.cpp - Collectives, as each rank sees them --------------===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/Steps.h"
+#include "runtime/core/Collectives.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-//===- Steps.h - Steps between ranks, from instructions -------*- C++ -*--===//
+//===- Collectives.h - Collectives, as each rank sees them ------*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_STEPS_H
-#define RUNTIME_CORE_STEPS_H
+#ifndef RUNTIME_CORE_COLLECTIVES_H
+#define RUNTIME_CORE_COLLECTIVES_H
 
 #include "divisi/runtime/Communicator.h"
-#include "runtime/core/Model.h"
+#include "runtime/core/ResolvedManifest.h"
 
 namespace divisi::rt {
 
@@ -58,4 +58,4 @@ bool isMasked(const GridInfo &grid, std::span<const uint32_t> axes,
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_STEPS_H
+#endif // RUNTIME_CORE_COLLECTIVES_H

@@ -1,4 +1,4 @@
-//===- GlobalStore.cpp - The globals as ranks hold them -------------------===//
+//===- GlobalBoxes.cpp - The globals as ranks hold them -------------------===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,27 +6,27 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/GlobalStore.h"
+#include "runtime/core/GlobalBoxes.h"
 
 using namespace divisi;
 using namespace divisi::rt;
 
-Expected<GlobalStore> GlobalStore::load(const Model &model,
+Expected<GlobalBoxes> GlobalBoxes::load(const ResolvedManifest &resolved,
                                         const ArtifactFile &file) {
-  GlobalStore store;
-  for (size_t i = 0; i < model.globals.size(); ++i) {
-    store.pointers_.emplace_back(model.manifest->num_ranks(), nullptr);
-    Status status = store.loadGlobal(model, i, file.globalBytes(i));
+  GlobalBoxes store;
+  for (size_t i = 0; i < resolved.globals.size(); ++i) {
+    store.pointers_.emplace_back(resolved.manifest->num_ranks(), nullptr);
+    Status status = store.loadGlobal(resolved, i, file.globalBytes(i));
     if (!status.isOk()) {
       return status.in("global '" +
-                       model.manifest->globals(static_cast<int>(i)).name() +
+                       resolved.manifest->globals(static_cast<int>(i)).name() +
                        "'");
     }
   }
   return store;
 }
 
-Expected<std::byte *> GlobalStore::makeBox(const Placement &placement,
+Expected<std::byte *> GlobalBoxes::makeBox(const Placement &placement,
                                            const Box &box,
                                            std::span<const std::byte> bytes) {
   int64_t width = byteWidth(placement.type);
@@ -44,11 +44,11 @@ Expected<std::byte *> GlobalStore::makeBox(const Placement &placement,
   return owned_.back().data();
 }
 
-Status GlobalStore::loadGlobal(const Model &model, size_t index,
+Status GlobalBoxes::loadGlobal(const ResolvedManifest &resolved, size_t index,
                                std::span<const std::byte> bytes) {
   constexpr uintptr_t alignment = 64; // what kernels are promised
-  const Placement &placement = *model.globals[index];
-  const GridInfo &grid = model.grids[placement.grid];
+  const Placement &placement = *resolved.globals[index];
+  const GridInfo &grid = resolved.grids[placement.grid];
   Box whole = Box::whole(placement.dims);
   std::map<std::pair<Dims, Dims>, const std::byte *> shared;
   for (size_t p = 0; p < grid.numPositions(); ++p) {
@@ -58,10 +58,10 @@ Status GlobalStore::loadGlobal(const Model &model, size_t index,
     }
     const std::byte *&pointer = pointers_[index][grid.devices[p]];
     const std::byte **slot = &pointer;
-    if (!model.isUpdated[index]) {
+    if (!resolved.isUpdated[index]) {
       slot = &shared[{box.begin, box.end}];
     }
-    if (!*slot && !bytes.empty() && !model.isUpdated[index]) {
+    if (!*slot && !bytes.empty() && !resolved.isUpdated[index]) {
       BoxCopy copy(byteWidth(placement.type), box, whole, box);
       const std::byte *inPlace = bytes.data() + copy.sourceOffset();
       bool isAligned = reinterpret_cast<uintptr_t>(inPlace) % alignment == 0;

@@ -1,4 +1,4 @@
-//===- GlobalStore.h - The globals as ranks hold them ---------*- C++ -*--===//
+//===- GlobalBoxes.h - The globals as ranks hold them ---------*- C++ -*--===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,21 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_GLOBALSTORE_H
-#define RUNTIME_CORE_GLOBALSTORE_H
+#ifndef RUNTIME_CORE_GLOBALBOXES_H
+#define RUNTIME_CORE_GLOBALBOXES_H
 
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/HostTensor.h"
-#include "runtime/core/Model.h"
+#include "runtime/core/ResolvedManifest.h"
 
 namespace divisi::rt {
 
 /// Each rank's box of each global. A box that lies in one piece in the file is
 /// used where it is mapped; others are copied once for all ranks that hold the
 /// same. A global that an entry updates has memory of its own on every rank.
-class GlobalStore {
+class GlobalBoxes {
 public:
-  static Expected<GlobalStore> load(const Model &model,
+  static Expected<GlobalBoxes> load(const ResolvedManifest &resolved,
                                     const ArtifactFile &file);
 
   /// The rank's box, dense; null if it holds none or an empty one.
@@ -33,7 +33,7 @@ public:
   }
 
 private:
-  Status loadGlobal(const Model &model, size_t index,
+  Status loadGlobal(const ResolvedManifest &resolved, size_t index,
                     std::span<const std::byte> bytes);
   Expected<std::byte *> makeBox(const Placement &placement, const Box &box,
                                 std::span<const std::byte> bytes);
@@ -44,4 +44,4 @@ private:
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_GLOBALSTORE_H
+#endif // RUNTIME_CORE_GLOBALBOXES_H

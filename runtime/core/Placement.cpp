@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/HostTensor.h"
-#include "runtime/core/Model.h"
+#include "runtime/core/ResolvedManifest.h"
 
 #include <algorithm>
 #include <set>
@@ -188,7 +188,7 @@ static Status readPlacement(const pb::Tensor &tensor, const GridInfo &grid,
   return readPartial(tensor.layout(), grid, usedAxes, placement);
 }
 
-Expected<const Placement *> Model::place(const pb::Tensor &tensor) {
+Expected<const Placement *> ResolvedManifest::place(const pb::Tensor &tensor) {
   // A few words can ask for many boxes: each of a thousand buffers on a grid
   // of thousands.
   constexpr int64_t maxIntervals = int64_t(1) << 26;

@@ -20,9 +20,9 @@ static int64_t now() {
 }
 
 void RankProgram::setExtraWorkspace(void *workspace) {
-  for (Step &step : steps_) {
-    if (step.wantsExtraWorkspace) {
-      step.workspace = workspace;
+  for (Task &task : tasks_) {
+    if (task.wantsExtraWorkspace) {
+      task.workspace = workspace;
     }
   }
 }
@@ -42,11 +42,11 @@ void RankProgram::bind(std::span<const HostTensor> inputs,
     }
   }
   for (const Patch &patch : inputPatches_) {
-    (this->*patch.list)[patch.step].operands[patch.operand] =
+    (this->*patch.list)[patch.task].operands[patch.operand] =
         addresses[patch.value];
   }
   for (const Patch &patch : outputPatches_) {
-    steps_[patch.step].results[0] = outputs[patch.value].data();
+    tasks_[patch.task].results[0] = outputs[patch.value].data();
   }
 }
 
@@ -57,34 +57,34 @@ Status RankProgram::failed(size_t instruction) const {
                    ": the kernel failed; no result of this run is valid");
 }
 
-Status RankProgram::runStep(Step &step) {
-  switch (step.kind) {
-  case Step::Kind::Call:
-    if (!step.kernel->launch(step.operands, step.results, step.workspace)) {
-      return failed(step.instruction);
+Status RankProgram::runTask(Task &task) {
+  switch (task.kind) {
+  case Task::Kind::Call:
+    if (!task.kernel->launch(task.operands, task.results, task.workspace)) {
+      return failed(task.instruction);
     }
     break;
-  case Step::Kind::Comm:
-    return step.comm->run(step.operands[0], step.results[0]);
-  case Step::Kind::Copy:
-    for (const BoxCopy &copy : step.copies) {
-      copy.run(static_cast<const std::byte *>(step.operands[0]),
-               static_cast<std::byte *>(step.results[0]));
+  case Task::Kind::Comm:
+    return task.comm->run(task.operands[0], task.results[0]);
+  case Task::Kind::Copy:
+    for (const BoxCopy &copy : task.copies) {
+      copy.run(static_cast<const std::byte *>(task.operands[0]),
+               static_cast<std::byte *>(task.results[0]));
     }
     break;
-  case Step::Kind::Fill:
-    fillNeutral(step.fillType, step.fillKind, step.results[0], step.fillCount);
+  case Task::Kind::Fill:
+    fillNeutral(task.fillType, task.fillKind, task.results[0], task.fillCount);
     break;
   }
   return {};
 }
 
 Status RankProgram::run() {
-  for (size_t i = 0; i < steps_.size(); ++i) {
+  for (size_t i = 0; i < tasks_.size(); ++i) {
     if (!events_.empty()) {
       events_[i].begin = now();
     }
-    if (Status status = runStep(steps_[i]); !status.isOk()) {
+    if (Status status = runTask(tasks_[i]); !status.isOk()) {
       return status;
     }
     if (!events_.empty()) {
@@ -98,8 +98,8 @@ Status RankProgram::run() {
   if (Status status = endBarrier_->run(nullptr, nullptr); !status.isOk()) {
     return status;
   }
-  for (Step &update : updates_) {
-    if (Status status = runStep(update); !status.isOk()) {
+  for (Task &update : updates_) {
+    if (Status status = runTask(update); !status.isOk()) {
       return status;
     }
   }

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Loading turns the instructions of a program into steps with pointers: kernels
-// are prepared, boxes are turned into copies. Walking the steps looks nothing
+// Loading turns the instructions of a program into tasks with pointers: kernels
+// are prepared, boxes are turned into copies. Walking the tasks looks nothing
 // up and allocates nothing. Only the addresses of inputs and outputs change
 // from run to run; bind() patches them in.
 //
@@ -19,18 +19,18 @@
 #include "divisi/runtime/Communicator.h"
 #include "divisi/runtime/HostTensor.h"
 #include "divisi/runtime/Kernel.h"
-#include "runtime/core/GlobalStore.h"
-#include "runtime/core/Model.h"
+#include "runtime/core/GlobalBoxes.h"
+#include "runtime/core/ResolvedManifest.h"
 
 namespace divisi::rt {
 
 /// What a program is prepared from, for one rank.
 struct RankContext {
-  const Model &model;
+  const ResolvedManifest &resolved;
   size_t entryIndex;
   uint32_t rank;
   std::byte *arena; ///< With room for every entry's program of this rank.
-  GlobalStore &globals;
+  GlobalBoxes &globals;
   Communicator &communicator;
   std::span<const Backend *const> backends;
   int threads;
@@ -44,7 +44,7 @@ public:
     int64_t begin = 0, end = 0;
   };
   /// One thing to do.
-  struct Step {
+  struct Task {
     enum class Kind : uint8_t { Call, Comm, Copy, Fill } kind = Kind::Copy;
     size_t instruction = 0;                 ///< It comes from.
     std::unique_ptr<PreparedKernel> kernel; // Call
@@ -71,20 +71,20 @@ public:
   /// Sets the entry's inputs and outputs for the next run, slicing what does
   /// not lie in one piece. They stay where they are until the run has ended.
   void bind(std::span<const HostTensor> inputs, std::span<HostTensor> outputs);
-  /// Walks the steps, and, when all ranks have, applies the updates.
+  /// Walks the tasks, and, when all ranks have, applies the updates.
   Status run();
 
-  /// One event per step of the last run, if the context asked for them.
+  /// One event per task of the last run, if the context asked for them.
   std::span<const Event> events() const { return events_; }
-  std::span<const Step> steps() const { return steps_; }
+  std::span<const Task> tasks() const { return tasks_; }
 
 private:
   friend class RankProgramBuilder;
 
   /// Where the address of an input or output goes.
   struct Patch {
-    std::vector<Step> RankProgram::*list;
-    size_t step, operand; ///< The operand is unused for outputs.
+    std::vector<Task> RankProgram::*list;
+    size_t task, operand; ///< The operand is unused for outputs.
     uint32_t value;       ///< Input or output.
   };
   /// An input that has to be sliced.
@@ -93,15 +93,15 @@ private:
     AlignedBytes staging; ///< Empty if it is used where it lies.
   };
 
-  Status runStep(Step &step);
+  Status runTask(Task &task);
   /// The error of a kernel that could not do its work.
   Status failed(size_t instruction) const;
 
-  const EntryModel *entry_ = nullptr;
+  const ResolvedEntry *entry_ = nullptr;
   size_t programIndex_ = 0;
   uint32_t rank_ = 0;
 
-  std::vector<Step> steps_, updates_;
+  std::vector<Task> tasks_, updates_;
   std::unique_ptr<CommStep> endBarrier_; ///< Null if the entry updates nothing.
   std::map<uint32_t, InputSlice> inputs_;
   std::vector<Patch> inputPatches_, outputPatches_;

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/core/Collectives.h"
 #include "runtime/core/RankProgram.h"
-#include "runtime/core/Steps.h"
 
 #include <algorithm>
 
@@ -17,18 +17,18 @@ namespace pb = divisi::artifact;
 
 namespace divisi::rt {
 
-/// Makes the steps of a program for one rank.
+/// Makes the tasks of a program for one rank.
 class RankProgramBuilder {
 public:
   RankProgramBuilder(const RankContext &context, RankProgram &result)
-      : context_(context), entry_(context.model.entries[context.entryIndex]),
+      : context_(context), entry_(context.resolved.entries[context.entryIndex]),
         programIndex_(entry_.programOfRank.at(context.rank)),
         program_(entry_.programs[programIndex_]), out_(result) {}
 
   Status build();
 
 private:
-  using Step = RankProgram::Step;
+  using Task = RankProgram::Task;
 
   Status addInstruction(int index);
   Status addCall(const pb::Call &call, size_t instruction);
@@ -45,16 +45,16 @@ private:
   Status addEndBarrier();
 
   Status makeInputs();
-  Status chooseKernel(const pb::Call &call, const CallSite &site, Step &step);
+  Status chooseKernel(const pb::Call &call, const CallSite &site, Task &task);
   bool mayShare(const pb::Call &call, const KernelQuery &query,
                 bool &isNothing) const;
 
-  Step &newStep(Step::Kind kind, size_t instruction);
-  void setOperand(std::vector<Step> RankProgram::*list, uint32_t buffer);
+  Task &newTask(Task::Kind kind, size_t instruction);
+  void setOperand(std::vector<Task> RankProgram::*list, uint32_t buffer);
   void setResult(uint32_t buffer);
   const void *addressOf(uint32_t buffer) const;
   size_t positionOf(const Placement &placement) const {
-    return *context_.model.grids[placement.grid].positionOf(context_.rank);
+    return *context_.resolved.grids[placement.grid].positionOf(context_.rank);
   }
   const Placement &placement(uint32_t buffer) const {
     return *program_.buffers[buffer].placement;
@@ -72,9 +72,9 @@ private:
   }
 
   const RankContext &context_;
-  const EntryModel &entry_;
+  const ResolvedEntry &entry_;
   size_t programIndex_;
-  const ProgramModel &program_;
+  const ResolvedProgram &program_;
   RankProgram &out_;
 };
 
@@ -96,29 +96,29 @@ const void *RankProgramBuilder::addressOf(uint32_t buffer) const {
   }
 }
 
-RankProgramBuilder::Step &RankProgramBuilder::newStep(Step::Kind kind,
+RankProgramBuilder::Task &RankProgramBuilder::newTask(Task::Kind kind,
                                                       size_t instruction) {
-  Step &step = out_.steps_.emplace_back();
-  step.kind = kind;
-  step.instruction = instruction;
-  return step;
+  Task &task = out_.tasks_.emplace_back();
+  task.kind = kind;
+  task.instruction = instruction;
+  return task;
 }
 
-/// Appends the operand `buffer` to the newest step of `list`.
-void RankProgramBuilder::setOperand(std::vector<Step> RankProgram::*list,
+/// Appends the operand `buffer` to the newest task of `list`.
+void RankProgramBuilder::setOperand(std::vector<Task> RankProgram::*list,
                                     uint32_t buffer) {
-  std::vector<Step> &steps = out_.*list;
+  std::vector<Task> &tasks = out_.*list;
   const pb::Buffer &root = program_.root(buffer);
   if (root.where_case() == pb::Buffer::kInput) {
     out_.inputPatches_.push_back(
-        {list, steps.size() - 1, steps.back().operands.size(), root.input()});
+        {list, tasks.size() - 1, tasks.back().operands.size(), root.input()});
   }
-  steps.back().operands.push_back(addressOf(buffer));
+  tasks.back().operands.push_back(addressOf(buffer));
 }
 
 void RankProgramBuilder::setResult(uint32_t buffer) {
   // Verified to lie in the arena.
-  out_.steps_.back().results.push_back(const_cast<void *>(addressOf(buffer)));
+  out_.tasks_.back().results.push_back(const_cast<void *>(addressOf(buffer)));
 }
 
 Status RankProgramBuilder::makeInputs() {
@@ -212,7 +212,7 @@ bool RankProgramBuilder::mayShare(const pb::Call &call,
 }
 
 Status RankProgramBuilder::chooseKernel(const pb::Call &call,
-                                        const CallSite &site, Step &step) {
+                                        const CallSite &site, Task &task) {
   std::ostringstream reasons;
   for (const Backend *backend : context_.backends) {
     const Kernel *kernel = backend->find(site);
@@ -231,17 +231,17 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
       return {};
     }
     std::string error;
-    step.kernel = kernel->prepare(site, error);
-    if (!step.kernel) {
+    task.kernel = kernel->prepare(site, error);
+    if (!task.kernel) {
       reasons << "; backend '" << backend->name() << "': " << error;
       continue;
     }
     if (query.workspaceBytes > call.workspace_bytes()) {
-      step.wantsExtraWorkspace = true;
+      task.wantsExtraWorkspace = true;
       out_.extraWorkspaceBytes_ =
           std::max(out_.extraWorkspaceBytes_, query.workspaceBytes);
     } else if (query.workspaceBytes > 0) {
-      step.workspace = context_.arena + call.workspace_offset();
+      task.workspace = context_.arena + call.workspace_offset();
     }
     return {};
   }
@@ -257,7 +257,7 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
     operands.push_back(at.info(positionOf(at)));
     const pb::Buffer &root = program_.root(buffer);
     bool isConstant = root.where_case() == pb::Buffer::kGlobal &&
-                      !context_.model.isUpdated[root.global()];
+                      !context_.resolved.isUpdated[root.global()];
     constants.push_back(isConstant ? addressOf(buffer) : nullptr);
   }
   bool allEmpty = true;
@@ -275,18 +275,18 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   }
   CallSite site{call.op(), *attributes, operands,
                 results,   constants,   context_.threads};
-  Step step;
-  if (Status status = chooseKernel(call, site, step); !status.isOk()) {
+  Task task;
+  if (Status status = chooseKernel(call, site, task); !status.isOk()) {
     return status;
   }
-  if (!step.kernel) {
+  if (!task.kernel) {
     return {}; // all results are views
   }
-  step.kind = Step::Kind::Call;
-  step.instruction = instruction;
-  out_.steps_.push_back(std::move(step));
+  task.kind = Task::Kind::Call;
+  task.instruction = instruction;
+  out_.tasks_.push_back(std::move(task));
   for (uint32_t buffer : call.operands()) {
-    setOperand(&RankProgram::steps_, buffer);
+    setOperand(&RankProgram::tasks_, buffer);
   }
   for (uint32_t buffer : call.results()) {
     setResult(buffer);
@@ -295,7 +295,7 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
 }
 
 //===----------------------------------------------------------------------===//
-// Steps between ranks
+// Collectives and transfers
 //===----------------------------------------------------------------------===//
 
 Status RankProgramBuilder::addComm(OwnStep own, uint32_t tag,
@@ -311,17 +311,17 @@ Status RankProgramBuilder::addComm(OwnStep own, uint32_t tag,
   if (!comm) {
     return comm.status();
   }
-  Step &step = newStep(Step::Kind::Comm, instruction);
-  step.comm = std::move(*comm);
+  Task &task = newTask(Task::Kind::Comm, instruction);
+  task.comm = std::move(*comm);
   if (source) {
-    setOperand(&RankProgram::steps_, *source);
+    setOperand(&RankProgram::tasks_, *source);
   } else {
-    step.operands.push_back(nullptr);
+    task.operands.push_back(nullptr);
   }
   if (result) {
     setResult(*result);
   } else {
-    step.results.push_back(nullptr);
+    task.results.push_back(nullptr);
   }
   return {};
 }
@@ -335,11 +335,11 @@ Status RankProgramBuilder::addCollective(const pb::Collective &collective,
     return addLocal(kind, axes, collective, instruction);
   }
   const Placement &source = placement(collective.source());
-  return addComm(
-      describeCollective(context_.model.grids[source.grid], kind, axes, source,
-                         placement(collective.result()), positionOf(source)),
-      collective.tag(), collective.kind(), collective.source(),
-      collective.result(), instruction);
+  return addComm(describeCollective(
+                     context_.resolved.grids[source.grid], kind, axes, source,
+                     placement(collective.result()), positionOf(source)),
+                 collective.tag(), collective.kind(), collective.source(),
+                 collective.result(), instruction);
 }
 
 Status RankProgramBuilder::addLocal(CollectiveKind kind,
@@ -348,20 +348,20 @@ Status RankProgramBuilder::addLocal(CollectiveKind kind,
                                     size_t instruction) {
   const Placement &result = placement(collective.result());
   const Box &box = boxOf(collective.result());
-  const GridInfo &grid = context_.model.grids[result.grid];
+  const GridInfo &grid = context_.resolved.grids[result.grid];
   if (kind == CollectiveKind::Mask &&
       isMasked(grid, axes, positionOf(result))) {
-    Step &step = newStep(Step::Kind::Fill, instruction);
-    step.fillType = result.type;
-    step.fillKind = result.partialKind;
-    step.fillCount = box.count();
+    Task &task = newTask(Task::Kind::Fill, instruction);
+    task.fillType = result.type;
+    task.fillKind = result.partialKind;
+    task.fillCount = box.count();
     setResult(collective.result());
     return {};
   }
-  Step &step = newStep(Step::Kind::Copy, instruction);
-  step.copies.emplace_back(byteWidth(result.type), box,
+  Task &task = newTask(Task::Kind::Copy, instruction);
+  task.copies.emplace_back(byteWidth(result.type), box,
                            boxOf(collective.source()), box);
-  setOperand(&RankProgram::steps_, collective.source());
+  setOperand(&RankProgram::tasks_, collective.source());
   setResult(collective.result());
   return {};
 }
@@ -376,15 +376,15 @@ Status RankProgramBuilder::addTransfer(const pb::Transfer &transfer,
   if (transfer.has_result()) {
     result = transfer.result();
   }
-  return addComm(describeTransfer(context_.model.grids[from->grid], *from,
-                                  context_.model.grids[to->grid], *to,
+  return addComm(describeTransfer(context_.resolved.grids[from->grid], *from,
+                                  context_.resolved.grids[to->grid], *to,
                                   context_.rank),
                  transfer.tag(), "transfer", source, result, instruction);
 }
 
 Status RankProgramBuilder::addEndBarrier() {
   bool updates = false;
-  for (const ProgramModel &program : entry_.programs) {
+  for (const ResolvedProgram &program : entry_.programs) {
     for (const pb::Instruction &instruction : program.message->instructions()) {
       updates |= instruction.has_update();
     }
@@ -394,7 +394,7 @@ Status RankProgramBuilder::addEndBarrier() {
   }
   OwnStep own;
   // Behind the entries' own numbers: no tag of theirs can be met.
-  own.step.entry = static_cast<uint32_t>(context_.model.entries.size() +
+  own.step.entry = static_cast<uint32_t>(context_.resolved.entries.size() +
                                          context_.entryIndex);
   own.step.location = "the end of entry '" + entry_.message->name() + "'";
   for (const auto &[rank, program] : entry_.programOfRank) {
@@ -421,9 +421,9 @@ void RankProgramBuilder::addCopy(const pb::Copy &copy, size_t instruction) {
   if (addressOf(copy.source()) == result) {
     return;
   }
-  Step &step = newStep(Step::Kind::Copy, instruction);
-  step.copies.push_back(wholeCopy(copy.source()));
-  setOperand(&RankProgram::steps_, copy.source());
+  Task &task = newTask(Task::Kind::Copy, instruction);
+  task.copies.push_back(wholeCopy(copy.source()));
+  setOperand(&RankProgram::tasks_, copy.source());
   setResult(copy.result());
 }
 
@@ -442,15 +442,15 @@ void RankProgramBuilder::addOutput(const pb::Output &output,
     }
     std::swap(pieces, rest);
   }
-  Step &step = newStep(Step::Kind::Copy, instruction);
+  Task &task = newTask(Task::Kind::Copy, instruction);
   for (const Box &piece : pieces) {
-    step.copies.emplace_back(byteWidth(at.type), piece, box,
+    task.copies.emplace_back(byteWidth(at.type), piece, box,
                              Box::whole(at.dims));
   }
-  setOperand(&RankProgram::steps_, output.source());
-  step.results.push_back(nullptr);
+  setOperand(&RankProgram::tasks_, output.source());
+  task.results.push_back(nullptr);
   out_.outputPatches_.push_back(
-      {&RankProgram::steps_, out_.steps_.size() - 1, 0, output.output()});
+      {&RankProgram::tasks_, out_.tasks_.size() - 1, 0, output.output()});
 }
 
 /// The value is taken when the program has ended, unless it is a global that
@@ -459,7 +459,7 @@ Status RankProgramBuilder::addUpdate(const pb::Update &update,
                                      size_t instruction) {
   const pb::Buffer &root = program_.root(update.source());
   bool isStaged = root.where_case() == pb::Buffer::kGlobal &&
-                  context_.model.isUpdated[root.global()];
+                  context_.resolved.isUpdated[root.global()];
   std::byte *staging = nullptr;
   if (isStaged && !boxOf(update.source()).empty()) {
     BoxCopy copy = wholeCopy(update.source());
@@ -469,20 +469,20 @@ Status RankProgramBuilder::addUpdate(const pb::Update &update,
     }
     staging = bytes->data();
     out_.staging_.push_back(std::move(*bytes));
-    Step &step = newStep(Step::Kind::Copy, instruction);
-    step.copies.push_back(std::move(copy));
-    setOperand(&RankProgram::steps_, update.source());
-    step.results.push_back(staging);
+    Task &task = newTask(Task::Kind::Copy, instruction);
+    task.copies.push_back(std::move(copy));
+    setOperand(&RankProgram::tasks_, update.source());
+    task.results.push_back(staging);
   }
-  Step &step = out_.updates_.emplace_back();
-  step.instruction = instruction;
-  step.copies.push_back(wholeCopy(update.source()));
+  Task &task = out_.updates_.emplace_back();
+  task.instruction = instruction;
+  task.copies.push_back(wholeCopy(update.source()));
   if (staging) {
-    step.operands.push_back(staging);
+    task.operands.push_back(staging);
   } else {
     setOperand(&RankProgram::updates_, update.source());
   }
-  step.results.push_back(
+  task.results.push_back(
       context_.globals.mutableData(update.global(), context_.rank));
   return {};
 }
@@ -523,7 +523,7 @@ Status RankProgramBuilder::build() {
     }
   }
   if (context_.trace) {
-    out_.events_.resize(out_.steps_.size());
+    out_.events_.resize(out_.tasks_.size());
   }
   return addEndBarrier();
 }

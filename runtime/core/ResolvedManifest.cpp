@@ -1,4 +1,4 @@
-//===- Model.cpp - A manifest with its references resolved ----------------===//
+//===- ResolvedManifest.cpp - A manifest, all numbers resolved ------------===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/Model.h"
+#include "runtime/core/ResolvedManifest.h"
 #include "divisi/runtime/HostTensor.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ template <typename... Parts> static Status invalid(const Parts &...parts) {
   return makeError(ExitCode::Invalid, parts...);
 }
 
-std::string divisi::rt::describeInstruction(const EntryModel &entry,
+std::string divisi::rt::describeInstruction(const ResolvedEntry &entry,
                                             size_t program,
                                             size_t instruction) {
   std::ostringstream os;
@@ -38,8 +38,8 @@ std::string divisi::rt::describeInstruction(const EntryModel &entry,
   return os.str();
 }
 
-std::optional<ProgramModel::Range>
-ProgramModel::arenaRange(uint32_t buffer) const {
+std::optional<ResolvedProgram::Range>
+ResolvedProgram::arenaRange(uint32_t buffer) const {
   const pb::Buffer &bytes = root(buffer);
   if (bytes.where_case() != pb::Buffer::kArenaOffset) {
     return std::nullopt;
@@ -76,12 +76,13 @@ static Status readGrid(const pb::Grid &message, uint32_t numRanks,
   return {};
 }
 
-static Status readGlobal(const pb::Global &message, Model &model) {
-  Expected<const Placement *> placement = model.place(message.tensor());
+static Status readGlobal(const pb::Global &message,
+                         ResolvedManifest &resolved) {
+  Expected<const Placement *> placement = resolved.place(message.tensor());
   if (!placement) {
     return placement.status();
   }
-  model.globals.push_back(*placement);
+  resolved.globals.push_back(*placement);
   if ((*placement)->isPartial() || !(*placement)->coversAll) {
     return invalid(
         "a global cannot be partial, nor leave an element to nobody");
@@ -100,8 +101,9 @@ namespace {
 /// Reads the buffers of one program.
 class BufferReader {
 public:
-  BufferReader(Model &model, const EntryModel &entry, ProgramModel &program)
-      : model_(model), entry_(entry), program_(program) {}
+  BufferReader(ResolvedManifest &resolved, const ResolvedEntry &entry,
+               ResolvedProgram &program)
+      : resolved_(resolved), entry_(entry), program_(program) {}
 
   Status read(const pb::Buffer &message);
 
@@ -112,9 +114,9 @@ private:
                     const Placement &placement) const;
   Status checkSize(const pb::Buffer &message, const Placement &placement) const;
 
-  Model &model_;
-  const EntryModel &entry_;
-  ProgramModel &program_;
+  ResolvedManifest &resolved_;
+  const ResolvedEntry &entry_;
+  ResolvedProgram &program_;
 };
 
 } // namespace
@@ -126,7 +128,7 @@ Status BufferReader::checkView(const pb::Buffer &message,
     return invalid("a view of buffer ", message.view(),
                    ", which does not come before it");
   }
-  const BufferModel &source = program_.buffers[message.view()];
+  const ResolvedBuffer &source = program_.buffers[message.view()];
   root = source.root;
   if (source.placement->grid != placement.grid) {
     return invalid("a view on another grid");
@@ -157,11 +159,11 @@ Status BufferReader::checkWhere(const pb::Buffer &message,
     return {};
   }
   case pb::Buffer::kGlobal:
-    if (message.global() >= model_.globals.size()) {
+    if (message.global() >= resolved_.globals.size()) {
       return invalid("global ", message.global(), " of ",
-                     model_.globals.size());
+                     resolved_.globals.size());
     }
-    if (!(*model_.globals[message.global()] == placement)) {
+    if (!(*resolved_.globals[message.global()] == placement)) {
       return invalid("it does not lie as its global does at rest");
     }
     return {};
@@ -180,7 +182,7 @@ Status BufferReader::checkWhere(const pb::Buffer &message,
 
 Status BufferReader::checkSize(const pb::Buffer &message,
                                const Placement &placement) const {
-  const GridInfo &grid = model_.grids[placement.grid];
+  const GridInfo &grid = resolved_.grids[placement.grid];
   for (uint32_t rank : program_.message->ranks()) {
     std::optional<size_t> position = grid.positionOf(rank);
     if (!position) {
@@ -197,7 +199,7 @@ Status BufferReader::checkSize(const pb::Buffer &message,
 }
 
 Status BufferReader::read(const pb::Buffer &message) {
-  Expected<const Placement *> placement = model_.place(message.tensor());
+  Expected<const Placement *> placement = resolved_.place(message.tensor());
   if (!placement) {
     return placement.status();
   }
@@ -214,11 +216,11 @@ Status BufferReader::read(const pb::Buffer &message) {
 
 static Status
 readValues(const google::protobuf::RepeatedPtrField<pb::Value> &messages,
-           const char *what, bool mayHaveGaps, Model &model,
+           const char *what, bool mayHaveGaps, ResolvedManifest &resolved,
            std::vector<const Placement *> &values) {
   for (const pb::Value &message : messages) {
     std::string context = std::string(what) + " '" + message.name() + "'";
-    Expected<const Placement *> placement = model.place(message.tensor());
+    Expected<const Placement *> placement = resolved.place(message.tensor());
     if (!placement) {
       return placement.status().in(context);
     }
@@ -233,15 +235,17 @@ readValues(const google::protobuf::RepeatedPtrField<pb::Value> &messages,
   return {};
 }
 
-static Status readTransfers(Model &model, ProgramModel &program) {
+static Status readTransfers(ResolvedManifest &resolved,
+                            ResolvedProgram &program) {
   for (int i = 0; i < program.message->instructions_size(); ++i) {
     const pb::Instruction &instruction = program.message->instructions(i);
     if (!instruction.has_transfer()) {
       continue;
     }
     Expected<const Placement *> from =
-        model.place(instruction.transfer().from());
-    Expected<const Placement *> to = model.place(instruction.transfer().to());
+        resolved.place(instruction.transfer().from());
+    Expected<const Placement *> to =
+        resolved.place(instruction.transfer().to());
     if (!from || !to) {
       return (!from ? from.status() : to.status())
           .in("instruction " + std::to_string(i));
@@ -251,75 +255,75 @@ static Status readTransfers(Model &model, ProgramModel &program) {
   return {};
 }
 
-static Status readProgram(const pb::Program &message, Model &model,
-                          EntryModel &entry) {
+static Status readProgram(const pb::Program &message,
+                          ResolvedManifest &resolved, ResolvedEntry &entry) {
   size_t index = entry.programs.size();
-  ProgramModel &program = entry.programs.emplace_back();
+  ResolvedProgram &program = entry.programs.emplace_back();
   program.message = &message;
   if (message.arena_bytes() < 0 || message.ranks_size() == 0) {
     return invalid("it has an arena of ", message.arena_bytes(), " bytes and ",
                    message.ranks_size(), " ranks");
   }
   for (uint32_t rank : message.ranks()) {
-    if (rank >= model.manifest->num_ranks() ||
+    if (rank >= resolved.manifest->num_ranks() ||
         !entry.programOfRank.emplace(rank, index).second) {
       return invalid("rank ", rank, " is out of range or has two programs");
     }
   }
-  BufferReader reader(model, entry, program);
+  BufferReader reader(resolved, entry, program);
   for (int i = 0; i < message.buffers_size(); ++i) {
     if (Status status = reader.read(message.buffers(i)); !status.isOk()) {
       return status.in("buffer " + std::to_string(i));
     }
   }
-  return readTransfers(model, program);
+  return readTransfers(resolved, program);
 }
 
-static Status readEntry(const pb::Entry &message, Model &model) {
-  EntryModel &entry = model.entries.emplace_back();
+static Status readEntry(const pb::Entry &message, ResolvedManifest &resolved) {
+  ResolvedEntry &entry = resolved.entries.emplace_back();
   entry.message = &message;
   Status status = readValues(message.inputs(), "input", /*mayHaveGaps=*/true,
-                             model, entry.inputs);
+                             resolved, entry.inputs);
   if (status.isOk()) {
     status = readValues(message.outputs(), "output", /*mayHaveGaps=*/false,
-                        model, entry.outputs);
+                        resolved, entry.outputs);
   }
   for (int i = 0; status.isOk() && i < message.programs_size(); ++i) {
-    status = readProgram(message.programs(i), model, entry)
+    status = readProgram(message.programs(i), resolved, entry)
                  .in("program " + std::to_string(i));
   }
   return status;
 }
 
-static void markUpdated(Model &model) {
-  model.isUpdated.assign(model.globals.size(), false);
-  for (const pb::Entry &entry : model.manifest->entries()) {
+static void markUpdated(ResolvedManifest &resolved) {
+  resolved.isUpdated.assign(resolved.globals.size(), false);
+  for (const pb::Entry &entry : resolved.manifest->entries()) {
     for (const pb::Program &program : entry.programs()) {
       for (const pb::Instruction &instruction : program.instructions()) {
         if (instruction.has_update() &&
-            instruction.update().global() < model.globals.size()) {
-          model.isUpdated[instruction.update().global()] = true;
+            instruction.update().global() < resolved.globals.size()) {
+          resolved.isUpdated[instruction.update().global()] = true;
         }
       }
     }
   }
 }
 
-static Status readManifest(Model &model) {
-  const pb::Manifest &manifest = *model.manifest;
+static Status readManifest(ResolvedManifest &resolved) {
+  const pb::Manifest &manifest = *resolved.manifest;
   if (manifest.num_ranks() == 0 || manifest.num_ranks() > maxRanks) {
     return invalid("got ", manifest.num_ranks(), " ranks, expected 1 to ",
                    maxRanks);
   }
   for (const pb::Grid &message : manifest.grids()) {
     Status status =
-        readGrid(message, manifest.num_ranks(), model.grids.emplace_back());
+        readGrid(message, manifest.num_ranks(), resolved.grids.emplace_back());
     if (!status.isOk()) {
       return status.in("grid '" + message.name() + "'");
     }
   }
   for (const pb::Global &message : manifest.globals()) {
-    if (Status status = readGlobal(message, model); !status.isOk()) {
+    if (Status status = readGlobal(message, resolved); !status.isOk()) {
       return status.in("global '" + message.name() + "'");
     }
   }
@@ -328,20 +332,20 @@ static Status readManifest(Model &model) {
     if (!names.insert(message.name()).second) {
       return invalid("two entries are named '", message.name(), "'");
     }
-    if (Status status = readEntry(message, model); !status.isOk()) {
+    if (Status status = readEntry(message, resolved); !status.isOk()) {
       return status.in("entry '" + message.name() + "'");
     }
   }
-  markUpdated(model);
+  markUpdated(resolved);
   return {};
 }
 
-Expected<std::unique_ptr<Model>>
-divisi::rt::resolveModel(const pb::Manifest &manifest) {
-  auto model = std::make_unique<Model>();
-  model->manifest = &manifest;
-  if (Status status = readManifest(*model); !status.isOk()) {
+Expected<std::unique_ptr<ResolvedManifest>>
+divisi::rt::resolveManifest(const pb::Manifest &manifest) {
+  auto resolved = std::make_unique<ResolvedManifest>();
+  resolved->manifest = &manifest;
+  if (Status status = readManifest(*resolved); !status.isOk()) {
     return status;
   }
-  return model;
+  return resolved;
 }

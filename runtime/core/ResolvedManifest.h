@@ -1,4 +1,4 @@
-//===- Model.h - A manifest with its references resolved ------*- C++ -*--===//
+//===- ResolvedManifest.h - A manifest, all numbers resolved ----*- C++ -*-===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,17 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The manifest names grids, tensors and buffers by numbers. A Model is the same
-// content after all of them were found and every box was computed:
+// The manifest names grids, tensors and buffers by numbers. A ResolvedManifest
+// is the same content after all of them were found and every box was computed:
 //
 //   grid (x=2), tensor 5 rows split over x   placement, boxes [0,3) [3,5)
 //
-// Whatever of it reaches memory is checked here or in verifyModel.
+// Whatever of it reaches memory is checked here or in verifyResolved.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_MODEL_H
-#define RUNTIME_CORE_MODEL_H
+#ifndef RUNTIME_CORE_RESOLVEDMANIFEST_H
+#define RUNTIME_CORE_RESOLVEDMANIFEST_H
 
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/Box.h"
@@ -67,20 +67,20 @@ struct Placement {
 };
 
 /// A buffer's bytes: views have those of the buffer that they show.
-struct BufferModel {
+struct ResolvedBuffer {
   const Placement *placement = nullptr;
   uint32_t root = 0; ///< The buffer that is no view; itself, if it is none.
 };
 
 /// Both sides of a transfer, on all of its ranks.
-struct TransferModel {
+struct ResolvedTransfer {
   const Placement *from = nullptr, *to = nullptr;
 };
 
-struct ProgramModel {
+struct ResolvedProgram {
   const artifact::Program *message = nullptr;
-  std::vector<BufferModel> buffers;
-  std::map<int, TransferModel> transfers; ///< By instruction.
+  std::vector<ResolvedBuffer> buffers;
+  std::map<int, ResolvedTransfer> transfers; ///< By instruction.
 
   const artifact::Buffer &root(uint32_t buffer) const {
     return message->buffers(static_cast<int>(buffers[buffer].root));
@@ -92,20 +92,20 @@ struct ProgramModel {
   std::optional<Range> arenaRange(uint32_t buffer) const;
 };
 
-struct EntryModel {
+struct ResolvedEntry {
   const artifact::Entry *message = nullptr;
   std::vector<const Placement *> inputs, outputs;
-  std::vector<ProgramModel> programs;
+  std::vector<ResolvedProgram> programs;
   std::map<uint32_t, size_t> programOfRank;
 };
 
 /// What the whole manifest says. Points into it.
-struct Model {
+struct ResolvedManifest {
   const artifact::Manifest *manifest = nullptr;
   std::vector<GridInfo> grids;
   std::vector<const Placement *> globals;
   std::vector<bool> isUpdated; ///< Per global: by some entry.
-  std::vector<EntryModel> entries;
+  std::vector<ResolvedEntry> entries;
 
   /// Computes the placement of `tensor`, once per distinct one.
   Expected<const Placement *> place(const artifact::Tensor &tensor);
@@ -117,18 +117,18 @@ private:
 
 /// Finds all references and computes all boxes. Fails (Invalid) at an index out
 /// of range, an illegal grid or layout, a buffer outside of its arena or too
-/// small for a rank's box. `manifest` must outlive the model.
-Expected<std::unique_ptr<Model>>
-resolveModel(const artifact::Manifest &manifest);
+/// small for a rank's box. `manifest` must outlive the result.
+Expected<std::unique_ptr<ResolvedManifest>>
+resolveManifest(const artifact::Manifest &manifest);
 
 /// Checks that the programs can run; see verifyManifest.
-Status verifyModel(const Model &model,
-                   std::span<const Backend *const> backends);
+Status verifyResolved(const ResolvedManifest &resolved,
+                      std::span<const Backend *const> backends);
 
 /// `entry 'forward', program 0, instruction 3 (fc1)`: where an error is.
-std::string describeInstruction(const EntryModel &entry, size_t program,
+std::string describeInstruction(const ResolvedEntry &entry, size_t program,
                                 size_t instruction);
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_MODEL_H
+#endif // RUNTIME_CORE_RESOLVEDMANIFEST_H

@@ -9,7 +9,7 @@
 #include "divisi/runtime/Session.h"
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/InprocCommunicator.h"
-#include "runtime/core/GlobalStore.h"
+#include "runtime/core/GlobalBoxes.h"
 #include "runtime/core/RankProgram.h"
 #include "runtime/core/RankThreads.h"
 #include "runtime/core/Trace.h"
@@ -38,8 +38,8 @@ struct Session::Impl {
 
   SessionOptions options;
   ArtifactFile file;
-  std::unique_ptr<Model> model;
-  GlobalStore globals;
+  std::unique_ptr<ResolvedManifest> resolved;
+  GlobalBoxes globals;
   std::unique_ptr<Communicator> communicator;
   std::vector<EntryInfo> entries;
   std::vector<AlignedBytes> arenas;          ///< One per rank.
@@ -63,7 +63,7 @@ static ValueInfo describeValue(const pb::Value &value,
 }
 
 void Session::Impl::describeEntries() {
-  for (const EntryModel &entry : model->entries) {
+  for (const ResolvedEntry &entry : resolved->entries) {
     EntryInfo &info = entries.emplace_back();
     info.name = entry.message->name();
     for (size_t i = 0; i < entry.inputs.size(); ++i) {
@@ -79,8 +79,8 @@ void Session::Impl::describeEntries() {
 
 /// One arena per rank serves all entries: they never run at the same time.
 Status Session::Impl::allocateArenas() {
-  std::vector<int64_t> bytes(model->manifest->num_ranks(), 0);
-  for (const EntryModel &entry : model->entries) {
+  std::vector<int64_t> bytes(resolved->manifest->num_ranks(), 0);
+  for (const ResolvedEntry &entry : resolved->entries) {
     for (const auto &[rank, program] : entry.programOfRank) {
       bytes[rank] =
           std::max(bytes[rank], entry.programs[program].message->arena_bytes());
@@ -100,12 +100,12 @@ Status Session::Impl::allocateArenas() {
 /// Runs on the rank's own thread, so that what it packs lies near to it.
 Status Session::Impl::prepareRank(uint32_t rank) {
   int64_t extraBytes = 0;
-  for (size_t e = 0; e < model->entries.size(); ++e) {
-    if (!model->entries[e].programOfRank.contains(rank)) {
+  for (size_t e = 0; e < resolved->entries.size(); ++e) {
+    if (!resolved->entries[e].programOfRank.contains(rank)) {
       continue;
     }
     Expected<std::unique_ptr<RankProgram>> program = RankProgram::prepare(
-        {*model, e, rank, arenas[rank].data(), globals, *communicator,
+        {*resolved, e, rank, arenas[rank].data(), globals, *communicator,
          options.backends, options.threadsPerDevice, options.trace});
     if (!program) {
       return program.status();
@@ -137,21 +137,22 @@ Status Session::Impl::runOnAll(const RankThreads::Job &job) {
 }
 
 Status Session::Impl::load() {
-  Expected<std::unique_ptr<Model>> resolved = resolveModel(file.manifest());
-  if (!resolved) {
-    return resolved.status();
+  Expected<std::unique_ptr<ResolvedManifest>> read =
+      resolveManifest(file.manifest());
+  if (!read) {
+    return read.status();
   }
-  model = std::move(*resolved);
-  Status status = verifyModel(*model, options.backends);
+  resolved = std::move(*read);
+  Status status = verifyResolved(*resolved, options.backends);
   if (!status.isOk()) {
     return status;
   }
-  uint32_t numRanks = model->manifest->num_ranks();
+  uint32_t numRanks = resolved->manifest->num_ranks();
   if (numRanks > maxThreads) {
     return makeError(ExitCode::Unsupported, "the artifact is for ", numRanks,
                      " ranks; one process runs at most ", maxThreads);
   }
-  Expected<GlobalStore> store = GlobalStore::load(*model, file);
+  Expected<GlobalBoxes> store = GlobalBoxes::load(*resolved, file);
   if (!store) {
     return store.status();
   }
@@ -161,7 +162,7 @@ Status Session::Impl::load() {
   if (status = allocateArenas(); !status.isOk()) {
     return status;
   }
-  programs.resize(model->entries.size());
+  programs.resize(resolved->entries.size());
   for (auto &ofEntry : programs) {
     ofEntry.resize(numRanks);
   }
@@ -191,7 +192,7 @@ Session::open(const std::string &path, const SessionOptions &options) {
 //===----------------------------------------------------------------------===//
 
 uint32_t Session::numRanks() const {
-  return impl_->model->manifest->num_ranks();
+  return impl_->resolved->manifest->num_ranks();
 }
 
 std::span<const EntryInfo> Session::entries() const { return impl_->entries; }
@@ -207,25 +208,25 @@ const EntryInfo *Session::findEntry(std::string_view name) const {
 
 std::vector<GlobalInfo> Session::globals() const {
   std::vector<GlobalInfo> infos;
-  const Model &model = *impl_->model;
-  for (size_t i = 0; i < model.globals.size(); ++i) {
-    const pb::Global &message = model.manifest->globals(static_cast<int>(i));
+  const ResolvedManifest &resolved = *impl_->resolved;
+  for (size_t i = 0; i < resolved.globals.size(); ++i) {
+    const pb::Global &message = resolved.manifest->globals(static_cast<int>(i));
     infos.push_back(
-        {{message.name(), model.globals[i]->type, model.globals[i]->dims},
+        {{message.name(), resolved.globals[i]->type, resolved.globals[i]->dims},
          message.kind(),
-         model.isUpdated[i]});
+         resolved.isUpdated[i]});
   }
   return infos;
 }
 
 Expected<HostTensor> Session::readGlobal(std::string_view name) const {
-  const Model &model = *impl_->model;
-  for (size_t i = 0; i < model.globals.size(); ++i) {
-    if (model.manifest->globals(static_cast<int>(i)).name() != name) {
+  const ResolvedManifest &resolved = *impl_->resolved;
+  for (size_t i = 0; i < resolved.globals.size(); ++i) {
+    if (resolved.manifest->globals(static_cast<int>(i)).name() != name) {
       continue;
     }
-    const Placement &placement = *model.globals[i];
-    const GridInfo &grid = model.grids[placement.grid];
+    const Placement &placement = *resolved.globals[i];
+    const GridInfo &grid = resolved.grids[placement.grid];
     Expected<HostTensor> tensor =
         HostTensor::zeros(placement.type, placement.dims, std::string(name));
     if (!tensor) {
@@ -334,7 +335,8 @@ Status Session::writeTrace(const std::string &path) const {
       ranks.push_back({rank, program.get()});
     }
   }
-  return writeChromeTrace(path, impl_->model->entries[impl_->lastEntry], ranks);
+  return writeChromeTrace(path, impl_->resolved->entries[impl_->lastEntry],
+                          ranks);
 }
 
 //===----------------------------------------------------------------------===//

@@ -63,7 +63,7 @@ static std::string microseconds(int64_t nanoseconds) {
 }
 
 Status divisi::rt::writeChromeTrace(const std::string &path,
-                                    const EntryModel &entry,
+                                    const ResolvedEntry &entry,
                                     std::span<const TraceRank> ranks) {
   int64_t start = INT64_MAX;
   for (const TraceRank &rank : ranks) {
@@ -83,7 +83,7 @@ Status divisi::rt::writeChromeTrace(const std::string &path,
     separator = ",";
     for (size_t i = 0; i < rank.program->events().size(); ++i) {
       const RankProgram::Event &event = rank.program->events()[i];
-      size_t index = rank.program->steps()[i].instruction;
+      size_t index = rank.program->tasks()[i].instruction;
       const pb::Instruction &instruction =
           program.instructions(static_cast<int>(index));
       std::string work = workOf(instruction);

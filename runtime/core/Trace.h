@@ -18,9 +18,9 @@ struct TraceRank {
   const RankProgram *program;
 };
 
-/// Writes one complete event per step in Chrome's trace format: a process per
+/// Writes one complete event per task in Chrome's trace format: a process per
 /// rank, microseconds since the first of them.
-Status writeChromeTrace(const std::string &path, const EntryModel &entry,
+Status writeChromeTrace(const std::string &path, const ResolvedEntry &entry,
                         std::span<const TraceRank> ranks);
 
 } // namespace divisi::rt

@@ -8,8 +8,8 @@
 
 #include "divisi/runtime/Verify.h"
 #include "runtime/core/ArenaContents.h"
-#include "runtime/core/Model.h"
-#include "runtime/core/Steps.h"
+#include "runtime/core/Collectives.h"
+#include "runtime/core/ResolvedManifest.h"
 
 #include <algorithm>
 #include <set>
@@ -45,11 +45,12 @@ struct EntryChecks {
 /// Checks one program, and collects what others must agree on.
 class ProgramVerifier {
 public:
-  ProgramVerifier(const Model &model, const ProgramModel &program,
+  ProgramVerifier(const ResolvedManifest &resolved,
+                  const ResolvedProgram &program,
                   std::span<const Backend *const> backends, EntryChecks &checks,
                   size_t numOutputs)
-      : model_(model), program_(program), backends_(backends), checks_(checks),
-        numOutputs_(numOutputs), contents_(program) {}
+      : resolved_(resolved), program_(program), backends_(backends),
+        checks_(checks), numOutputs_(numOutputs), contents_(program) {}
 
   Status verify(int index, const std::string &where);
   /// What updates take must still be there when the program ends.
@@ -78,8 +79,8 @@ private:
     return *program_.buffers[buffer].placement;
   }
 
-  const Model &model_;
-  const ProgramModel &program_;
+  const ResolvedManifest &resolved_;
+  const ResolvedProgram &program_;
   std::span<const Backend *const> backends_;
   EntryChecks &checks_;
   size_t numOutputs_;
@@ -201,7 +202,7 @@ Status ProgramVerifier::verifyWorkspace(const pb::Call &call) {
                    " of an arena of ", arena,
                    "; expected a multiple of 64 and inside of it");
   }
-  ProgramModel::Range range{begin, begin + bytes};
+  ResolvedProgram::Range range{begin, begin + bytes};
   std::vector<uint32_t> touched(call.operands().begin(), call.operands().end());
   touched.insert(touched.end(), call.results().begin(), call.results().end());
   for (uint32_t buffer : touched) {
@@ -257,8 +258,8 @@ Status ProgramVerifier::verifyCollective(const pb::Collective &collective,
   const Placement &source = placement(from), &result = placement(to);
   std::vector<uint32_t> axes(collective.axes().begin(),
                              collective.axes().end());
-  status =
-      checkCollective(model_.grids[source.grid], *kind, axes, source, result);
+  status = checkCollective(resolved_.grids[source.grid], *kind, axes, source,
+                           result);
   if (!status.isOk()) {
     return status.in(collective.kind());
   }
@@ -278,7 +279,7 @@ Status ProgramVerifier::verifyCollective(const pb::Collective &collective,
 Status ProgramVerifier::verifyTransferSide(bool isPresent, uint32_t buffer,
                                            const Placement &expected,
                                            const char *side) {
-  const GridInfo &grid = model_.grids[expected.grid];
+  const GridInfo &grid = resolved_.grids[expected.grid];
   for (uint32_t rank : program_.message->ranks()) {
     if (grid.positionOf(rank).has_value() != isPresent) {
       return invalid("rank ", rank, isPresent ? " has a " : " has no ", side,
@@ -368,16 +369,17 @@ Status ProgramVerifier::verifyOutput(const pb::Output &output) {
 }
 
 Status ProgramVerifier::verifyUpdate(const pb::Update &update) {
-  if (update.global() >= model_.globals.size()) {
-    return invalid("global ", update.global(), " of ", model_.globals.size());
+  if (update.global() >= resolved_.globals.size()) {
+    return invalid("global ", update.global(), " of ",
+                   resolved_.globals.size());
   }
   if (Status status = read(update.source()); !status.isOk()) {
     return status;
   }
-  if (!(placement(update.source()) == *model_.globals[update.global()])) {
+  if (!(placement(update.source()) == *resolved_.globals[update.global()])) {
     return invalid(
         "the new value of global '",
-        model_.manifest->globals(static_cast<int>(update.global())).name(),
+        resolved_.manifest->globals(static_cast<int>(update.global())).name(),
         "' does not lie as the global does at rest");
   }
   updateSources_.push_back(update.source());
@@ -431,11 +433,12 @@ static Status checkRanks(const std::set<uint32_t> &ranks,
   return {};
 }
 
-static Status checkShared(const Model &model, const EntryChecks &checks) {
+static Status checkShared(const ResolvedManifest &resolved,
+                          const EntryChecks &checks) {
   for (const auto &[tag, step] : checks.steps) {
     for (const Placement *side : {step.source, step.result}) {
-      Status status =
-          checkRanks(step.ranks, model.grids[side->grid].devices, "take part");
+      Status status = checkRanks(step.ranks, resolved.grids[side->grid].devices,
+                                 "take part");
       if (!status.isOk()) {
         return status.in(step.where + ", tag " + std::to_string(tag));
       }
@@ -444,17 +447,17 @@ static Status checkShared(const Model &model, const EntryChecks &checks) {
   return {};
 }
 
-static Status checkComplete(const Model &model, const EntryModel &entry,
-                            EntryChecks &checks) {
+static Status checkComplete(const ResolvedManifest &resolved,
+                            const ResolvedEntry &entry, EntryChecks &checks) {
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
-    const GridInfo &grid = model.grids[entry.outputs[i]->grid];
+    const GridInfo &grid = resolved.grids[entry.outputs[i]->grid];
     Status status = checkRanks(checks.outputs[i], grid.devices, "write it");
     if (!status.isOk()) {
       return status.in("output " + std::to_string(i));
     }
   }
   for (auto &[index, ranks] : checks.updates) {
-    const GridInfo &grid = model.grids[model.globals[index]->grid];
+    const GridInfo &grid = resolved.grids[resolved.globals[index]->grid];
     Status status = checkRanks(ranks, grid.devices, "update it");
     if (!status.isOk()) {
       return status.in("global " + std::to_string(index));
@@ -464,8 +467,8 @@ static Status checkComplete(const Model &model, const EntryModel &entry,
 }
 
 /// An output's buffer lies as the output does.
-static Status checkOutputPlace(const EntryModel &entry,
-                               const ProgramModel &program,
+static Status checkOutputPlace(const ResolvedEntry &entry,
+                               const ResolvedProgram &program,
                                const pb::Instruction &instruction) {
   if (!instruction.has_output() ||
       *program.buffers[instruction.output().source()].placement ==
@@ -476,12 +479,13 @@ static Status checkOutputPlace(const EntryModel &entry,
                  " does not lie as the output does");
 }
 
-static Status verifyEntry(const Model &model, const EntryModel &entry,
+static Status verifyEntry(const ResolvedManifest &resolved,
+                          const ResolvedEntry &entry,
                           std::span<const Backend *const> backends) {
   EntryChecks checks;
   for (size_t p = 0; p < entry.programs.size(); ++p) {
-    const ProgramModel &program = entry.programs[p];
-    ProgramVerifier verifier(model, program, backends, checks,
+    const ResolvedProgram &program = entry.programs[p];
+    ProgramVerifier verifier(resolved, program, backends, checks,
                              entry.outputs.size());
     for (int i = 0; i < program.message->instructions_size(); ++i) {
       const pb::Instruction &instruction = program.message->instructions(i);
@@ -499,18 +503,18 @@ static Status verifyEntry(const Model &model, const EntryModel &entry,
                        std::to_string(p));
     }
   }
-  Status status = checkShared(model, checks);
+  Status status = checkShared(resolved, checks);
   if (status.isOk()) {
-    status = checkComplete(model, entry, checks)
+    status = checkComplete(resolved, entry, checks)
                  .in("entry '" + entry.message->name() + "'");
   }
   return status;
 }
 
-Status divisi::rt::verifyModel(const Model &model,
-                               std::span<const Backend *const> backends) {
-  for (const EntryModel &entry : model.entries) {
-    Status status = verifyEntry(model, entry, backends);
+Status divisi::rt::verifyResolved(const ResolvedManifest &resolved,
+                                  std::span<const Backend *const> backends) {
+  for (const ResolvedEntry &entry : resolved.entries) {
+    Status status = verifyEntry(resolved, entry, backends);
     if (!status.isOk()) {
       return status;
     }
@@ -520,6 +524,7 @@ Status divisi::rt::verifyModel(const Model &model,
 
 Status divisi::rt::verifyManifest(const pb::Manifest &manifest,
                                   std::span<const Backend *const> backends) {
-  Expected<std::unique_ptr<Model>> model = resolveModel(manifest);
-  return model ? verifyModel(**model, backends) : model.status();
+  Expected<std::unique_ptr<ResolvedManifest>> resolved =
+      resolveManifest(manifest);
+  return resolved ? verifyResolved(**resolved, backends) : resolved.status();
 }

@@ -75,6 +75,10 @@ TEST_F(FileTest, DataFilesMustLieBeneathTheirFolder) {
     auto opened = MappedFile::openBeneath(root, out);
     ASSERT_FALSE(opened) << out;
     EXPECT_EQ(opened.status().code(), ExitCode::Invalid) << out;
+    EXPECT_THAT(opened.status().message(),
+                HasSubstr(*out
+                              ? "which data files must lie; copy the file there"
+                              : "'' is no name of a file"));
   }
   EXPECT_EQ(MappedFile::openBeneath(root, "deep").status().code(),
             ExitCode::File);
@@ -93,7 +97,7 @@ TEST_F(FileTest, WhatIsNoRegularFileIsNotMapped) {
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   auto pipe = MappedFile::open(path("pipe")); // does not wait for a writer
   EXPECT_EQ(pipe.status().code(), ExitCode::File);
-  EXPECT_THAT(pipe.status().message(), HasSubstr("not a regular file"));
+  EXPECT_THAT(pipe.status().message(), HasSubstr("it is not a regular file"));
 }
 
 TEST_F(FileTest, BytesStayWhereTheyAreWhenTheFileMoves) {
