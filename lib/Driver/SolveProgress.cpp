@@ -81,6 +81,7 @@ void SolveProgress::offer(const search::Solution &solution) {
   }
 }
 
+/// Keeps what is news, hands better answers on, and prints now and then.
 void SolveProgress::operator()(const search::Progress &line) {
   TraceEntry entry{line.seconds, line.work, line.cost, line.lowerBound,
                    std::string(line.by)};

@@ -164,6 +164,7 @@ static StringRef verdictName(search::Verdict verdict) {
   return kNames[static_cast<size_t>(verdict)];
 }
 
+/// Keys of an answer are there only if there is one.
 void divisi::printResultJSON(const SolveResult &result, raw_ostream &os) {
   const search::Outcome &outcome = result.outcome;
   ExactStream out(os);

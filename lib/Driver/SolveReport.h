@@ -33,6 +33,7 @@ public:
   /// by then.
   void endLine();
 
+  /// What was known when, with seconds.
   const std::vector<search::TraceEntry> &trace() const { return header.trace; }
   /// Seconds to the first answer.
   std::optional<double> firstAnswer() const;
@@ -51,6 +52,7 @@ private:
 
 /// What is known when a solver has ended.
 struct SolveResult {
+  /// What was to be solved.
   const search::Problem &problem;
   const search::SolutionFile &file; ///< `solution` only if solved.
   const search::Outcome &outcome;   ///< Its solution has moved to `file`.
@@ -75,6 +77,7 @@ void printResultJSON(const SolveResult &result, llvm::raw_ostream &os);
 /// What `divisi solve --check` has verified.
 void printVerified(const search::Problem &problem,
                    const search::Solution &solution, llvm::raw_ostream &os);
+/// The same as one object.
 void printVerifiedJSON(const search::Problem &problem,
                        const search::Solution &solution, llvm::raw_ostream &os);
 

@@ -166,6 +166,7 @@ static Status checkOutput(const std::string &output, StringRef input) {
   return Status();
 }
 
+/// What contradicts itself, before any file is read.
 Status SolveVerb::checkFlags() const {
   if (check && inputs.size() != 2) {
     return Status(ExitCode::Usage,
@@ -290,6 +291,8 @@ Status SolveVerb::print(const SolveResult &result) const {
   return solved ? Status() : explainNoAnswer(result.outcome);
 }
 
+/// The answer is written before the last line names it. What is printed and
+/// written has passed check().
 Status SolveVerb::solve() {
   Interrupts interrupts;
   divisi::Expected<search::Problem> problem =

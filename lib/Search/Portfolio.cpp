@@ -306,6 +306,8 @@ void Portfolio::searchRound() {
   }
 }
 
+/// One round of two tasks. A dual that stalls is restarted while that pays;
+/// then branching begins.
 void Portfolio::round() {
   if (best_.exists() && !branching_ && dual_->stalled()) {
     restartDual();
@@ -351,6 +353,7 @@ void Portfolio::certify(Outcome &outcome) {
   solution_.certificate = std::move(certificate);
 }
 
+/// The answer with its certificate, or how near the search came to one.
 Outcome Portfolio::finish() {
   Outcome outcome;
   outcome.stopped = budget_.over() || !stopped() ? budget_.why()
@@ -380,6 +383,8 @@ Outcome Portfolio::finish() {
   return outcome;
 }
 
+/// Reduces, then works in rounds until the budget is over, the gap is closed,
+/// or nothing is left to try.
 Outcome Portfolio::run() {
   reduction_ = reduce(problem_);
   if (reduction_.emptied) {

@@ -30,9 +30,9 @@ namespace divisi::search {
 /// Which ingredients a solver is made of. Without the dual there is still one
 /// until the first answer, since answers come from its roundings.
 struct Ingredients {
-  bool dual = true;
-  bool neighbourhoods = true;
-  bool branching = true;
+  bool dual = true;           ///< Message passing and prices of memory.
+  bool neighbourhoods = true; ///< Large-neighbourhood search.
+  bool branching = true;      ///< Branch and bound.
   /// An answer to start from, or null.
   const Solution *start = nullptr;
   /// Work after which to give up without an answer.

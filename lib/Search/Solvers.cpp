@@ -21,6 +21,8 @@ static bool isSmall(const Problem &problem) {
   return problem.nodes.size() <= 64;
 }
 
+/// A small problem on which the search finds nothing soon is eliminated
+/// instead; what that finds, the search starts from again, for its certificate.
 Outcome solveAuto(const Problem &problem, const Options &options) {
   const Ingredients ingredients = {.neighbourhoods = options.neighbourhoods,
                                    .branching = options.branching};

@@ -20,6 +20,7 @@ namespace divisi::search {
 /// and fails if there was none.
 class CaseCount {
 public:
+  /// `suite` names it for people.
   explicit CaseCount(std::string suite) : suite_(std::move(suite)) {}
   CaseCount(const CaseCount &) = delete;
   CaseCount &operator=(const CaseCount &) = delete;

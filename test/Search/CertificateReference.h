@@ -31,13 +31,17 @@ void keepLess(std::optional<Wide> &least, std::optional<Wide> value);
 /// The problem as steps change it, naively.
 class CertificateReference {
 public:
+  /// Every node for itself. `problem` must outlive this.
   explicit CertificateReference(const Problem &problem);
 
+  /// Whether `step` follows from the problem as it is now.
   bool justifies(const Deduction &step) const;
+  /// Changes the problem by `step`, which is justified.
   void take(const Deduction &step);
 
   /// Variables by number; the states of each; what members take in them.
   using States = std::map<uint32_t, std::map<uint32_t, uint32_t>>;
+  /// The states that each variable still has.
   const std::map<uint32_t, States> &variables() const { return variables_; }
   /// Those that have potentials, in order.
   std::vector<std::pair<uint32_t, uint32_t>> pairs() const;

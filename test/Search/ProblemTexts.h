@@ -32,6 +32,7 @@ inline std::string with(std::string_view from, std::string_view to) {
   return text.replace(at, from.size(), to);
 }
 
+/// `text` as gzip.
 inline std::string gzip(std::string_view text) {
   libdeflate_compressor *compressor = libdeflate_alloc_compressor(6);
   std::string out(libdeflate_gzip_compress_bound(compressor, text.size()), 0);

@@ -21,7 +21,7 @@ namespace divisi::search {
 
 /// A certificate and what it proves.
 struct RandomCertificate {
-  Certificate certificate;
+  Certificate certificate;   ///< Valid.
   std::optional<Wide> bound; ///< What it proves; nothing: infinite.
 };
 
@@ -31,10 +31,11 @@ RandomCertificate randomCertificate(Dice &dice, const Problem &problem,
 
 /// Everything that a test of certificates starts from.
 struct CertifiedCase {
+  /// Another one for each seed.
   explicit CertifiedCase(uint64_t seed);
 
-  Dice dice;
-  Problem problem;
+  Dice dice;       ///< For what else the test draws.
+  Problem problem; ///< With a limit, most of them.
   /// Of `problem`, whose cheapest answer may be its cutoff.
   RandomCertificate made;
   /// The cheapest answer with that certificate and bound, if there is one.

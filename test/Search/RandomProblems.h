@@ -31,9 +31,11 @@ enum class Shape : uint8_t {
   Permutation, ///< A grid in which most edges allow one partner a strategy.
   Parallel,    ///< Few nodes, several edges between two, to itself, backwards.
 };
+/// All of them.
 inline constexpr Shape kShapes[] = {
     Shape::Chain,   Shape::Tree,        Shape::Grid,    Shape::Dense,
     Shape::Program, Shape::Permutation, Shape::Parallel};
+/// A name for tests.
 const char *toString(Shape shape);
 
 /// How a limit relates to the problem.
@@ -45,6 +47,7 @@ enum class LimitKind : uint8_t {
   TooSmall,   ///< One less than the least peak.
   Hopeless,   ///< Half of the least peak.
 };
+/// All of them.
 inline constexpr LimitKind kLimitKinds[] = {
     LimitKind::None,       LimitKind::Loose,    LimitKind::Tight,
     LimitKind::JustEnough, LimitKind::TooSmall, LimitKind::Hopeless};
@@ -52,6 +55,7 @@ inline constexpr LimitKind kLimitKinds[] = {
 /// Random numbers that are the same everywhere.
 class Dice {
 public:
+  /// Any seed will do.
   explicit Dice(uint64_t seed) : engine_(seed) {}
   /// In [0, bound), which is above 0.
   template <typename Integer> Integer below(Integer bound) {

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TEST_SEARCH_SMALLMODELS_H
-#define TEST_SEARCH_SMALLMODELS_H
+#ifndef DIVISI_TEST_SEARCH_SMALLGRAPHS_H
+#define DIVISI_TEST_SEARCH_SMALLGRAPHS_H
 
 #include "lib/Search/Graph/CostGraph.h"
 
@@ -51,4 +51,4 @@ inline CostGraph makePair(std::vector<double> first, std::vector<double> usages,
 
 } // namespace divisi::search
 
-#endif // TEST_SEARCH_SMALLMODELS_H
+#endif // DIVISI_TEST_SEARCH_SMALLGRAPHS_H

@@ -9,9 +9,10 @@
 // A certificate lets anyone recompute a lower bound in integers, without
 // believing the solver. It has two parts.
 //
-// Steps shrink the problem. At first every node is a variable, called by its
-// number, and its states are its strategies. Infeasible is a cost of at least
-// kInfeasible, of a node or an entry of an edge's matrix. Then, one by one:
+// Deductions ("steps" in files) shrink the problem. At first every node is a
+// variable, called by its number, and its states are its strategies. Infeasible
+// is a cost of at least kInfeasible, of a node or an entry of an edge's matrix.
+// Then, one by one:
 //
 //   Drop    variable v loses state s, because s is infeasible by itself (its
 //           own cost, or an edge inside the variable), or because no state of
@@ -22,7 +23,7 @@
 //           is lost. All members of w now have their strategy from v's state.
 //
 // States keep their numbers: state s of v is "node v takes strategy s". What is
-// left when all steps are done are the variables; those with one state are
+// left when all deductions are made are the variables; those with one state are
 // fixed. Two others that an edge joins (through any members) are a pair (u, v),
 // u < v; pairs are sorted.
 //
@@ -32,7 +33,7 @@
 // changes, a node loses each state for which, in some pair, all entries with
 // the states left of the other end are infeasible. A node that bounds has
 // prices of memory p(t) >= 0 and two potentials a pair, q(u, s) and q(v, t),
-// one for each state that the steps left. For its states,
+// one for each state that the deductions left. For its states,
 //
 //   value =  sum over v of     min over s of     cost(v, s) + sum of q(v, s)
 //          + sum over pairs of min over s, t of  cost(s, t) - q(u, s) - q(v, t)
@@ -68,9 +69,12 @@
 
 namespace divisi::search {
 
-/// See above.
+/// What follows from the problem's infeasible entries alone: see above. Files
+/// call it a step.
 struct Deduction {
+  /// Whether a state is dropped, or a variable follows another.
   enum class Kind : uint8_t { Drop, Follow };
+  /// What is deduced.
   Kind kind = Kind::Drop;
   uint32_t variable = 0; ///< v.
   uint32_t other = 0;    ///< w; equal to `variable` if s fails by itself.
@@ -80,8 +84,8 @@ struct Deduction {
 
 /// Price of memory: cost per unit of usage at `time`, times 2^priceBits.
 struct MemoryPrice {
-  int64_t time = 0;
-  int64_t price = 0;
+  int64_t time = 0;  ///< A position of the program.
+  int64_t price = 0; ///< At least 0.
   friend bool operator==(MemoryPrice, MemoryPrice) = default;
 };
 
@@ -99,12 +103,13 @@ struct BoundNode {
   friend bool operator==(const BoundNode &, const BoundNode &) = default;
 };
 
+/// A proof of a lower bound: see above.
 struct Certificate {
   /// Prices and potentials are integers in units of 2^-bits; potentialBits may
   /// be negative. |bits| <= 60, and potentialBits <= priceBits.
   int32_t priceBits = 0, potentialBits = 0;
-  std::vector<Deduction> deductions;
-  std::vector<BoundNode> tree; ///< The root first; empty: no certificate.
+  std::vector<Deduction> deductions; ///< In the order in which they are made.
+  std::vector<BoundNode> tree;       ///< The root first; empty: no certificate.
   /// Cost below which an answer would have to be to count; that of the best
   /// answer. Needed if a node fixes.
   std::optional<__int128> cutoff;

@@ -44,11 +44,12 @@ inline constexpr int64_t kInfeasible = 1'000'000'000'000'000'000;
 
 /// Half-open [begin, end) in positions of the program; empty when equal.
 struct Lifetime {
-  int64_t begin = 0;
-  int64_t end = 0;
+  int64_t begin = 0; ///< At least 0.
+  int64_t end = 0;   ///< At least `begin`.
   friend bool operator==(Lifetime, Lifetime) = default;
 };
 
+/// What takes one of its strategies: an operator, a global, an input.
 struct Node {
   std::string name;                    ///< For people; may be empty.
   std::vector<std::string> strategies; ///< Names; empty, or as many as costs.
@@ -60,8 +61,9 @@ struct Node {
 
 /// Row-major over (strategies of `from`) x (strategies of `to`).
 struct Matrix {
-  uint32_t rows = 0, columns = 0;
-  std::vector<int64_t> entries;
+  uint32_t rows = 0, columns = 0; ///< Strategies of `from` and of `to`.
+  std::vector<int64_t> entries;   ///< rows * columns of them.
+  /// The entry of two strategies.
   int64_t at(uint32_t row, uint32_t column) const {
     return entries[size_t(row) * columns + column];
   }
@@ -70,8 +72,8 @@ struct Matrix {
 
 /// A cost of two nodes together; several edges may join the same two.
 struct Edge {
-  uint32_t from = 0, to = 0;
-  uint32_t costs = 0; ///< Index into Problem::matrices.
+  uint32_t from = 0, to = 0; ///< Nodes; they may be the same.
+  uint32_t costs = 0;        ///< Index into Problem::matrices.
   /// Memory that exists only while this edge is walked (a buffer of a
   /// collective): an index into Problem::matrices, and when it counts.
   std::optional<uint32_t> usages;
@@ -79,12 +81,13 @@ struct Edge {
   friend bool operator==(const Edge &, const Edge &) = default;
 };
 
+/// All that a solver is told.
 struct Problem {
-  std::string name;
-  std::vector<Node> nodes;
-  std::vector<Edge> edges;
-  std::vector<Matrix> matrices;
-  std::optional<int64_t> usageLimit;
+  std::string name;                  ///< For people; may be empty.
+  std::vector<Node> nodes;           ///< In the program's order.
+  std::vector<Edge> edges;           ///< In any order.
+  std::vector<Matrix> matrices;      ///< Of the edges' costs and usages.
+  std::optional<int64_t> usageLimit; ///< At every time; none: no limit.
   friend bool operator==(const Problem &, const Problem &) = default;
 };
 
@@ -95,11 +98,11 @@ std::optional<std::string> validate(const Problem &problem);
 
 /// One strategy for each node, and what it costs.
 struct Solution {
-  std::vector<uint32_t> assignment;
-  Wide cost = 0;
-  Wide peak = 0;        ///< The largest usage at any time.
-  int64_t peakTime = 0; ///< The first time of it.
-  Wide lowerBound = 0;  ///< No assignment costs less.
+  std::vector<uint32_t> assignment; ///< A strategy of each node.
+  Wide cost = 0;                    ///< Of all nodes and edges.
+  Wide peak = 0;                    ///< The largest usage at any time.
+  int64_t peakTime = 0;             ///< The first time of it.
+  Wide lowerBound = 0;              ///< No assignment costs less.
   /// Why. Without it `lowerBound` is at most trivialLowerBound().
   Certificate certificate;
 };
@@ -118,8 +121,9 @@ std::optional<std::string> check(const Problem &problem,
                                  const Solution &solution);
 
 /// The bound that `certificate` proves: no assignment within the limit costs
-/// less. Nothing if no assignment is within the limit at all. Fails if a step
-/// is not justified, the tree is malformed or missing, or 128 bits overflow.
+/// less. Nothing if no assignment is within the limit at all. Fails if a
+/// deduction is not justified, the tree is malformed or missing, or 128 bits
+/// overflow.
 Expected<std::optional<Wide>> provedBound(const Problem &problem,
                                           const Certificate &certificate);
 

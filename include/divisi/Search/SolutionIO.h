@@ -37,23 +37,25 @@ namespace divisi::search {
 /// One improvement of the answer or of the bound. Seconds are left out where
 /// runs must give equal bytes.
 struct TraceEntry {
-  std::optional<double> seconds;
-  int64_t work = 0;
-  std::optional<Wide> cost, lowerBound;
-  std::string by;
+  std::optional<double> seconds;        ///< Since the start of the program.
+  int64_t work = 0;                     ///< Matrix entries looked at by then.
+  std::optional<Wide> cost, lowerBound; ///< Known by then.
+  std::string by;                       ///< The ingredient that found it.
   friend bool operator==(const TraceEntry &, const TraceEntry &) = default;
 };
 
+/// What a file of a solution says.
 struct SolutionFile {
-  Solution solution;
+  Solution solution;   ///< With its certificate.
   std::string problem; ///< Its name.
-  std::string solver;
-  std::string
-      stopped; ///< "finished", "work", "time", "interrupted", "running".
-  uint64_t seed = 0;
-  std::vector<TraceEntry> trace;
+  std::string solver;  ///< Its name.
+  /// "finished", "work", "time", "interrupted", or "running".
+  std::string stopped;
+  uint64_t seed = 0;             ///< Options::seed.
+  std::vector<TraceEntry> trace; ///< How the solver came on, earliest first.
 };
 
+/// The file as JSON.
 std::string writeSolution(const SolutionFile &file);
 
 /// Writes the file so that at every moment `path` holds either what it held
@@ -62,7 +64,7 @@ std::string writeSolution(const SolutionFile &file);
 divisi::Status writeSolutionFile(const std::string &path,
                                  const SolutionFile &file);
 
-/// Reads JSON, or gzip of it. Fails with Invalid, naming the place, if it is no
+/// Reads JSON, or gzip of it. Fails with Invalid, naming where, if it is no
 /// solution, and with Version if its schema is a newer one. Whether it is true
 /// of a problem is for check() to say.
 Expected<SolutionFile> readSolution(std::string_view json);

@@ -26,7 +26,7 @@
 
 namespace divisi::search {
 
-/// One line of a solver's story: what is known after `seconds` and `work`.
+/// What a solver knows after `seconds` and `work`.
 struct Progress {
   double seconds = 0; ///< Since Options::start.
   int64_t work = 0;
@@ -38,7 +38,9 @@ struct Progress {
   const Solution *improved = nullptr;
 };
 
+/// What a solver may spend, and whom it tells.
 struct Options {
+  /// Of what is drawn at random; another seed may give another answer.
   uint64_t seed = 0;
   /// How many matrix entries may be looked at: 1e9 are about a second of one
   /// core. At least one assignment is found whatever the budget, unless it is
@@ -63,7 +65,7 @@ struct Options {
   std::function<void(const Progress &)> onProgress;
 };
 
-/// What a solver has come to.
+/// Whether a solver has an answer.
 enum class Verdict : uint8_t {
   Solved,     ///< `solution` is within the limit.
   Infeasible, ///< Proved: no assignment exists. `message` says why.
@@ -78,8 +80,11 @@ enum class Stopped : uint8_t {
   Interrupted, ///< Options::stop: the same.
 };
 
+/// What a solver has come to.
 struct Outcome {
+  /// Whether there is an answer.
   Verdict verdict = Verdict::NotFound;
+  /// Why the solver ended.
   Stopped stopped = Stopped::Finished;
   Solution solution; ///< If solved.
   /// If not: what binds, at which time, and how many bytes are missing when
@@ -96,11 +101,11 @@ struct Outcome {
 /// branch and bound; elimination where a small problem has no answer so far.
 Outcome solveAuto(const Problem &problem, const Options &options = {});
 
-/// The name by which `--solver` chooses, one sentence for the help, and the
-/// function. `problem` must be valid.
+/// A row of the table of solvers.
 struct Solver {
-  std::string_view name;
-  std::string_view description;
+  std::string_view name;        ///< As `--solver` takes it.
+  std::string_view description; ///< One sentence for the help.
+  /// Solves a valid problem.
   Outcome (*solve)(const Problem &problem, const Options &options);
 };
 

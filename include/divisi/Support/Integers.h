@@ -27,8 +27,8 @@ namespace divisi {
 
 /// Up to eight digits at the begin of eight characters.
 struct DigitChunk {
-  unsigned count;
-  uint64_t value;
+  unsigned count; ///< 0 to 8.
+  uint64_t value; ///< Of those digits; 0 if there are none.
 };
 
 /// Reads eight characters at `at`.

@@ -44,10 +44,10 @@ public:
 
   /// A key that an object may have, or must have, and who reads its value.
   struct Member {
-    std::string_view key;
-    bool required;
-    std::function<bool(Value)> read;
-    bool found = false;
+    std::string_view key;            ///< Unescaped.
+    bool required;                   ///< Whether the object must have it.
+    std::function<bool(Value)> read; ///< False: it said what is wrong.
+    bool found = false;              ///< Set by the walk.
   };
 
   /// `text` must be followed by InputText::kPadding zeros and stay while this

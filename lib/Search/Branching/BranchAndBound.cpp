@@ -109,6 +109,8 @@ private:
   int64_t work_;
 };
 
+/// Starts from the parent's prices and messages; a part without a choice is its
+/// own answer.
 BranchAndBound::Evaluation::Evaluation(const CostGraph &graph, Domains domains,
                                        const DualPoint &start,
                                        Expansion &expansion)
@@ -150,6 +152,8 @@ void BranchAndBound::Evaluation::run(int steps, const Stop &stop) {
   }
 }
 
+/// Asks double precision before a node is closed, since single precision may
+/// overstate.
 BranchAndBound::Child
 BranchAndBound::Evaluation::finish(const DualPoint &start) {
   Child child{.bound = bound_};
@@ -249,6 +253,7 @@ int64_t BranchAndBound::split(Expansion &expansion, const Stop &stop) const {
   return work;
 }
 
+/// Splits the node if it may, else goes on with its dual.
 int64_t BranchAndBound::expand(Expansion &expansion, const Stop &stop) const {
   const Node &node = nodes_[expansion.node];
   int64_t work = 0;
@@ -287,6 +292,8 @@ void BranchAndBound::improve(Expansion &expansion) {
   }
 }
 
+/// A child whose bound is no better than its parent's keeps the parent's point.
+/// Children that are closed stay as leaves: the certificate needs them.
 void BranchAndBound::put(std::vector<Expansion> expansions, double cutoff) {
   for (Expansion &expansion : expansions) {
     if (expansion.children.empty()) {
@@ -335,6 +342,8 @@ std::vector<const DualPoint *> BranchAndBound::pointsOfNodes() const {
   return points;
 }
 
+/// Every node that some leaf's bound comes from gets prices and potentials;
+/// nodes are apart from each other, so two threads share them.
 void BranchAndBound::certify(const Certifier &certifier,
                              Certificate &certificate, unsigned threads) {
   std::vector<BoundNode> &tree = certificate.tree;

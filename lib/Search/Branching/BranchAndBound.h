@@ -30,6 +30,7 @@
 
 namespace divisi::search {
 
+/// The tree: nodes, their bounds, and what each may be split by.
 class BranchAndBound {
 public:
   /// Starts from the best point of the whole graph, which must outlive this.
@@ -46,8 +47,8 @@ public:
   };
   /// A node that is being split, and what comes of it.
   struct Expansion {
-    uint32_t node = 0;
-    double cutoff = 0;
+    uint32_t node = 0;   ///< Of the tree.
+    double cutoff = 0;   ///< Cost of the best answer when it was taken.
     double enough = 0;   ///< A bound above closes a node.
     bool splits = false; ///< Else the node itself is evaluated again.
     uint32_t variable = 0;
@@ -55,6 +56,7 @@ public:
     Incumbent found;
     std::vector<Assignment> roundings;
   };
+  /// Whether to give up: the clock, or a signal.
   using Stop = std::function<bool()>;
 
   /// About what expanding a node costs, in entries.
@@ -72,6 +74,7 @@ public:
   /// Nothing is left to split.
   bool exhausted() const { return open_.empty(); }
 
+  /// Leaves of the tree, closed ones too.
   size_t numLeaves() const { return numLeaves_; }
 
   /// Adds the tree to `certificate`, whose steps are there, and forgets it.

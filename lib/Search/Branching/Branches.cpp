@@ -81,6 +81,8 @@ Branch Branches::cheaperHalf(uint32_t v, double mean) const {
   return branch;
 }
 
+/// The variable whose best and second best states differ least in what it
+/// shares; it keeps the best.
 Branch Branches::leastDecided(const Messages &messages) const {
   double least = std::numeric_limits<double>::infinity();
   Branch branch;
@@ -101,6 +103,7 @@ Branch Branches::leastDecided(const Messages &messages) const {
   return branch;
 }
 
+/// Scores every variable that wavers, and takes the first few by each score.
 std::vector<Branch> Branches::choose(const Messages &messages) const {
   std::vector<Scored> byMemory, byDependence, byDegree;
   for (uint32_t v = 0; v != counts_.size(); ++v) {

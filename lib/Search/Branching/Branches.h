@@ -25,11 +25,12 @@ namespace divisi::search {
 /// One child keeps these states of the variable, of the whole graph; the other
 /// child keeps the rest.
 struct Branch {
-  uint32_t variable = 0;
-  std::vector<uint32_t> kept;
+  uint32_t variable = 0;      ///< Of the whole graph.
+  std::vector<uint32_t> kept; ///< Sorted; neither none nor all.
   friend bool operator==(const Branch &, const Branch &) = default;
 };
 
+/// Gathers roundings of a node and proposes branches from them.
 class Branches {
 public:
   /// `sub` must outlive this. `prices` are those of its times.

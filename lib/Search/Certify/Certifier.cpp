@@ -105,6 +105,8 @@ BoundNode Certifier::makeNode(const DualPoint &point,
   return makeNode(part.graph, compose(reduced_.core, part), point);
 }
 
+/// Prices and potentials of a part, rounded to integers and put where they
+/// belong among those of all that the deductions left.
 BoundNode Certifier::makeNode(const CostGraph &graph, const Embedding &where,
                               const DualPoint &point) const {
   BoundNode node;

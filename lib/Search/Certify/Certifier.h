@@ -20,6 +20,7 @@
 
 namespace divisi::search {
 
+/// Makes nodes of a certificate from points of the dual.
 class Certifier {
 public:
   /// `scale` is about what answers cost. All must outlive this.

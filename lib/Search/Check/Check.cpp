@@ -35,6 +35,8 @@ struct Peak {
 };
 } // namespace
 
+/// Goes through begins and ends in order: usage can only rise at a begin, and
+/// what ends at that time is over by then.
 static Peak peakOf(std::vector<Use> uses) {
   std::erase_if(uses, [](const Use &use) {
     return use.live.begin >= use.live.end || use.bytes == 0;

@@ -23,26 +23,32 @@
 
 namespace divisi::search {
 
+/// Arithmetic that remembers whether it overflowed: see above.
 class CheckedWide {
 public:
+  /// What is computed with.
   using Wide = __int128;
 
   /// Results beyond this count as overflows too. So the plain sum or difference
   /// of two results, as inner loops want it, neither wraps nor is kInfinity.
   static constexpr Wide kLargest = Wide(1) << 125;
+  /// Above every result.
   static constexpr Wide kInfinity =
       Wide(~static_cast<unsigned __int128>(0) >> 1);
 
+  /// a + b.
   Wide add(Wide a, Wide b) {
     Wide sum;
     bool wrapped = __builtin_add_overflow(a, b, &sum);
     return remember(wrapped, sum);
   }
+  /// a - b.
   Wide subtract(Wide a, Wide b) {
     Wide difference;
     bool wrapped = __builtin_sub_overflow(a, b, &difference);
     return remember(wrapped, difference);
   }
+  /// a * b.
   Wide multiply(Wide a, Wide b) {
     Wide product;
     bool wrapped = __builtin_mul_overflow(a, b, &product);

@@ -44,6 +44,8 @@ Merging::Merging(const Problem &problem)
   }
 }
 
+/// Compresses the path, composing the maps on it: a chain of followers may be
+/// as long as the program.
 uint32_t Merging::variableOf(uint32_t node) {
   uint32_t up = parent_[node];
   if (parent_[up] == up) {
@@ -129,6 +131,8 @@ bool Merging::goTogether(uint32_t state, uint32_t otherState) {
   });
 }
 
+/// A state fails by itself, or because the other variable has no state left
+/// that goes with it; both are looked up, neither believed.
 std::optional<std::string> Merging::drop(const Deduction &deduction) {
   uint32_t v = deduction.variable, w = deduction.other;
   std::vector<uint32_t> &states = states_[v];
@@ -155,6 +159,8 @@ std::optional<std::string> Merging::drop(const Deduction &deduction) {
   return std::nullopt;
 }
 
+/// Each state of the leader may go with one state of the follower at most. A
+/// state of the leader that goes with none is lost.
 std::optional<std::string> Merging::follow(uint32_t leader, uint32_t follower) {
   std::string what = "variable " + std::to_string(follower) +
                      " cannot follow variable " + std::to_string(leader);

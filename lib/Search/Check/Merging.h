@@ -31,6 +31,7 @@
 
 namespace divisi::search {
 
+/// The variables of a problem while deductions merge and shrink them.
 class Merging {
 public:
   /// Every node for itself, with all its strategies. Refers to `problem`, which
@@ -52,6 +53,7 @@ public:
     return states_[variable];
   }
 
+  /// What it was made for.
   const Problem &problem() const { return problem_; }
 
 private:

@@ -24,17 +24,20 @@
 
 namespace divisi::search {
 
-/// The cost of an infeasible state or entry, and the value of nothing.
+/// The cost of an infeasible state or entry, and the minimum of nothing.
 inline constexpr Wide kNever = CheckedWide::kInfinity;
 
+/// Variables, pairs, costs and memory that the deductions left.
 struct Remainder {
   /// States are numbered through all variables: a variable has those from
   /// `begin` to `end`.
   struct Variable {
     uint32_t number; ///< That of the node it began as.
     uint32_t begin, end;
+    /// Whether it has one state.
     bool isFixed() const { return end - begin == 1; }
   };
+  /// Two variables that are free and joined by edges, u < v.
   struct Pair {
     uint32_t u, v;         ///< Indices into `variables`.
     size_t firstEntry;     ///< Row-major over u's states x v's.
@@ -48,9 +51,9 @@ struct Remainder {
   };
   /// Memory that depends on both states of a pair: what an edge uses.
   struct PairUse {
-    uint32_t pair;
-    uint32_t edge;
-    bool forward; ///< Whether the edge leads from u to v.
+    uint32_t pair; ///< An index into `pairs`.
+    uint32_t edge; ///< Of the problem.
+    bool forward;  ///< Whether the edge leads from u to v.
   };
 
   std::vector<Variable> variables; ///< By number, ascending.
@@ -65,12 +68,14 @@ struct Remainder {
 
   /// The index of the variable of that number, or nothing.
   std::optional<uint32_t> find(uint32_t number) const;
+  /// The states of a variable, ascending.
   std::span<const uint32_t> statesOf(const Variable &variable) const {
     return std::span(states).subspan(variable.begin,
                                      variable.end - variable.begin);
   }
 };
 
+/// What is left after all deductions that `merging` has taken.
 Remainder buildRemainder(Merging &merging);
 
 /// For each of `variable`'s states, the strategy that its member `node` takes.

@@ -94,6 +94,7 @@ private:
 };
 } // namespace
 
+/// Scales all costs once, and lets the root lose what no minimum counts.
 TreeCheck::TreeCheck(Merging &merging, Remainder remainder,
                      const Certificate &certificate)
     : certificate_(certificate), merging_(merging),
@@ -145,6 +146,8 @@ Expected<std::optional<Wide>> TreeCheck::bound() {
   return leastOfLeaves();
 }
 
+/// Parents come before children, so what a node inherits is known. States of a
+/// node are kept until its last child has taken them.
 std::optional<std::string> TreeCheck::visit(uint32_t index) {
   const BoundNode &node = certificate_.tree[index];
   Known &known = known_[index];
@@ -225,6 +228,7 @@ bool TreeCheck::loseLonely(const Remainder::Pair &pair,
   return changed;
 }
 
+/// The formula of Certificate.h for the states that are alive.
 Wide TreeCheck::value(const BoundNode &node, const std::vector<bool> &alive) {
   Prices prices(node.prices, priceShift_, exact_);
   terms_ = remainder_.costs;

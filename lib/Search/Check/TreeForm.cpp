@@ -64,6 +64,8 @@ static Wrong checkSplit(const Remainder &remainder, const BoundNode &node,
   return std::nullopt;
 }
 
+/// Prices are what makes a bound valid: none may be below zero, none without a
+/// limit, and no time may come twice.
 static Wrong checkPrices(const Problem &problem, const BoundNode &node) {
   if (!node.prices.empty() && !problem.usageLimit) {
     return "it has prices of memory, but the problem has no limit";
@@ -82,6 +84,7 @@ static Wrong checkPrices(const Problem &problem, const BoundNode &node) {
   return std::nullopt;
 }
 
+/// As many numbers as the remainder asks for, and only where a node bounds.
 static Wrong checkNumbers(const Problem &problem, const Remainder &remainder,
                           const Certificate &certificate,
                           const BoundNode &node) {

@@ -19,7 +19,8 @@ namespace divisi::search {
 /// A point of the dual: its bound holds for the graph that it was made for,
 /// and for every graph with fewer states.
 struct DualPoint {
-  double bound = -std::numeric_limits<double>::infinity();
+  double bound =
+      -std::numeric_limits<double>::infinity(); ///< No assignment costs less.
   std::vector<double> prices;  ///< One for each position of capacity.
   std::vector<float> messages; ///< As Messages::save() leaves them.
 };

@@ -36,6 +36,7 @@ namespace divisi::search {
 /// times cost something even where tables are tiny.
 int64_t workOfPasses(const CostGraph &graph);
 
+/// Message passing and prices of memory on one graph, step by step.
 class Lagrangian {
 public:
   /// `graph` must outlive this.
@@ -47,24 +48,32 @@ public:
   /// the prices. `upper` is what the best known assignment costs, or infinity.
   void step(double upper);
 
-  /// Of the last backward pass.
+  /// The bound of the last backward pass.
   double bound() const { return bound_; }
+  /// The point of the highest bound so far.
   const DualPoint &best() const { return best_; }
-  /// What the last passes took, with their values.
+  /// What the last forward pass took.
   const Assignment &forwardTaken() const { return forward_; }
+  /// What the last backward pass took.
   const Assignment &backwardTaken() const { return backward_; }
+  /// The value of forwardTaken(); what does not fit costs kTop.
   Value forwardValue() const { return forwardValue_; }
+  /// The same of backwardTaken().
   Value backwardValue() const { return backwardValue_; }
+  /// The messages at the prices.
   const Messages &messages() const { return messages_; }
   /// The table of a pair at the prices.
   const Table &table(uint32_t pair) const { return messages_.table(pair); }
+  /// For each position of capacity; at least 0.
   const std::vector<double> &prices() const { return prices_; }
+  /// How many there were.
   int64_t steps() const { return steps_; }
   /// More steps would find little: the target hardly differs from the bound
   /// or, without prices, the bound has not risen for a while.
   bool stalled() const;
   /// More steps would find nothing.
   bool ended() const { return idle_ > 2000; }
+  /// How far above the best bound the prices aim.
   void setAmbition(double ambition) { ambition_ = ambition; }
   /// Goes back to the best point.
   void restore();

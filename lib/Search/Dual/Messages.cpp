@@ -35,6 +35,8 @@ MessageLayout::MessageLayout(const CostGraph &graph) {
   first.push_back(size);
 }
 
+/// Lays out costs and messages, padded, and gives each variable a slot for each
+/// of its pairs: those with smaller partners first.
 Messages::Messages(const CostGraph &graph) : graph_(&graph), layout_(graph) {
   uint32_t count = uint32_t(graph.variables.size());
   uint32_t states = 0, most = kLanes;

@@ -30,10 +30,12 @@
 
 namespace divisi::search {
 
-/// Where in Messages::values() those to the first and second of a pair begin;
-/// the last of `first` is their number.
+/// Where the messages of each pair lie among all messages.
 struct MessageLayout {
+  /// One message to either end of each pair, padded.
   explicit MessageLayout(const CostGraph &graph);
+  /// Where those to the first and to the second of a pair begin; the last of
+  /// `first` is the number of all values.
   std::vector<uint32_t> first, second;
 };
 
@@ -41,15 +43,19 @@ struct MessageLayout {
 /// graph's, which must outlive this.
 class Messages {
 public:
+  /// Starts with messages of zeros.
   explicit Messages(const CostGraph &graph);
 
   /// The costs of states, laid out by offset(); initially the graph's.
   std::vector<double> &costs() { return costs_; }
+  /// The same for reading.
   const std::vector<double> &costs() const { return costs_; }
+  /// Where the costs of a variable's states begin.
   uint32_t offset(uint32_t variable) const { return offsets_[variable]; }
 
   /// Replaces the table of a pair, for transient memory at new prices.
   void setTable(uint32_t pair, std::shared_ptr<const Table> table);
+  /// The table that a pair has now.
   const Table &table(uint32_t pair) const {
     return replaced_[pair] ? *replaced_[pair] : *graph_->pairs[pair].table;
   }
@@ -63,17 +69,20 @@ public:
   /// What the next forward pass reads, so that one may go back to it: messages
   /// to the first of each pair, pair by pair, without padding.
   void save(std::vector<float> &messages) const;
+  /// Takes what save() has left of the same graph.
   void load(const std::vector<float> &messages);
-  /// Message to the first, or second, of a pair.
+  /// The message to the first of a pair, a value for each of its states.
   const float *toFirst(uint32_t pair) const {
     return values_.data() + layout_.first[pair];
   }
+  /// The message to the second of a pair.
   const float *toSecond(uint32_t pair) const {
     return values_.data() + layout_.second[pair];
   }
   /// Costs and all messages of a variable's states: at the end of a backward
   /// pass, up to what the variable shares, its min-marginals.
   void belief(uint32_t variable, std::vector<double> &hat) const;
+  /// Which part of its belief a variable sends to each neighbour: see above.
   double share(uint32_t variable) const { return shares_[variable]; }
 
 private:

@@ -17,6 +17,7 @@ namespace divisi::search {
 /// is a sum of minima of single variables and single pairs (Certificate.h),
 /// whereas message passing leaves parts of a belief with several pairs.
 struct Potentials {
+  /// For each pair, one for each state of its first and of its second end.
   std::vector<std::vector<double>> first, second;
 };
 

@@ -66,6 +66,9 @@ void DepthFirst::offerLeaf(Wide peak) {
   }
 }
 
+/// With a stack of its own: problems are deeper than the thread's stack. States
+/// of a variable are tried in order of their bounds, so the first that cannot
+/// count ends them all.
 bool DepthFirst::search(const Guide &guide) {
   std::vector<Frame> frames(order_.size());
   Wide least = usage_.largest();
@@ -111,6 +114,8 @@ bool DepthFirst::search(const Guide &guide) {
   }
 }
 
+/// Takes the state of least bound at each variable, and gives the usages back
+/// when it is done.
 std::optional<std::vector<Wide>> DepthFirst::descend(const Guide &guide) {
   std::optional<std::vector<Wide>> result;
   Wide bound = guide.tables.bound();

@@ -29,16 +29,19 @@ enum class Goal : uint8_t { Cost, Peak };
 
 /// An elimination as a bound of values: see above.
 struct Guide {
+  /// Of the priced sum above.
   Elimination tables;
-  Wide scale = 1;
+  Wide scale = 1;  ///< What a unit of the value counts in the tables.
   Wide offset = 0; ///< Prices times limit.
 
   /// A lower bound of the value of whatever the tables bound by `sum`.
   Wide value(Wide sum) const;
 };
 
+/// The search. Keeps the best assignment over several guides.
 class DepthFirst {
 public:
+  /// Assigns variables against `order`. `exact` and `budget` must outlive this.
   DepthFirst(const ExactProblem &exact, std::span<const uint32_t> order,
              Goal goal, Budget &budget)
       : exact_(exact), order_(order.begin(), order.end()), goal_(goal),
@@ -53,6 +56,7 @@ public:
 
   /// The least value of all leaves that were within the limit, and its states.
   const std::optional<Wide> &value() const { return value_; }
+  /// Empty if no leaf was within the limit.
   std::span<const uint32_t> states() const { return best_; }
   /// Called for every better leaf.
   std::function<void()> onBetter;

@@ -59,6 +59,8 @@ static std::set<uint32_t> takeOut(Neighbors &neighbors, uint32_t v) {
   return around;
 }
 
+/// The queue is ordered by the pairs that an elimination would join; who has
+/// lost or gained a neighbour is put into it anew.
 std::vector<uint32_t> minFillOrder(size_t numVariables, Pairs pairs,
                                    Budget &budget) {
   Neighbors neighbors = neighborsOf(numVariables, pairs);
@@ -106,6 +108,8 @@ TableSizes tableSizes(std::span<const uint32_t> sizes,
   return tables;
 }
 
+/// Bucket by bucket in order; a bucket that would make a table beyond
+/// `maxTable` is split into groups that are eliminated apart.
 Elimination::Elimination(std::span<const uint32_t> sizes,
                          std::span<const uint32_t> order,
                          std::vector<Factor> factors, double maxTable,
@@ -276,6 +280,8 @@ bool Elimination::eliminate(uint32_t variable, const Group &group,
   return true;
 }
 
+/// What the tables in the variable's bucket say, less what they had sent on
+/// when it was eliminated.
 void Elimination::rows(uint32_t variable, std::span<const uint32_t> prefix,
                        std::vector<Wide> &added, Budget &budget) const {
   Wide sent = 0;

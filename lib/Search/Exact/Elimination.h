@@ -39,8 +39,8 @@ inline constexpr Wide kForbiddenWideSum = kForbiddenWide >> 1;
 
 /// A function of some variables; the last one's state varies fastest.
 struct Factor {
-  std::vector<uint32_t> scope;
-  std::vector<Wide> values;
+  std::vector<uint32_t> scope; ///< The variables.
+  std::vector<Wide> values;    ///< One for each of their states together.
 };
 
 /// Every variable once, first those whose elimination joins the fewest pairs
@@ -54,12 +54,14 @@ minFillOrder(size_t numVariables,
 /// `sizes` states are eliminated exactly in `order`; doubles, since they soon
 /// leave any integer.
 struct TableSizes {
-  double largest = 1, total = 0;
+  double largest = 1, total = 0; ///< In entries.
 };
+/// The sizes above, without eliminating anything.
 TableSizes tableSizes(std::span<const uint32_t> sizes,
                       std::span<const uint32_t> order,
                       std::span<const std::pair<uint32_t, uint32_t>> pairs);
 
+/// The tables that are left when all variables are eliminated.
 class Elimination {
 public:
   /// Eliminates all variables in `order`. No table gets more than `maxTable`
@@ -68,6 +70,7 @@ public:
   Elimination(std::span<const uint32_t> sizes, std::span<const uint32_t> order,
               std::vector<Factor> factors, double maxTable, Budget &budget);
 
+  /// Whether the budget sufficed.
   bool finished() const { return finished_; }
   /// A lower bound of the sum; the minimum if no bucket was split. From
   /// kForbiddenWideSum on it says that every assignment is infeasible.

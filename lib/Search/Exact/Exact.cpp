@@ -266,6 +266,9 @@ Outcome ExactSolver::impossible(const std::string &why) {
   return conclude(outcome);
 }
 
+/// The least peak of all assignments is the smallest limit that would do. If
+/// the search for it is cut short, what was found still says that some limit
+/// suffices.
 Outcome ExactSolver::provedInfeasible(const ExactProblem &exact) {
   const std::string exclude = "the strategies of some nodes exclude each other";
   if (!exact.limit) {
@@ -300,6 +303,7 @@ Outcome ExactSolver::provedInfeasible(const ExactProblem &exact) {
   return conclude(outcome);
 }
 
+/// The pricing finds answers on its way, which the search starts from.
 Outcome ExactSolver::minimizeCost(const ExactProblem &exact) {
   DepthFirst search(exact, order_, Goal::Cost, budget_);
   search.onBetter = [&] {
@@ -322,6 +326,7 @@ Outcome ExactSolver::minimizeCost(const ExactProblem &exact) {
                 : notFound("the budget ended before any assignment was found");
 }
 
+/// Refuses by size first, then builds, plans and searches.
 Outcome ExactSolver::solve() {
   budget_.look();
   if (auto why = tooLarge()) {

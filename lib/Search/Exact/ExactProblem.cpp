@@ -205,6 +205,8 @@ ExactProblem::assignment(std::span<const uint32_t> states) const {
   return assignment;
 }
 
+/// Memory of a node is priced at the node's factor, that of an edge at the
+/// pair's.
 std::vector<Factor> pricedFactors(const ExactProblem &exact, Wide scale,
                                   const Prices &prices) {
   std::vector<Factor> factors = exact.costs;
@@ -231,6 +233,8 @@ std::vector<Factor> pricedFactors(const ExactProblem &exact, Wide scale,
   return factors;
 }
 
+/// The least of each row, each column and the whole of a usage, so that
+/// assigning either end looks one number up.
 LeastUsage::LeastUsage(const ExactProblem &exact)
     : exact_(exact), states_(exact.sizes.size(), kNone),
       usesOf_(exact.sizes.size()), usage_(exact.times.size(), 0) {

@@ -24,7 +24,9 @@
 
 namespace divisi::search {
 
+/// A problem with only those strategies that can be part of an answer.
 struct ExactProblem {
+  /// Of a valid problem.
   explicit ExactProblem(const Problem &problem);
 
   /// Who cannot take any strategy; then there is no answer, whatever the limit,
@@ -63,12 +65,15 @@ std::vector<Factor> pricedFactors(const ExactProblem &exact, Wide scale,
 /// The least usage at each time, given the states of some variables.
 class LeastUsage {
 public:
+  /// With no variable assigned. `exact` must outlive this.
   explicit LeastUsage(const ExactProblem &exact);
 
   /// Gives `variable` a state and returns the largest least usage at any time
   /// that this could change.
   Wide assign(uint32_t variable, uint32_t state, Budget &budget);
+  /// Takes a variable's state back.
   void release(uint32_t variable);
+  /// The least usage at each of ExactProblem::times.
   std::span<const Wide> usage() const { return usage_; }
   /// 0 if nothing is ever used.
   Wide largest() const;

@@ -103,6 +103,8 @@ static std::optional<Assignment> anyFeasible(const CostGraph &graph,
   return std::nullopt;
 }
 
+/// Tries one limit: whether something fits, nothing can, or neither is known
+/// when the work is done.
 static Attempt attempt(Problem &problem, const Reduction &reduction,
                        int64_t limit, Budget &budget, int64_t work) {
   problem.usageLimit = limit;
@@ -165,6 +167,8 @@ static Wide leastPeak(const Problem &problem, const Reduction &reduction,
   return solution.peak;
 }
 
+/// Bisects between limits that are proved too small and those that some
+/// assignment keeps.
 Outcome explainShortage(const Problem &problem, const Options &options,
                         Budget &budget, std::optional<int64_t> time) {
   Outcome outcome;

@@ -146,6 +146,8 @@ void MemoryFirst::repair(Assignment &assignment, int64_t &work) const {
   }
 }
 
+/// Steps of the weighted Lagrangian, whose roundings are looked at; every
+/// eighth step the closest or the latest one is repaired by single moves.
 int64_t MemoryFirst::search(int64_t work,
                             const std::function<bool()> &stopped) {
   int64_t done = 0;
@@ -168,6 +170,8 @@ int64_t MemoryFirst::search(int64_t work,
   return done;
 }
 
+/// Weights and what the Lagrangian has made of them, as prices; messages are
+/// made anew for the graph with its costs.
 DualPoint MemoryFirst::proof(double price) const {
   DualPoint point = lagrangian_->best();
   for (size_t t = 0; t != weights_.size(); ++t) {

@@ -23,6 +23,7 @@
 
 namespace divisi::search {
 
+/// Searches for anything within the limit, whatever it costs: see above.
 class MemoryFirst {
 public:
   /// `graph` must outlive this, and have some capacity that can bind.
@@ -34,11 +35,14 @@ public:
 
   /// An assignment that fits, or empty.
   const Assignment &found() const { return found_; }
-  /// The least excess seen, over all times, and its assignment.
+  /// The least excess seen, summed over all times.
   double leastExcess() const { return leastExcess_; }
+  /// The assignment of leastExcess(); empty if none is feasible but for memory.
   const Assignment &closest() const { return closest_; }
   /// Nothing fits, by weighted usage above the weighted capacity.
   bool infeasible() const { return infeasible_; }
+  /// By how much the least weighted usage exceeds the weighted capacity; not
+  /// above 0 if nothing is proved.
   double shortage() const { return lagrangian_->best().bound - allowed_; }
   /// The same as prices of memory, times `price`, for the graph with its costs.
   DualPoint proof(double price) const;

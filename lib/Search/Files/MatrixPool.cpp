@@ -36,6 +36,7 @@ uint32_t MatrixPool::add(std::span<const int64_t> entries) {
   return number;
 }
 
+/// Sorts by hash, so that only lists of equal hashes are compared.
 void MatrixPool::unify() {
   struct Hashed {
     uint64_t hash;
@@ -75,6 +76,8 @@ void MatrixPool::unify(std::span<uint32_t> numbers) {
   }
 }
 
+/// A list has one shape, as a rule, and its entries move into that matrix;
+/// others_ knows the matrices of further shapes.
 uint32_t MatrixPool::matrix(uint32_t number, uint32_t rows, uint32_t columns,
                             std::vector<Matrix> &matrices) {
   number = lists_[number].first;

@@ -28,6 +28,7 @@
 
 namespace divisi::search {
 
+/// Makes matrices of lists of entries, each once: see above.
 class MatrixPool {
 public:
   /// The number of a new list; they count from zero.

@@ -30,6 +30,8 @@ static void writeBase64(std::string &out, std::string_view bytes) {
   }
 }
 
+/// Strictly as it is written: no other characters, padding only at the end, and
+/// no stray bits.
 static std::optional<std::string> readBase64(std::string_view text) {
   constexpr auto values = [] {
     std::array<int8_t, 256> table{};
@@ -112,6 +114,7 @@ readDifferences(std::string_view bytes, std::string &error) {
   return differences;
 }
 
+/// Adds the base back, and refuses what is beyond the range of a potential.
 std::optional<std::vector<int64_t>>
 unpackIntegers(std::string_view text, std::span<const int64_t> base,
                std::string &error) {

@@ -29,39 +29,40 @@ namespace divisi::search {
 
 /// A list of T, one for each node or edge, and where they stand in the text.
 template <typename T> struct Column {
-  std::vector<T> items;
-  std::vector<uint32_t> offsets;
-  uint32_t offset = 0; ///< Of the whole.
+  std::vector<T> items;          ///< In the order of the text.
+  std::vector<uint32_t> offsets; ///< In the text, of each item.
+  uint32_t offset = 0;           ///< In the text, of the whole list.
   bool found = false;
 };
 
 /// A list of lists of T, one behind the other: allocating each costs more than
 /// reading it.
 template <typename T> struct Lists : Column<size_t> { ///< Where each ends.
-  std::vector<T> values;
+  std::vector<T> values; ///< Of all lists, one behind the other.
   std::span<const T> operator[](size_t i) const {
     size_t begin = i == 0 ? 0 : items[i - 1];
     return {values.data() + begin, items[i] - begin};
   }
 };
 
+/// An interval, or the two ends of an edge.
 struct IntegerPair {
-  int64_t first, second;
+  int64_t first, second; ///< As they stand.
 };
 
 /// All that a text says. Strings are the JsonText's.
 struct ProblemLists {
-  std::string_view name;
-  std::optional<int64_t> usageLimit;
-  // One entry a node.
+  std::string_view name;             ///< Empty if it has none.
+  std::optional<int64_t> usageLimit; ///< None if it has none.
+  /// One entry a node.
   Column<IntegerPair> intervals;
   Lists<int64_t> costs, usages;
   Column<std::string_view> names;
   Lists<std::string_view> strategies;
-  // One entry an edge; matrices are numbers of lists in the pool.
+  /// One entry an edge; matrices are numbers of lists in the pool.
   Column<IntegerPair> ends, edgeIntervals;
   Column<uint32_t> edgeCosts, edgeUsages;
-  MatrixPool pool;
+  MatrixPool pool; ///< Of all lists of matrix entries.
 };
 
 /// Reads `text`; false if it says what is wrong.

@@ -76,6 +76,8 @@ bool Joiner::nodeFits(size_t i) {
                     itemOf("nodes.strategies", i));
 }
 
+/// Lists of nodes must be of one length, and each node's lists too; the
+/// interval, cost or usage that is missing is named where its neighbours stand.
 bool Joiner::joinNodes() {
   size_t count = lists_.costs.items.size();
   if (!haveSize(lists_.intervals, count, "nodes.intervals") ||
@@ -123,6 +125,7 @@ bool Joiner::fits(const Column<uint32_t> &numbers, size_t i, const char *path) {
                     itemOf(path, i));
 }
 
+/// Which nodes an edge joins says which shape its matrix has.
 bool Joiner::joinEdge(size_t i) {
   size_t nodes = problem_.nodes.size();
   auto [from, to] = lists_.ends.items[i];
@@ -164,6 +167,7 @@ bool Joiner::joinEdge(size_t i) {
   return true;
 }
 
+/// Memory of edges is given by two lists or by none.
 bool Joiner::joinEdges() {
   size_t count = lists_.ends.items.size();
   if (!haveSize(lists_.edgeCosts, count, "edges.costs")) {

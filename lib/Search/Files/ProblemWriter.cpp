@@ -32,6 +32,8 @@ static void writePair(std::string &out, int64_t first, int64_t second) {
   writeIntegers(out, {first, second});
 }
 
+/// Names and strategies are left out where no node has any, as in the contest's
+/// files.
 static void writeNodes(std::string &out, const std::vector<Node> &nodes) {
   size_t count = nodes.size();
   auto next = [&] { out += ",\n      "; };
@@ -62,6 +64,7 @@ static void writeNodes(std::string &out, const std::vector<Node> &nodes) {
   out += "\n    },\n";
 }
 
+/// Usages and intervals are left out where no edge uses memory.
 static void writeEdges(std::string &out, const Problem &problem) {
   const std::vector<Edge> &edges = problem.edges;
   out += "    \"edges\": {\n      ";

@@ -207,6 +207,8 @@ bool SolutionReader::readBound(Value value) {
   return true;
 }
 
+/// Nodes of the tree are read in order: potentials are relative to those of an
+/// earlier one.
 bool SolutionReader::readCertificate(Value value) {
   Certificate &certificate = out_.solution.certificate;
   Member members[] = {member("price_bits", true, certificate.priceBits),

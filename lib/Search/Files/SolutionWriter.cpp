@@ -62,6 +62,8 @@ static void writeDeductions(std::string &out,
   });
 }
 
+/// Says of a node only what it has: most have no prices, and the root has no
+/// split.
 static void writeBound(std::string &out, const std::vector<BoundNode> &tree,
                        size_t index) {
   const BoundNode &node = tree[index];
@@ -90,6 +92,8 @@ static void writeBound(std::string &out, const std::vector<BoundNode> &tree,
   }
 }
 
+/// A node of the tree may have megabytes of potentials, so what is written is
+/// offered to `spill` after each.
 static void writeCertificate(std::string &out, const Certificate &certificate,
                              const Spill &spill) {
   ObjectWriter object(out, ",\n    ");
@@ -135,6 +139,7 @@ static void writeGap(ObjectWriter &object, const Solution &solution) {
   object.text("gap_of", "the declared strategies");
 }
 
+/// The keys in the order of SolutionIO.h.
 static void write(const SolutionFile &file, std::string &out,
                   const Spill &spill) {
   const Solution &solution = file.solution;

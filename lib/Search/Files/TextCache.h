@@ -8,7 +8,7 @@
 //
 // Of the matrices in a file nearly all are repetitions, mostly letter by
 // letter. Comparing a text with one seen before is several times faster than
-// parsing it. A text has one place in the table, by its hash, and drives out
+// parsing it. A text has one slot in the table, by its hash, and drives out
 // what is there: the cache forgets, but no input can make it slow.
 //
 //===----------------------------------------------------------------------===//
@@ -26,17 +26,19 @@
 
 namespace divisi::search {
 
+/// A table of texts and the numbers they were given: see above.
 class TextCache {
 public:
   /// For texts that have `total` bytes together.
   explicit TextCache(size_t total)
       : slots_(std::bit_ceil(std::clamp<size_t>(total >> 12, 16, 1 << 16))) {}
 
-  /// A text with its place in the table.
+  /// A text and its slot in the table.
   struct Key {
-    std::string_view text;
-    size_t slot;
+    std::string_view text; ///< Not a copy.
+    size_t slot;           ///< In the table.
   };
+  /// Where a text belongs.
   Key key(std::string_view text) const {
     return {text, hash(text) & (slots_.size() - 1)};
   }

@@ -105,6 +105,8 @@ timesNotDominated(CostGraph &graph, const std::vector<uint32_t> &times) {
   return kept;
 }
 
+/// Lifetimes are moved to the positions that stay, where some become empty and
+/// others equal.
 std::vector<uint32_t> keepBindingTimes(CostGraph &graph) {
   std::vector<uint32_t> kept =
       timesNotDominated(graph, timesThatCanExceed(graph));

@@ -42,6 +42,8 @@ static void classify(uint32_t count, Line line, std::vector<uint32_t> &firsts,
   }
 }
 
+/// Only rows and columns that differ are kept, in both orders, so that passes
+/// in either direction read rows.
 void Table::round() {
   std::vector<uint32_t> rowsThatDiffer, columnsThatDiffer;
   rowClass.clear();

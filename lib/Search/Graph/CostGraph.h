@@ -36,6 +36,7 @@ inline constexpr double kForbidden = 1e21;
 
 /// Rows of tables and messages are padded to a multiple of this.
 inline constexpr uint32_t kLanes = 8;
+/// `states`, rounded up to a multiple of kLanes.
 inline uint32_t padded(uint32_t states) {
   return (states + kLanes - 1) / kLanes * kLanes;
 }
@@ -52,8 +53,8 @@ inline uint64_t mixHash(uint64_t hash, double value) {
 /// the same for another, so rows repeat, and columns: message passing works on
 /// those that differ.
 struct Table {
-  uint32_t rows = 0, columns = 0;
-  std::vector<double> exact; ///< rows x columns.
+  uint32_t rows = 0, columns = 0; ///< States of the first and of the second.
+  std::vector<double> exact;      ///< rows x columns.
   /// For each row, and column, its number among those that differ; empty if
   /// they all do.
   std::vector<uint32_t> rowClass, columnClass;
@@ -62,6 +63,7 @@ struct Table {
   /// beyond.
   std::vector<float> rounded, transposed;
   bool hard = false; ///< Has infeasible entries.
+  /// The cost of two states.
   double at(uint32_t row, uint32_t column) const {
     return exact[size_t(row) * columns + column];
   }
@@ -72,8 +74,8 @@ struct Table {
 /// Memory that depends on one variable, or on a pair: `usages` while [begin,
 /// end), in positions of CostGraph::capacity. The least usage is taken off.
 struct Usage {
-  uint32_t begin = 0, end = 0;
-  std::vector<double> usages; ///< One for each state, or as Table::exact.
+  uint32_t begin = 0, end = 0; ///< Positions of CostGraph::capacity.
+  std::vector<double> usages;  ///< One for each state, or as Table::exact.
   friend bool operator==(const Usage &, const Usage &) = default;
 };
 
@@ -85,25 +87,28 @@ void addUsage(std::vector<Usage> &usages, uint32_t begin, uint32_t end,
 
 /// A pair of variables, first < second.
 struct Pair {
-  uint32_t first = 0, second = 0;
-  std::shared_ptr<const Table> table;
-  std::vector<Usage> usages; ///< Transient memory; usually none.
+  uint32_t first = 0, second = 0;     ///< Variables.
+  std::shared_ptr<const Table> table; ///< Shared by pairs of equal costs.
+  std::vector<Usage> usages;          ///< Transient memory; usually none.
 };
 
+/// What decides: a node, or several nodes that decide together.
 struct Variable {
   std::vector<double> costs; ///< One for each state.
   std::vector<Usage> usages;
 };
 
+/// The compiled problem: see above.
 struct CostGraph {
-  std::vector<Variable> variables;
-  std::vector<Pair> pairs; ///< Sorted, each two variables at most once.
+  std::vector<Variable> variables; ///< In the program's order.
+  std::vector<Pair> pairs;         ///< Sorted, each two variables at most once.
   /// Pairs of each variable: those with a smaller partner first.
   std::vector<std::vector<uint32_t>> pairsOf;
   /// For each time that can bind, the limit less what is used anyhow.
   std::vector<double> capacity;
   double constant = 0; ///< Of what is fixed.
 
+  /// How many states a variable has.
   uint32_t numStates(uint32_t variable) const {
     return uint32_t(variables[variable].costs.size());
   }
@@ -125,13 +130,16 @@ std::vector<uint32_t> keepBindingTimes(CostGraph &graph);
 struct Value {
   double cost = 0;   ///< kForbidden or more if infeasible.
   double excess = 0; ///< Sum over times.
+  /// Within the capacity, with no infeasible cost.
   bool feasible() const { return excess <= 0 && cost < kForbidden; }
 };
 
+/// The cost of an assignment; kForbidden or more if infeasible.
 double costOf(const CostGraph &graph, const Assignment &assignment);
 /// The usage at each time, less capacity.
 void excessOf(const CostGraph &graph, const Assignment &assignment,
               std::vector<double> &excess);
+/// Cost and excess of an assignment.
 Value valueOf(const CostGraph &graph, const Assignment &assignment);
 
 } // namespace divisi::search

@@ -19,8 +19,10 @@ namespace divisi::search {
 
 /// An assignment and what it costs.
 struct Incumbent {
-  Assignment assignment;
+  Assignment assignment; ///< Empty if there is none.
+  /// In the graph; infinite if there is none.
   double cost = std::numeric_limits<double>::infinity();
+  /// Whether there is one.
   bool exists() const { return cost < std::numeric_limits<double>::infinity(); }
 };
 

@@ -142,6 +142,8 @@ void Restriction::use(std::vector<Usage> &usages, const Usage &usage,
   addUsage(usages, usage.begin, usage.end, std::move(bytes), taken_);
 }
 
+/// What a fixed variable costs goes into the constant, and what it uses comes
+/// off the capacity.
 void Restriction::addVariable(uint32_t v) {
   const Variable &from = parent_.variables[v];
   if (isFixed(v)) {
@@ -189,6 +191,8 @@ void Restriction::addRow(const Pair &pair, bool first) {
   }
 }
 
+/// The part of a pair's table that is left, the whole one if nothing is lost.
+/// Equal parts are one, as equal tables are.
 std::shared_ptr<const Table> Restriction::cut(const Pair &pair) {
   std::span<const uint32_t> rows = domains_[pair.first];
   std::span<const uint32_t> columns = domains_[pair.second];
@@ -217,6 +221,8 @@ std::shared_ptr<const Table> Restriction::cut(const Pair &pair) {
   return table;
 }
 
+/// A pair of two free variables stays one; of one it is a row of costs, of none
+/// a constant.
 void Restriction::addPair(uint32_t p) {
   const Pair &pair = parent_.pairs[p];
   bool first = isFixed(pair.first), second = isFixed(pair.second);
@@ -249,6 +255,9 @@ void Restriction::addPair(uint32_t p) {
   }
 }
 
+/// Numbers the free variables in order, so that pairs stay sorted. Where even
+/// the least usages exceed the capacity, the part is infeasible; the worst such
+/// time is told.
 SubGraph Restriction::run() {
   number_.assign(parent_.variables.size(), -1);
   int32_t count = 0;
@@ -298,6 +307,7 @@ Assignment Embedding::expand(const Assignment &assignment) const {
   return whole;
 }
 
+/// Goes through both maps: of variables, their states, pairs and times.
 Embedding compose(const Embedding &outer, const Embedding &inner) {
   auto through = [](const std::vector<uint32_t> &map,
                     std::vector<uint32_t> list) {

@@ -26,7 +26,9 @@ public:
   std::span<const uint32_t> operator[](uint32_t variable) const {
     return states_[variable];
   }
+  /// The number of variables.
   size_t size() const { return states_.size(); }
+  /// Replaces the states of a variable by `states`, which are sorted.
   void set(uint32_t variable, std::vector<uint32_t> states) {
     states_[variable] = std::move(states);
   }
@@ -52,6 +54,7 @@ Embedding compose(const Embedding &outer, const Embedding &inner);
 
 /// A graph of the variables that have more than one state left.
 struct SubGraph : Embedding {
+  /// Of those variables; times that cannot bind there are gone.
   CostGraph graph;
   bool infeasible = false; ///< A domain became empty, or memory is short.
   /// Where even the least usages exceed the capacity (in the parent), and by

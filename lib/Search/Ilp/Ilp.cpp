@@ -149,6 +149,8 @@ void IlpSolver::configure(void *highs) {
   Highs_startCallback(highs, kHighsCallbackMipImprovingSolution);
 }
 
+/// HiGHS's status says what it has proved. Its bound, in doubles, is told in
+/// words: it is no certificate.
 void IlpSolver::conclude(void *highs) {
   int64_t iterations = 0;
   double bound = 0;
@@ -187,6 +189,7 @@ void IlpSolver::conclude(void *highs) {
   }
 }
 
+/// Builds the program, gives HiGHS an answer to start from, and lets it run.
 void IlpSolver::run(const ExactProblem &exact) {
   IntegerProgram ilp(exact);
   exact_ = &exact;
@@ -220,6 +223,7 @@ void IlpSolver::run(const ExactProblem &exact) {
   conclude(highs.get());
 }
 
+/// Refuses what would be too large before it is built.
 Outcome IlpSolver::solve() {
   double entries = 0;
   for (const Edge &edge : problem_.edges) {

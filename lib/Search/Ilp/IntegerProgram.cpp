@@ -73,6 +73,9 @@ IntegerProgram::IntegerProgram(const ExactProblem &exact)
   scaleCosts();
 }
 
+/// A column for each state of a node that has a choice, and for each entry of a
+/// pair whose costs are no sum of its ends'. Such sums go to the nodes'
+/// columns.
 void IntegerProgram::addColumns() {
   std::vector<Factor> costs = exact_.costs;
   std::vector<bool> needed = factorsWithMemory(exact_);
@@ -133,6 +136,8 @@ void IntegerProgram::addEntry(int column, double coefficient) {
   }
 }
 
+/// A pair's entries in a row sum to the column of its first end's state, and
+/// those in a column to its second end's.
 void IntegerProgram::addMarginals(uint32_t factor) {
   uint32_t u = exact_.costs[factor].scope[0], v = exact_.costs[factor].scope[1];
   size_t rows = exact_.sizes[u], columns = exact_.sizes[v];

@@ -27,15 +27,19 @@
 
 namespace divisi::search {
 
+/// The integer program of a problem, as HiGHS takes it.
 class IntegerProgram {
 public:
+  /// `exact` must outlive this.
   explicit IntegerProgram(const ExactProblem &exact);
 
   /// What the integer program has: entries of all rows. Counted in advance,
   /// since it can be far more than the problem has.
   static double countEntries(const ExactProblem &exact);
 
+  /// Variables of the program.
   int numColumns() const { return int(cost.size()); }
+  /// Constraints of the program.
   int numRows() const { return int(rowLower.size()); }
 
   /// States of all variables, from the values of the columns: the largest of

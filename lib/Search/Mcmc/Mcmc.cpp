@@ -53,6 +53,8 @@ private:
 };
 } // namespace
 
+/// Patience is half of all work, so that a run that has come to rest ends early
+/// and does so at the same point each time.
 std::optional<std::vector<uint32_t>>
 metropolisHastings(Judge &judge, MoveSet &moves, Acceptance &acceptance,
                    Random &random, Budget &budget,

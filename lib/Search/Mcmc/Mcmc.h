@@ -32,7 +32,7 @@ namespace divisi::search {
 
 /// One node's new strategy.
 struct Change {
-  uint32_t node = 0, strategy = 0;
+  uint32_t node = 0, strategy = 0; ///< Of the problem.
 };
 
 /// Says what the current plan costs and would cost. Works by differences if it
@@ -40,6 +40,7 @@ struct Change {
 class Judge {
 public:
   virtual ~Judge() = default;
+  /// The current plan: a strategy of each node.
   virtual const std::vector<uint32_t> &plan() const = 0;
   /// Of the current plan, penalties of what must not be included.
   virtual double cost() const = 0;
@@ -72,6 +73,7 @@ public:
 /// by many orders of magnitude, and so do the first plan and the best.
 class Metropolis : public Acceptance {
 public:
+  /// `beta` is above 0; the higher, the fewer plans that cost more are taken.
   explicit Metropolis(double beta) : beta_(beta) {}
   double most(double cost, Random &random) override;
 
@@ -82,6 +84,7 @@ private:
 /// A random node that has a choice gets a random other strategy.
 class OneNode : public MoveSet {
 public:
+  /// Infeasible strategies are never proposed.
   explicit OneNode(const Problem &problem);
   void propose(const std::vector<uint32_t> &plan, Random &random,
                std::vector<Change> &move) override;
@@ -100,6 +103,7 @@ private:
 /// strategies exclude each other, no node can move alone.
 class WithFollowers : public MoveSet {
 public:
+  /// Both must outlive this.
   WithFollowers(const Problem &problem, Budget &budget);
   void propose(const std::vector<uint32_t> &plan, Random &random,
                std::vector<Change> &move) override;
@@ -121,6 +125,7 @@ private:
 /// the limit that memory is above it.
 class CostJudge : public Judge {
 public:
+  /// Starts with `plan`. `problem` and `budget` must outlive this.
   CostJudge(const Problem &problem, std::vector<uint32_t> plan, Budget &budget);
   const std::vector<uint32_t> &plan() const override { return plan_; }
   double cost() const override { return penalized(sums_, excess()); }
@@ -129,6 +134,7 @@ public:
   }
   bool tryMove(std::span<const Change> move, double most) override;
 
+  /// Infeasible costs in the current plan, of nodes and of edges.
   int64_t numForbidden() const { return sums_.forbidden; }
   /// How far the peak is above the limit.
   Wide excess() const;

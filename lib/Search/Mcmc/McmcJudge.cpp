@@ -25,6 +25,8 @@ void CostJudge::Sums::add(int64_t value, int sign) {
   }
 }
 
+/// Usage over time is a segment tree with a leaf for each maximal time, so that
+/// a move changes a logarithm of them.
 CostJudge::CostJudge(const Problem &problem, std::vector<uint32_t> plan,
                      Budget &budget)
     : problem_(problem), plan_(std::move(plan)), budget_(budget),
@@ -77,6 +79,8 @@ Wide CostJudge::excess() const {
   return std::max<Wide>(most_[1] - *problem_.usageLimit, 0);
 }
 
+/// Adds to the subtrees that cover the range, going up from both of its ends,
+/// then mends the maxima above.
 void CostJudge::addUsage(TimeRange times, Wide bytes) {
   if (times.empty() || bytes == 0) {
     return;
@@ -149,6 +153,8 @@ void CostJudge::exchange(std::vector<Change> &move) {
   }
 }
 
+/// Costs first, by difference: they alone refuse most moves. Usage is changed
+/// in place, and changed back if it is too much.
 bool CostJudge::tryMove(std::span<const Change> move, double most) {
   exchanged_.assign(move.begin(), move.end());
   Sums sums = sums_;

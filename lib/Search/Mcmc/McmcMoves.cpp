@@ -43,6 +43,7 @@ void OneNode::propose(const std::vector<uint32_t> &plan, Random &random,
   move.push_back({choice.node, choice.strategies[at]});
 }
 
+/// Edges that exclude no pair force no follower.
 WithFollowers::WithFollowers(const Problem &problem, Budget &budget)
     : problem_(problem), leader_(problem), edgesOf_(problem.nodes.size()),
       moved_(problem.nodes.size(), false), budget_(budget) {
@@ -87,6 +88,8 @@ uint32_t WithFollowers::partner(const Edge &edge, Change change,
              : partners_[random.below(uint32_t(partners_.size()))];
 }
 
+/// Breadth first from the leader. A node moves once; an excluded pair of two
+/// that have moved stays, and is paid for.
 void WithFollowers::propose(const std::vector<uint32_t> &plan, Random &random,
                             std::vector<Change> &move) {
   leader_.propose(plan, random, move);

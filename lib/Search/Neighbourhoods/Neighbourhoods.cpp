@@ -22,7 +22,6 @@ Neighbourhoods::Neighbourhoods(const CostGraph &graph, uint64_t seed)
   reward_.fill(1);
 }
 
-// std::uniform_int_distribution differs between libraries.
 void Neighbourhoods::remember(const Assignment &rounding) {
   roundings_.push_back(rounding);
   if (roundings_.size() > kRoundings) {
@@ -72,6 +71,7 @@ void Neighbourhoods::openWindow(Domains &domains, const Incumbent &best) {
   }
 }
 
+/// The states that the answer or one of up to six recent roundings takes.
 void Neighbourhoods::openFusion(Domains &domains, const Incumbent &best) {
   std::vector<const Assignment *> chosen;
   uint32_t wanted = 1 + random_.below(6);
@@ -89,6 +89,8 @@ void Neighbourhoods::openFusion(Domains &domains, const Incumbent &best) {
   }
 }
 
+/// The threshold is drawn from a three-thousandth of the gap to three times the
+/// gap, evenly in the logarithm.
 void Neighbourhoods::openCheap(Domains &domains, const Incumbent &best,
                                const DualPoint &dual) {
   Messages messages = Lagrangian(*graph_, dual).messages();
@@ -112,6 +114,7 @@ void Neighbourhoods::openCheap(Domains &domains, const Incumbent &best,
   }
 }
 
+/// A kind is drawn by its reward, and none is ever ruled out.
 Neighbourhoods::Kind Neighbourhoods::pickKind() {
   std::array<double, kNumKinds> weights;
   double total = 0;
@@ -194,6 +197,7 @@ void Neighbourhoods::end(const Incumbent &best) {
   current_.reset();
 }
 
+/// A search that the work does not suffice for goes on in the next call.
 int64_t Neighbourhoods::improve(Incumbent &best, const DualPoint &dual,
                                 int64_t work,
                                 const std::function<bool()> &stopped) {

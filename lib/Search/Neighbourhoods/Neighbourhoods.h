@@ -37,6 +37,7 @@
 
 namespace divisi::search {
 
+/// Chooses neighbourhoods of an answer and searches them: see above.
 class Neighbourhoods {
 public:
   /// `graph` must outlive this.

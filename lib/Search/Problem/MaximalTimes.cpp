@@ -16,6 +16,8 @@ static bool usesMemory(const std::vector<int64_t> &usages) {
   return std::ranges::any_of(usages, [](int64_t use) { return use > 0; });
 }
 
+/// Goes through the begins in order, and keeps one if something ends before the
+/// next: else all that lives at this one lives at the next one too.
 std::vector<int64_t> maximalTimes(const Problem &problem) {
   std::vector<int64_t> begins, ends;
   auto add = [&](Lifetime live, const std::vector<int64_t> &usages) {

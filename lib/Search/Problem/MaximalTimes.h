@@ -24,7 +24,8 @@ namespace divisi::search {
 
 /// Indices [begin, end) of times.
 struct TimeRange {
-  size_t begin = 0, end = 0;
+  size_t begin = 0, end = 0; ///< Half-open.
+  /// Whether there is no time in it.
   bool empty() const { return begin >= end; }
 };
 

@@ -74,6 +74,7 @@ validateMatrix(const Problem &problem, const Edge &edge, uint32_t index) {
   return std::nullopt;
 }
 
+/// Indices first: what follows looks them up.
 static std::optional<std::string> validateEdge(const Problem &problem,
                                                const Edge &edge) {
   size_t last = std::max(edge.from, edge.to);
@@ -121,6 +122,7 @@ std::optional<std::string> validate(const Problem &problem) {
   return std::nullopt;
 }
 
+/// Each matrix once, however many edges share it.
 Wide trivialLowerBound(const Problem &problem) {
   std::vector<int64_t> least;
   for (const Matrix &matrix : problem.matrices) {
@@ -147,6 +149,7 @@ static void addUsage(Changes &changes, Lifetime live, int64_t usage) {
   }
 }
 
+/// Usage is summed over the times at which it changes, in order.
 Solution evaluate(const Problem &problem, std::vector<uint32_t> assignment) {
   Solution solution;
   Changes changes;

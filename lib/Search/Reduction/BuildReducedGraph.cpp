@@ -125,6 +125,8 @@ void Builder::addUnary(int32_t variable, const Matrix &costs, uint32_t from,
   }
 }
 
+/// Two fixed ends make a constant, one free variable a cost of its states; the
+/// rest waits in links_ until parallel edges are next to each other.
 void Builder::addEdge(uint32_t e) {
   const Edge &edge = problem_.edges[e];
   const Matrix &costs = problem_.matrices[edge.costs];
@@ -143,6 +145,7 @@ void Builder::addEdge(uint32_t e) {
   }
 }
 
+/// Layers of a network are alike, so most tables are found again.
 std::shared_ptr<const Table> Builder::share(Table table) {
   size_t hash = table.rows * 31 + table.columns;
   for (double cost : table.exact) {
@@ -249,6 +252,7 @@ void Builder::addPairUsage(const Link &link, Pair &pair) {
   addUsageWhile(pair.usages, edge.live, std::move(bytes));
 }
 
+/// What is used anyhow comes off the limit; then only binding times stay.
 void Builder::setCapacities() {
   double limit = problem_.usageLimit ? double(*problem_.usageLimit) : kTop;
   double taken = 0;
@@ -266,6 +270,8 @@ void Builder::setCapacities() {
   result_.timeOf = std::move(times);
 }
 
+/// The core is the whole without dominated states. Each of those is mapped to
+/// the state that is left in its place.
 void Builder::removeDominatedStates() {
   const CostGraph &whole = result_.whole;
   Domains domains(whole);
@@ -283,6 +289,8 @@ void Builder::removeDominatedStates() {
   result_.core = restrict(whole, std::move(domains));
 }
 
+/// Links are sorted, so that parallel edges are next to each other and become
+/// one pair.
 ReducedGraph Builder::run() {
   numberVariables();
   result_.timeOf = maximalTimes(problem_);

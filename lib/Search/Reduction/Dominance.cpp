@@ -22,9 +22,9 @@ static constexpr int64_t kMostWork = 500'000'000;
 
 namespace {
 
-class Elimination {
+class DeadEndElimination {
 public:
-  Elimination(const CostGraph &graph, Domains &domains)
+  DeadEndElimination(const CostGraph &graph, Domains &domains)
       : graph_(graph), domains_(domains) {}
   std::vector<Dominated> run();
 
@@ -51,7 +51,7 @@ private:
 
 } // namespace
 
-bool Elimination::usesNoMore(uint32_t v, uint32_t by, uint32_t state) {
+bool DeadEndElimination::usesNoMore(uint32_t v, uint32_t by, uint32_t state) {
   return std::ranges::all_of(graph_.variables[v].usages, [&](const Usage &use) {
     ++work_;
     return use.usages[by] <= use.usages[state];
@@ -60,8 +60,8 @@ bool Elimination::usesNoMore(uint32_t v, uint32_t by, uint32_t state) {
 
 /// How much more `state` costs in the pair than `by`, at least; -infinity if
 /// `by` excludes, or uses more memory with, what goes with `state`.
-double Elimination::shift(uint32_t p, bool first, uint32_t by,
-                          uint32_t state) const {
+double DeadEndElimination::shift(uint32_t p, bool first, uint32_t by,
+                                 uint32_t state) const {
   const Pair &pair = graph_.pairs[p];
   const Table &table = *pair.table;
   double least = kInfinity;
@@ -86,7 +86,7 @@ double Elimination::shift(uint32_t p, bool first, uint32_t by,
   return least;
 }
 
-void Elimination::findPartners(uint32_t v, uint32_t state) {
+void DeadEndElimination::findPartners(uint32_t v, uint32_t state) {
   partners_.clear();
   for (uint32_t p : graph_.pairsOf[v]) {
     const Pair &pair = graph_.pairs[p];
@@ -99,7 +99,7 @@ void Elimination::findPartners(uint32_t v, uint32_t state) {
 }
 
 /// Looks at one entry of each pair: enough to say no to most.
-bool Elimination::mayReplace(uint32_t v, uint32_t by, uint32_t state) {
+bool DeadEndElimination::mayReplace(uint32_t v, uint32_t by, uint32_t state) {
   work_ += int64_t(partners_.size());
   const std::vector<double> &costs = graph_.variables[v].costs;
   double margin = costs[state] - costs[by];
@@ -113,7 +113,8 @@ bool Elimination::mayReplace(uint32_t v, uint32_t by, uint32_t state) {
   return margin >= 0;
 }
 
-bool Elimination::replaces(uint32_t v, uint32_t by, uint32_t state) {
+/// Sums the least margin of every pair: the inequality of the header.
+bool DeadEndElimination::replaces(uint32_t v, uint32_t by, uint32_t state) {
   const std::vector<double> &costs = graph_.variables[v].costs;
   double margin = costs[state] - costs[by];
   shifts_.clear();
@@ -132,7 +133,7 @@ bool Elimination::replaces(uint32_t v, uint32_t by, uint32_t state) {
 }
 
 /// True if `v` lost a state.
-bool Elimination::visit(uint32_t v) {
+bool DeadEndElimination::visit(uint32_t v) {
   std::vector<uint32_t> left(domains_[v].begin(), domains_[v].end());
   size_t before = left.size();
   for (size_t i = left.size(); i-- != 0 && work_ < kMostWork;) {
@@ -154,7 +155,9 @@ bool Elimination::visit(uint32_t v) {
   return lost;
 }
 
-std::vector<Dominated> Elimination::run() {
+/// A variable that has lost a state may let its neighbours lose some, so they
+/// are visited again.
+std::vector<Dominated> DeadEndElimination::run() {
   std::deque<uint32_t> queue;
   std::vector<bool> queued(graph_.variables.size(), true);
   for (uint32_t v = 0; v != queued.size(); ++v) {
@@ -181,7 +184,7 @@ std::vector<Dominated> Elimination::run() {
 
 std::vector<Dominated> removeDominated(const CostGraph &graph,
                                        Domains &domains) {
-  return Elimination(graph, domains).run();
+  return DeadEndElimination(graph, domains).run();
 }
 
 } // namespace divisi::search

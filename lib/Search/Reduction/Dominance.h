@@ -31,8 +31,9 @@
 
 namespace divisi::search {
 
+/// A state that has gone because another may replace it.
 struct Dominated {
-  uint32_t variable = 0, state = 0;
+  uint32_t variable = 0, state = 0; ///< Of the graph.
   uint32_t by = 0; ///< A state that was there when this one went.
   /// For each of CostGraph::pairsOf of the variable, the minimum above.
   std::vector<double> shifts;

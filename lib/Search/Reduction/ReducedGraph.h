@@ -24,6 +24,7 @@
 
 namespace divisi::search {
 
+/// The graph that solvers work on, and the way back to the problem.
 struct ReducedGraph {
   CostGraph whole;                  ///< Of all states that the deductions left.
   std::vector<Dominated> dominated; ///< In the order in which they went.
@@ -39,6 +40,7 @@ struct ReducedGraph {
   /// The first time at which even the least usage exceeds the limit.
   std::optional<int64_t> overfull;
 
+  /// What solvers work on.
   const CostGraph &graph() const { return core.graph; }
 };
 

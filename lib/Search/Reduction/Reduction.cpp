@@ -63,6 +63,8 @@ private:
 
 } // namespace
 
+/// Edges without infeasible entries say nothing here; they only count for
+/// growsLittle().
 Reducer::Reducer(const Problem &problem) : problem_(problem) {
   size_t count = problem.nodes.size();
   result_.states.resize(count);
@@ -92,6 +94,7 @@ Reducer::Reducer(const Problem &problem) : problem_(problem) {
   }
 }
 
+/// The node's leader after compressing the path to it.
 Leader &Reducer::find(uint32_t node) {
   // Iterative: chains are as long as the program.
   std::vector<uint32_t> path;
@@ -267,6 +270,8 @@ bool Reducer::growsLittle(uint32_t v, uint32_t w) const {
          result_.states[v].size() <= 2 * result_.states[w].size();
 }
 
+/// Arc consistency of one pair of variables, then contraction if one's state
+/// follows from the other's.
 void Reducer::process(uint32_t edge) {
   uint32_t v = find(problem_.edges[edge].from).node;
   uint32_t w = find(problem_.edges[edge].to).node;
@@ -302,6 +307,7 @@ void Reducer::process(uint32_t edge) {
   }
 }
 
+/// A queue of hard edges: whatever changes a variable puts its edges back.
 Reduction Reducer::run() {
   dropInfeasibleByCost();
   for (uint32_t e = 0; e != problem_.edges.size(); ++e) {

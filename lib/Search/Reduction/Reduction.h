@@ -28,8 +28,9 @@
 
 namespace divisi::search {
 
+/// What deductions have made of a problem: variables and their states.
 struct Reduction {
-  std::vector<Deduction> deductions;
+  std::vector<Deduction> deductions; ///< In the order in which they were made.
   /// For each node, the node by which its variable is called.
   std::vector<uint32_t> variableOf;
   /// For each node that is a variable, its states, sorted; empty for others.

@@ -23,8 +23,10 @@
 
 namespace divisi::search {
 
+/// Counts the work of one solver and says when it has to end.
 class Budget {
 public:
+  /// `options` must outlive this.
   explicit Budget(const Options &options)
       : options_(options), start_(options.start == 0 ? now() : options.start) {}
 
@@ -53,15 +55,19 @@ public:
     }
   }
 
+  /// Ends the run for a reason of the solver's own.
   void end(Stopped why) {
     over_ = true;
     why_ = why;
   }
 
+  /// Whether the solver has to end.
   bool over() const { return over_; }
   /// What ran out; Finished if nothing did.
   Stopped why() const { return why_; }
+  /// Entries looked at so far.
   int64_t spent() const { return spent_; }
+  /// Entries that may still be looked at.
   int64_t left() const { return std::max<int64_t>(options_.work - spent_, 0); }
   /// Since Options::start.
   double seconds() const { return now() - start_; }

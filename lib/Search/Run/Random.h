@@ -19,10 +19,13 @@
 
 namespace divisi::search {
 
+/// A sequence of random numbers, the same for the same seed.
 class Random {
 public:
+  /// Any seed will do.
   explicit Random(uint64_t seed) : state_(seed) {}
 
+  /// The next 64 bits.
   uint64_t next() {
     uint64_t z = state_ += 0x9E3779B97F4A7C15;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
