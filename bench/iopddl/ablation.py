@@ -45,10 +45,7 @@ def parse(known):
                         choices=known, default=["A", "G", "M", "S"])
     parser.add_argument("--loose", action="store_true",
                         help="the suite of that name too")
-    budget = parser.add_mutually_exclusive_group()
-    budget.add_argument("--seconds", type=float, default=20, metavar="T")
-    budget.add_argument("--work", type=int, metavar="N",
-                        help="a limit of matrix entries instead")
+    run.add_budget(parser, 20, "20")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", metavar="FILE", type=Path, help="where the "
@@ -124,13 +121,9 @@ def main():
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=1) + "\n")
     print(f"\nwritten to {path}")
-    bad = [(row, result) for row, of in results.items()
-           for result in of.values() if not is_good(result)]
-    for row, result in bad:
-        print(f'error: {result["name"]} by {row}: '
-              + (result.get("error") or result["check"]["error"]),
-              file=sys.stderr)
-    return 1 if bad else 0
+    return run.complain([(f'{result["name"]} by {row}', result)
+                         for row, of in results.items()
+                         for result in of.values() if not is_good(result)])
 
 
 if __name__ == "__main__":

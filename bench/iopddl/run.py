@@ -254,11 +254,7 @@ def parse(table):
     parser.add_argument("--suite", choices=table["suites"], default="quick")
     parser.add_argument("--instances", nargs="+", metavar="NAME",
                         help="these only")
-    budget = parser.add_mutually_exclusive_group()
-    budget.add_argument("--seconds", type=float,
-                        help="the limit (default: the suite's)")
-    budget.add_argument("--work", type=int, metavar="N",
-                        help="a limit of matrix entries instead")
+    add_budget(parser, None, "the suite's")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--solver")
@@ -279,6 +275,24 @@ def chosen(table, known, arguments):
     return [{**known[name], "seconds": suite.get("seconds",
                                                  known[name]["limit"])}
             for name in names]
+
+
+def add_budget(parser, seconds, what):
+    """--seconds or --work."""
+    budget = parser.add_mutually_exclusive_group()
+    budget.add_argument("--seconds", type=float, default=seconds, metavar="T",
+                        help=f"the limit of each run (default: {what})")
+    budget.add_argument("--work", type=int, metavar="N",
+                        help="a limit of matrix entries instead")
+
+
+def complain(bad):
+    """Prints why the named results are bad; the exit code."""
+    for name, result in bad:
+        print(f"error: {name}: "
+              + (result.get("error") or result["check"]["error"]),
+              file=sys.stderr)
+    return 1 if bad else 0
 
 
 def main():
@@ -306,12 +320,8 @@ def main():
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(report, indent=1) + "\n")
     print(f"\nwritten to {path}")
-    bad = [r for r in results if not r.get("check", {}).get("accepted")]
-    for result in bad:
-        print(f'error: {result["name"]}: '
-              + (result.get("error") or result["check"]["error"]),
-              file=sys.stderr)
-    return 1 if bad else 0
+    return complain([(result["name"], result) for result in results
+                     if not result.get("check", {}).get("accepted")])
 
 
 if __name__ == "__main__":

@@ -76,9 +76,11 @@ def test_gzip_is_read(divisi, tmp_path):
 
 
 def test_industrial_problem(divisi):
-    """Instance G: the best known cost is optimal."""
+    """Instance G: the best known cost is optimal, and branching proves it."""
     divisi("solve", G, "-o", "s.json")
-    assert solution(divisi, G)["cost"] == 217039
+    s = solution(divisi, G)
+    assert s["cost"] == s["lower_bound"] == 217039
+    assert s["stopped"] == "finished" and len(s["certificate"]["tree"]) > 1
 
 
 @pytest.mark.parametrize("solver", TALKING)
