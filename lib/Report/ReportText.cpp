@@ -251,8 +251,7 @@ Status divisi::printNode(const Report &report, StringRef node,
   }
   if (!found) {
     return Status(ExitCode::Usage, ("no operator's node contains '" + node +
-                                    "'; explain "
-                                    "--layers lists all")
+                                    "'; explain without --why lists all")
                                        .str());
   }
   return Status();

@@ -1,0 +1,301 @@
+"""What the verbs say, right and wrong: overviews, tables, edited dumps."""
+
+import hashlib
+import re
+import struct
+
+import bad_models
+import numpy as np
+import onnx
+import pytest
+from conftest import ROOT, Divisi, model
+from onnx import helper
+
+USAGE, FILES, CONTENT, UNSUPPORTED, DIFFERS, NEWER = 2, 3, 4, 5, 8, 10
+X = np.ones((2, 3), np.float32)
+PROGRAMS = ROOT / "test/endtoend/Inputs"
+
+
+def says(result, *texts):
+    for text in texts:
+        assert text in result.out + result.err, result.report(
+            f"it does not say {text!r}")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a model, its artifact, its dumps and its input."""
+    divisi = Divisi(tmp_path_factory.mktemp("made"))
+    bad_models.good(divisi.folder)
+    result = divisi("compile", "m.onnx", "--devices", 2, "--dump-after", "all",
+                    "-o", "m.divisi")
+    says(result, "wrote m.divisi: ", " of weights; a run needs ",
+         " bytes per device beside them")
+    np.savez(divisi.path("x.npz"), x=X)
+    return divisi
+
+
+@pytest.fixture
+def copy(divisi, made):
+    """What `made` has, free to be changed."""
+    for path in made.folder.iterdir():
+        divisi.path(path.name).write_bytes(path.read_bytes())
+    return divisi
+
+
+def test_overview_lists_the_verbs(divisi):
+    result = divisi("--help")
+    says(result, "divisi: writes the parts for many devices of a model written "
+         "for one", "usage: divisi VERB [options]",
+         "divisi VERB --help lists the options of one",
+         "compile   from a model to a program for many devices",
+         "plan      from a model to its plan: the annotated module",
+         "run       an artifact on inputs, in this process",
+         "check     an artifact against expected outputs, or a model on N "
+         "devices against one",
+         "explain   what a plan does and what it costs, of a model, of a dump, "
+         "or of an artifact",
+         "solve     the cheapest strategies of a planning problem, or --check "
+         "of a solution", "version   what this program and its parts are")
+    assert re.fullmatch(r"divisi [\d.]+ \(artifacts of version \d+, LLVM "
+                        r"22[\d.]+\)\n", divisi("version").out)
+
+
+# Flags.
+
+COMPILE = [
+    ([], "compile needs -o OUT.divisi"),
+    (["--weights", "lost", "-o", "o.divisi"],
+     "--weights 'lost': expected embed or external"),
+    (["--dump-after", "lunch", "-o", "o.divisi"],
+     "--dump-after 'lunch': expected import, plan, partition, lower or all"),
+    (["--memory-limit", "much", "-o", "o.divisi"],
+     "--memory-limit 'much': expected a size such as 70GiB, 512MiB or "
+     "1000000"),
+    (["--mesh", "x=2,x=2", "-o", "o.divisi"],
+     "the mesh 'x=2,x=2' is no grid: the grid has two axes 'x'"),
+]
+
+
+@pytest.mark.parametrize("flags, message", COMPILE,
+                         ids=[row[1][:40] for row in COMPILE])
+def test_flags_of_compile(made, flags, message):
+    says(made("compile", "m.onnx", *flags, exits=USAGE), message)
+
+
+def test_entry_has_to_be_chosen(divisi):
+    random = np.random.default_rng(3)
+    divisi.path("weights.bin").write_bytes(
+        random.standard_normal(12 * 16 + 16 * 6, np.float32).tobytes())
+    divisi.path("p.mlir").write_text(
+        (PROGRAMS / "two_entries.mlir").read_text())
+    divisi("compile", "p.mlir", "--devices", 2, "-o", "m.divisi")
+    says(divisi("run", "m.divisi", "-o", "y.npz", exits=USAGE),
+         "which entry? --entry takes one of batch2, batch8")
+
+
+# check.
+
+def test_check_says_what_it_has_compared(copy):
+    says(copy("check", "m.divisi", "--inputs", "x.npz", exits=USAGE),
+         "check of an artifact needs --expect FILE.npz")
+    copy("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz")
+    with np.load(copy.path("y.npz")) as file:
+        y = file["y"]
+    np.savez(copy.path("e.npz"), y=y + np.float32([[0, 0, 0, 2], [0] * 4]))
+    says(copy("check", "m.divisi", "--inputs", "x.npz", "--expect", "e.npz",
+              exits=DIFFERS), "m.divisi differs:",
+         " y: 1 of 8 elements differ; at [0, 3] got ")
+    says(copy("check", "m.onnx", "--devices", 2), "the plan found: equal")
+    says(copy("check", "m.onnx", "--devices", 2, "--random-plans", 2,
+              "--seed", 5), "random plan of seed 5: equal",
+         "random plan of seed 6: equal")
+
+
+def test_check_compares_integers_exactly(divisi):
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Neg", ["x"], ["y"])], "g",
+        [value("x", onnx.TensorProto.INT64, (2, 2))],
+        [value("y", onnx.TensorProto.INT64, (2, 2))])
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[
+        helper.make_opsetid("", 20)]), divisi.path("m.onnx"))
+    np.savez(divisi.path("x.npz"), x=np.array([[1, 2], [3, 1 << 60]]))
+    np.savez(divisi.path("e.npz"), y=-np.array([[1, 2], [3, (1 << 60) + 1]]))
+    says(divisi("check", "m.onnx", "--devices", 2, "--inputs", "x.npz",
+                "--expect", "e.npz", exits=DIFFERS),
+         "y: elements differ, first at [1, 1]")
+
+
+def test_shared_cores_are_noted(copy):
+    says(copy("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz",
+              "--threads-per-device", 512),
+         "divisi: note: 2 devices of 512 thread(s) share ",
+         " cores; times say little")
+
+
+def test_trace_names_the_ranks(copy):
+    copy("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz", "--trace",
+         "t.json")
+    assert ('{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": '
+            '"rank 1"}}') in copy.path("t.json").read_text()
+
+
+# explain.
+
+def test_tables_of_explain(made):
+    says(made("explain", "m.onnx", "--devices", 2),
+         " a run, nothing overlapping", " per device of 48 B",
+         " per device at the peak", " GFLOP, ", " % of it replicated",
+         "kernels: cpu", "\nassumptions\n", "(no scope)",
+         "large products reach ", " % of the peak", "launch of an operator: ",
+         "level machine: ", " GB/s per device and direction")
+
+
+def test_communication_of_explain(divisi):
+    m = model("gpt2")
+    says(divisi("explain", m.onnx, *m.shapes, "--tensor-parallel-size", 2),
+         " x, ", " per device, ")
+
+
+def test_one_operator_of_explain(made):
+    says(made("explain", "m.onnx", "--devices", 2, "--why", "product"),
+         "product", " MFLOP, done by ", " devices each")
+    says(made("explain", "m.onnx", "--devices", 2, "--why", "lost",
+              exits=USAGE), "no operator's node contains 'lost'")
+
+
+# Dumps that somebody has edited.
+
+def edited(divisi, name, pattern, replacement):
+    text = divisi.path(name).read_text()
+    new = re.sub(pattern, replacement, text, count=1)
+    assert new != text, pattern
+    divisi.path("e.mlir").write_text(new)
+    return "e.mlir"
+
+
+REPORT = r'divisi\.report = "(?:[^"\\]|\\.)*"'
+EDITED = [
+    ("plan.mlir", r'divisi\.stage = "plan"', 'divisi.stage = "lunch"', CONTENT,
+     "unknown stage 'lunch'; expected import, plan, partition or lower"),
+    ("lower.mlir", REPORT, "divisi.other = 1 : i64", CONTENT,
+     "the module carries no report; resume from a stage before partition"),
+    ("lower.mlir", REPORT, 'divisi.report = "{"', CONTENT, "divisi.report: "),
+    ("lower.mlir", r"\\22schema_version\\22:\d+", r"\\22schema_version\\22:99",
+     NEWER, "the report has schema version 99, expected "),
+    ("lower.mlir", r"exec\.global @w ", "exec.global @v ", CONTENT,
+     "no global @v"),
+]
+
+
+@pytest.mark.parametrize("name, pattern, replacement, code, message", EDITED,
+                         ids=[row[-1][:40] for row in EDITED])
+def test_edited_dump(copy, name, pattern, replacement, code, message):
+    dump = edited(copy, name, pattern, replacement)
+    says(copy("explain", dump, exits=code) if "report" in message else
+         copy("compile", dump, "-o", "o.divisi", exits=code), message)
+
+
+MODULES = [
+    (CONTENT, "there is nothing to run: no function but @init",
+     "func.func @init() {\n  return\n}\n"),
+    (FILES, "the bytes of 'w' are not there: the model names no file with them;"
+     " a model without weights can be planned, not compiled",
+     "nn.global @w parameter : tensor<4xf32>\n"),
+    (FILES, "the bytes of 'w': cannot read '",
+     "nn.global @w parameter : tensor<4xf32> from \"lost.bin\" [0, 16]\n"),
+]
+FORWARD = """
+func.func @forward(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %w = nn.read @w : tensor<4xf32>
+  %y = nn.add %x, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("code, message, text", MODULES,
+                         ids=[row[1][:40] for row in MODULES])
+def test_module(divisi, code, message, text):
+    divisi.path("p.mlir").write_text(
+        text + (FORWARD if "@w" in text else ""))
+    says(divisi("compile", "p.mlir", "--devices", 2, "-o", "o.divisi",
+                exits=code), message)
+
+
+def test_weights_that_are_not_there(divisi):
+    bad_models.external_absent(divisi.folder)
+    says(divisi("compile", "m.onnx", "--devices", 2, "-o", "m.divisi",
+                exits=FILES), "the weights in '",
+         "w.bin' are needed and the file is not there; without it the model "
+         "can only be planned")
+
+
+# Artifacts: weights in other files, and a report that is none.
+
+def rehashed(data, old, new):
+    """The artifact with `new` for `old` in its manifest."""
+    size = struct.unpack("<I", data[12:16])[0]
+    manifest = data[48:48 + size]
+    assert old in manifest and len(old) == len(new)
+    manifest = manifest.replace(old, new)
+    return (data[:16] + hashlib.sha256(manifest).digest() + manifest +
+            data[48 + size:])
+
+
+def test_artifact_without_a_report(copy):
+    data = copy.path("m.divisi").read_bytes()
+    at = data.index(b'"schema_version"')
+    begin = data[at - 200:at].rindex(b"{") + at - 200
+    old = data[begin:begin + 30]
+    copy.path("m.divisi").write_bytes(rehashed(data, old, b"?" + old[1:]))
+    says(copy("explain", "m.divisi", exits=CONTENT),
+         "'m.divisi' carries no report of its plan")
+
+
+@pytest.fixture
+def external(divisi):
+    """An artifact whose weight lies in aa/w.bin, and the input."""
+    divisi.path("aa").mkdir()
+    divisi.path("aa/w.bin").write_bytes(bytes(24))
+    bad_models.external(divisi.folder, "aa/w.bin")
+    divisi("compile", "m.onnx", "--devices", 2, "--weights", "external",
+           "-o", "m.divisi")
+    np.savez(divisi.path("x.npz"), x=X)
+    divisi("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz")
+    return divisi
+
+
+def run(divisi, code, *texts):
+    says(divisi("run", "m.divisi", "--inputs", "x.npz", "-o", "z.npz",
+                exits=code), *texts)
+
+
+def test_external_weights_lie_beneath_the_artifact(external):
+    external.path("apart").mkdir()
+    says(external("compile", "m.onnx", "--devices", 2, "--weights",
+                  "external", "-o", "apart/m.divisi", exits=USAGE),
+         "external weights must lie beneath the artifact's folder: '",
+         "; write the artifact beside the model, or embed the weights")
+
+
+def test_artifact_that_leads_out_of_its_folder(external):
+    path = external.path("m.divisi")
+    path.write_bytes(rehashed(path.read_bytes(), b"aa/w.bin", b"../w.bin"))
+    run(external, CONTENT, "leaves the folder '")
+
+
+def test_link_that_leads_out_of_the_folder(external, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside") / "w.bin"
+    outside.write_bytes(bytes(24))
+    external.path("aa/w.bin").unlink()
+    external.path("aa/w.bin").symlink_to(outside)
+    run(external, CONTENT, "through a symbolic link; data files must lie "
+        "beneath it")
+
+
+def test_weights_that_are_a_folder(external):
+    external.path("aa/w.bin").unlink()
+    external.path("aa/w.bin").mkdir()
+    run(external, FILES, "aa/w.bin' is not a regular file")
