@@ -243,7 +243,7 @@ Expected<rt::HostTensor> Run::evaluate(mlir::Operation &op) {
       return fromDenseAttr(dense);
     }
   }
-  auto type = llvm::dyn_cast<mlir::RankedTensorType>(
+  auto type = llvm::dyn_cast_if_present<mlir::RankedTensorType>(
       op.getNumResults() == 1 ? op.getResult(0).getType() : mlir::Type());
   auto element = type ? fromMLIRType(type.getElementType()) : std::nullopt;
   if (!element || op.getName().getDialectNamespace() != "nn") {
