@@ -203,6 +203,12 @@ MODULES = [
     (FILES, "the bytes of 'w' are not there: the model names no file with them;"
      " a model without weights can be planned, not compiled",
      "nn.global @w parameter : tensor<4xf32>\n"),
+    (CONTENT, "the global 'w' has no value: it is derived and @init has not "
+     "run, or its weights are missing",
+     "nn.global @w derived : tensor<4xf32>\n"),
+    (UNSUPPORTED, "'func.call' cannot be evaluated",
+     "nn.global @w derived : tensor<4xf32>\n"
+     "func.func @init() {\n  func.call @init() : () -> ()\n  return\n}\n"),
     (FILES, "the bytes of 'w': cannot read '",
      "nn.global @w parameter : tensor<4xf32> from \"lost.bin\" [0, 16]\n"),
 ]
