@@ -95,7 +95,7 @@ static rt::HostTensor inputOf(func::FuncOp function, unsigned index) {
   auto made = rt::HostTensor::zeros(*fromMLIRType(type.getElementType()),
                                     rt::Dims(type.getShape()));
   rt::HostTensor tensor = std::move(*made);
-  if (tensor.type == rt::DType::F32) {
+  if (tensor.type() == rt::DType::F32) {
     std::uniform_real_distribution<float> value(-2, 2);
     for (float &element : tensor.as<float>()) {
       element = value(random);
