@@ -62,7 +62,7 @@ static auto openSession(const pb::Manifest &manifest,
                         const SessionOptions &options = testOptions()) {
   std::string path = temporaryFile("messages.divisi");
   auto written = writeArtifact(path, manifest, {});
-  EXPECT_TRUE(written.isOk()) << written.message();
+  EXPECT_TRUE(written) << written.status().message();
   auto session = Session::open(path, options);
   std::filesystem::remove(path);
   return session;
@@ -194,7 +194,7 @@ TEST(RuntimeMessages, OfWriters) {
   const HostTensor *tensors[] = {&tensor};
   EXPECT_THAT(writeNpz(path, tensors).message(),
               HasSubstr("a tensor without a name cannot stand in an .npz"));
-  tensor.name = std::string(70000, 'x');
+  tensor.setName(std::string(70000, 'x'));
   EXPECT_THAT(writeNpz(path, tensors).message(),
               HasSubstr("a tensor's name has 70004 bytes; an archive holds at "
                         "most 65535"));
@@ -213,10 +213,10 @@ TEST(RuntimeMessages, OfGlobalsThatAreWritten) {
   uint32_t g = b.grid({1});
   b.global("w", "parameter", b.tensor(g, {2}, {{}}));
   std::string path = temporaryFile("messages.divisi");
-  EXPECT_EQ(writeArtifact(path, b.manifest, {}).message(),
+  EXPECT_EQ(writeArtifact(path, b.manifest, {}).status().message(),
             "got data of 0 globals, expected 1");
   float one = 1;
   GlobalData data{std::as_bytes(std::span<const float>(&one, 1)), {}, 0};
-  EXPECT_EQ(writeArtifact(path, b.manifest, {&data, 1}).message(),
+  EXPECT_EQ(writeArtifact(path, b.manifest, {&data, 1}).status().message(),
             "global 'w' has 4 bytes, which does not fit its type");
 }
