@@ -326,12 +326,12 @@ def link_out(folder):
     (folder / "w.bin").symlink_to("/etc/hostname")
 
 
-has_weight(4, "tensor 'w' lies in the file '': that is no file name",
+has_weight(4, "tensor 'w' in external data: '' is no name of a file",
            edit=external(location=""))
-has_weight(4, "tensor 'w' lies in the file 'w.bin': it leads out of the "
-           "model's folder '", edit=external(), prepare=link_out)
-has_weight(4, "', beneath which external data must lie; copy the file there "
-           "and name it relative to the model",
+has_weight(4, "tensor 'w' in external data: the path 'w.bin' leaves the folder "
+           "'", edit=external(), prepare=link_out)
+has_weight(4, "', beneath which data files must lie; copy the file there and "
+           "name it relative to the folder",
            edit=external(location="../w.bin"))
 has_weight(4, "tensor 'w' has the external length '64', expected 24, the bytes "
            "of its shape", edit=external(length="64"))

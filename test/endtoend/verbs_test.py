@@ -297,11 +297,10 @@ def test_link_that_leads_out_of_the_folder(external, tmp_path_factory):
     outside.write_bytes(bytes(24))
     external.path("aa/w.bin").unlink()
     external.path("aa/w.bin").symlink_to(outside)
-    run(external, CONTENT, "through a symbolic link; data files must lie "
-        "beneath it")
+    run(external, CONTENT, "the path 'aa/w.bin' leaves the folder '")
 
 
 def test_weights_that_are_a_folder(external):
     external.path("aa/w.bin").unlink()
     external.path("aa/w.bin").mkdir()
-    run(external, FILES, "aa/w.bin' is not a regular file")
+    run(external, FILES, "aa/w.bin': it is not a regular file")
