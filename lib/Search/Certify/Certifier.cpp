@@ -23,6 +23,9 @@ static constexpr int kPotentialDigits = 36;
 /// Prices are kept so that the whole limit costs this fraction exactly.
 static constexpr int kPriceDigits = 34;
 
+/// Chooses scales such that sums stay within 128 bits, and finds where the
+/// potentials of each pair lie: the certificate sorts pairs by the numbers of
+/// their nodes, this graph by its own.
 Certifier::Certifier(const Problem &problem, const Reduction &reduction,
                      const ReducedGraph &reduced, double scale)
     : reduction_(reduction), reduced_(reduced) {
@@ -60,6 +63,8 @@ Certificate Certifier::begin() const {
   return certificate;
 }
 
+/// A dominated state goes where the one goes that replaces it, so that children
+/// together keep all states.
 std::vector<uint32_t>
 Certifier::statesOf(uint32_t variable,
                     const std::vector<uint32_t> &states) const {

@@ -178,6 +178,7 @@ Expected<std::optional<Wide>> provedBound(const Problem &problem,
   return bound ? bound : invalid("certificate: " + bound.status().message());
 }
 
+/// Without a certificate only the sum of the least costs is a bound.
 static std::optional<std::string> checkBound(const Problem &problem,
                                              const Solution &solution) {
   if (solution.lowerBound > solution.cost) {

@@ -15,6 +15,7 @@ namespace divisi::search {
 
 static constexpr uint32_t kNone = ~0u;
 
+/// An edge of a node with itself is a cost of its states.
 Merging::Merging(const Problem &problem)
     : problem_(problem), parent_(problem.nodes.size()),
       map_(problem.nodes.size()), states_(problem.nodes.size()),

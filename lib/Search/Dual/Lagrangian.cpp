@@ -142,6 +142,7 @@ Value Lagrangian::judge(const Assignment &taken,
   return value;
 }
 
+/// Two passes and their bound; then the prices move, if the limit binds at all.
 void Lagrangian::step(double upper) {
   messages_.forward(forward_);
   bound_ = messages_.backward(backward_) + graph_->constant;
@@ -216,6 +217,8 @@ void Lagrangian::restore() {
   applyPrices();
 }
 
+/// Polyak's length counts only times whose price can move: at others a gradient
+/// below zero meets a price of zero.
 void Lagrangian::movePrices(double upper) {
   double square = 0;
   bool first = !priced_;

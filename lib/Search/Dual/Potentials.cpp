@@ -40,6 +40,8 @@ static std::vector<double> send(const Table &table,
   return first;
 }
 
+/// A backward pass in double precision, in which each pair keeps its share of a
+/// variable's belief as a potential instead of passing it on.
 static Potentials split(const CostGraph &graph, const Lagrangian &at) {
   Messages messages = at.messages();
   Assignment taken;

@@ -139,6 +139,9 @@ static std::vector<T> restricted(const std::vector<T> &entries, size_t columns,
   return left;
 }
 
+/// Arc consistency first, on costs that are summed by pair; then everything is
+/// cut to the strategies that are left. A node without a choice adds its pairs'
+/// costs to the other end.
 ExactProblem::ExactProblem(const Problem &problem)
     : times(maximalTimes(problem)) {
   if (problem.usageLimit) {

@@ -40,6 +40,7 @@ static void weigh(CostGraph &graph, const std::vector<double> &weights) {
   graph.constant = 0;
 }
 
+/// The graph with usages, weighted by time, in place of costs.
 MemoryFirst::MemoryFirst(const CostGraph &graph) : graph_(&graph) {
   // Every time counts alike, however much it has.
   weights_.assign(graph.capacity.size(), 1.0 / double(graph.capacity.size()));

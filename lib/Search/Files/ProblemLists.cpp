@@ -132,6 +132,8 @@ bool ListReader::numbers(Value value, Lists<int64_t> &lists, bool usages) {
   });
 }
 
+/// Most matrices repeat one that was read before, letter by letter: those are
+/// not parsed again.
 bool ListReader::matrices(Value value, Column<uint32_t> &numbers, bool usages) {
   TextCache cache(text_.text().size());
   return column(value, numbers, [&](Value item) {

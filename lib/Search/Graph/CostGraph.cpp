@@ -119,6 +119,7 @@ double costOf(const CostGraph &graph, const Assignment &assignment) {
   return cost;
 }
 
+/// One sweep over time, however long usages live.
 void excessOf(const CostGraph &graph, const Assignment &assignment,
               std::vector<double> &excess) {
   // Differences first, then sums; the last position takes what ends there.

@@ -35,6 +35,7 @@ void Neighbourhoods::open(Domains &domains, uint32_t variable) const {
   domains.set(variable, std::move(states));
 }
 
+/// Breadth first from a random variable, until the ball is full.
 void Neighbourhoods::openBall(Domains &domains, const Incumbent &best) {
   uint32_t count = uint32_t(best.assignment.size());
   // Sizes from 10 to 1000, evenly in the logarithm.

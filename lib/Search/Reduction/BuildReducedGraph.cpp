@@ -82,6 +82,7 @@ static double inside(const Matrix &matrix, const std::vector<uint32_t> &from,
   return cost >= kInfeasible ? kTop : double(cost);
 }
 
+/// Variables with one state are fixed and get no number.
 void Builder::numberVariables() {
   size_t count = problem_.nodes.size();
   result_.variableOf.assign(count, -1);

@@ -24,6 +24,7 @@ std::vector<uint32_t> expand(const Reduction &reduction,
   return nodes;
 }
 
+/// A dominated state becomes the one that replaces it.
 Assignment contract(const Reduction &reduction, const ReducedGraph &reduced,
                     const std::vector<uint32_t> &nodes) {
   auto position = [](const std::vector<uint32_t> &list, uint32_t entry) {
