@@ -40,6 +40,7 @@ public:
 
 private:
   Status runInit();
+  Status keepDerived(DerivedValues &derived);
   Expected<rt::GlobalData> dataOf(nn::GlobalOp global);
   Expected<rt::GlobalData> externalData(nn::GlobalOp global);
   Expected<rt::GlobalData> keep(rt::HostTensor tensor);
@@ -55,7 +56,15 @@ private:
 
 } // namespace
 
+/// Puts the values of derived globals into `values`.
 Status DataCollector::runInit() {
+  DerivedValues *derived = options.derived.get();
+  if (derived && derived->areComputed) {
+    for (const auto &[name, value] : derived->values) {
+      values.write(name, value);
+    }
+    return Status();
+  }
   for (auto function : module.getOps<func::FuncOp>()) {
     if (spmd::isEntry(function) || function.isExternal()) {
       continue;
@@ -65,6 +74,22 @@ Status DataCollector::runInit() {
       return results.status();
     }
   }
+  return derived ? keepDerived(*derived) : Status();
+}
+
+/// Makes what `@init` has computed known to later emissions.
+Status DataCollector::keepDerived(DerivedValues &derived) {
+  for (auto global : module.getOps<nn::GlobalOp>()) {
+    if (global.getKind() == nn::GlobalKind::Derived) {
+      std::string name = global.getSymName().str();
+      Expected<rt::HostTensor> value = values.read(name);
+      if (!value) {
+        return value.status();
+      }
+      derived.values[name] = *value;
+    }
+  }
+  derived.areComputed = true;
   return Status();
 }
 
@@ -182,8 +207,9 @@ TemporaryArtifact::~TemporaryArtifact() {
   }
 }
 
-Expected<TemporaryArtifact> divisi::emitTemporaryArtifact(ModuleOp module,
-                                                          GlobalStore &store) {
+Expected<TemporaryArtifact>
+divisi::emitTemporaryArtifact(ModuleOp module, GlobalStore &store,
+                              const EmitOptions &options) {
   SmallString<128> path;
   if (std::error_code error =
           llvm::sys::fs::createTemporaryFile("divisi", "divisi", path)) {
@@ -191,7 +217,8 @@ Expected<TemporaryArtifact> divisi::emitTemporaryArtifact(ModuleOp module,
                   "cannot make a temporary file: " + error.message());
   }
   TemporaryArtifact artifact(path.str().str());
-  Expected<EmitSummary> emitted = emitArtifact(module, store, artifact.path());
+  Expected<EmitSummary> emitted =
+      emitArtifact(module, store, artifact.path(), options);
   if (!emitted) {
     return emitted.status();
   }

@@ -8,86 +8,31 @@
 
 #include "divisi/Compiler/Compilation.h"
 
-#include "dialects/Exec/Exec.h"
-#include "dialects/NN/NN.h"
+#include "ErrorCollector.h"
+#include "ModuleFile.h"
 #include "dialects/SPMD/SPMD.h"
-#include "dialects/SPMD/Strategy.h"
 #include "divisi/Compiler/Registration.h"
-#include "divisi/Evaluate/Evaluator.h"
-#include "divisi/Evaluate/KernelCall.h"
-#include "divisi/Report/Report.h"
-#include "divisi/Support/OutputFile.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
-#include "passes/Plan/Plan.h"
 
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <filesystem>
-#include <map>
 
 using namespace mlir;
 using namespace divisi;
 
-/// On the module: the last stage that it has been through, the cluster that it
-/// was planned for, and the plan's report. Dumps carry them.
-static constexpr StringLiteral kStageAttr = "divisi.stage";
+/// On the module: the cluster that it was planned for, the plan's report as
+/// JSON, the model's file. Dumps carry them.
 static constexpr StringLiteral kClusterAttr = "divisi.cluster";
 static constexpr StringLiteral kReportAttr = "divisi.report";
 static constexpr StringLiteral kModelAttr = "divisi.model";
 
-static constexpr StringLiteral kStageNames[] = {"import", "plan", "partition",
-                                                "lower"};
-
-StringRef divisi::stringifyStage(Stage stage) {
-  return kStageNames[size_t(stage)];
+static void setText(ModuleOp module, StringRef name, StringRef text) {
+  module->setAttr(name, StringAttr::get(module.getContext(), text));
 }
-
-std::optional<Stage> divisi::parseStage(StringRef name) {
-  const auto *found = llvm::find(kStageNames, name);
-  return found == std::end(kStageNames)
-             ? std::nullopt
-             : std::optional(Stage(found - std::begin(kStageNames)));
-}
-
-/// Turns MLIR's diagnostics into the message of a Status.
-struct Compilation::Diagnostics {
-  explicit Diagnostics(MLIRContext *context)
-      : handler(context, [this](Diagnostic &diagnostic) {
-          add(diagnostic);
-          return success();
-        }) {}
-
-  void add(Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() != DiagnosticSeverity::Error) {
-      return;
-    }
-    llvm::raw_string_ostream os(text);
-    os << (text.empty() ? "" : "\n  ");
-    if (!isa<UnknownLoc>(diagnostic.getLocation())) {
-      os << diagnostic.getLocation() << ": ";
-    }
-    os << diagnostic;
-    for (Diagnostic &note : diagnostic.getNotes()) {
-      os << "\n  note: " << note;
-    }
-  }
-
-  Status failure(ExitCode code, StringRef what) const {
-    return Status(code, text.empty() ? what.str() : text);
-  }
-
-  std::string text;
-  ScopedDiagnosticHandler handler;
-};
 
 Compilation::Compilation(CompileOptions options)
     : options_(std::move(options)) {
@@ -98,92 +43,43 @@ Compilation::Compilation(CompileOptions options)
   context_->loadAllAvailableDialects();
 }
 
-Compilation::~Compilation() = default;
+Compilation::Compilation(CompileOptions options, OwningOpRef<ModuleOp> module,
+                         Stage stage, std::shared_ptr<GlobalStore> store)
+    : options_(std::move(options)),
+      // Not owned.
+      context_(std::shared_ptr<MLIRContext>(), module->getContext()),
+      store_(store ? std::move(store) : std::make_shared<GlobalStore>()),
+      module_(std::move(module)), stage_(stage) {}
+
+void Compilation::tellPhase(StringRef phase) {
+  if (options_.progress) {
+    options_.progress(phase);
+  }
+}
 
 //===----------------------------------------------------------------------===//
 // Reading and writing
 //===----------------------------------------------------------------------===//
 
-void Compilation::setStage(Stage stage) {
-  stage_ = stage;
-  (*module_)->setAttr(kStageAttr,
-                      StringAttr::get(context_.get(), stringifyStage(stage)));
-}
-
-/// Whether every operator of every entry function has a strategy.
-static bool isPlanned(ModuleOp module) {
-  bool planned = !module.getOps<spmd::GridOp>().empty();
-  for (auto function : module.getOps<mlir::func::FuncOp>()) {
-    if (!spmd::isEntry(function)) {
-      continue;
-    }
-    function.walk([&](nn::LoopInterface op) {
-      bool isGlobal = isa<nn::ReadOp, nn::UpdateOp>(op.getOperation());
-      planned &= isGlobal || spmd::getSplit(op);
-    });
-    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      planned &= bool(spmd::getArgPlace(function, i));
-    }
-    for (unsigned i = 0; i < function.getNumResults(); ++i) {
-      planned &= bool(spmd::getResultPlace(function, i));
-    }
-  }
-  return planned;
-}
-
-static bool hasEntry(ModuleOp module) {
-  return !module.getOps<exec::EntryOp>().empty() ||
-         llvm::any_of(module.getOps<mlir::func::FuncOp>(),
-                      [](mlir::func::FuncOp function) {
-                        return spmd::isEntry(function);
-                      });
-}
-
-Status Compilation::loadText(const std::string &path) {
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
-      llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!buffer) {
-    return Status(ExitCode::File,
-                  "cannot read '" + path + "': " + buffer.getError().message());
+Status Compilation::load(const std::string &path) {
+  tellPhase("import");
+  if (path != "-" && llvm::sys::path::extension(path) != ".mlir") {
+    return import(path);
   }
   store_ = std::make_shared<GlobalStore>(
       std::filesystem::absolute(path).parent_path().string());
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-  Diagnostics diagnostics(context_.get());
-  module_ = parseSourceFile<ModuleOp>(sources, ParserConfig(context_.get()));
-  if (!module_) {
-    return diagnostics.failure(ExitCode::Invalid, path + ": is no module");
+  Expected<ReadModule> read = readModule(path, *context_);
+  if (!read) {
+    return read.status();
   }
-  // IR without a note of its stage was written by hand. What it says of
-  // strategies the planner keeps; if it says all, there is nothing to plan.
-  auto name = (*module_)->getAttrOfType<StringAttr>(kStageAttr);
-  std::optional<Stage> stage = name ? parseStage(name.getValue())
-                               : isPlanned(*module_)
-                                   ? std::optional(Stage::Plan)
-                                   : std::optional(Stage::Import);
-  if (!stage) {
-    return Status(ExitCode::Invalid, path + ": unknown stage '" + name.str() +
-                                         "'; expected import, plan, partition "
-                                         "or lower");
-  }
-  stage_ = *stage;
-  if (!hasEntry(*module_)) {
-    return Status(ExitCode::Invalid,
-                  path + ": there is nothing to run: no function but @init");
-  }
+  module_ = std::move(read->module);
+  stage_ = read->stage;
   return Status();
 }
 
-Status Compilation::load(const std::string &path) {
-  if (options_.progress) {
-    options_.progress("import");
-  }
-  if (path == "-" || llvm::sys::path::extension(path) == ".mlir") {
-    return loadText(path);
-  }
+Status Compilation::import(const std::string &path) {
   store_ = std::make_shared<GlobalStore>();
-  Diagnostics diagnostics(context_.get());
+  ErrorCollector errors(context_.get());
   // Dumps name the model's file, and may lie elsewhere.
   Expected<OwningOpRef<ModuleOp>> module =
       importOnnx(std::filesystem::absolute(path).lexically_normal().string(),
@@ -195,54 +91,33 @@ Status Compilation::load(const std::string &path) {
   PassManager passes(context_.get());
   buildImportPipeline(passes);
   if (failed(passes.run(*module_))) {
-    return diagnostics.failure(ExitCode::Invalid,
-                               path + ": cleaning up the import failed "
-                                      "without saying why");
+    return errors.failure(ExitCode::Invalid,
+                          path + ": cleaning up the import failed without "
+                                 "saying why");
   }
-  (*module_)->setAttr(
-      kModelAttr,
-      StringAttr::get(context_.get(), llvm::sys::path::filename(path)));
-  setStage(Stage::Import);
-  return dumpIfAsked();
+  setText(*module_, kModelAttr, llvm::sys::path::filename(path));
+  return endStage(Stage::Import);
 }
 
 Status Compilation::writeModule(const std::string &path) {
-  // What is called the blob here is a file beside the dump there.
-  std::string blob = isWrittenInPlace(path)
-                         ? std::string()
-                         : std::filesystem::path(path).stem().string() + ".bin";
-  SmallVector<nn::GlobalOp> renamed;
-  for (auto global : module_->getOps<nn::GlobalOp>()) {
-    if (!blob.empty() && global.getFile() &&
-        *global.getFile() == StringRef(GlobalStore::kBlobFile)) {
-      global.setFile(blob);
-      renamed.push_back(global);
-    }
+  if (report_) {
+    std::string text;
+    llvm::raw_string_ostream(text) << toJSON(*report_);
+    setText(*module_, kReportAttr, text);
   }
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  module_->print(os, OpPrintingFlags().enableDebugInfo());
-  os << "\n";
-  for (nn::GlobalOp global : renamed) {
-    global.setFile(GlobalStore::kBlobFile);
-  }
-  Status status = writeFile(path, text);
-  if (status.isOk() && !renamed.empty()) {
-    std::span<const std::byte> bytes = store_->blob();
-    status =
-        writeFile((std::filesystem::path(path).parent_path() / blob).string(),
-                  {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
-  }
-  return status;
+  return writeModuleFile(*module_, *store_, path);
 }
 
-Status Compilation::dumpIfAsked() {
-  if (!llvm::is_contained(options_.dumpAfter, stage_)) {
+/// Notes that `stage` is over, and dumps the module if that was asked for.
+Status Compilation::endStage(Stage stage) {
+  stage_ = stage;
+  noteStage(*module_, stage);
+  if (!llvm::is_contained(options_.dumpAfter, stage)) {
     return Status();
   }
   std::filesystem::path folder = options_.dumpFolder;
   return writeModule(
-      (folder / (stringifyStage(stage_).str() + ".mlir")).string());
+      (folder / (stringifyStage(stage).str() + ".mlir")).string());
 }
 
 //===----------------------------------------------------------------------===//
@@ -278,51 +153,45 @@ Status Compilation::plan() {
   if (!machine) {
     return machine.status();
   }
-  PlanOptions options = options_.plan;
-  Expected<PlanReport> report = planModule(*module_, options);
+  Expected<PlanReport> report = planModule(*module_, options_.plan);
   if (!report) {
     return report.status();
   }
-  if (!options.cluster.empty()) {
-    (*module_)->setAttr(kClusterAttr,
-                        StringAttr::get(context_.get(), options.cluster));
+  if (!options_.plan.cluster.empty()) {
+    setText(*module_, kClusterAttr, options_.plan.cluster);
   }
   return Status();
 }
 
-Status Compilation::noteReport() {
+Status Compilation::makeReport() {
   Expected<Cluster> machine = cluster();
   if (!machine) {
     return machine.status();
   }
-  Expected<Report> report = makeReport(*module_, *machine);
+  Expected<Report> report = divisi::makeReport(*module_, *machine);
   if (!report) {
     return report.status();
   }
   if (auto model = (*module_)->getAttrOfType<StringAttr>(kModelAttr)) {
     report->model = model.str();
   }
-  std::string text;
-  llvm::raw_string_ostream(text) << toJSON(*report);
-  (*module_)->setAttr(kReportAttr, StringAttr::get(context_.get(), text));
+  report_ = std::move(*report);
   return Status();
 }
 
 Status Compilation::runStage(Stage stage) {
-  if (options_.progress) {
-    options_.progress(stringifyStage(stage));
-  }
-  Diagnostics diagnostics(context_.get());
+  tellPhase(stringifyStage(stage));
+  ErrorCollector errors(context_.get());
   PassManager passes(context_.get());
   switch (stage) {
   case Stage::Import:
     return Status();
   case Stage::Plan:
     if (Status status = plan(); !status.isOk()) {
-      return diagnostics.text.empty()
+      return errors.text().empty()
                  ? status
                  : Status(status.code(),
-                          status.message() + "\n  " + diagnostics.text);
+                          status.message() + "\n  " + errors.text());
     }
     break;
   case Stage::Partition:
@@ -333,18 +202,17 @@ Status Compilation::runStage(Stage stage) {
     break;
   }
   if (failed(passes.run(*module_))) {
-    return diagnostics.failure(
+    return errors.failure(
         ExitCode::Invalid,
         ("the stage " + stringifyStage(stage) + " failed without saying why")
             .str());
   }
-  if (stage == Stage::Partition) {
-    if (Status status = noteReport(); !status.isOk()) {
+  if (stage == Stage::Partition && options_.report) {
+    if (Status status = makeReport(); !status.isOk()) {
       return status;
     }
   }
-  setStage(stage);
-  return dumpIfAsked();
+  return endStage(stage);
 }
 
 Status Compilation::advanceTo(Stage stage) {
@@ -357,86 +225,56 @@ Status Compilation::advanceTo(Stage stage) {
   return Status();
 }
 
-/// Counts which backend takes the calls of `program`.
-static void
-countKernels(exec::ProgramOp program,
-             std::map<std::pair<std::string, std::string>, int64_t> &calls) {
-  for (auto call : program.getBody().getOps<exec::CallOp>()) {
-    std::vector<rt::TensorInfo> operands, results;
-    auto append = [](ValueRange buffers, std::vector<rt::TensorInfo> &infos) {
-      for (Value buffer : buffers) {
-        auto type = cast<exec::BufferType>(buffer.getType());
-        infos.push_back(
-            kernelTensor(type.getTensor()).value_or(rt::TensorInfo()));
-      }
-    };
-    append(call.getInputs(), operands);
-    append(call.getOutputs(), results);
-    rt::Attributes attributes = toRuntimeAttributes(call.getConfig());
-    std::string op = call.getCallee().str();
-    rt::CallSite site{op, attributes, operands, results};
-    bool isFast = rt::cpuBackend().find(site);
-    ++calls[{op,
-             std::string(
-                 (isFast ? rt::cpuBackend() : rt::referenceBackend()).name())}];
-  }
-}
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
 
 Expected<Report> Compilation::report() {
-  auto text = (*module_)->getAttrOfType<StringAttr>(kReportAttr);
-  if (!text) {
-    return Status(ExitCode::Invalid, "the module carries no report; resume "
-                                     "from a stage before partition");
-  }
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(text.getValue());
-  if (!value) {
-    return Status(ExitCode::Invalid,
-                  "divisi.report: " + toString(value.takeError()));
-  }
-  Expected<Report> report = reportFromJSON(*value);
-  if (!report) {
-    return report.status();
-  }
-  std::map<std::pair<std::string, std::string>, int64_t> calls;
-  for (auto program : module_->getOps<exec::ProgramOp>()) {
-    countKernels(program, calls);
-    for (int64_t rank : program.getRanks()) {
-      if (size_t(rank) < report->devices.size()) {
-        int64_t &arena = report->devices[rank].arenaBytes;
-        arena = std::max<int64_t>(arena, program.getArenaBytes());
-      }
+  if (!report_) {
+    auto text = (*module_)->getAttrOfType<StringAttr>(kReportAttr);
+    if (!text) {
+      return Status(ExitCode::Invalid, "the module carries no report; resume "
+                                       "from a stage before partition");
     }
+    Expected<Report> read = reportFromText(text.getValue());
+    if (!read) {
+      return read.status().in(kReportAttr.str());
+    }
+    report_ = std::move(*read);
   }
-  for (const auto &[key, count] : calls) {
-    report->kernels.push_back({key.first, key.second, count});
-  }
+  Report report = *report_;
+  addLoweredFacts(*module_, report);
   return report;
 }
 
 Expected<EmitSummary> Compilation::emit(const std::string &path) {
-  if (options_.progress) {
-    options_.progress("emit");
-  }
+  tellPhase("emit");
   EmitOptions options = options_.emit;
-  if ((*module_)->hasAttr(kReportAttr)) {
-    Expected<Report> noted = report();
-    if (!noted) {
-      return noted.status();
+  if (report_ || (*module_)->hasAttr(kReportAttr)) {
+    Expected<Report> known = report();
+    if (!known) {
+      return known.status();
     }
-    llvm::raw_string_ostream(options.report) << toJSON(*noted);
+    llvm::raw_string_ostream(options.report) << toJSON(*known);
   }
-  Diagnostics diagnostics(context_.get());
+  ErrorCollector errors(context_.get());
   return emitArtifact(*module_, *store_, path, options);
 }
 
+Expected<TemporaryArtifact> Compilation::emitTemporary() {
+  return emitTemporaryArtifact(*module_, *store_, options_.emit);
+}
+
 std::unique_ptr<Compilation> Compilation::fork(const PlanOptions &plan) {
+  if (!options_.emit.derived) {
+    options_.emit.derived = std::make_shared<DerivedValues>();
+  }
   CompileOptions options = options_;
   options.plan = plan;
   options.dumpAfter.clear();
-  auto other = std::make_unique<Compilation>(std::move(options));
+  options.report = false;
+  auto other = std::make_unique<Compilation>(
+      std::move(options), cast<ModuleOp>((*module_)->clone()), stage_, store_);
   other->context_ = context_;
-  other->store_ = store_;
-  other->module_ = cast<ModuleOp>((*module_)->clone());
-  other->stage_ = stage_;
   return other;
 }

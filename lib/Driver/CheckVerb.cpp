@@ -14,8 +14,8 @@
 #include "Flags.h"
 #include "Sessions.h"
 #include "Verbs.h"
+#include "divisi/Compiler/CompareTensors.h"
 #include "divisi/Compiler/Compilation.h"
-#include "divisi/Compiler/Execute.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -143,7 +143,7 @@ divisi::Expected<LoadedEntry> CheckVerb::load(Compilation &model,
   if (!status.isOk()) {
     return status;
   }
-  auto artifact = emitTemporaryArtifact(planned->module(), planned->store());
+  auto artifact = planned->emitTemporary();
   if (!artifact) {
     return artifact.status();
   }

@@ -9,7 +9,6 @@
 #include "Flags.h"
 #include "Verbs.h"
 #include "divisi/Compiler/Compilation.h"
-#include "divisi/Compiler/Execute.h"
 #include "divisi/runtime/ArtifactFile.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -48,13 +47,15 @@ divisi::Expected<Report> ExplainVerb::ofArtifact() {
   if (!file) {
     return file.status();
   }
-  llvm::Expected<json::Value> value = json::parse(file->manifest().report());
-  if (!value) {
-    consumeError(value.takeError());
+  const std::string &text = file->manifest().report();
+  if (text.empty()) {
     return Status(ExitCode::Invalid,
                   "'" + input + "' carries no report of its plan");
   }
-  return reportFromJSON(*value);
+  divisi::Expected<Report> report = reportFromText(text);
+  return report ? report
+                : divisi::Expected<Report>(
+                      report.status().in("'" + input + "': its report"));
 }
 
 divisi::Expected<Report> ExplainVerb::ofModel() {

@@ -191,8 +191,7 @@ Status DumpFlags::apply(CompileOptions &options, StringRef output) const {
   for (const std::string &name : after) {
     std::optional<Stage> stage = parseStage(name);
     if (name == "all") {
-      options.dumpAfter = {Stage::Import, Stage::Plan, Stage::Partition,
-                           Stage::Lower};
+      options.dumpAfter = allStages().vec();
     } else if (stage) {
       options.dumpAfter.push_back(*stage);
     } else {

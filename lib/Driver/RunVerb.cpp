@@ -8,7 +8,6 @@
 
 #include "Sessions.h"
 #include "Verbs.h"
-#include "divisi/Compiler/Execute.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/runtime/TensorFile.h"
 

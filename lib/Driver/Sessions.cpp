@@ -8,7 +8,6 @@
 
 #include "Sessions.h"
 
-#include "divisi/Compiler/Execute.h"
 #include "divisi/runtime/TensorFile.h"
 
 #include "llvm/Support/FileSystem.h"

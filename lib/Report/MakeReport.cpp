@@ -40,6 +40,7 @@ private:
   ModuleOp module;
   const Cluster &cluster;
   Report report;
+  llvm::StringMap<Router> routers; ///< By grid.
   double movedBytesTotal = 0, movedBytesReplicated = 0;
   double flopsReplicated = 0;
 };
@@ -170,10 +171,11 @@ Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
     return Status(ExitCode::Invalid,
                   row.op + " '" + row.node + "' has no grid or no layout");
   }
-  Router router(grid.getValue(), grid.getLinkCosts());
-  std::optional<Route> route =
-      router.route(from.getGlobalShape(), widthOf(step.getInput().getType()),
-                   from.getLayout(), to.getLayout());
+  auto [router, isNew] = routers.try_emplace(grid.getSymName(), grid.getValue(),
+                                             grid.getLinkCosts());
+  std::optional<Route> route = router->second.route(
+      from.getGlobalShape(), widthOf(step.getInput().getType()),
+      from.getLayout(), to.getLayout());
   for (const Step &part : route ? route->steps : SmallVector<Step, 2>()) {
     row.nanoseconds += part.nanoseconds;
     row.bytes += part.bytes;

@@ -158,7 +158,12 @@ static bool mapMemory(const json::Value &value, Report &report,
          map.map("per_device", report.devices);
 }
 
-divisi::Expected<Report> divisi::reportFromJSON(const json::Value &value) {
+divisi::Expected<Report> divisi::reportFromText(StringRef text) {
+  llvm::Expected<json::Value> parsed = json::parse(text);
+  if (!parsed) {
+    return Status(ExitCode::Invalid, toString(parsed.takeError()));
+  }
+  const json::Value &value = *parsed;
   Report report;
   int64_t version = 0;
   json::Path::Root root("report");

@@ -16,7 +16,7 @@
 
 #include "dialects/NN/NN.h"
 #include "divisi/Artifact/Emit.h"
-#include "divisi/Compiler/Execute.h"
+#include "divisi/Compiler/CompareTensors.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Verify/Partition.h"

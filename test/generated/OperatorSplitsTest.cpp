@@ -17,6 +17,7 @@
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
+#include "divisi/Compiler/CompareTensors.h"
 #include "divisi/Compiler/Execute.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Evaluate/Evaluator.h"
@@ -128,8 +129,13 @@ TEST_P(OperatorSplits, EqualOneDevice) {
   for (const OperatorCase &planned : cases) {
     ++numCases();
     SCOPED_TRACE(function.getSymName().str() + " " + planned.str(nest));
-    OwningOpRef<ModuleOp> module = makePlannedModule(function, planned);
-    auto got = runPlanned(*module, function.getSymName().str(), inputs);
+    CompileOptions options;
+    options.report = false;
+    Compilation compilation(options, makePlannedModule(function, planned),
+                            Stage::Plan);
+    Status status = compilation.advanceTo(Stage::Lower);
+    ASSERT_TRUE(status.isOk()) << status.message();
+    auto got = runByReference(compilation, function.getSymName().str(), inputs);
     ASSERT_TRUE(got) << got.status().message();
     ASSERT_EQ(got->size(), 1u);
     Comparison comparison = compareTensors((*got)[0], (*expected)[0]);

@@ -17,20 +17,34 @@
 
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
+#include "divisi/runtime/HostTensor.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
 namespace divisi {
 
+/// What `@init` has computed, by the names of the derived globals. Kept by who
+/// emits one model many times.
+struct DerivedValues {
+  bool areComputed = false;
+  std::map<std::string, rt::HostTensor> values;
+};
+
+/// How an artifact is written.
 struct EmitOptions {
   /// Leave parameters in the files that they came in; the artifact names them
   /// by paths relative to its own folder.
   bool externalWeights = false;
   /// JSON for `divisi explain`, stored as it is.
   std::string report;
+  /// Filled by the first emission and taken by later ones of modules that have
+  /// the same `@init`; null: `@init` runs.
+  std::shared_ptr<DerivedValues> derived;
 };
 
 /// What was written.
@@ -65,8 +79,9 @@ private:
 };
 
 /// emitArtifact to a file of its own in the system's folder for such.
-Expected<TemporaryArtifact> emitTemporaryArtifact(mlir::ModuleOp module,
-                                                  GlobalStore &store);
+Expected<TemporaryArtifact>
+emitTemporaryArtifact(mlir::ModuleOp module, GlobalStore &store,
+                      const EmitOptions &options = {});
 
 } // namespace divisi
 

@@ -15,12 +15,16 @@
 //   compilation.advanceTo(Stage::Lower);      // plan, partition, lower
 //   compilation.emit("gpt2.divisi");
 //
+// Every stage is the pipeline that divisi-opt knows as `divisi-<stage>`, which
+// ends in the stage's verifier.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_COMPILER_COMPILATION_H
 #define DIVISI_COMPILER_COMPILATION_H
 
 #include "divisi/Artifact/Emit.h"
+#include "divisi/Compiler/Stage.h"
 #include "divisi/Import/Import.h"
 #include "divisi/Report/Report.h"
 #include "divisi/Support/GlobalStore.h"
@@ -39,11 +43,7 @@
 
 namespace divisi {
 
-/// The stages in order; each is named after what it produces.
-enum class Stage : uint8_t { Import, Plan, Partition, Lower };
-llvm::StringRef stringifyStage(Stage stage);
-std::optional<Stage> parseStage(llvm::StringRef name);
-
+/// What a Compilation is told.
 struct CompileOptions {
   ImportOptions import;
   PlanOptions plan;
@@ -52,6 +52,8 @@ struct CompileOptions {
   /// with the compiler's own constants beside it in STAGE.bin.
   std::vector<Stage> dumpAfter;
   std::string dumpFolder;
+  /// Whether artifact and dumps say what the plan does.
+  bool report = true;
   /// Told when a phase begins, for the progress line; may be empty.
   std::function<void(llvm::StringRef phase)> progress;
 };
@@ -59,8 +61,13 @@ struct CompileOptions {
 /// See the file's head. Not for use by two threads.
 class Compilation {
 public:
+  /// Of a model that `load` will read, in a context of its own.
   explicit Compilation(CompileOptions options);
-  ~Compilation();
+
+  /// Of a module that has been through `stage`. Its context must outlive this;
+  /// `store` has the bytes of its globals, null if it has none.
+  Compilation(CompileOptions options, mlir::OwningOpRef<mlir::ModuleOp> module,
+              Stage stage, std::shared_ptr<GlobalStore> store = nullptr);
 
   /// Reads `path`: IR if it ends in .mlir or is "-", else ONNX, which is
   /// imported. ExitCode::File, Invalid, Unsupported or Usage.
@@ -73,39 +80,45 @@ public:
   /// Writes the artifact; the module has reached Stage::Lower.
   Expected<EmitSummary> emit(const std::string &path);
 
+  /// The same as a file that lives as long as what is returned, without a
+  /// report.
+  Expected<TemporaryArtifact> emitTemporary();
+
   /// Writes the module as text to `path`, "-" being stdout, and what it needs
   /// of the compiler's own bytes to `path` with the ending .bin.
   Status writeModule(const std::string &path);
 
-  /// What the plan does; the module has reached Stage::Partition. Arenas are
-  /// known after Stage::Lower.
+  /// What the plan does; the module has reached Stage::Partition. Arenas and
+  /// kernels are known after Stage::Lower.
   Expected<Report> report();
 
-  /// Another compilation of the same imported module: it shares nothing that
-  /// later stages change. For many plans of one model.
+  /// Another compilation of the same module, which has been imported: it shares
+  /// nothing that later stages change, and what @init computes is computed once
+  /// for all of them. It makes neither dumps nor reports. For many plans of one
+  /// model.
   std::unique_ptr<Compilation> fork(const PlanOptions &plan);
 
   mlir::ModuleOp module() { return *module_; }
   Stage stage() const { return stage_; }
-  GlobalStore &store() { return *store_; }
 
 private:
-  struct Diagnostics;
-
-  Status loadText(const std::string &path);
+  Status import(const std::string &path);
   Status runStage(Stage stage);
   Status plan();
-  Status noteReport();
+  Status makeReport();
   /// The machine that the module is or will be planned for.
   Expected<Cluster> cluster();
-  Status dumpIfAsked();
-  void setStage(Stage stage);
+  Status endStage(Stage stage);
+  void tellPhase(llvm::StringRef phase);
 
   CompileOptions options_;
   std::shared_ptr<mlir::MLIRContext> context_;
   std::shared_ptr<GlobalStore> store_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   Stage stage_ = Stage::Import;
+  /// Made when the module is partitioned, which later stages change. A module
+  /// that was read after that stage has it as an attribute.
+  std::optional<Report> report_;
 };
 
 } // namespace divisi

@@ -63,6 +63,7 @@ struct ReportDevice {
   int64_t arenaBytes = 0;  ///< 0 before memory is planned.
 };
 
+/// A grid of devices.
 struct ReportGrid {
   std::string name;
   std::string axes; ///< `(x=2, y=2)`
@@ -76,8 +77,9 @@ struct ReportKernel {
   int64_t calls = 0;
 };
 
+/// Of one module, all entries together.
 struct Report {
-  std::string model;
+  std::string model;   ///< The ONNX file's name; empty for hand-written IR.
   std::string cluster; ///< The assumptions, one per line.
   std::vector<ReportGrid> grids;
   std::vector<ReportGlobal> globals;
@@ -93,13 +95,17 @@ struct Report {
   double replicatedFlops = 0, replicatedBytes = 0;
 };
 
-/// Reads the report off `module` after the partition stage. Arenas are not
-/// known yet.
+/// Reads the report off `module` after the partition stage. Arenas and kernels
+/// are not known yet. ExitCode::Invalid for an operator without a strategy.
 Expected<Report> makeReport(mlir::ModuleOp module, const Cluster &cluster);
+/// Adds what is known of `module` once it is lowered: arenas and kernels.
+void addLoweredFacts(mlir::ModuleOp module, Report &report);
 
+/// The JSON form: what `explain --json` prints, and artifacts and dumps carry.
 llvm::json::Value toJSON(const Report &report);
-/// ExitCode::Invalid if `value` is no report of this version.
-Expected<Report> reportFromJSON(const llvm::json::Value &value);
+/// ExitCode::Invalid if `text` is no report in JSON, Version if it is one of
+/// another version.
+Expected<Report> reportFromText(llvm::StringRef text);
 
 /// One screen: grid, time, memory, communication, replication.
 void printSummary(const Report &report, llvm::raw_ostream &os);

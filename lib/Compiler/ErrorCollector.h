@@ -1,0 +1,41 @@
+//===- ErrorCollector.h - MLIR's errors as a Status -------------*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_COMPILER_ERRORCOLLECTOR_H
+#define LIB_COMPILER_ERRORCOLLECTOR_H
+
+#include "divisi/Support/Status.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <string>
+
+namespace divisi {
+
+/// While one lives, it takes the diagnostics of a context: errors become the
+/// message of a Status, one a line with its notes; others are dropped.
+class ErrorCollector {
+public:
+  explicit ErrorCollector(mlir::MLIRContext *context);
+
+  /// The errors so far; empty if there was none.
+  const std::string &text() const { return text_; }
+
+  /// A failure with what was collected, or with `what` if nothing was.
+  Status failure(ExitCode code, llvm::StringRef what) const;
+
+private:
+  void add(mlir::Diagnostic &diagnostic);
+
+  std::string text_;
+  mlir::ScopedDiagnosticHandler handler_;
+};
+
+} // namespace divisi
+
+#endif // LIB_COMPILER_ERRORCOLLECTOR_H

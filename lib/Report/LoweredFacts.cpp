@@ -1,0 +1,60 @@
+//===- LoweredFacts.cpp - What a lowered module adds to a report *- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Report/Report.h"
+
+#include "dialects/Exec/Exec.h"
+#include "divisi/Evaluate/Evaluator.h"
+#include "divisi/Evaluate/KernelCall.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace divisi;
+
+/// How many calls there are, by operator and backend.
+using CallCounts = std::map<std::pair<std::string, std::string>, int64_t>;
+
+static std::vector<rt::TensorInfo> tensorsOf(ValueRange buffers) {
+  std::vector<rt::TensorInfo> infos;
+  for (Value buffer : buffers) {
+    auto type = cast<exec::BufferType>(buffer.getType());
+    infos.push_back(kernelTensor(type.getTensor()).value_or(rt::TensorInfo()));
+  }
+  return infos;
+}
+
+/// Counts which backend takes the calls of `program`.
+static void countKernels(exec::ProgramOp program, CallCounts &calls) {
+  for (auto call : program.getBody().getOps<exec::CallOp>()) {
+    std::vector<rt::TensorInfo> operands = tensorsOf(call.getInputs());
+    std::vector<rt::TensorInfo> results = tensorsOf(call.getOutputs());
+    rt::Attributes attributes = toRuntimeAttributes(call.getConfig());
+    std::string op = call.getCallee().str();
+    bool isFast = rt::cpuBackend().find({op, attributes, operands, results});
+    const rt::Backend &backend =
+        isFast ? rt::cpuBackend() : rt::referenceBackend();
+    ++calls[{op, std::string(backend.name())}];
+  }
+}
+
+void divisi::addLoweredFacts(ModuleOp module, Report &report) {
+  CallCounts calls;
+  for (auto program : module.getOps<exec::ProgramOp>()) {
+    countKernels(program, calls);
+    for (int64_t rank : program.getRanks()) {
+      if (size_t(rank) < report.devices.size()) {
+        int64_t &arena = report.devices[rank].arenaBytes;
+        arena = std::max<int64_t>(arena, program.getArenaBytes());
+      }
+    }
+  }
+  for (const auto &[key, count] : calls) {
+    report.kernels.push_back({key.first, key.second, count});
+  }
+}
