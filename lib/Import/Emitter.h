@@ -48,37 +48,51 @@ struct ImportedTensor {
   /// The value in IR, when it has been needed.
   mlir::Value value;
 
+  /// The number of dims.
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }
+  /// The number of elements.
   int64_t count() const { return rt::numElements(dims); }
+  /// Whether operators on it are computed now.
   bool isFoldable() const {
     return !isParameter && (known.has_value() || stored);
   }
 };
 using Tensor = std::shared_ptr<ImportedTensor>;
 
+/// `[2, 3]`, for messages.
+std::string formatInts(const std::vector<int64_t> &values);
+
+/// See the file's head.
 class Emitter {
 public:
   /// Results of more than `foldLimit` elements are computed at run time.
   Emitter(mlir::ModuleOp module, GlobalStore &store, int64_t foldLimit);
 
+  /// Where operators are made.
   mlir::OpBuilder &builder() { return builder_; }
   /// The ONNX node that the next operators come from.
   void setNode(const std::string &name, const std::string &scope);
+  /// Of the node that setNode has named.
   mlir::Location location() const { return location_; }
 
   /// The first failure, or success.
   const Status &status() const { return status_; }
+  /// The message follows "node 'x' (Op): "; later failures are dropped.
   void fail(ExitCode code, const std::string &message);
 
   //===--------------------------------------------------------------------===//
   // Leaves
   //===--------------------------------------------------------------------===//
 
+  /// What an argument of the function is called in the model.
   Tensor argument(mlir::Value value, rt::DType type, rt::Dims dims);
+  /// A parameter if it holds floats and is no scalar, else a constant.
   Tensor initializer(const OnnxTensor &stored);
+  /// A constant that an importer has made.
   Tensor constant(rt::HostTensor value);
   /// A scalar of an arithmetic type.
   Tensor scalar(rt::DType type, double value);
+  /// A vector of i64.
   Tensor ints(const std::vector<int64_t> &values);
 
   /// The bytes of a constant or parameter; nothing for what is computed.
@@ -94,35 +108,47 @@ public:
   Tensor emit(const std::string &op, llvm::ArrayRef<Tensor> operands,
               const rt::Attributes &attributes, rt::DType type, rt::Dims dims);
 
+  /// `nn.<op>` of the operand's shape; a test (`is_nan`) gives booleans.
   Tensor unary(const std::string &op, const Tensor &x);
   /// With numpy's broadcasting; fails with Invalid if the shapes do not match.
   Tensor binary(const std::string &op, const Tensor &x, const Tensor &y,
                 const rt::Attributes &attributes = {});
+  /// `nn.compare` and `nn.select` broadcast as binary does.
   Tensor compare(const std::string &predicate, const Tensor &x,
                  const Tensor &y);
   Tensor select(const Tensor &condition, const Tensor &x, const Tensor &y);
+  /// `x` itself if it has the type.
   Tensor cast(const Tensor &x, rt::DType type);
+  /// Each element is its index along `axis`.
   Tensor iota(rt::DType type, rt::Dims dims, int64_t axis);
 
+  /// The same elements in the same order; there are as many.
   Tensor reshape(const Tensor &x, rt::Dims dims);
   /// Result dim i is operand dim permutation[i].
   Tensor transpose(const Tensor &x, const std::vector<int64_t> &permutation);
   /// numpy's broadcast of `x` to `dims`, whose trailing dims match.
   Tensor expand(const Tensor &x, rt::Dims dims);
+  /// Of every axis what lies from start to limit in steps, which may be
+  /// negative; all in range.
   Tensor slice(const Tensor &x, const std::vector<int64_t> &starts,
                const std::vector<int64_t> &limits,
                const std::vector<int64_t> &steps);
   /// [begin, end) of one axis.
   Tensor sliceAxis(const Tensor &x, int64_t axis, int64_t begin, int64_t end);
+  /// `value` before and after every axis; negative widths cut.
   Tensor pad(const Tensor &x, const std::vector<int64_t> &lo,
              const std::vector<int64_t> &hi, double value);
+  /// One after the other along `axis`.
   Tensor concat(llvm::ArrayRef<Tensor> xs, int64_t axis);
   /// Axes ascending; they stay as 1 if `keepDims`.
   Tensor reduce(const std::string &kind, const Tensor &x,
                 const std::vector<int64_t> &axes, bool keepDims);
   /// The mean over `axes`, kept as 1.
   Tensor mean(const Tensor &x, const std::vector<int64_t> &axes);
+  /// A contraction by letters of the dims: `mk,kn->mn`.
   Tensor matmul(const Tensor &a, const Tensor &b, const std::string &labels);
+  /// Slices of `data` along `axis` at `indices`, whose first `batchDims` are
+  /// those of `data`.
   Tensor gather(const Tensor &data, const Tensor &indices, int64_t axis,
                 int64_t batchDims);
 

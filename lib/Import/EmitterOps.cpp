@@ -15,10 +15,10 @@ using namespace divisi;
 using rt::DType;
 using Ints = std::vector<int64_t>;
 
-static std::string text(const rt::Dims &dims) {
+std::string divisi::formatInts(const Ints &values) {
   std::string out = "[";
-  for (size_t i = 0; i < dims.size(); ++i) {
-    out += (i ? ", " : "") + std::to_string(dims[i]);
+  for (size_t i = 0; i < values.size(); ++i) {
+    out += (i ? ", " : "") + std::to_string(values[i]);
   }
   return out + "]";
 }
@@ -40,7 +40,8 @@ std::optional<rt::Dims> Emitter::broadcastDims(const rt::Dims &a,
     int64_t m = back <= a.size() ? a[a.size() - back] : 1;
     int64_t n = back <= b.size() ? b[b.size() - back] : 1;
     if (m != n && m != 1 && n != 1) {
-      fail(ExitCode::Invalid, "the shapes " + text(a) + " and " + text(b) +
+      fail(ExitCode::Invalid, "the shapes " + formatInts(a) + " and " +
+                                  formatInts(b) +
                                   " do not broadcast to each other");
       return std::nullopt;
     }
@@ -206,9 +207,9 @@ Tensor Emitter::concat(llvm::ArrayRef<Tensor> xs, int64_t axis) {
       expected[at] = x->dims[at];
     }
     if (x->dims != expected || x->type != xs.front()->type) {
-      fail(ExitCode::Invalid, "cannot concatenate shapes " + text(dims) +
-                                  " and " + text(x->dims) + " along axis " +
-                                  std::to_string(axis));
+      fail(ExitCode::Invalid, "cannot concatenate shapes " + formatInts(dims) +
+                                  " and " + formatInts(x->dims) +
+                                  " along axis " + std::to_string(axis));
       return xs.front();
     }
     extent += x->dims[at];
@@ -266,7 +267,7 @@ Tensor Emitter::matmul(const Tensor &a, const Tensor &b,
     auto [it, isNew] = extents.emplace(label, b->dims[i]);
     if (!isNew && it->second != b->dims[i]) {
       fail(ExitCode::Invalid,
-           "the shapes " + text(a->dims) + " and " + text(b->dims) +
+           "the shapes " + formatInts(a->dims) + " and " + formatInts(b->dims) +
                " do not match for a product \"" + labels + "\"");
     }
   }

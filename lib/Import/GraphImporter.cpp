@@ -16,8 +16,8 @@ using namespace divisi;
 
 llvm::SmallVector<llvm::ArrayRef<ImporterRow>> divisi::importerTables() {
   return {elementwiseImporters(), contractionImporters(), windowImporters(),
-          normalizeImporters(),   movementImporters(),    indexImporters(),
-          shapeImporters(),       resizeImporters()};
+          normalizeImporters(),   movementImporters(),    partImporters(),
+          indexImporters(),       shapeImporters(),       resizeImporters()};
 }
 
 ImportFunction divisi::findImporter(const std::string &opType) {

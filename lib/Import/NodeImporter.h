@@ -26,43 +26,58 @@
 
 namespace divisi {
 
+/// One node and the tensors that it reads; see the file's head.
 class NodeImporter {
 public:
+  /// `inputs` has an empty tensor where the node leaves an input out.
   NodeImporter(const OnnxNode &node, Emitter &emitter,
                std::vector<Tensor> inputs)
       : node_(node), emitter_(emitter), inputs_(std::move(inputs)),
         results_(node.outputs.size()) {}
 
+  /// As it stands in the file, default attributes filled in.
   const OnnxNode &node() const { return node_; }
+  /// Makes the operators that the node becomes.
   Emitter &emitter() { return emitter_; }
   /// The version of the operator that the node means.
   int version() const { return node_.sinceVersion; }
 
+  /// Inputs that are written down, left out or not.
   size_t numInputs() const { return inputs_.size(); }
+  /// Whether input `i` is there and not left out.
   bool hasInput(size_t i) const { return i < inputs_.size() && inputs_[i]; }
   /// hasInput(i) holds, or the schema requires the input.
   const Tensor &input(size_t i) const { return inputs_[i]; }
+  /// Outputs that are written down, wanted or not.
   size_t numOutputs() const { return node_.outputs.size(); }
+  /// Whether output `i` has a name, so that somebody may read it.
   bool wantsOutput(size_t i) const {
     return i < node_.outputs.size() && !node_.outputs[i].empty();
   }
+  /// Says what output `i` is; one that the node does not have is dropped.
   void setResult(size_t i, Tensor tensor) {
     if (i < results_.size()) {
       results_[i] = std::move(tensor);
     }
   }
+  /// By output; empty where setResult was not called.
   const std::vector<Tensor> &results() const { return results_; }
 
   /// The first failure wins. The message follows "node 'x' (Op): ".
   void fail(ExitCode code, const std::string &message) {
     emitter_.fail(code, message);
   }
+  /// fail(ExitCode::Invalid): the model is wrong.
   void invalid(const std::string &message) { fail(ExitCode::Invalid, message); }
+  /// fail(ExitCode::Unsupported): Divisi does not do that.
   void unsupported(const std::string &message) {
     fail(ExitCode::Unsupported, message);
   }
+  /// Whether something has failed, here or in the emitter.
   bool failed() const { return !emitter_.status().isOk(); }
 
+  // Attributes, of the type that the schema says; `fallback` where the node has
+  // none and the schema no default.
   bool hasAttribute(const std::string &name) const;
   int64_t getInt(const std::string &name, int64_t fallback = 0) const;
   double getFloat(const std::string &name, double fallback = 0) const;
@@ -93,6 +108,7 @@ private:
   std::vector<Tensor> results_;
 };
 
+/// Imports the operator that it is written for.
 using ImportFunction = void (*)(NodeImporter &node);
 
 /// One operator of the domain "ai.onnx".
@@ -107,6 +123,7 @@ llvm::ArrayRef<ImporterRow> contractionImporters();
 llvm::ArrayRef<ImporterRow> windowImporters();
 llvm::ArrayRef<ImporterRow> normalizeImporters();
 llvm::ArrayRef<ImporterRow> movementImporters();
+llvm::ArrayRef<ImporterRow> partImporters();
 llvm::ArrayRef<ImporterRow> indexImporters();
 llvm::ArrayRef<ImporterRow> shapeImporters();
 llvm::ArrayRef<ImporterRow> resizeImporters();

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "OnnxConverter.h"
+
+#include "OnnxScope.h"
 #include "divisi/Support/CheckedMath.h"
 
 #include "onnx/defs/schema.h"
@@ -18,54 +20,6 @@ using namespace divisi;
 
 [[noreturn]] static void fail(ExitCode code, std::string message) {
   throw ReaderError{Status(code, std::move(message))};
-}
-
-namespace {
-struct TypeRow {
-  onnx::TensorProto_DataType onnx;
-  rt::DType type;
-};
-} // namespace
-
-static constexpr TypeRow kTypes[] = {
-    {onnx::TensorProto_DataType_DOUBLE, rt::DType::F64},
-    {onnx::TensorProto_DataType_FLOAT, rt::DType::F32},
-    {onnx::TensorProto_DataType_FLOAT16, rt::DType::F16},
-    {onnx::TensorProto_DataType_BFLOAT16, rt::DType::BF16},
-    {onnx::TensorProto_DataType_INT8, rt::DType::I8},
-    {onnx::TensorProto_DataType_INT16, rt::DType::I16},
-    {onnx::TensorProto_DataType_INT32, rt::DType::I32},
-    {onnx::TensorProto_DataType_INT64, rt::DType::I64},
-    {onnx::TensorProto_DataType_UINT8, rt::DType::U8},
-    {onnx::TensorProto_DataType_UINT16, rt::DType::U16},
-    {onnx::TensorProto_DataType_UINT32, rt::DType::U32},
-    {onnx::TensorProto_DataType_UINT64, rt::DType::U64},
-    {onnx::TensorProto_DataType_BOOL, rt::DType::Bool},
-};
-
-std::optional<rt::DType> divisi::convertType(int onnxType) {
-  for (const TypeRow &row : kTypes) {
-    if (row.onnx == onnxType) {
-      return row.type;
-    }
-  }
-  return std::nullopt;
-}
-
-int divisi::onnxType(rt::DType type) {
-  for (const TypeRow &row : kTypes) {
-    if (row.type == type) {
-      return row.onnx;
-    }
-  }
-  return onnx::TensorProto_DataType_UNDEFINED;
-}
-
-static std::string typeName(int type) {
-  return onnx::TensorProto_DataType_IsValid(type)
-             ? onnx::TensorProto_DataType_Name(
-                   static_cast<onnx::TensorProto_DataType>(type))
-             : "number " + std::to_string(type);
 }
 
 std::map<std::string, int> divisi::convertOpsets(
@@ -192,7 +146,7 @@ OnnxTensor OnnxConverter::convertTensor(onnx::TensorProto &tensor,
     bool isKnown = onnx::TensorProto_DataType_IsValid(tensor.data_type()) &&
                    tensor.data_type() != 0;
     fail(isKnown ? ExitCode::Unsupported : ExitCode::Invalid,
-         where + " has the element type " + typeName(tensor.data_type()) +
+         where + " has the element type " + onnxTypeName(tensor.data_type()) +
              ", which Divisi does not have");
   }
   result.type = *type;
@@ -282,49 +236,6 @@ OnnxConverter::convertAttribute(onnx::AttributeProto &attribute,
   return result;
 }
 
-/// `['', 'm', 'm.h.0', 'add_1']` → `m.h.0`: the last entry is the node itself.
-static std::string scopeFromMetadata(const std::string &list) {
-  std::vector<std::string> names;
-  for (size_t at = 0; at < list.size();) {
-    size_t open = list.find_first_of("'\"", at);
-    if (open == std::string::npos) {
-      break;
-    }
-    size_t close = list.find(list[open], open + 1);
-    if (close == std::string::npos) {
-      break;
-    }
-    names.push_back(list.substr(open + 1, close - open - 1));
-    at = close + 1;
-  }
-  return names.size() < 2 ? "" : names[names.size() - 2];
-}
-
-/// `/m/h.0/attn/MatMul` → `m.h.0.attn`.
-static std::string scopeFromName(const std::string &name) {
-  size_t last = name.rfind('/');
-  if (last == std::string::npos) {
-    return "";
-  }
-  std::string scope = name.substr(0, last);
-  if (!scope.empty() && scope.front() == '/') {
-    scope.erase(0, 1);
-  }
-  for (char &c : scope) {
-    c = c == '/' ? '.' : c;
-  }
-  return scope;
-}
-
-static std::string scopeOf(const onnx::NodeProto &node) {
-  for (const auto &entry : node.metadata_props()) {
-    if (entry.key() == "pkg.torch.onnx.name_scopes") {
-      return scopeFromMetadata(entry.value());
-    }
-  }
-  return scopeFromName(node.name());
-}
-
 static std::string describe(const onnx::NodeProto &node) {
   std::string name = node.name();
   if (name.empty() && node.output_size()) {
@@ -403,7 +314,7 @@ static OnnxValueInfo convertValue(const onnx::ValueInfoProto &value) {
   }
   const onnx::TypeProto_Tensor &type = value.type().tensor_type();
   result.type = convertType(type.elem_type());
-  result.typeText = typeName(type.elem_type());
+  result.typeText = onnxTypeName(type.elem_type());
   if (!type.has_shape()) {
     return result;
   }

@@ -12,6 +12,7 @@
 #include "divisi/runtime/Tensor.h"
 
 #include <optional>
+#include <string>
 
 namespace divisi {
 
@@ -19,6 +20,8 @@ namespace divisi {
 std::optional<rt::DType> convertType(int onnxType);
 /// The reverse.
 int onnxType(rt::DType type);
+/// ONNX's own name of an element type, `number N` where it has none.
+std::string onnxTypeName(int onnxType);
 
 } // namespace divisi
 
