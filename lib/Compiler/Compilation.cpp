@@ -15,6 +15,7 @@
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
+#include "passes/Plan/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Path.h"
@@ -74,7 +75,7 @@ Status Compilation::load(const std::string &path) {
   }
   module_ = std::move(read->module);
   stage_ = read->stage;
-  return Status();
+  return verifyStage();
 }
 
 Status Compilation::import(const std::string &path) {
@@ -88,12 +89,8 @@ Status Compilation::import(const std::string &path) {
     return module.status();
   }
   module_ = std::move(*module);
-  PassManager passes(context_.get());
-  buildImportPipeline(passes);
-  if (failed(passes.run(*module_))) {
-    return errors.failure(ExitCode::Invalid,
-                          path + ": cleaning up the import failed without "
-                                 "saying why");
+  if (Status status = runPipeline(Stage::Import); !status.isOk()) {
+    return status;
   }
   setText(*module_, kModelAttr, llvm::sys::path::filename(path));
   return endStage(Stage::Import);
@@ -146,29 +143,8 @@ Expected<Cluster> Compilation::cluster() {
                  : Expected<Cluster>(Status(ExitCode::Usage, error));
 }
 
-Status Compilation::plan() {
-  // Hand-written IR can bring its own grids; without --devices they say how
-  // many there are.
-  Expected<Cluster> machine = cluster();
-  if (!machine) {
-    return machine.status();
-  }
-  Expected<PlanReport> report = planModule(*module_, options_.plan);
-  if (!report) {
-    return report.status();
-  }
-  if (!options_.plan.cluster.empty()) {
-    setText(*module_, kClusterAttr, options_.plan.cluster);
-  }
-  return Status();
-}
-
-Status Compilation::makeReport() {
-  Expected<Cluster> machine = cluster();
-  if (!machine) {
-    return machine.status();
-  }
-  Expected<Report> report = divisi::makeReport(*module_, *machine);
+Status Compilation::makeReport(const Cluster &machine) {
+  Expected<Report> report = divisi::makeReport(*module_, machine);
   if (!report) {
     return report.status();
   }
@@ -179,20 +155,27 @@ Status Compilation::makeReport() {
   return Status();
 }
 
-Status Compilation::runStage(Stage stage) {
-  tellPhase(stringifyStage(stage));
+/// Runs `passes`, which belong to `stage`.
+Status Compilation::runPasses(PassManager &passes, Stage stage) {
   ErrorCollector errors(context_.get());
+  if (succeeded(passes.run(*module_))) {
+    return Status();
+  }
+  return errors.failure(
+      ExitCode::Invalid,
+      ("the stage " + stringifyStage(stage) + " failed without saying why")
+          .str());
+}
+
+/// Runs the pipeline of `stage`, that of divisi-opt's `--divisi-<stage>`.
+Status Compilation::runPipeline(Stage stage) {
   PassManager passes(context_.get());
   switch (stage) {
   case Stage::Import:
-    return Status();
+    buildImportPipeline(passes);
+    break;
   case Stage::Plan:
-    if (Status status = plan(); !status.isOk()) {
-      return errors.text().empty()
-                 ? status
-                 : Status(status.code(),
-                          status.message() + "\n  " + errors.text());
-    }
+    buildPlanPipeline(passes, options_.plan);
     break;
   case Stage::Partition:
     buildPartitionPipeline(passes);
@@ -201,14 +184,45 @@ Status Compilation::runStage(Stage stage) {
     buildLowerPipeline(passes);
     break;
   }
-  if (failed(passes.run(*module_))) {
-    return errors.failure(
-        ExitCode::Invalid,
-        ("the stage " + stringifyStage(stage) + " failed without saying why")
-            .str());
+  return runPasses(passes, stage);
+}
+
+/// Whoever has edited a dump may have broken what the next stage relies on.
+Status Compilation::verifyStage() {
+  PassManager passes(context_.get());
+  switch (stage_) {
+  case Stage::Import:
+    // Hand-written IR may name grids and strategies, which no import does; the
+    // planner reads both.
+    return Status();
+  case Stage::Plan:
+    passes.addPass(createVerifyPlan());
+    break;
+  case Stage::Partition:
+    passes.addPass(createVerifyPartition());
+    break;
+  case Stage::Lower:
+    passes.addPass(createVerifyLower());
+    break;
+  }
+  return runPasses(passes, stage_);
+}
+
+Status Compilation::runStage(Stage stage) {
+  tellPhase(stringifyStage(stage));
+  // Before the stage's work, which may take minutes.
+  Expected<Cluster> machine = cluster();
+  if (!machine) {
+    return machine.status();
+  }
+  if (Status status = runPipeline(stage); !status.isOk()) {
+    return status;
+  }
+  if (stage == Stage::Plan && !options_.plan.cluster.empty()) {
+    setText(*module_, kClusterAttr, options_.plan.cluster);
   }
   if (stage == Stage::Partition && options_.report) {
-    if (Status status = makeReport(); !status.isOk()) {
+    if (Status status = makeReport(*machine); !status.isOk()) {
       return status;
     }
   }

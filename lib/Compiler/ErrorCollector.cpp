@@ -8,6 +8,8 @@
 
 #include "ErrorCollector.h"
 
+#include "passes/StatusDiagnostic.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -23,6 +25,12 @@ void ErrorCollector::add(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() != DiagnosticSeverity::Error) {
     return;
   }
+  // A Status speaks of options and models, not of a line of IR.
+  if (std::optional<ExitCode> code = exitCodeOf(diagnostic);
+      code && status_.isOk()) {
+    status_ = Status(*code, diagnostic.str());
+    return;
+  }
   llvm::raw_string_ostream os(text_);
   os << (text_.empty() ? "" : "\n  ");
   if (!isa<UnknownLoc>(diagnostic.getLocation())) {
@@ -35,5 +43,10 @@ void ErrorCollector::add(Diagnostic &diagnostic) {
 }
 
 Status ErrorCollector::failure(ExitCode code, StringRef what) const {
-  return Status(code, text_.empty() ? what.str() : text_);
+  if (status_.isOk()) {
+    return Status(code, text_.empty() ? what.str() : text_);
+  }
+  return text_.empty()
+             ? status_
+             : Status(status_.code(), status_.message() + "\n  " + text_);
 }

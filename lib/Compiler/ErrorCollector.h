@@ -18,21 +18,21 @@
 namespace divisi {
 
 /// While one lives, it takes the diagnostics of a context: errors become the
-/// message of a Status, one a line with its notes; others are dropped.
+/// message of a Status, one a line with its notes; others are dropped. The
+/// error of a Status (StatusDiagnostic.h) stands first and gives its exit code.
 class ErrorCollector {
 public:
   explicit ErrorCollector(mlir::MLIRContext *context);
 
-  /// The errors so far; empty if there was none.
-  const std::string &text() const { return text_; }
-
-  /// A failure with what was collected, or with `what` if nothing was.
+  /// A failure with what was collected, or with `what` if nothing was; its code
+  /// is `code` where no error brought one.
   Status failure(ExitCode code, llvm::StringRef what) const;
 
 private:
   void add(mlir::Diagnostic &diagnostic);
 
   std::string text_;
+  Status status_; ///< The first that came as such.
   mlir::ScopedDiagnosticHandler handler_;
 };
 

@@ -32,5 +32,7 @@ void divisi::registerAllPasses() {
   registerPartitionPasses();
   registerPartitionPipeline();
   registerPlanPasses();
+  registerPlanPipeline();
   registerLowerPasses();
+  registerLowerPipeline();
 }

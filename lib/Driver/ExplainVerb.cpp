@@ -47,15 +47,11 @@ divisi::Expected<Report> ExplainVerb::ofArtifact() {
   if (!file) {
     return file.status();
   }
-  const std::string &text = file->manifest().report();
-  if (text.empty()) {
-    return Status(ExitCode::Invalid,
-                  "'" + input + "' carries no report of its plan");
+  divisi::Expected<Report> report = reportFromText(file->manifest().report());
+  if (!report && report.status().code() == ExitCode::Invalid) {
+    return report.status().in("'" + input + "' carries no report of its plan");
   }
-  divisi::Expected<Report> report = reportFromText(text);
-  return report ? report
-                : divisi::Expected<Report>(
-                      report.status().in("'" + input + "': its report"));
+  return report;
 }
 
 divisi::Expected<Report> ExplainVerb::ofModel() {
@@ -72,6 +68,7 @@ divisi::Expected<Report> ExplainVerb::ofModel() {
                        : divisi::Expected<Report>(status);
 }
 
+// An artifact is known by its magic number, whatever it is called.
 Status ExplainVerb::run() {
   bool isArtifact = false;
   if (auto buffer = MemoryBuffer::getFileSlice(input, 6, 0)) {

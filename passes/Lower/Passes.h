@@ -35,6 +35,9 @@ namespace divisi {
 /// Appends the stage: partitioned functions in, placed programs out.
 void buildLowerPipeline(mlir::OpPassManager &manager);
 
+/// Makes the stage known as `divisi-lower`.
+void registerLowerPipeline();
+
 } // namespace divisi
 
 #endif // PASSES_LOWER_PASSES_H

@@ -9,11 +9,20 @@
 #include "passes/Lower/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 
 void divisi::buildLowerPipeline(mlir::OpPassManager &manager) {
   // Operators become kernel calls; from here on order is program order.
   manager.addPass(createLowerToExec());
   // Lifetimes are final only now.
   manager.addNestedPass<exec::ProgramOp>(createPlanMemory());
+  // Proves the work of all passes above.
   manager.addPass(createVerifyLower());
+}
+
+void divisi::registerLowerPipeline() {
+  mlir::PassPipelineRegistration<>(
+      "divisi-lower",
+      "From local programs to instruction lists with placed buffers",
+      buildLowerPipeline);
 }

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Plan/Passes.h"
+#include "passes/StatusDiagnostic.h"
 
 namespace divisi {
 #define GEN_PASS_DEF_NNPLAN
@@ -22,42 +23,80 @@ namespace divisi {
 using namespace mlir;
 using namespace divisi;
 
-/// Pass options cannot be absent: -1 stands for that.
-static std::optional<int64_t> given(int64_t value) {
-  return value == -1 ? std::nullopt : std::optional(value);
-}
-
 namespace {
 /// See Passes.td.
 class NNPlanPass : public divisi::impl::NNPlanBase<NNPlanPass> {
 public:
   using NNPlanBase::NNPlanBase;
+  explicit NNPlanPass(const PlanOptions &options);
 
-  void runOnOperation() override {
-    PlanOptions plan;
-    plan.cluster = cluster;
-    plan.grid.devices = given(devices);
-    plan.grid.mesh = mesh;
-    plan.grid.dataParallel = given(dataParallel);
-    plan.grid.tensorParallel = given(tensorParallel);
-    plan.batchDim = batchDim;
-    plan.memoryLimit = given(memoryLimit);
-    plan.solver = solver;
-    plan.seed = seed;
-    Expected<PlanReport> result = planModule(getOperation(), plan);
-    if (!result) {
-      mlir::emitError(getOperation().getLoc()) << result.status().message();
-      return signalPassFailure();
-    }
-    numNodes += unsigned(result->nodes);
-    numEdges += unsigned(result->edges);
-    if (report) {
-      mlir::emitRemark(getOperation().getLoc())
-          << "predicted " << result->nanoseconds << " ns, peak "
-          << result->peakBytes << " bytes; of " << result->parameterBytes
-          << " bytes of globals " << result->residentBytes
-          << " rest on a device";
-    }
-  }
+  void runOnOperation() override;
+
+private:
+  PlanOptions planOptions() const;
 };
 } // namespace
+
+// A field that is new in PlanOptions breaks both of the following: they name
+// all of them.
+
+NNPlanPass::NNPlanPass(const PlanOptions &options) {
+  const auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_,
+               gap_, maxStrategies_] = options;
+  const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
+      grid;
+  cluster = cluster_;
+  devices = devices_;
+  mesh = mesh_;
+  dataParallel = dataParallel_;
+  tensorParallel = tensorParallel_;
+  maxAxes = maxAxes_;
+  batchDim = batchDim_;
+  memoryLimit = memoryLimit_;
+  solver = solver_;
+  seed = seed_;
+  work = work_;
+  gap = gap_;
+  maxStrategies = maxStrategies_;
+}
+
+PlanOptions NNPlanPass::planOptions() const {
+  PlanOptions options;
+  auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_, gap_,
+         maxStrategies_] = options;
+  auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
+  cluster_ = cluster;
+  devices_ = devices;
+  mesh_ = mesh;
+  dataParallel_ = dataParallel;
+  tensorParallel_ = tensorParallel;
+  maxAxes_ = maxAxes;
+  batchDim_ = batchDim;
+  memoryLimit_ = memoryLimit;
+  solver_ = solver;
+  seed_ = seed;
+  work_ = work;
+  gap_ = gap;
+  maxStrategies_ = maxStrategies;
+  return options;
+}
+
+void NNPlanPass::runOnOperation() {
+  Expected<PlanReport> result = planModule(getOperation(), planOptions());
+  if (!result) {
+    emitStatus(getOperation().getLoc(), result.status());
+    return signalPassFailure();
+  }
+  numNodes += unsigned(result->nodes);
+  numEdges += unsigned(result->edges);
+  if (report) {
+    mlir::emitRemark(getOperation().getLoc())
+        << "predicted " << result->nanoseconds << " ns, peak "
+        << result->peakBytes << " bytes; of " << result->parameterBytes
+        << " bytes of globals " << result->residentBytes << " rest on a device";
+  }
+}
+
+std::unique_ptr<Pass> divisi::createNNPlan(const PlanOptions &options) {
+  return std::make_unique<NNPlanPass>(options);
+}

@@ -15,6 +15,7 @@
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
+#include "passes/Plan/OptionalParser.h"
 #include "passes/Plan/Plan.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -34,9 +35,15 @@ namespace divisi {
 #define GEN_PASS_REGISTRATION
 #include "passes/Plan/Passes.h.inc"
 
+/// `nn-plan` with all of `options`.
+std::unique_ptr<mlir::Pass> createNNPlan(const PlanOptions &options);
+
 /// Appends the stage: a program without devices in, an annotated one out.
 void buildPlanPipeline(mlir::OpPassManager &manager,
                        const PlanOptions &options);
+
+/// Makes the stage known as `divisi-plan`, with the options of `nn-plan`.
+void registerPlanPipeline();
 
 } // namespace divisi
 

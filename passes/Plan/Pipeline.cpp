@@ -1,28 +1,34 @@
-//===- Pipeline.cpp - The Plan stage --------------------------------------===//
-//
-// Part of the Divisi project, under the Apache License v2.0 with LLVM
-// Exceptions. See LICENSE for license information.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
-
 #include "passes/Plan/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 
-void divisi::buildPlanPipeline(mlir::OpPassManager &manager,
-                               const PlanOptions &options) {
-  NNPlanOptions pass;
-  pass.cluster = options.cluster;
-  pass.devices = options.grid.devices.value_or(-1);
-  pass.mesh = options.grid.mesh;
-  pass.dataParallel = options.grid.dataParallel.value_or(-1);
-  pass.tensorParallel = options.grid.tensorParallel.value_or(-1);
-  pass.batchDim = options.batchDim;
-  pass.memoryLimit = options.memoryLimit.value_or(-1);
-  pass.solver = options.solver;
-  pass.seed = options.seed;
-  manager.addPass(createNNPlan(pass));
+using namespace mlir;
+
+/// Both ways into the stage come here.
+static void buildPipeline(OpPassManager &manager, std::unique_ptr<Pass> plan) {
+  manager.addPass(std::move(plan));
   // Whoever planned, a person or a solver: what follows relies on it.
-  manager.addPass(createVerifyPlan());
+  manager.addPass(divisi::createVerifyPlan());
+}
+
+void divisi::buildPlanPipeline(OpPassManager &manager,
+                               const PlanOptions &options) {
+  buildPipeline(manager, createNNPlan(options));
+}
+
+void divisi::registerPlanPipeline() {
+  registerPassPipeline(
+      "divisi-plan",
+      "From clean nn to an annotated program; options as of nn-plan",
+      [](OpPassManager &manager, StringRef options,
+         function_ref<LogicalResult(const Twine &)> onError) {
+        std::unique_ptr<Pass> plan = createNNPlan();
+        if (failed(plan->initializeOptions(options, onError))) {
+          return failure();
+        }
+        buildPipeline(manager, std::move(plan));
+        return success();
+      },
+      [](auto) {});
 }

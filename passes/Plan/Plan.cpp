@@ -119,6 +119,31 @@ static Status chooseGrid(ModuleOp module, const PlanOptions &options,
   return Status();
 }
 
+/// What no module can make right.
+static Status checkOptions(const PlanOptions &options) {
+  if (options.batchDim < 0) {
+    return makeError(ExitCode::Usage, "the batch dimension is ",
+                     options.batchDim, ", expected at least 0");
+  }
+  if (options.work < 0) {
+    return makeError(ExitCode::Usage, "the budget of work is ", options.work,
+                     ", expected at least 0");
+  }
+  if (!(options.gap >= 0)) {
+    return makeError(ExitCode::Usage, "the gap is ", options.gap,
+                     ", expected at least 0");
+  }
+  if (options.maxStrategies < 1) {
+    return Status(ExitCode::Usage, "the most strategies of an operator are 0, "
+                                   "expected at least 1");
+  }
+  if (options.grid.maxAxes < 1) {
+    return Status(ExitCode::Usage,
+                  "the most axes of a grid are 0, expected at least 1");
+  }
+  return Status();
+}
+
 static Expected<Setting> prepare(ModuleOp module, const PlanOptions &options) {
   Setting setting;
   Expected<Cluster> cluster = clusterOf(options);
@@ -126,10 +151,8 @@ static Expected<Setting> prepare(ModuleOp module, const PlanOptions &options) {
     return cluster.status();
   }
   setting.cluster = *cluster;
-  if (options.batchDim < 0) {
-    return Status(ExitCode::Usage, "the batch dimension is " +
-                                       std::to_string(options.batchDim) +
-                                       ", expected at least 0");
+  if (Status status = checkOptions(options); !status.isOk()) {
+    return status;
   }
   FirstError error(module.getContext());
   FailureOr<Program> program = readProgram(module, options.batchDim);

@@ -41,6 +41,10 @@
 #include <string>
 #include <vector>
 
+namespace mlir {
+class PassManager;
+} // namespace mlir
+
 namespace divisi {
 
 /// What a Compilation is told.
@@ -70,7 +74,8 @@ public:
               Stage stage, std::shared_ptr<GlobalStore> store = nullptr);
 
   /// Reads `path`: IR if it ends in .mlir or is "-", else ONNX, which is
-  /// imported. ExitCode::File, Invalid, Unsupported or Usage.
+  /// imported. A dump is checked by the verifier of its stage. ExitCode::File,
+  /// Invalid, Unsupported or Usage.
   Status load(const std::string &path);
 
   /// Runs the stages that are missing. ExitCode::Usage or Infeasible from the
@@ -104,8 +109,10 @@ public:
 private:
   Status import(const std::string &path);
   Status runStage(Stage stage);
-  Status plan();
-  Status makeReport();
+  Status runPipeline(Stage stage);
+  Status verifyStage();
+  Status runPasses(mlir::PassManager &passes, Stage stage);
+  Status makeReport(const Cluster &machine);
   /// The machine that the module is or will be planned for.
   Expected<Cluster> cluster();
   Status endStage(Stage stage);

@@ -1,0 +1,128 @@
+//===- CompilationTest.cpp - A model on its way to an artifact --*- C++ -*-===//
+//
+// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Compiler/Compilation.h"
+#include "divisi/Compiler/Execute.h"
+#include "divisi/Compiler/Registration.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <gmock/gmock.h>
+
+using namespace divisi;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// @w.derived is 1 + 1.
+static constexpr llvm::StringLiteral kProgram = R"mlir(
+  nn.global @w.derived derived : tensor<2xf32>
+  func.func @init() {
+    %one = nn.constant dense<1.0> : tensor<2xf32>
+    %two = nn.add %one, %one : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    nn.update @w.derived, %two : tensor<2xf32>
+    return
+  }
+  func.func @forward(%x: tensor<2xf32> {nn.name = "x"})
+      -> (tensor<2xf32> {nn.name = "y"}) {
+    %w = nn.read @w.derived : tensor<2xf32>
+    %y = nn.add %x, %w : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    return %y : tensor<2xf32>
+  }
+)mlir";
+
+namespace {
+class CompilationTest : public testing::Test {
+protected:
+  CompilationTest() {
+    mlir::DialectRegistry registry;
+    registerAllDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  Compilation compile(CompileOptions options = {}) {
+    return Compilation(
+        std::move(options),
+        mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context),
+        Stage::Import);
+  }
+
+  /// What `compilation` gives for x = [3, 4] on `devices`.
+  static std::vector<float> run(Compilation &compilation) {
+    Status status = compilation.advanceTo(Stage::Lower);
+    EXPECT_TRUE(status.isOk()) << status.message();
+    auto outputs = runByReference(compilation, "forward",
+                                  {rt::HostTensor::ofFloats({2}, {3, 4})});
+    if (!outputs) {
+      ADD_FAILURE() << outputs.status().message();
+      return {};
+    }
+    auto values = outputs->front().as<float>();
+    return {values.begin(), values.end()};
+  }
+
+  mlir::MLIRContext context;
+};
+} // namespace
+
+static PlanOptions onDevices(int64_t count) {
+  PlanOptions options;
+  options.grid.devices = count;
+  return options;
+}
+
+TEST_F(CompilationTest, ForksRunAlike) {
+  Compilation compilation = compile();
+  for (int64_t devices : {1, 2}) {
+    auto fork = compilation.fork(onDevices(devices));
+    EXPECT_THAT(run(*fork), ElementsAre(5, 6));
+  }
+  EXPECT_EQ(compilation.stage(), Stage::Import);
+}
+
+TEST_F(CompilationTest, ForksTakeWhatInitHasComputedBefore) {
+  CompileOptions options;
+  options.emit.derived = std::make_shared<DerivedValues>();
+  Compilation compilation = compile(options);
+  EXPECT_THAT(run(*compilation.fork(onDevices(1))), ElementsAre(5, 6));
+  ASSERT_TRUE(options.emit.derived->areComputed);
+  // Another value than @init gives shows who is asked.
+  options.emit.derived->values["w.derived"] =
+      rt::HostTensor::ofFloats({2}, {10, 20});
+  EXPECT_THAT(run(*compilation.fork(onDevices(2))), ElementsAre(13, 24));
+}
+
+TEST_F(CompilationTest, ErrorsOfThePlannerKeepTheirExitCode) {
+  auto codeOf = [&](const PlanOptions &plan) {
+    return compile().fork(plan)->advanceTo(Stage::Plan).code();
+  };
+  EXPECT_EQ(codeOf(onDevices(2)), ExitCode::Ok);
+  EXPECT_EQ(codeOf(onDevices(-1)), ExitCode::Usage);
+  PlanOptions small = onDevices(1);
+  small.memoryLimit = 8;
+  EXPECT_EQ(codeOf(small), ExitCode::Infeasible);
+}
+
+TEST_F(CompilationTest, ReportsAreMadeIfAskedFor) {
+  for (bool report : {true, false}) {
+    CompileOptions options;
+    options.plan = onDevices(2);
+    options.report = report;
+    Compilation compilation = compile(options);
+    ASSERT_TRUE(compilation.advanceTo(Stage::Lower).isOk());
+    Expected<Report> made = compilation.report();
+    ASSERT_EQ(bool(made), report);
+    if (made) {
+      EXPECT_EQ(made->devices.size(), 2u);
+      EXPECT_EQ(made->kernels.size(), 1u);
+      EXPECT_GT(made->devices.front().arenaBytes, 0);
+    } else {
+      EXPECT_THAT(made.status().message(), HasSubstr("carries no report"));
+    }
+  }
+}
