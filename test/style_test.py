@@ -27,7 +27,7 @@ LONG_FILES = {
     "runtime/core/Verify.cpp", "test/dialects/NN/invalid.mlir",
     "test/runtime/ReferenceTest.cpp",
     "test/runtime/SessionTest.cpp"}
-LONG_FUNCTIONS = {"lib/Import/ImportContraction.cpp"}
+LONG_FUNCTIONS = set()
 
 # Folders of public headers, and how many declarations in them may still lack
 # a comment; the number is only ever lowered.

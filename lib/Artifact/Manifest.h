@@ -25,7 +25,7 @@ namespace divisi {
 
 /// A manifest whose globals do not yet say where their bytes lie.
 struct ManifestDraft {
-  artifact::Manifest manifest;
+  artifact::Manifest manifest; ///< Else complete, its report aside.
   /// Manifest globals beyond those of the module: the values of
   /// exec.constant, in order.
   std::vector<mlir::ElementsAttr> constants;

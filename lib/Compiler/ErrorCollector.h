@@ -22,6 +22,7 @@ namespace divisi {
 /// error of a Status (StatusDiagnostic.h) stands first and gives its exit code.
 class ErrorCollector {
 public:
+  /// Stands before other handlers of `context`, which must outlive it.
   explicit ErrorCollector(mlir::MLIRContext *context);
 
   /// A failure with what was collected, or with `what` if nothing was; its code

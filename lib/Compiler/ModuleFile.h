@@ -28,8 +28,8 @@ namespace divisi {
 
 /// A module that was read, and the stage that it goes on from.
 struct ReadModule {
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  Stage stage = Stage::Import;
+  mlir::OwningOpRef<mlir::ModuleOp> module; ///< Verified by its dialects.
+  Stage stage = Stage::Import;              ///< The last one that is over.
 };
 
 /// Reads the text of `path`, "-" being stdin. ExitCode::File, or Invalid for

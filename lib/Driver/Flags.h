@@ -25,11 +25,13 @@ namespace divisi {
 
 /// What is read, and how large its symbolic dimensions are.
 struct ImportFlags {
+  /// Adds --dim, --shape and --shapes-from to `verb`.
   explicit ImportFlags(llvm::cl::SubCommand &verb);
   /// ExitCode::Usage for a malformed flag, File if --shapes-from cannot be
   /// read.
   Expected<ImportOptions> options() const;
 
+  // As they were given.
   llvm::cl::list<std::string> dims;
   llvm::cl::list<std::string> shapes;
   llvm::cl::opt<std::string> shapesFrom;
@@ -37,10 +39,12 @@ struct ImportFlags {
 
 /// What the planner is asked for.
 struct PlanFlags {
+  /// Adds --devices and what else the planner takes to `verb`.
   explicit PlanFlags(llvm::cl::SubCommand &verb);
   /// ExitCode::Usage for a malformed flag.
   Expected<PlanOptions> options() const;
 
+  // As they were given.
   llvm::cl::opt<int64_t> devices;
   llvm::cl::opt<std::string> cluster;
   llvm::cl::opt<std::string> mesh;
@@ -54,10 +58,12 @@ struct PlanFlags {
 
 /// Where the intermediate languages are written.
 struct DumpFlags {
+  /// Adds --dump-after and --dump-to to `verb`.
   explicit DumpFlags(llvm::cl::SubCommand &verb);
   /// Adds the dumps to `options`, beside `output` unless --dump-to is given.
   Status apply(CompileOptions &options, llvm::StringRef output) const;
 
+  // As they were given.
   llvm::cl::list<std::string> after;
   llvm::cl::opt<std::string> folder;
 };

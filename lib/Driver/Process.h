@@ -30,6 +30,7 @@ int64_t peakMemory();
 /// the process; the next one ends it. At most one may live.
 class Interrupts {
 public:
+  /// Takes over both signals.
   Interrupts();
   ~Interrupts();
   Interrupts(const Interrupts &) = delete;

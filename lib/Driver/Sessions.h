@@ -23,15 +23,18 @@ namespace divisi {
 
 /// An artifact, ready to run one of its entries.
 struct LoadedEntry {
-  std::unique_ptr<rt::Session> session;
+  std::unique_ptr<rt::Session> session; ///< Never null.
   const rt::EntryInfo *entry = nullptr; ///< The session's.
 
+  /// The outputs for `inputs`, both in the entry's order; fails as
+  /// rt::Session::run does.
   Expected<std::vector<rt::HostTensor>>
   run(std::span<const rt::HostTensor> inputs) const;
 };
 
 /// How an artifact is run; shared by run and check.
 struct SessionFlags {
+  /// Adds --backend and what else a session takes to `verb`.
   explicit SessionFlags(llvm::cl::SubCommand &verb);
 
   /// ExitCode::Usage for a flag, else what rt::Session::open says.
@@ -40,11 +43,12 @@ struct SessionFlags {
   /// Says aloud when there are more ranks than this machine has cores.
   Expected<LoadedEntry> open(const std::string &artifact) const;
 
+  // As they were given.
   llvm::cl::opt<std::string> backends;
   llvm::cl::opt<int> threads;
   llvm::cl::opt<bool> verify;
   llvm::cl::opt<std::string> entryName;
-  bool trace = false;
+  bool trace = false; ///< Set by the verb: whether runs are traced.
 };
 
 /// The tensors of `path` (a file, or a folder of ONNX test data) in the order

@@ -21,7 +21,7 @@ namespace divisi {
 
 /// What both programs know of a verb.
 struct VerbInfo {
-  llvm::StringLiteral name;
+  llvm::StringLiteral name;        ///< What a user types.
   llvm::StringLiteral description; ///< One line of the overview.
   bool needsCompiler;              ///< divisi-compiler has it, not divisi.
   bool runsKernels;                ///< On threads of OpenMP.
@@ -43,19 +43,20 @@ public:
   /// message is printed.
   virtual Status run() = 0;
 
-  llvm::cl::SubCommand command;
+  llvm::cl::SubCommand command; ///< True once the parser has chosen it.
 };
 
+/// Those that one program has.
 using Verbs = std::vector<std::unique_ptr<Verb>>;
 
-// Of divisi-compiler.
+/// Verbs of divisi-compiler.
 std::unique_ptr<Verb> makeCompileVerb();
 std::unique_ptr<Verb> makePlanVerb();
 std::unique_ptr<Verb> makeRunVerb();
 std::unique_ptr<Verb> makeCheckVerb();
 std::unique_ptr<Verb> makeExplainVerb();
 
-// Of divisi.
+/// Verbs of divisi.
 std::unique_ptr<Verb> makeSolveVerb();
 std::unique_ptr<Verb> makeVersionVerb();
 

@@ -37,8 +37,8 @@ namespace divisi {
 
 /// What an ONNX name stands for.
 struct ImportedTensor {
-  rt::DType type = rt::DType::F32;
-  rt::Dims dims;
+  rt::DType type = rt::DType::F32; ///< Of an element.
+  rt::Dims dims;                   ///< Static: shapes are resolved by now.
   /// The bytes of a constant, when they have been needed.
   std::optional<rt::HostTensor> known;
   /// The initializer that this is, if any.
@@ -57,6 +57,7 @@ struct ImportedTensor {
     return !isParameter && (known.has_value() || stored);
   }
 };
+/// Shared by the names that mean it; null for an input left out.
 using Tensor = std::shared_ptr<ImportedTensor>;
 
 /// `[2, 3]`, for messages.
@@ -113,9 +114,10 @@ public:
   /// With numpy's broadcasting; fails with Invalid if the shapes do not match.
   Tensor binary(const std::string &op, const Tensor &x, const Tensor &y,
                 const rt::Attributes &attributes = {});
-  /// `nn.compare` and `nn.select` broadcast as binary does.
+  /// Booleans; like select, it broadcasts as binary does.
   Tensor compare(const std::string &predicate, const Tensor &x,
                  const Tensor &y);
+  /// Where `condition` holds `x`, else `y`.
   Tensor select(const Tensor &condition, const Tensor &x, const Tensor &y);
   /// `x` itself if it has the type.
   Tensor cast(const Tensor &x, rt::DType type);

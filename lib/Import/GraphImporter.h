@@ -19,8 +19,11 @@
 
 namespace divisi {
 
+/// Walks a model's nodes in order and lets an importer make operators of each,
+/// with functions inlined and the branches of If chosen.
 class GraphImporter {
 public:
+  /// All must outlive it.
   GraphImporter(const OnnxModel &model, const OnnxLimits &limits,
                 Emitter &emitter, GlobalStore &store)
       : model_(model), limits_(limits), emitter_(emitter), store_(store) {}

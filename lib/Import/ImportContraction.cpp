@@ -176,20 +176,57 @@ static std::string implicitResult(const std::vector<std::string> &terms) {
   return (hasEllipsis ? "..." : "") + result;
 }
 
-static void importEinsum(NodeImporter &node) {
-  Emitter &emit = node.emitter();
-  std::string equation = node.getString("equation");
-  equation.erase(std::remove(equation.begin(), equation.end(), ' '),
-                 equation.end());
-  size_t arrow = equation.find("->");
-  std::vector<std::string> terms = splitTerms(equation.substr(0, arrow));
-  std::string result = arrow == std::string::npos ? implicitResult(terms)
-                                                  : equation.substr(arrow + 2);
-  if (terms.size() != node.numInputs()) {
-    return node.invalid("the equation '" + equation + "' has " +
-                        std::to_string(terms.size()) + " terms for " +
-                        std::to_string(node.numInputs()) + " inputs");
+namespace {
+/// An equation, one letter a dim: `bij,bjk->bik`.
+struct Equation {
+  std::string text;               ///< As the model has it, without blanks.
+  std::vector<std::string> terms; ///< One per input.
+  std::string result;
+};
+} // namespace
+
+/// Whether `term`, spelt out, is legal for input `i`; fails if not.
+static bool checkTerm(NodeImporter &node, const Equation &equation, size_t i,
+                      bool fits) {
+  const std::string &term = equation.terms[i];
+  std::string sorted = term;
+  std::sort(sorted.begin(), sorted.end());
+  bool isLetters = std::all_of(sorted.begin(), sorted.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
+  if (!fits || !isLetters) {
+    node.invalid("the term '" + term + "' of '" + equation.text +
+                 "' does not fit an input of rank " +
+                 std::to_string(node.input(i)->rank()));
+    return false;
   }
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+    node.unsupported("the term '" + term + "' repeats a label (a diagonal)");
+    return false;
+  }
+  return true;
+}
+
+/// The node's equation with every ellipsis spelt out in letters; nothing after
+/// a failure.
+static std::optional<Equation> readEquation(NodeImporter &node) {
+  Equation equation;
+  std::string &text = equation.text;
+  text = node.getString("equation");
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  size_t arrow = text.find("->");
+  std::vector<std::string> &terms = equation.terms;
+  terms = splitTerms(text.substr(0, arrow));
+  std::string &result = equation.result;
+  result = arrow == std::string::npos ? implicitResult(terms)
+                                      : text.substr(arrow + 2);
+  if (terms.size() != node.numInputs()) {
+    node.invalid("the equation '" + text + "' has " +
+                 std::to_string(terms.size()) + " terms for " +
+                 std::to_string(node.numInputs()) + " inputs");
+    return std::nullopt;
+  }
+  // The most dims that an ellipsis stands for.
   int64_t hidden = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].find("...") != std::string::npos) {
@@ -197,71 +234,90 @@ static void importEinsum(NodeImporter &node) {
                                     static_cast<int64_t>(terms[i].size() - 3));
     }
     bool fits = spellEllipsis(terms[i], node.input(i)->rank());
-    std::string sorted = terms[i];
-    std::sort(sorted.begin(), sorted.end());
-    bool repeats =
-        std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
-    bool isLetters = std::all_of(sorted.begin(), sorted.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    });
-    if (!fits || !isLetters) {
-      return node.invalid("the term '" + terms[i] + "' of '" + equation +
-                          "' does not fit an input of rank " +
-                          std::to_string(node.input(i)->rank()));
-    }
-    if (repeats) {
-      return node.unsupported("the term '" + terms[i] +
-                              "' repeats a label (a diagonal)");
+    if (!checkTerm(node, equation, i, fits)) {
+      return std::nullopt;
     }
   }
   size_t dots = result.find("...");
   spellEllipsis(result, dots == std::string::npos
                             ? static_cast<int64_t>(result.size())
                             : static_cast<int64_t>(result.size()) - 3 + hidden);
-  // From left to right, two at a time.
+  return equation;
+}
+
+/// The labels of the product of `left` and `right`: those that a term in
+/// `later` needs, in the result's order if it is the last product.
+static std::string productTerm(const std::string &left,
+                               const std::string &right,
+                               const std::string &later, bool isLast,
+                               const std::string &result) {
+  std::string both = left, out;
+  for (char c : right) {
+    if (both.find(c) == std::string::npos) {
+      both.push_back(c);
+    }
+  }
+  for (char c : isLast ? result : both) {
+    if (later.find(c) != std::string::npos) {
+      out.push_back(c);
+    }
+  }
+  return out;
+}
+
+/// Multiplies the inputs from left to right, two at a time, and sums a label as
+/// soon as no later term has it. `term` becomes the labels of the result; null
+/// after a failure.
+static Tensor multiplyInputs(NodeImporter &node, const Equation &equation,
+                             std::string &term) {
+  Emitter &emit = node.emitter();
+  const std::vector<std::string> &terms = equation.terms;
   Tensor left = node.input(0);
-  std::string leftTerm = terms[0];
+  term = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) {
-    std::string later = result;
+    std::string later = equation.result;
     for (size_t j = i + 1; j < terms.size(); ++j) {
       later += terms[j];
     }
-    Tensor right = node.input(i);
-    left = sumAlone(emit, left, leftTerm, terms[i] + later);
-    right = sumAlone(emit, right, terms[i], leftTerm + later);
-    std::string both = leftTerm, out;
-    for (char c : terms[i]) {
-      if (both.find(c) == std::string::npos) {
-        both.push_back(c);
-      }
-    }
-    for (char c : i + 1 == terms.size() ? result : both) {
-      if (later.find(c) != std::string::npos) {
-        out.push_back(c);
-      }
-    }
-    left = emit.matmul(left, right, leftTerm + "," + terms[i] + "->" + out);
-    leftTerm = out;
+    std::string rightTerm = terms[i];
+    left = sumAlone(emit, left, term, rightTerm + later);
+    Tensor right = sumAlone(emit, node.input(i), rightTerm, term + later);
+    std::string out = productTerm(term, rightTerm, later, i + 1 == terms.size(),
+                                  equation.result);
+    left = emit.matmul(left, right, term + "," + rightTerm + "->" + out);
+    term = out;
     if (node.failed()) {
-      return;
+      return nullptr;
     }
   }
-  left = sumAlone(emit, left, leftTerm, result);
+  return sumAlone(emit, left, term, equation.result);
+}
+
+static void importEinsum(NodeImporter &node) {
+  std::optional<Equation> equation = readEquation(node);
+  if (!equation) {
+    return;
+  }
+  std::string term;
+  Tensor product = multiplyInputs(node, *equation, term);
+  if (!product) {
+    return;
+  }
   std::vector<int64_t> permutation;
-  for (char c : result) {
-    size_t at = leftTerm.find(c);
+  for (char c : equation->result) {
+    size_t at = term.find(c);
     if (at == std::string::npos) {
       return node.invalid("label '" + std::string(1, c) +
-                          "' of the result "
-                          "stands in no term of '" +
-                          equation + "'");
+                          "' of the result stands in no term of '" +
+                          equation->text + "'");
     }
     permutation.push_back(static_cast<int64_t>(at));
   }
-  if (permutation.size() != leftTerm.size()) {
-    return node.invalid("the result of '" + equation + "' repeats a label");
+  if (permutation.size() != term.size()) {
+    return node.invalid("the result of '" + equation->text +
+                        "' repeats a label");
   }
-  node.setResult(0, emit.transpose(left, permutation));
+  node.setResult(0, node.emitter().transpose(product, permutation));
 }
 
 llvm::ArrayRef<ImporterRow> divisi::contractionImporters() {

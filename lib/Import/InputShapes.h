@@ -15,9 +15,9 @@ namespace divisi {
 
 /// An input of the model with everything known.
 struct InputShape {
-  std::string name;
-  rt::DType type;
-  rt::Dims dims;
+  std::string name; ///< As the graph calls it.
+  rt::DType type;   ///< As declared, and as given where that is said.
+  rt::Dims dims;    ///< Every one known.
 };
 
 /// The inputs of `graph` that no initializer provides, in order. One failure

@@ -76,8 +76,8 @@ public:
   /// Whether something has failed, here or in the emitter.
   bool failed() const { return !emitter_.status().isOk(); }
 
-  // Attributes, of the type that the schema says; `fallback` where the node has
-  // none and the schema no default.
+  /// Attributes, of the type that the schema says; `fallback` where the node
+  /// has none and the schema no default.
   bool hasAttribute(const std::string &name) const;
   int64_t getInt(const std::string &name, int64_t fallback = 0) const;
   double getFloat(const std::string &name, double fallback = 0) const;
@@ -113,8 +113,8 @@ using ImportFunction = void (*)(NodeImporter &node);
 
 /// One operator of the domain "ai.onnx".
 struct ImporterRow {
-  const char *opType;
-  ImportFunction function;
+  const char *opType;      ///< As ONNX spells it.
+  ImportFunction function; ///< Never null.
 };
 
 /// The tables, by family.

@@ -42,10 +42,10 @@ std::string divisi::functionKey(const OnnxNode &node) {
 }
 
 void OnnxConverter::setFile(const std::string &path,
-                            const std::vector<SlimModel::Place> &places,
+                            const std::vector<SlimModel::Location> &locations,
                             ExternalData &external) {
   path_ = path;
-  places_ = places;
+  locations_ = locations;
   external_ = &external;
 }
 
@@ -103,9 +103,9 @@ static std::vector<std::byte> typedData(const onnx::TensorProto &tensor,
   return out;
 }
 
-ByteRange OnnxConverter::placeOf(const onnx::TensorProto &tensor,
-                                 const OnnxTensor &result, int64_t bytes,
-                                 const std::string &where) {
+ByteRange OnnxConverter::locate(const onnx::TensorProto &tensor,
+                                const OnnxTensor &result, int64_t bytes,
+                                const std::string &where) {
   if (tensor.data_location() == onnx::TensorProto_DataLocation_EXTERNAL) {
     if (!external_) {
       fail(ExitCode::Invalid, where + " may not have external data");
@@ -125,7 +125,7 @@ ByteRange OnnxConverter::placeOf(const onnx::TensorProto &tensor,
     size_t number = 0;
     const std::string &text = tensor.doc_string();
     std::from_chars(text.data(), text.data() + text.size(), number);
-    return {path_, places_.at(number).offset, places_.at(number).length};
+    return {path_, locations_.at(number).offset, locations_.at(number).length};
   }
   std::span<const std::byte> raw(
       reinterpret_cast<const std::byte *>(tensor.raw_data().data()),
@@ -166,7 +166,7 @@ OnnxTensor OnnxConverter::convertTensor(onnx::TensorProto &tensor,
   if (!bytes) {
     fail(ExitCode::Invalid, where + " has more bytes than int64 can count");
   }
-  result.data = placeOf(tensor, result, *bytes, where);
+  result.data = locate(tensor, result, *bytes, where);
   if (result.data.length != *bytes) {
     fail(ExitCode::Invalid,
          where + " has " + std::to_string(result.data.length) +

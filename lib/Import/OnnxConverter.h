@@ -23,7 +23,7 @@ namespace divisi {
 /// Thrown and caught inside the reader only: its neighbour, the onnx library,
 /// throws as well.
 struct ReaderError {
-  Status status;
+  Status status; ///< What readOnnxModel returns.
 };
 
 /// Turns messages into plain data. Takes the data out of every tensor that it
@@ -31,12 +31,13 @@ struct ReaderError {
 /// the structure alone.
 class OnnxConverter {
 public:
+  /// What is not raw data of the file becomes part of the blob of `store`.
   OnnxConverter(GlobalStore &store, const OnnxLimits &limits)
       : store_(store), limits_(limits) {}
 
-  /// Tensors refer to `places` of the file `path`, and to files beside it.
+  /// Tensors refer to `locations` of the file `path`, and to files beside it.
   void setFile(const std::string &path,
-               const std::vector<SlimModel::Place> &places,
+               const std::vector<SlimModel::Location> &locations,
                ExternalData &external);
   /// The functions that nodes may call.
   void addFunction(const std::string &key) { functions_.insert(key); }
@@ -44,6 +45,7 @@ public:
   /// All throw ReaderError.
   OnnxGraph convertGraph(onnx::GraphProto &graph,
                          const std::map<std::string, int> &opsets);
+  /// `fallback` are the opsets of a function that names none.
   OnnxFunction convertFunction(onnx::FunctionProto &function,
                                const std::map<std::string, int> &fallback);
 
@@ -54,13 +56,13 @@ private:
                                  const std::string &where,
                                  const std::map<std::string, int> &opsets);
   OnnxTensor convertTensor(onnx::TensorProto &tensor, const std::string &where);
-  ByteRange placeOf(const onnx::TensorProto &tensor, const OnnxTensor &result,
-                    int64_t bytes, const std::string &where);
+  ByteRange locate(const onnx::TensorProto &tensor, const OnnxTensor &result,
+                   int64_t bytes, const std::string &where);
 
   GlobalStore &store_;
   OnnxLimits limits_;
   std::string path_;
-  std::vector<SlimModel::Place> places_;
+  std::vector<SlimModel::Location> locations_;
   ExternalData *external_ = nullptr;
   std::set<std::string> functions_;
 };

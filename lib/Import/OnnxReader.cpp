@@ -66,7 +66,7 @@ static OnnxModel convertModel(onnx::ModelProto &proto, const std::string &path,
   }
   ExternalData external(path, store);
   OnnxConverter converter(store, limits);
-  converter.setFile(path, slim.places, external);
+  converter.setFile(path, slim.locations, external);
   auto keyOf = [](const onnx::FunctionProto &function) {
     OnnxNode call;
     call.domain = function.domain() == "ai.onnx" ? "" : function.domain();

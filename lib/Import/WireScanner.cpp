@@ -72,7 +72,7 @@ private:
   const std::string &path_;
   const OnnxLimits &limits_;
   int64_t nodes_ = 0;
-  std::vector<SlimModel::Place> places_;
+  std::vector<SlimModel::Location> locations_;
   Status status_;
 };
 
@@ -263,8 +263,8 @@ bool Scanner::rewriteTensor(size_t begin, size_t end, std::string &out) {
     hasRaw |= isRaw;
     size_t length = field.end - field.payload;
     if (isRaw && length > kSmall) {
-      appendBytes(kTensorDoc, std::to_string(places_.size()), out);
-      places_.push_back(
+      appendBytes(kTensorDoc, std::to_string(locations_.size()), out);
+      locations_.push_back(
           {static_cast<int64_t>(field.payload), static_cast<int64_t>(length)});
     } else if (field.number != kTensorDoc) {
       copy(field, out);
@@ -288,7 +288,7 @@ Expected<SlimModel> Scanner::run() {
                       " bytes beside its weights, more than the 2 GiB that "
                       "protobuf holds; export it with external data");
   }
-  model.places = std::move(places_);
+  model.locations = std::move(locations_);
   return model;
 }
 

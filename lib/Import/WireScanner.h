@@ -9,10 +9,10 @@
 // Parsing a ModelProto copies every weight. So the file is first walked in its
 // wire format (a sequence of fields: key, then a varint, 4 or 8 bytes, or a
 // length and that many bytes), and written anew without the raw_data of large
-// tensors; their places are kept beside it:
+// tensors; where they lie is kept beside it:
 //
 //   TensorProto {dims, data_type, raw_data: <4 MiB>, doc_string: "…"}
-//   → TensorProto {dims, data_type, doc_string: "7"}  and places[7]
+//   → TensorProto {dims, data_type, doc_string: "7"}  and locations[7]
 //
 // The scanner puts that doc_string into a tensor itself and drops every other,
 // so that no file can forge it.
@@ -32,11 +32,13 @@ namespace divisi {
 
 /// A model without its large tensors.
 struct SlimModel {
-  struct Place {
-    int64_t offset = 0, length = 0;
+  /// Where the data of a tensor lies in the file, in bytes.
+  struct Location {
+    int64_t offset = 0, length = 0; ///< Within the file.
   };
-  std::string bytes;         ///< A ModelProto.
-  std::vector<Place> places; ///< In the file; by the number in doc_string.
+  std::string bytes; ///< A ModelProto.
+  std::vector<Location>
+      locations; ///< In the file; by the number in doc_string.
 };
 
 /// Rewrites the ModelProto in `file`. `path` is for messages. Fails with

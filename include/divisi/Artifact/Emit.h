@@ -31,8 +31,8 @@ namespace divisi {
 /// What `@init` has computed, by the names of the derived globals. Kept by who
 /// emits one model many times.
 struct DerivedValues {
-  bool areComputed = false;
-  std::map<std::string, rt::HostTensor> values;
+  bool areComputed = false; ///< False until `@init` has run.
+  std::map<std::string, rt::HostTensor> values; ///< Whole, by name.
 };
 
 /// How an artifact is written.
@@ -49,7 +49,7 @@ struct EmitOptions {
 
 /// What was written.
 struct EmitSummary {
-  int64_t fileBytes = 0;
+  int64_t fileBytes = 0;   ///< Of the artifact itself.
   int64_t weightBytes = 0; ///< Of all globals, in the artifact or outside.
 };
 
@@ -64,6 +64,7 @@ Expected<EmitSummary> emitArtifact(mlir::ModuleOp module, GlobalStore &store,
 /// An artifact that is removed with this object.
 class TemporaryArtifact {
 public:
+  /// Owns the file `path` from now on.
   explicit TemporaryArtifact(std::string path) : path_(std::move(path)) {}
   TemporaryArtifact(TemporaryArtifact &&other) noexcept
       : path_(std::exchange(other.path_, {})) {}
@@ -72,6 +73,7 @@ public:
     return *this;
   }
   ~TemporaryArtifact();
+  /// Empty after a move.
   const std::string &path() const { return path_; }
 
 private:

@@ -17,7 +17,7 @@ namespace divisi {
 
 /// Whether two tensors agree, and where they do not.
 struct Comparison {
-  bool equal = true;
+  bool equal = true;       ///< Within the tolerance.
   double largestError = 0; ///< The largest |a - b|.
   std::string message;     ///< Empty if equal.
 };

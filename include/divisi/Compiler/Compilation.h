@@ -49,9 +49,9 @@ namespace divisi {
 
 /// What a Compilation is told.
 struct CompileOptions {
-  ImportOptions import;
-  PlanOptions plan;
-  EmitOptions emit;
+  ImportOptions import; ///< Unused where IR is read.
+  PlanOptions plan;     ///< Unused where IR is planned already.
+  EmitOptions emit;     ///< Without the report, which is made here.
   /// Stages after which the module is written to `dumpFolder`, as STAGE.mlir
   /// with the compiler's own constants beside it in STAGE.bin.
   std::vector<Stage> dumpAfter;
@@ -103,7 +103,9 @@ public:
   /// model.
   std::unique_ptr<Compilation> fork(const PlanOptions &plan);
 
+  /// As far as it has come; null before load.
   mlir::ModuleOp module() { return *module_; }
+  /// The last stage that the module has been through.
   Stage stage() const { return stage_; }
 
 private:

@@ -20,14 +20,14 @@ namespace divisi {
 struct ImportOptions {
   /// An input's shape, and its element type where that is known (.npz).
   struct Input {
-    rt::Dims dims;
-    std::optional<rt::DType> type;
+    rt::Dims dims;                 ///< Each at least 0.
+    std::optional<rt::DType> type; ///< Unset: whatever the model says.
   };
   std::map<std::string, int64_t> dims; ///< --dim NAME=N
   std::map<std::string, Input> inputs; ///< --shape, --shapes-from
   /// Results of more elements are computed at run time, not at import.
   int64_t foldLimit = int64_t{1} << 20;
-  OnnxLimits limits;
+  OnnxLimits limits; ///< On what the file may ask for.
 };
 
 /// Turns `model` into a module with one function @forward, whose arguments and

@@ -31,8 +31,8 @@ struct OnnxGraph;
 
 /// A tensor with data: an initializer or an attribute.
 struct OnnxTensor {
-  std::string name;
-  rt::DType type = rt::DType::F32;
+  std::string name;                ///< Empty in an attribute.
+  rt::DType type = rt::DType::F32; ///< Of an element.
   rt::Dims dims;  ///< Their product times the byte width fits int64_t.
   ByteRange data; ///< Exactly the tensor's bytes, little-endian, row-major.
 };
@@ -40,7 +40,8 @@ struct OnnxTensor {
 /// The value of an attribute, or in a function's body the name of the
 /// function's attribute that it stands for.
 struct OnnxAttribute {
-  std::string name;
+  std::string name; ///< As the operator's schema has it.
+  /// monostate: none of its own, see `reference`.
   std::variant<std::monostate, int64_t, float, std::string,
                std::vector<int64_t>, std::vector<float>,
                std::vector<std::string>, OnnxTensor, std::shared_ptr<OnnxGraph>>
@@ -50,18 +51,19 @@ struct OnnxAttribute {
 
 /// One dim of a declared shape: a number, or a symbol, or (both unset) unknown.
 struct OnnxDim {
-  std::optional<int64_t> value;
-  std::string symbol;
+  std::optional<int64_t> value; ///< At least 0 in a valid model.
+  std::string symbol;           ///< `batch`; empty if there is none.
 };
 
 /// A graph's input or output.
 struct OnnxValueInfo {
-  std::string name;
+  std::string name;                         ///< Unique in its graph.
   std::optional<rt::DType> type;            ///< Unset: not declared.
   std::string typeText;                     ///< As ONNX says it, for messages.
   std::optional<std::vector<OnnxDim>> dims; ///< Unset: of unknown rank.
 };
 
+/// One operator, or one call of a function.
 struct OnnxNode {
   std::string name; ///< May be empty.
   std::string opType;
@@ -77,26 +79,28 @@ struct OnnxNode {
   std::string scope;
 };
 
+/// A graph: the model's own, or one in an attribute (a branch of If).
 struct OnnxGraph {
-  std::string name;
-  std::vector<OnnxValueInfo> inputs;
-  std::vector<OnnxValueInfo> outputs;
-  std::vector<OnnxTensor> initializers;
-  std::vector<OnnxNode> nodes; ///< Each after the nodes it depends on.
+  std::string name;                     ///< May be empty.
+  std::vector<OnnxValueInfo> inputs;    ///< Initializers may be among them.
+  std::vector<OnnxValueInfo> outputs;   ///< In the order of results.
+  std::vector<OnnxTensor> initializers; ///< Weights and constants.
+  std::vector<OnnxNode> nodes;          ///< Each after the nodes it depends on.
 };
 
 /// A function of the model, or an operator's body in terms of others.
 struct OnnxFunction {
-  std::string name;
-  std::vector<std::string> inputs, outputs;
+  std::string name;                         ///< Without domain.
+  std::vector<std::string> inputs, outputs; ///< Names in its body.
   /// Attributes with their defaults; monostate for those without.
   std::map<std::string, OnnxAttribute> attributes;
   std::vector<OnnxNode> nodes;
   std::map<std::string, int> opsets;
 };
 
+/// A model as it stands in its file, the data of tensors aside.
 struct OnnxModel {
-  std::string path;
+  std::string path;                  ///< Of its file, as the caller said it.
   std::map<std::string, int> opsets; ///< domain → version
   OnnxGraph graph;
   /// By functionKey().
@@ -108,9 +112,9 @@ std::string functionKey(const OnnxNode &node);
 
 /// Bounds on what a file may ask for, beyond ONNX's own rules.
 struct OnnxLimits {
-  int64_t nodes = 10'000'000;
-  int depth = 64; ///< Of graphs inside graphs.
-  int rank = 64;
+  int64_t nodes = 10'000'000;     ///< In the file.
+  int depth = 64;                 ///< Of graphs inside graphs.
+  int rank = 64;                  ///< Of tensors.
   int64_t expansion = 10'000'000; ///< Nodes after functions are inlined.
 };
 

@@ -31,7 +31,7 @@ inline constexpr int64_t kReportSchemaVersion = 1;
 
 /// One operator, or one collective between two.
 struct ReportRow {
-  std::string entry;
+  std::string entry; ///< The entry function.
   std::string layer; ///< The module scope or the node's name; may be empty.
   std::string node;  ///< The ONNX node's name.
   std::string op;    ///< `nn.matmul`, `spmd.all_reduce`
@@ -45,12 +45,13 @@ struct ReportRow {
   /// How many devices do the same work: 1 if it is split over the whole grid.
   double replication = 1;
 
+  /// Whether it moves data between layouts.
   bool isCollective() const { return op.rfind("spmd.", 0) == 0; }
 };
 
 /// A global at rest.
 struct ReportGlobal {
-  std::string name;
+  std::string name; ///< The symbol, which the model's name for it is made of.
   std::string kind; ///< parameter, state, constant or derived.
   std::vector<int64_t> shape;
   std::string grid;
@@ -65,14 +66,14 @@ struct ReportDevice {
 
 /// A grid of devices.
 struct ReportGrid {
-  std::string name;
-  std::string axes; ///< `(x=2, y=2)`
-  std::vector<int64_t> devices;
+  std::string name;             ///< The symbol.
+  std::string axes;             ///< `(x=2, y=2)`
+  std::vector<int64_t> devices; ///< By position, row-major.
 };
 
 /// Who computes the calls of one operator when the default backends run.
 struct ReportKernel {
-  std::string op;
+  std::string op;      ///< `nn.matmul`
   std::string backend; ///< cpu; reference where cpu has nothing for a call.
   int64_t calls = 0;
 };
