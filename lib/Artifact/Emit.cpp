@@ -98,6 +98,7 @@ Expected<rt::GlobalData> DataCollector::keep(rt::HostTensor tensor) {
   return rt::GlobalData{kept.back().bytes(), {}, 0};
 }
 
+/// The file relative to the artifact's folder: both may move together.
 Expected<rt::GlobalData> DataCollector::externalData(nn::GlobalOp global) {
   std::error_code error;
   std::filesystem::path relative = std::filesystem::relative(
@@ -115,6 +116,8 @@ Expected<rt::GlobalData> DataCollector::externalData(nn::GlobalOp global) {
   return data;
 }
 
+/// Zeros are not stored, derived globals have been computed, all others lie in
+/// the blob or in a file of the model.
 Expected<rt::GlobalData> DataCollector::dataOf(nn::GlobalOp global) {
   if (global.getZero()) {
     return rt::GlobalData();
@@ -149,6 +152,8 @@ Expected<rt::GlobalData> DataCollector::dataOf(nn::GlobalOp global) {
   return rt::GlobalData{*bytes, {}, 0};
 }
 
+/// The manifest lists the module's globals first, then the constants of
+/// programs.
 Expected<std::vector<rt::GlobalData>>
 DataCollector::run(const ManifestDraft &draft) {
   Status status = runInit();
@@ -175,6 +180,8 @@ DataCollector::run(const ManifestDraft &draft) {
   return data;
 }
 
+// The manifest first: it says which globals are needed, and a module that it
+// cannot describe costs no reading of weights.
 Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
                                            const std::string &path,
                                            const EmitOptions &options) {

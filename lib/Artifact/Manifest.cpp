@@ -144,6 +144,7 @@ void ManifestBuilder::addGlobal(nn::GlobalOp global) {
             place.getGrid(), *message->mutable_tensor());
 }
 
+/// Inputs and outputs in the order of the signature, each with its whole type.
 void ManifestBuilder::addEntry(EntryOp entry) {
   entries[entry.getSymName()] = draft.manifest.entries_size();
   artifact::Entry *message = draft.manifest.add_entries();
@@ -167,6 +168,8 @@ void ManifestBuilder::addEntry(EntryOp entry) {
 // Programs
 //===----------------------------------------------------------------------===//
 
+/// Makes the result of `op` a buffer of `program` if it is one: placed in the
+/// arena, a view of another, or the bytes of a global or a constant.
 void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
   auto type = cast<BufferType>(op.getResult(0).getType());
   std::optional<int64_t> bytes = type.byteSize();
@@ -200,6 +203,7 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
       .Case([&](ViewOp view) { buffer->set_view(bufferOf(view.getSource())); });
 }
 
+/// Attributes go by the type that a kernel reads them as.
 void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
   call.set_op(op.getCallee().str());
   call.set_version(1);
@@ -245,6 +249,7 @@ static std::string nameOf(Location location) {
   return llvm::json::fixUTF8(name);
 }
 
+/// One message per operation that does something; buffers were added before.
 void ManifestBuilder::addInstruction(Operation &op,
                                      artifact::Program &program) {
   artifact::Instruction *instruction = program.add_instructions();

@@ -35,6 +35,8 @@ static bool isClose(float got, float expected, double bound) {
          bound + 1e-3 * std::abs(double(expected));
 }
 
+/// The message names the worst of the elements that are too far apart; one of
+/// those alone tells a wrong shard from rounding.
 static Comparison compareFloats(const rt::HostTensor &got,
                                 const rt::HostTensor &expected) {
   Comparison comparison;

@@ -62,6 +62,7 @@ void Compilation::tellPhase(StringRef phase) {
 // Reading and writing
 //===----------------------------------------------------------------------===//
 
+/// Relative names in IR are meant from the folder that it lies in.
 Status Compilation::load(const std::string &path) {
   tellPhase("import");
   if (path != "-" && llvm::sys::path::extension(path) != ".mlir") {
@@ -243,6 +244,7 @@ Status Compilation::advanceTo(Stage stage) {
 // Results
 //===----------------------------------------------------------------------===//
 
+// A module that was resumed after partition has the text alone.
 Expected<Report> Compilation::report() {
   if (!report_) {
     auto text = (*module_)->getAttrOfType<StringAttr>(kReportAttr);

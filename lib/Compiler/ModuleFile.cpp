@@ -77,6 +77,8 @@ static Expected<Stage> stageOf(ModuleOp module, const std::string &path) {
   return *stage;
 }
 
+// Whether there is anything to run is asked last: what does not parse or names
+// an unknown stage is the better message.
 Expected<ReadModule> divisi::readModule(const std::string &path,
                                         MLIRContext &context) {
   llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =

@@ -67,6 +67,7 @@ private:
 
 } // namespace
 
+/// All outputs are compared, so that the message shows which are right.
 Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
                           StringRef name) {
   std::string differences;
@@ -83,6 +84,7 @@ Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
   return Status();
 }
 
+/// The artifact says what it takes, so it is loaded before the files.
 Status CheckVerb::checkArtifact() {
   auto loaded = sessionFlags.open(input);
   if (!loaded) {
@@ -150,6 +152,7 @@ divisi::Expected<LoadedEntry> CheckVerb::load(Compilation &model,
   return sessionFlags.open(artifact->path());
 }
 
+/// Those of the file, or random ones that depend on --seed alone.
 Status CheckVerb::gatherInputs() {
   if (!inputsPath.empty()) {
     auto read = readInputs(inputsPath, entry);
@@ -204,6 +207,7 @@ Status CheckVerb::checkPlan(Compilation &model, const PlanOptions &plan,
                       name + ": " + got.status().message());
 }
 
+/// One import for all plans; the first that differs ends the check.
 Status CheckVerb::checkModel() {
   CompileOptions options;
   Status status = gatherOptions(importFlags, planFlags, options);

@@ -17,6 +17,7 @@
 using namespace llvm;
 using namespace divisi;
 
+// Phases are shown on a terminal only: logs have no use for them.
 Status divisi::gatherOptions(const ImportFlags &importFlags,
                              const PlanFlags &planFlags,
                              CompileOptions &options) {
@@ -98,6 +99,7 @@ ModelVerb::compileTo(Stage stage, EmitOptions emit) {
   return compilation;
 }
 
+// Usage is checked before the minutes that a compilation takes.
 Status CompileVerb::run() {
   if (output.empty()) {
     return Status(ExitCode::Usage, "compile needs -o OUT.divisi");

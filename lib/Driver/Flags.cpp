@@ -21,6 +21,7 @@ static Status usage(StringRef flag, StringRef text, StringRef expected) {
                 (flag + " '" + text + "': expected " + expected).str());
 }
 
+// Longer units stand first: "B" ends them all.
 divisi::Expected<int64_t> divisi::parseBytes(StringRef flag, StringRef text) {
   static constexpr std::pair<StringLiteral, double> kUnits[] = {
       {"KiB", 1024.0},
@@ -86,6 +87,7 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
       shapesFrom("shapes-from", cl::sub(verb), cl::value_desc("FILE.npz"),
                  cl::desc("take the inputs' shapes from tensors of a file")) {}
 
+// --shape comes last: it corrects what --shapes-from says of an input.
 divisi::Expected<ImportOptions> ImportFlags::options() const {
   ImportOptions options;
   for (const std::string &text : dims) {
@@ -150,6 +152,8 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
       seed("seed", cl::sub(verb), cl::value_desc("S"), cl::init(0),
            cl::desc("for what the solver draws at random")) {}
 
+// A count that is not given is searched, so its default must not count as
+// given.
 divisi::Expected<PlanOptions> PlanFlags::options() const {
   PlanOptions options;
   auto setCount = [](const cl::opt<int64_t> &flag,

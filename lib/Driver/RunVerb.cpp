@@ -79,6 +79,7 @@ Status RunVerb::writeTimes() {
   return writeFile(timing, text);
 }
 
+// Only runs are timed, not the loading of the artifact and its inputs.
 Status RunVerb::run() {
   if (repeat < 1) {
     return Status(ExitCode::Usage, "--repeat must be at least 1");

@@ -108,6 +108,7 @@ Tensor Emitter::ints(const std::vector<int64_t> &values) {
       rt::HostTensor::ofInts({static_cast<int64_t>(values.size())}, values));
 }
 
+/// An initializer is read from the store when first asked for, and kept.
 std::optional<rt::HostTensor> Emitter::bytesOf(const Tensor &tensor) {
   if (!tensor->known && tensor->stored) {
     auto bytes = store_.bytes(tensor->stored->data);
@@ -125,6 +126,8 @@ std::optional<rt::HostTensor> Emitter::bytesOf(const Tensor &tensor) {
   return tensor->known;
 }
 
+/// One global a name, and one read of it a function: later ones share its
+/// value.
 mlir::Value Emitter::readGlobal(const std::string &name, nn::GlobalKind kind,
                                 mlir::RankedTensorType type,
                                 const ByteRange &range) {
@@ -169,6 +172,8 @@ mlir::Value Emitter::materializeConstant(const rt::HostTensor &value) {
                     store_.addBlob(value.bytes()));
 }
 
+/// Parameters become globals, small constants stand in the IR, large ones in
+/// the blob.
 mlir::Value Emitter::materialize(const Tensor &tensor) {
   if (tensor->value || !status_.isOk()) {
     return tensor->value;
@@ -199,6 +204,8 @@ mlir::Value Emitter::materialize(const Tensor &tensor) {
 // Operators
 //===----------------------------------------------------------------------===//
 
+/// What the importers cannot see: element types without kernels, sizes that
+/// do not fit int64_t.
 bool Emitter::checkResult(llvm::ArrayRef<Tensor> operands,
                           const Tensor &result) {
   if (!status_.isOk()) {
@@ -226,6 +233,8 @@ bool Emitter::checkResult(llvm::ArrayRef<Tensor> operands,
   return status_.isOk();
 }
 
+/// Folds where all operands are constants, unless the result is large, or
+/// larger than what it is made of: repeating is cheaper than storing.
 Tensor Emitter::emit(const std::string &op, llvm::ArrayRef<Tensor> operands,
                      const rt::Attributes &attributes, DType type,
                      rt::Dims dims) {
@@ -247,6 +256,7 @@ Tensor Emitter::emit(const std::string &op, llvm::ArrayRef<Tensor> operands,
   return result;
 }
 
+/// By the reference kernels, so that folding means what running does.
 void Emitter::fold(const std::string &op, llvm::ArrayRef<Tensor> operands,
                    const rt::Attributes &attributes, const Tensor &result) {
   std::vector<rt::HostTensor> values;

@@ -78,6 +78,8 @@ Tensor Emitter::select(const Tensor &condition, const Tensor &x,
   return emit("select", {condition, x, y}, {}, x->type, dims ? *dims : x->dims);
 }
 
+/// Constants are converted here: of most element types, which exporters cast to
+/// others, there are no kernels.
 Tensor Emitter::cast(const Tensor &x, DType type) {
   if (x->type == type) {
     return x;
@@ -173,6 +175,7 @@ Tensor Emitter::sliceAxis(const Tensor &x, int64_t axis, int64_t begin,
   return slice(x, starts, limits, steps);
 }
 
+/// In 128 bits: a file can ask for any widths.
 Tensor Emitter::pad(const Tensor &x, const Ints &lo, const Ints &hi,
                     double value) {
   rt::Dims dims;
@@ -196,6 +199,7 @@ Tensor Emitter::pad(const Tensor &x, const Ints &lo, const Ints &hi,
               std::move(dims));
 }
 
+/// Empty parts are dropped: shapes of exported models have them.
 Tensor Emitter::concat(llvm::ArrayRef<Tensor> xs, int64_t axis) {
   size_t at = static_cast<size_t>(axis);
   std::vector<Tensor> parts;
@@ -255,6 +259,8 @@ Tensor Emitter::mean(const Tensor &x, const Ints &axes) {
   return binary("div", sum, scalar(x->type, count));
 }
 
+/// The extents of the result follow from the labels, which is where operands
+/// that disagree are found.
 Tensor Emitter::matmul(const Tensor &a, const Tensor &b,
                        const std::string &labels) {
   std::map<char, int64_t> extents;

@@ -77,6 +77,7 @@ std::optional<std::vector<Tensor>> GraphImporter::inputsOf(const OnnxNode &node,
   return inputs;
 }
 
+/// An output that nobody names may be one that no importer makes.
 void GraphImporter::bindResults(const OnnxNode &node,
                                 const std::vector<Tensor> &results,
                                 Scope &scope) {
@@ -112,6 +113,8 @@ std::vector<Tensor> GraphImporter::graphOutputs(const OnnxGraph &graph,
 // Nodes
 //===----------------------------------------------------------------------===//
 
+/// Both limits are checked here, where every nesting and every expansion comes
+/// through: small files can expand to large graphs.
 void GraphImporter::importNodes(const std::vector<OnnxNode> &nodes,
                                 Scope &scope) {
   if (scope.depth > limits_.depth) {
@@ -170,6 +173,8 @@ void GraphImporter::importNode(const OnnxNode &given, Scope &scope) {
   importOperator(*node, scope);
 }
 
+/// A function of the model comes before an operator of the same name; an
+/// importer before the body that ONNX gives.
 void GraphImporter::importOperator(const OnnxNode &node, Scope &scope) {
   auto function = model_.functions.find(functionKey(node));
   if (function != model_.functions.end()) {
@@ -296,6 +301,7 @@ void GraphImporter::importCall(const OnnxNode &node,
   }
 }
 
+// Outputs are made into values last: an input or a constant can be one.
 Expected<std::vector<Tensor>>
 GraphImporter::run(const std::map<std::string, Tensor> &arguments) {
   Scope scope;

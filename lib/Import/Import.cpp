@@ -61,6 +61,8 @@ static void finishFunction(mlir::func::FuncOp function, const OnnxGraph &graph,
   }
 }
 
+// The IR is verified here, so that a defect of an importer is not taken for one
+// of the passes that follow.
 Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 divisi::importModel(const OnnxModel &model, const ImportOptions &options,
                     mlir::MLIRContext &context, GlobalStore &store) {

@@ -77,6 +77,7 @@ static void importFlatten(NodeImporter &node) {
                                     product(begin + axis, x->dims.end())}));
 }
 
+/// Without axes every extent of 1 goes.
 static void importSqueeze(NodeImporter &node) {
   const Tensor &x = node.input(0);
   bool isGiven = node.hasAttribute("axes") || node.hasInput(1);
@@ -100,6 +101,7 @@ static void importSqueeze(NodeImporter &node) {
   node.setResult(0, node.emitter().reshape(x, dims));
 }
 
+/// Axes count in the result; ascending, each is inserted where it belongs.
 static void importUnsqueeze(NodeImporter &node) {
   const Tensor &x = node.input(0);
   auto given = node.intsFrom("axes", 1);

@@ -42,6 +42,7 @@ static std::optional<Ints> reducedAxes(NodeImporter &node) {
   return axesFrom(0, rank);
 }
 
+/// A mean is a sum and a division; the largest of booleans is their or.
 static void importReduce(NodeImporter &node) {
   const Tensor &x = node.input(0);
   const std::string &op = node.node().opType;

@@ -67,6 +67,7 @@ static Ints splitExtents(NodeImporter &node, int64_t total) {
   return result;
 }
 
+/// One slice an output; the parts were checked to make up the whole.
 static void importSplit(NodeImporter &node) {
   const Tensor &x = node.input(0);
   int64_t axis = node.normalizeAxis(node.getInt("axis"), x->rank());
@@ -187,6 +188,7 @@ static void importPadFromSelf(NodeImporter &node, const std::string &mode,
   node.setResult(0, result);
 }
 
+/// Attributes became inputs at version 11, and axes can be left out since 18.
 static void importPad(NodeImporter &node) {
   const Tensor &x = node.input(0);
   auto pads = node.intsFrom("pads", 1);

@@ -81,6 +81,8 @@ static double cubicWeight(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
+/// For every output position the input positions that it mixes, clamped to the
+/// edge, and their weights.
 static Table makeTable(const Settings &settings, const Axis &axis) {
   Table table;
   table.taps = settings.mode == "nearest" ? 1

@@ -13,6 +13,7 @@
 using namespace divisi;
 using Ints = std::vector<int64_t>;
 
+/// Exactly one of the attributes is there; its type says which.
 static void importConstant(NodeImporter &node) {
   Emitter &emit = node.emitter();
   for (const auto &[name, attribute] : node.node().attributes) {

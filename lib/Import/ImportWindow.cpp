@@ -128,6 +128,7 @@ static rt::Dims spatialDims(const Tensor &x) {
 // Convolution
 //===----------------------------------------------------------------------===//
 
+/// The bias is an addition of its own: kernels have none.
 static void importConv(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0), &w = node.input(1);

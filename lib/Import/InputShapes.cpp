@@ -93,6 +93,7 @@ Status Resolver::checkOptions() {
   return Status();
 }
 
+/// One symbol has one value, wherever it stands.
 Status Resolver::bindDim(const OnnxValueInfo &input, size_t at, int64_t given) {
   const OnnxDim &dim = (*input.dims)[at];
   std::string where =
@@ -138,6 +139,8 @@ Status Resolver::bindShapes() {
   return Status();
 }
 
+/// What is not known is collected in `missing_`, under the name by which the
+/// user can give it.
 Status Resolver::resolve(const OnnxValueInfo &input,
                          std::vector<InputShape> &result) {
   if (!input.type || !hasKernels(*input.type)) {
@@ -189,6 +192,7 @@ Status Resolver::resolve(const OnnxValueInfo &input,
   return Status();
 }
 
+// All that is missing goes into one message: a user wants to give it at once.
 Expected<std::vector<InputShape>> Resolver::run() {
   if (Status status = checkOptions(); !status.isOk()) {
     return status;

@@ -187,6 +187,7 @@ OnnxTensor OnnxConverter::convertTensor(onnx::TensorProto &tensor,
 // Nodes
 //===----------------------------------------------------------------------===//
 
+/// One alternative of the variant a type; a reference has no value of its own.
 OnnxAttribute
 OnnxConverter::convertAttribute(onnx::AttributeProto &attribute,
                                 const std::string &where,
@@ -265,6 +266,7 @@ findSchema(const onnx::NodeProto &node, const std::string &domain,
   return schema;
 }
 
+/// With the defaults of the schema, which importers rely on.
 OnnxNode OnnxConverter::convertNode(onnx::NodeProto &node,
                                     const std::map<std::string, int> &opsets) {
   OnnxNode result;
@@ -305,6 +307,7 @@ OnnxNode OnnxConverter::convertNode(onnx::NodeProto &node,
 // Graphs and functions
 //===----------------------------------------------------------------------===//
 
+/// What is no tensor is only told when somebody asks for it.
 static OnnxValueInfo convertValue(const onnx::ValueInfoProto &value) {
   OnnxValueInfo result;
   result.name = value.name();
@@ -330,6 +333,7 @@ static OnnxValueInfo convertValue(const onnx::ValueInfoProto &value) {
   return result;
 }
 
+/// Initializers first, and each once: nodes find them by name.
 OnnxGraph
 OnnxConverter::convertGraph(onnx::GraphProto &graph,
                             const std::map<std::string, int> &opsets) {
@@ -361,6 +365,7 @@ OnnxConverter::convertGraph(onnx::GraphProto &graph,
   return result;
 }
 
+/// Its nodes are read by its own opsets, which may be older than the model's.
 OnnxFunction
 OnnxConverter::convertFunction(onnx::FunctionProto &function,
                                const std::map<std::string, int> &fallback) {

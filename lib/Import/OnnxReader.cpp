@@ -17,6 +17,7 @@ using namespace divisi;
 /// The oldest opset whose operators have importers.
 static constexpr int kOldestOpset = 7;
 
+/// A model of functions alone imports no operators of ONNX's own.
 static Status checkOpset(const std::map<std::string, int> &opsets,
                          const std::string &path) {
   auto opset = opsets.find("");
@@ -55,6 +56,7 @@ static Status invalid(const std::string &path, const std::string &why) {
                 "'" + path + "' is not a valid ONNX model: " + why);
 }
 
+/// All functions are known before the first node that may call one is read.
 static OnnxModel convertModel(onnx::ModelProto &proto, const std::string &path,
                               const SlimModel &slim, GlobalStore &store,
                               const OnnxLimits &limits) {
@@ -90,6 +92,8 @@ static OnnxModel convertModel(onnx::ModelProto &proto, const std::string &path,
   return model;
 }
 
+// The checker comes last: conversion leaves no data in the messages, so that it
+// judges the structure alone and copies no weights.
 Expected<OnnxModel> divisi::readOnnxModel(const std::string &path,
                                           GlobalStore &store,
                                           const OnnxLimits &limits) {
@@ -161,6 +165,8 @@ static onnx::NodeProto toProto(const OnnxNode &node) {
   return proto;
 }
 
+/// Some bodies depend on attributes and element types, and are built for the
+/// node.
 std::optional<OnnxFunction>
 divisi::functionBody(const OnnxNode &node,
                      const std::map<std::string, int> &opsets,

@@ -141,6 +141,7 @@ bool Scanner::readVarint(size_t &at, size_t end, uint64_t &value) {
   return fail(at, "a number does not end");
 }
 
+/// Every length is compared with what is left before anything is read.
 bool Scanner::nextField(Message message, size_t &at, size_t end, Field &field) {
   uint64_t key = 0, length = 0;
   field.begin = at;
@@ -249,6 +250,8 @@ bool Scanner::rewrite(Message message, size_t begin, size_t end, int depth,
   return true;
 }
 
+/// Small data stays: shapes and scalars are read at once, and a location costs
+/// more than they do.
 bool Scanner::rewriteTensor(size_t begin, size_t end, std::string &out) {
   bool hasRaw = false;
   for (size_t at = begin; at < end;) {
@@ -273,6 +276,7 @@ bool Scanner::rewriteTensor(size_t begin, size_t end, std::string &out) {
   return true;
 }
 
+// protobuf holds 2 GiB; weights, which are left out, do not count.
 Expected<SlimModel> Scanner::run() {
   if (file_.empty()) {
     return Status(ExitCode::Invalid,

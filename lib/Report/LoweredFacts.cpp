@@ -43,6 +43,7 @@ static void countKernels(exec::ProgramOp program, CallCounts &calls) {
   }
 }
 
+// A rank has one arena a program; they are not used at the same time.
 void divisi::addLoweredFacts(ModuleOp module, Report &report) {
   CallCounts calls;
   for (auto program : module.getOps<exec::ProgramOp>()) {

@@ -112,6 +112,7 @@ static ReportRow describe(Operation &op) {
   return row;
 }
 
+/// Devices are numbered from 0 over all grids.
 void ReportBuilder::addGrids() {
   for (auto grid : module.getOps<spmd::GridOp>()) {
     ReportGrid out;
@@ -128,6 +129,7 @@ void ReportBuilder::addGrids() {
   }
 }
 
+/// A global without a grid is read by @init alone and rests nowhere.
 void ReportBuilder::addWeights() {
   for (auto global : module.getOps<nn::GlobalOp>()) {
     spmd::PlaceAttr place = spmd::getPlace(global);
@@ -163,6 +165,8 @@ void ReportBuilder::addCollective(ReportRow row) {
   report.rows.push_back(std::move(row));
 }
 
+/// The router is asked again: what it says of the two layouts is what the plan
+/// was priced by.
 Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
   spmd::GridOp grid = spmd::lookupGrid(step, step.getGridAttr());
   spmd::LocalAttr from = spmd::getLocal(step.getInput().getType());
@@ -202,6 +206,8 @@ void ReportBuilder::addTransfer(spmd::TransferOp op, ReportRow row) {
   addCollective(std::move(row));
 }
 
+/// `replication` is how often the grid holds the parts that the operator is
+/// split into.
 Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
   spmd::SplitAttr attribute = spmd::getSplit(op);
   spmd::GridOp grid =
@@ -267,6 +273,7 @@ static bool countsIn(func::FuncOp function, Operation &op) {
          llvm::is_contained(list.asArrayRef(), grid.getDeviceIds().front());
 }
 
+/// Constants and reads cost nothing, and are nobody's question.
 Status ReportBuilder::addFunction(func::FuncOp function) {
   auto entry = function->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
   std::string name = (entry ? entry.getValue() : function.getSymName()).str();

@@ -45,6 +45,7 @@ struct CollectiveSum {
 
 } // namespace
 
+/// Sums by kind: a plan has hundreds of collectives.
 static void printCommunication(const Report &report, raw_ostream &os) {
   std::map<std::string, CollectiveSum> sums;
   for (const ReportRow &row : report.rows) {
@@ -65,6 +66,7 @@ static void printCommunication(const Report &report, raw_ostream &os) {
   }
 }
 
+/// Of the fullest device: it decides whether a plan fits.
 static void printMemory(const Report &report, raw_ostream &os) {
   ReportDevice fullest;
   for (const ReportDevice &device : report.devices) {
@@ -171,6 +173,7 @@ static bool isTwin(const LayerBlock &a, const LayerBlock &b) {
                     });
 }
 
+/// Rows without a scope belong to the block that they stand in.
 static std::vector<LayerBlock> layerBlocks(ArrayRef<ReportRow> rows) {
   std::vector<LayerBlock> blocks;
   size_t begin = 0;
