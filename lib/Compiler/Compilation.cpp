@@ -41,6 +41,8 @@ Compilation::Compilation(CompileOptions options)
   registerAllDialects(registry);
   context_ =
       std::make_shared<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  // An error names its place; the whole function below it would bury that.
+  context_->printOpOnDiagnostic(false);
   context_->loadAllAvailableDialects();
 }
 

@@ -26,7 +26,7 @@ struct ImportOptions {
   std::map<std::string, int64_t> dims; ///< --dim NAME=N
   std::map<std::string, Input> inputs; ///< --shape, --shapes-from
   /// Results of more elements are computed at run time, not at import.
-  int64_t foldLimit = int64_t{1} << 20;
+  int64_t foldLimit = 1'048'576;
   OnnxLimits limits; ///< On what the file may ask for.
 };
 
