@@ -70,3 +70,9 @@ def test_report_of_an_optimum(divisi):
 def test_solver_that_proves_nothing(divisi):
     says(divisi("solve", EXAMPLE, "--solver", "mcmc", "--work-limit", 100000),
          "nothing is left to try")
+
+
+def test_budget_that_is_spent(divisi):
+    problem = ROOT / "test/Search/data/asplos-2025-iopddl-G.json.gz"
+    says(divisi("solve", problem, "--work-limit", 1000000),
+         "the budget of work is spent")

@@ -162,7 +162,8 @@ def test_one_operator_of_explain(made):
     says(made("explain", "m.onnx", "--devices", 2, "--why", "product"),
          "product", " MFLOP, done by ", " devices each")
     says(made("explain", "m.onnx", "--devices", 2, "--why", "lost",
-              exits=USAGE), "no operator's node contains 'lost'")
+              exits=USAGE), "no operator's node contains 'lost'; explain without "
+         "--why lists all")
 
 
 # Dumps that somebody has edited.
