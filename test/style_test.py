@@ -21,18 +21,16 @@ MOST_LINES, MOST_FUNCTION_LINES, LONG_FUNCTION = 450, 80, 15
 BANNERS_ARE_CHECKED = False
 # What is too long still; these lists only ever get shorter.
 LONG_FILES = {
-    "lib/Import/Unflatten.cpp",
-    "lib/Layout/Loops.cpp", "lib/Layout/StepRules.cpp",
-    "runtime/core/RankProgramBuilder.cpp",
-    "runtime/core/Verify.cpp", "test/dialects/NN/invalid.mlir",
-    "test/runtime/ReferenceTest.cpp",
+    "lib/Import/Unflatten.cpp", "lib/Layout/Loops.cpp",
+    "lib/Layout/StepRules.cpp", "runtime/core/RankProgramBuilder.cpp",
+    "runtime/core/Verify.cpp", "test/runtime/ReferenceTest.cpp",
     "test/runtime/SessionTest.cpp"}
 LONG_FUNCTIONS = set()
 
 # Folders of public headers, and how many declarations in them may still lack
 # a comment; the number is only ever lowered.
 PUBLIC = ("include/", "runtime/include/", "dialects/", "passes/")
-MOST_UNDOCUMENTED = 285
+MOST_UNDOCUMENTED = 187
 
 BANNER = """//
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
