@@ -300,7 +300,7 @@ TEST(ReduceTest, theNeutralElementChangesNothing) {
 }
 
 TEST(CommTest, whoDoesNotComeIsNamed) {
-  auto communicator = makeInprocCommunicator(std::chrono::milliseconds(50));
+  auto communicator = makeInprocCommunicator(std::chrono::milliseconds(500));
   StepDesc step;
   step.tag = 7;
   step.location = "all_gather of 'fc1'";
@@ -329,6 +329,26 @@ TEST(CommTest, whoDoesNotComeIsNamed) {
   for (const Status &status : runStep(*communicator, step, sources, results)) {
     EXPECT_TRUE(status.isOk()) << status.message();
   }
+}
+
+// A rank that has given up counts as present: the last one must not complete
+// the meeting for all but it. This is the barrier before globals are updated.
+TEST(CommTest, whoComesAfterATimeoutFailsToo) {
+  StepDesc barrier;
+  barrier.location = "the end";
+  barrier.parties = {{0, {}, {}}, {1, {}, {}}};
+  std::unique_ptr<CommStep> late;
+  Status lateStatus;
+  auto communicator = makeInprocCommunicator(std::chrono::milliseconds(1), [&] {
+    lateStatus = late->run(nullptr, nullptr);
+  });
+  late = std::move(*communicator->prepare(barrier, 1));
+  std::unique_ptr<CommStep> first =
+      std::move(*communicator->prepare(barrier, 0));
+  Status firstStatus = first->run(nullptr, nullptr);
+  EXPECT_EQ(firstStatus.code(), ExitCode::Device);
+  EXPECT_EQ(lateStatus.code(), ExitCode::Device);
+  EXPECT_EQ(lateStatus.message(), firstStatus.message());
 }
 
 TEST(CommTest, abortEndsAWait) {

@@ -68,13 +68,18 @@ private:
 /// pointers that they show each other.
 class Meeting {
 public:
-  Meeting(const StepDesc &step, const AbortState &aborts)
+  Meeting(const StepDesc &step, AbortState &aborts)
       : desc(step), sources(step.parties.size()), results(step.parties.size()),
         aborts_(aborts), present_(step.parties.size()) {}
 
-  /// Blocks until all parties have come. On a timeout the caller has to abort
-  /// the communicator with the status returned.
-  Status wait(size_t self, std::chrono::milliseconds timeout);
+  /// How a wait ended.
+  struct End {
+    Status status;
+    bool isTimeout = false; ///< The caller has to wake those who wait.
+  };
+  /// Blocks until all parties have come. When the time is up, nobody can meet
+  /// here or elsewhere any more.
+  End wait(size_t self, std::chrono::milliseconds timeout);
   void wakeAll() {
     std::lock_guard lock(mutex_);
     wake_.notify_all();
@@ -92,7 +97,7 @@ public:
 private:
   Status timeoutError(size_t self, std::chrono::milliseconds timeout) const;
 
-  const AbortState &aborts_;
+  AbortState &aborts_;
   std::mutex mutex_;
   std::condition_variable wake_;
   size_t arrived_ = 0;
@@ -102,8 +107,9 @@ private:
 
 class InprocCommunicator : public Communicator {
 public:
-  explicit InprocCommunicator(std::chrono::milliseconds timeout)
-      : timeout_(timeout) {}
+  InprocCommunicator(std::chrono::milliseconds timeout,
+                     std::function<void()> onTimeout)
+      : timeout_(timeout), onTimeout_(std::move(onTimeout)) {}
 
   Expected<std::unique_ptr<CommStep>> prepare(const StepDesc &step,
                                               size_t self) override;
@@ -114,7 +120,10 @@ public:
   Status meet(Meeting &meeting, size_t self);
 
 private:
+  void wakeAll();
+
   std::chrono::milliseconds timeout_;
+  std::function<void()> onTimeout_;
   AbortState aborts_;
   std::mutex mutex_; ///< Guards the map; meetings guard themselves.
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::unique_ptr<Meeting>>
@@ -237,17 +246,17 @@ Status Meeting::timeoutError(size_t self,
                    ", which did not come; raise the timeout if it is busy");
 }
 
-Status Meeting::wait(size_t self, std::chrono::milliseconds timeout) {
+Meeting::End Meeting::wait(size_t self, std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
   if (aborts_.isAborted()) {
-    return aborts_.reason();
+    return {aborts_.reason()};
   }
   if (arrived_ + 1 == present_.size()) {
     arrived_ = 0;
     std::fill(present_.begin(), present_.end(), false);
     ++generation_;
     wake_.notify_all();
-    return {};
+    return {Status()};
   }
   ++arrived_;
   present_[self] = true;
@@ -256,9 +265,12 @@ Status Meeting::wait(size_t self, std::chrono::milliseconds timeout) {
   // A deadline on the steady clock: a change of the wall clock is no timeout.
   auto deadline = std::chrono::steady_clock::now() + timeout;
   if (!wake_.wait_until(lock, deadline, done)) {
-    return timeoutError(self, timeout);
+    // Under the lock: who comes last would else find all others here and go on,
+    // with what this rank has given up (an update of globals).
+    aborts_.set(timeoutError(self, timeout));
+    return {aborts_.reason(), /*isTimeout=*/true};
   }
-  return generation_ != generation ? Status() : aborts_.reason();
+  return {generation_ != generation ? Status() : aborts_.reason()};
 }
 
 Status ChunkedStep::run(const void *source, void *result) {
@@ -283,17 +295,23 @@ Status ChunkedStep::run(const void *source, void *result) {
 }
 
 Status InprocCommunicator::meet(Meeting &meeting, size_t self) {
-  Status status = meeting.wait(self, timeout_);
-  if (!status.isOk()) {
-    abort(status);
+  Meeting::End end = meeting.wait(self, timeout_);
+  if (end.isTimeout) {
+    if (onTimeout_) {
+      onTimeout_();
+    }
+    wakeAll();
   }
-  return status;
+  return end.status;
 }
 
 void InprocCommunicator::abort(const Status &reason) {
-  if (!aborts_.set(reason)) {
-    return;
+  if (aborts_.set(reason)) {
+    wakeAll();
   }
+}
+
+void InprocCommunicator::wakeAll() {
   std::lock_guard lock(mutex_);
   for (auto &[key, meeting] : meetings_) {
     meeting->wakeAll();
@@ -419,6 +437,7 @@ InprocCommunicator::prepare(const StepDesc &step, size_t self) {
 }
 
 std::unique_ptr<Communicator>
-divisi::rt::makeInprocCommunicator(std::chrono::milliseconds timeout) {
-  return std::make_unique<InprocCommunicator>(timeout);
+divisi::rt::makeInprocCommunicator(std::chrono::milliseconds timeout,
+                                   std::function<void()> onTimeout) {
+  return std::make_unique<InprocCommunicator>(timeout, std::move(onTimeout));
 }

@@ -12,14 +12,18 @@
 #include "divisi/runtime/Communicator.h"
 
 #include <chrono>
+#include <functional>
 
 namespace divisi::rt {
 
 /// Ranks are threads that read each other's memory: a step publishes pointers,
 /// waits for its group, and copies. Waits block (no spinning) and end after
-/// `timeout`.
+/// `timeout`. A group's meeting comes about for all of it or for nobody: once a
+/// rank has given up, who comes late fails too. `onTimeout` is called by a rank
+/// that has given up, before it wakes others; tests let somebody be late there.
 std::unique_ptr<Communicator>
-makeInprocCommunicator(std::chrono::milliseconds timeout);
+makeInprocCommunicator(std::chrono::milliseconds timeout,
+                       std::function<void()> onTimeout = {});
 
 } // namespace divisi::rt
 
