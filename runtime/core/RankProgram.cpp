@@ -50,10 +50,17 @@ void RankProgram::bind(std::span<const HostTensor> inputs,
   }
 }
 
+std::string RankProgram::locationAt(size_t instruction) const {
+  return describeInstruction(*entry_, programIndex_, instruction) + ", rank " +
+         std::to_string(rank_);
+}
+
+std::string RankProgram::locationOf(uint64_t progress) const {
+  return locationAt(tasks_[progress / 2].instruction);
+}
+
 Status RankProgram::failed(size_t instruction) const {
-  return makeError(ExitCode::Device,
-                   describeInstruction(*entry_, programIndex_, instruction),
-                   ", rank ", rank_,
+  return makeError(ExitCode::Device, locationAt(instruction),
                    ": the kernel failed; no result of this run is valid");
 }
 
@@ -79,16 +86,24 @@ Status RankProgram::runTask(Task &task) {
   return {};
 }
 
+Status RankProgram::runAt(size_t index) {
+  bool waits = tasks_[index].kind == Task::Kind::Comm;
+  progress_.store(2 * index + (waits ? 0 : 1), std::memory_order_relaxed);
+  if (!events_.empty()) {
+    events_[index].begin = now();
+  }
+  Status status = runTask(tasks_[index]);
+  if (!events_.empty()) {
+    events_[index].end = now();
+  }
+  progress_.store(2 * index + 2, std::memory_order_relaxed);
+  return status;
+}
+
 Status RankProgram::run() {
   for (size_t i = 0; i < tasks_.size(); ++i) {
-    if (!events_.empty()) {
-      events_[i].begin = now();
-    }
-    if (Status status = runTask(tasks_[i]); !status.isOk()) {
+    if (Status status = runAt(i); !status.isOk()) {
       return status;
-    }
-    if (!events_.empty()) {
-      events_[i].end = now();
     }
   }
   if (!endBarrier_) {

@@ -22,6 +22,8 @@
 #include "runtime/core/GlobalBoxes.h"
 #include "runtime/core/ResolvedManifest.h"
 
+#include <atomic>
+
 namespace divisi::rt {
 
 /// What a program is prepared from, for one rank.
@@ -74,6 +76,16 @@ public:
   /// Walks the tasks, and, when all ranks have, applies the updates.
   Status run();
 
+  /// What the rank is at, for who watches it meanwhile. It changes with every
+  /// task; see isWorking() and locationOf().
+  uint64_t progress() const {
+    return progress_.load(std::memory_order_relaxed);
+  }
+  /// Whether the rank is in a kernel or copy, not waiting for others.
+  static bool isWorking(uint64_t progress) { return progress % 2 != 0; }
+  /// Where that is, for messages: entry, program, instruction and rank.
+  std::string locationOf(uint64_t progress) const;
+
   /// One event per task of the last run, if the context asked for them.
   std::span<const Event> events() const { return events_; }
   std::span<const Task> tasks() const { return tasks_; }
@@ -94,6 +106,9 @@ private:
   };
 
   Status runTask(Task &task);
+  Status runAt(size_t index);
+  /// An instruction and the rank, for messages.
+  std::string locationAt(size_t instruction) const;
   /// The error of a kernel that could not do its work.
   Status failed(size_t instruction) const;
 
@@ -107,6 +122,8 @@ private:
   std::vector<Patch> inputPatches_, outputPatches_;
   std::vector<AlignedBytes> staging_; ///< Of updates from updated globals.
   std::vector<Event> events_;
+  /// Twice the task's index; and 1 while it works.
+  std::atomic<uint64_t> progress_ = 0;
   int64_t extraWorkspaceBytes_ = 0;
 };
 

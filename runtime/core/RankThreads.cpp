@@ -11,7 +11,7 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-RankThreads::RankThreads(uint32_t numRanks) {
+RankThreads::RankThreads(uint32_t numRanks) : alive_(numRanks) {
   for (uint32_t rank = 0; rank < numRanks; ++rank) {
     threads_.emplace_back([this, rank] { loop(rank); });
   }
@@ -24,38 +24,71 @@ RankThreads::~RankThreads() {
   }
   start_.notify_all();
   for (std::thread &thread : threads_) {
-    thread.join();
+    if (thread.joinable()) { // not after abandon()
+      thread.join();
+    }
   }
 }
 
-Status
-RankThreads::runOnAll(const Job &job,
-                      const std::function<void(const Status &)> &onError) {
+void RankThreads::abandon(std::shared_ptr<void> owner) {
+  // Notified under the lock: the last thread destroys this object.
+  std::lock_guard lock(mutex_);
+  stops_ = true;
+  owner_ = std::move(owner);
+  for (std::thread &thread : threads_) {
+    thread.detach();
+  }
+  start_.notify_all();
+}
+
+Status RankThreads::runOnAll(Job job, OnError onError, const RankWatch &watch) {
+  auto work =
+      std::make_shared<const Work>(Work{std::move(job), std::move(onError)});
+  auto allAreDone = [this] { return running_ == 0; };
   std::unique_lock lock(mutex_);
-  job_ = &job;
-  onError_ = &onError;
+  work_ = work;
   firstError_ = {};
   running_ = threads_.size();
   ++generation_;
   start_.notify_all();
-  done_.wait(lock, [this] { return running_ == 0; });
+  if (!watch.check) {
+    done_.wait(lock, allAreDone);
+  }
+  while (!done_.wait_for(lock, watch.interval, allAreDone)) {
+    lock.unlock();
+    Status givenUp = watch.check();
+    if (!givenUp.isOk()) {
+      work->onError(givenUp);
+    }
+    lock.lock();
+    if (!givenUp.isOk() && !done_.wait_for(lock, watch.interval, allAreDone)) {
+      isStuck_ = true;
+      return givenUp;
+    }
+  }
+  work_.reset();
   return firstError_;
 }
 
 void RankThreads::loop(uint32_t rank) {
+  // Destroyed last of all, with this object in it.
+  std::shared_ptr<void> owner;
   uint64_t seen = 0;
   while (true) {
-    const Job *job = nullptr;
+    std::shared_ptr<const Work> work;
     {
       std::unique_lock lock(mutex_);
       start_.wait(lock, [&] { return stops_ || generation_ != seen; });
       if (stops_) {
+        if (--alive_ == 0) {
+          owner = std::move(owner_);
+        }
         return;
       }
       seen = generation_;
-      job = job_;
+      work = work_;
     }
-    Status status = (*job)(rank);
+    Status status = work->job(rank);
     bool isFirst = false;
     if (!status.isOk()) {
       std::lock_guard lock(mutex_);
@@ -65,8 +98,9 @@ void RankThreads::loop(uint32_t rank) {
       }
     }
     if (isFirst) {
-      (*onError_)(status);
+      work->onError(status);
     }
+    work.reset();
     std::lock_guard lock(mutex_);
     if (--running_ == 0) {
       done_.notify_one();

@@ -11,19 +11,30 @@
 
 #include "divisi/Support/Status.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 namespace divisi::rt {
 
+/// Asked every `interval` while ranks work: an error gives them up.
+struct RankWatch {
+  std::chrono::milliseconds interval{0};
+  std::function<Status()> check;
+};
+
 /// Threads that live as long as this object and do one job after the other.
 class RankThreads {
 public:
+  /// What one rank does; it owns all that it refers to, or what it refers to
+  /// outlives this object.
   using Job = std::function<Status(uint32_t rank)>;
+  using OnError = std::function<void(const Status &)>;
 
   explicit RankThreads(uint32_t numRanks);
   ~RankThreads();
@@ -31,20 +42,33 @@ public:
   /// Runs `job` on all threads and returns when all are done: the error of the
   /// rank that failed first in time, or success. `onError` is called on the
   /// failing rank's thread before it waits for the others, to end their waits.
-  Status runOnAll(const Job &job,
-                  const std::function<void(const Status &)> &onError);
+  /// Where `watch` gives up, that is called too, and if there is a rank that
+  /// does not even then come back within an interval, its error is returned and
+  /// isStuck() from then on: no job can be run any more.
+  Status runOnAll(Job job, OnError onError, const RankWatch &watch = {});
+  bool isStuck() const { return isStuck_; }
+
+  /// Lets the threads go that are stuck. `owner` holds this object and all that
+  /// jobs use; it is destroyed when the last thread has ended, if ever.
+  void abandon(std::shared_ptr<void> owner);
 
 private:
+  struct Work {
+    Job job;
+    OnError onError;
+  };
+
   void loop(uint32_t rank);
 
   std::mutex mutex_;
   std::condition_variable start_, done_;
-  uint64_t generation_ = 0; ///< Of the job; a new one begins when it changes.
+  uint64_t generation_ = 0; ///< Of the work; new work begins when it changes.
   size_t running_ = 0;
-  bool stops_ = false;
-  const Job *job_ = nullptr;
-  const std::function<void(const Status &)> *onError_ = nullptr;
+  size_t alive_; ///< Threads that have not left their loop.
+  bool stops_ = false, isStuck_ = false;
+  std::shared_ptr<const Work> work_;
   Status firstError_;
+  std::shared_ptr<void> owner_; ///< Only after abandon().
   std::vector<std::thread> threads_;
 };
 

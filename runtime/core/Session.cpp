@@ -9,12 +9,14 @@
 #include "divisi/runtime/Session.h"
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/InprocCommunicator.h"
+#include "runtime/core/EntryInputs.h"
 #include "runtime/core/GlobalBoxes.h"
 #include "runtime/core/RankProgram.h"
 #include "runtime/core/RankThreads.h"
 #include "runtime/core/Trace.h"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 using namespace divisi;
@@ -32,9 +34,11 @@ struct Session::Impl {
   Status allocateArenas();
   Status prepareRank(uint32_t rank);
   void describeEntries();
-  Status checkInputs(size_t entry, std::span<const HostTensor> inputs) const;
-  /// runOnAll, with waits ended at an error and possible again afterwards.
-  Status runOnAll(const RankThreads::Job &job);
+  /// RankThreads::runOnAll, with waits ended at an error and possible again
+  /// afterwards.
+  Status runOnAll(RankThreads::Job job, RankWatch watch = {});
+  /// Device once a rank is stuck.
+  Status checkAlive() const;
 
   SessionOptions options;
   ArtifactFile file;
@@ -51,7 +55,13 @@ struct Session::Impl {
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Session::~Session() = default;
+
+Session::~Session() {
+  RankThreads &threads = *impl_->threads;
+  if (threads.isStuck()) {
+    threads.abandon(std::shared_ptr<Impl>(std::move(impl_)));
+  }
+}
 
 //===----------------------------------------------------------------------===//
 // Loading
@@ -127,13 +137,27 @@ Status Session::Impl::prepareRank(uint32_t rank) {
   return {};
 }
 
-Status Session::Impl::runOnAll(const RankThreads::Job &job) {
+Status Session::Impl::runOnAll(RankThreads::Job job, RankWatch watch) {
+  auto aborted = std::make_shared<std::atomic<bool>>(false);
   Status status = threads->runOnAll(
-      job, [this](const Status &error) { communicator->abort(error); });
-  if (!status.isOk()) {
+      std::move(job),
+      [this, aborted](const Status &error) {
+        *aborted = true;
+        communicator->abort(error);
+      },
+      watch);
+  if (*aborted && !threads->isStuck()) {
     communicator->reset();
   }
   return status;
+}
+
+Status Session::Impl::checkAlive() const {
+  return threads->isStuck()
+             ? makeError(ExitCode::Device,
+                         "the session is dead: a kernel of an earlier run has "
+                         "not returned; open the artifact again")
+             : Status();
 }
 
 Status Session::Impl::load() {
@@ -220,6 +244,9 @@ std::vector<GlobalInfo> Session::globals() const {
 }
 
 Expected<HostTensor> Session::readGlobal(std::string_view name) const {
+  if (Status status = impl_->checkAlive(); !status.isOk()) {
+    return status;
+  }
   const ResolvedManifest &resolved = *impl_->resolved;
   for (size_t i = 0; i < resolved.globals.size(); ++i) {
     if (resolved.manifest->globals(static_cast<int>(i)).name() != name) {
@@ -251,42 +278,58 @@ Expected<HostTensor> Session::readGlobal(std::string_view name) const {
 // Running
 //===----------------------------------------------------------------------===//
 
-static Status checkInput(const ValueInfo &expected, const HostTensor &got) {
-  if (got.type() == expected.type && got.dims() == expected.dims) {
-    return {};
+static Expected<std::vector<HostTensor>> makeOutputs(const EntryInfo &entry) {
+  std::vector<HostTensor> outputs;
+  for (const ValueInfo &output : entry.outputs) {
+    Expected<HostTensor> tensor =
+        HostTensor::zeros(output.type, output.dims, output.name);
+    if (!tensor) {
+      return tensor.status();
+    }
+    outputs.push_back(std::move(*tensor));
   }
-  return makeError(ExitCode::Invalid, "input '", expected.name, "': got ",
-                   describe(got.type(), got.dims()), ", expected ",
-                   describe(expected.type, expected.dims),
-                   got.type() == expected.type
-                       ? ""
-                       : "; convert it, for example with NumPy's astype");
+  return outputs;
 }
 
-static std::string quotedInputs(const EntryInfo &entry) {
-  std::ostringstream names;
-  for (const ValueInfo &input : entry.inputs) {
-    names << (names.tellp() == 0 ? "" : ", ") << "'" << input.name << "'";
-  }
-  return names.str();
-}
+namespace {
 
-static Status checkCount(const EntryInfo &entry, size_t got) {
-  if (got == entry.inputs.size()) {
-    return {};
-  }
-  return makeError(ExitCode::Invalid, "got ", got, " inputs for entry '",
-                   entry.name, "', expected ", entry.inputs.size(), ": ",
-                   quotedInputs(entry));
-}
+/// What the ranks of one run read and write.
+struct RunTensors {
+  std::vector<HostTensor> inputs, outputs;
+};
 
-Status Session::Impl::checkInputs(size_t entry,
-                                  std::span<const HostTensor> inputs) const {
-  Status status = checkCount(entries[entry], inputs.size());
-  for (size_t i = 0; status.isOk() && i < inputs.size(); ++i) {
-    status = checkInput(entries[entry].inputs[i], inputs[i]);
-  }
-  return status;
+/// Since when a rank is at what it is at.
+struct RankProgress {
+  uint64_t progress = 0;
+  std::chrono::steady_clock::time_point since;
+};
+
+} // namespace
+
+/// Gives up a rank that is in one kernel for longer than the options allow.
+static RankWatch
+watchKernels(const std::vector<std::unique_ptr<RankProgram>> &programs,
+             const SessionOptions &options) {
+  auto seen = std::make_shared<std::vector<RankProgress>>(programs.size());
+  return {
+      std::chrono::milliseconds(50), [&programs, &options, seen] {
+        auto now = std::chrono::steady_clock::now();
+        for (size_t rank = 0; rank < programs.size(); ++rank) {
+          const RankProgram *program = programs[rank].get();
+          uint64_t progress = program ? program->progress() : 0;
+          RankProgress &last = (*seen)[rank];
+          if (!RankProgram::isWorking(progress) || progress != last.progress) {
+            last = {progress, now};
+          } else if (now - last.since > options.timeout + options.lateness) {
+            return makeError(
+                ExitCode::Device, program->locationOf(progress),
+                ": the kernel has not returned for ", options.timeout.count(),
+                " ms and is given up with the session; raise the timeout "
+                "if it is busy");
+          }
+        }
+        return Status();
+      }};
 }
 
 Expected<std::vector<HostTensor>>
@@ -296,37 +339,46 @@ Session::run(std::string_view name, std::span<const HostTensor> inputs) {
     return makeError(ExitCode::Usage, "the artifact has no entry '", name, "'");
   }
   size_t entry = info - impl_->entries.data();
-  if (Status status = impl_->checkInputs(entry, inputs); !status.isOk()) {
+  Status status = impl_->checkAlive();
+  if (status.isOk()) {
+    status = checkInputs(*info, inputs);
+  }
+  if (!status.isOk()) {
     return status;
   }
-  std::vector<HostTensor> outputs;
-  for (const ValueInfo &output : info->outputs) {
-    Expected<HostTensor> tensor =
-        HostTensor::zeros(output.type, output.dims, output.name);
-    if (!tensor) {
-      return tensor.status();
-    }
-    outputs.push_back(std::move(*tensor));
+  Expected<std::vector<HostTensor>> made = makeOutputs(*info);
+  if (!made) {
+    return made.status();
   }
+  // The job owns what it reads and writes: a rank that is given up goes on.
+  auto shared = std::make_shared<RunTensors>();
+  shared->inputs.assign(inputs.begin(), inputs.end());
+  shared->outputs = std::move(*made);
   impl_->lastEntry = entry;
-  Status status = impl_->runOnAll([&](uint32_t rank) {
-    RankProgram *program = impl_->programs[entry][rank].get();
-    if (!program) {
-      return Status();
-    }
-    program->bind(inputs, outputs);
-    return program->run();
-  });
+  const auto &programs = impl_->programs[entry];
+  status = impl_->runOnAll(
+      [&programs, shared](uint32_t rank) {
+        RankProgram *program = programs[rank].get();
+        if (!program) {
+          return Status();
+        }
+        program->bind(shared->inputs, shared->outputs);
+        return program->run();
+      },
+      watchKernels(programs, impl_->options));
   if (!status.isOk()) {
     return status.in("entry '" + std::string(name) + "'");
   }
-  return outputs;
+  return std::move(shared->outputs);
 }
 
 Status Session::writeTrace(const std::string &path) const {
   if (!impl_->options.trace) {
     return makeError(ExitCode::Usage,
                      "the session was opened without recording a trace");
+  }
+  if (Status status = impl_->checkAlive(); !status.isOk()) {
+    return status;
   }
   std::vector<TraceRank> ranks;
   for (uint32_t rank = 0; rank < numRanks(); ++rank) {
@@ -337,92 +389,4 @@ Status Session::writeTrace(const std::string &path) const {
   }
   return writeChromeTrace(path, impl_->resolved->entries[impl_->lastEntry],
                           ranks);
-}
-
-//===----------------------------------------------------------------------===//
-// Backends and inputs by name
-//===----------------------------------------------------------------------===//
-
-Expected<std::vector<const Backend *>>
-divisi::rt::selectBackends(std::string_view names,
-                           std::span<const Backend *const> available) {
-  std::vector<const Backend *> chosen;
-  while (true) {
-    size_t comma = names.find(',');
-    std::string_view name = names.substr(0, comma);
-    auto it = std::find_if(
-        available.begin(), available.end(),
-        [&](const Backend *backend) { return backend->name() == name; });
-    if (it == available.end()) {
-      std::ostringstream all;
-      for (const Backend *backend : available) {
-        all << " " << backend->name();
-      }
-      return makeError(ExitCode::Usage, "no backend is named '", name,
-                       "'; there are:", all.str());
-    }
-    chosen.push_back(*it);
-    if (comma == std::string_view::npos) {
-      return chosen;
-    }
-    names.remove_prefix(comma + 1);
-  }
-}
-
-/// The place of the tensor called `name` among the inputs, or their number.
-static size_t placeOf(const EntryInfo &entry, const std::string &name) {
-  return std::find_if(
-             entry.inputs.begin(), entry.inputs.end(),
-             [&](const ValueInfo &input) { return input.name == name; }) -
-         entry.inputs.begin();
-}
-
-/// Every tensor has the name of an input, no two the same one.
-static Status checkNames(const EntryInfo &entry,
-                         std::span<const HostTensor> tensors) {
-  std::vector<bool> seen(entry.inputs.size());
-  for (const HostTensor &tensor : tensors) {
-    size_t place = placeOf(entry, tensor.name());
-    if (place == entry.inputs.size()) {
-      return makeError(ExitCode::Invalid, "entry '", entry.name,
-                       "' has no input '", tensor.name(), "'; expected ",
-                       quotedInputs(entry));
-    }
-    if (seen[place]) {
-      return makeError(ExitCode::Invalid, "input '", tensor.name(),
-                       "' is given twice");
-    }
-    seen[place] = true;
-  }
-  return {};
-}
-
-Expected<std::vector<HostTensor>>
-divisi::rt::arrangeInputs(const EntryInfo &entry,
-                          std::vector<HostTensor> tensors) {
-  bool areNamed =
-      std::any_of(tensors.begin(), tensors.end(), [](const HostTensor &tensor) {
-        return !tensor.name().empty();
-      });
-  Status status = areNamed ? checkNames(entry, tensors) : Status();
-  if (status.isOk()) {
-    status = checkCount(entry, tensors.size());
-  }
-  if (!status.isOk()) {
-    return status;
-  }
-  if (areNamed) {
-    std::stable_sort(tensors.begin(), tensors.end(),
-                     [&](const HostTensor &a, const HostTensor &b) {
-                       return placeOf(entry, a.name()) <
-                              placeOf(entry, b.name());
-                     });
-  }
-  for (size_t i = 0; i < tensors.size() && status.isOk(); ++i) {
-    status = checkInput(entry.inputs[i], tensors[i]);
-  }
-  if (!status.isOk()) {
-    return status;
-  }
-  return tensors;
 }

@@ -13,7 +13,7 @@
 //   test.relu     may be in place      test.reshape  a view
 //   test.scale    x * the first element of a second operand
 //   test.sum      of all elements; of none: 0
-//   test.slow     copies, after TestBackend::delay
+//   test.slow     copies, once TestBackend::gate is open
 //   test.scratch  copies through its workspace of 256 bytes
 //   test.refused  never can be prepared
 //
@@ -26,17 +26,29 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <functional>
-#include <thread>
 
 namespace divisi::rt {
 
+/// Lets threads through while it is open.
+class Gate {
+public:
+  void close() { isOpen_ = false; }
+  void open() {
+    isOpen_ = true;
+    isOpen_.notify_all();
+  }
+  void pass() const { isOpen_.wait(false); }
+
+private:
+  std::atomic<bool> isOpen_ = true;
+};
+
 class TestBackend : public Backend {
 public:
-  /// How long test.slow takes on the rank whose box begins at 0.
-  inline static std::atomic<int> delayMilliseconds = 0;
+  /// Holds up test.slow on the rank whose box begins at 0.
+  inline static Gate gate;
   /// Whether kernels fail on the rank whose result begins at 0.
   inline static std::atomic<bool> fails = false;
 
@@ -147,8 +159,7 @@ private:
                              float *out, void *) {
       if (std::all_of(result.offset.begin(), result.offset.end(),
                       [](int64_t offset) { return offset == 0; })) {
-        std::this_thread::sleep_for(
-            std::chrono::milliseconds(delayMilliseconds));
+        gate.pass();
       }
       copy(result, in[0], out);
     };

@@ -48,8 +48,12 @@ struct SessionOptions {
   bool verifyHashes = false;
   /// Where external weights lie; empty: the artifact's folder.
   std::string externalFolder;
-  /// How long a rank waits for others in one step before the run fails.
+  /// How long a rank waits for others in one step, or works at one kernel,
+  /// before the run fails.
   std::chrono::milliseconds timeout{60000};
+  /// How much later a kernel may return: the session then lives on, though the
+  /// run has failed. See Session.
+  std::chrono::milliseconds lateness{700};
   /// Record when every instruction began and ended; see writeTrace().
   bool trace = false;
 };
@@ -79,6 +83,13 @@ struct GlobalInfo {
 };
 
 /// A loaded artifact. Not for use by two threads at once.
+///
+/// A kernel that does not return within the time-out and the lateness is given
+/// up: the run fails with Device, by default within a second of the time-out,
+/// and the session is dead. run(), readGlobal() and writeTrace() then
+/// fail with Device. The thread in that kernel is left alone, with the
+/// session's memory, until it returns or the process exits, which it does not
+/// prevent.
 class Session {
 public:
   ~Session();
@@ -99,11 +110,13 @@ public:
   /// Runs an entry on whole tensors, in the order of its inputs, and returns
   /// its outputs in order. Fails with Usage if there is no such entry, Invalid
   /// if the inputs do not fit it, Device if ranks fail or wait too long: then
-  /// no global has been updated, and the session can be used again.
+  /// no global has been updated, and the session can be used again unless it is
+  /// dead.
   Expected<std::vector<HostTensor>> run(std::string_view entry,
                                         std::span<const HostTensor> inputs);
 
-  /// The present value of a global, put together from the ranks.
+  /// The present value of a global, put together from the ranks. Fails with
+  /// Usage if there is none of that name, with Device when memory runs out.
   Expected<HostTensor> readGlobal(std::string_view name) const;
 
   /// Writes what the last run did, per rank and instruction, as Chrome's trace

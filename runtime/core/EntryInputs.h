@@ -1,0 +1,22 @@
+//===- EntryInputs.h - Whether tensors fit an entry -------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RUNTIME_CORE_ENTRYINPUTS_H
+#define RUNTIME_CORE_ENTRYINPUTS_H
+
+#include "divisi/runtime/Session.h"
+
+namespace divisi::rt {
+
+/// Whether `inputs` are as many as the entry takes, each of its type and shape;
+/// Invalid with the first that is not.
+Status checkInputs(const EntryInfo &entry, std::span<const HostTensor> inputs);
+
+} // namespace divisi::rt
+
+#endif // RUNTIME_CORE_ENTRYINPUTS_H

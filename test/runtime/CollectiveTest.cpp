@@ -1,0 +1,230 @@
+//===- CollectiveTest.cpp - Collectives on random layouts -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestSession.h"
+
+#include <gmock/gmock.h>
+#include <random>
+
+using namespace divisi;
+using namespace divisi::rt;
+
+using Random = std::mt19937;
+
+static int64_t below(Random &random, int64_t bound) {
+  return static_cast<int64_t>(random() % static_cast<uint64_t>(bound));
+}
+
+/// Uneven bounds that cover [0, extent), some empty, some overlapping.
+static Bounds randomBounds(Random &random, int64_t shards, int64_t extent) {
+  std::vector<int64_t> cuts = {0, extent};
+  for (int64_t i = 1; i < shards; ++i) {
+    cuts.push_back(below(random, extent + 1));
+  }
+  std::sort(cuts.begin(), cuts.end());
+  Bounds bounds;
+  for (int64_t i = 0; i < shards; ++i) {
+    int64_t halo = below(random, 3) == 0 ? 1 : 0;
+    bounds.push_back(std::max<int64_t>(0, cuts[i] - halo));
+    bounds.push_back(std::min(extent, cuts[i + 1] + halo));
+  }
+  return bounds;
+}
+
+namespace {
+
+/// A random tensor and grid, and layouts of one on the other.
+struct RandomCase {
+  explicit RandomCase(Random &random) : random(random), builder(1) {
+    sizes.resize(1 + below(random, 2));
+    for (int64_t &size : sizes) {
+      size = 1 + below(random, 3);
+    }
+    dims.resize(1 + below(random, 3));
+    for (int64_t &dim : dims) {
+      dim = 1 + below(random, 6);
+    }
+    builder.manifest.set_num_ranks(numElements(sizes));
+    builder.grid(sizes);
+  }
+
+  /// Each of `axes` splits some dimension or, by chance, none.
+  std::vector<DimSplit> splits(Axes axes) {
+    std::vector<DimSplit> splits(dims.size());
+    std::shuffle(axes.begin(), axes.end(), random);
+    for (uint32_t axis : axes) {
+      if (below(random, 4) != 0) {
+        splits[below(random, static_cast<int64_t>(dims.size()))].axes.push_back(
+            axis);
+      }
+    }
+    for (size_t d = 0; d < dims.size(); ++d) {
+      int64_t shards = 1;
+      for (uint32_t axis : splits[d].axes) {
+        shards *= sizes[axis];
+      }
+      if (!splits[d].axes.empty()) {
+        splits[d].bounds = randomBounds(random, shards, dims[d]);
+      }
+    }
+    return splits;
+  }
+
+  pb::Tensor tensor(const std::vector<DimSplit> &splits,
+                    const Axes &partial = {}) {
+    return builder.tensor(0, dims, splits, partial);
+  }
+  Axes allAxes() const {
+    Axes axes(sizes.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    return axes;
+  }
+  Axes allRanks() const {
+    Axes ranks(numElements(sizes));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+  }
+  /// An entry x -> y of these layouts.
+  pb::Entry &entry(const pb::Tensor &x, const pb::Tensor &y) {
+    pb::Entry &entry = *builder.manifest.add_entries();
+    entry.set_name("f");
+    addValue(entry.mutable_inputs(), "x", x);
+    addValue(entry.mutable_outputs(), "y", y);
+    return entry;
+  }
+  /// Runs the entry and compares y with x * factor.
+  void check(float factor, std::vector<HostTensor> moreInputs = {}) {
+    std::vector<float> x = counting(numElements(dims)), expected = x;
+    for (float &value : expected) {
+      value *= factor;
+    }
+    auto session = openSession(builder.manifest);
+    ASSERT_TRUE(session) << session.status().message() << "\n"
+                         << builder.manifest.DebugString();
+    std::vector<HostTensor> inputs = listOf(makeTensor(dims, x));
+    for (HostTensor &tensor : moreInputs) {
+      inputs.push_back(std::move(tensor));
+    }
+    auto outputs = (*session)->run("f", inputs);
+    ASSERT_TRUE(outputs) << outputs.status().message();
+    EXPECT_EQ(valuesOf(outputs->front()), expected)
+        << builder.manifest.DebugString();
+  }
+
+  Random &random;
+  ManifestBuilder builder;
+  Dims sizes, dims;
+};
+
+} // namespace
+
+TEST(CollectiveTest, exchangeLeadsFromAnyLayoutToAnyOther) {
+  Random random(5);
+  for (int round = 0; round < 120; ++round) {
+    RandomCase c(random);
+    pb::Tensor x = c.tensor(c.splits(c.allAxes()));
+    pb::Tensor y = c.tensor(c.splits(c.allAxes()));
+    ProgramBuilder p(c.entry(x, y), c.allRanks());
+    uint32_t in = p.input(0, x), out = p.alloc(y);
+    p.collective("exchange", c.allAxes(), in, out, 0);
+    p.output(out, 0);
+    c.check(1);
+  }
+}
+
+TEST(CollectiveTest, allGatherUndoesSlice) {
+  Random random(6);
+  for (int round = 0; round < 80; ++round) {
+    RandomCase c(random);
+    pb::Tensor whole = c.tensor(std::vector<DimSplit>(c.dims.size()));
+    pb::Tensor split = c.tensor(c.splits(c.allAxes()));
+    ProgramBuilder p(c.entry(whole, whole), c.allRanks());
+    uint32_t in = p.input(0, whole), part = p.alloc(split),
+             out = p.alloc(whole);
+    p.collective("slice", c.allAxes(), in, part, 0);
+    p.collective("all_gather", c.allAxes(), part, out, 3);
+    p.output(out, 0);
+    c.check(1);
+  }
+}
+
+TEST(CollectiveTest, allToAllMovesAnAxisBetweenDimensions) {
+  ManifestBuilder b(3);
+  uint32_t g = b.grid({3});
+  pb::Tensor rows = b.tensor(g, {5, 4}, {{0}, {}});
+  pb::Tensor columns = b.tensor(g, {5, 4}, {{}, {0}});
+  pb::Entry &entry = *b.manifest.add_entries();
+  entry.set_name("f");
+  addValue(entry.mutable_inputs(), "x", rows);
+  addValue(entry.mutable_outputs(), "y", columns);
+  ProgramBuilder p(entry, {0, 1, 2});
+  uint32_t in = p.input(0, rows), out = p.alloc(columns);
+  p.collective("all_to_all", {0}, in, out, 0);
+  p.output(out, 0);
+  auto session = openSession(b.manifest);
+  ASSERT_TRUE(session) << session.status().message();
+  auto y = (*session)->run("f", listOf(makeTensor({5, 4}, counting(20))));
+  ASSERT_TRUE(y) << y.status().message();
+  EXPECT_EQ(valuesOf(y->front()), counting(20));
+}
+
+TEST(CollectiveTest, partialSumsCombineOnAnyLayout) {
+  Random random(7);
+  for (int round = 0; round < 120; ++round) {
+    RandomCase c(random);
+    // Axis 0 is partial: its position i holds x times the i-th weight.
+    Axes rest = c.allAxes();
+    rest.erase(rest.begin());
+    std::vector<DimSplit> splits = c.splits(rest);
+    bool scatters = below(random, 2) == 0;
+    std::vector<DimSplit> finer = splits;
+    if (scatters) {
+      DimSplit &dim = finer[below(random, int64_t(c.dims.size()))];
+      dim.bounds.clear();
+      dim.axes.push_back(0);
+      // Nested bounds of the coarse split, so that parts stay inside.
+      for (size_t d = 0; d < finer.size(); ++d) {
+        finer[d].bounds.clear();
+        splits[d].bounds.clear();
+      }
+    }
+    pb::Tensor x = c.tensor(splits), partial = c.tensor(splits, {0});
+    pb::Tensor y = c.tensor(finer);
+    pb::Tensor weights = c.builder.tensor(0, {c.sizes[0]}, {DimSplit({0})});
+    pb::Entry &entry = c.entry(x, y);
+    addValue(entry.mutable_inputs(), "weights", weights);
+    ProgramBuilder p(entry, c.allRanks());
+    uint32_t in = p.input(0, x), weight = p.input(1, weights);
+    uint32_t summand = p.alloc(partial), out = p.alloc(y);
+    p.call("test.scale", {in, weight}, summand);
+    p.collective(scatters ? "reduce_scatter" : "all_reduce", {0}, summand, out,
+                 9);
+    p.output(out, 0);
+    std::vector<float> values = counting(c.sizes[0]);
+    float total = std::accumulate(values.begin(), values.end(), 0.f);
+    c.check(total, listOf(makeTensor({c.sizes[0]}, values)));
+  }
+}
+
+TEST(CollectiveTest, maskMakesASumOfOneSummand) {
+  Random random(8);
+  for (int round = 0; round < 60; ++round) {
+    RandomCase c(random);
+    Axes rest = c.allAxes();
+    rest.erase(rest.begin());
+    std::vector<DimSplit> splits = c.splits(rest);
+    pb::Tensor x = c.tensor(splits), partial = c.tensor(splits, {0});
+    ProgramBuilder p(c.entry(x, x), c.allRanks());
+    uint32_t in = p.input(0, x), masked = p.alloc(partial);
+    uint32_t out = p.alloc(x, p.program.buffers(masked).arena_offset());
+    p.collective("mask", {0}, in, masked, 0);
+    p.collective("all_reduce", {0}, masked, out, 0); // in place
+    p.output(out, 0);
+    c.check(1);
+  }
+}

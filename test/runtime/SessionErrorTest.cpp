@@ -1,0 +1,232 @@
+//===- SessionErrorTest.cpp - Runs that fail, and options -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestSession.h"
+
+#include <fstream>
+#include <gmock/gmock.h>
+
+using namespace divisi;
+using namespace divisi::rt;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// Axis a of 2: the first rank computes slowly, then all gather.
+static pb::Manifest slowManifest() {
+  ManifestBuilder b(2);
+  uint32_t g = b.grid({2});
+  pb::Tensor part = b.tensor(g, {4}, {DimSplit({0})}),
+             whole = b.tensor(g, {4}, {{}});
+  uint32_t m = b.global("m", "state", whole);
+  pb::Entry &entry = *b.manifest.add_entries();
+  entry.set_name("f");
+  addValue(entry.mutable_inputs(), "x", part);
+  addValue(entry.mutable_outputs(), "y", whole);
+  ProgramBuilder p(entry, {0, 1});
+  uint32_t x = p.input(0, part), slow = p.alloc(part), y = p.alloc(whole);
+  p.call("test.slow", {x}, slow);
+  p.collective("all_gather", {0}, slow, y, 5);
+  p.update(y, m);
+  p.output(y, 0);
+  return b.manifest;
+}
+
+TEST(SessionTest, aRankThatDoesNotComeEndsTheRunButNotTheSession) {
+  SessionOptions options = testOptions();
+  options.timeout = std::chrono::milliseconds(50);
+  options.lateness = std::chrono::minutes(5);
+  auto session = openSession(slowManifest(), {{}}, options);
+  ASSERT_TRUE(session) << session.status().message();
+  TestBackend::gate.close();
+  std::thread opener([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    TestBackend::gate.open();
+  });
+  auto y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
+  opener.join();
+  ASSERT_FALSE(y);
+  EXPECT_EQ(y.status().code(), ExitCode::Device);
+  EXPECT_THAT(y.status().message(),
+              HasSubstr("rank 1 waited 50 ms in all_gather of 'move' (tag 5) "
+                        "for rank 0"));
+  EXPECT_THAT(valuesOf(*(*session)->readGlobal("m")), ElementsAre(0, 0, 0, 0));
+  y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
+  ASSERT_TRUE(y) << y.status().message();
+  EXPECT_EQ(valuesOf(y->front()), counting(4));
+  EXPECT_EQ(valuesOf(*(*session)->readGlobal("m")), counting(4));
+}
+
+// The time-outs are long apart, so that which of them ends the run is certain.
+TEST(SessionTest, aKernelThatNeverReturnsEndsTheSession) {
+  SessionOptions options = testOptions();
+  options.timeout = std::chrono::milliseconds(100);
+  options.trace = true;
+  auto session = openSession(slowManifest(), {{}}, options);
+  ASSERT_TRUE(session) << session.status().message();
+  TestBackend::gate.close();
+  auto begin = std::chrono::steady_clock::now();
+  auto y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  std::cout << "given up after " << took.count() << " s of 1.1\n";
+  ASSERT_FALSE(y);
+  EXPECT_EQ(y.status().code(), ExitCode::Device);
+  EXPECT_THAT(y.status().message(),
+              HasSubstr("program 0, instruction 0 (node of test.slow), rank 0: "
+                        "the kernel has not returned for 100 ms and is given "
+                        "up with the session"));
+  const char *dead = "the session is dead: a kernel of an earlier run has not "
+                     "returned; open the artifact again";
+  y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
+  EXPECT_EQ(y.status().message(), dead);
+  EXPECT_EQ((*session)->readGlobal("m").status().message(), dead);
+  EXPECT_EQ((*session)->writeTrace(temporaryFile("dead")).message(), dead);
+  // The kernel goes on in the memory of the session that is gone, and returns.
+  session = makeError(ExitCode::Usage, "closed");
+  TestBackend::gate.open();
+}
+
+// Nobody waits for the only rank but run() itself.
+TEST(SessionTest, aKernelOfOneRankIsGivenUpToo) {
+  pb::Manifest manifest = matmulManifest(1, MatmulSplit::M);
+  pb::Program &program = *manifest.mutable_entries(0)->mutable_programs(0);
+  pb::Call &call = *program.mutable_instructions(0)->mutable_call();
+  call.set_op("test.slow");
+  SessionOptions options = testOptions();
+  options.timeout = options.lateness = std::chrono::milliseconds(50);
+  auto session = openSession(manifest, {counting(30)}, options);
+  ASSERT_TRUE(session) << session.status().message();
+  TestBackend::gate.close();
+  auto y = (*session)->run("forward", listOf(makeTensor({4, 6}, counting(24))));
+  session = makeError(ExitCode::Usage, "closed");
+  TestBackend::gate.open();
+  EXPECT_EQ(y.status().code(), ExitCode::Device);
+}
+
+TEST(SessionTest, aKernelThatFailsEndsTheRunButNotTheSession) {
+  auto session = openSession(slowManifest(), {{}}, testOptions());
+  ASSERT_TRUE(session) << session.status().message();
+  TestBackend::fails = true;
+  auto y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
+  TestBackend::fails = false;
+  ASSERT_FALSE(y);
+  EXPECT_EQ(y.status().code(), ExitCode::Device);
+  EXPECT_THAT(y.status().message(),
+              HasSubstr("rank 0: the kernel failed; no result of this run "
+                        "is valid"));
+  EXPECT_THAT(valuesOf(*(*session)->readGlobal("m")), ElementsAre(0, 0, 0, 0));
+  y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
+  ASSERT_TRUE(y) << y.status().message();
+  EXPECT_EQ(valuesOf(y->front()), counting(4));
+}
+
+TEST(SessionTest, inputsThatDoNotFitAreRefused) {
+  auto session = openSession(matmulManifest(2, MatmulSplit::M), {counting(30)});
+  ASSERT_TRUE(session) << session.status().message();
+  Session &s = **session;
+  auto message = [&](std::vector<HostTensor> inputs) {
+    auto outputs = s.run("forward", inputs);
+    EXPECT_EQ(outputs.status().code(), ExitCode::Invalid);
+    return outputs.status().message();
+  };
+  EXPECT_EQ(message({}), "got 0 inputs for entry 'forward', expected 1: 'x'");
+  EXPECT_EQ(message(listOf(makeTensor({6, 4}, counting(24)))),
+            "input 'x': got f32[6, 4], expected f32[4, 6]");
+  EXPECT_EQ(message(listOf(std::move(*HostTensor::zeros(DType::F64, {4, 6})))),
+            "input 'x': got f64[4, 6], expected f32[4, 6]; convert it, for "
+            "example with NumPy's astype");
+  EXPECT_EQ(s.run("backward", {}).status().code(), ExitCode::Usage);
+}
+
+TEST(SessionTest, inputsAreArrangedByName) {
+  EntryInfo entry{"f", {{"a", DType::F32, {1}}, {"b", DType::F32, {1}}}, {}};
+  auto pair = [](const char *first, const char *second) {
+    std::vector<HostTensor> tensors = listOf(makeTensor({1}, {1}));
+    tensors.push_back(makeTensor({1}, {2}));
+    tensors[0].setName(first);
+    tensors[1].setName(second);
+    return tensors;
+  };
+  auto named = arrangeInputs(entry, pair("b", "a"));
+  ASSERT_TRUE(named) << named.status().message();
+  EXPECT_EQ(named->front().as<float>()[0], 2);
+  auto unnamed = arrangeInputs(entry, pair("", ""));
+  ASSERT_TRUE(unnamed);
+  EXPECT_EQ(unnamed->front().as<float>()[0], 1);
+  EXPECT_EQ(arrangeInputs(entry, {}).status().code(), ExitCode::Invalid);
+  EXPECT_EQ(arrangeInputs(entry, pair("a", "c")).status().message(),
+            "entry 'f' has no input 'c'; expected 'a', 'b'");
+  EXPECT_EQ(arrangeInputs(entry, pair("a", "a")).status().message(),
+            "input 'a' is given twice");
+}
+
+TEST(SessionTest, aCallThatNoBackendTakesIsNamed) {
+  pb::Manifest manifest = matmulManifest(1, MatmulSplit::M);
+  manifest.mutable_entries(0)
+      ->mutable_programs(0)
+      ->mutable_instructions(0)
+      ->mutable_call()
+      ->set_op("test.refused");
+  auto session = openSession(manifest, {counting(30)});
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.status().code(), ExitCode::Unsupported);
+  EXPECT_THAT(session.status().message(),
+              HasSubstr("entry 'forward', program 0, instruction 0 (node of "
+                        "test.matmul), rank 0: no backend can do "
+                        "'test.refused'; backend 'test': it never can"));
+}
+
+TEST(SessionTest, writingOverAnOperandNeedsTheKernelsLeave) {
+  pb::Manifest manifest = stateManifest();
+  pb::Program &program = *manifest.mutable_entries(0)->mutable_programs(0);
+  // sum = x + m; twice = sum + sum at the place of sum.
+  *program.add_buffers() = program.buffers(3);
+  pb::Instruction twice = program.instructions(0);
+  twice.mutable_call()->set_operands(0, 3);
+  twice.mutable_call()->set_operands(1, 3);
+  twice.mutable_call()->set_results(0, 4);
+  pb::Instruction first = program.instructions(0);
+  program.clear_instructions();
+  *program.add_instructions() = first;
+  *program.add_instructions() = twice;
+  program.add_instructions()->mutable_output()->set_source(4);
+  auto session = openSession(manifest, {{}, {0, 0, 0}});
+  ASSERT_FALSE(session);
+  EXPECT_THAT(session.status().message(),
+              HasSubstr("cannot write a result over its operand"));
+}
+
+TEST(SessionTest, backendsAreChosenByName) {
+  std::vector<const Backend *> available = testOptions().backends;
+  auto chosen = selectBackends("test,test", available);
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->size(), 2u);
+  auto unknown = selectBackends("test,cuda", available);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.status().message(),
+            "no backend is named 'cuda'; there are: test");
+}
+
+TEST(SessionTest, aTraceNamesEveryInstruction) {
+  SessionOptions options = testOptions();
+  options.trace = true;
+  auto session =
+      openSession(matmulManifest(2, MatmulSplit::K), {counting(30)}, options);
+  ASSERT_TRUE(session) << session.status().message();
+  ASSERT_TRUE(
+      (*session)->run("forward", listOf(makeTensor({4, 6}, counting(24)))));
+  std::string path = temporaryFile("trace.json");
+  ASSERT_TRUE((*session)->writeTrace(path).isOk());
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::filesystem::remove(path);
+  for (const char *part : {"\"name\": \"rank 1\"", "\"node of test.matmul\"",
+                           "\"cat\": \"all_reduce\"", "\"cat\": \"output\"",
+                           "\"args\": {\"instruction\": 2}"}) {
+    EXPECT_THAT(text.str(), HasSubstr(part));
+  }
+}
