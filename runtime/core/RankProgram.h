@@ -76,6 +76,12 @@ public:
   /// Walks the tasks, and, when all ranks have, applies the updates.
   Status run();
 
+  /// How many calls of an operator a backend does.
+  using KernelCounts = std::map<std::pair<std::string, std::string>, int64_t>;
+  /// By operator and backend; calls that the runtime drops (views, empty
+  /// results) are not among them.
+  const KernelCounts &kernelCounts() const { return kernelCounts_; }
+
   /// What the rank is at, for who watches it meanwhile. It changes with every
   /// task; see isWorking() and locationOf().
   uint64_t progress() const {
@@ -122,6 +128,7 @@ private:
   std::vector<Patch> inputPatches_, outputPatches_;
   std::vector<AlignedBytes> staging_; ///< Of updates from updated globals.
   std::vector<Event> events_;
+  KernelCounts kernelCounts_;
   /// Twice the task's index; and 1 while it works.
   std::atomic<uint64_t> progress_ = 0;
   int64_t extraWorkspaceBytes_ = 0;

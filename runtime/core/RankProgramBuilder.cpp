@@ -215,8 +215,11 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
                                         const CallSite &site, Task &task) {
   std::ostringstream reasons;
   for (const Backend *backend : context_.backends) {
-    const Kernel *kernel = backend->find(site);
-    if (!kernel || kernel->version != static_cast<int>(call.version())) {
+    const Backend *const one[] = {backend};
+    const Kernel *kernel =
+        divisi::rt::chooseKernel(site, static_cast<int>(call.version()), one)
+            .kernel;
+    if (!kernel) {
       reasons << "; backend '" << backend->name() << "' has no kernel for it";
       continue;
     }
@@ -236,6 +239,7 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
       reasons << "; backend '" << backend->name() << "': " << error;
       continue;
     }
+    ++out_.kernelCounts_[{call.op(), std::string(backend->name())}];
     if (query.workspaceBytes > call.workspace_bytes()) {
       task.wantsExtraWorkspace = true;
       out_.extraWorkspaceBytes_ =

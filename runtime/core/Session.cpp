@@ -243,6 +243,23 @@ std::vector<GlobalInfo> Session::globals() const {
   return infos;
 }
 
+std::vector<KernelCalls> Session::kernelCalls() const {
+  std::vector<KernelCalls> all;
+  for (size_t e = 0; e < impl_->programs.size(); ++e) {
+    for (uint32_t rank = 0; rank < numRanks(); ++rank) {
+      const auto &program = impl_->programs[e][rank];
+      if (!program) {
+        continue;
+      }
+      for (const auto &[key, calls] : program->kernelCounts()) {
+        all.push_back(
+            {impl_->entries[e].name, rank, key.first, key.second, calls});
+      }
+    }
+  }
+  return all;
+}
+
 Expected<HostTensor> Session::readGlobal(std::string_view name) const {
   if (Status status = impl_->checkAlive(); !status.isOk()) {
     return status;

@@ -318,20 +318,21 @@ static std::unique_ptr<PreparedKernel> prepareSelect(const CallSite &site,
 }
 
 std::span<const Kernel> elementwiseKernels() {
+  using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.add", 1, queryInPlace, prepareBinary<Add, Numbers>},
-      {"nn.sub", 1, queryInPlace, prepareBinary<Sub, Numbers>},
-      {"nn.mul", 1, queryInPlace, prepareBinary<Mul, Numbers>},
-      {"nn.div", 1, queryInPlace, prepareBinary<Div, Numbers>},
-      {"nn.pow", 1, queryInPlace, preparePow},
-      {"nn.max", 1, queryInPlace, prepareBinary<Max, AllTypes>},
-      {"nn.min", 1, queryInPlace, prepareBinary<Min, AllTypes>},
-      {"nn.mod", 1, queryInPlace, prepareMod},
-      {"nn.and", 1, queryInPlace, prepareBinary<And, Logical>},
-      {"nn.or", 1, queryInPlace, prepareBinary<Or, Logical>},
-      {"nn.xor", 1, queryInPlace, prepareBinary<Xor, Logical>},
-      {"nn.compare", 1, queryInPlace, prepareCompare},
-      {"nn.select", 1, queryInPlace, prepareSelect},
+      {"nn.add", 1, Parts, queryInPlace, prepareBinary<Add, Numbers>},
+      {"nn.sub", 1, Parts, queryInPlace, prepareBinary<Sub, Numbers>},
+      {"nn.mul", 1, Parts, queryInPlace, prepareBinary<Mul, Numbers>},
+      {"nn.div", 1, Parts, queryInPlace, prepareBinary<Div, Numbers>},
+      {"nn.pow", 1, Parts, queryInPlace, preparePow},
+      {"nn.max", 1, Parts, queryInPlace, prepareBinary<Max, AllTypes>},
+      {"nn.min", 1, Parts, queryInPlace, prepareBinary<Min, AllTypes>},
+      {"nn.mod", 1, Parts, queryInPlace, prepareMod},
+      {"nn.and", 1, Parts, queryInPlace, prepareBinary<And, Logical>},
+      {"nn.or", 1, Parts, queryInPlace, prepareBinary<Or, Logical>},
+      {"nn.xor", 1, Parts, queryInPlace, prepareBinary<Xor, Logical>},
+      {"nn.compare", 1, Parts, queryInPlace, prepareCompare},
+      {"nn.select", 1, Parts, queryInPlace, prepareSelect},
   };
   return kernels;
 }

@@ -365,11 +365,12 @@ static std::unique_ptr<PreparedKernel> prepareResample(const CallSite &site,
 }
 
 std::span<const Kernel> indexKernels() {
+  using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.gather", 1, queryNothing, prepareGather},
-      {"nn.iota", 1, queryNothing, prepareIota},
-      {"nn.resample", 1, queryNothing, prepareResample},
-      {"nn.take_along", 1, queryNothing, prepareTakeAlong},
+      {"nn.gather", 1, Parts, queryNothing, prepareGather},
+      {"nn.iota", 1, Whole, queryNothing, prepareIota},
+      {"nn.resample", 1, Parts, queryNothing, prepareResample},
+      {"nn.take_along", 1, Whole, queryNothing, prepareTakeAlong},
   };
   return kernels;
 }

@@ -25,4 +25,24 @@ const Kernel *Backend::find(const CallSite &site) const {
   return nullptr;
 }
 
+KernelChoice chooseKernel(const CallSite &site, int version,
+                          std::span<const Backend *const> backends) {
+  for (const Backend *backend : backends) {
+    const Kernel *kernel = backend->find(site);
+    if (kernel && kernel->version == version) {
+      return {backend, kernel};
+    }
+  }
+  return {};
+}
+
+std::optional<int> kernelVersion(std::string_view op) {
+  for (const Kernel &kernel : referenceBackend().kernels()) {
+    if (kernel.op == op) {
+      return kernel.version;
+    }
+  }
+  return std::nullopt;
+}
+
 } // namespace divisi::rt

@@ -167,8 +167,9 @@ static std::unique_ptr<PreparedKernel> prepareMatmul(const CallSite &site,
 }
 
 std::span<const Kernel> contractionKernels() {
+  using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.matmul", 1, queryMatmul, prepareMatmul},
+      {"nn.matmul", 1, Whole, queryMatmul, prepareMatmul},
   };
   return kernels;
 }

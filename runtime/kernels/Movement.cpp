@@ -333,13 +333,14 @@ static std::unique_ptr<PreparedKernel> prepareReshape(const CallSite &site,
 }
 
 std::span<const Kernel> movementKernels() {
+  using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.broadcast", 1, queryNothing, prepareBroadcast},
-      {"nn.concat", 1, queryNothing, prepareConcat},
-      {"nn.pad", 1, queryNothing, preparePad},
-      {"nn.reshape", 1, queryReshape, prepareReshape},
-      {"nn.slice", 1, queryNothing, prepareSlice},
-      {"nn.transpose", 1, queryTranspose, prepareTranspose},
+      {"nn.broadcast", 1, Parts, queryNothing, prepareBroadcast},
+      {"nn.concat", 1, Parts, queryNothing, prepareConcat},
+      {"nn.pad", 1, Parts, queryNothing, preparePad},
+      {"nn.reshape", 1, Whole, queryReshape, prepareReshape},
+      {"nn.slice", 1, Parts, queryNothing, prepareSlice},
+      {"nn.transpose", 1, Parts, queryTranspose, prepareTranspose},
   };
   return kernels;
 }

@@ -214,9 +214,10 @@ static std::unique_ptr<PreparedKernel> prepareNormalize(const CallSite &site,
 }
 
 std::span<const Kernel> normalizeKernels() {
+  using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.normalize", 1, queryInPlace, prepareNormalize},
-      {"nn.softmax", 1, queryInPlace, prepareSoftmax},
+      {"nn.normalize", 1, Parts, queryInPlace, prepareNormalize},
+      {"nn.softmax", 1, Parts, queryInPlace, prepareSoftmax},
   };
   return kernels;
 }

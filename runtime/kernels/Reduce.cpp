@@ -186,8 +186,9 @@ static std::unique_ptr<PreparedKernel> prepareReduce(const CallSite &site,
 }
 
 std::span<const Kernel> reduceKernels() {
+  using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.reduce", 1, queryNothing, prepareReduce},
+      {"nn.reduce", 1, Parts, queryNothing, prepareReduce},
   };
   return kernels;
 }

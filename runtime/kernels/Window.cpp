@@ -368,10 +368,11 @@ static std::unique_ptr<PreparedKernel> preparePool(const CallSite &site,
 }
 
 std::span<const Kernel> windowKernels() {
+  using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.conv", 1, queryNothing, prepareConv},
-      {"nn.pool_max", 1, queryNothing, preparePool<PoolMax>},
-      {"nn.pool_sum", 1, queryNothing, preparePool<PoolSum>},
+      {"nn.conv", 1, Parts, queryNothing, prepareConv},
+      {"nn.pool_max", 1, Parts, queryNothing, preparePool<PoolMax>},
+      {"nn.pool_sum", 1, Parts, queryNothing, preparePool<PoolSum>},
   };
   return kernels;
 }

@@ -74,6 +74,39 @@ TEST(SessionTest, referenceKernelsRunTheSameProgram) {
   }
 }
 
+// The second backend takes what the first does not have; a view is no call.
+TEST(SessionTest, saysWhichBackendTakesWhichCalls) {
+  ManifestBuilder b(3);
+  uint32_t g = b.grid({3});
+  pb::Tensor t = b.tensor(g, {2}, {DimSplit({0})}); // rank 2 has none
+  pb::Entry &entry = *b.manifest.add_entries();
+  entry.set_name("f");
+  addValue(entry.mutable_inputs(), "x", t);
+  addValue(entry.mutable_outputs(), "y", t);
+  ProgramBuilder p(entry, {0, 1, 2});
+  uint32_t x = p.input(0, t), first = p.alloc(t), second = p.alloc(t);
+  uint32_t third = p.alloc(t);
+  uint32_t view = p.alloc(t, p.program.buffers(third).arena_offset());
+  p.call("test.relu", {x}, first);
+  p.call("nn.neg", {first}, second);
+  p.call("nn.neg", {second}, third);
+  p.call("test.reshape", {third}, view);
+  p.output(view, 0);
+  SessionOptions options = testOptions();
+  options.backends.push_back(&referenceBackend());
+  auto session = openSession(b.manifest, {}, options);
+  ASSERT_TRUE(session) << session.status().message();
+  std::vector<std::string> lines;
+  for (const KernelCalls &calls : (*session)->kernelCalls()) {
+    lines.push_back(calls.entry + " " + std::to_string(calls.rank) + " " +
+                    calls.op + " " + calls.backend + " " +
+                    std::to_string(calls.calls));
+  }
+  EXPECT_THAT(lines,
+              ElementsAre("f 0 nn.neg reference 2", "f 0 test.relu test 1",
+                          "f 1 nn.neg reference 2", "f 1 test.relu test 1"));
+}
+
 //===----------------------------------------------------------------------===//
 // Two grids, state, views, empty boxes
 //===----------------------------------------------------------------------===//

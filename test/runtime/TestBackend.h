@@ -170,15 +170,16 @@ private:
         out[0] += in[0][i];
       }
     };
-    return {{"test.add", 1, nothingSpecial, prepare<add>},
-            {"test.matmul", 1, nothingSpecial, prepare<matmul>},
-            {"test.refused", 1, nothingSpecial, refuse},
-            {"test.relu", 1, inPlace, prepare<relu>},
-            {"test.reshape", 1, view, prepare<reshape>},
-            {"test.scale", 1, nothingSpecial, prepare<scale>},
-            {"test.scratch", 1, scratch, prepare<scratchBody>},
-            {"test.slow", 1, nothingSpecial, prepare<slow>},
-            {"test.sum", 1, nothingSpecial, prepare<sum>}};
+    using enum KernelUse;
+    return {{"test.add", 1, Whole, nothingSpecial, prepare<add>},
+            {"test.matmul", 1, Whole, nothingSpecial, prepare<matmul>},
+            {"test.refused", 1, Whole, nothingSpecial, refuse},
+            {"test.relu", 1, Whole, inPlace, prepare<relu>},
+            {"test.reshape", 1, Whole, view, prepare<reshape>},
+            {"test.scale", 1, Whole, nothingSpecial, prepare<scale>},
+            {"test.scratch", 1, Whole, scratch, prepare<scratchBody>},
+            {"test.slow", 1, Whole, nothingSpecial, prepare<slow>},
+            {"test.sum", 1, Whole, nothingSpecial, prepare<sum>}};
   }
 };
 

@@ -234,7 +234,7 @@ static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
 
 std::span<const Kernel> convKernels() {
   static constexpr Kernel kernels[] = {
-      {"nn.conv", 1, queryConv, prepareConv, acceptsConv},
+      {"nn.conv", 1, KernelUse::Whole, queryConv, prepareConv, acceptsConv},
   };
   return kernels;
 }

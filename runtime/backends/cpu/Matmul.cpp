@@ -213,7 +213,8 @@ static std::unique_ptr<PreparedKernel> prepareMatmul(const CallSite &site,
 
 std::span<const Kernel> matmulKernels() {
   static constexpr Kernel kernels[] = {
-      {"nn.matmul", 1, queryMatmul, prepareMatmul, acceptsMatmul},
+      {"nn.matmul", 1, KernelUse::Whole, queryMatmul, prepareMatmul,
+       acceptsMatmul},
   };
   return kernels;
 }

@@ -145,7 +145,12 @@ static PrimitiveDesc makeNormalize(const CallSite &site, MemoryDesc &memory) {
 
 template <MakeDesc Make>
 static constexpr Kernel makeKernelRow(std::string_view op) {
-  return {op, 1, queryInPlace, preparePoint<Make>, acceptsPoint<Make>};
+  return {op,
+          1,
+          KernelUse::Whole,
+          queryInPlace,
+          preparePoint<Make>,
+          acceptsPoint<Make>};
 }
 
 std::span<const Kernel> pointKernels() {

@@ -17,7 +17,7 @@
 #include "runtime/backends/cpu/OneDnn.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 namespace divisi::rt::cpu {
 namespace {
@@ -115,31 +115,17 @@ static bool acceptsThreaded(const CallSite &site) {
          prepareThreaded(site, ignored) != nullptr;
 }
 
-template <size_t N>
-static constexpr std::array<Kernel, N>
-makeTable(const std::string_view (&ops)[N]) {
-  std::array<Kernel, N> table;
-  for (size_t i = 0; i < N; ++i) {
-    table[i] = {ops[i], 1, queryThreaded, prepareThreaded, acceptsThreaded};
-  }
-  return table;
-}
-
 std::span<const Kernel> threadedKernels() {
-  static constexpr std::string_view ops[] = {
-      "nn.abs",       "nn.add",       "nn.and",     "nn.broadcast",
-      "nn.cast",      "nn.ceil",      "nn.compare", "nn.concat",
-      "nn.conv",      "nn.cos",       "nn.div",     "nn.erf",
-      "nn.exp",       "nn.floor",     "nn.gather",  "nn.gelu",
-      "nn.is_inf",    "nn.is_nan",    "nn.log",     "nn.max",
-      "nn.min",       "nn.mod",       "nn.mul",     "nn.neg",
-      "nn.normalize", "nn.not",       "nn.or",      "nn.pad",
-      "nn.pool_max",  "nn.pool_sum",  "nn.pow",     "nn.reduce",
-      "nn.relu",      "nn.resample",  "nn.round",   "nn.rsqrt",
-      "nn.select",    "nn.sigmoid",   "nn.sign",    "nn.sin",
-      "nn.slice",     "nn.softmax",   "nn.sqrt",    "nn.sub",
-      "nn.tanh",      "nn.transpose", "nn.xor"};
-  static const auto table = makeTable(ops);
+  static const std::vector<Kernel> table = [] {
+    std::vector<Kernel> kernels;
+    for (const Kernel &reference : referenceBackend().kernels()) {
+      if (reference.use == KernelUse::Parts) {
+        kernels.push_back({reference.op, reference.version, KernelUse::Whole,
+                           queryThreaded, prepareThreaded, acceptsThreaded});
+      }
+    }
+    return kernels;
+  }();
   return table;
 }
 

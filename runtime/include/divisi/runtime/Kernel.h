@@ -25,7 +25,9 @@
 #include "divisi/runtime/Attributes.h"
 #include "divisi/runtime/Tensor.h"
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,15 +65,27 @@ public:
   /// Operands and results in order, dense, aligned to 64 bytes unless they are
   /// empty (then possibly null). `workspace` has the queried bytes. False if
   /// the device or a library failed: the results are then undefined.
-  [[nodiscard]] virtual bool
-  launch(std::span<const void *const> operands, std::span<void *const> results,
-         void *workspace) = 0;
+  [[nodiscard]] virtual bool launch(std::span<const void *const> operands,
+                                    std::span<void *const> results,
+                                    void *workspace) = 0;
+};
+
+/// What may be done with a kernel beyond calling it for all of a rank's box.
+enum class KernelUse : uint8_t {
+  Whole,
+  /// A part of the result's box can be asked for as well: what an element is
+  /// does not depend on the part, and parts can be made at the same time. The
+  /// kernel refuses in prepare() a cut that it cannot make.
+  Parts,
 };
 
 /// A kernel of a backend.
 struct Kernel {
   std::string_view op;
+  /// What the kernel computes and which attributes it takes; raised when that
+  /// changes. An artifact says which version it was compiled for.
   int version = 1;
+  KernelUse use = KernelUse::Whole;
   KernelQuery (*query)(const CallSite &site);
   /// Null and a message in `error` when this call cannot be done (the backend
   /// then is asked no more: see Backend::find).
@@ -88,9 +102,24 @@ public:
   virtual std::string_view name() const = 0;
   /// All kernels, ordered by operator name.
   virtual std::span<const Kernel> kernels() const = 0;
-  /// The kernel that takes `site`, or null: the runtime then asks `reference`.
+  /// The first kernel that takes `site`, or null.
   const Kernel *find(const CallSite &site) const;
 };
+
+/// Who does a call.
+struct KernelChoice {
+  const Backend *backend = nullptr; ///< Null: nobody.
+  const Kernel *kernel = nullptr;
+};
+
+/// The first of `backends` that has a kernel of that version which takes
+/// `site`. It can still refuse in prepare(); then those after it are asked.
+KernelChoice chooseKernel(const CallSite &site, int version,
+                          std::span<const Backend *const> backends);
+
+/// The version of the operator's reference kernel, which is the one that the
+/// compiler calls; nothing if there is none.
+std::optional<int> kernelVersion(std::string_view op);
 
 /// Plain loops for every operator: the definition of what an operator computes.
 const Backend &referenceBackend();

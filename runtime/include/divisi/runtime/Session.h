@@ -82,6 +82,15 @@ struct GlobalInfo {
   bool isUpdated = false; ///< By some entry.
 };
 
+/// The calls of one operator that one backend does for a rank in an entry.
+struct KernelCalls {
+  std::string entry;
+  uint32_t rank = 0;
+  std::string op;      ///< "nn.matmul"
+  std::string backend; ///< "cpu"
+  int64_t calls = 0;   ///< In one run.
+};
+
 /// A loaded artifact. Not for use by two threads at once.
 ///
 /// A kernel that does not return within the time-out and the lateness is given
@@ -106,6 +115,10 @@ public:
   /// The entry of that name, or null.
   const EntryInfo *findEntry(std::string_view name) const;
   std::vector<GlobalInfo> globals() const;
+
+  /// Which backend took the calls, by entry, rank, operator and backend. What
+  /// needs no call (views, empty results) is not counted.
+  std::vector<KernelCalls> kernelCalls() const;
 
   /// Runs an entry on whole tensors, in the order of its inputs, and returns
   /// its outputs in order. Fails with Usage if there is no such entry, Invalid
