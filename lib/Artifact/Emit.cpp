@@ -13,6 +13,7 @@
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/runtime/ArtifactFile.h"
+#include "divisi/runtime/Verify.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/FileSystem.h"
@@ -180,6 +181,18 @@ DataCollector::run(const ManifestDraft &draft) {
   return data;
 }
 
+/// Verifies what is about to be written as a session would on loading it, so
+/// that no artifact exists that nobody can load.
+static Status verifyDraft(artifact::Manifest &manifest,
+                          const std::vector<rt::GlobalData> &data) {
+  for (auto [i, source] : llvm::enumerate(data)) {
+    manifest.mutable_globals(i)->set_bytes(source.bytes.size());
+  }
+  const rt::Backend *backends[] = {&rt::referenceBackend()};
+  return rt::verifyManifest(manifest, backends)
+      .in("nothing was written, for the program could not run");
+}
+
 // The manifest first: it says which globals are needed, and a module that it
 // cannot describe costs no reading of weights.
 Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
@@ -196,6 +209,9 @@ Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
   Expected<std::vector<rt::GlobalData>> data = collector.run(*draft);
   if (!data) {
     return data.status();
+  }
+  if (Status status = verifyDraft(draft->manifest, *data); !status.isOk()) {
+    return status;
   }
   Expected<int64_t> written =
       rt::writeArtifact(path, std::move(draft->manifest), *data);

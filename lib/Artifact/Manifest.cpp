@@ -12,6 +12,7 @@
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Support/Version.h"
+#include "divisi/runtime/Kernel.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -206,7 +207,8 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
 /// Attributes go by the type that a kernel reads them as.
 void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
   call.set_op(op.getCallee().str());
-  call.set_version(1);
+  // None of version 0: verification says that there is no such kernel.
+  call.set_version(rt::kernelVersion(call.op()).value_or(0));
   for (Value input : op.getInputs()) {
     call.add_operands(bufferOf(input));
   }

@@ -215,10 +215,7 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
                                         const CallSite &site, Task &task) {
   std::ostringstream reasons;
   for (const Backend *backend : context_.backends) {
-    const Backend *const one[] = {backend};
-    const Kernel *kernel =
-        divisi::rt::chooseKernel(site, static_cast<int>(call.version()), one)
-            .kernel;
+    const Kernel *kernel = backend->find(site, int(call.version()));
     if (!kernel) {
       reasons << "; backend '" << backend->name() << "' has no kernel for it";
       continue;

@@ -25,15 +25,9 @@ const Kernel *Backend::find(const CallSite &site) const {
   return nullptr;
 }
 
-KernelChoice chooseKernel(const CallSite &site, int version,
-                          std::span<const Backend *const> backends) {
-  for (const Backend *backend : backends) {
-    const Kernel *kernel = backend->find(site);
-    if (kernel && kernel->version == version) {
-      return {backend, kernel};
-    }
-  }
-  return {};
+const Kernel *Backend::find(const CallSite &site, int version) const {
+  const Kernel *kernel = find(site);
+  return kernel && kernel->version == version ? kernel : nullptr;
 }
 
 std::optional<int> kernelVersion(std::string_view op) {

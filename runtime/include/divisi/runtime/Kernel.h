@@ -104,18 +104,9 @@ public:
   virtual std::span<const Kernel> kernels() const = 0;
   /// The first kernel that takes `site`, or null.
   const Kernel *find(const CallSite &site) const;
+  /// The same if it has that version. It can still refuse in prepare().
+  const Kernel *find(const CallSite &site, int version) const;
 };
-
-/// Who does a call.
-struct KernelChoice {
-  const Backend *backend = nullptr; ///< Null: nobody.
-  const Kernel *kernel = nullptr;
-};
-
-/// The first of `backends` that has a kernel of that version which takes
-/// `site`. It can still refuse in prepare(); then those after it are asked.
-KernelChoice chooseKernel(const CallSite &site, int version,
-                          std::span<const Backend *const> backends);
 
 /// The version of the operator's reference kernel, which is the one that the
 /// compiler calls; nothing if there is none.
