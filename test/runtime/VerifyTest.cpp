@@ -97,6 +97,31 @@ TEST(VerifyTest, theUndamagedManifestIsValid) {
   EXPECT_TRUE(status.isOk()) << status.message();
 }
 
+// What it costs to check is that of the different collectives, not of all: one
+// by one these take minutes.
+TEST(VerifyTest, manyCollectivesOfManyRanksAreCheckedAtOnce) {
+  constexpr uint32_t ranks = 512, rounds = 2000;
+  ManifestBuilder b(ranks);
+  uint32_t g = b.grid({ranks});
+  pb::Tensor rows = b.tensor(g, {ranks, ranks}, {DimSplit({0}), {}});
+  pb::Tensor columns = b.tensor(g, {ranks, ranks}, {{}, DimSplit({0})});
+  pb::Entry &entry = *b.manifest.add_entries();
+  entry.set_name("f");
+  addValue(entry.mutable_inputs(), "x", rows);
+  addValue(entry.mutable_outputs(), "y", rows);
+  Axes all(ranks);
+  std::iota(all.begin(), all.end(), 0);
+  ProgramBuilder p(entry, all);
+  uint32_t x = p.input(0, rows), y = p.alloc(columns), z = p.alloc(rows);
+  for (uint32_t i = 0; i < rounds; ++i) {
+    p.collective("all_to_all", {0}, i == 0 ? x : z, y, 2 * i);
+    p.collective("all_to_all", {0}, y, z, 2 * i + 1);
+  }
+  p.output(z, 0);
+  Status status = verify(b.manifest);
+  EXPECT_TRUE(status.isOk()) << status.message();
+}
+
 static void expectFound(const std::vector<Damage> &damages) {
   for (const Damage &damage : damages) {
     pb::Manifest manifest = validManifest();

@@ -1,0 +1,111 @@
+//===- VerifyProgram.h - Checks of one program ------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RUNTIME_CORE_VERIFYPROGRAM_H
+#define RUNTIME_CORE_VERIFYPROGRAM_H
+
+#include "runtime/core/ArenaContents.h"
+#include "runtime/core/Collectives.h"
+
+#include <set>
+#include <tuple>
+
+namespace divisi::rt {
+
+/// What ranks do together under one tag: the same on all of them.
+struct SharedStep {
+  std::string where; ///< The first instruction that has it.
+  std::string kind;  ///< Of the collective, or `transfer`.
+  std::vector<uint32_t> axes;
+  const Placement *source, *result;
+  std::set<uint32_t> ranks; ///< That have it.
+};
+
+/// Who writes an output or an update.
+using Writers = std::map<uint32_t, std::set<uint32_t>>;
+
+/// What the programs of an entry must agree on.
+struct EntryChecks {
+  std::map<uint32_t, SharedStep> steps; ///< By tag.
+  Writers outputs, updates;             ///< By index.
+};
+
+/// Collectives that have been found right. The checks look at every position of
+/// a grid, and programs do the same few things many times.
+class CheckedCollectives {
+public:
+  /// checkCollective(), once for each combination.
+  Status check(const GridInfo &grid, CollectiveKind kind,
+               const std::vector<uint32_t> &axes, const Placement &source,
+               const Placement &result);
+  /// checkTransfer(), likewise.
+  Status check(const Placement &from, const Placement &to);
+
+private:
+  // Equal placements are one object: ResolvedManifest::place.
+  std::set<std::tuple<CollectiveKind, std::vector<uint32_t>, const Placement *,
+                      const Placement *>>
+      collectives_;
+  std::set<std::pair<const Placement *, const Placement *>> transfers_;
+};
+
+/// Checks one program, and collects what others must agree on.
+class ProgramVerifier {
+public:
+  ProgramVerifier(const ResolvedManifest &resolved,
+                  const ResolvedProgram &program,
+                  std::span<const Backend *const> backends,
+                  CheckedCollectives &collectives, EntryChecks &checks,
+                  size_t numOutputs)
+      : resolved_(resolved), program_(program), backends_(backends),
+        collectives_(collectives), checks_(checks), numOutputs_(numOutputs),
+        contents_(program) {}
+
+  /// Checks instruction `index`, which messages call `where`, after all before
+  /// it. Invalid, or Unsupported where a kernel is missing.
+  Status verify(int index, const std::string &where);
+  /// What updates take must still be there when the program ends.
+  Status finish();
+
+private:
+  Status verifyCall(const artifact::Call &call);
+  Status verifyWorkspace(const artifact::Call &call);
+  Status verifyCollective(const artifact::Collective &collective,
+                          const std::string &where);
+  Status verifyTransfer(const artifact::Transfer &transfer, int index,
+                        const std::string &where);
+  Status verifyTransferSide(bool isPresent, uint32_t buffer,
+                            const Placement &placement, const char *side);
+  Status verifyCopy(const artifact::Copy &copy);
+  Status verifyOutput(const artifact::Output &output);
+  Status verifyUpdate(const artifact::Update &update);
+
+  Status read(uint32_t buffer) const;
+  Status checkResult(uint32_t buffer) const;
+  bool overlap(uint32_t a, uint32_t b) const;
+  bool haveSamePlace(uint32_t a, uint32_t b) const;
+  Status share(uint32_t tag, SharedStep step);
+  Status claim(Writers &writers, uint32_t index);
+  const Placement &placement(uint32_t buffer) const {
+    return *program_.buffers[buffer].placement;
+  }
+
+  const ResolvedManifest &resolved_;
+  const ResolvedProgram &program_;
+  std::span<const Backend *const> backends_;
+  CheckedCollectives &collectives_;
+  EntryChecks &checks_;
+  size_t numOutputs_;
+  ArenaContents contents_;
+  std::optional<uint32_t> lastTag_;
+  std::vector<uint32_t> updateSources_;
+};
+
+} // namespace divisi::rt
+
+#endif // RUNTIME_CORE_VERIFYPROGRAM_H
