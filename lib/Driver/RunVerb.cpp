@@ -17,6 +17,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <map>
 
 using namespace llvm;
 using namespace divisi;
@@ -32,6 +33,7 @@ private:
   Status writeOutputs(const rt::EntryInfo &entry,
                       std::vector<rt::HostTensor> &outputs);
   Status writeTimes();
+  void noteReferenceCalls(const LoadedEntry &loaded) const;
 
   cl::opt<std::string> artifact{cl::Positional, cl::sub(command), cl::Required,
                                 cl::desc("ARTIFACT.divisi")};
@@ -79,6 +81,30 @@ Status RunVerb::writeTimes() {
   return writeFile(timing, text);
 }
 
+/// Says once which calls of the entry no faster backend took, where one was
+/// asked: operator by operator, as many as the rank with most of them has.
+void RunVerb::noteReferenceCalls(const LoadedEntry &loaded) const {
+  StringRef reference = rt::referenceBackend().name();
+  if (StringRef(sessionFlags.backends).starts_with(reference)) {
+    return;
+  }
+  std::map<std::string, int64_t> calls;
+  for (const rt::KernelCalls &row : loaded.session->kernelCalls()) {
+    if (row.entry == loaded.entry->name && row.backend == reference) {
+      calls[row.op] = std::max(calls[row.op], row.calls);
+    }
+  }
+  if (calls.empty()) {
+    return;
+  }
+  errs() << "divisi: note: kernels of the backend 'reference' run ";
+  interleave(
+      calls, errs(),
+      [](const auto &row) { errs() << row.first << " x " << row.second; },
+      ", ");
+  errs() << "\n";
+}
+
 // Only runs are timed, not the loading of the artifact and its inputs.
 Status RunVerb::run() {
   if (repeat < 1) {
@@ -89,6 +115,7 @@ Status RunVerb::run() {
   if (!loaded) {
     return loaded.status();
   }
+  noteReferenceCalls(*loaded);
   auto tensors = readInputs(inputs, *loaded->entry);
   if (!tensors) {
     return tensors.status();

@@ -26,6 +26,9 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
               cl::init(1), cl::desc("threads of the kernels of one device")),
       verify("verify", cl::sub(verb),
              cl::desc("check the hashes of all weights while loading")),
+      timeout("timeout", cl::sub(verb), cl::value_desc("MS"), cl::init(60000),
+              cl::desc("how long a device waits for others, or works at one "
+                       "kernel, before the run fails")),
       entryName("entry", cl::sub(verb), cl::value_desc("NAME"),
                 cl::desc("which entry function; needed if there are several")) {
 }
@@ -43,6 +46,11 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
                                        std::to_string(threads) +
                                        ": expected 1 to 1024");
   }
+  if (timeout < 1 || timeout > 86400000) {
+    return Status(ExitCode::Usage, "--timeout " + std::to_string(timeout) +
+                                       ": expected 1 to 86400000 ms");
+  }
+  options.timeout = std::chrono::milliseconds(timeout);
   options.backends = *selected;
   options.threadsPerDevice = threads;
   options.verifyHashes = verify;

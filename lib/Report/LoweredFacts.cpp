@@ -29,17 +29,20 @@ static std::vector<rt::TensorInfo> tensorsOf(ValueRange buffers) {
   return infos;
 }
 
-/// Counts which backend takes the calls of `program`.
+/// Counts which backend takes the calls of `program`, of those that `run` asks
+/// unless told otherwise.
 static void countKernels(exec::ProgramOp program, CallCounts &calls) {
+  const rt::Backend *const backends[] = {&rt::cpuBackend(),
+                                         &rt::referenceBackend()};
   for (auto call : program.getBody().getOps<exec::CallOp>()) {
     std::vector<rt::TensorInfo> operands = tensorsOf(call.getInputs());
     std::vector<rt::TensorInfo> results = tensorsOf(call.getOutputs());
     rt::Attributes attributes = toRuntimeAttributes(call.getConfig());
     std::string op = call.getCallee().str();
-    bool isFast = rt::cpuBackend().find({op, attributes, operands, results});
-    const rt::Backend &backend =
-        isFast ? rt::cpuBackend() : rt::referenceBackend();
-    ++calls[{op, std::string(backend.name())}];
+    const rt::Backend *taker =
+        rt::chooseBackend({op, attributes, operands, results},
+                          rt::kernelVersion(op).value_or(0), backends);
+    ++calls[{op, std::string((taker ? taker : backends[1])->name())}];
   }
 }
 

@@ -30,6 +30,16 @@ const Kernel *Backend::find(const CallSite &site, int version) const {
   return kernel && kernel->version == version ? kernel : nullptr;
 }
 
+const Backend *chooseBackend(const CallSite &site, int version,
+                             std::span<const Backend *const> backends) {
+  for (const Backend *backend : backends) {
+    if (backend->find(site, version)) {
+      return backend;
+    }
+  }
+  return nullptr;
+}
+
 std::optional<int> kernelVersion(std::string_view op) {
   for (const Kernel &kernel : referenceBackend().kernels()) {
     if (kernel.op == op) {

@@ -240,6 +240,7 @@ FLAGS = [
     (["--repeat", 0], "--repeat must be at least 1"),
     (["--threads-per-device", 0],
      "--threads-per-device 0: expected 1 to 1024"),
+    (["--timeout", 0], "--timeout 0: expected 1 to 86400000 ms"),
     (["--backend", "tpu"], "no backend is named 'tpu'; there are:"),
     (["--backend", ","], "no backend is named ''; there are:"),
     (["--entry", "backward"], "no entry 'backward'; there are forward"),

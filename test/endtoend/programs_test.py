@@ -114,3 +114,17 @@ def test_a_program_that_could_not_run_is_not_written(divisi, program):
     assert "nothing was written, for the program could not run" in done.err
     assert "which has not been written, or has been written over" in done.err
     assert not divisi.path("edited.divisi").exists()
+
+
+def test_a_run_says_once_what_the_reference_kernels_did(divisi, program):
+    x, _ = batch(8)
+    np.savez(divisi.path("x.npz"), x=x)
+    divisi("compile", program("two_grids.mlir"), "-o", "m.divisi")
+    done = divisi("run", "m.divisi", "--inputs", "x.npz", "--repeat", 3)
+    [note] = [line for line in done.err.splitlines() if "'reference'" in line]
+    assert note.startswith("divisi: note: kernels of the backend 'reference' "
+                           "run nn.")
+    assert "nn.neg x 1" in note and "nn.matmul" not in note
+    done = divisi("run", "m.divisi", "--inputs", "x.npz",
+                  "--backend", "reference")
+    assert "'reference'" not in done.err

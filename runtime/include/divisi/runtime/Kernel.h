@@ -108,6 +108,11 @@ public:
   const Kernel *find(const CallSite &site, int version) const;
 };
 
+/// The first of `backends` that has a kernel of that version for `site`, or
+/// null: who takes the call if no kernel refuses in prepare().
+const Backend *chooseBackend(const CallSite &site, int version,
+                             std::span<const Backend *const> backends);
+
 /// The version of the operator's reference kernel, which is the one that the
 /// compiler calls; nothing if there is none.
 std::optional<int> kernelVersion(std::string_view op);
