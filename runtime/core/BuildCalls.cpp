@@ -1,0 +1,158 @@
+//===- BuildCalls.cpp - Choosing and preparing kernels --------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/RankProgramBuilder.h"
+
+#include <algorithm>
+
+using namespace divisi;
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+static Expected<Attributes> readAttributes(const pb::Call &call) {
+  Attributes attributes;
+  for (const pb::Attribute &message : call.attributes()) {
+    const std::string &name = message.name();
+    switch (message.value_case()) {
+    case pb::Attribute::kI:
+      attributes.set(name, int64_t(message.i()));
+      break;
+    case pb::Attribute::kF:
+      attributes.set(name, message.f());
+      break;
+    case pb::Attribute::kS:
+      attributes.set(name, message.s());
+      break;
+    case pb::Attribute::kInts:
+      attributes.set(name, std::vector<int64_t>(message.ints().values().begin(),
+                                                message.ints().values().end()));
+      break;
+    case pb::Attribute::kFloats:
+      attributes.set(name,
+                     std::vector<double>(message.floats().values().begin(),
+                                         message.floats().values().end()));
+      break;
+    default:
+      return makeError(ExitCode::Invalid, "attribute '", name,
+                       "' has no value");
+    }
+  }
+  return attributes;
+}
+
+/// Whether the kernel allows every result that lies at an operand's place.
+/// `isNothing` tells that all of them are views there: no call is needed.
+bool RankProgramBuilder::mayShare(const pb::Call &call,
+                                  const KernelQuery &query,
+                                  bool &isNothing) const {
+  isNothing = call.results_size() != 0;
+  for (int r = 0; r < call.results_size(); ++r) {
+    auto result = program_.arenaRange(call.results(r));
+    bool isView = false;
+    for (int o = 0; o < call.operands_size(); ++o) {
+      auto operand = program_.arenaRange(call.operands(o));
+      if (!operand || operand->begin != result->begin ||
+          boxOf(call.operands(o)).empty()) {
+        continue;
+      }
+      auto has = [&](const std::vector<std::pair<int, int>> &pairs) {
+        return std::count(pairs.begin(), pairs.end(), std::pair(o, r)) != 0;
+      };
+      isView |= has(query.views);
+      if (!has(query.inPlace) && !has(query.views)) {
+        return false;
+      }
+    }
+    isNothing &= isView;
+  }
+  return true;
+}
+
+Status RankProgramBuilder::chooseKernel(const pb::Call &call,
+                                        const CallSite &site, Task &task) {
+  std::ostringstream reasons;
+  for (const Backend *backend : context_.backends) {
+    const Kernel *kernel = backend->find(site, int(call.version()));
+    if (!kernel) {
+      reasons << "; backend '" << backend->name() << "' has no kernel for it";
+      continue;
+    }
+    KernelQuery query = kernel->query(site);
+    bool isNothing = false;
+    if (!mayShare(call, query, isNothing)) {
+      reasons << "; backend '" << backend->name()
+              << "' cannot write a result over its operand";
+      continue;
+    }
+    if (isNothing) {
+      return {};
+    }
+    std::string error;
+    task.kernel = kernel->prepare(site, error);
+    if (!task.kernel) {
+      reasons << "; backend '" << backend->name() << "': " << error;
+      continue;
+    }
+    ++out_.kernelCounts_[{call.op(), std::string(backend->name())}];
+    if (query.workspaceBytes > call.workspace_bytes()) {
+      task.wantsExtraWorkspace = true;
+      out_.extraWorkspaceBytes_ =
+          std::max(out_.extraWorkspaceBytes_, query.workspaceBytes);
+    } else if (query.workspaceBytes > 0) {
+      task.workspace = context_.arena + call.workspace_offset();
+    }
+    return {};
+  }
+  return makeError(ExitCode::Unsupported, "no backend can do '", call.op(), "'",
+                   reasons.str());
+}
+
+Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
+  std::vector<TensorInfo> operands, results;
+  std::vector<const void *> constants;
+  for (uint32_t buffer : call.operands()) {
+    const Placement &at = placement(buffer);
+    operands.push_back(at.info(positionOf(at)));
+    const pb::Buffer &root = program_.root(buffer);
+    bool isConstant = root.where_case() == pb::Buffer::kGlobal &&
+                      !context_.resolved.isUpdated[root.global()];
+    constants.push_back(isConstant ? addressOf(buffer) : nullptr);
+  }
+  bool allEmpty = true;
+  for (uint32_t buffer : call.results()) {
+    const Placement &at = placement(buffer);
+    results.push_back(at.info(positionOf(at)));
+    allEmpty &= results.back().count() == 0;
+  }
+  if (allEmpty) {
+    return {};
+  }
+  Expected<Attributes> attributes = readAttributes(call);
+  if (!attributes) {
+    return attributes.status();
+  }
+  CallSite site{call.op(), *attributes, operands,
+                results,   constants,   context_.threads};
+  Task task;
+  if (Status status = chooseKernel(call, site, task); !status.isOk()) {
+    return status;
+  }
+  if (!task.kernel) {
+    return {}; // all results are views
+  }
+  task.kind = Task::Kind::Call;
+  task.instruction = instruction;
+  out_.tasks_.push_back(std::move(task));
+  for (uint32_t buffer : call.operands()) {
+    setOperand(&RankProgram::tasks_, buffer);
+  }
+  for (uint32_t buffer : call.results()) {
+    setResult(buffer);
+  }
+  return {};
+}

@@ -1,0 +1,127 @@
+//===- BuildCollectives.cpp - A rank's share of collectives ---------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/RankProgramBuilder.h"
+
+using namespace divisi;
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+Status RankProgramBuilder::addComm(OwnStep own, uint32_t tag,
+                                   const std::string &what,
+                                   std::optional<uint32_t> source,
+                                   std::optional<uint32_t> result,
+                                   size_t instruction) {
+  own.step.entry = static_cast<uint32_t>(context_.entryIndex);
+  own.step.tag = tag;
+  own.step.location = what + " of '" + locationOf(instruction) + "'";
+  Expected<std::unique_ptr<CommStep>> comm =
+      context_.communicator.prepare(own.step, own.self);
+  if (!comm) {
+    return comm.status();
+  }
+  Task &task = newTask(Task::Kind::Comm, instruction);
+  task.comm = std::move(*comm);
+  if (source) {
+    setOperand(&RankProgram::tasks_, *source);
+  } else {
+    task.operands.push_back(nullptr);
+  }
+  if (result) {
+    setResult(*result);
+  } else {
+    task.results.push_back(nullptr);
+  }
+  return {};
+}
+
+Status RankProgramBuilder::addCollective(const pb::Collective &collective,
+                                         size_t instruction) {
+  CollectiveKind kind = *parseCollectiveKind(collective.kind());
+  std::vector<uint32_t> axes(collective.axes().begin(),
+                             collective.axes().end());
+  if (isLocal(kind)) {
+    return addLocal(kind, axes, collective, instruction);
+  }
+  const Placement &source = placement(collective.source());
+  return addComm(describeCollective(
+                     context_.resolved.grids[source.grid], kind, axes, source,
+                     placement(collective.result()), positionOf(source)),
+                 collective.tag(), collective.kind(), collective.source(),
+                 collective.result(), instruction);
+}
+
+Status RankProgramBuilder::addLocal(CollectiveKind kind,
+                                    std::span<const uint32_t> axes,
+                                    const pb::Collective &collective,
+                                    size_t instruction) {
+  const Placement &result = placement(collective.result());
+  const Box &box = boxOf(collective.result());
+  const GridInfo &grid = context_.resolved.grids[result.grid];
+  if (kind == CollectiveKind::Mask &&
+      isMasked(grid, axes, positionOf(result))) {
+    Task &task = newTask(Task::Kind::Fill, instruction);
+    task.fillType = result.type;
+    task.fillKind = result.partialKind;
+    task.fillCount = box.count();
+    setResult(collective.result());
+    return {};
+  }
+  Task &task = newTask(Task::Kind::Copy, instruction);
+  task.copies.emplace_back(byteWidth(result.type), box,
+                           boxOf(collective.source()), box);
+  setOperand(&RankProgram::tasks_, collective.source());
+  setResult(collective.result());
+  return {};
+}
+
+Status RankProgramBuilder::addTransfer(const pb::Transfer &transfer,
+                                       size_t instruction) {
+  auto [from, to] = program_.transfers.at(static_cast<int>(instruction));
+  std::optional<uint32_t> source, result;
+  if (transfer.has_source()) {
+    source = transfer.source();
+  }
+  if (transfer.has_result()) {
+    result = transfer.result();
+  }
+  return addComm(describeTransfer(context_.resolved.grids[from->grid], *from,
+                                  context_.resolved.grids[to->grid], *to,
+                                  context_.rank),
+                 transfer.tag(), "transfer", source, result, instruction);
+}
+
+Status RankProgramBuilder::addEndBarrier() {
+  bool updates = false;
+  for (const ResolvedProgram &program : entry_.programs) {
+    for (const pb::Instruction &instruction : program.message->instructions()) {
+      updates |= instruction.has_update();
+    }
+  }
+  if (!updates) {
+    return {};
+  }
+  OwnStep own;
+  // Behind the entries' own numbers: no tag of theirs can be met.
+  own.step.entry = static_cast<uint32_t>(context_.resolved.entries.size() +
+                                         context_.entryIndex);
+  own.step.location = "the end of entry '" + entry_.message->name() + "'";
+  for (const auto &[rank, program] : entry_.programOfRank) {
+    if (rank == context_.rank) {
+      own.self = own.step.parties.size();
+    }
+    own.step.parties.push_back({rank, {}, {}});
+  }
+  Expected<std::unique_ptr<CommStep>> comm =
+      context_.communicator.prepare(own.step, own.self);
+  if (!comm) {
+    return comm.status();
+  }
+  out_.endBarrier_ = std::move(*comm);
+  return {};
+}

@@ -1,0 +1,82 @@
+//===- RankProgramBuilder.h - Making one rank's tasks -----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef RUNTIME_CORE_RANKPROGRAMBUILDER_H
+#define RUNTIME_CORE_RANKPROGRAMBUILDER_H
+
+#include "runtime/core/Collectives.h"
+#include "runtime/core/RankProgram.h"
+
+namespace divisi::rt {
+
+/// Makes the tasks of a program for one rank.
+class RankProgramBuilder {
+public:
+  RankProgramBuilder(const RankContext &context, RankProgram &result)
+      : context_(context), entry_(context.resolved.entries[context.entryIndex]),
+        programIndex_(entry_.programOfRank.at(context.rank)),
+        program_(entry_.programs[programIndex_]), out_(result) {}
+
+  Status build();
+
+private:
+  using Task = RankProgram::Task;
+
+  Status addInstruction(int index);
+  Status addCall(const artifact::Call &call, size_t instruction);
+  Status addCollective(const artifact::Collective &collective,
+                       size_t instruction);
+  Status addLocal(CollectiveKind kind, std::span<const uint32_t> axes,
+                  const artifact::Collective &collective, size_t instruction);
+  Status addTransfer(const artifact::Transfer &transfer, size_t instruction);
+  Status addComm(OwnStep own, uint32_t tag, const std::string &what,
+                 std::optional<uint32_t> source, std::optional<uint32_t> result,
+                 size_t instruction);
+  void addCopy(const artifact::Copy &copy, size_t instruction);
+  void addOutput(const artifact::Output &output, size_t instruction);
+  Status addUpdate(const artifact::Update &update, size_t instruction);
+  Status addEndBarrier();
+
+  Status makeInputs();
+  Status chooseKernel(const artifact::Call &call, const CallSite &site,
+                      Task &task);
+  bool mayShare(const artifact::Call &call, const KernelQuery &query,
+                bool &isNothing) const;
+
+  Task &newTask(Task::Kind kind, size_t instruction);
+  void setOperand(std::vector<Task> RankProgram::*list, uint32_t buffer);
+  void setResult(uint32_t buffer);
+  const void *addressOf(uint32_t buffer) const;
+  size_t positionOf(const Placement &placement) const {
+    return *context_.resolved.grids[placement.grid].positionOf(context_.rank);
+  }
+  const Placement &placement(uint32_t buffer) const {
+    return *program_.buffers[buffer].placement;
+  }
+  const Box &boxOf(uint32_t buffer) const {
+    return placement(buffer).boxes[positionOf(placement(buffer))];
+  }
+  BoxCopy wholeCopy(uint32_t buffer) const {
+    const Box &box = boxOf(buffer);
+    return BoxCopy(byteWidth(placement(buffer).type), box, box, box);
+  }
+  const std::string &locationOf(size_t instruction) const {
+    return program_.message->instructions(static_cast<int>(instruction))
+        .location();
+  }
+
+  const RankContext &context_;
+  const ResolvedEntry &entry_;
+  size_t programIndex_;
+  const ResolvedProgram &program_;
+  RankProgram &out_;
+};
+
+} // namespace divisi::rt
+
+#endif // RUNTIME_CORE_RANKPROGRAMBUILDER_H
