@@ -13,15 +13,16 @@
 namespace divisi::rt {
 namespace {
 
-struct Add {
-  template <typename T> T operator()(T a, T b) const { return wrapAdd(a, b); }
+/// A function of two elements of one type.
+template <auto Body> struct Function {
+  template <typename T> T operator()(T a, T b) const { return Body(a, b); }
 };
-struct Sub {
-  template <typename T> T operator()(T a, T b) const { return wrapSub(a, b); }
-};
-struct Mul {
-  template <typename T> T operator()(T a, T b) const { return wrapMul(a, b); }
-};
+using Add = Function<[](auto a, auto b) { return wrapAdd(a, b); }>;
+using Sub = Function<[](auto a, auto b) { return wrapSub(a, b); }>;
+using Mul = Function<[](auto a, auto b) { return wrapMul(a, b); }>;
+using Max = Function<[](auto a, auto b) { return maxOf(a, b); }>;
+using Min = Function<[](auto a, auto b) { return minOf(a, b); }>;
+
 struct Div {
   /// Integers truncate; by 0 gives 0, by -1 negates and wraps: neither traps.
   template <typename T> T operator()(T a, T b) const {
@@ -31,12 +32,6 @@ struct Div {
       return b == 0 ? T(0) : b == -1 ? wrapSub(T(0), a) : a / b;
     }
   }
-};
-struct Max {
-  template <typename T> T operator()(T a, T b) const { return maxOf(a, b); }
-};
-struct Min {
-  template <typename T> T operator()(T a, T b) const { return minOf(a, b); }
 };
 struct FMod {
   /// The dividend's sign, as in C; an integer by 0 gives 0.

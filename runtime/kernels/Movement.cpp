@@ -25,6 +25,14 @@ static bool sameTypes(const CallSite &site, const Checks &checks) {
   return true;
 }
 
+/// Whether there is one operand, of the result's type.
+static bool takesOne(const CallSite &site, const Checks &checks) {
+  return checks.counts(1, 1) && sameTypes(site, checks);
+}
+
+/// What is said of a call that moves no byte.
+static KernelQuery aView() { return {0, {}, {{0, 0}}}; }
+
 /// The kernel that fills the result from one operand walked by `walk`.
 static std::unique_ptr<PreparedKernel> makeCopy(const CallSite &site,
                                                 const Walk &walk) {
@@ -61,8 +69,7 @@ static std::unique_ptr<PreparedKernel> prepareTranspose(const CallSite &site,
   Checks checks(site, error);
   Dims permutation;
   Walk walk;
-  if (!checks.counts(1, 1) || !sameTypes(site, checks) ||
-      !getPermutation(site, checks, permutation)) {
+  if (!takesOne(site, checks) || !getPermutation(site, checks, permutation)) {
     return nullptr;
   }
   const TensorInfo &result = site.results[0];
@@ -98,13 +105,13 @@ static KernelQuery queryTranspose(const CallSite &site) {
       last = from;
     }
   }
-  return {0, {}, {{0, 0}}};
+  return aView();
 }
 
 static std::unique_ptr<PreparedKernel> prepareBroadcast(const CallSite &site,
                                                         std::string &error) {
   Checks checks(site, error);
-  if (!checks.counts(1, 1) || !sameTypes(site, checks)) {
+  if (!takesOne(site, checks)) {
     return nullptr;
   }
   const TensorInfo &operand = site.operands[0], &result = site.results[0];
@@ -132,7 +139,7 @@ static std::unique_ptr<PreparedKernel> prepareBroadcast(const CallSite &site,
 static std::unique_ptr<PreparedKernel> prepareSlice(const CallSite &site,
                                                     std::string &error) {
   Checks checks(site, error);
-  if (!checks.counts(1, 1) || !sameTypes(site, checks)) {
+  if (!takesOne(site, checks)) {
     return nullptr;
   }
   const TensorInfo &operand = site.operands[0], &result = site.results[0];
@@ -211,7 +218,7 @@ static bool makePart(const CallSite &site, const Checks &checks, size_t operand,
 static std::unique_ptr<PreparedKernel> preparePad(const CallSite &site,
                                                   std::string &error) {
   Checks checks(site, error);
-  if (!checks.counts(1, 1) || !sameTypes(site, checks)) {
+  if (!takesOne(site, checks)) {
     return nullptr;
   }
   const TensorInfo &operand = site.operands[0], &result = site.results[0];
@@ -304,13 +311,13 @@ static KernelQuery queryReshape(const CallSite &site) {
       !reshapeKeepsBytes(site.operands[0], site.results[0])) {
     return {};
   }
-  return {0, {}, {{0, 0}}};
+  return aView();
 }
 
 static std::unique_ptr<PreparedKernel> prepareReshape(const CallSite &site,
                                                       std::string &error) {
   Checks checks(site, error);
-  if (!checks.counts(1, 1) || !sameTypes(site, checks)) {
+  if (!takesOne(site, checks)) {
     return nullptr;
   }
   const TensorInfo &operand = site.operands[0], &result = site.results[0];
