@@ -37,8 +37,11 @@ namespace divisi {
 
 /// Bytes [offset, offset + length) of `file`.
 struct ByteRange {
+  /// As the store knows it; kBlobFile for its own.
   std::string file;
+  /// In bytes from the beginning of the file.
   int64_t offset = 0;
+  /// In bytes.
   int64_t length = 0;
   friend bool operator==(const ByteRange &, const ByteRange &) = default;
 };

@@ -59,6 +59,7 @@ public:
 
   /// Appends `bytes`.
   Status write(std::span<const std::byte> bytes);
+  /// The same of a text.
   Status write(std::string_view bytes);
   /// Appends zeros until `offset` bytes have been written; not fewer than now.
   Status padTo(int64_t offset);

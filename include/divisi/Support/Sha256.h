@@ -20,12 +20,14 @@ namespace divisi {
 /// SHA-256 (FIPS 180-4), fed in parts.
 class Sha256 {
 public:
+  /// Appends `bytes` to what is hashed.
   void update(std::span<const std::byte> bytes);
   /// The 32 bytes of the hash; the object is used up.
   std::string finish();
 
   /// The hash of `bytes`.
   static std::string of(std::span<const std::byte> bytes);
+  /// The same of a text.
   static std::string of(const std::string &bytes);
 
 private:

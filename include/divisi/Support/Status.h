@@ -50,10 +50,13 @@ class [[nodiscard]] Status {
 public:
   /// Success.
   Status() = default;
+  /// A failure, if `code` is not Ok.
   Status(ExitCode code, std::string message)
       : code_(code), message_(std::move(message)) {}
 
+  /// Whether it is success.
   bool isOk() const { return code_ == ExitCode::Ok; }
+  /// Ok on success.
   ExitCode code() const { return code_; }
   /// Empty on success.
   const std::string &message() const { return message_; }
@@ -79,6 +82,7 @@ Status makeError(ExitCode code, const Parts &...parts) {
 /// A `T`, or the Status that says why there is none.
 template <typename T> class [[nodiscard]] Expected {
 public:
+  /// Success.
   Expected(T value) : value_(std::move(value)) {}
   /// `status` is not ok.
   Expected(Status status) : status_(std::move(status)) {
@@ -86,6 +90,7 @@ public:
   }
 
   explicit operator bool() const { return value_.has_value(); }
+  /// Ok if there is a value.
   const Status &status() const { return status_; }
   T &operator*() { return *value_; }
   const T &operator*() const { return *value_; }

@@ -26,6 +26,7 @@
 
 namespace divisi::rt {
 
+/// How an artifact is opened.
 struct ArtifactOptions {
   /// Where external files lie; empty: the artifact's own folder. Their paths
   /// must not lead out of it.
@@ -47,6 +48,7 @@ public:
   static Expected<ArtifactFile> open(const std::string &path,
                                      const ArtifactOptions &options = {});
 
+  /// What the artifact says; lives as long as this object.
   const artifact::Manifest &manifest() const;
   /// The bytes of the whole global; empty where it begins as zeros. They live
   /// as long as this object.

@@ -34,6 +34,7 @@ public:
       std::initializer_list<std::pair<const std::string, Attribute>> values)
       : values_(values) {}
 
+  /// Gives `name` the value, whether it has one or not.
   void set(const std::string &name, Attribute value) {
     values_[name] = std::move(value);
   }

@@ -28,12 +28,16 @@ namespace divisi::rt {
 
 /// Per dimension the half-open interval [begin, end), begin <= end.
 struct Box {
+  /// Both as long as the tensor has dimensions.
   Dims begin, end;
 
+  /// The number of dimensions.
   size_t rank() const { return begin.size(); }
+  /// The number of elements.
   int64_t count() const;
   /// Whether it has no element; a box of rank 0 has one.
   bool empty() const { return count() == 0; }
+  /// end - begin.
   Dims extents() const;
 
   /// [0, d) in every dimension.
@@ -58,6 +62,7 @@ public:
   BoxCopy(int64_t width, const Box &piece, const Box &source,
           const Box &result);
 
+  /// Of the piece.
   int64_t bytes() const { return bytes_; }
   /// Whether the piece is one run of bytes on both sides.
   bool isContiguous() const { return loops_.empty(); }

@@ -70,16 +70,22 @@ public:
   /// The same tensor with bytes of its own; fails like zeros().
   Expected<HostTensor> clone() const;
 
+  /// The type of its elements.
   DType type() const { return type_; }
+  /// Its shape.
   const Dims &dims() const { return dims_; }
   /// May be empty.
   const std::string &name() const { return name_; }
+  /// Names the tensor; copies keep their names.
   void setName(std::string name) { name_ = std::move(name); }
+  /// The number of elements.
   int64_t count() const { return numElements(dims_); }
+  /// The bytes of all elements.
   int64_t byteSize() const { return bytes_ ? bytes_->size() : 0; }
   /// The first element; null if there is none.
   std::byte *data() { return bytes_ ? bytes_->data() : nullptr; }
   const std::byte *data() const { return bytes_ ? bytes_->data() : nullptr; }
+  /// All elements as bytes.
   std::span<const std::byte> bytes() const {
     return {data(), static_cast<size_t>(byteSize())};
   }

@@ -50,6 +50,7 @@ struct CallSite {
 
 /// What a kernel says about a call before it is prepared.
 struct KernelQuery {
+  /// Scratch memory that launch() gets; 0 for none.
   int64_t workspaceBytes = 0;
   /// {operand, result}: the result may be written over the operand.
   std::vector<std::pair<int, int>> inPlace;
@@ -99,6 +100,7 @@ struct Kernel {
 class Backend {
 public:
   virtual ~Backend() = default;
+  /// As `--backend` takes it: "cpu".
   virtual std::string_view name() const = 0;
   /// All kernels, ordered by operator name.
   virtual std::span<const Kernel> kernels() const = 0;

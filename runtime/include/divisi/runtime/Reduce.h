@@ -18,7 +18,9 @@ namespace divisi::rt {
 
 /// How partial values of a tensor combine into the value.
 enum class ReduceKind : uint8_t { Sum, Prod, Max, Min, And, Or };
+/// `sum`, `max`, ...
 std::string_view stringify(ReduceKind kind);
+/// The kind of that name, or nothing.
 std::optional<ReduceKind> parseReduceKind(std::string_view name);
 
 /// Combines `count` elements at `offset` bytes of every source, in the order of

@@ -38,6 +38,7 @@
 
 namespace divisi::rt {
 
+/// How an artifact is loaded and run.
 struct SessionOptions {
   /// In order of preference; the first whose kernel takes a call does it.
   /// Not empty. They outlive the session.
@@ -71,11 +72,13 @@ struct ValueInfo {
   Dims dims;
 };
 
+/// An entry function and what it takes and gives, in order.
 struct EntryInfo {
   std::string name;
   std::vector<ValueInfo> inputs, outputs;
 };
 
+/// A parameter, state or constant of the artifact.
 struct GlobalInfo {
   ValueInfo value;
   std::string kind;       ///< parameter, state, constant or derived.
@@ -110,10 +113,13 @@ public:
   static Expected<std::unique_ptr<Session>> open(const std::string &path,
                                                  const SessionOptions &options);
 
+  /// How many ranks, each a thread, it runs on.
   uint32_t numRanks() const;
+  /// All entries, in the order of the artifact.
   std::span<const EntryInfo> entries() const;
   /// The entry of that name, or null.
   const EntryInfo *findEntry(std::string_view name) const;
+  /// All globals, in the order of the artifact.
   std::vector<GlobalInfo> globals() const;
 
   /// Which backend took the calls, by entry, rank, operator and backend. What

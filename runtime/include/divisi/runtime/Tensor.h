@@ -46,8 +46,10 @@ enum class DType : uint8_t {
 int64_t byteWidth(DType type);
 /// `f32`, `i64`, `bool`, ...
 std::string_view stringify(DType type);
+/// The type of that name, or nothing.
 std::optional<DType> parseDType(std::string_view name);
 
+/// Extents, or an index, one per dimension.
 using Dims = std::vector<int64_t>;
 
 /// The product of `dims`; 1 for none. The caller has checked overflow.
@@ -60,8 +62,11 @@ struct TensorInfo {
   Dims offset;  ///< Global index of the box's first element.
   Dims global;  ///< Extents of the whole tensor.
 
+  /// The number of elements in the box.
   int64_t count() const { return numElements(extents); }
+  /// The bytes of the box.
   int64_t bytes() const { return count() * byteWidth(type); }
+  /// The number of dimensions.
   size_t rank() const { return extents.size(); }
 
   /// The box that is the whole tensor.
