@@ -44,7 +44,7 @@ def PlanMemory : Pass<"plan-memory", "::divisi::exec::ProgramOp"> {
 
     Effect: a result takes its operand's bytes where the kernel allows it and
     the operand is not needed any more; all others are placed by lifetime
-    (`divisi/Artifact/ArenaPlanner.h`).
+    (`divisi/Memory/ArenaPlanner.h`).
 
     Postcondition: every `exec.alloc` has an offset, and the program the size of
     its arena. No bytes are shared by buffers that are needed at the same time,

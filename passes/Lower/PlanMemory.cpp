@@ -18,7 +18,7 @@
 
 #include "passes/Lower/Passes.h"
 
-#include "divisi/Artifact/ArenaPlanner.h"
+#include "divisi/Memory/ArenaPlanner.h"
 #include "divisi/Evaluate/KernelCall.h"
 
 #include "mlir/IR/Builders.h"

@@ -21,8 +21,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_ARTIFACT_ARENAPLANNER_H
-#define DIVISI_ARTIFACT_ARENAPLANNER_H
+#ifndef DIVISI_MEMORY_ARENAPLANNER_H
+#define DIVISI_MEMORY_ARENAPLANNER_H
 
 #include <cstdint>
 #include <optional>
@@ -53,4 +53,4 @@ std::optional<ArenaPlan> planArena(std::span<const ArenaBlock> blocks,
 
 } // namespace divisi
 
-#endif // DIVISI_ARTIFACT_ARENAPLANNER_H
+#endif // DIVISI_MEMORY_ARENAPLANNER_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Artifact/ArenaPlanner.h"
+#include "divisi/Memory/ArenaPlanner.h"
 
 #include "gtest/gtest.h"
 
