@@ -10,7 +10,7 @@
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
-#include "divisi/Layout/Router.h"
+#include "divisi/Layout/Steps.h"
 #include "divisi/Support/CheckedMath.h"
 
 #include "mlir/IR/Builders.h"

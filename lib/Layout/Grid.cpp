@@ -110,6 +110,26 @@ SmallVector<int64_t, 8> Grid::group(int64_t position,
   return members;
 }
 
+void Grid::forCoordinates(ArrayRef<AxisId> axes,
+                          function_ref<void(ArrayRef<int64_t>)> visit) const {
+  SmallVector<int64_t, 8> coordinate(numAxes(), 0);
+  while (true) {
+    visit(coordinate);
+    size_t place = axes.size();
+    while (place > 0) {
+      int64_t &digit = coordinate[axes[place - 1].index];
+      if (++digit < size(axes[place - 1])) {
+        break;
+      }
+      digit = 0;
+      --place;
+    }
+    if (place == 0) {
+      return;
+    }
+  }
+}
+
 void Grid::print(raw_ostream &os) const {
   os << '(';
   interleaveComma(axes_, os, [&](const GridAxis &axis) {

@@ -59,6 +59,20 @@ SmallVector<Interval, 4> nestedShards(const Grid &grid, int64_t extent,
   return shards;
 }
 
+int64_t largestShard(ArrayRef<Interval> shards) {
+  int64_t size = 0;
+  for (Interval shard : shards) {
+    size = std::max(size, shard.size());
+  }
+  return size;
+}
+
+SmallVector<Interval, 4> DimLayout::shards(const Grid &grid,
+                                           int64_t extent) const {
+  return bounds.empty() ? nestedShards(grid, extent, axes)
+                        : llvm::to_vector<4>(bounds);
+}
+
 Layout Layout::replicated(size_t rank) {
   Layout layout;
   layout.dims.resize(rank);
@@ -81,10 +95,7 @@ SmallVector<AxisId, 4> Layout::usedAxes() const {
 
 SmallVector<Interval, 4> Layout::shards(const Grid &grid, size_t dim,
                                         int64_t extent) const {
-  if (!dims[dim].bounds.empty()) {
-    return llvm::to_vector<4>(dims[dim].bounds);
-  }
-  return nestedShards(grid, extent, dims[dim].axes);
+  return dims[dim].shards(grid, extent);
 }
 
 SmallVector<Interval, 4> Layout::box(const Grid &grid, ArrayRef<int64_t> shape,
@@ -101,11 +112,7 @@ SmallVector<int64_t, 4> Layout::localShape(const Grid &grid,
                                            ArrayRef<int64_t> shape) const {
   SmallVector<int64_t, 4> result;
   for (size_t dim = 0; dim < rank(); ++dim) {
-    int64_t largest = 0;
-    for (Interval shard : shards(grid, dim, shape[dim])) {
-      largest = std::max(largest, shard.size());
-    }
-    result.push_back(largest);
+    result.push_back(largestShard(shards(grid, dim, shape[dim])));
   }
   return result;
 }

@@ -1,4 +1,4 @@
-//===- Steps.cpp - Checking single steps, and transfers -------------------===//
+//===- Steps.cpp - The names of steps, and checking one -------------------===//
 //
 // Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepRules.h"
+#include "divisi/Layout/StepRules.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -91,35 +91,6 @@ std::optional<std::string> verifyStep(const Grid &grid, ArrayRef<int64_t> shape,
   return (stringifyStepKind(kind) + " cannot lead from " + from.str(grid) +
           " to " + to.str(grid) + ", expected " + ruleOf(kind))
       .str();
-}
-
-int64_t transferNanoseconds(ArrayRef<int64_t> shape, int64_t elementBytes,
-                            const Grid &fromGrid, const Layout &from,
-                            const Grid &toGrid, const Layout &to,
-                            AxisCost link) {
-  // Per dimension and shard of the target: from how many owners it comes.
-  SmallVector<SmallVector<Interval, 4>, 4> wanted;
-  SmallVector<std::vector<int64_t>, 4> owners;
-  for (auto [dim, extent] : enumerate(shape)) {
-    wanted.push_back(to.shards(toGrid, dim, extent));
-    owners.push_back(
-        countOwners(from.shards(fromGrid, dim, extent), wanted.back()));
-  }
-  double worst = 0, total = 0;
-  for (int64_t position = 0, end = toGrid.numPositions(); position < end;
-       ++position) {
-    double messages = 1, bytes = double(elementBytes);
-    for (size_t dim = 0; dim < shape.size(); ++dim) {
-      int64_t shard = toGrid.shardIndex(position, to.dims[dim].axes);
-      messages *= double(owners[dim][shard]);
-      bytes *= double(wanted[dim][shard].size());
-    }
-    worst = std::max(worst, linkTime(link, messages, bytes));
-    total += bytes;
-  }
-  // The sources share the work of sending at best evenly.
-  double sent = total / double(fromGrid.numPositions());
-  return roundUp(std::max(worst, linkTime(link, 1, sent)));
 }
 
 } // namespace divisi

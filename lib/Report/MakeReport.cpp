@@ -11,7 +11,9 @@
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/OpCost.h"
+#include "divisi/Cost/StepCost.h"
 #include "divisi/Evaluate/Evaluator.h"
+#include "divisi/Route/Router.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -175,8 +177,9 @@ Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
     return Status(ExitCode::Invalid,
                   row.op + " '" + row.node + "' has no grid or no layout");
   }
-  auto [router, isNew] = routers.try_emplace(grid.getSymName(), grid.getValue(),
-                                             grid.getLinkCosts());
+  auto [router, isNew] = routers.try_emplace(
+      grid.getSymName(), grid.getValue(),
+      stepPrices(grid.getValue(), grid.getLinkCosts()));
   std::optional<Route> route = router->second.route(
       from.getGlobalShape(), widthOf(step.getInput().getType()),
       from.getLayout(), to.getLayout());

@@ -27,7 +27,7 @@
 #define DIVISI_LIB_VERIFY_MOVES_H
 
 #include "Boxes.h"
-#include "divisi/Layout/Router.h"
+#include "divisi/Layout/Steps.h"
 
 namespace divisi::verify {
 

@@ -13,6 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Cost/StepCost.h"
+#include "divisi/Route/Router.h"
 #include "passes/Partition/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -93,10 +95,11 @@ void RoutePass::runOnOperation() {
     if (failed(grid)) {
       return signalPassFailure();
     }
-    auto it = routers
-                  .try_emplace(convert.getGrid().str(), grid->getValue(),
-                               grid->getLinkCosts())
-                  .first;
+    auto it =
+        routers
+            .try_emplace(convert.getGrid().str(), grid->getValue(),
+                         stepPrices(grid->getValue(), grid->getLinkCosts()))
+            .first;
     std::optional<int64_t> steps = replaceByRoute(convert, it->second);
     if (!steps) {
       return signalPassFailure();

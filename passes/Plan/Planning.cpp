@@ -8,7 +8,8 @@
 
 #include "Planning.h"
 
-#include "divisi/Layout/Router.h"
+#include "divisi/Cost/StepCost.h"
+#include "divisi/Route/Router.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -31,7 +32,7 @@ public:
           const PlanningOptions &options)
       : program_(program), grid_(grid), fixed_(fixed), options_(options),
         maker_(grid, device, rules, planning_.pool),
-        router_(grid, options.links) {}
+        router_(grid, stepPrices(grid, options.links)) {}
 
   Planning build();
 

@@ -21,7 +21,16 @@
 #ifndef DIVISI_CLUSTER_CLUSTER_H
 #define DIVISI_CLUSTER_CLUSTER_H
 
-#include "divisi/Layout/Router.h"
+#include "divisi/Layout/LinkCosts.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+#include <string>
+
+namespace llvm {
+class raw_ostream;
+} // namespace llvm
 
 namespace divisi {
 

@@ -22,6 +22,7 @@
 #define DIVISI_CLUSTER_DEVICEGRID_H
 
 #include "divisi/Cluster/Cluster.h"
+#include "divisi/Layout/Grid.h"
 
 namespace divisi {
 

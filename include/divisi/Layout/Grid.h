@@ -21,6 +21,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -95,6 +96,12 @@ public:
   /// included, ordered by shardIndex over `axes`: the group of a collective.
   llvm::SmallVector<int64_t, 8> group(int64_t position,
                                       llvm::ArrayRef<AxisId> axes) const;
+
+  /// Calls `visit` with the coordinates along every axis of the positions that
+  /// differ from the first in `axes` only, the last of these fastest.
+  void
+  forCoordinates(llvm::ArrayRef<AxisId> axes,
+                 llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit) const;
 
   /// Prints `(data=2, model=3)`.
   void print(llvm::raw_ostream &os) const;

@@ -58,6 +58,9 @@ std::optional<ReduceKind> parseReduceKind(llvm::StringRef name);
 llvm::SmallVector<Interval, 4> nestedShards(const Grid &grid, int64_t extent,
                                             llvm::ArrayRef<AxisId> axes);
 
+/// The size of the largest of `shards`; 0 if there are none.
+int64_t largestShard(llvm::ArrayRef<Interval> shards);
+
 /// One dimension of a layout.
 struct DimLayout {
   /// The axes that split the dimension, outermost first; empty: not split.
@@ -65,6 +68,10 @@ struct DimLayout {
   /// Explicit bounds in shardIndex order, or empty for the default ones.
   /// Kept empty when they equal the default (Layout::canonicalize).
   llvm::SmallVector<Interval, 0> bounds;
+
+  /// The intervals of a dimension of `extent`, explicit or default, in
+  /// shardIndex order.
+  llvm::SmallVector<Interval, 4> shards(const Grid &grid, int64_t extent) const;
 
   friend bool operator==(const DimLayout &, const DimLayout &) = default;
   friend llvm::hash_code hash_value(const DimLayout &dim) {

@@ -14,6 +14,8 @@
 
 #include "RouteGraph.h"
 
+#include "CheapestMove.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -73,9 +75,9 @@ size_t countNodes(size_t units, size_t dims) {
 // Nodes
 //===----------------------------------------------------------------------===//
 
-RouteGraph::RouteGraph(const Grid &grid, const LinkCosts &costs,
+RouteGraph::RouteGraph(const Grid &grid, const StepPrices &prices,
                        RouteSpace space)
-    : grid_(grid), costs_(costs), space_(std::move(space)),
+    : grid_(grid), prices_(prices), space_(std::move(space)),
       dims_(space_.shape.size()) {
   Layout layout = space_.frame;
   enumerate(0, layout);
@@ -129,10 +131,8 @@ uint32_t RouteGraph::internDim(size_t dim, const DimLayout &layout) {
     }
   }
   table.layouts.push_back(layout);
-  Layout alone;
-  alone.dims.push_back(layout);
   table.largest.push_back(
-      double(alone.localShape(grid_, {space_.shape[dim]})[0]));
+      double(largestShard(layout.shards(grid_, space_.shape[dim]))));
   return uint32_t(table.layouts.size() - 1);
 }
 
@@ -182,7 +182,7 @@ int64_t RouteGraph::edge(NodeId from, NodeId to) {
     transition.changes.push_back(
         {dim, &change(dim, source.dims[dim], target.dims[dim])});
   }
-  auto best = cheapestMove(grid_, costs_, space_.elementBytes, transition);
+  auto best = cheapestMove(prices_, transition, space_.elementBytes);
   return best ? best->second.nanoseconds : -1;
 }
 

@@ -12,10 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_TEST_LAYOUT_STEPSIMULATOR_H
-#define DIVISI_TEST_LAYOUT_STEPSIMULATOR_H
+#ifndef DIVISI_TEST_ROUTE_STEPSIMULATOR_H
+#define DIVISI_TEST_ROUTE_STEPSIMULATOR_H
 
-#include "divisi/Layout/Router.h"
+#include "divisi/Route/Router.h"
 
 #include <map>
 #include <random>
@@ -53,4 +53,4 @@ private:
 
 } // namespace divisi::test
 
-#endif // DIVISI_TEST_LAYOUT_STEPSIMULATOR_H
+#endif // DIVISI_TEST_ROUTE_STEPSIMULATOR_H

@@ -17,8 +17,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Layout/Router.h"
+#include "divisi/Route/Router.h"
 
+#include "CheapestMove.h"
 #include "RouteGraph.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -165,7 +166,7 @@ static SmallVector<size_t, 4> routeDims(ArrayRef<int64_t> shape,
 
 struct Router::Impl {
   Grid grid;
-  LinkCosts costs;
+  StepPrices prices;
   std::map<std::vector<int64_t>, std::unique_ptr<RouteGraph>> graphs;
 
   std::optional<RouteSpace> space(ArrayRef<int64_t> shape, int64_t elementBytes,
@@ -261,7 +262,7 @@ RouteGraph *Router::Impl::graph(ArrayRef<int64_t> shape, int64_t elementBytes,
   }
   auto &graph = graphs[space->key()];
   if (!graph) {
-    graph = std::make_unique<RouteGraph>(grid, costs, std::move(*space));
+    graph = std::make_unique<RouteGraph>(grid, prices, std::move(*space));
   }
   return graph.get();
 }
@@ -278,7 +279,7 @@ std::optional<Route> Router::Impl::follow(ArrayRef<int64_t> shape,
       continue;
     }
     OwnedTransition transition(grid, shape, *current, *next);
-    auto best = cheapestMove(grid, costs, elementBytes, *transition);
+    auto best = cheapestMove(prices, *transition, elementBytes);
     if (!best) {
       return std::nullopt;
     }
@@ -362,8 +363,8 @@ std::optional<Route> Router::Impl::routeByRule(ArrayRef<int64_t> shape,
                                                                        : best;
 }
 
-Router::Router(Grid grid, LinkCosts costs)
-    : impl_(new Impl{std::move(grid), std::move(costs), {}}) {}
+Router::Router(Grid grid, StepPrices prices)
+    : impl_(new Impl{std::move(grid), std::move(prices), {}}) {}
 
 Router::~Router() = default;
 

@@ -20,11 +20,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LAYOUT_ROUTEGRAPH_H
-#define DIVISI_LAYOUT_ROUTEGRAPH_H
+#ifndef DIVISI_LIB_ROUTE_ROUTEGRAPH_H
+#define DIVISI_LIB_ROUTE_ROUTEGRAPH_H
 
-#include "StepRules.h"
+#include "divisi/Route/StepPrices.h"
 
+#include <memory>
 #include <unordered_map>
 
 namespace divisi {
@@ -57,7 +58,8 @@ size_t countNodes(size_t units, size_t dims);
 /// Shortest paths between the layouts of one space, found when asked for.
 class RouteGraph {
 public:
-  RouteGraph(const Grid &grid, const LinkCosts &costs, RouteSpace space);
+  /// Both `grid` and `prices` outlive it.
+  RouteGraph(const Grid &grid, const StepPrices &prices, RouteSpace space);
 
   /// The layouts along the shortest path, both ends included, or nothing if
   /// there is none. The ends need not be nodes.
@@ -108,7 +110,7 @@ private:
   Ending findEnding(NodeId from, NodeId to);
 
   const Grid &grid_;
-  const LinkCosts &costs_;
+  const StepPrices &prices_;
   RouteSpace space_;
   struct LayoutHash {
     size_t operator()(const Layout &layout) const { return hash_value(layout); }
@@ -130,4 +132,4 @@ private:
 
 } // namespace divisi
 
-#endif // DIVISI_LAYOUT_ROUTEGRAPH_H
+#endif // DIVISI_LIB_ROUTE_ROUTEGRAPH_H

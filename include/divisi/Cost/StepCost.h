@@ -1,0 +1,41 @@
+//===- StepCost.h - What steps and transfers take ---------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The prices of the collectives, by the bytes that the busiest position sends
+// or receives and the messages that it waits for; docs/rationale-layout.md has
+// the formulas. A router asks stepPrices.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_COST_STEPCOST_H
+#define DIVISI_COST_STEPCOST_H
+
+#include "divisi/Layout/LinkCosts.h"
+#include "divisi/Route/StepPrices.h"
+
+namespace divisi {
+
+/// What `move`, one of the legalMoves of `transition`, takes on `grid`, whose
+/// links cost `costs`.
+StepPrice priceStep(const Grid &grid, const LinkCosts &costs,
+                    const Transition &transition, const Move &move,
+                    int64_t elementBytes);
+
+/// priceStep as the function that a Router asks.
+StepPrices stepPrices(Grid grid, LinkCosts costs);
+
+/// The price of moving a tensor between two grids that may share no device:
+/// every position of the target fetches its box (gathered from the owners).
+int64_t transferNanoseconds(llvm::ArrayRef<int64_t> shape, int64_t elementBytes,
+                            const Grid &fromGrid, const Layout &from,
+                            const Grid &toGrid, const Layout &to,
+                            AxisCost link);
+
+} // namespace divisi
+
+#endif // DIVISI_COST_STEPCOST_H

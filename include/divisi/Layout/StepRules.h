@@ -1,0 +1,57 @@
+//===- StepRules.h - Which steps lead from one layout to another -*- C++
+//-*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one statement of what the seven kinds of steps can do: the router
+// searches with it and verifyStep checks with it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LAYOUT_STEPRULES_H
+#define DIVISI_LAYOUT_STEPRULES_H
+
+#include "divisi/Layout/DimChange.h"
+#include "divisi/Layout/Steps.h"
+
+namespace divisi {
+
+/// A kind of step and the axes it is over.
+struct Move {
+  StepKind kind;
+  llvm::SmallVector<AxisId, 2> axes;
+};
+
+/// Two layouts of one tensor, and what lies between them.
+struct Transition {
+  const Layout *from = nullptr, *to = nullptr;
+  /// The dimensions that differ, ascending, and how.
+  llvm::SmallVector<std::pair<size_t, const DimChange *>, 4> changes;
+  /// The elements of the largest local tensor without the changed dimensions.
+  double unchangedElements = 1;
+};
+
+/// All moves that lead from `from` to `to` in one step; an Exchange is last.
+llvm::SmallVector<Move, 2> legalMoves(const Transition &transition);
+
+/// A transition made from nothing but the layouts; owns its analysis.
+class OwnedTransition {
+public:
+  OwnedTransition(const Grid &grid, llvm::ArrayRef<int64_t> shape,
+                  const Layout &from, const Layout &to);
+  OwnedTransition(const OwnedTransition &) = delete;
+  OwnedTransition &operator=(const OwnedTransition &) = delete;
+  const Transition &operator*() const { return transition_; }
+
+private:
+  std::vector<DimChange> storage_;
+  Transition transition_;
+};
+
+} // namespace divisi
+
+#endif // DIVISI_LAYOUT_STEPRULES_H

@@ -1,0 +1,37 @@
+//===- StepPrices.h - Whom a router asks for prices -------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A router knows which steps there are, not what they take: its caller brings a
+// function that does. divisi/Cost/StepCost.h makes one from what links cost.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_ROUTE_STEPPRICES_H
+#define DIVISI_ROUTE_STEPPRICES_H
+
+#include "divisi/Layout/StepRules.h"
+
+#include <functional>
+
+namespace divisi {
+
+/// What one step takes.
+struct StepPrice {
+  int64_t nanoseconds = 0;
+  int64_t bytes = 0; ///< That the busiest position receives from others.
+};
+
+/// The price of `move`, one of the legalMoves of `transition`, for a tensor
+/// whose elements have `elementBytes`. Equal questions have equal answers, and
+/// no step is free.
+using StepPrices = std::function<StepPrice(
+    const Transition &transition, const Move &move, int64_t elementBytes)>;
+
+} // namespace divisi
+
+#endif // DIVISI_ROUTE_STEPPRICES_H
