@@ -15,8 +15,8 @@
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
+#include "divisi/Plan/PlanModule.h"
 #include "passes/Plan/OptionalParser.h"
-#include "passes/Plan/Plan.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

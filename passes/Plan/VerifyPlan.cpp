@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Program.h"
+#include "divisi/Plan/Dataflow.h"
 #include "passes/Plan/Passes.h"
 
 #include "dialects/SPMD/Strategy.h"
@@ -85,45 +85,45 @@ static LogicalResult verifySite(const Site &site) {
                                         site.op, site.nest, grid->getValue())));
 }
 
-static LogicalResult verifyTensor(const Program &program,
-                                  const Tensor &tensor) {
+static LogicalResult verifyTensor(const Dataflow &dataflow,
+                                  const DataflowValue &tensor) {
   switch (tensor.kind) {
-  case Tensor::Kind::Global: {
-    nn::GlobalOp global = program.globals[tensor.index];
+  case DataflowValue::Kind::Global: {
+    nn::GlobalOp global = dataflow.globals[tensor.index];
     return verifyPlace(global, "global @" + global.getSymName(),
                        spmd::getPlace(global), tensor.type);
   }
-  case Tensor::Kind::Argument: {
-    func::FuncOp entry = program.entries[tensor.index];
+  case DataflowValue::Kind::Argument: {
+    func::FuncOp entry = dataflow.entries[tensor.index];
     return verifyPlace(entry, "argument " + Twine(tensor.number),
                        spmd::getArgPlace(entry, tensor.number), tensor.type);
   }
-  case Tensor::Kind::Result:
+  case DataflowValue::Kind::Result:
     break;
   }
-  Operation *op = program.sites[tensor.index].op;
+  Operation *op = dataflow.sites[tensor.index].op;
   spmd::PlaceAttr place = spmd::getPlace(op->getResult(tensor.number));
   return !place ? success()
                 : verifyPlace(op, "result " + Twine(tensor.number), place,
                               tensor.type);
 }
 
-static LogicalResult verifyProgram(const Program &program) {
-  for (const Site &site : program.sites) {
+static LogicalResult verifyProgram(const Dataflow &dataflow) {
+  for (const Site &site : dataflow.sites) {
     if (failed(verifySite(site))) {
       return failure();
     }
   }
-  for (const Tensor &tensor : program.tensors) {
-    if (failed(verifyTensor(program, tensor))) {
+  for (const DataflowValue &tensor : dataflow.values) {
+    if (failed(verifyTensor(dataflow, tensor))) {
       return failure();
     }
   }
-  for (const Output &output : program.outputs) {
-    func::FuncOp entry = program.entries[output.entry];
+  for (const Output &output : dataflow.outputs) {
+    func::FuncOp entry = dataflow.entries[output.entry];
     if (failed(verifyPlace(entry, "result " + Twine(output.number),
                            spmd::getResultPlace(entry, output.number),
-                           program.tensors[output.tensor].type))) {
+                           dataflow.values[output.tensor].type))) {
       return failure();
     }
   }
@@ -135,9 +135,9 @@ namespace {
 class VerifyPlanPass : public divisi::impl::VerifyPlanBase<VerifyPlanPass> {
 public:
   void runOnOperation() override {
-    FailureOr<Program> program = readProgram(getOperation(), 0);
-    if (failed(program) || failed(verifyGrids(getOperation())) ||
-        failed(verifyProgram(*program))) {
+    FailureOr<Dataflow> dataflow = readDataflow(getOperation(), 0);
+    if (failed(dataflow) || failed(verifyGrids(getOperation())) ||
+        failed(verifyProgram(*dataflow))) {
       signalPassFailure();
     }
   }

@@ -29,7 +29,7 @@
 #include "divisi/Report/Report.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
-#include "passes/Plan/Plan.h"
+#include "divisi/Plan/PlanModule.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

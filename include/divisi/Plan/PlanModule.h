@@ -1,4 +1,4 @@
-//===- Plan.h - Choosing a strategy for everything --------------*- C++ -*-===//
+//===- PlanModule.h - Plans a whole module ----------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_PLAN_PLAN_H
-#define PASSES_PLAN_PLAN_H
+#ifndef DIVISI_PLAN_PLANMODULE_H
+#define DIVISI_PLAN_PLANMODULE_H
 
 #include "divisi/Cluster/DeviceGrid.h"
 #include "divisi/Search/Solvers.h"
@@ -67,4 +67,4 @@ Expected<search::Problem> planningProblem(mlir::ModuleOp module,
 
 } // namespace divisi
 
-#endif // PASSES_PLAN_PLAN_H
+#endif // DIVISI_PLAN_PLANMODULE_H

@@ -49,7 +49,7 @@ public:
         maxStrategies_(maxStrategies) {}
 
   void drawGrids(llvm::ArrayRef<int64_t> devices);
-  void annotateProgram(const Program &program);
+  void annotateProgram(const Dataflow &dataflow);
 
 private:
   void addGrid(llvm::ArrayRef<int64_t> devices);
@@ -135,27 +135,27 @@ spmd::PlaceAttr Drawer::drawPlace(RankedTensorType type, spmd::GridOp gridOp) {
   return spmd::makePlace(gridOp, type.getShape(), layout);
 }
 
-void Drawer::annotateProgram(const Program &program) {
+void Drawer::annotateProgram(const Dataflow &dataflow) {
   spmd::GridOp grid = grids_.front();
-  for (const Site &site : program.sites) {
+  for (const Site &site : dataflow.sites) {
     // Runs of operators on one grid, as real plans have them.
     if (random_.chance(25)) {
       grid = random_.pick(grids_);
     }
     spmd::setSplit(site.op, grid, site.nest, drawSplit(site, grid.getValue()));
   }
-  for (const Tensor &tensor : program.tensors) {
+  for (const DataflowValue &tensor : dataflow.values) {
     switch (tensor.kind) {
-    case Tensor::Kind::Global:
-      spmd::setPlace(program.globals[tensor.index], drawPlace(tensor.type));
+    case DataflowValue::Kind::Global:
+      spmd::setPlace(dataflow.globals[tensor.index], drawPlace(tensor.type));
       break;
-    case Tensor::Kind::Argument:
-      spmd::setArgPlace(program.entries[tensor.index], tensor.number,
+    case DataflowValue::Kind::Argument:
+      spmd::setArgPlace(dataflow.entries[tensor.index], tensor.number,
                         drawPlace(tensor.type));
       break;
-    case Tensor::Kind::Result:
+    case DataflowValue::Kind::Result:
       if (tensor.consumers.size() > 1 && random_.chance(50)) {
-        Operation *op = program.sites[tensor.index].op;
+        Operation *op = dataflow.sites[tensor.index].op;
         spmd::GridOp own = spmd::lookupGrid(op, spmd::getSplit(op).getGrid());
         spmd::setPlace(op->getResult(tensor.number),
                        drawPlace(tensor.type, own));
@@ -163,15 +163,15 @@ void Drawer::annotateProgram(const Program &program) {
       break;
     }
   }
-  for (const Output &output : program.outputs) {
-    spmd::setResultPlace(program.entries[output.entry], output.number,
-                         drawPlace(program.tensors[output.tensor].type));
+  for (const Output &output : dataflow.outputs) {
+    spmd::setResultPlace(dataflow.entries[output.entry], output.number,
+                         drawPlace(dataflow.values[output.tensor].type));
   }
 }
 
-static Status checkUnplanned(ModuleOp module, const Program &program) {
+static Status checkUnplanned(ModuleOp module, const Dataflow &dataflow) {
   bool planned = !module.getOps<spmd::GridOp>().empty();
-  for (const Site &site : program.sites) {
+  for (const Site &site : dataflow.sites) {
     planned |= spmd::getSplit(site.op) != nullptr;
   }
   return planned ? Status(ExitCode::Usage,
@@ -197,18 +197,18 @@ Expected<PlanReport> planAtRandom(ModuleOp module, const PlanOptions &options) {
                                        std::to_string(count) +
                                        ", expected 1 to 4096");
   }
-  FailureOr<Program> program = readProgram(module, options.batchDim);
-  if (failed(program)) {
+  FailureOr<Dataflow> dataflow = readDataflow(module, options.batchDim);
+  if (failed(dataflow)) {
     return Status(ExitCode::Invalid, "the module cannot be planned");
   }
-  if (Status status = checkUnplanned(module, *program); !status.isOk()) {
+  if (Status status = checkUnplanned(module, *dataflow); !status.isOk()) {
     return status;
   }
   llvm::SmallVector<int64_t> devices(count);
   std::iota(devices.begin(), devices.end(), 0);
   Drawer drawer(module, *cluster, options.seed, options.maxStrategies);
   drawer.drawGrids(devices);
-  drawer.annotateProgram(*program);
+  drawer.annotateProgram(*dataflow);
   return PlanReport();
 }
 

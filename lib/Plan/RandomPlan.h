@@ -13,10 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_PLAN_RANDOMPLAN_H
-#define PASSES_PLAN_RANDOMPLAN_H
+#ifndef DIVISI_LIB_PLAN_RANDOMPLAN_H
+#define DIVISI_LIB_PLAN_RANDOMPLAN_H
 
-#include "Plan.h"
+#include "divisi/Plan/PlanModule.h"
 
 namespace divisi::plan {
 
@@ -27,4 +27,4 @@ Expected<PlanReport> planAtRandom(mlir::ModuleOp module,
 
 } // namespace divisi::plan
 
-#endif // PASSES_PLAN_RANDOMPLAN_H
+#endif // DIVISI_LIB_PLAN_RANDOMPLAN_H

@@ -8,46 +8,22 @@
 //
 // Every operator may be split in the ways that its loops allow and the options
 // leave; a value at rest may lie as its maker leaves it, as a user wants it, or
-// in a few ways of its own. Layouts are numbered per tensor, so that equal
-// operators share their choices and equal edges their prices.
+// in a few ways of its own.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_PLAN_CHOICES_H
-#define PASSES_PLAN_CHOICES_H
+#ifndef DIVISI_LIB_PLAN_CHOICES_H
+#define DIVISI_LIB_PLAN_CHOICES_H
 
-#include "Program.h"
+#include "LayoutPool.h"
+
 #include "divisi/Cluster/DeviceGrid.h"
+#include "divisi/Plan/Dataflow.h"
 
 #include <map>
 #include <memory>
 
 namespace divisi::plan {
-
-/// Tensors that layouts and prices do not tell apart: shape and element width.
-struct TensorClass {
-  llvm::SmallVector<int64_t, 4> shape;
-  int64_t bytes = 0; ///< Per element.
-  std::vector<Layout> layouts;
-};
-
-/// Numbers layouts, in the order of their first mention.
-class LayoutPool {
-public:
-  unsigned classOf(llvm::ArrayRef<int64_t> shape, int64_t bytes);
-  unsigned intern(unsigned tensorClass, const Layout &layout);
-  const TensorClass &get(unsigned tensorClass) const {
-    return classes_[tensorClass];
-  }
-  const Layout &layout(unsigned tensorClass, unsigned id) const {
-    return classes_[tensorClass].layouts[id];
-  }
-
-private:
-  std::vector<TensorClass> classes_;
-  std::map<std::pair<std::vector<int64_t>, int64_t>, unsigned> byShape_;
-  std::vector<std::map<std::string, unsigned>> byText_;
-};
 
 /// The strategies of an operator and what follows from them.
 struct SiteChoices {
@@ -94,15 +70,6 @@ private:
   std::map<std::string, std::shared_ptr<const SiteChoices>> known_;
 };
 
-/// Whether a value can rest in `layout`: not partial, every index somewhere,
-/// none of them twice along the same axes.
-bool isRestful(const Grid &grid, llvm::ArrayRef<int64_t> shape,
-               const Layout &layout);
-
-/// Replicated, and every dimension over every ordered subset of the axes.
-std::vector<Layout> simplePlaces(const Grid &grid,
-                                 llvm::ArrayRef<int64_t> shape);
-
 } // namespace divisi::plan
 
-#endif // PASSES_PLAN_CHOICES_H
+#endif // DIVISI_LIB_PLAN_CHOICES_H

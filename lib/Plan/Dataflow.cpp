@@ -1,4 +1,4 @@
-//===- Program.cpp - A module as the planner sees it ----------------------===//
+//===- Dataflow.cpp - A module as the planner sees it ---------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Program.h"
+#include "divisi/Plan/Dataflow.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -39,54 +39,54 @@ namespace {
 /// flattened [B·S] the B. Lookups only, never iterated.
 using Reach = llvm::SmallVector<int64_t, 4>;
 
-class ProgramReader {
+class DataflowReader {
 public:
-  ProgramReader(ModuleOp module, int64_t batchDim)
+  DataflowReader(ModuleOp module, int64_t batchDim)
       : module_(module), batchDim_(batchDim) {}
 
-  FailureOr<Program> read();
+  FailureOr<Dataflow> read();
 
 private:
   LogicalResult readEntry(func::FuncOp function);
   LogicalResult readOp(Operation &op);
   LogicalResult readReturn(func::ReturnOp op);
-  FailureOr<unsigned> globalTensor(Operation &op, StringRef name);
-  unsigned addTensor(Value value, Tensor tensor);
+  FailureOr<unsigned> globalValue(Operation &op, StringRef name);
+  unsigned addValue(Value value, DataflowValue tensor);
   void use(Value value, Consumer consumer);
   void reachLoops(Site &site);
   Reach resultReach(const Site &site, unsigned result) const;
 
   ModuleOp module_;
   int64_t batchDim_;
-  Program program_;
-  llvm::DenseMap<Value, unsigned> tensorOf_;
+  Dataflow dataflow_;
+  llvm::DenseMap<Value, unsigned> valueOf_;
   llvm::DenseMap<Value, Reach> reach_;
   llvm::DenseSet<Value> parameters_; ///< Made from globals that are no state.
-  llvm::StringMap<unsigned> globalTensorOf_;
+  llvm::StringMap<unsigned> globalValueOf_;
 };
 } // namespace
 
-unsigned ProgramReader::addTensor(Value value, Tensor tensor) {
-  unsigned index = unsigned(program_.tensors.size());
-  tensor.begin = program_.time;
-  tensor.end = program_.time + 1;
-  program_.tensors.push_back(std::move(tensor));
+unsigned DataflowReader::addValue(Value value, DataflowValue tensor) {
+  unsigned index = unsigned(dataflow_.values.size());
+  tensor.begin = dataflow_.time;
+  tensor.end = dataflow_.time + 1;
+  dataflow_.values.push_back(std::move(tensor));
   if (value) {
-    tensorOf_[value] = index;
+    valueOf_[value] = index;
   }
   return index;
 }
 
-void ProgramReader::use(Value value, Consumer consumer) {
-  consumer.time = program_.time;
-  Tensor &tensor = program_.tensors[tensorOf_.at(value)];
+void DataflowReader::use(Value value, Consumer consumer) {
+  consumer.time = dataflow_.time;
+  DataflowValue &tensor = dataflow_.values[valueOf_.at(value)];
   tensor.consumers.push_back(consumer);
-  tensor.end = std::max(tensor.end, program_.time + 1);
+  tensor.end = std::max(tensor.end, dataflow_.time + 1);
 }
 
-FailureOr<unsigned> ProgramReader::globalTensor(Operation &op, StringRef name) {
-  auto known = globalTensorOf_.find(name);
-  if (known != globalTensorOf_.end()) {
+FailureOr<unsigned> DataflowReader::globalValue(Operation &op, StringRef name) {
+  auto known = globalValueOf_.find(name);
+  if (known != globalValueOf_.end()) {
     return known->second;
   }
   auto global = module_.lookupSymbol<nn::GlobalOp>(name);
@@ -94,17 +94,17 @@ FailureOr<unsigned> ProgramReader::globalTensor(Operation &op, StringRef name) {
     return op.emitOpError() << "names the global @" << name
                             << ", but no nn.global has that name";
   }
-  unsigned number = unsigned(program_.globals.size());
-  program_.globals.push_back(global);
-  unsigned index = addTensor({}, {.kind = Tensor::Kind::Global,
-                                  .index = number,
-                                  .type = global.getTensorType()});
-  globalTensorOf_[name] = index;
+  unsigned number = unsigned(dataflow_.globals.size());
+  dataflow_.globals.push_back(global);
+  unsigned index = addValue({}, {.kind = DataflowValue::Kind::Global,
+                                 .index = number,
+                                 .type = global.getTensorType()});
+  globalValueOf_[name] = index;
   return index;
 }
 
 /// Marks the loops behind what the batch reaches of the operands.
-void ProgramReader::reachLoops(Site &site) {
+void DataflowReader::reachLoops(Site &site) {
   site.batch.assign(site.nest.loops.size(), false);
   for (auto [number, operand] : llvm::enumerate(site.op->getOperands())) {
     auto known = reach_.find(operand);
@@ -125,7 +125,7 @@ void ProgramReader::reachLoops(Site &site) {
   }
 }
 
-Reach ProgramReader::resultReach(const Site &site, unsigned result) const {
+Reach DataflowReader::resultReach(const Site &site, unsigned result) const {
   const TensorMap &map = site.nest.results[result];
   Reach reach;
   for (const DimMap &dim : map.dims) {
@@ -141,32 +141,32 @@ Reach ProgramReader::resultReach(const Site &site, unsigned result) const {
   return reach;
 }
 
-LogicalResult ProgramReader::readReturn(func::ReturnOp op) {
+LogicalResult DataflowReader::readReturn(func::ReturnOp op) {
   for (auto [number, value] : llvm::enumerate(op.getOperands())) {
-    unsigned output = unsigned(program_.outputs.size());
+    unsigned output = unsigned(dataflow_.outputs.size());
     use(value, {.kind = Consumer::Kind::Output, .index = output});
-    program_.outputs.push_back({unsigned(program_.entries.size() - 1),
-                                unsigned(number), tensorOf_.at(value),
-                                program_.time});
+    dataflow_.outputs.push_back({unsigned(dataflow_.entries.size() - 1),
+                                 unsigned(number), valueOf_.at(value),
+                                 dataflow_.time});
   }
   return success();
 }
 
-LogicalResult ProgramReader::readOp(Operation &op) {
+LogicalResult DataflowReader::readOp(Operation &op) {
   if (auto read = dyn_cast<nn::ReadOp>(op)) {
-    FailureOr<unsigned> tensor = globalTensor(op, read.getGlobal());
+    FailureOr<unsigned> tensor = globalValue(op, read.getGlobal());
     if (failed(tensor)) {
       return failure();
     }
-    tensorOf_[read.getResult()] = *tensor;
-    nn::GlobalOp global = program_.globals[program_.tensors[*tensor].index];
+    valueOf_[read.getResult()] = *tensor;
+    nn::GlobalOp global = dataflow_.globals[dataflow_.values[*tensor].index];
     if (global.getKind() != nn::GlobalKind::State) {
       parameters_.insert(read.getResult());
     }
     return success();
   }
   if (auto update = dyn_cast<nn::UpdateOp>(op)) {
-    FailureOr<unsigned> tensor = globalTensor(op, update.getGlobal());
+    FailureOr<unsigned> tensor = globalValue(op, update.getGlobal());
     if (failed(tensor)) {
       return failure();
     }
@@ -184,7 +184,7 @@ LogicalResult ProgramReader::readOp(Operation &op) {
   Site site;
   site.op = &op;
   site.nest = loops.getLoopNest();
-  site.time = program_.time;
+  site.time = dataflow_.time;
   for (Value operand : op.getOperands()) {
     site.widths.operands.push_back(
         elementBytes(cast<RankedTensorType>(operand.getType())));
@@ -193,7 +193,7 @@ LogicalResult ProgramReader::readOp(Operation &op) {
   bool isParameter =
       !site.parameters.empty() && !llvm::is_contained(site.parameters, false);
   reachLoops(site);
-  unsigned index = unsigned(program_.sites.size());
+  unsigned index = unsigned(dataflow_.sites.size());
   for (auto [number, operand] : llvm::enumerate(op.getOperands())) {
     use(operand, {.index = index, .operand = unsigned(number)});
   }
@@ -205,20 +205,20 @@ LogicalResult ProgramReader::readOp(Operation &op) {
     if (isParameter) {
       parameters_.insert(result);
     }
-    addTensor(result,
-              {.index = index, .number = unsigned(number), .type = type});
+    addValue(result,
+             {.index = index, .number = unsigned(number), .type = type});
   }
-  program_.sites.push_back(std::move(site));
+  dataflow_.sites.push_back(std::move(site));
   return success();
 }
 
-LogicalResult ProgramReader::readEntry(func::FuncOp function) {
+LogicalResult DataflowReader::readEntry(func::FuncOp function) {
   if (!function.getBody().hasOneBlock()) {
     return function.emitOpError("has no body of one block, so it cannot be "
                                 "planned");
   }
-  unsigned entry = unsigned(program_.entries.size());
-  program_.entries.push_back(function);
+  unsigned entry = unsigned(dataflow_.entries.size());
+  dataflow_.entries.push_back(function);
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type) {
@@ -231,37 +231,37 @@ LogicalResult ProgramReader::readEntry(func::FuncOp function) {
       reach[batchDim_] = type.getDimSize(batchDim_);
     }
     reach_[argument] = reach;
-    addTensor(argument, {.kind = Tensor::Kind::Argument,
-                         .index = entry,
-                         .number = argument.getArgNumber(),
-                         .type = type});
+    addValue(argument, {.kind = DataflowValue::Kind::Argument,
+                        .index = entry,
+                        .number = argument.getArgNumber(),
+                        .type = type});
   }
   for (Operation &op : function.getBody().front()) {
     if (failed(readOp(op))) {
       return failure();
     }
-    ++program_.time;
+    ++dataflow_.time;
   }
   return success();
 }
 
-FailureOr<Program> ProgramReader::read() {
+FailureOr<Dataflow> DataflowReader::read() {
   for (auto function : module_.getOps<func::FuncOp>()) {
     if (function.getSymName() != kInitFunction && failed(readEntry(function))) {
       return failure();
     }
   }
-  for (Tensor &tensor : program_.tensors) {
-    if (tensor.kind == Tensor::Kind::Global) {
+  for (DataflowValue &tensor : dataflow_.values) {
+    if (tensor.kind == DataflowValue::Kind::Global) {
       tensor.begin = 0;
-      tensor.end = program_.time;
+      tensor.end = dataflow_.time;
     }
   }
-  return std::move(program_);
+  return std::move(dataflow_);
 }
 
-FailureOr<Program> readProgram(ModuleOp module, int64_t batchDim) {
-  return ProgramReader(module, batchDim).read();
+FailureOr<Dataflow> readDataflow(ModuleOp module, int64_t batchDim) {
+  return DataflowReader(module, batchDim).read();
 }
 
 } // namespace divisi::plan

@@ -1,4 +1,4 @@
-//===- Planning.cpp - From a program to a planning problem ----------------===//
+//===- ProblemBuilder.cpp - From a dataflow to a planning problem ---------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Planning.h"
+#include "ProblemBuilder.h"
 
 #include "divisi/Cost/StepCost.h"
 #include "divisi/Route/Router.h"
@@ -25,32 +25,34 @@ struct Port {
   const std::vector<unsigned> *layouts = nullptr;
 };
 
-class Builder {
+/// See ProblemBuilder.h. One use: build() gives away what it has made.
+class ProblemBuilder {
 public:
-  Builder(const Program &program, const Grid &grid, const DeviceKind &device,
-          const SplitRules &rules, const Fixed &fixed,
-          const PlanningOptions &options)
-      : program_(program), grid_(grid), fixed_(fixed), options_(options),
+  ProblemBuilder(const Dataflow &dataflow, const Grid &grid,
+                 const DeviceKind &device, const SplitRules &rules,
+                 const Fixed &fixed, const ProblemOptions &options)
+      : dataflow_(dataflow), grid_(grid), fixed_(fixed), options_(options),
         maker_(grid, device, rules, planning_.pool),
         router_(grid, stepPrices(grid, options.links)) {}
 
-  Planning build();
+  PlanningProblem build();
 
 private:
-  unsigned classOf(const Tensor &tensor) {
+  unsigned classOf(const DataflowValue &tensor) {
     return planning_.pool.classOf(tensor.type.getShape(),
                                   elementBytes(tensor.type));
   }
-  bool hasPoint(const Tensor &tensor) const {
-    return tensor.kind != Tensor::Kind::Result || tensor.consumers.size() > 1;
+  bool hasPoint(const DataflowValue &tensor) const {
+    return tensor.kind != DataflowValue::Kind::Result ||
+           tensor.consumers.size() > 1;
   }
   void addSite(unsigned index);
   void addPoint(unsigned index);
   void addOutput(unsigned index);
   std::vector<unsigned> placesOf(unsigned tensor);
-  unsigned addPointNode(const Tensor &tensor, llvm::ArrayRef<unsigned> places,
-                        search::Lifetime live, double pricePerByte,
-                        const std::string &name);
+  unsigned addPointNode(const DataflowValue &tensor,
+                        llvm::ArrayRef<unsigned> places, search::Lifetime live,
+                        double pricePerByte, const std::string &name);
   Port source(unsigned tensor);
   void addEdges(unsigned tensor);
   void addEdge(unsigned tensorClass, Port from, Port to,
@@ -58,17 +60,17 @@ private:
   uint32_t priceMatrix(unsigned tensorClass, const Port &from, const Port &to);
   uint32_t usageMatrix(unsigned tensorClass, const Port &from, const Port &to);
   int64_t price(unsigned tensorClass, unsigned from, unsigned to);
-  std::string nameOf(const Tensor &tensor) const;
+  std::string nameOf(const DataflowValue &tensor) const;
   void sortNodes();
 
-  const Program &program_;
+  const Dataflow &dataflow_;
   Grid grid_;
   const Fixed &fixed_;
-  const PlanningOptions &options_;
-  Planning planning_;
+  const ProblemOptions &options_;
+  PlanningProblem planning_;
   ChoiceMaker maker_;
   Router router_;
-  std::vector<std::vector<unsigned>> tensorIds_, outputIds_;
+  std::vector<std::vector<unsigned>> valueIds_, outputIds_;
   std::vector<int64_t> order_; ///< Per node, by which they are sorted.
   using PortKey =
       std::tuple<unsigned, std::vector<unsigned>, std::vector<unsigned>, bool>;
@@ -77,8 +79,8 @@ private:
 };
 } // namespace
 
-void Builder::addSite(unsigned index) {
-  const Site &site = program_.sites[index];
+void ProblemBuilder::addSite(unsigned index) {
+  const Site &site = dataflow_.sites[index];
   const std::optional<Split> &fixed = fixed_.sites[index];
   auto choices = maker_.choicesOf(site, fixed ? &*fixed : nullptr);
   planning_.choices.push_back(choices);
@@ -98,28 +100,28 @@ void Builder::addSite(unsigned index) {
   }
 }
 
-std::string Builder::nameOf(const Tensor &tensor) const {
+std::string ProblemBuilder::nameOf(const DataflowValue &tensor) const {
   std::string number = std::to_string(tensor.number);
   switch (tensor.kind) {
-  case Tensor::Kind::Global: {
-    nn::GlobalOp global = program_.globals[tensor.index];
+  case DataflowValue::Kind::Global: {
+    nn::GlobalOp global = dataflow_.globals[tensor.index];
     return "@" + global.getSymName().str();
   }
-  case Tensor::Kind::Argument:
+  case DataflowValue::Kind::Argument:
     return "argument#" + number;
-  case Tensor::Kind::Result:
+  case DataflowValue::Kind::Result:
     break;
   }
-  return "value#" + std::to_string(program_.sites[tensor.index].time);
+  return "value#" + std::to_string(dataflow_.sites[tensor.index].time);
 }
 
 /// Where a tensor may rest: fixed, or as made, as wanted, and simple places.
-std::vector<unsigned> Builder::placesOf(unsigned index) {
-  const Tensor &tensor = program_.tensors[index];
+std::vector<unsigned> ProblemBuilder::placesOf(unsigned index) {
+  const DataflowValue &tensor = dataflow_.values[index];
   LayoutPool &pool = planning_.pool;
   unsigned tensorClass = classOf(tensor);
-  if (fixed_.tensors[index]) {
-    return {pool.intern(tensorClass, *fixed_.tensors[index])};
+  if (fixed_.values[index]) {
+    return {pool.intern(tensorClass, *fixed_.values[index])};
   }
   std::vector<unsigned> places;
   std::vector<bool> seen;
@@ -136,7 +138,7 @@ std::vector<unsigned> Builder::placesOf(unsigned index) {
   for (const Layout &layout : simple) {
     add(pool.intern(tensorClass, layout));
   }
-  if (tensor.kind == Tensor::Kind::Result) {
+  if (tensor.kind == DataflowValue::Kind::Result) {
     for (unsigned id :
          planning_.choices[tensor.index]->results[tensor.number]) {
       add(id);
@@ -153,10 +155,11 @@ std::vector<unsigned> Builder::placesOf(unsigned index) {
   return places;
 }
 
-unsigned Builder::addPointNode(const Tensor &tensor,
-                               llvm::ArrayRef<unsigned> places,
-                               search::Lifetime live, double pricePerByte,
-                               const std::string &name) {
+unsigned ProblemBuilder::addPointNode(const DataflowValue &tensor,
+                                      llvm::ArrayRef<unsigned> places,
+                                      search::Lifetime live,
+                                      double pricePerByte,
+                                      const std::string &name) {
   unsigned tensorClass = classOf(tensor);
   search::Node &node = planning_.problem.nodes.emplace_back();
   node.live = live;
@@ -183,35 +186,35 @@ static std::vector<Layout> layoutsOf(const LayoutPool &pool, unsigned cls,
   return layouts;
 }
 
-void Builder::addPoint(unsigned index) {
-  const Tensor &tensor = program_.tensors[index];
+void ProblemBuilder::addPoint(unsigned index) {
+  const DataflowValue &tensor = dataflow_.values[index];
   if (!hasPoint(tensor)) {
     return;
   }
   // After its maker; without one, before its first user.
-  order_.push_back(tensor.kind == Tensor::Kind::Result ? 4 * tensor.begin + 2
-                   : tensor.consumers.empty()
-                       ? 0
-                       : 4 * tensor.consumers.front().time);
-  std::vector<unsigned> &ids = tensorIds_[index] = placesOf(index);
-  bool isGlobal = tensor.kind == Tensor::Kind::Global;
-  planning_.tensorNodes[index] =
+  order_.push_back(
+      tensor.kind == DataflowValue::Kind::Result ? 4 * tensor.begin + 2
+      : tensor.consumers.empty()                 ? 0
+                                 : 4 * tensor.consumers.front().time);
+  std::vector<unsigned> &ids = valueIds_[index] = placesOf(index);
+  bool isGlobal = tensor.kind == DataflowValue::Kind::Global;
+  planning_.valueNodes[index] =
       addPointNode(tensor, ids, {tensor.begin, tensor.end},
                    isGlobal ? options_.residentNanoseconds : 0, nameOf(tensor));
-  planning_.tensorPlaces[index] =
+  planning_.valuePlaces[index] =
       layoutsOf(planning_.pool, classOf(tensor), ids);
 }
 
-void Builder::addOutput(unsigned index) {
-  const Output &output = program_.outputs[index];
-  const Tensor &tensor = program_.tensors[output.tensor];
+void ProblemBuilder::addOutput(unsigned index) {
+  const Output &output = dataflow_.outputs[index];
+  const DataflowValue &tensor = dataflow_.values[output.tensor];
   unsigned tensorClass = classOf(tensor);
   order_.push_back(4 * output.time + 3);
   std::vector<unsigned> &ids = outputIds_[index];
   if (fixed_.outputs[index]) {
     ids = {planning_.pool.intern(tensorClass, *fixed_.outputs[index])};
-  } else if (hasPoint(tensor) && !fixed_.tensors[output.tensor]) {
-    ids = tensorIds_[output.tensor];
+  } else if (hasPoint(tensor) && !fixed_.values[output.tensor]) {
+    ids = valueIds_[output.tensor];
   } else {
     ids = placesOf(output.tensor);
   }
@@ -221,16 +224,17 @@ void Builder::addOutput(unsigned index) {
   planning_.outputPlaces[index] = layoutsOf(planning_.pool, tensorClass, ids);
 }
 
-Port Builder::source(unsigned index) {
-  const Tensor &tensor = program_.tensors[index];
+Port ProblemBuilder::source(unsigned index) {
+  const DataflowValue &tensor = dataflow_.values[index];
   if (hasPoint(tensor)) {
-    return {planning_.tensorNodes[index], &tensorIds_[index]};
+    return {planning_.valueNodes[index], &valueIds_[index]};
   }
   return {planning_.siteNodes[tensor.index],
           &planning_.choices[tensor.index]->results[tensor.number]};
 }
 
-int64_t Builder::price(unsigned tensorClass, unsigned from, unsigned to) {
+int64_t ProblemBuilder::price(unsigned tensorClass, unsigned from,
+                              unsigned to) {
   if (from == to) {
     return 0;
   }
@@ -258,8 +262,8 @@ static search::Matrix fill(const Port &from, const Port &to, Entry entry) {
   return matrix;
 }
 
-uint32_t Builder::priceMatrix(unsigned tensorClass, const Port &from,
-                              const Port &to) {
+uint32_t ProblemBuilder::priceMatrix(unsigned tensorClass, const Port &from,
+                                     const Port &to) {
   auto [it, isNew] =
       matrices_.try_emplace({tensorClass, *from.layouts, *to.layouts, false},
                             uint32_t(planning_.problem.matrices.size()));
@@ -273,8 +277,8 @@ uint32_t Builder::priceMatrix(unsigned tensorClass, const Port &from,
 }
 
 /// A global that is used otherwise than it rests lies there twice meanwhile.
-uint32_t Builder::usageMatrix(unsigned tensorClass, const Port &from,
-                              const Port &to) {
+uint32_t ProblemBuilder::usageMatrix(unsigned tensorClass, const Port &from,
+                                     const Port &to) {
   auto [it, isNew] =
       matrices_.try_emplace({tensorClass, *from.layouts, *to.layouts, true},
                             uint32_t(planning_.problem.matrices.size()));
@@ -290,8 +294,8 @@ uint32_t Builder::usageMatrix(unsigned tensorClass, const Port &from,
   return it->second;
 }
 
-void Builder::addEdge(unsigned tensorClass, Port from, Port to,
-                      const Consumer *transient) {
+void ProblemBuilder::addEdge(unsigned tensorClass, Port from, Port to,
+                             const Consumer *transient) {
   search::Edge edge;
   edge.from = from.node;
   edge.to = to.node;
@@ -303,11 +307,11 @@ void Builder::addEdge(unsigned tensorClass, Port from, Port to,
   planning_.problem.edges.push_back(edge);
 }
 
-void Builder::addEdges(unsigned index) {
-  const Tensor &tensor = program_.tensors[index];
+void ProblemBuilder::addEdges(unsigned index) {
+  const DataflowValue &tensor = dataflow_.values[index];
   unsigned tensorClass = classOf(tensor);
   Port from = source(index);
-  if (tensor.kind == Tensor::Kind::Result) {
+  if (tensor.kind == DataflowValue::Kind::Result) {
     unsigned site = planning_.siteNodes[tensor.index];
     if (hasPoint(tensor)) {
       addEdge(tensorClass,
@@ -331,18 +335,18 @@ void Builder::addEdges(unsigned index) {
       to = {planning_.outputNodes[consumer.index], &outputIds_[consumer.index]};
       break;
     case Consumer::Kind::Update:
-      to = {planning_.tensorNodes[consumer.index], &tensorIds_[consumer.index]};
+      to = {planning_.valueNodes[consumer.index], &valueIds_[consumer.index]};
       break;
     }
     bool isTransient = options_.memoryLimit &&
-                       tensor.kind == Tensor::Kind::Global &&
+                       tensor.kind == DataflowValue::Kind::Global &&
                        consumer.kind == Consumer::Kind::Operand;
     addEdge(tensorClass, from, to, isTransient ? &consumer : nullptr);
   }
 }
 
-/// Program order: solvers walk nodes in the order in which they stand.
-void Builder::sortNodes() {
+/// Dataflow order: solvers walk nodes in the order in which they stand.
+void ProblemBuilder::sortNodes() {
   std::vector<search::Node> &nodes = planning_.problem.nodes;
   std::vector<unsigned> sorted(nodes.size()), place(nodes.size());
   std::iota(sorted.begin(), sorted.end(), 0);
@@ -359,43 +363,44 @@ void Builder::sortNodes() {
     edge.to = place[edge.to];
   }
   for (std::vector<unsigned> *list :
-       {&planning_.siteNodes, &planning_.tensorNodes, &planning_.outputNodes}) {
+       {&planning_.siteNodes, &planning_.valueNodes, &planning_.outputNodes}) {
     for (unsigned &node : *list) {
       node = place[node];
     }
   }
 }
 
-Planning Builder::build() {
+PlanningProblem ProblemBuilder::build() {
   planning_.problem.name = "plan";
   planning_.problem.usageLimit = options_.memoryLimit;
-  planning_.tensorNodes.resize(program_.tensors.size());
-  planning_.tensorPlaces.resize(program_.tensors.size());
-  planning_.outputNodes.resize(program_.outputs.size());
-  planning_.outputPlaces.resize(program_.outputs.size());
-  tensorIds_.resize(program_.tensors.size());
-  outputIds_.resize(program_.outputs.size());
+  planning_.valueNodes.resize(dataflow_.values.size());
+  planning_.valuePlaces.resize(dataflow_.values.size());
+  planning_.outputNodes.resize(dataflow_.outputs.size());
+  planning_.outputPlaces.resize(dataflow_.outputs.size());
+  valueIds_.resize(dataflow_.values.size());
+  outputIds_.resize(dataflow_.outputs.size());
   // Places ask all makers and users, so operators come first.
-  for (unsigned i = 0; i != program_.sites.size(); ++i) {
+  for (unsigned i = 0; i != dataflow_.sites.size(); ++i) {
     addSite(i);
   }
-  for (unsigned i = 0; i != program_.tensors.size(); ++i) {
+  for (unsigned i = 0; i != dataflow_.values.size(); ++i) {
     addPoint(i);
   }
-  for (unsigned i = 0; i != program_.outputs.size(); ++i) {
+  for (unsigned i = 0; i != dataflow_.outputs.size(); ++i) {
     addOutput(i);
   }
-  for (unsigned i = 0; i != program_.tensors.size(); ++i) {
+  for (unsigned i = 0; i != dataflow_.values.size(); ++i) {
     addEdges(i);
   }
   sortNodes();
   return std::move(planning_);
 }
 
-Planning buildPlanning(const Program &program, const Grid &grid,
-                       const DeviceKind &device, const SplitRules &rules,
-                       const Fixed &fixed, const PlanningOptions &options) {
-  return Builder(program, grid, device, rules, fixed, options).build();
+PlanningProblem buildProblem(const Dataflow &dataflow, const Grid &grid,
+                             const DeviceKind &device, const SplitRules &rules,
+                             const Fixed &fixed,
+                             const ProblemOptions &options) {
+  return ProblemBuilder(dataflow, grid, device, rules, fixed, options).build();
 }
 
 } // namespace divisi::plan

@@ -1,4 +1,4 @@
-//===- Annotate.h - Strategies in the IR ------------------------*- C++ -*-===//
+//===- Annotate.h - Reads and writes strategies in the IR -------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_PLAN_ANNOTATE_H
-#define PASSES_PLAN_ANNOTATE_H
+#ifndef DIVISI_LIB_PLAN_ANNOTATE_H
+#define DIVISI_LIB_PLAN_ANNOTATE_H
 
-#include "Planning.h"
+#include "ProblemBuilder.h"
 #include "dialects/SPMD/SPMD.h"
 
 namespace divisi::plan {
@@ -25,13 +25,13 @@ void setLinkCosts(spmd::GridOp grid, const LinkCosts &links);
 
 /// The strategies and places that the program has already, all on `grid`.
 /// Reports those that are wrong.
-mlir::FailureOr<Fixed> readFixed(const Program &program, spmd::GridOp grid);
+mlir::FailureOr<Fixed> readFixed(const Dataflow &dataflow, spmd::GridOp grid);
 
 /// Writes what `assignment` chose. Values with several users get a place only
 /// if it differs from how they are made.
-void annotate(const Program &program, const Planning &planning,
+void annotate(const Dataflow &dataflow, const PlanningProblem &planning,
               spmd::GridOp grid, const std::vector<uint32_t> &assignment);
 
 } // namespace divisi::plan
 
-#endif // PASSES_PLAN_ANNOTATE_H
+#endif // DIVISI_LIB_PLAN_ANNOTATE_H

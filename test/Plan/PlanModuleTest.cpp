@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Plan/Plan.h"
+#include "divisi/Plan/PlanModule.h"
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"

@@ -1,4 +1,4 @@
-//===- Program.h - A module as the planner sees it --------------*- C++ -*-===//
+//===- Dataflow.h - A module as the planner sees it -------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_PLAN_PROGRAM_H
-#define PASSES_PLAN_PROGRAM_H
+#ifndef DIVISI_PLAN_DATAFLOW_H
+#define DIVISI_PLAN_DATAFLOW_H
 
 #include "dialects/NN/NN.h"
 #include "divisi/Cost/OpCost.h"
@@ -46,7 +46,7 @@ struct Consumer {
 };
 
 /// A tensor: made by a site, given as an argument, or a global.
-struct Tensor {
+struct DataflowValue {
   enum class Kind : uint8_t { Result, Argument, Global };
   Kind kind = Kind::Result;
   unsigned index = 0;  ///< Of the site, the entry or the global.
@@ -64,22 +64,22 @@ struct Output {
   int64_t time = 0;
 };
 
-struct Program {
+struct Dataflow {
   std::vector<mlir::func::FuncOp> entries;
   std::vector<nn::GlobalOp> globals; ///< Those that an entry mentions.
   std::vector<Site> sites;
-  std::vector<Tensor> tensors;
+  std::vector<DataflowValue> values;
   std::vector<Output> outputs;
   int64_t time = 0; ///< The end of the last entry.
 };
 
 /// Reads the entry functions of `module`. `batchDim` is the dimension of the
 /// arguments that is the batch. Reports what cannot be planned.
-mlir::FailureOr<Program> readProgram(mlir::ModuleOp module, int64_t batchDim);
+mlir::FailureOr<Dataflow> readDataflow(mlir::ModuleOp module, int64_t batchDim);
 
 /// Bytes of one element; a boolean has one.
 int64_t elementBytes(mlir::RankedTensorType type);
 
 } // namespace divisi::plan
 
-#endif // PASSES_PLAN_PROGRAM_H
+#endif // DIVISI_PLAN_DATAFLOW_H

@@ -1,4 +1,4 @@
-//===- Planning.h - From a program to a planning problem --------*- C++ -*-===//
+//===- ProblemBuilder.h - From a dataflow to a planning problem -*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_PLAN_PLANNING_H
-#define PASSES_PLAN_PLANNING_H
+#ifndef DIVISI_LIB_PLAN_PROBLEMBUILDER_H
+#define DIVISI_LIB_PLAN_PROBLEMBUILDER_H
 
 #include "Choices.h"
 #include "divisi/Search/Problem.h"
@@ -27,12 +27,12 @@ namespace divisi::plan {
 /// Strategies that the module has already.
 struct Fixed {
   std::vector<std::optional<Split>> sites;
-  std::vector<std::optional<Layout>> tensors;
+  std::vector<std::optional<Layout>> values;
   std::vector<std::optional<Layout>> outputs;
 };
 
 /// What the builder is told.
-struct PlanningOptions {
+struct ProblemOptions {
   LinkCosts links;
   /// The price of a byte of a global at rest, in nanoseconds.
   double residentNanoseconds = 0;
@@ -42,21 +42,21 @@ struct PlanningOptions {
 };
 
 /// A planning problem, and what its nodes stand for.
-struct Planning {
+struct PlanningProblem {
   search::Problem problem;
   LayoutPool pool;
   std::vector<std::shared_ptr<const SiteChoices>> choices; ///< Per site.
   std::vector<unsigned> siteNodes;                         ///< Per site.
   /// Per tensor and output: the layouts of its identity point and its node.
   /// A tensor without has no layouts.
-  std::vector<std::vector<Layout>> tensorPlaces, outputPlaces;
-  std::vector<unsigned> tensorNodes, outputNodes;
+  std::vector<std::vector<Layout>> valuePlaces, outputPlaces;
+  std::vector<unsigned> valueNodes, outputNodes;
 };
 
-Planning buildPlanning(const Program &program, const Grid &grid,
-                       const DeviceKind &device, const SplitRules &rules,
-                       const Fixed &fixed, const PlanningOptions &options);
+PlanningProblem buildProblem(const Dataflow &dataflow, const Grid &grid,
+                             const DeviceKind &device, const SplitRules &rules,
+                             const Fixed &fixed, const ProblemOptions &options);
 
 } // namespace divisi::plan
 
-#endif // PASSES_PLAN_PLANNING_H
+#endif // DIVISI_LIB_PLAN_PROBLEMBUILDER_H

@@ -1,4 +1,4 @@
-//===- Plan.cpp - Choosing a strategy for everything ----------------------===//
+//===- PlanModule.cpp - Plans a whole module ------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Plan/Plan.h"
+#include "divisi/Plan/PlanModule.h"
 
 #include "Annotate.h"
-#include "Planning.h"
+#include "ProblemBuilder.h"
 #include "RandomPlan.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -25,7 +25,7 @@ namespace {
 struct Setting {
   Cluster cluster;
   DeviceGrid devices;
-  Program program;
+  Dataflow dataflow;
   Fixed fixed;
   spmd::GridOp grid;
 };
@@ -155,15 +155,15 @@ static Expected<Setting> prepare(ModuleOp module, const PlanOptions &options) {
     return status;
   }
   FirstError error(module.getContext());
-  FailureOr<Program> program = readProgram(module, options.batchDim);
-  if (failed(program)) {
+  FailureOr<Dataflow> dataflow = readDataflow(module, options.batchDim);
+  if (failed(dataflow)) {
     return Status(ExitCode::Invalid, error.message());
   }
-  setting.program = std::move(*program);
+  setting.dataflow = std::move(*dataflow);
   if (Status status = chooseGrid(module, options, setting); !status.isOk()) {
     return status;
   }
-  FailureOr<Fixed> fixed = readFixed(setting.program, setting.grid);
+  FailureOr<Fixed> fixed = readFixed(setting.dataflow, setting.grid);
   if (failed(fixed)) {
     return Status(ExitCode::Invalid, error.message());
   }
@@ -173,8 +173,8 @@ static Expected<Setting> prepare(ModuleOp module, const PlanOptions &options) {
 
 /// What a byte costs, in nanoseconds, that a device keeps all the time: as much
 /// as reading it once, which decides between plans that are otherwise alike.
-/// Tensor parallelism is asked for to share the parameters, so a byte kept
-/// costs as much there as fetching it.
+/// DataflowValue parallelism is asked for to share the parameters, so a byte
+/// kept costs as much there as fetching it.
 static double residentPrice(const DeviceGrid &devices) {
   double rate = devices.links.memoryBytesPerSecond;
   for (auto [role, link] : llvm::zip(devices.roles, devices.links.axes)) {
@@ -185,22 +185,22 @@ static double residentPrice(const DeviceGrid &devices) {
   return 1e9 / rate;
 }
 
-static Planning makePlanning(const Setting &setting, const PlanOptions &options,
-                             bool names) {
+static PlanningProblem makeProblem(const Setting &setting,
+                                   const PlanOptions &options, bool names) {
   SplitRules rules{setting.devices.roles, options.maxStrategies};
-  PlanningOptions planning;
+  ProblemOptions planning;
   planning.links = setting.devices.links;
   planning.residentNanoseconds = residentPrice(setting.devices);
   planning.memoryLimit = options.memoryLimit;
   planning.maxStrategies = options.maxStrategies;
   planning.names = names;
-  return buildPlanning(setting.program, setting.devices.grid,
-                       setting.cluster.device, rules, setting.fixed, planning);
+  return buildProblem(setting.dataflow, setting.devices.grid,
+                      setting.cluster.device, rules, setting.fixed, planning);
 }
 
 /// The operator that runs at `time`, as a person knows it.
-static std::string whereIs(const Program &program, int64_t time) {
-  for (const Site &site : program.sites) {
+static std::string whereIs(const Dataflow &dataflow, int64_t time) {
+  for (const Site &site : dataflow.sites) {
     if (site.time == time) {
       std::string text;
       llvm::raw_string_ostream os(text);
@@ -214,29 +214,30 @@ static std::string whereIs(const Program &program, int64_t time) {
 static std::string explainInfeasible(const Setting &setting,
                                      const search::Outcome &outcome) {
   int64_t bytes = 0;
-  for (const Tensor &tensor : setting.program.tensors) {
-    if (tensor.kind == Tensor::Kind::Global) {
+  for (const DataflowValue &tensor : setting.dataflow.values) {
+    if (tensor.kind == DataflowValue::Kind::Global) {
       bytes += tensor.type.getNumElements() * elementBytes(tensor.type);
     }
   }
   return "no plan fits into the memory limit: " + outcome.message +
-         (outcome.time ? whereIs(setting.program, *outcome.time) : "") +
+         (outcome.time ? whereIs(setting.dataflow, *outcome.time) : "") +
          "; the globals have " + std::to_string(bytes) + " bytes over " +
          std::to_string(setting.devices.grid.numPositions()) +
          " devices; raise --memory-limit or take more devices";
 }
 
-static PlanReport reportOf(const Setting &setting, const Planning &planning,
+static PlanReport reportOf(const Setting &setting,
+                           const PlanningProblem &planning,
                            const search::Solution &solution) {
   PlanReport report;
   report.nodes = int64_t(planning.problem.nodes.size());
   report.edges = int64_t(planning.problem.edges.size());
   search::Wide held = 0;
-  for (auto [index, tensor] : llvm::enumerate(setting.program.tensors)) {
-    if (tensor.kind != Tensor::Kind::Global) {
+  for (auto [index, tensor] : llvm::enumerate(setting.dataflow.values)) {
+    if (tensor.kind != DataflowValue::Kind::Global) {
       continue;
     }
-    unsigned number = planning.tensorNodes[index];
+    unsigned number = planning.valueNodes[index];
     const search::Node &node = planning.problem.nodes[number];
     held += node.costs[solution.assignment[number]];
     report.residentBytes += node.usages[solution.assignment[number]];
@@ -271,7 +272,7 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   if (!setting) {
     return setting.status();
   }
-  Planning planning = makePlanning(*setting, options, false);
+  PlanningProblem planning = makeProblem(*setting, options, false);
   search::Outcome outcome =
       solver->solve(planning.problem, {.seed = options.seed,
                                        .work = options.work,
@@ -286,7 +287,7 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   if (auto wrong = search::check(planning.problem, outcome.solution)) {
     return Status(ExitCode::Internal, "the solver's plan is wrong: " + *wrong);
   }
-  annotate(setting->program, planning, setting->grid,
+  annotate(setting->dataflow, planning, setting->grid,
            outcome.solution.assignment);
   return reportOf(*setting, planning, outcome.solution);
 }
@@ -297,7 +298,7 @@ Expected<search::Problem> planningProblem(ModuleOp module,
   if (!setting) {
     return setting.status();
   }
-  return makePlanning(*setting, options, true).problem;
+  return makeProblem(*setting, options, true).problem;
 }
 
 } // namespace divisi

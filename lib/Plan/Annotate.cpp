@@ -1,4 +1,4 @@
-//===- Annotate.cpp - Strategies in the IR --------------------------------===//
+//===- Annotate.cpp - Reads and writes strategies in the IR ---------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -86,27 +86,27 @@ static FailureOr<std::optional<Split>> readSplit(const Site &site,
 }
 
 /// The place that the IR has for a tensor's identity point, and its op.
-static std::pair<spmd::PlaceAttr, Operation *> placeOf(const Program &program,
-                                                       const Tensor &tensor) {
+static std::pair<spmd::PlaceAttr, Operation *>
+placeOf(const Dataflow &dataflow, const DataflowValue &tensor) {
   switch (tensor.kind) {
-  case Tensor::Kind::Global: {
-    nn::GlobalOp global = program.globals[tensor.index];
+  case DataflowValue::Kind::Global: {
+    nn::GlobalOp global = dataflow.globals[tensor.index];
     return {spmd::getPlace(global), global};
   }
-  case Tensor::Kind::Argument: {
-    func::FuncOp entry = program.entries[tensor.index];
+  case DataflowValue::Kind::Argument: {
+    func::FuncOp entry = dataflow.entries[tensor.index];
     return {spmd::getArgPlace(entry, tensor.number), entry};
   }
-  case Tensor::Kind::Result:
+  case DataflowValue::Kind::Result:
     break;
   }
-  Operation *op = program.sites[tensor.index].op;
+  Operation *op = dataflow.sites[tensor.index].op;
   return {spmd::getPlace(op->getResult(tensor.number)), op};
 }
 
-FailureOr<Fixed> readFixed(const Program &program, spmd::GridOp grid) {
+FailureOr<Fixed> readFixed(const Dataflow &dataflow, spmd::GridOp grid) {
   Fixed fixed;
-  for (const Site &site : program.sites) {
+  for (const Site &site : dataflow.sites) {
     FailureOr<std::optional<Split>> split = readSplit(site, grid);
     if (failed(split)) {
       return failure();
@@ -121,16 +121,16 @@ FailureOr<Fixed> readFixed(const Program &program, spmd::GridOp grid) {
     }
     return success(succeeded(layout));
   };
-  for (const Tensor &tensor : program.tensors) {
-    auto [place, op] = placeOf(program, tensor);
-    if (failed(read(place, tensor.type, op, fixed.tensors))) {
+  for (const DataflowValue &tensor : dataflow.values) {
+    auto [place, op] = placeOf(dataflow, tensor);
+    if (failed(read(place, tensor.type, op, fixed.values))) {
       return failure();
     }
   }
-  for (const Output &output : program.outputs) {
-    func::FuncOp entry = program.entries[output.entry];
+  for (const Output &output : dataflow.outputs) {
+    func::FuncOp entry = dataflow.entries[output.entry];
     if (failed(read(spmd::getResultPlace(entry, output.number),
-                    program.tensors[output.tensor].type, entry,
+                    dataflow.values[output.tensor].type, entry,
                     fixed.outputs))) {
       return failure();
     }
@@ -151,53 +151,53 @@ static void annotateSite(const Site &site, const Split &split,
          }();
 }
 
-static void annotateTensor(const Program &program, const Tensor &tensor,
-                           const Layout &layout, const Layout &made,
-                           spmd::GridOp grid) {
+static void annotateTensor(const Dataflow &dataflow,
+                           const DataflowValue &tensor, const Layout &layout,
+                           const Layout &made, spmd::GridOp grid) {
   spmd::PlaceAttr place = spmd::makePlace(grid, tensor.type.getShape(), layout);
   switch (tensor.kind) {
-  case Tensor::Kind::Global:
-    spmd::setPlace(program.globals[tensor.index], place);
+  case DataflowValue::Kind::Global:
+    spmd::setPlace(dataflow.globals[tensor.index], place);
     return;
-  case Tensor::Kind::Argument:
-    spmd::setArgPlace(program.entries[tensor.index], tensor.number, place);
+  case DataflowValue::Kind::Argument:
+    spmd::setArgPlace(dataflow.entries[tensor.index], tensor.number, place);
     return;
-  case Tensor::Kind::Result:
+  case DataflowValue::Kind::Result:
     if (layout != made) {
-      spmd::setPlace(program.sites[tensor.index].op->getResult(tensor.number),
+      spmd::setPlace(dataflow.sites[tensor.index].op->getResult(tensor.number),
                      place);
     }
     return;
   }
 }
 
-void annotate(const Program &program, const Planning &planning,
+void annotate(const Dataflow &dataflow, const PlanningProblem &planning,
               spmd::GridOp grid, const std::vector<uint32_t> &assignment) {
   Grid axes = grid.getValue();
   auto splitOf = [&](unsigned site) -> const Split & {
     return planning.choices[site]->splits[assignment[planning.siteNodes[site]]];
   };
-  for (auto [index, site] : llvm::enumerate(program.sites)) {
+  for (auto [index, site] : llvm::enumerate(dataflow.sites)) {
     annotateSite(site, splitOf(unsigned(index)), grid);
   }
-  for (auto [index, tensor] : llvm::enumerate(program.tensors)) {
-    const std::vector<Layout> &places = planning.tensorPlaces[index];
+  for (auto [index, tensor] : llvm::enumerate(dataflow.values)) {
+    const std::vector<Layout> &places = planning.valuePlaces[index];
     if (places.empty()) {
       continue;
     }
-    const Layout &layout = places[assignment[planning.tensorNodes[index]]];
+    const Layout &layout = places[assignment[planning.valueNodes[index]]];
     Layout made;
-    if (tensor.kind == Tensor::Kind::Result) {
-      made = resultLayout(program.sites[tensor.index].nest, axes,
+    if (tensor.kind == DataflowValue::Kind::Result) {
+      made = resultLayout(dataflow.sites[tensor.index].nest, axes,
                           splitOf(tensor.index), tensor.number);
     }
-    annotateTensor(program, tensor, layout, made, grid);
+    annotateTensor(dataflow, tensor, layout, made, grid);
   }
-  for (auto [index, output] : llvm::enumerate(program.outputs)) {
-    RankedTensorType type = program.tensors[output.tensor].type;
+  for (auto [index, output] : llvm::enumerate(dataflow.outputs)) {
+    RankedTensorType type = dataflow.values[output.tensor].type;
     const Layout &layout =
         planning.outputPlaces[index][assignment[planning.outputNodes[index]]];
-    spmd::setResultPlace(program.entries[output.entry], output.number,
+    spmd::setResultPlace(dataflow.entries[output.entry], output.number,
                          spmd::makePlace(grid, type.getShape(), layout));
   }
 }

@@ -1,0 +1,60 @@
+//===- LayoutPool.h - Numbers for the layouts of a plan ---------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Layouts are numbered per class of tensors, so that equal operators share
+// their choices and equal edges their prices.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_PLAN_LAYOUTPOOL_H
+#define DIVISI_LIB_PLAN_LAYOUTPOOL_H
+
+#include "divisi/Layout/Layout.h"
+
+#include <map>
+#include <vector>
+
+namespace divisi::plan {
+
+/// Tensors that layouts and prices do not tell apart: shape and element width.
+struct TensorClass {
+  llvm::SmallVector<int64_t, 4> shape;
+  int64_t bytes = 0; ///< Per element.
+  std::vector<Layout> layouts;
+};
+
+/// Numbers layouts, in the order of their first mention.
+class LayoutPool {
+public:
+  unsigned classOf(llvm::ArrayRef<int64_t> shape, int64_t bytes);
+  unsigned intern(unsigned tensorClass, const Layout &layout);
+  const TensorClass &get(unsigned tensorClass) const {
+    return classes_[tensorClass];
+  }
+  const Layout &layout(unsigned tensorClass, unsigned id) const {
+    return classes_[tensorClass].layouts[id];
+  }
+
+private:
+  std::vector<TensorClass> classes_;
+  std::map<std::pair<std::vector<int64_t>, int64_t>, unsigned> byShape_;
+  std::vector<std::map<std::string, unsigned>> byText_;
+};
+
+/// Whether a value can rest in `layout`: not partial, every index somewhere,
+/// none of them twice along the same axes.
+bool isRestful(const Grid &grid, llvm::ArrayRef<int64_t> shape,
+               const Layout &layout);
+
+/// Replicated, and every dimension over every ordered subset of the axes.
+std::vector<Layout> simplePlaces(const Grid &grid,
+                                 llvm::ArrayRef<int64_t> shape);
+
+} // namespace divisi::plan
+
+#endif // DIVISI_LIB_PLAN_LAYOUTPOOL_H
