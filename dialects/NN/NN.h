@@ -20,6 +20,7 @@
 #ifndef DIALECTS_NN_NN_H
 #define DIALECTS_NN_NN_H
 
+#include "dialects/NN/Factors.h"
 #include "dialects/NN/InferredType.h"
 #include "divisi/Layout/Loops.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"

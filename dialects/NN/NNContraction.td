@@ -11,7 +11,8 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_MatmulOp : NN_InferredOp<"matmul", [SameOperandsElementType]> {
+def NN_MatmulOp : NN_InferredOp<"matmul", [SameOperandsElementType,
+                                           NN_Unflattens]> {
   let summary = "contraction of two tensors";
   let description = [{
     Names every dimension by a letter, multiplies the elements of `a` and `b`

@@ -21,7 +21,8 @@ include "dialects/NN/NNOpBase.td"
 // element type, from the last operand's `element`.
 class NN_Elementwise<string mnemonic, int flops, string linear,
                      list<Trait> traits = [], string result = "element">
-    : NN_InferredOp<mnemonic, traits> {
+    : NN_InferredOp<mnemonic, !listconcat(
+          traits, [UnflattenInterface, NN_ElementwiseFactors])> {
   let extraClassDefinition = [{
     ::mlir::FailureOr<::mlir::RankedTensorType>
     $cppClass::inferType(Adaptor adaptor, EmitError emitError) {
@@ -95,7 +96,8 @@ class NN_FloatTest<string mnemonic, string meaning>
 def NN_IsNanOp : NN_FloatTest<"is_nan", "whether it is not a number">;
 def NN_IsInfOp : NN_FloatTest<"is_inf", "whether it is infinite">;
 
-def NN_GeluOp : NN_InferredOp<"gelu"> {
+def NN_GeluOp : NN_InferredOp<"gelu", [UnflattenInterface,
+                                       NN_ElementwiseFactors]> {
   let summary = "Gaussian error linear unit";
   let description = [{
     Computes x*(1+erf(x/sqrt(2)))/2, or with `approximate = "tanh"`
@@ -117,7 +119,8 @@ def NN_GeluOp : NN_InferredOp<"gelu"> {
       "x, approximate">];
 }
 
-def NN_CastOp : NN_CheckedOp<"cast"> {
+def NN_CastOp : NN_CheckedOp<"cast", [UnflattenInterface,
+                                      NN_ElementwiseFactors]> {
   let summary = "conversion to another element type";
   let description = [{
     Converts every element. Floats go to integers towards zero, saturating, NaN
@@ -219,8 +222,9 @@ def NN_ModOp : NN_Elementwise<"mod", 4, "", [NN_Broadcasting,
       "lhs, rhs, fmod">];
 }
 
-def NN_CompareOp : NN_InferredOp<"compare", [NN_Broadcasting,
-                                             SameOperandsElementType]> {
+def NN_CompareOp : NN_InferredOp<"compare", [
+    NN_Broadcasting, SameOperandsElementType, UnflattenInterface,
+    NN_ElementwiseFactors]> {
   let summary = "comparison";
   let description = [{
     Says whether x is equal to, not equal to, less than, less than or equal to,
@@ -244,7 +248,8 @@ def NN_CompareOp : NN_InferredOp<"compare", [NN_Broadcasting,
       "lhs, rhs, predicate">];
 }
 
-def NN_SelectOp : NN_InferredOp<"select", [NN_Broadcasting]> {
+def NN_SelectOp : NN_InferredOp<"select", [
+    NN_Broadcasting, UnflattenInterface, NN_ElementwiseFactors]> {
   let summary = "choice between two tensors";
   let description = [{
     Takes the element of `x` where `condition` holds, else that of `y`.

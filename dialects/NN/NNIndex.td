@@ -11,7 +11,7 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_IotaOp : NN_CheckedOp<"iota"> {
+def NN_IotaOp : NN_CheckedOp<"iota", [NN_Unflattens]> {
   let summary = "every element's index";
   let description = [{
     Every element is its own (global) index along `axis`.
@@ -31,7 +31,7 @@ def NN_IotaOp : NN_CheckedOp<"iota"> {
       "resultType", ", axis">];
 }
 
-def NN_GatherOp : NN_InferredOp<"gather"> {
+def NN_GatherOp : NN_InferredOp<"gather", [NN_Unflattens]> {
   let summary = "rows of a table, chosen by data";
   let description = [{
     Replaces dimension `axis` of `data` by the dimensions of `indices`; the
@@ -58,7 +58,7 @@ def NN_GatherOp : NN_InferredOp<"gather"> {
            "int64_t":$batchDims), "data, indices, axis, batchDims">];
 }
 
-def NN_TakeAlongOp : NN_InferredOp<"take_along"> {
+def NN_TakeAlongOp : NN_InferredOp<"take_along", [NN_Unflattens]> {
   let summary = "elements along a dimension, chosen by data";
   let description = [{
     y[.., i, ..] = data[.., indices[.., i, ..], ..] along `axis`. Negative
@@ -81,7 +81,7 @@ def NN_TakeAlongOp : NN_InferredOp<"take_along"> {
       "data, indices, axis">];
 }
 
-def NN_ResampleOp : NN_InferredOp<"resample"> {
+def NN_ResampleOp : NN_InferredOp<"resample", [NN_Unflattens]> {
   let summary = "weighted sums of given elements along a dimension";
   let description = [{
     Element o along `axis` is the sum over t below `taps` of

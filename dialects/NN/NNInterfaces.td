@@ -27,4 +27,25 @@ def LoopInterface : OpInterface<"LoopInterface"> {
     }], "::divisi::LoopNest", "getLoopNest">];
 }
 
+def UnflattenInterface : OpInterface<"UnflattenInterface"> {
+  let cppNamespace = "::divisi::nn";
+  let description = [{
+    Which dims of operands and result fall into factors together, and how does
+    this operator read on the factors?
+
+    `nn-unflatten` gives every factor that some operator needs a dim of its own.
+    An operator without this interface keeps its form, and the dims that it
+    touches stay whole. See `dialects/NN/Factors.h`.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Tells `ties` which dims go together and which stay whole.
+      }], "void", "tieDims", (ins "::divisi::nn::DimTies &":$ties)>,
+    InterfaceMethod<[{
+        The same operator on the factors of its dims, or nothing if they are no
+        dims of such an operator: it then stays as it is, between reshapes.
+      }], "std::optional<::divisi::nn::FactoredForm>", "getFactoredForm",
+      (ins "const ::divisi::nn::Factors &":$factors)>];
+}
+
 #endif // DIALECTS_NN_NNINTERFACES_TD

@@ -33,7 +33,7 @@ def NN_ReshapeOp : NN_CheckedOp<"reshape"> {
       "::mlir::getElementTypeOrSelf(x))", ", x">];
 }
 
-def NN_TransposeOp : NN_InferredOp<"transpose"> {
+def NN_TransposeOp : NN_InferredOp<"transpose", [NN_Unflattens]> {
   let summary = "permutation of dimensions";
   let description = [{
     Dimension i of the result is dimension permutation[i] of the operand.
@@ -54,7 +54,7 @@ def NN_TransposeOp : NN_InferredOp<"transpose"> {
       "x, permutation">];
 }
 
-def NN_BroadcastOp : NN_CheckedOp<"broadcast"> {
+def NN_BroadcastOp : NN_CheckedOp<"broadcast", [NN_Unflattens]> {
   let summary = "repetition along dimensions";
   let description = [{
     Dimension i of the operand becomes dimension dims[i] of the result; the
@@ -81,7 +81,7 @@ def NN_BroadcastOp : NN_CheckedOp<"broadcast"> {
       "::mlir::getElementTypeOrSelf(x))", ", x, dims">];
 }
 
-def NN_SliceOp : NN_InferredOp<"slice"> {
+def NN_SliceOp : NN_InferredOp<"slice", [NN_Unflattens]> {
   let summary = "a strided part";
   let description = [{
     Takes the indices start, start+step, ... before `limit` of each dimension. A
@@ -108,7 +108,7 @@ def NN_SliceOp : NN_InferredOp<"slice"> {
            "::llvm::ArrayRef<int64_t>":$steps), "x, starts, limits, steps">];
 }
 
-def NN_PadOp : NN_InferredOp<"pad"> {
+def NN_PadOp : NN_InferredOp<"pad", [NN_Unflattens]> {
   let summary = "a border of one value";
   let description = [{
     Adds `lo` elements of `value` before and `hi` behind each dimension;
@@ -132,7 +132,7 @@ def NN_PadOp : NN_InferredOp<"pad"> {
       "x, lo, hi, value">];
 }
 
-def NN_ConcatOp : NN_InferredOp<"concat"> {
+def NN_ConcatOp : NN_InferredOp<"concat", [NN_Unflattens]> {
   let summary = "tensors one behind the other";
   let description = [{
     Joins the operands along `axis`.

@@ -31,8 +31,16 @@ def NN_Broadcasting : NativeOpTrait<"Broadcasting"> {
   let cppNamespace = "::divisi::nn";
 }
 
+// UnflattenInterface, of an operator on single elements.
+def NN_ElementwiseFactors : NativeOpTrait<"ElementwiseFactors"> {
+  let cppNamespace = "::divisi::nn";
+}
+
 class NN_Op<string mnemonic, list<Trait> traits = []>
     : Op<NN_Dialect, mnemonic, !listconcat([NN_Countable], traits)>;
+
+// UnflattenInterface, with methods of the operator's own.
+defvar NN_Unflattens = DeclareOpInterfaceMethods<UnflattenInterface>;
 
 // A pure function of tensors, in the syntax common to all of them.
 class NN_ComputeOp<string mnemonic, list<Trait> traits>

@@ -11,7 +11,7 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_ReduceOp : NN_InferredOp<"reduce"> {
+def NN_ReduceOp : NN_InferredOp<"reduce", [NN_Unflattens]> {
   let summary = "sum, product, maximum ... over dimensions";
   let description = [{
     Folds the dimensions `axes`, which the result does not have any more.
@@ -34,7 +34,7 @@ def NN_ReduceOp : NN_InferredOp<"reduce"> {
            "::llvm::ArrayRef<int64_t>":$axes), "x, kind, axes">];
 }
 
-def NN_SoftmaxOp : NN_InferredOp<"softmax"> {
+def NN_SoftmaxOp : NN_InferredOp<"softmax", [NN_Unflattens]> {
   let summary = "normalised exponentials along one dimension";
   let description = [{
     Computes exp(x-max(x)) / sum(exp(x-max(x))) along `axis`, or its logarithm
@@ -56,7 +56,7 @@ def NN_SoftmaxOp : NN_InferredOp<"softmax"> {
       "x, axis, log">];
 }
 
-def NN_NormalizeOp : NN_InferredOp<"normalize"> {
+def NN_NormalizeOp : NN_InferredOp<"normalize", [NN_Unflattens]> {
   let summary = "scaling to unit variance over dimensions";
   let description = [{
     Computes (x-mean)/sqrt(variance+epsilon) with the population's variance over

@@ -49,7 +49,7 @@ def NN_ConvOp : NN_InferredOp<"conv", [SameOperandsElementType]> {
 }
 
 class NN_Pool<string mnemonic, string meaning, string outside>
-    : NN_InferredOp<mnemonic> {
+    : NN_InferredOp<mnemonic, [NN_Unflattens]> {
   let summary = meaning # " of sliding windows";
   let description = "Computes the " # meaning # [{ of the elements in each
     window: index o*stride + k*dilation - pads_lo for k below `kernel`. All

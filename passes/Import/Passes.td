@@ -69,7 +69,7 @@ def Unflatten : Pass<"nn-unflatten", "::mlir::ModuleOp"> {
     Canonical, so that no reshape is of a reshape.
 
     Effect: dims that some reshape takes apart are taken apart wherever loops
-    carry them, in globals too; see `divisi/Import/Unflatten.h`.
+    carry them, in globals too; see `divisi/Unflatten/Unflatten.h`.
 
     Postcondition: signatures and numbers are unchanged; a reshape that does
     more than add or drop extents of 1 stands only where its two sides

@@ -1,4 +1,4 @@
-//===- Unflatten.cpp - Dims that mean one thing, as a pass ----------------===//
+//===- Unflatten.cpp - The pass nn-unflatten ------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -9,11 +9,11 @@
 //   reshape [8, 16, 64] → [128, 64]; matmul "mk,kn->mn"; reshape → [8, 16, 32]
 //   becomes matmul "mak,kn->man"
 //
-// The algorithm is divisi/Import/Unflatten.h's.
+// The algorithm is divisi/Unflatten/Unflatten.h's.
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Import/Unflatten.h"
+#include "divisi/Unflatten/Unflatten.h"
 #include "passes/Import/Passes.h"
 
 namespace divisi {

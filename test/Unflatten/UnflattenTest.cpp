@@ -10,7 +10,7 @@
 
 #include "dialects/NN/NN.h"
 #include "divisi/Evaluate/Evaluator.h"
-#include "divisi/Import/Unflatten.h"
+#include "divisi/Unflatten/Unflatten.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"

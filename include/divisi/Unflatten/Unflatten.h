@@ -1,4 +1,4 @@
-//===- Unflatten.h - Dims that mean one thing -------------------*- C++ -*-===//
+//===- Unflatten.h - Every needed factor a dim of its own -------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -23,8 +23,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_IMPORT_UNFLATTEN_H
-#define DIVISI_IMPORT_UNFLATTEN_H
+#ifndef DIVISI_UNFLATTEN_UNFLATTEN_H
+#define DIVISI_UNFLATTEN_UNFLATTEN_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/LogicalResult.h"
@@ -33,11 +33,11 @@ namespace divisi {
 
 /// Rewrites all functions of `module`. Signatures and numbers stay; globals get
 /// the shape that their readers want. What is a box, or has been annotated by
-/// another dialect, keeps its form, and no value gets more dims than kernels
-/// take. Returns how many operators it has rewritten, or an error if a function
+/// another dialect, or has no nn.UnflattenInterface, keeps its form, and no
+/// value gets more dims than kernels take. Returns how many operators it has rewritten, or an error if a function
 /// is no plain list of operators.
 llvm::FailureOr<int64_t> unflatten(mlir::ModuleOp module);
 
 } // namespace divisi
 
-#endif // DIVISI_IMPORT_UNFLATTEN_H
+#endif // DIVISI_UNFLATTEN_UNFLATTEN_H

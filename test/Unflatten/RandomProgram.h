@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_TEST_IMPORT_RANDOMPROGRAM_H
-#define DIVISI_TEST_IMPORT_RANDOMPROGRAM_H
+#ifndef DIVISI_TEST_UNFLATTEN_RANDOMPROGRAM_H
+#define DIVISI_TEST_UNFLATTEN_RANDOMPROGRAM_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -24,4 +24,4 @@ mlir::OwningOpRef<mlir::ModuleOp> makeRandomProgram(mlir::MLIRContext &context,
 
 } // namespace divisi::test
 
-#endif // DIVISI_TEST_IMPORT_RANDOMPROGRAM_H
+#endif // DIVISI_TEST_UNFLATTEN_RANDOMPROGRAM_H
