@@ -92,6 +92,9 @@ struct DimMap {
 struct TensorMap {
   llvm::SmallVector<DimMap, 4> dims;
   llvm::SmallVector<int64_t, 4> shape; ///< Global.
+
+  /// Whether some dimension follows from `loop`.
+  bool mentions(LoopId loop) const;
 };
 
 /// What an operator states about itself.
@@ -131,6 +134,9 @@ struct Split {
 
   /// The axes in use, ascending.
   llvm::SmallVector<AxisId, 4> usedAxes() const;
+
+  /// Whether `loop` has more than one shard.
+  bool splits(const Grid &grid, LoopId loop) const;
 
   /// Prints `b@data, n@x.y, carry sum@z` (`carry sum@z in 1` for a linear set
   /// other than 0); nothing for a replicated operator.
@@ -175,6 +181,10 @@ Layout resultLayout(const LoopNest &nest, const Grid &grid, const Split &split,
 llvm::SmallVector<Interval, 4> loopShards(const LoopNest &nest,
                                           const Grid &grid, const Split &split,
                                           LoopId loop);
+
+/// The most iterations of `loop` that run at one position.
+int64_t largestShard(const LoopNest &nest, const Grid &grid, const Split &split,
+                     LoopId loop);
 
 /// The largest number of floating-point operations at any position.
 double localFlops(const LoopNest &nest, const Grid &grid, const Split &split);
