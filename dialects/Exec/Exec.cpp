@@ -72,11 +72,7 @@ BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 }
 
 std::optional<int64_t> BufferType::byteSize() const {
-  Type element = getTensor().getElementType();
-  int64_t width =
-      element.isInteger(1) ? 1 : element.getIntOrFloatBitWidth() / 8;
-  std::optional<int64_t> count = checkedProduct(getTensor().getShape());
-  return count ? checkedMul(*count, width) : std::nullopt;
+  return nn::byteCount(getTensor());
 }
 
 LogicalResult ConstantOp::verify() {

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/NN/Functions.h"
 #include "dialects/NN/Nests.h"
 #include "divisi/Support/CheckedMath.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 
@@ -48,6 +48,16 @@ LogicalResult GlobalOp::verify() {
   return success();
 }
 
+//===- functions ----------------------------------------------------------===//
+
+bool isInit(FunctionOpInterface function) {
+  return function.getName() == kInitFunction;
+}
+
+bool isEntry(FunctionOpInterface function) {
+  return !function.isExternal() && !isInit(function);
+}
+
 //===- read, update -------------------------------------------------------===//
 
 /// The global that `op` names, if `type` is its type; else null and an error.
@@ -79,7 +89,7 @@ LoopNest ReadOp::getLoopNest() { return elementwiseNest(*this, 0, {}); }
 /// Whether `op` stands in the function `@init`.
 static bool isInInit(Operation *op) {
   auto function = op->getParentOfType<FunctionOpInterface>();
-  return function && function.getName() == "init";
+  return function && isInit(function);
 }
 
 LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -9,7 +9,7 @@
 #include "dialects/NN/Shapes.h"
 
 #include "dialects/NN/NN.h"
-#include "divisi/Support/CheckedMath.h"
+#include "divisi/Support/ElementBytes.h"
 
 using namespace mlir;
 
@@ -29,12 +29,15 @@ RankedTensorType globalType(Type type) {
                                cast<RankedTensorType>(type).getElementType());
 }
 
+int64_t elementBits(Type element) {
+  return element.isIntOrFloat() ? storedBits(element.getIntOrFloatBitWidth())
+                                : 64;
+}
+
 std::optional<int64_t> byteCount(RankedTensorType type) {
-  int64_t bits =
-      type.getElementType().isIntOrFloat() ? type.getElementTypeBitWidth() : 64;
-  SmallVector<int64_t> factors(type.getShape());
-  factors.push_back((bits + 7) / 8);
-  return checkedProduct(factors);
+  std::optional<int64_t> count = checkedProduct(type.getShape());
+  return count ? storedBytes(*count, elementBits(type.getElementType()))
+               : std::nullopt;
 }
 
 FailureOr<RankedTensorType> makeType(ArrayRef<int64_t> shape, Type element,

@@ -34,8 +34,12 @@ llvm::ArrayRef<int64_t> globalShape(mlir::Type type);
 /// The type of the whole tensor: globalShape, without an encoding.
 mlir::RankedTensorType globalType(mlir::Type type);
 
-/// The bytes of a tensor of `type` (a boolean takes one), or nothing if an
-/// int64 cannot hold their number.
+/// The bits that an element of that type takes in memory: 64 for an index, else
+/// what divisi/Support/ElementBytes.h says.
+int64_t elementBits(mlir::Type element);
+
+/// The bytes of a tensor of `type` (divisi/Support/ElementBytes.h), or nothing
+/// if an int64 cannot hold their number.
 std::optional<int64_t> byteCount(mlir::RankedTensorType type);
 
 /// The tensor type of `shape` and `element`, or an error if a tensor of it has

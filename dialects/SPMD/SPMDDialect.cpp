@@ -131,11 +131,17 @@ LogicalResult SPMDDialect::verifyOperationAttribute(Operation *op,
                            << "spmd.computes";
 }
 
-// What an argument or result of a function may have.
-static LogicalResult verifySignatureAttribute(Operation *op,
-                                              NamedAttribute attr, Type type) {
+// What an argument or result of a function may have; `typeIn` returns its type.
+static LogicalResult
+verifySignatureAttribute(Operation *op, NamedAttribute attr,
+                         llvm::function_ref<Type(FunctionOpInterface)> typeIn) {
+  auto function = llvm::dyn_cast<FunctionOpInterface>(op);
+  if (!function) {
+    return op->emitOpError()
+           << attr.getName().getValue() << ": expected on a function";
+  }
   if (attr.getName() == SPMDDialect::kPlace) {
-    return verifyPlaceAttribute(op, attr, type);
+    return verifyPlaceAttribute(op, attr, typeIn(function));
   }
   if (attr.getName() == SPMDDialect::kIndex) {
     auto index = llvm::dyn_cast<IntegerAttr>(attr.getValue());
@@ -153,24 +159,16 @@ LogicalResult SPMDDialect::verifyRegionArgAttribute(Operation *op,
                                                     unsigned regionIndex,
                                                     unsigned argIndex,
                                                     NamedAttribute attr) {
-  auto function = llvm::dyn_cast<FunctionOpInterface>(op);
-  if (!function) {
-    return op->emitOpError()
-           << attr.getName().getValue() << ": expected on a function";
-  }
-  return verifySignatureAttribute(op, attr,
-                                  function.getArgumentTypes()[argIndex]);
+  return verifySignatureAttribute(op, attr, [&](FunctionOpInterface function) {
+    return function.getArgumentTypes()[argIndex];
+  });
 }
 
 LogicalResult SPMDDialect::verifyRegionResultAttribute(Operation *op,
                                                        unsigned regionIndex,
                                                        unsigned resultIndex,
                                                        NamedAttribute attr) {
-  auto function = llvm::dyn_cast<FunctionOpInterface>(op);
-  if (!function) {
-    return op->emitOpError()
-           << attr.getName().getValue() << ": expected on a function";
-  }
-  return verifySignatureAttribute(op, attr,
-                                  function.getResultTypes()[resultIndex]);
+  return verifySignatureAttribute(op, attr, [&](FunctionOpInterface function) {
+    return function.getResultTypes()[resultIndex];
+  });
 }

@@ -89,10 +89,6 @@ std::optional<std::string> NamedSplit::resolve(const LoopNest &nest,
 // Grids and splits
 //===----------------------------------------------------------------------===//
 
-bool isEntry(FunctionOpInterface function) {
-  return !function.isExternal() && function.getName() != "init";
-}
-
 GridOp lookupGrid(Operation *from, FlatSymbolRefAttr symbol) {
   return SymbolTable::lookupNearestSymbolFrom<GridOp>(from, symbol);
 }
@@ -115,12 +111,16 @@ SplitAttr getSplit(Operation *op) {
   return op->getAttrOfType<SplitAttr>(SPMDDialect::kSplit);
 }
 
+static InFlightDiagnostic emitNoStrategy(Operation *op) {
+  return op->emitOpError("has no strategy; run the planner or annotate it "
+                         "with spmd.split");
+}
+
 FailureOr<Split> resolveSplit(Operation *op, const LoopNest &nest,
                               const Grid &grid) {
   SplitAttr attr = getSplit(op);
   if (!attr) {
-    return op->emitOpError("has no strategy; run the planner or annotate it "
-                           "with spmd.split");
+    return emitNoStrategy(op);
   }
   Split split;
   std::optional<std::string> error = attr.getSplit().resolve(nest, grid, split);
@@ -131,6 +131,23 @@ FailureOr<Split> resolveSplit(Operation *op, const LoopNest &nest,
     return op->emitOpError() << "spmd.split: " << *error;
   }
   return split;
+}
+
+FailureOr<Strategy> requireStrategy(nn::LoopInterface op) {
+  SplitAttr attr = getSplit(op);
+  if (!attr) {
+    return emitNoStrategy(op);
+  }
+  FailureOr<GridOp> grid = requireGrid(op, attr.getGrid());
+  if (failed(grid)) {
+    return failure();
+  }
+  LoopNest nest = op.getLoopNest();
+  FailureOr<Split> split = resolveSplit(op, nest, grid->getValue());
+  if (failed(split)) {
+    return failure();
+  }
+  return Strategy{*grid, std::move(nest), std::move(*split)};
 }
 
 void setSplit(Operation *op, GridOp grid, const LoopNest &nest,
@@ -188,6 +205,26 @@ resolvePlace(PlaceAttr place, const Grid &grid, llvm::ArrayRef<int64_t> shape,
   }
   layout.canonicalize(grid, shape);
   return layout;
+}
+
+FailureOr<ResolvedPlace> requirePlace(Operation *op, PlaceAttr place, Type type,
+                                      const llvm::Twine &what) {
+  if (!place) {
+    return op->emitOpError() << what
+                             << " has no place; run the planner or annotate it "
+                                "with spmd.place";
+  }
+  FailureOr<GridOp> grid = requireGrid(op, place.getGrid());
+  if (failed(grid)) {
+    return failure();
+  }
+  FailureOr<Layout> layout =
+      resolvePlace(place, grid->getValue(), nn::globalShape(type),
+                   [&] { return op->emitOpError() << what << ": "; });
+  if (failed(layout)) {
+    return failure();
+  }
+  return ResolvedPlace{*grid, std::move(*layout)};
 }
 
 PlaceAttr getPlace(nn::GlobalOp global) {

@@ -21,13 +21,12 @@
 #ifndef DIALECTS_SPMD_STRATEGY_H
 #define DIALECTS_SPMD_STRATEGY_H
 
+#include "dialects/NN/Functions.h"
 #include "dialects/SPMD/SPMD.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace divisi::spmd {
 
-/// Whether `function` is run on devices: it has a body and is not @init.
-bool isEntry(mlir::FunctionOpInterface function);
+using nn::isEntry;
 
 /// The grid called `symbol` as seen from `from`, or null.
 GridOp lookupGrid(mlir::Operation *from, mlir::FlatSymbolRefAttr symbol);
@@ -49,6 +48,16 @@ mlir::FailureOr<Split> resolveSplit(mlir::Operation *op, const LoopNest &nest,
 void setSplit(mlir::Operation *op, GridOp grid, const LoopNest &nest,
               const Split &split);
 
+/// How an operator runs.
+struct Strategy {
+  GridOp grid;
+  LoopNest nest;
+  Split split;
+};
+/// The strategy of `op`. Reports at `op` if it has none, or one that is illegal
+/// or on no grid.
+mlir::FailureOr<Strategy> requireStrategy(nn::LoopInterface op);
+
 //===----------------------------------------------------------------------===//
 // Places of values
 //===----------------------------------------------------------------------===//
@@ -61,6 +70,17 @@ PlaceAttr makePlace(GridOp grid, llvm::ArrayRef<int64_t> shape, Layout layout);
 mlir::FailureOr<Layout>
 resolvePlace(PlaceAttr place, const Grid &grid, llvm::ArrayRef<int64_t> shape,
              llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// What a place means: a grid, and a canonical layout on it.
+struct ResolvedPlace {
+  GridOp grid;
+  Layout layout;
+};
+/// The place of a value of `type`. Reports at `op` if it is null, means nothing
+/// or is illegal; `what` names the value in messages: "argument 0".
+mlir::FailureOr<ResolvedPlace> requirePlace(mlir::Operation *op,
+                                            PlaceAttr place, mlir::Type type,
+                                            const llvm::Twine &what);
 
 /// The place at rest of a global, or null.
 PlaceAttr getPlace(nn::GlobalOp global);

@@ -8,18 +8,18 @@
 
 #include "divisi/Cost/OpCost.h"
 
+#include "divisi/Support/ElementBytes.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace divisi {
 
 int64_t localBytes(const Grid &grid, const Layout &layout,
-                   llvm::ArrayRef<int64_t> shape, int64_t elementBytes) {
-  int64_t bytes = elementBytes;
-  for (int64_t extent : layout.localShape(grid, shape)) {
-    bytes *= extent;
-  }
-  return bytes;
+                   llvm::ArrayRef<int64_t> shape, int64_t elementBits) {
+  // No box is larger than the tensor, whose bytes an int64_t counts.
+  return *storedBytes(*checkedProduct(layout.localShape(grid, shape)),
+                      elementBits);
 }
 
 static bool isTable(const LoopNest &nest, const TensorMap &operand) {

@@ -128,10 +128,11 @@ static StepPrice priceExchange(const Grid &grid, AxisCost link,
 
 StepPrice priceStep(const Grid &grid, const LinkCosts &costs,
                     const Transition &transition, const Move &move,
-                    int64_t elementBytes) {
+                    int64_t elementBits) {
   LocalSizes sizes = localSizes(transition);
-  double fromBytes = sizes.from * double(elementBytes);
-  double toBytes = sizes.to * double(elementBytes);
+  double elementBytes = double(elementBits) / 8;
+  double fromBytes = sizes.from * elementBytes;
+  double toBytes = sizes.to * elementBytes;
   double members = double(grid.product(move.axes));
   AxisCost link = slowest(costs, move.axes);
   double latency = ringLatency(grid, costs, move.axes);
@@ -147,15 +148,14 @@ StepPrice priceStep(const Grid &grid, const LinkCosts &costs,
     bytes = others * toBytes;
     break;
   case StepKind::AllToAll:
-    bytes = others * sizes.block * double(elementBytes);
+    bytes = others * sizes.block * elementBytes;
     break;
   case StepKind::AllReduce:
     bytes = 2 * others / members * fromBytes;
     latency *= 2;
     break;
   case StepKind::Exchange: {
-    StepPrice price =
-        priceExchange(grid, link, double(elementBytes), transition);
+    StepPrice price = priceExchange(grid, link, elementBytes, transition);
     // Its pieces are packed by hand, where a collective's are as they lie.
     price.nanoseconds += roundUp(copyTime(costs, toBytes));
     return price;
@@ -168,12 +168,12 @@ StepPrice priceStep(const Grid &grid, const LinkCosts &costs,
 StepPrices stepPrices(Grid grid, LinkCosts costs) {
   return [grid = std::move(grid),
           costs = std::move(costs)](const Transition &transition,
-                                    const Move &move, int64_t elementBytes) {
-    return priceStep(grid, costs, transition, move, elementBytes);
+                                    const Move &move, int64_t elementBits) {
+    return priceStep(grid, costs, transition, move, elementBits);
   };
 }
 
-int64_t transferNanoseconds(ArrayRef<int64_t> shape, int64_t elementBytes,
+int64_t transferNanoseconds(ArrayRef<int64_t> shape, int64_t elementBits,
                             const Grid &fromGrid, const Layout &from,
                             const Grid &toGrid, const Layout &to,
                             AxisCost link) {
@@ -188,7 +188,7 @@ int64_t transferNanoseconds(ArrayRef<int64_t> shape, int64_t elementBytes,
   double worst = 0, total = 0;
   for (int64_t position = 0, end = toGrid.numPositions(); position < end;
        ++position) {
-    double messages = 1, bytes = double(elementBytes);
+    double messages = 1, bytes = double(elementBits) / 8;
     for (size_t dim = 0; dim < shape.size(); ++dim) {
       int64_t shard = toGrid.shardIndex(position, to.dims[dim].axes);
       messages *= double(owners[dim][shard]);

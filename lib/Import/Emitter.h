@@ -23,6 +23,7 @@
 #ifndef DIVISI_LIB_IMPORT_EMITTER_H
 #define DIVISI_LIB_IMPORT_EMITTER_H
 
+#include "dialects/NN/Functions.h"
 #include "dialects/NN/NN.h"
 #include "divisi/Import/OnnxModel.h"
 #include "divisi/runtime/Attributes.h"
@@ -175,7 +176,7 @@ private:
   std::string scope_;
   Status status_;
   std::map<std::string, mlir::Value> reads_;
-  std::set<std::string> names_ = {"forward", "init"};
+  std::set<std::string> names_ = {"forward", nn::kInitFunction.str()};
   int64_t constants_ = 0;
 };
 

@@ -8,6 +8,8 @@
 
 #include "divisi/Plan/Dataflow.h"
 
+#include "dialects/NN/Functions.h"
+
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
@@ -15,24 +17,6 @@
 using namespace mlir;
 
 namespace divisi::plan {
-
-/// Runs once when the artifact is made, on no grid.
-static constexpr llvm::StringLiteral kInitFunction = "init";
-
-int64_t elementBytes(RankedTensorType type) {
-  return (type.getElementTypeBitWidth() + 7) / 8;
-}
-
-static Precision precisionOf(RankedTensorType type) {
-  Type element = type.getElementType();
-  if (element.isF64()) {
-    return Precision::F64;
-  }
-  if (element.isF16()) {
-    return Precision::F16;
-  }
-  return element.isBF16() ? Precision::BF16 : Precision::F32;
-}
 
 namespace {
 /// Of a dimension, how many of its major iterations the batch reaches: of a
@@ -182,12 +166,11 @@ LogicalResult DataflowReader::readOp(Operation &op) {
                           "(nn.LoopInterface)");
   }
   Site site;
-  site.op = &op;
+  site.op = loops;
   site.nest = loops.getLoopNest();
+  site.widths = widthsOf(&op);
   site.time = dataflow_.time;
   for (Value operand : op.getOperands()) {
-    site.widths.operands.push_back(
-        elementBytes(cast<RankedTensorType>(operand.getType())));
     site.parameters.push_back(parameters_.contains(operand));
   }
   bool isParameter =
@@ -199,8 +182,6 @@ LogicalResult DataflowReader::readOp(Operation &op) {
   }
   for (auto [number, result] : llvm::enumerate(op.getResults())) {
     auto type = cast<RankedTensorType>(result.getType());
-    site.widths.results.push_back(elementBytes(type));
-    site.widths.precision = precisionOf(type);
     reach_[result] = resultReach(site, unsigned(number));
     if (isParameter) {
       parameters_.insert(result);
@@ -247,7 +228,7 @@ LogicalResult DataflowReader::readEntry(func::FuncOp function) {
 
 FailureOr<Dataflow> DataflowReader::read() {
   for (auto function : module_.getOps<func::FuncOp>()) {
-    if (function.getSymName() != kInitFunction && failed(readEntry(function))) {
+    if (!nn::isInit(function) && failed(readEntry(function))) {
       return failure();
     }
   }

@@ -10,12 +10,12 @@
 
 namespace divisi::plan {
 
-unsigned LayoutPool::classOf(llvm::ArrayRef<int64_t> shape, int64_t bytes) {
+unsigned LayoutPool::classOf(llvm::ArrayRef<int64_t> shape, int64_t bits) {
   auto [it, isNew] = byShape_.try_emplace(
-      {std::vector<int64_t>(shape.begin(), shape.end()), bytes},
+      {std::vector<int64_t>(shape.begin(), shape.end()), bits},
       unsigned(classes_.size()));
   if (isNew) {
-    classes_.push_back({llvm::SmallVector<int64_t, 4>(shape), bytes, {}});
+    classes_.push_back({llvm::SmallVector<int64_t, 4>(shape), bits, {}});
     byText_.emplace_back();
   }
   return it->second;

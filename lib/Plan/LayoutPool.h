@@ -24,14 +24,14 @@ namespace divisi::plan {
 /// Tensors that layouts and prices do not tell apart: shape and element width.
 struct TensorClass {
   llvm::SmallVector<int64_t, 4> shape;
-  int64_t bytes = 0; ///< Per element.
+  int64_t bits = 0; ///< Per element, in memory.
   std::vector<Layout> layouts;
 };
 
 /// Numbers layouts, in the order of their first mention.
 class LayoutPool {
 public:
-  unsigned classOf(llvm::ArrayRef<int64_t> shape, int64_t bytes);
+  unsigned classOf(llvm::ArrayRef<int64_t> shape, int64_t bits);
   unsigned intern(unsigned tensorClass, const Layout &layout);
   const TensorClass &get(unsigned tensorClass) const {
     return classes_[tensorClass];

@@ -216,7 +216,7 @@ static std::string explainInfeasible(const Setting &setting,
   int64_t bytes = 0;
   for (const DataflowValue &tensor : setting.dataflow.values) {
     if (tensor.kind == DataflowValue::Kind::Global) {
-      bytes += tensor.type.getNumElements() * elementBytes(tensor.type);
+      bytes += *nn::byteCount(tensor.type);
     }
   }
   return "no plan fits into the memory limit: " + outcome.message +
@@ -241,8 +241,7 @@ static PlanReport reportOf(const Setting &setting,
     const search::Node &node = planning.problem.nodes[number];
     held += node.costs[solution.assignment[number]];
     report.residentBytes += node.usages[solution.assignment[number]];
-    report.parameterBytes +=
-        tensor.type.getNumElements() * elementBytes(tensor.type);
+    report.parameterBytes += *nn::byteCount(tensor.type);
   }
   report.nanoseconds = int64_t(solution.cost - held);
   report.objective = int64_t(solution.cost);

@@ -39,8 +39,8 @@ public:
 
 private:
   unsigned classOf(const DataflowValue &tensor) {
-    return planning_.pool.classOf(tensor.type.getShape(),
-                                  elementBytes(tensor.type));
+    return planning_.pool.classOf(
+        tensor.type.getShape(), nn::elementBits(tensor.type.getElementType()));
   }
   bool hasPoint(const DataflowValue &tensor) const {
     return tensor.kind != DataflowValue::Kind::Result ||
@@ -166,7 +166,7 @@ unsigned ProblemBuilder::addPointNode(const DataflowValue &tensor,
   for (unsigned id : places) {
     const Layout &layout = planning_.pool.layout(tensorClass, id);
     int64_t bytes = localBytes(grid_, layout, tensor.type.getShape(),
-                               elementBytes(tensor.type));
+                               nn::elementBits(tensor.type.getElementType()));
     node.costs.push_back(int64_t(pricePerByte * double(bytes)));
     node.usages.push_back(bytes);
     if (options_.names) {
@@ -242,7 +242,7 @@ int64_t ProblemBuilder::price(unsigned tensorClass, unsigned from,
   if (isNew) {
     const TensorClass &tensor = planning_.pool.get(tensorClass);
     it->second = router_
-                     .price(tensor.shape, tensor.bytes, tensor.layouts[from],
+                     .price(tensor.shape, tensor.bits, tensor.layouts[from],
                             tensor.layouts[to])
                      .value_or(search::kInfeasible);
   }
@@ -288,7 +288,7 @@ uint32_t ProblemBuilder::usageMatrix(unsigned tensorClass, const Port &from,
         fill(from, to, [&](unsigned row, unsigned column) {
           return row == column ? int64_t(0)
                                : localBytes(grid_, tensor.layouts[column],
-                                            tensor.shape, tensor.bytes);
+                                            tensor.shape, tensor.bits);
         }));
   }
   return it->second;

@@ -12,7 +12,6 @@
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/OpCost.h"
 #include "divisi/Cost/StepCost.h"
-#include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Route/Router.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -49,17 +48,9 @@ private:
 
 } // namespace
 
+/// The bits of an element of `type`, in memory.
 static int64_t widthOf(Type type) {
-  std::optional<rt::DType> element = fromMLIRType(getElementTypeOrSelf(type));
-  return element ? rt::byteWidth(*element) : 8;
-}
-
-static Precision precisionOf(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return element.isF64()    ? Precision::F64
-         : element.isF16()  ? Precision::F16
-         : element.isBF16() ? Precision::BF16
-                            : Precision::F32;
+  return nn::elementBits(getElementTypeOrSelf(type));
 }
 
 static std::string joinLayouts(TypeRange types) {
@@ -147,10 +138,9 @@ void ReportBuilder::addWeights() {
     if (failed(layout)) {
       continue;
     }
-    int64_t width = widthOf(type);
-    report.weightBytes += type.getNumElements() * width;
+    report.weightBytes += *nn::byteCount(type);
     int64_t local =
-        localBytes(grid.getValue(), *layout, type.getShape(), width);
+        localBytes(grid.getValue(), *layout, type.getShape(), widthOf(type));
     for (int64_t device : grid.getDeviceIds()) {
       report.devices[device].weightBytes += local;
     }
@@ -212,36 +202,22 @@ void ReportBuilder::addTransfer(spmd::TransferOp op, ReportRow row) {
 /// `replication` is how often the grid holds the parts that the operator is
 /// split into.
 Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
-  spmd::SplitAttr attribute = spmd::getSplit(op);
-  spmd::GridOp grid =
-      attribute ? spmd::lookupGrid(op, attribute.getGrid()) : nullptr;
-  if (!grid) {
+  FailureOr<spmd::Strategy> strategy = spmd::requireStrategy(op);
+  if (failed(strategy)) {
     return Status(ExitCode::Invalid,
-                  row.op + " '" + row.node + "' has no strategy");
+                  row.op + " '" + row.node + "' has no legal strategy");
   }
-  LoopNest nest = op.getLoopNest();
+  auto &[grid, nest, split] = *strategy;
   Grid value = grid.getValue();
-  FailureOr<Split> split = spmd::resolveSplit(op, nest, value);
-  if (failed(split)) {
-    return Status(ExitCode::Invalid,
-                  row.op + " '" + row.node + "' has an illegal strategy");
-  }
-  OpWidths widths;
-  for (Type type : op->getOperandTypes()) {
-    widths.operands.push_back(widthOf(type));
-  }
-  for (Type type : op->getResultTypes()) {
-    widths.results.push_back(widthOf(type));
-    widths.precision = precisionOf(type);
-  }
+  OpWidths widths = widthsOf(op);
   row.grid = grid.getSymName().str();
   llvm::raw_string_ostream os(row.split);
-  split->print(os, value, nest);
-  row.nanoseconds = opNanoseconds(nest, value, *split, widths, cluster.device);
+  split.print(os, value, nest);
+  row.nanoseconds = opNanoseconds(nest, value, split, widths, cluster.device);
   row.flops = nest.flops();
-  int64_t splitOver = value.product(split->usedAxes());
+  int64_t splitOver = value.product(split.usedAxes());
   row.replication = double(value.numPositions()) / double(splitOver);
-  double moved = double(movedBytes(nest, value, *split, widths)) * splitOver;
+  double moved = double(movedBytes(nest, value, split, widths)) * splitOver;
   movedBytesTotal += moved;
   report.flops += row.flops;
   if (splitOver < value.numPositions()) {

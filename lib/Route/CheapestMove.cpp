@@ -12,13 +12,13 @@ namespace divisi {
 
 std::optional<std::pair<Move, StepPrice>>
 cheapestMove(const StepPrices &prices, const Transition &transition,
-             int64_t elementBytes) {
+             int64_t elementBits) {
   std::optional<std::pair<Move, StepPrice>> best;
   for (Move &move : legalMoves(transition)) {
     if (best && move.kind == StepKind::Exchange) {
       break;
     }
-    StepPrice price = prices(transition, move, elementBytes);
+    StepPrice price = prices(transition, move, elementBits);
     if (!best || price.nanoseconds < best->second.nanoseconds) {
       best = {std::move(move), price};
     }

@@ -17,7 +17,7 @@ namespace divisi {
 /// legal. An Exchange is considered only when nothing else does.
 std::optional<std::pair<Move, StepPrice>>
 cheapestMove(const StepPrices &prices, const Transition &transition,
-             int64_t elementBytes);
+             int64_t elementBits);
 
 } // namespace divisi
 

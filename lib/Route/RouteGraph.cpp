@@ -32,7 +32,7 @@ std::vector<int64_t> RouteSpace::key() const {
   };
   key.push_back(int64_t(shape.size()));
   append_range(key, shape);
-  key.push_back(elementBytes);
+  key.push_back(elementBits);
   key.push_back(int64_t(partialKind));
   for (const DimLayout &dim : frame.dims) {
     addAxes(dim.axes);
@@ -182,7 +182,7 @@ int64_t RouteGraph::edge(NodeId from, NodeId to) {
     transition.changes.push_back(
         {dim, &change(dim, source.dims[dim], target.dims[dim])});
   }
-  auto best = cheapestMove(prices_, transition, space_.elementBytes);
+  auto best = cheapestMove(prices_, transition, space_.elementBits);
   return best ? best->second.nanoseconds : -1;
 }
 

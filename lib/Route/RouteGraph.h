@@ -33,7 +33,7 @@ namespace divisi {
 /// Which layouts are the nodes of a graph, and of what tensor.
 struct RouteSpace {
   llvm::SmallVector<int64_t, 4> shape;
-  int64_t elementBytes = 1;
+  int64_t elementBits = 8;
   /// What stays. The units' axes are used nowhere in it.
   Layout frame;
   /// How units that are partial combine; the frame's, if that is partial.

@@ -169,18 +169,17 @@ struct Router::Impl {
   StepPrices prices;
   std::map<std::vector<int64_t>, std::unique_ptr<RouteGraph>> graphs;
 
-  std::optional<RouteSpace> space(ArrayRef<int64_t> shape, int64_t elementBytes,
+  std::optional<RouteSpace> space(ArrayRef<int64_t> shape, int64_t elementBits,
                                   const Layout &from, const Layout &to) const;
   std::optional<RouteSpace> wholeSpace(const RouteSpace &base,
                                        const Layout &from,
                                        const Layout &to) const;
-  RouteGraph *graph(ArrayRef<int64_t> shape, int64_t elementBytes,
+  RouteGraph *graph(ArrayRef<int64_t> shape, int64_t elementBits,
                     const Layout &from, const Layout &to);
-  std::optional<Route> follow(ArrayRef<int64_t> shape, int64_t elementBytes,
+  std::optional<Route> follow(ArrayRef<int64_t> shape, int64_t elementBits,
                               ArrayRef<const Layout *> path) const;
-  std::optional<Route> routeByRule(ArrayRef<int64_t> shape,
-                                   int64_t elementBytes, const Layout &from,
-                                   const Layout &to) const;
+  std::optional<Route> routeByRule(ArrayRef<int64_t> shape, int64_t elementBits,
+                                   const Layout &from, const Layout &to) const;
 };
 
 /// The space of all layouts over the axes that either layout uses, when there
@@ -220,12 +219,12 @@ std::optional<RouteSpace> Router::Impl::wholeSpace(const RouteSpace &base,
 
 /// The space to search for a route in, or nothing if it would be too large.
 std::optional<RouteSpace> Router::Impl::space(ArrayRef<int64_t> shape,
-                                              int64_t elementBytes,
+                                              int64_t elementBits,
                                               const Layout &from,
                                               const Layout &to) const {
   RouteSpace space;
   space.shape = to_vector<4>(shape);
-  space.elementBytes = elementBytes;
+  space.elementBits = elementBits;
   space.partialKind = from.isPartial() ? from.partialKind : to.partialKind;
   if (auto whole = wholeSpace(space, from, to)) {
     return whole;
@@ -254,9 +253,9 @@ std::optional<RouteSpace> Router::Impl::space(ArrayRef<int64_t> shape,
   return space;
 }
 
-RouteGraph *Router::Impl::graph(ArrayRef<int64_t> shape, int64_t elementBytes,
+RouteGraph *Router::Impl::graph(ArrayRef<int64_t> shape, int64_t elementBits,
                                 const Layout &from, const Layout &to) {
-  std::optional<RouteSpace> space = this->space(shape, elementBytes, from, to);
+  std::optional<RouteSpace> space = this->space(shape, elementBits, from, to);
   if (!space) {
     return nullptr;
   }
@@ -270,7 +269,7 @@ RouteGraph *Router::Impl::graph(ArrayRef<int64_t> shape, int64_t elementBytes,
 /// The cheapest steps along `path`, or nothing where none leads on. Equal
 /// neighbours on the path are one.
 std::optional<Route> Router::Impl::follow(ArrayRef<int64_t> shape,
-                                          int64_t elementBytes,
+                                          int64_t elementBits,
                                           ArrayRef<const Layout *> path) const {
   Route route;
   const Layout *current = path.front();
@@ -279,7 +278,7 @@ std::optional<Route> Router::Impl::follow(ArrayRef<int64_t> shape,
       continue;
     }
     OwnedTransition transition(grid, shape, *current, *next);
-    auto best = cheapestMove(prices, *transition, elementBytes);
+    auto best = cheapestMove(prices, *transition, elementBits);
     if (!best) {
       return std::nullopt;
     }
@@ -332,7 +331,7 @@ static SmallVector<Layout, 4> scatterPartial(const Layout &layout,
 /// Two routes that always exist if any does: finish what is partial, exchange
 /// boxes, mask; and the same with reduce-scatters where they fit.
 std::optional<Route> Router::Impl::routeByRule(ArrayRef<int64_t> shape,
-                                               int64_t elementBytes,
+                                               int64_t elementBits,
                                                const Layout &from,
                                                const Layout &to) const {
   SmallVector<AxisId, 2> staying = commonFrame(from, to).partialAxes;
@@ -353,12 +352,12 @@ std::optional<Route> Router::Impl::routeByRule(ArrayRef<int64_t> shape,
       path.push_back(&stage);
     }
     path.push_back(&to);
-    std::optional<Route> route = follow(shape, elementBytes, path);
+    std::optional<Route> route = follow(shape, elementBits, path);
     if (route && (!best || route->nanoseconds < best->nanoseconds)) {
       best = route;
     }
   }
-  std::optional<Route> direct = follow(shape, elementBytes, {&from, &to});
+  std::optional<Route> direct = follow(shape, elementBits, {&from, &to});
   return direct && (!best || direct->nanoseconds <= best->nanoseconds) ? direct
                                                                        : best;
 }
@@ -383,20 +382,19 @@ static bool needsRules(const Layout &from, const Layout &to) {
          });
 }
 
-std::optional<Route> Router::route(ArrayRef<int64_t> shape,
-                                   int64_t elementBytes, const Layout &from,
-                                   const Layout &to) {
+std::optional<Route> Router::route(ArrayRef<int64_t> shape, int64_t elementBits,
+                                   const Layout &from, const Layout &to) {
   if (from == to) {
     return Route();
   }
-  RouteGraph *graph = impl_->graph(shape, elementBytes, from, to);
+  RouteGraph *graph = impl_->graph(shape, elementBits, from, to);
   std::optional<Route> byRule, searched;
   if (!graph || needsRules(from, to)) {
-    byRule = impl_->routeByRule(shape, elementBytes, from, to);
+    byRule = impl_->routeByRule(shape, elementBits, from, to);
   }
   if (graph) {
     if (auto path = graph->path(from, to)) {
-      searched = impl_->follow(shape, elementBytes, *path);
+      searched = impl_->follow(shape, elementBits, *path);
     }
   }
   bool takeRule =
@@ -405,16 +403,16 @@ std::optional<Route> Router::route(ArrayRef<int64_t> shape,
 }
 
 std::optional<int64_t> Router::price(ArrayRef<int64_t> shape,
-                                     int64_t elementBytes, const Layout &from,
+                                     int64_t elementBits, const Layout &from,
                                      const Layout &to) {
   if (from == to) {
     return 0;
   }
-  RouteGraph *graph = impl_->graph(shape, elementBytes, from, to);
+  RouteGraph *graph = impl_->graph(shape, elementBits, from, to);
   if (graph && !needsRules(from, to)) {
     return graph->length(from, to);
   }
-  std::optional<Route> route = this->route(shape, elementBytes, from, to);
+  std::optional<Route> route = this->route(shape, elementBits, from, to);
   return route ? std::optional(route->nanoseconds) : std::nullopt;
 }
 

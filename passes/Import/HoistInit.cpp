@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/NN/Functions.h"
 #include "passes/Import/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -85,12 +86,12 @@ bool Hoister::isHoisted(Operation &op) const {
 }
 
 func::FuncOp Hoister::initFunction() {
-  if (auto init = symbols_.lookup<func::FuncOp>("init")) {
+  if (auto init = symbols_.lookup<func::FuncOp>(nn::kInitFunction)) {
     return init;
   }
   OpBuilder builder(entry_);
   auto init =
-      func::FuncOp::create(builder, module_.getLoc(), "init",
+      func::FuncOp::create(builder, module_.getLoc(), nn::kInitFunction,
                            builder.getFunctionType(TypeRange(), TypeRange()));
   builder.setInsertionPointToStart(init.addEntryBlock());
   func::ReturnOp::create(builder, module_.getLoc());
@@ -195,7 +196,7 @@ public:
     auto entries = [&] {
       SmallVector<func::FuncOp> result;
       for (auto function : module.getOps<func::FuncOp>()) {
-        if (function.getSymName() != "init" && !function.isExternal()) {
+        if (nn::isEntry(function)) {
           result.push_back(function);
         }
       }

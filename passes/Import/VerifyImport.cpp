@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/NN/Functions.h"
 #include "passes/Import/Passes.h"
 
 #include <map>
@@ -62,7 +63,7 @@ static LogicalResult verifyNames(func::FuncOp function) {
 }
 
 static LogicalResult verifyFunction(func::FuncOp function) {
-  bool isInit = function.getSymName() == "init";
+  bool isInit = nn::isInit(function);
   if (function.isExternal() || !function.getBody().hasOneBlock()) {
     return function.emitOpError() << "has no body of one block";
   }
@@ -89,7 +90,7 @@ static LogicalResult verifyFunction(func::FuncOp function) {
 /// Each derived global is computed once.
 static LogicalResult verifyDerived(ModuleOp module) {
   std::map<std::string, int> updates;
-  if (auto init = module.lookupSymbol<func::FuncOp>("init")) {
+  if (auto init = module.lookupSymbol<func::FuncOp>(nn::kInitFunction)) {
     for (auto update : init.getOps<nn::UpdateOp>()) {
       ++updates[update.getGlobal().str()];
     }

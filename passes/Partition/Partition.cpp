@@ -44,12 +44,6 @@ using namespace divisi::spmd;
 
 namespace {
 
-/// A layout on a grid.
-struct Target {
-  GridOp grid;
-  Layout layout;
-};
-
 /// Partitions one function, operation by operation.
 class FunctionPartitioner {
 public:
@@ -68,17 +62,14 @@ private:
   LogicalResult visitUpdate(nn::UpdateOp op);
   LogicalResult visitReturn(func::ReturnOp op);
 
-  /// The target that `place` means at `op` for a tensor of `type`; `what` has
-  /// to have one.
-  FailureOr<Target> resolve(Operation *op, PlaceAttr place, Type type,
-                            const Twine &what);
-  FailureOr<Target> globalTarget(Operation *op, FlatSymbolRefAttr symbol);
+  FailureOr<ResolvedPlace> globalTarget(Operation *op,
+                                        FlatSymbolRefAttr symbol);
 
   /// Says that `value`, of global type so far, is made in `target`.
-  void define(Value value, const Target &target);
+  void define(Value value, const ResolvedPlace &target);
   /// `value` in `target`; new operations go before the builder's point.
-  Value bring(Value value, const Target &target, Location loc);
-  Value convert(Value value, const Target &target, Location loc);
+  Value bring(Value value, const ResolvedPlace &target, Location loc);
+  Value convert(Value value, const ResolvedPlace &target, Location loc);
 
   func::FuncOp function_;
   OpBuilder builder_;
@@ -95,9 +86,9 @@ class PartitionPass : public divisi::impl::SPMDPartitionBase<PartitionPass> {
 LogicalResult FunctionPartitioner::run() {
   for (BlockArgument argument : function_.getArguments()) {
     unsigned index = argument.getArgNumber();
-    FailureOr<Target> target =
-        resolve(function_, getArgPlace(function_, index), argument.getType(),
-                "argument " + Twine(index));
+    FailureOr<ResolvedPlace> target =
+        requirePlace(function_, getArgPlace(function_, index),
+                     argument.getType(), "argument " + Twine(index));
     if (failed(target)) {
       return failure();
     }
@@ -139,37 +130,28 @@ LogicalResult FunctionPartitioner::visit(Operation *op) {
 }
 
 LogicalResult FunctionPartitioner::visitLoops(nn::LoopInterface op) {
-  SplitAttr attr = getSplit(op);
-  if (!attr) {
-    return op->emitOpError("has no strategy; run the planner or annotate it "
-                           "with spmd.split");
-  }
-  FailureOr<GridOp> gridOp = requireGrid(op, attr.getGrid());
-  if (failed(gridOp)) {
+  FailureOr<Strategy> strategy = requireStrategy(op);
+  if (failed(strategy)) {
     return failure();
   }
-  Grid grid = gridOp->getValue();
-  LoopNest nest = op.getLoopNest();
-  FailureOr<Split> split = resolveSplit(op, nest, grid);
-  if (failed(split)) {
-    return failure();
-  }
+  auto &[gridOp, nest, split] = *strategy;
+  Grid grid = gridOp.getValue();
   for (OpOperand &operand : op->getOpOperands()) {
     Layout layout =
-        operandLayout(nest, grid, *split, operand.getOperandNumber());
-    operand.set(bring(operand.get(), {*gridOp, layout}, op.getLoc()));
+        operandLayout(nest, grid, split, operand.getOperandNumber());
+    operand.set(bring(operand.get(), {gridOp, layout}, op.getLoc()));
   }
   builder_.setInsertionPointAfter(op);
   for (OpResult result : op->getResults()) {
     unsigned index = result.getResultNumber();
     Type type = result.getType();
-    define(result, {*gridOp, resultLayout(nest, grid, *split, index)});
+    define(result, {gridOp, resultLayout(nest, grid, split, index)});
     PlaceAttr place = spmd::getPlace(result);
     if (!place) {
       continue;
     }
-    FailureOr<Target> target =
-        resolve(op, place, type, "result " + Twine(index));
+    FailureOr<ResolvedPlace> target =
+        requirePlace(op, place, type, "result " + Twine(index));
     if (failed(target)) {
       return failure();
     }
@@ -187,7 +169,7 @@ LogicalResult FunctionPartitioner::visitLoops(nn::LoopInterface op) {
 }
 
 LogicalResult FunctionPartitioner::visitRead(nn::ReadOp op) {
-  FailureOr<Target> target = globalTarget(op, op.getGlobalAttr());
+  FailureOr<ResolvedPlace> target = globalTarget(op, op.getGlobalAttr());
   if (failed(target)) {
     return failure();
   }
@@ -196,7 +178,7 @@ LogicalResult FunctionPartitioner::visitRead(nn::ReadOp op) {
 }
 
 LogicalResult FunctionPartitioner::visitUpdate(nn::UpdateOp op) {
-  FailureOr<Target> target = globalTarget(op, op.getGlobalAttr());
+  FailureOr<ResolvedPlace> target = globalTarget(op, op.getGlobalAttr());
   if (failed(target)) {
     return failure();
   }
@@ -207,9 +189,9 @@ LogicalResult FunctionPartitioner::visitUpdate(nn::UpdateOp op) {
 LogicalResult FunctionPartitioner::visitReturn(func::ReturnOp op) {
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
-    FailureOr<Target> target =
-        resolve(function_, getResultPlace(function_, index),
-                operand.get().getType(), "result " + Twine(index));
+    FailureOr<ResolvedPlace> target =
+        requirePlace(function_, getResultPlace(function_, index),
+                     operand.get().getType(), "result " + Twine(index));
     if (failed(target)) {
       return failure();
     }
@@ -218,44 +200,24 @@ LogicalResult FunctionPartitioner::visitReturn(func::ReturnOp op) {
   return success();
 }
 
-FailureOr<Target> FunctionPartitioner::resolve(Operation *op, PlaceAttr place,
-                                               Type type, const Twine &what) {
-  if (!place) {
-    return op->emitOpError() << what
-                             << " has no place; run the planner or annotate it "
-                                "with spmd.place";
-  }
-  FailureOr<GridOp> grid = requireGrid(op, place.getGrid());
-  if (failed(grid)) {
-    return failure();
-  }
-  FailureOr<Layout> layout =
-      resolvePlace(place, grid->getValue(), nn::globalShape(type),
-                   [&]() { return op->emitOpError() << what << ": "; });
-  if (failed(layout)) {
-    return failure();
-  }
-  return Target{*grid, *layout};
-}
-
-FailureOr<Target> FunctionPartitioner::globalTarget(Operation *op,
-                                                    FlatSymbolRefAttr symbol) {
+FailureOr<ResolvedPlace>
+FunctionPartitioner::globalTarget(Operation *op, FlatSymbolRefAttr symbol) {
   auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(op, symbol);
   if (!global) {
     return op->emitOpError() << "no nn.global is called " << symbol;
   }
-  return resolve(global, spmd::getPlace(global), global.getTensorType(),
-                 "the global");
+  return requirePlace(global, spmd::getPlace(global), global.getTensorType(),
+                      "the global");
 }
 
-void FunctionPartitioner::define(Value value, const Target &target) {
+void FunctionPartitioner::define(Value value, const ResolvedPlace &target) {
   GridOp grid = target.grid;
   value.setType(localType(cast<RankedTensorType>(value.getType()),
                           grid.getValue(), target.layout));
   gridOf_[value] = grid;
 }
 
-Value FunctionPartitioner::convert(Value value, const Target &target,
+Value FunctionPartitioner::convert(Value value, const ResolvedPlace &target,
                                    Location loc) {
   GridOp grid = target.grid;
   RankedTensorType type = localType(cast<RankedTensorType>(value.getType()),
@@ -272,7 +234,7 @@ Value FunctionPartitioner::convert(Value value, const Target &target,
 
 // Within a grid one convert; between grids a transfer of a value that is not
 // partial, with converts around it where it was or becomes so.
-Value FunctionPartitioner::bring(Value value, const Target &target,
+Value FunctionPartitioner::bring(Value value, const ResolvedPlace &target,
                                  Location loc) {
   GridOp from = gridOf_.lookup(value), to = target.grid;
   if (from == to) {

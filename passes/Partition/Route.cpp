@@ -39,11 +39,6 @@ class RoutePass : public divisi::impl::SPMDRouteBase<RoutePass> {
 };
 } // namespace
 
-// Whole bytes: a boolean takes one.
-static int64_t elementBytes(RankedTensorType type) {
-  return llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
-
 // The operation of one step; its mnemonic is the name of the step's kind.
 static Value createStep(OpBuilder &builder, ConvertOp convert, Value value,
                         const Grid &grid, const Step &step) {
@@ -68,7 +63,8 @@ static std::optional<int64_t> replaceByRoute(ConvertOp convert,
   LocalAttr from = getLocal(convert.getInput().getType());
   LocalAttr to = getLocal(convert.getOutput().getType());
   std::optional<Route> route = router.route(
-      from.getGlobalShape(), elementBytes(convert.getInput().getType()),
+      from.getGlobalShape(),
+      nn::elementBits(convert.getInput().getType().getElementType()),
       from.getLayout(), to.getLayout());
   if (!route) {
     convert.emitOpError() << "no collectives lead from "

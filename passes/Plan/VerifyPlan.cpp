@@ -51,38 +51,16 @@ static LogicalResult verifyGrids(ModuleOp module) {
 /// `what` names the place in messages: "global @w", "argument 0".
 static LogicalResult verifyPlace(Operation *where, const Twine &what,
                                  spmd::PlaceAttr place, RankedTensorType type) {
-  if (!place) {
-    return where->emitOpError() << what
-                                << " has no place; run the planner or annotate "
-                                   "it with spmd.place";
-  }
-  FailureOr<spmd::GridOp> grid = spmd::requireGrid(where, place.getGrid());
-  if (failed(grid)) {
+  FailureOr<spmd::ResolvedPlace> rest =
+      spmd::requirePlace(where, place, type, what);
+  if (failed(rest)) {
     return failure();
   }
-  Grid axes = grid->getValue();
-  FailureOr<Layout> layout =
-      spmd::resolvePlace(place, axes, type.getShape(),
-                         [&] { return where->emitOpError() << what << ": "; });
-  if (failed(layout)) {
-    return failure();
-  }
-  if (layout->isPartial()) {
+  if (rest->layout.isPartial()) {
     return where->emitOpError()
            << what << " rests as a partial sum; places hold whole values";
   }
   return success();
-}
-
-static LogicalResult verifySite(const Site &site) {
-  spmd::SplitAttr attr = spmd::getSplit(site.op);
-  if (!attr) {
-    return site.op->emitOpError("has no strategy; run the planner or annotate "
-                                "it with spmd.split");
-  }
-  FailureOr<spmd::GridOp> grid = spmd::requireGrid(site.op, attr.getGrid());
-  return success(succeeded(grid) && succeeded(spmd::resolveSplit(
-                                        site.op, site.nest, grid->getValue())));
 }
 
 static LogicalResult verifyTensor(const Dataflow &dataflow,
@@ -110,7 +88,7 @@ static LogicalResult verifyTensor(const Dataflow &dataflow,
 
 static LogicalResult verifyProgram(const Dataflow &dataflow) {
   for (const Site &site : dataflow.sites) {
-    if (failed(verifySite(site))) {
+    if (failed(spmd::requireStrategy(site.op))) {
       return failure();
     }
   }

@@ -18,7 +18,7 @@ TEST(TransferTest, PricesHaveTheirClosedForms) {
   Grid one = grid("()"), two = grid("(x=2)"), four = grid("(x=4)");
   auto price = [](const Grid &fromGrid, llvm::StringRef from,
                   const Grid &toGrid, llvm::StringRef to) {
-    return transferNanoseconds({1024}, 4, fromGrid, layout(from, fromGrid),
+    return transferNanoseconds({1024}, 32, fromGrid, layout(from, fromGrid),
                                toGrid, layout(to, toGrid), {1000, 1e9});
   };
   EXPECT_EQ(price(one, "[*]", one, "[*]"), 1000 + 4096);

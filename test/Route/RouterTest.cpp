@@ -49,14 +49,14 @@ static std::string routeText(llvm::StringRef gridText,
                              llvm::StringRef from, llvm::StringRef to) {
   Grid g = grid(gridText);
   Router router(g, stepPrices(g, uniformCosts(g)));
-  return text(router.route(shape, 4, layout(from, g), layout(to, g)), g);
+  return text(router.route(shape, 32, layout(from, g), layout(to, g)), g);
 }
 
 static int64_t price(llvm::StringRef gridText, llvm::ArrayRef<int64_t> shape,
                      llvm::StringRef from, llvm::StringRef to) {
   Grid g = grid(gridText);
   Router router(g, stepPrices(g, uniformCosts(g)));
-  return router.price(shape, 4, layout(from, g), layout(to, g)).value_or(-1);
+  return router.price(shape, 32, layout(from, g), layout(to, g)).value_or(-1);
 }
 
 TEST(RouterTest, SingleSteps) {
@@ -134,7 +134,7 @@ TEST(RouterTest, SlowAxesCarryLess) {
   LinkCosts costs;
   costs.axes = {{1000, 1e8}, {1000, 1e10}};
   Router router(g, stepPrices(g, costs));
-  auto route = router.route({1024, 1024}, 4,
+  auto route = router.route({1024, 1024}, 32,
                             layout("[*, *] partial sum {node, device}", g),
                             layout("[*, *]", g));
   EXPECT_EQ(text(route, g),
@@ -178,10 +178,10 @@ TEST(RouterTest, PricesHaveTheirClosedForms) {
 TEST(RouterTest, BytesAreThoseOfTheBusiestPosition) {
   Grid g = grid("(x=4)");
   Router router(g, stepPrices(g, uniformCosts(g)));
-  auto halo = router.route({8}, 4, layout("[x]", g),
+  auto halo = router.route({8}, 32, layout("[x]", g),
                            layout("[x{0:3, 1:5, 3:7, 5:8}]", g));
   EXPECT_EQ(halo->steps[0].bytes, 2 * 4);
-  auto gather = router.route({8}, 4, layout("[x]", g), layout("[*]", g));
+  auto gather = router.route({8}, 32, layout("[x]", g), layout("[*]", g));
   EXPECT_EQ(gather->steps[0].bytes, 6 * 4);
 }
 
@@ -298,9 +298,9 @@ static void runRandomRoutes(Dice &dice, uint32_t seed, int64_t maxAxes,
     ASSERT_FALSE(from.verify(g, shape)) << *from.verify(g, shape);
     ASSERT_FALSE(from.verifyCoverage(g, shape));
     ASSERT_FALSE(to.verify(g, shape));
-    std::optional<Route> route = router.route(shape, 4, from, to);
+    std::optional<Route> route = router.route(shape, 32, from, to);
     EXPECT_EQ(route.has_value(), mayExist(from, to));
-    EXPECT_EQ(router.price(shape, 4, from, to).has_value(), route.has_value());
+    EXPECT_EQ(router.price(shape, 32, from, to).has_value(), route.has_value());
     if (!route) {
       continue;
     }
@@ -320,10 +320,10 @@ static void runRandomRoutes(Dice &dice, uint32_t seed, int64_t maxAxes,
     }
     EXPECT_EQ(current, to);
     EXPECT_EQ(nanoseconds, route->nanoseconds);
-    EXPECT_EQ(*router.price(shape, 4, from, to), nanoseconds);
+    EXPECT_EQ(*router.price(shape, 32, from, to), nanoseconds);
     // What was asked before does not matter.
     Router fresh(g, stepPrices(g, costs));
-    EXPECT_EQ(fresh.route(shape, 4, from, to)->steps, route->steps);
+    EXPECT_EQ(fresh.route(shape, 32, from, to)->steps, route->steps);
   }
 }
 

@@ -20,18 +20,27 @@
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Layout/Loops.h"
 
+namespace mlir {
+class Operation;
+} // namespace mlir
+
 namespace divisi {
 
 /// The widths of an operator's tensors, and what it computes in.
 struct OpWidths {
-  llvm::SmallVector<int64_t, 3> operands; ///< Bytes per element.
-  llvm::SmallVector<int64_t, 1> results;
+  llvm::SmallVector<int64_t, 3> operands; ///< Bits per element, in memory.
+  llvm::SmallVector<int64_t, 1> results;  ///< The same.
   Precision precision = Precision::F32;
 };
 
-/// The bytes of the largest box of a tensor of `shape` in `layout`.
+/// The widths of `op`, whose operands and results are tensors. It computes in
+/// what its (last) result holds, and in f32 where a device knows no other rate.
+OpWidths widthsOf(mlir::Operation *op);
+
+/// The bytes of the largest box of a tensor of `shape` in `layout`. The whole
+/// tensor has no more than an int64_t counts.
 int64_t localBytes(const Grid &grid, const Layout &layout,
-                   llvm::ArrayRef<int64_t> shape, int64_t elementBytes);
+                   llvm::ArrayRef<int64_t> shape, int64_t elementBits);
 
 /// The bytes that one device reads and writes. Of a table from which data
 /// chooses rows (an indexed loop) no more is read than the results hold.

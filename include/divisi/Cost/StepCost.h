@@ -24,14 +24,14 @@ namespace divisi {
 /// links cost `costs`.
 StepPrice priceStep(const Grid &grid, const LinkCosts &costs,
                     const Transition &transition, const Move &move,
-                    int64_t elementBytes);
+                    int64_t elementBits);
 
 /// priceStep as the function that a Router asks.
 StepPrices stepPrices(Grid grid, LinkCosts costs);
 
 /// The price of moving a tensor between two grids that may share no device:
 /// every position of the target fetches its box (gathered from the owners).
-int64_t transferNanoseconds(llvm::ArrayRef<int64_t> shape, int64_t elementBytes,
+int64_t transferNanoseconds(llvm::ArrayRef<int64_t> shape, int64_t elementBits,
                             const Grid &fromGrid, const Layout &from,
                             const Grid &toGrid, const Layout &to,
                             AxisCost link);

@@ -27,7 +27,7 @@ namespace divisi::plan {
 
 /// An operator to be planned.
 struct Site {
-  mlir::Operation *op = nullptr;
+  nn::LoopInterface op;
   LoopNest nest;
   OpWidths widths;
   llvm::SmallVector<bool, 6> batch; ///< Per loop: does the batch reach it?
@@ -76,9 +76,6 @@ struct Dataflow {
 /// Reads the entry functions of `module`. `batchDim` is the dimension of the
 /// arguments that is the batch. Reports what cannot be planned.
 mlir::FailureOr<Dataflow> readDataflow(mlir::ModuleOp module, int64_t batchDim);
-
-/// Bytes of one element; a boolean has one.
-int64_t elementBytes(mlir::RankedTensorType type);
 
 } // namespace divisi::plan
 

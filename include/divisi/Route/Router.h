@@ -64,13 +64,12 @@ public:
   /// layouts over axes that either end uses; where these are too many, of a few
   /// routes made by rule (docs/rationale-layout.md). `from` must hold all that
   /// `to` holds, else there is no route.
-  std::optional<Route> route(llvm::ArrayRef<int64_t> shape,
-                             int64_t elementBytes, const Layout &from,
-                             const Layout &to);
+  std::optional<Route> route(llvm::ArrayRef<int64_t> shape, int64_t elementBits,
+                             const Layout &from, const Layout &to);
 
   /// The price in nanoseconds of that route, without building it again.
   std::optional<int64_t> price(llvm::ArrayRef<int64_t> shape,
-                               int64_t elementBytes, const Layout &from,
+                               int64_t elementBits, const Layout &from,
                                const Layout &to);
 
   /// The grid whose layouts it leads between.

@@ -27,10 +27,10 @@ struct StepPrice {
 };
 
 /// The price of `move`, one of the legalMoves of `transition`, for a tensor
-/// whose elements have `elementBytes`. Equal questions have equal answers, and
-/// no step is free.
+/// whose elements take `elementBits` in memory. Equal questions have equal
+/// answers, and no step is free.
 using StepPrices = std::function<StepPrice(
-    const Transition &transition, const Move &move, int64_t elementBytes)>;
+    const Transition &transition, const Move &move, int64_t elementBits)>;
 
 } // namespace divisi
 
