@@ -118,6 +118,7 @@ static TensorMap mapLabels(const LoopNest &nest, StringRef letters, Type type) {
   return mapLoops(type, loops);
 }
 
+/// A letter that the result lacks is summed over.
 LoopNest MatmulOp::getLoopNest() {
   Labels labels = *Labels::parse(getLabels());
   LoopNest nest;

@@ -78,6 +78,7 @@ public:
 /// An operator on factors: reshaped operands, another result, and the
 /// attributes that differ. What stays as it was is not mentioned.
 struct FactoredForm {
+  /// Extents, as of a type.
   using Shape = llvm::SmallVector<int64_t>;
   llvm::SmallVector<Shape> operands; ///< One per operand.
   Shape result;                      ///< Of the one result; else empty.
@@ -92,7 +93,9 @@ template <typename OpT>
 class ElementwiseFactors
     : public mlir::OpTrait::TraitBase<OpT, ElementwiseFactors> {
 public:
+  /// See UnflattenInterface.
   void tieDims(DimTies &ties) { ties.tieLoops(this->getOperation()); }
+  /// See UnflattenInterface.
   std::optional<FactoredForm> getFactoredForm(const Factors &factors) {
     return elementwiseForm(this->getOperation(), factors);
   }

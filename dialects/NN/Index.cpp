@@ -56,6 +56,7 @@ FailureOr<RankedTensorType> GatherOp::inferType(Adaptor adaptor,
   return makeType(shape, type.getElementType(), emitError);
 }
 
+/// The rows of the table are an indexed loop: a shard does those that it holds.
 LoopNest GatherOp::getLoopNest() {
   RankedTensorType type = getData().getType();
   int64_t axis = getAxis(), batch = getBatchDims();
@@ -140,6 +141,7 @@ FailureOr<RankedTensorType> ResampleOp::inferType(Adaptor adaptor,
   return makeType(shape, type.getElementType(), emitError);
 }
 
+/// The taps of an output are a table of the indices that it reads.
 LoopNest ResampleOp::getLoopNest() {
   LoopNest nest;
   SmallVector<LoopId, 4> loops = addLoops(nest, globalShape(getY().getType()));

@@ -42,6 +42,7 @@ public:
   /// For builders, which TableGen does not tell their class.
   using ConcreteOp = OpT;
 
+  /// What MLIR calls.
   static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
     auto emitError = [&] { return op->emitOpError(); };
     auto type =
@@ -57,6 +58,7 @@ public:
   /// For builders, which TableGen does not tell their class.
   using ConcreteOp = OpT;
 
+  /// What MLIR calls.
   static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
     auto emitError = [&] { return op->emitOpError(); };
     return OpT::checkType(typename OpT::Adaptor(mlir::cast<OpT>(op)),
@@ -72,6 +74,7 @@ class Broadcasting : public mlir::OpTrait::TraitBase<OpT, Broadcasting> {};
 template <typename OpT>
 class Countable : public mlir::OpTrait::TraitBase<OpT, Countable> {
 public:
+  /// What MLIR calls.
   static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
     return verifyCountable(op);
   }

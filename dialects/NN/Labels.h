@@ -15,11 +15,12 @@ namespace divisi::nn {
 
 /// The parts of "bmk,kn->bmn": one letter for each dimension.
 struct Labels {
-  std::string a, b, result;
+  std::string a, b, result; ///< Of the operands and the result.
 
   /// Nothing unless `text` has that form. Ranks and repetitions are for
   /// MatmulOp::inferType to check.
   static std::optional<Labels> parse(llvm::StringRef text);
+  /// Spelled as in `text`.
   std::string str() const;
 };
 

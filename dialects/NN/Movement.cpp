@@ -305,6 +305,7 @@ FailureOr<RankedTensorType> PadOp::inferType(Adaptor adaptor,
   return makeType(shape, type.getElementType(), emitError);
 }
 
+/// A window of one index shifted by `lo`; what it misses is the border.
 LoopNest PadOp::getLoopNest() {
   LoopNest nest;
   SmallVector<LoopId, 4> loops = addLoops(nest, globalShape(getY().getType()));
@@ -371,6 +372,7 @@ FailureOr<RankedTensorType> ConcatOp::inferType(Adaptor adaptor,
   return makeType(*shape, type.getElementType(), emitError);
 }
 
+/// Each operand is a window on the joined dimension, shifted by what is before.
 LoopNest ConcatOp::getLoopNest() {
   LoopNest nest;
   SmallVector<LoopId, 4> loops = addLoops(nest, globalShape(getY().getType()));

@@ -61,6 +61,7 @@ static TensorMap mapBroadcast(const LoopNest &nest, Type type,
   return map;
 }
 
+/// Dimensions are aligned at the last, as in NumPy.
 LoopNest
 elementwiseNest(Operation *op, double flopsPerPoint,
                 std::initializer_list<std::initializer_list<unsigned>> linear) {

@@ -41,6 +41,7 @@ FailureOr<RankedTensorType> ReduceOp::inferType(Adaptor adaptor,
   return makeType(shape, type.getElementType(), emitError);
 }
 
+/// Only sums are linear; a maximum is partial, and nothing passes through it.
 LoopNest ReduceOp::getLoopNest() {
   LoopNest nest;
   SmallVector<LoopId, 4> loops = addLoops(nest, globalShape(getX().getType()));

@@ -22,8 +22,8 @@ namespace divisi::spmd {
 
 /// The axes that split one loop, outermost first.
 struct NamedLoopSplit {
-  std::string loop;
-  llvm::SmallVector<std::string, 2> axes;
+  std::string loop;                       ///< The name of a loop.
+  llvm::SmallVector<std::string, 2> axes; ///< Outermost first.
   friend bool operator==(const NamedLoopSplit &,
                          const NamedLoopSplit &) = default;
   friend llvm::hash_code hash_value(const NamedLoopSplit &split) {
@@ -35,9 +35,9 @@ struct NamedLoopSplit {
 
 /// ::divisi::Split by names; only loops that are split.
 struct NamedSplit {
-  llvm::SmallVector<NamedLoopSplit, 4> loops;
-  llvm::SmallVector<std::string, 2> carry;
-  unsigned carrySet = 0;
+  llvm::SmallVector<NamedLoopSplit, 4> loops; ///< Those that are split.
+  llvm::SmallVector<std::string, 2> carry;    ///< Axes, in any order.
+  unsigned carrySet = 0;                      ///< As in Split.
 
   /// The names of what `split` means, loops in the order of `nest`.
   static NamedSplit of(const LoopNest &nest, const Grid &grid,

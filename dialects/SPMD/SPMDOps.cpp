@@ -67,6 +67,7 @@ SmallVector<int64_t> GridOp::getDeviceIds() {
   return llvm::to_vector(llvm::seq<int64_t>(getValue().numPositions()));
 }
 
+/// A grid written by hand may say nothing; then all links cost the same.
 LinkCosts GridOp::getLinkCosts() {
   LinkCosts costs;
   costs.axes.resize(getAxisSizes().size());

@@ -182,6 +182,8 @@ PlaceAttr makePlace(GridOp gridOp, llvm::ArrayRef<int64_t> shape,
                         layout);
 }
 
+/// A place names its axes in an order of its own; the grid gives them their
+/// ids.
 FailureOr<Layout>
 resolvePlace(PlaceAttr place, const Grid &grid, llvm::ArrayRef<int64_t> shape,
              llvm::function_ref<InFlightDiagnostic()> emitError) {

@@ -26,6 +26,7 @@
 
 namespace divisi::spmd {
 
+/// Whether a function is run on devices.
 using nn::isEntry;
 
 /// The grid called `symbol` as seen from `from`, or null.
@@ -50,9 +51,9 @@ void setSplit(mlir::Operation *op, GridOp grid, const LoopNest &nest,
 
 /// How an operator runs.
 struct Strategy {
-  GridOp grid;
-  LoopNest nest;
-  Split split;
+  GridOp grid;   ///< Where.
+  LoopNest nest; ///< What is split.
+  Split split;   ///< Legal for both.
 };
 /// The strategy of `op`. Reports at `op` if it has none, or one that is illegal
 /// or on no grid.
@@ -73,8 +74,8 @@ resolvePlace(PlaceAttr place, const Grid &grid, llvm::ArrayRef<int64_t> shape,
 
 /// What a place means: a grid, and a canonical layout on it.
 struct ResolvedPlace {
-  GridOp grid;
-  Layout layout;
+  GridOp grid;   ///< Where the value rests.
+  Layout layout; ///< How it lies there.
 };
 /// The place of a value of `type`. Reports at `op` if it is null, means nothing
 /// or is illegal; `what` names the value in messages: "argument 0".
@@ -84,16 +85,21 @@ mlir::FailureOr<ResolvedPlace> requirePlace(mlir::Operation *op,
 
 /// The place at rest of a global, or null.
 PlaceAttr getPlace(nn::GlobalOp global);
+/// Lets a global rest there.
 void setPlace(nn::GlobalOp global, PlaceAttr place);
-/// The places of an entry function's arguments and results, or null.
+/// The place of an entry function's argument, or null.
 PlaceAttr getArgPlace(mlir::FunctionOpInterface function, unsigned index);
+/// Lets an argument rest there.
 void setArgPlace(mlir::FunctionOpInterface function, unsigned index,
                  PlaceAttr place);
+/// The place of an entry function's result, or null.
 PlaceAttr getResultPlace(mlir::FunctionOpInterface function, unsigned index);
+/// Lets a result rest there.
 void setResultPlace(mlir::FunctionOpInterface function, unsigned index,
                     PlaceAttr place);
 /// The place of an operator's result as an identity point, or null.
 PlaceAttr getPlace(mlir::OpResult result);
+/// Makes it one, at that place.
 void setPlace(mlir::OpResult result, PlaceAttr place);
 
 //===----------------------------------------------------------------------===//

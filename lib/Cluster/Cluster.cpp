@@ -127,6 +127,7 @@ struct Preset {
 };
 } // namespace
 
+/// A table of presets, so that a message can list them.
 std::optional<Cluster> parseCluster(llvm::StringRef spec, std::string &error) {
   static constexpr Preset presets[] = {{"cpu", cpuCluster},
                                        {"dgx-h100", dgxCluster}};

@@ -192,6 +192,8 @@ static bool matchMesh(const GridRequest &request, DeviceGrid &result,
   return true;
 }
 
+/// The mesh decides if there is one; degrees of parallelism then have to agree
+/// with the roles of its axes. Otherwise the devices are factored.
 std::optional<DeviceGrid> gridFor(const Cluster &cluster,
                                   const GridRequest &request,
                                   std::string &error) {

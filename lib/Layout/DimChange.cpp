@@ -165,6 +165,7 @@ static DimChange::Cell analyzeCell(const OwnerIndex &owners, Interval held,
   return cell;
 }
 
+/// Walks the positions along the axes of either side: all others hold the same.
 DimChange analyzeDim(const Grid &grid, int64_t extent, const DimLayout &from,
                      const DimLayout &to) {
   SmallVector<Interval, 4> held = from.shards(grid, extent);

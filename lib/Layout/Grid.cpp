@@ -110,6 +110,7 @@ SmallVector<int64_t, 8> Grid::group(int64_t position,
   return members;
 }
 
+/// Counts like an odometer over `axes`.
 void Grid::forCoordinates(ArrayRef<AxisId> axes,
                           function_ref<void(ArrayRef<int64_t>)> visit) const {
   SmallVector<int64_t, 8> coordinate(numAxes(), 0);

@@ -39,6 +39,8 @@ Interval intersect(Interval a, Interval b) {
   return common.empty() ? Interval() : common;
 }
 
+/// Splits every interval so far again, so shards of equal prefixes of
+/// coordinates are neighbours.
 SmallVector<Interval, 4> nestedShards(const Grid &grid, int64_t extent,
                                       ArrayRef<AxisId> axes) {
   SmallVector<Interval, 4> shards = {{0, extent}};
@@ -210,6 +212,7 @@ static std::optional<std::string> verifyBounds(const Grid &grid, size_t index,
   return std::nullopt;
 }
 
+/// Axes first: the number of bounds that a dimension needs follows from them.
 std::optional<std::string> Layout::verify(const Grid &grid,
                                           ArrayRef<int64_t> shape) const {
   if (rank() != shape.size()) {

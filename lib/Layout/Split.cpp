@@ -137,8 +137,7 @@ verifyPartial(const LoopNest &nest, const Grid &grid, const Split &split) {
     kind = ReduceKind::Sum;
   }
   for (auto [index, loop] : enumerate(nest.loops)) {
-    if (!loop.leavesPartial() ||
-        !split.splits(grid, LoopId{uint32_t(index)})) {
+    if (!loop.leavesPartial() || !split.splits(grid, LoopId{uint32_t(index)})) {
       continue;
     }
     if (kind && *kind != loop.reduce) {
@@ -152,6 +151,7 @@ verifyPartial(const LoopNest &nest, const Grid &grid, const Split &split) {
   return std::nullopt;
 }
 
+/// Axes first: sizes of shards are asked for only of axes that exist.
 std::optional<std::string> verifySplit(const LoopNest &nest, const Grid &grid,
                                        const Split &split) {
   if (split.loopAxes.size() != nest.loops.size()) {
@@ -222,6 +222,8 @@ private:
     });
   }
 
+  /// Decides about axis `next` and all after it. Nobody comes first, so that
+  /// the replicated split is the first that is found.
   void place(uint32_t next) {
     if (found_.size() >= limit_ || !isPromising(next)) {
       return;

@@ -83,6 +83,8 @@ static Interval tableBound(const DimMap &dim, Interval shard) {
   return hull.value_or(Interval());
 }
 
+/// Bounds are written out even where they are the default ones: canonicalize
+/// drops those.
 static DimLayout dimLayout(const LoopNest &nest, const Grid &grid,
                            const Split &split, const DimMap &dim,
                            int64_t extent) {

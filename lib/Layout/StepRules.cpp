@@ -81,6 +81,8 @@ static void reduceMoves(const Transition &transition,
   }
 }
 
+/// Boxes move only while the partial axes stay; partial axes change only while
+/// the boxes stay, or in a reduce-scatter.
 SmallVector<Move, 2> legalMoves(const Transition &transition) {
   const Layout &from = *transition.from, &to = *transition.to;
   SmallVector<Move, 2> moves;

@@ -66,6 +66,7 @@ static std::string axesText(const Grid &grid, ArrayRef<AxisId> axes) {
   return "{" + join(names, ", ") + "}";
 }
 
+/// Asks for all legal moves, to tell wrong axes from a step that cannot be.
 std::optional<std::string> verifyStep(const Grid &grid, ArrayRef<int64_t> shape,
                                       StepKind kind, ArrayRef<AxisId> axes,
                                       const Layout &from, const Layout &to) {

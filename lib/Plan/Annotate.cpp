@@ -104,6 +104,8 @@ placeOf(const Dataflow &dataflow, const DataflowValue &tensor) {
   return {spmd::getPlace(op->getResult(tensor.number)), op};
 }
 
+/// Values and outputs without a place stay open; wrong ones are errors, because
+/// a plan around them would be another than was asked for.
 FailureOr<Fixed> readFixed(const Dataflow &dataflow, spmd::GridOp grid) {
   Fixed fixed;
   for (const Site &site : dataflow.sites) {
@@ -171,6 +173,8 @@ static void annotateTensor(const Dataflow &dataflow,
   }
 }
 
+/// An identity point is written only where it differs from how the value is
+/// made: the partitioner then adds no conversion to the same layout.
 void annotate(const Dataflow &dataflow, const PlanningProblem &planning,
               spmd::GridOp grid, const std::vector<uint32_t> &assignment) {
   Grid axes = grid.getValue();

@@ -173,6 +173,7 @@ static std::string describe(const Site &site) {
   return key;
 }
 
+/// Interns layouts operand by operand, so that edges compare numbers.
 std::shared_ptr<const SiteChoices>
 ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits) {
   const LoopNest &nest = site.nest;

@@ -68,6 +68,7 @@ void DataflowReader::use(Value value, Consumer consumer) {
   tensor.end = std::max(tensor.end, dataflow_.time + 1);
 }
 
+/// A global is one value, however many entries read it.
 FailureOr<unsigned> DataflowReader::globalValue(Operation &op, StringRef name) {
   auto known = globalValueOf_.find(name);
   if (known != globalValueOf_.end()) {
@@ -109,6 +110,8 @@ void DataflowReader::reachLoops(Site &site) {
   }
 }
 
+/// The batch reaches a result as far as the major loops of each dimension are
+/// reached: of [B·S, E] the B iterations of the first.
 Reach DataflowReader::resultReach(const Site &site, unsigned result) const {
   const TensorMap &map = site.nest.results[result];
   Reach reach;
@@ -193,6 +196,8 @@ LogicalResult DataflowReader::readOp(Operation &op) {
   return success();
 }
 
+/// Every operation takes one unit of time, also those that are no sites: times
+/// are positions in the program.
 LogicalResult DataflowReader::readEntry(func::FuncOp function) {
   if (!function.getBody().hasOneBlock()) {
     return function.emitOpError("has no body of one block, so it cannot be "

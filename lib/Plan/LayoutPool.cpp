@@ -26,6 +26,8 @@ static void append(std::string &key, int64_t number) {
   key += ' ';
 }
 
+/// Text, because numbers given in the order of a hash would differ from run to
+/// run.
 static std::string keyOf(const Layout &layout) {
   std::string key;
   for (const DimLayout &dim : layout.dims) {
@@ -56,6 +58,7 @@ unsigned LayoutPool::intern(unsigned tensorClass, const Layout &layout) {
   return it->second;
 }
 
+/// Overlapping bounds would store indices twice: a halo is no place at rest.
 bool isRestful(const Grid &grid, llvm::ArrayRef<int64_t> shape,
                const Layout &layout) {
   if (layout.isPartial() || layout.verifyCoverage(grid, shape)) {
@@ -73,6 +76,7 @@ bool isRestful(const Grid &grid, llvm::ArrayRef<int64_t> shape,
   return true;
 }
 
+/// One dimension at a time: mixtures come from makers and users.
 std::vector<Layout> simplePlaces(const Grid &grid,
                                  llvm::ArrayRef<int64_t> shape) {
   std::vector<Layout> places = {Layout::replicated(shape.size())};

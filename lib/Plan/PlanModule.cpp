@@ -144,6 +144,7 @@ static Status checkOptions(const PlanOptions &options) {
   return Status();
 }
 
+/// The dataflow first: a module that cannot be read gets no grid.
 static Expected<Setting> prepare(ModuleOp module, const PlanOptions &options) {
   Setting setting;
   Expected<Cluster> cluster = clusterOf(options);
@@ -173,8 +174,8 @@ static Expected<Setting> prepare(ModuleOp module, const PlanOptions &options) {
 
 /// What a byte costs, in nanoseconds, that a device keeps all the time: as much
 /// as reading it once, which decides between plans that are otherwise alike.
-/// DataflowValue parallelism is asked for to share the parameters, so a byte
-/// kept costs as much there as fetching it.
+/// Tensor parallelism is asked for to share the parameters, so a byte kept
+/// costs as much there as fetching it.
 static double residentPrice(const DeviceGrid &devices) {
   double rate = devices.links.memoryBytesPerSecond;
   for (auto [role, link] : llvm::zip(devices.roles, devices.links.axes)) {
@@ -226,6 +227,7 @@ static std::string explainInfeasible(const Setting &setting,
          " devices; raise --memory-limit or take more devices";
 }
 
+/// The objective has the price of globals at rest in it, which is no time.
 static PlanReport reportOf(const Setting &setting,
                            const PlanningProblem &planning,
                            const search::Solution &solution) {

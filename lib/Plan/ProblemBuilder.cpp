@@ -79,6 +79,8 @@ private:
 };
 } // namespace
 
+/// Memory is added with the edges: it is the value that lives, not the
+/// operator.
 void ProblemBuilder::addSite(unsigned index) {
   const Site &site = dataflow_.sites[index];
   const std::optional<Split> &fixed = fixed_.sites[index];
@@ -205,6 +207,7 @@ void ProblemBuilder::addPoint(unsigned index) {
       layoutsOf(planning_.pool, classOf(tensor), ids);
 }
 
+/// An output may rest wherever its value may; one edge pays for the way.
 void ProblemBuilder::addOutput(unsigned index) {
   const Output &output = dataflow_.outputs[index];
   const DataflowValue &tensor = dataflow_.values[output.tensor];
@@ -233,6 +236,7 @@ Port ProblemBuilder::source(unsigned index) {
           &planning_.choices[tensor.index]->results[tensor.number]};
 }
 
+/// Remembered per class of tensors: most edges of a model are alike.
 int64_t ProblemBuilder::price(unsigned tensorClass, unsigned from,
                               unsigned to) {
   if (from == to) {

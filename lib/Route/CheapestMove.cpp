@@ -10,6 +10,8 @@
 
 namespace divisi {
 
+/// Exchanges come last and stand for all that no collective does; they are dear
+/// to price.
 std::optional<std::pair<Move, StepPrice>>
 cheapestMove(const StepPrices &prices, const Transition &transition,
              int64_t elementBits) {

@@ -22,6 +22,7 @@ using namespace llvm;
 
 namespace divisi {
 
+/// Lengths stand before lists, so that no two spaces run together.
 std::vector<int64_t> RouteSpace::key() const {
   std::vector<int64_t> key;
   auto addAxes = [&](ArrayRef<AxisId> axes) {
@@ -212,6 +213,8 @@ ArrayRef<int64_t> RouteGraph::edgesTo(NodeId end) {
 // Search
 //===----------------------------------------------------------------------===//
 
+/// A start that is no node has only edges out of it, which are its first
+/// distances.
 RouteGraph::Search &RouteGraph::search(NodeId from) {
   auto [entry, isNew] = searches_.try_emplace(from);
   Search &search = entry->second;
@@ -263,6 +266,8 @@ RouteGraph::NodeId RouteGraph::settleNext(Search &search) {
   return nearest;
 }
 
+/// An end that is no node is reached by one last step from a settled node; the
+/// search stops when nothing nearer can be left.
 RouteGraph::Ending RouteGraph::findEnding(NodeId from, NodeId to) {
   auto [entry, isNew] = endings_.try_emplace(uint64_t(from) << 32 | to);
   if (!isNew) {

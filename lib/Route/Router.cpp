@@ -382,6 +382,7 @@ static bool needsRules(const Layout &from, const Layout &to) {
          });
 }
 
+/// Where both a search and the rules have an answer, the cheaper one counts.
 std::optional<Route> Router::route(ArrayRef<int64_t> shape, int64_t elementBits,
                                    const Layout &from, const Layout &to) {
   if (from == to) {

@@ -134,6 +134,7 @@ bool FactorClasses::spread(const Pieces &pieces) {
   return changed;
 }
 
+/// Cuts are only ever added, and an extent has few divisors, so this ends.
 void FactorClasses::spread() {
   for (Class &own : classes_) {
     own.cuts.clear();

@@ -76,6 +76,8 @@ Value Rewriter::reshape(Operation *op, Value value, ArrayRef<int64_t> shape) {
   return made.getY();
 }
 
+/// The old operator stays until the whole function is rewritten: factors are
+/// known by the old values.
 void Rewriter::replace(Operation *op, const nn::FactoredForm &form) {
   SmallVector<Value> operands;
   for (auto [operand, shape] :
@@ -144,6 +146,7 @@ void Rewriter::rewrite(Operation *op) {
   }
 }
 
+/// Backwards in the end: what uses an operator is erased before it.
 int64_t Rewriter::run() {
   Block &body = function_.getBody().front();
   builder_.setInsertionPointToStart(&body);

@@ -83,6 +83,8 @@ class PartitionPass : public divisi::impl::SPMDPartitionBase<PartitionPass> {
 
 } // namespace
 
+/// In program order, so that every operand has its local type before its user
+/// asks for it.
 LogicalResult FunctionPartitioner::run() {
   for (BlockArgument argument : function_.getArguments()) {
     unsigned index = argument.getArgNumber();

@@ -82,6 +82,7 @@ static std::optional<int64_t> replaceByRoute(ConvertOp convert,
   return route->steps.size();
 }
 
+/// One router per grid, which remembers the routes of equal tensors.
 void RoutePass::runOnOperation() {
   SmallVector<ConvertOp> converts;
   getOperation().walk([&](ConvertOp convert) { converts.push_back(convert); });

@@ -63,6 +63,7 @@ static LogicalResult verifyPlace(Operation *where, const Twine &what,
   return success();
 }
 
+/// A value needs no place of its own: it then rests as it is made.
 static LogicalResult verifyTensor(const Dataflow &dataflow,
                                   const DataflowValue &tensor) {
   switch (tensor.kind) {

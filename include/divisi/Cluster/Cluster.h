@@ -36,18 +36,20 @@ namespace divisi {
 
 /// What a device computes in.
 enum class Precision : uint8_t { F64, F32, F16, BF16, I8 };
+/// `f64`, `f32`, `f16`, `bf16` or `i8`.
 llvm::StringRef stringifyPrecision(Precision precision);
 
 /// The peak of a device in one precision.
 struct PeakRate {
-  Precision precision = Precision::F32;
-  double flopsPerSecond = 0;
+  Precision precision = Precision::F32; ///< Of the operands.
+  double flopsPerSecond = 0;            ///< Nominal.
   friend bool operator==(const PeakRate &, const PeakRate &) = default;
 };
 
+/// What all devices of a cluster can do.
 struct DeviceKind {
-  std::string name;
-  llvm::SmallVector<PeakRate, 4> peaks;
+  std::string name;                     ///< `h100`
+  llvm::SmallVector<PeakRate, 4> peaks; ///< f32 at least.
   /// The part of the peak that large matrix products reach.
   double flopsEfficiency = 1;
   double memoryBytesPerSecond = 0; ///< Reached, not nominal.
@@ -60,17 +62,19 @@ struct DeviceKind {
 
 /// `fanout` groups of the level below (of devices, for the innermost) joined.
 struct LinkLevel {
-  std::string name;
-  int64_t fanout = 1;
+  std::string name;               ///< `nvlink`
+  int64_t fanout = 1;             ///< How many are joined.
   int64_t latencyNanoseconds = 0; ///< Of one message.
   double bytesPerSecond = 0;      ///< Reached; per device, one direction.
 };
 
+/// A machine, or several.
 struct Cluster {
-  std::string name;
-  DeviceKind device;
+  std::string name;  ///< The preset it was made from: `cpu:4`.
+  DeviceKind device; ///< Every device is of this kind.
   llvm::SmallVector<LinkLevel, 2> levels; ///< Innermost first.
 
+  /// The product of all fanouts.
   int64_t numDevices() const;
   /// The link that joins devices which are `stride` apart, `size` of them.
   AxisCost link(int64_t stride, int64_t size) const;

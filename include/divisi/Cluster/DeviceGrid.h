@@ -30,6 +30,7 @@ namespace divisi {
 /// reaches, model axes only others.
 enum class AxisRole : uint8_t { Any, Data, Model };
 
+/// What a user asks of a grid.
 struct GridRequest {
   std::optional<int64_t> devices; ///< All of the cluster if not said.
   /// `2x4`, or named: `data=2,model=4`, whose axes called data and model have
@@ -37,11 +38,13 @@ struct GridRequest {
   std::string mesh;
   /// With one of them the other takes the rest.
   std::optional<int64_t> dataParallel, tensorParallel;
+  /// Neighbouring factors are merged beyond that many axes.
   unsigned maxAxes = 3;
 };
 
+/// A grid for planning.
 struct DeviceGrid {
-  Grid grid;
+  Grid grid;                            ///< Position p is device p.
   llvm::SmallVector<AxisRole, 4> roles; ///< One per axis.
   LinkCosts links;
 };

@@ -38,7 +38,7 @@ namespace divisi {
 /// An axis of a grid, by its place in Grid::axes(). Strong, because a swapped
 /// axis and dimension is the typical sharding bug.
 struct AxisId {
-  uint32_t index = 0;
+  uint32_t index = 0; ///< In Grid::axes().
   friend bool operator==(AxisId, AxisId) = default;
   friend auto operator<=>(AxisId, AxisId) = default;
   friend llvm::hash_code hash_value(AxisId axis) {
@@ -48,7 +48,7 @@ struct AxisId {
 
 /// One axis: a name that is unique in its grid, and a size of at least 1.
 struct GridAxis {
-  std::string name;
+  std::string name; ///< As strategies and places say it.
   int64_t size = 1;
   friend bool operator==(const GridAxis &, const GridAxis &) = default;
   friend llvm::hash_code hash_value(const GridAxis &axis) {
@@ -60,11 +60,16 @@ struct GridAxis {
 class Grid {
 public:
   Grid() = default;
+  /// Of any axes; verify() says whether they make a legal grid.
   explicit Grid(llvm::ArrayRef<GridAxis> axes) : axes_(axes) {}
 
+  /// All axes, outermost first.
   llvm::ArrayRef<GridAxis> axes() const { return axes_; }
+  /// How many there are.
   size_t numAxes() const { return axes_.size(); }
+  /// The size of one axis.
   int64_t size(AxisId axis) const { return axes_[axis.index].size; }
+  /// Its name, owned by the grid.
   llvm::StringRef name(AxisId axis) const { return axes_[axis.index].name; }
 
   /// The most positions that a legal grid has.

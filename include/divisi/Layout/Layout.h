@@ -34,9 +34,12 @@ namespace divisi {
 
 /// Half-open [begin, end), empty when begin == end.
 struct Interval {
-  int64_t begin = 0;
-  int64_t end = 0;
+  int64_t begin = 0; ///< The first index in it.
+  int64_t end = 0;   ///< The first behind it.
+
+  /// How many indices it holds.
   int64_t size() const { return end - begin; }
+  /// Whether it holds none.
   bool empty() const { return begin >= end; }
   friend bool operator==(Interval, Interval) = default;
   friend llvm::hash_code hash_value(Interval interval) {
@@ -49,7 +52,9 @@ Interval intersect(Interval a, Interval b);
 
 /// How the partial values of a tensor combine into the value.
 enum class ReduceKind : uint8_t { Sum, Prod, Max, Min, And, Or };
+/// `sum`, `prod`, `max`, `min`, `and` or `or`.
 llvm::StringRef stringifyReduceKind(ReduceKind kind);
+/// The kind of that name; nothing if there is none.
 std::optional<ReduceKind> parseReduceKind(llvm::StringRef name);
 
 /// The split of `extent` over `axes` with ceil bounds nested from the outermost
@@ -83,7 +88,7 @@ struct DimLayout {
 
 /// The layout of a tensor on a grid; a value type. See the file's head.
 struct Layout {
-  llvm::SmallVector<DimLayout, 4> dims;
+  llvm::SmallVector<DimLayout, 4> dims; ///< One per dimension.
   /// Ascending; disjoint from all axes in `dims`.
   llvm::SmallVector<AxisId, 2> partialAxes;
   /// Sum when `partialAxes` is empty.
@@ -92,8 +97,11 @@ struct Layout {
   /// Everything everywhere.
   static Layout replicated(size_t rank);
 
+  /// Whether positions hold summands, not values.
   bool isPartial() const { return !partialAxes.empty(); }
+  /// Whether every position holds everything.
   bool isReplicated() const;
+  /// The number of dimensions.
   size_t rank() const { return dims.size(); }
 
   /// The axes that split a dimension or are partial, ascending.
@@ -133,6 +141,7 @@ struct Layout {
 
   /// Prints `[x.y, *, z{0:5, 3:8}]` and ` partial sum {w}` if it is.
   void print(llvm::raw_ostream &os, const Grid &grid) const;
+  /// The same as a string.
   std::string str(const Grid &grid) const;
 
   friend bool operator==(const Layout &, const Layout &) = default;

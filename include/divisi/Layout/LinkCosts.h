@@ -23,8 +23,8 @@ namespace divisi {
 
 /// What a link along one axis costs.
 struct AxisCost {
-  int64_t latencyNanoseconds = 0;
-  double bytesPerSecond = 1e9; ///< One direction, per device.
+  int64_t latencyNanoseconds = 0; ///< Of one message.
+  double bytesPerSecond = 1e9;    ///< One direction, per device.
 };
 
 /// What moving bytes on one grid costs.

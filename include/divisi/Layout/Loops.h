@@ -42,6 +42,7 @@ enum class LoopKind : uint8_t {
   Exchange,  ///< Iterations talk (softmax's own axis); not split yet.
   Whole,     ///< Never split.
 };
+/// `parallel`, `reduction`, `indexed`, `exchange` or `whole`.
 llvm::StringRef stringifyLoopKind(LoopKind kind);
 
 /// One loop of an operator.
@@ -52,9 +53,11 @@ struct Loop {
   /// How partial results combine, for Reduction and Indexed.
   ReduceKind reduce = ReduceKind::Sum;
 
+  /// Whether axes may split it.
   bool isSplittable() const {
     return kind != LoopKind::Exchange && kind != LoopKind::Whole;
   }
+  /// Whether a split leaves results partial, that lack the loop.
   bool leavesPartial() const {
     return kind == LoopKind::Reduction || kind == LoopKind::Indexed;
   }
@@ -62,15 +65,16 @@ struct Loop {
 
 /// A loop of an operator, by its place in LoopNest::loops.
 struct LoopId {
-  uint32_t index = 0;
+  uint32_t index = 0; ///< In LoopNest::loops.
   friend bool operator==(LoopId, LoopId) = default;
   friend auto operator<=>(LoopId, LoopId) = default;
 };
 
 /// How one dimension of an operand or result follows from the loops.
 struct DimMap {
+  /// See the file's head.
   enum class Kind : uint8_t { Product, Window, Table };
-  Kind kind = Kind::Product;
+  Kind kind = Kind::Product; ///< Which of the fields below count.
   /// Product: major first, may be empty. Window and Table: exactly one.
   llvm::SmallVector<LoopId, 2> loops;
   /// Window: indices loop*stride - lo ... loop*stride - lo + reach, clipped to
@@ -79,18 +83,24 @@ struct DimMap {
   /// Table: per iteration, the indices that it reads.
   llvm::SmallVector<Interval, 0> table;
 
+  /// No loop: a broadcast, or the whole dimension.
   static DimMap none() { return {}; }
+  /// One loop, iteration for index.
   static DimMap loop(LoopId loop);
+  /// Several, major first.
   static DimMap product(llvm::ArrayRef<LoopId> loops);
+  /// A window that a loop slides.
   static DimMap window(LoopId loop, int64_t stride, int64_t lo, int64_t reach);
+  /// What each iteration of `loop` reads.
   static DimMap tabulated(LoopId loop, llvm::ArrayRef<Interval> table);
 
+  /// Whether the dimension follows from `loop`.
   bool mentions(LoopId loop) const;
 };
 
 /// The dimensions of one operand or result.
 struct TensorMap {
-  llvm::SmallVector<DimMap, 4> dims;
+  llvm::SmallVector<DimMap, 4> dims;   ///< One per dimension.
   llvm::SmallVector<int64_t, 4> shape; ///< Global.
 
   /// Whether some dimension follows from `loop`.
@@ -99,9 +109,9 @@ struct TensorMap {
 
 /// What an operator states about itself.
 struct LoopNest {
-  llvm::SmallVector<Loop, 6> loops;
-  llvm::SmallVector<TensorMap, 3> operands;
-  llvm::SmallVector<TensorMap, 1> results;
+  llvm::SmallVector<Loop, 6> loops;         ///< In any order.
+  llvm::SmallVector<TensorMap, 3> operands; ///< One per operand.
+  llvm::SmallVector<TensorMap, 1> results;  ///< One per result.
   /// Sets of operands (ascending) in which the operator is jointly linear, the
   /// others held fixed: {0},{1} for matmul, {0,1} for add. A partial sum may be
   /// carried through one set.
@@ -109,7 +119,9 @@ struct LoopNest {
   /// Floating-point operations per point of the product of all loops.
   double flopsPerPoint = 0;
 
+  /// The loop called `name`, if there is one.
   std::optional<LoopId> find(llvm::StringRef name) const;
+  /// The loop itself.
   const Loop &loop(LoopId id) const { return loops[id.index]; }
   /// Appends a loop and returns its id.
   LoopId add(llvm::StringRef name, int64_t extent,
@@ -171,9 +183,10 @@ std::optional<std::string> verifyNest(const LoopNest &nest);
 std::optional<std::string> verifySplit(const LoopNest &nest, const Grid &grid,
                                        const Split &split);
 
-/// The layouts that a legal `split` gives operand and result `index`.
+/// The layout that a legal `split` gives operand `index`; canonical.
 Layout operandLayout(const LoopNest &nest, const Grid &grid, const Split &split,
                      unsigned index);
+/// The same of result `index`.
 Layout resultLayout(const LoopNest &nest, const Grid &grid, const Split &split,
                     unsigned index);
 

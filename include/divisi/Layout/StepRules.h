@@ -22,13 +22,13 @@ namespace divisi {
 
 /// A kind of step and the axes it is over.
 struct Move {
-  StepKind kind;
-  llvm::SmallVector<AxisId, 2> axes;
+  StepKind kind;                     ///< What is done.
+  llvm::SmallVector<AxisId, 2> axes; ///< In the order of Step::axes.
 };
 
 /// Two layouts of one tensor, and what lies between them.
 struct Transition {
-  const Layout *from = nullptr, *to = nullptr;
+  const Layout *from = nullptr, *to = nullptr; ///< Not owned.
   /// The dimensions that differ, ascending, and how.
   llvm::SmallVector<std::pair<size_t, const DimChange *>, 4> changes;
   /// The elements of the largest local tensor without the changed dimensions.
@@ -41,6 +41,7 @@ llvm::SmallVector<Move, 2> legalMoves(const Transition &transition);
 /// A transition made from nothing but the layouts; owns its analysis.
 class OwnedTransition {
 public:
+  /// Between two legal layouts of a tensor of `shape`, which outlive it.
   OwnedTransition(const Grid &grid, llvm::ArrayRef<int64_t> shape,
                   const Layout &from, const Layout &to);
   OwnedTransition(const OwnedTransition &) = delete;

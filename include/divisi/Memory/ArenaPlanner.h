@@ -33,9 +33,9 @@ namespace divisi {
 
 /// One buffer: needed from instruction `begin` until before `end`.
 struct ArenaBlock {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t bytes = 0;
+  int64_t begin = 0; ///< The first instruction that needs it.
+  int64_t end = 0;   ///< The first that does not any more.
+  int64_t bytes = 0; ///< Before padding to the alignment.
 };
 
 /// Where the blocks lie.

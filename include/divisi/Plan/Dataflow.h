@@ -27,19 +27,20 @@ namespace divisi::plan {
 
 /// An operator to be planned.
 struct Site {
-  nn::LoopInterface op;
-  LoopNest nest;
+  nn::LoopInterface op; ///< The operator itself.
+  LoopNest nest;        ///< Its loops.
   OpWidths widths;
   llvm::SmallVector<bool, 6> batch; ///< Per loop: does the batch reach it?
   /// Per operand: is it made from parameters and constants alone?
   llvm::SmallVector<bool, 3> parameters;
-  int64_t time = 0;
+  int64_t time = 0; ///< When it runs.
 };
 
 /// Somebody who wants a tensor.
 struct Consumer {
+  /// An operator, the end of an entry, or what replaces a global.
   enum class Kind : uint8_t { Operand, Output, Update };
-  Kind kind = Kind::Operand;
+  Kind kind = Kind::Operand; ///< What `index` counts.
   unsigned index = 0;   ///< Of the site, the output, or the updated tensor.
   unsigned operand = 0; ///< Of the site.
   int64_t time = 0;
@@ -47,10 +48,11 @@ struct Consumer {
 
 /// A tensor: made by a site, given as an argument, or a global.
 struct DataflowValue {
+  /// Where it comes from.
   enum class Kind : uint8_t { Result, Argument, Global };
-  Kind kind = Kind::Result;
-  unsigned index = 0;  ///< Of the site, the entry or the global.
-  unsigned number = 0; ///< Of the result or argument.
+  Kind kind = Kind::Result; ///< What `index` counts.
+  unsigned index = 0;       ///< Of the site, the entry or the global.
+  unsigned number = 0;      ///< Of the result or argument.
   mlir::RankedTensorType type;
   int64_t begin = 0, end = 0; ///< The times at which it is needed.
   std::vector<Consumer> consumers;
@@ -58,15 +60,16 @@ struct DataflowValue {
 
 /// A result of an entry function.
 struct Output {
-  unsigned entry = 0;
-  unsigned number = 0;
-  unsigned tensor = 0;
-  int64_t time = 0;
+  unsigned entry = 0;  ///< In Dataflow::entries.
+  unsigned number = 0; ///< Of the function's result.
+  unsigned tensor = 0; ///< In Dataflow::values.
+  int64_t time = 0;    ///< When the entry returns.
 };
 
+/// All entry functions of a module, one after the other.
 struct Dataflow {
-  std::vector<mlir::func::FuncOp> entries;
-  std::vector<nn::GlobalOp> globals; ///< Those that an entry mentions.
+  std::vector<mlir::func::FuncOp> entries; ///< In the module's order.
+  std::vector<nn::GlobalOp> globals;       ///< Those that an entry mentions.
   std::vector<Site> sites;
   std::vector<DataflowValue> values;
   std::vector<Output> outputs;

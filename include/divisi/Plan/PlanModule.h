@@ -44,13 +44,13 @@ struct PlanOptions {
 
 /// What came of it.
 struct PlanReport {
-  int64_t nodes = 0, edges = 0;
-  int64_t nanoseconds = 0;    ///< Predicted, all entries together.
-  int64_t objective = 0;      ///< The same, and the price of memory at rest.
-  int64_t lowerBound = 0;     ///< Of the objective, for these strategies.
-  int64_t peakBytes = 0;      ///< On one device.
-  int64_t parameterBytes = 0; ///< All globals.
-  int64_t residentBytes = 0;  ///< Of these, at rest on the fullest device.
+  int64_t nodes = 0, edges = 0; ///< Of the planning problem.
+  int64_t nanoseconds = 0;      ///< Predicted, all entries together.
+  int64_t objective = 0;        ///< The same, and the price of memory at rest.
+  int64_t lowerBound = 0;       ///< Of the objective, for these strategies.
+  int64_t peakBytes = 0;        ///< On one device.
+  int64_t parameterBytes = 0;   ///< All globals.
+  int64_t residentBytes = 0;    ///< Of these, at rest on the fullest device.
 };
 
 /// Annotates every entry function of `module` and its globals. Strategies and

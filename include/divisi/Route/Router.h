@@ -30,7 +30,7 @@ namespace divisi {
 
 /// One step of a route. The source is the previous step's `result`.
 struct Step {
-  StepKind kind = StepKind::Slice;
+  StepKind kind = StepKind::Slice; ///< What is done.
   /// The axes along which positions talk; of a Slice, those that come into
   /// use (none when it only narrows bounds); of a Mask, those that become
   /// partial. In the order of the dimension for AllGather, AllToAll and

@@ -22,8 +22,8 @@ namespace divisi {
 
 /// What one step takes.
 struct StepPrice {
-  int64_t nanoseconds = 0;
-  int64_t bytes = 0; ///< That the busiest position receives from others.
+  int64_t nanoseconds = 0; ///< At the slowest position.
+  int64_t bytes = 0;       ///< That the busiest position receives from others.
 };
 
 /// The price of `move`, one of the legalMoves of `transition`, for a tensor
