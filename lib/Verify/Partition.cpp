@@ -11,6 +11,7 @@
 #include "Agreement.h"
 #include "Dataflow.h"
 #include "FunctionVerifier.h"
+#include "dialects/NN/Functions.h"
 #include "dialects/SPMD/SPMD.h"
 
 using namespace mlir;
@@ -24,7 +25,7 @@ using Parts = std::pair<StringRef, SmallVector<func::FuncOp>>;
 static std::vector<Parts> collectEntries(ModuleOp module) {
   std::vector<Parts> entries;
   for (auto function : module.getOps<func::FuncOp>()) {
-    if (function.isExternal() || function.getName() == "init") {
+    if (function.isExternal() || function.getName() == nn::kInitFunction) {
       continue;
     }
     StringRef name = entryOf(function);
