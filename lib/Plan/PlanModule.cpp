@@ -186,13 +186,18 @@ static double residentPrice(const DeviceGrid &devices) {
   return 1e9 / rate;
 }
 
+/// The bytes that a plan may use on a device.
+static int64_t memoryLimit(const Setting &setting, const PlanOptions &options) {
+  return options.memoryLimit.value_or(setting.cluster.device.memoryBytes);
+}
+
 static PlanningProblem makeProblem(const Setting &setting,
                                    const PlanOptions &options, bool names) {
   SplitRules rules{setting.devices.roles, options.maxStrategies};
   ProblemOptions planning;
   planning.links = setting.devices.links;
   planning.residentNanoseconds = residentPrice(setting.devices);
-  planning.memoryLimit = options.memoryLimit;
+  planning.memoryLimit = memoryLimit(setting, options);
   planning.maxStrategies = options.maxStrategies;
   planning.names = names;
   return buildProblem(setting.dataflow, setting.devices.grid,
@@ -212,7 +217,10 @@ static std::string whereIs(const Dataflow &dataflow, int64_t time) {
   return " (when an entry function returns)";
 }
 
+/// Names the limit and where it comes from, where it binds, and what would
+/// help.
 static std::string explainInfeasible(const Setting &setting,
+                                     const PlanOptions &options,
                                      const search::Outcome &outcome) {
   int64_t bytes = 0;
   for (const DataflowValue &tensor : setting.dataflow.values) {
@@ -220,7 +228,15 @@ static std::string explainInfeasible(const Setting &setting,
       bytes += *nn::byteCount(tensor.type);
     }
   }
-  return "no plan fits into the memory limit: " + outcome.message +
+  std::string origin =
+      options.memoryLimit
+          ? "--memory-limit"
+          : "what a device of the cluster " +
+                llvm::StringRef(setting.cluster.name).split(':').first.str() +
+                " has";
+  return "no plan fits into the memory limit of " +
+         std::to_string(memoryLimit(setting, options)) + " bytes per device (" +
+         origin + "): " + outcome.message +
          (outcome.time ? whereIs(setting.dataflow, *outcome.time) : "") +
          "; the globals have " + std::to_string(bytes) + " bytes over " +
          std::to_string(setting.devices.grid.numPositions()) +
@@ -283,7 +299,7 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
     return Status(outcome.verdict == search::Verdict::Infeasible
                       ? ExitCode::Infeasible
                       : ExitCode::NoPlan,
-                  explainInfeasible(*setting, outcome));
+                  explainInfeasible(*setting, options, outcome));
   }
   if (auto wrong = search::check(planning.problem, outcome.solution)) {
     return Status(ExitCode::Internal, "the solver's plan is wrong: " + *wrong);

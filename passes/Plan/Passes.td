@@ -52,7 +52,7 @@ def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
            "the dimension of the inputs that is the batch">,
     Option<"memoryLimit", "memory-limit", "std::optional<int64_t>",
            "std::nullopt",
-           "bytes per device">,
+           "bytes per device; without, what a device of the cluster has">,
     Option<"solver", "solver", "std::string", "\"auto\"",
            "auto, another solver of the search, or random">,
     Option<"seed", "seed", "uint64_t", "0", "of the solver">,

@@ -181,6 +181,22 @@ def test_memory_limit_says_what_binds_and_how_much_is_missing(divisi):
     assert limit == 100 * 1024 and used - limit == missing > 0
 
 
+def test_a_device_of_the_cluster_limits_the_memory(divisi):
+    divisi.path("w.mlir").write_text("""
+nn.global @w parameter : tensor<65536x65536xf32>
+func.func @forward(%x: tensor<8x65536xf32> {nn.name = "x"})
+    -> (tensor<8x65536xf32> {nn.name = "y"}) {
+  %w = nn.read @w : tensor<65536x65536xf32>
+  %y = nn.matmul %x, %w {labels = "mk,kn->mn"}
+    : (tensor<8x65536xf32>, tensor<65536x65536xf32>) -> tensor<8x65536xf32>
+  return %y : tensor<8x65536xf32>
+}
+""")
+    fails(divisi, INFEASIBLE, "plan", "w.mlir", "--devices", 1, "-o", "p.mlir",
+          because=[str(16 << 30), "cluster cpu", "--memory-limit"])
+    divisi("plan", "w.mlir", "--devices", 2, "-o", "p.mlir")
+
+
 def test_weightless_model_is_planned_but_not_compiled(divisi, generated):
     m = generated("mlp.py", "--widths", "64,32", "--weightless")
     divisi("plan", m.onnx, "--devices", 2, "-o", "p.mlir")

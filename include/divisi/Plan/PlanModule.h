@@ -29,7 +29,7 @@ struct PlanOptions {
   GridRequest grid;
   /// The dimension of the inputs that data axes split.
   int64_t batchDim = 0;
-  /// Bytes per device.
+  /// Bytes per device; without, what a device of the cluster has.
   std::optional<int64_t> memoryLimit;
   /// One of search::solvers(); `random` draws a legal plan, for tests.
   std::string solver = "auto";
