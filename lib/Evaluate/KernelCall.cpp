@@ -47,6 +47,11 @@ kernelTensors(TypeRange types) {
   return infos;
 }
 
+static std::optional<rt::KernelQuery> askReference(const rt::CallSite &site) {
+  const rt::Kernel *kernel = rt::referenceBackend().find(site);
+  return kernel ? std::optional(kernel->query(site)) : std::nullopt;
+}
+
 std::optional<rt::KernelQuery> divisi::queryKernel(StringRef callee,
                                                    DictionaryAttr config,
                                                    TypeRange operands,
@@ -57,7 +62,42 @@ std::optional<rt::KernelQuery> divisi::queryKernel(StringRef callee,
     return std::nullopt;
   }
   rt::Attributes attributes = toRuntimeAttributes(config);
-  rt::CallSite site{callee, attributes, *operandInfos, *resultInfos};
-  const rt::Kernel *kernel = rt::referenceBackend().find(site);
-  return kernel ? std::optional(kernel->query(site)) : std::nullopt;
+  return askReference({callee, attributes, *operandInfos, *resultInfos});
+}
+
+std::optional<unsigned> divisi::viewedOperand(const rt::KernelQuery &query,
+                                              size_t numResults) {
+  if (query.views.size() != 1 || numResults != 1) {
+    return std::nullopt;
+  }
+  return unsigned(query.views[0].first);
+}
+
+ViewQuery::ViewQuery(Operation *op)
+    : callee_(op->getName().getStringRef().str()),
+      attributes_(toRuntimeAttributes(kernelConfig(op))),
+      operands_(kernelTensors(op->getOperandTypes())),
+      results_(kernelTensors(op->getResultTypes())) {}
+
+/// `whole` as boxes of the given extents, at the origin.
+static std::vector<rt::TensorInfo>
+boxesOf(std::vector<rt::TensorInfo> whole,
+        ArrayRef<SmallVector<int64_t, 4>> extents) {
+  for (auto [info, box] : llvm::zip_equal(whole, extents)) {
+    info.extents = rt::Dims(box.begin(), box.end());
+  }
+  return whole;
+}
+
+std::optional<unsigned>
+ViewQuery::viewedOperand(ArrayRef<SmallVector<int64_t, 4>> operands,
+                         ArrayRef<SmallVector<int64_t, 4>> results) const {
+  if (!operands_ || !results_) {
+    return std::nullopt;
+  }
+  std::vector<rt::TensorInfo> from = boxesOf(*operands_, operands);
+  std::vector<rt::TensorInfo> to = boxesOf(*results_, results);
+  std::optional<rt::KernelQuery> query =
+      askReference({callee_, attributes_, from, to});
+  return query ? divisi::viewedOperand(*query, to.size()) : std::nullopt;
 }

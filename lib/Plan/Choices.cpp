@@ -8,6 +8,8 @@
 
 #include "Choices.h"
 
+#include "divisi/Evaluate/KernelCall.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -104,7 +106,7 @@ std::vector<Split> ChoiceMaker::splitsOf(const Site &site) const {
   for (auto [index, split] : llvm::enumerate(splits)) {
     order.push_back({index == 0 ? -1
                                 : opNanoseconds(site.nest, grid_, split,
-                                                site.widths, device_),
+                                                site.profile, device_),
                      index});
   }
   llvm::sort(order);
@@ -160,16 +162,19 @@ static std::string describe(const Site &site) {
     key += ';';
   }
   key += std::to_string(site.nest.flopsPerPoint) + '/';
-  for (int64_t width : site.widths.operands) {
+  for (int64_t width : site.profile.operands) {
     append(key, width);
   }
-  for (int64_t width : site.widths.results) {
+  for (int64_t width : site.profile.results) {
     append(key, width);
   }
   for (bool isParameter : site.parameters) {
     append(key, isParameter);
   }
-  append(key, int64_t(site.widths.precision));
+  append(key, int64_t(site.profile.precision));
+  // What its kernel says of views.
+  llvm::raw_string_ostream os(key);
+  os << site.op->getName() << kernelConfig(site.op);
   return key;
 }
 
@@ -182,10 +187,10 @@ ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits) {
   choices->results.resize(nest.results.size());
   for (const Split &split : splits) {
     choices->nanoseconds.push_back(
-        opNanoseconds(nest, grid_, split, site.widths, device_));
+        opNanoseconds(nest, grid_, split, site.profile, device_));
     for (unsigned i = 0; i != nest.operands.size(); ++i) {
       unsigned tensorClass =
-          pool_.classOf(nest.operands[i].shape, site.widths.operands[i]);
+          pool_.classOf(nest.operands[i].shape, site.profile.operands[i]);
       choices->operands[i].push_back(
           pool_.intern(tensorClass, operandLayout(nest, grid_, split, i)));
     }
@@ -193,9 +198,9 @@ ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits) {
     for (unsigned i = 0; i != nest.results.size(); ++i) {
       const TensorMap &result = nest.results[i];
       unsigned tensorClass =
-          pool_.classOf(result.shape, site.widths.results[i]);
+          pool_.classOf(result.shape, site.profile.results[i]);
       Layout layout = resultLayout(nest, grid_, split, i);
-      bytes += localBytes(grid_, layout, result.shape, site.widths.results[i]);
+      bytes += localBytes(grid_, layout, result.shape, site.profile.results[i]);
       choices->results[i].push_back(pool_.intern(tensorClass, layout));
     }
     choices->resultBytes.push_back(bytes);

@@ -171,7 +171,7 @@ LogicalResult DataflowReader::readOp(Operation &op) {
   Site site;
   site.op = loops;
   site.nest = loops.getLoopNest();
-  site.widths = widthsOf(&op);
+  site.profile = profileOf(loops);
   site.time = dataflow_.time;
   for (Value operand : op.getOperands()) {
     site.parameters.push_back(parameters_.contains(operand));

@@ -209,15 +209,15 @@ Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
   }
   auto &[grid, nest, split] = *strategy;
   Grid value = grid.getValue();
-  OpWidths widths = widthsOf(op);
+  OpProfile profile = profileOf(op);
   row.grid = grid.getSymName().str();
   llvm::raw_string_ostream os(row.split);
   split.print(os, value, nest);
-  row.nanoseconds = opNanoseconds(nest, value, split, widths, cluster.device);
+  row.nanoseconds = opNanoseconds(nest, value, split, profile, cluster.device);
   row.flops = nest.flops();
   int64_t splitOver = value.product(split.usedAxes());
   row.replication = double(value.numPositions()) / double(splitOver);
-  double moved = double(movedBytes(nest, value, split, widths)) * splitOver;
+  double moved = double(movedBytes(nest, value, split, profile)) * splitOver;
   movedBytesTotal += moved;
   report.flops += row.flops;
   if (splitOver < value.numPositions()) {

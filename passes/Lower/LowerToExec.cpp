@@ -145,9 +145,10 @@ LogicalResult FunctionLowering::lowerOperator(nn::LoopInterface op) {
     return op.emitOpError("has no kernel for these types; element types with "
                           "kernels are f32, i32, i64 and i1");
   }
-  if (query->views.size() == 1 && op->getNumResults() == 1) {
+  if (std::optional<unsigned> viewed =
+          viewedOperand(*query, op->getNumResults())) {
     BufferType type = bufferType(op->getResult(0).getType(), *grid);
-    Value source = inputs[query->views[0].first];
+    Value source = inputs[*viewed];
     buffers.map(op->getResult(0), ViewOp::create(builder, loc, type, source));
     return success();
   }

@@ -36,7 +36,7 @@ static LoopNest matmul() {
 }
 
 static const Grid kGrid({{"x", 2}, {"y", 3}});
-static const OpWidths kWidths = {{32, 32}, {32}, Precision::F32};
+static const OpProfile kWidths = {{32, 32}, {32}, Precision::F32, {}};
 
 TEST(OpCost, BytesAreThoseOfTheLargestBoxes) {
   LoopNest nest = matmul();
@@ -72,6 +72,6 @@ TEST(OpCost, OnlyTheChosenRowsOfATableAreRead) {
   nest.results = {{{DimMap::loop(b), DimMap::loop(e)}, {4, 8}}};
   nest.linear = {{0}};
   EXPECT_EQ(movedBytes(nest, kGrid, Split::replicated(nest),
-                       {{32, 64}, {32}, Precision::F32}),
+                       {{32, 64}, {32}, Precision::F32, {}}),
             4 * 32 + 8 * 4 + 4 * 32);
 }

@@ -10,32 +10,34 @@
 // the device reaches, or as moving its operands and results through memory,
 // whichever is longer, and a launch. Both follow from the loops and the split:
 // the largest shard counts, so uneven splits cost what their slowest device
-// does.
+// does. What is only a view of an operand takes nothing.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_COST_OPCOST_H
 #define DIVISI_COST_OPCOST_H
 
+#include "dialects/NN/NN.h"
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Layout/Loops.h"
 
-namespace mlir {
-class Operation;
-} // namespace mlir
+#include <functional>
 
 namespace divisi {
 
-/// The widths of an operator's tensors, and what it computes in.
-struct OpWidths {
+/// What the costs of an operator depend on beside its loops.
+struct OpProfile {
   llvm::SmallVector<int64_t, 3> operands; ///< Bits per element, in memory.
   llvm::SmallVector<int64_t, 1> results;  ///< The same.
-  Precision precision = Precision::F32;
+  Precision precision = Precision::F32;   ///< What it computes in.
+  /// Whether the result has an operand's bytes as they lie, so that nothing
+  /// runs; null: never.
+  std::function<bool(const LoopNest &, const Grid &, const Split &)> isView;
 };
 
-/// The widths of `op`, whose operands and results are tensors. It computes in
-/// what its (last) result holds, and in f32 where a device knows no other rate.
-OpWidths widthsOf(mlir::Operation *op);
+/// The profile of `op`, of global or local types. It computes in what its
+/// (last) result holds, and in f32 where a device knows no other rate.
+OpProfile profileOf(nn::LoopInterface op);
 
 /// The bytes of the largest box of a tensor of `shape` in `layout`. The whole
 /// tensor has no more than an int64_t counts.
@@ -43,13 +45,14 @@ int64_t localBytes(const Grid &grid, const Layout &layout,
                    llvm::ArrayRef<int64_t> shape, int64_t elementBits);
 
 /// The bytes that one device reads and writes. Of a table from which data
-/// chooses rows (an indexed loop) no more is read than the results hold.
+/// chooses rows (an indexed loop) no more is read than the results hold; a view
+/// moves nothing.
 int64_t movedBytes(const LoopNest &nest, const Grid &grid, const Split &split,
-                   const OpWidths &widths);
+                   const OpProfile &profile);
 
-/// The time of one operator on the slowest device of the grid.
+/// The time of one operator on the slowest device of the grid; 0 for a view.
 int64_t opNanoseconds(const LoopNest &nest, const Grid &grid,
-                      const Split &split, const OpWidths &widths,
+                      const Split &split, const OpProfile &profile,
                       const DeviceKind &device);
 
 } // namespace divisi

@@ -15,6 +15,7 @@
 #ifndef DIVISI_EVALUATE_KERNELCALL_H
 #define DIVISI_EVALUATE_KERNELCALL_H
 
+#include "divisi/runtime/Attributes.h"
 #include "divisi/runtime/Kernel.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -23,6 +24,8 @@
 #include "mlir/IR/TypeRange.h"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace divisi {
 
@@ -42,6 +45,31 @@ std::optional<rt::KernelQuery> queryKernel(llvm::StringRef callee,
                                            mlir::DictionaryAttr config,
                                            mlir::TypeRange operands,
                                            mlir::TypeRange results);
+
+/// The operand of which a call with `numResults` results, about which the
+/// kernel says `query`, makes its result a view: then there is no call, and it
+/// takes no time. Nothing if there is one.
+std::optional<unsigned> viewedOperand(const rt::KernelQuery &query,
+                                      size_t numResults);
+
+/// An operator of which one asks, for shards of any size, whether it is a view.
+class ViewQuery {
+public:
+  /// Of `op`, with global or local types: their extents do not matter.
+  explicit ViewQuery(mlir::Operation *op);
+
+  /// viewedOperand of a call whose buffers have these local extents, one list
+  /// per operand and per result. Also nothing where there is no kernel.
+  std::optional<unsigned>
+  viewedOperand(llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> operands,
+                llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> results) const;
+
+private:
+  std::string callee_;
+  rt::Attributes attributes_;
+  /// Whole tensors; nothing if a kernel cannot see some element type.
+  std::optional<std::vector<rt::TensorInfo>> operands_, results_;
+};
 
 } // namespace divisi
 

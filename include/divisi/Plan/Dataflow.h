@@ -29,7 +29,7 @@ namespace divisi::plan {
 struct Site {
   nn::LoopInterface op; ///< The operator itself.
   LoopNest nest;        ///< Its loops.
-  OpWidths widths;
+  OpProfile profile;
   llvm::SmallVector<bool, 6> batch; ///< Per loop: does the batch reach it?
   /// Per operand: is it made from parameters and constants alone?
   llvm::SmallVector<bool, 3> parameters;
