@@ -205,7 +205,7 @@ Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
   FailureOr<spmd::Strategy> strategy = spmd::requireStrategy(op);
   if (failed(strategy)) {
     return Status(ExitCode::Invalid,
-                  row.op + " '" + row.node + "' has no legal strategy");
+                  row.op + " '" + row.node + "' has no strategy");
   }
   auto &[grid, nest, split] = *strategy;
   Grid value = grid.getValue();
