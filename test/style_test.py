@@ -26,7 +26,7 @@ LONG_FUNCTIONS = set()
 # Folders of public headers, and how many declarations in them may still lack
 # a comment; the number is only ever lowered.
 PUBLIC = ("include/", "runtime/include/", "dialects/", "passes/")
-MOST_UNDOCUMENTED = 125
+MOST_UNDOCUMENTED = 80
 
 BANNER = """//
 // Part of the Divisi project, under the Apache License v2.0 with LLVM

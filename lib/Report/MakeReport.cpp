@@ -167,9 +167,9 @@ Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
     return Status(ExitCode::Invalid,
                   row.op + " '" + row.node + "' has no grid or no layout");
   }
-  auto [router, isNew] = routers.try_emplace(
-      grid.getSymName(), grid.getValue(),
-      stepPrices(grid.getValue(), grid.getLinkCosts()));
+  auto [router, isNew] =
+      routers.try_emplace(grid.getSymName(), grid.getValue(),
+                          stepPrices(grid.getValue(), grid.getLinkCosts()));
   std::optional<Route> route = router->second.route(
       from.getGlobalShape(), widthOf(step.getInput().getType()),
       from.getLayout(), to.getLayout());

@@ -26,10 +26,10 @@
 #include "divisi/Artifact/Emit.h"
 #include "divisi/Compiler/Stage.h"
 #include "divisi/Import/Import.h"
+#include "divisi/Plan/PlanModule.h"
 #include "divisi/Report/Report.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
-#include "divisi/Plan/PlanModule.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
