@@ -1,7 +1,7 @@
 //===- StatusDiagnostic.h - Errors of passes with an exit code --*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_STATUSDIAGNOSTIC_H
-#define PASSES_STATUSDIAGNOSTIC_H
+#ifndef DIVISI_PASSES_STATUSDIAGNOSTIC_H
+#define DIVISI_PASSES_STATUSDIAGNOSTIC_H
 
 #include "divisi/Support/Status.h"
 
@@ -44,4 +44,4 @@ inline std::optional<ExitCode> exitCodeOf(mlir::Diagnostic &diagnostic) {
 
 } // namespace divisi
 
-#endif // PASSES_STATUSDIAGNOSTIC_H
+#endif // DIVISI_PASSES_STATUSDIAGNOSTIC_H

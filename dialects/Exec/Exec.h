@@ -1,7 +1,7 @@
 //===- Exec.h - The exec dialect --------------------------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_EXEC_EXEC_H
-#define DIALECTS_EXEC_EXEC_H
+#ifndef DIVISI_DIALECTS_EXEC_EXEC_H
+#define DIVISI_DIALECTS_EXEC_EXEC_H
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -31,4 +31,4 @@
 #define GET_OP_CLASSES
 #include "dialects/Exec/ExecOps.h.inc"
 
-#endif // DIALECTS_EXEC_EXEC_H
+#endif // DIVISI_DIALECTS_EXEC_EXEC_H

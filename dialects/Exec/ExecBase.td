@@ -1,13 +1,13 @@
 //===- ExecBase.td - The exec dialect ----------------------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_EXEC_EXECBASE_TD
-#define DIALECTS_EXEC_EXECBASE_TD
+#ifndef DIVISI_DIALECTS_EXEC_EXECBASE_TD
+#define DIVISI_DIALECTS_EXEC_EXECBASE_TD
 
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/OpBase.td"
@@ -27,4 +27,4 @@ def Exec_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
 }
 
-#endif // DIALECTS_EXEC_EXECBASE_TD
+#endif // DIVISI_DIALECTS_EXEC_EXECBASE_TD

@@ -1,13 +1,13 @@
 //===- ExecOps.td - Operations of the exec dialect ---------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_EXEC_EXECOPS_TD
-#define DIALECTS_EXEC_EXECOPS_TD
+#ifndef DIVISI_DIALECTS_EXEC_EXECOPS_TD
+#define DIVISI_DIALECTS_EXEC_EXECOPS_TD
 
 include "dialects/Exec/ExecTypes.td"
 include "mlir/IR/BuiltinAttributes.td"
@@ -275,4 +275,4 @@ def Exec_UpdateOp : Exec_Op<"update"> {
   let assemblyFormat = "$global $source attr-dict `:` type($source)";
 }
 
-#endif // DIALECTS_EXEC_EXECOPS_TD
+#endif // DIVISI_DIALECTS_EXEC_EXECOPS_TD

@@ -1,13 +1,13 @@
 //===- ExecTypes.td - Types of the exec dialect ------------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_EXEC_EXECTYPES_TD
-#define DIALECTS_EXEC_EXECTYPES_TD
+#ifndef DIVISI_DIALECTS_EXEC_EXECTYPES_TD
+#define DIVISI_DIALECTS_EXEC_EXECTYPES_TD
 
 include "dialects/Exec/ExecBase.td"
 
@@ -31,4 +31,4 @@ def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let genVerifyDecl = 1;
 }
 
-#endif // DIALECTS_EXEC_EXECTYPES_TD
+#endif // DIVISI_DIALECTS_EXEC_EXECTYPES_TD

@@ -18,8 +18,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_FACTORS_H
-#define DIALECTS_NN_FACTORS_H
+#ifndef DIVISI_DIALECTS_NN_FACTORS_H
+#define DIVISI_DIALECTS_NN_FACTORS_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/OpDefinition.h"
@@ -103,4 +103,4 @@ public:
 
 } // namespace divisi::nn
 
-#endif // DIALECTS_NN_FACTORS_H
+#endif // DIVISI_DIALECTS_NN_FACTORS_H

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_FUNCTIONS_H
-#define DIALECTS_NN_FUNCTIONS_H
+#ifndef DIVISI_DIALECTS_NN_FUNCTIONS_H
+#define DIVISI_DIALECTS_NN_FUNCTIONS_H
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -29,4 +29,4 @@ bool isEntry(mlir::FunctionOpInterface function);
 
 } // namespace divisi::nn
 
-#endif // DIALECTS_NN_FUNCTIONS_H
+#endif // DIVISI_DIALECTS_NN_FUNCTIONS_H

@@ -1,7 +1,7 @@
-//===- InferredType.h - Result types that follow from operands -*- C++ -*--===//
+//===- InferredType.h - Result types that follow from operands --*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -19,8 +19,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_INFERREDTYPE_H
-#define DIALECTS_NN_INFERREDTYPE_H
+#ifndef DIVISI_DIALECTS_NN_INFERREDTYPE_H
+#define DIVISI_DIALECTS_NN_INFERREDTYPE_H
 
 #include "dialects/NN/Shapes.h"
 #include "mlir/IR/Builders.h"
@@ -140,4 +140,4 @@ OpT create(mlir::OpBuilder &builder, mlir::Location loc, Args &&...args) {
 
 } // namespace divisi::nn
 
-#endif // DIALECTS_NN_INFERREDTYPE_H
+#endif // DIVISI_DIALECTS_NN_INFERREDTYPE_H

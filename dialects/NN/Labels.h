@@ -1,13 +1,13 @@
-//===- Labels.h - The labels of a contraction ------------------*- C++ -*--===//
+//===- Labels.h - The labels of a contraction -------------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_LABELS_H
-#define DIALECTS_NN_LABELS_H
+#ifndef DIVISI_DIALECTS_NN_LABELS_H
+#define DIVISI_DIALECTS_NN_LABELS_H
 
 #include "dialects/NN/NN.h"
 
@@ -26,4 +26,4 @@ struct Labels {
 
 } // namespace divisi::nn
 
-#endif // DIALECTS_NN_LABELS_H
+#endif // DIVISI_DIALECTS_NN_LABELS_H

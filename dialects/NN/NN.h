@@ -1,7 +1,7 @@
-//===- NN.h - The nn dialect -----------------------------------*- C++ -*--===//
+//===- NN.h - The nn dialect ------------------------------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -17,8 +17,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NN_H
-#define DIALECTS_NN_NN_H
+#ifndef DIVISI_DIALECTS_NN_NN_H
+#define DIVISI_DIALECTS_NN_NN_H
 
 #include "dialects/NN/Factors.h"
 #include "dialects/NN/InferredType.h"
@@ -39,4 +39,4 @@
 #define GET_OP_CLASSES
 #include "dialects/NN/NNOps.h.inc"
 
-#endif // DIALECTS_NN_NN_H
+#endif // DIVISI_DIALECTS_NN_NN_H

@@ -1,13 +1,13 @@
-//===- NNAttrInterfaces.td - What an encoding says to nn --*- tablegen -*--===//
+//===- NNAttrInterfaces.td - What an encoding says to nn ---*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNATTRINTERFACES_TD
-#define DIALECTS_NN_NNATTRINTERFACES_TD
+#ifndef DIVISI_DIALECTS_NN_NNATTRINTERFACES_TD
+#define DIVISI_DIALECTS_NN_NNATTRINTERFACES_TD
 
 include "mlir/IR/OpBase.td"
 
@@ -21,4 +21,4 @@ def GlobalShapeAttrInterface : AttrInterface<"GlobalShapeAttrInterface"> {
     }], "::llvm::ArrayRef<int64_t>", "getGlobalShape">];
 }
 
-#endif // DIALECTS_NN_NNATTRINTERFACES_TD
+#endif // DIVISI_DIALECTS_NN_NNATTRINTERFACES_TD

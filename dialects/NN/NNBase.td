@@ -1,13 +1,13 @@
 //===- NNBase.td - Dialect, types and attributes of nn -----*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNBASE_TD
-#define DIALECTS_NN_NNBASE_TD
+#ifndef DIVISI_DIALECTS_NN_NNBASE_TD
+#define DIVISI_DIALECTS_NN_NNBASE_TD
 
 include "mlir/IR/OpBase.td"
 
@@ -60,4 +60,4 @@ def NN_F64 : FloatAttrBase<F64, "64-bit float attribute"> {
 defvar NN_I64s = DenseI64ArrayAttr;
 defvar NN_F64s = DenseF64ArrayAttr;
 
-#endif // DIALECTS_NN_NNBASE_TD
+#endif // DIVISI_DIALECTS_NN_NNBASE_TD

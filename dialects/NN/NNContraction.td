@@ -1,13 +1,13 @@
-//===- NNContraction.td - Products summed over labels -----*- tablegen -*--===//
+//===- NNContraction.td - Products summed over labels ------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNCONTRACTION_TD
-#define DIALECTS_NN_NNCONTRACTION_TD
+#ifndef DIVISI_DIALECTS_NN_NNCONTRACTION_TD
+#define DIVISI_DIALECTS_NN_NNCONTRACTION_TD
 
 include "dialects/NN/NNOpBase.td"
 
@@ -41,4 +41,4 @@ def NN_MatmulOp : NN_InferredOp<"matmul", [SameOperandsElementType,
            "::llvm::StringRef":$labels), "a, b, labels">];
 }
 
-#endif // DIALECTS_NN_NNCONTRACTION_TD
+#endif // DIVISI_DIALECTS_NN_NNCONTRACTION_TD

@@ -1,7 +1,7 @@
-//===- NNElementwise.td - Operators on single elements ----*- tablegen -*--===//
+//===- NNElementwise.td - Operators on single elements -----*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNELEMENTWISE_TD
-#define DIALECTS_NN_NNELEMENTWISE_TD
+#ifndef DIVISI_DIALECTS_NN_NNELEMENTWISE_TD
+#define DIVISI_DIALECTS_NN_NNELEMENTWISE_TD
 
 include "dialects/NN/NNOpBase.td"
 
@@ -272,4 +272,4 @@ def NN_SelectOp : NN_InferredOp<"select", [
       "condition, x, y">];
 }
 
-#endif // DIALECTS_NN_NNELEMENTWISE_TD
+#endif // DIVISI_DIALECTS_NN_NNELEMENTWISE_TD

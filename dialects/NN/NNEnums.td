@@ -1,13 +1,13 @@
-//===- NNEnums.td - Enumerations of the nn dialect --------*- tablegen -*--===//
+//===- NNEnums.td - Enumerations of the nn dialect ---------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNENUMS_TD
-#define DIALECTS_NN_NNENUMS_TD
+#ifndef DIVISI_DIALECTS_NN_NNENUMS_TD
+#define DIVISI_DIALECTS_NN_NNENUMS_TD
 
 include "mlir/IR/EnumAttr.td"
 
@@ -19,4 +19,4 @@ def NN_GlobalKind : I32EnumAttr<"GlobalKind", "what a global is for", [
   let cppNamespace = "::divisi::nn";
 }
 
-#endif // DIALECTS_NN_NNENUMS_TD
+#endif // DIVISI_DIALECTS_NN_NNENUMS_TD

@@ -1,13 +1,13 @@
-//===- NNGlobals.td - Constants, parameters and state -----*- tablegen -*--===//
+//===- NNGlobals.td - Constants, parameters and state ------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNGLOBALS_TD
-#define DIALECTS_NN_NNGLOBALS_TD
+#ifndef DIVISI_DIALECTS_NN_NNGLOBALS_TD
+#define DIVISI_DIALECTS_NN_NNGLOBALS_TD
 
 include "dialects/NN/NNEnums.td"
 include "dialects/NN/NNOpBase.td"
@@ -132,4 +132,4 @@ def NN_ConstantOp : NN_Op<"constant", [
   }];
 }
 
-#endif // DIALECTS_NN_NNGLOBALS_TD
+#endif // DIVISI_DIALECTS_NN_NNGLOBALS_TD

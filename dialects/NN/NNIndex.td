@@ -1,13 +1,13 @@
-//===- NNIndex.td - Operators that compute with indices ---*- tablegen -*--===//
+//===- NNIndex.td - Operators that compute with indices ----*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNINDEX_TD
-#define DIALECTS_NN_NNINDEX_TD
+#ifndef DIVISI_DIALECTS_NN_NNINDEX_TD
+#define DIVISI_DIALECTS_NN_NNINDEX_TD
 
 include "dialects/NN/NNOpBase.td"
 
@@ -110,4 +110,4 @@ def NN_ResampleOp : NN_InferredOp<"resample", [NN_Unflattens]> {
       "x, axis, taps, indices, weights">];
 }
 
-#endif // DIALECTS_NN_NNINDEX_TD
+#endif // DIVISI_DIALECTS_NN_NNINDEX_TD

@@ -1,13 +1,13 @@
-//===- NNInterfaces.td - What every nn operator says ------*- tablegen -*--===//
+//===- NNInterfaces.td - What every nn operator says -------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNINTERFACES_TD
-#define DIALECTS_NN_NNINTERFACES_TD
+#ifndef DIVISI_DIALECTS_NN_NNINTERFACES_TD
+#define DIVISI_DIALECTS_NN_NNINTERFACES_TD
 
 include "mlir/IR/OpBase.td"
 
@@ -48,4 +48,4 @@ def UnflattenInterface : OpInterface<"UnflattenInterface"> {
       (ins "const ::divisi::nn::Factors &":$factors)>];
 }
 
-#endif // DIALECTS_NN_NNINTERFACES_TD
+#endif // DIVISI_DIALECTS_NN_NNINTERFACES_TD

@@ -1,13 +1,13 @@
-//===- NNMovement.td - Operators that only move elements --*- tablegen -*--===//
+//===- NNMovement.td - Operators that only move elements ---*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNMOVEMENT_TD
-#define DIALECTS_NN_NNMOVEMENT_TD
+#ifndef DIVISI_DIALECTS_NN_NNMOVEMENT_TD
+#define DIVISI_DIALECTS_NN_NNMOVEMENT_TD
 
 include "dialects/NN/NNOpBase.td"
 
@@ -154,4 +154,4 @@ def NN_ConcatOp : NN_InferredOp<"concat", [NN_Unflattens]> {
       (ins "::mlir::ValueRange":$xs, "int64_t":$axis), "xs, axis">];
 }
 
-#endif // DIALECTS_NN_NNMOVEMENT_TD
+#endif // DIVISI_DIALECTS_NN_NNMOVEMENT_TD

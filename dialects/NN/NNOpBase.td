@@ -1,13 +1,13 @@
-//===- NNOpBase.td - Classes that operators are made from -*- tablegen -*--===//
+//===- NNOpBase.td - Classes that operators are made from --*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNOPBASE_TD
-#define DIALECTS_NN_NNOPBASE_TD
+#ifndef DIVISI_DIALECTS_NN_NNOPBASE_TD
+#define DIVISI_DIALECTS_NN_NNOPBASE_TD
 
 include "dialects/NN/NNBase.td"
 include "dialects/NN/NNInterfaces.td"
@@ -88,4 +88,4 @@ class NN_CheckingBuilder<dag parameters, string type, string arguments>
         ::divisi::nn::checkResult<ConcreteOp>($_state);
       }]>;
 
-#endif // DIALECTS_NN_NNOPBASE_TD
+#endif // DIVISI_DIALECTS_NN_NNOPBASE_TD

@@ -1,13 +1,13 @@
-//===- NNOps.td - All operators of the nn dialect ---------*- tablegen -*--===//
+//===- NNOps.td - All operators of the nn dialect ----------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNOPS_TD
-#define DIALECTS_NN_NNOPS_TD
+#ifndef DIVISI_DIALECTS_NN_NNOPS_TD
+#define DIVISI_DIALECTS_NN_NNOPS_TD
 
 include "dialects/NN/NNContraction.td"
 include "dialects/NN/NNElementwise.td"
@@ -17,4 +17,4 @@ include "dialects/NN/NNMovement.td"
 include "dialects/NN/NNReduce.td"
 include "dialects/NN/NNWindow.td"
 
-#endif // DIALECTS_NN_NNOPS_TD
+#endif // DIVISI_DIALECTS_NN_NNOPS_TD

@@ -1,13 +1,13 @@
-//===- NNReduce.td - Operators that fold whole dimensions -*- tablegen -*--===//
+//===- NNReduce.td - Operators that fold whole dimensions --*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNREDUCE_TD
-#define DIALECTS_NN_NNREDUCE_TD
+#ifndef DIVISI_DIALECTS_NN_NNREDUCE_TD
+#define DIVISI_DIALECTS_NN_NNREDUCE_TD
 
 include "dialects/NN/NNOpBase.td"
 
@@ -80,4 +80,4 @@ def NN_NormalizeOp : NN_InferredOp<"normalize", [NN_Unflattens]> {
            "bool":$center, "double":$epsilon), "x, axes, center, epsilon">];
 }
 
-#endif // DIALECTS_NN_NNREDUCE_TD
+#endif // DIVISI_DIALECTS_NN_NNREDUCE_TD

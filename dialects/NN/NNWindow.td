@@ -1,13 +1,13 @@
-//===- NNWindow.td - Operators on sliding windows ---------*- tablegen -*--===//
+//===- NNWindow.td - Operators on sliding windows ----------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NNWINDOW_TD
-#define DIALECTS_NN_NNWINDOW_TD
+#ifndef DIVISI_DIALECTS_NN_NNWINDOW_TD
+#define DIVISI_DIALECTS_NN_NNWINDOW_TD
 
 include "dialects/NN/NNOpBase.td"
 
@@ -84,4 +84,4 @@ class NN_Pool<string mnemonic, string meaning, string outside>
 def NN_PoolMaxOp : NN_Pool<"pool_max", "maximum", "the type's least value">;
 def NN_PoolSumOp : NN_Pool<"pool_sum", "sum", "0">;
 
-#endif // DIALECTS_NN_NNWINDOW_TD
+#endif // DIVISI_DIALECTS_NN_NNWINDOW_TD

@@ -1,13 +1,13 @@
-//===- Nests.h - Parts that loop nests are made from -----------*- C++ -*--===//
+//===- Nests.h - Parts that loop nests are made from ------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_NESTS_H
-#define DIALECTS_NN_NESTS_H
+#ifndef DIVISI_DIALECTS_NN_NESTS_H
+#define DIVISI_DIALECTS_NN_NESTS_H
 
 #include "dialects/NN/NN.h"
 
@@ -38,4 +38,4 @@ void addLinear(LoopNest &nest, mlir::Type type,
 
 } // namespace divisi::nn
 
-#endif // DIALECTS_NN_NESTS_H
+#endif // DIVISI_DIALECTS_NN_NESTS_H

@@ -1,7 +1,7 @@
-//===- Shapes.h - Global shapes, and how results get theirs ----*- C++ -*--===//
+//===- Shapes.h - Global shapes, and how results get theirs -----*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_NN_SHAPES_H
-#define DIALECTS_NN_SHAPES_H
+#ifndef DIVISI_DIALECTS_NN_SHAPES_H
+#define DIVISI_DIALECTS_NN_SHAPES_H
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
@@ -67,4 +67,4 @@ mlir::LogicalResult checkLength(llvm::StringRef name,
 
 } // namespace divisi::nn
 
-#endif // DIALECTS_NN_SHAPES_H
+#endif // DIVISI_DIALECTS_NN_SHAPES_H

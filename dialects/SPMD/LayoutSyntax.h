@@ -1,7 +1,7 @@
 //===- LayoutSyntax.h - Grids and layouts as text in IR ---------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_SPMD_LAYOUTSYNTAX_H
-#define DIALECTS_SPMD_LAYOUTSYNTAX_H
+#ifndef DIVISI_DIALECTS_SPMD_LAYOUTSYNTAX_H
+#define DIVISI_DIALECTS_SPMD_LAYOUTSYNTAX_H
 
 #include "divisi/Layout/Layout.h"
 #include "mlir/IR/OpImplementation.h"
@@ -47,4 +47,4 @@ Layout mapAxes(const Layout &layout, llvm::function_ref<AxisId(AxisId)> axis);
 
 } // namespace divisi::spmd
 
-#endif // DIALECTS_SPMD_LAYOUTSYNTAX_H
+#endif // DIVISI_DIALECTS_SPMD_LAYOUTSYNTAX_H

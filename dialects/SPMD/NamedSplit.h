@@ -1,7 +1,7 @@
 //===- NamedSplit.h - A split that speaks of names --------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_SPMD_NAMEDSPLIT_H
-#define DIALECTS_SPMD_NAMEDSPLIT_H
+#ifndef DIVISI_DIALECTS_SPMD_NAMEDSPLIT_H
+#define DIVISI_DIALECTS_SPMD_NAMEDSPLIT_H
 
 #include "divisi/Layout/Loops.h"
 
@@ -59,4 +59,4 @@ struct NamedSplit {
 
 } // namespace divisi::spmd
 
-#endif // DIALECTS_SPMD_NAMEDSPLIT_H
+#endif // DIVISI_DIALECTS_SPMD_NAMEDSPLIT_H

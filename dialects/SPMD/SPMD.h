@@ -1,7 +1,7 @@
 //===- SPMD.h - The dialect of where a program runs -------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_SPMD_SPMD_H
-#define DIALECTS_SPMD_SPMD_H
+#ifndef DIVISI_DIALECTS_SPMD_SPMD_H
+#define DIVISI_DIALECTS_SPMD_SPMD_H
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/NamedSplit.h"
@@ -41,4 +41,4 @@ llvm::LogicalResult verifyStepOp(mlir::Operation *op,
 #define GET_OP_CLASSES
 #include "dialects/SPMD/SPMDOps.h.inc"
 
-#endif // DIALECTS_SPMD_SPMD_H
+#endif // DIVISI_DIALECTS_SPMD_SPMD_H

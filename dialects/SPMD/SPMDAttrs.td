@@ -1,13 +1,13 @@
 //===- SPMDAttrs.td - Strategies and local tensors ---------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_SPMD_SPMDATTRS_TD
-#define DIALECTS_SPMD_SPMDATTRS_TD
+#ifndef DIVISI_DIALECTS_SPMD_SPMDATTRS_TD
+#define DIVISI_DIALECTS_SPMD_SPMDATTRS_TD
 
 include "dialects/NN/NNAttrInterfaces.td"
 include "dialects/SPMD/SPMDDialect.td"
@@ -82,4 +82,4 @@ def SPMD_LocalAttr : SPMD_Attr<"Local", "local", [
   let genVerifyDecl = 1;
 }
 
-#endif // DIALECTS_SPMD_SPMDATTRS_TD
+#endif // DIVISI_DIALECTS_SPMD_SPMDATTRS_TD

@@ -1,13 +1,13 @@
 //===- SPMDDialect.td - The language of where --------------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_SPMD_SPMDDIALECT_TD
-#define DIALECTS_SPMD_SPMDDIALECT_TD
+#ifndef DIVISI_DIALECTS_SPMD_SPMDDIALECT_TD
+#define DIVISI_DIALECTS_SPMD_SPMDDIALECT_TD
 
 include "mlir/IR/OpBase.td"
 
@@ -62,4 +62,4 @@ def SPMD_Dialect : Dialect {
   }];
 }
 
-#endif // DIALECTS_SPMD_SPMDDIALECT_TD
+#endif // DIVISI_DIALECTS_SPMD_SPMDDIALECT_TD

@@ -1,13 +1,13 @@
 //===- SPMDInterfaces.td - What all moves share ------------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_SPMD_SPMDINTERFACES_TD
-#define DIALECTS_SPMD_SPMDINTERFACES_TD
+#ifndef DIVISI_DIALECTS_SPMD_SPMDINTERFACES_TD
+#define DIVISI_DIALECTS_SPMD_SPMDINTERFACES_TD
 
 include "mlir/IR/OpBase.td"
 
@@ -37,4 +37,4 @@ def SPMD_StepInterface : OpInterface<"StepInterface"> {
   ];
 }
 
-#endif // DIALECTS_SPMD_SPMDINTERFACES_TD
+#endif // DIVISI_DIALECTS_SPMD_SPMDINTERFACES_TD

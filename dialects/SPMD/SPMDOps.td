@@ -1,13 +1,13 @@
 //===- SPMDOps.td - Grids and moves ------------------------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_SPMD_SPMDOPS_TD
-#define DIALECTS_SPMD_SPMDOPS_TD
+#ifndef DIVISI_DIALECTS_SPMD_SPMDOPS_TD
+#define DIVISI_DIALECTS_SPMD_SPMDOPS_TD
 
 include "dialects/SPMD/SPMDAttrs.td"
 include "dialects/SPMD/SPMDInterfaces.td"
@@ -254,4 +254,4 @@ def SPMD_TransferOp : SPMD_Op<"transfer", [
   }];
 }
 
-#endif // DIALECTS_SPMD_SPMDOPS_TD
+#endif // DIVISI_DIALECTS_SPMD_SPMDOPS_TD

@@ -1,7 +1,7 @@
 //===- Strategy.h - Reading and writing strategies --------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -18,8 +18,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIALECTS_SPMD_STRATEGY_H
-#define DIALECTS_SPMD_STRATEGY_H
+#ifndef DIVISI_DIALECTS_SPMD_STRATEGY_H
+#define DIVISI_DIALECTS_SPMD_STRATEGY_H
 
 #include "dialects/NN/Functions.h"
 #include "dialects/SPMD/SPMD.h"
@@ -119,4 +119,4 @@ Layout withoutPartial(Layout layout);
 
 } // namespace divisi::spmd
 
-#endif // DIALECTS_SPMD_STRATEGY_H
+#endif // DIVISI_DIALECTS_SPMD_STRATEGY_H

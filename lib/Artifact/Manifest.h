@@ -1,7 +1,7 @@
-//===- Manifest.h - Programs as messages of the artifact's schema -*- C++ -*-===
+//===- Manifest.h - Programs as messages ------------------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_ARTIFACT_MANIFEST_H
-#define LIB_ARTIFACT_MANIFEST_H
+#ifndef DIVISI_LIB_ARTIFACT_MANIFEST_H
+#define DIVISI_LIB_ARTIFACT_MANIFEST_H
 
 #include "dialects/Exec/Exec.h"
 #include "divisi/Support/Status.h"
@@ -39,4 +39,4 @@ Expected<ManifestDraft> draftManifest(mlir::ModuleOp module);
 
 } // namespace divisi
 
-#endif // LIB_ARTIFACT_MANIFEST_H
+#endif // DIVISI_LIB_ARTIFACT_MANIFEST_H

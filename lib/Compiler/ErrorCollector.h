@@ -1,13 +1,13 @@
 //===- ErrorCollector.h - MLIR's errors as a Status -------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_COMPILER_ERRORCOLLECTOR_H
-#define LIB_COMPILER_ERRORCOLLECTOR_H
+#ifndef DIVISI_LIB_COMPILER_ERRORCOLLECTOR_H
+#define DIVISI_LIB_COMPILER_ERRORCOLLECTOR_H
 
 #include "divisi/Support/Status.h"
 
@@ -39,4 +39,4 @@ private:
 
 } // namespace divisi
 
-#endif // LIB_COMPILER_ERRORCOLLECTOR_H
+#endif // DIVISI_LIB_COMPILER_ERRORCOLLECTOR_H

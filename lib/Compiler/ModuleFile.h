@@ -1,7 +1,7 @@
-//===- ModuleFile.h - Modules as text: dumps and hand-written IR *- C++ -*-===//
+//===- ModuleFile.h - Modules as text in files ------------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_COMPILER_MODULEFILE_H
-#define LIB_COMPILER_MODULEFILE_H
+#ifndef DIVISI_LIB_COMPILER_MODULEFILE_H
+#define DIVISI_LIB_COMPILER_MODULEFILE_H
 
 #include "divisi/Compiler/Stage.h"
 #include "divisi/Support/GlobalStore.h"
@@ -48,4 +48,4 @@ Status writeModuleFile(mlir::ModuleOp module, const GlobalStore &store,
 
 } // namespace divisi
 
-#endif // LIB_COMPILER_MODULEFILE_H
+#endif // DIVISI_LIB_COMPILER_MODULEFILE_H

@@ -1,4 +1,4 @@
-//===- OpProfile.cpp - What the costs of an operator depend on -----------===//
+//===- OpProfile.cpp - What the costs of an operator depend on ------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,7 +1,7 @@
 //===- AnswerKeeper.h - Keeps the best answer so far on disk ----*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_DRIVER_ANSWERKEEPER_H
-#define LIB_DRIVER_ANSWERKEEPER_H
+#ifndef DIVISI_LIB_DRIVER_ANSWERKEEPER_H
+#define DIVISI_LIB_DRIVER_ANSWERKEEPER_H
 
 #include "divisi/Search/SolutionIO.h"
 
@@ -67,4 +67,4 @@ private:
 
 } // namespace divisi
 
-#endif // LIB_DRIVER_ANSWERKEEPER_H
+#endif // DIVISI_LIB_DRIVER_ANSWERKEEPER_H

@@ -1,7 +1,7 @@
-//===- CompileVerb.cpp - divisi compile and divisi plan ---------*- C++ -*-===//
+//===- CompileVerb.cpp - divisi compile and divisi plan -------------------===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

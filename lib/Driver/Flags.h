@@ -1,7 +1,7 @@
 //===- Flags.h - Command-line flags that verbs share ------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_DRIVER_FLAGS_H
-#define LIB_DRIVER_FLAGS_H
+#ifndef DIVISI_LIB_DRIVER_FLAGS_H
+#define DIVISI_LIB_DRIVER_FLAGS_H
 
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Support/Status.h"
@@ -81,4 +81,4 @@ Expected<std::vector<int64_t>> parseExtents(llvm::StringRef flag,
 
 } // namespace divisi
 
-#endif // LIB_DRIVER_FLAGS_H
+#endif // DIVISI_LIB_DRIVER_FLAGS_H

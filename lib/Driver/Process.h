@@ -1,13 +1,13 @@
 //===- Process.h - What the system knows of this process --------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_DRIVER_PROCESS_H
-#define LIB_DRIVER_PROCESS_H
+#ifndef DIVISI_LIB_DRIVER_PROCESS_H
+#define DIVISI_LIB_DRIVER_PROCESS_H
 
 #include <atomic>
 #include <csignal>
@@ -45,4 +45,4 @@ private:
 
 } // namespace divisi
 
-#endif // LIB_DRIVER_PROCESS_H
+#endif // DIVISI_LIB_DRIVER_PROCESS_H

@@ -1,13 +1,13 @@
 //===- Sessions.h - Opening artifacts from the command line -----*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_DRIVER_SESSIONS_H
-#define LIB_DRIVER_SESSIONS_H
+#ifndef DIVISI_LIB_DRIVER_SESSIONS_H
+#define DIVISI_LIB_DRIVER_SESSIONS_H
 
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/Session.h"
@@ -63,4 +63,4 @@ Expected<std::vector<rt::HostTensor>> readOutputs(const std::string &path,
 
 } // namespace divisi
 
-#endif // LIB_DRIVER_SESSIONS_H
+#endif // DIVISI_LIB_DRIVER_SESSIONS_H

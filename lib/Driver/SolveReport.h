@@ -1,13 +1,13 @@
 //===- SolveReport.h - What divisi solve prints -----------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_DRIVER_SOLVEREPORT_H
-#define LIB_DRIVER_SOLVEREPORT_H
+#ifndef DIVISI_LIB_DRIVER_SOLVEREPORT_H
+#define DIVISI_LIB_DRIVER_SOLVEREPORT_H
 
 #include "AnswerKeeper.h"
 #include "divisi/Search/Solvers.h"
@@ -83,4 +83,4 @@ void printVerifiedJSON(const search::Problem &problem,
 
 } // namespace divisi
 
-#endif // LIB_DRIVER_SOLVEREPORT_H
+#endif // DIVISI_LIB_DRIVER_SOLVEREPORT_H

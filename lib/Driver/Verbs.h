@@ -1,13 +1,13 @@
 //===- Verbs.h - The verbs of the divisi command ----------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_DRIVER_VERBS_H
-#define LIB_DRIVER_VERBS_H
+#ifndef DIVISI_LIB_DRIVER_VERBS_H
+#define DIVISI_LIB_DRIVER_VERBS_H
 
 #include "divisi/Support/Status.h"
 
@@ -69,4 +69,4 @@ int runVerb(int argc, char **argv, const Verbs &verbs);
 
 } // namespace divisi
 
-#endif // LIB_DRIVER_VERBS_H
+#endif // DIVISI_LIB_DRIVER_VERBS_H

@@ -1,13 +1,13 @@
 //===- OnnxScope.h - The module that a node comes from ----------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LIB_IMPORT_ONNXSCOPE_H
-#define LIB_IMPORT_ONNXSCOPE_H
+#ifndef DIVISI_LIB_IMPORT_ONNXSCOPE_H
+#define DIVISI_LIB_IMPORT_ONNXSCOPE_H
 
 #include "onnx/onnx_pb.h"
 
@@ -22,4 +22,4 @@ std::string scopeOf(const onnx::NodeProto &node);
 
 } // namespace divisi
 
-#endif // LIB_IMPORT_ONNXSCOPE_H
+#endif // DIVISI_LIB_IMPORT_ONNXSCOPE_H

@@ -1,4 +1,4 @@
-//===- Split.cpp - Which splits an operator has --------------------------===//
+//===- Split.cpp - Which splits an operator has ---------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SplitLayouts.cpp - What follows from a split ----------------------===//
+//===- SplitLayouts.cpp - What follows from a split -----------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,13 +1,13 @@
 //===- Passes.h - The Import stage ------------------------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_IMPORT_PASSES_H
-#define PASSES_IMPORT_PASSES_H
+#ifndef DIVISI_PASSES_IMPORT_PASSES_H
+#define DIVISI_PASSES_IMPORT_PASSES_H
 
 #include "dialects/NN/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,4 +28,4 @@ void registerImportPipeline();
 
 } // namespace divisi
 
-#endif // PASSES_IMPORT_PASSES_H
+#endif // DIVISI_PASSES_IMPORT_PASSES_H

@@ -1,13 +1,13 @@
 //===- Passes.td - From an imported model to clean nn ------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_IMPORT_PASSES_TD
-#define PASSES_IMPORT_PASSES_TD
+#ifndef DIVISI_PASSES_IMPORT_PASSES_TD
+#define DIVISI_PASSES_IMPORT_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
@@ -100,4 +100,4 @@ def VerifyImport : Pass<"verify-import", "::mlir::ModuleOp"> {
   }];
 }
 
-#endif // PASSES_IMPORT_PASSES_TD
+#endif // DIVISI_PASSES_IMPORT_PASSES_TD

@@ -1,7 +1,7 @@
 //===- Passes.h - Passes of the Lower stage ---------------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_LOWER_PASSES_H
-#define PASSES_LOWER_PASSES_H
+#ifndef DIVISI_PASSES_LOWER_PASSES_H
+#define DIVISI_PASSES_LOWER_PASSES_H
 
 #include "dialects/Exec/Exec.h"
 
@@ -40,4 +40,4 @@ void registerLowerPipeline();
 
 } // namespace divisi
 
-#endif // PASSES_LOWER_PASSES_H
+#endif // DIVISI_PASSES_LOWER_PASSES_H

@@ -1,13 +1,13 @@
 //===- Passes.td - Passes of the Lower stage ---------------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_LOWER_PASSES_TD
-#define PASSES_LOWER_PASSES_TD
+#ifndef DIVISI_PASSES_LOWER_PASSES_TD
+#define DIVISI_PASSES_LOWER_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
@@ -66,4 +66,4 @@ def VerifyLower : Pass<"verify-lower", "::mlir::ModuleOp"> {
   }];
 }
 
-#endif // PASSES_LOWER_PASSES_TD
+#endif // DIVISI_PASSES_LOWER_PASSES_TD

@@ -1,4 +1,4 @@
-//===- Passes.h - The Partition stage -------------------------------------===//
+//===- Passes.h - The Partition stage ---------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_PARTITION_PASSES_H
-#define PASSES_PARTITION_PASSES_H
+#ifndef DIVISI_PASSES_PARTITION_PASSES_H
+#define DIVISI_PASSES_PARTITION_PASSES_H
 
 #include "dialects/SPMD/SPMD.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,4 +28,4 @@ void registerPartitionPipeline();
 
 } // namespace divisi
 
-#endif // PASSES_PARTITION_PASSES_H
+#endif // DIVISI_PASSES_PARTITION_PASSES_H

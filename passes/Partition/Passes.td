@@ -1,13 +1,13 @@
 //===- Passes.td - From strategies to local programs -------*- tablegen -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_PARTITION_PASSES_TD
-#define PASSES_PARTITION_PASSES_TD
+#ifndef DIVISI_PASSES_PARTITION_PASSES_TD
+#define DIVISI_PASSES_PARTITION_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
@@ -165,4 +165,4 @@ def SplitRanks : Pass<"split-ranks", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numFunctions", "functions", "Rank sets">];
 }
 
-#endif // PASSES_PARTITION_PASSES_TD
+#endif // DIVISI_PASSES_PARTITION_PASSES_TD

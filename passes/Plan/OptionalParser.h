@@ -1,7 +1,7 @@
 //===- OptionalParser.h - Pass options that may be absent -------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_PLAN_OPTIONALPARSER_H
-#define PASSES_PLAN_OPTIONALPARSER_H
+#ifndef DIVISI_PASSES_PLAN_OPTIONALPARSER_H
+#define DIVISI_PASSES_PLAN_OPTIONALPARSER_H
 
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/CommandLine.h"
@@ -52,4 +52,4 @@ public:
 
 } // namespace llvm::cl
 
-#endif // PASSES_PLAN_OPTIONALPARSER_H
+#endif // DIVISI_PASSES_PLAN_OPTIONALPARSER_H

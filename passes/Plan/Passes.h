@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_PLAN_PASSES_H
-#define PASSES_PLAN_PASSES_H
+#ifndef DIVISI_PASSES_PLAN_PASSES_H
+#define DIVISI_PASSES_PLAN_PASSES_H
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
@@ -47,4 +47,4 @@ void registerPlanPipeline();
 
 } // namespace divisi
 
-#endif // PASSES_PLAN_PASSES_H
+#endif // DIVISI_PASSES_PLAN_PASSES_H

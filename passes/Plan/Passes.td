@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PASSES_PLAN_PASSES_TD
-#define PASSES_PLAN_PASSES_TD
+#ifndef DIVISI_PASSES_PLAN_PASSES_TD
+#define DIVISI_PASSES_PLAN_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
@@ -85,4 +85,4 @@ def VerifyPlan : Pass<"verify-plan", "::mlir::ModuleOp"> {
   }];
 }
 
-#endif // PASSES_PLAN_PASSES_TD
+#endif // DIVISI_PASSES_PLAN_PASSES_TD

@@ -1,3 +1,11 @@
+//===- Pipeline.cpp - The Plan stage --------------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
 #include "passes/Plan/Passes.h"
 
 #include "mlir/Pass/PassManager.h"

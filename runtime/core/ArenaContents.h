@@ -1,7 +1,7 @@
-//===- ArenaContents.h - Which buffer's value lies where ------*- C++ -*--===//
+//===- ArenaContents.h - Which buffer's value lies where --------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -14,8 +14,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_ARENACONTENTS_H
-#define RUNTIME_CORE_ARENACONTENTS_H
+#ifndef DIVISI_RUNTIME_CORE_ARENACONTENTS_H
+#define DIVISI_RUNTIME_CORE_ARENACONTENTS_H
 
 #include "runtime/core/ResolvedManifest.h"
 
@@ -71,4 +71,4 @@ private:
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_ARENACONTENTS_H
+#endif // DIVISI_RUNTIME_CORE_ARENACONTENTS_H

@@ -1,13 +1,13 @@
-//===- ArtifactFormat.h - The bytes before the manifest -------*- C++ -*--===//
+//===- ArtifactFormat.h - The bytes before the manifest ---------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_ARTIFACTFORMAT_H
-#define RUNTIME_CORE_ARTIFACTFORMAT_H
+#ifndef DIVISI_RUNTIME_CORE_ARTIFACTFORMAT_H
+#define DIVISI_RUNTIME_CORE_ARTIFACTFORMAT_H
 
 #include <cstdint>
 #include <cstring>
@@ -32,4 +32,4 @@ inline constexpr uint32_t maxManifestBytes = 256u << 20;
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_ARTIFACTFORMAT_H
+#endif // DIVISI_RUNTIME_CORE_ARTIFACTFORMAT_H

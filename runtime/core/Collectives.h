@@ -1,13 +1,13 @@
 //===- Collectives.h - Collectives, as each rank sees them ------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_COLLECTIVES_H
-#define RUNTIME_CORE_COLLECTIVES_H
+#ifndef DIVISI_RUNTIME_CORE_COLLECTIVES_H
+#define DIVISI_RUNTIME_CORE_COLLECTIVES_H
 
 #include "divisi/runtime/Communicator.h"
 #include "runtime/core/ResolvedManifest.h"
@@ -58,4 +58,4 @@ bool isMasked(const GridInfo &grid, std::span<const uint32_t> axes,
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_COLLECTIVES_H
+#endif // DIVISI_RUNTIME_CORE_COLLECTIVES_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_ENTRYINPUTS_H
-#define RUNTIME_CORE_ENTRYINPUTS_H
+#ifndef DIVISI_RUNTIME_CORE_ENTRYINPUTS_H
+#define DIVISI_RUNTIME_CORE_ENTRYINPUTS_H
 
 #include "divisi/runtime/Session.h"
 
@@ -19,4 +19,4 @@ Status checkInputs(const EntryInfo &entry, std::span<const HostTensor> inputs);
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_ENTRYINPUTS_H
+#endif // DIVISI_RUNTIME_CORE_ENTRYINPUTS_H

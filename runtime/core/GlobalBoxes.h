@@ -1,13 +1,13 @@
-//===- GlobalBoxes.h - The globals as ranks hold them ---------*- C++ -*--===//
+//===- GlobalBoxes.h - The globals as ranks hold them -----------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_GLOBALBOXES_H
-#define RUNTIME_CORE_GLOBALBOXES_H
+#ifndef DIVISI_RUNTIME_CORE_GLOBALBOXES_H
+#define DIVISI_RUNTIME_CORE_GLOBALBOXES_H
 
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/HostTensor.h"
@@ -44,4 +44,4 @@ private:
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_GLOBALBOXES_H
+#endif // DIVISI_RUNTIME_CORE_GLOBALBOXES_H

@@ -1,7 +1,7 @@
-//===- RankProgram.h - One rank's instructions, ready to run --*- C++ -*--===//
+//===- RankProgram.h - One rank's instructions, ready to run ----*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_RANKPROGRAM_H
-#define RUNTIME_CORE_RANKPROGRAM_H
+#ifndef DIVISI_RUNTIME_CORE_RANKPROGRAM_H
+#define DIVISI_RUNTIME_CORE_RANKPROGRAM_H
 
 #include "divisi/runtime/Communicator.h"
 #include "divisi/runtime/HostTensor.h"
@@ -136,4 +136,4 @@ private:
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_RANKPROGRAM_H
+#endif // DIVISI_RUNTIME_CORE_RANKPROGRAM_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_RANKPROGRAMBUILDER_H
-#define RUNTIME_CORE_RANKPROGRAMBUILDER_H
+#ifndef DIVISI_RUNTIME_CORE_RANKPROGRAMBUILDER_H
+#define DIVISI_RUNTIME_CORE_RANKPROGRAMBUILDER_H
 
 #include "runtime/core/Collectives.h"
 #include "runtime/core/RankProgram.h"
@@ -79,4 +79,4 @@ private:
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_RANKPROGRAMBUILDER_H
+#endif // DIVISI_RUNTIME_CORE_RANKPROGRAMBUILDER_H

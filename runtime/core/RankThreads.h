@@ -1,13 +1,13 @@
-//===- RankThreads.h - One thread per rank --------------------*- C++ -*--===//
+//===- RankThreads.h - One thread per rank ----------------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_RANKTHREADS_H
-#define RUNTIME_CORE_RANKTHREADS_H
+#ifndef DIVISI_RUNTIME_CORE_RANKTHREADS_H
+#define DIVISI_RUNTIME_CORE_RANKTHREADS_H
 
 #include "divisi/Support/Status.h"
 
@@ -74,4 +74,4 @@ private:
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_RANKTHREADS_H
+#endif // DIVISI_RUNTIME_CORE_RANKTHREADS_H

@@ -1,7 +1,7 @@
 //===- ResolvedManifest.h - A manifest, all numbers resolved ----*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_RESOLVEDMANIFEST_H
-#define RUNTIME_CORE_RESOLVEDMANIFEST_H
+#ifndef DIVISI_RUNTIME_CORE_RESOLVEDMANIFEST_H
+#define DIVISI_RUNTIME_CORE_RESOLVEDMANIFEST_H
 
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/Box.h"
@@ -131,4 +131,4 @@ std::string describeInstruction(const ResolvedEntry &entry, size_t program,
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_RESOLVEDMANIFEST_H
+#endif // DIVISI_RUNTIME_CORE_RESOLVEDMANIFEST_H

@@ -1,13 +1,13 @@
-//===- Trace.h - What a run did, for a trace viewer -----------*- C++ -*--===//
+//===- Trace.h - What a run did, for a trace viewer -------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_TRACE_H
-#define RUNTIME_CORE_TRACE_H
+#ifndef DIVISI_RUNTIME_CORE_TRACE_H
+#define DIVISI_RUNTIME_CORE_TRACE_H
 
 #include "runtime/core/RankProgram.h"
 
@@ -25,4 +25,4 @@ Status writeChromeTrace(const std::string &path, const ResolvedEntry &entry,
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_TRACE_H
+#endif // DIVISI_RUNTIME_CORE_TRACE_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_VERIFYPROGRAM_H
-#define RUNTIME_CORE_VERIFYPROGRAM_H
+#ifndef DIVISI_RUNTIME_CORE_VERIFYPROGRAM_H
+#define DIVISI_RUNTIME_CORE_VERIFYPROGRAM_H
 
 #include "runtime/core/ArenaContents.h"
 #include "runtime/core/Collectives.h"
@@ -108,4 +108,4 @@ private:
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_VERIFYPROGRAM_H
+#endif // DIVISI_RUNTIME_CORE_VERIFYPROGRAM_H

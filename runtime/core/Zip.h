@@ -1,13 +1,13 @@
-//===- Zip.h - The ZIP archives that NumPy writes -------------*- C++ -*--===//
+//===- Zip.h - The ZIP archives that NumPy writes ---------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef RUNTIME_CORE_ZIP_H
-#define RUNTIME_CORE_ZIP_H
+#ifndef DIVISI_RUNTIME_CORE_ZIP_H
+#define DIVISI_RUNTIME_CORE_ZIP_H
 
 #include "divisi/Support/OutputFile.h"
 #include "divisi/runtime/HostTensor.h"
@@ -52,4 +52,4 @@ private:
 
 } // namespace divisi::rt
 
-#endif // RUNTIME_CORE_ZIP_H
+#endif // DIVISI_RUNTIME_CORE_ZIP_H

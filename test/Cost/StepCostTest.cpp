@@ -1,4 +1,4 @@
-//===- StepCostTest.cpp - Prices of transfers between grids --------------===//
+//===- StepCostTest.cpp - Prices of transfers between grids ---------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

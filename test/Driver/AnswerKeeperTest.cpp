@@ -1,4 +1,4 @@
-//===- AnswerKeeperTest.cpp ---------------------------------------------===//
+//===- AnswerKeeperTest.cpp -----------------------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

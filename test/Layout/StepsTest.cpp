@@ -1,4 +1,4 @@
-//===- StepsTest.cpp - What single steps may do --------------------------===//
+//===- StepsTest.cpp - What single steps may do ---------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- PlanTest.cpp -------------------------------------------------------===//
+//===- PlanModuleTest.cpp -------------------------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

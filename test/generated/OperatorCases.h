@@ -1,7 +1,7 @@
 //===- OperatorCases.h - An operator under every strategy -------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TEST_GENERATED_OPERATORCASES_H
-#define TEST_GENERATED_OPERATORCASES_H
+#ifndef DIVISI_TEST_GENERATED_OPERATORCASES_H
+#define DIVISI_TEST_GENERATED_OPERATORCASES_H
 
 #include "divisi/Layout/Loops.h"
 
@@ -55,4 +55,4 @@ makePlannedModule(mlir::func::FuncOp function, const OperatorCase &planned);
 
 } // namespace divisi
 
-#endif // TEST_GENERATED_OPERATORCASES_H
+#endif // DIVISI_TEST_GENERATED_OPERATORCASES_H

@@ -1,13 +1,13 @@
-//===- ManifestBuilder.h - Manifests by hand ------------------*- C++ -*--===//
+//===- ManifestBuilder.h - Manifests by hand --------------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TEST_RUNTIME_MANIFESTBUILDER_H
-#define TEST_RUNTIME_MANIFESTBUILDER_H
+#ifndef DIVISI_TEST_RUNTIME_MANIFESTBUILDER_H
+#define DIVISI_TEST_RUNTIME_MANIFESTBUILDER_H
 
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/HostTensor.h"
@@ -245,4 +245,4 @@ inline std::string temporaryFile(const std::string &name) {
 
 } // namespace divisi::rt
 
-#endif // TEST_RUNTIME_MANIFESTBUILDER_H
+#endif // DIVISI_TEST_RUNTIME_MANIFESTBUILDER_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TEST_RUNTIME_REFERENCECALLS_H
-#define TEST_RUNTIME_REFERENCECALLS_H
+#ifndef DIVISI_TEST_RUNTIME_REFERENCECALLS_H
+#define DIVISI_TEST_RUNTIME_REFERENCECALLS_H
 
 #include "test/runtime/Tensors.h"
 
@@ -72,4 +72,4 @@ inline auto near(const F &values) {
 
 } // namespace divisi::rt::test
 
-#endif // TEST_RUNTIME_REFERENCECALLS_H
+#endif // DIVISI_TEST_RUNTIME_REFERENCECALLS_H

@@ -1,7 +1,7 @@
-//===- TestBackend.h - Tiny kernels for tests of the runtime --*- C++ -*--===//
+//===- TestBackend.h - Tiny kernels for tests of the runtime ----*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -19,8 +19,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TEST_RUNTIME_TESTBACKEND_H
-#define TEST_RUNTIME_TESTBACKEND_H
+#ifndef DIVISI_TEST_RUNTIME_TESTBACKEND_H
+#define DIVISI_TEST_RUNTIME_TESTBACKEND_H
 
 #include "divisi/runtime/Kernel.h"
 
@@ -185,4 +185,4 @@ private:
 
 } // namespace divisi::rt
 
-#endif // TEST_RUNTIME_TESTBACKEND_H
+#endif // DIVISI_TEST_RUNTIME_TESTBACKEND_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TEST_RUNTIME_TESTSESSION_H
-#define TEST_RUNTIME_TESTSESSION_H
+#ifndef DIVISI_TEST_RUNTIME_TESTSESSION_H
+#define DIVISI_TEST_RUNTIME_TESTSESSION_H
 
 #include "ManifestBuilder.h"
 #include "TestBackend.h"
@@ -104,4 +104,4 @@ inline pb::Manifest stateManifest() {
 
 } // namespace divisi::rt
 
-#endif // TEST_RUNTIME_TESTSESSION_H
+#endif // DIVISI_TEST_RUNTIME_TESTSESSION_H

@@ -1,7 +1,7 @@
 //===- Emit.h - From a lowered module to an artifact ------------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

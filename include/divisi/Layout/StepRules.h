@@ -1,5 +1,4 @@
-//===- StepRules.h - Which steps lead from one layout to another -*- C++
-//-*-===//
+//===- StepRules.h - Steps between two layouts ------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

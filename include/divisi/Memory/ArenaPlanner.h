@@ -1,7 +1,7 @@
-//===- ArenaPlanner.h - Offsets for buffers that live for a while -*- C++ -*--==
+//===- ArenaPlanner.h - Offsets for buffers in one arena --------*- C++ -*-===//
 //
-// Part of Divisi, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
