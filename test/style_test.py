@@ -26,7 +26,7 @@ LONG_FUNCTIONS = set()
 # Folders of public headers, and how many declarations in them may still lack
 # a comment; the number is only ever lowered.
 PUBLIC = ("include/", "runtime/include/", "dialects/", "passes/")
-MOST_UNDOCUMENTED = 80
+MOST_UNDOCUMENTED = 0
 
 BANNER = """//
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
@@ -149,7 +149,9 @@ OBVIOUS = re.compile(
     r"^(namespace\b|using namespace|friend\b|static_assert|class \w+;|"
     r"struct \w+;|DIVISI_|MLIR_|LLVM_|using \w+Base::|~|extern \"C\"$|"
     r"virtual ~)|= default;|= delete;|\boverride\b|\boperator\W|"
-    r"^(\w+)\(\2 &&\w*\)")
+    r"^(\w+)\(\2 &&\w*\)|"
+    # A statement, or the definition of what is declared above.
+    r"^return\b|^template <[^>]*> [\w:<>]+ \w+::\w+\(")
 
 
 def words_of(text):

@@ -27,6 +27,7 @@ template <>
 class parser<std::optional<int64_t>>
     : public basic_parser<std::optional<int64_t>> {
 public:
+  /// As LLVM makes parsers: of the option that it belongs to.
   using basic_parser::basic_parser;
 
   /// True if `text` is neither, as LLVM has it.

@@ -29,14 +29,16 @@
 
 namespace divisi {
 
-/// The MLIR form of an element type (signless integers, i1 for bool), and back;
-/// nothing for a type that is not one of ours.
+/// The MLIR form of an element type: signless integers, i1 for bool.
 mlir::Type toMLIRType(mlir::MLIRContext *context, rt::DType type);
+/// The way back; nothing for a type that is not one of ours.
 std::optional<rt::DType> fromMLIRType(mlir::Type type);
 
-/// The constant as an attribute (one element if it is a splat), and back.
+/// The constant as an attribute: one element if it is a splat.
 mlir::DenseElementsAttr toDenseAttr(mlir::MLIRContext *context,
                                     const rt::HostTensor &tensor);
+/// The way back. Fails with Unsupported for element types that are not ours,
+/// with Device when memory runs out.
 Expected<rt::HostTensor> fromDenseAttr(mlir::DenseElementsAttr attribute);
 
 /// The attributes of an operator as its kernel gets them: its own ones without
@@ -56,12 +58,14 @@ Expected<rt::HostTensor> evaluateOp(const std::string &op,
 /// when first asked for.
 class GlobalValues {
 public:
+  /// Of the globals of `module`, whose bytes `store` has; both outlive this.
   GlobalValues(mlir::ModuleOp module, GlobalStore &store)
       : module_(module), store_(store) {}
 
   /// The value now. Fails with Invalid for a global that is not declared, or
   /// derived and not yet computed.
   Expected<rt::HostTensor> read(const std::string &name);
+  /// Gives the global a value, which read() returns from now on.
   void write(const std::string &name, rt::HostTensor value);
 
 private:

@@ -23,6 +23,7 @@
 
 namespace divisi::rt {
 
+/// What an attribute may hold: artifacts know these five types.
 using Attribute = std::variant<int64_t, double, std::string,
                                std::vector<int64_t>, std::vector<double>>;
 
@@ -30,6 +31,7 @@ using Attribute = std::variant<int64_t, double, std::string,
 class Attributes {
 public:
   Attributes() = default;
+  /// The given ones; of a name that stands twice the first.
   Attributes(
       std::initializer_list<std::pair<const std::string, Attribute>> values)
       : values_(values) {}
@@ -38,6 +40,7 @@ public:
   void set(const std::string &name, Attribute value) {
     values_[name] = std::move(value);
   }
+  /// All of them, by name.
   const std::map<std::string, Attribute> &values() const { return values_; }
 
   /// The value of `name` if it is there and of that type, else null.
@@ -51,18 +54,22 @@ public:
     const auto *value = find<int64_t>(name);
     return value ? *value : fallback;
   }
+  /// The same of a float.
   double getFloat(const std::string &name, double fallback = 0) const {
     const auto *value = find<double>(name);
     return value ? *value : fallback;
   }
+  /// The same of a string, with the empty one to fall back on.
   std::string getString(const std::string &name) const {
     const auto *value = find<std::string>(name);
     return value ? *value : std::string();
   }
+  /// The same of a list of integers, with the empty one.
   std::vector<int64_t> getInts(const std::string &name) const {
     const auto *value = find<std::vector<int64_t>>(name);
     return value ? *value : std::vector<int64_t>();
   }
+  /// The same of a list of floats, with the empty one.
   std::vector<double> getFloats(const std::string &name) const {
     const auto *value = find<std::vector<double>>(name);
     return value ? *value : std::vector<double>();

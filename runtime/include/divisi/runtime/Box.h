@@ -68,6 +68,7 @@ public:
   bool isContiguous() const { return loops_.empty(); }
   /// Where it begins, in bytes from the start of each box.
   int64_t sourceOffset() const { return sourceOffset_; }
+  /// The same of the result.
   int64_t resultOffset() const { return resultOffset_; }
 
   /// Copies; the pointers are the starts of the two boxes.
@@ -104,8 +105,8 @@ private:
 
 /// A piece that comes from `owner`.
 struct Fetch {
-  size_t owner;
-  BoxCopy copy;
+  size_t owner; ///< Its index among the owners.
+  BoxCopy copy; ///< From the owner's box into the result's.
 };
 
 /// How to fill `result` from the boxes of `owners`: every element comes from

@@ -29,7 +29,7 @@ namespace divisi::rt {
 
 /// One member of a step.
 struct StepParty {
-  uint32_t rank = 0;
+  uint32_t rank = 0;         ///< Who it is.
   std::optional<Box> source; ///< What it holds; absent: nothing.
   std::optional<Box> result; ///< What it wants; absent: nothing.
 };

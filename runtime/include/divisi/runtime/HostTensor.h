@@ -26,17 +26,22 @@ namespace divisi::rt {
 class AlignedBytes {
 public:
   AlignedBytes() = default;
-  /// Uninitialised, or zeros; fails (Device) when memory runs out.
+  /// Uninitialised; fails with Device when memory runs out.
   static Expected<AlignedBytes> allocate(int64_t size);
+  /// Zeros; fails alike.
   static Expected<AlignedBytes> zeros(int64_t size);
 
   /// Null if there are none.
   std::byte *data() { return data_.get(); }
+  /// The same, to read only.
   const std::byte *data() const { return data_.get(); }
+  /// How many bytes there are.
   int64_t size() const { return size_; }
+  /// All bytes.
   std::span<std::byte> span() {
     return {data_.get(), static_cast<size_t>(size_)};
   }
+  /// All bytes, to read only.
   std::span<const std::byte> span() const {
     return {data_.get(), static_cast<size_t>(size_)};
   }
@@ -66,6 +71,7 @@ public:
                                      std::string name = {});
   /// From as many values of the matching C++ type as the shape says.
   static HostTensor ofInts(Dims dims, const std::vector<int64_t> &values);
+  /// The same of floats.
   static HostTensor ofFloats(Dims dims, const std::vector<float> &values);
   /// The same tensor with bytes of its own; fails like zeros().
   Expected<HostTensor> clone() const;
@@ -84,6 +90,7 @@ public:
   int64_t byteSize() const { return bytes_ ? bytes_->size() : 0; }
   /// The first element; null if there is none.
   std::byte *data() { return bytes_ ? bytes_->data() : nullptr; }
+  /// The same, to read only.
   const std::byte *data() const { return bytes_ ? bytes_->data() : nullptr; }
   /// All elements as bytes.
   std::span<const std::byte> bytes() const {
@@ -93,15 +100,18 @@ public:
   template <typename T> std::span<T> as() {
     return {reinterpret_cast<T *>(data()), byteSize() / sizeof(T)};
   }
+  /// The same, to read only.
   template <typename T> std::span<const T> as() const {
     return {reinterpret_cast<const T *>(data()), byteSize() / sizeof(T)};
   }
 
-  /// Element `index` (row-major) as an integer (truncated) or a float.
+  /// Element `index` (row-major) as an integer: floats are truncated.
   int64_t intAt(int64_t index) const;
+  /// Element `index` (row-major) as a float.
   double floatAt(int64_t index) const;
-  /// All elements, converted so.
+  /// All elements as integers.
   std::vector<int64_t> toInts() const;
+  /// All elements as floats.
   std::vector<double> toFloats() const;
   /// Whether all elements have the same bits (and there is one).
   bool isSplat() const;

@@ -82,11 +82,12 @@ enum class KernelUse : uint8_t {
 
 /// A kernel of a backend.
 struct Kernel {
-  std::string_view op;
+  std::string_view op; ///< "nn.matmul"; a string that outlives the kernel.
   /// What the kernel computes and which attributes it takes; raised when that
   /// changes. An artifact says which version it was compiled for.
   int version = 1;
   KernelUse use = KernelUse::Whole;
+  /// What the kernel needs for this call: see KernelQuery.
   KernelQuery (*query)(const CallSite &site);
   /// Null and a message in `error` when this call cannot be done (the backend
   /// then is asked no more: see Backend::find).

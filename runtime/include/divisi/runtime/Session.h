@@ -67,28 +67,28 @@ selectBackends(std::string_view names,
 
 /// An input or output of an entry; the whole tensor.
 struct ValueInfo {
-  std::string name;
-  DType type = DType::F32;
-  Dims dims;
+  std::string name;        ///< As the model has it.
+  DType type = DType::F32; ///< Of its elements.
+  Dims dims;               ///< Global extents.
 };
 
 /// An entry function and what it takes and gives, in order.
 struct EntryInfo {
-  std::string name;
-  std::vector<ValueInfo> inputs, outputs;
+  std::string name;                       ///< What run() is asked for.
+  std::vector<ValueInfo> inputs, outputs; ///< Of whole tensors.
 };
 
 /// A parameter, state or constant of the artifact.
 struct GlobalInfo {
-  ValueInfo value;
+  ValueInfo value;        ///< Its name, type and global extents.
   std::string kind;       ///< parameter, state, constant or derived.
   bool isUpdated = false; ///< By some entry.
 };
 
 /// The calls of one operator that one backend does for a rank in an entry.
 struct KernelCalls {
-  std::string entry;
-  uint32_t rank = 0;
+  std::string entry;   ///< Its name.
+  uint32_t rank = 0;   ///< Who makes them.
   std::string op;      ///< "nn.matmul"
   std::string backend; ///< "cpu"
   int64_t calls = 0;   ///< In one run.

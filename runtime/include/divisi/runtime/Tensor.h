@@ -57,7 +57,7 @@ int64_t numElements(const Dims &dims);
 
 /// What a kernel knows of an operand or result before it runs.
 struct TensorInfo {
-  DType type = DType::F32;
+  DType type = DType::F32; ///< Of its elements.
   Dims extents; ///< Of this rank's box: valid elements only, dense, row-major.
   Dims offset;  ///< Global index of the box's first element.
   Dims global;  ///< Extents of the whole tensor.
