@@ -31,8 +31,8 @@ class DataCollector {
 public:
   DataCollector(ModuleOp module, GlobalStore &store, const EmitOptions &options,
                 std::string folder)
-      : module(module), store(store), options(options),
-        folder(std::move(folder)), values(module, store) {}
+      : module_(module), store_(store), options_(options),
+        folder_(std::move(folder)), values_(module, store) {}
 
   /// Data in the order of the draft's globals; points into this object.
   Expected<std::vector<rt::GlobalData>> run(const ManifestDraft &draft);
@@ -46,31 +46,31 @@ private:
   Expected<rt::GlobalData> externalData(nn::GlobalOp global);
   Expected<rt::GlobalData> keep(rt::HostTensor tensor);
 
-  ModuleOp module;
-  GlobalStore &store;
-  const EmitOptions &options;
-  std::string folder;
-  GlobalValues values;
+  ModuleOp module_;
+  GlobalStore &store_;
+  const EmitOptions &options_;
+  std::string folder_;
+  GlobalValues values_;
   std::list<rt::HostTensor>
-      kept; ///< What the data of derived globals points to.
+      kept_; ///< What the data of derived globals points to.
 };
 
 } // namespace
 
 /// Puts the values of derived globals into `values`.
 Status DataCollector::runInit() {
-  DerivedValues *derived = options.derived.get();
+  DerivedValues *derived = options_.derived.get();
   if (derived && derived->areComputed) {
     for (const auto &[name, value] : derived->values) {
-      values.write(name, value);
+      values_.write(name, value);
     }
     return Status();
   }
-  for (auto function : module.getOps<func::FuncOp>()) {
+  for (auto function : module_.getOps<func::FuncOp>()) {
     if (spmd::isEntry(function) || function.isExternal()) {
       continue;
     }
-    auto results = evaluateFunction(function, {}, values);
+    auto results = evaluateFunction(function, {}, values_);
     if (!results) {
       return results.status();
     }
@@ -80,10 +80,10 @@ Status DataCollector::runInit() {
 
 /// Makes what `@init` has computed known to later emissions.
 Status DataCollector::keepDerived(DerivedValues &derived) {
-  for (auto global : module.getOps<nn::GlobalOp>()) {
+  for (auto global : module_.getOps<nn::GlobalOp>()) {
     if (global.getKind() == nn::GlobalKind::Derived) {
       std::string name = global.getSymName().str();
-      Expected<rt::HostTensor> value = values.read(name);
+      Expected<rt::HostTensor> value = values_.read(name);
       if (!value) {
         return value.status();
       }
@@ -95,19 +95,19 @@ Status DataCollector::keepDerived(DerivedValues &derived) {
 }
 
 Expected<rt::GlobalData> DataCollector::keep(rt::HostTensor tensor) {
-  kept.push_back(std::move(tensor));
-  return rt::GlobalData{kept.back().bytes(), {}, 0};
+  kept_.push_back(std::move(tensor));
+  return rt::GlobalData{kept_.back().bytes(), {}, 0};
 }
 
 /// The file relative to the artifact's folder: both may move together.
 Expected<rt::GlobalData> DataCollector::externalData(nn::GlobalOp global) {
   std::error_code error;
   std::filesystem::path relative = std::filesystem::relative(
-      std::filesystem::path(global.getFile()->str()), folder, error);
+      std::filesystem::path(global.getFile()->str()), folder_, error);
   if (error || relative.empty() || *relative.begin() == "..") {
     return Status(ExitCode::Usage,
                   "external weights must lie beneath the artifact's folder: '" +
-                      global.getFile()->str() + "' is outside of '" + folder +
+                      global.getFile()->str() + "' is outside of '" + folder_ +
                       "'; write the artifact beside the model, or embed the "
                       "weights");
   }
@@ -124,7 +124,7 @@ Expected<rt::GlobalData> DataCollector::dataOf(nn::GlobalOp global) {
     return rt::GlobalData();
   }
   if (global.getKind() == nn::GlobalKind::Derived) {
-    auto value = values.read(global.getSymName().str());
+    auto value = values_.read(global.getSymName().str());
     return value ? keep(*value) : Expected<rt::GlobalData>(value.status());
   }
   if (!global.getFile()) {
@@ -136,14 +136,14 @@ Expected<rt::GlobalData> DataCollector::dataOf(nn::GlobalOp global) {
   bool isBlob = *global.getFile() == StringRef(GlobalStore::kBlobFile);
   bool isParameter = global.getKind() == nn::GlobalKind::Parameter;
   auto bytes =
-      store.bytes({global.getFile()->str(), int64_t(*global.getOffset()),
-                   int64_t(*global.getLength())});
+      store_.bytes({global.getFile()->str(), int64_t(*global.getOffset()),
+                    int64_t(*global.getLength())});
   if (!bytes) {
     return Status(bytes.status().code(), "the bytes of '" +
                                              global.getSymName().str() +
                                              "': " + bytes.status().message());
   }
-  if (options.externalWeights && isParameter && !isBlob) {
+  if (options_.externalWeights && isParameter && !isBlob) {
     Expected<rt::GlobalData> data = externalData(global);
     if (data) {
       data->bytes = *bytes;
@@ -166,7 +166,7 @@ DataCollector::run(const ManifestDraft &draft) {
     size_t constant = data.size() - std::min(data.size(), draft.numGlobals);
     Expected<rt::GlobalData> next = rt::GlobalData();
     if (data.size() < draft.numGlobals) {
-      next = dataOf(module.lookupSymbol<nn::GlobalOp>(message.name()));
+      next = dataOf(module_.lookupSymbol<nn::GlobalOp>(message.name()));
     } else {
       auto tensor =
           fromDenseAttr(cast<DenseElementsAttr>(draft.constants[constant]));

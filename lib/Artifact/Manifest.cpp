@@ -27,7 +27,7 @@ namespace {
 /// Builds the draft of one module; the first failure stops it.
 class ManifestBuilder {
 public:
-  explicit ManifestBuilder(ModuleOp module) : module(module) {}
+  explicit ManifestBuilder(ModuleOp module) : module_(module) {}
 
   Expected<ManifestDraft> run();
 
@@ -45,22 +45,22 @@ private:
   void setTensor(BufferType type, artifact::Tensor &tensor) {
     setTensor(type.getTensor(), type.getGrid(), tensor);
   }
-  uint32_t bufferOf(Value value) { return buffers.lookup(value); }
+  uint32_t bufferOf(Value value) { return buffers_.lookup(value); }
   void fail(Operation *op, const Twine &what);
 
-  ModuleOp module;
-  ManifestDraft draft;
-  Status status;
-  llvm::StringMap<uint32_t> grids, globals, entries;
-  llvm::DenseMap<Value, uint32_t> buffers; ///< Of the current program.
+  ModuleOp module_;
+  ManifestDraft draft_;
+  Status status_;
+  llvm::StringMap<uint32_t> grids_, globals_, entries_;
+  llvm::DenseMap<Value, uint32_t> buffers_; ///< Of the current program.
 };
 
 } // namespace
 
 void ManifestBuilder::fail(Operation *op, const Twine &what) {
-  if (status.isOk()) {
-    status = Status(ExitCode::Invalid,
-                    (op->getName().getStringRef() + ": " + what).str());
+  if (status_.isOk()) {
+    status_ = Status(ExitCode::Invalid,
+                     (op->getName().getStringRef() + ": " + what).str());
   }
 }
 
@@ -93,10 +93,10 @@ void ManifestBuilder::setTensor(RankedTensorType type, FlatSymbolRefAttr grid,
                                 artifact::Tensor &tensor) {
   std::optional<rt::DType> element = fromMLIRType(type.getElementType());
   spmd::LocalAttr local = spmd::getLocal(type);
-  auto found = grids.find(grid.getValue());
-  if (!element || !local || found == grids.end()) {
-    return fail(module, "no layout, grid or element type for a tensor on " +
-                            grid.getValue());
+  auto found = grids_.find(grid.getValue());
+  if (!element || !local || found == grids_.end()) {
+    return fail(module_, "no layout, grid or element type for a tensor on " +
+                             grid.getValue());
   }
   tensor.set_dtype(std::string(rt::stringify(*element)));
   for (int64_t extent : local.getGlobalShape()) {
@@ -107,8 +107,8 @@ void ManifestBuilder::setTensor(RankedTensorType type, FlatSymbolRefAttr grid,
 }
 
 void ManifestBuilder::addGrid(spmd::GridOp grid) {
-  grids[grid.getSymName()] = draft.manifest.grids_size();
-  artifact::Grid *message = draft.manifest.add_grids();
+  grids_[grid.getSymName()] = draft_.manifest.grids_size();
+  artifact::Grid *message = draft_.manifest.add_grids();
   message->set_name(grid.getSymName().str());
   Grid value = grid.getValue();
   for (const GridAxis &axis : value.axes()) {
@@ -118,8 +118,8 @@ void ManifestBuilder::addGrid(spmd::GridOp grid) {
   }
   for (int64_t device : grid.getDeviceIds()) {
     message->add_devices(device);
-    draft.manifest.set_num_ranks(
-        std::max<uint32_t>(draft.manifest.num_ranks(), device + 1));
+    draft_.manifest.set_num_ranks(
+        std::max<uint32_t>(draft_.manifest.num_ranks(), device + 1));
   }
 }
 
@@ -137,8 +137,8 @@ void ManifestBuilder::addGlobal(nn::GlobalOp global) {
   if (failed(layout)) {
     return fail(global, "the place of @" + global.getSymName() + " is illegal");
   }
-  globals[global.getSymName()] = draft.manifest.globals_size();
-  artifact::Global *message = draft.manifest.add_globals();
+  globals_[global.getSymName()] = draft_.manifest.globals_size();
+  artifact::Global *message = draft_.manifest.add_globals();
   message->set_name(global.getSymName().str());
   message->set_kind(nn::stringifyGlobalKind(global.getKind()).str());
   setTensor(spmd::localType(global.getType(), grid.getValue(), *layout),
@@ -147,8 +147,8 @@ void ManifestBuilder::addGlobal(nn::GlobalOp global) {
 
 /// Inputs and outputs in the order of the signature, each with its whole type.
 void ManifestBuilder::addEntry(EntryOp entry) {
-  entries[entry.getSymName()] = draft.manifest.entries_size();
-  artifact::Entry *message = draft.manifest.add_entries();
+  entries_[entry.getSymName()] = draft_.manifest.entries_size();
+  artifact::Entry *message = draft_.manifest.add_entries();
   message->set_name(entry.getSymName().str());
   auto addValues = [&](ArrayAttr names, ArrayAttr types, auto add) {
     for (auto [name, type] :
@@ -177,15 +177,15 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
   if (!bytes) {
     return fail(&op, "the buffer has too many bytes");
   }
-  buffers[op.getResult(0)] = program.buffers_size();
+  buffers_[op.getResult(0)] = program.buffers_size();
   artifact::Buffer *buffer = program.add_buffers();
   setTensor(type, *buffer->mutable_tensor());
   buffer->set_bytes(*bytes);
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](InputOp input) { buffer->set_input(input.getIndex()); })
       .Case([&](GlobalOp global) {
-        auto found = globals.find(global.getGlobal());
-        if (found == globals.end()) {
+        auto found = globals_.find(global.getGlobal());
+        if (found == globals_.end()) {
           return fail(global, "no global @" + global.getGlobal());
         }
         buffer->set_global(found->second);
@@ -194,12 +194,12 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
         buffer->set_arena_offset(alloc.getOffset().value_or(0));
       })
       .Case([&](ConstantOp constant) {
-        buffer->set_global(draft.numGlobals + draft.constants.size());
-        artifact::Global *global = draft.manifest.add_globals();
-        global->set_name(("constant" + Twine(draft.constants.size())).str());
+        buffer->set_global(draft_.numGlobals + draft_.constants.size());
+        artifact::Global *global = draft_.manifest.add_globals();
+        global->set_name(("constant" + Twine(draft_.constants.size())).str());
         global->set_kind("constant");
         setTensor(type, *global->mutable_tensor());
-        draft.constants.push_back(constant.getValue());
+        draft_.constants.push_back(constant.getValue());
       })
       .Case([&](ViewOp view) { buffer->set_view(bufferOf(view.getSource())); });
 }
@@ -289,8 +289,8 @@ void ManifestBuilder::addInstruction(Operation &op,
         instruction->mutable_output()->set_output(output.getIndex());
       })
       .Case([&](UpdateOp update) {
-        auto found = globals.find(update.getGlobal());
-        if (found == globals.end()) {
+        auto found = globals_.find(update.getGlobal());
+        if (found == globals_.end()) {
           return fail(update, "no global @" + update.getGlobal());
         }
         instruction->mutable_update()->set_source(bufferOf(update.getSource()));
@@ -299,13 +299,13 @@ void ManifestBuilder::addInstruction(Operation &op,
 }
 
 void ManifestBuilder::addProgram(ProgramOp op) {
-  auto entry = entries.find(op.getEntry());
-  if (entry == entries.end()) {
+  auto entry = entries_.find(op.getEntry());
+  if (entry == entries_.end()) {
     return fail(op, "no entry @" + op.getEntry());
   }
-  buffers.clear();
+  buffers_.clear();
   artifact::Program *program =
-      draft.manifest.mutable_entries(entry->second)->add_programs();
+      draft_.manifest.mutable_entries(entry->second)->add_programs();
   for (int64_t rank : op.getRanks()) {
     program->add_ranks(rank);
   }
@@ -320,24 +320,24 @@ void ManifestBuilder::addProgram(ProgramOp op) {
 }
 
 Expected<ManifestDraft> ManifestBuilder::run() {
-  draft.manifest.set_producer("divisi " + std::string(version()));
-  for (auto grid : module.getOps<spmd::GridOp>()) {
+  draft_.manifest.set_producer("divisi " + std::string(version()));
+  for (auto grid : module_.getOps<spmd::GridOp>()) {
     addGrid(grid);
   }
-  for (auto global : module.getOps<nn::GlobalOp>()) {
+  for (auto global : module_.getOps<nn::GlobalOp>()) {
     addGlobal(global);
   }
-  draft.numGlobals = draft.manifest.globals_size();
-  for (auto entry : module.getOps<EntryOp>()) {
+  draft_.numGlobals = draft_.manifest.globals_size();
+  for (auto entry : module_.getOps<EntryOp>()) {
     addEntry(entry);
   }
-  for (auto program : module.getOps<ProgramOp>()) {
+  for (auto program : module_.getOps<ProgramOp>()) {
     addProgram(program);
   }
-  if (!status.isOk()) {
-    return status;
+  if (!status_.isOk()) {
+    return status_;
   }
-  return std::move(draft);
+  return std::move(draft_);
 }
 
 Expected<ManifestDraft> divisi::draftManifest(ModuleOp module) {

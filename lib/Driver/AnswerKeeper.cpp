@@ -21,19 +21,19 @@ static constexpr double kShare = 20;
 
 AnswerKeeper::AnswerKeeper(const std::string &path,
                            const search::Problem &problem, double pause)
-    : path(path), problem(problem),
-      trivialBound(search::trivialLowerBound(problem)), pause(pause) {}
+    : path_(path), problem_(problem),
+      trivialBound_(search::trivialLowerBound(problem)), pause_(pause) {}
 
 AnswerKeeper::~AnswerKeeper() { stop(); }
 
 void AnswerKeeper::stop() {
   {
-    std::lock_guard lock(mutex);
-    stopping = true;
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
   }
-  changed.notify_all();
-  if (thread.joinable()) {
-    thread.join();
+  changed_.notify_all();
+  if (thread_.joinable()) {
+    thread_.join();
   }
 }
 
@@ -41,31 +41,32 @@ void AnswerKeeper::stop() {
 /// without `mutex`, which is taken to say how it went.
 void AnswerKeeper::write(const search::SolutionFile &file) {
   double begin = steadySeconds();
-  std::optional<std::string> wrong = search::check(problem, file.solution);
+  std::optional<std::string> wrong = search::check(problem_, file.solution);
   Status status = wrong ? Status(ExitCode::Internal,
                                  "an answer on the way is wrong: " + *wrong)
-                        : search::writeSolutionFile(path, file);
+                        : search::writeSolutionFile(path_, file);
   double end = steadySeconds();
-  std::lock_guard lock(mutex);
-  due = end + std::max(pause, kShare * (end - begin));
-  if (failure.isOk()) {
-    failure = std::move(status);
+  std::lock_guard lock(mutex_);
+  due_ = end + std::max(pause_, kShare * (end - begin));
+  if (failure_.isOk()) {
+    failure_ = std::move(status);
   }
 }
 
 /// The thread's loop: waits for an answer, then until one may be written, and
 /// takes the newest there is by then.
 void AnswerKeeper::writeWaiting() {
-  std::unique_lock lock(mutex);
+  std::unique_lock lock(mutex_);
   while (true) {
-    changed.wait(lock, [&] { return waiting || stopping; });
-    changed.wait_for(lock, std::chrono::duration<double>(due - steadySeconds()),
-                     [&] { return stopping; });
-    if (!waiting) {
+    changed_.wait(lock, [&] { return waiting_ || stopping_; });
+    changed_.wait_for(lock,
+                      std::chrono::duration<double>(due_ - steadySeconds()),
+                      [&] { return stopping_; });
+    if (!waiting_) {
       return;
     }
-    search::SolutionFile file = std::move(*waiting);
-    waiting.reset();
+    search::SolutionFile file = std::move(*waiting_);
+    waiting_.reset();
     lock.unlock();
     write(file);
     lock.lock();
@@ -75,28 +76,28 @@ void AnswerKeeper::writeWaiting() {
 Status AnswerKeeper::offer(search::SolutionFile file) {
   if (file.solution.certificate.tree.empty()) {
     file.solution.certificate = {};
-    file.solution.lowerBound = trivialBound;
+    file.solution.lowerBound = trivialBound_;
   }
   // Until one is there, the solver waits for it.
-  if (!thread.joinable()) {
+  if (!thread_.joinable()) {
     write(file);
-    std::lock_guard lock(mutex);
-    if (failure.isOk()) {
-      thread = std::thread([this] { writeWaiting(); });
+    std::lock_guard lock(mutex_);
+    if (failure_.isOk()) {
+      thread_ = std::thread([this] { writeWaiting(); });
     }
-    return std::exchange(failure, Status());
+    return std::exchange(failure_, Status());
   }
-  std::lock_guard lock(mutex);
-  waiting = std::move(file);
-  changed.notify_all();
-  return std::exchange(failure, Status());
+  std::lock_guard lock(mutex_);
+  waiting_ = std::move(file);
+  changed_.notify_all();
+  return std::exchange(failure_, Status());
 }
 
 Status AnswerKeeper::finish(const search::SolutionFile &file) {
   {
-    std::lock_guard lock(mutex);
-    waiting.reset();
+    std::lock_guard lock(mutex_);
+    waiting_.reset();
   }
   stop();
-  return search::writeSolutionFile(path, file);
+  return search::writeSolutionFile(path_, file);
 }

@@ -50,19 +50,19 @@ private:
   void write(const search::SolutionFile &file);
   void stop();
 
-  const std::string &path;
-  const search::Problem &problem;
-  search::Wide trivialBound;
-  const double pause;
-  std::mutex mutex;
-  std::condition_variable changed;
+  const std::string &path_;
+  const search::Problem &problem_;
+  search::Wide trivialBound_;
+  const double pause_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
   /// Under `mutex`.
-  std::optional<search::SolutionFile> waiting;
-  Status failure;
-  bool stopping = false;
+  std::optional<search::SolutionFile> waiting_;
+  Status failure_;
+  bool stopping_ = false;
   /// When the next may be written: seconds of the steady clock. Under `mutex`.
-  double due = 0;
-  std::thread thread; ///< Since the first answer is written.
+  double due_ = 0;
+  std::thread thread_; ///< Since the first answer is written.
 };
 
 } // namespace divisi

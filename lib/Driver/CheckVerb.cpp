@@ -45,24 +45,24 @@ private:
                    const std::string &name);
   Status compare(const std::vector<rt::HostTensor> &got, StringRef name);
 
-  cl::opt<std::string> input{cl::Positional, cl::sub(command), cl::Required,
-                             cl::desc("ARTIFACT.divisi|MODEL.onnx|IR.mlir")};
-  cl::opt<std::string> inputsPath{
+  cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
+                              cl::desc("ARTIFACT.divisi|MODEL.onnx|IR.mlir")};
+  cl::opt<std::string> inputsPath_{
       "inputs", cl::sub(command), cl::value_desc("FILE.npz|FOLDER"),
       cl::desc("the inputs (default for a model: random ones)")};
-  cl::opt<std::string> expect{"expect", cl::sub(command),
-                              cl::value_desc("FILE.npz|FOLDER"),
-                              cl::desc("the expected outputs (default for a "
-                                       "model: those of one device)")};
-  cl::opt<int64_t> randomPlans{
+  cl::opt<std::string> expect_{"expect", cl::sub(command),
+                               cl::value_desc("FILE.npz|FOLDER"),
+                               cl::desc("the expected outputs (default for a "
+                                        "model: those of one device)")};
+  cl::opt<int64_t> randomPlans_{
       "random-plans", cl::sub(command), cl::value_desc("N"), cl::init(0),
       cl::desc("check N random plans instead of the one that is found")};
-  ImportFlags importFlags{command};
-  PlanFlags planFlags{command};
-  SessionFlags sessionFlags{command};
+  ImportFlags importFlags_{command};
+  PlanFlags planFlags_{command};
+  SessionFlags sessionFlags_{command};
 
-  rt::EntryInfo entry;
-  std::vector<rt::HostTensor> inputs, expected;
+  rt::EntryInfo entry_;
+  std::vector<rt::HostTensor> inputs_, expected_;
 };
 
 } // namespace
@@ -71,7 +71,7 @@ private:
 Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
                           StringRef name) {
   std::string differences;
-  for (auto [value, a, b] : zip_equal(entry.outputs, got, expected)) {
+  for (auto [value, a, b] : zip_equal(entry_.outputs, got, expected_)) {
     Comparison comparison = compareTensors(a, b);
     if (!comparison.equal) {
       differences += "\n  " + value.name + ": " + comparison.message;
@@ -86,26 +86,26 @@ Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
 
 /// The artifact says what it takes, so it is loaded before the files.
 Status CheckVerb::checkArtifact() {
-  auto loaded = sessionFlags.open(input);
+  auto loaded = sessionFlags_.open(input_);
   if (!loaded) {
     return loaded.status();
   }
-  entry = *loaded->entry;
-  if (expect.empty()) {
+  entry_ = *loaded->entry;
+  if (expect_.empty()) {
     return Status(ExitCode::Usage,
                   "check of an artifact needs --expect FILE.npz");
   }
-  auto read = readInputs(inputsPath, entry);
+  auto read = readInputs(inputsPath_, entry_);
   if (!read) {
     return read.status();
   }
-  auto wanted = readOutputs(expect, entry);
+  auto wanted = readOutputs(expect_, entry_);
   if (!wanted) {
     return wanted.status();
   }
-  expected = std::move(*wanted);
+  expected_ = std::move(*wanted);
   auto got = loaded->run(*read);
-  return got ? compare(*got, input) : got.status();
+  return got ? compare(*got, input_) : got.status();
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,25 +149,25 @@ divisi::Expected<LoadedEntry> CheckVerb::load(Compilation &model,
   if (!artifact) {
     return artifact.status();
   }
-  return sessionFlags.open(artifact->path());
+  return sessionFlags_.open(artifact->path());
 }
 
 /// Those of the file, or random ones that depend on --seed alone.
 Status CheckVerb::gatherInputs() {
-  if (!inputsPath.empty()) {
-    auto read = readInputs(inputsPath, entry);
+  if (!inputsPath_.empty()) {
+    auto read = readInputs(inputsPath_, entry_);
     if (read) {
-      inputs = std::move(*read);
+      inputs_ = std::move(*read);
     }
     return read.status();
   }
-  std::mt19937_64 random(planFlags.seed);
-  for (const rt::ValueInfo &value : entry.inputs) {
+  std::mt19937_64 random(planFlags_.seed);
+  for (const rt::ValueInfo &value : entry_.inputs) {
     auto tensor = randomTensor(value, random);
     if (!tensor) {
       return tensor.status();
     }
-    inputs.push_back(std::move(*tensor));
+    inputs_.push_back(std::move(*tensor));
   }
   return Status();
 }
@@ -181,16 +181,16 @@ Status CheckVerb::prepareModel(Compilation &model) {
   if (!loaded) {
     return loaded.status();
   }
-  entry = *loaded->entry;
+  entry_ = *loaded->entry;
   if (Status status = gatherInputs(); !status.isOk()) {
     return status;
   }
   auto wanted =
-      expect.empty() ? loaded->run(inputs) : readOutputs(expect, entry);
+      expect_.empty() ? loaded->run(inputs_) : readOutputs(expect_, entry_);
   if (!wanted) {
     return wanted.status();
   }
-  expected = std::move(*wanted);
+  expected_ = std::move(*wanted);
   return Status();
 }
 
@@ -201,7 +201,7 @@ Status CheckVerb::checkPlan(Compilation &model, const PlanOptions &plan,
     return Status(loaded.status().code(),
                   name + ": " + loaded.status().message());
   }
-  auto got = loaded->run(inputs);
+  auto got = loaded->run(inputs_);
   return got ? compare(*got, name)
              : Status(got.status().code(),
                       name + ": " + got.status().message());
@@ -210,12 +210,12 @@ Status CheckVerb::checkPlan(Compilation &model, const PlanOptions &plan,
 /// One import for all plans; the first that differs ends the check.
 Status CheckVerb::checkModel() {
   CompileOptions options;
-  Status status = gatherOptions(importFlags, planFlags, options);
+  Status status = gatherOptions(importFlags_, planFlags_, options);
   options.progress = {};
   PlanOptions plan = options.plan;
   Compilation model(std::move(options));
   if (status.isOk()) {
-    status = model.load(input);
+    status = model.load(input_);
   }
   if (status.isOk()) {
     status = prepareModel(model);
@@ -223,12 +223,12 @@ Status CheckVerb::checkModel() {
   if (!status.isOk()) {
     return status;
   }
-  if (randomPlans == 0) {
+  if (randomPlans_ == 0) {
     return checkPlan(model, plan, "the plan found");
   }
   plan.solver = "random";
-  for (int64_t i = 0; i < randomPlans && status.isOk(); ++i) {
-    plan.seed = planFlags.seed + i;
+  for (int64_t i = 0; i < randomPlans_ && status.isOk(); ++i) {
+    plan.seed = planFlags_.seed + i;
     status = checkPlan(model, plan,
                        "random plan of seed " + std::to_string(plan.seed));
   }
@@ -237,10 +237,10 @@ Status CheckVerb::checkModel() {
 
 Status CheckVerb::run() {
   bool isArtifact = false;
-  if (auto buffer = MemoryBuffer::getFileSlice(input, 6, 0)) {
+  if (auto buffer = MemoryBuffer::getFileSlice(input_, 6, 0)) {
     isArtifact = (*buffer)->getBuffer() == "DIVISI";
   }
-  bool named = StringRef(input).ends_with(".divisi");
+  bool named = StringRef(input_).ends_with(".divisi");
   return isArtifact || named ? checkArtifact() : checkModel();
 }
 

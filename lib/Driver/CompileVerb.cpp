@@ -48,13 +48,13 @@ protected:
   divisi::Expected<std::unique_ptr<Compilation>>
   compileTo(Stage stage, EmitOptions emit = {});
 
-  cl::opt<std::string> input{cl::Positional, cl::sub(command), cl::Required,
-                             cl::desc("MODEL.onnx|IR.mlir")};
-  ImportFlags importFlags{command};
-  PlanFlags planFlags{command};
-  DumpFlags dumpFlags{command};
-  cl::opt<std::string> output{"o", cl::sub(command), cl::value_desc("OUT"),
-                              cl::desc("where the result is written")};
+  cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
+                              cl::desc("MODEL.onnx|IR.mlir")};
+  ImportFlags importFlags_{command};
+  PlanFlags planFlags_{command};
+  DumpFlags dumpFlags_{command};
+  cl::opt<std::string> output_{"o", cl::sub(command), cl::value_desc("OUT"),
+                               cl::desc("where the result is written")};
 };
 
 class CompileVerb : public ModelVerb {
@@ -63,7 +63,7 @@ public:
   Status run() override;
 
 private:
-  cl::opt<std::string> weights{
+  cl::opt<std::string> weights_{
       "weights", cl::sub(command), cl::value_desc("embed|external"),
       cl::init("embed"),
       cl::desc("store the weights in the artifact, or leave them in the "
@@ -81,14 +81,14 @@ public:
 divisi::Expected<std::unique_ptr<Compilation>>
 ModelVerb::compileTo(Stage stage, EmitOptions emit) {
   CompileOptions options;
-  Status status = gatherOptions(importFlags, planFlags, options);
+  Status status = gatherOptions(importFlags_, planFlags_, options);
   if (status.isOk()) {
-    status = dumpFlags.apply(options, output);
+    status = dumpFlags_.apply(options, output_);
   }
   options.emit = std::move(emit);
   auto compilation = std::make_unique<Compilation>(std::move(options));
   if (status.isOk()) {
-    status = compilation->load(input);
+    status = compilation->load(input_);
   }
   if (status.isOk()) {
     status = compilation->advanceTo(stage);
@@ -101,20 +101,20 @@ ModelVerb::compileTo(Stage stage, EmitOptions emit) {
 
 // Usage is checked before the minutes that a compilation takes.
 Status CompileVerb::run() {
-  if (output.empty()) {
+  if (output_.empty()) {
     return Status(ExitCode::Usage, "compile needs -o OUT.divisi");
   }
-  if (weights != "embed" && weights != "external") {
+  if (weights_ != "embed" && weights_ != "external") {
     return Status(ExitCode::Usage,
-                  "--weights '" + weights + "': expected embed or external");
+                  "--weights '" + weights_ + "': expected embed or external");
   }
   EmitOptions emit;
-  emit.externalWeights = weights == "external";
+  emit.externalWeights = weights_ == "external";
   auto compilation = compileTo(Stage::Lower, emit);
   if (!compilation) {
     return compilation.status();
   }
-  divisi::Expected<EmitSummary> summary = (*compilation)->emit(output);
+  divisi::Expected<EmitSummary> summary = (*compilation)->emit(output_);
   if (!summary) {
     return summary.status();
   }
@@ -122,7 +122,7 @@ Status CompileVerb::run() {
   for (auto program : (*compilation)->module().getOps<exec::ProgramOp>()) {
     arena = std::max<int64_t>(arena, program.getArenaBytes());
   }
-  errs() << "wrote " << output << ": " << summary->fileBytes << " bytes, "
+  errs() << "wrote " << output_ << ": " << summary->fileBytes << " bytes, "
          << summary->weightBytes << " of weights; a run needs " << arena
          << " bytes per device beside them\n";
   return Status();
@@ -132,7 +132,7 @@ Status PlanVerb::run() {
   auto compilation = compileTo(Stage::Plan);
   return compilation
              ? (*compilation)
-                   ->writeModule(output.empty() ? "-" : output.getValue())
+                   ->writeModule(output_.empty() ? "-" : output_.getValue())
              : compilation.status();
 }
 

@@ -29,37 +29,37 @@ private:
   divisi::Expected<Report> ofArtifact();
   divisi::Expected<Report> ofModel();
 
-  cl::opt<std::string> input{cl::Positional, cl::sub(command), cl::Required,
-                             cl::desc("MODEL.onnx|IR.mlir|ARTIFACT.divisi")};
-  ImportFlags importFlags{command};
-  PlanFlags planFlags{command};
-  cl::opt<bool> json{"json", cl::sub(command), cl::desc("as JSON")};
-  cl::opt<bool> summary{"summary", cl::sub(command),
-                        cl::desc("without the table by layer")};
-  cl::opt<std::string> why{"why", cl::sub(command), cl::value_desc("NODE"),
-                           cl::desc("only what is known of a node")};
+  cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
+                              cl::desc("MODEL.onnx|IR.mlir|ARTIFACT.divisi")};
+  ImportFlags importFlags_{command};
+  PlanFlags planFlags_{command};
+  cl::opt<bool> json_{"json", cl::sub(command), cl::desc("as JSON")};
+  cl::opt<bool> summary_{"summary", cl::sub(command),
+                         cl::desc("without the table by layer")};
+  cl::opt<std::string> why_{"why", cl::sub(command), cl::value_desc("NODE"),
+                            cl::desc("only what is known of a node")};
 };
 
 } // namespace
 
 divisi::Expected<Report> ExplainVerb::ofArtifact() {
-  auto file = rt::ArtifactFile::open(input);
+  auto file = rt::ArtifactFile::open(input_);
   if (!file) {
     return file.status();
   }
   divisi::Expected<Report> report = reportFromText(file->manifest().report());
   if (!report && report.status().code() == ExitCode::Invalid) {
-    return report.status().in("'" + input + "' carries no report of its plan");
+    return report.status().in("'" + input_ + "' carries no report of its plan");
   }
   return report;
 }
 
 divisi::Expected<Report> ExplainVerb::ofModel() {
   CompileOptions options;
-  Status status = gatherOptions(importFlags, planFlags, options);
+  Status status = gatherOptions(importFlags_, planFlags_, options);
   Compilation compilation(std::move(options));
   if (status.isOk()) {
-    status = compilation.load(input);
+    status = compilation.load(input_);
   }
   if (status.isOk()) {
     status = compilation.advanceTo(Stage::Lower);
@@ -71,22 +71,22 @@ divisi::Expected<Report> ExplainVerb::ofModel() {
 // An artifact is known by its magic number, whatever it is called.
 Status ExplainVerb::run() {
   bool isArtifact = false;
-  if (auto buffer = MemoryBuffer::getFileSlice(input, 6, 0)) {
+  if (auto buffer = MemoryBuffer::getFileSlice(input_, 6, 0)) {
     isArtifact = (*buffer)->getBuffer() == "DIVISI";
   }
   divisi::Expected<Report> report = isArtifact ? ofArtifact() : ofModel();
   if (!report) {
     return report.status();
   }
-  if (json) {
+  if (json_) {
     outs() << formatv("{0:2}\n", toJSON(*report));
     return Status();
   }
-  if (!why.empty()) {
-    return printNode(*report, why, outs());
+  if (!why_.empty()) {
+    return printNode(*report, why_, outs());
   }
   printSummary(*report, outs());
-  if (!summary) {
+  if (!summary_) {
     outs() << "\n";
     printLayers(*report, outs());
   }

@@ -35,24 +35,25 @@ private:
   Status writeTimes();
   void noteReferenceCalls(const LoadedEntry &loaded) const;
 
-  cl::opt<std::string> artifact{cl::Positional, cl::sub(command), cl::Required,
-                                cl::desc("ARTIFACT.divisi")};
-  cl::opt<std::string> inputs{
+  cl::opt<std::string> artifact_{cl::Positional, cl::sub(command), cl::Required,
+                                 cl::desc("ARTIFACT.divisi")};
+  cl::opt<std::string> inputs_{
       "inputs", cl::sub(command), cl::value_desc("FILE.npz|FOLDER"),
       cl::desc("the inputs: .npz, .npy, .pb, or a folder with input_0.pb ...")};
-  cl::opt<std::string> output{"o", cl::sub(command), cl::value_desc("OUT.npz"),
-                              cl::desc("where the outputs are written")};
-  cl::opt<int64_t> repeat{"repeat", cl::sub(command), cl::value_desc("N"),
-                          cl::init(1),
-                          cl::desc("run N times; state goes on from run to "
-                                   "run, the last outputs are written")};
-  cl::opt<std::string> timing{"timing-json", cl::sub(command),
-                              cl::value_desc("FILE"),
-                              cl::desc("the time of every repetition, in ns")};
-  cl::opt<std::string> trace{"trace", cl::sub(command), cl::value_desc("FILE"),
-                             cl::desc("the last run as Chrome's trace events")};
-  SessionFlags sessionFlags{command};
-  std::vector<int64_t> times;
+  cl::opt<std::string> output_{"o", cl::sub(command), cl::value_desc("OUT.npz"),
+                               cl::desc("where the outputs are written")};
+  cl::opt<int64_t> repeat_{"repeat", cl::sub(command), cl::value_desc("N"),
+                           cl::init(1),
+                           cl::desc("run N times; state goes on from run to "
+                                    "run, the last outputs are written")};
+  cl::opt<std::string> timing_{"timing-json", cl::sub(command),
+                               cl::value_desc("FILE"),
+                               cl::desc("the time of every repetition, in ns")};
+  cl::opt<std::string> trace_{
+      "trace", cl::sub(command), cl::value_desc("FILE"),
+      cl::desc("the last run as Chrome's trace events")};
+  SessionFlags sessionFlags_{command};
+  std::vector<int64_t> times_;
 };
 
 } // namespace
@@ -66,26 +67,26 @@ Status RunVerb::writeOutputs(const rt::EntryInfo &entry,
     errs() << value.name << ": " << rt::describe(tensor.type(), tensor.dims())
            << "\n";
   }
-  return output.empty() ? Status() : rt::writeNpz(output, named);
+  return output_.empty() ? Status() : rt::writeNpz(output_, named);
 }
 
 Status RunVerb::writeTimes() {
-  if (timing.empty()) {
+  if (timing_.empty()) {
     return Status();
   }
   std::string text;
   raw_string_ostream(text) << json::Value(
                                   json::Object{{"schema_version", 1},
-                                               {"ns", json::Array(times)}})
+                                               {"ns", json::Array(times_)}})
                            << "\n";
-  return writeFile(timing, text);
+  return writeFile(timing_, text);
 }
 
 /// Says once which calls of the entry no faster backend took, where one was
 /// asked: operator by operator, as many as the rank with most of them has.
 void RunVerb::noteReferenceCalls(const LoadedEntry &loaded) const {
   StringRef reference = rt::referenceBackend().name();
-  if (StringRef(sessionFlags.backends).starts_with(reference)) {
+  if (StringRef(sessionFlags_.backends).starts_with(reference)) {
     return;
   }
   std::map<std::string, int64_t> calls;
@@ -107,34 +108,34 @@ void RunVerb::noteReferenceCalls(const LoadedEntry &loaded) const {
 
 // Only runs are timed, not the loading of the artifact and its inputs.
 Status RunVerb::run() {
-  if (repeat < 1) {
+  if (repeat_ < 1) {
     return Status(ExitCode::Usage, "--repeat must be at least 1");
   }
-  sessionFlags.trace = !trace.empty();
-  auto loaded = sessionFlags.open(artifact);
+  sessionFlags_.trace = !trace_.empty();
+  auto loaded = sessionFlags_.open(artifact_);
   if (!loaded) {
     return loaded.status();
   }
   noteReferenceCalls(*loaded);
-  auto tensors = readInputs(inputs, *loaded->entry);
+  auto tensors = readInputs(inputs_, *loaded->entry);
   if (!tensors) {
     return tensors.status();
   }
   std::vector<rt::HostTensor> outputs;
-  for (int64_t i = 0; i < repeat; ++i) {
+  for (int64_t i = 0; i < repeat_; ++i) {
     auto begin = std::chrono::steady_clock::now();
     auto result = loaded->run(*tensors);
-    times.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                        std::chrono::steady_clock::now() - begin)
-                        .count());
+    times_.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                         std::chrono::steady_clock::now() - begin)
+                         .count());
     if (!result) {
       return result.status();
     }
     outputs = std::move(*result);
   }
   Status status = writeOutputs(*loaded->entry, outputs);
-  if (status.isOk() && !trace.empty()) {
-    status = loaded->session->writeTrace(trace);
+  if (status.isOk() && !trace_.empty()) {
+    status = loaded->session->writeTrace(trace_);
   }
   return status.isOk() ? writeTimes() : status;
 }

@@ -24,11 +24,11 @@ static constexpr double kNews = 0.01;
 
 SolveProgress::SolveProgress(search::SolutionFile header, AnswerKeeper *writer,
                              bool quiet)
-    : header(std::move(header)), writer(writer), quiet(quiet),
-      onTerminal(sys::Process::StandardErrIsDisplayed()) {}
+    : header_(std::move(header)), writer_(writer), quiet_(quiet),
+      onTerminal_(sys::Process::StandardErrIsDisplayed()) {}
 
 std::optional<double> SolveProgress::firstAnswer() const {
-  for (const TraceEntry &entry : header.trace) {
+  for (const TraceEntry &entry : header_.trace) {
     if (entry.cost) {
       return entry.seconds;
     }
@@ -38,10 +38,10 @@ std::optional<double> SolveProgress::firstAnswer() const {
 
 /// Bounds rise in thousands of small steps, of which the trace keeps a few.
 bool SolveProgress::isNews(const TraceEntry &entry) const {
-  if (header.trace.empty()) {
+  if (header_.trace.empty()) {
     return entry.cost || entry.lowerBound;
   }
-  const TraceEntry &last = header.trace.back();
+  const TraceEntry &last = header_.trace.back();
   if (entry.cost != last.cost || !last.lowerBound || !entry.lowerBound) {
     return entry.cost != last.cost || entry.lowerBound != last.lowerBound;
   }
@@ -65,18 +65,18 @@ static std::string describe(const TraceEntry &entry) {
 }
 
 void SolveProgress::print(const TraceEntry &entry) {
-  errs() << (onTerminal ? "\r\033[K" : "") << describe(entry)
-         << (onTerminal ? "" : "\n");
-  printedAt = *entry.seconds;
-  unprinted.reset();
+  errs() << (onTerminal_ ? "\r\033[K" : "") << describe(entry)
+         << (onTerminal_ ? "" : "\n");
+  printedAt_ = *entry.seconds;
+  unprinted_.reset();
 }
 
 void SolveProgress::offer(const search::Solution &solution) {
-  search::SolutionFile file = header;
+  search::SolutionFile file = header_;
   file.solution = solution;
   file.stopped = "running";
-  if (Status failed = writer->offer(std::move(file)); !failed.isOk()) {
-    errs() << (onTerminal ? "\r\033[K" : "")
+  if (Status failed = writer_->offer(std::move(file)); !failed.isOk()) {
+    errs() << (onTerminal_ ? "\r\033[K" : "")
            << "divisi: warning: " << failed.message() << "\n";
   }
 }
@@ -87,16 +87,16 @@ void SolveProgress::operator()(const search::Progress &line) {
                    std::string(line.by)};
   bool isFirst = line.cost && !firstAnswer();
   if (isNews(entry)) {
-    header.trace.push_back(entry);
+    header_.trace.push_back(entry);
   }
   // Who has read the line may kill the process: the file is there.
-  if (line.improved && writer) {
+  if (line.improved && writer_) {
     offer(*line.improved);
   }
-  double pause = onTerminal ? kRewritePause : kLinePause;
-  unprinted = entry;
-  if (!quiet &&
-      (isFirst || printedAt < 0 || *entry.seconds - printedAt >= pause)) {
+  double pause = onTerminal_ ? kRewritePause : kLinePause;
+  unprinted_ = entry;
+  if (!quiet_ &&
+      (isFirst || printedAt_ < 0 || *entry.seconds - printedAt_ >= pause)) {
     print(entry);
   }
 }
@@ -108,17 +108,17 @@ void SolveProgress::end(const search::Outcome &outcome, double seconds) {
     bool known = !trace().empty() && trace().back().cost == entry.cost &&
                  trace().back().lowerBound == entry.lowerBound;
     if (!known) {
-      header.trace.push_back(entry);
-      unprinted = entry;
+      header_.trace.push_back(entry);
+      unprinted_ = entry;
     }
   }
 }
 
 void SolveProgress::endLine() {
-  if (!quiet && unprinted) {
-    print(*unprinted);
+  if (!quiet_ && unprinted_) {
+    print(*unprinted_);
   }
-  if (!quiet && onTerminal && printedAt >= 0) {
+  if (!quiet_ && onTerminal_ && printedAt_ >= 0) {
     errs() << "\n";
   }
 }

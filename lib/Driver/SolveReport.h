@@ -34,7 +34,7 @@ public:
   void endLine();
 
   /// What was known when, with seconds.
-  const std::vector<search::TraceEntry> &trace() const { return header.trace; }
+  const std::vector<search::TraceEntry> &trace() const { return header_.trace; }
   /// Seconds to the first answer.
   std::optional<double> firstAnswer() const;
 
@@ -43,11 +43,11 @@ private:
   void print(const search::TraceEntry &entry);
   void offer(const search::Solution &solution);
 
-  search::SolutionFile header; ///< With the trace so far.
-  AnswerKeeper *writer;
-  bool quiet, onTerminal;
-  double printedAt = -1; ///< Seconds of the last printed line; -1: none.
-  std::optional<search::TraceEntry> unprinted;
+  search::SolutionFile header_; ///< With the trace so far.
+  AnswerKeeper *writer_;
+  bool quiet_, onTerminal_;
+  double printedAt_ = -1; ///< Seconds of the last printed line; -1: none.
+  std::optional<search::TraceEntry> unprinted_;
 };
 
 /// What is known when a solver has ended.

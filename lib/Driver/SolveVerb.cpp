@@ -44,42 +44,42 @@ private:
   Status explainNoAnswer(const search::Outcome &outcome) const;
   Status checkSolution() const;
 
-  cl::list<std::string> inputs{cl::Positional, cl::sub(command), cl::OneOrMore,
-                               cl::desc("PROBLEM.json[.gz] [SOLUTION.json]")};
-  cl::opt<bool> check{"check", cl::sub(command),
-                      cl::desc("check SOLUTION.json instead of solving")};
-  cl::opt<std::string> output{"o", cl::sub(command),
-                              cl::value_desc("SOLUTION.json"),
-                              cl::desc("where the best answer is kept, from "
-                                       "the first one on")};
-  cl::opt<double> timeLimit{
+  cl::list<std::string> inputs_{cl::Positional, cl::sub(command), cl::OneOrMore,
+                                cl::desc("PROBLEM.json[.gz] [SOLUTION.json]")};
+  cl::opt<bool> check_{"check", cl::sub(command),
+                       cl::desc("check SOLUTION.json instead of solving")};
+  cl::opt<std::string> output_{"o", cl::sub(command),
+                               cl::value_desc("SOLUTION.json"),
+                               cl::desc("where the best answer is kept, from "
+                                        "the first one on")};
+  cl::opt<double> timeLimit_{
       "time-limit", cl::sub(command), cl::value_desc("SECONDS"),
       cl::desc("stop after so long, reading the problem included")};
-  cl::opt<int64_t> workLimit{
+  cl::opt<int64_t> workLimit_{
       "work-limit", cl::sub(command), cl::value_desc("N"),
       cl::init(search::Options().work),
       cl::desc("stop after so many matrix entries (default: 6e9, without end "
                "if there is a time limit); the same each time")};
-  cl::opt<unsigned> threads{
+  cl::opt<unsigned> threads_{
       "threads", cl::sub(command), cl::value_desc("N"), cl::init(0),
       cl::desc("how many threads (default: 2, if there are as many cores); the "
                "answer does not depend on it")};
-  cl::opt<uint64_t> seed{"seed", cl::sub(command), cl::value_desc("K"),
-                         cl::init(0), cl::desc("for what is drawn at random")};
-  cl::opt<std::string> solverName{
+  cl::opt<uint64_t> seed_{"seed", cl::sub(command), cl::value_desc("K"),
+                          cl::init(0), cl::desc("for what is drawn at random")};
+  cl::opt<std::string> solverName_{
       "solver", cl::sub(command), cl::value_desc("NAME"),
       cl::init(std::string(search::solvers().front().name)),
       cl::desc("which solver; an unknown one lists them")};
-  cl::list<std::string> without{
+  cl::list<std::string> without_{
       "without", cl::sub(command), cl::value_desc("INGREDIENT,..."),
       cl::CommaSeparated,
       cl::desc("leave ingredients out of the default solver, to measure what "
                "they add; an unknown one lists them")};
-  cl::opt<bool> json{"json", cl::sub(command), cl::desc("as JSON")};
-  cl::opt<bool> quiet{"quiet", cl::sub(command),
-                      cl::desc("without lines of progress")};
+  cl::opt<bool> json_{"json", cl::sub(command), cl::desc("as JSON")};
+  cl::opt<bool> quiet_{"quiet", cl::sub(command),
+                       cl::desc("without lines of progress")};
 
-  double start = 0; ///< Of the process, on the steady clock.
+  double start_ = 0; ///< Of the process, on the steady clock.
 };
 
 } // namespace
@@ -108,7 +108,7 @@ static const Ingredient *findIngredient(StringRef name) {
 }
 
 Status SolveVerb::checkWithout() const {
-  for (const std::string &name : without) {
+  for (const std::string &name : without_) {
     if (!findIngredient(name)) {
       std::string list;
       for (const Ingredient &ingredient : kIngredients) {
@@ -119,10 +119,10 @@ Status SolveVerb::checkWithout() const {
     }
   }
   StringRef composed = search::solvers().front().name;
-  if (!without.empty() && solverName != composed) {
-    return Status(ExitCode::Usage, "--without is for --solver " +
-                                       composed.str() + ", got '" + solverName +
-                                       "', which has no such ingredients");
+  if (!without_.empty() && solverName_ != composed) {
+    return Status(ExitCode::Usage,
+                  "--without is for --solver " + composed.str() + ", got '" +
+                      solverName_ + "', which has no such ingredients");
   }
   return Status();
 }
@@ -168,65 +168,66 @@ static Status checkOutput(const std::string &output, StringRef input) {
 
 /// What contradicts itself, before any file is read.
 Status SolveVerb::checkFlags() const {
-  if (check && inputs.size() != 2) {
+  if (check_ && inputs_.size() != 2) {
     return Status(ExitCode::Usage,
                   "--check takes two files, PROBLEM.json and SOLUTION.json, "
                   "got " +
-                      std::to_string(inputs.size()));
+                      std::to_string(inputs_.size()));
   }
-  if (!check && inputs.size() != 1) {
+  if (!check_ && inputs_.size() != 1) {
     return Status(ExitCode::Usage,
                   "solve takes one file, PROBLEM.json, got " +
-                      std::to_string(inputs.size()) +
+                      std::to_string(inputs_.size()) +
                       "; a solution is checked by --check, written by -o");
   }
-  if (check && !output.empty()) {
+  if (check_ && !output_.empty()) {
     return Status(ExitCode::Usage, "--check writes nothing; -o is for solving");
   }
-  if (timeLimit.getNumOccurrences() &&
-      !(timeLimit > 0 && std::isfinite(timeLimit))) {
+  if (timeLimit_.getNumOccurrences() &&
+      !(timeLimit_ > 0 && std::isfinite(timeLimit_))) {
     return Status(ExitCode::Usage, "--time-limit is " +
-                                       std::to_string(timeLimit) +
+                                       std::to_string(timeLimit_) +
                                        ", expected seconds above 0");
   }
-  if (workLimit < 0) {
+  if (workLimit_ < 0) {
     return Status(ExitCode::Usage, "--work-limit is " +
-                                       std::to_string(workLimit) +
+                                       std::to_string(workLimit_) +
                                        ", expected 0 or more");
   }
   constexpr unsigned kMostThreads = 1024;
-  if (threads.getNumOccurrences() && (threads < 1 || threads > kMostThreads)) {
-    return Status(ExitCode::Usage, "--threads is " + std::to_string(threads) +
+  if (threads_.getNumOccurrences() &&
+      (threads_ < 1 || threads_ > kMostThreads)) {
+    return Status(ExitCode::Usage, "--threads is " + std::to_string(threads_) +
                                        ", expected 1 to " +
                                        std::to_string(kMostThreads));
   }
-  if (!search::findSolver(solverName)) {
-    return Status(ExitCode::Usage, "unknown solver '" + solverName +
+  if (!search::findSolver(solverName_)) {
+    return Status(ExitCode::Usage, "unknown solver '" + solverName_ +
                                        "', expected one of" + listSolvers());
   }
   if (Status status = checkWithout(); !status.isOk()) {
     return status;
   }
-  return checkOutput(output, inputs.front());
+  return checkOutput(output_, inputs_.front());
 }
 
 search::Options SolveVerb::solverOptions(const Interrupts &interrupts) const {
   search::Options options;
-  options.seed = seed;
-  options.work = workLimit;
-  for (const std::string &name : without) {
+  options.seed = seed_;
+  options.work = workLimit_;
+  for (const std::string &name : without_) {
     options.*findIngredient(name)->isUsed = false;
   }
-  if (timeLimit.getNumOccurrences()) {
-    options.timeLimit = timeLimit;
-    if (!workLimit.getNumOccurrences()) {
+  if (timeLimit_.getNumOccurrences()) {
+    options.timeLimit = timeLimit_;
+    if (!workLimit_.getNumOccurrences()) {
       options.work = std::numeric_limits<int64_t>::max();
     }
   }
-  options.start = start;
+  options.start = start_;
   options.threads =
-      threads.getNumOccurrences()
-          ? threads
+      threads_.getNumOccurrences()
+          ? threads_
           : std::clamp(std::thread::hardware_concurrency(), 1u, 2u);
   options.stop = &interrupts.raised();
   return options;
@@ -238,7 +239,7 @@ search::Options SolveVerb::solverOptions(const Interrupts &interrupts) const {
 
 /// A message and the exit code for an outcome that is no answer.
 Status SolveVerb::explainNoAnswer(const search::Outcome &outcome) const {
-  std::string text = inputs.front() + ": ";
+  std::string text = inputs_.front() + ": ";
   if (outcome.verdict == search::Verdict::Infeasible) {
     text += "no assignment exists: " + outcome.message;
     if (outcome.limitEnough && outcome.limitAtLeast == outcome.limitEnough) {
@@ -283,7 +284,7 @@ withoutSeconds(std::vector<search::TraceEntry> trace) {
 
 Status SolveVerb::print(const SolveResult &result) const {
   bool solved = result.outcome.verdict == search::Verdict::Solved;
-  if (json) {
+  if (json_) {
     printResultJSON(result, outs());
   } else if (solved) {
     printResult(result, outs());
@@ -296,29 +297,29 @@ Status SolveVerb::print(const SolveResult &result) const {
 Status SolveVerb::solve() {
   Interrupts interrupts;
   divisi::Expected<search::Problem> problem =
-      search::readProblemFile(inputs.front());
+      search::readProblemFile(inputs_.front());
   if (!problem) {
     return problem.status();
   }
   search::SolutionFile file;
   file.problem = problem->name;
-  file.solver = solverName;
-  file.seed = seed;
+  file.solver = solverName_;
+  file.seed = seed_;
   std::optional<AnswerKeeper> writer;
-  if (!output.empty()) {
-    writer.emplace(output, *problem);
+  if (!output_.empty()) {
+    writer.emplace(output_, *problem);
   }
-  SolveProgress progress(file, writer ? &*writer : nullptr, quiet);
+  SolveProgress progress(file, writer ? &*writer : nullptr, quiet_);
   search::Options options = solverOptions(interrupts);
   options.onProgress = [&](const search::Progress &line) { progress(line); };
 
   search::Outcome outcome =
-      search::findSolver(solverName)->solve(*problem, options);
-  double seconds = steadySeconds() - start;
+      search::findSolver(solverName_)->solve(*problem, options);
+  double seconds = steadySeconds() - start_;
   bool solved = outcome.verdict == search::Verdict::Solved;
   if (solved) {
     if (auto wrong = search::check(*problem, outcome.solution)) {
-      return Status(ExitCode::Internal, "solver '" + solverName +
+      return Status(ExitCode::Internal, "solver '" + solverName_ +
                                             "' gave a wrong answer: " + *wrong);
     }
   }
@@ -344,32 +345,32 @@ Status SolveVerb::solve() {
 
 Status SolveVerb::checkSolution() const {
   divisi::Expected<search::Problem> problem =
-      search::readProblemFile(inputs[0]);
+      search::readProblemFile(inputs_[0]);
   if (!problem) {
     return problem.status();
   }
-  auto file = search::readSolutionFile(inputs[1]);
+  auto file = search::readSolutionFile(inputs_[1]);
   if (!file) {
     return file.status();
   }
   if (auto wrong = search::check(*problem, file->solution)) {
-    return Status(ExitCode::Differs, inputs[1] + ": refused: " + *wrong);
+    return Status(ExitCode::Differs, inputs_[1] + ": refused: " + *wrong);
   }
-  if (json) {
+  if (json_) {
     printVerifiedJSON(*problem, file->solution, outs());
   } else {
-    outs() << inputs[1] << ": accepted\n";
+    outs() << inputs_[1] << ": accepted\n";
     printVerified(*problem, file->solution, outs());
   }
   return Status();
 }
 
 Status SolveVerb::run() {
-  start = processStart();
+  start_ = processStart();
   if (Status status = checkFlags(); !status.isOk()) {
     return status;
   }
-  return check ? checkSolution() : solve();
+  return check_ ? checkSolution() : solve();
 }
 
 std::unique_ptr<Verb> divisi::makeSolveVerb() {

@@ -25,7 +25,7 @@ namespace {
 class ReportBuilder {
 public:
   ReportBuilder(ModuleOp module, const Cluster &cluster)
-      : module(module), cluster(cluster) {}
+      : module_(module), cluster_(cluster) {}
 
   Expected<Report> run();
 
@@ -38,12 +38,12 @@ private:
   void addTransfer(spmd::TransferOp op, ReportRow row);
   void addCollective(ReportRow row);
 
-  ModuleOp module;
-  const Cluster &cluster;
-  Report report;
-  llvm::StringMap<Router> routers; ///< By grid.
-  double movedBytesTotal = 0, movedBytesReplicated = 0;
-  double flopsReplicated = 0;
+  ModuleOp module_;
+  const Cluster &cluster_;
+  Report report_;
+  llvm::StringMap<Router> routers_; ///< By grid.
+  double movedBytesTotal_ = 0, movedBytesReplicated_ = 0;
+  double flopsReplicated_ = 0;
 };
 
 } // namespace
@@ -107,24 +107,24 @@ static ReportRow describe(Operation &op) {
 
 /// Devices are numbered from 0 over all grids.
 void ReportBuilder::addGrids() {
-  for (auto grid : module.getOps<spmd::GridOp>()) {
+  for (auto grid : module_.getOps<spmd::GridOp>()) {
     ReportGrid out;
     out.name = grid.getSymName().str();
     llvm::raw_string_ostream os(out.axes);
     grid.getValue().print(os);
     for (int64_t device : grid.getDeviceIds()) {
       out.devices.push_back(device);
-      if (size_t(device) >= report.devices.size()) {
-        report.devices.resize(device + 1);
+      if (size_t(device) >= report_.devices.size()) {
+        report_.devices.resize(device + 1);
       }
     }
-    report.grids.push_back(std::move(out));
+    report_.grids.push_back(std::move(out));
   }
 }
 
 /// A global without a grid is read by @init alone and rests nowhere.
 void ReportBuilder::addWeights() {
-  for (auto global : module.getOps<nn::GlobalOp>()) {
+  for (auto global : module_.getOps<nn::GlobalOp>()) {
     spmd::PlaceAttr place = spmd::getPlace(global);
     spmd::GridOp grid =
         place ? spmd::lookupGrid(global, place.getGrid()) : nullptr;
@@ -138,23 +138,23 @@ void ReportBuilder::addWeights() {
     if (failed(layout)) {
       continue;
     }
-    report.weightBytes += *nn::byteCount(type);
+    report_.weightBytes += *nn::byteCount(type);
     int64_t local =
         localBytes(grid.getValue(), *layout, type.getShape(), widthOf(type));
     for (int64_t device : grid.getDeviceIds()) {
-      report.devices[device].weightBytes += local;
+      report_.devices[device].weightBytes += local;
     }
-    report.globals.push_back({global.getSymName().str(),
-                              nn::stringifyGlobalKind(global.getKind()).str(),
-                              std::vector<int64_t>(type.getShape()),
-                              grid.getSymName().str(),
-                              layout->str(grid.getValue())});
+    report_.globals.push_back({global.getSymName().str(),
+                               nn::stringifyGlobalKind(global.getKind()).str(),
+                               std::vector<int64_t>(type.getShape()),
+                               grid.getSymName().str(),
+                               layout->str(grid.getValue())});
   }
 }
 
 void ReportBuilder::addCollective(ReportRow row) {
-  report.nanoseconds += row.nanoseconds;
-  report.rows.push_back(std::move(row));
+  report_.nanoseconds += row.nanoseconds;
+  report_.rows.push_back(std::move(row));
 }
 
 /// The router is asked again: what it says of the two layouts is what the plan
@@ -168,8 +168,8 @@ Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
                   row.op + " '" + row.node + "' has no grid or no layout");
   }
   auto [router, isNew] =
-      routers.try_emplace(grid.getSymName(), grid.getValue(),
-                          stepPrices(grid.getValue(), grid.getLinkCosts()));
+      routers_.try_emplace(grid.getSymName(), grid.getValue(),
+                           stepPrices(grid.getValue(), grid.getLinkCosts()));
   std::optional<Route> route = router->second.route(
       from.getGlobalShape(), widthOf(step.getInput().getType()),
       from.getLayout(), to.getLayout());
@@ -195,7 +195,7 @@ void ReportBuilder::addTransfer(spmd::TransferOp op, ReportRow row) {
   row.nanoseconds = transferNanoseconds(
       to.getGlobalShape(), widthOf(op.getTo()), from.getGrid(),
       from.getLayout(), to.getGrid(), to.getLayout(),
-      cluster.link(1, cluster.numDevices()));
+      cluster_.link(1, cluster_.numDevices()));
   addCollective(std::move(row));
 }
 
@@ -213,19 +213,19 @@ Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
   row.grid = grid.getSymName().str();
   llvm::raw_string_ostream os(row.split);
   split.print(os, value, nest);
-  row.nanoseconds = opNanoseconds(nest, value, split, profile, cluster.device);
+  row.nanoseconds = opNanoseconds(nest, value, split, profile, cluster_.device);
   row.flops = nest.flops();
   int64_t splitOver = value.product(split.usedAxes());
   row.replication = double(value.numPositions()) / double(splitOver);
   double moved = double(movedBytes(nest, value, split, profile)) * splitOver;
-  movedBytesTotal += moved;
-  report.flops += row.flops;
+  movedBytesTotal_ += moved;
+  report_.flops += row.flops;
   if (splitOver < value.numPositions()) {
-    flopsReplicated += row.flops;
-    movedBytesReplicated += moved;
+    flopsReplicated_ += row.flops;
+    movedBytesReplicated_ += moved;
   }
-  report.nanoseconds += row.nanoseconds;
-  report.rows.push_back(std::move(row));
+  report_.nanoseconds += row.nanoseconds;
+  report_.rows.push_back(std::move(row));
   return Status();
 }
 
@@ -279,11 +279,11 @@ Status ReportBuilder::addFunction(func::FuncOp function) {
 }
 
 Expected<Report> ReportBuilder::run() {
-  llvm::raw_string_ostream os(report.cluster);
-  cluster.print(os);
+  llvm::raw_string_ostream os(report_.cluster);
+  cluster_.print(os);
   addGrids();
   addWeights();
-  for (auto function : module.getOps<func::FuncOp>()) {
+  for (auto function : module_.getOps<func::FuncOp>()) {
     if (!spmd::isEntry(function)) {
       continue;
     }
@@ -292,11 +292,11 @@ Expected<Report> ReportBuilder::run() {
       return status;
     }
   }
-  report.replicatedFlops =
-      report.flops > 0 ? flopsReplicated / report.flops : 0;
-  report.replicatedBytes =
-      movedBytesTotal > 0 ? movedBytesReplicated / movedBytesTotal : 0;
-  return std::move(report);
+  report_.replicatedFlops =
+      report_.flops > 0 ? flopsReplicated_ / report_.flops : 0;
+  report_.replicatedBytes =
+      movedBytesTotal_ > 0 ? movedBytesReplicated_ / movedBytesTotal_ : 0;
+  return std::move(report_);
 }
 
 Expected<Report> divisi::makeReport(ModuleOp module, const Cluster &cluster) {

@@ -63,7 +63,7 @@ namespace {
 class FunctionLowering {
 public:
   FunctionLowering(OpBuilder &builder, func::FuncOp function)
-      : builder(builder), function(function) {}
+      : builder_(builder), function_(function) {}
 
   LogicalResult run();
 
@@ -77,9 +77,9 @@ private:
   FailureOr<FlatSymbolRefAttr> gridOf(Operation *op);
   Value allocate(Location loc, Type tensor, FlatSymbolRefAttr grid);
 
-  OpBuilder &builder;
-  func::FuncOp function;
-  IRMapping buffers;
+  OpBuilder &builder_;
+  func::FuncOp function_;
+  IRMapping buffers_;
 };
 
 /// See Passes.td.
@@ -110,7 +110,7 @@ struct EntryParts {
 
 Value FunctionLowering::allocate(Location loc, Type tensor,
                                  FlatSymbolRefAttr grid) {
-  return AllocOp::create(builder, loc, bufferType(tensor, grid),
+  return AllocOp::create(builder_, loc, bufferType(tensor, grid),
                          /*offset=*/IntegerAttr());
 }
 
@@ -129,13 +129,13 @@ LogicalResult FunctionLowering::lowerOperator(nn::LoopInterface op) {
   Location loc = op.getLoc();
   if (auto constant = dyn_cast<nn::ConstantOp>(op.getOperation())) {
     BufferType type = bufferType(constant.getType(), *grid);
-    Value buffer = ConstantOp::create(builder, loc, type, constant.getValue());
-    buffers.map(constant.getResult(), buffer);
+    Value buffer = ConstantOp::create(builder_, loc, type, constant.getValue());
+    buffers_.map(constant.getResult(), buffer);
     return success();
   }
   SmallVector<Value> inputs, outputs;
   for (Value operand : op->getOperands()) {
-    inputs.push_back(buffers.lookup(operand));
+    inputs.push_back(buffers_.lookup(operand));
   }
   DictionaryAttr config = kernelConfig(op);
   StringRef callee = op->getName().getStringRef();
@@ -149,25 +149,25 @@ LogicalResult FunctionLowering::lowerOperator(nn::LoopInterface op) {
           viewedOperand(*query, op->getNumResults())) {
     BufferType type = bufferType(op->getResult(0).getType(), *grid);
     Value source = inputs[*viewed];
-    buffers.map(op->getResult(0), ViewOp::create(builder, loc, type, source));
+    buffers_.map(op->getResult(0), ViewOp::create(builder_, loc, type, source));
     return success();
   }
   for (Value result : op->getResults()) {
     outputs.push_back(allocate(loc, result.getType(), *grid));
-    buffers.map(result, outputs.back());
+    buffers_.map(result, outputs.back());
   }
-  CallOp::create(builder, loc, callee, inputs, outputs, config);
+  CallOp::create(builder_, loc, callee, inputs, outputs, config);
   return success();
 }
 
 void FunctionLowering::lowerStep(spmd::StepInterface step) {
   Value target =
       allocate(step.getLoc(), step.getOutput().getType(), step.getGridAttr());
-  CollectiveOp::create(builder, step.getLoc(),
+  CollectiveOp::create(builder_, step.getLoc(),
                        stringifyStepKind(step.getStepKind()),
                        step.getAxesAttr(), step.getTag().value_or(0),
-                       buffers.lookup(step.getInput()), target);
-  buffers.map(step.getOutput(), target);
+                       buffers_.lookup(step.getInput()), target);
+  buffers_.map(step.getOutput(), target);
 }
 
 LogicalResult FunctionLowering::lowerTransfer(spmd::TransferOp op) {
@@ -176,13 +176,13 @@ LogicalResult FunctionLowering::lowerTransfer(spmd::TransferOp op) {
   }
   Value source, target;
   if (op.getInput()) {
-    source = buffers.lookup(op.getInput());
+    source = buffers_.lookup(op.getInput());
   }
   if (op.getOutput()) {
     target = allocate(op.getLoc(), op.getTo(), op.getTargetGridAttr());
-    buffers.map(op.getOutput(), target);
+    buffers_.map(op.getOutput(), target);
   }
-  TransferOp::create(builder, op.getLoc(),
+  TransferOp::create(builder_, op.getLoc(),
                      bufferType(op.getFrom(), op.getSourceGridAttr()),
                      bufferType(op.getTo(), op.getTargetGridAttr()),
                      *op.getTag(), source, target);
@@ -191,12 +191,12 @@ LogicalResult FunctionLowering::lowerTransfer(spmd::TransferOp op) {
 
 LogicalResult FunctionLowering::lowerReturn(func::ReturnOp op) {
   for (auto [number, value] : llvm::enumerate(op.getOperands())) {
-    std::optional<int64_t> index = indexIn(function.getResultAttrDict(number));
+    std::optional<int64_t> index = indexIn(function_.getResultAttrDict(number));
     if (!index) {
       return op.emitOpError("returns a value without an index; run split-ranks "
                             "first");
     }
-    OutputOp::create(builder, op.getLoc(), *index, buffers.lookup(value));
+    OutputOp::create(builder_, op.getLoc(), *index, buffers_.lookup(value));
   }
   return success();
 }
@@ -210,13 +210,13 @@ LogicalResult FunctionLowering::lower(Operation &op) {
       return read.emitOpError("reads a global without a place");
     }
     BufferType type = bufferType(read.getType(), place.getGrid());
-    buffers.map(read.getResult(), GlobalOp::create(builder, op.getLoc(), type,
-                                                   read.getGlobalAttr()));
+    buffers_.map(read.getResult(), GlobalOp::create(builder_, op.getLoc(), type,
+                                                    read.getGlobalAttr()));
     return success();
   }
   if (auto update = dyn_cast<nn::UpdateOp>(op)) {
-    UpdateOp::create(builder, op.getLoc(), update.getGlobalAttr(),
-                     buffers.lookup(update.getValue()));
+    UpdateOp::create(builder_, op.getLoc(), update.getGlobalAttr(),
+                     buffers_.lookup(update.getValue()));
     return success();
   }
   if (auto step = dyn_cast<spmd::StepInterface>(op)) {
@@ -237,19 +237,19 @@ LogicalResult FunctionLowering::lower(Operation &op) {
 }
 
 LogicalResult FunctionLowering::run() {
-  for (BlockArgument argument : function.getArguments()) {
+  for (BlockArgument argument : function_.getArguments()) {
     unsigned number = argument.getArgNumber();
-    spmd::PlaceAttr place = spmd::getArgPlace(function, number);
-    std::optional<int64_t> index = indexIn(function.getArgAttrDict(number));
+    spmd::PlaceAttr place = spmd::getArgPlace(function_, number);
+    std::optional<int64_t> index = indexIn(function_.getArgAttrDict(number));
     if (!place || !index) {
-      return function.emitOpError("argument ")
+      return function_.emitOpError("argument ")
              << number << " has no place or index; run split-ranks first";
     }
     BufferType type = bufferType(argument.getType(), place.getGrid());
-    buffers.map(argument,
-                InputOp::create(builder, argument.getLoc(), type, *index));
+    buffers_.map(argument,
+                 InputOp::create(builder_, argument.getLoc(), type, *index));
   }
-  for (Operation &op : function.getBody().front()) {
+  for (Operation &op : function_.getBody().front()) {
     if (failed(lower(op))) {
       return failure();
     }

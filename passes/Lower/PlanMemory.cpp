@@ -18,8 +18,8 @@
 
 #include "passes/Lower/Passes.h"
 
-#include "divisi/Memory/ArenaPlanner.h"
 #include "divisi/Evaluate/KernelCall.h"
+#include "divisi/Memory/ArenaPlanner.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -73,9 +73,9 @@ private:
   LogicalResult place(AllocOp alloc, Operation &writer, int64_t time);
   std::optional<size_t> blockToReuse(CallOp call, int64_t bytes, int64_t time);
 
-  llvm::DenseMap<Value, int64_t> lastUse; ///< Per root, an instruction.
-  llvm::DenseMap<Value, size_t> blockOf;  ///< Per root.
-  SmallVector<SharedBlock, 0> blocks;
+  llvm::DenseMap<Value, int64_t> lastUse_; ///< Per root, an instruction.
+  llvm::DenseMap<Value, size_t> blockOf_;  ///< Per root.
+  SmallVector<SharedBlock, 0> blocks_;
 };
 
 /// See Passes.td.
@@ -89,7 +89,7 @@ public:
 void BlockBuilder::measure(ProgramOp program) {
   for (auto [time, op] : llvm::enumerate(program.getBody().front())) {
     for (Value operand : op.getOperands()) {
-      lastUse[rootOf(operand)] = time;
+      lastUse_[rootOf(operand)] = time;
     }
   }
 }
@@ -110,9 +110,9 @@ std::optional<size_t> BlockBuilder::blockToReuse(CallOp call, int64_t bytes,
     bool once = llvm::count_if(call.getInputs(), [&](Value input) {
                   return rootOf(input) == root;
                 }) == 1;
-    auto block = blockOf.find(root);
-    if (once && block != blockOf.end() && lastUse[root] == time &&
-        bytes <= blocks[block->second].lifetime.bytes) {
+    auto block = blockOf_.find(root);
+    if (once && block != blockOf_.end() && lastUse_[root] == time &&
+        bytes <= blocks_[block->second].lifetime.bytes) {
       return block->second;
     }
   }
@@ -126,21 +126,21 @@ LogicalResult BlockBuilder::place(AllocOp alloc, Operation &writer,
   if (!bytes) {
     return alloc.emitOpError("has more bytes than an int64_t holds");
   }
-  int64_t end = lastUse[alloc.getBuffer()] + 1;
+  int64_t end = lastUse_[alloc.getBuffer()] + 1;
   std::optional<size_t> reused;
   if (auto call = dyn_cast<CallOp>(writer)) {
     reused = blockToReuse(call, *bytes, time);
   }
   if (reused) {
-    ArenaBlock &lifetime = blocks[*reused].lifetime;
+    ArenaBlock &lifetime = blocks_[*reused].lifetime;
     lifetime.end = std::max(lifetime.end, end);
     ++numInPlace;
   } else {
-    blocks.push_back({{}, {time, end, *bytes}});
+    blocks_.push_back({{}, {time, end, *bytes}});
   }
-  size_t index = reused.value_or(blocks.size() - 1);
-  blocks[index].buffers.push_back(alloc);
-  blockOf[alloc.getBuffer()] = index;
+  size_t index = reused.value_or(blocks_.size() - 1);
+  blocks_[index].buffers.push_back(alloc);
+  blockOf_[alloc.getBuffer()] = index;
   return success();
 }
 
@@ -148,13 +148,13 @@ FailureOr<SmallVector<SharedBlock, 0>> BlockBuilder::run(ProgramOp program) {
   for (auto [time, op] : llvm::enumerate(program.getBody().front())) {
     for (Value operand : op.getOperands()) {
       auto alloc = rootOf(operand).getDefiningOp<AllocOp>();
-      if (alloc && !isa<ViewOp>(op) && !blockOf.contains(alloc.getBuffer()) &&
+      if (alloc && !isa<ViewOp>(op) && !blockOf_.contains(alloc.getBuffer()) &&
           failed(place(alloc, op, time))) {
         return failure();
       }
     }
   }
-  return std::move(blocks);
+  return std::move(blocks_);
 }
 
 void PlanMemoryPass::runOnOperation() {

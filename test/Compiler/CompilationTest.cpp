@@ -41,14 +41,14 @@ protected:
   CompilationTest() {
     mlir::DialectRegistry registry;
     registerAllDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
+    context_.appendDialectRegistry(registry);
+    context_.loadAllAvailableDialects();
   }
 
   Compilation compile(CompileOptions options = {}) {
     return Compilation(
         std::move(options),
-        mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context),
+        mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context_),
         Stage::Import);
   }
 
@@ -66,7 +66,7 @@ protected:
     return {values.begin(), values.end()};
   }
 
-  mlir::MLIRContext context;
+  mlir::MLIRContext context_;
 };
 } // namespace
 

@@ -23,19 +23,19 @@ namespace {
 class AnswerKeeperTest : public testing::Test {
 protected:
   AnswerKeeperTest() {
-    search::Node &node = problem.nodes.emplace_back();
+    search::Node &node = problem_.nodes.emplace_back();
     node.live = {0, 1};
     for (int64_t s = 0; s < 1000; ++s) {
       node.costs.push_back(1000 - s);
       node.usages.push_back(1);
     }
-    std::filesystem::create_directories(folder);
+    std::filesystem::create_directories(folder_);
   }
-  ~AnswerKeeperTest() override { std::filesystem::remove_all(folder); }
+  ~AnswerKeeperTest() override { std::filesystem::remove_all(folder_); }
 
   search::SolutionFile answer(uint32_t strategy) const {
     search::SolutionFile file;
-    file.solution = search::evaluate(problem, {strategy});
+    file.solution = search::evaluate(problem_, {strategy});
     file.problem = "p";
     file.solver = "auto";
     file.stopped = "running";
@@ -45,12 +45,12 @@ protected:
   /// The strategy on disk, of an answer that check accepts; -1 if there is no
   /// file.
   int64_t onDisk() const {
-    if (!std::filesystem::exists(path)) {
+    if (!std::filesystem::exists(path_)) {
       return -1;
     }
-    auto file = search::readSolutionFile(path);
+    auto file = search::readSolutionFile(path_);
     EXPECT_TRUE(bool(file)) << file.status().message();
-    EXPECT_EQ(search::check(problem, file->solution), std::nullopt);
+    EXPECT_EQ(search::check(problem_, file->solution), std::nullopt);
     return file->solution.assignment[0];
   }
 
@@ -61,24 +61,24 @@ protected:
     return onDisk() == strategy;
   }
 
-  search::Problem problem;
-  std::filesystem::path folder =
+  search::Problem problem_;
+  std::filesystem::path folder_ =
       std::filesystem::path(testing::TempDir()) /
       ("AnswerKeeperTest" + std::to_string(getpid()));
-  std::string path = folder / "s.json";
+  std::string path_ = folder_ / "s.json";
 };
 
 } // namespace
 
 TEST_F(AnswerKeeperTest, FirstAnswerIsThereBeforeTheSolverGoesOn) {
-  AnswerKeeper writer(path, problem);
+  AnswerKeeper writer(path_, problem_);
   EXPECT_EQ(onDisk(), -1);
   EXPECT_TRUE(writer.offer(answer(3)).isOk());
   EXPECT_EQ(onDisk(), 3);
 }
 
 TEST_F(AnswerKeeperTest, NewestFollowsEvenIfNothingElseHappens) {
-  AnswerKeeper writer(path, problem, /*pause=*/0);
+  AnswerKeeper writer(path_, problem_, /*pause=*/0);
   for (uint32_t s = 0; s < 1000; ++s) {
     EXPECT_TRUE(writer.offer(answer(s)).isOk());
   }
@@ -86,7 +86,7 @@ TEST_F(AnswerKeeperTest, NewestFollowsEvenIfNothingElseHappens) {
 }
 
 TEST_F(AnswerKeeperTest, NothingIsWrittenWithinThePause) {
-  AnswerKeeper writer(path, problem, /*pause=*/1e6);
+  AnswerKeeper writer(path_, problem_, /*pause=*/1e6);
   for (uint32_t s = 0; s < 1000; ++s) {
     EXPECT_TRUE(writer.offer(answer(s)).isOk());
   }
@@ -95,7 +95,7 @@ TEST_F(AnswerKeeperTest, NothingIsWrittenWithinThePause) {
 
 TEST_F(AnswerKeeperTest, WhatWaitsIsWrittenInTheEnd) {
   {
-    AnswerKeeper writer(path, problem);
+    AnswerKeeper writer(path_, problem_);
     EXPECT_TRUE(writer.offer(answer(1)).isOk());
     EXPECT_TRUE(writer.offer(answer(2)).isOk());
   }
@@ -104,7 +104,7 @@ TEST_F(AnswerKeeperTest, WhatWaitsIsWrittenInTheEnd) {
 
 TEST_F(AnswerKeeperTest, FinishIsTheLastWord) {
   {
-    AnswerKeeper writer(path, problem);
+    AnswerKeeper writer(path_, problem_);
     EXPECT_TRUE(writer.offer(answer(1)).isOk());
     EXPECT_TRUE(writer.offer(answer(2)).isOk());
     EXPECT_TRUE(writer.finish(answer(7)).isOk());
@@ -113,13 +113,13 @@ TEST_F(AnswerKeeperTest, FinishIsTheLastWord) {
 }
 
 TEST_F(AnswerKeeperTest, FinishNeedsNoAnswerOnTheWay) {
-  AnswerKeeper writer(path, problem);
+  AnswerKeeper writer(path_, problem_);
   EXPECT_TRUE(writer.finish(answer(7)).isOk());
   EXPECT_EQ(onDisk(), 7);
 }
 
 TEST_F(AnswerKeeperTest, WrongAnswersAreNotWritten) {
-  AnswerKeeper writer(path, problem);
+  AnswerKeeper writer(path_, problem_);
   search::SolutionFile wrong = answer(4);
   wrong.solution.cost -= 1;
   Status status = writer.offer(wrong);
@@ -132,17 +132,17 @@ TEST_F(AnswerKeeperTest, WrongAnswersAreNotWritten) {
 }
 
 TEST_F(AnswerKeeperTest, BoundsThatNothingProvesAreLowered) {
-  AnswerKeeper writer(path, problem);
+  AnswerKeeper writer(path_, problem_);
   search::SolutionFile bold = answer(4);
   bold.solution.lowerBound = 900;
   EXPECT_TRUE(writer.offer(bold).isOk());
   EXPECT_EQ(onDisk(), 4);
-  EXPECT_EQ(search::readSolutionFile(path)->solution.lowerBound, 1);
+  EXPECT_EQ(search::readSolutionFile(path_)->solution.lowerBound, 1);
 }
 
 TEST_F(AnswerKeeperTest, FailuresAreTold) {
-  path = folder / "no" / "s.json";
-  AnswerKeeper writer(path, problem);
+  path_ = folder_ / "no" / "s.json";
+  AnswerKeeper writer(path_, problem_);
   EXPECT_EQ(writer.offer(answer(0)).code(), ExitCode::File);
   EXPECT_EQ(writer.finish(answer(1)).code(), ExitCode::File);
 }

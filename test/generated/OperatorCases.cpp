@@ -112,34 +112,34 @@ private:
   Layout argumentLayout(unsigned index, const LoopNest &nest);
   void placeArgument(unsigned index, Layout layout);
 
-  const OperatorCase &planned;
-  OwningOpRef<ModuleOp> module;
-  spmd::GridOp grid;
-  func::FuncOp function;
+  const OperatorCase &planned_;
+  OwningOpRef<ModuleOp> module_;
+  spmd::GridOp grid_;
+  func::FuncOp function_;
 };
 
 } // namespace
 
 CasePlanner::CasePlanner(func::FuncOp source, const OperatorCase &planned)
-    : planned(planned), module(ModuleOp::create(source.getLoc())) {
-  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-  grid = spmd::GridOp::create(builder, source.getLoc(), "g", planned.grid);
-  function = cast<func::FuncOp>(builder.clone(*source));
+    : planned_(planned), module_(ModuleOp::create(source.getLoc())) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module_->getBody());
+  grid_ = spmd::GridOp::create(builder, source.getLoc(), "g", planned.grid);
+  function_ = cast<func::FuncOp>(builder.clone(*source));
 }
 
 /// What the first use of argument `index` wants, if an argument may lie so.
 Layout CasePlanner::argumentLayout(unsigned index, const LoopNest &nest) {
-  Operation *op = operatorOf(function);
-  BlockArgument argument = function.getArgument(index);
+  Operation *op = operatorOf(function_);
+  BlockArgument argument = function_.getArgument(index);
   ArrayRef<int64_t> shape =
       cast<RankedTensorType>(argument.getType()).getShape();
   for (auto [operand, value] : llvm::enumerate(op->getOperands())) {
     if (value != argument) {
       continue;
     }
-    Layout layout = operandLayout(nest, planned.grid, planned.split, operand);
-    layout.canonicalize(planned.grid, shape);
-    if (!layout.verifyCoverage(planned.grid, shape)) {
+    Layout layout = operandLayout(nest, planned_.grid, planned_.split, operand);
+    layout.canonicalize(planned_.grid, shape);
+    if (!layout.verifyCoverage(planned_.grid, shape)) {
       return layout;
     }
   }
@@ -149,42 +149,43 @@ Layout CasePlanner::argumentLayout(unsigned index, const LoopNest &nest) {
 /// A partial layout cannot come from outside: a reshape to the same shape makes
 /// the value, and its place is partial.
 void CasePlanner::placeArgument(unsigned index, Layout layout) {
-  BlockArgument argument = function.getArgument(index);
+  BlockArgument argument = function_.getArgument(index);
   auto type = cast<RankedTensorType>(argument.getType());
   Layout outside = layout;
   outside.partialAxes.clear();
-  spmd::setArgPlace(function, index,
-                    spmd::makePlace(grid, type.getShape(), outside));
+  spmd::setArgPlace(function_, index,
+                    spmd::makePlace(grid_, type.getShape(), outside));
   if (!layout.isPartial()) {
     return;
   }
-  OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
-  auto same = nn::ReshapeOp::create(builder, function.getLoc(), type, argument);
+  OpBuilder builder = OpBuilder::atBlockBegin(&function_.getBody().front());
+  auto same =
+      nn::ReshapeOp::create(builder, function_.getLoc(), type, argument);
   LoopNest nest = cast<nn::LoopInterface>(same.getOperation()).getLoopNest();
-  spmd::setSplit(same, grid, nest, Split::replicated(nest));
+  spmd::setSplit(same, grid_, nest, Split::replicated(nest));
   spmd::setPlace(same->getResult(0),
-                 spmd::makePlace(grid, type.getShape(), layout));
+                 spmd::makePlace(grid_, type.getShape(), layout));
   argument.replaceAllUsesExcept(same.getResult(), same);
 }
 
 OwningOpRef<ModuleOp> CasePlanner::run() {
-  Operation *op = operatorOf(function);
+  Operation *op = operatorOf(function_);
   LoopNest nest = cast<nn::LoopInterface>(op).getLoopNest();
-  spmd::setSplit(op, grid, nest, planned.split);
-  for (unsigned index = 0; index < function.getNumArguments(); ++index) {
-    placeArgument(index, planned.arguments[index]
-                             ? *planned.arguments[index]
+  spmd::setSplit(op, grid_, nest, planned_.split);
+  for (unsigned index = 0; index < function_.getNumArguments(); ++index) {
+    placeArgument(index, planned_.arguments[index]
+                             ? *planned_.arguments[index]
                              : argumentLayout(index, nest));
   }
-  for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
+  for (auto [index, type] : llvm::enumerate(function_.getResultTypes())) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
     spmd::setResultPlace(
-        function, index,
+        function_, index,
         spmd::makePlace(
-            grid, shape,
-            planned.result.value_or(Layout::replicated(shape.size()))));
+            grid_, shape,
+            planned_.result.value_or(Layout::replicated(shape.size()))));
   }
-  return std::move(module);
+  return std::move(module_);
 }
 
 OwningOpRef<ModuleOp> divisi::makePlannedModule(func::FuncOp function,

@@ -26,47 +26,47 @@ namespace {
 class ArtifactFileTest : public testing::Test {
 protected:
   void SetUp() override {
-    folder = temporaryFile("artifact");
-    fs::remove_all(folder);
-    fs::create_directory(folder);
-    path = folder + "/x.divisi";
-    pb::Tensor tensor = builder.tensor(builder.grid({1}), {3}, {{}});
-    builder.global("a", "parameter", tensor);
-    builder.global("b", "derived", tensor);
-    builder.global("c", "state", tensor);
+    folder_ = temporaryFile("artifact");
+    fs::remove_all(folder_);
+    fs::create_directory(folder_);
+    path_ = folder_ + "/x.divisi";
+    pb::Tensor tensor = builder_.tensor(builder_.grid({1}), {3}, {{}});
+    builder_.global("a", "parameter", tensor);
+    builder_.global("b", "derived", tensor);
+    builder_.global("c", "state", tensor);
   }
-  void TearDown() override { fs::remove_all(folder); }
+  void TearDown() override { fs::remove_all(folder_); }
 
   std::span<const std::byte> bytes() const {
-    return std::as_bytes(std::span<const float>(values));
+    return std::as_bytes(std::span<const float>(values_));
   }
   Status write(const std::string &external = {}, int64_t offset = 0) {
     GlobalData a{bytes(), external, offset};
     std::vector<GlobalData> data = {a, {bytes(), {}, 0}, {}};
-    return writeArtifact(path, builder.manifest, data).status();
+    return writeArtifact(path_, builder_.manifest, data).status();
   }
   std::string read() const {
-    std::ifstream file(path, std::ios::binary);
+    std::ifstream file(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
   void overwrite(const std::string &content, const std::string &name = {}) {
-    std::ofstream(name.empty() ? path : folder + "/" + name, std::ios::binary)
+    std::ofstream(name.empty() ? path_ : folder_ + "/" + name, std::ios::binary)
         << content;
   }
   Status open(const ArtifactOptions &options = {}) const {
-    return ArtifactFile::open(path, options).status();
+    return ArtifactFile::open(path_, options).status();
   }
 
-  ManifestBuilder builder{1};
-  std::vector<float> values = {1, 2, 3};
-  std::string folder, path;
+  ManifestBuilder builder_{1};
+  std::vector<float> values_ = {1, 2, 3};
+  std::string folder_, path_;
 };
 
 } // namespace
 
 TEST_F(ArtifactFileTest, roundTripsAndStoresEqualBytesOnce) {
   ASSERT_TRUE(write().isOk());
-  auto file = ArtifactFile::open(path, {{}, /*verifyHashes=*/true});
+  auto file = ArtifactFile::open(path_, {{}, /*verifyHashes=*/true});
   ASSERT_TRUE(file) << file.status().message();
   const pb::Manifest &manifest = file->manifest();
   EXPECT_EQ(manifest.producer(), "test");
@@ -85,7 +85,7 @@ TEST_F(ArtifactFileTest, theSameContentGivesTheSameBytes) {
   ASSERT_TRUE(write().isOk());
   EXPECT_EQ(read(), first);
   // Nothing but the artifact remains: no temporary file.
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
 }
 
 TEST_F(ArtifactFileTest, everyFlippedBitBeforeTheDataIsFound) {
@@ -137,18 +137,18 @@ TEST_F(ArtifactFileTest, changedDataIsFoundWhenAskedFor) {
 }
 
 TEST_F(ArtifactFileTest, externalWeightsStayInTheirFile) {
-  std::string weights(reinterpret_cast<const char *>(values.data()), 12);
+  std::string weights(reinterpret_cast<const char *>(values_.data()), 12);
   overwrite("head" + weights, "weights.bin");
   ASSERT_TRUE(write("weights.bin", 4).isOk());
-  auto file = ArtifactFile::open(path, {{}, /*verifyHashes=*/true});
+  auto file = ArtifactFile::open(path_, {{}, /*verifyHashes=*/true});
   ASSERT_TRUE(file) << file.status().message();
   EXPECT_EQ(std::memcmp(file->globalBytes(0).data(), weights.data(), 12), 0);
 
   // Elsewhere, when told; changed; too short; gone.
-  fs::create_directory(folder + "/other");
-  fs::rename(folder + "/weights.bin", folder + "/other/weights.bin");
+  fs::create_directory(folder_ + "/other");
+  fs::rename(folder_ + "/weights.bin", folder_ + "/other/weights.bin");
   EXPECT_EQ(open().code(), ExitCode::File);
-  EXPECT_TRUE(open({folder + "/other", true}).isOk());
+  EXPECT_TRUE(open({folder_ + "/other", true}).isOk());
   overwrite("head" + std::string(12, 'x'), "weights.bin");
   EXPECT_THAT(open({{}, true}).message(),
               HasSubstr("has its file 'weights.bin' been changed"));
@@ -175,11 +175,11 @@ TEST_F(ArtifactFileTest, offsetsThatWrapAroundAreRefused) {
 }
 
 TEST_F(ArtifactFileTest, dataThatDoesNotFitIsNotWritten) {
-  values.pop_back();
+  values_.pop_back();
   Status status = write();
   EXPECT_EQ(status.code(), ExitCode::Usage);
   EXPECT_THAT(status.message(), HasSubstr("global 'a' has 8 bytes"));
-  EXPECT_EQ(writeArtifact(path, builder.manifest, {}).status().code(),
+  EXPECT_EQ(writeArtifact(path_, builder_.manifest, {}).status().code(),
             ExitCode::Usage);
-  EXPECT_FALSE(fs::exists(path));
+  EXPECT_FALSE(fs::exists(path_));
 }
