@@ -18,10 +18,14 @@ build: setup
 	@cmake --preset $(PRESET) --log-level=NOTICE
 	@cmake --build $(BUILD) -j $(JOBS)
 
-# Then what the suites counted: cases that ran, messages that are expected.
+# What the suites counted (cases that ran, messages that are expected) stands
+# before the last line, which is ctest's.
 test: build
-	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2
-	@sed -n 's/^counted: /  /p' $(BUILD)/Testing/Temporary/LastTest.log
+	@status=0; log=$(abspath $(BUILD))/ctest.log; \
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j 2 \
+	  --output-log $$log || status=$$?; \
+	sed -n 's/^counted: /  /p' $(BUILD)/Testing/Temporary/LastTest.log; \
+	grep 'tests passed,' $$log; exit $$status
 
 # $(call script,FILE): runs a script on the tools of this build.
 define script

@@ -3,7 +3,7 @@
 - No file over 450 lines, no C++ function over 80.
 - Every .h, .cpp and .td begins with the banner, every header has the guard
   that its path gives: `python test/style_test.py --fix [PATH…]` writes both.
-- Every declaration in a public header has a `///` comment: a ratchet.
+- Every declaration in a public header has a `///` comment.
 - How many functions of 15 lines or more say why or how is printed.
 """
 
@@ -13,20 +13,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES, MOST_FUNCTION_LINES, LONG_FUNCTION = 450, 80, 15
-# Switched on when the tree has been unified.
-BANNERS_ARE_CHECKED = True
-# What is too long still; these lists only ever get shorter.
-LONG_FILES = set()
-LONG_FUNCTIONS = set()
 
-# Folders of public headers, and how many declarations in them may still lack
-# a comment; the number is only ever lowered.
+# Folders of public headers.
 PUBLIC = ("include/", "runtime/include/", "dialects/", "passes/")
-MOST_UNDOCUMENTED = 0
 
 BANNER = """//
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
@@ -106,8 +97,7 @@ def test_no_file_is_too_long():
     files = [path for path in tracked(*SOURCES) if not DATA.search(path)]
     assert len(files) > 300
     long = {path: count for path in files
-            if (count := read(path).count("\n")) > MOST_LINES
-            and Path(path).name not in {Path(name).name for name in LONG_FILES}}
+            if (count := read(path).count("\n")) > MOST_LINES}
     assert not long, f"over {MOST_LINES} lines: {long}"
 
 
@@ -116,8 +106,7 @@ def test_no_function_is_too_long():
     for path in tracked(".h", ".cpp"):
         for first, last in functions(read(path)):
             found += 1
-            if last - first >= MOST_FUNCTION_LINES and \
-                    path not in LONG_FUNCTIONS:
+            if last - first >= MOST_FUNCTION_LINES:
                 long.append(f"{path}:{first}: {last - first + 1} lines")
     assert found > 1000
     assert not long, f"over {MOST_FUNCTION_LINES} lines:\n" + "\n".join(long)
@@ -265,8 +254,7 @@ def test_public_declarations_are_documented(capsys):
     with capsys.disabled():
         print(f"\ncounted: public declarations: {sum(total.values())}, "
               f"documented {whole:.1f} % ({percent})")
-    assert sum(lacking.values()) <= MOST_UNDOCUMENTED, "\n".join(
-        sum(missing.values(), []))
+    assert not missing, "\n".join(sum(missing.values(), []))
 
 
 # Banners and guards.
@@ -324,8 +312,6 @@ def unified(path, text):
     return text and with_guard(path, text)
 
 
-@pytest.mark.skipif(not BANNERS_ARE_CHECKED,
-                    reason="the tree is not unified yet: run --fix")
 def test_banners_and_guards_are_one():
     files = tracked(".h", ".cpp", ".td")
     other = [path for path in files if unified(path, read(path)) != read(path)]

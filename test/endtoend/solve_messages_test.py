@@ -76,3 +76,19 @@ def test_budget_that_is_spent(divisi):
     problem = ROOT / "test/Search/data/asplos-2025-iopddl-G.json.gz"
     says(divisi("solve", problem, "--work-limit", 1000000),
          "the budget of work is spent")
+
+
+def test_answers_say_what_proves_them(divisi):
+    divisi("solve", EXAMPLE, "-o", "proved.json")
+    says(divisi("solve", "--check", EXAMPLE, "proved.json"),
+         "proof  0 reduction steps, 1 bounding nodes")
+    divisi("solve", EXAMPLE, "--solver", "exact", "-o", "bare.json")
+    says(divisi("solve", "--check", EXAMPLE, "bare.json"),
+         "proof  none: the bound is the sum of the least costs")
+
+
+def test_a_budget_that_is_too_small(divisi):
+    says(divisi("solve", EXAMPLE, "--solver", "exact", "--work-limit", 1,
+                exits=7),
+         "the budget ended before an order of elimination was found",
+         "; one may exist: a larger --work-limit may find it")
