@@ -60,7 +60,7 @@ static void printCommunication(const Report &report, raw_ostream &os) {
     os << left_justify("communication", 18) << "none\n";
   }
   for (const auto &[op, sum] : sums) {
-    os << left_justify(op, 18)
+    os << left_justify(op, 17) << " "
        << formatv("{0} x, {1} per device, {2}\n", sum.count,
                   formatBytes(sum.bytes), formatTime(sum.nanoseconds));
   }
