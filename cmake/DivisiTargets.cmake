@@ -238,8 +238,9 @@ function(_divisi_test_environment name)
     # negative test expects. libMLIR is not instrumented and shares vectors
     # with our code, so container overflows are reported where there are none;
     # nor does it unpoison what our copies of LLVM's allocators have poisoned.
+    # Memory that runs out is an error of ours to report, not a bug.
     string(JOIN ":" asan_options abort_on_error=1 detect_container_overflow=0
-      allow_user_poisoning=0)
+      allow_user_poisoning=0 allocator_may_return_null=1)
     list(APPEND environment ASAN_OPTIONS=${asan_options}
       UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1
       TSAN_OPTIONS=abort_on_error=1
