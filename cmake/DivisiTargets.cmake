@@ -243,7 +243,7 @@ function(_divisi_test_environment name)
       allow_user_poisoning=0 allocator_may_return_null=1)
     list(APPEND environment ASAN_OPTIONS=${asan_options}
       UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1
-      TSAN_OPTIONS=abort_on_error=1
+      TSAN_OPTIONS=abort_on_error=1:allocator_may_return_null=1
       DIVISI_CASES_PER_OPERATOR=8)
   endif()
   set_property(TEST ${name} PROPERTY TIMEOUT 600)
