@@ -77,8 +77,10 @@ bool DataflowHashes::visit(Operation &op) {
   if (auto transfer = dyn_cast<spmd::TransferOp>(op)) {
     uint64_t tag = transfer.getTag().value_or(0);
     if (transfer.getInput()) {
-      hashes_[transfer.getOutput()] = of(transfer.getInput());
       transferred_[tag] = of(transfer.getInput());
+      if (transfer.getOutput()) {
+        hashes_[transfer.getOutput()] = of(transfer.getInput());
+      }
     } else if (transfer.getOutput()) {
       auto sent = transferred_.find(tag);
       if (sent == transferred_.end()) {
@@ -159,14 +161,16 @@ FailureOr<std::vector<int64_t>> DataflowHashes::computed() const {
   return hashes;
 }
 
-void divisi::noteDataflow(func::FuncOp entry) {
+LogicalResult divisi::noteDataflow(func::FuncOp entry) {
   DataflowHashes hashes;
   if (failed(hashes.run(entry))) {
-    return;
+    return failure();
   }
   auto computed = hashes.computed();
-  if (succeeded(computed)) {
-    entry->setAttr(spmd::SPMDDialect::kComputes,
-                   DenseI64ArrayAttr::get(entry.getContext(), *computed));
+  if (failed(computed)) {
+    return failure();
   }
+  entry->setAttr(spmd::SPMDDialect::kComputes,
+                 DenseI64ArrayAttr::get(entry.getContext(), *computed));
+  return success();
 }

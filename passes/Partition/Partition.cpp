@@ -265,7 +265,9 @@ void PartitionPass::runOnOperation() {
       return signalPassFailure();
     }
     // While it is still whole: verify-partition compares at the end.
-    noteDataflow(function);
+    if (failed(noteDataflow(function))) {
+      return signalPassFailure();
+    }
     FunctionPartitioner partitioner(function);
     if (failed(partitioner.run())) {
       return signalPassFailure();

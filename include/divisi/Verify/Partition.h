@@ -33,7 +33,8 @@ namespace divisi {
 
 /// Notes on `entry`, a program of global tensors, what it computes, as
 /// `spmd.computes`: one hash a result, then one an update, ordered by global.
-void noteDataflow(mlir::func::FuncOp entry);
+/// Reports a transfer in it that arrives from nowhere.
+mlir::LogicalResult noteDataflow(mlir::func::FuncOp entry);
 
 /// Proves the entry functions of `module`, partitioned and routed, and reports
 /// at the first operation that is wrong. Entries without `spmd.computes`
