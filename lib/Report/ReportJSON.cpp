@@ -62,14 +62,19 @@ static bool fromJSON(const json::Value &value, ReportGlobal &global,
 
 static json::Value toJSON(const ReportDevice &device) {
   return json::Object{{"weight_bytes", device.weightBytes},
-                      {"arena_bytes", device.arenaBytes}};
+                      {"arena_bytes", device.arenaBytes},
+                      {"workspace_bytes", device.workspaceBytes},
+                      {"packed_bytes", device.packedBytes},
+                      {"total_bytes", device.totalBytes()}};
 }
 
 static bool fromJSON(const json::Value &value, ReportDevice &device,
                      json::Path path) {
   json::ObjectMapper map(value, path);
   return map && map.map("weight_bytes", device.weightBytes) &&
-         map.map("arena_bytes", device.arenaBytes);
+         map.map("arena_bytes", device.arenaBytes) &&
+         map.mapOptional("workspace_bytes", device.workspaceBytes) &&
+         map.mapOptional("packed_bytes", device.packedBytes);
 }
 
 static json::Value toJSON(const ReportKernel &kernel) {

@@ -58,10 +58,18 @@ struct ReportGlobal {
   std::string layout;
 };
 
-/// What the memory of one device holds.
+/// What the memory of one device holds: the sum that the memory limit is
+/// compared with. Only weights are known before Stage::Lower.
 struct ReportDevice {
-  int64_t weightBytes = 0; ///< Its boxes of all globals.
-  int64_t arenaBytes = 0;  ///< 0 before memory is planned.
+  int64_t weightBytes = 0;    ///< Its boxes of all globals.
+  int64_t arenaBytes = 0;     ///< Activations: the largest program's arena.
+  int64_t workspaceBytes = 0; ///< Scratch of kernels beside the arena.
+  int64_t packedBytes = 0;    ///< Constants in the layouts of kernels.
+
+  /// All of it.
+  int64_t totalBytes() const {
+    return weightBytes + arenaBytes + workspaceBytes + packedBytes;
+  }
 };
 
 /// A grid of devices.
