@@ -12,6 +12,7 @@
 #include "ModuleFile.h"
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Compiler/Registration.h"
+#include "divisi/Plan/PlanRecord.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
@@ -217,6 +218,12 @@ Status Compilation::runStage(Stage stage) {
   Expected<Cluster> machine = cluster();
   if (!machine) {
     return machine.status();
+  }
+  if (stage == Stage::Partition) {
+    // Last chance: partition takes the strategies apart.
+    if (Status status = notePlanEdits(*module_); !status.isOk()) {
+      return status;
+    }
   }
   if (Status status = runPipeline(stage); !status.isOk()) {
     return status;

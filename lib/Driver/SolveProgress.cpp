@@ -46,10 +46,10 @@ bool SolveProgress::isNews(const TraceEntry &entry) const {
     return entry.cost != last.cost || entry.lowerBound != last.lowerBound;
   }
   if (!entry.cost) {
-    return relativeGap(*entry.lowerBound, *last.lowerBound) > kNews;
+    return search::relativeGap(*entry.lowerBound, *last.lowerBound) > kNews;
   }
-  return relativeGap(*entry.cost, *entry.lowerBound) <
-         (1 - kNews) * relativeGap(*last.cost, *last.lowerBound);
+  return search::relativeGap(*entry.cost, *entry.lowerBound) <
+         (1 - kNews) * search::relativeGap(*last.cost, *last.lowerBound);
 }
 
 static std::string describe(const TraceEntry &entry) {
@@ -58,7 +58,8 @@ static std::string describe(const TraceEntry &entry) {
               entry.cost ? search::toString(*entry.cost) : "-",
               entry.lowerBound ? search::toString(*entry.lowerBound) : "-");
   if (entry.cost && entry.lowerBound) {
-    text += formatv("  gap {0:P3}", relativeGap(*entry.cost, *entry.lowerBound))
+    text += formatv("  gap {0:P3}",
+                    search::relativeGap(*entry.cost, *entry.lowerBound))
                 .str();
   }
   return text;

@@ -13,20 +13,12 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
-#include <cmath>
-
 using namespace llvm;
 using namespace divisi;
 using search::toString;
 
 static constexpr int kSchemaVersion = 1;
 static constexpr StringLiteral kGapOf = "the declared strategies";
-
-std::string_view divisi::stoppedName(search::Stopped stopped) {
-  static constexpr std::string_view kNames[] = {"finished", "work", "time",
-                                                "interrupted"};
-  return kNames[static_cast<size_t>(stopped)];
-}
 
 /// Why, for people.
 static StringRef stoppedReason(search::Stopped stopped) {
@@ -37,14 +29,6 @@ static StringRef stoppedReason(search::Stopped stopped) {
       "interrupted: another run may end elsewhere",
   };
   return kReasons[static_cast<size_t>(stopped)];
-}
-
-double divisi::relativeGap(search::Wide cost, search::Wide lowerBound) {
-  if (cost == lowerBound) {
-    return 0;
-  }
-  // Their difference is exact; only its ratio is rounded.
-  return double(cost - lowerBound) / std::max(std::abs(double(cost)), 1.0);
 }
 
 static bool isOptimal(const search::Solution &solution) {
@@ -64,7 +48,8 @@ static void printSolution(const search::Problem &problem,
   os << ", at time " << solution.peakTime << "\n";
   os << "bound  " << toString(solution.lowerBound) << "\n";
   os << formatv("gap    {0:P4}, relative to {1}",
-                relativeGap(solution.cost, solution.lowerBound), kGapOf);
+                search::relativeGap(solution.cost, solution.lowerBound),
+                kGapOf);
   os << (isOptimal(solution) ? ": proved optimal\n" : "\n");
 }
 
@@ -136,7 +121,7 @@ static void writeSolutionFacts(ExactStream &out, const search::Problem &problem,
   out.wide("peak", solution.peak);
   out.attribute("peak_time", solution.peakTime);
   out.wide("bound", solution.lowerBound);
-  out.attribute("gap", relativeGap(solution.cost, solution.lowerBound));
+  out.attribute("gap", search::relativeGap(solution.cost, solution.lowerBound));
   out.attribute("gap_of", kGapOf);
   out.attribute("optimal", isOptimal(solution));
 }
@@ -172,7 +157,7 @@ void divisi::printResultJSON(const SolveResult &result, raw_ostream &os) {
     out.attribute("schema_version", kSchemaVersion);
     out.string("problem", result.problem.name);
     out.attribute("status", verdictName(outcome.verdict));
-    out.string("stopped", stoppedName(outcome.stopped));
+    out.string("stopped", search::stoppedName(outcome.stopped));
     out.string("solver", result.file.solver);
     out.raw("seed", Twine(result.file.seed));
     out.attribute("threads", result.threads);

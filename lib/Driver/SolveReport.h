@@ -62,13 +62,6 @@ struct SolveResult {
   std::optional<double> firstAnswer;
 };
 
-/// `finished`, `work`, `time` or `interrupted`.
-std::string_view stoppedName(search::Stopped stopped);
-
-/// Relative to `cost`: 0 if proved optimal; 0.01 if no assignment is cheaper
-/// by more than 1 %.
-double relativeGap(search::Wide cost, search::Wide lowerBound);
-
 /// Of a solved problem: one fact a line.
 void printResult(const SolveResult &result, llvm::raw_ostream &os);
 /// Of any: one object. Integers are exact, whatever their size.

@@ -324,7 +324,7 @@ Status SolveVerb::solve() {
     }
   }
   progress.end(outcome, seconds);
-  file.stopped = stoppedName(outcome.stopped);
+  file.stopped = search::stoppedName(outcome.stopped);
   bool isTimed =
       options.timeLimit || outcome.stopped == search::Stopped::Interrupted;
   file.trace = isTimed ? progress.trace() : withoutSeconds(progress.trace());

@@ -11,6 +11,7 @@
 #include "Annotate.h"
 #include "ProblemBuilder.h"
 #include "RandomPlan.h"
+#include "divisi/Plan/PlanRecord.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -268,6 +269,51 @@ static PlanReport reportOf(const Setting &setting,
   return report;
 }
 
+/// `any data model`: one word per axis.
+static std::string rolesText(llvm::ArrayRef<AxisRole> roles) {
+  constexpr llvm::StringLiteral kNames[] = {"any", "data", "model"};
+  std::string text;
+  for (AxisRole role : roles) {
+    text += (text.empty() ? "" : " ") + kNames[unsigned(role)].str();
+  }
+  return text;
+}
+
+static PlanRecord recordOf(const Setting &setting, const PlanOptions &options,
+                           const search::Outcome &outcome,
+                           const PlanReport &report) {
+  PlanRecord record;
+  record.cluster = setting.cluster.name;
+  record.roles = rolesText(setting.devices.roles);
+  record.batchDim = options.batchDim;
+  record.memoryLimit = options.memoryLimit;
+  record.maxStrategies = int64_t(options.maxStrategies);
+  record.solver = options.solver;
+  record.seed = int64_t(options.seed);
+  record.work = options.work;
+  record.gap = options.gap;
+  record.pinned = llvm::count_if(
+      setting.fixed.sites, [](const auto &split) { return split.has_value(); });
+  record.ended = search::stoppedName(outcome.stopped);
+  record.workDone = outcome.work;
+  record.nanoseconds = report.nanoseconds;
+  record.objective = report.objective;
+  record.lowerBound = report.lowerBound;
+  record.peakBytes = report.peakBytes;
+  return record;
+}
+
+/// A plan that was whole already keeps what was said of it.
+static void writeRecord(ModuleOp module, const PlanRecord &record,
+                        const Dataflow &dataflow) {
+  Expected<std::optional<PlanRecord>> known = getPlanRecord(module);
+  bool isWhole = record.pinned == int64_t(dataflow.sites.size());
+  if (!isWhole || !known || !*known ||
+      (*known)->fingerprint != fingerprintOf(module)) {
+    setPlanRecord(module, record);
+  }
+}
+
 static Status noSolver(const std::string &name) {
   std::string names = "random";
   for (const search::Solver &solver : search::solvers()) {
@@ -306,7 +352,10 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   }
   annotate(setting->dataflow, planning, setting->grid,
            outcome.solution.assignment);
-  return reportOf(*setting, planning, outcome.solution);
+  PlanReport report = reportOf(*setting, planning, outcome.solution);
+  writeRecord(module, recordOf(*setting, options, outcome, report),
+              setting->dataflow);
+  return report;
 }
 
 Expected<search::Problem> planningProblem(ModuleOp module,

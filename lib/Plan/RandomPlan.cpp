@@ -12,6 +12,7 @@
 #include "Choices.h"
 
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Plan/PlanRecord.h"
 
 #include <numeric>
 
@@ -209,6 +210,14 @@ Expected<PlanReport> planAtRandom(ModuleOp module, const PlanOptions &options) {
   Drawer drawer(module, *cluster, options.seed, options.maxStrategies);
   drawer.drawGrids(devices);
   drawer.annotateProgram(*dataflow);
+  PlanRecord record;
+  record.cluster = cluster->name;
+  record.batchDim = options.batchDim;
+  record.maxStrategies = int64_t(options.maxStrategies);
+  record.solver = options.solver;
+  record.seed = int64_t(options.seed);
+  record.ended = "drawn";
+  setPlanRecord(module, record);
   return PlanReport();
 }
 

@@ -11,8 +11,23 @@
 #include "Portfolio.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace divisi::search {
+
+std::string_view stoppedName(Stopped stopped) {
+  static constexpr std::string_view kNames[] = {"finished", "work", "time",
+                                                "interrupted"};
+  return kNames[static_cast<size_t>(stopped)];
+}
+
+double relativeGap(Wide cost, Wide lowerBound) {
+  if (cost == lowerBound) {
+    return 0;
+  }
+  // Their difference is exact; only its ratio is rounded.
+  return double(cost - lowerBound) / std::max(std::abs(double(cost)), 1.0);
+}
 
 /// Work after which a small problem without an answer is given to `exact`.
 static constexpr int64_t kPatience = 30'000'000;

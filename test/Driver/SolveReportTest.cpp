@@ -19,16 +19,6 @@ static SolveProgress quietProgress() {
   return SolveProgress(search::SolutionFile(), nullptr, /*quiet=*/true);
 }
 
-TEST(RelativeGap, IsOfTheCost) {
-  EXPECT_EQ(relativeGap(100, 100), 0);
-  EXPECT_EQ(relativeGap(200, 100), 0.5);
-  EXPECT_EQ(relativeGap(-100, -150), 0.5);
-  EXPECT_EQ(relativeGap(0, -1), 1);
-  // Doubles would see no difference.
-  search::Wide large = search::Wide(1) << 90;
-  EXPECT_GT(relativeGap(large + 1, large), 0);
-}
-
 TEST(SolveProgress, TraceKeepsEveryCostAndAFewOfManyBounds) {
   SolveProgress progress = quietProgress();
   EXPECT_EQ(progress.firstAnswer(), std::nullopt);
@@ -85,11 +75,4 @@ TEST(SolveReport, IntegersAreExact) {
   EXPECT_THAT(text, HasSubstr("\"seed\":18446744073709551615,"));
   EXPECT_THAT(text, HasSubstr("{\"seconds\":1.500,\"work\":3,\"cost\":"
                               "1267650600228229401496703205377,\"by\":\"x\"}"));
-}
-
-TEST(SolveReport, EveryReasonHasAName) {
-  EXPECT_EQ(stoppedName(search::Stopped::Finished), "finished");
-  EXPECT_EQ(stoppedName(search::Stopped::Work), "work");
-  EXPECT_EQ(stoppedName(search::Stopped::Time), "time");
-  EXPECT_EQ(stoppedName(search::Stopped::Interrupted), "interrupted");
 }

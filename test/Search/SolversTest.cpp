@@ -129,3 +129,20 @@ TEST(SolveAuto, AnEmptyProblemHasAnEmptySolution) {
   EXPECT_EQ(outcome.verdict, Verdict::Solved);
   EXPECT_EQ(outcome.solution.cost, 0);
 }
+
+TEST(RelativeGap, IsOfTheCost) {
+  EXPECT_EQ(relativeGap(100, 100), 0);
+  EXPECT_EQ(relativeGap(200, 100), 0.5);
+  EXPECT_EQ(relativeGap(-100, -150), 0.5);
+  EXPECT_EQ(relativeGap(0, -1), 1);
+  // Doubles would see no difference.
+  Wide large = Wide(1) << 90;
+  EXPECT_GT(relativeGap(large + 1, large), 0);
+}
+
+TEST(Stopped, EveryReasonHasAName) {
+  EXPECT_EQ(stoppedName(Stopped::Finished), "finished");
+  EXPECT_EQ(stoppedName(Stopped::Work), "work");
+  EXPECT_EQ(stoppedName(Stopped::Time), "time");
+  EXPECT_EQ(stoppedName(Stopped::Interrupted), "interrupted");
+}

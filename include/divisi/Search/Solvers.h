@@ -80,6 +80,13 @@ enum class Stopped : uint8_t {
   Interrupted, ///< Options::stop: the same.
 };
 
+/// `finished`, `work`, `time` or `interrupted`.
+std::string_view stoppedName(Stopped stopped);
+
+/// Relative to `cost`: 0 if proved optimal; 0.01 if no assignment is cheaper
+/// by more than 1 %.
+double relativeGap(Wide cost, Wide lowerBound);
+
 /// What a solver has come to.
 struct Outcome {
   /// Whether there is an answer.

@@ -1,0 +1,102 @@
+//===- PlanRecord.h - How a plan was found, and how good it is --*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The planner writes it to the module, as the attribute `divisi.plan`, so that
+// dumps and artifacts can say how good their plan is, and so that the planning
+// problem can be made again:
+//
+//   divisi.plan = {cluster = "cpu:4", ended = "finished", lower_bound = 81 …}
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_PLAN_PLANRECORD_H
+#define DIVISI_PLAN_PLANRECORD_H
+
+#include "divisi/Support/Status.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace divisi {
+
+/// What was asked of the planner, and what came of it.
+struct PlanRecord {
+  std::string cluster;                ///< `cpu:4`
+  std::string roles;                  ///< Per axis: `any data model`.
+  int64_t batchDim = 0;               ///< PlanOptions::batchDim
+  std::optional<int64_t> memoryLimit; ///< If one was given.
+  int64_t maxStrategies = 0;          ///< PlanOptions::maxStrategies
+  std::string solver;
+  int64_t seed = 0;
+  int64_t work = 0; ///< The budget.
+  double gap = 0;   ///< The gap that was good enough.
+  /// Operators whose strategy the module had before, which was kept.
+  int64_t pinned = 0;
+
+  /// Why the solver ended: search::stoppedName(Stopped), or `drawn` at random.
+  std::string ended;
+  int64_t workDone = 0;
+  int64_t nanoseconds = 0; ///< PlanReport::nanoseconds
+  int64_t objective = 0;   ///< PlanReport::objective
+  /// Of the objective, for the strategies that were declared; none if no
+  /// solver has looked for one.
+  std::optional<int64_t> lowerBound;
+  int64_t peakBytes = 0; ///< Of tensors, on one device.
+  /// Of all strategies and places.
+  int64_t fingerprint = 0;
+  /// Whether strategies or places are others than were found: what is said of
+  /// costs and bound is then of the plan before.
+  bool edited = false;
+
+  friend bool operator==(const PlanRecord &, const PlanRecord &) = default;
+};
+
+/// Tells `field` name and reference of every member of `record`, in one order:
+/// for whoever writes or reads all of them.
+template <typename Record, typename Field>
+void forEachField(Record &record, Field field) {
+  field("cluster", record.cluster);
+  field("roles", record.roles);
+  field("batch_dim", record.batchDim);
+  field("memory_limit", record.memoryLimit);
+  field("max_strategies", record.maxStrategies);
+  field("solver", record.solver);
+  field("seed", record.seed);
+  field("work", record.work);
+  field("gap", record.gap);
+  field("pinned", record.pinned);
+  field("ended", record.ended);
+  field("work_done", record.workDone);
+  field("nanoseconds", record.nanoseconds);
+  field("objective", record.objective);
+  field("lower_bound", record.lowerBound);
+  field("peak_bytes", record.peakBytes);
+  field("fingerprint", record.fingerprint);
+  field("edited", record.edited);
+}
+
+/// A number that any change of a strategy or a place of `module` changes.
+int64_t fingerprintOf(mlir::ModuleOp module);
+
+/// Writes `record` to `module`, with the fingerprint of what it holds.
+void setPlanRecord(mlir::ModuleOp module, PlanRecord record);
+
+/// The record that `module` carries: none, if it was planned by hand or not at
+/// all. ExitCode::Invalid for one that somebody has broken.
+Expected<std::optional<PlanRecord>> getPlanRecord(mlir::ModuleOp module);
+
+/// Notes in the record of a planned `module`, if it has one, whether the plan
+/// is another than was found. ExitCode::Invalid as getPlanRecord.
+Status notePlanEdits(mlir::ModuleOp module);
+
+} // namespace divisi
+
+#endif // DIVISI_PLAN_PLANRECORD_H
