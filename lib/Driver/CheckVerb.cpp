@@ -13,6 +13,7 @@
 
 #include "Flags.h"
 #include "Sessions.h"
+#include "TensorArguments.h"
 #include "Verbs.h"
 #include "divisi/Compiler/CompareTensors.h"
 #include "divisi/Compiler/Compilation.h"
@@ -47,13 +48,14 @@ private:
 
   cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
                               cl::desc("ARTIFACT.divisi|MODEL.onnx|IR.mlir")};
-  cl::opt<std::string> inputsPath_{
-      "inputs", cl::sub(command), cl::value_desc("FILE.npz|FOLDER"),
-      cl::desc("the inputs (default for a model: random ones)")};
-  cl::opt<std::string> expect_{"expect", cl::sub(command),
-                               cl::value_desc("FILE.npz|FOLDER"),
-                               cl::desc("the expected outputs (default for a "
-                                        "model: those of one device)")};
+  cl::list<std::string> inputsFrom_{
+      "inputs", cl::sub(command), cl::value_desc(kTensorArgument),
+      cl::desc("the inputs, given as for run (default for a model: random "
+               "ones)")};
+  cl::list<std::string> expect_{
+      "expect", cl::sub(command), cl::value_desc(kTensorArgument),
+      cl::desc("the expected outputs, given as inputs are (default for a "
+               "model: those of one device)")};
   cl::opt<int64_t> randomPlans_{
       "random-plans", cl::sub(command), cl::value_desc("N"), cl::init(0),
       cl::desc("check N random plans instead of the one that is found")};
@@ -95,7 +97,7 @@ Status CheckVerb::checkArtifact() {
     return Status(ExitCode::Usage,
                   "check of an artifact needs --expect FILE.npz");
   }
-  auto read = readInputs(inputsPath_, entry_);
+  auto read = readInputs(inputsFrom_, entry_);
   if (!read) {
     return read.status();
   }
@@ -154,8 +156,8 @@ divisi::Expected<LoadedEntry> CheckVerb::load(Compilation &model,
 
 /// Those of the file, or random ones that depend on --seed alone.
 Status CheckVerb::gatherInputs() {
-  if (!inputsPath_.empty()) {
-    auto read = readInputs(inputsPath_, entry_);
+  if (!inputsFrom_.empty()) {
+    auto read = readInputs(inputsFrom_, entry_);
     if (read) {
       inputs_ = std::move(*read);
     }

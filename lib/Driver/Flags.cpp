@@ -8,7 +8,7 @@
 
 #include "Flags.h"
 
-#include "divisi/runtime/TensorFile.h"
+#include "TensorArguments.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
@@ -65,9 +65,8 @@ divisi::Expected<std::vector<int64_t>> divisi::parseExtents(StringRef flag,
   return extents;
 }
 
-/// `NAME=REST`, split at the last '=' (ONNX names may hold one).
-static std::optional<std::pair<StringRef, StringRef>>
-splitAssignment(StringRef text) {
+std::optional<std::pair<StringRef, StringRef>>
+divisi::splitAssignment(StringRef text) {
   auto [name, value] = text.rsplit('=');
   if (name.empty() || value.empty() || !text.contains('=')) {
     return std::nullopt;
@@ -84,10 +83,19 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
            cl::desc("the size of a symbolic dimension")),
       shapes("shape", cl::sub(verb), cl::value_desc("INPUT=2x16"),
              cl::desc("the shape of an input")),
-      shapesFrom("shapes-from", cl::sub(verb), cl::value_desc("FILE.npz"),
-                 cl::desc("take the inputs' shapes from tensors of a file")) {}
+      shapesFrom("shapes-from", cl::sub(verb), cl::value_desc(kTensorArgument),
+                 cl::desc("take the inputs' shapes from tensors, given as for "
+                          "run --inputs")) {}
 
-// --shape comes last: it corrects what --shapes-from says of an input.
+std::vector<ImportOptions::Given>
+divisi::labelledShapes(ArrayRef<rt::GivenTensor> tensors) {
+  std::vector<ImportOptions::Given> shapes;
+  for (const rt::GivenTensor &given : tensors) {
+    shapes.push_back({given.label, {given.tensor.dims(), given.tensor.type()}});
+  }
+  return shapes;
+}
+
 divisi::Expected<ImportOptions> ImportFlags::options() const {
   ImportOptions options;
   for (const std::string &text : dims) {
@@ -98,16 +106,11 @@ divisi::Expected<ImportOptions> ImportFlags::options() const {
     }
     options.dims[parts->first.str()] = extent;
   }
-  if (!shapesFrom.empty()) {
-    auto tensors = rt::readTensors(shapesFrom);
-    if (!tensors) {
-      return Status(static_cast<ExitCode>(tensors.status().code()),
-                    tensors.status().message());
-    }
-    for (const rt::HostTensor &tensor : *tensors) {
-      options.inputs[tensor.name()] = {tensor.dims(), tensor.type()};
-    }
+  auto tensors = readTensorArguments(shapesFrom, "input");
+  if (!tensors) {
+    return tensors.status();
   }
+  options.tensors = labelledShapes(*tensors);
   for (const std::string &text : shapes) {
     auto parts = splitAssignment(text);
     if (!parts) {

@@ -16,10 +16,13 @@
 
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Support/Status.h"
+#include "divisi/runtime/GivenTensors.h"
 
 #include "llvm/Support/CommandLine.h"
 
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace divisi {
 
@@ -27,15 +30,19 @@ namespace divisi {
 struct ImportFlags {
   /// Adds --dim, --shape and --shapes-from to `verb`.
   explicit ImportFlags(llvm::cl::SubCommand &verb);
-  /// ExitCode::Usage for a malformed flag, File if --shapes-from cannot be
-  /// read.
+  /// ExitCode::Usage for a malformed flag; for --shapes-from as
+  /// readTensorArguments.
   Expected<ImportOptions> options() const;
 
   // As they were given.
   llvm::cl::list<std::string> dims;
   llvm::cl::list<std::string> shapes;
-  llvm::cl::opt<std::string> shapesFrom;
+  llvm::cl::list<std::string> shapesFrom;
 };
+
+/// What tensors say of the inputs that they are for.
+std::vector<ImportOptions::Given>
+labelledShapes(llvm::ArrayRef<rt::GivenTensor> tensors);
 
 /// What the planner is asked for.
 struct PlanFlags {
@@ -74,6 +81,11 @@ Status gatherOptions(const ImportFlags &importFlags, const PlanFlags &planFlags,
 
 /// `70GiB`, `512MiB`, `1000000`, `1.5e9B`: bytes. ExitCode::Usage names `flag`.
 Expected<int64_t> parseBytes(llvm::StringRef flag, llvm::StringRef text);
+
+/// `NAME=REST`, split at the last '=': ONNX's names may hold one. Nothing if
+/// either is empty.
+std::optional<std::pair<llvm::StringRef, llvm::StringRef>>
+splitAssignment(llvm::StringRef text);
 
 /// `2x16`: extents, each at least 0. ExitCode::Usage names `flag`.
 Expected<std::vector<int64_t>> parseExtents(llvm::StringRef flag,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Sessions.h"
+#include "TensorArguments.h"
 #include "Verbs.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/runtime/TensorFile.h"
@@ -37,9 +38,10 @@ private:
 
   cl::opt<std::string> artifact_{cl::Positional, cl::sub(command), cl::Required,
                                  cl::desc("ARTIFACT.divisi")};
-  cl::opt<std::string> inputs_{
-      "inputs", cl::sub(command), cl::value_desc("FILE.npz|FOLDER"),
-      cl::desc("the inputs: .npz, .npy, .pb, or a folder with input_0.pb ...")};
+  cl::list<std::string> inputs_{
+      "inputs", cl::sub(command), cl::value_desc(kTensorArgument),
+      cl::desc("the inputs: .npz, .npy, .pb, a folder with input_0.pb ..., or "
+               "- for standard input; may be given several times")};
   cl::opt<std::string> output_{"o", cl::sub(command), cl::value_desc("OUT.npz"),
                                cl::desc("where the outputs are written")};
   cl::opt<int64_t> repeat_{"repeat", cl::sub(command), cl::value_desc("N"),

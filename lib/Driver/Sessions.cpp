@@ -8,9 +8,8 @@
 
 #include "Sessions.h"
 
-#include "divisi/runtime/TensorFile.h"
+#include "TensorArguments.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <thread>
@@ -105,40 +104,23 @@ SessionFlags::open(const std::string &artifact) const {
   return LoadedEntry{std::move(*session), *entry};
 }
 
-static divisi::Expected<std::vector<rt::HostTensor>>
-readAll(const std::string &path, const std::string &role) {
-  return sys::fs::is_directory(path) ? rt::readOnnxFolder(path, role)
-                                     : rt::readTensors(path);
-}
-
 divisi::Expected<std::vector<rt::HostTensor>>
-divisi::readInputs(const std::string &path, const rt::EntryInfo &entry) {
-  std::vector<rt::HostTensor> tensors;
-  if (!path.empty()) {
-    auto read = readAll(path, "input");
-    if (!read) {
-      return read.status();
-    }
-    tensors = std::move(*read);
-  } else if (!entry.inputs.empty()) {
+divisi::readInputs(ArrayRef<std::string> arguments,
+                   const rt::EntryInfo &entry) {
+  if (arguments.empty() && !entry.inputs.empty()) {
     return Status(ExitCode::Usage, "entry '" + entry.name + "' takes " +
                                        std::to_string(entry.inputs.size()) +
                                        " inputs; give them by --inputs");
   }
-  return rt::arrangeInputs(entry, std::move(tensors));
+  auto tensors = readTensorArguments(arguments, "input");
+  return tensors ? rt::arrangeInputs(entry, std::move(*tensors))
+                 : tensors.status();
 }
 
 divisi::Expected<std::vector<rt::HostTensor>>
-divisi::readOutputs(const std::string &path, const rt::EntryInfo &entry) {
-  auto read = readAll(path, "output");
-  if (!read) {
-    return read.status();
-  }
-  // What fits inputs fits outputs: names, types and shapes.
-  rt::EntryInfo mirrored{entry.name, entry.outputs, {}};
-  auto arranged = rt::arrangeInputs(mirrored, std::move(*read));
-  if (!arranged) {
-    return arranged.status().in(path);
-  }
-  return std::move(*arranged);
+divisi::readOutputs(ArrayRef<std::string> arguments,
+                    const rt::EntryInfo &entry) {
+  auto tensors = readTensorArguments(arguments, "output");
+  return tensors ? rt::arrangeOutputs(entry, std::move(*tensors))
+                 : tensors.status();
 }

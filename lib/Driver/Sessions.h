@@ -52,14 +52,14 @@ struct SessionFlags {
   bool trace = false; ///< Set by the verb: whether runs are traced.
 };
 
-/// The tensors of `path` (a file, or a folder of ONNX test data) in the order
-/// of the inputs of `entry`. An entry without inputs needs no path.
-Expected<std::vector<rt::HostTensor>> readInputs(const std::string &path,
-                                                 const rt::EntryInfo &entry);
+/// The tensors of --inputs in the order of the inputs of `entry`. An entry
+/// without inputs needs none.
+Expected<std::vector<rt::HostTensor>>
+readInputs(llvm::ArrayRef<std::string> arguments, const rt::EntryInfo &entry);
 
-/// What is expected of the outputs of `entry`, in their order.
-Expected<std::vector<rt::HostTensor>> readOutputs(const std::string &path,
-                                                  const rt::EntryInfo &entry);
+/// Those of --expect, in the order of the outputs of `entry`.
+Expected<std::vector<rt::HostTensor>>
+readOutputs(llvm::ArrayRef<std::string> arguments, const rt::EntryInfo &entry);
 
 } // namespace divisi
 

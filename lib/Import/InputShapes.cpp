@@ -29,14 +29,20 @@ public:
 
 private:
   Status checkOptions();
+  Status matchTensors();
   Status bindShapes();
   Status bindDim(const OnnxValueInfo &input, size_t at, int64_t given);
   Status resolve(const OnnxValueInfo &input, std::vector<InputShape> &result);
+  Status misfit(std::string message) const {
+    return Status(options_.misfit, std::move(message));
+  }
 
   const OnnxGraph &graph_;
   const ImportOptions &options_;
   std::set<std::string> provided_;
   std::map<std::string, int64_t> symbols_;
+  /// What is given of whole inputs: --shape, else the tensors.
+  std::map<std::string, ImportOptions::Input> given_;
   /// What is missing → the inputs that have it.
   std::map<std::string, std::vector<std::string>> missing_;
 };
@@ -93,6 +99,50 @@ Status Resolver::checkOptions() {
   return Status();
 }
 
+/// `batch`, `4` or `?`, as `f32[batch, 4]`, for messages.
+static std::string describe(const OnnxValueInfo &input) {
+  std::string text =
+      input.type ? std::string(rt::stringify(*input.type)) : input.typeText;
+  if (!input.dims) {
+    return text; // Of any shape.
+  }
+  text += "[";
+  for (size_t i = 0; i < input.dims->size(); ++i) {
+    const OnnxDim &dim = (*input.dims)[i];
+    text += i ? ", " : "";
+    text += dim.value            ? std::to_string(*dim.value)
+            : dim.symbol.empty() ? "?"
+                                 : dim.symbol;
+  }
+  return text + "]";
+}
+
+/// Tensors may be given for some inputs alone: dims can say the rest.
+Status Resolver::matchTensors() {
+  std::vector<rt::TensorLabel> labels;
+  for (const ImportOptions::Given &given : options_.tensors) {
+    labels.push_back(given.label);
+  }
+  std::vector<rt::TensorSlot> slots;
+  for (const OnnxValueInfo &input : graph_.inputs) {
+    if (!provided_.count(input.name)) {
+      slots.push_back({input.name, describe(input)});
+    }
+  }
+  auto slotOf = rt::matchLabels(labels, slots, "inputs of the model",
+                                options_.misfit, /*needsAll=*/false);
+  if (!slotOf) {
+    return slotOf.status();
+  }
+  for (size_t i = 0; i < labels.size(); ++i) {
+    given_[slots[(*slotOf)[i]].name] = options_.tensors[i].input;
+  }
+  for (const auto &[name, input] : options_.inputs) {
+    given_[name].dims = input.dims;
+  }
+  return Status();
+}
+
 /// One symbol has one value, wherever it stands.
 Status Resolver::bindDim(const OnnxValueInfo &input, size_t at, int64_t given) {
   const OnnxDim &dim = (*input.dims)[at];
@@ -102,17 +152,17 @@ Status Resolver::bindDim(const OnnxValueInfo &input, size_t at, int64_t given) {
     return usage(where + " cannot be " + std::to_string(given));
   }
   if (dim.value && *dim.value != given) {
-    return usage("got " + std::to_string(given) + " for " + where +
-                 ", which the model fixes to " + std::to_string(*dim.value));
+    return misfit("got " + std::to_string(given) + " for " + where +
+                  ", which the model fixes to " + std::to_string(*dim.value));
   }
   if (dim.value || dim.symbol.empty()) {
     return Status();
   }
   auto [it, isNew] = symbols_.emplace(dim.symbol, given);
   if (!isNew && it->second != given) {
-    return usage("got " + std::to_string(given) + " for " + where +
-                 ", but its name '" + dim.symbol + "' stands for " +
-                 std::to_string(it->second));
+    return misfit("got " + std::to_string(given) + " for " + where +
+                  ", but its name '" + dim.symbol + "' stands for " +
+                  std::to_string(it->second));
   }
   return Status();
 }
@@ -120,15 +170,15 @@ Status Resolver::bindDim(const OnnxValueInfo &input, size_t at, int64_t given) {
 /// Shapes given for whole inputs give values to the symbols in them.
 Status Resolver::bindShapes() {
   for (const OnnxValueInfo &input : graph_.inputs) {
-    auto given = options_.inputs.find(input.name);
-    if (given == options_.inputs.end() || !input.dims) {
+    auto given = given_.find(input.name);
+    if (given == given_.end() || !input.dims) {
       continue;
     }
     const rt::Dims &dims = given->second.dims;
     if (dims.size() != input.dims->size()) {
-      return usage("got a shape of rank " + std::to_string(dims.size()) +
-                   " for input '" + input.name + "', expected rank " +
-                   std::to_string(input.dims->size()));
+      return misfit("got a shape of rank " + std::to_string(dims.size()) +
+                    " for input '" + input.name + "', expected rank " +
+                    std::to_string(input.dims->size()));
     }
     for (size_t i = 0; i < dims.size(); ++i) {
       if (Status status = bindDim(input, i, dims[i]); !status.isOk()) {
@@ -150,13 +200,13 @@ Status Resolver::resolve(const OnnxValueInfo &input,
                       "; expected a tensor of f32, i32, i64 or bool");
   }
   InputShape shape = {input.name, *input.type, {}};
-  auto given = options_.inputs.find(input.name);
-  bool isGiven = given != options_.inputs.end();
+  auto given = given_.find(input.name);
+  bool isGiven = given != given_.end();
   if (isGiven && given->second.type && *given->second.type != shape.type) {
-    return usage("got elements of type " +
-                 std::string(rt::stringify(*given->second.type)) +
-                 " for input '" + input.name + "', expected " +
-                 std::string(rt::stringify(shape.type)));
+    return misfit("got elements of type " +
+                  std::string(rt::stringify(*given->second.type)) +
+                  " for input '" + input.name + "', expected " +
+                  std::string(rt::stringify(shape.type)));
   }
   if (isGiven) {
     shape.dims = given->second.dims;
@@ -197,6 +247,9 @@ Expected<std::vector<InputShape>> Resolver::run() {
   if (Status status = checkOptions(); !status.isOk()) {
     return status;
   }
+  if (Status status = matchTensors(); !status.isOk()) {
+    return status;
+  }
   if (Status status = bindShapes(); !status.isOk()) {
     return status;
   }
@@ -218,7 +271,7 @@ Expected<std::vector<InputShape>> Resolver::run() {
   }
   return usage("shapes are static, and these are open: " + text +
                "; give each with --dim NAME=N, or whole shapes with "
-               "--shape INPUT=2x16 or --shapes-from FILE.npz");
+               "--shape INPUT=2x16 or --shapes-from FILE");
 }
 
 Expected<std::vector<InputShape>>

@@ -13,8 +13,13 @@
 
 namespace divisi::rt {
 
-/// Whether `inputs` are as many as the entry takes, each of its type and shape;
-/// Invalid with the first that is not.
+/// Whether each of `got` has the type and shape of the one `expected`, of which
+/// there are as many; Invalid with all that have not. `role` is "input" or
+/// "output".
+Status checkTensors(std::span<const ValueInfo> expected,
+                    std::span<const HostTensor> got, const std::string &role);
+
+/// Whether `inputs` are as many as the entry takes, and fit it.
 Status checkInputs(const EntryInfo &entry, std::span<const HostTensor> inputs);
 
 } // namespace divisi::rt

@@ -84,11 +84,14 @@ static const OnnxType *findType(int number) {
 
 Expected<HostTensor>
 divisi::rt::parseOnnxTensor(std::span<const std::byte> bytes) {
+  // Other messages, and short texts, can parse as a tensor without a type.
   Message message;
   if (bytes.size() > INT32_MAX ||
-      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      message.data_type() == 0) {
     return makeError(ExitCode::Invalid,
-                     "not an ONNX tensor, or one of more than 2 GiB");
+                     "not an ONNX tensor, or one of more than 2 GiB; expected "
+                     "tensors as .npy, .npz or .pb");
   }
   const OnnxType *row = findType(message.data_type());
   if (!row) {

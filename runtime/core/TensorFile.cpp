@@ -11,7 +11,12 @@
 #include "divisi/Support/OutputFile.h"
 #include "runtime/core/Zip.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
 #include <set>
+#include <string_view>
 #include <sys/stat.h>
 
 using namespace divisi;
@@ -45,65 +50,161 @@ divisi::rt::parseNpz(std::span<const std::byte> bytes) {
   return tensors;
 }
 
-static Expected<std::vector<HostTensor>> onlyOne(Expected<HostTensor> tensor) {
+//===----------------------------------------------------------------------===//
+// Files and folders
+//===----------------------------------------------------------------------===//
+
+static bool beginsWith(std::span<const std::byte> bytes,
+                       std::string_view magic) {
+  return bytes.size() >= magic.size() &&
+         std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
+
+/// Whether `tensors` are arr_0, arr_1, ..., in whatever order.
+static bool areNumbered(const std::vector<HostTensor> &tensors) {
+  std::set<std::string> names;
+  for (const HostTensor &tensor : tensors) {
+    names.insert(tensor.name());
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!names.count("arr_" + std::to_string(i))) {
+      return false;
+    }
+  }
+  return !tensors.empty();
+}
+
+static Expected<std::vector<GivenTensor>>
+parseArchive(std::span<const std::byte> bytes) {
+  Expected<std::vector<HostTensor>> tensors = parseNpz(bytes);
+  if (!tensors) {
+    return tensors.status();
+  }
+  bool isNumbered = areNumbered(*tensors);
+  if (isNumbered) {
+    std::sort(tensors->begin(), tensors->end(),
+              [](const HostTensor &a, const HostTensor &b) {
+                return std::pair(a.name().size(), a.name()) <
+                       std::pair(b.name().size(), b.name());
+              });
+  }
+  std::vector<GivenTensor> given;
+  for (HostTensor &tensor : *tensors) {
+    TensorLabel label{tensor.name(), isNumbered};
+    given.push_back({std::move(label), std::move(tensor)});
+  }
+  return given;
+}
+
+static Expected<HostTensor> parseOne(std::span<const std::byte> bytes,
+                                     const std::string &source) {
+  bool isArray = beginsWith(bytes, "\x93NUMPY") || source.ends_with(".npy");
+  return isArray ? parseNpy(bytes) : parseOnnxTensor(bytes);
+}
+
+Expected<std::vector<GivenTensor>>
+divisi::rt::parseTensors(std::span<const std::byte> bytes,
+                         const std::string &source) {
+  std::string where = "'" + source + "'";
+  bool isArchive =
+      beginsWith(bytes, "PK\x03\x04") || beginsWith(bytes, "PK\x05\x06") ||
+      (source.ends_with(".npz") && !beginsWith(bytes, "\x93NUMPY"));
+  if (isArchive) {
+    auto tensors = parseArchive(bytes);
+    return tensors ? std::move(tensors) : tensors.status().in(where);
+  }
+  Expected<HostTensor> tensor = parseOne(bytes, source);
   if (!tensor) {
-    return tensor.status();
+    return tensor.status().in(where);
   }
-  std::vector<HostTensor> tensors;
-  tensors.push_back(std::move(*tensor));
-  return tensors;
+  std::vector<GivenTensor> given;
+  TensorLabel label{tensor->name()};
+  given.push_back({std::move(label), std::move(*tensor)});
+  return given;
 }
 
-static Expected<std::vector<HostTensor>>
-parseByEnding(const std::string &path, std::span<const std::byte> bytes) {
-  if (path.ends_with(".npy")) {
-    return onlyOne(parseNpy(bytes));
+Expected<HostTensor> divisi::rt::onlyTensor(std::vector<GivenTensor> tensors,
+                                            const std::string &source) {
+  if (tensors.size() != 1) {
+    return makeError(ExitCode::Invalid, "'", source, "' holds ", tensors.size(),
+                     " tensors, expected one");
   }
-  if (path.ends_with(".npz")) {
-    return parseNpz(bytes);
-  }
-  return onlyOne(parseOnnxTensor(bytes));
+  return std::move(tensors.front().tensor);
 }
 
-Expected<std::vector<HostTensor>>
-divisi::rt::readTensors(const std::string &path) {
-  if (!path.ends_with(".npy") && !path.ends_with(".npz") &&
-      !path.ends_with(".pb")) {
-    return makeError(ExitCode::Usage, "cannot tell what tensors '", path,
-                     "' holds; expected a name ending in .npy, .npz or .pb");
+/// The numbers N of all `ROLE_N.pb` in `folder`.
+static Expected<std::set<size_t>> numbersIn(const std::string &folder,
+                                            const std::string &role) {
+  std::error_code error;
+  std::set<size_t> numbers;
+  std::filesystem::directory_iterator at(folder, error), end;
+  for (; !error && at != end; at.increment(error)) {
+    std::string name = at->path().filename().string();
+    if (!name.starts_with(role + "_") || !name.ends_with(".pb")) {
+      continue;
+    }
+    const char *first = name.data() + role.size() + 1;
+    size_t number = 0;
+    auto [rest, bad] =
+        std::from_chars(first, name.data() + name.size(), number);
+    if (bad == std::errc() && std::string_view(rest) == ".pb") {
+      numbers.insert(number);
+    }
   }
+  if (error) {
+    return makeError(ExitCode::File, "cannot read the folder '", folder,
+                     "': ", error.message());
+  }
+  return numbers;
+}
+
+static Expected<HostTensor> readTensor(const std::string &path) {
   Expected<MappedFile> file = MappedFile::open(path);
   if (!file) {
     return file.status();
   }
-  Expected<std::vector<HostTensor>> tensors =
-      parseByEnding(path, file->bytes());
-  if (!tensors) {
-    return tensors.status().in("'" + path + "'");
+  auto tensors = parseTensors(file->bytes(), path);
+  return tensors ? onlyTensor(std::move(*tensors), path) : tensors.status();
+}
+
+/// Files may be missing at the end of a folder, and nobody can tell; a gap is
+/// seen.
+static Expected<std::vector<GivenTensor>> readFolder(const std::string &folder,
+                                                     const std::string &role) {
+  auto numbers = numbersIn(folder, role);
+  if (!numbers) {
+    return numbers.status();
+  }
+  if (numbers->empty()) {
+    return makeError(ExitCode::File, "the folder '", folder, "' has no '", role,
+                     "_0.pb', with which ONNX's test data begins");
+  }
+  std::vector<GivenTensor> tensors;
+  for (size_t number : *numbers) {
+    if (number != tensors.size()) {
+      return makeError(ExitCode::File, "the folder '", folder, "' has '", role,
+                       "_", number, ".pb', but no '", role, "_", tensors.size(),
+                       ".pb'");
+    }
+    auto one =
+        readTensor(folder + "/" + role + "_" + std::to_string(number) + ".pb");
+    if (!one) {
+      return one.status();
+    }
+    TensorLabel label{one->name(), /*isNumbered=*/true};
+    tensors.push_back({std::move(label), std::move(*one)});
   }
   return tensors;
 }
 
-Expected<std::vector<HostTensor>>
-divisi::rt::readOnnxFolder(const std::string &folder, const std::string &role) {
+Expected<std::vector<GivenTensor>>
+divisi::rt::readTensors(const std::string &path, const std::string &role) {
   struct stat info;
-  if (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    return makeError(ExitCode::File, "'", folder, "' is not a folder");
+  if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+    return readFolder(path, role);
   }
-  std::vector<HostTensor> tensors;
-  while (true) {
-    std::string path =
-        folder + "/" + role + "_" + std::to_string(tensors.size()) + ".pb";
-    if (stat(path.c_str(), &info) != 0) {
-      break;
-    }
-    Expected<std::vector<HostTensor>> one = readTensors(path);
-    if (!one) {
-      return one.status();
-    }
-    tensors.push_back(std::move(one->front()));
-  }
-  return tensors;
+  Expected<MappedFile> file = MappedFile::open(path);
+  return file ? parseTensors(file->bytes(), path) : file.status();
 }
 
 Status divisi::rt::writeNpy(const std::string &path, const HostTensor &tensor) {

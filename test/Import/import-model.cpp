@@ -43,13 +43,13 @@ static llvm::cl::opt<bool> prints("print");
 }
 
 static std::map<std::string, rt::HostTensor> readNpz(const std::string &path) {
-  auto tensors = rt::readTensors(path);
+  auto tensors = rt::readTensors(path, "input");
   if (!tensors) {
     stop(Status(ExitCode::File, tensors.status().message()));
   }
   std::map<std::string, rt::HostTensor> result;
-  for (const rt::HostTensor &tensor : *tensors) {
-    result[tensor.name()] = tensor;
+  for (const rt::GivenTensor &given : *tensors) {
+    result[given.label.name] = given.tensor;
   }
   return result;
 }

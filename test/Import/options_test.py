@@ -24,7 +24,7 @@ CASES = [
     ("open dims", [],
      "shapes are static, and these are open: batch in 'x', 'z'; width in 'x'; "
      "give each with --dim NAME=N, or whole shapes with --shape INPUT=2x16 or "
-     "--shapes-from FILE.npz"),
+     "--shapes-from FILE"),
     ("number", ["--dim", "batch=-4"], "--dim 'batch=-4': expected NAME=N with "
      "N at least 0"),
     ("extents", ["--shape", "x=2y3"],

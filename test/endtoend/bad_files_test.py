@@ -186,14 +186,13 @@ def test_pb(divisi, compiled, code, message, data):
 
 
 def test_names_of_files(divisi, compiled):
-    refused(divisi, compiled, "x.txt", b"", USAGE,
-            "cannot tell what tensors 'x.txt' holds; expected a name ending "
-            "in .npy, .npz or .pb")
+    refused(divisi, compiled, "x.txt", b"", CONTENT,
+            "'x.txt': not an ONNX tensor")
     divisi.path("m.divisi").write_bytes(compiled)
     divisi.path("x.npy").mkdir()
     result = divisi("run", "m.divisi", "--inputs", "x.npy/", "-o", "y.npz",
-                    exits=CONTENT)
-    assert "got 0 inputs for entry" in result.err
+                    exits=FILES)
+    assert "has no 'input_0.pb'" in result.err
 
 
 # Artifacts. The header: magic, u32 version, u32 manifest size, SHA-256.

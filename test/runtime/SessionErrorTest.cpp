@@ -142,28 +142,6 @@ TEST(SessionTest, inputsThatDoNotFitAreRefused) {
   EXPECT_EQ(s.run("backward", {}).status().code(), ExitCode::Usage);
 }
 
-TEST(SessionTest, inputsAreArrangedByName) {
-  EntryInfo entry{"f", {{"a", DType::F32, {1}}, {"b", DType::F32, {1}}}, {}};
-  auto pair = [](const char *first, const char *second) {
-    std::vector<HostTensor> tensors = listOf(makeTensor({1}, {1}));
-    tensors.push_back(makeTensor({1}, {2}));
-    tensors[0].setName(first);
-    tensors[1].setName(second);
-    return tensors;
-  };
-  auto named = arrangeInputs(entry, pair("b", "a"));
-  ASSERT_TRUE(named) << named.status().message();
-  EXPECT_EQ(named->front().as<float>()[0], 2);
-  auto unnamed = arrangeInputs(entry, pair("", ""));
-  ASSERT_TRUE(unnamed);
-  EXPECT_EQ(unnamed->front().as<float>()[0], 1);
-  EXPECT_EQ(arrangeInputs(entry, {}).status().code(), ExitCode::Invalid);
-  EXPECT_EQ(arrangeInputs(entry, pair("a", "c")).status().message(),
-            "entry 'f' has no input 'c'; expected 'a', 'b'");
-  EXPECT_EQ(arrangeInputs(entry, pair("a", "a")).status().message(),
-            "input 'a' is given twice");
-}
-
 TEST(SessionTest, aCallThatNoBackendTakesIsNamed) {
   pb::Manifest manifest = matmulManifest(1, MatmulSplit::M);
   manifest.mutable_entries(0)

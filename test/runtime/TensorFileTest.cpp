@@ -124,11 +124,12 @@ TEST(NpzTest, writesWhatItReads) {
   ASSERT_TRUE(empty);
   const HostTensor *all[] = {&(*tensors)[0], &(*tensors)[1], &*empty};
   ASSERT_TRUE(writeNpz(path, all).isOk());
-  auto again = readTensors(path);
+  auto again = readTensors(path, "input");
   ASSERT_TRUE(again) << again.status().message();
   ASSERT_EQ(again->size(), 3u);
-  EXPECT_THAT((*again)[1].as<int64_t>(), ElementsAre(0, 1, 2, 3, 4, 5));
-  EXPECT_EQ(describe((*again)[2].type(), (*again)[2].dims()), "bool[0, 7]");
+  EXPECT_THAT((*again)[1].tensor.as<int64_t>(), ElementsAre(0, 1, 2, 3, 4, 5));
+  EXPECT_EQ(describe((*again)[2].tensor.type(), (*again)[2].tensor.dims()),
+            "bool[0, 7]");
   std::filesystem::remove(path);
 }
 
@@ -152,9 +153,9 @@ TEST(NpyTest, roundTripsEveryTypeThatNumpyHas) {
     ASSERT_TRUE(header);
     EXPECT_EQ(header->size() % 64, 0u);
     ASSERT_TRUE(writeNpy(path, *tensor).isOk());
-    auto again = readTensors(path);
+    auto again = readTensors(path, "input");
     ASSERT_TRUE(again) << again.status().message();
-    const HostTensor &read = again->front();
+    const HostTensor &read = again->front().tensor;
     EXPECT_EQ(read.type(), type);
     EXPECT_EQ(read.dims(), tensor->dims());
     EXPECT_THAT(read.bytes(), testing::ElementsAreArray(tensor->bytes()));
@@ -231,22 +232,54 @@ TEST(OnnxTensorTest, saysWhatIsWrong) {
   EXPECT_THAT(few.status().message(), HasSubstr("got 0 bytes"));
 }
 
+/// An ONNX tensor without dims: one byte.
+static std::string scalarMessage(char value) {
+  return std::string("\x10\x02\x2a\x01", 4) + value;
+}
+
 TEST(OnnxTensorTest, readsAFolderInOrder) {
   std::string folder = temporaryPath("folder");
   std::filesystem::create_directory(folder);
-  for (int i = 0; i < 2; ++i) {
-    std::string scalar("\x10\x02\x2a\x01", 4);
-    scalar += static_cast<char>(i + 5);
+  for (int i : {10, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) {
     std::string path = folder + "/input_" + std::to_string(i) + ".pb";
-    ASSERT_TRUE(writeFile(path, scalar).isOk());
+    ASSERT_TRUE(writeFile(path, scalarMessage(static_cast<char>(i))).isOk());
   }
-  auto tensors = readOnnxFolder(folder, "input");
+  ASSERT_TRUE(writeFile(folder + "/input_x.pb", "").isOk());
+  auto tensors = readTensors(folder, "input");
   ASSERT_TRUE(tensors) << tensors.status().message();
-  ASSERT_EQ(tensors->size(), 2u);
-  EXPECT_EQ((*tensors)[1].as<uint8_t>()[0], 6);
-  auto none = readOnnxFolder(folder, "output");
-  ASSERT_TRUE(none);
-  EXPECT_TRUE(none->empty());
+  ASSERT_EQ(tensors->size(), 11u);
+  for (int i = 0; i < 11; ++i) {
+    EXPECT_EQ((*tensors)[i].tensor.as<uint8_t>()[0], i);
+    EXPECT_TRUE((*tensors)[i].label.isNumbered);
+  }
+  EXPECT_EQ(readTensors(folder, "output").status().code(), ExitCode::File);
+  std::filesystem::remove(folder + "/input_4.pb");
+  EXPECT_THAT(readTensors(folder, "input").status().message(),
+              HasSubstr("has 'input_5.pb', but no 'input_4.pb'"));
+  // An archive may hold any number of tensors.
+  ASSERT_TRUE(writeFile(folder + "/input_4.pb",
+                        {reinterpret_cast<const char *>(numpyArchive),
+                         sizeof(numpyArchive)})
+                  .isOk());
+  EXPECT_THAT(readTensors(folder, "input").status().message(),
+              HasSubstr("input_4.pb' holds 2 tensors, expected one"));
   std::filesystem::remove_all(folder);
-  EXPECT_EQ(readOnnxFolder(folder, "input").status().code(), ExitCode::File);
+  EXPECT_EQ(readTensors(folder, "input").status().code(), ExitCode::File);
+}
+
+TEST(TensorFileTest, contentCountsAndNotTheName) {
+  auto archive = parseTensors(bytesOf(numpyArchive), "x.npy");
+  ASSERT_TRUE(archive) << archive.status().message();
+  EXPECT_EQ(archive->size(), 2u);
+  EXPECT_FALSE(archive->front().label.isNumbered);
+  std::string scalar = scalarMessage(5);
+  auto message = parseTensors(bytesOf(scalar), "x");
+  ASSERT_TRUE(message) << message.status().message();
+  EXPECT_EQ(message->front().label.name, "");
+  for (const char *name : {"x.npz", "x.npy", "x.pb", "x"}) {
+    std::string text = "no tensor";
+    EXPECT_EQ(parseTensors(bytesOf(text), name).status().code(),
+              ExitCode::Invalid);
+    EXPECT_EQ(parseTensors({}, name).status().code(), ExitCode::Invalid);
+  }
 }

@@ -10,6 +10,7 @@
 #define DIVISI_IMPORT_IMPORT_H
 
 #include "divisi/Import/OnnxModel.h"
+#include "divisi/runtime/TensorLabels.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -23,8 +24,18 @@ struct ImportOptions {
     rt::Dims dims;                 ///< Each at least 0.
     std::optional<rt::DType> type; ///< Unset: whatever the model says.
   };
+  /// A shape of an input that matchLabels (TensorLabels.h) finds.
+  struct Given {
+    rt::TensorLabel label; ///< Of the tensor that has the shape.
+    Input input;           ///< Its shape and type.
+  };
   std::map<std::string, int64_t> dims; ///< --dim NAME=N
-  std::map<std::string, Input> inputs; ///< --shape, --shapes-from
+  /// --shape; it comes before what `tensors` say.
+  std::map<std::string, Input> inputs;
+  std::vector<Given> tensors; ///< --shapes-from
+  /// Of the failure where shapes and types of inputs contradict the model:
+  /// Invalid if the tensors are to be run as well.
+  ExitCode misfit = ExitCode::Usage;
   /// Results of more elements are computed at run time, not at import.
   int64_t foldLimit = 1'048'576;
   OnnxLimits limits; ///< On what the file may ask for.

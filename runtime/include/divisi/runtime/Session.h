@@ -148,12 +148,6 @@ private:
   std::unique_ptr<Impl> impl_;
 };
 
-/// Puts tensors that were read from files in the order of the entry's inputs:
-/// by name, or as they come if none of them has one.
-/// Fails (Invalid) where their number, a name, a type or a shape does not fit.
-Expected<std::vector<HostTensor>>
-arrangeInputs(const EntryInfo &entry, std::vector<HostTensor> tensors);
-
 } // namespace divisi::rt
 
 #endif // DIVISI_RUNTIME_SESSION_H

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Tensors come and go as NumPy's .npy and .npz, and as ONNX's test data folders
-// (input_0.pb, input_1.pb, ...). Files are hostile until checked: every size is
+// (input_0.pb, input_1.pb, ...). What a file holds is told by what it begins
+// with, whatever it is called. Files are hostile until checked: every size is
 // computed with overflow checks and compared with the bytes that are there
 // before memory is asked for.
 //
@@ -20,6 +21,7 @@
 #ifndef DIVISI_RUNTIME_TENSORFILE_H
 #define DIVISI_RUNTIME_TENSORFILE_H
 
+#include "divisi/runtime/GivenTensors.h"
 #include "divisi/runtime/HostTensor.h"
 
 namespace divisi::rt {
@@ -34,13 +36,23 @@ Expected<std::vector<HostTensor>> parseNpz(std::span<const std::byte> bytes);
 /// One serialised ONNX TensorProto; its name is the message's, or empty.
 Expected<HostTensor> parseOnnxTensor(std::span<const std::byte> bytes);
 
-/// What `path` holds, by its ending: .npy and .pb one tensor, .npz all.
-Expected<std::vector<HostTensor>> readTensors(const std::string &path);
+/// The tensors that a file's bytes hold: an .npz, else an .npy, else one
+/// serialised ONNX TensorProto. Arrays called arr_0, arr_1, ... and nothing
+/// else, as NumPy calls those that nobody named, are numbered. `source` is
+/// named in messages; its ending counts where the bytes tell nothing.
+Expected<std::vector<GivenTensor>>
+parseTensors(std::span<const std::byte> bytes, const std::string &source);
 
-/// `ROLE_0.pb`, `ROLE_1.pb`, ... in `folder`, as many as follow each other;
-/// ROLE is `input` or `output`.
-Expected<std::vector<HostTensor>> readOnnxFolder(const std::string &folder,
-                                                 const std::string &role);
+/// The one tensor of `source` that `tensors` are; Invalid if there are more, or
+/// none.
+Expected<HostTensor> onlyTensor(std::vector<GivenTensor> tensors,
+                                const std::string &source);
+
+/// What parseTensors says of the file `path`, or of a folder `ROLE_0.pb`,
+/// `ROLE_1.pb`, ..., numbered; ROLE is `input` or `output`. Fails with File
+/// where a number is missing, or the folder holds no test data.
+Expected<std::vector<GivenTensor>> readTensors(const std::string &path,
+                                               const std::string &role);
 
 /// What an .npy file begins with; the elements follow. Fails for types that
 /// NumPy has no name for (bf16).

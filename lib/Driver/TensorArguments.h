@@ -1,0 +1,44 @@
+//===- TensorArguments.h - Tensors named on the command line ----*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// --inputs, --expect and --shapes-from take the same, each as often as needed:
+//
+//   FILE        .npz, .npy or .pb, known by its content
+//   FOLDER      ONNX's test data: input_0.pb ... or output_0.pb ...
+//   -           a file on standard input
+//   NAME=FILE   one tensor, for the input or output NAME
+//
+// divisi/runtime/TensorLabels.h says which tensor is which input.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_DRIVER_TENSORARGUMENTS_H
+#define DIVISI_LIB_DRIVER_TENSORARGUMENTS_H
+
+#include "divisi/Support/Status.h"
+#include "divisi/runtime/GivenTensors.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <string>
+#include <vector>
+
+namespace divisi {
+
+/// What the help calls such an argument.
+inline constexpr char kTensorArgument[] = "FILE|FOLDER|-|NAME=FILE";
+
+/// The tensors of all `arguments`, in order. `role`, "input" or "output", is
+/// what is read of a folder. Fails as rt::readTensors does.
+Expected<std::vector<rt::GivenTensor>>
+readTensorArguments(llvm::ArrayRef<std::string> arguments,
+                    const std::string &role);
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_DRIVER_TENSORARGUMENTS_H

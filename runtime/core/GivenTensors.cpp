@@ -1,0 +1,53 @@
+//===- GivenTensors.cpp - Tensors that files give an entry ----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/GivenTensors.h"
+#include "runtime/core/EntryInputs.h"
+
+using namespace divisi;
+using namespace divisi::rt;
+
+/// What holds of inputs holds of outputs; `role` is "input" or "output".
+static Expected<std::vector<HostTensor>>
+arrange(const EntryInfo &entry, const std::vector<ValueInfo> &values,
+        const std::string &role, std::vector<GivenTensor> tensors) {
+  std::vector<TensorLabel> labels;
+  for (const GivenTensor &given : tensors) {
+    labels.push_back(given.label);
+  }
+  std::vector<TensorSlot> slots;
+  for (const ValueInfo &value : values) {
+    slots.push_back({value.name, describe(value.type, value.dims)});
+  }
+  auto slotOf =
+      matchLabels(labels, slots, role + "s of entry '" + entry.name + "'",
+                  ExitCode::Invalid, /*needsAll=*/true);
+  if (!slotOf) {
+    return slotOf.status();
+  }
+  std::vector<HostTensor> arranged(values.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    arranged[(*slotOf)[i]] = std::move(tensors[i].tensor);
+  }
+  if (Status status = checkTensors(values, arranged, role); !status.isOk()) {
+    return status;
+  }
+  return arranged;
+}
+
+Expected<std::vector<HostTensor>>
+divisi::rt::arrangeInputs(const EntryInfo &entry,
+                          std::vector<GivenTensor> tensors) {
+  return arrange(entry, entry.inputs, "input", std::move(tensors));
+}
+
+Expected<std::vector<HostTensor>>
+divisi::rt::arrangeOutputs(const EntryInfo &entry,
+                           std::vector<GivenTensor> tensors) {
+  return arrange(entry, entry.outputs, "output", std::move(tensors));
+}

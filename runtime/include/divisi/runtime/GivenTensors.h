@@ -1,0 +1,34 @@
+//===- GivenTensors.h - Tensors that files give an entry --------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_GIVENTENSORS_H
+#define DIVISI_RUNTIME_GIVENTENSORS_H
+
+#include "divisi/runtime/Session.h"
+#include "divisi/runtime/TensorLabels.h"
+
+namespace divisi::rt {
+
+/// A tensor as a file gives it.
+struct GivenTensor {
+  TensorLabel label; ///< By which its input is found.
+  HostTensor tensor; ///< Named as the label is.
+};
+
+/// `tensors` in the order of the entry's inputs. Fails (Invalid) as
+/// matchLabels, or with every tensor whose type or shape does not fit.
+Expected<std::vector<HostTensor>>
+arrangeInputs(const EntryInfo &entry, std::vector<GivenTensor> tensors);
+
+/// The same of its outputs.
+Expected<std::vector<HostTensor>>
+arrangeOutputs(const EntryInfo &entry, std::vector<GivenTensor> tensors);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_GIVENTENSORS_H
