@@ -8,68 +8,90 @@
 
 #include "divisi/Compiler/CompareTensors.h"
 
+#include "llvm/ADT/iterator_range.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace divisi;
 
-/// The index in `dims` of row-major element `index`, as `[1, 2]`.
-static std::string positionOf(const rt::Dims &dims, int64_t index) {
-  std::string text;
+/// How one element differs.
+struct ElementError {
+  double error = 0, allowed = 0;
+
+  /// Beyond 1 it is too large; above all others if a number is missing.
+  double share() const {
+    if (error == 0) {
+      return 0;
+    }
+    double share = error / allowed;
+    return std::isnan(share) ? std::numeric_limits<double>::infinity() : share;
+  }
+};
+
+static bool isFloat(rt::DType type) {
+  return type == rt::DType::F32 || type == rt::DType::F64 ||
+         type == rt::DType::F16 || type == rt::DType::BF16;
+}
+
+/// What `tolerance` allows whatever an element is.
+static double absolutePart(const rt::HostTensor &expected,
+                           const Tolerance &tolerance) {
+  if (tolerance.absolute) {
+    return *tolerance.absolute;
+  }
+  double largest = 0;
+  for (int64_t i = 0; i < expected.count(); ++i) {
+    double value = std::abs(expected.floatAt(i));
+    largest = std::isfinite(value) ? std::max(largest, value) : largest;
+  }
+  return 1e-4 * largest;
+}
+
+static ElementError floatError(double got, double expected, double absolute,
+                               double relative) {
+  bool same = got == expected || (std::isnan(got) && std::isnan(expected));
+  double allowed = absolute;
+  if (std::isfinite(expected)) {
+    allowed += relative * std::abs(expected);
+  }
+  return {same ? 0 : std::abs(got - expected), allowed};
+}
+
+/// Exact also where a double is not.
+static ElementError intError(int64_t got, int64_t expected) {
+  uint64_t a = static_cast<uint64_t>(got), b = static_cast<uint64_t>(expected);
+  return {static_cast<double>(got > expected ? a - b : b - a), 0};
+}
+
+/// The index in `dims` of row-major element `index`.
+static rt::Dims positionOf(const rt::Dims &dims, int64_t index) {
+  rt::Dims position(dims.size());
   for (size_t dim = dims.size(); dim-- > 0;) {
-    text =
-        std::to_string(index % dims[dim]) + (text.empty() ? "" : ", ") + text;
+    position[dim] = index % dims[dim];
     index /= dims[dim];
   }
-  return "[" + text + "]";
+  return position;
 }
 
-static bool isClose(float got, float expected, double bound) {
-  if (std::isnan(got) || std::isnan(expected)) {
-    return std::isnan(got) && std::isnan(expected);
+static std::string textOf(const rt::HostTensor &tensor, int64_t index) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (isFloat(tensor.type())) {
+    os << llvm::format("%.7g", tensor.floatAt(index));
+  } else {
+    os << tensor.intAt(index);
   }
-  if (std::isinf(got) || std::isinf(expected)) {
-    return got == expected;
-  }
-  return std::abs(double(got) - expected) <=
-         bound + 1e-3 * std::abs(double(expected));
-}
-
-/// The message names the worst of the elements that are too far apart; one of
-/// those alone tells a wrong shard from rounding.
-static Comparison compareFloats(const rt::HostTensor &got,
-                                const rt::HostTensor &expected) {
-  Comparison comparison;
-  std::span<const float> a = got.as<float>(), b = expected.as<float>();
-  double largest = 0;
-  for (float value : b) {
-    largest = std::isfinite(value) ? std::max(largest, std::abs(double(value)))
-                                   : largest;
-  }
-  size_t worst = 0, wrong = 0;
-  for (size_t i = 0; i < b.size(); ++i) {
-    double error = std::abs(double(a[i]) - b[i]);
-    if (error > comparison.largestError) {
-      comparison.largestError = error;
-    }
-    if (!isClose(a[i], b[i], 1e-4 * largest)) {
-      worst = wrong++ == 0 || error > std::abs(double(a[worst]) - b[worst])
-                  ? i
-                  : worst;
-    }
-  }
-  if (wrong > 0) {
-    comparison.equal = false;
-    comparison.message =
-        std::to_string(wrong) + " of " + std::to_string(b.size()) +
-        " elements differ; at " + positionOf(expected.dims(), worst) + " got " +
-        std::to_string(a[worst]) + ", expected " + std::to_string(b[worst]);
-  }
-  return comparison;
+  return text;
 }
 
 Comparison divisi::compareTensors(const rt::HostTensor &got,
-                                  const rt::HostTensor &expected) {
+                                  const rt::HostTensor &expected,
+                                  const Tolerance &tolerance) {
   Comparison comparison;
   if (got.type() != expected.type() || got.dims() != expected.dims()) {
     comparison.equal = false;
@@ -78,16 +100,33 @@ Comparison divisi::compareTensors(const rt::HostTensor &got,
                          rt::describe(expected.type(), expected.dims());
     return comparison;
   }
-  if (got.type() == rt::DType::F32) {
-    return compareFloats(got, expected);
+  bool floats = isFloat(got.type());
+  double absolute = floats ? absolutePart(expected, tolerance) : 0;
+  int64_t worst = 0;
+  ElementError largest;
+  for (int64_t i = 0; i < expected.count(); ++i) {
+    ElementError error = floats
+                             ? floatError(got.floatAt(i), expected.floatAt(i),
+                                          absolute, tolerance.relative)
+                             : intError(got.intAt(i), expected.intAt(i));
+    comparison.wrong += error.share() > 1;
+    if (i == 0 || error.share() > largest.share()) {
+      largest = error;
+      worst = i;
+    }
   }
-  std::span<const std::byte> a = got.bytes(), b = expected.bytes();
-  auto [at, other] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  if (at != a.end()) {
+  comparison.error = largest.error;
+  comparison.allowed = largest.allowed;
+  if (expected.count() > 0) {
+    comparison.worst = positionOf(expected.dims(), worst);
+  }
+  if (comparison.wrong > 0) {
     comparison.equal = false;
-    int64_t index = (at - a.begin()) / rt::byteWidth(got.type());
-    comparison.message =
-        "elements differ, first at " + positionOf(expected.dims(), index);
+    comparison.message = llvm::formatv(
+        "{0} of {1} elements differ; at [{2:$[, ]}] got {3}, expected {4}",
+        comparison.wrong, expected.count(),
+        llvm::make_range(comparison.worst.begin(), comparison.worst.end()),
+        textOf(got, worst), textOf(expected, worst));
   }
   return comparison;
 }

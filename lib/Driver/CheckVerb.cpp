@@ -11,18 +11,20 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CheckReport.h"
 #include "Flags.h"
 #include "Sessions.h"
 #include "TensorArguments.h"
 #include "Verbs.h"
-#include "divisi/Compiler/CompareTensors.h"
 #include "divisi/Compiler/Compilation.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 using namespace llvm;
@@ -36,10 +38,12 @@ public:
   Status run() override;
 
 private:
+  Status readTolerance();
   Status checkArtifact();
   Status checkModel();
   divisi::Expected<LoadedEntry> load(Compilation &model,
                                      const PlanOptions &plan);
+  Status readGiven(ImportOptions &options);
   Status gatherInputs();
   Status prepareModel(Compilation &model);
   Status checkPlan(Compilation &model, const PlanOptions &plan,
@@ -59,31 +63,56 @@ private:
   cl::opt<int64_t> randomPlans_{
       "random-plans", cl::sub(command), cl::value_desc("N"), cl::init(0),
       cl::desc("check N random plans instead of the one that is found")};
+  cl::opt<double> rtol_{
+      "rtol", cl::sub(command), cl::value_desc("R"), cl::init(1e-3),
+      cl::desc("floats may differ by A + R*|expected| (default: 0.001)")};
+  cl::opt<double> atol_{
+      "atol", cl::sub(command), cl::value_desc("A"), cl::init(0),
+      cl::desc("the A of --rtol (default: 0.0001 of the largest expected "
+               "element of the output)")};
+  cl::opt<bool> json_{"json", cl::sub(command), cl::desc("as JSON")};
   ImportFlags importFlags_{command};
   PlanFlags planFlags_{command};
   SessionFlags sessionFlags_{command};
 
+  Tolerance tolerance_;
+  json::Array runs_; ///< With --json.
+  std::vector<rt::GivenTensor> given_;
   rt::EntryInfo entry_;
   std::vector<rt::HostTensor> inputs_, expected_;
 };
 
 } // namespace
 
-/// All outputs are compared, so that the message shows which are right.
-Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
-                          StringRef name) {
-  std::string differences;
-  for (auto [value, a, b] : zip_equal(entry_.outputs, got, expected_)) {
-    Comparison comparison = compareTensors(a, b);
-    if (!comparison.equal) {
-      differences += "\n  " + value.name + ": " + comparison.message;
+Status CheckVerb::readTolerance() {
+  const std::pair<const char *, double> given[] = {{"--rtol ", rtol_},
+                                                   {"--atol ", atol_}};
+  for (const auto &[flag, value] : given) {
+    if (!(value >= 0) || std::isinf(value)) {
+      return makeError(ExitCode::Usage, flag, value,
+                       ": expected a number that is at least 0");
     }
   }
-  if (!differences.empty()) {
-    return Status(ExitCode::Differs, (name + " differs:" + differences).str());
+  tolerance_.relative = rtol_;
+  if (atol_.getNumOccurrences()) {
+    tolerance_.absolute = atol_;
   }
-  outs() << name << ": equal\n";
   return Status();
+}
+
+/// Every comparison is shown, whatever comes out; JSON is one value for all.
+Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
+                          StringRef name) {
+  CheckedRun run{name.str(), {}};
+  for (auto [value, a, b] : zip_equal(entry_.outputs, got, expected_)) {
+    run.outputs.push_back({value, compareTensors(a, b, tolerance_)});
+  }
+  if (json_) {
+    runs_.push_back(toJSON(run));
+  } else {
+    printRun(run, outs());
+  }
+  return toStatus(run);
 }
 
 /// The artifact says what it takes, so it is loaded before the files.
@@ -94,8 +123,7 @@ Status CheckVerb::checkArtifact() {
   }
   entry_ = *loaded->entry;
   if (expect_.empty()) {
-    return Status(ExitCode::Usage,
-                  "check of an artifact needs --expect FILE.npz");
+    return Status(ExitCode::Usage, "check of an artifact needs --expect FILE");
   }
   auto read = readInputs(inputsFrom_, entry_);
   if (!read) {
@@ -154,14 +182,28 @@ divisi::Expected<LoadedEntry> CheckVerb::load(Compilation &model,
   return sessionFlags_.open(artifact->path());
 }
 
-/// Those of the file, or random ones that depend on --seed alone.
+/// Reads --inputs, which also say the shapes where nothing else does.
+Status CheckVerb::readGiven(ImportOptions &options) {
+  auto tensors = readTensorArguments(inputsFrom_, "input");
+  if (!tensors) {
+    return tensors.status();
+  }
+  given_ = std::move(*tensors);
+  if (options.tensors.empty()) {
+    options.tensors = labelledShapes(given_);
+    options.misfit = ExitCode::Invalid;
+  }
+  return Status();
+}
+
+/// Those of --inputs, or random ones that depend on --seed alone.
 Status CheckVerb::gatherInputs() {
   if (!inputsFrom_.empty()) {
-    auto read = readInputs(inputsFrom_, entry_);
-    if (read) {
-      inputs_ = std::move(*read);
+    auto arranged = rt::arrangeInputs(entry_, std::move(given_));
+    if (arranged) {
+      inputs_ = std::move(*arranged);
     }
-    return read.status();
+    return arranged.status();
   }
   std::mt19937_64 random(planFlags_.seed);
   for (const rt::ValueInfo &value : entry_.inputs) {
@@ -213,6 +255,9 @@ Status CheckVerb::checkPlan(Compilation &model, const PlanOptions &plan,
 Status CheckVerb::checkModel() {
   CompileOptions options;
   Status status = gatherOptions(importFlags_, planFlags_, options);
+  if (status.isOk()) {
+    status = readGiven(options.import);
+  }
   options.progress = {};
   PlanOptions plan = options.plan;
   Compilation model(std::move(options));
@@ -243,7 +288,16 @@ Status CheckVerb::run() {
     isArtifact = (*buffer)->getBuffer() == "DIVISI";
   }
   bool named = StringRef(input_).ends_with(".divisi");
-  return isArtifact || named ? checkArtifact() : checkModel();
+  Status status = readTolerance();
+  if (status.isOk()) {
+    status = isArtifact || named ? checkArtifact() : checkModel();
+  }
+  if (!runs_.empty()) {
+    outs() << formatv("{0:2}\n",
+                      json::Value(json::Object{{"schema_version", 1},
+                                               {"runs", std::move(runs_)}}));
+  }
+  return status;
 }
 
 std::unique_ptr<Verb> divisi::makeCheckVerb() {

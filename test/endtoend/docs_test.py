@@ -61,6 +61,11 @@ def make_examples(folder, divisi):
                  **{name: outputs[name] + 1 for name in outputs.files})
 
 
+def rounded(text):
+    """Numbers of four digits: the last ones are those of a machine."""
+    return re.sub(r"\d+\.\d{4,}", lambda m: f"{float(m[0]):.4g}", text)
+
+
 def test_messages_are_printed_as_the_page_says(divisi, tmp_path):
     page = (ROOT / "docs/error-codes.md").read_text()
     # Each example stands below a line that names its exit code.
@@ -74,7 +79,7 @@ def test_messages_are_printed_as_the_page_says(divisi, tmp_path):
         result = divisi(*command.split(), exits=code)
         # Models are named in full.
         printed = result.err.replace(f"{tmp_path}/", "")
-        assert printed == expected, result.report("another message")
+        assert rounded(printed) == rounded(expected), result.report("another message")
 
 
 def test_exit_codes_are_those_of_the_header():

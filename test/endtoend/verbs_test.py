@@ -98,7 +98,7 @@ def test_entry_has_to_be_chosen(divisi):
 
 def test_check_says_what_it_has_compared(copy):
     says(copy("check", "m.divisi", "--inputs", "x.npz", exits=USAGE),
-         "check of an artifact needs --expect FILE.npz")
+         "check of an artifact needs --expect FILE")
     copy("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz")
     with np.load(copy.path("y.npz")) as file:
         y = file["y"]
@@ -124,7 +124,10 @@ def test_check_compares_integers_exactly(divisi):
     np.savez(divisi.path("e.npz"), y=-np.array([[1, 2], [3, (1 << 60) + 1]]))
     says(divisi("check", "m.onnx", "--devices", 2, "--inputs", "x.npz",
                 "--expect", "e.npz", exits=DIFFERS),
-         "y: elements differ, first at [1, 1]")
+         "y: 1 of 4 elements differ; at [1, 1] got -1152921504606846976, "
+         "expected -1152921504606846977",
+         "  y  i64[2, 2]  largest error 1, allowed 0, at [1, 1]: 1 of 4 "
+         "differ\n")
 
 
 def test_shared_cores_are_noted(copy):

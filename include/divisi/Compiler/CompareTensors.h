@@ -11,22 +11,34 @@
 
 #include "divisi/runtime/HostTensor.h"
 
+#include <optional>
 #include <string>
 
 namespace divisi {
 
-/// Whether two tensors agree, and where they do not.
-struct Comparison {
-  bool equal = true;       ///< Within the tolerance.
-  double largestError = 0; ///< The largest |a - b|.
-  std::string message;     ///< Empty if equal.
+/// How far floats may lie apart: |a - b| <= absolute + relative·|b|, where b is
+/// expected. NaN equals NaN, and infinities of one sign equal each other.
+struct Tolerance {
+  /// Unset: 1e-4·max|b| over the tensor's finite elements, so that small
+  /// outputs cannot hide a wrong shard.
+  std::optional<double> absolute;
+  double relative = 1e-3; ///< At least 0.
 };
 
-/// Equality of floats means |a - b| <= 1e-4·max|expected| + 1e-3·|b|, so that
-/// small outputs cannot hide a wrong shard; NaN equals NaN, infinities of one
-/// sign equal each other. Other types are equal bit by bit.
+/// Whether two tensors agree, and where they agree least.
+struct Comparison {
+  bool equal = true;   ///< Of one type and shape, and within the tolerance.
+  int64_t wrong = 0;   ///< Elements beyond the tolerance.
+  rt::Dims worst;      ///< The index of the largest error, if any.
+  double error = 0;    ///< |a - b| there; the largest relative to `allowed`.
+  double allowed = 0;  ///< The tolerance there.
+  std::string message; ///< Empty if equal.
+};
+
+/// Compares floats with `tolerance`; other types are equal or not.
 Comparison compareTensors(const rt::HostTensor &got,
-                          const rt::HostTensor &expected);
+                          const rt::HostTensor &expected,
+                          const Tolerance &tolerance = {});
 
 } // namespace divisi
 

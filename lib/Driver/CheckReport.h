@@ -1,0 +1,47 @@
+//===- CheckReport.h - What check says of outputs ---------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_DRIVER_CHECKREPORT_H
+#define DIVISI_LIB_DRIVER_CHECKREPORT_H
+
+#include "divisi/Compiler/CompareTensors.h"
+#include "divisi/runtime/Session.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace divisi {
+
+/// One output and how it compares.
+struct CheckedOutput {
+  rt::ValueInfo value;   ///< Its name, type and shape.
+  Comparison comparison; ///< With what is expected.
+};
+
+/// What was run and compared.
+struct CheckedRun {
+  std::string name;                   ///< `mlp.divisi`, `the plan found`
+  std::vector<CheckedOutput> outputs; ///< In the order of the entry's.
+
+  /// Whether all outputs are.
+  bool isEqual() const;
+};
+
+/// A line for the run, and one for every output: type and shape, the largest
+/// error, what is allowed there, and where it is.
+void printRun(const CheckedRun &run, llvm::raw_ostream &os);
+
+/// The same as JSON.
+llvm::json::Value toJSON(const CheckedRun &run);
+
+/// Success, or ExitCode::Differs with the outputs that do.
+Status toStatus(const CheckedRun &run);
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_DRIVER_CHECKREPORT_H

@@ -1,0 +1,99 @@
+//===- CompareTensorsTest.cpp - Tests of how tensors are compared ---------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Compiler/CompareTensors.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace divisi;
+using testing::ElementsAre;
+
+static rt::HostTensor floats(const std::vector<float> &values) {
+  return rt::HostTensor::ofFloats({static_cast<int64_t>(values.size())},
+                                  values);
+}
+
+static Comparison compare(const std::vector<float> &got,
+                          const std::vector<float> &expected,
+                          const Tolerance &tolerance = {}) {
+  return compareTensors(floats(got), floats(expected), tolerance);
+}
+
+TEST(CompareTensorsTest, theDefaultGrowsWithTheTensorAndTheElement) {
+  // 1e-4 of 1000, and 1e-3 of the element.
+  Comparison inside = compare({0.0999f, 1001.0f}, {0, 1000});
+  EXPECT_TRUE(inside.equal);
+  EXPECT_EQ(inside.message, "");
+  EXPECT_NEAR(inside.error, 0.0999, 1e-6);
+  EXPECT_NEAR(inside.allowed, 0.1, 1e-6);
+  EXPECT_FALSE(compare({0.1001f, 1000}, {0, 1000}).equal);
+  EXPECT_FALSE(compare({0, 1001.2f}, {0, 1000}).equal);
+  // An infinity says nothing about how large elements are.
+  EXPECT_FALSE(compare({0.5f, INFINITY}, {0, INFINITY}).equal);
+}
+
+TEST(CompareTensorsTest, eitherPartCanBeChosen) {
+  Tolerance absolute{0.5, 0};
+  EXPECT_TRUE(compare({1.5f, 100}, {1, 100}, absolute).equal);
+  EXPECT_FALSE(compare({1.6f, 100}, {1, 100}, absolute).equal);
+  Tolerance relative{0.0, 0.1};
+  EXPECT_TRUE(compare({1.09f, 100}, {1, 100}, relative).equal);
+  EXPECT_FALSE(compare({1.2f, 100}, {1, 100}, relative).equal);
+  EXPECT_FALSE(compare({1e-20f}, {0}, relative).equal);
+  // Of --rtol alone the rest stays.
+  EXPECT_NEAR(compare({0}, {1000}, Tolerance{std::nullopt, 0}).allowed, 0.1,
+              1e-9);
+}
+
+TEST(CompareTensorsTest, theWorstIsThatFurthestBeyondItsTolerance) {
+  // The error of 0.9 is larger, that of 0.2 less allowed.
+  Comparison comparison =
+      compare({1000.9f, 0.2f, 5}, {1000, 0, 5}, Tolerance{0.1, 1e-3});
+  EXPECT_FALSE(comparison.equal);
+  EXPECT_EQ(comparison.wrong, 1);
+  EXPECT_THAT(comparison.worst, ElementsAre(1));
+  EXPECT_EQ(comparison.message,
+            "1 of 3 elements differ; at [1] got 0.2, expected 0");
+}
+
+TEST(CompareTensorsTest, whatIsNoNumberEqualsItselfAlone) {
+  EXPECT_TRUE(compare({NAN, INFINITY}, {NAN, INFINITY}).equal);
+  EXPECT_EQ(compare({NAN}, {NAN}).error, 0);
+  for (float other : {1.0f, -INFINITY, NAN}) {
+    EXPECT_FALSE(compare({other, 1}, {INFINITY, 1}).equal) << other;
+    EXPECT_FALSE(compare({INFINITY, 1}, {other, 1}).equal) << other;
+  }
+  Comparison missing = compare({5, NAN}, {1, 1});
+  EXPECT_THAT(missing.worst, ElementsAre(1));
+  EXPECT_EQ(missing.message,
+            "2 of 2 elements differ; at [1] got nan, expected 1");
+}
+
+TEST(CompareTensorsTest, integersAreExact) {
+  int64_t large = int64_t(1) << 60;
+  auto got = rt::HostTensor::ofInts({2, 2}, {1, 2, 3, large});
+  auto expected = rt::HostTensor::ofInts({2, 2}, {1, 2, 3, large + 1});
+  Comparison comparison = compareTensors(got, expected, Tolerance{10.0, 1});
+  EXPECT_FALSE(comparison.equal);
+  EXPECT_EQ(comparison.error, 1);
+  EXPECT_EQ(comparison.allowed, 0);
+  EXPECT_THAT(comparison.worst, ElementsAre(1, 1));
+  EXPECT_TRUE(compareTensors(got, got).equal);
+}
+
+TEST(CompareTensorsTest, shapesAndTypesCount) {
+  Comparison comparison = compare({1, 2}, {1});
+  EXPECT_FALSE(comparison.equal);
+  EXPECT_EQ(comparison.message, "got f32[2], expected f32[1]");
+  EXPECT_TRUE(compare({}, {}).equal);
+  EXPECT_TRUE(compareTensors(rt::HostTensor::ofFloats({}, {1}),
+                             rt::HostTensor::ofFloats({}, {1}))
+                  .equal);
+}
