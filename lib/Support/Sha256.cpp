@@ -11,6 +11,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 using namespace divisi;
 
@@ -35,7 +39,9 @@ static uint32_t readBigEndian(const std::byte *bytes) {
   return __builtin_bswap32(word);
 }
 
-void Sha256::compress(const std::byte *block) {
+using HashState = std::array<uint32_t, 8>;
+
+static void compressBlock(HashState &state, const std::byte *block) {
   std::array<uint32_t, 64> w;
   for (size_t i = 0; i < 16; ++i) {
     w[i] = readBigEndian(block + 4 * i);
@@ -47,7 +53,7 @@ void Sha256::compress(const std::byte *block) {
         std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
     w[i] = w[i - 16] + s0 + w[i - 7] + s1;
   }
-  auto [a, b, c, d, e, f, g, h] = state_;
+  auto [a, b, c, d, e, f, g, h] = state;
   for (size_t i = 0; i < 64; ++i) {
     uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
     uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + roundConstants[i] + w[i];
@@ -64,7 +70,75 @@ void Sha256::compress(const std::byte *block) {
   }
   std::array<uint32_t, 8> added = {a, b, c, d, e, f, g, h};
   for (size_t i = 0; i < 8; ++i) {
-    state_[i] += added[i];
+    state[i] += added[i];
+  }
+}
+
+#if defined(__x86_64__)
+static bool hasInstructions() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA) != 0;
+}
+
+/// The same by the processor's instructions for it, five times as fast. They
+/// want the state as two registers, (A B E F) and (C D G H), and do two rounds
+/// at once.
+__attribute__((target("sha,sse4.1"))) static void
+compressByInstructions(HashState &state, std::span<const std::byte> blocks) {
+  auto load = [](const void *from) __attribute__((target("sha,sse4.1"))) {
+    return _mm_loadu_si128(static_cast<const __m128i *>(from));
+  };
+  const __m128i bigEndian =
+      _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  __m128i abcd = _mm_shuffle_epi32(load(&state[0]), 0xb1);
+  __m128i efgh = _mm_shuffle_epi32(load(&state[4]), 0x1b);
+  __m128i abef = _mm_alignr_epi8(abcd, efgh, 8);
+  __m128i cdgh = _mm_blend_epi16(efgh, abcd, 0xf0);
+  for (; !blocks.empty(); blocks = blocks.subspan(64)) {
+    __m128i abefBefore = abef, cdghBefore = cdgh;
+    __m128i w[4];
+    for (size_t i = 0; i < 4; ++i) {
+      w[i] = _mm_shuffle_epi8(load(blocks.data() + 16 * i), bigEndian);
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < 16; ++i) {
+      __m128i &now = w[i % 4];
+      __m128i sum = _mm_add_epi32(now, load(&roundConstants[4 * i]));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+      // The words that the same register holds four steps later.
+      __m128i last = w[(i + 3) % 4];
+      __m128i next = _mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) % 4]),
+                                   _mm_alignr_epi8(last, w[(i + 2) % 4], 4));
+      now = _mm_sha256msg2_epu32(next, last);
+    }
+    abef = _mm_add_epi32(abef, abefBefore);
+    cdgh = _mm_add_epi32(cdgh, cdghBefore);
+  }
+  __m128i feba = _mm_shuffle_epi32(abef, 0x1b);
+  __m128i dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+  auto store = [](void *to, __m128i value) {
+    std::memcpy(to, &value, sizeof(value));
+  };
+  store(&state[0], _mm_blend_epi16(feba, dchg, 0xf0));
+  store(&state[4], _mm_alignr_epi8(dchg, feba, 8));
+}
+#else
+static bool hasInstructions() { return false; }
+static void compressByInstructions(HashState &, std::span<const std::byte>) {}
+#endif
+
+Sha256::Sha256(bool isPortable)
+    : isPortable_(isPortable || !hasInstructions()) {}
+
+/// `blocks` are of 64 bytes each.
+void Sha256::compress(std::span<const std::byte> blocks) {
+  if (!isPortable_) {
+    compressByInstructions(state_, blocks);
+    return;
+  }
+  for (; !blocks.empty(); blocks = blocks.subspan(64)) {
+    compressBlock(state_, blocks.data());
   }
 }
 
@@ -78,11 +152,11 @@ void Sha256::update(std::span<const std::byte> bytes) {
     if (filled + taken < 64) {
       return;
     }
-    compress(pending_.data());
+    compress(pending_);
   }
-  for (; bytes.size() >= 64; bytes = bytes.subspan(64)) {
-    compress(bytes.data());
-  }
+  size_t whole = bytes.size() / 64 * 64;
+  compress(bytes.first(whole));
+  bytes = bytes.subspan(whole);
   std::copy_n(bytes.data(), bytes.size(), pending_.data());
 }
 
@@ -113,4 +187,13 @@ std::string Sha256::of(std::span<const std::byte> bytes) {
 
 std::string Sha256::of(const std::string &bytes) {
   return of(std::as_bytes(std::span<const char>(bytes)));
+}
+
+std::string divisi::toHex(const std::string &bytes) {
+  std::string text;
+  for (unsigned char byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
 }

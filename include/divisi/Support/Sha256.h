@@ -20,6 +20,10 @@ namespace divisi {
 /// SHA-256 (FIPS 180-4), fed in parts.
 class Sha256 {
 public:
+  /// By the processor's instructions for it where it has them, unless
+  /// `isPortable`.
+  explicit Sha256(bool isPortable = false);
+
   /// Appends `bytes` to what is hashed.
   void update(std::span<const std::byte> bytes);
   /// The 32 bytes of the hash; the object is used up.
@@ -31,7 +35,9 @@ public:
   static std::string of(const std::string &bytes);
 
 private:
-  void compress(const std::byte *block);
+  void compress(std::span<const std::byte> blocks);
+
+  bool isPortable_;
 
   std::array<uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372,
                                     0xa54ff53a, 0x510e527f, 0x9b05688c,
@@ -39,6 +45,9 @@ private:
   std::array<std::byte, 64> pending_;
   uint64_t length_ = 0; ///< Bytes so far.
 };
+
+/// `bytes` as lower-case hexadecimal digits, two a byte.
+std::string toHex(const std::string &bytes);
 
 } // namespace divisi
 
