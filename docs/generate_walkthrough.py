@@ -31,9 +31,10 @@ A perceptron of two layers, exported as PyTorch does it, for two devices:
     models/mlp.py --widths 6,7,4 --batch 4 -o mlp.onnx
     {compile}
 
-`--dump-after all` writes one file per stage. Each can be edited and given to
-`divisi compile` in the model's place, which goes on from there. Locations and
-the plan's report, which `divisi explain` shows, are left out below.
+`--dump-after all` writes one file per stage, `mlp.import.mlir` and so on. Each
+can be edited and given to `divisi compile` in the model's place, which goes on
+from there. Locations, hashes, and the plan's report, which `divisi explain`
+shows, are left out below.
 """
 
 SECTIONS = {
@@ -43,7 +44,9 @@ SECTIONS = {
 The `nn` dialect: operators on global tensors, and no device anywhere. A Gemm
 has become a contraction whose loops have letters, and an addition. Weights
 are globals: what they hold stays in `mlp.onnx`, at the offset and length in
-brackets.
+brackets. The path is relative to the dump, and `divisi.files` says which size
+and hash the file has to have, so that both can move together. What the compiler
+itself has computed would stand at the end of the dump, as a resource.
 """,
     "plan": """\
 ## After Plan: where it runs
@@ -120,8 +123,7 @@ def without_locations(text):
 
 def dump_of(stage, folder):
     [path] = [p for p in folder.glob("*.mlir") if stage in p.name]
-    # Dumps name the model in full, as they may lie elsewhere.
-    text = path.read_text().replace(f"{folder}/", "")
+    text = re.sub(r'sha256 = "\w*"', 'sha256 = "…"', path.read_text())
     text = re.sub(r'divisi\.report = "[^"]*"', 'divisi.report = "…"', text)
     return without_locations(text)
 

@@ -133,7 +133,7 @@ Expected<rt::GlobalData> DataCollector::dataOf(nn::GlobalOp global) {
                       "' are not there: the model names no file with them; a "
                       "model without weights can be planned, not compiled");
   }
-  bool isBlob = *global.getFile() == StringRef(GlobalStore::kBlobFile);
+  bool hasFile = !store_.bytesInMemory(*global.getFile());
   bool isParameter = global.getKind() == nn::GlobalKind::Parameter;
   auto bytes =
       store_.bytes({global.getFile()->str(), int64_t(*global.getOffset()),
@@ -143,7 +143,7 @@ Expected<rt::GlobalData> DataCollector::dataOf(nn::GlobalOp global) {
                                              global.getSymName().str() +
                                              "': " + bytes.status().message());
   }
-  if (options_.externalWeights && isParameter && !isBlob) {
+  if (options_.externalWeights && isParameter && hasFile) {
     Expected<rt::GlobalData> data = externalData(global);
     if (data) {
       data->bytes = *bytes;

@@ -9,7 +9,9 @@
 #include "divisi/Compiler/Compilation.h"
 
 #include "ErrorCollector.h"
+#include "InputFile.h"
 #include "ModuleFile.h"
+#include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Plan/PlanRecord.h"
@@ -65,15 +67,18 @@ void Compilation::tellPhase(StringRef phase) {
 // Reading and writing
 //===----------------------------------------------------------------------===//
 
-/// Relative names in IR are meant from the folder that it lies in.
 Status Compilation::load(const std::string &path) {
   tellPhase("import");
-  if (path != "-" && llvm::sys::path::extension(path) != ".mlir") {
-    return import(path);
+  store_ = std::make_shared<GlobalStore>();
+  Expected<InputFile> input = InputFile::open(path);
+  if (!input) {
+    return input.status();
   }
-  store_ = std::make_shared<GlobalStore>(
-      std::filesystem::absolute(path).parent_path().string());
-  Expected<ReadModule> read = readModule(path, *context_);
+  inputName_ = input->isPiped ? "" : path;
+  if (!input->isModule) {
+    return import(std::move(*input));
+  }
+  Expected<ReadModule> read = readModule(std::move(*input), *context_, *store_);
   if (!read) {
     return read.status();
   }
@@ -82,13 +87,19 @@ Status Compilation::load(const std::string &path) {
   return verifyStage();
 }
 
-Status Compilation::import(const std::string &path) {
-  store_ = std::make_shared<GlobalStore>();
+/// In memory the model's file has its whole name: dumps may lie elsewhere.
+Status Compilation::import(InputFile input) {
+  std::string path = input.isPiped ? input.name : resolvedPath(input.name);
+  if (input.content) {
+    std::shared_ptr<llvm::MemoryBuffer> content = std::move(input.content);
+    StringRef bytes = content->getBuffer();
+    store_->addBytes(
+        path, std::as_bytes(std::span<const char>(bytes.data(), bytes.size())),
+        content);
+  }
   ErrorCollector errors(context_.get());
-  // Dumps name the model's file, and may lie elsewhere.
   Expected<OwningOpRef<ModuleOp>> module =
-      importOnnx(std::filesystem::absolute(path).lexically_normal().string(),
-                 options_.import, *context_, *store_);
+      importOnnx(path, options_.import, *context_, *store_);
   if (!module) {
     return module.status();
   }
@@ -97,10 +108,12 @@ Status Compilation::import(const std::string &path) {
     return status;
   }
   setText(*module_, kModelAttr, llvm::sys::path::filename(path));
-  return endStage(Stage::Import);
+  noteStage(*module_, Stage::Import);
+  isImported_ = true;
+  return Status();
 }
 
-Status Compilation::writeModule(const std::string &path) {
+Expected<int64_t> Compilation::writeModule(const std::string &path) {
   if (report_) {
     std::string text;
     llvm::raw_string_ostream(text) << toJSON(*report_);
@@ -109,21 +122,89 @@ Status Compilation::writeModule(const std::string &path) {
   return writeModuleFile(*module_, *store_, path);
 }
 
-/// Notes that `stage` is over, and dumps the module if that was asked for.
-Status Compilation::endStage(Stage stage) {
-  stage_ = stage;
-  noteStage(*module_, stage);
+/// MODEL.STAGE.mlir, after the input's name or, of a module that came through a
+/// pipe, after the model that it notes.
+std::string Compilation::dumpPath(Stage stage) {
+  if (!options_.dumpFile.empty()) {
+    return options_.dumpFile;
+  }
+  StringRef name = inputName_;
+  auto model = (*module_)->getAttrOfType<StringAttr>(kModelAttr);
+  if (name.empty()) {
+    name = model ? model.getValue() : "stdin";
+  }
+  StringRef stem = llvm::sys::path::stem(name);
+  // What was dumped before goes on under the model's name.
+  if (name.ends_with(".mlir") &&
+      parseStage(llvm::sys::path::extension(stem).drop_front(
+          stem.contains('.') ? 1 : 0))) {
+    stem = llvm::sys::path::stem(stem);
+  }
+  std::string file = (stem + "." + stringifyStage(stage) + ".mlir").str();
+  return (std::filesystem::path(options_.dumpFolder) / file).string();
+}
+
+std::vector<std::string> Compilation::dumpPaths() {
+  std::vector<std::string> paths;
+  for (Stage stage : allStages()) {
+    bool isToCome = stage > stage_ || (stage == stage_ && isImported_);
+    if (isToCome && llvm::is_contained(options_.dumpAfter, stage)) {
+      paths.push_back(dumpPath(stage));
+    }
+  }
+  return paths;
+}
+
+/// Dumps the module after `stage` if that was asked for.
+Status Compilation::dump(Stage stage) {
   if (!llvm::is_contained(options_.dumpAfter, stage)) {
     return Status();
   }
-  std::filesystem::path folder = options_.dumpFolder;
-  return writeModule(
-      (folder / (stringifyStage(stage).str() + ".mlir")).string());
+  std::string path = dumpPath(stage);
+  Expected<int64_t> bytes = writeModule(path);
+  if (bytes && options_.dumped) {
+    options_.dumped(path, stage, *bytes);
+  }
+  return bytes.status();
+}
+
+std::vector<std::string> Compilation::dataFiles() {
+  std::vector<std::string> files;
+  for (auto global : module_->getOps<nn::GlobalOp>()) {
+    std::string file = global.getFile().value_or("").str();
+    if (!file.empty() && !store_->bytesInMemory(file) &&
+        !llvm::is_contained(files, file)) {
+      files.push_back(file);
+    }
+  }
+  return files;
+}
+
+Status Compilation::checkWeights() {
+  for (auto global : module_->getOps<nn::GlobalOp>()) {
+    if (global.getFile()) {
+      Status status = store_->find(global.getFile()->str());
+      if (!status.isOk()) {
+        return status.in("the bytes of '" + global.getSymName().str() + "'");
+      }
+    }
+  }
+  return Status();
 }
 
 //===----------------------------------------------------------------------===//
 // Stages
 //===----------------------------------------------------------------------===//
+
+int64_t Compilation::numDevices() {
+  int64_t devices = 1;
+  for (auto grid : module_->getOps<spmd::GridOp>()) {
+    for (int64_t device : grid.getDeviceIds()) {
+      devices = std::max(devices, device + 1);
+    }
+  }
+  return devices;
+}
 
 Expected<Cluster> Compilation::cluster() {
   auto noted = (*module_)->getAttrOfType<StringAttr>(kClusterAttr);
@@ -133,13 +214,7 @@ Expected<Cluster> Compilation::cluster() {
   }
   if (spec.empty()) {
     // A plan that someone wrote by hand: as many CPUs as its grids have.
-    int64_t devices = 1;
-    for (auto grid : module_->getOps<spmd::GridOp>()) {
-      for (int64_t device : grid.getDeviceIds()) {
-        devices = std::max(devices, device + 1);
-      }
-    }
-    spec = "cpu:" + std::to_string(devices);
+    spec = "cpu:" + std::to_string(numDevices());
   }
   std::string error;
   std::optional<Cluster> cluster = parseCluster(spec, error);
@@ -236,10 +311,17 @@ Status Compilation::runStage(Stage stage) {
       return status;
     }
   }
-  return endStage(stage);
+  stage_ = stage;
+  noteStage(*module_, stage);
+  return dump(stage);
 }
 
 Status Compilation::advanceTo(Stage stage) {
+  if (std::exchange(isImported_, false)) {
+    if (Status status = dump(Stage::Import); !status.isOk()) {
+      return status;
+    }
+  }
   while (stage_ < stage) {
     Status status = runStage(Stage(uint8_t(stage_) + 1));
     if (!status.isOk()) {

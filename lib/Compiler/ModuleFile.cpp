@@ -16,17 +16,25 @@
 #include "divisi/Support/OutputFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SourceMgr.h"
 
 #include <filesystem>
+#include <map>
 
 using namespace mlir;
 using namespace divisi;
 
 /// On the module: the last stage that it has been through.
 static constexpr StringLiteral kStageAttr = "divisi.stage";
+/// On a module that is text: what the files of its globals have to be.
+static constexpr StringLiteral kFilesAttr = "divisi.files";
+/// What `from` says of a resource, before its key; and who the resources are
+/// for, in MLIR's words.
+static constexpr StringLiteral kResource = "resource:";
+static constexpr StringLiteral kResourceOwner = "divisi";
 
 //===----------------------------------------------------------------------===//
 // Reading
@@ -77,32 +85,119 @@ static Expected<Stage> stageOf(ModuleOp module, const std::string &path) {
   return *stage;
 }
 
+/// The file that a text in `folder` calls `name`.
+static std::string placeIn(const std::string &folder, const std::string &name) {
+  return resolvedPath((std::filesystem::path(folder) / name).string());
+}
+
+/// Gives `store` the resource that an entry of the text holds.
+static LogicalResult keepResource(AsmParsedResourceEntry &entry,
+                                  GlobalStore &store) {
+  std::string name = (kResource + entry.getKey()).str();
+  if (store.bytesInMemory(name)) {
+    return entry.emitError() << "the resource '" << entry.getKey()
+                             << "' stands twice; remove one of them";
+  }
+  FailureOr<AsmResourceBlob> parsed = entry.parseAsBlob();
+  if (failed(parsed)) {
+    return failure();
+  }
+  auto blob = std::make_shared<AsmResourceBlob>(std::move(*parsed));
+  ArrayRef<char> data = blob->getData();
+  store.addBytes(name,
+                 std::as_bytes(std::span<const char>(data.data(), data.size())),
+                 std::move(blob));
+  return success();
+}
+
+/// Tells `store` what `divisi.files` says of files, whose names there lead from
+/// `folder`.
+static Status keepFiles(ModuleOp module, const std::string &folder,
+                        GlobalStore &store) {
+  Attribute noted = module->removeAttr(kFilesAttr);
+  auto files = dyn_cast_if_present<DictionaryAttr>(noted);
+  for (NamedAttribute file :
+       files ? files.getValue() : ArrayRef<NamedAttribute>()) {
+    auto content = dyn_cast<DictionaryAttr>(file.getValue());
+    auto bytes = content ? content.getAs<IntegerAttr>("bytes") : IntegerAttr();
+    auto hash = content ? content.getAs<StringAttr>("sha256") : StringAttr();
+    if (!bytes || !hash || hash.size() != 64 ||
+        !llvm::all_of(hash.getValue(), llvm::isHexDigit)) {
+      return Status(ExitCode::Invalid,
+                    ("divisi.files says of '" + file.getName().strref() +
+                     "' no size and hash, expected {bytes = N, sha256 = "
+                     "\"64 digits\"}")
+                        .str());
+    }
+    store.expect(placeIn(folder, file.getName().str()),
+                 {bytes.getInt(), hash.getValue().lower()});
+  }
+  bool isWrong = noted && !files;
+  return isWrong ? Status(ExitCode::Invalid,
+                          "divisi.files is no dictionary of files")
+                 : store.checkSizes();
+}
+
+/// Makes the names of files absolute, and checks that resources are there.
+static Status resolveGlobals(ModuleOp module, const std::string &folder,
+                             GlobalStore &store) {
+  for (auto global : module.getOps<nn::GlobalOp>()) {
+    if (!global.getFile()) {
+      continue;
+    }
+    std::string file = global.getFile()->str();
+    if (!StringRef(file).starts_with(kResource)) {
+      global.setFile(placeIn(folder, file));
+      continue;
+    }
+    if (!store.bytesInMemory(file)) {
+      return Status(ExitCode::Invalid,
+                    ("the global @" + global.getSymName() + " lies in '" +
+                     file +
+                     "', and the text has no such resource; it was "
+                     "cut off, or its resources were left out")
+                        .str());
+    }
+    auto bytes = store.bytes({file, *global.getOffset(), *global.getLength()});
+    if (!bytes) {
+      return bytes.status();
+    }
+  }
+  return Status();
+}
+
 // Whether there is anything to run is asked last: what does not parse or names
 // an unknown stage is the better message.
-Expected<ReadModule> divisi::readModule(const std::string &path,
-                                        MLIRContext &context) {
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
-      llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!buffer) {
-    return Status(ExitCode::File,
-                  "cannot read '" + path + "': " + buffer.getError().message());
-  }
+Expected<ReadModule> divisi::readModule(InputFile input, MLIRContext &context,
+                                        GlobalStore &store) {
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  sources.AddNewSourceBuffer(std::move(input.content), llvm::SMLoc());
   ErrorCollector errors(&context);
+  ParserConfig config(&context);
+  config.attachResourceParser(kResourceOwner, [&](AsmParsedResourceEntry &e) {
+    return keepResource(e, store);
+  });
   ReadModule read;
-  read.module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  read.module = parseSourceFile<ModuleOp>(sources, config);
   if (!read.module) {
-    return errors.failure(ExitCode::Invalid, path + ": is no module");
+    return errors.failure(ExitCode::Invalid, input.name + ": is no module");
   }
-  Expected<Stage> stage = stageOf(*read.module, path);
+  Expected<Stage> stage = stageOf(*read.module, input.name);
   if (!stage) {
     return stage.status();
   }
   read.stage = *stage;
   if (!hasEntry(*read.module)) {
     return Status(ExitCode::Invalid,
-                  path + ": there is nothing to run: no function but @init");
+                  input.name +
+                      ": there is nothing to run: no function but @init");
+  }
+  Status status = keepFiles(*read.module, input.folder, store);
+  if (status.isOk()) {
+    status = resolveGlobals(*read.module, input.folder, store);
+  }
+  if (!status.isOk()) {
+    return status.in(input.name);
   }
   return read;
 }
@@ -116,33 +211,85 @@ void divisi::noteStage(ModuleOp module, Stage stage) {
                   StringAttr::get(module.getContext(), stringifyStage(stage)));
 }
 
-Status divisi::writeModuleFile(ModuleOp module, const GlobalStore &store,
-                               const std::string &path) {
-  // What is called the blob here is a file beside the dump there.
-  std::string blob = isWrittenInPlace(path)
-                         ? std::string()
-                         : std::filesystem::path(path).stem().string() + ".bin";
-  SmallVector<nn::GlobalOp> renamed;
-  for (auto global : module.getOps<nn::GlobalOp>()) {
-    if (!blob.empty() && global.getFile() &&
-        *global.getFile() == StringRef(GlobalStore::kBlobFile)) {
-      global.setFile(blob);
-      renamed.push_back(global);
+/// `file` as a dump in `folder` names it.
+static std::string nameFrom(const std::string &folder, StringRef file) {
+  std::filesystem::path path = file.str();
+  std::string name = path.is_absolute()
+                         ? path.lexically_relative(folder).string()
+                         : file.str();
+  // Not to be taken for a resource.
+  return StringRef(name).starts_with(kResource) ? "./" + name : name;
+}
+
+/// Names of globals as a text in `folder` has them. `resources` are the globals
+/// whose bytes go with it.
+static void nameGlobals(ModuleOp copy, GlobalStore &store,
+                        const std::string &folder,
+                        std::map<std::string, ByteRange> &resources) {
+  Builder builder(copy.getContext());
+  std::map<std::string, NamedAttribute> files;
+  for (auto global : copy.getOps<nn::GlobalOp>()) {
+    if (!global.getFile()) {
+      continue;
+    }
+    std::string file = global.getFile()->str();
+    if (store.bytesInMemory(file)) {
+      std::string key = global.getSymName().str();
+      resources[key] = {file, *global.getOffset(), *global.getLength()};
+      global.setFile((kResource + key).str());
+      global.setOffset(0);
+      continue;
+    }
+    std::string name = nameFrom(folder, file);
+    global.setFile(name);
+    std::optional<FileIdentity> identity =
+        files.contains(name) ? std::nullopt : store.identify(file);
+    if (identity) {
+      files.emplace(
+          name,
+          builder.getNamedAttr(
+              name,
+              builder.getDictionaryAttr(
+                  {builder.getNamedAttr(
+                       "bytes", builder.getI64IntegerAttr(identity->bytes)),
+                   builder.getNamedAttr(
+                       "sha256", builder.getStringAttr(identity->sha256))})));
     }
   }
+  if (!files.empty()) {
+    copy->setAttr(kFilesAttr, builder.getDictionaryAttr(llvm::to_vector(
+                                  llvm::make_second_range(files))));
+  }
+}
+
+Expected<int64_t> divisi::writeModuleFile(ModuleOp module, GlobalStore &store,
+                                          const std::string &path) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  std::map<std::string, ByteRange> resources;
+  nameGlobals(*copy, store, folderOfNames(path), resources);
+
+  AsmState state(*copy, OpPrintingFlags().enableDebugInfo());
+  Status status;
+  state.attachResourcePrinter(kResourceOwner, [&](Operation *,
+                                                  AsmResourceBuilder &builder) {
+    for (const auto &[key, range] : resources) {
+      auto bytes = store.bytes(range);
+      if (!bytes) {
+        status = bytes.status();
+        continue;
+      }
+      builder.buildBlob(key,
+                        ArrayRef(reinterpret_cast<const char *>(bytes->data()),
+                                 bytes->size()),
+                        /*dataAlignment=*/64);
+    }
+  });
   std::string text;
   llvm::raw_string_ostream os(text);
-  module.print(os, OpPrintingFlags().enableDebugInfo());
+  copy->print(os, state);
   os << "\n";
-  for (nn::GlobalOp global : renamed) {
-    global.setFile(GlobalStore::kBlobFile);
+  if (status.isOk()) {
+    status = writeFile(path, text);
   }
-  Status status = writeFile(path, text);
-  if (status.isOk() && !renamed.empty()) {
-    std::span<const std::byte> bytes = store.blob();
-    status =
-        writeFile((std::filesystem::path(path).parent_path() / blob).string(),
-                  {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
-  }
-  return status;
+  return status.isOk() ? Expected<int64_t>(int64_t(text.size())) : status;
 }

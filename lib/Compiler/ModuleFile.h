@@ -7,14 +7,28 @@
 //===----------------------------------------------------------------------===//
 //
 // A dump is a module that knows how far it has come: the attribute
-// `divisi.stage` names the last stage that it has been through. The bytes that
-// the compiler itself has made (folded constants) lie in a file beside it.
+// `divisi.stage` names the last stage that it has been through. It is one file.
+// The bytes that the compiler itself has made (folded constants) are resources
+// behind the module, one a global:
+//
+//   nn.global @c constant : tensor<32xi64> from "resource:c" [0, 256]
+//   …
+//   {-# external_resources: { divisi: { c: "0x40000000…" } } #-}
+//
+// Weights stay in the model's files, which `from` names relative to the dump's
+// own folder, so that both may move together. `divisi.files` on the module says
+// what these files have to be:
+//
+//   divisi.files = {gpt2.onnx = {bytes = 660454 : i64, sha256 = "c6a1…"}}
+//
+// In memory, names are absolute and those of the GlobalStore.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_LIB_COMPILER_MODULEFILE_H
 #define DIVISI_LIB_COMPILER_MODULEFILE_H
 
+#include "InputFile.h"
 #include "divisi/Compiler/Stage.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
@@ -32,19 +46,21 @@ struct ReadModule {
   Stage stage = Stage::Import;              ///< The last one that is over.
 };
 
-/// Reads the text of `path`, "-" being stdin. ExitCode::File, or Invalid for
-/// what does not parse, names an unknown stage or has no entry function.
-Expected<ReadModule> readModule(const std::string &path,
-                                mlir::MLIRContext &context);
+/// Reads the module in `input`; `store` gets its resources, and what it says of
+/// the files of its globals. ExitCode::Invalid for what does not parse, names
+/// an unknown stage, has no entry function, or lies in a file of another size
+/// than the dump says.
+Expected<ReadModule> readModule(InputFile input, mlir::MLIRContext &context,
+                                GlobalStore &store);
 
 /// Notes in `module` that it has been through `stage`.
 void noteStage(mlir::ModuleOp module, Stage stage);
 
-/// Writes `module` as text to `path`, "-" being stdout, and the blob of
-/// `store`, if a global lies there, to `path` with the ending .bin.
-/// ExitCode::File.
-Status writeModuleFile(mlir::ModuleOp module, const GlobalStore &store,
-                       const std::string &path);
+/// Writes `module` as text to `path`, "-" being stdout, with the bytes that
+/// `store` alone has; the size of the text. Hashes the files that globals lie
+/// in, unless the store knows what they are. ExitCode::File.
+Expected<int64_t> writeModuleFile(mlir::ModuleOp module, GlobalStore &store,
+                                  const std::string &path);
 
 } // namespace divisi
 

@@ -9,6 +9,7 @@
 #include "AnswerKeeper.h"
 
 #include "Process.h"
+#include "divisi/Support/OutputFile.h"
 
 #include <algorithm>
 #include <chrono>
@@ -22,7 +23,8 @@ static constexpr double kShare = 20;
 AnswerKeeper::AnswerKeeper(const std::string &path,
                            const search::Problem &problem, double pause)
     : path_(path), problem_(problem),
-      trivialBound_(search::trivialLowerBound(problem)), pause_(pause) {}
+      trivialBound_(search::trivialLowerBound(problem)), pause_(pause),
+      isPipe_(isWrittenInPlace(path)) {}
 
 AnswerKeeper::~AnswerKeeper() { stop(); }
 
@@ -74,6 +76,9 @@ void AnswerKeeper::writeWaiting() {
 }
 
 Status AnswerKeeper::offer(search::SolutionFile file) {
+  if (isPipe_) {
+    return Status();
+  }
   if (file.solution.certificate.tree.empty()) {
     file.solution.certificate = {};
     file.solution.lowerBound = trivialBound_;

@@ -30,7 +30,8 @@ namespace divisi {
 class AnswerKeeper {
 public:
   /// Writes answers to `problem` into the file `path`. Both must outlive it.
-  /// After the first, answers are written at least `pause` seconds apart.
+  /// After the first, answers are written at least `pause` seconds apart. What
+  /// is no file (stdout, a pipe) gets the last one alone.
   AnswerKeeper(const std::string &path, const search::Problem &problem,
                double pause = 0.5);
   /// Writes what is still waiting, unless finish() was called.
@@ -54,6 +55,7 @@ private:
   const search::Problem &problem_;
   search::Wide trivialBound_;
   const double pause_;
+  const bool isPipe_; ///< Whether nothing that is written can be replaced.
   std::mutex mutex_;
   std::condition_variable changed_;
   /// Under `mutex`.

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Flags.h"
+#include "Outputs.h"
 #include "Verbs.h"
 #include "dialects/Exec/Exec.h"
 #include "divisi/Compiler/Compilation.h"
@@ -44,17 +45,25 @@ class ModelVerb : public Verb {
 protected:
   using Verb::Verb;
 
-  /// Loads the input and brings it to `stage`.
+  /// Loads the input: a compilation that writes to `output`, the dump after
+  /// `dumpStage` if that is what goes there.
   divisi::Expected<std::unique_ptr<Compilation>>
-  compileTo(Stage stage, EmitOptions emit = {});
+  load(const std::string &output, std::optional<Stage> dumpStage = std::nullopt,
+       EmitOptions emit = {});
 
   cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
-                              cl::desc("MODEL.onnx|IR.mlir")};
+                              cl::desc("MODEL.onnx|IR.mlir|-")};
   ImportFlags importFlags_{command};
   PlanFlags planFlags_{command};
   DumpFlags dumpFlags_{command};
-  cl::opt<std::string> output_{"o", cl::sub(command), cl::value_desc("OUT"),
-                               cl::desc("where the result is written")};
+  cl::opt<std::string> output_{
+      "o", cl::sub(command), cl::value_desc("OUT"),
+      cl::desc("where the result is written; - is stdout, which takes the one "
+               "dump of --dump-after STAGE instead, and ends there")};
+
+private:
+  Status checkFiles(OutputCheck files, const std::string &output,
+                    Compilation &compilation) const;
 };
 
 class CompileVerb : public ModelVerb {
@@ -63,6 +72,9 @@ public:
   Status run() override;
 
 private:
+  Status writeArtifact();
+  Status writeDump();
+
   cl::opt<std::string> weights_{
       "weights", cl::sub(command), cl::value_desc("embed|external"),
       cl::init("embed"),
@@ -78,12 +90,42 @@ public:
 
 } // namespace
 
+/// What the model has beside it, and the dumps, are known once it is loaded.
+Status ModelVerb::checkFiles(OutputCheck files, const std::string &output,
+                             Compilation &compilation) const {
+  for (const std::string &file : compilation.dataFiles()) {
+    files.addInput("data of the model", file);
+  }
+  // Now that all inputs are known, the output once more.
+  Status status;
+  if (!output.empty()) {
+    status = files.addOutput("-o", output);
+  }
+  for (const std::string &path : compilation.dumpPaths()) {
+    if (status.isOk()) {
+      status = files.addOutput("the dump", path);
+    }
+  }
+  return status;
+}
+
 divisi::Expected<std::unique_ptr<Compilation>>
-ModelVerb::compileTo(Stage stage, EmitOptions emit) {
+ModelVerb::load(const std::string &output, std::optional<Stage> dumpStage,
+                EmitOptions emit) {
   CompileOptions options;
   Status status = gatherOptions(importFlags_, planFlags_, options);
   if (status.isOk()) {
-    status = dumpFlags_.apply(options, output_);
+    status = dumpFlags_.apply(options, output);
+  }
+  if (dumpStage) {
+    options.dumpFile = output;
+  }
+  OutputCheck inputs;
+  inputs.addInput("the input", input_);
+  inputs.addTensors("a file of --shapes-from", importFlags_.shapesFrom);
+  OutputCheck files = inputs;
+  if (status.isOk()) {
+    status = files.addOutput("-o", output);
   }
   options.emit = std::move(emit);
   auto compilation = std::make_unique<Compilation>(std::move(options));
@@ -91,7 +133,7 @@ ModelVerb::compileTo(Stage stage, EmitOptions emit) {
     status = compilation->load(input_);
   }
   if (status.isOk()) {
-    status = compilation->advanceTo(stage);
+    status = checkFiles(inputs, dumpStage ? "" : output, *compilation);
   }
   if (!status.isOk()) {
     return status;
@@ -108,11 +150,44 @@ Status CompileVerb::run() {
     return Status(ExitCode::Usage,
                   "--weights '" + weights_ + "': expected embed or external");
   }
-  EmitOptions emit;
-  emit.externalWeights = weights_ == "external";
-  auto compilation = compileTo(Stage::Lower, emit);
+  divisi::Expected<bool> isDump = dumpFlags_.replaces(output_);
+  if (!isDump) {
+    return isDump.status();
+  }
+  return *isDump ? writeDump() : writeArtifact();
+}
+
+/// The dump that is asked for, which endStage writes.
+Status CompileVerb::writeDump() {
+  std::optional<Stage> stage = parseStage(dumpFlags_.after.front());
+  auto compilation = load(output_, stage);
   if (!compilation) {
     return compilation.status();
+  }
+  if (stage && (*compilation)->dumpPaths().empty()) {
+    return makeError(ExitCode::Usage, "--dump-after ",
+                     stringifyStage(*stage).str(), ": '", input_.getValue(),
+                     "' has been through that stage; expected a later one");
+  }
+  return (*compilation)->advanceTo(stage.value_or(Stage::Lower));
+}
+
+Status CompileVerb::writeArtifact() {
+  if (Status status = refuseTerminal(output_, "an artifact"); !status.isOk()) {
+    return status;
+  }
+  EmitOptions emit;
+  emit.externalWeights = weights_ == "external";
+  auto compilation = load(output_, std::nullopt, emit);
+  if (!compilation) {
+    return compilation.status();
+  }
+  Status status = (*compilation)->checkWeights();
+  if (status.isOk()) {
+    status = (*compilation)->advanceTo(Stage::Lower);
+  }
+  if (!status.isOk()) {
+    return status;
   }
   divisi::Expected<EmitSummary> summary = (*compilation)->emit(output_);
   if (!summary) {
@@ -122,18 +197,33 @@ Status CompileVerb::run() {
   for (auto program : (*compilation)->module().getOps<exec::ProgramOp>()) {
     arena = std::max<int64_t>(arena, program.getArenaBytes());
   }
-  errs() << "wrote " << output_ << ": " << summary->fileBytes << " bytes, "
-         << summary->weightBytes << " of weights; a run needs " << arena
-         << " bytes per device beside them\n";
+  tellWritten(output_,
+              std::to_string((*compilation)->numDevices()) + " devices, " +
+                  bytesText(summary->weightBytes) +
+                  " of weights; a run needs " + bytesText(arena) +
+                  " per device beside them",
+              summary->fileBytes);
   return Status();
 }
 
 Status PlanVerb::run() {
-  auto compilation = compileTo(Stage::Plan);
-  return compilation
-             ? (*compilation)
-                   ->writeModule(output_.empty() ? "-" : output_.getValue())
-             : compilation.status();
+  std::string output = output_.empty() ? "-" : output_.getValue();
+  auto compilation = load(output);
+  if (!compilation) {
+    return compilation.status();
+  }
+  Status status = (*compilation)->advanceTo(Stage::Plan);
+  if (!status.isOk()) {
+    return status;
+  }
+  divisi::Expected<int64_t> bytes = (*compilation)->writeModule(output);
+  if (bytes) {
+    tellWritten(output,
+                "plan for " + std::to_string((*compilation)->numDevices()) +
+                    " devices",
+                *bytes);
+  }
+  return bytes.status();
 }
 
 std::unique_ptr<Verb> divisi::makeCompileVerb() {

@@ -8,7 +8,9 @@
 
 #include "Flags.h"
 
+#include "Outputs.h"
 #include "TensorArguments.h"
+#include "divisi/Support/OutputFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
@@ -192,7 +194,8 @@ DumpFlags::DumpFlags(cl::SubCommand &verb)
             cl::desc("write the module after import, plan, partition, lower "
                      "or all")),
       folder("dump-to", cl::sub(verb), cl::value_desc("FOLDER"),
-             cl::desc("where dumps go (default: the output's folder)")) {}
+             cl::desc("where dumps go, as MODEL.STAGE.mlir (default: the "
+                      "output's folder)")) {}
 
 Status DumpFlags::apply(CompileOptions &options, StringRef output) const {
   for (const std::string &name : after) {
@@ -208,5 +211,20 @@ Status DumpFlags::apply(CompileOptions &options, StringRef output) const {
   }
   options.dumpFolder =
       folder.empty() ? sys::path::parent_path(output).str() : folder.getValue();
+  options.dumped = [](const std::string &path, Stage stage, int64_t bytes) {
+    tellWritten(path, ("module after " + stringifyStage(stage)).str(), bytes);
+  };
   return Status();
+}
+
+divisi::Expected<bool> DumpFlags::replaces(StringRef output) const {
+  if (!isStdout(output.str()) || after.empty() || !folder.empty()) {
+    return false;
+  }
+  if (after.size() > 1 || after.front() == "all") {
+    return Status(ExitCode::Usage,
+                  "-o - has room for one dump, so --dump-after takes one stage "
+                  "there; or say by --dump-to where dumps go");
+  }
+  return true;
 }

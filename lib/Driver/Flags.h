@@ -68,7 +68,12 @@ struct DumpFlags {
   /// Adds --dump-after and --dump-to to `verb`.
   explicit DumpFlags(llvm::cl::SubCommand &verb);
   /// Adds the dumps to `options`, beside `output` unless --dump-to is given.
+  /// Each is said when it is written.
   Status apply(CompileOptions &options, llvm::StringRef output) const;
+  /// Whether the dump is all that is wanted, in the place of `output`: that is
+  /// stdout, and dumps have no other place. ExitCode::Usage where they are more
+  /// than one.
+  Expected<bool> replaces(llvm::StringRef output) const;
 
   // As they were given.
   llvm::cl::list<std::string> after;

@@ -6,10 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Outputs.h"
 #include "Sessions.h"
 #include "TensorArguments.h"
 #include "Verbs.h"
+#include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
+#include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/TensorFile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -31,9 +34,11 @@ public:
   Status run() override;
 
 private:
+  Status checkFiles() const;
   Status writeOutputs(const rt::EntryInfo &entry,
                       std::vector<rt::HostTensor> &outputs);
   Status writeTimes();
+  Status writeTrace(const rt::Session &session);
   void noteReferenceCalls(const LoadedEntry &loaded) const;
 
   cl::opt<std::string> artifact_{cl::Positional, cl::sub(command), cl::Required,
@@ -42,8 +47,9 @@ private:
       "inputs", cl::sub(command), cl::value_desc(kTensorArgument),
       cl::desc("the inputs: .npz, .npy, .pb, a folder with input_0.pb ..., or "
                "- for standard input; may be given several times")};
-  cl::opt<std::string> output_{"o", cl::sub(command), cl::value_desc("OUT.npz"),
-                               cl::desc("where the outputs are written")};
+  cl::opt<std::string> output_{
+      "o", cl::sub(command), cl::value_desc("OUT.npz"),
+      cl::desc("where the outputs are written; - is stdout")};
   cl::opt<int64_t> repeat_{"repeat", cl::sub(command), cl::value_desc("N"),
                            cl::init(1),
                            cl::desc("run N times; state goes on from run to "
@@ -69,7 +75,16 @@ Status RunVerb::writeOutputs(const rt::EntryInfo &entry,
     errs() << value.name << ": " << rt::describe(tensor.type(), tensor.dims())
            << "\n";
   }
-  return output_.empty() ? Status() : rt::writeNpz(output_, named);
+  if (output_.empty()) {
+    return Status();
+  }
+  Status status = rt::writeNpz(output_, named);
+  if (status.isOk()) {
+    tellWritten(output_, named.size() == 1
+                             ? "1 tensor"
+                             : std::to_string(named.size()) + " tensors");
+  }
+  return status;
 }
 
 Status RunVerb::writeTimes() {
@@ -81,7 +96,43 @@ Status RunVerb::writeTimes() {
                                   json::Object{{"schema_version", 1},
                                                {"ns", json::Array(times_)}})
                            << "\n";
-  return writeFile(timing_, text);
+  Status status = writeFile(timing_, text);
+  if (status.isOk()) {
+    tellWritten(timing_, "times of " + std::to_string(times_.size()) + " runs");
+  }
+  return status;
+}
+
+Status RunVerb::writeTrace(const rt::Session &session) {
+  Status status = trace_.empty() ? Status() : session.writeTrace(trace_);
+  if (status.isOk() && !trace_.empty()) {
+    tellWritten(trace_, "trace of the last run");
+  }
+  return status;
+}
+
+/// Before the artifact is loaded: no output is an input, nor another output.
+Status RunVerb::checkFiles() const {
+  OutputCheck files;
+  files.addInput("the artifact", artifact_);
+  if (auto artifact = rt::ArtifactFile::open(artifact_)) {
+    for (const auto &global : artifact->manifest().globals()) {
+      if (!global.external_file().empty()) {
+        files.addInput("the weights of the artifact",
+                       folderOf(artifact_) + "/" + global.external_file());
+      }
+    }
+  }
+  files.addTensors("a file of --inputs", inputs_);
+  const std::pair<StringRef, const cl::opt<std::string> &> outputs[] = {
+      {"-o", output_}, {"--timing-json", timing_}, {"--trace", trace_}};
+  for (const auto &[flag, path] : outputs) {
+    Status status = path.empty() ? Status() : files.addOutput(flag.str(), path);
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  return refuseTerminal(output_, "tensors");
 }
 
 /// Says once which calls of the entry no faster backend took, where one was
@@ -113,6 +164,9 @@ Status RunVerb::run() {
   if (repeat_ < 1) {
     return Status(ExitCode::Usage, "--repeat must be at least 1");
   }
+  if (Status status = checkFiles(); !status.isOk()) {
+    return status;
+  }
   sessionFlags_.trace = !trace_.empty();
   auto loaded = sessionFlags_.open(artifact_);
   if (!loaded) {
@@ -136,8 +190,8 @@ Status RunVerb::run() {
     outputs = std::move(*result);
   }
   Status status = writeOutputs(*loaded->entry, outputs);
-  if (status.isOk() && !trace_.empty()) {
-    status = loaded->session->writeTrace(trace_);
+  if (status.isOk()) {
+    status = writeTrace(*loaded->session);
   }
   return status.isOk() ? writeTimes() : status;
 }

@@ -11,10 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Outputs.h"
 #include "Process.h"
 #include "SolveReport.h"
 #include "Verbs.h"
 #include "divisi/Search/ProblemIO.h"
+#include "divisi/Support/OutputFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -37,6 +39,7 @@ public:
 
 private:
   Status checkFlags() const;
+  Status checkFiles() const;
   Status checkWithout() const;
   search::Options solverOptions(const Interrupts &interrupts) const;
   Status solve();
@@ -45,13 +48,15 @@ private:
   Status checkSolution() const;
 
   cl::list<std::string> inputs_{cl::Positional, cl::sub(command), cl::OneOrMore,
-                                cl::desc("PROBLEM.json[.gz] [SOLUTION.json]")};
+                                cl::desc("PROBLEM.json[.gz]|- "
+                                         "[SOLUTION.json]")};
   cl::opt<bool> check_{"check", cl::sub(command),
                        cl::desc("check SOLUTION.json instead of solving")};
   cl::opt<std::string> output_{"o", cl::sub(command),
                                cl::value_desc("SOLUTION.json"),
                                cl::desc("where the best answer is kept, from "
-                                        "the first one on")};
+                                        "the first one on; stdout (-), or "
+                                        "another pipe, gets the last one")};
   cl::opt<double> timeLimit_{
       "time-limit", cl::sub(command), cl::value_desc("SECONDS"),
       cl::desc("stop after so long, reading the problem included")};
@@ -136,34 +141,21 @@ static std::string listSolvers() {
   return list;
 }
 
-/// What cannot be written later fails now, before the solver's minutes.
-static Status checkOutput(const std::string &output, StringRef input) {
-  if (output.empty()) {
+/// What cannot be written later, or would be lost, fails now, before the
+/// solver's minutes.
+Status SolveVerb::checkFiles() const {
+  OutputCheck files;
+  for (const std::string &input : inputs_) {
+    files.addInput("the problem", input);
+  }
+  if (output_.empty()) {
     return Status();
   }
-  StringRef folder = sys::path::parent_path(output);
-  if (folder.empty()) {
-    folder = ".";
-  }
-  if (sys::fs::is_directory(output)) {
-    return Status(ExitCode::File, "cannot write '" + output +
-                                      "': it is a folder, expected a file");
-  }
-  if (!sys::fs::is_directory(folder)) {
-    return Status(ExitCode::File, "cannot write '" + output +
-                                      "': there is no "
-                                      "folder '" +
-                                      folder.str() + "'");
-  }
-  if (auto error = sys::fs::access(folder, sys::fs::AccessMode::Write)) {
-    return Status(ExitCode::File,
-                  "cannot write '" + output + "': " + error.message());
-  }
-  if (sys::fs::equivalent(output, input)) {
+  if (isStdout(output_) && json_) {
     return Status(ExitCode::Usage,
-                  "-o names the problem's own file '" + output + "'");
+                  "-o - and --json both write to stdout; name a file for one");
   }
-  return Status();
+  return files.addOutput("-o", output_);
 }
 
 /// What contradicts itself, before any file is read.
@@ -208,7 +200,7 @@ Status SolveVerb::checkFlags() const {
   if (Status status = checkWithout(); !status.isOk()) {
     return status;
   }
-  return checkOutput(output_, inputs_.front());
+  return checkFiles();
 }
 
 search::Options SolveVerb::solverOptions(const Interrupts &interrupts) const {
@@ -239,7 +231,8 @@ search::Options SolveVerb::solverOptions(const Interrupts &interrupts) const {
 
 /// A message and the exit code for an outcome that is no answer.
 Status SolveVerb::explainNoAnswer(const search::Outcome &outcome) const {
-  std::string text = inputs_.front() + ": ";
+  std::string text =
+      (inputs_.front() == "-" ? "stdin" : inputs_.front()) + ": ";
   if (outcome.verdict == search::Verdict::Infeasible) {
     text += "no assignment exists: " + outcome.message;
     if (outcome.limitEnough && outcome.limitAtLeast == outcome.limitEnough) {
@@ -287,7 +280,8 @@ Status SolveVerb::print(const SolveResult &result) const {
   if (json_) {
     printResultJSON(result, outs());
   } else if (solved) {
-    printResult(result, outs());
+    // The answer itself goes to stdout there.
+    printResult(result, isStdout(output_) ? errs() : outs());
   }
   return solved ? Status() : explainNoAnswer(result.outcome);
 }
@@ -335,6 +329,10 @@ Status SolveVerb::solve() {
     }
   }
   progress.endLine();
+  if (solved && writer && !quiet_) {
+    tellWritten(output_,
+                "answer of cost " + search::toString(file.solution.cost));
+  }
   return print({*problem, file, outcome, progress.trace(), options.threads,
                 seconds, progress.firstAnswer()});
 }

@@ -9,6 +9,7 @@
 #include "ExternalData.h"
 
 #include <charconv>
+#include <filesystem>
 #include <optional>
 
 using namespace divisi;
@@ -24,7 +25,10 @@ static std::optional<int64_t> parseNumber(const std::string &text) {
 }
 
 ExternalData::ExternalData(const std::string &modelPath, GlobalStore &store)
-    : folder_(folderOf(modelPath)), store_(store) {}
+    : folder_(store.bytesInMemory(modelPath)
+                  ? std::filesystem::current_path().string()
+                  : folderOf(modelPath)),
+      store_(store) {}
 
 /// The name under which the store has the file at `location`.
 Expected<std::string> ExternalData::open(const std::string &tensor,

@@ -21,7 +21,8 @@ namespace divisi {
 /// a symbolic link leads out of it.
 class ExternalData {
 public:
-  /// Of the model in the file `modelPath`; `store` gets the mappings.
+  /// Of the model in the file `modelPath`, or in the working directory if
+  /// `store` has its bytes in memory; `store` gets the mappings.
   ExternalData(const std::string &modelPath, GlobalStore &store);
 
   /// Where the data of `tensor` lies, given the key-value pairs of its

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/Support/Path.h"
 
 using namespace divisi;
 
@@ -71,8 +72,9 @@ divisi::importModel(const OnnxModel &model, const ImportOptions &options,
   if (!inputs) {
     return inputs.status();
   }
-  mlir::Location location =
-      mlir::FileLineColLoc::get(&context, model.path, 0, 0);
+  // Without its folder, which a dump would carry to other machines.
+  mlir::Location location = mlir::FileLineColLoc::get(
+      &context, llvm::sys::path::filename(model.path), 0, 0);
   mlir::OwningOpRef<mlir::ModuleOp> module(mlir::ModuleOp::create(location));
   mlir::func::FuncOp function = createFunction(*module, *inputs);
 

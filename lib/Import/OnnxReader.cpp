@@ -92,18 +92,31 @@ static OnnxModel convertModel(onnx::ModelProto &proto, const std::string &path,
   return model;
 }
 
-// The checker comes last: conversion leaves no data in the messages, so that it
-// judges the structure alone and copies no weights.
-Expected<OnnxModel> divisi::readOnnxModel(const std::string &path,
-                                          GlobalStore &store,
-                                          const OnnxLimits &limits) {
+/// Those that the store has, else those of the file, which it gets.
+static Expected<std::span<const std::byte>> modelBytes(const std::string &path,
+                                                       GlobalStore &store) {
+  if (auto bytes = store.bytesInMemory(path)) {
+    return *bytes;
+  }
   auto mapping = MappedFile::open(path);
   if (!mapping) {
     return mapping.status();
   }
   std::span<const std::byte> bytes = mapping->bytes();
   store.addFile(path, std::move(*mapping));
-  auto slim = scanModel(bytes, path, limits);
+  return bytes;
+}
+
+// The checker comes last: conversion leaves no data in the messages, so that it
+// judges the structure alone and copies no weights.
+Expected<OnnxModel> divisi::readOnnxModel(const std::string &path,
+                                          GlobalStore &store,
+                                          const OnnxLimits &limits) {
+  auto bytes = modelBytes(path, store);
+  if (!bytes) {
+    return bytes.status();
+  }
+  auto slim = scanModel(*bytes, path, limits);
   if (!slim) {
     return slim.status();
   }

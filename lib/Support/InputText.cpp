@@ -143,7 +143,8 @@ Expected<InputText> InputText::readFile(const std::string &path) {
     int number;
     ~File() { close(number); }
   };
-  int number = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int number = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                           : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (number < 0) {
     return cannotRead(path, errno);
   }

@@ -33,17 +33,20 @@ static Status cannotWrite(const std::string &path) {
 // What is written to
 //===----------------------------------------------------------------------===//
 
-/// Where `path` leads when it is a symbolic link, or a chain of them; the last
-/// need not be there. The caller knows that the links are no circle.
-static std::string followLinks(std::string path) {
+/// As many links as the system follows: more are a circle.
+static constexpr int kMostLinks = 40;
+
+std::string divisi::linkTarget(const std::string &path) {
   std::error_code error;
-  while (true) {
-    std::filesystem::path next = std::filesystem::read_symlink(path, error);
+  std::string target = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    std::filesystem::path next = std::filesystem::read_symlink(target, error);
     if (error) {
-      return path;
+      break;
     }
-    path = (std::filesystem::path(path).parent_path() / next).string();
+    target = (std::filesystem::path(target).parent_path() / next).string();
   }
+  return target;
 }
 
 /// The descriptor of this process that `path` names: 1 for `-` and for
@@ -81,6 +84,10 @@ static bool isSpecial(const std::string &path) {
 
 bool divisi::isWrittenInPlace(const std::string &path) {
   return namedDescriptor(path) || isSpecial(path);
+}
+
+bool divisi::isStdout(const std::string &path) {
+  return namedDescriptor(path) == STDOUT_FILENO;
 }
 
 /// A rename is on the disk once its folder is; where folders cannot be synced
@@ -132,7 +139,7 @@ Expected<OutputFile> OutputFile::create(const std::string &path) {
   if (!exists && errno != ENOENT) {
     return cannotWrite(path);
   }
-  file.target_ = followLinks(path);
+  file.target_ = linkTarget(path);
   if (Status status = file.openNew(); !status.isOk()) {
     return status;
   }

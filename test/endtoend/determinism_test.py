@@ -38,7 +38,7 @@ def test_every_dump_resumes_to_the_same_artifact(divisi, name):
     dumps = sorted(p.name for p in divisi.folder.glob("*.mlir"))
     assert len(dumps) == len(STAGES), dumps
     for stage in STAGES:
-        [dump] = [d for d in dumps if stage in d]
+        dump = f"{name}.{stage}.mlir"
         divisi("compile", dump, *compile_flags(m)[2:], "-o", "again.divisi")
         assert divisi.path("again.divisi").read_bytes() == expected, stage
 

@@ -117,7 +117,7 @@ def test_twelve_heads_over_one_axis_of_eight(divisi, generated):
            "-o", "m.divisi")
     [scores] = set(re.findall(
         r"nn\.softmax .*-> (tensor<[^ ]* #spmd\.local<\(model=8\), [^>]*>>)",
-        divisi.path("partition.mlir").read_text()))
+        divisi.path(f"{m.name}.partition.mlir").read_text()))
     assert scores.startswith("tensor<2x2x16x16xf32"), scores
     assert "[*, model, *, *], 2x12x16x16" in scores
     divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)

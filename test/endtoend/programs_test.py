@@ -106,7 +106,8 @@ def test_two_entries_share_one_set_of_weights(divisi, program):
 def test_a_program_that_could_not_run_is_not_written(divisi, program):
     divisi("compile", program("two_entries.mlir"), "--devices", 2,
            "-o", "m.divisi", "--dump-after", "lower", "--dump-to", ".")
-    lines = divisi.path("lower.mlir").read_text().splitlines(keepends=True)
+    lines = divisi.path("two_entries.lower.mlir").read_text().splitlines(
+        keepends=True)
     call = next(i for i, line in enumerate(lines) if "exec.call" in line)
     divisi.path("edited.mlir").write_text(
         "".join(lines[:call] + lines[call + 1:]))

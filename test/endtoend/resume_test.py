@@ -14,6 +14,9 @@ def dumps(divisi, generated):
     m = generated("mlp.py", "--widths", "16,32,8", "--batch", 4)
     divisi("compile", m.onnx, *FLAGS, "--dump-after", "all", "--dump-to", ".",
            "-o", "m.divisi")
+    for stage in ("plan", "partition", "lower"):
+        divisi.path(f"{m.name}.{stage}.mlir").rename(
+            divisi.path(f"{stage}.mlir"))
     return m
 
 

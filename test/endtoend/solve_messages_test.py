@@ -46,7 +46,7 @@ def test_flags(divisi, code, flags, message):
 def test_output_over_the_problem(divisi):
     divisi.path("p.json").write_bytes(EXAMPLE.read_bytes())
     says(divisi("solve", "p.json", "-o", "p.json", exits=USAGE),
-         "-o names the problem's own file 'p.json'")
+         "-o 'p.json' is the problem, which would be lost; choose another name")
 
 
 def test_unknown_solver_lists_all(divisi):

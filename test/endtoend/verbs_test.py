@@ -29,8 +29,8 @@ def made(tmp_path_factory):
     bad_models.good(divisi.folder)
     result = divisi("compile", "m.onnx", "--devices", 2, "--dump-after", "all",
                     "-o", "m.divisi")
-    says(result, "wrote m.divisi: ", " of weights; a run needs ",
-         " bytes per device beside them")
+    says(result, "wrote m.divisi: 2 devices, ", " of weights; a run needs ",
+         " per device beside them, ")
     np.savez(divisi.path("x.npz"), x=X)
     return divisi
 
@@ -181,14 +181,14 @@ def edited(divisi, name, pattern, replacement):
 
 REPORT = r'divisi\.report = "(?:[^"\\]|\\.)*"'
 EDITED = [
-    ("plan.mlir", r'divisi\.stage = "plan"', 'divisi.stage = "lunch"', CONTENT,
+    ("m.plan.mlir", r'divisi\.stage = "plan"', 'divisi.stage = "lunch"', CONTENT,
      "unknown stage 'lunch'; expected import, plan, partition or lower"),
-    ("lower.mlir", REPORT, "divisi.other = 1 : i64", CONTENT,
+    ("m.lower.mlir", REPORT, "divisi.other = 1 : i64", CONTENT,
      "the module carries no report; resume from a stage before partition"),
-    ("lower.mlir", REPORT, 'divisi.report = "{"', CONTENT, "divisi.report: "),
-    ("lower.mlir", r"\\22schema_version\\22:\d+", r"\\22schema_version\\22:99",
+    ("m.lower.mlir", REPORT, 'divisi.report = "{"', CONTENT, "divisi.report: "),
+    ("m.lower.mlir", r"\\22schema_version\\22:\d+", r"\\22schema_version\\22:99",
      NEWER, "the report has schema version 99, expected "),
-    ("lower.mlir", r"exec\.global @w ", "exec.global @v ", CONTENT,
+    ("m.lower.mlir", r"exec\.global @w ", "exec.global @v ", CONTENT,
      "no global @v"),
 ]
 

@@ -260,7 +260,7 @@ class Fuzzer:
         # A stage that could not be resumed would be refused for that, and
         # its damage would never be looked at.
         for stage in STAGES:
-            command, code, err = run(folder, "compile", f"{stage}.mlir",
+            command, code, err = run(folder, "compile", f"m.{stage}.mlir",
                                      "--devices", 2, "-o", "out.divisi")
             if code != 0:
                 sys.exit(f"{command}\nexit code {code}\n{err}")
@@ -275,7 +275,7 @@ class Fuzzer:
         rng = random.Random(f"{self.seed} {kind} {name} {index}")
         if kind == "dump":
             stage = STAGES[index % len(STAGES)]
-            source, mutator = f"{stage}.mlir", mutate_dump
+            source, mutator = f"m.{stage}.mlir", mutate_dump
         else:
             source, mutator = {
                 "onnx": ("m.onnx", mutate_bytes),

@@ -47,15 +47,21 @@ class PassManager;
 
 namespace divisi {
 
+struct InputFile;
+
 /// What a Compilation is told.
 struct CompileOptions {
   ImportOptions import; ///< Unused where IR is read.
   PlanOptions plan;     ///< Unused where IR is planned already.
   EmitOptions emit;     ///< Without the report, which is made here.
-  /// Stages after which the module is written to `dumpFolder`, as STAGE.mlir
-  /// with the compiler's own constants beside it in STAGE.bin.
+  /// Stages after which the module is written to `dumpFolder`, as
+  /// MODEL.STAGE.mlir, or to `dumpFile` if that is not empty.
   std::vector<Stage> dumpAfter;
   std::string dumpFolder;
+  std::string dumpFile; ///< "-" is stdout.
+  /// Told of every dump when it is written: its path, and its size.
+  std::function<void(const std::string &path, Stage stage, int64_t bytes)>
+      dumped;
   /// Whether artifact and dumps say what the plan does.
   bool report = true;
   /// Told when a phase begins, for the progress line; may be empty.
@@ -73,10 +79,19 @@ public:
   Compilation(CompileOptions options, mlir::OwningOpRef<mlir::ModuleOp> module,
               Stage stage, std::shared_ptr<GlobalStore> store = nullptr);
 
-  /// Reads `path`: IR if it ends in .mlir or is "-", else ONNX, which is
-  /// imported. A dump is checked by the verifier of its stage. ExitCode::File,
-  /// Invalid, Unsupported or Usage.
+  /// Reads `path`, "-" being stdin: the text of a module, or an ONNX model,
+  /// which is imported; its content tells. A dump is checked by the verifier of
+  /// its stage. ExitCode::File, Invalid, Unsupported or Usage.
   Status load(const std::string &path);
+
+  /// The files that globals lie in, each once, by their whole names.
+  std::vector<std::string> dataFiles();
+  /// Where dumps will be written. Those after import, too: not by load, but
+  /// when the next stage begins, so that a caller may look at names first.
+  std::vector<std::string> dumpPaths();
+  /// Whether the bytes of all globals can be had, without reading them: what
+  /// would fail after minutes may be known now. ExitCode::File.
+  Status checkWeights();
 
   /// Runs the stages that are missing. ExitCode::Usage or Infeasible from the
   /// planner, Invalid for edited IR that breaks a rule.
@@ -89,9 +104,9 @@ public:
   /// report.
   Expected<TemporaryArtifact> emitTemporary();
 
-  /// Writes the module as text to `path`, "-" being stdout, and what it needs
-  /// of the compiler's own bytes to `path` with the ending .bin.
-  Status writeModule(const std::string &path);
+  /// Writes the module as text to `path`, "-" being stdout; the size of the
+  /// text. It is one file, and names the model's files relative to its folder.
+  Expected<int64_t> writeModule(const std::string &path);
 
   /// What the plan does; the module has reached Stage::Partition. Arenas and
   /// kernels are known after Stage::Lower.
@@ -103,13 +118,16 @@ public:
   /// model.
   std::unique_ptr<Compilation> fork(const PlanOptions &plan);
 
+  /// How many devices the grids of the module have; 1 without a grid.
+  int64_t numDevices();
+
   /// As far as it has come; null before load.
   mlir::ModuleOp module() { return *module_; }
   /// The last stage that the module has been through.
   Stage stage() const { return stage_; }
 
 private:
-  Status import(const std::string &path);
+  Status import(InputFile input);
   Status runStage(Stage stage);
   Status runPipeline(Stage stage);
   Status verifyStage();
@@ -117,7 +135,8 @@ private:
   Status makeReport(const Cluster &machine);
   /// The machine that the module is or will be planned for.
   Expected<Cluster> cluster();
-  Status endStage(Stage stage);
+  std::string dumpPath(Stage stage);
+  Status dump(Stage stage);
   void tellPhase(llvm::StringRef phase);
 
   CompileOptions options_;
@@ -125,6 +144,8 @@ private:
   std::shared_ptr<GlobalStore> store_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   Stage stage_ = Stage::Import;
+  bool isImported_ = false; ///< Here, and not dumped yet.
+  std::string inputName_;   ///< As the user said it; empty for stdin.
   /// Made when the module is partitioned, which later stages change. A module
   /// that was read after that stage has it as an attribute.
   std::optional<Report> report_;

@@ -119,8 +119,9 @@ struct OnnxLimits {
 };
 
 /// Reads and checks the model at `path`. Weights in the file, and in files
-/// beneath its folder, stay mapped in `store`. Fails with File, Invalid or
-/// Unsupported.
+/// beneath its folder, stay mapped in `store`. A model whose bytes `store` has
+/// in memory under that name came through a pipe: files that it names lie
+/// beneath the working directory. Fails with File, Invalid or Unsupported.
 Expected<OnnxModel> readOnnxModel(const std::string &path, GlobalStore &store,
                                   const OnnxLimits &limits = {});
 

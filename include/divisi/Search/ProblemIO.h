@@ -36,7 +36,8 @@ namespace divisi::search {
 /// text and the path there. Unknown keys are skipped.
 Expected<Problem> readProblem(std::string_view bytes);
 
-/// The same of the file `path`. Fails with File if it cannot be read.
+/// The same of the file `path`, "-" being stdin. Fails with File if it cannot be
+/// read.
 Expected<Problem> readProblemFile(const std::string &path);
 
 /// The problem as JSON; readProblem of it gives an equal problem, save that

@@ -11,10 +11,9 @@
 //   nn.global @w parameter : tensor<512x64xf32> from "gpt2.onnx" [1024, 131072]
 //
 // A GlobalStore turns such a place into bytes. Weights stay in the files that
-// they came in, mapped into memory; what the compiler itself has computed
-// (folded constants, tensors that a file held in text-like fields) lies in one
-// blob of the store's own, addressed as the file kBlobFile until a dump of the
-// IR writes it out beside itself.
+// they came in, mapped into memory. What has no file (folded constants, tensors
+// that a model held in text-like fields, a model that came through a pipe, the
+// constants within a dump) it holds itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,41 +46,75 @@ struct ByteRange {
   friend bool operator==(const ByteRange &, const ByteRange &) = default;
 };
 
+/// What tells the content of a file from any other.
+struct FileIdentity {
+  int64_t bytes = 0;  ///< Its size.
+  std::string sha256; ///< As 64 hexadecimal digits.
+  friend bool operator==(const FileIdentity &, const FileIdentity &) = default;
+};
+
 /// Resolves ByteRanges. Not thread-safe.
 class GlobalStore {
 public:
-  /// The name of the store's own blob in a ByteRange.
+  /// The name in a ByteRange of what addBlob was given.
   static constexpr std::string_view kBlobFile = "<blob>";
-
-  /// Relative file names are looked up in `folder` (that of a dump).
-  explicit GlobalStore(std::string folder = "");
 
   /// Makes `file` stand for `mapping` from now on.
   void addFile(const std::string &file, MappedFile mapping);
 
+  /// Makes `file` stand for `bytes`, which `owner` keeps alive: it lies in
+  /// memory alone, whatever its name.
+  void addBytes(const std::string &file, std::span<const std::byte> bytes,
+                std::shared_ptr<const void> owner);
+  /// The bytes of `file` if they lie in memory alone; nothing for another.
+  std::optional<std::span<const std::byte>>
+  bytesInMemory(std::string_view file) const;
+
   /// Says that `file` is named but not there: the program can be planned, and
   /// only asking for bytes fails (ExitCode::File).
-  void addAbsent(const std::string &file) { files_[file].reset(); }
+  void addAbsent(const std::string &file);
   /// Whether addAbsent said so of `file`.
-  bool isAbsent(const std::string &file) const {
-    auto it = files_.find(file);
-    return it != files_.end() && !it->second;
-  }
+  bool isAbsent(const std::string &file) const;
+
+  /// Says what `file` has to be. Who asks for its bytes gets ExitCode::Invalid
+  /// if it is another; the first time costs a hash of all of it.
+  void expect(const std::string &file, FileIdentity identity);
+  /// Whether every file of which that is known, and which is there, has the
+  /// size that it has to have: opens none. ExitCode::Invalid.
+  Status checkSizes() const;
+  /// Whether `file` is there: what bytes() would say if it is not, without
+  /// opening it. ExitCode::File.
+  Status find(const std::string &file) const;
+  /// What expect() said of `file`, or what it is: hashed when first asked for.
+  /// Nothing for a file that is not there or cannot be read.
+  std::optional<FileIdentity> identify(const std::string &file);
 
   /// Appends `bytes` to the blob at an offset aligned to 64 and returns where.
   ByteRange addBlob(std::span<const std::byte> bytes);
 
   /// The bytes at `range`, valid until the next addBlob or as long as the
   /// store. Opens a file that is not known yet. ExitCode::File if it cannot be
-  /// read, ExitCode::Invalid if the range does not lie inside it.
+  /// read, ExitCode::Invalid if the range does not lie inside it or it is
+  /// another than expected.
   Expected<std::span<const std::byte>> bytes(const ByteRange &range);
 
-  /// All of the blob, to be written beside a dump.
-  std::span<const std::byte> blob() const { return blob_; }
-
 private:
-  std::string folder_;
-  std::map<std::string, std::optional<MappedFile>> files_; ///< None: absent.
+  struct File {
+    std::optional<MappedFile> mapping;    ///< None: absent, or not opened.
+    bool isOpened = false;                ///< Whether `mapping` says anything.
+    std::optional<FileIdentity> identity; ///< Expected, or found.
+  };
+  struct Memory {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> owner;
+  };
+  static Status missing(const std::string &name, const File &file,
+                        const Status &why);
+  Status open(const std::string &name, File &file);
+  Expected<std::span<const std::byte>> contentOf(const std::string &name);
+
+  std::map<std::string, File, std::less<>> files_;
+  std::map<std::string, Memory, std::less<>> memory_;
   std::vector<std::byte> blob_;
 };
 

@@ -43,7 +43,7 @@ public:
   /// Bytes of zeros behind the text.
   static constexpr size_t kPadding = 64;
 
-  /// The content of the file, inflated if it is gzip. Fails with File if the
+  /// The content of the file, "-" being stdin, inflated if it is gzip. Fails with File if the
   /// file cannot be read, with Invalid if it is too long or damaged.
   static Expected<InputText> readFile(const std::string &path);
   /// The same of bytes in memory.

@@ -89,6 +89,13 @@ private:
 /// Whether `path` is written to as it is, so that nothing can lie beside it.
 bool isWrittenInPlace(const std::string &path);
 
+/// Whether `path` is standard output: `-`, or its descriptor by a name.
+bool isStdout(const std::string &path);
+
+/// Where `path` leads when it is a symbolic link, or a chain of them: what is
+/// replaced, which need not be there.
+std::string linkTarget(const std::string &path);
+
 /// Takes the next piece of a text.
 using Put = std::function<void(std::string_view)>;
 

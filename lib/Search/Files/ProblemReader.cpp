@@ -221,8 +221,7 @@ Expected<Problem> readProblemFile(const std::string &path) {
   }
   Expected<Problem> problem = text ? readText(*text) : text.status();
   if (!problem) {
-    return Status(problem.status().code(),
-                  path + ": " + problem.status().message());
+    return problem.status().in(path == "-" ? "stdin" : path);
   }
   return problem;
 }

@@ -1,0 +1,103 @@
+//===- InputFile.cpp - A model or a module as it comes in -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "InputFile.h"
+
+#include "divisi/Support/MappedFile.h"
+#include "divisi/Support/OutputFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <filesystem>
+
+using namespace llvm;
+using namespace divisi;
+
+/// How many bytes tell a text from a model.
+static constexpr size_t kLooked = 4096;
+
+std::string divisi::resolvedPath(const std::string &path) {
+  std::error_code error;
+  std::filesystem::path whole = std::filesystem::absolute(path, error);
+  std::filesystem::path folder =
+      std::filesystem::weakly_canonical(whole.parent_path(), error);
+  return error ? whole.string() : (folder / whole.filename()).string();
+}
+
+std::string divisi::folderOfNames(const std::string &path) {
+  std::error_code error;
+  return isWrittenInPlace(path)
+             ? std::filesystem::current_path(error).string()
+             : std::filesystem::path(resolvedPath(path)).parent_path().string();
+}
+
+/// A protobuf has control characters among its first tags and lengths; a text
+/// has none but white space.
+static bool isText(StringRef head) {
+  return none_of(head.take_front(kLooked), [](char c) {
+    return (c >= 0 && c < ' ' && !StringRef("\t\n\v\f\r").contains(c)) ||
+           c == '\x7f';
+  });
+}
+
+/// Says by its first bytes what `file` holds. Of what is text, or empty, the
+/// name decides: a model that is none (a page that says why there is no
+/// download) is to be reported as a model.
+static Status recognise(InputFile &file, StringRef head) {
+  if (head.starts_with("DIVISI")) {
+    return Status(ExitCode::Invalid,
+                  "'" + file.name +
+                      "' is an artifact, which run, check and explain take; "
+                      "expected an ONNX model or a dump (.mlir)");
+  }
+  file.isModule = isText(head) ? !StringRef(file.name).ends_with(".onnx")
+                               : head.starts_with("ML\xefR");
+  return Status();
+}
+
+/// A device has no end, or no content.
+static bool isDevice(const std::string &path) {
+  sys::fs::file_status status;
+  return path != "-" && !sys::fs::status(path, status) &&
+         (status.type() == sys::fs::file_type::block_file ||
+          (status.type() == sys::fs::file_type::character_file &&
+           !StringRef(path).starts_with("/dev/std") &&
+           !StringRef(path).starts_with("/dev/fd/")));
+}
+
+divisi::Expected<InputFile> InputFile::open(const std::string &path) {
+  InputFile file;
+  file.isPiped = isWrittenInPlace(path) && !isDevice(path);
+  file.name = path == "-" ? "stdin" : path;
+  file.folder = folderOfNames(path);
+  if (!file.isPiped) {
+    divisi::Expected<MappedFile> mapped = MappedFile::open(path);
+    if (!mapped) {
+      return mapped.status();
+    }
+    StringRef head(reinterpret_cast<const char *>(mapped->bytes().data()),
+                   std::min(mapped->bytes().size(), kLooked));
+    Status status = recognise(file, head);
+    if (!status.isOk()) {
+      return status;
+    }
+    if (!file.isModule) {
+      return file;
+    }
+  }
+  auto content = MemoryBuffer::getFileOrSTDIN(path);
+  if (!content) {
+    return makeError(ExitCode::File, "cannot read '", file.name,
+                     "': ", content.getError().message());
+  }
+  file.content = std::move(*content);
+  Status status = recognise(file, file.content->getBuffer());
+  return status.isOk() ? divisi::Expected<InputFile>(std::move(file)) : status;
+}
