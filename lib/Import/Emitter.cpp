@@ -14,6 +14,8 @@
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <utility>
+
 using namespace divisi;
 using rt::DType;
 
@@ -61,6 +63,13 @@ void Emitter::fail(ExitCode code, const std::string &message) {
   if (status_.isOk()) {
     status_ = Status(code, message);
   }
+}
+
+std::optional<std::string> Emitter::takeUnsupported() {
+  if (status_.code() != ExitCode::Unsupported) {
+    return std::nullopt;
+  }
+  return std::exchange(status_, Status()).message();
 }
 
 //===----------------------------------------------------------------------===//

@@ -81,6 +81,9 @@ public:
   const Status &status() const { return status_; }
   /// The message follows "node 'x' (Op): "; later failures are dropped.
   void fail(ExitCode code, const std::string &message);
+  /// The message of the failure if it is Unsupported; then it is forgotten, so
+  /// that other nodes can be looked at. What was made since is of no use.
+  std::optional<std::string> takeUnsupported();
 
   //===--------------------------------------------------------------------===//
   // Leaves

@@ -57,12 +57,30 @@ static std::string nameOf(const OnnxNode &node) {
 Tensor GraphImporter::lookUp(const std::string &name, const Scope &scope) {
   for (const Scope *at = &scope; at; at = at->outer) {
     auto it = at->tensors.find(name);
-    if (it != at->tensors.end()) {
-      return it->second;
+    if (it == at->tensors.end()) {
+      continue;
     }
+    const OnnxTensor *stored = it->second ? it->second->stored : nullptr;
+    return stored && !stored->unsupported.empty() ? missingInitializer(*stored)
+                                                  : it->second;
   }
   emitter_.fail(ExitCode::Invalid, "nothing is called '" + name + "'");
   return nullptr;
+}
+
+/// Only those that something reads are in the way, and once.
+Tensor GraphImporter::missingInitializer(const OnnxTensor &stored) {
+  if (missingInitializers_.insert(&stored).second) {
+    unsupported_.add(
+        {"initializer", stored.name, stored.unsupported,
+         "initializer '" + stored.name + "' " + stored.unsupported});
+  }
+  return missing_;
+}
+
+Tensor GraphImporter::missingInput(UnsupportedPlace place) {
+  unsupported_.add(std::move(place));
+  return missing_;
 }
 
 std::optional<std::vector<Tensor>> GraphImporter::inputsOf(const OnnxNode &node,
@@ -171,11 +189,65 @@ void GraphImporter::importNode(const OnnxNode &given, Scope &scope) {
     where_ = "node '" + name + "' (" + node->opType + ")";
   }
   importOperator(*node, scope);
+  if (auto reason = emitter_.takeUnsupported()) {
+    passOver(*node, name, std::move(*reason), scope);
+  }
+}
+
+/// Notes why the node cannot be imported; its outputs are missing from here on.
+void GraphImporter::passOver(const OnnxNode &node, const std::string &name,
+                             std::string reason, Scope &scope) {
+  std::string sentence = "node '" + name + "' (" + node.opType + "): " + reason;
+  std::string kind =
+      node.domain.empty() ? node.opType : node.domain + "." + node.opType;
+  unsupported_.add({kind, name, std::move(reason), std::move(sentence)});
+  bindMissing(node, scope);
+  surveyGraphs(node, scope);
+}
+
+void GraphImporter::bindMissing(const OnnxNode &node, Scope &scope) {
+  for (const std::string &output : node.outputs) {
+    scope.tensors[output] = missing_;
+  }
+}
+
+/// Looks into the graphs of a node that is passed over, for what else is not
+/// supported: any of them may be needed.
+void GraphImporter::surveyGraphs(const OnnxNode &node, Scope &scope) {
+  for (const auto &[name, attribute] : node.attributes) {
+    const auto *graph =
+        std::get_if<std::shared_ptr<OnnxGraph>>(&attribute.value);
+    if (!graph) {
+      continue;
+    }
+    Scope inner = scopeInside(node, scope);
+    for (const OnnxValueInfo &input : (*graph)->inputs) {
+      inner.tensors[input.name] = missing_;
+    }
+    bindInitializers(**graph, inner);
+    importNodes((*graph)->nodes, inner);
+  }
+}
+
+/// Of a graph that the node holds.
+GraphImporter::Scope GraphImporter::scopeInside(const OnnxNode &node,
+                                                const Scope &scope) const {
+  Scope inner;
+  inner.outer = &scope;
+  inner.attributes = scope.attributes;
+  inner.opsets = scope.opsets;
+  inner.prefix = scope.prefix + nameOf(node) + "/";
+  inner.modules = scope.modules;
+  inner.depth = scope.depth + 1;
+  return inner;
 }
 
 /// A function of the model comes before an operator of the same name; an
 /// importer before the body that ONNX gives.
 void GraphImporter::importOperator(const OnnxNode &node, Scope &scope) {
+  if (!node.unsupported.empty()) {
+    return emitter_.fail(ExitCode::Unsupported, node.unsupported);
+  }
   auto function = model_.functions.find(functionKey(node));
   if (function != model_.functions.end()) {
     return importCall(node, function->second, scope);
@@ -192,7 +264,15 @@ void GraphImporter::importOperator(const OnnxNode &node, Scope &scope) {
   if (!inputs) {
     return;
   }
-  if (ImportFunction importer = findImporter(node.opType)) {
+  ImportFunction importer = findImporter(node.opType);
+  bool isUsable = llvm::any_of(operatorsWithUsableBody(), [&](const char *op) {
+    return node.opType == op;
+  });
+  bool lacksInput = llvm::is_contained(*inputs, missing_);
+  if (lacksInput && (importer || isUsable)) {
+    return bindMissing(node, scope);
+  }
+  if (importer) {
     NodeImporter one(node, emitter_, std::move(*inputs));
     importer(one);
     if (!one.failed()) {
@@ -200,9 +280,6 @@ void GraphImporter::importOperator(const OnnxNode &node, Scope &scope) {
     }
     return;
   }
-  bool isUsable = llvm::any_of(operatorsWithUsableBody(), [&](const char *op) {
-    return node.opType == op;
-  });
   std::vector<rt::DType> types;
   for (const Tensor &input : *inputs) {
     types.push_back(input ? input->type : rt::DType::F32);
@@ -228,6 +305,10 @@ void GraphImporter::importIf(const OnnxNode &node, Scope &scope) {
   if (inputs->empty() || !inputs->front()) {
     return emitter_.fail(ExitCode::Invalid, "it has no condition");
   }
+  if (isMissing(inputs->front())) {
+    bindMissing(node, scope);
+    return surveyGraphs(node, scope);
+  }
   auto condition = emitter_.bytesOf(inputs->front());
   if (!condition || condition->count() != 1) {
     return emitter_.fail(
@@ -245,13 +326,7 @@ void GraphImporter::importIf(const OnnxNode &node, Scope &scope) {
   if (!branch) {
     return emitter_.fail(ExitCode::Invalid, "it has no branches");
   }
-  Scope inner;
-  inner.outer = &scope;
-  inner.attributes = scope.attributes;
-  inner.opsets = scope.opsets;
-  inner.prefix = scope.prefix + nameOf(node) + "/";
-  inner.modules = scope.modules;
-  inner.depth = scope.depth + 1;
+  Scope inner = scopeInside(node, scope);
   bindInitializers(**branch, inner);
   importNodes((*branch)->nodes, inner);
   if (emitter_.status().isOk()) {
@@ -309,16 +384,23 @@ GraphImporter::run(const std::map<std::string, Tensor> &arguments) {
   scope.opsets = &model_.opsets;
   bindInitializers(model_.graph, scope);
   importNodes(model_.graph.nodes, scope);
+  if (!unsupported_.empty()) {
+    return unsupported_.status();
+  }
   std::vector<Tensor> results;
   if (emitter_.status().isOk()) {
     where_ = "the graph's outputs";
     emitter_.setNode("outputs", "");
     results = graphOutputs(model_.graph, scope);
     for (const Tensor &result : results) {
-      if (result) {
+      if (result && !isMissing(result)) {
         emitter_.materialize(result);
       }
     }
+  }
+  // An output can be an initializer that no node reads.
+  if (!unsupported_.empty()) {
+    return unsupported_.status();
   }
   if (!emitter_.status().isOk()) {
     return Status(emitter_.status().code(),

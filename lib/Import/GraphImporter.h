@@ -9,12 +9,17 @@
 // Binds names to tensors, node after node. A subgraph or a function is walked
 // in place of the node that holds or calls it: afterwards neither is left.
 //
+// A node that Divisi does not do is noted and passed over, and so is all that
+// depends on it; the walk goes on, so that one message says everything that is
+// unsupported. Any other failure ends it.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_LIB_IMPORT_GRAPHIMPORTER_H
 #define DIVISI_LIB_IMPORT_GRAPHIMPORTER_H
 
 #include "NodeImporter.h"
+#include "Unsupported.h"
 #include "divisi/Import/Import.h"
 
 namespace divisi {
@@ -28,8 +33,11 @@ public:
                 Emitter &emitter, GlobalStore &store)
       : model_(model), limits_(limits), emitter_(emitter), store_(store) {}
 
+  /// Says that an input cannot be had; run() goes on without it and fails.
+  Tensor missingInput(UnsupportedPlace place);
   /// Imports the main graph. `arguments` are its inputs by name; the results
-  /// are its outputs in order. Fails with Invalid or Unsupported.
+  /// are its outputs in order. Fails with Unsupported, saying all that is, or
+  /// with Invalid.
   Expected<std::vector<Tensor>>
   run(const std::map<std::string, Tensor> &arguments);
 
@@ -48,10 +56,16 @@ private:
     int depth = 0;
   };
 
+  bool isMissing(const Tensor &tensor) const { return tensor == missing_; }
   void importNodes(const std::vector<OnnxNode> &nodes, Scope &scope);
   void importNode(const OnnxNode &node, Scope &scope);
   void importOperator(const OnnxNode &node, Scope &scope);
   void importIf(const OnnxNode &node, Scope &scope);
+  void passOver(const OnnxNode &node, const std::string &name,
+                std::string reason, Scope &scope);
+  void bindMissing(const OnnxNode &node, Scope &scope);
+  void surveyGraphs(const OnnxNode &node, Scope &scope);
+  Scope scopeInside(const OnnxNode &node, const Scope &scope) const;
   void importCall(const OnnxNode &node, const OnnxFunction &function,
                   Scope &scope);
   void bindInitializers(const OnnxGraph &graph, Scope &scope);
@@ -61,6 +75,7 @@ private:
   void bindResults(const OnnxNode &node, const std::vector<Tensor> &results,
                    Scope &scope);
   Tensor lookUp(const std::string &name, const Scope &scope);
+  Tensor missingInitializer(const OnnxTensor &stored);
 
   const OnnxModel &model_;
   const OnnxLimits &limits_;
@@ -71,6 +86,10 @@ private:
   std::vector<std::unique_ptr<OnnxFunction>> bodies_;
   std::vector<std::unique_ptr<OnnxNode>> nodes_;
   std::string where_; ///< "node 'x' (Op)", for the first failure.
+  UnsupportedList unsupported_;
+  /// What is passed over gives this; what reads it is passed over too.
+  Tensor missing_ = std::make_shared<ImportedTensor>();
+  std::set<const OnnxTensor *> missingInitializers_;
 };
 
 } // namespace divisi

@@ -69,8 +69,11 @@ divisi::importModel(const OnnxModel &model, const ImportOptions &options,
                     mlir::MLIRContext &context, GlobalStore &store) {
   context.loadDialect<nn::NNDialect, mlir::func::FuncDialect>();
   auto inputs = resolveInputs(model.graph, options);
+  std::string where = "'" + model.path + "'";
   if (!inputs) {
-    return inputs.status();
+    // What the command line lacks is not the file's.
+    bool isOfModel = inputs.status().code() == ExitCode::Unsupported;
+    return isOfModel ? inputs.status().in(where) : inputs.status();
   }
   // Without its folder, which a dump would carry to other machines.
   mlir::Location location = mlir::FileLineColLoc::get(
@@ -81,23 +84,24 @@ divisi::importModel(const OnnxModel &model, const ImportOptions &options,
   Emitter emitter(*module, store, options.foldLimit);
   emitter.builder().setInsertionPointToStart(&function.getBody().front());
   std::map<std::string, Tensor> arguments;
+  GraphImporter importer(model, options.limits, emitter, store);
   for (size_t i = 0; i < inputs->size(); ++i) {
     const InputShape &input = (*inputs)[i];
-    arguments[input.name] = emitter.argument(
-        function.getArgument(static_cast<unsigned>(i)), input.type, input.dims);
+    arguments[input.name] =
+        input.unsupported.empty()
+            ? emitter.argument(function.getArgument(static_cast<unsigned>(i)),
+                               input.type, input.dims)
+            : importer.missingInput(unsupportedPlace(input));
   }
-  GraphImporter importer(model, options.limits, emitter, store);
   auto results = importer.run(arguments);
   if (!results) {
-    return Status(results.status().code(),
-                  "'" + model.path + "': " + results.status().message());
+    return results.status().in(where);
   }
   finishFunction(function, model.graph, *results, emitter);
   if (mlir::failed(mlir::verify(*module))) {
     return Status(ExitCode::Internal,
-                  "'" + model.path +
-                      "' was imported into invalid IR; please "
-                      "report this model");
+                  where + " was imported into invalid IR; please "
+                          "report this model");
   }
   return module;
 }

@@ -194,10 +194,10 @@ Status Resolver::bindShapes() {
 Status Resolver::resolve(const OnnxValueInfo &input,
                          std::vector<InputShape> &result) {
   if (!input.type || !hasKernels(*input.type)) {
-    return Status(ExitCode::Unsupported,
-                  "the elements of input '" + input.name + "' are " +
-                      input.typeText +
-                      "; expected a tensor of f32, i32, i64 or bool");
+    result.push_back({input.name, rt::DType::F32, {}});
+    result.back().unsupported = "are " + input.typeText +
+                                "; expected a tensor of f32, i32, i64 or bool";
+    return Status();
   }
   InputShape shape = {input.name, *input.type, {}};
   auto given = given_.find(input.name);
@@ -265,6 +265,15 @@ Expected<std::vector<InputShape>> Resolver::run() {
   if (missing_.empty()) {
     return result;
   }
+  UnsupportedList unsupported;
+  for (const InputShape &input : result) {
+    if (!input.unsupported.empty()) {
+      unsupported.add(unsupportedPlace(input));
+    }
+  }
+  if (!unsupported.empty()) {
+    return unsupported.status();
+  }
   std::string text;
   for (const auto &[what, inputs] : missing_) {
     text += (text.empty() ? "" : "; ") + what + " in " + quoteAll(inputs);
@@ -272,6 +281,11 @@ Expected<std::vector<InputShape>> Resolver::run() {
   return usage("shapes are static, and these are open: " + text +
                "; give each with --dim NAME=N, or whole shapes with "
                "--shape INPUT=2x16 or --shapes-from FILE");
+}
+
+UnsupportedPlace divisi::unsupportedPlace(const InputShape &input) {
+  return {"input", input.name, "its elements " + input.unsupported,
+          "the elements of input '" + input.name + "' " + input.unsupported};
 }
 
 Expected<std::vector<InputShape>>

@@ -9,6 +9,7 @@
 #ifndef DIVISI_LIB_IMPORT_INPUTSHAPES_H
 #define DIVISI_LIB_IMPORT_INPUTSHAPES_H
 
+#include "Unsupported.h"
 #include "divisi/Import/Import.h"
 
 namespace divisi {
@@ -18,10 +19,16 @@ struct InputShape {
   std::string name; ///< As the graph calls it.
   rt::DType type;   ///< As declared, and as given where that is said.
   rt::Dims dims;    ///< Every one known.
+  /// Why it cannot be imported, else empty; then only its name counts.
+  std::string unsupported;
 };
 
+/// What an UnsupportedList says of an input that is unsupported.
+UnsupportedPlace unsupportedPlace(const InputShape &input);
+
 /// The inputs of `graph` that no initializer provides, in order. One failure
-/// lists every dim that is not given, with the inputs that have it.
+/// lists every dim that is not given, with the inputs that have it; no dims are
+/// asked for while the types of inputs are unsupported.
 Expected<std::vector<InputShape>> resolveInputs(const OnnxGraph &graph,
                                                 const ImportOptions &options);
 

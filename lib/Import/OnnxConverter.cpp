@@ -9,16 +9,15 @@
 #include "OnnxConverter.h"
 
 #include "OnnxScope.h"
-#include "divisi/Support/CheckedMath.h"
 
 #include "onnx/defs/schema.h"
 
-#include <charconv>
-#include <cstring>
-
 using namespace divisi;
 
-[[noreturn]] static void fail(ExitCode code, std::string message) {
+/// The domain of nodes that the checker need not know.
+static constexpr char kHiddenDomain[] = "divisi.hidden";
+
+void divisi::throwError(ExitCode code, std::string message) {
   throw ReaderError{Status(code, std::move(message))};
 }
 
@@ -29,8 +28,9 @@ std::map<std::string, int> divisi::convertOpsets(
     std::string domain = opset.domain() == "ai.onnx" ? "" : opset.domain();
     int64_t version = opset.version();
     if (version < 0 || version > INT32_MAX) {
-      fail(ExitCode::Invalid, "opset version " + std::to_string(version) +
-                                  " of domain '" + domain + "' is no version");
+      throwError(ExitCode::Invalid, "opset version " + std::to_string(version) +
+                                        " of domain '" + domain +
+                                        "' is no version");
     }
     result[domain] = static_cast<int>(version);
   }
@@ -47,140 +47,6 @@ void OnnxConverter::setFile(const std::string &path,
   path_ = path;
   locations_ = locations;
   external_ = &external;
-}
-
-//===----------------------------------------------------------------------===//
-// Tensors
-//===----------------------------------------------------------------------===//
-
-/// Appends the elements of a typed field as `T` each.
-template <typename T, typename Field>
-static void appendElements(const Field &field, std::vector<std::byte> &out) {
-  for (auto element : field) {
-    T value = static_cast<T>(element);
-    const auto *bytes = reinterpret_cast<const std::byte *>(&value);
-    out.insert(out.end(), bytes, bytes + sizeof(T));
-  }
-}
-
-/// The data of a tensor that is not raw, as raw bytes.
-static std::vector<std::byte> typedData(const onnx::TensorProto &tensor,
-                                        rt::DType type) {
-  std::vector<std::byte> out;
-  switch (type) {
-  case rt::DType::F32:
-    appendElements<float>(tensor.float_data(), out);
-    break;
-  case rt::DType::F64:
-    appendElements<double>(tensor.double_data(), out);
-    break;
-  case rt::DType::I64:
-    appendElements<int64_t>(tensor.int64_data(), out);
-    break;
-  case rt::DType::U32:
-    appendElements<uint32_t>(tensor.uint64_data(), out);
-    break;
-  case rt::DType::U64:
-    appendElements<uint64_t>(tensor.uint64_data(), out);
-    break;
-  case rt::DType::I32:
-    appendElements<int32_t>(tensor.int32_data(), out);
-    break;
-  case rt::DType::F16:
-  case rt::DType::BF16:
-  case rt::DType::I16:
-  case rt::DType::U16:
-    appendElements<uint16_t>(tensor.int32_data(), out);
-    break;
-  case rt::DType::I8:
-  case rt::DType::U8:
-    appendElements<uint8_t>(tensor.int32_data(), out);
-    break;
-  case rt::DType::Bool:
-    appendElements<bool>(tensor.int32_data(), out);
-    break;
-  }
-  return out;
-}
-
-ByteRange OnnxConverter::locate(const onnx::TensorProto &tensor,
-                                const OnnxTensor &result, int64_t bytes,
-                                const std::string &where) {
-  if (tensor.data_location() == onnx::TensorProto_DataLocation_EXTERNAL) {
-    if (!external_) {
-      fail(ExitCode::Invalid, where + " may not have external data");
-    }
-    std::map<std::string, std::string> entries;
-    for (const auto &entry : tensor.external_data()) {
-      entries[entry.key()] = entry.value();
-    }
-    auto range = external_->locate(result.name, entries, bytes);
-    if (!range) {
-      fail(range.status().code(), range.status().message());
-    }
-    return *range;
-  }
-  // The scanner alone writes doc_string.
-  if (tensor.has_doc_string()) {
-    size_t number = 0;
-    const std::string &text = tensor.doc_string();
-    std::from_chars(text.data(), text.data() + text.size(), number);
-    return {path_, locations_.at(number).offset, locations_.at(number).length};
-  }
-  std::span<const std::byte> raw(
-      reinterpret_cast<const std::byte *>(tensor.raw_data().data()),
-      tensor.raw_data().size());
-  return store_.addBlob(tensor.has_raw_data() ? raw
-                                              : typedData(tensor, result.type));
-}
-
-OnnxTensor OnnxConverter::convertTensor(onnx::TensorProto &tensor,
-                                        const std::string &where) {
-  OnnxTensor result;
-  result.name = tensor.name();
-  if (tensor.has_segment()) {
-    fail(ExitCode::Unsupported, where + " is stored in segments");
-  }
-  auto type = convertType(tensor.data_type());
-  if (!type) {
-    bool isKnown = onnx::TensorProto_DataType_IsValid(tensor.data_type()) &&
-                   tensor.data_type() != 0;
-    fail(isKnown ? ExitCode::Unsupported : ExitCode::Invalid,
-         where + " has the element type " + onnxTypeName(tensor.data_type()) +
-             ", which Divisi does not have");
-  }
-  result.type = *type;
-  if (tensor.dims_size() > limits_.rank) {
-    fail(ExitCode::Invalid, where + " has rank " +
-                                std::to_string(tensor.dims_size()) +
-                                ", more than " + std::to_string(limits_.rank));
-  }
-  for (int64_t dim : tensor.dims()) {
-    if (dim < 0) {
-      fail(ExitCode::Invalid, where + " has the extent " + std::to_string(dim));
-    }
-    result.dims.push_back(dim);
-  }
-  auto count = checkedProduct(result.dims);
-  auto bytes = count ? checkedMul(*count, rt::byteWidth(*type)) : count;
-  if (!bytes) {
-    fail(ExitCode::Invalid, where + " has more bytes than int64 can count");
-  }
-  result.data = locate(tensor, result, *bytes, where);
-  if (result.data.length != *bytes) {
-    fail(ExitCode::Invalid,
-         where + " has " + std::to_string(result.data.length) +
-             " bytes of data, expected " + std::to_string(*bytes) +
-             " for its shape and type");
-  }
-  // What the checker may see of it.
-  onnx::TensorProto empty;
-  empty.set_name(tensor.name());
-  empty.set_data_type(tensor.data_type());
-  empty.add_dims(0);
-  empty.set_raw_data("");
-  tensor = std::move(empty);
-  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -229,10 +95,10 @@ OnnxConverter::convertAttribute(onnx::AttributeProto &attribute,
         convertGraph(*attribute.mutable_g(), opsets));
     break;
   default:
-    fail(ExitCode::Unsupported,
-         here + " has the type " +
-             onnx::AttributeProto_AttributeType_Name(attribute.type()) +
-             ", which Divisi does not have");
+    throwError(ExitCode::Unsupported,
+               here + " has the type " +
+                   onnx::AttributeProto_AttributeType_Name(attribute.type()) +
+                   ", which Divisi does not have");
   }
   return result;
 }
@@ -245,25 +111,81 @@ static std::string describe(const onnx::NodeProto &node) {
   return "node '" + name + "' (" + node.op_type() + ")";
 }
 
-/// The schema that `opsets` select for `node`, or a failure.
+/// The schema that `opsets` select for `node`; where there is none, null, and
+/// the node says so.
 static const onnx::OpSchema *
-findSchema(const onnx::NodeProto &node, const std::string &domain,
+findSchema(OnnxNode &node, const std::string &where,
            const std::map<std::string, int> &opsets) {
-  auto opset = opsets.find(domain);
-  std::string quoted = "'" + (domain.empty() ? "ai.onnx" : domain) + "'";
+  auto opset = opsets.find(node.domain);
+  std::string quoted =
+      "'" + (node.domain.empty() ? "ai.onnx" : node.domain) + "'";
   if (opset == opsets.end()) {
-    fail(ExitCode::Invalid, describe(node) + " is of the domain " + quoted +
-                                ", which the model does not import");
+    throwError(ExitCode::Invalid, where + " is of the domain " + quoted +
+                                      ", which the model does not import");
   }
   const onnx::OpSchema *schema =
-      onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, domain);
-  if (!schema || schema->Deprecated()) {
-    fail(ExitCode::Unsupported,
-         describe(node) + ": the domain " + quoted + " has no operator '" +
-             node.op_type() + "' at version " + std::to_string(opset->second) +
-             "; export the model with standard operators");
+      onnx::OpSchemaRegistry::Schema(node.opType, opset->second, node.domain);
+  if (schema && !schema->Deprecated()) {
+    return schema;
   }
-  return schema;
+  node.unsupported = "the domain " + quoted + " has no operator '" +
+                     node.opType + "' at version " +
+                     std::to_string(opset->second) +
+                     "; export the model with standard operators";
+  return nullptr;
+}
+
+/// What `error` says of the place `where`, if it is that Divisi lacks
+/// something; another error goes on.
+static std::string reasonIn(const ReaderError &error,
+                            const std::string &where) {
+  if (error.status.code() != ExitCode::Unsupported) {
+    throw error;
+  }
+  const std::string &message = error.status.message();
+  return message.starts_with(where) ? message.substr(where.size()) : message;
+}
+
+/// An attribute that Divisi lacks is the importer's to report, with all others.
+void OnnxConverter::convertAttributes(onnx::NodeProto &node,
+                                      const std::string &where,
+                                      const std::map<std::string, int> &opsets,
+                                      OnnxNode &result) {
+  for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
+    OnnxAttribute converted;
+    try {
+      converted = convertAttribute(attribute, where, opsets);
+    } catch (const ReaderError &error) {
+      result.unsupported = reasonIn(error, where + ": ");
+      continue;
+    }
+    if (!result.attributes.emplace(attribute.name(), converted).second) {
+      throwError(ExitCode::Invalid,
+                 where + " has the attribute '" + attribute.name() + "' twice");
+    }
+  }
+}
+
+/// The checker refuses operators that ONNX does not have; of other domains it
+/// knows nothing.
+void OnnxConverter::hideFromChecker(onnx::NodeProto &node) {
+  node.set_domain(kHiddenDomain);
+  hasHidden_ = true;
+}
+
+void OnnxConverter::declareHidden(onnx::ModelProto &model) const {
+  if (!hasHidden_) {
+    return;
+  }
+  auto declareIn = [](auto &message) {
+    onnx::OperatorSetIdProto *opset = message.add_opset_import();
+    opset->set_domain(kHiddenDomain);
+    opset->set_version(1);
+  };
+  declareIn(model);
+  for (onnx::FunctionProto &function : *model.mutable_functions()) {
+    declareIn(function);
+  }
 }
 
 /// With the defaults of the schema, which importers rely on.
@@ -278,17 +200,17 @@ OnnxNode OnnxConverter::convertNode(onnx::NodeProto &node,
   result.outputs.assign(node.output().begin(), node.output().end());
   result.scope = scopeOf(node);
   std::string where = describe(node);
-  for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
-    OnnxAttribute converted = convertAttribute(attribute, where, opsets);
-    if (!result.attributes.emplace(attribute.name(), converted).second) {
-      fail(ExitCode::Invalid,
-           where + " has the attribute '" + attribute.name() + "' twice");
-    }
-  }
-  if (functions_.count(functionKey(result))) {
+  convertAttributes(node, where, opsets, result);
+  bool isCall = functions_.count(functionKey(result));
+  const onnx::OpSchema *schema =
+      isCall ? nullptr : findSchema(result, where, opsets);
+  if (!result.unsupported.empty()) {
+    hideFromChecker(node);
     return result;
   }
-  const onnx::OpSchema *schema = findSchema(node, result.domain, opsets);
+  if (isCall) {
+    return result;
+  }
   result.sinceVersion = schema->SinceVersion();
   for (const auto &[name, declared] : schema->attributes()) {
     onnx::AttributeProto value = declared.default_value;
@@ -333,6 +255,19 @@ static OnnxValueInfo convertValue(const onnx::ValueInfoProto &value) {
   return result;
 }
 
+/// One that Divisi lacks is the importer's to report, if something reads it.
+OnnxTensor OnnxConverter::convertInitializer(onnx::TensorProto &tensor) {
+  std::string where = "initializer '" + tensor.name() + "'";
+  try {
+    return convertTensor(tensor, where);
+  } catch (const ReaderError &error) {
+    OnnxTensor result;
+    result.name = tensor.name();
+    result.unsupported = reasonIn(error, where + " ");
+    return result;
+  }
+}
+
 /// Initializers first, and each once: nodes find them by name.
 OnnxGraph
 OnnxConverter::convertGraph(onnx::GraphProto &graph,
@@ -340,18 +275,18 @@ OnnxConverter::convertGraph(onnx::GraphProto &graph,
   OnnxGraph result;
   result.name = graph.name();
   if (graph.sparse_initializer_size()) {
-    fail(ExitCode::Unsupported, "graph '" + graph.name() +
-                                    "' has sparse initializers; export it "
-                                    "with dense ones");
+    throwError(ExitCode::Unsupported,
+               "graph '" + graph.name() +
+                   "' has sparse initializers; export it "
+                   "with dense ones");
   }
   std::set<std::string> names;
   for (onnx::TensorProto &tensor : *graph.mutable_initializer()) {
     if (!names.insert(tensor.name()).second) {
-      fail(ExitCode::Invalid,
-           "initializer '" + tensor.name() + "' stands twice");
+      throwError(ExitCode::Invalid,
+                 "initializer '" + tensor.name() + "' stands twice");
     }
-    result.initializers.push_back(
-        convertTensor(tensor, "initializer '" + tensor.name() + "'"));
+    result.initializers.push_back(convertInitializer(tensor));
   }
   for (const auto &value : graph.input()) {
     result.inputs.push_back(convertValue(value));

@@ -26,6 +26,9 @@ struct ReaderError {
   Status status; ///< What readOnnxModel returns.
 };
 
+/// Throws a ReaderError.
+[[noreturn]] void throwError(ExitCode code, std::string message);
+
 /// Turns messages into plain data. Takes the data out of every tensor that it
 /// converts, leaving an empty one, so that ONNX's checker afterwards judges
 /// the structure alone.
@@ -45,11 +48,22 @@ public:
   /// All throw ReaderError.
   OnnxGraph convertGraph(onnx::GraphProto &graph,
                          const std::map<std::string, int> &opsets);
+  /// What it cannot read but a model may hold unread (operators and attributes
+  /// of nodes, types of initializers) is said in their `unsupported`.
   /// `fallback` are the opsets of a function that names none.
   OnnxFunction convertFunction(onnx::FunctionProto &function,
                                const std::map<std::string, int> &fallback);
 
+  /// For ONNX's checker: nodes with operators that ONNX lacks have got a domain
+  /// of which it knows nothing; this imports the domain.
+  void declareHidden(onnx::ModelProto &model) const;
+
 private:
+  void convertAttributes(onnx::NodeProto &node, const std::string &where,
+                         const std::map<std::string, int> &opsets,
+                         OnnxNode &result);
+  void hideFromChecker(onnx::NodeProto &node);
+  OnnxTensor convertInitializer(onnx::TensorProto &tensor);
   OnnxNode convertNode(onnx::NodeProto &node,
                        const std::map<std::string, int> &opsets);
   OnnxAttribute convertAttribute(onnx::AttributeProto &attribute,
@@ -65,6 +79,7 @@ private:
   std::vector<SlimModel::Location> locations_;
   ExternalData *external_ = nullptr;
   std::set<std::string> functions_;
+  bool hasHidden_ = false;
 };
 
 /// Domain → version; "ai.onnx" is "".

@@ -89,6 +89,7 @@ static OnnxModel convertModel(onnx::ModelProto &proto, const std::string &path,
     }
   }
   model.graph = converter.convertGraph(*proto.mutable_graph(), model.opsets);
+  converter.declareHidden(proto);
   return model;
 }
 

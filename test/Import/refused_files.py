@@ -305,8 +305,8 @@ def _(folder):
     one = helper.make_tensor_type_proto(F32, [2])
     sequence = helper.make_value_info(
         "x", helper.make_sequence_type_proto(one))
-    save(folder, [helper.make_node("SequenceLength", ["x"], ["y"], "only")],
-         inputs=[sequence])
+    save(folder, [helper.make_node("Relu", ["z"], ["y"], "only")],
+         inputs=[sequence, value("z")])
 
 
 def external(**entries):

@@ -38,17 +38,25 @@ def test_files_that_pages_name_are_there(page):
         assert (ROOT / path).exists(), path
 
 
+def save_unary(path, operators):
+    """A model of one operator after the other, as (type, name)."""
+    nodes = [onnx.helper.make_node(op, [f"x{i}"], [f"x{i + 1}"], name=name)
+             for i, (op, name) in enumerate(operators)]
+    ends = [onnx.helper.make_tensor_value_info(f"x{i}", 1, [4])
+            for i in (0, len(nodes))]
+    onnx.save(onnx.helper.make_model(
+        onnx.helper.make_graph(nodes, "g", ends[:1], ends[1:])), path)
+
+
 def make_examples(folder, divisi):
     """What the examples of error-codes.md are run on."""
     subprocess.run([sys.executable, ROOT / "models" / "mlp.py", "--widths",
                     "6,7,4", "--batch", "4", "-o", folder / "mlp.onnx"],
                    check=True, capture_output=True)
-    node = onnx.helper.make_node("Frobnicate", ["x"], ["y"], name="odd_node")
-    value = [onnx.helper.make_tensor_value_info(name, 1, [4])
-             for name in ("x", "y")]
-    onnx.save(onnx.helper.make_model(
-        onnx.helper.make_graph([node], "g", value[:1], value[1:])),
-        folder / "frobnicate.onnx")
+    save_unary(folder / "frobnicate.onnx", [("Frobnicate", "odd_node")])
+    save_unary(folder / "several.onnx", [
+        ("Frobnicate", "odd_node"), ("Unique", "unique"),
+        ("Frobnicate", "odd_too")])
     (folder / "edited.mlir").write_text(
         "module {\nfunc.func @forward() {\n  nn.frobnicate\n  return\n}\n}\n")
     x = np.zeros((4, 6), np.float32)
@@ -71,7 +79,7 @@ def test_messages_are_printed_as_the_page_says(divisi, tmp_path):
     # Each example stands below a line that names its exit code.
     examples = re.findall(
         r"```console\n\$ divisi ([^\n]*)\n(.*?)```", page, re.S)
-    assert len(examples) == 7
+    assert len(examples) == 8
     make_examples(tmp_path, divisi)
     for command, expected in examples:
         before = page[:page.index(f"$ divisi {command}")]

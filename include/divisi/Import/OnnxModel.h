@@ -35,6 +35,8 @@ struct OnnxTensor {
   rt::DType type = rt::DType::F32; ///< Of an element.
   rt::Dims dims;  ///< Their product times the byte width fits int64_t.
   ByteRange data; ///< Exactly the tensor's bytes, little-endian, row-major.
+  /// Why an initializer cannot be used: then only its name counts. Else empty.
+  std::string unsupported;
 };
 
 /// The value of an attribute, or in a function's body the name of the
@@ -75,6 +77,8 @@ struct OnnxNode {
   std::vector<std::string> inputs; ///< "" for one left out.
   std::vector<std::string> outputs;
   std::map<std::string, OnnxAttribute> attributes;
+  /// Why no importer can read it, whatever its inputs are; else empty.
+  std::string unsupported;
   /// The modules around the node, outermost first, joined by '.'; or empty.
   std::string scope;
 };
