@@ -10,6 +10,10 @@ uniform over its rows; others lie below --ints-below.
 import argparse
 import os
 
+import packages
+
+packages.require("numpy", "onnx", "onnxruntime")
+
 import numpy as np
 import onnx
 import onnxruntime as ort

@@ -18,6 +18,10 @@ import math
 import sys
 from dataclasses import dataclass
 
+import packages
+
+packages.require("numpy", "onnx")
+
 import numpy as np
 from onnx import TensorProto
 

@@ -11,6 +11,10 @@ import argparse
 import math
 import sys
 
+import packages
+
+packages.require("numpy", "onnx")
+
 from onnx import TensorProto
 
 from graph import Graph

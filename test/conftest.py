@@ -9,3 +9,7 @@ def pytest_terminal_summary(terminalreporter):
             counts[name] = counts.get(name, 0) + 1
     for name, count in sorted(counts.items()):
         terminalreporter.write_line(f"counted: {name}: {count} cases passed")
+    for report in terminalreporter.getreports("skipped"):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        terminalreporter.write_line(
+            f"counted: {report.nodeid} is skipped: {reason}")
