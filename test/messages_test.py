@@ -28,7 +28,8 @@ MOST_NOT_YET = 9
 # What is no message: said to a developer of Divisi, or the help of a flag.
 NO_MESSAGE = {"assert", "static_assert", "llvm_unreachable", "LLVM_DEBUG"}
 HELP = {"desc", "value_desc", "SubCommand", "Verb", "ModelVerb", "MlirOptMain",
-        "PassPipelineRegistration", "registerPassPipeline"}
+        "PassPipelineRegistration", "registerPassPipeline",
+        "registerCLIOptions"}
 # A shorter piece is the label of a place ("operand ", " of "), no message.
 SHORTEST = 8
 

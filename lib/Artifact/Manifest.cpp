@@ -8,6 +8,7 @@
 
 #include "Manifest.h"
 
+#include "dialects/NN/Locations.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Evaluate/Evaluator.h"
@@ -237,25 +238,12 @@ void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
   }
 }
 
-/// The name that `location` carries for messages and traces.
-static std::string nameOf(Location location) {
-  std::string name;
-  location->walk([&](Location part) {
-    if (auto named = dyn_cast<NameLoc>(part)) {
-      name = named.getName().str();
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  // ONNX does not promise UTF-8, and proto3 wants it.
-  return llvm::json::fixUTF8(name);
-}
-
 /// One message per operation that does something; buffers were added before.
 void ManifestBuilder::addInstruction(Operation &op,
                                      artifact::Program &program) {
   artifact::Instruction *instruction = program.add_instructions();
-  instruction->set_location(nameOf(op.getLoc()));
+  // ONNX does not promise UTF-8, and proto3 wants it.
+  instruction->set_location(llvm::json::fixUTF8(nn::nodeName(op.getLoc())));
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](CallOp call) { addCall(call, *instruction->mutable_call()); })
       .Case([&](CollectiveOp collective) {

@@ -11,12 +11,13 @@
 #include "ErrorCollector.h"
 #include "InputFile.h"
 #include "ModuleFile.h"
+#include "ModuleReport.h"
 #include "dialects/NN/NN.h"
-#include "dialects/SPMD/SPMD.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
+#include "passes/ModuleNotes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Plan/Passes.h"
 
@@ -27,16 +28,6 @@
 
 using namespace mlir;
 using namespace divisi;
-
-/// On the module: the cluster that it was planned for, the plan's report as
-/// JSON, the model's file. Dumps carry them.
-static constexpr StringLiteral kClusterAttr = "divisi.cluster";
-static constexpr StringLiteral kReportAttr = "divisi.report";
-static constexpr StringLiteral kModelAttr = "divisi.model";
-
-static void setText(ModuleOp module, StringRef name, StringRef text) {
-  module->setAttr(name, StringAttr::get(module.getContext(), text));
-}
 
 Compilation::Compilation(CompileOptions options)
     : options_(std::move(options)) {
@@ -107,17 +98,14 @@ Status Compilation::import(InputFile input) {
   if (Status status = runPipeline(Stage::Import); !status.isOk()) {
     return status;
   }
-  setText(*module_, kModelAttr, llvm::sys::path::filename(path));
-  noteStage(*module_, Stage::Import);
+  noteOnModule(*module_, kModelAttr, llvm::sys::path::filename(path));
   isImported_ = true;
   return Status();
 }
 
 Expected<int64_t> Compilation::writeModule(const std::string &path) {
   if (report_) {
-    std::string text;
-    llvm::raw_string_ostream(text) << toJSON(*report_);
-    setText(*module_, kReportAttr, text);
+    noteReport(*module_, *report_);
   }
   return writeModuleFile(*module_, *store_, path);
 }
@@ -196,43 +184,7 @@ Status Compilation::checkWeights() {
 // Stages
 //===----------------------------------------------------------------------===//
 
-int64_t Compilation::numDevices() {
-  int64_t devices = 1;
-  for (auto grid : module_->getOps<spmd::GridOp>()) {
-    for (int64_t device : grid.getDeviceIds()) {
-      devices = std::max(devices, device + 1);
-    }
-  }
-  return devices;
-}
-
-Expected<Cluster> Compilation::cluster() {
-  auto noted = (*module_)->getAttrOfType<StringAttr>(kClusterAttr);
-  std::string spec = options_.plan.cluster;
-  if (spec.empty() && noted) {
-    spec = noted.str();
-  }
-  if (spec.empty()) {
-    // A plan that someone wrote by hand: as many CPUs as its grids have.
-    spec = "cpu:" + std::to_string(numDevices());
-  }
-  std::string error;
-  std::optional<Cluster> cluster = parseCluster(spec, error);
-  return cluster ? Expected<Cluster>(*cluster)
-                 : Expected<Cluster>(Status(ExitCode::Usage, error));
-}
-
-Status Compilation::makeReport(const Cluster &machine) {
-  Expected<Report> report = divisi::makeReport(*module_, machine);
-  if (!report) {
-    return report.status();
-  }
-  if (auto model = (*module_)->getAttrOfType<StringAttr>(kModelAttr)) {
-    report->model = model.str();
-  }
-  report_ = std::move(*report);
-  return Status();
-}
+int64_t Compilation::numDevices() { return countDevices(*module_); }
 
 /// Runs `passes`, which belong to `stage`.
 Status Compilation::runPasses(PassManager &passes, Stage stage) {
@@ -290,7 +242,7 @@ Status Compilation::verifyStage() {
 Status Compilation::runStage(Stage stage) {
   tellPhase(stringifyStage(stage));
   // Before the stage's work, which may take minutes.
-  Expected<Cluster> machine = cluster();
+  Expected<Cluster> machine = clusterOf(*module_, options_.plan.cluster);
   if (!machine) {
     return machine.status();
   }
@@ -303,16 +255,14 @@ Status Compilation::runStage(Stage stage) {
   if (Status status = runPipeline(stage); !status.isOk()) {
     return status;
   }
-  if (stage == Stage::Plan && !options_.plan.cluster.empty()) {
-    setText(*module_, kClusterAttr, options_.plan.cluster);
-  }
   if (stage == Stage::Partition && options_.report) {
-    if (Status status = makeReport(*machine); !status.isOk()) {
-      return status;
+    Expected<Report> report = reportOf(*module_, *machine);
+    if (!report) {
+      return report.status();
     }
+    report_ = std::move(*report);
   }
   stage_ = stage;
-  noteStage(*module_, stage);
   return dump(stage);
 }
 

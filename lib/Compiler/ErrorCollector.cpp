@@ -8,6 +8,7 @@
 
 #include "ErrorCollector.h"
 
+#include "dialects/NN/Locations.h"
 #include "passes/StatusDiagnostic.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -33,12 +34,14 @@ void ErrorCollector::add(Diagnostic &diagnostic) {
   }
   llvm::raw_string_ostream os(text_);
   os << (text_.empty() ? "" : "\n  ");
-  if (!isa<UnknownLoc>(diagnostic.getLocation())) {
-    os << diagnostic.getLocation() << ": ";
-  }
-  os << diagnostic;
+  auto print = [&](const Diagnostic &said) {
+    std::string where = nn::describeLocation(said.getLocation());
+    os << where << (where.empty() ? "" : ": ") << said.str();
+  };
+  print(diagnostic);
   for (Diagnostic &note : diagnostic.getNotes()) {
-    os << "\n  note: " << note;
+    os << "\n  note: ";
+    print(note);
   }
 }
 

@@ -10,13 +10,19 @@
 
 #include "ErrorCollector.h"
 #include "dialects/Exec/Exec.h"
+#include "dialects/NN/Locations.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Compiler/MoveNames.h"
 #include "divisi/Support/OutputFile.h"
+#include "passes/ModuleNotes.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SourceMgr.h"
@@ -27,8 +33,6 @@
 using namespace mlir;
 using namespace divisi;
 
-/// On the module: the last stage that it has been through.
-static constexpr StringLiteral kStageAttr = "divisi.stage";
 /// On a module that is text: what the files of its globals have to be.
 static constexpr StringLiteral kFilesAttr = "divisi.files";
 /// What `from` says of a resource, before its key; and who the resources are
@@ -119,6 +123,9 @@ static Status keepFiles(ModuleOp module, const std::string &folder,
   for (NamedAttribute file :
        files ? files.getValue() : ArrayRef<NamedAttribute>()) {
     auto content = dyn_cast<DictionaryAttr>(file.getValue());
+    if (content && content.empty()) {
+      continue; // It was not there.
+    }
     auto bytes = content ? content.getAs<IntegerAttr>("bytes") : IntegerAttr();
     auto hash = content ? content.getAs<StringAttr>("sha256") : StringAttr();
     if (!bytes || !hash || hash.size() != 64 ||
@@ -166,6 +173,45 @@ static Status resolveGlobals(ModuleOp module, const std::string &folder,
   return Status();
 }
 
+/// Gives every operation its place in the text: a location that the text says
+/// itself names a node, not a line.
+static void addPositions(const AsmParserState &state,
+                         const llvm::SourceMgr &sources, MLIRContext &context) {
+  unsigned buffer = sources.getMainFileID();
+  StringRef name = sources.getMemoryBuffer(buffer)->getBufferIdentifier();
+  for (const auto &definition : state.getOpDefs()) {
+    Location said = definition.op->getLoc();
+    if (isa<FileLineColRange>(said) &&
+        cast<FileLineColRange>(said).getFilename() == name) {
+      continue;
+    }
+    auto [line, column] =
+        sources.getLineAndColumn(definition.loc.Start, buffer);
+    definition.op->setLoc(nn::withPosition(
+        said, FileLineColLoc::get(&context, name, line, column)));
+  }
+}
+
+/// The module in `sources`; null and errors, with line and column, if it is
+/// none or breaks a rule of its dialects.
+static OwningOpRef<ModuleOp> parseModule(const llvm::SourceMgr &sources,
+                                         const ParserConfig &config) {
+  Block block;
+  AsmParserState state;
+  if (failed(parseAsmSourceFile(sources, &block, config, &state))) {
+    return nullptr;
+  }
+  MLIRContext *context = config.getContext();
+  StringRef name =
+      sources.getMemoryBuffer(sources.getMainFileID())->getBufferIdentifier();
+  addPositions(state, sources, *context);
+  OwningOpRef<ModuleOp> module =
+      mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(
+          &block, context, FileLineColLoc::get(context, name, 0, 0));
+  bool isValid = module && succeeded(verify(*module));
+  return isValid ? std::move(module) : nullptr;
+}
+
 // Whether there is anything to run is asked last: what does not parse or names
 // an unknown stage is the better message.
 Expected<ReadModule> divisi::readModule(InputFile input, MLIRContext &context,
@@ -173,12 +219,13 @@ Expected<ReadModule> divisi::readModule(InputFile input, MLIRContext &context,
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(input.content), llvm::SMLoc());
   ErrorCollector errors(&context);
-  ParserConfig config(&context);
+  // Not verified until errors can say where.
+  ParserConfig config(&context, /*verifyAfterParse=*/false);
   config.attachResourceParser(kResourceOwner, [&](AsmParsedResourceEntry &e) {
     return keepResource(e, store);
   });
   ReadModule read;
-  read.module = parseSourceFile<ModuleOp>(sources, config);
+  read.module = parseModule(sources, config);
   if (!read.module) {
     return errors.failure(ExitCode::Invalid, input.name + ": is no module");
   }
@@ -206,11 +253,6 @@ Expected<ReadModule> divisi::readModule(InputFile input, MLIRContext &context,
 // Writing
 //===----------------------------------------------------------------------===//
 
-void divisi::noteStage(ModuleOp module, Stage stage) {
-  module->setAttr(kStageAttr,
-                  StringAttr::get(module.getContext(), stringifyStage(stage)));
-}
-
 /// `file` as a dump in `folder` names it.
 static std::string nameFrom(const std::string &folder, StringRef file) {
   std::filesystem::path path = file.str();
@@ -219,6 +261,19 @@ static std::string nameFrom(const std::string &folder, StringRef file) {
                          : file.str();
   // Not to be taken for a resource.
   return StringRef(name).starts_with(kResource) ? "./" + name : name;
+}
+
+/// `{bytes = N, sha256 = "…"}`; empty for a file that is not there.
+static DictionaryAttr describeFile(const std::optional<FileIdentity> &identity,
+                                   Builder &builder) {
+  if (!identity) {
+    return builder.getDictionaryAttr({});
+  }
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr("bytes",
+                            builder.getI64IntegerAttr(identity->bytes)),
+       builder.getNamedAttr("sha256",
+                            builder.getStringAttr(identity->sha256))});
 }
 
 /// Names of globals as a text in `folder` has them. `resources` are the globals
@@ -242,18 +297,10 @@ static void nameGlobals(ModuleOp copy, GlobalStore &store,
     }
     std::string name = nameFrom(folder, file);
     global.setFile(name);
-    std::optional<FileIdentity> identity =
-        files.contains(name) ? std::nullopt : store.identify(file);
-    if (identity) {
-      files.emplace(
-          name,
-          builder.getNamedAttr(
-              name,
-              builder.getDictionaryAttr(
-                  {builder.getNamedAttr(
-                       "bytes", builder.getI64IntegerAttr(identity->bytes)),
-                   builder.getNamedAttr(
-                       "sha256", builder.getStringAttr(identity->sha256))})));
+    if (!files.contains(name)) {
+      files.emplace(name,
+                    builder.getNamedAttr(
+                        name, describeFile(store.identify(file), builder)));
     }
   }
   if (!files.empty()) {
@@ -267,6 +314,8 @@ Expected<int64_t> divisi::writeModuleFile(ModuleOp module, GlobalStore &store,
   OwningOpRef<ModuleOp> copy = module.clone();
   std::map<std::string, ByteRange> resources;
   nameGlobals(*copy, store, folderOfNames(path), resources);
+  copy->walk(
+      [](Operation *op) { op->setLoc(nn::withoutPosition(op->getLoc())); });
 
   AsmState state(*copy, OpPrintingFlags().enableDebugInfo());
   Status status;
@@ -287,9 +336,31 @@ Expected<int64_t> divisi::writeModuleFile(ModuleOp module, GlobalStore &store,
   std::string text;
   llvm::raw_string_ostream os(text);
   copy->print(os, state);
-  os << "\n";
+  // Behind resources, there is one.
+  os << (StringRef(text).ends_with("\n") ? "" : "\n");
   if (status.isOk()) {
     status = writeFile(path, text);
   }
   return status.isOk() ? Expected<int64_t>(int64_t(text.size())) : status;
+}
+
+void divisi::moveNames(ModuleOp module, const std::string &from,
+                       const std::string &to) {
+  auto files = module->getAttrOfType<DictionaryAttr>(kFilesAttr);
+  std::string source = folderOfNames(from), target = folderOfNames(to);
+  if (!files || source == target) {
+    return;
+  }
+  SmallVector<NamedAttribute> moved;
+  Builder builder(module.getContext());
+  for (NamedAttribute file : files) {
+    std::string name = nameFrom(target, placeIn(source, file.getName().str()));
+    moved.push_back(builder.getNamedAttr(name, file.getValue()));
+    for (auto global : module.getOps<nn::GlobalOp>()) {
+      if (global.getFile() == file.getName().getValue()) {
+        global.setFile(name);
+      }
+    }
+  }
+  module->setAttr(kFilesAttr, builder.getDictionaryAttr(moved));
 }

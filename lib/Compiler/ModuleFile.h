@@ -53,9 +53,6 @@ struct ReadModule {
 Expected<ReadModule> readModule(InputFile input, mlir::MLIRContext &context,
                                 GlobalStore &store);
 
-/// Notes in `module` that it has been through `stage`.
-void noteStage(mlir::ModuleOp module, Stage stage);
-
 /// Writes `module` as text to `path`, "-" being stdout, with the bytes that
 /// `store` alone has; the size of the text. Hashes the files that globals lie
 /// in, unless the store knows what they are. ExitCode::File.

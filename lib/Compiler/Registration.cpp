@@ -8,10 +8,12 @@
 
 #include "divisi/Compiler/Registration.h"
 
+#include "ModuleReport.h"
 #include "dialects/Exec/Exec.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
@@ -30,7 +32,14 @@ void divisi::registerAllPasses() {
   registerImportPasses();
   registerImportPipeline();
   registerPartitionPasses();
-  registerPartitionPipeline();
+  mlir::PassPipelineRegistration<>(
+      "divisi-partition",
+      "From an annotated global program to one local program per rank set",
+      [](mlir::OpPassManager &manager) {
+        manager.addPass(createNotePlanEdits());
+        buildPartitionPipeline(manager);
+        manager.addPass(createNoteReport());
+      });
   registerPlanPasses();
   registerPlanPipeline();
   registerLowerPasses();

@@ -8,6 +8,7 @@
 
 #include "divisi/Evaluate/Evaluator.h"
 
+#include "dialects/NN/Locations.h"
 #include "dialects/NN/NN.h"
 #include "divisi/Evaluate/KernelCall.h"
 #include "divisi/runtime/Kernel.h"
@@ -292,10 +293,7 @@ Run::run(const std::vector<rt::HostTensor> &inputs) {
     } else {
       auto value = evaluate(op);
       if (!value) {
-        std::string where;
-        llvm::raw_string_ostream(where) << op.getLoc();
-        return Status(value.status().code(),
-                      where + ": " + value.status().message());
+        return value.status().in(nn::describeLocation(op.getLoc()));
       }
       if (!op.getResult(0).use_empty()) {
         values_[op.getResult(0)] = *value;

@@ -11,6 +11,7 @@
 #include "Annotate.h"
 #include "ProblemBuilder.h"
 #include "RandomPlan.h"
+#include "dialects/NN/Locations.h"
 #include "divisi/Plan/PlanRecord.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -211,7 +212,8 @@ static std::string whereIs(const Dataflow &dataflow, int64_t time) {
     if (site.time == time) {
       std::string text;
       llvm::raw_string_ostream os(text);
-      os << " (" << site.op->getName() << " at " << site.op->getLoc() << ")";
+      os << " (" << site.op->getName() << " at "
+         << nn::describeLocation(site.op->getLoc()) << ")";
       return text;
     }
   }

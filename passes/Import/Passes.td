@@ -96,7 +96,7 @@ def VerifyImport : Pass<"verify-import", "::mlir::ModuleOp"> {
     hold `nn` operators and a return, `@init` (if any) takes and gives nothing,
     every argument and result of an entry has an `nn.name`, every derived
     global is updated in `@init` exactly once, and every element type has
-    kernels.
+    kernels. Notes on the module that it has been through the stage.
   }];
 }
 

@@ -8,6 +8,7 @@
 
 #include "dialects/NN/Functions.h"
 #include "passes/Import/Passes.h"
+#include "passes/ModuleNotes.h"
 
 #include <map>
 
@@ -125,6 +126,7 @@ public:
     if (failed(verifyDerived(getOperation()))) {
       return signalPassFailure();
     }
+    noteOnModule(getOperation(), kStageAttr, "import");
     markAllAnalysesPreserved();
   }
 };

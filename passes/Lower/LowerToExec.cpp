@@ -28,6 +28,7 @@
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Evaluate/KernelCall.h"
+#include "passes/ModuleNotes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -371,4 +372,5 @@ void LowerToExecPass::runOnOperation() {
       }
     }
   }
+  noteOnModule(getOperation(), kStageAttr, "lower");
 }

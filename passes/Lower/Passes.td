@@ -23,7 +23,7 @@ def LowerToExec : Pass<"lower-to-exec", "::mlir::ModuleOp"> {
     operand (a reshape) becomes an `exec.view`.
 
     Postcondition: of the entries only `exec` ops are left; `@init`, the globals
-    and the grids stay. No buffer has an offset yet.
+    and the grids stay. No buffer has an offset yet. The module notes the stage.
 
     ```mlir
     %2 = nn.add %0, %1 : (T, T) -> T

@@ -26,6 +26,7 @@
 
 #include "divisi/Verify/Partition.h"
 #include "dialects/SPMD/Strategy.h"
+#include "passes/ModuleNotes.h"
 #include "passes/Partition/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -275,4 +276,5 @@ void PartitionPass::runOnOperation() {
     numConverts += partitioner.numConverts;
     numTransfers += partitioner.numTransfers;
   }
+  noteOnModule(getOperation(), kStageAttr, "partition");
 }

@@ -23,9 +23,6 @@ namespace divisi {
 /// From an annotated global program to one local program per rank set.
 void buildPartitionPipeline(mlir::OpPassManager &manager);
 
-/// Makes the stage known as `divisi-partition`.
-void registerPartitionPipeline();
-
 } // namespace divisi
 
 #endif // DIVISI_PASSES_PARTITION_PASSES_H

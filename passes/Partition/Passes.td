@@ -26,7 +26,8 @@ def SPMDPartition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
     `@init` stays global. What the entry computes is noted on it as
     `spmd.computes`, for verify-partition.
 
-    Postcondition: all tensors of entry functions carry `#spmd.local`.
+    Postcondition: all tensors of entry functions carry `#spmd.local`; the
+    module notes the stage.
 
     ```mlir
     %1 = nn.matmul %x, %w {labels = "mk,kn->mn", spmd.split = #spmd.split<@g: k@x>} ...

@@ -10,7 +10,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 
 using namespace mlir;
 
@@ -27,11 +26,4 @@ void divisi::buildPartitionPipeline(OpPassManager &manager) {
   manager.addPass(createSplitRanks());
   // Proves the work of all passes above.
   manager.addPass(createVerifyPartition());
-}
-
-void divisi::registerPartitionPipeline() {
-  PassPipelineRegistration<>(
-      "divisi-partition",
-      "From an annotated global program to one local program per rank set",
-      buildPartitionPipeline);
 }

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/ModuleNotes.h"
 #include "passes/Plan/Passes.h"
 #include "passes/StatusDiagnostic.h"
 
@@ -86,6 +87,10 @@ void NNPlanPass::runOnOperation() {
   if (!result) {
     emitStatus(getOperation().getLoc(), result.status());
     return signalPassFailure();
+  }
+  noteOnModule(getOperation(), kStageAttr, "plan");
+  if (!cluster.empty()) {
+    noteOnModule(getOperation(), kClusterAttr, cluster);
   }
   numNodes += unsigned(result->nodes);
   numEdges += unsigned(result->edges);

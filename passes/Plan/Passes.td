@@ -20,7 +20,8 @@ def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
     `spmd.split`, every global, argument and result `spmd.place`, and values
     with several users `spmd.places` where they should lie otherwise than they
     are made. All entries are planned together, because they share globals.
-    What is annotated already is kept.
+    What is annotated already is kept. The module notes the stage, and the
+    cluster if one was named.
 
     Postcondition: `verify-plan` holds.
 

@@ -97,6 +97,17 @@ TEST_F(CompilationTest, ForksTakeWhatInitHasComputedBefore) {
   EXPECT_THAT(run(*compilation.fork(onDevices(2))), ElementsAre(13, 24));
 }
 
+TEST_F(CompilationTest, PassesNoteTheStageByTheNameThatIsRead) {
+  for (Stage stage : {Stage::Plan, Stage::Partition, Stage::Lower}) {
+    Compilation compilation = compile();
+    ASSERT_TRUE(compilation.advanceTo(stage).isOk());
+    auto noted =
+        compilation.module()->getAttrOfType<mlir::StringAttr>("divisi.stage");
+    ASSERT_TRUE(noted);
+    EXPECT_EQ(noted.getValue(), stringifyStage(stage));
+  }
+}
+
 TEST_F(CompilationTest, ErrorsOfThePlannerKeepTheirExitCode) {
   auto codeOf = [&](const PlanOptions &plan) {
     return compile().fork(plan)->advanceTo(Stage::Plan).code();

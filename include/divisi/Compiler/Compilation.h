@@ -132,9 +132,6 @@ private:
   Status runPipeline(Stage stage);
   Status verifyStage();
   Status runPasses(mlir::PassManager &passes, Stage stage);
-  Status makeReport(const Cluster &machine);
-  /// The machine that the module is or will be planned for.
-  Expected<Cluster> cluster();
   std::string dumpPath(Stage stage);
   Status dump(Stage stage);
   void tellPhase(llvm::StringRef phase);

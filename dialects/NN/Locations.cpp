@@ -1,0 +1,117 @@
+//===- Locations.cpp - Where an operator comes from, for people -----------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/NN/Locations.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+using namespace mlir;
+
+namespace {
+/// What a location says, put in order.
+struct Parts {
+  std::string position; ///< `file:line:column`, of the first place.
+  llvm::SmallVector<llvm::StringRef> nodes; ///< Each once.
+  llvm::SmallVector<Location> callers;      ///< Of calls around it.
+};
+} // namespace
+
+static std::string textOf(FileLineColRange place) {
+  std::string text = place.getFilename().str();
+  // Line 0 is all of the file.
+  if (place.getStartLine() != 0) {
+    text += ":" + std::to_string(place.getStartLine()) + ":" +
+            std::to_string(place.getStartColumn());
+  }
+  return text;
+}
+
+static void collect(Location location, Parts &parts) {
+  if (auto place = dyn_cast<FileLineColRange>(location)) {
+    if (parts.position.empty()) {
+      parts.position = textOf(place);
+    }
+  } else if (auto named = dyn_cast<NameLoc>(location)) {
+    if (!llvm::is_contained(parts.nodes, named.getName().getValue())) {
+      parts.nodes.push_back(named.getName().getValue());
+    }
+    collect(named.getChildLoc(), parts);
+  } else if (auto call = dyn_cast<CallSiteLoc>(location)) {
+    collect(call.getCallee(), parts);
+    parts.callers.push_back(call.getCaller());
+  } else if (auto fused = dyn_cast<FusedLoc>(location)) {
+    if (auto position =
+            dyn_cast_if_present<LocationAttr>(fused.getMetadata())) {
+      collect(position, parts);
+    }
+    for (Location part : fused.getLocations()) {
+      collect(part, parts);
+    }
+  } else if (auto opaque = dyn_cast<OpaqueLoc>(location)) {
+    collect(opaque.getFallbackLocation(), parts);
+  }
+}
+
+static Parts partsOf(Location location) {
+  Parts parts;
+  collect(location, parts);
+  return parts;
+}
+
+std::string divisi::nn::nodeName(Location location) {
+  Parts parts = partsOf(location);
+  return parts.nodes.empty() ? std::string() : parts.nodes.front().str();
+}
+
+std::string divisi::nn::describeLocation(Location location) {
+  Parts parts = partsOf(location);
+  std::string text = parts.position;
+  if (!parts.nodes.empty()) {
+    text += text.empty() ? "" : ": ";
+    text += parts.nodes.size() == 1 ? "node " : "nodes ";
+    llvm::interleave(
+        parts.nodes,
+        [&](llvm::StringRef node) { text += ("'" + node + "'").str(); },
+        [&] { text += ", "; });
+  }
+  for (Location caller : parts.callers) {
+    std::string from = describeLocation(caller);
+    text += from.empty() ? "" : ", called from " + from;
+  }
+  return text;
+}
+
+Location divisi::nn::withPosition(Location location, FileLineColLoc position) {
+  return FusedLoc::get({location}, position, location.getContext());
+}
+
+Location divisi::nn::withoutPosition(Location location) {
+  MLIRContext *context = location.getContext();
+  if (auto named = dyn_cast<NameLoc>(location)) {
+    return NameLoc::get(named.getName(), withoutPosition(named.getChildLoc()));
+  }
+  if (auto call = dyn_cast<CallSiteLoc>(location)) {
+    return CallSiteLoc::get(withoutPosition(call.getCallee()),
+                            withoutPosition(call.getCaller()));
+  }
+  auto fused = dyn_cast<FusedLoc>(location);
+  if (!fused) {
+    return location;
+  }
+  llvm::SmallVector<Location> locations;
+  for (Location part : fused.getLocations()) {
+    locations.push_back(withoutPosition(part));
+  }
+  Attribute metadata = fused.getMetadata();
+  return FusedLoc::get(locations,
+                       isa_and_present<LocationAttr>(metadata) ? Attribute()
+                                                               : metadata,
+                       context);
+}

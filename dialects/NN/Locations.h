@@ -1,0 +1,42 @@
+//===- Locations.h - Where an operator comes from, for people ---*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An operator comes from a node of the model, which its location names, and may
+// have been read from a text, where it stands at a line and column. Both are
+// wanted by who reads a message: editors jump to `plan.mlir:12:5`.
+//
+// A dump says the node of each operator itself, `loc("linear")`. What is read
+// from one gets its position around that, as the metadata of a fused location;
+// what is written to one is without it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_DIALECTS_NN_LOCATIONS_H
+#define DIVISI_DIALECTS_NN_LOCATIONS_H
+
+#include "mlir/IR/Location.h"
+
+#include <string>
+
+namespace divisi::nn {
+
+/// The node that `location` names, the first of several; empty for none.
+std::string nodeName(mlir::Location location);
+
+/// `plan.mlir:12:5: node 'linear'`, or what of it is known; empty for nothing.
+std::string describeLocation(mlir::Location location);
+
+/// `location`, which a text itself says, with the place of the text.
+mlir::Location withPosition(mlir::Location location,
+                            mlir::FileLineColLoc position);
+/// `location` without what withPosition has added to any part of it.
+mlir::Location withoutPosition(mlir::Location location);
+
+} // namespace divisi::nn
+
+#endif // DIVISI_DIALECTS_NN_LOCATIONS_H

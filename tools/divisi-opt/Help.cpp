@@ -1,0 +1,77 @@
+//===- Help.cpp - What divisi-opt shows of itself -------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Help.h"
+
+#include "divisi/Compiler/Stage.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+
+using namespace llvm;
+using namespace divisi;
+
+/// The passes of the stages, in the order in which their pipelines run them.
+static constexpr StringLiteral kPasses[] = {
+    "nn-fuse-activations",
+    "nn-unflatten",
+    "nn-hoist-init",
+    "verify-import",
+    "nn-plan",
+    "verify-plan",
+    "spmd-partition",
+    "spmd-simplify-converts",
+    "spmd-route",
+    "spmd-simplify-collectives",
+    "split-ranks",
+    "verify-partition",
+    "lower-to-exec",
+    "plan-memory",
+    "verify-lower",
+};
+
+bool divisi::wantsHelp(ArrayRef<char *> arguments) {
+  return any_of(arguments, [](StringRef argument) {
+    return argument == "--help" || argument == "-help" || argument == "-h";
+  });
+}
+
+void divisi::printHelp() {
+  SmallVector<const mlir::PassRegistryEntry *> pipelines, passes;
+  for (Stage stage : allStages()) {
+    pipelines.push_back(mlir::PassPipelineInfo::lookup(
+        ("divisi-" + stringifyStage(stage)).str()));
+  }
+  for (StringRef pass : kPasses) {
+    passes.push_back(mlir::PassInfo::lookup(pass));
+  }
+  size_t width = 0;
+  for (const auto &list : {pipelines, passes}) {
+    for (const mlir::PassRegistryEntry *entry : list) {
+      width = std::max(width, entry->getOptionWidth() + 4);
+    }
+  }
+  outs() << "divisi-opt: runs stages, or single passes, on the text of a "
+            "module\n"
+            "usage: divisi-opt [options] [FILE.mlir]     (or stdin)\n\n"
+            "Stages, as divisi runs them:\n";
+  for (const mlir::PassRegistryEntry *entry : pipelines) {
+    entry->printHelpStr(/*indent=*/2, width);
+  }
+  outs() << "\nPasses, in the order of the stages:\n";
+  for (const mlir::PassRegistryEntry *entry : passes) {
+    entry->printHelpStr(/*indent=*/2, width);
+  }
+  outs() << "\nOptions:\n"
+            "  -o FILE                        where the module goes (stdout)\n"
+            "  --mlir-print-debuginfo=false   without locations\n"
+            "  --help-hidden                  all that MLIR and LLVM bring\n";
+}
