@@ -198,7 +198,7 @@ Status CompileVerb::writeArtifact() {
     arena = std::max<int64_t>(arena, program.getArenaBytes());
   }
   tellWritten(output_,
-              std::to_string((*compilation)->numDevices()) + " devices, " +
+              countText((*compilation)->numDevices(), "device") + ", " +
                   bytesText(summary->weightBytes) +
                   " of weights; a run needs " + bytesText(arena) +
                   " per device beside them",
@@ -219,8 +219,7 @@ Status PlanVerb::run() {
   divisi::Expected<int64_t> bytes = (*compilation)->writeModule(output);
   if (bytes) {
     tellWritten(output,
-                "plan for " + std::to_string((*compilation)->numDevices()) +
-                    " devices",
+                "plan for " + countText((*compilation)->numDevices(), "device"),
                 *bytes);
   }
   return bytes.status();

@@ -139,6 +139,10 @@ Status divisi::refuseTerminal(const std::string &path,
 // After it
 //===----------------------------------------------------------------------===//
 
+std::string divisi::countText(int64_t count, const std::string &what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 std::string divisi::bytesText(int64_t bytes) {
   static constexpr const char *kUnits[] = {"B", "kB", "MB", "GB", "TB"};
   double value = double(bytes);

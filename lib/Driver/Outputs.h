@@ -71,6 +71,9 @@ Status refuseTerminal(const std::string &path, const std::string &what);
 void tellWritten(const std::string &path, const std::string &what,
                  std::optional<int64_t> bytes = std::nullopt);
 
+/// `1 device`, `2 devices`.
+std::string countText(int64_t count, const std::string &what);
+
 /// `1.2 MB`: decimal units, three digits.
 std::string bytesText(int64_t bytes);
 

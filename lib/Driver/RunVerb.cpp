@@ -80,9 +80,7 @@ Status RunVerb::writeOutputs(const rt::EntryInfo &entry,
   }
   Status status = rt::writeNpz(output_, named);
   if (status.isOk()) {
-    tellWritten(output_, named.size() == 1
-                             ? "1 tensor"
-                             : std::to_string(named.size()) + " tensors");
+    tellWritten(output_, countText(int64_t(named.size()), "tensor"));
   }
   return status;
 }
@@ -98,7 +96,8 @@ Status RunVerb::writeTimes() {
                            << "\n";
   Status status = writeFile(timing_, text);
   if (status.isOk()) {
-    tellWritten(timing_, "times of " + std::to_string(times_.size()) + " runs");
+    tellWritten(timing_,
+                "times of " + countText(int64_t(times_.size()), "run"));
   }
   return status;
 }

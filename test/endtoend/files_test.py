@@ -364,6 +364,8 @@ def test_what_was_written_is_said(made):
          "wrote m.plan.mlir: module after plan, ",
          "wrote m.divisi: 2 devices, 4.00 kB of weights; a run needs ",
          " per device beside them, ")
+    says(made("compile", "m.onnx", "-o", "1.divisi"),
+         "wrote 1.divisi: 1 device, ")
     says(made("plan", "m.onnx", "--devices", 2, "-o", "p.mlir"),
          "wrote p.mlir: plan for 2 devices, ", " kB\n")
     says(made("run", "m.divisi", "--inputs", "x.npz", "-o", "o.npz",
