@@ -117,9 +117,24 @@ Tensor Emitter::ints(const std::vector<int64_t> &values) {
       rt::HostTensor::ofInts({static_cast<int64_t>(values.size())}, values));
 }
 
+/// Whether `tensor` is an initializer in a file that is not there.
+bool Emitter::isAbsent(const Tensor &tensor) const {
+  return tensor->stored && !tensor->known &&
+         store_.isAbsent(tensor->stored->data.file);
+}
+
 /// An initializer is read from the store when first asked for, and kept.
 std::optional<rt::HostTensor> Emitter::bytesOf(const Tensor &tensor) {
   if (!tensor->known && tensor->stored) {
+    if (isAbsent(tensor)) {
+      fail(ExitCode::File,
+           "shapes, indices or constants follow from the value of '" +
+               tensor->stored->name + "', and its file '" +
+               tensor->stored->data.file +
+               "' is not there; put it there, or export the model with its "
+               "small tensors inside: a plan needs those alone");
+      return std::nullopt;
+    }
     auto bytes = store_.bytes(tensor->stored->data);
     if (!bytes) {
       fail(bytes.status().code(), bytes.status().message());
@@ -202,6 +217,13 @@ mlir::Value Emitter::materialize(const Tensor &tensor) {
         tensor->dims, toMLIRType(module_.getContext(), tensor->type));
     tensor->value =
         readGlobal(uniqueName(tensor->stored->name), nn::GlobalKind::Parameter,
+                   type, tensor->stored->data);
+  } else if (isAbsent(tensor)) {
+    // Planning goes on without its value.
+    auto type = mlir::RankedTensorType::get(
+        tensor->dims, toMLIRType(module_.getContext(), tensor->type));
+    tensor->value =
+        readGlobal(uniqueName(tensor->stored->name), nn::GlobalKind::Constant,
                    type, tensor->stored->data);
   } else if (auto bytes = bytesOf(tensor)) {
     tensor->value = materializeConstant(*bytes);

@@ -102,6 +102,8 @@ public:
 
   /// The bytes of a constant or parameter; nothing for what is computed.
   std::optional<rt::HostTensor> bytesOf(const Tensor &tensor);
+  /// Whether it is an initializer in a file that is not there.
+  bool isAbsent(const Tensor &tensor) const;
   /// The value in IR, made when first asked for; null after a failure.
   mlir::Value materialize(const Tensor &tensor);
 
