@@ -23,13 +23,13 @@ SOURCES = ["dialects", "include", "lib", "passes", "runtime", "tools"]
 # So much of a long piece has to be expected.
 RUN = 24
 # How many messages may stand under "not yet provoked"; only ever lowered.
-MOST_NOT_YET = 9
+MOST_NOT_YET = 8
 
 # What is no message: said to a developer of Divisi, or the help of a flag.
 NO_MESSAGE = {"assert", "static_assert", "llvm_unreachable", "LLVM_DEBUG"}
-HELP = {"desc", "value_desc", "SubCommand", "Verb", "ModelVerb", "MlirOptMain",
-        "PassPipelineRegistration", "registerPassPipeline",
-        "registerCLIOptions"}
+HELP = {"desc", "value_desc", "setDescription", "SubCommand", "Verb",
+        "ModelVerb", "MlirOptMain", "PassPipelineRegistration",
+        "registerPassPipeline", "registerCLIOptions"}
 # A shorter piece is the label of a place ("operand ", " of "), no message.
 SHORTEST = 8
 

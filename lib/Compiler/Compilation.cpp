@@ -14,6 +14,7 @@
 #include "ModuleReport.h"
 #include "dialects/NN/NN.h"
 #include "divisi/Compiler/Registration.h"
+#include "divisi/Plan/DropPlan.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "passes/Import/Passes.h"
 #include "passes/Lower/Passes.h"
@@ -99,7 +100,7 @@ Status Compilation::import(InputFile input) {
     return status;
   }
   noteOnModule(*module_, kModelAttr, llvm::sys::path::filename(path));
-  isImported_ = true;
+  isModel_ = isImported_ = true;
   return Status();
 }
 
@@ -278,6 +279,39 @@ Status Compilation::advanceTo(Stage stage) {
       return status;
     }
   }
+  tellPhase("");
+  return Status();
+}
+
+bool Compilation::notesCluster() { return (*module_)->hasAttr(kClusterAttr); }
+
+Status Compilation::replan(llvm::ArrayRef<std::string> keep) {
+  if (stage_ > Stage::Plan) {
+    return Status(ExitCode::Usage,
+                  "the strategies were taken apart by the stage "
+                  "partition, and cannot be dropped");
+  }
+  Expected<int64_t> devices = dropPlan(*module_, keep);
+  if (!devices) {
+    return devices.status();
+  }
+  stage_ = Stage::Import;
+  noteOnModule(*module_, kStageAttr, stringifyStage(stage_));
+  PlanOptions &plan = options_.plan;
+  auto noted = (*module_)->getAttrOfType<StringAttr>(kClusterAttr);
+  bool isOpen =
+      plan.cluster.empty() && !plan.grid.devices && plan.grid.mesh.empty();
+  // CPUs are what is assumed anyway, as many as are needed.
+  if (plan.cluster.empty() && noted && !noted.getValue().starts_with("cpu:")) {
+    plan.cluster = noted.str();
+  }
+  // What is kept is on a grid, which is that of the plan then.
+  for (auto grid : module_->getOps<spmd::GridOp>()) {
+    devices = grid.getValue().numPositions();
+  }
+  if (isOpen && *devices > 0) {
+    plan.grid.devices = *devices;
+  }
   return Status();
 }
 
@@ -315,7 +349,10 @@ Expected<EmitSummary> Compilation::emit(const std::string &path) {
     llvm::raw_string_ostream(options.report) << toJSON(*known);
   }
   ErrorCollector errors(context_.get());
-  return emitArtifact(*module_, *store_, path, options);
+  Expected<EmitSummary> summary =
+      emitArtifact(*module_, *store_, path, options);
+  tellPhase("");
+  return summary;
 }
 
 Expected<TemporaryArtifact> Compilation::emitTemporary() {
@@ -333,5 +370,6 @@ std::unique_ptr<Compilation> Compilation::fork(const PlanOptions &plan) {
   auto other = std::make_unique<Compilation>(
       std::move(options), cast<ModuleOp>((*module_)->clone()), stage_, store_);
   other->context_ = context_;
+  other->isModel_ = isModel_;
   return other;
 }

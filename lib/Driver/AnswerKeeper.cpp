@@ -8,7 +8,7 @@
 
 #include "AnswerKeeper.h"
 
-#include "Process.h"
+#include "divisi/Support/Clock.h"
 #include "divisi/Support/OutputFile.h"
 
 #include <algorithm>

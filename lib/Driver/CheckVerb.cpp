@@ -11,16 +11,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ActsOn.h"
 #include "CheckReport.h"
 #include "Flags.h"
 #include "Sessions.h"
 #include "TensorArguments.h"
+#include "VerbInput.h"
 #include "Verbs.h"
 #include "divisi/Compiler/Compilation.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -41,11 +42,12 @@ private:
   Status readTolerance();
   Status checkArtifact();
   Status checkModel();
-  divisi::Expected<LoadedEntry> load(Compilation &model,
-                                     const PlanOptions &plan);
+  Status checkRandomPlans() const;
+  divisi::Expected<LoadedEntry>
+  load(Compilation &model, const PlanOptions &plan, bool isReference = false);
   Status readGiven(ImportOptions &options);
   Status gatherInputs();
-  Status prepareModel(Compilation &model);
+  Status prepareModel(Compilation &model, const PlanOptions &plan);
   Status checkPlan(Compilation &model, const PlanOptions &plan,
                    const std::string &name);
   Status compare(const std::vector<rt::HostTensor> &got, StringRef name);
@@ -53,24 +55,39 @@ private:
   cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
                               cl::desc("ARTIFACT.divisi|MODEL.onnx|IR.mlir")};
   cl::list<std::string> inputsFrom_{
-      "inputs", cl::sub(command), cl::value_desc(kTensorArgument),
+      "inputs", cl::sub(command), on(ActsOn::Run),
+      cl::value_desc(kTensorArgument),
       cl::desc("the inputs, given as for run (default for a model: random "
                "ones)")};
   cl::list<std::string> expect_{
-      "expect", cl::sub(command), cl::value_desc(kTensorArgument),
+      "expect", cl::sub(command), on(ActsOn::Run),
+      cl::value_desc(kTensorArgument),
       cl::desc("the expected outputs, given as inputs are (default for a "
                "model: those of one device)")};
   cl::opt<int64_t> randomPlans_{
-      "random-plans", cl::sub(command), cl::value_desc("N"), cl::init(0),
+      "random-plans",
+      cl::sub(command),
+      on(ActsOn::Plan),
+      cl::value_desc("N"),
+      cl::init(0),
       cl::desc("check N random plans instead of the one that is found")};
   cl::opt<double> rtol_{
-      "rtol", cl::sub(command), cl::value_desc("R"), cl::init(1e-3),
+      "rtol",
+      cl::sub(command),
+      on(ActsOn::Answer),
+      cl::value_desc("R"),
+      cl::init(1e-3),
       cl::desc("floats may differ by A + R*|expected| (default: 0.001)")};
   cl::opt<double> atol_{
-      "atol", cl::sub(command), cl::value_desc("A"), cl::init(0),
+      "atol",
+      cl::sub(command),
+      on(ActsOn::Answer),
+      cl::value_desc("A"),
+      cl::init(0),
       cl::desc("the A of --rtol (default: 0.0001 of the largest expected "
                "element of the output)")};
-  cl::opt<bool> json_{"json", cl::sub(command), cl::desc("as JSON")};
+  cl::opt<bool> json_{"json", cl::sub(command), on(ActsOn::Answer),
+                      cl::desc("as JSON")};
   ImportFlags importFlags_{command};
   PlanFlags planFlags_{command};
   SessionFlags sessionFlags_{command};
@@ -117,6 +134,10 @@ Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
 
 /// The artifact says what it takes, so it is loaded before the files.
 Status CheckVerb::checkArtifact() {
+  VerbInput input(input_, VerbInput::Kind::Artifact);
+  if (Status status = input.check(command, planFlags_.replan); !status.isOk()) {
+    return status;
+  }
   auto loaded = sessionFlags_.open(input_);
   if (!loaded) {
     return loaded.status();
@@ -167,11 +188,15 @@ static divisi::Expected<rt::HostTensor> randomTensor(const rt::ValueInfo &value,
   return std::move(*tensor);
 }
 
-/// Lowers `model` as `plan` says and loads it.
-divisi::Expected<LoadedEntry> CheckVerb::load(Compilation &model,
-                                              const PlanOptions &plan) {
+/// Lowers `model` as `plan` says and loads it. The reference is the program
+/// without the strategies that it may have.
+divisi::Expected<LoadedEntry>
+CheckVerb::load(Compilation &model, const PlanOptions &plan, bool isReference) {
   auto planned = model.fork(plan);
-  Status status = planned->advanceTo(Stage::Lower);
+  Status status = isReference ? planned->replan({}) : Status();
+  if (status.isOk()) {
+    status = planned->advanceTo(Stage::Lower);
+  }
   if (!status.isOk()) {
     return status;
   }
@@ -218,10 +243,21 @@ Status CheckVerb::gatherInputs() {
 
 /// Runs `model` on one device: what its entry takes, and what is expected
 /// unless a file says so.
-Status CheckVerb::prepareModel(Compilation &model) {
+Status CheckVerb::prepareModel(Compilation &model, const PlanOptions &plan) {
+  if (model.stage() > Stage::Plan) {
+    return Status(ExitCode::Usage,
+                  "'" + input_ + "' has been through the stage " +
+                      stringifyStage(model.stage()).str() +
+                      ", so that one device cannot say what it has to give; "
+                      "check the plan or the model, or compile it and check "
+                      "the artifact with --expect");
+  }
   PlanOptions single;
   single.grid.devices = 1;
-  auto loaded = load(model, single);
+  single.control = plan.control;
+  // Nobody asked for this plan, so that nothing is to be said of it.
+  single.control.onPlan = {};
+  auto loaded = load(model, single, /*isReference=*/true);
   if (!loaded) {
     return loaded.status();
   }
@@ -251,6 +287,20 @@ Status CheckVerb::checkPlan(Compilation &model, const PlanOptions &plan,
                       name + ": " + got.status().message());
 }
 
+/// What --random-plans cannot be given with.
+Status CheckVerb::checkRandomPlans() const {
+  if (randomPlans_.getNumOccurrences() && randomPlans_ < 1) {
+    return Status(ExitCode::Usage, "--random-plans " +
+                                       std::to_string(randomPlans_) +
+                                       ": expected at least 1");
+  }
+  if (randomPlans_ > 0 && planFlags_.solver.getNumOccurrences()) {
+    return Status(ExitCode::Usage, "--random-plans draws plans, and --solver "
+                                   "has no part in it; give one of them");
+  }
+  return Status();
+}
+
 /// One import for all plans; the first that differs ends the check.
 Status CheckVerb::checkModel() {
   CompileOptions options;
@@ -258,14 +308,17 @@ Status CheckVerb::checkModel() {
   if (status.isOk()) {
     status = readGiven(options.import);
   }
-  options.progress = {};
-  PlanOptions plan = options.plan;
   Compilation model(std::move(options));
   if (status.isOk()) {
-    status = model.load(input_);
+    // Random inputs have the same seed.
+    status = loadInput(model, input_, command, planFlags_, &planFlags_.seed);
   }
   if (status.isOk()) {
-    status = prepareModel(model);
+    status = checkRandomPlans();
+  }
+  PlanOptions plan = model.planOptions();
+  if (status.isOk()) {
+    status = prepareModel(model, plan);
   }
   if (!status.isOk()) {
     return status;
@@ -283,14 +336,10 @@ Status CheckVerb::checkModel() {
 }
 
 Status CheckVerb::run() {
-  bool isArtifact = false;
-  if (auto buffer = MemoryBuffer::getFileSlice(input_, 6, 0)) {
-    isArtifact = (*buffer)->getBuffer() == "DIVISI";
-  }
   bool named = StringRef(input_).ends_with(".divisi");
   Status status = readTolerance();
   if (status.isOk()) {
-    status = isArtifact || named ? checkArtifact() : checkModel();
+    status = isArtifact(input_) || named ? checkArtifact() : checkModel();
   }
   if (!runs_.empty()) {
     outs() << formatv("{0:2}\n",

@@ -7,43 +7,24 @@
 //===----------------------------------------------------------------------===//
 
 #include "Flags.h"
+#include "OutputFlag.h"
 #include "Outputs.h"
 #include "Verbs.h"
 #include "dialects/Exec/Exec.h"
 #include "divisi/Compiler/Compilation.h"
 
-#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 using namespace divisi;
-
-// Phases are shown on a terminal only: logs have no use for them.
-Status divisi::gatherOptions(const ImportFlags &importFlags,
-                             const PlanFlags &planFlags,
-                             CompileOptions &options) {
-  divisi::Expected<ImportOptions> import = importFlags.options();
-  if (!import) {
-    return import.status();
-  }
-  divisi::Expected<PlanOptions> plan = planFlags.options();
-  if (!plan) {
-    return plan.status();
-  }
-  options.import = *import;
-  options.plan = *plan;
-  if (sys::Process::StandardErrIsDisplayed()) {
-    options.progress = [](StringRef phase) { errs() << phase << "\n"; };
-  }
-  return Status();
-}
 
 namespace {
 
 /// What compile and plan have in common.
 class ModelVerb : public Verb {
 protected:
-  using Verb::Verb;
+  /// Ends with the stage `last`.
+  ModelVerb(StringRef name, Stage last) : Verb(name), last_(last) {}
 
   /// Loads the input: a compilation that writes to `output`, the dump after
   /// `dumpStage` if that is what goes there.
@@ -56,19 +37,22 @@ protected:
   ImportFlags importFlags_{command};
   PlanFlags planFlags_{command};
   DumpFlags dumpFlags_{command};
-  cl::opt<std::string> output_{
-      "o", cl::sub(command), cl::value_desc("OUT"),
+  OutputFlag output_{
+      command, "OUT",
       cl::desc("where the result is written; - is stdout, which takes the one "
                "dump of --dump-after STAGE instead, and ends there")};
 
 private:
+  Status checkStage(const Compilation &compilation) const;
   Status checkFiles(OutputCheck files, const std::string &output,
                     Compilation &compilation) const;
+
+  const Stage last_;
 };
 
 class CompileVerb : public ModelVerb {
 public:
-  CompileVerb() : ModelVerb("compile") {}
+  CompileVerb() : ModelVerb("compile", Stage::Lower) {}
   Status run() override;
 
 private:
@@ -76,7 +60,10 @@ private:
   Status writeDump();
 
   cl::opt<std::string> weights_{
-      "weights", cl::sub(command), cl::value_desc("embed|external"),
+      "weights",
+      cl::sub(command),
+      on(ActsOn::Emit),
+      cl::value_desc("embed|external"),
       cl::init("embed"),
       cl::desc("store the weights in the artifact, or leave them in the "
                "model's files")};
@@ -84,7 +71,7 @@ private:
 
 class PlanVerb : public ModelVerb {
 public:
-  PlanVerb() : ModelVerb("plan") {}
+  PlanVerb() : ModelVerb("plan", Stage::Plan) {}
   Status run() override;
 };
 
@@ -109,6 +96,19 @@ Status ModelVerb::checkFiles(OutputCheck files, const std::string &output,
   return status;
 }
 
+/// What was read has a way to go, and every dump lies on it.
+Status ModelVerb::checkStage(const Compilation &compilation) const {
+  if (compilation.stage() > last_) {
+    return Status(ExitCode::Usage,
+                  "'" + input_ + "' has been through the stage " +
+                      stringifyStage(compilation.stage()).str() + ", and " +
+                      command.getName().str() + " ends with the stage " +
+                      stringifyStage(last_).str() +
+                      "; compile goes on from it");
+  }
+  return dumpFlags_.check(compilation, input_, last_);
+}
+
 divisi::Expected<std::unique_ptr<Compilation>>
 ModelVerb::load(const std::string &output, std::optional<Stage> dumpStage,
                 EmitOptions emit) {
@@ -130,7 +130,10 @@ ModelVerb::load(const std::string &output, std::optional<Stage> dumpStage,
   options.emit = std::move(emit);
   auto compilation = std::make_unique<Compilation>(std::move(options));
   if (status.isOk()) {
-    status = compilation->load(input_);
+    status = loadInput(*compilation, input_, command, planFlags_);
+  }
+  if (status.isOk()) {
+    status = checkStage(*compilation);
   }
   if (status.isOk()) {
     status = checkFiles(inputs, dumpStage ? "" : output, *compilation);
@@ -163,11 +166,6 @@ Status CompileVerb::writeDump() {
   auto compilation = load(output_, stage);
   if (!compilation) {
     return compilation.status();
-  }
-  if (stage && (*compilation)->dumpPaths().empty()) {
-    return makeError(ExitCode::Usage, "--dump-after ",
-                     stringifyStage(*stage).str(), ": '", input_.getValue(),
-                     "' has been through that stage; expected a later one");
   }
   return (*compilation)->advanceTo(stage.value_or(Stage::Lower));
 }

@@ -6,13 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ActsOn.h"
 #include "Flags.h"
+#include "VerbInput.h"
 #include "Verbs.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/runtime/ArtifactFile.h"
 
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -33,16 +34,22 @@ private:
                               cl::desc("MODEL.onnx|IR.mlir|ARTIFACT.divisi")};
   ImportFlags importFlags_{command};
   PlanFlags planFlags_{command};
-  cl::opt<bool> json_{"json", cl::sub(command), cl::desc("as JSON")};
-  cl::opt<bool> summary_{"summary", cl::sub(command),
+  cl::opt<bool> json_{"json", cl::sub(command), on(ActsOn::Answer),
+                      cl::desc("as JSON")};
+  cl::opt<bool> summary_{"summary", cl::sub(command), on(ActsOn::Answer),
                          cl::desc("without the table by layer")};
-  cl::opt<std::string> why_{"why", cl::sub(command), cl::value_desc("NODE"),
+  cl::opt<std::string> why_{"why", cl::sub(command), on(ActsOn::Answer),
+                            cl::value_desc("NODE"),
                             cl::desc("only what is known of a node")};
 };
 
 } // namespace
 
 divisi::Expected<Report> ExplainVerb::ofArtifact() {
+  VerbInput input(input_, VerbInput::Kind::Artifact);
+  if (Status status = input.check(command, planFlags_.replan); !status.isOk()) {
+    return status;
+  }
   auto file = rt::ArtifactFile::open(input_);
   if (!file) {
     return file.status();
@@ -59,7 +66,7 @@ divisi::Expected<Report> ExplainVerb::ofModel() {
   Status status = gatherOptions(importFlags_, planFlags_, options);
   Compilation compilation(std::move(options));
   if (status.isOk()) {
-    status = compilation.load(input_);
+    status = loadInput(compilation, input_, command, planFlags_);
   }
   if (status.isOk()) {
     status = compilation.advanceTo(Stage::Lower);
@@ -70,11 +77,8 @@ divisi::Expected<Report> ExplainVerb::ofModel() {
 
 // An artifact is known by its magic number, whatever it is called.
 Status ExplainVerb::run() {
-  bool isArtifact = false;
-  if (auto buffer = MemoryBuffer::getFileSlice(input_, 6, 0)) {
-    isArtifact = (*buffer)->getBuffer() == "DIVISI";
-  }
-  divisi::Expected<Report> report = isArtifact ? ofArtifact() : ofModel();
+  divisi::Expected<Report> report =
+      isArtifact(input_) ? ofArtifact() : ofModel();
   if (!report) {
     return report.status();
   }

@@ -8,8 +8,11 @@
 
 #include "Flags.h"
 
+#include "ActsOn.h"
 #include "Outputs.h"
+#include "PlanWatch.h"
 #include "TensorArguments.h"
+#include "VerbInput.h"
 #include "divisi/Support/OutputFile.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -81,11 +84,12 @@ divisi::splitAssignment(StringRef text) {
 //===----------------------------------------------------------------------===//
 
 ImportFlags::ImportFlags(cl::SubCommand &verb)
-    : dims("dim", cl::sub(verb), cl::value_desc("NAME=N"),
+    : dims("dim", cl::sub(verb), on(ActsOn::Import), cl::value_desc("NAME=N"),
            cl::desc("the size of a symbolic dimension")),
-      shapes("shape", cl::sub(verb), cl::value_desc("INPUT=2x16"),
-             cl::desc("the shape of an input")),
-      shapesFrom("shapes-from", cl::sub(verb), cl::value_desc(kTensorArgument),
+      shapes("shape", cl::sub(verb), on(ActsOn::Import),
+             cl::value_desc("INPUT=2x16"), cl::desc("the shape of an input")),
+      shapesFrom("shapes-from", cl::sub(verb), on(ActsOn::Import),
+                 cl::value_desc(kTensorArgument),
                  cl::desc("take the inputs' shapes from tensors, given as for "
                           "run --inputs")) {}
 
@@ -133,29 +137,41 @@ divisi::Expected<ImportOptions> ImportFlags::options() const {
 //===----------------------------------------------------------------------===//
 
 PlanFlags::PlanFlags(cl::SubCommand &verb)
-    : devices("devices", cl::sub(verb), cl::value_desc("N"), cl::init(0),
+    : devices("devices", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("N"),
+              cl::init(0),
               cl::desc("how many devices (1 to 4096; default: all of the "
                        "cluster, or 1)")),
-      cluster("cluster", cl::sub(verb), cl::value_desc("PRESET"),
+      cluster("cluster", cl::sub(verb), on(ActsOn::Plan),
+              cl::value_desc("PRESET"),
               cl::desc("the machine: cpu:N or dgx-h100:N")),
-      mesh("mesh", cl::sub(verb), cl::value_desc("2x4"),
+      mesh("mesh", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("2x4"),
            cl::desc("the axes of the grid, also as data=2,model=4")),
-      dataParallel("data-parallel-size", cl::sub(verb), cl::value_desc("N"),
-                   cl::init(0),
+      dataParallel("data-parallel-size", cl::sub(verb), on(ActsOn::Plan),
+                   cl::value_desc("N"), cl::init(0),
                    cl::desc("how many ways the batch is split (default: "
                             "searched)")),
-      tensorParallel("tensor-parallel-size", cl::sub(verb), cl::value_desc("N"),
-                     cl::init(0),
+      tensorParallel("tensor-parallel-size", cl::sub(verb), on(ActsOn::Plan),
+                     cl::value_desc("N"), cl::init(0),
                      cl::desc("how many ways the model is split (default: "
                               "searched)")),
-      batchDim("batch-dim", cl::sub(verb), cl::value_desc("D"), cl::init(0),
+      batchDim("batch-dim", cl::sub(verb), on(ActsOn::Plan),
+               cl::value_desc("D"), cl::init(0),
                cl::desc("which dimension of the inputs is the batch")),
-      memoryLimit("memory-limit", cl::sub(verb), cl::value_desc("70GiB"),
+      memoryLimit("memory-limit", cl::sub(verb), on(ActsOn::Plan),
+                  cl::value_desc("70GiB"),
                   cl::desc("bytes per device (default: the cluster's)")),
-      solver("solver", cl::sub(verb), cl::value_desc("NAME"), cl::init("auto"),
+      solver("solver", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("NAME"),
+             cl::init("auto"),
              cl::desc("auto, another solver of the search, or random")),
-      seed("seed", cl::sub(verb), cl::value_desc("S"), cl::init(0),
-           cl::desc("for what the solver draws at random")) {}
+      seed("seed", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("SEED"),
+           cl::init(0), cl::desc("for what the solver draws at random")),
+      replan("replan", cl::sub(verb), on(ActsOn::Plan),
+             cl::desc("drop the strategies of a plan and plan again")),
+      keep("keep", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("NAME,..."),
+           cl::CommaSeparated,
+           cl::desc("with --replan: leave the strategies of these nodes, "
+                    "scopes, operators or globals")),
+      limits(verb, ActsOn::Plan, PlanOptions().work) {}
 
 // A count that is not given is searched, so its default must not count as
 // given.
@@ -175,6 +191,14 @@ divisi::Expected<PlanOptions> PlanFlags::options() const {
   options.batchDim = batchDim;
   options.solver = solver;
   options.seed = seed;
+  options.work = limits.work();
+  if (Status status = limits.check(); !status.isOk()) {
+    return status;
+  }
+  if (!keep.empty() && !replan) {
+    return Status(ExitCode::Usage,
+                  "--keep says what --replan leaves; give both");
+  }
   if (!memoryLimit.empty()) {
     divisi::Expected<int64_t> bytes = parseBytes("--memory-limit", memoryLimit);
     if (!bytes) {
@@ -185,15 +209,21 @@ divisi::Expected<PlanOptions> PlanFlags::options() const {
   return options;
 }
 
+Status PlanFlags::dropPlan(Compilation &compilation) const {
+  return replan ? compilation.replan(keep) : Status();
+}
+
 //===----------------------------------------------------------------------===//
 // Dumps
 //===----------------------------------------------------------------------===//
 
 DumpFlags::DumpFlags(cl::SubCommand &verb)
-    : after("dump-after", cl::sub(verb), cl::value_desc("STAGE"),
+    : after("dump-after", cl::sub(verb), on(ActsOn::Dump),
+            cl::value_desc("STAGE"),
             cl::desc("write the module after import, plan, partition, lower "
                      "or all")),
-      folder("dump-to", cl::sub(verb), cl::value_desc("FOLDER"),
+      folder("dump-to", cl::sub(verb), on(ActsOn::Dump),
+             cl::value_desc("FOLDER"),
              cl::desc("where dumps go, as MODEL.STAGE.mlir (default: the "
                       "output's folder)")) {}
 
@@ -211,7 +241,11 @@ Status DumpFlags::apply(CompileOptions &options, StringRef output) const {
   }
   options.dumpFolder =
       folder.empty() ? sys::path::parent_path(output).str() : folder.getValue();
-  options.dumped = [](const std::string &path, Stage stage, int64_t bytes) {
+  options.dumped = [progress = options.progress](const std::string &path,
+                                                 Stage stage, int64_t bytes) {
+    if (progress) {
+      progress(""); // The line of progress makes room.
+    }
     tellWritten(path, ("module after " + stringifyStage(stage)).str(), bytes);
   };
   return Status();
@@ -227,4 +261,72 @@ divisi::Expected<bool> DumpFlags::replaces(StringRef output) const {
                   "there; or say by --dump-to where dumps go");
   }
   return true;
+}
+
+/// `all` asks for those that there are.
+Status DumpFlags::check(const Compilation &compilation, StringRef path,
+                        Stage last) const {
+  if (after.empty() && !folder.empty()) {
+    return Status(ExitCode::Usage, "--dump-to says where dumps go, and there "
+                                   "are none; --dump-after makes them");
+  }
+  Stage over = compilation.stage();
+  bool isFresh = compilation.isModel();
+  for (const std::string &name : after) {
+    std::optional<Stage> stage = parseStage(name);
+    if (!isFresh && (stage ? *stage <= over : over >= last)) {
+      return makeError(ExitCode::Usage, "--dump-after ", name, ": '",
+                       path.str(), "' has been through the stage ",
+                       stringifyStage(over).str(), "; expected a later one");
+    }
+    if (stage && *stage > last) {
+      return makeError(ExitCode::Usage, "--dump-after ", name,
+                       ": this verb ends with the stage ",
+                       stringifyStage(last).str(), "; compile goes on");
+    }
+  }
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// All of them
+//===----------------------------------------------------------------------===//
+
+Status divisi::gatherOptions(const ImportFlags &importFlags,
+                             const PlanFlags &planFlags,
+                             CompileOptions &options) {
+  divisi::Expected<ImportOptions> import = importFlags.options();
+  if (!import) {
+    return import.status();
+  }
+  divisi::Expected<PlanOptions> plan = planFlags.options();
+  if (!plan) {
+    return plan.status();
+  }
+  options.import = *import;
+  options.plan = *plan;
+  watchPlanning(options, planFlags.limits.seconds());
+  return Status();
+}
+
+// A plan that somebody wrote by hand names no machine, so --cluster does.
+Status divisi::loadInput(Compilation &compilation, const std::string &path,
+                         cl::SubCommand &verb, const PlanFlags &flags,
+                         ArrayRef<const cl::Option *> honoured) {
+  if (Status status = compilation.load(path); !status.isOk()) {
+    return status;
+  }
+  VerbInput input = compilation.isModel()
+                        ? VerbInput(path, VerbInput::Kind::Model)
+                        : VerbInput(path, compilation.stage());
+  for (const cl::Option *option : honoured) {
+    input.honour(*option);
+  }
+  if (compilation.stage() == Stage::Plan && !compilation.notesCluster()) {
+    input.honour(flags.cluster);
+  }
+  if (Status status = input.check(verb, flags.replan); !status.isOk()) {
+    return status;
+  }
+  return flags.dropPlan(compilation);
 }

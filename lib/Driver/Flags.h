@@ -14,6 +14,7 @@
 #ifndef DIVISI_LIB_DRIVER_FLAGS_H
 #define DIVISI_LIB_DRIVER_FLAGS_H
 
+#include "LimitFlags.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/GivenTensors.h"
@@ -50,6 +51,9 @@ struct PlanFlags {
   explicit PlanFlags(llvm::cl::SubCommand &verb);
   /// ExitCode::Usage for a malformed flag.
   Expected<PlanOptions> options() const;
+  /// Drops the plan of what `compilation` has read, but what --keep names, if
+  /// --replan was given. ExitCode::Usage for a name that means nothing.
+  Status dropPlan(Compilation &compilation) const;
 
   // As they were given.
   llvm::cl::opt<int64_t> devices;
@@ -61,6 +65,9 @@ struct PlanFlags {
   llvm::cl::opt<std::string> memoryLimit;
   llvm::cl::opt<std::string> solver;
   llvm::cl::opt<uint64_t> seed;
+  llvm::cl::opt<bool> replan;
+  llvm::cl::list<std::string> keep;
+  LimitFlags limits;
 };
 
 /// Where the intermediate languages are written.
@@ -74,15 +81,26 @@ struct DumpFlags {
   /// stdout, and dumps have no other place. ExitCode::Usage where they are more
   /// than one.
   Expected<bool> replaces(llvm::StringRef output) const;
+  /// ExitCode::Usage for a stage that `compilation`, having read `path`, does
+  /// not go through on its way to `last`.
+  Status check(const Compilation &compilation, llvm::StringRef path,
+               Stage last) const;
 
   // As they were given.
   llvm::cl::list<std::string> after;
   llvm::cl::opt<std::string> folder;
 };
 
-/// Fills `options` from both groups, and sets a progress line on a terminal.
+/// Fills `options` from both groups, and lets signals and limits cut planning.
 Status gatherOptions(const ImportFlags &importFlags, const PlanFlags &planFlags,
                      CompileOptions &options);
+
+/// Lets `compilation` read `path` and compares the options that `verb` was
+/// given with what that is; a plan is dropped if --replan says so.
+/// ExitCode::Usage, or what Compilation::load says.
+Status loadInput(Compilation &compilation, const std::string &path,
+                 llvm::cl::SubCommand &verb, const PlanFlags &flags,
+                 llvm::ArrayRef<const llvm::cl::Option *> honoured = {});
 
 /// `70GiB`, `512MiB`, `1000000`, `1.5e9B`: bytes. ExitCode::Usage names `flag`.
 Expected<int64_t> parseBytes(llvm::StringRef flag, llvm::StringRef text);

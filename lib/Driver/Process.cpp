@@ -8,6 +8,8 @@
 
 #include "Process.h"
 
+#include "divisi/Support/Clock.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -24,12 +26,6 @@ using namespace divisi;
 static std::string readSmallFile(const char *path) {
   auto buffer = MemoryBuffer::getFileAsStream(path);
   return buffer ? (*buffer)->getBuffer().str() : std::string();
-}
-
-double divisi::steadySeconds() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 /// When the process started, in seconds since the machine did. Field 22 of the
@@ -102,4 +98,4 @@ Interrupts::~Interrupts() {
   sigaction(SIGTERM, &oldTerminate, nullptr);
 }
 
-const std::atomic<bool> &Interrupts::raised() const { return interruptRaised; }
+const std::atomic<bool> &Interrupts::raised() { return interruptRaised; }

@@ -15,10 +15,7 @@
 
 namespace divisi {
 
-/// std::chrono::steady_clock now, in seconds.
-double steadySeconds();
-
-/// The same clock when this process started, the loading of its libraries
+/// steadySeconds() when this process started, the loading of its libraries
 /// included. Where the system does not tell (it has no /proc): now.
 double processStart();
 
@@ -36,8 +33,8 @@ public:
   Interrupts(const Interrupts &) = delete;
   Interrupts &operator=(const Interrupts &) = delete;
 
-  /// True from the first signal on.
-  const std::atomic<bool> &raised() const;
+  /// True from the first signal on, until the next one of this class is made.
+  static const std::atomic<bool> &raised();
 
 private:
   struct sigaction oldInterrupt{}, oldTerminate{};

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OutputFlag.h"
 #include "Outputs.h"
 #include "Sessions.h"
 #include "TensorArguments.h"
@@ -44,21 +45,24 @@ private:
   cl::opt<std::string> artifact_{cl::Positional, cl::sub(command), cl::Required,
                                  cl::desc("ARTIFACT.divisi")};
   cl::list<std::string> inputs_{
-      "inputs", cl::sub(command), cl::value_desc(kTensorArgument),
+      "inputs", cl::sub(command), on(ActsOn::Run),
+      cl::value_desc(kTensorArgument),
       cl::desc("the inputs: .npz, .npy, .pb, a folder with input_0.pb ..., or "
                "- for standard input; may be given several times")};
-  cl::opt<std::string> output_{
-      "o", cl::sub(command), cl::value_desc("OUT.npz"),
-      cl::desc("where the outputs are written; - is stdout")};
-  cl::opt<int64_t> repeat_{"repeat", cl::sub(command), cl::value_desc("N"),
+  OutputFlag output_{command, "OUT.npz",
+                     cl::desc("where the outputs are written; - is stdout")};
+  cl::opt<int64_t> repeat_{"repeat",
+                           cl::sub(command),
+                           on(ActsOn::Run),
+                           cl::value_desc("N"),
                            cl::init(1),
                            cl::desc("run N times; state goes on from run to "
                                     "run, the last outputs are written")};
   cl::opt<std::string> timing_{"timing-json", cl::sub(command),
-                               cl::value_desc("FILE"),
+                               on(ActsOn::Answer), cl::value_desc("FILE"),
                                cl::desc("the time of every repetition, in ns")};
   cl::opt<std::string> trace_{
-      "trace", cl::sub(command), cl::value_desc("FILE"),
+      "trace", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
       cl::desc("the last run as Chrome's trace events")};
   SessionFlags sessionFlags_{command};
   std::vector<int64_t> times_;

@@ -8,27 +8,31 @@
 
 #include "Sessions.h"
 
+#include "ActsOn.h"
 #include "TensorArguments.h"
 
 #include "llvm/Support/raw_ostream.h"
 
 #include <thread>
+#include <utility>
 
 using namespace llvm;
 using namespace divisi;
 
 SessionFlags::SessionFlags(cl::SubCommand &verb)
-    : backends("backend", cl::sub(verb), cl::value_desc("LIST"),
-               cl::init("cpu,reference"),
+    : backends("backend", cl::sub(verb), on(ActsOn::Run),
+               cl::value_desc("LIST"), cl::init("cpu,reference"),
                cl::desc("backends in order of preference")),
-      threads("threads-per-device", cl::sub(verb), cl::value_desc("N"),
-              cl::init(1), cl::desc("threads of the kernels of one device")),
-      verify("verify", cl::sub(verb),
+      threads("threads-per-device", cl::sub(verb), on(ActsOn::Run),
+              cl::value_desc("N"), cl::init(1),
+              cl::desc("threads of the kernels of one device")),
+      verify("verify", cl::sub(verb), on(ActsOn::Run),
              cl::desc("check the hashes of all weights while loading")),
-      timeout("timeout", cl::sub(verb), cl::value_desc("MS"), cl::init(60000),
+      timeout("timeout", cl::sub(verb), on(ActsOn::Run), cl::value_desc("MS"),
+              cl::init(60000),
               cl::desc("how long a device waits for others, or works at one "
                        "kernel, before the run fails")),
-      entryName("entry", cl::sub(verb), cl::value_desc("NAME"),
+      entryName("entry", cl::sub(verb), on(ActsOn::Run), cl::value_desc("NAME"),
                 cl::desc("which entry function; needed if there are several")) {
 }
 
@@ -96,7 +100,9 @@ SessionFlags::open(const std::string &artifact) const {
     return entry.status();
   }
   unsigned cores = std::thread::hardware_concurrency();
-  if (cores > 0 && (*session)->numRanks() * unsigned(threads) > cores) {
+  bool isShared =
+      cores > 0 && (*session)->numRanks() * unsigned(threads) > cores;
+  if (isShared && !std::exchange(isSharingNoted_, true)) {
     errs() << "divisi: note: " << (*session)->numRanks() << " devices of "
            << threads << " thread(s) share " << cores
            << " cores; times say little\n";

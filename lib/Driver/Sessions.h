@@ -40,7 +40,7 @@ struct SessionFlags {
   /// ExitCode::Usage for a flag, else what rt::Session::open says.
   Expected<rt::SessionOptions> options() const;
   /// Loads `artifact` and finds the entry that --entry names, or the only one.
-  /// Says aloud when there are more ranks than this machine has cores.
+  /// Says aloud, once, when there are more ranks than this machine has cores.
   Expected<LoadedEntry> open(const std::string &artifact) const;
 
   // As they were given.
@@ -50,6 +50,9 @@ struct SessionFlags {
   llvm::cl::opt<int64_t> timeout;
   llvm::cl::opt<std::string> entryName;
   bool trace = false; ///< Set by the verb: whether runs are traced.
+
+private:
+  mutable bool isSharingNoted_ = false;
 };
 
 /// The tensors of --inputs in the order of the inputs of `entry`. An entry

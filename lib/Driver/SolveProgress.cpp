@@ -8,24 +8,17 @@
 
 #include "SolveReport.h"
 
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/Process.h"
-
 using namespace llvm;
 using namespace divisi;
 using search::TraceEntry;
 
-/// Seconds between two lines: on a terminal, where the line is rewritten, and
-/// elsewhere.
-static constexpr double kRewritePause = 0.1;
-static constexpr double kLinePause = 1;
 /// A better bound is news if it closes so much of the gap.
 static constexpr double kNews = 0.01;
 
 SolveProgress::SolveProgress(search::SolutionFile header, AnswerKeeper *writer,
                              bool quiet)
-    : header_(std::move(header)), writer_(writer), quiet_(quiet),
-      onTerminal_(sys::Process::StandardErrIsDisplayed()) {}
+    : header_(std::move(header)), writer_(writer),
+      line_(ProgressLine::Elsewhere::Lines, quiet) {}
 
 std::optional<double> SolveProgress::firstAnswer() const {
   for (const TraceEntry &entry : header_.trace) {
@@ -53,23 +46,7 @@ bool SolveProgress::isNews(const TraceEntry &entry) const {
 }
 
 static std::string describe(const TraceEntry &entry) {
-  std::string text =
-      formatv("{0,8:F1} s  best {1}  bound {2}", *entry.seconds,
-              entry.cost ? search::toString(*entry.cost) : "-",
-              entry.lowerBound ? search::toString(*entry.lowerBound) : "-");
-  if (entry.cost && entry.lowerBound) {
-    text += formatv("  gap {0:P3}",
-                    search::relativeGap(*entry.cost, *entry.lowerBound))
-                .str();
-  }
-  return text;
-}
-
-void SolveProgress::print(const TraceEntry &entry) {
-  errs() << (onTerminal_ ? "\r\033[K" : "") << describe(entry)
-         << (onTerminal_ ? "" : "\n");
-  printedAt_ = *entry.seconds;
-  unprinted_.reset();
+  return describeSearch(*entry.seconds, entry.cost, entry.lowerBound);
 }
 
 void SolveProgress::offer(const search::Solution &solution) {
@@ -77,8 +54,8 @@ void SolveProgress::offer(const search::Solution &solution) {
   file.solution = solution;
   file.stopped = "running";
   if (Status failed = writer_->offer(std::move(file)); !failed.isOk()) {
-    errs() << (onTerminal_ ? "\r\033[K" : "")
-           << "divisi: warning: " << failed.message() << "\n";
+    line_.clear();
+    errs() << "divisi: warning: " << failed.message() << "\n";
   }
 }
 
@@ -94,12 +71,7 @@ void SolveProgress::operator()(const search::Progress &line) {
   if (line.improved && writer_) {
     offer(*line.improved);
   }
-  double pause = onTerminal_ ? kRewritePause : kLinePause;
-  unprinted_ = entry;
-  if (!quiet_ &&
-      (isFirst || printedAt_ < 0 || *entry.seconds - printedAt_ >= pause)) {
-    print(entry);
-  }
+  line_.show(*entry.seconds, describe(entry), /*atOnce=*/isFirst);
 }
 
 void SolveProgress::end(const search::Outcome &outcome, double seconds) {
@@ -110,16 +82,9 @@ void SolveProgress::end(const search::Outcome &outcome, double seconds) {
                  trace().back().lowerBound == entry.lowerBound;
     if (!known) {
       header_.trace.push_back(entry);
-      unprinted_ = entry;
+      line_.show(seconds, describe(entry));
     }
   }
 }
 
-void SolveProgress::endLine() {
-  if (!quiet_ && unprinted_) {
-    print(*unprinted_);
-  }
-  if (!quiet_ && onTerminal_ && printedAt_ >= 0) {
-    errs() << "\n";
-  }
-}
+void SolveProgress::endLine() { line_.end(); }

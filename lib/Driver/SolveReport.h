@@ -10,6 +10,7 @@
 #define DIVISI_LIB_DRIVER_SOLVEREPORT_H
 
 #include "AnswerKeeper.h"
+#include "ProgressLine.h"
 #include "divisi/Search/Solvers.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -40,14 +41,11 @@ public:
 
 private:
   bool isNews(const search::TraceEntry &entry) const;
-  void print(const search::TraceEntry &entry);
   void offer(const search::Solution &solution);
 
   search::SolutionFile header_; ///< With the trace so far.
   AnswerKeeper *writer_;
-  bool quiet_, onTerminal_;
-  double printedAt_ = -1; ///< Seconds of the last printed line; -1: none.
-  std::optional<search::TraceEntry> unprinted_;
+  ProgressLine line_;
 };
 
 /// What is known when a solver has ended.

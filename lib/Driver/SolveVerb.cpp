@@ -11,11 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LimitFlags.h"
+#include "OutputFlag.h"
 #include "Outputs.h"
 #include "Process.h"
 #include "SolveReport.h"
 #include "Verbs.h"
 #include "divisi/Search/ProblemIO.h"
+#include "divisi/Support/Clock.h"
 #include "divisi/Support/OutputFile.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -23,8 +26,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <thread>
 
 using namespace llvm;
@@ -50,38 +51,45 @@ private:
   cl::list<std::string> inputs_{cl::Positional, cl::sub(command), cl::OneOrMore,
                                 cl::desc("PROBLEM.json[.gz]|- "
                                          "[SOLUTION.json]")};
-  cl::opt<bool> check_{"check", cl::sub(command),
+  cl::opt<bool> check_{"check", cl::sub(command), on(ActsOn::Answer),
                        cl::desc("check SOLUTION.json instead of solving")};
-  cl::opt<std::string> output_{"o", cl::sub(command),
-                               cl::value_desc("SOLUTION.json"),
-                               cl::desc("where the best answer is kept, from "
-                                        "the first one on; stdout (-), or "
-                                        "another pipe, gets the last one")};
-  cl::opt<double> timeLimit_{
-      "time-limit", cl::sub(command), cl::value_desc("SECONDS"),
-      cl::desc("stop after so long, reading the problem included")};
-  cl::opt<int64_t> workLimit_{
-      "work-limit", cl::sub(command), cl::value_desc("N"),
-      cl::init(search::Options().work),
-      cl::desc("stop after so many matrix entries (default: 6e9, without end "
-               "if there is a time limit); the same each time")};
-  cl::opt<unsigned> threads_{
-      "threads", cl::sub(command), cl::value_desc("N"), cl::init(0),
+  OutputFlag output_{
+      command, "SOLUTION.json",
+      cl::desc("where the best answer is kept, from the first one on; stdout "
+               "(-), or another pipe, gets the last one")};
+  LimitFlags limits_{command, ActsOn::Answer, search::Options().work};
+  cl::opt<int64_t> threads_{
+      "threads",
+      cl::sub(command),
+      on(ActsOn::Answer),
+      cl::value_desc("N"),
+      cl::init(0),
       cl::desc("how many threads (default: 2, if there are as many cores); the "
                "answer does not depend on it")};
-  cl::opt<uint64_t> seed_{"seed", cl::sub(command), cl::value_desc("K"),
-                          cl::init(0), cl::desc("for what is drawn at random")};
+  cl::opt<uint64_t> seed_{"seed",
+                          cl::sub(command),
+                          on(ActsOn::Answer),
+                          cl::value_desc("SEED"),
+                          cl::init(0),
+                          cl::desc("for what is drawn at random")};
   cl::opt<std::string> solverName_{
-      "solver", cl::sub(command), cl::value_desc("NAME"),
+      "solver",
+      cl::sub(command),
+      on(ActsOn::Answer),
+      cl::value_desc("NAME"),
       cl::init(std::string(search::solvers().front().name)),
       cl::desc("which solver; an unknown one lists them")};
   cl::list<std::string> without_{
-      "without", cl::sub(command), cl::value_desc("INGREDIENT,..."),
+      "without",
+      cl::sub(command),
+      on(ActsOn::Answer),
+      cl::value_desc("INGREDIENT,..."),
       cl::CommaSeparated,
       cl::desc("leave ingredients out of the default solver, to measure what "
                "they add; an unknown one lists them")};
-  cl::opt<bool> json_{"json", cl::sub(command), cl::desc("as JSON")};
-  cl::opt<bool> quiet_{"quiet", cl::sub(command),
+  cl::opt<bool> json_{"json", cl::sub(command), on(ActsOn::Answer),
+                      cl::desc("as JSON")};
+  cl::opt<bool> quiet_{"quiet", cl::sub(command), on(ActsOn::Answer),
                        cl::desc("without lines of progress")};
 
   double start_ = 0; ///< Of the process, on the steady clock.
@@ -175,18 +183,10 @@ Status SolveVerb::checkFlags() const {
   if (check_ && !output_.empty()) {
     return Status(ExitCode::Usage, "--check writes nothing; -o is for solving");
   }
-  if (timeLimit_.getNumOccurrences() &&
-      !(timeLimit_ > 0 && std::isfinite(timeLimit_))) {
-    return Status(ExitCode::Usage, "--time-limit is " +
-                                       std::to_string(timeLimit_) +
-                                       ", expected seconds above 0");
+  if (Status status = limits_.check(); !status.isOk()) {
+    return status;
   }
-  if (workLimit_ < 0) {
-    return Status(ExitCode::Usage, "--work-limit is " +
-                                       std::to_string(workLimit_) +
-                                       ", expected 0 or more");
-  }
-  constexpr unsigned kMostThreads = 1024;
+  constexpr int64_t kMostThreads = 1024;
   if (threads_.getNumOccurrences() &&
       (threads_ < 1 || threads_ > kMostThreads)) {
     return Status(ExitCode::Usage, "--threads is " + std::to_string(threads_) +
@@ -206,20 +206,15 @@ Status SolveVerb::checkFlags() const {
 search::Options SolveVerb::solverOptions(const Interrupts &interrupts) const {
   search::Options options;
   options.seed = seed_;
-  options.work = workLimit_;
+  options.work = limits_.work();
+  options.timeLimit = limits_.seconds();
   for (const std::string &name : without_) {
     options.*findIngredient(name)->isUsed = false;
-  }
-  if (timeLimit_.getNumOccurrences()) {
-    options.timeLimit = timeLimit_;
-    if (!workLimit_.getNumOccurrences()) {
-      options.work = std::numeric_limits<int64_t>::max();
-    }
   }
   options.start = start_;
   options.threads =
       threads_.getNumOccurrences()
-          ? threads_
+          ? unsigned(threads_)
           : std::clamp(std::thread::hardware_concurrency(), 1u, 2u);
   options.stop = &interrupts.raised();
   return options;

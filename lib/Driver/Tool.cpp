@@ -18,7 +18,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <list>
 #include <unistd.h>
 
 using namespace llvm;
@@ -62,18 +61,6 @@ static Status startCompiler(const VerbInfo &verb, char **argv) {
                                     .str());
 }
 
-/// Makes the names of the other program's verbs known to the parser, which
-/// proposes what a misspelt one may have meant.
-static std::list<cl::SubCommand> nameCompilerVerbs() {
-  std::list<cl::SubCommand> commands;
-  for (const VerbInfo &verb : verbInfos()) {
-    if (verb.needsCompiler) {
-      commands.emplace_back(verb.name, verb.description);
-    }
-  }
-  return commands;
-}
-
 int divisi::runTool(int argc, char **argv) {
   if (argc < 2) {
     printOverview(errs());
@@ -93,7 +80,6 @@ int divisi::runTool(int argc, char **argv) {
   if (first == "--version") {
     argv[1] = const_cast<char *>("version");
   }
-  std::list<cl::SubCommand> others = nameCompilerVerbs();
   Verbs verbs;
   verbs.push_back(makeSolveVerb());
   verbs.push_back(makeVersionVerb());

@@ -8,7 +8,10 @@
 
 #include "Verbs.h"
 
-#include "llvm/ADT/StringExtras.h"
+#include "ActsOn.h"
+#include "CommandLine.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -50,58 +53,61 @@ int divisi::reportStatus(const Status &status) {
   return static_cast<int>(status.code());
 }
 
-/// LLVM's words about a command line, as one message of ours: it begins lines
-/// with the program's name and sentences with a capital.
-static std::string reword(StringRef errors) {
-  SmallVector<StringRef> lines;
-  errors.split(lines, '\n', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  std::string message;
-  for (StringRef line : lines) {
-    line.consume_front("divisi: ");
-    line = line.split("  Try: ").first.split(" See: ").first;
-    line = line.rtrim(".!: ");
-    if (!message.empty()) {
-      message += "; ";
-    }
-    message += toLower(line.front());
-    message += line.drop_front();
-  }
-  return message;
-}
-
-/// Fails with ExitCode::Usage where LLVM's parser refuses the command line.
-static Status parse(int argc, char **argv) {
-  std::string errors;
-  raw_string_ostream stream(errors);
-  if (cl::ParseCommandLineOptions(
+/// What LLVM's parser still refuses it has printed.
+static Status parse(Verb &verb, int argc, char **argv) {
+  Status status =
+      checkArguments(verb.command, ArrayRef(argv + 2, size_t(argc - 2)));
+  if (status.isOk() &&
+      !cl::ParseCommandLineOptions(
           argc, argv,
           "divisi: writes the parts for many devices of a model written for "
           "one\n",
-          &stream)) {
-    return Status();
+          &nulls())) {
+    status = Status(ExitCode::Usage, "the command line is not understood");
   }
-  // A value that does not parse is printed by LLVM itself.
-  return Status(ExitCode::Usage,
-                (errors.empty() ? "an option got a value that it does not take"
-                                : reword(errors)) +
-                    "; divisi VERB --help lists the options");
+  if (status.isOk()) {
+    status = checkGivenOnce(verb.command);
+  }
+  return status.isOk()
+             ? status
+             : Status(status.code(), status.message() + "; divisi " +
+                                         verb.command.getName().str() +
+                                         " --help lists the options");
+}
+
+/// --help of a verb is about its options, not about ways to list them.
+static void tidyHelp(cl::SubCommand &verb) {
+  DenseMap<StringRef, cl::Option *> &options = cl::getRegisteredOptions(verb);
+  for (StringRef name : {"help-list", "help-list-hidden"}) {
+    options.erase(name);
+  }
+  cl::Option &help = *options.at("help");
+  help.Categories.assign(1, &optionsOn(ActsOn::Answer));
+  help.setDescription("this text");
+}
+
+static Status noVerb(StringRef name) {
+  std::vector<std::string> names;
+  for (const VerbInfo &verb : kVerbs) {
+    names.push_back(verb.name.str());
+  }
+  return Status(ExitCode::Usage, "unknown verb '" + name.str() + "'" +
+                                     suggest(name, names) +
+                                     "; divisi without arguments lists them");
 }
 
 int divisi::runVerb(int argc, char **argv, const Verbs &verbs) {
   InitLLVM init(argc, argv);
   // A file that may not grow is an error of the write, not a crash.
   std::signal(SIGXFSZ, SIG_IGN);
-  if (Status status = parse(argc, argv); !status.isOk()) {
-    return reportStatus(status);
+  StringRef name = argc < 2 ? StringRef() : argv[1];
+  auto found = find_if(
+      verbs, [&](const auto &verb) { return verb->command.getName() == name; });
+  if (found == verbs.end()) {
+    return reportStatus(noVerb(name));
   }
-  for (const auto &verb : verbs) {
-    if (verb->command) {
-      return reportStatus(verb->run());
-    }
-  }
-  return reportStatus(
-      Status(ExitCode::Usage,
-             argc < 2 ? "no verb is given"
-                      : "unknown verb '" + std::string(argv[1]) +
-                            "'; divisi without arguments lists them"));
+  Verb &verb = **found;
+  tidyHelp(verb.command);
+  Status status = parse(verb, argc, argv);
+  return reportStatus(status.isOk() ? verb.run() : status);
 }

@@ -64,7 +64,7 @@ std::unique_ptr<Verb> makeVersionVerb();
 int reportStatus(const Status &status);
 
 /// Parses the command line, whose first argument names one of `verbs`, and runs
-/// that verb; the exit code. ExitCode::Usage for what the parser refuses.
+/// that verb; the exit code. ExitCode::Usage for what is not understood.
 int runVerb(int argc, char **argv, const Verbs &verbs);
 
 } // namespace divisi

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ActsOn.h"
 #include "Verbs.h"
 #include "divisi/Support/Version.h"
 #include "divisi/runtime/ArtifactVersion.h"
@@ -38,7 +39,8 @@ public:
   }
 
 private:
-  cl::opt<bool> json{"json", cl::sub(command), cl::desc("as JSON")};
+  cl::opt<bool> json{"json", cl::sub(command), on(ActsOn::Answer),
+                     cl::desc("as JSON")};
 };
 
 } // namespace

@@ -9,6 +9,7 @@
 #include "divisi/Plan/PlanModule.h"
 
 #include "Annotate.h"
+#include "PlanWarnings.h"
 #include "ProblemBuilder.h"
 #include "RandomPlan.h"
 #include "dialects/NN/Locations.h"
@@ -193,8 +194,8 @@ static int64_t memoryLimit(const Setting &setting, const PlanOptions &options) {
   return options.memoryLimit.value_or(setting.cluster.device.memoryBytes);
 }
 
-static PlanningProblem makeProblem(const Setting &setting,
-                                   const PlanOptions &options, bool names) {
+static std::optional<PlanningProblem>
+makeProblem(const Setting &setting, const PlanOptions &options, bool names) {
   SplitRules rules{setting.devices.roles, options.maxStrategies};
   ProblemOptions planning;
   planning.links = setting.devices.links;
@@ -202,6 +203,7 @@ static PlanningProblem makeProblem(const Setting &setting,
   planning.memoryLimit = memoryLimit(setting, options);
   planning.maxStrategies = options.maxStrategies;
   planning.names = names;
+  planning.control = &options.control;
   return buildProblem(setting.dataflow, setting.devices.grid,
                       setting.cluster.device, rules, setting.fixed, planning);
 }
@@ -249,8 +251,10 @@ static std::string explainInfeasible(const Setting &setting,
 /// The objective has the price of globals at rest in it, which is no time.
 static PlanReport reportOf(const Setting &setting,
                            const PlanningProblem &planning,
-                           const search::Solution &solution) {
+                           const search::Outcome &outcome) {
+  const search::Solution &solution = outcome.solution;
   PlanReport report;
+  report.stopped = outcome.stopped;
   report.nodes = int64_t(planning.problem.nodes.size());
   report.edges = int64_t(planning.problem.edges.size());
   search::Wide held = 0;
@@ -316,6 +320,62 @@ static void writeRecord(ModuleOp module, const PlanRecord &record,
   }
 }
 
+/// Nothing was found before time or a person ended the planner in `phase`.
+static Status cutShort(search::Stopped why, llvm::StringRef phase) {
+  return Status(ExitCode::NoPlan,
+                (why == search::Stopped::Time
+                     ? "the time limit came " + phase +
+                           ", before the first plan; a larger --time-limit "
+                           "leaves time for one"
+                     : "interrupted " + phase + ", before the first plan")
+                    .str());
+}
+
+/// What the request cannot have, and what the plan makes of it.
+static void addWarnings(const Setting &setting, const PlanOptions &options,
+                        const PlanningProblem &planning,
+                        const search::Outcome &outcome, PlanReport &report) {
+  report.warnings =
+      warnOfRequest(setting.dataflow, setting.devices, options.batchDim);
+  if (auto warning =
+          warnOfReplication(setting.dataflow, planning, setting.devices.grid,
+                            outcome.solution.assignment)) {
+    report.warnings.push_back(*warning);
+  }
+  if (auto note = noteAxisNames(options.grid.mesh, setting.devices)) {
+    report.notes.push_back(*note);
+  }
+}
+
+static search::Options solverOptions(const PlanOptions &options) {
+  search::Options solver;
+  solver.seed = options.seed;
+  solver.work = options.work;
+  solver.gap = options.gap;
+  solver.threads = 2;
+  solver.stop = options.control.stop;
+  solver.onProgress = options.control.onProgress;
+  solver.start = steadySeconds();
+  if (options.control.deadline) {
+    solver.timeLimit = *options.control.deadline - solver.start;
+  }
+  return solver;
+}
+
+/// What the solver found nothing for.
+static Status explainNoPlan(const Setting &setting, const PlanOptions &options,
+                            const search::Outcome &outcome) {
+  if (outcome.verdict == search::Verdict::Infeasible) {
+    return Status(ExitCode::Infeasible,
+                  explainInfeasible(setting, options, outcome));
+  }
+  if (outcome.stopped == search::Stopped::Time ||
+      outcome.stopped == search::Stopped::Interrupted) {
+    return cutShort(outcome.stopped, "while plans were searched");
+  }
+  return Status(ExitCode::NoPlan, explainInfeasible(setting, options, outcome));
+}
+
 static Status noSolver(const std::string &name) {
   std::string names = "random";
   for (const search::Solver &solver : search::solvers()) {
@@ -337,26 +397,29 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   if (!setting) {
     return setting.status();
   }
-  PlanningProblem planning = makeProblem(*setting, options, false);
-  search::Outcome outcome =
-      solver->solve(planning.problem, {.seed = options.seed,
-                                       .work = options.work,
-                                       .gap = options.gap,
-                                       .threads = 2});
-  if (outcome.verdict != search::Verdict::Solved) {
-    return Status(outcome.verdict == search::Verdict::Infeasible
-                      ? ExitCode::Infeasible
-                      : ExitCode::NoPlan,
-                  explainInfeasible(*setting, options, outcome));
+  std::optional<PlanningProblem> planning =
+      makeProblem(*setting, options, false);
+  if (!planning) {
+    return cutShort(options.control.struck(),
+                    "while the planning problem was built");
   }
-  if (auto wrong = search::check(planning.problem, outcome.solution)) {
+  search::Outcome outcome =
+      solver->solve(planning->problem, solverOptions(options));
+  if (outcome.verdict != search::Verdict::Solved) {
+    return explainNoPlan(*setting, options, outcome);
+  }
+  if (auto wrong = search::check(planning->problem, outcome.solution)) {
     return Status(ExitCode::Internal, "the solver's plan is wrong: " + *wrong);
   }
-  annotate(setting->dataflow, planning, setting->grid,
+  annotate(setting->dataflow, *planning, setting->grid,
            outcome.solution.assignment);
-  PlanReport report = reportOf(*setting, planning, outcome.solution);
+  PlanReport report = reportOf(*setting, *planning, outcome);
   writeRecord(module, recordOf(*setting, options, outcome, report),
               setting->dataflow);
+  addWarnings(*setting, options, *planning, outcome, report);
+  if (options.control.onPlan) {
+    options.control.onPlan(report);
+  }
   return report;
 }
 
@@ -366,7 +429,11 @@ Expected<search::Problem> planningProblem(ModuleOp module,
   if (!setting) {
     return setting.status();
   }
-  return makeProblem(*setting, options, true).problem;
+  std::optional<PlanningProblem> planning =
+      makeProblem(*setting, options, true);
+  return planning ? Expected<search::Problem>(std::move(planning->problem))
+                  : cutShort(options.control.struck(),
+                             "while the planning problem was built");
 }
 
 } // namespace divisi

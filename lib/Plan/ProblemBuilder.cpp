@@ -35,7 +35,7 @@ public:
         maker_(grid, device, rules, planning_.pool),
         router_(grid, stepPrices(grid, options.links)) {}
 
-  PlanningProblem build();
+  std::optional<PlanningProblem> build();
 
 private:
   unsigned classOf(const DataflowValue &tensor) {
@@ -46,6 +46,7 @@ private:
     return tensor.kind != DataflowValue::Kind::Result ||
            tensor.consumers.size() > 1;
   }
+  bool goesOn();
   void addSite(unsigned index);
   void addPoint(unsigned index);
   void addOutput(unsigned index);
@@ -76,8 +77,26 @@ private:
       std::tuple<unsigned, std::vector<unsigned>, std::vector<unsigned>, bool>;
   std::map<PortKey, uint32_t> matrices_;
   std::map<std::tuple<unsigned, unsigned, unsigned>, int64_t> prices_;
+  double startedAt_ = steadySeconds();
+  bool cut_ = false; ///< What is built is not used.
 };
 } // namespace
+
+/// Whether nothing has cut the building short; tells how far it is.
+bool ProblemBuilder::goesOn() {
+  const PlanControl *control = options_.control;
+  if (!control || cut_) {
+    return !cut_;
+  }
+  cut_ = control->struck() != search::Stopped::Finished;
+  if (control->onProgress) {
+    search::Progress line;
+    line.seconds = steadySeconds() - startedAt_;
+    line.by = kBuildingProblem;
+    control->onProgress(line);
+  }
+  return !cut_;
+}
 
 /// Memory is added with the edges: it is the value that lives, not the
 /// operator.
@@ -243,7 +262,8 @@ int64_t ProblemBuilder::price(unsigned tensorClass, unsigned from,
     return 0;
   }
   auto [it, isNew] = prices_.try_emplace({tensorClass, from, to}, 0);
-  if (isNew) {
+  // A matrix may ask for thousands of routes.
+  if (isNew && goesOn()) {
     const TensorClass &tensor = planning_.pool.get(tensorClass);
     it->second = router_
                      .price(tensor.shape, tensor.bits, tensor.layouts[from],
@@ -374,7 +394,7 @@ void ProblemBuilder::sortNodes() {
   }
 }
 
-PlanningProblem ProblemBuilder::build() {
+std::optional<PlanningProblem> ProblemBuilder::build() {
   planning_.problem.name = "plan";
   planning_.problem.usageLimit = options_.memoryLimit;
   planning_.valueNodes.resize(dataflow_.values.size());
@@ -383,27 +403,27 @@ PlanningProblem ProblemBuilder::build() {
   planning_.outputPlaces.resize(dataflow_.outputs.size());
   valueIds_.resize(dataflow_.values.size());
   outputIds_.resize(dataflow_.outputs.size());
+  auto each = [&](size_t count, void (ProblemBuilder::*add)(unsigned)) {
+    for (unsigned i = 0; i != count && goesOn(); ++i) {
+      (this->*add)(i);
+    }
+  };
   // Places ask all makers and users, so operators come first.
-  for (unsigned i = 0; i != dataflow_.sites.size(); ++i) {
-    addSite(i);
-  }
-  for (unsigned i = 0; i != dataflow_.values.size(); ++i) {
-    addPoint(i);
-  }
-  for (unsigned i = 0; i != dataflow_.outputs.size(); ++i) {
-    addOutput(i);
-  }
-  for (unsigned i = 0; i != dataflow_.values.size(); ++i) {
-    addEdges(i);
+  each(dataflow_.sites.size(), &ProblemBuilder::addSite);
+  each(dataflow_.values.size(), &ProblemBuilder::addPoint);
+  each(dataflow_.outputs.size(), &ProblemBuilder::addOutput);
+  each(dataflow_.values.size(), &ProblemBuilder::addEdges);
+  if (cut_) {
+    return std::nullopt;
   }
   sortNodes();
   return std::move(planning_);
 }
 
-PlanningProblem buildProblem(const Dataflow &dataflow, const Grid &grid,
-                             const DeviceKind &device, const SplitRules &rules,
-                             const Fixed &fixed,
-                             const ProblemOptions &options) {
+std::optional<PlanningProblem>
+buildProblem(const Dataflow &dataflow, const Grid &grid,
+             const DeviceKind &device, const SplitRules &rules,
+             const Fixed &fixed, const ProblemOptions &options) {
   return ProblemBuilder(dataflow, grid, device, rules, fixed, options).build();
 }
 

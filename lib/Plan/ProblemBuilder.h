@@ -20,6 +20,7 @@
 #define DIVISI_LIB_PLAN_PROBLEMBUILDER_H
 
 #include "Choices.h"
+#include "divisi/Plan/PlanControl.h"
 #include "divisi/Search/Problem.h"
 
 namespace divisi::plan {
@@ -39,6 +40,8 @@ struct ProblemOptions {
   std::optional<int64_t> memoryLimit;
   size_t maxStrategies = 512;
   bool names = false; ///< For people who read the problem.
+  /// May cut the building short; null: nothing does.
+  const PlanControl *control = nullptr;
 };
 
 /// A planning problem, and what its nodes stand for.
@@ -53,9 +56,11 @@ struct PlanningProblem {
   std::vector<unsigned> valueNodes, outputNodes;
 };
 
-PlanningProblem buildProblem(const Dataflow &dataflow, const Grid &grid,
-                             const DeviceKind &device, const SplitRules &rules,
-                             const Fixed &fixed, const ProblemOptions &options);
+/// Nothing if `options.control` struck meanwhile.
+std::optional<PlanningProblem>
+buildProblem(const Dataflow &dataflow, const Grid &grid,
+             const DeviceKind &device, const SplitRules &rules,
+             const Fixed &fixed, const ProblemOptions &options);
 
 } // namespace divisi::plan
 

@@ -35,6 +35,8 @@ public:
 
 private:
   PlanOptions planOptions() const;
+
+  PlanControl control_; ///< Not written as text, unlike the options.
 };
 } // namespace
 
@@ -43,7 +45,7 @@ private:
 
 NNPlanPass::NNPlanPass(const PlanOptions &options) {
   const auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_,
-               gap_, maxStrategies_] = options;
+               gap_, maxStrategies_, control] = options;
   const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
       grid;
   cluster = cluster_;
@@ -59,12 +61,13 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
   work = work_;
   gap = gap_;
   maxStrategies = maxStrategies_;
+  control_ = control;
 }
 
 PlanOptions NNPlanPass::planOptions() const {
   PlanOptions options;
   auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_, gap_,
-         maxStrategies_] = options;
+         maxStrategies_, control] = options;
   auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
   cluster_ = cluster;
   devices_ = devices;
@@ -79,6 +82,7 @@ PlanOptions NNPlanPass::planOptions() const {
   work_ = work;
   gap_ = gap;
   maxStrategies_ = maxStrategies;
+  control = control_;
   return options;
 }
 

@@ -119,6 +119,30 @@ TEST_F(CompilationTest, ErrorsOfThePlannerKeepTheirExitCode) {
   EXPECT_EQ(codeOf(small), ExitCode::Infeasible);
 }
 
+TEST_F(CompilationTest, PlansAreDroppedUntilTheyAreTakenApart) {
+  CompileOptions options;
+  options.plan = onDevices(2);
+  Compilation compilation = compile(options);
+  auto strategies = [&] {
+    int64_t count = 0;
+    compilation.module()->walk(
+        [&](mlir::Operation *op) { count += op->hasAttr("spmd.split"); });
+    return count;
+  };
+  ASSERT_TRUE(compilation.advanceTo(Stage::Plan).isOk());
+  EXPECT_GT(strategies(), 0);
+  EXPECT_EQ(compilation.replan({"lost"}).code(), ExitCode::Usage);
+  EXPECT_GT(strategies(), 0);
+  ASSERT_TRUE(compilation.replan({}).isOk());
+  EXPECT_EQ(strategies(), 0);
+  EXPECT_EQ(compilation.stage(), Stage::Import);
+  ASSERT_TRUE(compilation.advanceTo(Stage::Partition).isOk());
+  Status status = compilation.replan({});
+  EXPECT_EQ(status.code(), ExitCode::Usage);
+  EXPECT_EQ(status.message(), "the strategies were taken apart by the stage "
+                              "partition, and cannot be dropped");
+}
+
 TEST_F(CompilationTest, ReportsAreMadeIfAskedFor) {
   for (bool report : {true, false}) {
     CompileOptions options;

@@ -85,8 +85,8 @@ TEST(PlanOptions, TheTextOfThePipelineIsThePipeline) {
 
 TEST(PlanOptions, ThePipelineOfTheStageTakesThemToo) {
   registerPlanPipeline();
-  auto parsed = mlir::parsePassPipeline(
-      "builtin.module(divisi-plan{devices=6 work=5})");
+  auto parsed =
+      mlir::parsePassPipeline("builtin.module(divisi-plan{devices=6 work=5})");
   ASSERT_TRUE(succeeded(parsed));
   PlanOptions options;
   options.grid.devices = 6;

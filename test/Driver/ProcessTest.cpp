@@ -8,6 +8,8 @@
 
 #include "lib/Driver/Process.h"
 
+#include "divisi/Support/Clock.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -17,6 +17,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <limits>
+
 using namespace divisi;
 
 static constexpr llvm::StringLiteral kMlp = R"mlir(
@@ -138,4 +141,103 @@ TEST_F(PlanTest, TheProblemCanBeWrittenAndSolvedElsewhere) {
   Expected<PlanReport> report = planModule(*other, onDevices(4));
   ASSERT_TRUE(report);
   EXPECT_EQ(report->objective, int64_t(outcome.solution.cost));
+}
+
+//===----------------------------------------------------------------------===//
+// Cut short
+//===----------------------------------------------------------------------===//
+
+/// Where the solver proves nothing, only the budget or a cut ends it.
+static PlanOptions withoutEnd() {
+  PlanOptions options = onDevices(4);
+  options.solver = "mcmc";
+  options.work = std::numeric_limits<int64_t>::max();
+  return options;
+}
+
+TEST_F(PlanTest, StopKeepsTheBestPlanSoFar) {
+  std::atomic<bool> stop = false;
+  PlanOptions options = withoutEnd();
+  options.control.stop = &stop;
+  options.control.onProgress = [&](const search::Progress &line) {
+    stop = stop || line.cost.has_value();
+  };
+  auto module = parse(kMlp);
+  Expected<PlanReport> report = planModule(*module, options);
+  ASSERT_TRUE(report) << report.status().message();
+  EXPECT_EQ(report->stopped, search::Stopped::Interrupted);
+  EXPECT_NE(print(*module).find("spmd.split"), std::string::npos);
+}
+
+TEST_F(PlanTest, DeadlineKeepsTheBestPlanSoFar) {
+  PlanOptions options = withoutEnd();
+  options.control.deadline = steadySeconds() + 1;
+  auto module = parse(kMlp);
+  Expected<PlanReport> report = planModule(*module, options);
+  ASSERT_TRUE(report) << report.status().message();
+  EXPECT_EQ(report->stopped, search::Stopped::Time);
+}
+
+TEST_F(PlanTest, WithoutAPlanSoFarThereIsNone) {
+  std::atomic<bool> stop = true;
+  PlanOptions stopped = onDevices(4), late = onDevices(4);
+  stopped.control.stop = &stop;
+  late.control.deadline = steadySeconds() - 1;
+  for (auto [options, message] :
+       {std::pair(stopped, "interrupted while the planning problem was built, "
+                           "before the first plan"),
+        std::pair(late, "the time limit came while the planning problem was "
+                        "built, before the first plan; a larger --time-limit "
+                        "leaves time for one")}) {
+    auto module = parse(kMlp);
+    Expected<PlanReport> report = planModule(*module, options);
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.status().code(), ExitCode::NoPlan);
+    EXPECT_EQ(report.status().message(), message);
+    EXPECT_EQ(planningProblem(*module, options).status().code(),
+              ExitCode::NoPlan);
+  }
+}
+
+TEST_F(PlanTest, BuildingTellsHowItGoesOn) {
+  int lines = 0;
+  PlanOptions options = onDevices(4);
+  options.control.onProgress = [&](const search::Progress &line) {
+    lines += line.by == kBuildingProblem;
+  };
+  auto module = parse(kMlp);
+  ASSERT_TRUE(planModule(*module, options));
+  // Two products, two others, globals, the argument, routes between them.
+  EXPECT_GT(lines, 10);
+}
+
+/// With the last line about the problem, before the solver's first.
+TEST_F(PlanTest, StopBeforeTheFirstAnswerSaysSo) {
+  std::atomic<bool> stop = false;
+  int lines = 0, last = 0;
+  PlanOptions options = onDevices(4);
+  options.control.stop = &stop;
+  options.control.onProgress = [&](const search::Progress &line) {
+    lines += line.by == kBuildingProblem;
+    stop = stop || lines == last;
+  };
+  auto first = parse(kMlp), second = parse(kMlp);
+  ASSERT_TRUE(planModule(*first, options));
+  last = std::exchange(lines, 0);
+  Expected<PlanReport> report = planModule(*second, options);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.status().code(), ExitCode::NoPlan);
+  EXPECT_EQ(report.status().message(),
+            "interrupted while plans were searched, before the first plan");
+}
+
+TEST_F(PlanTest, WhatDoesNotStrikeDecidesNothing) {
+  std::atomic<bool> stop = false;
+  PlanOptions watched = onDevices(6);
+  watched.control.stop = &stop;
+  watched.control.deadline = steadySeconds() + 1000;
+  auto first = parse(kMlp), second = parse(kMlp);
+  ASSERT_TRUE(planModule(*first, watched));
+  ASSERT_TRUE(planModule(*second, onDevices(6)));
+  EXPECT_EQ(print(*first), print(*second));
 }

@@ -39,7 +39,9 @@ def test_every_dump_resumes_to_the_same_artifact(divisi, name):
     assert len(dumps) == len(STAGES), dumps
     for stage in STAGES:
         dump = f"{name}.{stage}.mlir"
-        divisi("compile", dump, *compile_flags(m)[2:], "-o", "again.divisi")
+        # What comes after is decided by the plan.
+        flags = compile_flags(m)[2:] if stage == "import" else []
+        divisi("compile", dump, *flags, "-o", "again.divisi")
         assert divisi.path("again.divisi").read_bytes() == expected, stage
 
 

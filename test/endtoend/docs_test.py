@@ -63,6 +63,7 @@ def make_examples(folder, divisi):
     np.savez(folder / "x.npz", x=x)
     np.savez(folder / "wrong.npz", y=x)
     divisi("compile", "mlp.onnx", "--devices", 2, "-o", "mlp.divisi")
+    divisi("plan", "mlp.onnx", "--devices", 2, "-o", "plan2.mlir")
     divisi("run", "mlp.divisi", "--inputs", "x.npz", "-o", "y.npz")
     with np.load(folder / "y.npz") as outputs:
         np.savez(folder / "wrong_y.npz",

@@ -266,7 +266,7 @@ def test_a_dump_of_a_stage_that_is_over(made):
     made("plan", "m.onnx", *FLAGS, "-o", "p.mlir")
     says(made("compile", "p.mlir", "--dump-after", "import", "-o", "-",
               exits=USAGE), "--dump-after import: 'p.mlir' has been through "
-         "that stage; expected a later one")
+         "the stage plan; expected a later one")
 
 
 def test_artifact_on_stdout_and_dumps_in_a_folder(made, artifact):

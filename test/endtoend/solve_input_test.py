@@ -145,14 +145,14 @@ def test_problem_that_cannot_be_read(divisi, tmp_path):
 # Bad command lines.
 
 BAD_COMMANDS = [
-    ([], ["positional"]),
+    ([], ["solve needs an input, PROBLEM.json"]),
     ([EXAMPLE, "s.json"], ["one file", "2", "--check"]),
     (["--check", EXAMPLE], ["two files", "1"]),
     (["--check", EXAMPLE, "s.json", "-o", "t.json"], ["-o"]),
     ([EXAMPLE, "--solver", "oracle"], ["oracle", r"\n  auto: \w"]),
     ([EXAMPLE, "--time-limit", 0], ["--time-limit", "0"]),
     ([EXAMPLE, "--time-limit", "nan"], ["--time-limit", "nan"]),
-    ([EXAMPLE, "--time-limit", "soon"], ["soon", "an option"]),
+    ([EXAMPLE, "--time-limit", "soon"], ["soon", "expected a number of seconds"]),
     ([EXAMPLE, "--work-limit", -1], ["--work-limit", "-1"]),
     ([EXAMPLE, "--threads", 0], ["--threads", "0"]),
     ([EXAMPLE, "--threads", 100_000], ["--threads", "100000"]),

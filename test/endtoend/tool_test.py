@@ -76,12 +76,49 @@ def test_found_through_a_link_and_by_name(tmp_path):
 
 @pytest.mark.parametrize("line, message", [
     ([], "no verb is given; divisi VERB --help explains one of these"),
-    (["compil"], "unknown subcommand 'compil'; did you mean 'compile'?"),
+    (["compil"], "unknown verb 'compil'; did you mean 'compile'?; divisi "
+     "without arguments lists them"),
+    (["--frobnicate"], "unknown verb '--frobnicate'; divisi without arguments "
+     "lists them"),
     (["plan", "m.onnx", "--device", 2],
-     "unknown command line argument '--device'; did you mean '--devices'?"),
+     "unknown option '--device'; did you mean '--devices'?; divisi plan "
+     "--help lists the options"),
     (["solve", "--treads", 2, "p.json"],
-     "unknown command line argument '--treads'; did you mean '--threads'?"),
+     "unknown option '--treads'; did you mean '--threads'?; divisi solve "
+     "--help lists the options"),
+    (["plan", "--device", 2, "--outptu", "m.onnx"],
+     "unknown option '--device'; did you mean '--devices'?; unknown option "
+     "'--outptu'; did you mean '--output'?; divisi plan"),
     (["solve", "--threads", "two", "p.json"],
-     "an option got a value that it does not take")])
+     "--threads 'two': expected a whole number; divisi solve"),
+    (["run", "--timeout", "soon", "m.divisi"],
+     "--timeout 'soon': expected a whole number of milliseconds; divisi run"),
+    (["check", "--rtol", "small", "m.divisi"],
+     "--rtol 'small': expected a number; divisi check"),
+    (["compile", "m.onnx", "-o"], "-o needs a value, OUT; divisi compile"),
+    (["version", "m.onnx"], "version takes no input, got 'm.onnx'"),
+    (["explain"], "explain needs an input, "),
+    (["plan", "a", "b"], "plan takes one input, "),
+    (["plan", "a", "--devices", 2, "--devices=3"],
+     "--devices is given more than once; divisi plan"),
+    (["run", "a", "--verify=maybe"], "--verify takes no value, got 'maybe'")])
 def test_usage_errors_of_both_programs_look_alike(divisi, line, message):
     assert f"divisi: error: {message}" in divisi(*line, exits=2).err
+
+
+def test_one_mistake_is_one_line(divisi):
+    for line in (["plan", "m.onnx", "--device", 2], ["plan", "m.onnx", "--dim"],
+                 ["solve", "p.json", "--seed", "x"]):
+        assert len(divisi(*line, exits=2).err.splitlines()) == 1
+
+
+def test_the_long_name_of_the_output(divisi, generated):
+    m = generated("mlp.py", "--widths", "4,4", "--batch", 2)
+    divisi("plan", m.onnx, "--output", "a.mlir")
+    divisi("plan", m.onnx, "-o", "b.mlir")
+    assert divisi.path("a.mlir").read_text() == divisi.path(
+        "b.mlir").read_text()
+    divisi("compile", m.onnx, "--output=m.divisi")
+    divisi("run", "m.divisi", "--inputs", m.inputs, "--output", "y.npz")
+    divisi("solve", EXAMPLE, "--output", "s.json")
+    assert all(divisi.path(name).exists() for name in ("y.npz", "s.json"))

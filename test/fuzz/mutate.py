@@ -239,6 +239,11 @@ def mutate_header(rng, member):
     return lines[0].encode("latin1") + body
 
 
+def devices_of(dump):
+    """Later stages have decided."""
+    return ("--devices", 2) if dump.endswith(".import.mlir") else ()
+
+
 class Fuzzer:
     """Works in `folder`; `keep` receives what went wrong."""
 
@@ -260,8 +265,9 @@ class Fuzzer:
         # A stage that could not be resumed would be refused for that, and
         # its damage would never be looked at.
         for stage in STAGES:
-            command, code, err = run(folder, "compile", f"m.{stage}.mlir",
-                                     "--devices", 2, "-o", "out.divisi")
+            dump = f"m.{stage}.mlir"
+            command, code, err = run(folder, "compile", dump,
+                                     *devices_of(dump), "-o", "out.divisi")
             if code != 0:
                 sys.exit(f"{command}\nexit code {code}\n{err}")
         command, code, err = run(folder, "run", "out.divisi", "--inputs",
@@ -290,7 +296,8 @@ class Fuzzer:
             first = ("compile", bad, "--shapes-from", "m.inputs.npz",
                      "--devices", 2, "-o", "out.divisi")
         elif kind == "dump":
-            first = ("compile", bad, "--devices", 2, "-o", "out.divisi")
+            first = ("compile", bad, *devices_of(source), "-o",
+                     "out.divisi")
         else:
             first = ("run", "m.divisi" if kind == "npz" else bad, "--inputs",
                      bad if kind == "npz" else "m.inputs.npz",

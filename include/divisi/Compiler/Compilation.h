@@ -64,7 +64,8 @@ struct CompileOptions {
       dumped;
   /// Whether artifact and dumps say what the plan does.
   bool report = true;
-  /// Told when a phase begins, for the progress line; may be empty.
+  /// Told when a phase begins, for the progress line, and "" when the last one
+  /// that was asked for is over; may be empty.
   std::function<void(llvm::StringRef phase)> progress;
 };
 
@@ -92,6 +93,11 @@ public:
   /// Whether the bytes of all globals can be had, without reading them: what
   /// would fail after minutes may be known now. ExitCode::File.
   Status checkWeights();
+  /// Takes the plan off what was loaded, back to Stage::Import, so that it is
+  /// planned again: for as many devices if the options do not say how many.
+  /// What `keep` names stays as it is (Plan/DropPlan.h). ExitCode::Usage for a
+  /// name that means nothing, and after Stage::Plan.
+  Status replan(llvm::ArrayRef<std::string> keep);
 
   /// Runs the stages that are missing. ExitCode::Usage or Infeasible from the
   /// planner, Invalid for edited IR that breaks a rule.
@@ -125,6 +131,12 @@ public:
   mlir::ModuleOp module() { return *module_; }
   /// The last stage that the module has been through.
   Stage stage() const { return stage_; }
+  /// What the module is or will be planned by; replan() may have added to it.
+  const PlanOptions &planOptions() const { return options_.plan; }
+  /// Whether load has read a model, not IR.
+  bool isModel() const { return isModel_; }
+  /// Whether the module says what cluster it was planned for.
+  bool notesCluster();
 
 private:
   Status import(InputFile input);
@@ -141,6 +153,7 @@ private:
   std::shared_ptr<GlobalStore> store_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   Stage stage_ = Stage::Import;
+  bool isModel_ = false;    ///< What load has read.
   bool isImported_ = false; ///< Here, and not dumped yet.
   std::string inputName_;   ///< As the user said it; empty for stdin.
   /// Made when the module is partitioned, which later stages change. A module

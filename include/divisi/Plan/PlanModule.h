@@ -14,6 +14,7 @@
 #define DIVISI_PLAN_PLANMODULE_H
 
 #include "divisi/Cluster/DeviceGrid.h"
+#include "divisi/Plan/PlanControl.h"
 #include "divisi/Search/Solvers.h"
 #include "divisi/Support/Status.h"
 
@@ -40,6 +41,8 @@ struct PlanOptions {
   double gap = 1e-4;
   /// The most strategies that one operator or value is given.
   size_t maxStrategies = 512;
+  /// No option of the pass: what reaches the planner only through C++.
+  PlanControl control;
 };
 
 /// What came of it.
@@ -51,12 +54,23 @@ struct PlanReport {
   int64_t peakBytes = 0;        ///< On one device.
   int64_t parameterBytes = 0;   ///< All globals.
   int64_t residentBytes = 0;    ///< Of these, at rest on the fullest device.
+  /// What the user may not have meant, and what may not be known: for stderr.
+  std::vector<std::string> warnings, notes;
+  /// Why the solver ended.
+  search::Stopped stopped = search::Stopped::Finished;
+
+  /// Whether time or a person ended it: another run may give another plan.
+  bool isCut() const {
+    return stopped == search::Stopped::Time ||
+           stopped == search::Stopped::Interrupted;
+  }
 };
 
 /// Annotates every entry function of `module` and its globals. Strategies and
 /// places that are there already are kept. Fails with Usage if options
 /// contradict each other or the module, with Infeasible if no plan fits into
-/// the memory limit, with Invalid if an annotation of the module is wrong.
+/// the memory limit, with NoPlan if it was cut short before the first plan,
+/// with Invalid if an annotation of the module is wrong.
 Expected<PlanReport> planModule(mlir::ModuleOp module,
                                 const PlanOptions &options);
 

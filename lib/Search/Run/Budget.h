@@ -18,8 +18,7 @@
 #define DIVISI_LIB_SEARCH_RUN_BUDGET_H
 
 #include "divisi/Search/Solvers.h"
-
-#include <chrono>
+#include "divisi/Support/Clock.h"
 
 namespace divisi::search {
 
@@ -28,7 +27,8 @@ class Budget {
 public:
   /// `options` must outlive this.
   explicit Budget(const Options &options)
-      : options_(options), start_(options.start == 0 ? now() : options.start) {}
+      : options_(options),
+        start_(options.start == 0 ? steadySeconds() : options.start) {}
 
   /// Takes `work` away. False once something has run out; then always false.
   bool spend(int64_t work) {
@@ -70,15 +70,9 @@ public:
   /// Entries that may still be looked at.
   int64_t left() const { return std::max<int64_t>(options_.work - spent_, 0); }
   /// Since Options::start.
-  double seconds() const { return now() - start_; }
+  double seconds() const { return steadySeconds() - start_; }
 
 private:
-  static double now() {
-    return std::chrono::duration<double>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  }
-
   const Options &options_;
   double start_;
   int64_t spent_ = 0, nextLook_ = 0;

@@ -1,0 +1,53 @@
+//===- LimitFlags.cpp - Flags that limit a search for a plan --------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LimitFlags.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+using namespace llvm;
+using namespace divisi;
+
+LimitFlags::LimitFlags(cl::SubCommand &verb, ActsOn step, int64_t work)
+    : timeLimit("time-limit", cl::sub(verb), cl::value_desc("SECONDS"),
+                on(step),
+                cl::desc("end the search so long after the start, reading "
+                         "included, and keep the best so far")),
+      workLimit("work-limit", cl::sub(verb), cl::value_desc("N"),
+                cl::init(work), on(step),
+                cl::desc("end the search after so many matrix entries, the "
+                         "same each time (1e9: about a second of one core; "
+                         "without end if there is a time limit)")) {}
+
+Status LimitFlags::check() const {
+  if (timeLimit.getNumOccurrences() &&
+      !(timeLimit > 0 && std::isfinite(timeLimit))) {
+    return Status(ExitCode::Usage, "--time-limit is " +
+                                       std::to_string(timeLimit) +
+                                       ", expected seconds above 0");
+  }
+  if (workLimit < 0) {
+    return Status(ExitCode::Usage, "--work-limit is " +
+                                       std::to_string(workLimit) +
+                                       ", expected 0 or more");
+  }
+  return Status();
+}
+
+std::optional<double> LimitFlags::seconds() const {
+  return timeLimit.getNumOccurrences() ? std::optional(timeLimit.getValue())
+                                       : std::nullopt;
+}
+
+int64_t LimitFlags::work() const {
+  return timeLimit.getNumOccurrences() && !workLimit.getNumOccurrences()
+             ? std::numeric_limits<int64_t>::max()
+             : workLimit.getValue();
+}

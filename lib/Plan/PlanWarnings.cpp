@@ -1,0 +1,170 @@
+//===- PlanWarnings.cpp - What a user may not have meant ------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlanWarnings.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace divisi::plan {
+
+/// Over how many devices axes of `role` go.
+static int64_t degreeOf(const DeviceGrid &devices, AxisRole role) {
+  int64_t degree = 1;
+  for (auto [axis, other] :
+       llvm::zip_equal(devices.grid.axes(), devices.roles)) {
+    degree *= other == role ? axis.size : 1;
+  }
+  return degree;
+}
+
+static bool hasRoles(const DeviceGrid &devices) {
+  return llvm::any_of(devices.roles,
+                      [](AxisRole role) { return role != AxisRole::Any; });
+}
+
+/// The largest extent and rank of what is given to an entry.
+static std::optional<int64_t> batchOf(const Dataflow &dataflow,
+                                      int64_t batchDim) {
+  std::optional<int64_t> batch;
+  for (const DataflowValue &tensor : dataflow.values) {
+    if (tensor.kind == DataflowValue::Kind::Argument &&
+        tensor.type.getRank() > batchDim) {
+      batch = std::max(batch.value_or(0), tensor.type.getDimSize(batchDim));
+    }
+  }
+  return batch;
+}
+
+static std::string warnOfBatch(const Dataflow &dataflow,
+                               const DeviceGrid &devices, int64_t batchDim) {
+  std::optional<int64_t> batch = batchOf(dataflow, batchDim);
+  int64_t degree = degreeOf(devices, AxisRole::Data);
+  if (!batch && (batchDim > 0 || degree > 1)) {
+    return llvm::formatv("no input has a dimension {0} (--batch-dim), so there "
+                         "is no batch to split",
+                         batchDim);
+  }
+  if (batchDim > 0 && !hasRoles(devices)) {
+    return "--batch-dim says what data axes split, and the grid has none; "
+           "--data-parallel-size makes them, or a mesh such as data=2,model=4";
+  }
+  if (batch && degree > *batch) {
+    return llvm::formatv(
+        "the data parallel size {0} is more than the batch of {1} (dimension "
+        "{2} of the inputs): {3} of {0} devices get no part of it",
+        degree, *batch, batchDim, degree - *batch);
+  }
+  return "";
+}
+
+/// How many products of activations an operator holds side by side, beside the
+/// batch: the heads of an attention. 1 if it is none.
+static int64_t headsOf(const Site &site) {
+  const LoopNest &nest = site.nest;
+  if (nest.linear.size() < 2 || llvm::is_contained(site.parameters, true)) {
+    return 1;
+  }
+  int64_t heads = 1;
+  for (auto [index, loop] : llvm::enumerate(nest.loops)) {
+    auto mentions = [&](const TensorMap &tensor) {
+      return llvm::any_of(tensor.dims, [&](const DimMap &dim) {
+        return dim.mentions(LoopId{uint32_t(index)});
+      });
+    };
+    if (!site.batch[index] && llvm::all_of(nest.operands, mentions) &&
+        llvm::all_of(nest.results, mentions)) {
+      heads *= loop.extent;
+    }
+  }
+  return heads;
+}
+
+static std::string warnOfHeads(const Dataflow &dataflow,
+                               const DeviceGrid &devices) {
+  int64_t degree = degreeOf(devices, AxisRole::Model);
+  for (const Site &site : dataflow.sites) {
+    int64_t heads = headsOf(site);
+    if (heads > 1 && heads % degree != 0) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      os << "the tensor parallel size " << degree << " does not divide the "
+         << heads << " heads of " << site.op->getName() << " at "
+         << site.op->getLoc()
+         << ": devices get unequal parts, or the same ones";
+      return text;
+    }
+  }
+  return "";
+}
+
+std::vector<std::string> warnOfRequest(const Dataflow &dataflow,
+                                       const DeviceGrid &devices,
+                                       int64_t batchDim) {
+  std::vector<std::string> warnings;
+  for (std::string text : {warnOfBatch(dataflow, devices, batchDim),
+                           warnOfHeads(dataflow, devices)}) {
+    if (!text.empty()) {
+      warnings.push_back(std::move(text));
+    }
+  }
+  return warnings;
+}
+
+// As the report counts it: an operator is replicated if its parts are fewer
+// than the devices.
+std::optional<std::string>
+warnOfReplication(const Dataflow &dataflow, const PlanningProblem &planning,
+                  const Grid &grid, const std::vector<uint32_t> &assignment) {
+  double all = 0, replicated = 0;
+  for (auto [index, site] : llvm::enumerate(dataflow.sites)) {
+    const Split &split =
+        planning.choices[index]->splits[assignment[planning.siteNodes[index]]];
+    double flops = double(site.nest.flops());
+    all += flops;
+    if (grid.product(split.usedAxes()) < grid.numPositions()) {
+      replicated += flops;
+    }
+  }
+  constexpr double kMost = 0.5;
+  if (!(replicated > kMost * all)) {
+    return std::nullopt;
+  }
+  return llvm::formatv("the plan replicates {0:P0} of the arithmetic: several "
+                       "of the {1} devices do the same; fewer devices may do "
+                       "as well",
+                       replicated / all, grid.numPositions())
+      .str();
+}
+
+std::optional<std::string> noteAxisNames(const std::string &mesh,
+                                         const DeviceGrid &devices) {
+  if (!llvm::StringRef(mesh).contains('=')) {
+    return std::nullopt;
+  }
+  std::vector<std::string> parts, free;
+  for (auto [axis, role] :
+       llvm::zip_equal(devices.grid.axes(), devices.roles)) {
+    if (role == AxisRole::Any) {
+      free.push_back(axis.name);
+    } else {
+      parts.push_back(axis.name + (role == AxisRole::Data
+                                       ? " splits the batch alone"
+                                       : " splits all but the batch"));
+    }
+  }
+  if (!free.empty()) {
+    parts.push_back(llvm::join(free, ", ") +
+                    (free.size() > 1 ? " split" : " splits") +
+                    " anything, as only data and model constrain");
+  }
+  return "axes of --mesh: " + llvm::join(parts, ", ");
+}
+
+} // namespace divisi::plan

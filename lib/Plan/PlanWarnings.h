@@ -1,0 +1,37 @@
+//===- PlanWarnings.h - What a user may not have meant ----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_PLAN_PLANWARNINGS_H
+#define DIVISI_LIB_PLAN_PLANWARNINGS_H
+
+#include "ProblemBuilder.h"
+
+#include <string>
+#include <vector>
+
+namespace divisi::plan {
+
+/// What of the request cannot have the effect that it seems to ask for: a batch
+/// dimension that no input has or nothing uses, more data parallelism than
+/// there is batch, tensor parallelism that the heads do not divide by.
+std::vector<std::string> warnOfRequest(const Dataflow &dataflow,
+                                       const DeviceGrid &devices,
+                                       int64_t batchDim);
+
+/// That most of the work of a plan is done by several devices; nothing if not.
+std::optional<std::string>
+warnOfReplication(const Dataflow &dataflow, const PlanningProblem &planning,
+                  const Grid &grid, const std::vector<uint32_t> &assignment);
+
+/// Which names of axes constrain and which do not, if `mesh` has names.
+std::optional<std::string> noteAxisNames(const std::string &mesh,
+                                         const DeviceGrid &devices);
+
+} // namespace divisi::plan
+
+#endif // DIVISI_LIB_PLAN_PLANWARNINGS_H

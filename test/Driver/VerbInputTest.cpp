@@ -1,0 +1,63 @@
+//===- VerbInputTest.cpp --------------------------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Driver/VerbInput.h"
+
+#include "lib/Driver/Verbs.h"
+
+#include <gmock/gmock.h>
+
+using namespace divisi;
+using testing::HasSubstr;
+
+/// A new option has to say what it acts on, or it would be ignored in silence
+/// where that is decided.
+TEST(VerbInput, EveryOptionSaysWhatItActsOn) {
+  for (auto *make : {&makeCompileVerb, &makePlanVerb, &makeRunVerb,
+                     &makeCheckVerb, &makeExplainVerb}) {
+    Verb &verb = *make().release(); // LLVM's parser knows its options.
+    EXPECT_GT(verb.command.OptionsMap.size(), 3u);
+    for (auto [name, option] : verb.command.OptionsMap) {
+      bool isGeneric =
+          option->Categories.front()->getName() == "Generic Options";
+      EXPECT_TRUE(isGeneric || stepOf(*option))
+          << verb.command.getName().str() << " --" << name.str();
+    }
+  }
+}
+
+TEST(VerbInput, StepsBehindAreRefused) {
+  VerbInput model("m", VerbInput::Kind::Model);
+  VerbInput artifact("m", VerbInput::Kind::Artifact);
+  for (ActsOn step : allSteps()) {
+    bool isImport = step == ActsOn::Import, isPlan = step == ActsOn::Plan;
+    for (bool replan : {false, true}) {
+      EXPECT_EQ(model.refusal(step, replan), "");
+      EXPECT_EQ(artifact.refusal(step, replan) != "", isImport || isPlan);
+      for (Stage stage : allStages()) {
+        bool isOpen =
+            stage == Stage::Import || (stage == Stage::Plan && replan);
+        EXPECT_EQ(VerbInput("m", stage).refusal(step, replan) != "",
+                  isImport || (isPlan && !isOpen));
+      }
+    }
+  }
+}
+
+TEST(VerbInput, ReasonsSayWhatWouldHelp) {
+  EXPECT_EQ(VerbInput("p.mlir", Stage::Plan).refusal(ActsOn::Plan, false),
+            "'p.mlir' is a plan; --replan plans it again, or give the model");
+  EXPECT_EQ(VerbInput("p.mlir", Stage::Lower).refusal(ActsOn::Plan, false),
+            "'p.mlir' has been through the stage lower; give the model, or a "
+            "plan with --replan");
+  EXPECT_EQ(VerbInput("p.mlir", Stage::Import).refusal(ActsOn::Import, false),
+            "'p.mlir' is IR, which has its shapes; give the model");
+  EXPECT_EQ(
+      VerbInput("a", VerbInput::Kind::Artifact).refusal(ActsOn::Import, false),
+      "'a' is an artifact; give the model");
+}
