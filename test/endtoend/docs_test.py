@@ -80,7 +80,7 @@ def test_messages_are_printed_as_the_page_says(divisi, tmp_path):
     # Each example stands below a line that names its exit code.
     examples = re.findall(
         r"```console\n\$ divisi ([^\n]*)\n(.*?)```", page, re.S)
-    assert len(examples) == 8
+    assert len(examples) == 9
     make_examples(tmp_path, divisi)
     for command, expected in examples:
         before = page[:page.index(f"$ divisi {command}")]
