@@ -153,8 +153,10 @@ WHOLE_RESULT = "#spmd.place<@g: [*, *]>}) {"
 def last_layer(explained):
     """The time of a run, and the rows of the last layer."""
     lines = explained.rstrip().splitlines()
-    [time] = [line for line in lines if line.startswith("predicted time")]
-    return "\n".join([time, *lines[lines.index("layers.2"):]])
+    [time] = [line for line in lines if line.startswith("on these ")]
+    [layer] = [i for i, line in enumerate(lines)
+               if line.startswith("layers.2 ")]
+    return "\n".join([time, *lines[layer:]])
 
 
 def priced(folder, explained):

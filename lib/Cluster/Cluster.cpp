@@ -8,6 +8,8 @@
 
 #include "divisi/Cluster/Cluster.h"
 
+#include "divisi/Support/Units.h"
+
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -52,28 +54,24 @@ AxisCost Cluster::link(int64_t stride, int64_t size) const {
   return {};
 }
 
-/// Four digits, without an exponent where people write none: 0.1, 989, 17.18.
-static llvm::format_object<double> number(double value) {
-  return llvm::format("%.4g", value);
-}
-
 void Cluster::print(llvm::raw_ostream &os) const {
   os << "cluster " << name << ": " << numDevices() << " x " << device.name
      << '\n';
   for (const PeakRate &peak : device.peaks) {
     os << "  peak " << stringifyPrecision(peak.precision) << ": "
-       << number(peak.flopsPerSecond / 1e12) << " TFLOP/s\n";
+       << formatAmount(peak.flopsPerSecond, "FLOP/s") << "\n";
   }
-  os << "  large products reach " << number(device.flopsEfficiency * 100)
-     << " % of the peak\n"
-     << "  memory: " << number(device.memoryBytesPerSecond / 1e9) << " GB/s, "
-     << number(double(device.memoryBytes) / 1e9) << " GB\n"
-     << "  launch of an operator: " << device.launchNanoseconds << " ns\n";
+  os << "  large products reach "
+     << llvm::format("%.4g", device.flopsEfficiency * 100) << " % of the peak\n"
+     << "  memory: " << formatAmount(device.memoryBytesPerSecond, "B/s") << ", "
+     << formatBytes(double(device.memoryBytes)) << "\n"
+     << "  launch of an operator: " << formatTime(device.launchNanoseconds)
+     << "\n";
   for (const LinkLevel &level : levels) {
     os << "  level " << level.name << ": " << level.fanout << ", "
-       << level.latencyNanoseconds << " ns, "
-       << number(level.bytesPerSecond / 1e9)
-       << " GB/s per device and direction\n";
+       << formatTime(level.latencyNanoseconds) << ", "
+       << formatAmount(level.bytesPerSecond, "B/s")
+       << " per device and direction\n";
   }
 }
 

@@ -187,6 +187,10 @@ Status Compilation::checkWeights() {
 
 int64_t Compilation::numDevices() { return countDevices(*module_); }
 
+Expected<Cluster> Compilation::cluster() {
+  return clusterOf(*module_, options_.plan.cluster);
+}
+
 /// Runs `passes`, which belong to `stage`.
 Status Compilation::runPasses(PassManager &passes, Stage stage) {
   ErrorCollector errors(context_.get());
@@ -243,7 +247,7 @@ Status Compilation::verifyStage() {
 Status Compilation::runStage(Stage stage) {
   tellPhase(stringifyStage(stage));
   // Before the stage's work, which may take minutes.
-  Expected<Cluster> machine = clusterOf(*module_, options_.plan.cluster);
+  Expected<Cluster> machine = cluster();
   if (!machine) {
     return machine.status();
   }

@@ -10,7 +10,9 @@
 #include "Flags.h"
 #include "VerbInput.h"
 #include "Verbs.h"
+#include "divisi/Compiler/CompareDevices.h"
 #include "divisi/Compiler/Compilation.h"
+#include "divisi/Report/Why.h"
 #include "divisi/runtime/ArtifactFile.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -29,6 +31,8 @@ public:
 private:
   divisi::Expected<Report> ofArtifact();
   divisi::Expected<Report> ofModel();
+  Status compare(const PlanOptions &asked, Report &report);
+  Status printAnswer(const Report &report);
 
   cl::opt<std::string> input_{cl::Positional, cl::sub(command), cl::Required,
                               cl::desc("MODEL.onnx|IR.mlir|ARTIFACT.divisi")};
@@ -38,9 +42,18 @@ private:
                       cl::desc("as JSON")};
   cl::opt<bool> summary_{"summary", cl::sub(command), on(ActsOn::Answer),
                          cl::desc("without the table by layer")};
-  cl::opt<std::string> why_{"why", cl::sub(command), on(ActsOn::Answer),
-                            cl::value_desc("NODE"),
-                            cl::desc("only what is known of a node")};
+  cl::opt<std::string> entry_{"entry", cl::sub(command), on(ActsOn::Answer),
+                              cl::value_desc("NAME"),
+                              cl::desc("only this entry function")};
+  cl::opt<bool> noCompare_{"no-compare", cl::sub(command), on(ActsOn::Answer),
+                           cl::desc("without plans on fewer devices")};
+  cl::opt<std::string> why_{
+      "why", cl::sub(command), on(ActsOn::Answer), cl::value_desc("NAME"),
+      cl::desc("what else an operator, or all of a layer, or a tensor could "
+               "have, and at what cost; NAME as in the table")};
+
+  std::unique_ptr<Compilation> compilation_;
+  std::unique_ptr<Compilation> planned_; ///< After the stage plan.
 };
 
 } // namespace
@@ -61,18 +74,79 @@ divisi::Expected<Report> ExplainVerb::ofArtifact() {
   return report;
 }
 
+/// Plans on fewer devices are asked for what the plan itself was: its record
+/// tells, if it was made before.
+Status ExplainVerb::compare(const PlanOptions &asked, Report &report) {
+  divisi::Expected<Cluster> cluster = planned_->cluster();
+  if (!cluster) {
+    return cluster.status();
+  }
+  PlanOptions options = asked;
+  options.cluster = cluster->name;
+  if (report.plan) {
+    options.batchDim = report.plan->batchDim;
+    options.memoryLimit = report.plan->memoryLimit;
+  }
+  divisi::Expected<DeviceComparison> comparison = compareDevices(
+      planned_->module(), options, int64_t(report.devices.size()));
+  if (!comparison) {
+    return comparison.status();
+  }
+  report.fewer = std::move(comparison->plans);
+  report.comparisonWork = comparison->work;
+  return Status();
+}
+
+/// What comes of the stage plan is kept, where --why finds the strategies.
 divisi::Expected<Report> ExplainVerb::ofModel() {
   CompileOptions options;
   Status status = gatherOptions(importFlags_, planFlags_, options);
-  Compilation compilation(std::move(options));
+  PlanOptions asked = options.plan;
+  compilation_ = std::make_unique<Compilation>(std::move(options));
   if (status.isOk()) {
-    status = loadInput(compilation, input_, command, planFlags_);
+    status = loadInput(*compilation_, input_, command, planFlags_);
+  }
+  if (status.isOk() && compilation_->stage() < Stage::Plan) {
+    status = compilation_->advanceTo(Stage::Plan);
+  }
+  if (status.isOk() && compilation_->stage() == Stage::Plan) {
+    planned_ = compilation_->fork(asked);
   }
   if (status.isOk()) {
-    status = compilation.advanceTo(Stage::Lower);
+    status = compilation_->advanceTo(Stage::Lower);
   }
-  return status.isOk() ? compilation.report()
-                       : divisi::Expected<Report>(status);
+  if (!status.isOk()) {
+    return status;
+  }
+  divisi::Expected<Report> report = compilation_->report();
+  if (report && planned_ && !noCompare_ && why_.empty()) {
+    if (status = compare(asked, *report); !status.isOk()) {
+      return status;
+    }
+  }
+  return report;
+}
+
+Status ExplainVerb::printAnswer(const Report &report) {
+  Cluster machine;
+  if (planned_) {
+    divisi::Expected<Cluster> cluster = planned_->cluster();
+    if (!cluster) {
+      return cluster.status();
+    }
+    machine = std::move(*cluster);
+  }
+  divisi::Expected<WhyAnswer> answer =
+      answerWhy(report, why_, planned_ ? planned_->module() : nullptr, machine);
+  if (!answer) {
+    return answer.status();
+  }
+  if (json_) {
+    outs() << formatv("{0:2}\n", toJSON(*answer));
+  } else {
+    printWhy(*answer, outs());
+  }
+  return Status();
 }
 
 // An artifact is known by its magic number, whatever it is called.
@@ -82,12 +156,17 @@ Status ExplainVerb::run() {
   if (!report) {
     return report.status();
   }
+  if (!entry_.empty()) {
+    if (Status status = keepEntry(*report, entry_); !status.isOk()) {
+      return status;
+    }
+  }
+  if (!why_.empty()) {
+    return printAnswer(*report);
+  }
   if (json_) {
     outs() << formatv("{0:2}\n", toJSON(*report));
     return Status();
-  }
-  if (!why_.empty()) {
-    return printNode(*report, why_, outs());
   }
   printSummary(*report, outs());
   if (!summary_) {

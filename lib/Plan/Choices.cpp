@@ -221,4 +221,16 @@ std::shared_ptr<const SiteChoices> ChoiceMaker::choicesOf(const Site &site,
   return known;
 }
 
+std::shared_ptr<const SiteChoices>
+ChoiceMaker::choicesWith(const Site &site,
+                         std::shared_ptr<const SiteChoices> choices,
+                         const Split &split) {
+  if (llvm::is_contained(choices->splits, split)) {
+    return choices;
+  }
+  std::vector<Split> splits = choices->splits;
+  splits.push_back(split);
+  return evaluate(site, std::move(splits));
+}
+
 } // namespace divisi::plan

@@ -51,6 +51,11 @@ public:
   std::shared_ptr<const SiteChoices> choicesOf(const Site &site,
                                                const Split *fixed);
 
+  /// `choices` of `site`, and `split` if it is none of them.
+  std::shared_ptr<const SiteChoices>
+  choicesWith(const Site &site, std::shared_ptr<const SiteChoices> choices,
+              const Split &split);
+
   /// The legal splits that the rules leave, the cheapest `maxStrategies` of
   /// them, in the order of enumeration. Never empty.
   std::vector<Split> splitsOf(const Site &site) const;

@@ -8,49 +8,17 @@
 
 #include "divisi/Plan/PlanModule.h"
 
-#include "Annotate.h"
 #include "PlanWarnings.h"
-#include "ProblemBuilder.h"
 #include "RandomPlan.h"
+#include "Setting.h"
 #include "dialects/NN/Locations.h"
 #include "divisi/Plan/PlanRecord.h"
-
-#include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
 
 namespace divisi {
 
 using namespace plan;
-
-namespace {
-/// Everything that a plan is made from.
-struct Setting {
-  Cluster cluster;
-  DeviceGrid devices;
-  Dataflow dataflow;
-  Fixed fixed;
-  spmd::GridOp grid;
-};
-
-/// The first error that MLIR reports while it is alive, for a Status.
-class FirstError {
-public:
-  explicit FirstError(MLIRContext *context)
-      : handler_(context, [this](Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
-              message_.empty()) {
-            message_ = diagnostic.str();
-          }
-          return failure(); // Others may want it, too.
-        }) {}
-  const std::string &message() const { return message_; }
-
-private:
-  std::string message_;
-  ScopedDiagnosticHandler handler_;
-};
-} // namespace
 
 static Expected<Cluster> clusterOf(const PlanOptions &options) {
   constexpr int64_t kMostDevices = 4096;
@@ -194,8 +162,10 @@ static int64_t memoryLimit(const Setting &setting, const PlanOptions &options) {
   return options.memoryLimit.value_or(setting.cluster.device.memoryBytes);
 }
 
-static std::optional<PlanningProblem>
-makeProblem(const Setting &setting, const PlanOptions &options, bool names) {
+std::optional<PlanningProblem> plan::makeProblem(const Setting &setting,
+                                                 const PlanOptions &options,
+                                                 bool names,
+                                                 const Fixed *present) {
   SplitRules rules{setting.devices.roles, options.maxStrategies};
   ProblemOptions planning;
   planning.links = setting.devices.links;
@@ -204,6 +174,7 @@ makeProblem(const Setting &setting, const PlanOptions &options, bool names) {
   planning.maxStrategies = options.maxStrategies;
   planning.names = names;
   planning.control = &options.control;
+  planning.present = present;
   return buildProblem(setting.dataflow, setting.devices.grid,
                       setting.cluster.device, rules, setting.fixed, planning);
 }
@@ -248,7 +219,8 @@ static std::string explainInfeasible(const Setting &setting,
          " devices; raise --memory-limit or take more devices";
 }
 
-/// The objective has the price of globals at rest in it, which is no time.
+/// The objective has the price of globals at rest in it, which is no time, and
+/// constants, which are there before a run.
 static PlanReport reportOf(const Setting &setting,
                            const PlanningProblem &planning,
                            const search::Outcome &outcome) {
@@ -267,6 +239,12 @@ static PlanReport reportOf(const Setting &setting,
     held += node.costs[solution.assignment[number]];
     report.residentBytes += node.usages[solution.assignment[number]];
     report.parameterBytes += *nn::byteCount(tensor.type);
+  }
+  for (auto [index, site] : llvm::enumerate(setting.dataflow.sites)) {
+    if (isa<nn::ConstantOp>(site.op)) {
+      unsigned number = planning.siteNodes[index];
+      held += planning.problem.nodes[number].costs[solution.assignment[number]];
+    }
   }
   report.nanoseconds = int64_t(solution.cost - held);
   report.objective = int64_t(solution.cost);

@@ -104,6 +104,10 @@ void ProblemBuilder::addSite(unsigned index) {
   const Site &site = dataflow_.sites[index];
   const std::optional<Split> &fixed = fixed_.sites[index];
   auto choices = maker_.choicesOf(site, fixed ? &*fixed : nullptr);
+  if (options_.present && options_.present->sites[index]) {
+    choices =
+        maker_.choicesWith(site, choices, *options_.present->sites[index]);
+  }
   planning_.choices.push_back(choices);
   planning_.siteNodes.push_back(unsigned(planning_.problem.nodes.size()));
   search::Node &node = planning_.problem.nodes.emplace_back();
@@ -155,6 +159,14 @@ std::vector<unsigned> ProblemBuilder::placesOf(unsigned index) {
     }
     seen[id] = true;
   };
+  auto force = [&](unsigned id) {
+    seen.resize(std::max(seen.size(), size_t(id) + 1), false);
+    seen[id] = true;
+    places.push_back(id);
+  };
+  if (options_.present && options_.present->values[index]) {
+    force(pool.intern(tensorClass, *options_.present->values[index]));
+  }
   std::vector<Layout> simple = simplePlaces(grid_, tensor.type.getShape());
   for (const Layout &layout : simple) {
     add(pool.intern(tensorClass, layout));
@@ -239,6 +251,13 @@ void ProblemBuilder::addOutput(unsigned index) {
     ids = valueIds_[output.tensor];
   } else {
     ids = placesOf(output.tensor);
+  }
+  if (options_.present && options_.present->outputs[index]) {
+    unsigned id =
+        planning_.pool.intern(tensorClass, *options_.present->outputs[index]);
+    if (!llvm::is_contained(ids, id)) {
+      ids.push_back(id);
+    }
   }
   planning_.outputNodes[index] =
       addPointNode(tensor, ids, {output.time, output.time + 1}, 0,

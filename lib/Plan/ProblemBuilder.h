@@ -42,6 +42,9 @@ struct ProblemOptions {
   bool names = false; ///< For people who read the problem.
   /// May cut the building short; null: nothing does.
   const PlanControl *control = nullptr;
+  /// Strategies and places that are among the choices, whatever the rules
+  /// leave; may be null.
+  const Fixed *present = nullptr;
 };
 
 /// A planning problem, and what its nodes stand for.

@@ -17,8 +17,12 @@
 using namespace mlir;
 using namespace divisi;
 
-/// How many calls there are, by operator and backend.
-using CallCounts = std::map<std::pair<std::string, std::string>, int64_t>;
+/// How many calls there are, by entry, operator and backend.
+using CallCounts =
+    std::map<std::tuple<std::string, std::string, std::string>, int64_t>;
+
+/// The kind of devices that the backends of this build run on.
+static constexpr llvm::StringLiteral kBackendsRunOn = "cpu";
 
 static std::vector<rt::TensorInfo> tensorsOf(ValueRange buffers) {
   std::vector<rt::TensorInfo> infos;
@@ -42,7 +46,8 @@ static void countKernels(exec::ProgramOp program, CallCounts &calls) {
     const rt::Backend *taker =
         rt::chooseBackend({op, attributes, operands, results},
                           rt::kernelVersion(op).value_or(0), backends);
-    ++calls[{op, std::string((taker ? taker : backends[1])->name())}];
+    ++calls[{program.getEntry().str(), op,
+             std::string((taker ? taker : backends[1])->name())}];
   }
 }
 
@@ -50,7 +55,9 @@ static void countKernels(exec::ProgramOp program, CallCounts &calls) {
 void divisi::addLoweredFacts(ModuleOp module, Report &report) {
   CallCounts calls;
   for (auto program : module.getOps<exec::ProgramOp>()) {
-    countKernels(program, calls);
+    if (report.deviceKind == kBackendsRunOn) {
+      countKernels(program, calls);
+    }
     for (int64_t rank : program.getRanks()) {
       if (size_t(rank) < report.devices.size()) {
         int64_t &arena = report.devices[rank].arenaBytes;
@@ -59,6 +66,7 @@ void divisi::addLoweredFacts(ModuleOp module, Report &report) {
     }
   }
   for (const auto &[key, count] : calls) {
-    report.kernels.push_back({key.first, key.second, count});
+    const auto &[entry, op, backend] = key;
+    report.kernels.push_back({entry, op, backend, count});
   }
 }

@@ -8,6 +8,7 @@
 
 #include "divisi/Report/Report.h"
 
+#include "Describe.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/OpCost.h"
@@ -32,18 +33,18 @@ public:
 private:
   void addGrids();
   void addWeights();
+  std::string nameOfGrid(const Grid &value);
+  void addTensors(func::FuncOp function, const std::string &entry);
   Status addFunction(func::FuncOp function);
   Status addOperator(nn::LoopInterface op, ReportRow row);
   Status addStep(spmd::StepInterface step, ReportRow row);
   void addTransfer(spmd::TransferOp op, ReportRow row);
-  void addCollective(ReportRow row);
+  Status addPlan();
 
   ModuleOp module_;
   const Cluster &cluster_;
   Report report_;
   llvm::StringMap<Router> routers_; ///< By grid.
-  double movedBytesTotal_ = 0, movedBytesReplicated_ = 0;
-  double flopsReplicated_ = 0;
 };
 
 } // namespace
@@ -64,45 +65,6 @@ static std::string joinLayouts(TypeRange types) {
       },
       ", ");
   return text;
-}
-
-/// The module scope of `op`; of a collective, that of the operator which wants
-/// its result or else made its operand. Empty if there is none.
-static StringRef scopeOf(Operation *op) {
-  for (Operation *next = op; next;) {
-    if (auto scope = next->getAttrOfType<StringAttr>("nn.scope")) {
-      return scope.getValue();
-    }
-    Operation *first = nullptr;
-    for (Operation *user : next->getUsers()) {
-      if (!first || user->isBeforeInBlock(first)) {
-        first = user;
-      }
-    }
-    next = first;
-  }
-  Operation *maker =
-      op->getNumOperands() ? op->getOperand(0).getDefiningOp() : nullptr;
-  auto scope =
-      maker ? maker->getAttrOfType<StringAttr>("nn.scope") : StringAttr();
-  return scope ? scope.getValue() : StringRef();
-}
-
-/// The ONNX node that `op` comes from, and the module scope around it.
-static ReportRow describe(Operation &op) {
-  ReportRow row;
-  op.getLoc()->walk([&](Location part) {
-    auto named = dyn_cast<NameLoc>(part);
-    if (named) {
-      row.node = llvm::json::fixUTF8(named.getName().getValue());
-    }
-    return named ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  row.layer = llvm::json::fixUTF8(scopeOf(&op));
-  row.op = op.getName().getStringRef().str();
-  row.operands = joinLayouts(op.getOperandTypes());
-  row.results = joinLayouts(op.getResultTypes());
-  return row;
 }
 
 /// Devices are numbered from 0 over all grids.
@@ -152,9 +114,35 @@ void ReportBuilder::addWeights() {
   }
 }
 
-void ReportBuilder::addCollective(ReportRow row) {
-  report_.nanoseconds += row.nanoseconds;
-  report_.rows.push_back(std::move(row));
+/// A local tensor says what its grid is, not how it is called.
+std::string ReportBuilder::nameOfGrid(const Grid &value) {
+  for (auto grid : module_.getOps<spmd::GridOp>()) {
+    if (grid.getValue() == value) {
+      return grid.getSymName().str();
+    }
+  }
+  return "";
+}
+
+/// Inputs and outputs of `function`, which are local tensors.
+void ReportBuilder::addTensors(func::FuncOp function,
+                               const std::string &entry) {
+  auto add = [&](Type type, StringRef kind, std::string name) {
+    spmd::LocalAttr local = spmd::getLocal(type);
+    if (!local) {
+      return;
+    }
+    report_.tensors.push_back({std::move(name), kind.str(),
+                               std::vector<int64_t>(local.getGlobalShape()),
+                               nameOfGrid(local.getGrid()),
+                               local.getLayout().str(local.getGrid()), entry});
+  };
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
+    add(type, "input", argumentName(function, unsigned(index)));
+  }
+  for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
+    add(type, "output", resultName(function, unsigned(index)));
+  }
 }
 
 /// The router is asked again: what it says of the two layouts is what the plan
@@ -180,7 +168,7 @@ Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
   row.grid = grid.getSymName().str();
   llvm::raw_string_ostream os(row.split);
   llvm::interleave(step.getAxesAttr().getAsValueRange<StringAttr>(), os, ".");
-  addCollective(std::move(row));
+  report_.rows.push_back(std::move(row));
   return Status();
 }
 
@@ -196,7 +184,7 @@ void ReportBuilder::addTransfer(spmd::TransferOp op, ReportRow row) {
       to.getGlobalShape(), widthOf(op.getTo()), from.getGrid(),
       from.getLayout(), to.getGrid(), to.getLayout(),
       cluster_.link(1, cluster_.numDevices()));
-  addCollective(std::move(row));
+  report_.rows.push_back(std::move(row));
 }
 
 /// `replication` is how often the grid holds the parts that the operator is
@@ -217,14 +205,9 @@ Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
   row.flops = nest.flops();
   int64_t splitOver = value.product(split.usedAxes());
   row.replication = double(value.numPositions()) / double(splitOver);
-  double moved = double(movedBytes(nest, value, split, profile)) * splitOver;
-  movedBytesTotal_ += moved;
-  report_.flops += row.flops;
-  if (splitOver < value.numPositions()) {
-    flopsReplicated_ += row.flops;
-    movedBytesReplicated_ += moved;
-  }
-  report_.nanoseconds += row.nanoseconds;
+  row.movedBytes = movedBytes(nest, value, split, profile) * splitOver;
+  row.oneDeviceNanoseconds = opNanoseconds(
+      nest, Grid(), Split::replicated(nest), profile, cluster_.device);
   report_.rows.push_back(std::move(row));
   return Status();
 }
@@ -256,12 +239,15 @@ static bool countsIn(func::FuncOp function, Operation &op) {
 Status ReportBuilder::addFunction(func::FuncOp function) {
   auto entry = function->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
   std::string name = (entry ? entry.getValue() : function.getSymName()).str();
+  addTensors(function, name);
   for (Operation &op : function.getBody().front()) {
     if (!countsIn(function, op)) {
       continue;
     }
     ReportRow row = describe(op);
     row.entry = name;
+    row.operands = joinLayouts(op.getOperandTypes());
+    row.results = joinLayouts(op.getResultTypes());
     Status status;
     if (auto step = dyn_cast<spmd::StepInterface>(op)) {
       status = addStep(step, std::move(row));
@@ -278,9 +264,28 @@ Status ReportBuilder::addFunction(func::FuncOp function) {
   return Status();
 }
 
+/// The limit is the planner's; a plan by hand has that of the machine.
+Status ReportBuilder::addPlan() {
+  Expected<std::optional<PlanRecord>> record = getPlanRecord(module_);
+  if (!record) {
+    return record.status();
+  }
+  report_.plan = std::move(*record);
+  report_.memoryLimit = cluster_.device.memoryBytes;
+  if (report_.plan && report_.plan->memoryLimit) {
+    report_.memoryLimit = *report_.plan->memoryLimit;
+    report_.memoryLimitIsGiven = true;
+  }
+  return Status();
+}
+
 Expected<Report> ReportBuilder::run() {
   llvm::raw_string_ostream os(report_.cluster);
   cluster_.print(os);
+  report_.deviceKind = cluster_.device.name;
+  if (Status status = addPlan(); !status.isOk()) {
+    return status;
+  }
   addGrids();
   addWeights();
   for (auto function : module_.getOps<func::FuncOp>()) {
@@ -292,10 +297,7 @@ Expected<Report> ReportBuilder::run() {
       return status;
     }
   }
-  report_.replicatedFlops =
-      report_.flops > 0 ? flopsReplicated_ / report_.flops : 0;
-  report_.replicatedBytes =
-      movedBytesTotal_ > 0 ? movedBytesReplicated_ / movedBytesTotal_ : 0;
+  sumRows(report_);
   return std::move(report_);
 }
 

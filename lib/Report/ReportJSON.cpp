@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LayerGroups.h"
 #include "divisi/Report/Report.h"
+#include "divisi/Search/Solvers.h"
 
 using namespace llvm;
 using namespace divisi;
@@ -15,7 +17,7 @@ namespace divisi {
 
 // Found by argument-dependent lookup from llvm::json.
 
-static json::Value toJSON(const ReportRow &row) {
+json::Value toJSON(const ReportRow &row) {
   return json::Object{
       {"entry", row.entry},
       {"layer", row.layer},
@@ -29,6 +31,8 @@ static json::Value toJSON(const ReportRow &row) {
       {"bytes", row.bytes},
       {"flops", row.flops},
       {"replication", row.replication},
+      {"moved_bytes", row.movedBytes},
+      {"one_device_nanoseconds", row.oneDeviceNanoseconds},
   };
 }
 
@@ -41,23 +45,26 @@ static bool fromJSON(const json::Value &value, ReportRow &row,
          map.map("operands", row.operands) && map.map("results", row.results) &&
          map.map("nanoseconds", row.nanoseconds) &&
          map.map("bytes", row.bytes) && map.map("flops", row.flops) &&
-         map.map("replication", row.replication);
+         map.map("replication", row.replication) &&
+         map.map("moved_bytes", row.movedBytes) &&
+         map.map("one_device_nanoseconds", row.oneDeviceNanoseconds);
 }
 
-static json::Value toJSON(const ReportGlobal &global) {
-  return json::Object{{"name", global.name},
-                      {"kind", global.kind},
-                      {"shape", json::Array(global.shape)},
-                      {"grid", global.grid},
-                      {"layout", global.layout}};
+json::Value toJSON(const ReportTensor &tensor) {
+  return json::Object{{"name", tensor.name},
+                      {"kind", tensor.kind},
+                      {"shape", json::Array(tensor.shape)},
+                      {"grid", tensor.grid},
+                      {"layout", tensor.layout},
+                      {"entry", tensor.entry}};
 }
 
-static bool fromJSON(const json::Value &value, ReportGlobal &global,
+static bool fromJSON(const json::Value &value, ReportTensor &tensor,
                      json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("name", global.name) && map.map("kind", global.kind) &&
-         map.map("shape", global.shape) && map.map("grid", global.grid) &&
-         map.map("layout", global.layout);
+  return map && map.map("name", tensor.name) && map.map("kind", tensor.kind) &&
+         map.map("shape", tensor.shape) && map.map("grid", tensor.grid) &&
+         map.map("layout", tensor.layout) && map.map("entry", tensor.entry);
 }
 
 static json::Value toJSON(const ReportDevice &device) {
@@ -78,14 +85,16 @@ static bool fromJSON(const json::Value &value, ReportDevice &device,
 }
 
 static json::Value toJSON(const ReportKernel &kernel) {
-  return json::Object{
-      {"op", kernel.op}, {"backend", kernel.backend}, {"calls", kernel.calls}};
+  return json::Object{{"entry", kernel.entry},
+                      {"op", kernel.op},
+                      {"backend", kernel.backend},
+                      {"calls", kernel.calls}};
 }
 
 static bool fromJSON(const json::Value &value, ReportKernel &kernel,
                      json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("op", kernel.op) &&
+  return map && map.map("entry", kernel.entry) && map.map("op", kernel.op) &&
          map.map("backend", kernel.backend) && map.map("calls", kernel.calls);
 }
 
@@ -100,6 +109,72 @@ static bool fromJSON(const json::Value &value, ReportGrid &grid,
   json::ObjectMapper map(value, path);
   return map && map.map("name", grid.name) && map.map("axes", grid.axes) &&
          map.map("devices", grid.devices);
+}
+
+static json::Value toJSON(const ReportComparison &other) {
+  return json::Object{{"devices", other.devices},
+                      {"fits", other.fits},
+                      {"nanoseconds", other.nanoseconds}};
+}
+
+static bool fromJSON(const json::Value &value, ReportComparison &other,
+                     json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("devices", other.devices) &&
+         map.map("fits", other.fits) &&
+         map.map("nanoseconds", other.nanoseconds);
+}
+
+static json::Value toJSON(const ReportShare &share) {
+  return json::Object{{"op", share.op},
+                      {"where", share.where},
+                      {"count", share.count},
+                      {"nanoseconds", share.nanoseconds}};
+}
+
+/// With the gap, which follows from the others.
+static json::Value toJSON(const std::optional<PlanRecord> &plan) {
+  if (!plan) {
+    return nullptr;
+  }
+  json::Object object;
+  forEachField(*plan, [&](StringRef name, const auto &value) {
+    object[name] = json::Value(value);
+  });
+  if (plan->lowerBound) {
+    object["gap_to_bound"] =
+        search::relativeGap(plan->objective, *plan->lowerBound);
+  }
+  return object;
+}
+
+static bool fromJSON(const json::Value &value, std::optional<PlanRecord> &plan,
+                     json::Path path) {
+  if (value.getAsNull()) {
+    return true;
+  }
+  json::ObjectMapper map(value, path);
+  bool ok = bool(map);
+  forEachField(plan.emplace(), [&](StringLiteral name, auto &field) {
+    ok = ok && map.map(name, field);
+  });
+  return ok;
+}
+
+/// The groups of the table: how many layers of which names are alike.
+static json::Array groupsOf(const Report &report) {
+  json::Array groups;
+  for (const EntryGroups &entry : groupLayers(report.rows)) {
+    for (const LayerGroup &group : entry.groups) {
+      groups.push_back(
+          json::Object{{"entry", entry.entry},
+                       {"label", group.label},
+                       {"headings", json::Array(group.headings)},
+                       {"rows", int64_t(group.blocks.front().size())},
+                       {"nanoseconds", group.nanoseconds()}});
+    }
+  }
+  return groups;
 }
 
 } // namespace divisi
@@ -132,19 +207,37 @@ template <typename T> static json::Array toArray(const std::vector<T> &values) {
 }
 
 json::Value divisi::toJSON(const Report &report) {
+  json::Object memory{
+      {"limit_bytes", report.memoryLimit},
+      {"limit_is_given", report.memoryLimitIsGiven},
+      {"weight_bytes", report.weightBytes},
+      {"per_device", toArray(report.devices)},
+  };
+  std::optional<ReportComparison> faster = fasterOnFewer(report);
   return json::Object{
       {"schema_version", kReportSchemaVersion},
       {"model", report.model},
       {"cluster", report.cluster},
+      {"device_kind", report.deviceKind},
+      {"plan", toJSON(report.plan)},
       {"grids", toArray(report.grids)},
       {"predicted_nanoseconds", report.nanoseconds},
-      {"memory", json::Object{{"weight_bytes", report.weightBytes},
-                              {"per_device", toArray(report.devices)}}},
+      {"one_device_nanoseconds", report.oneDeviceNanoseconds},
+      {"speed_up", report.speedUp()},
+      {"efficiency",
+       report.speedUp() / double(std::max<size_t>(report.devices.size(), 1))},
+      {"fewer_devices", toArray(report.fewer)},
+      {"faster_on_fewer", faster ? toJSON(*faster) : json::Value(nullptr)},
+      {"comparison_work", report.comparisonWork},
+      {"time_shares", toArray(timeShares(report))},
+      {"memory", std::move(memory)},
       {"flops", report.flops},
       {"replicated_flops", report.replicatedFlops},
       {"replicated_bytes", report.replicatedBytes},
       {"globals", toArray(report.globals)},
+      {"tensors", toArray(report.tensors)},
       {"collectives", collectives(report)},
+      {"groups", groupsOf(report)},
       {"rows", toArray(report.rows)},
       {"kernels", toArray(report.kernels)},
   };
@@ -159,7 +252,9 @@ static bool mapMemory(const json::Value &value, Report &report,
     return false;
   }
   json::ObjectMapper map(*memory, path.field("memory"));
-  return map && map.map("weight_bytes", report.weightBytes) &&
+  return map && map.map("limit_bytes", report.memoryLimit) &&
+         map.map("limit_is_given", report.memoryLimitIsGiven) &&
+         map.map("weight_bytes", report.weightBytes) &&
          map.map("per_device", report.devices);
 }
 
@@ -173,23 +268,24 @@ divisi::Expected<Report> divisi::reportFromText(StringRef text) {
   int64_t version = 0;
   json::Path::Root root("report");
   json::ObjectMapper map(value, root);
-  bool ok = map && map.map("schema_version", version) &&
-            map.map("model", report.model) &&
-            map.map("cluster", report.cluster) &&
-            map.map("grids", report.grids) &&
-            map.map("predicted_nanoseconds", report.nanoseconds) &&
-            mapMemory(value, report, root) && map.map("flops", report.flops) &&
-            map.map("replicated_flops", report.replicatedFlops) &&
-            map.map("replicated_bytes", report.replicatedBytes) &&
-            map.map("globals", report.globals) &&
-            map.map("rows", report.rows) && map.map("kernels", report.kernels);
-  if (!ok) {
-    return Status(ExitCode::Invalid, toString(root.getError()));
-  }
-  if (version != kReportSchemaVersion) {
+  bool ok = map && map.map("schema_version", version);
+  if (ok && version != kReportSchemaVersion) {
     return Status(ExitCode::Version,
                   "the report has schema version " + std::to_string(version) +
                       ", expected " + std::to_string(kReportSchemaVersion));
   }
+  ok = ok && map.map("model", report.model) &&
+       map.map("cluster", report.cluster) &&
+       map.map("device_kind", report.deviceKind) &&
+       map.map("plan", report.plan) && map.map("grids", report.grids) &&
+       mapMemory(value, report, root) && map.map("globals", report.globals) &&
+       map.map("tensors", report.tensors) && map.map("rows", report.rows) &&
+       map.map("kernels", report.kernels) &&
+       map.map("fewer_devices", report.fewer) &&
+       map.map("comparison_work", report.comparisonWork);
+  if (!ok) {
+    return Status(ExitCode::Invalid, toString(root.getError()));
+  }
+  sumRows(report);
   return report;
 }

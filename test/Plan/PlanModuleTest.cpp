@@ -8,6 +8,8 @@
 
 #include "divisi/Plan/PlanModule.h"
 
+#include "Programs.h"
+
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Search/ProblemIO.h"
@@ -21,23 +23,6 @@
 #include <limits>
 
 using namespace divisi;
-
-static constexpr llvm::StringLiteral kMlp = R"mlir(
-  nn.global @a parameter : tensor<256x1024xf32>
-  nn.global @b parameter : tensor<1024x256xf32>
-  func.func @forward(%x: tensor<512x256xf32>) -> tensor<512x256xf32> {
-    %a = nn.read @a : tensor<256x1024xf32>
-    %b = nn.read @b : tensor<1024x256xf32>
-    %0 = nn.matmul %x, %a {labels = "mk,kn->mn"}
-      : (tensor<512x256xf32>, tensor<256x1024xf32>) -> tensor<512x1024xf32>
-    %1 = nn.relu %0 : (tensor<512x1024xf32>) -> tensor<512x1024xf32>
-    %2 = nn.matmul %1, %b {labels = "mk,kn->mn"}
-      : (tensor<512x1024xf32>, tensor<1024x256xf32>) -> tensor<512x256xf32>
-    %3 = nn.add %2, %x
-      : (tensor<512x256xf32>, tensor<512x256xf32>) -> tensor<512x256xf32>
-    return %3 : tensor<512x256xf32>
-  }
-)mlir";
 
 namespace {
 class PlanTest : public testing::Test {

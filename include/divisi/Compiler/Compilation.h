@@ -118,6 +118,10 @@ public:
   /// kernels are known after Stage::Lower.
   Expected<Report> report();
 
+  /// The machine that the module is or will be planned for. ExitCode::Usage
+  /// for one that there is not.
+  Expected<Cluster> cluster();
+
   /// Another compilation of the same module, which has been imported: it shares
   /// nothing that later stages change, and what @init computes is computed once
   /// for all of them. It makes neither dumps nor reports. For many plans of one

@@ -16,6 +16,7 @@
 #define DIVISI_REPORT_REPORT_H
 
 #include "divisi/Cluster/Cluster.h"
+#include "divisi/Plan/PlanRecord.h"
 #include "divisi/Support/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -27,7 +28,7 @@
 namespace divisi {
 
 /// The version of the JSON form; grows when a field changes its meaning.
-inline constexpr int64_t kReportSchemaVersion = 1;
+inline constexpr int64_t kReportSchemaVersion = 2;
 
 /// One operator, or one collective between two.
 struct ReportRow {
@@ -44,18 +45,25 @@ struct ReportRow {
   double flops = 0;  ///< An operator's, all devices' work counted once.
   /// How many devices do the same work: 1 if it is split over the whole grid.
   double replication = 1;
+  int64_t movedBytes = 0; ///< By an operator, all parts of its work once.
+  /// An operator's time if one device did all of it.
+  int64_t oneDeviceNanoseconds = 0;
 
   /// Whether it moves data between layouts.
   bool isCollective() const { return op.rfind("spmd.", 0) == 0; }
 };
 
-/// A global at rest.
-struct ReportGlobal {
-  std::string name; ///< The symbol, which the model's name for it is made of.
-  std::string kind; ///< parameter, state, constant or derived.
+/// A tensor at rest: a global, or an input or output of an entry.
+struct ReportTensor {
+  /// A global's symbol, which the model's name for it is made of; the model's
+  /// name for an input or output.
+  std::string name;
+  /// parameter, state, constant or derived; input or output.
+  std::string kind;
   std::vector<int64_t> shape;
   std::string grid;
   std::string layout;
+  std::string entry; ///< Empty of a global.
 };
 
 /// What the memory of one device holds: the sum that the memory limit is
@@ -81,50 +89,101 @@ struct ReportGrid {
 
 /// Who computes the calls of one operator when the default backends run.
 struct ReportKernel {
+  std::string entry;   ///< The entry function.
   std::string op;      ///< `nn.matmul`
   std::string backend; ///< cpu; reference where cpu has nothing for a call.
   int64_t calls = 0;
 };
 
+/// What a plan on fewer devices of the same cluster is predicted to take.
+struct ReportComparison {
+  int64_t devices = 1;     ///< Fewer than the plan has.
+  bool fits = true;        ///< Whether there is one within the memory limit.
+  int64_t nanoseconds = 0; ///< If it fits.
+  friend bool operator==(const ReportComparison &,
+                         const ReportComparison &) = default;
+};
+
 /// Of one module, all entries together.
 struct Report {
-  std::string model;   ///< The ONNX file's name; empty for hand-written IR.
-  std::string cluster; ///< The assumptions, one per line.
+  std::string model;      ///< The ONNX file's name; empty for hand-written IR.
+  std::string cluster;    ///< The assumptions, one per line.
+  std::string deviceKind; ///< DeviceKind::name
+  /// How the plan was found; none if it was written by hand.
+  std::optional<PlanRecord> plan;
   std::vector<ReportGrid> grids;
-  std::vector<ReportGlobal> globals;
+  std::vector<ReportTensor> globals;
+  std::vector<ReportTensor> tensors; ///< Inputs and outputs of all entries.
   std::vector<ReportDevice> devices;
-  std::vector<ReportRow> rows; ///< In program order.
-  /// By operator and backend; empty before Stage::Lower.
+  int64_t memoryLimit = 0;         ///< Bytes per device.
+  bool memoryLimitIsGiven = false; ///< Else it is what a device has.
+  std::vector<ReportRow> rows;     ///< In program order.
+  /// By entry, operator and backend; empty before Stage::Lower, and where no
+  /// backend of this build runs on the cluster's devices.
   std::vector<ReportKernel> kernels;
+  /// Most devices first; empty if nobody has compared.
+  std::vector<ReportComparison> fewer;
+  int64_t comparisonWork = 0; ///< Matrix entries that the plans in it took.
+  int64_t weightBytes = 0;    ///< Of all globals, once.
+
+  // Sums of the rows.
   int64_t nanoseconds = 0; ///< Of one run, predicted, nothing overlapping.
-  int64_t weightBytes = 0; ///< Of all globals, once.
+  /// The same program on one device of the cluster, by the same prices.
+  int64_t oneDeviceNanoseconds = 0;
   double flops = 0;
   /// The share of all arithmetic, and of all bytes that operators move, done by
   /// more than one device.
   double replicatedFlops = 0, replicatedBytes = 0;
+
+  /// How many times faster than one device; 0 if nothing takes time.
+  double speedUp() const {
+    return nanoseconds > 0 ? double(oneDeviceNanoseconds) / double(nanoseconds)
+                           : 0;
+  }
 };
 
 /// Reads the report off `module` after the partition stage. Arenas and kernels
-/// are not known yet. ExitCode::Invalid for an operator without a strategy.
+/// are not known yet. ExitCode::Invalid for an operator without a strategy, or
+/// a broken record of the plan.
 Expected<Report> makeReport(mlir::ModuleOp module, const Cluster &cluster);
 /// Adds what is known of `module` once it is lowered: arenas and kernels.
 void addLoweredFacts(mlir::ModuleOp module, Report &report);
 
+/// Computes the sums of `report` from its rows.
+void sumRows(Report &report);
+/// Leaves only what belongs to `entry`. ExitCode::Usage names those there are.
+Status keepEntry(Report &report, llvm::StringRef entry);
+
+/// The fastest plan on fewer devices that is known, if it is faster than this
+/// one: one device is always known.
+std::optional<ReportComparison> fasterOnFewer(const Report &report);
+
+/// A part of the predicted time.
+struct ReportShare {
+  std::string op;    ///< `nn.matmul`, `spmd.all_reduce`
+  std::string where; ///< The heading of the table; empty of a collective.
+  int64_t count = 0;
+  int64_t nanoseconds = 0;
+};
+/// Where the time goes: operators by heading of the table, collectives by kind;
+/// what takes most first.
+std::vector<ReportShare> timeShares(const Report &report);
+
 /// The JSON form: what `explain --json` prints, and artifacts and dumps carry.
 llvm::json::Value toJSON(const Report &report);
+/// One row, as the report has it.
+llvm::json::Value toJSON(const ReportRow &row);
+/// One tensor, as the report has it.
+llvm::json::Value toJSON(const ReportTensor &tensor);
 /// ExitCode::Invalid if `text` is no report in JSON, Version if it is one of
 /// another version.
 Expected<Report> reportFromText(llvm::StringRef text);
 
-/// One screen: grid, time, memory, communication, replication.
+/// One screen: time and how good it is, where it goes, memory, communication.
 void printSummary(const Report &report, llvm::raw_ostream &os);
-/// One line per operator and collective; equal neighbouring layers collapse
-/// into one block with a count.
+/// A legend, and for each entry a line per operator and collective; layers that
+/// differ in numbers only are one group with a count.
 void printLayers(const Report &report, llvm::raw_ostream &os);
-/// What is known of the operators whose node's name contains `node`.
-/// ExitCode::Usage if there is none.
-Status printNode(const Report &report, llvm::StringRef node,
-                 llvm::raw_ostream &os);
 
 } // namespace divisi
 

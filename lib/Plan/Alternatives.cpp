@@ -1,0 +1,339 @@
+//===- Alternatives.cpp - What else a plan could have chosen --------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Plan/Alternatives.h"
+
+#include "Around.h"
+#include "Setting.h"
+#include "divisi/Plan/PlanRecord.h"
+
+#include "dialects/SPMD/Strategy.h"
+
+using namespace mlir;
+using namespace divisi;
+using namespace divisi::plan;
+
+/// So many alternatives are tried with their neighbours chosen anew.
+static constexpr size_t kAdapted = 8;
+
+struct PlanAlternatives::State {
+  Setting setting;
+  PlanningProblem planning;
+  search::Solution plan; ///< The module's, in the problem.
+  std::vector<Decision> decisions;
+  std::vector<unsigned> nodes;     ///< Per decision.
+  std::vector<search::Wide> usage; ///< Of the plan, per time.
+
+  search::Wide peakWith(const Around &around, unsigned node,
+                        uint32_t choice) const;
+};
+
+PlanAlternatives::PlanAlternatives(std::unique_ptr<State> state)
+    : state_(std::move(state)) {}
+PlanAlternatives::PlanAlternatives(PlanAlternatives &&) = default;
+PlanAlternatives::~PlanAlternatives() = default;
+
+//===----------------------------------------------------------------------===//
+// The plan in its problem
+//===----------------------------------------------------------------------===//
+
+/// The roles of `count` axes; Any for those that `text` says nothing of.
+static SmallVector<AxisRole, 4> rolesFrom(StringRef text, size_t count) {
+  SmallVector<StringRef> words;
+  text.split(words, ' ', -1, false);
+  SmallVector<AxisRole, 4> roles;
+  for (StringRef word : words) {
+    roles.push_back(word == "data"    ? AxisRole::Data
+                    : word == "model" ? AxisRole::Model
+                                      : AxisRole::Any);
+  }
+  roles.resize(count, AxisRole::Any);
+  return roles;
+}
+
+/// A value that has no place rests as it is made.
+static void completePlaces(const Setting &setting, Fixed &present) {
+  for (auto [index, tensor] : llvm::enumerate(setting.dataflow.values)) {
+    if (tensor.kind == DataflowValue::Kind::Result && !present.values[index] &&
+        present.sites[tensor.index]) {
+      present.values[index] = resultLayout(
+          setting.dataflow.sites[tensor.index].nest, setting.devices.grid,
+          *present.sites[tensor.index], tensor.number);
+    }
+  }
+}
+
+static Status incomplete() {
+  return Status(ExitCode::Invalid,
+                "the plan is not whole: an operator, a global, an argument or "
+                "a result has no strategy");
+}
+
+template <typename T>
+static std::optional<uint32_t> find(const std::vector<T> &list,
+                                    const std::optional<T> &wanted) {
+  auto it = wanted ? llvm::find(list, *wanted) : list.end();
+  return it == list.end() ? std::nullopt
+                          : std::optional<uint32_t>(it - list.begin());
+}
+
+/// What `present` is in the numbers of the problem; nothing if a part of it is
+/// missing.
+static std::optional<std::vector<uint32_t>>
+assignmentOf(const PlanningProblem &planning, const Fixed &present) {
+  std::vector<uint32_t> assignment(planning.problem.nodes.size(), 0);
+  bool isWhole = true;
+  auto set = [&](unsigned node, std::optional<uint32_t> choice) {
+    isWhole &= choice.has_value();
+    assignment[node] = choice.value_or(0);
+  };
+  for (auto [index, choices] : llvm::enumerate(planning.choices)) {
+    set(planning.siteNodes[index], find(choices->splits, present.sites[index]));
+  }
+  for (auto [index, places] : llvm::enumerate(planning.valuePlaces)) {
+    if (!places.empty()) {
+      set(planning.valueNodes[index], find(places, present.values[index]));
+    }
+  }
+  for (auto [index, places] : llvm::enumerate(planning.outputPlaces)) {
+    set(planning.outputNodes[index], find(places, present.outputs[index]));
+  }
+  return isWhole ? std::optional(std::move(assignment)) : std::nullopt;
+}
+
+static Status prepare(ModuleOp module, const Cluster &cluster,
+                      PlanOptions &options, Setting &setting, Fixed &present) {
+  SmallVector<spmd::GridOp> grids(module.getOps<spmd::GridOp>());
+  if (grids.size() != 1) {
+    return makeError(ExitCode::Usage, "the plan has ", grids.size(),
+                     " grids; what else could have been chosen is known of "
+                     "plans on one");
+  }
+  Expected<std::optional<PlanRecord>> record = getPlanRecord(module);
+  if (!record) {
+    return record.status();
+  }
+  PlanRecord known = record->value_or(PlanRecord());
+  options.batchDim = known.batchDim;
+  options.memoryLimit = known.memoryLimit;
+  if (known.maxStrategies > 0) {
+    options.maxStrategies = size_t(known.maxStrategies);
+  }
+  FirstError error(module.getContext());
+  FailureOr<Dataflow> dataflow = readDataflow(module, options.batchDim);
+  if (failed(dataflow)) {
+    return Status(ExitCode::Invalid, error.message());
+  }
+  setting.cluster = cluster;
+  setting.grid = grids.front();
+  Grid grid = setting.grid.getValue();
+  bool hasLinks = setting.grid.getLatency() || setting.grid.getBandwidth();
+  setting.devices = {grid, rolesFrom(known.roles, grid.numAxes()),
+                     hasLinks ? setting.grid.getLinkCosts()
+                              : linkCosts(cluster, grid)};
+  setting.dataflow = std::move(*dataflow);
+  FailureOr<Fixed> fixed = readFixed(setting.dataflow, setting.grid);
+  if (failed(fixed)) {
+    return Status(ExitCode::Invalid, error.message());
+  }
+  present = std::move(*fixed);
+  completePlaces(setting, present);
+  setting.fixed.sites.resize(present.sites.size());
+  setting.fixed.values.resize(present.values.size());
+  setting.fixed.outputs.resize(present.outputs.size());
+  return Status();
+}
+
+/// Everything that has a node of the problem.
+static void listDecisions(const Dataflow &dataflow,
+                          const PlanningProblem &planning,
+                          std::vector<Decision> &decisions,
+                          std::vector<unsigned> &nodes) {
+  auto add = [&](Decision decision, unsigned node) {
+    decisions.push_back(decision);
+    nodes.push_back(node);
+  };
+  for (auto [index, site] : llvm::enumerate(dataflow.sites)) {
+    add({Decision::Kind::Operator, site.op, 0}, planning.siteNodes[index]);
+  }
+  for (auto [index, tensor] : llvm::enumerate(dataflow.values)) {
+    if (planning.valuePlaces[index].empty()) {
+      continue;
+    }
+    Decision decision{Decision::Kind::Value, nullptr, tensor.number};
+    switch (tensor.kind) {
+    case DataflowValue::Kind::Global:
+      decision.kind = Decision::Kind::Global;
+      decision.op = nn::GlobalOp(dataflow.globals[tensor.index]);
+      break;
+    case DataflowValue::Kind::Argument:
+      decision.kind = Decision::Kind::Input;
+      decision.op = func::FuncOp(dataflow.entries[tensor.index]);
+      break;
+    case DataflowValue::Kind::Result:
+      decision.op = dataflow.sites[tensor.index].op;
+      break;
+    }
+    add(decision, planning.valueNodes[index]);
+  }
+  for (auto [index, output] : llvm::enumerate(dataflow.outputs)) {
+    add({Decision::Kind::Output, func::FuncOp(dataflow.entries[output.entry]),
+         output.number},
+        planning.outputNodes[index]);
+  }
+}
+
+/// Adds `bytes` to the times in `live`.
+static void addUsage(std::vector<search::Wide> &usage, search::Lifetime live,
+                     int64_t bytes) {
+  if (size_t(live.end) > usage.size()) {
+    usage.resize(live.end, 0);
+  }
+  for (int64_t time = live.begin; time < live.end; ++time) {
+    usage[time] += bytes;
+  }
+}
+
+/// The bytes that walking `edge` takes.
+static int64_t usageOf(const search::Problem &problem, const search::Edge &edge,
+                       const std::vector<uint32_t> &assignment) {
+  return edge.usages ? problem.matrices[*edge.usages].at(assignment[edge.from],
+                                                         assignment[edge.to])
+                     : 0;
+}
+
+static std::vector<search::Wide>
+usageByTime(const search::Problem &problem,
+            const std::vector<uint32_t> &assignment) {
+  std::vector<search::Wide> usage;
+  for (auto [node, choice] : llvm::zip_equal(problem.nodes, assignment)) {
+    addUsage(usage, node.live, node.usages[choice]);
+  }
+  for (const search::Edge &edge : problem.edges) {
+    addUsage(usage, edge.live, usageOf(problem, edge, assignment));
+  }
+  return usage;
+}
+
+divisi::Expected<PlanAlternatives>
+PlanAlternatives::of(ModuleOp module, const Cluster &cluster) {
+  auto state = std::make_unique<State>();
+  PlanOptions options;
+  Fixed present;
+  if (Status status =
+          prepare(module, cluster, options, state->setting, present);
+      !status.isOk()) {
+    return status;
+  }
+  // Nobody cuts these options short.
+  state->planning = *makeProblem(state->setting, options, true, &present);
+  auto assignment = assignmentOf(state->planning, present);
+  if (!assignment) {
+    return incomplete();
+  }
+  state->plan =
+      search::evaluate(state->planning.problem, std::move(*assignment));
+  state->usage = usageByTime(state->planning.problem, state->plan.assignment);
+  listDecisions(state->setting.dataflow, state->planning, state->decisions,
+                state->nodes);
+  return PlanAlternatives(std::move(state));
+}
+
+//===----------------------------------------------------------------------===//
+// Pricing
+//===----------------------------------------------------------------------===//
+
+const std::vector<Decision> &PlanAlternatives::decisions() const {
+  return state_->decisions;
+}
+
+int64_t PlanAlternatives::objective() const {
+  return int64_t(state_->plan.cost);
+}
+
+/// The peak of the plan with `choice` for `node`.
+search::Wide PlanAlternatives::State::peakWith(const Around &around,
+                                               unsigned node,
+                                               uint32_t choice) const {
+  const search::Problem &problem = planning.problem;
+  std::vector<search::Wide> changed = usage;
+  std::vector<uint32_t> assignment = plan.assignment;
+  const search::Node &info = problem.nodes[node];
+  assignment[node] = choice;
+  addUsage(changed, info.live,
+           info.usages[choice] - info.usages[plan.assignment[node]]);
+  for (const search::Edge *edge : around.edgesOf(node)) {
+    addUsage(changed, edge->live,
+             usageOf(problem, *edge, assignment) -
+                 usageOf(problem, *edge, plan.assignment));
+  }
+  return changed.empty() ? 0 : *llvm::max_element(changed);
+}
+
+/// What all edges at `node` cost when it takes `choice`.
+static search::Wide conversions(const Around &around, unsigned node,
+                                uint32_t choice,
+                                const std::vector<uint32_t> &assignment) {
+  search::Wide sum = 0;
+  for (const search::Edge *edge : around.edgesOf(node)) {
+    uint32_t from = edge->from == node ? choice : assignment[edge->from];
+    uint32_t to = edge->to == node ? choice : assignment[edge->to];
+    sum += around.problem().matrices[edge->costs].at(from, to);
+  }
+  return sum;
+}
+
+/// A nanosecond count, or nothing if a part of it cannot be.
+static std::optional<int64_t> possible(search::Wide cost) {
+  return cost < search::kInfeasible ? std::optional<int64_t>(int64_t(cost))
+                                    : std::nullopt;
+}
+
+std::vector<Alternative> PlanAlternatives::alternatives(size_t decision) const {
+  const search::Problem &problem = state_->planning.problem;
+  const search::Solution &plan = state_->plan;
+  unsigned node = state_->nodes[decision];
+  const search::Node &info = problem.nodes[node];
+  Around around(problem, node);
+  search::Wide before = around.costNear(plan.assignment);
+  auto growth = [&](const std::vector<uint32_t> &assignment) {
+    return possible(around.costNear(assignment) - before);
+  };
+  std::vector<std::pair<Alternative, uint32_t>> found;
+  for (uint32_t choice = 0; choice != info.costs.size(); ++choice) {
+    Alternative other;
+    other.strategy = info.strategies[choice];
+    other.isChosen = choice == plan.assignment[node];
+    other.nanoseconds = info.costs[choice];
+    other.conversionNanoseconds =
+        possible(conversions(around, node, choice, plan.assignment))
+            .value_or(search::kInfeasible);
+    std::vector<uint32_t> assignment = plan.assignment;
+    assignment[node] = choice;
+    other.growth = growth(assignment);
+    other.bytes = info.usages[choice];
+    other.peakBytes = int64_t(state_->peakWith(around, node, choice));
+    other.fits = !problem.usageLimit || other.peakBytes <= *problem.usageLimit;
+    found.push_back({std::move(other), choice});
+  }
+  llvm::stable_sort(found, [](const auto &a, const auto &b) {
+    auto key = [](const Alternative &other) {
+      return std::tuple(!other.growth, other.growth.value_or(0),
+                        !other.isChosen);
+    };
+    return key(a.first) < key(b.first);
+  });
+  std::vector<Alternative> sorted;
+  for (auto &[other, choice] : found) {
+    if (sorted.size() < kAdapted || other.isChosen) {
+      other.adaptedGrowth = growth(around.adapt(plan.assignment, choice));
+    }
+    sorted.push_back(std::move(other));
+  }
+  return sorted;
+}

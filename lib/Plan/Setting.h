@@ -1,0 +1,57 @@
+//===- Setting.h - Everything that a plan is made from ----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_PLAN_SETTING_H
+#define DIVISI_LIB_PLAN_SETTING_H
+
+#include "Annotate.h"
+#include "ProblemBuilder.h"
+#include "divisi/Plan/PlanModule.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+namespace divisi::plan {
+
+/// A machine, a program on it, and what is decided already.
+struct Setting {
+  Cluster cluster;
+  DeviceGrid devices;
+  Dataflow dataflow;
+  Fixed fixed;
+  spmd::GridOp grid;
+};
+
+/// The first error that MLIR reports while it is alive, for a Status.
+class FirstError {
+public:
+  explicit FirstError(mlir::MLIRContext *context)
+      : handler_(context, [this](mlir::Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error &&
+              message_.empty()) {
+            message_ = diagnostic.str();
+          }
+          return mlir::failure(); // Others may want it, too.
+        }) {}
+  const std::string &message() const { return message_; }
+
+private:
+  std::string message_;
+  mlir::ScopedDiagnosticHandler handler_;
+};
+
+/// The planning problem of `setting`, with names for people if `names`. If
+/// `present` is not null, what it holds is among the choices. Nothing if
+/// `options` cut it short.
+std::optional<PlanningProblem> makeProblem(const Setting &setting,
+                                           const PlanOptions &options,
+                                           bool names,
+                                           const Fixed *present = nullptr);
+
+} // namespace divisi::plan
+
+#endif // DIVISI_LIB_PLAN_SETTING_H

@@ -1,0 +1,176 @@
+//===- LayerText.cpp - The table by layer ---------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LayerText.h"
+
+#include "NumberedNames.h"
+#include "divisi/Support/Units.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace llvm;
+using namespace divisi;
+
+static constexpr StringLiteral kLegend =
+    R"(operator or collective; where in the layer, or the node; split; time of one;
+bytes that the busiest device receives; layouts of operands -> results
+  m@x, n@y       the loop m is split over the axis x, n over y; -: every device
+                 does all of it. Of a collective: its axes
+  [x.y, *]       dimension 0 lies in shards over x, each cut over y; of
+                 dimension 1 every device has all. {0:5, 4:9}: bounds of shards
+  partial sum{x} every device along x has a part of the sum
+  h.0-3          layers that differ in their numbers only; a..b: from the least
+                 time to the most
+)";
+
+/// `1.8 us`, or `1.1..1.8 us` if the rows of the group differ.
+template <typename Text>
+static std::string rangeOf(const LayerGroup &group, size_t index,
+                           int64_t ReportRow::*number, Text text) {
+  int64_t least = INT64_MAX, most = 0;
+  for (ArrayRef<ReportRow> block : group.blocks) {
+    least = std::min(least, block[index].*number);
+    most = std::max(most, block[index].*number);
+  }
+  std::string first = text(least), last = text(most);
+  if (first == last) {
+    return last;
+  }
+  auto [digits, unit] = StringRef(first).split(' ');
+  return (unit == StringRef(last).split(' ').second ? digits.str() : first) +
+         ".." + last;
+}
+
+/// `4 x [x0, *]` for four layouts that are equal.
+static std::string shorten(StringRef layouts) {
+  std::string text, run;
+  size_t count = 0;
+  auto flush = [&] {
+    if (count > 0) {
+      text += (text.empty() ? "" : ", ") +
+              (count > 2    ? std::to_string(count) + " x " + run
+               : count == 2 ? run + ", " + run
+                            : run);
+    }
+  };
+  while (!layouts.empty()) {
+    size_t end = layouts.find(", [");
+    StringRef layout = layouts.take_front(end);
+    layouts =
+        end == StringRef::npos ? StringRef() : layouts.drop_front(end + 2);
+    if (layout != run) {
+      flush();
+      count = 0;
+      run = layout.str();
+    }
+    ++count;
+  }
+  flush();
+  return text;
+}
+
+void divisi::printGroupRow(const LayerGroup &group, size_t index,
+                           raw_ostream &os) {
+  const ReportRow &row = group.blocks.front()[index];
+  os << "  " << left_justify(row.op, 20) << " "
+     << left_justify(nameBeneath(row, group.headings.front()), 24) << " "
+     << left_justify(row.split.empty() ? "-" : row.split, 20) << " "
+     << right_justify(
+            rangeOf(group, index, &ReportRow::nanoseconds, formatTime), 13)
+     << "  "
+     << right_justify(row.isCollective()
+                          ? rangeOf(group, index, &ReportRow::bytes,
+                                    [](int64_t bytes) {
+                                      return formatBytes(double(bytes));
+                                    })
+                          : "",
+                      9)
+     << "  " << shorten(row.operands) << " -> " << shorten(row.results) << "\n";
+}
+
+void divisi::printHeading(const LayerGroup &group, raw_ostream &os) {
+  os << group.label;
+  if (group.blocks.size() > 1) {
+    os << "  (" << group.blocks.size() << " alike)";
+  }
+  os << "  " << formatTime(group.nanoseconds()) << "\n";
+}
+
+static std::string shapeOf(const ReportTensor &tensor) {
+  std::string text;
+  for (int64_t extent : tensor.shape) {
+    text += (text.empty() ? "" : "x") + std::to_string(extent);
+  }
+  return text.empty() ? "scalar" : text;
+}
+
+static void printTensor(const ReportTensor &tensor, StringRef name,
+                        size_t alike, raw_ostream &os) {
+  os << "  " << left_justify(tensor.kind, 10) << " " << left_justify(name, 45)
+     << " " << left_justify(shapeOf(tensor), 15) << " " << tensor.layout;
+  if (alike > 1) {
+    os << "  (" << alike << " alike)";
+  }
+  os << "\n";
+}
+
+static void printTensors(const Report &report, StringRef entry, StringRef kind,
+                         raw_ostream &os) {
+  for (const ReportTensor &tensor : report.tensors) {
+    if (tensor.entry == entry && tensor.kind == kind) {
+      printTensor(tensor, tensor.name, 1, os);
+    }
+  }
+}
+
+/// Those whose names differ in numbers only are one line.
+static void printGlobals(const Report &report, raw_ostream &os) {
+  struct Group {
+    const ReportTensor *first;
+    std::vector<std::string> names;
+  };
+  std::vector<Group> groups;
+  StringMap<size_t> known;
+  for (const ReportTensor &tensor : report.globals) {
+    std::string key =
+        join(std::initializer_list<std::string>{tensor.kind,
+                                                withoutNumbers(tensor.name),
+                                                shapeOf(tensor), tensor.grid,
+                                                tensor.layout},
+             "|");
+    auto [it, isNew] = known.try_emplace(key, groups.size());
+    if (isNew) {
+      groups.push_back({&tensor, {}});
+    }
+    groups[it->second].names.push_back(tensor.name);
+  }
+  if (!groups.empty()) {
+    os << "\nat rest\n";
+  }
+  for (const Group &group : groups) {
+    printTensor(*group.first, nameAll(group.names), group.names.size(), os);
+  }
+}
+
+void divisi::printLayers(const Report &report, raw_ostream &os) {
+  os << kLegend;
+  for (const EntryGroups &entry : groupLayers(report.rows)) {
+    os << "\nentry @" << entry.entry << "\n";
+    printTensors(report, entry.entry, "input", os);
+    for (const LayerGroup &group : entry.groups) {
+      printHeading(group, os);
+      for (size_t i = 0; i < group.blocks.front().size(); ++i) {
+        printGroupRow(group, i, os);
+      }
+    }
+    printTensors(report, entry.entry, "output", os);
+  }
+  printGlobals(report, os);
+}

@@ -1,0 +1,302 @@
+//===- SummaryText.cpp - What a report says first -------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Report/Report.h"
+#include "divisi/Search/Solvers.h"
+#include "divisi/Support/Units.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <map>
+
+using namespace llvm;
+using namespace divisi;
+
+/// How many parts of the time are named.
+static constexpr size_t kMostShares = 5;
+
+static raw_ostream &line(raw_ostream &os, const Twine &name) {
+  return os << left_justify(name.str(), 18);
+}
+
+static std::string percent(double share) {
+  return formatv("{0:F1} %", 100 * share).str();
+}
+
+/// Work, in matrix entries: `2.9 M steps`.
+static std::string steps(int64_t work) {
+  return formatAmount(double(work), "") + " steps";
+}
+
+static std::string countDevices(int64_t count) {
+  return std::to_string(count) + (count == 1 ? " device" : " devices");
+}
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+static void printFewer(const Report &report, raw_ostream &os) {
+  if (!report.fewer.empty()) {
+    line(os, "fewer devices");
+    for (const ReportComparison &other : report.fewer) {
+      os << other.devices << ": "
+         << (other.fits ? formatTime(other.nanoseconds) : "no plan fits")
+         << ", ";
+    }
+    os << "by plans of their own (" << steps(report.comparisonWork) << ")\n";
+  }
+  if (std::optional<ReportComparison> best = fasterOnFewer(report)) {
+    double factor = double(report.nanoseconds) /
+                    double(std::max<int64_t>(best->nanoseconds, 1));
+    line(os, "") << "this plan is slower than the one on "
+                 << countDevices(best->devices) << ": --devices "
+                 << best->devices << " is predicted "
+                 << formatv("{0:F2}", factor) << " times as fast\n";
+  }
+}
+
+static void printTime(const Report &report, raw_ostream &os) {
+  int64_t devices = int64_t(report.devices.size());
+  line(os, "on one device")
+      << formatTime(report.oneDeviceNanoseconds)
+      << " a run, predicted, nothing overlapping"
+      << (report.weightBytes > report.memoryLimit
+              ? "; its weights alone exceed the memory limit"
+              : "")
+      << "\n";
+  line(os, "on these " + Twine(devices)) << formatTime(report.nanoseconds);
+  if (report.nanoseconds > 0) {
+    os << formatv(": speed-up {0:F2}, efficiency {1:F1} %", report.speedUp(),
+                  100 * report.speedUp() / double(devices));
+  }
+  os << "\n";
+  printFewer(report, os);
+}
+
+/// Several entries run at different times: each has its own.
+static void printEntries(const Report &report, raw_ostream &os) {
+  std::vector<std::pair<std::string, int64_t>> entries;
+  for (const ReportRow &row : report.rows) {
+    if (entries.empty() || entries.back().first != row.entry) {
+      entries.push_back({row.entry, 0});
+    }
+    entries.back().second += row.nanoseconds;
+  }
+  if (entries.size() > 1) {
+    for (const auto &[entry, nanoseconds] : entries) {
+      line(os, "entry @" + entry) << formatTime(nanoseconds) << "\n";
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// How good the plan is
+//===----------------------------------------------------------------------===//
+
+static std::string endOf(const PlanRecord &plan, double gap) {
+  if (plan.lowerBound && *plan.lowerBound >= plan.objective) {
+    return "proved optimal";
+  }
+  if (plan.ended == search::stoppedName(search::Stopped::Finished)) {
+    return gap <= plan.gap ? "within the gap that was asked for, " +
+                                 formatv("{0:F2} %", 100 * plan.gap).str()
+                           : "nothing is left to try";
+  }
+  if (plan.ended == search::stoppedName(search::Stopped::Work)) {
+    return "the budget of work is spent";
+  }
+  return (plan.ended == search::stoppedName(search::Stopped::Time)
+              ? "the time limit was reached"
+              : "the search was interrupted") +
+         std::string(": another run may end elsewhere");
+}
+
+static void printQuality(const Report &report, raw_ostream &os) {
+  if (!report.plan) {
+    line(os, "plan") << "written by hand: how far it is from the best is not "
+                        "known\n";
+    return;
+  }
+  const PlanRecord &plan = *report.plan;
+  if (plan.edited) {
+    line(os, "gap") << "not known: the plan was edited; as it was found it "
+                       "cost "
+                    << formatTime(plan.objective);
+    if (plan.lowerBound) {
+      os << ", and none of the declared strategies less than "
+         << formatTime(*plan.lowerBound);
+    }
+    os << "\n";
+  } else if (!plan.lowerBound) {
+    line(os, "plan") << "drawn at random from seed " << plan.seed
+                     << ": how far it is from the best is not known\n";
+  } else {
+    double gap = search::relativeGap(plan.objective, *plan.lowerBound);
+    line(os, "gap") << formatv(
+        "{0:F2} %: the plan costs {1}, and none of the declared strategies "
+        "less than {2}\n",
+        100 * gap, formatTime(plan.objective), formatTime(*plan.lowerBound));
+    line(os, "") << "(cost: the time, and a price for weights at rest)\n";
+    line(os, "search") << formatv("{0}, seed {1}: {2}; {3} of {4}\n",
+                                  plan.solver, plan.seed, endOf(plan, gap),
+                                  formatAmount(double(plan.workDone), ""),
+                                  steps(plan.work));
+  }
+  if (plan.pinned > 0) {
+    line(os, "pinned") << "the strategies of " << plan.pinned
+                       << " operators, before the search\n";
+  }
+}
+
+/// The sum of what is printed is at most the whole.
+static void printShares(const Report &report, raw_ostream &os) {
+  std::vector<ReportShare> shares = timeShares(report);
+  os << "\nwhere the time goes\n";
+  int64_t rest = report.nanoseconds;
+  size_t count = 0;
+  for (const ReportShare &share : shares) {
+    if (count == kMostShares || share.nanoseconds == 0) {
+      break;
+    }
+    ++count;
+    rest -= share.nanoseconds;
+    os << formatv(
+        "  {0,10} {1,7}  {2} x {3}{4}{5}\n", formatTime(share.nanoseconds),
+        percent(double(share.nanoseconds) / double(report.nanoseconds)),
+        share.count, share.op, share.where.empty() ? "" : " in ", share.where);
+  }
+  if (rest > 0) {
+    os << formatv("  {0,10} {1,7}  the rest\n", formatTime(rest),
+                  percent(double(rest) / double(report.nanoseconds)));
+  }
+  os << "\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Memory and communication
+//===----------------------------------------------------------------------===//
+
+/// Of the fullest device: it decides whether a plan fits.
+static void printMemory(const Report &report, raw_ostream &os) {
+  const ReportDevice *fullest = nullptr;
+  for (const ReportDevice &device : report.devices) {
+    if (!fullest || device.totalBytes() > fullest->totalBytes()) {
+      fullest = &device;
+    }
+  }
+  if (!fullest) {
+    return;
+  }
+  double total = double(fullest->totalBytes());
+  line(os, "memory") << formatBytes(total) << " on the fullest device";
+  if (report.memoryLimit > 0) {
+    os << ", " << percent(total / double(report.memoryLimit)) << " of "
+       << formatBytes(double(report.memoryLimit)) << " ("
+       << (report.memoryLimitIsGiven ? std::string("--memory-limit")
+                                     : "what a device of this cluster has")
+       << ")";
+  }
+  os << "\n";
+  std::string parts;
+  auto add = [&](StringRef name, int64_t bytes) {
+    if (bytes > 0) {
+      parts += (parts.empty() ? "= " : " + ") + formatBytes(double(bytes)) +
+               " " + name.str();
+    }
+  };
+  add("weights", fullest->weightBytes);
+  add("activations", fullest->arenaBytes);
+  add("workspace", fullest->workspaceBytes);
+  add("packed constants", fullest->packedBytes);
+  if (!parts.empty()) {
+    line(os, "") << parts << "\n";
+  }
+  line(os, "weights") << formatBytes(double(report.weightBytes)) << " in all";
+  if (report.weightBytes > 0) {
+    os << ", "
+       << percent(double(fullest->weightBytes) / double(report.weightBytes))
+       << " of it on that device";
+  }
+  os << "\n";
+}
+
+namespace {
+
+/// What one kind of collective adds up to.
+struct CollectiveSum {
+  int64_t count = 0, bytes = 0, nanoseconds = 0;
+};
+
+} // namespace
+
+/// Sums by kind: a plan has hundreds of collectives.
+static void printCommunication(const Report &report, raw_ostream &os) {
+  std::map<std::string, CollectiveSum> sums;
+  for (const ReportRow &row : report.rows) {
+    if (row.isCollective()) {
+      CollectiveSum &sum = sums[row.op];
+      sum.count += 1;
+      sum.bytes += row.bytes;
+      sum.nanoseconds += row.nanoseconds;
+    }
+  }
+  if (sums.empty()) {
+    line(os, "communication") << "none\n";
+  }
+  for (const auto &[op, sum] : sums) {
+    os << left_justify(op, 17) << " "
+       << formatv("{0} x, {1} per device, {2}\n", sum.count,
+                  formatBytes(double(sum.bytes)), formatTime(sum.nanoseconds));
+  }
+}
+
+/// `cpu: matmul (2) gelu (1)`: what has no fast kernel runs on reference.
+static void printKernels(const Report &report, raw_ostream &os) {
+  std::map<std::string, std::map<std::string, int64_t>> byBackend;
+  for (const ReportKernel &kernel : report.kernels) {
+    byBackend[kernel.backend][kernel.op] += kernel.calls;
+  }
+  for (const auto &[backend, calls] : byBackend) {
+    os << left_justify("kernels: " + backend, 19);
+    for (const auto &[name, count] : calls) {
+      StringRef op = name;
+      op.consume_front("nn.");
+      os << " " << op << " (" << count << ")";
+    }
+    os << "\n";
+  }
+}
+
+void divisi::printSummary(const Report &report, raw_ostream &os) {
+  if (!report.model.empty()) {
+    line(os, "model") << report.model << "\n";
+  }
+  for (const ReportGrid &grid : report.grids) {
+    line(os, "grid @" + grid.name) << grid.axes << "\n";
+  }
+  printTime(report, os);
+  printEntries(report, os);
+  printQuality(report, os);
+  printShares(report, os);
+  printMemory(report, os);
+  line(os, "arithmetic") << formatAmount(report.flops, "FLOP") << ", "
+                         << percent(report.replicatedFlops)
+                         << " of it replicated\n";
+  line(os, "memory traffic")
+      << percent(report.replicatedBytes) << " of it replicated\n";
+  printCommunication(report, os);
+  printKernels(report, os);
+  os << "\nassumptions\n";
+  SmallVector<StringRef> lines;
+  StringRef(report.cluster).trim().split(lines, '\n');
+  for (StringRef text : lines) {
+    os << "  " << text << "\n";
+  }
+}

@@ -1,0 +1,150 @@
+//===- AlternativesTest.cpp -----------------------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Plan/Alternatives.h"
+
+#include "Programs.h"
+
+#include "dialects/NN/NN.h"
+#include "dialects/SPMD/SPMD.h"
+#include "divisi/Plan/PlanModule.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+
+#include <gmock/gmock.h>
+
+using namespace divisi;
+using testing::HasSubstr;
+
+namespace {
+class AlternativesTest : public testing::Test {
+protected:
+  AlternativesTest() {
+    context_.loadDialect<mlir::func::FuncDialect, nn::NNDialect,
+                         spmd::SPMDDialect>();
+    std::string error;
+    cluster_ = *parseCluster("cpu:4", error);
+  }
+
+  mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {
+    return mlir::parseSourceString<mlir::ModuleOp>(text, &context_);
+  }
+
+  mlir::MLIRContext context_;
+  Cluster cluster_;
+};
+} // namespace
+
+static PlanOptions fourDevices() {
+  PlanOptions options;
+  options.grid.devices = 4;
+  options.gap = 0;
+  return options;
+}
+
+TEST_F(AlternativesTest, NothingIsCheaperThanAnOptimalPlan) {
+  auto module = parse(kMlp);
+  Expected<PlanReport> report = planModule(*module, fourDevices());
+  ASSERT_TRUE(report);
+  ASSERT_EQ(report->objective, report->lowerBound);
+  auto plan = PlanAlternatives::of(*module, cluster_);
+  ASSERT_TRUE(plan) << plan.status().message();
+  EXPECT_EQ(plan->objective(), report->objective);
+  // Four operators, two globals, the argument and the result.
+  ASSERT_EQ(plan->decisions().size(), 8u);
+  for (size_t i = 0; i != plan->decisions().size(); ++i) {
+    std::vector<Alternative> all = plan->alternatives(i);
+    ASSERT_GT(all.size(), 1u);
+    EXPECT_TRUE(all.front().isChosen);
+    EXPECT_EQ(all.front().growth, 0);
+    EXPECT_EQ(all.front().peakBytes, report->peakBytes);
+    EXPECT_EQ(all.front().adaptedGrowth, 0);
+    int chosen = 0;
+    std::optional<int64_t> last = 0;
+    for (const Alternative &other : all) {
+      chosen += other.isChosen;
+      if (other.growth) {
+        EXPECT_GE(*other.growth, *last);
+        last = other.growth;
+      }
+      if (other.adaptedGrowth) {
+        EXPECT_GE(*other.adaptedGrowth, 0);
+        EXPECT_LE(*other.adaptedGrowth, other.growth.value_or(INT64_MAX));
+      }
+    }
+    EXPECT_EQ(chosen, 1);
+  }
+}
+
+/// The plan with the ReLU replicated: worse, and not what a solver says.
+TEST_F(AlternativesTest, AGrowthIsWhatPlanningWithTheStrategyCosts) {
+  auto module = parse(kMlp);
+  Expected<PlanReport> best = planModule(*module, fourDevices());
+  ASSERT_TRUE(best);
+  auto plan = PlanAlternatives::of(*module, cluster_);
+  ASSERT_TRUE(plan);
+  for (size_t i = 0; i != plan->decisions().size(); ++i) {
+    if (!llvm::isa<nn::ReluOp>(plan->decisions()[i].op)) {
+      continue;
+    }
+    for (const Alternative &other : plan->alternatives(i)) {
+      auto pinned = parse(kMlp);
+      ASSERT_TRUE(planModule(*pinned, fourDevices()));
+      pinned->walk([&](mlir::Operation *op) {
+        // All but the ReLU stay; it gets the other strategy.
+        if (llvm::isa<nn::ReluOp>(op)) {
+          auto split = mlir::parseAttribute(
+              "#spmd.split<@g" +
+                  (other.strategy.empty() ? "" : ": " + other.strategy) + ">",
+              &context_);
+          ASSERT_TRUE(split);
+          op->setAttr("spmd.split", split);
+        }
+      });
+      Expected<PlanReport> report = planModule(*pinned, fourDevices());
+      ASSERT_TRUE(report) << report.status().message();
+      ASSERT_TRUE(other.growth);
+      EXPECT_EQ(report->objective - best->objective, *other.growth)
+          << other.strategy;
+    }
+  }
+}
+
+TEST_F(AlternativesTest, AnEditedPlanIsPricedAsItIs) {
+  auto module = parse(kMlp);
+  ASSERT_TRUE(planModule(*module, fourDevices()));
+  module->walk([&](nn::ReluOp op) {
+    op->setAttr("spmd.split",
+                mlir::parseAttribute("#spmd.split<@g>", &context_));
+  });
+  auto plan = PlanAlternatives::of(*module, cluster_);
+  ASSERT_TRUE(plan) << plan.status().message();
+  for (size_t i = 0; i != plan->decisions().size(); ++i) {
+    if (llvm::isa<nn::ReluOp>(plan->decisions()[i].op)) {
+      Alternative first = plan->alternatives(i).front();
+      EXPECT_FALSE(first.isChosen);
+      EXPECT_LT(*first.growth, 0);
+    }
+  }
+}
+
+TEST_F(AlternativesTest, PlansOnSeveralGridsAndHalfPlansAreRefused) {
+  auto module = parse(kMlp);
+  EXPECT_THAT(PlanAlternatives::of(*module, cluster_).status().message(),
+              HasSubstr("the plan has 0 grids; what else could have been "
+                        "chosen is known of plans on one"));
+  ASSERT_TRUE(planModule(*module, fourDevices()));
+  module->walk([](nn::ReluOp op) { op->removeAttr("spmd.split"); });
+  Status status = PlanAlternatives::of(*module, cluster_).status();
+  EXPECT_EQ(status.code(), ExitCode::Invalid);
+  EXPECT_THAT(status.message(),
+              HasSubstr("the plan is not whole: an operator, a global, an "
+                        "argument or a result has no strategy"));
+}

@@ -1,0 +1,210 @@
+//===- ReportTest.cpp -----------------------------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Report/Report.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <gmock/gmock.h>
+
+using namespace divisi;
+using testing::HasSubstr;
+using testing::Not;
+
+static ReportRow row(std::string entry, std::string op, int64_t time,
+                     int64_t alone = 0) {
+  ReportRow row;
+  row.entry = std::move(entry);
+  row.layer = "net.h.0.fc";
+  row.op = std::move(op);
+  row.nanoseconds = time;
+  row.oneDeviceNanoseconds = alone;
+  row.flops = row.isCollective() ? 0 : 1e6;
+  row.movedBytes = row.isCollective() ? 0 : 1000;
+  row.operands = row.results = "[x, *]";
+  return row;
+}
+
+/// Two devices, two entries.
+static Report makeReport() {
+  Report report;
+  report.model = "m.onnx";
+  report.cluster = "cluster cpu:2: 2 x cpu\n";
+  report.deviceKind = "cpu";
+  report.grids = {{"g", "(x=2)", {0, 1}}};
+  report.devices = {{1024, 512, 256, 0}, {1024, 512, 256, 256}};
+  report.weightBytes = 2048;
+  report.memoryLimit = 8192;
+  report.rows = {row("train", "nn.matmul", 1000000, 1800000),
+                 row("train", "spmd.all_reduce", 200000),
+                 row("infer", "nn.matmul", 300000, 600000)};
+  report.rows[2].replication = 2;
+  report.rows[1].bytes = 4096;
+  report.kernels = {{"train", "nn.matmul", "cpu", 2},
+                    {"infer", "nn.matmul", "cpu", 3}};
+  report.fewer = {{1, true, 2400000}};
+  report.comparisonWork = 5;
+  report.globals = {{"w", "parameter", {4, 4}, "g", "[x, *]", ""}};
+  report.tensors = {{"x", "input", {4}, "g", "[*]", "train"}};
+  PlanRecord plan;
+  plan.cluster = "cpu:2";
+  plan.solver = "auto";
+  plan.ended = "work";
+  plan.gap = 1e-4;
+  plan.work = 1000;
+  plan.workDone = 1000;
+  plan.objective = 1600000;
+  plan.lowerBound = 1200000;
+  report.plan = plan;
+  sumRows(report);
+  return report;
+}
+
+static std::string summaryOf(const Report &report) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printSummary(report, os);
+  return text;
+}
+
+static std::string textOf(const llvm::json::Value &value) {
+  return llvm::formatv("{0:2}", value).str();
+}
+
+TEST(Report, JSONHoldsAllOfIt) {
+  Report report = makeReport();
+  Expected<Report> read = reportFromText(textOf(toJSON(report)));
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(textOf(toJSON(*read)), textOf(toJSON(report)));
+  EXPECT_EQ(summaryOf(*read), summaryOf(report));
+  EXPECT_EQ(read->plan, report.plan);
+  report.plan = std::nullopt;
+  read = reportFromText(textOf(toJSON(report)));
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(read->plan, std::nullopt);
+}
+
+TEST(Report, AnotherVersionIsNamedBeforeItsFieldsAreMissed) {
+  Status status = reportFromText("{\"schema_version\": 1}").status();
+  EXPECT_EQ(status.code(), ExitCode::Version);
+  EXPECT_THAT(status.message(), HasSubstr("schema version 1, expected 2"));
+}
+
+TEST(Report, SumsAreThoseOfTheRows) {
+  Report report = makeReport();
+  EXPECT_EQ(report.nanoseconds, 1500000);
+  EXPECT_EQ(report.oneDeviceNanoseconds, 2400000);
+  EXPECT_DOUBLE_EQ(report.speedUp(), 1.6);
+  EXPECT_DOUBLE_EQ(report.replicatedFlops, 0.5);
+  EXPECT_DOUBLE_EQ(report.replicatedBytes, 0.5);
+  int64_t sum = 0;
+  for (const ReportShare &share : timeShares(report)) {
+    sum += share.nanoseconds;
+  }
+  EXPECT_EQ(sum, report.nanoseconds);
+  EXPECT_EQ(timeShares(report).front().op, "nn.matmul");
+  EXPECT_EQ(timeShares(report).front().nanoseconds, 1300000);
+}
+
+TEST(Report, AnEntryIsKeptAlone) {
+  Report report = makeReport();
+  ASSERT_TRUE(keepEntry(report, "infer").isOk());
+  EXPECT_EQ(report.rows.size(), 1u);
+  EXPECT_EQ(report.nanoseconds, 300000);
+  EXPECT_EQ(report.kernels.size(), 1u);
+  EXPECT_EQ(report.kernels[0].calls, 3);
+  EXPECT_TRUE(report.tensors.empty());
+  EXPECT_EQ(report.globals.size(), 1u);
+  Status status = keepEntry(report, "train");
+  EXPECT_EQ(status.code(), ExitCode::Usage);
+  EXPECT_EQ(status.message(), "no entry 'train'; there are infer");
+}
+
+TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
+  std::string text = summaryOf(makeReport());
+  for (const char *part :
+       {"on one device     2.40 ms a run, predicted, nothing overlapping",
+        "on these 2        1.50 ms: speed-up 1.60, efficiency 80.0 %",
+        "fewer devices     1: 2.40 ms, by plans of their own (5 steps)",
+        "gap               25.00 %: the plan costs 1.60 ms, and none of the "
+        "declared strategies less than 1.20 ms",
+        "(cost: the time, and a price for weights at rest)",
+        "weights           2.0 KiB in all, 50.0 % of it on that device",
+        "auto, seed 0: the budget of work is spent; 1 K of 1 K steps",
+        "1.30 ms  86.7 %  2 x nn.matmul in net.h.0",
+        "200.0 us  13.3 %  1 x spmd.all_reduce\n",
+        "memory            2.0 KiB on the fullest device, 25.0 % of 8.0 KiB "
+        "(what a device of this cluster has)",
+        "= 1.0 KiB weights + 512 B activations + 256 B workspace + 256 B "
+        "packed constants",
+        "spmd.all_reduce   1 x, 4.0 KiB per device, 200.0 us",
+        "kernels: cpu        matmul (5)", "entry @train      1.20 ms"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("slower")));
+}
+
+TEST(Summary, NamesAFasterPlanOnFewerDevices) {
+  Report report = makeReport();
+  report.fewer = {{4, false, 0}, {2, true, 900000}, {1, true, 750000}};
+  EXPECT_THAT(summaryOf(report),
+              HasSubstr("this plan is slower than the one on 1 device: "
+                        "--devices 1 is predicted 2.00 times as fast"));
+  EXPECT_THAT(summaryOf(report), HasSubstr("4: no plan fits, 2: 900.0 us"));
+  EXPECT_EQ(fasterOnFewer(report)->devices, 1);
+  // Nobody has compared: one device is known, if it has the memory.
+  report.fewer.clear();
+  EXPECT_EQ(fasterOnFewer(report), std::nullopt);
+  report.oneDeviceNanoseconds = 1000000;
+  ASSERT_TRUE(fasterOnFewer(report));
+  EXPECT_EQ(fasterOnFewer(report)->nanoseconds, 1000000);
+  report.memoryLimit = 1000;
+  EXPECT_EQ(fasterOnFewer(report), std::nullopt);
+}
+
+TEST(Summary, TellsHowTheSearchEnded) {
+  Report report = makeReport();
+  auto says = [&](const char *part) {
+    EXPECT_THAT(summaryOf(report), HasSubstr(part));
+  };
+  report.plan->ended = "time";
+  says("the time limit was reached: another run may end elsewhere");
+  report.plan->ended = "interrupted";
+  says("the search was interrupted: another run may end elsewhere");
+  report.plan->ended = "finished";
+  says("nothing is left to try");
+  report.plan->gap = 0.5;
+  says("within the gap that was asked for, 50.00 %");
+  report.plan->lowerBound = report.plan->objective;
+  says("proved optimal");
+  report.plan->pinned = 3;
+  says("the strategies of 3 operators, before the search");
+  report.plan->edited = true;
+  says("gap               not known: the plan was edited; as it was found it "
+       "cost 1.60 ms, and none of the declared strategies less than 1.60 ms");
+  report.plan->edited = false;
+  report.plan->lowerBound.reset();
+  says("drawn at random from seed 0: how far it is from the best is not known");
+  report.plan.reset();
+  says("written by hand: how far it is from the best is not known");
+  report.memoryLimit = 1000;
+  report.memoryLimitIsGiven = true;
+  says("of 1000 B (--memory-limit)");
+  says("; its weights alone exceed the memory limit");
+}
+
+TEST(Layers, HaveALegendAndABlockPerEntry) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printLayers(makeReport(), os);
+  EXPECT_THAT(text, HasSubstr("layouts of operands -> results"));
+  EXPECT_THAT(text, HasSubstr("\nentry @train\n  input      x "));
+  EXPECT_THAT(text, HasSubstr("\nnet.h.0  1.20 ms\n"));
+  EXPECT_THAT(text, HasSubstr("\nentry @infer\nnet.h.0  300.0 us\n"));
+  EXPECT_THAT(text, HasSubstr("\nat rest\n  parameter  w "));
+}
