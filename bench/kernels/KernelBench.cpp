@@ -143,7 +143,8 @@ static void runWork(benchmark::State &state, const Backend &backend,
   Buffer workspace = makeBuffer(kernel->query(site).workspaceBytes);
   void *data = out.get();
   for (auto _ : state) {
-    if (!prepared->launch(pointers, {&data, 1}, workspace.get())) {
+    LaunchContext context{pointers, {&data, 1}, workspace.get()};
+    if (!prepared->launch(context).isOk()) {
       state.SkipWithError("the kernel failed");
       return;
     }

@@ -32,6 +32,10 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
               cl::init(60000),
               cl::desc("how long a device waits for others, or works at one "
                        "kernel, before the run fails")),
+      noIndexCheck("no-index-check", cl::sub(verb), on(ActsOn::Run),
+                   cl::desc("do not check the indices of gathers: a bad one "
+                            "reads zeros (or is 0, if it is one of several "
+                            "that name an element)")),
       entryName("entry", cl::sub(verb), on(ActsOn::Run), cl::value_desc("NAME"),
                 cl::desc("which entry function; needed if there are several")) {
 }
@@ -57,6 +61,7 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   options.backends = *selected;
   options.threadsPerDevice = threads;
   options.verifyHashes = verify;
+  options.checksIndices = !noIndexCheck;
   options.trace = trace;
   return options;
 }

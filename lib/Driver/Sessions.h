@@ -48,6 +48,7 @@ struct SessionFlags {
   llvm::cl::opt<int> threads;
   llvm::cl::opt<bool> verify;
   llvm::cl::opt<int64_t> timeout;
+  llvm::cl::opt<bool> noIndexCheck;
   llvm::cl::opt<std::string> entryName;
   bool trace = false; ///< Set by the verb: whether runs are traced.
 

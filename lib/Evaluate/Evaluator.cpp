@@ -163,12 +163,9 @@ divisi::evaluateOp(const std::string &op, const rt::Attributes &attributes,
   }
   rt::TensorInfo out = rt::TensorInfo::whole(type, dims);
   void *outData = result->data();
-  std::string error;
-  if (!rt::evaluate(op, attributes, infos, data, {&out, 1}, {&outData, 1},
-                    error)) {
-    return Status(ExitCode::Unsupported, error);
-  }
-  return result;
+  Status status =
+      rt::evaluate(op, attributes, infos, data, {&out, 1}, {&outData, 1});
+  return status.isOk() ? result : status;
 }
 
 Expected<rt::HostTensor> GlobalValues::read(const std::string &name) {

@@ -18,30 +18,25 @@ using namespace divisi;
 using rt::DType;
 using Ints = std::vector<int64_t>;
 
-/// `indices` with those below 0 counted from `extent`.
-static Tensor fromEnd(Emitter &emit, const Tensor &indices, int64_t extent) {
-  Tensor zero = emit.scalar(indices->type, 0);
-  Tensor size = emit.scalar(indices->type, static_cast<double>(extent));
-  return emit.select(emit.compare("lt", indices, zero),
-                     emit.binary("add", indices, size), indices);
-}
-
 //===----------------------------------------------------------------------===//
 // Gather
 //===----------------------------------------------------------------------===//
 
-/// Fails if a constant index lies outside [-extent, extent).
-static bool checkIndices(NodeImporter &node, const rt::HostTensor &indices,
-                         int64_t extent) {
-  for (int64_t i = 0; i < indices.count(); ++i) {
-    int64_t index = indices.intAt(i);
+/// Fails if `indices` are constant and one lies outside [-extent, extent); one
+/// index has a component per extent. The kernels check all others.
+static bool checkIndices(NodeImporter &node, const Tensor &indices,
+                         llvm::ArrayRef<int64_t> extents) {
+  auto known =
+      indices->isFoldable() ? node.emitter().bytesOf(indices) : std::nullopt;
+  for (int64_t i = 0; known && i < known->count(); ++i) {
+    int64_t index = known->intAt(i);
+    int64_t extent = extents[static_cast<size_t>(i) % extents.size()];
     if (index < -extent || index >= extent) {
       node.invalid("got the index " + std::to_string(index) +
                    " into an extent of " + std::to_string(extent));
-      return false;
     }
   }
-  return true;
+  return !node.failed();
 }
 
 static void importGather(NodeImporter &node) {
@@ -51,21 +46,22 @@ static void importGather(NodeImporter &node) {
   if (node.failed()) {
     return;
   }
-  if (indices->isFoldable()) {
+  int64_t extent = data->dims[static_cast<size_t>(axis)];
+  if (!checkIndices(node, indices, extent)) {
+    return;
+  }
+  // One constant index is a slice, whose layout follows the data's.
+  if (indices->isFoldable() && indices->rank() == 0) {
     auto known = emit.bytesOf(indices);
-    int64_t extent = data->dims[static_cast<size_t>(axis)];
-    if (!known || !checkIndices(node, *known, extent)) {
+    if (!known) {
       return;
     }
-    // One index is a slice, whose layout follows the data's.
-    if (indices->rank() == 0) {
-      int64_t at =
-          known->intAt(0) < 0 ? known->intAt(0) + extent : known->intAt(0);
-      rt::Dims dims = data->dims;
-      dims.erase(dims.begin() + axis);
-      return node.setResult(
-          0, emit.reshape(emit.sliceAxis(data, axis, at, at + 1), dims));
-    }
+    int64_t at =
+        known->intAt(0) < 0 ? known->intAt(0) + extent : known->intAt(0);
+    rt::Dims dims = data->dims;
+    dims.erase(dims.begin() + axis);
+    return node.setResult(
+        0, emit.reshape(emit.sliceAxis(data, axis, at, at + 1), dims));
   }
   node.setResult(0, emit.gather(data, indices, axis, 0));
 }
@@ -92,6 +88,9 @@ static void importGatherElements(NodeImporter &node) {
                           std::to_string(i));
     }
     data = emit.sliceAxis(data, i, 0, wanted);
+  }
+  if (!checkIndices(node, indices, data->dims[static_cast<size_t>(axis)])) {
+    return;
   }
   node.setResult(0, emit.emit("take_along", {data, indices}, {{"axis", axis}},
                               data->type, indices->dims));
@@ -227,7 +226,10 @@ static void importGatherND(NodeImporter &node) {
                         " do not address data of rank " +
                         std::to_string(data->rank()));
   }
-  if (indices->isFoldable() && batch == 0 && importSeparableGatherND(node)) {
+  llvm::ArrayRef<int64_t> extents(data->dims);
+  if (!checkIndices(node, indices,
+                    extents.slice(size_t(batch), size_t(width))) ||
+      (indices->isFoldable() && batch == 0 && importSeparableGatherND(node))) {
     return;
   }
   Tensor flat;
@@ -236,7 +238,9 @@ static void importGatherND(NodeImporter &node) {
   for (int64_t j = width; j-- > 0;) {
     int64_t extent = data->dims[static_cast<size_t>(batch + j)];
     Tensor part = emit.sliceAxis(indices, indices->rank() - 1, j, j + 1);
-    part = fromEnd(emit, emit.reshape(part, positions), extent);
+    // A flat index may be good where a component is not.
+    part = emit.emit("wrap_index", {emit.reshape(part, positions)},
+                     {{"extent", extent}}, part->type, positions);
     part = emit.binary("mul", part,
                        emit.scalar(part->type, static_cast<double>(merged)));
     flat = flat ? emit.binary("add", part, flat) : part;
@@ -265,7 +269,11 @@ static void importOneHot(NodeImporter &node) {
     return node.invalid("got depth " + std::to_string(*depth));
   }
   int64_t extent = static_cast<int64_t>(*depth);
-  Tensor wanted = fromEnd(emit, emit.cast(indices, DType::I64), extent);
+  // Below 0 they count from the end; those outside of it are nowhere hot.
+  Tensor wanted = emit.cast(indices, DType::I64);
+  wanted = emit.select(
+      emit.compare("lt", wanted, emit.scalar(DType::I64, 0)),
+      emit.binary("add", wanted, emit.scalar(DType::I64, *depth)), wanted);
   rt::Dims dims = indices->dims, line(dims.size() + 1, 1);
   dims.insert(dims.begin() + axis, 1);
   line[static_cast<size_t>(axis)] = extent;

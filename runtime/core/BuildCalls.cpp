@@ -136,8 +136,9 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   if (!attributes) {
     return attributes.status();
   }
-  CallSite site{call.op(), *attributes, operands,
-                results,   constants,   context_.threads};
+  CallSite site{
+      call.op(),        *attributes,           operands, results, constants,
+      context_.threads, context_.checksIndices};
   Task task;
   if (Status status = chooseKernel(call, site, task); !status.isOk()) {
     return status;

@@ -9,6 +9,7 @@
 #include "runtime/core/RankProgram.h"
 
 #include <chrono>
+#include <tuple>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -59,18 +60,47 @@ std::string RankProgram::locationOf(uint64_t progress) const {
   return locationAt(tasks_[progress / 2].instruction);
 }
 
-Status RankProgram::failed(size_t instruction) const {
-  return makeError(ExitCode::Device, locationAt(instruction),
-                   ": the kernel failed; no result of this run is valid");
+Status RankProgram::launch(Task &task) {
+  LaunchContext context{task.operands, task.results, task.workspace};
+  Status status = task.kernel->launch(context);
+  if (context.badIndex && !indexFault_) {
+    indexFault_ = {task.instruction, std::move(*context.badIndex)};
+    sawBadIndex_->store(true, std::memory_order_relaxed);
+  }
+  return status.isOk() ? status : status.in(locationAt(task.instruction));
+}
+
+Status RankProgram::firstFault(
+    std::span<const std::unique_ptr<RankProgram>> programs) {
+  const RankProgram *first = nullptr;
+  auto key = [](const RankProgram &program) {
+    const IndexFault &fault = *program.indexFault_;
+    return std::tie(fault.instruction, fault.index.position);
+  };
+  for (const auto &program : programs) {
+    if (program && program->indexFault_ &&
+        (!first || key(*program) < key(*first))) {
+      first = program.get();
+    }
+  }
+  if (!first) {
+    return {};
+  }
+  const auto &[instruction, index] = *first->indexFault_;
+  const artifact::Instruction &message =
+      first->entry_->programs[first->programIndex_].message->instructions(
+          static_cast<int>(instruction));
+  const std::string &node = message.location();
+  return makeError(ExitCode::Invalid,
+                   node.empty() ? "instruction " + std::to_string(instruction)
+                                : "node '" + node + "'",
+                   " (", message.call().op(), "): ", index.message());
 }
 
 Status RankProgram::runTask(Task &task) {
   switch (task.kind) {
   case Task::Kind::Call:
-    if (!task.kernel->launch(task.operands, task.results, task.workspace)) {
-      return failed(task.instruction);
-    }
-    break;
+    return launch(task);
   case Task::Kind::Comm:
     return task.comm->run(task.operands[0], task.results[0]);
   case Task::Kind::Copy:
@@ -101,6 +131,7 @@ Status RankProgram::runAt(size_t index) {
 }
 
 Status RankProgram::run() {
+  indexFault_.reset();
   for (size_t i = 0; i < tasks_.size(); ++i) {
     if (Status status = runAt(i); !status.isOk()) {
       return status;
@@ -112,6 +143,10 @@ Status RankProgram::run() {
   // Before this, another rank may still read what is updated here.
   if (Status status = endBarrier_->run(nullptr, nullptr); !status.isOk()) {
     return status;
+  }
+  // The meeting orders this read behind all ranks' writes.
+  if (sawBadIndex_->load(std::memory_order_relaxed)) {
+    return {};
   }
   for (Task &update : updates_) {
     if (Status status = runTask(update); !status.isOk()) {

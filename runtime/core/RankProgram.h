@@ -37,6 +37,10 @@ struct RankContext {
   std::span<const Backend *const> backends;
   int threads;
   bool trace;
+  bool checksIndices;
+  /// Set by the rank that first meets a bad index in a run, read by all behind
+  /// the run's last meeting.
+  std::atomic<bool> &sawBadIndex;
 };
 
 class RankProgram {
@@ -73,8 +77,22 @@ public:
   /// Sets the entry's inputs and outputs for the next run, slicing what does
   /// not lie in one piece. They stay where they are until the run has ended.
   void bind(std::span<const HostTensor> inputs, std::span<HostTensor> outputs);
-  /// Walks the tasks, and, when all ranks have, applies the updates.
+  /// Walks the tasks, and, when all ranks have, applies the updates, unless a
+  /// rank has met a bad index.
   Status run();
+
+  /// A bad index of a call.
+  struct IndexFault {
+    size_t instruction = 0; ///< The call.
+    BadIndex index;
+  };
+  /// The first of the last run, in the order of the program. Nothing ends a
+  /// program there: which one is told must not depend on who was faster.
+  const std::optional<IndexFault> &indexFault() const { return indexFault_; }
+  /// The first fault of all ranks of a run: by instruction, by position, by
+  /// rank. Success without one, else Invalid with node and operator.
+  static Status
+  firstFault(std::span<const std::unique_ptr<RankProgram>> programs);
 
   /// How many calls of an operator a backend does.
   using KernelCounts = std::map<std::pair<std::string, std::string>, int64_t>;
@@ -112,12 +130,10 @@ private:
   };
 
   Status runTask(Task &task);
+  Status launch(Task &task);
   Status runAt(size_t index);
   /// An instruction and the rank, for messages.
   std::string locationAt(size_t instruction) const;
-  /// The error of a kernel that could not do its work.
-  Status failed(size_t instruction) const;
-
   const ResolvedEntry *entry_ = nullptr;
   size_t programIndex_ = 0;
   uint32_t rank_ = 0;
@@ -128,6 +144,8 @@ private:
   std::vector<Patch> inputPatches_, outputPatches_;
   std::vector<AlignedBytes> staging_; ///< Of updates from updated globals.
   std::vector<Event> events_;
+  std::optional<IndexFault> indexFault_;
+  std::atomic<bool> *sawBadIndex_ = nullptr; ///< The context's.
   KernelCounts kernelCounts_;
   /// Twice the task's index; and 1 while it works.
   std::atomic<uint64_t> progress_ = 0;

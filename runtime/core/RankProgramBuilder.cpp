@@ -183,6 +183,7 @@ Status RankProgramBuilder::build() {
   out_.entry_ = &entry_;
   out_.programIndex_ = programIndex_;
   out_.rank_ = context_.rank;
+  out_.sawBadIndex_ = &context_.sawBadIndex;
   if (Status status = makeInputs(); !status.isOk()) {
     return status;
   }

@@ -51,7 +51,8 @@ struct Session::Impl {
   /// [entry][rank]; null where a rank has no program.
   std::vector<std::vector<std::unique_ptr<RankProgram>>> programs;
   size_t lastEntry = 0;
-  std::unique_ptr<RankThreads> threads; ///< Last: they use all of the above.
+  std::atomic<bool> sawBadIndex = false; ///< In the last run, by any rank.
+  std::unique_ptr<RankThreads> threads;  ///< Last: they use all of the above.
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -116,7 +117,8 @@ Status Session::Impl::prepareRank(uint32_t rank) {
     }
     Expected<std::unique_ptr<RankProgram>> program = RankProgram::prepare(
         {*resolved, e, rank, arenas[rank].data(), globals, *communicator,
-         options.backends, options.threadsPerDevice, options.trace});
+         options.backends, options.threadsPerDevice, options.trace,
+         options.checksIndices, sawBadIndex});
     if (!program) {
       return program.status();
     }
@@ -372,6 +374,7 @@ Session::run(std::string_view name, std::span<const HostTensor> inputs) {
   shared->inputs.assign(inputs.begin(), inputs.end());
   shared->outputs = std::move(*made);
   impl_->lastEntry = entry;
+  impl_->sawBadIndex = false;
   const auto &programs = impl_->programs[entry];
   status = impl_->runOnAll(
       [&programs, shared](uint32_t rank) {
@@ -383,6 +386,9 @@ Session::run(std::string_view name, std::span<const HostTensor> inputs) {
         return program->run();
       },
       watchKernels(programs, impl_->options));
+  if (status.isOk() && impl_->sawBadIndex) {
+    status = RankProgram::firstFault(programs);
+  }
   if (!status.isOk()) {
     return status.in("entry '" + std::string(name) + "'");
   }

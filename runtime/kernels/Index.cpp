@@ -8,6 +8,7 @@
 
 #include "runtime/kernels/Copy.h"
 #include "runtime/kernels/Families.h"
+#include "runtime/kernels/IndexCheck.h"
 #include "runtime/kernels/Scalars.h"
 
 #include <algorithm>
@@ -74,6 +75,7 @@ struct GatherPlan {
   StridedCopy row;
   int64_t rowCount = 0, rowStride = 0;
   RowLookup lookup;
+  IndexCheck check;
 };
 
 /// The dimensions before the axis, which the result shares.
@@ -117,6 +119,13 @@ static bool makeGatherPlan(const CallSite &site, const Checks &checks,
       return false;
     }
   }
+  Dims first(result.offset.begin(), result.offset.begin() + batchDims);
+  Dims read(result.extents.begin(), result.extents.begin() + batchDims);
+  first.insert(first.end(), result.offset.begin() + axis,
+               result.offset.begin() + axis + indexDims);
+  read.insert(read.end(), result.extents.begin() + axis,
+              result.extents.begin() + axis + indexDims);
+  plan.check = IndexCheck(site, 1, first, read, table.global[axis]);
   Dims rowExtents;
   for (size_t from = axis + 1; from < table.rank(); ++from) {
     size_t d = from - 1 + indexDims;
@@ -159,9 +168,9 @@ static void runGather(const GatherPlan &plan, int64_t width, std::byte *to,
   });
 }
 
-/// Rows outside of the table, or of this box of it, are zeros: the sum (or the
-/// disjunction) over all boxes is the gather, and what ONNX calls an error
-/// reads as zeros.
+/// Rows outside of this box of the table are zeros: the sum (or the
+/// disjunction) over all boxes is the gather. So are rows outside of the table,
+/// which the check tells.
 static std::unique_ptr<PreparedKernel> prepareGather(const CallSite &site,
                                                      std::string &error) {
   Checks checks(site, error);
@@ -181,10 +190,11 @@ static std::unique_ptr<PreparedKernel> prepareGather(const CallSite &site,
   std::unique_ptr<PreparedKernel> kernel;
   bool known = dispatch<Ints>(site.operands[1].type, [&](auto zero) {
     using Index = decltype(zero);
-    kernel = makeKernel([=](auto operands, auto results, void *) {
-      runGather(plan, width, static_cast<std::byte *>(results[0]),
-                static_cast<const std::byte *>(operands[0]),
-                static_cast<const Index *>(operands[1]));
+    kernel = makeKernel([=](LaunchContext &context) {
+      const auto *indices = static_cast<const Index *>(context.operands[1]);
+      plan.check.run(indices, context);
+      runGather(plan, width, static_cast<std::byte *>(context.results[0]),
+                static_cast<const std::byte *>(context.operands[0]), indices);
     });
   });
   return known ? std::move(kernel) : noKernelFor(checks, site.operands[1].type);
@@ -206,14 +216,16 @@ static void runTakeAlong(const Nest<3> &nest, const RowLookup &lookup,
 template <typename T>
 static std::unique_ptr<PreparedKernel>
 makeTakeAlong(DType indexType, const Nest<3> &nest, const RowLookup &lookup,
-              int64_t rowStride) {
+              int64_t rowStride, const IndexCheck &check) {
   std::unique_ptr<PreparedKernel> kernel;
   dispatch<Ints>(indexType, [&](auto zero) {
     using Index = decltype(zero);
-    kernel = makeKernel([=](auto operands, auto results, void *) {
-      runTakeAlong(nest, lookup, rowStride, static_cast<T *>(results[0]),
-                   static_cast<const T *>(operands[0]),
-                   static_cast<const Index *>(operands[1]));
+    kernel = makeKernel([=](LaunchContext &context) {
+      const auto *indices = static_cast<const Index *>(context.operands[1]);
+      check.run(indices, context);
+      runTakeAlong(nest, lookup, rowStride,
+                   static_cast<T *>(context.results[0]),
+                   static_cast<const T *>(context.operands[0]), indices);
     });
   });
   return kernel;
@@ -248,14 +260,66 @@ static std::unique_ptr<PreparedKernel> prepareTakeAlong(const CallSite &site,
   RowLookup lookup = makeLookup(table, axis);
   int64_t rowStride = rowMajorStrides(table.extents)[axis];
   DType indexType = site.operands[1].type;
+  IndexCheck check(site, 1, result.offset, result.extents, table.global[axis]);
   std::unique_ptr<PreparedKernel> kernel;
   bool known = dispatch<AllTypes>(result.type, [&](auto zero) {
-    kernel = makeTakeAlong<decltype(zero)>(indexType, nest, lookup, rowStride);
+    kernel = makeTakeAlong<decltype(zero)>(indexType, nest, lookup, rowStride,
+                                           check);
   });
   if (!known) {
     return noKernelFor(checks, result.type);
   }
   return kernel ? std::move(kernel) : noKernelFor(checks, indexType);
+}
+
+//===----------------------------------------------------------------------===//
+// wrap_index
+//===----------------------------------------------------------------------===//
+
+/// A bad index becomes 0, so that nothing is made of it that is bad, too.
+template <typename Index>
+static std::unique_ptr<PreparedKernel>
+makeWrapIndex(const Nest<2> &nest, const IndexCheck &check, int64_t extent) {
+  return makeKernel([=](LaunchContext &context) {
+    const auto *from = static_cast<const Index *>(context.operands[0]);
+    auto *to = static_cast<Index *>(context.results[0]);
+    check.run(from, context);
+    nest.forEachRow([&](const auto &at) {
+      for (int64_t i = 0; i < nest.rowExtent(); ++i) {
+        int64_t index = from[at[1] + i * nest.rowStride(1)];
+        index += index < 0 ? extent : 0;
+        bool isGood = uint64_t(index) < uint64_t(extent);
+        to[at[0] + i * nest.rowStride(0)] = isGood ? Index(index) : Index(0);
+      }
+    });
+  });
+}
+
+static std::unique_ptr<PreparedKernel> prepareWrapIndex(const CallSite &site,
+                                                        std::string &error) {
+  Checks checks(site, error);
+  int64_t extent = 0;
+  Walk from;
+  if (!checks.counts(1, 1) || !checks.resultType(0, site.operands[0].type) ||
+      !checks.resultRank(0, site.operands[0].rank()) ||
+      !checks.getInt("extent", 0, maxExtent, extent)) {
+    return nullptr;
+  }
+  const TensorInfo &result = site.results[0];
+  for (size_t d = 0; d < result.rank(); ++d) {
+    if (!checks.resultExtent(d, site.operands[0].global[d]) ||
+        !addAffine(site, checks, 0, d, result.offset[d], 1, result.extents[d],
+                   from)) {
+      return nullptr;
+    }
+  }
+  Nest<2> nest(result.extents, {denseWalk(result), from});
+  IndexCheck check(site, 0, result.offset, result.extents, extent);
+  std::unique_ptr<PreparedKernel> kernel;
+  bool known = dispatch<Ints>(result.type, [&](auto zero) {
+    kernel = makeWrapIndex<decltype(zero)>(nest, check, extent);
+  });
+  return known ? std::move(kernel) : noKernelFor(checks, result.type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -371,6 +435,7 @@ std::span<const Kernel> indexKernels() {
       {"nn.iota", 1, Whole, queryNothing, prepareIota},
       {"nn.resample", 1, Parts, queryNothing, prepareResample},
       {"nn.take_along", 1, Whole, queryNothing, prepareTakeAlong},
+      {"nn.wrap_index", 1, Whole, queryInPlace, prepareWrapIndex},
   };
   return kernels;
 }

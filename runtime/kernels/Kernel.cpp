@@ -40,6 +40,30 @@ const Backend *chooseBackend(const CallSite &site, int version,
   return nullptr;
 }
 
+std::string BadIndex::message() const {
+  std::ostringstream os;
+  os << "index " << value << " at [";
+  for (size_t d = 0; d < position.size(); ++d) {
+    os << (d == 0 ? "" : ", ") << position[d];
+  }
+  os << "] is outside of an extent of " << extent;
+  if (extent > 0) {
+    os << "; expected " << -extent << " to " << extent - 1;
+  }
+  return os.str();
+}
+
+void LaunchContext::note(BadIndex found) {
+  if (!badIndex || found.position < badIndex->position) {
+    badIndex = std::move(found);
+  }
+}
+
+Status kernelFailure() {
+  return Status(ExitCode::Device,
+                "the kernel failed; no result of this run is valid");
+}
+
 std::optional<int> kernelVersion(std::string_view op) {
   for (const Kernel &kernel : referenceBackend().kernels()) {
     if (kernel.op == op) {

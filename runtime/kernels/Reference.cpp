@@ -58,24 +58,24 @@ KernelQuery queryInPlace(const CallSite &site) {
   return query;
 }
 
-bool evaluate(std::string_view op, const Attributes &attributes,
-              std::span<const TensorInfo> operands,
-              std::span<const void *const> operandData,
-              std::span<const TensorInfo> results,
-              std::span<void *const> resultData, std::string &error) {
+Status evaluate(std::string_view op, const Attributes &attributes,
+                std::span<const TensorInfo> operands,
+                std::span<const void *const> operandData,
+                std::span<const TensorInfo> results,
+                std::span<void *const> resultData) {
   CallSite site{op, attributes, operands, results};
   const Kernel *kernel = referenceBackend().find(site);
   if (!kernel) {
-    error = "no reference kernel for " + std::string(op);
-    return false;
+    return makeError(ExitCode::Unsupported, "no reference kernel for ", op);
   }
+  std::string error;
   std::unique_ptr<PreparedKernel> prepared = kernel->prepare(site, error);
   if (!prepared) {
-    return false;
+    return Status(ExitCode::Unsupported, error);
   }
   for (const TensorInfo &result : results) {
     if (result.count() == 0) {
-      return true;
+      return {};
     }
   }
   // 64 bytes more, to begin at a multiple of 64.
@@ -83,11 +83,11 @@ bool evaluate(std::string_view op, const Attributes &attributes,
   std::vector<std::byte> workspace(bytes ? bytes + 64 : 0);
   auto address = reinterpret_cast<uintptr_t>(workspace.data());
   auto *aligned = workspace.data() + (-address & 63);
-  if (!prepared->launch(operandData, resultData, bytes ? aligned : nullptr)) {
-    error = "the reference kernel of " + std::string(op) + " failed";
-    return false;
-  }
-  return true;
+  LaunchContext context{operandData, resultData, bytes ? aligned : nullptr};
+  Status status = prepared->launch(context);
+  return context.badIndex
+             ? Status(ExitCode::Invalid, context.badIndex->message())
+             : status;
 }
 
 } // namespace divisi::rt

@@ -155,21 +155,24 @@ template <typename To, typename From> To saturateTo(From value) {
   return To(value);
 }
 
-/// A kernel that is a function of its pointers.
+/// A kernel that is a function of its pointers, or of all its context.
 template <typename Body> class FunctionKernel final : public PreparedKernel {
 public:
   explicit FunctionKernel(Body body) : body_(std::move(body)) {}
-  bool launch(std::span<const void *const> operands,
-              std::span<void *const> results, void *workspace) override {
-    body_(operands, results, workspace);
-    return true;
+  Status launch(LaunchContext &context) override {
+    if constexpr (std::is_invocable_v<Body &, LaunchContext &>) {
+      body_(context);
+    } else {
+      body_(context.operands, context.results, context.workspace);
+    }
+    return {};
   }
 
 private:
   Body body_;
 };
 
-/// Wraps `body(operands, results, workspace)`.
+/// Wraps `body(operands, results, workspace)` or `body(context)`.
 template <typename Body> std::unique_ptr<PreparedKernel> makeKernel(Body body) {
   return std::make_unique<FunctionKernel<Body>>(std::move(body));
 }

@@ -330,6 +330,7 @@ static void addIndices(std::vector<Case> &cases) {
                    {{0, 0}},
                    "sum",
                    -9,
+                   9,
                    9});
   cases.push_back({"gatherMiddle",
                    "nn.gather",
@@ -339,6 +340,7 @@ static void addIndices(std::vector<Case> &cases) {
                    {{0, 1}},
                    "sum",
                    -9,
+                   9,
                    9});
   cases.push_back({"gatherBatch",
                    "nn.gather",
@@ -348,6 +350,18 @@ static void addIndices(std::vector<Case> &cases) {
                    {{0, 2}},
                    "sum",
                    -9,
+                   9,
+                   9});
+  // Large enough for a team of threads.
+  cases.push_back({"gatherWide",
+                   "nn.gather",
+                   {{"axis", int64_t(0)}, {"batch_dims", int64_t(0)}},
+                   {f32({9, 300}), i64({40, 3})},
+                   f32({40, 3, 300}),
+                   {{0, 0}},
+                   "sum",
+                   -9,
+                   9,
                    9});
   cases.push_back({"take_along",
                    "nn.take_along",
@@ -357,6 +371,17 @@ static void addIndices(std::vector<Case> &cases) {
                    {{0, 1}},
                    "sum",
                    -9,
+                   9,
+                   9});
+  cases.push_back({"wrap_index",
+                   "nn.wrap_index",
+                   {{"extent", int64_t(9)}},
+                   {i32({3, 5})},
+                   i32({3, 5}),
+                   {},
+                   "sum",
+                   -9,
+                   9,
                    9});
   cases.push_back(
       {"iota", "nn.iota", {{"axis", int64_t(1)}}, {}, i32({3, 7, 2})});

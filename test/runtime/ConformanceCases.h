@@ -29,6 +29,8 @@ struct Case {
   std::string combine = "sum";
   /// Integer operands lie in [low, high).
   int64_t low = -4, high = 5;
+  /// If not 0, the last operand has indices into a dimension of that extent.
+  int64_t indexed = 0;
   /// More dimensions that the result's box says nothing of; never cut.
   std::vector<std::pair<size_t, size_t>> kept = {};
 };

@@ -49,6 +49,8 @@ class ConformanceOfBoxes : public Conformance {};
 class ConformanceOfPartials : public Conformance {};
 /// The cases from floats to floats.
 class ConformanceOfFloats : public Conformance {};
+/// The cases with an operand of indices.
+class ConformanceOfIndices : public Conformance {};
 
 } // namespace
 
@@ -132,12 +134,23 @@ static bool canPrepare(const Subject &subject, const Case &test,
   return referenceBackend().find(site)->prepare(site, error) != nullptr;
 }
 
+namespace {
+/// How a call is made.
+struct CallKind {
+  bool constants = false, checksIndices = true;
+};
+/// What it ends with.
+struct CallEnd {
+  Tensor result;
+  std::optional<BadIndex> badIndex;
+};
+} // namespace
+
 /// Runs on boxes. Memory is filled with rubbish first.
-static Tensor runBoxes(const Subject &subject, const Case &test,
-                       const std::vector<TensorInfo> &boxes,
-                       const TensorInfo &resultBox,
-                       const std::vector<Tensor> &wholes,
-                       bool constants = false) {
+static CallEnd callOnBoxes(const Subject &subject, const Case &test,
+                           const std::vector<TensorInfo> &boxes,
+                           const TensorInfo &resultBox,
+                           const std::vector<Tensor> &wholes, CallKind kind) {
   std::vector<Tensor> operands;
   std::vector<const void *> pointers;
   for (size_t i = 0; i < boxes.size(); ++i) {
@@ -146,27 +159,43 @@ static Tensor runBoxes(const Subject &subject, const Case &test,
   for (const Tensor &operand : operands) {
     pointers.push_back(operand.data.data());
   }
-  Tensor result(resultBox);
-  std::fill(result.data.begin(), result.data.end(), std::byte(0xff));
+  CallEnd end{Tensor(resultBox), {}};
+  std::fill(end.result.data.begin(), end.result.data.end(), std::byte(0xff));
   CallSite site{test.op, test.attributes, boxes, {&resultBox, 1}};
   site.threads = subject.threads;
-  if (constants) {
+  site.checksIndices = kind.checksIndices;
+  if (kind.constants) {
     site.constants = pointers;
   }
   const Kernel *kernel = findKernel(subject, site);
   std::string error;
   auto prepared = kernel->prepare(site, error);
   EXPECT_TRUE(prepared) << error;
-  if (!prepared || result.data.empty()) {
-    return result;
+  if (!prepared || end.result.data.empty()) {
+    return end;
   }
   std::vector<std::byte> workspace(kernel->query(site).workspaceBytes,
                                    std::byte(0xff));
-  void *data = result.data.data();
-  EXPECT_TRUE(prepared->launch(pointers, {&data, 1}, workspace.data()));
-  // Again: a kernel has no state that a launch uses up.
-  EXPECT_TRUE(prepared->launch(pointers, {&data, 1}, workspace.data()));
-  return result;
+  void *data = end.result.data.data();
+  // Twice: a kernel has no state that a launch uses up.
+  for (int i = 0; i < 2; ++i) {
+    LaunchContext context{pointers, {&data, 1}, workspace.data()};
+    EXPECT_TRUE(prepared->launch(context).isOk());
+    end.badIndex = context.badIndex;
+  }
+  return end;
+}
+
+/// The same where no index is bad.
+static Tensor runBoxes(const Subject &subject, const Case &test,
+                       const std::vector<TensorInfo> &boxes,
+                       const TensorInfo &resultBox,
+                       const std::vector<Tensor> &wholes,
+                       bool constants = false) {
+  CallEnd end =
+      callOnBoxes(subject, test, boxes, resultBox, wholes, {constants, true});
+  EXPECT_FALSE(end.badIndex) << end.badIndex->message();
+  return end.result;
 }
 
 template <typename T>
@@ -338,6 +367,97 @@ TEST_P(ConformanceOfFloats, KeepsNaN) {
              expectedResult(test, operands));
 }
 
+static void setIndex(Tensor &indices, int64_t at, int64_t value) {
+  auto narrow = int32_t(value);
+  bool isWide = indices.info.type == DType::I64;
+  int64_t width = byteWidth(indices.info.type);
+  std::memcpy(indices.data.data() + at * width,
+              isWide ? (const void *)&value : (const void *)&narrow, width);
+}
+
+/// The two halves of `test`'s result along `dim`, where the kernel takes them.
+static std::vector<TensorInfo> halves(const Subject &subject, const Case &test,
+                                      size_t dim) {
+  int64_t middle = test.result.global[dim] / 2;
+  std::vector<TensorInfo> boxes = {test.result, test.result};
+  boxes[0].extents[dim] = middle;
+  boxes[1].offset[dim] = middle;
+  boxes[1].extents[dim] -= middle;
+  bool fits =
+      middle > 0 && std::ranges::all_of(boxes, [&](const TensorInfo &box) {
+        return canPrepare(subject, test, test.operands, box);
+      });
+  return fits ? boxes : std::vector<TensorInfo>();
+}
+
+/// Whoever holds which part of the result or of the table: the first bad index
+/// is the same, and it is the one that was put there.
+TEST_P(ConformanceOfIndices, BadOnesAreTold) {
+  const auto &[subject, test] = GetParam();
+  const int64_t values[] = {test.indexed, -test.indexed - 1, 1 << 30,
+                            -(1 << 30) - 2};
+  std::mt19937 random(11);
+  for (int64_t value : values) {
+    std::vector<Tensor> operands = randomOperands(test);
+    Tensor &indices = operands.back();
+    int64_t first = random() % (indices.info.count() - 1);
+    setIndex(indices, first, value);
+    setIndex(indices, first + 1, -value);
+    Dims position(indices.info.rank());
+    for (int64_t rest = first, d = position.size(); d-- > 0;) {
+      position[d] = rest % indices.info.extents[d];
+      rest /= indices.info.extents[d];
+    }
+    auto expectTold = [&](const std::vector<TensorInfo> &boxes) {
+      LaunchContext all{};
+      for (const TensorInfo &box : boxes) {
+        CallEnd end = callOnBoxes(
+            subject, test, trimOperands(subject, test, box), box, operands, {});
+        if (end.badIndex) {
+          all.note(*end.badIndex);
+        }
+      }
+      ASSERT_TRUE(all.badIndex) << value << " passes";
+      EXPECT_EQ(all.badIndex->value, value);
+      EXPECT_EQ(all.badIndex->extent, test.indexed);
+      EXPECT_EQ(all.badIndex->position, position);
+    };
+    expectTold({test.result});
+    for (size_t d = 0; d < test.result.rank(); ++d) {
+      if (auto boxes = halves(subject, test, d); !boxes.empty()) {
+        SCOPED_TRACE("halves of dimension " + std::to_string(d));
+        expectTold(boxes);
+      }
+    }
+    // A part of the table knows as much as all of it, also an empty part.
+    for (auto [operand, dim] : test.partial) {
+      for (int64_t extent : {int64_t(0), test.indexed / 2}) {
+        std::vector<TensorInfo> boxes = test.operands;
+        boxes[operand].extents[dim] = extent;
+        CallEnd end =
+            callOnBoxes(subject, test, boxes, test.result, operands, {});
+        ASSERT_TRUE(end.badIndex);
+        EXPECT_EQ(end.badIndex->position, position);
+      }
+    }
+  }
+}
+
+/// Unchecked, a bad index is not told, and reads nothing but zeros.
+TEST_P(ConformanceOfIndices, UncheckedBadOnesAreSafe) {
+  const auto &[subject, test] = GetParam();
+  std::vector<Tensor> operands = randomOperands(test);
+  Tensor &indices = operands.back();
+  for (int64_t i = 0; i < indices.info.count(); ++i) {
+    setIndex(indices, i, i % 2 ? test.indexed + i : -test.indexed - 1 - i);
+  }
+  CallEnd end = callOnBoxes(subject, test, test.operands, test.result, operands,
+                            {false, false});
+  EXPECT_FALSE(end.badIndex);
+  EXPECT_TRUE(std::ranges::all_of(
+      end.result.data, [](std::byte byte) { return byte == std::byte(0); }));
+}
+
 static std::vector<Case> casesThat(bool (*hold)(const Case &)) {
   std::vector<Case> cases = conformanceCases();
   std::erase_if(cases, [&](const Case &test) { return !hold(test); });
@@ -376,5 +496,12 @@ INSTANTIATE_TEST_SUITE_P(
                        return !test.operands.empty() &&
                               test.operands[0].type == DType::F32 &&
                               test.result.type == DType::F32;
+                     }))),
+    nameOf);
+INSTANTIATE_TEST_SUITE_P(
+    , ConformanceOfIndices,
+    testing::Combine(testing::ValuesIn(subjects()),
+                     testing::ValuesIn(casesThat([](const Case &test) {
+                       return test.indexed != 0;
                      }))),
     nameOf);

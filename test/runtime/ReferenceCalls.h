@@ -37,10 +37,9 @@ inline std::string tryRun(std::string_view op, const Attributes &attributes,
   }
   TensorInfo resultInfo = result.info;
   void *resultData = result.data.data();
-  std::string error;
-  evaluate(op, attributes, infos, pointers, {&resultInfo, 1}, {&resultData, 1},
-           error);
-  return error;
+  return evaluate(op, attributes, infos, pointers, {&resultInfo, 1},
+                  {&resultData, 1})
+      .message();
 }
 
 template <typename T>

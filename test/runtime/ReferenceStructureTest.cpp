@@ -181,14 +181,37 @@ TEST(Reference, Movement) {
 TEST(Reference, Gather) {
   Tensor x = make<float>({3, 2}, {1, 2, 3, 4, 5, 6});
   Attributes attributes{{"axis", int64_t(0)}, {"batch_dims", int64_t(0)}};
-  // -1 is the last row; 7 is none.
   EXPECT_THAT(run<float>("nn.gather", attributes,
-                         {x, make<int64_t>({3}, {2, -1, 7})}, {3, 2}),
-              ElementsAre(5, 6, 5, 6, 0, 0));
+                         {x, make<int64_t>({3}, {2, -1, -3})}, {3, 2}),
+              ElementsAre(5, 6, 5, 6, 1, 2));
   Attributes batched{{"axis", int64_t(1)}, {"batch_dims", int64_t(1)}};
   EXPECT_THAT(run<float>("nn.gather", batched,
                          {x, make<int32_t>({3, 1}, {1, 0, 1})}, {3, 1}),
               ElementsAre(2, 3, 6));
+}
+
+TEST(Reference, WrapIndex) {
+  EXPECT_THAT(run<int32_t>("nn.wrap_index", {{"extent", int64_t(5)}},
+                           {make<int32_t>({4}, {0, -1, -5, 4})}, {4}),
+              ElementsAre(0, 4, 0, 4));
+}
+
+TEST(Reference, TellsBadIndices) {
+  Tensor x = make<float>({3, 2}, {1, 2, 3, 4, 5, 6});
+  Tensor result(TensorInfo::whole(DType::F32, {2, 2, 2}));
+  Attributes attributes{{"axis", int64_t(0)}, {"batch_dims", int64_t(0)}};
+  EXPECT_EQ(tryRun("nn.gather", attributes,
+                   {x, make<int64_t>({2, 2}, {2, -3, 1, 3})}, result),
+            "index 3 at [1, 1] is outside of an extent of 3; expected -3 to 2");
+  EXPECT_EQ(tryRun("nn.gather", attributes,
+                   {x, make<int64_t>({2, 2}, {2, -3, -4, 3})}, result),
+            "index -4 at [1, 0] is outside of an extent of 3; expected -3 to "
+            "2");
+  EXPECT_EQ(tryRun("nn.gather", attributes,
+                   {Tensor(TensorInfo::whole(DType::F32, {0, 2})),
+                    make<int64_t>({2, 2}, {0, 0, 0, 0})},
+                   result),
+            "index 0 at [0, 0] is outside of an extent of 0");
 }
 
 TEST(Reference, TakeAlong) {

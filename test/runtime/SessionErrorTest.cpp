@@ -124,6 +124,29 @@ TEST(SessionTest, aKernelThatFailsEndsTheRunButNotTheSession) {
   EXPECT_EQ(valuesOf(y->front()), counting(4));
 }
 
+// Rank 1 is long done when rank 0 finds the index that comes first.
+TEST(SessionTest, theFirstBadIndexOfAllRanksEndsTheRunAndUpdatesNothing) {
+  auto session = openSession(slowManifest(), {{}}, testOptions());
+  ASSERT_TRUE(session) << session.status().message();
+  TestBackend::extent = 5;
+  TestBackend::gate.close();
+  std::thread opener([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    TestBackend::gate.open();
+  });
+  auto y = (*session)->run("f", listOf(makeTensor({4}, {0, 6, 7, 8})));
+  opener.join();
+  ASSERT_FALSE(y);
+  EXPECT_EQ(y.status().code(), ExitCode::Invalid);
+  EXPECT_EQ(y.status().message(),
+            "entry 'f': node 'node of test.slow' (test.slow): index 6 at [1] "
+            "is outside of an extent of 5; expected -5 to 4");
+  EXPECT_THAT(valuesOf(*(*session)->readGlobal("m")), ElementsAre(0, 0, 0, 0));
+  y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
+  EXPECT_TRUE(y) << y.status().message();
+  TestBackend::extent = 1e30f;
+}
+
 TEST(SessionTest, inputsThatDoNotFitAreRefused) {
   auto session = openSession(matmulManifest(2, MatmulSplit::M), {counting(30)});
   ASSERT_TRUE(session) << session.status().message();

@@ -51,6 +51,8 @@ public:
   inline static Gate gate;
   /// Whether kernels fail on the rank whose result begins at 0.
   inline static std::atomic<bool> fails = false;
+  /// Elements of first operands from here on are bad indices.
+  inline static std::atomic<float> extent = 1e30f;
 
   std::string_view name() const override { return "test"; }
   std::span<const Kernel> kernels() const override {
@@ -59,7 +61,6 @@ public:
   }
 
 private:
-  using In = std::span<const void *const>;
   using Body = std::function<void(
       const std::vector<TensorInfo> &operands, const TensorInfo &result,
       std::span<const float *const> in, float *out, void *workspace)>;
@@ -70,16 +71,21 @@ private:
         : operands_(site.operands.begin(), site.operands.end()),
           result_(site.results[0]), body_(std::move(body)),
           in_(operands_.size()) {}
-    bool launch(In operands, std::span<void *const> results,
-                void *workspace) override {
+    Status launch(LaunchContext &context) override {
       for (size_t i = 0; i < in_.size(); ++i) {
-        in_[i] = static_cast<const float *>(operands[i]);
+        in_[i] = static_cast<const float *>(context.operands[i]);
       }
-      body_(operands_, result_, in_, static_cast<float *>(results[0]),
-            workspace);
+      body_(operands_, result_, in_, static_cast<float *>(context.results[0]),
+            context.workspace);
+      for (int64_t i = 0; i < operands_[0].count(); ++i) {
+        if (in_[0][i] >= extent) {
+          context.note({int64_t(in_[0][i]), int64_t(float(extent)),
+                        Dims{operands_[0].offset[0] + i}});
+        }
+      }
       bool isFirst = std::all_of(result_.offset.begin(), result_.offset.end(),
                                  [](int64_t offset) { return offset == 0; });
-      return !(fails && isFirst);
+      return fails && isFirst ? kernelFailure() : Status();
     }
 
   private:

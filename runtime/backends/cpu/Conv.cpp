@@ -69,15 +69,16 @@ public:
 
   bool isReady() const { return ready_ && primitive_; }
 
-  bool launch(std::span<const void *const> operands,
-              std::span<void *const> results, void *) override {
+  Status launch(LaunchContext &context) override {
     TeamSize team(threads_);
-    const void *x = bring(0, operands[0]);
-    const void *w =
-        constant_ && reorders_[1] ? packed_[1].data() : bring(1, operands[1]);
-    void *y = reorders_[2] ? packed_[2].data() : results[0];
-    return x && w && primitive_.run({x, w, y}) &&
-           (!reorders_[2] || reorders_[2].run({y, results[0]}));
+    const void *x = bring(0, context.operands[0]);
+    const void *w = constant_ && reorders_[1] ? packed_[1].data()
+                                              : bring(1, context.operands[1]);
+    void *result = context.results[0];
+    void *y = reorders_[2] ? packed_[2].data() : result;
+    bool done = x && w && primitive_.run({x, w, y}) &&
+                (!reorders_[2] || reorders_[2].run({y, result}));
+    return done ? Status() : kernelFailure();
   }
 
 private:

@@ -49,23 +49,22 @@ public:
 
   bool isReady() const { return bool(primitive_); }
 
-  bool launch(std::span<const void *const> operands,
-              std::span<void *const> results, void *) override {
+  Status launch(LaunchContext &context) override {
     TeamSize team(threads_);
     const auto &[left, right, result] = product_.matrices;
-    const float *a = place(left, operands[product_.swapped]);
+    const float *a = place(left, context.operands[product_.swapped]);
     const float *b = constant_.data()
                          ? static_cast<const float *>(constant_.data())
-                         : place(right, operands[!product_.swapped]);
-    auto *c =
-        static_cast<float *>(locate(result, results[0], workspace_.data()));
+                         : place(right, context.operands[!product_.swapped]);
+    auto *c = static_cast<float *>(
+        locate(result, context.results[0], workspace_.data()));
     if (!primitive_.run({a, b, c + result.batch.base})) {
-      return false;
+      return kernelFailure();
     }
     if (result.packed) {
-      result.copy.run(results[0], c);
+      result.copy.run(context.results[0], c);
     }
-    return true;
+    return {};
   }
 
 private:

@@ -23,10 +23,10 @@ class PointKernel final : public PreparedKernel {
 public:
   PointKernel(Primitive primitive, int threads)
       : primitive_(std::move(primitive)), threads_(threads) {}
-  bool launch(std::span<const void *const> operands,
-              std::span<void *const> results, void *) override {
+  Status launch(LaunchContext &context) override {
     TeamSize team(threads_);
-    return primitive_.run({operands[0], results[0]});
+    bool done = primitive_.run({context.operands[0], context.results[0]});
+    return done ? Status() : kernelFailure();
   }
 
 private:

@@ -35,18 +35,29 @@ public:
   explicit ThreadedKernel(std::vector<Piece> pieces)
       : pieces_(std::move(pieces)) {}
 
-  bool launch(std::span<const void *const> operands,
-              std::span<void *const> results, void *) override {
-    int count = int(pieces_.size());
-    bool done = true;
-#pragma omp parallel for num_threads(count) schedule(static, 1)                \
-    reduction(&& : done)
+  Status launch(LaunchContext &context) override {
+    int count = int(pieces_.size()), firstFailed = count;
+    Status failure;
+#pragma omp parallel for num_threads(count) schedule(static, 1)
     for (int i = 0; i < count; ++i) {
       void *result =
-          static_cast<std::byte *>(results[0]) + pieces_[i].resultBytes;
-      done = pieces_[i].kernel->launch(operands, {&result, 1}, nullptr) && done;
+          static_cast<std::byte *>(context.results[0]) + pieces_[i].resultBytes;
+      LaunchContext piece{context.operands, {&result, 1}};
+      Status status = pieces_[i].kernel->launch(piece);
+      if (!status.isOk() || piece.badIndex) {
+#pragma omp critical(divisiThreadedKernel)
+        {
+          if (!status.isOk() && i < firstFailed) {
+            firstFailed = i;
+            failure = status;
+          }
+          if (piece.badIndex) {
+            context.note(std::move(*piece.badIndex));
+          }
+        }
+      }
     }
-    return done;
+    return failure;
   }
 
 private:
@@ -82,6 +93,7 @@ static std::unique_ptr<PreparedKernel> prepareThreaded(const CallSite &site,
     part.offset[dim] += begin;
     part.extents[dim] = extent * (i + 1) / count - begin;
     CallSite partSite{site.op, site.attributes, site.operands, {&part, 1}};
+    partSite.checksIndices = site.checksIndices;
     std::unique_ptr<PreparedKernel> kernel =
         reference->prepare(partSite, error);
     if (!kernel) {

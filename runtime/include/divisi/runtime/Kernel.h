@@ -14,6 +14,11 @@
 //            are at hand to be packed, primitives are made;
 //   launch   many times: pointers in, results out; no allocation.
 //
+// Indices that data gives (of a gather, of a scatter) are checked by the kernel
+// against the whole tensor, whatever part of it the rank holds: ranks agree on
+// what is wrong. A kernel that meets a bad one tells the first of them, reads
+// it as zeros, and succeeds; whoever launched it lets the run fail.
+//
 // A backend is a table from operator name ("nn.matmul") to kernel. Empty
 // results never reach a kernel; empty operands may (a sum over nothing is 0).
 //
@@ -22,6 +27,7 @@
 #ifndef DIVISI_RUNTIME_KERNEL_H
 #define DIVISI_RUNTIME_KERNEL_H
 
+#include "divisi/Support/Status.h"
 #include "divisi/runtime/Attributes.h"
 #include "divisi/runtime/Tensor.h"
 
@@ -46,6 +52,8 @@ struct CallSite {
   /// at compile time.
   std::span<const void *const> constants = {};
   int threads = 1;
+  /// Whether the kernel looks for bad indices. It is memory-safe without.
+  bool checksIndices = true;
 };
 
 /// What a kernel says about a call before it is prepared.
@@ -59,17 +67,40 @@ struct KernelQuery {
   std::vector<std::pair<int, int>> views;
 };
 
+/// An index that lies outside of the dimension that it counts along.
+struct BadIndex {
+  int64_t value = 0;  ///< As the data has it.
+  int64_t extent = 0; ///< Of the dimension, of the whole tensor.
+  Dims position;      ///< Of the index in the whole tensor of indices.
+
+  /// `index 70 at [0, 3] is outside of the extent 64: ...`
+  std::string message() const;
+};
+
+/// What one launch works on, and what it finds.
+struct LaunchContext {
+  /// In order, dense, aligned to 64 bytes unless they are empty (then possibly
+  /// null).
+  std::span<const void *const> operands;
+  std::span<void *const> results;
+  void *workspace = nullptr; ///< Of the queried bytes.
+  /// Set by the kernel: the first by position of those that it reads.
+  std::optional<BadIndex> badIndex = {};
+
+  /// Notes `found` unless one is noted that stands before it.
+  void note(BadIndex found);
+};
+
 /// A kernel that is ready to run; owns its primitives and packed constants.
 class PreparedKernel {
 public:
   virtual ~PreparedKernel() = default;
-  /// Operands and results in order, dense, aligned to 64 bytes unless they are
-  /// empty (then possibly null). `workspace` has the queried bytes. False if
-  /// the device or a library failed: the results are then undefined.
-  [[nodiscard]] virtual bool launch(std::span<const void *const> operands,
-                                    std::span<void *const> results,
-                                    void *workspace) = 0;
+  /// Fails if the device or a library did: the results are then undefined.
+  virtual Status launch(LaunchContext &context) = 0;
 };
+
+/// What launch() returns where a library says no more than that it failed.
+Status kernelFailure();
 
 /// What may be done with a kernel beyond calling it for all of a rank's box.
 enum class KernelUse : uint8_t {
@@ -126,13 +157,13 @@ const Backend &referenceBackend();
 const Backend &cpuBackend();
 
 /// query + prepare + launch of the reference kernel in one go, for constant
-/// folding and tests. Returns false and a message on failure. Empty results
-/// are left alone.
-bool evaluate(std::string_view op, const Attributes &attributes,
-              std::span<const TensorInfo> operands,
-              std::span<const void *const> operandData,
-              std::span<const TensorInfo> results,
-              std::span<void *const> resultData, std::string &error);
+/// folding and tests. Unsupported where there is no kernel for the call,
+/// Invalid at a bad index. Empty results are left alone.
+Status evaluate(std::string_view op, const Attributes &attributes,
+                std::span<const TensorInfo> operands,
+                std::span<const void *const> operandData,
+                std::span<const TensorInfo> results,
+                std::span<void *const> resultData);
 
 } // namespace divisi::rt
 

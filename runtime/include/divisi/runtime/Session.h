@@ -55,6 +55,10 @@ struct SessionOptions {
   /// How much later a kernel may return: the session then lives on, though the
   /// run has failed. See Session.
   std::chrono::milliseconds lateness{700};
+  /// Whether kernels check the indices that data gives them (gathers). Without,
+  /// a bad one reads zeros, or, where the model gives an index by several
+  /// numbers, is 0; nothing outside of the tensor is touched.
+  bool checksIndices = true;
   /// Record when every instruction began and ended; see writeTrace().
   bool trace = false;
 };
@@ -128,8 +132,10 @@ public:
 
   /// Runs an entry on whole tensors, in the order of its inputs, and returns
   /// its outputs in order. Fails with Usage if there is no such entry, Invalid
-  /// if the inputs do not fit it, Device if ranks fail or wait too long: then
-  /// no global has been updated, and the session can be used again unless it is
+  /// if the inputs do not fit it or an index in the data is bad (the first in
+  /// the order of the program, then of the indices, however the ranks hold
+  /// them), Device if ranks fail or wait too long: then no global has been
+  /// updated, and the session can be used again unless it is
   /// dead.
   Expected<std::vector<HostTensor>> run(std::string_view entry,
                                         std::span<const HostTensor> inputs);
