@@ -113,19 +113,6 @@ LoopNest TakeAlongOp::getLoopNest() {
   return nest;
 }
 
-//===- wrap_index ---------------------------------------------------------===//
-
-FailureOr<RankedTensorType> WrapIndexOp::inferType(Adaptor adaptor,
-                                                   EmitError emitError) {
-  if (adaptor.getExtent() < 0) { // C1
-    return emitError() << "'extent' is " << adaptor.getExtent()
-                       << ", expected at least 0";
-  }
-  return globalType(adaptor.getX().getType());
-}
-
-LoopNest WrapIndexOp::getLoopNest() { return elementwiseNest(*this, 1, {}); }
-
 //===- resample -----------------------------------------------------------===//
 
 FailureOr<RankedTensorType> ResampleOp::inferType(Adaptor adaptor,

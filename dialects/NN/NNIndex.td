@@ -36,7 +36,7 @@ def NN_GatherOp : NN_InferredOp<"gather", [NN_Unflattens]> {
   let description = [{
     Replaces dimension `axis` of `data` by the dimensions of `indices`; the
     first `batch_dims` dimensions are common to both. Negative indices count
-    from the end; one outside of the dimension ends the run with an error.
+    from the end.
 
     Constraints:
     - (C1) `axis` is a dimension of `data`.
@@ -62,8 +62,7 @@ def NN_TakeAlongOp : NN_InferredOp<"take_along", [NN_Unflattens]> {
   let summary = "elements along a dimension, chosen by data";
   let description = [{
     y[.., i, ..] = data[.., indices[.., i, ..], ..] along `axis`. Negative
-    indices count from the end; one outside of the dimension ends the run with
-    an error.
+    indices count from the end.
 
     Constraints:
     - (C1) `axis` is a dimension of `data`.
@@ -80,28 +79,6 @@ def NN_TakeAlongOp : NN_InferredOp<"take_along", [NN_Unflattens]> {
   let builders = [NN_InferringBuilder<
       (ins "::mlir::Value":$data, "::mlir::Value":$indices, "int64_t":$axis),
       "data, indices, axis">];
-}
-
-def NN_WrapIndexOp
-    : NN_InferredOp<"wrap_index", [UnflattenInterface,
-                                   NN_ElementwiseFactors]> {
-  let summary = "indices counted from the beginning";
-  let description = [{
-    Adds `extent` to negative indices. An index that is not from -`extent` to
-    `extent` - 1 becomes 0, and ends the run with an error as one of gather.
-
-    Constraints:
-    - (C1) `extent` is at least 0.
-
-    Example:
-    ```mlir
-    %y = nn.wrap_index %x {extent = 32} : (tensor<2x4xi64>) -> tensor<2x4xi64>
-    ```
-  }];
-  let arguments = (ins NN_IndexTensor:$x, NN_I64:$extent);
-  let results = (outs NN_IndexTensor:$y);
-  let builders = [NN_InferringBuilder<
-      (ins "::mlir::Value":$x, "int64_t":$extent), "x, extent">];
 }
 
 def NN_ResampleOp : NN_InferredOp<"resample", [NN_Unflattens]> {

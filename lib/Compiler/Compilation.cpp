@@ -257,8 +257,9 @@ Status Compilation::runStage(Stage stage) {
       return status;
     }
   }
-  if (Status status = runPipeline(stage); !status.isOk()) {
-    return status;
+  Status ran = stage == Stage::Plan ? planToFit() : runPipeline(stage);
+  if (!ran.isOk()) {
+    return ran;
   }
   if (stage == Stage::Partition && options_.report) {
     Expected<Report> report = reportOf(*module_, *machine);
@@ -339,6 +340,11 @@ Expected<Report> Compilation::report() {
   }
   Report report = *report_;
   addLoweredFacts(*module_, report);
+  if (stage_ == Stage::Lower) {
+    if (Status status = addMemory(report); !status.isOk()) {
+      return status;
+    }
+  }
   return report;
 }
 

@@ -191,15 +191,22 @@ Status CompileVerb::writeArtifact() {
   if (!summary) {
     return summary.status();
   }
-  int64_t arena = 0;
-  for (auto program : (*compilation)->module().getOps<exec::ProgramOp>()) {
-    arena = std::max<int64_t>(arena, program.getArenaBytes());
+  divisi::Expected<rt::RankMemory> memory = (*compilation)->memory();
+  if (!memory) {
+    return memory.status();
+  }
+  // The planner keeps to the limit; a plan that was read need not.
+  divisi::Expected<int64_t> limit = (*compilation)->memoryLimit();
+  if (limit && memory->total() > *limit) {
+    errs() << "divisi: warning: a device holds " << memory->total()
+           << " bytes under this plan, more than the " << *limit
+           << " that it has\n";
   }
   tellWritten(output_,
               countText((*compilation)->numDevices(), "device") + ", " +
                   bytesText(summary->weightBytes) +
-                  " of weights; a run needs " + bytesText(arena) +
-                  " per device beside them",
+                  " of weights; a run needs " + bytesText(memory->total()) +
+                  " per device",
               summary->fileBytes);
   return Status();
 }
@@ -216,9 +223,12 @@ Status PlanVerb::run() {
   }
   divisi::Expected<int64_t> bytes = (*compilation)->writeModule(output);
   if (bytes) {
-    tellWritten(output,
-                "plan for " + countText((*compilation)->numDevices(), "device"),
-                *bytes);
+    std::string what =
+        "plan for " + countText((*compilation)->numDevices(), "device");
+    if (auto memory = (*compilation)->memoryOfPlan()) {
+      what += "; a run needs " + bytesText(memory->total()) + " per device";
+    }
+    tellWritten(output, what, *bytes);
   }
   return bytes.status();
 }

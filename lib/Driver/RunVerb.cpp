@@ -41,6 +41,7 @@ private:
   Status writeTimes();
   Status writeTrace(const rt::Session &session);
   void noteReferenceCalls(const LoadedEntry &loaded) const;
+  Status noteMemory(const rt::Session &session) const;
 
   cl::opt<std::string> artifact_{cl::Positional, cl::sub(command), cl::Required,
                                  cl::desc("ARTIFACT.divisi")};
@@ -64,6 +65,9 @@ private:
   cl::opt<std::string> trace_{
       "trace", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
       cl::desc("the last run as Chrome's trace events")};
+  cl::opt<bool> verbose_{"verbose", cl::sub(command), on(ActsOn::Run),
+                         cl::desc("say what each device holds in memory, and "
+                                  "what was predicted")};
   SessionFlags sessionFlags_{command};
   std::vector<int64_t> times_;
 };
@@ -163,6 +167,25 @@ void RunVerb::noteReferenceCalls(const LoadedEntry &loaded) const {
 }
 
 // Only runs are timed, not the loading of the artifact and its inputs.
+/// One line per device: what the session has allocated, and what the artifact
+/// was expected to need.
+Status RunVerb::noteMemory(const rt::Session &session) const {
+  auto predicted = session.predictedMemory();
+  if (!predicted) {
+    return predicted.status();
+  }
+  std::vector<rt::RankMemory> held = session.memory();
+  for (size_t rank = 0; rank < held.size(); ++rank) {
+    const rt::RankMemory &memory = held[rank];
+    errs() << "divisi: note: device " << rank << " holds " << memory.total()
+           << " bytes: weights " << memory.weights << ", arena " << memory.arena
+           << ", workspace " << memory.workspace << ", packed constants "
+           << memory.packed << "; predicted " << (*predicted)[rank].total()
+           << "\n";
+  }
+  return Status();
+}
+
 Status RunVerb::run() {
   if (repeat_ < 1) {
     return Status(ExitCode::Usage, "--repeat must be at least 1");
@@ -176,6 +199,11 @@ Status RunVerb::run() {
     return loaded.status();
   }
   noteReferenceCalls(*loaded);
+  if (verbose_) {
+    if (Status status = noteMemory(*loaded->session); !status.isOk()) {
+      return status;
+    }
+  }
   auto tensors = readInputs(inputs_, *loaded->entry);
   if (!tensors) {
     return tensors.status();

@@ -238,11 +238,15 @@ static void importGatherND(NodeImporter &node) {
   for (int64_t j = width; j-- > 0;) {
     int64_t extent = data->dims[static_cast<size_t>(batch + j)];
     Tensor part = emit.sliceAxis(indices, indices->rank() - 1, j, j + 1);
-    // A flat index may be good where a component is not.
-    part = emit.emit("wrap_index", {emit.reshape(part, positions)},
-                     {{"extent", extent}}, part->type, positions);
-    part = emit.binary("mul", part,
-                       emit.scalar(part->type, static_cast<double>(merged)));
+    part = emit.reshape(part, positions);
+    if (width > 1) {
+      // By a table, so that each component is checked and may count from the
+      // end: a flat index can be good where a component is not.
+      Tensor table =
+          emit.binary("mul", emit.iota(DType::I64, {extent}, 0),
+                      emit.scalar(DType::I64, static_cast<double>(merged)));
+      part = emit.gather(table, part, 0, 0);
+    }
     flat = flat ? emit.binary("add", part, flat) : part;
     merged *= extent;
   }

@@ -179,18 +179,30 @@ std::optional<PlanningProblem> plan::makeProblem(const Setting &setting,
                       setting.cluster.device, rules, setting.fixed, planning);
 }
 
-/// The operator that runs at `time`, as a person knows it.
+/// `at node '/h/MatMul' (nn.matmul) in 'h.3.attn'`, for the operator there.
 static std::string whereIs(const Dataflow &dataflow, int64_t time) {
   for (const Site &site : dataflow.sites) {
     if (site.time == time) {
-      std::string text;
-      llvm::raw_string_ostream os(text);
-      os << " (" << site.op->getName() << " at "
-         << nn::describeLocation(site.op->getLoc()) << ")";
-      return text;
+      auto scope = site.op->getAttrOfType<StringAttr>("nn.scope");
+      return "at " + nn::describeLocation(site.op->getLoc()) + " (" +
+             site.op->getName().getStringRef().str() + ")" +
+             (scope ? " in '" + scope.getValue().str() + "'" : "");
     }
   }
-  return " (when an entry function returns)";
+  return "when an entry function returns";
+}
+
+/// The solver's message, which counts operators where people name them.
+static std::string tellShortage(const Dataflow &dataflow,
+                                const search::Outcome &outcome) {
+  std::string message = outcome.message;
+  if (outcome.time) {
+    std::string time = "at time " + std::to_string(*outcome.time) + " ";
+    if (size_t at = message.find(time); at != std::string::npos) {
+      message.replace(at, time.size(), whereIs(dataflow, *outcome.time) + " ");
+    }
+  }
+  return message;
 }
 
 /// Names the limit and where it comes from, where it binds, and what would
@@ -212,8 +224,7 @@ static std::string explainInfeasible(const Setting &setting,
                 " has";
   return "no plan fits into the memory limit of " +
          std::to_string(memoryLimit(setting, options)) + " bytes per device (" +
-         origin + "): " + outcome.message +
-         (outcome.time ? whereIs(setting.dataflow, *outcome.time) : "") +
+         origin + "): " + tellShortage(setting.dataflow, outcome) +
          "; the globals have " + std::to_string(bytes) + " bytes over " +
          std::to_string(setting.devices.grid.numPositions()) +
          " devices; raise --memory-limit or take more devices";

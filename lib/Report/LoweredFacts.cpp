@@ -21,9 +21,6 @@ using namespace divisi;
 using CallCounts =
     std::map<std::tuple<std::string, std::string, std::string>, int64_t>;
 
-/// The kind of devices that the backends of this build run on.
-static constexpr llvm::StringLiteral kBackendsRunOn = "cpu";
-
 static std::vector<rt::TensorInfo> tensorsOf(ValueRange buffers) {
   std::vector<rt::TensorInfo> infos;
   for (Value buffer : buffers) {
@@ -51,18 +48,11 @@ static void countKernels(exec::ProgramOp program, CallCounts &calls) {
   }
 }
 
-// A rank has one arena a program; they are not used at the same time.
 void divisi::addLoweredFacts(ModuleOp module, Report &report) {
   CallCounts calls;
   for (auto program : module.getOps<exec::ProgramOp>()) {
-    if (report.deviceKind == kBackendsRunOn) {
+    if (report.countsKernels) {
       countKernels(program, calls);
-    }
-    for (int64_t rank : program.getRanks()) {
-      if (size_t(rank) < report.devices.size()) {
-        int64_t &arena = report.devices[rank].arenaBytes;
-        arena = std::max<int64_t>(arena, program.getArenaBytes());
-      }
     }
   }
   for (const auto &[key, count] : calls) {

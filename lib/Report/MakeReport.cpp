@@ -279,7 +279,12 @@ Status ReportBuilder::addPlan() {
   return Status();
 }
 
+bool divisi::hasKnownKernels(const Cluster &cluster) {
+  return cluster.device.name == "cpu";
+}
+
 Expected<Report> ReportBuilder::run() {
+  report_.countsKernels = hasKnownKernels(cluster_);
   llvm::raw_string_ostream os(report_.cluster);
   cluster_.print(os);
   report_.deviceKind = cluster_.device.name;

@@ -211,6 +211,7 @@ json::Value divisi::toJSON(const Report &report) {
       {"limit_bytes", report.memoryLimit},
       {"limit_is_given", report.memoryLimitIsGiven},
       {"weight_bytes", report.weightBytes},
+      {"counts_kernels", report.countsKernels},
       {"per_device", toArray(report.devices)},
   };
   std::optional<ReportComparison> faster = fasterOnFewer(report);
@@ -255,6 +256,7 @@ static bool mapMemory(const json::Value &value, Report &report,
   return map && map.map("limit_bytes", report.memoryLimit) &&
          map.map("limit_is_given", report.memoryLimitIsGiven) &&
          map.map("weight_bytes", report.weightBytes) &&
+         map.map("counts_kernels", report.countsKernels) &&
          map.map("per_device", report.devices);
 }
 

@@ -216,7 +216,11 @@ static void printMemory(const Report &report, raw_ostream &os) {
   add("workspace", fullest->workspaceBytes);
   add("packed constants", fullest->packedBytes);
   if (!parts.empty()) {
-    line(os, "") << parts << "\n";
+    line(os, "") << parts
+                 << (report.countsKernels
+                         ? ""
+                         : "; what kernels of that device hold is not counted")
+                 << "\n";
   }
   line(os, "weights") << formatBytes(double(report.weightBytes)) << " in all";
   if (report.weightBytes > 0) {

@@ -92,6 +92,15 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
     if (isNothing) {
       return {};
     }
+    bool isExtra = query.workspaceBytes > call.workspace_bytes();
+    ProgramMemory &memory = out_.memory_;
+    if (isExtra) {
+      memory.workspace = std::max(memory.workspace, query.workspaceBytes);
+    }
+    if (onlyCounts()) {
+      memory.packed += query.packedBytes;
+      return {};
+    }
     std::string error;
     task.kernel = kernel->prepare(site, error);
     if (!task.kernel) {
@@ -99,10 +108,9 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
       continue;
     }
     ++out_.kernelCounts_[{call.op(), std::string(backend->name())}];
-    if (query.workspaceBytes > call.workspace_bytes()) {
+    memory.packed += task.kernel->packedBytes();
+    if (isExtra) {
       task.wantsExtraWorkspace = true;
-      out_.extraWorkspaceBytes_ =
-          std::max(out_.extraWorkspaceBytes_, query.workspaceBytes);
     } else if (query.workspaceBytes > 0) {
       task.workspace = context_.arena + call.workspace_offset();
     }

@@ -21,7 +21,7 @@ Status RankProgramBuilder::addComm(OwnStep own, uint32_t tag,
   own.step.tag = tag;
   own.step.location = what + " of '" + locationOf(instruction) + "'";
   Expected<std::unique_ptr<CommStep>> comm =
-      context_.communicator.prepare(own.step, own.self);
+      context_.communicator->prepare(own.step, own.self);
   if (!comm) {
     return comm.status();
   }
@@ -118,7 +118,7 @@ Status RankProgramBuilder::addEndBarrier() {
     own.step.parties.push_back({rank, {}, {}});
   }
   Expected<std::unique_ptr<CommStep>> comm =
-      context_.communicator.prepare(own.step, own.self);
+      context_.communicator->prepare(own.step, own.self);
   if (!comm) {
     return comm.status();
   }

@@ -19,6 +19,7 @@
 #include "divisi/runtime/Communicator.h"
 #include "divisi/runtime/HostTensor.h"
 #include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/RankMemory.h"
 #include "runtime/core/GlobalBoxes.h"
 #include "runtime/core/ResolvedManifest.h"
 
@@ -26,21 +27,33 @@
 
 namespace divisi::rt {
 
+/// What one program of a rank holds beside its arena, in bytes.
+struct ProgramMemory {
+  int64_t workspace = 0; ///< Of its largest call; programs share one.
+  int64_t staging = 0;   ///< Slices of inputs, copies of state.
+  int64_t packed = 0;    ///< Constants.
+};
+
+/// Weights and arena of every rank, as the manifest plans them.
+std::vector<RankMemory> plannedMemory(const ResolvedManifest &resolved);
+/// Adds all of `program` but its workspace.
+void addMemory(RankMemory &rank, const ProgramMemory &program);
+
 /// What a program is prepared from, for one rank.
 struct RankContext {
   const ResolvedManifest &resolved;
   size_t entryIndex;
   uint32_t rank;
-  std::byte *arena; ///< With room for every entry's program of this rank.
-  GlobalBoxes &globals;
-  Communicator &communicator;
+  std::byte *arena;     ///< With room for every entry's program of this rank.
+  GlobalBoxes *globals; ///< Unused by predict(), as what follows.
+  Communicator *communicator; ///< Never null for prepare().
   std::span<const Backend *const> backends;
   int threads;
-  bool trace;
-  bool checksIndices;
-  /// Set by the rank that first meets a bad index in a run, read by all behind
-  /// the run's last meeting.
-  std::atomic<bool> &sawBadIndex;
+  bool trace = false;
+  bool checksIndices = true;
+  /// Set by a rank that meets a bad index in a run, read by all behind the
+  /// run's last meeting.
+  std::atomic<bool> *sawBadIndex = nullptr;
 };
 
 class RankProgram {
@@ -70,8 +83,13 @@ public:
   static Expected<std::unique_ptr<RankProgram>>
   prepare(const RankContext &context);
 
-  /// Bytes of workspace that kernels want beyond what the artifact plans.
-  int64_t extraWorkspaceBytes() const { return extraWorkspaceBytes_; }
+  /// What prepare() would allocate. Fails where it does before it makes
+  /// kernels.
+  static Expected<ProgramMemory> predict(const RankContext &context);
+
+  /// What it holds; the workspace is what kernels want beyond what the artifact
+  /// plans, and the caller's to give.
+  const ProgramMemory &memory() const { return memory_; }
   void setExtraWorkspace(void *workspace);
 
   /// Sets the entry's inputs and outputs for the next run, slicing what does
@@ -149,7 +167,7 @@ private:
   KernelCounts kernelCounts_;
   /// Twice the task's index; and 1 while it works.
   std::atomic<uint64_t> progress_ = 0;
-  int64_t extraWorkspaceBytes_ = 0;
+  ProgramMemory memory_;
 };
 
 } // namespace divisi::rt

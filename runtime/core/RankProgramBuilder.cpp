@@ -24,7 +24,10 @@ const void *RankProgramBuilder::addressOf(uint32_t buffer) const {
   case pb::Buffer::kArenaOffset:
     return context_.arena + root.arena_offset();
   case pb::Buffer::kGlobal:
-    return context_.globals.data(root.global(), context_.rank);
+    if (onlyCounts()) {
+      return &context_; // any address: there are no bytes yet
+    }
+    return context_.globals->data(root.global(), context_.rank);
   default:
     return nullptr; // an input: bind() knows
   }
@@ -55,6 +58,11 @@ void RankProgramBuilder::setResult(uint32_t buffer) {
   out_.tasks_.back().results.push_back(const_cast<void *>(addressOf(buffer)));
 }
 
+Expected<AlignedBytes> RankProgramBuilder::stage(int64_t bytes) {
+  out_.memory_.staging += bytes;
+  return AlignedBytes::allocate(onlyCounts() ? 0 : bytes);
+}
+
 Status RankProgramBuilder::makeInputs() {
   constexpr int64_t alignment = 64; // what kernels are promised
   for (const pb::Buffer &buffer : program_.message->buffers()) {
@@ -70,8 +78,7 @@ Status RankProgramBuilder::makeInputs() {
     if (slice.copy.bytes() != 0 &&
         (!slice.copy.isContiguous() ||
          slice.copy.sourceOffset() % alignment != 0)) {
-      Expected<AlignedBytes> staging =
-          AlignedBytes::allocate(slice.copy.bytes());
+      Expected<AlignedBytes> staging = stage(slice.copy.bytes());
       if (!staging) {
         return staging.status();
       }
@@ -133,7 +140,7 @@ Status RankProgramBuilder::addUpdate(const pb::Update &update,
   std::byte *staging = nullptr;
   if (isStaged && !boxOf(update.source()).empty()) {
     BoxCopy copy = wholeCopy(update.source());
-    Expected<AlignedBytes> bytes = AlignedBytes::allocate(copy.bytes());
+    Expected<AlignedBytes> bytes = stage(copy.bytes());
     if (!bytes) {
       return bytes.status();
     }
@@ -152,8 +159,9 @@ Status RankProgramBuilder::addUpdate(const pb::Update &update,
   } else {
     setOperand(&RankProgram::updates_, update.source());
   }
-  task.results.push_back(
-      context_.globals.mutableData(update.global(), context_.rank));
+  task.results.push_back(onlyCounts() ? nullptr
+                                      : context_.globals->mutableData(
+                                            update.global(), context_.rank));
   return {};
 }
 
@@ -183,7 +191,7 @@ Status RankProgramBuilder::build() {
   out_.entry_ = &entry_;
   out_.programIndex_ = programIndex_;
   out_.rank_ = context_.rank;
-  out_.sawBadIndex_ = &context_.sawBadIndex;
+  out_.sawBadIndex_ = context_.sawBadIndex;
   if (Status status = makeInputs(); !status.isOk()) {
     return status;
   }
@@ -197,6 +205,30 @@ Status RankProgramBuilder::build() {
     out_.events_.resize(out_.tasks_.size());
   }
   return addEndBarrier();
+}
+
+/// Of what an instruction becomes only calls and updates have memory of their
+/// own.
+Status RankProgramBuilder::countMemory() {
+  if (Status status = makeInputs(); !status.isOk()) {
+    return status;
+  }
+  for (int i = 0; i < program_.message->instructions_size(); ++i) {
+    const pb::Instruction &instruction = program_.message->instructions(i);
+    bool counts = instruction.has_call() || instruction.has_update();
+    Status status = counts ? addInstruction(i) : Status();
+    if (!status.isOk()) {
+      return status.in(describeInstruction(entry_, programIndex_, i) +
+                       ", rank " + std::to_string(context_.rank));
+    }
+  }
+  return {};
+}
+
+Expected<ProgramMemory> RankProgram::predict(const RankContext &context) {
+  RankProgram program;
+  Status status = RankProgramBuilder(context, program).countMemory();
+  return status.isOk() ? Expected<ProgramMemory>(program.memory_) : status;
 }
 
 Expected<std::unique_ptr<RankProgram>>

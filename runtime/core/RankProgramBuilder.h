@@ -17,12 +17,14 @@ namespace divisi::rt {
 /// Makes the tasks of a program for one rank.
 class RankProgramBuilder {
 public:
+  /// Without a communicator in `context` only memory is counted.
   RankProgramBuilder(const RankContext &context, RankProgram &result)
       : context_(context), entry_(context.resolved.entries[context.entryIndex]),
         programIndex_(entry_.programOfRank.at(context.rank)),
         program_(entry_.programs[programIndex_]), out_(result) {}
 
   Status build();
+  Status countMemory();
 
 private:
   using Task = RankProgram::Task;
@@ -43,6 +45,9 @@ private:
   Status addEndBarrier();
 
   Status makeInputs();
+  /// Bytes that are the program's; none while memory is only counted.
+  Expected<AlignedBytes> stage(int64_t bytes);
+  bool onlyCounts() const { return !context_.communicator; }
   Status chooseKernel(const artifact::Call &call, const CallSite &site,
                       Task &task);
   bool mayShare(const artifact::Call &call, const KernelQuery &query,

@@ -116,14 +116,14 @@ Status Session::Impl::prepareRank(uint32_t rank) {
       continue;
     }
     Expected<std::unique_ptr<RankProgram>> program = RankProgram::prepare(
-        {*resolved, e, rank, arenas[rank].data(), globals, *communicator,
+        {*resolved, e, rank, arenas[rank].data(), &globals, communicator.get(),
          options.backends, options.threadsPerDevice, options.trace,
-         options.checksIndices, sawBadIndex});
+         options.checksIndices, &sawBadIndex});
     if (!program) {
       return program.status();
     }
     programs[e][rank] = std::move(*program);
-    extraBytes = std::max(extraBytes, programs[e][rank]->extraWorkspaceBytes());
+    extraBytes = std::max(extraBytes, programs[e][rank]->memory().workspace);
   }
   Expected<AlignedBytes> workspace = AlignedBytes::allocate(extraBytes);
   if (!workspace) {
@@ -260,6 +260,25 @@ std::vector<KernelCalls> Session::kernelCalls() const {
     }
   }
   return all;
+}
+
+std::vector<RankMemory> Session::memory() const {
+  std::vector<RankMemory> ranks = plannedMemory(*impl_->resolved);
+  for (uint32_t rank = 0; rank < numRanks(); ++rank) {
+    ranks[rank].arena = impl_->arenas[rank].size();
+    ranks[rank].workspace = impl_->extraWorkspaces[rank].size();
+    for (const auto &ofEntry : impl_->programs) {
+      if (ofEntry[rank]) {
+        addMemory(ranks[rank], ofEntry[rank]->memory());
+      }
+    }
+  }
+  return ranks;
+}
+
+Expected<std::vector<RankMemory>> Session::predictedMemory() const {
+  return predictMemory(*impl_->resolved->manifest, impl_->options.backends,
+                       impl_->options.threadsPerDevice);
 }
 
 Expected<HostTensor> Session::readGlobal(std::string_view name) const {

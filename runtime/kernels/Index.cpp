@@ -273,56 +273,6 @@ static std::unique_ptr<PreparedKernel> prepareTakeAlong(const CallSite &site,
 }
 
 //===----------------------------------------------------------------------===//
-// wrap_index
-//===----------------------------------------------------------------------===//
-
-/// A bad index becomes 0, so that nothing is made of it that is bad, too.
-template <typename Index>
-static std::unique_ptr<PreparedKernel>
-makeWrapIndex(const Nest<2> &nest, const IndexCheck &check, int64_t extent) {
-  return makeKernel([=](LaunchContext &context) {
-    const auto *from = static_cast<const Index *>(context.operands[0]);
-    auto *to = static_cast<Index *>(context.results[0]);
-    check.run(from, context);
-    nest.forEachRow([&](const auto &at) {
-      for (int64_t i = 0; i < nest.rowExtent(); ++i) {
-        int64_t index = from[at[1] + i * nest.rowStride(1)];
-        index += index < 0 ? extent : 0;
-        bool isGood = uint64_t(index) < uint64_t(extent);
-        to[at[0] + i * nest.rowStride(0)] = isGood ? Index(index) : Index(0);
-      }
-    });
-  });
-}
-
-static std::unique_ptr<PreparedKernel> prepareWrapIndex(const CallSite &site,
-                                                        std::string &error) {
-  Checks checks(site, error);
-  int64_t extent = 0;
-  Walk from;
-  if (!checks.counts(1, 1) || !checks.resultType(0, site.operands[0].type) ||
-      !checks.resultRank(0, site.operands[0].rank()) ||
-      !checks.getInt("extent", 0, maxExtent, extent)) {
-    return nullptr;
-  }
-  const TensorInfo &result = site.results[0];
-  for (size_t d = 0; d < result.rank(); ++d) {
-    if (!checks.resultExtent(d, site.operands[0].global[d]) ||
-        !addAffine(site, checks, 0, d, result.offset[d], 1, result.extents[d],
-                   from)) {
-      return nullptr;
-    }
-  }
-  Nest<2> nest(result.extents, {denseWalk(result), from});
-  IndexCheck check(site, 0, result.offset, result.extents, extent);
-  std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Ints>(result.type, [&](auto zero) {
-    kernel = makeWrapIndex<decltype(zero)>(nest, check, extent);
-  });
-  return known ? std::move(kernel) : noKernelFor(checks, result.type);
-}
-
-//===----------------------------------------------------------------------===//
 // resample
 //===----------------------------------------------------------------------===//
 
@@ -435,7 +385,6 @@ std::span<const Kernel> indexKernels() {
       {"nn.iota", 1, Whole, queryNothing, prepareIota},
       {"nn.resample", 1, Parts, queryNothing, prepareResample},
       {"nn.take_along", 1, Whole, queryNothing, prepareTakeAlong},
-      {"nn.wrap_index", 1, Whole, queryInPlace, prepareWrapIndex},
   };
   return kernels;
 }

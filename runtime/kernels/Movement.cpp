@@ -31,7 +31,11 @@ static bool takesOne(const CallSite &site, const Checks &checks) {
 }
 
 /// What is said of a call that moves no byte.
-static KernelQuery aView() { return {0, {}, {{0, 0}}}; }
+static KernelQuery aView() {
+  KernelQuery query;
+  query.views = {{0, 0}};
+  return query;
+}
 
 /// The kernel that fills the result from one operand walked by `walk`.
 static std::unique_ptr<PreparedKernel> makeCopy(const CallSite &site,

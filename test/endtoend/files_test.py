@@ -363,11 +363,12 @@ def test_what_was_written_is_said(made):
               "-o", "m.divisi"),
          "wrote m.plan.mlir: module after plan, ",
          "wrote m.divisi: 2 devices, 4.00 kB of weights; a run needs ",
-         " per device beside them, ")
+         " per device, ")
     says(made("compile", "m.onnx", "-o", "1.divisi"),
          "wrote 1.divisi: 1 device, ")
     says(made("plan", "m.onnx", "--devices", 2, "-o", "p.mlir"),
-         "wrote p.mlir: plan for 2 devices, ", " kB\n")
+         "wrote p.mlir: plan for 2 devices; a run needs ", " per device, ",
+         " kB\n")
     says(made("run", "m.divisi", "--inputs", "x.npz", "-o", "o.npz",
               "--repeat", 2, "--timing-json", "t.json", "--trace", "r.json"),
          "wrote o.npz: 1 tensor, ", "wrote t.json: times of 2 runs, ",

@@ -1,25 +1,207 @@
 """Memory is one sum, the same wherever it is said."""
 
 import json
+import os
+import re
+import subprocess
 
 import bad_models
+import numpy as np
 import pytest
-from conftest import Divisi
+from bad_models import value
+from conftest import PROGRAM, Divisi
+from onnx import helper, numpy_helper
+
+INFEASIBLE = 6
+LAYERS, CHANNELS = 8, 48
+IMAGE = (4, CHANNELS, 56, 56)
+PARTS = ("weight_bytes", "arena_bytes", "workspace_bytes", "packed_bytes")
+
+
+def convolutions(folder):
+    """Kernels of oneDNN that want other layouts than the arena has."""
+    random = np.random.default_rng(0)
+    nodes, weights, last = [], [], "x"
+    for i in range(LAYERS):
+        weights.append(numpy_helper.from_array(
+            random.standard_normal((CHANNELS, CHANNELS, 3, 3), np.float32),
+            f"w{i}"))
+        nodes.append(helper.make_node("Conv", [last, f"w{i}"], [f"c{i}"],
+                                      f"conv{i}", pads=[1] * 4))
+        last = "y" if i == LAYERS - 1 else f"r{i}"
+        nodes.append(helper.make_node("Relu", [f"c{i}"], [last], f"relu{i}"))
+    bad_models.save(folder, bad_models.graph(
+        nodes, [value("x", IMAGE)], [value("y", IMAGE)], weights))
+
+
+def products(folder):
+    """Constants that are packed, and inputs that are sliced."""
+    random = np.random.default_rng(0)
+    weights = [numpy_helper.from_array(
+        random.standard_normal((96, 96), np.float32), f"w{i}")
+        for i in range(3)]
+    nodes = [helper.make_node("MatMul", ["x", "w0"], ["a"], "first"),
+             helper.make_node("Softmax", ["a"], ["b"], "soft"),
+             helper.make_node("MatMul", ["b", "w1"], ["c"], "second"),
+             helper.make_node("MatMul", ["c", "w2"], ["y"], "third")]
+    bad_models.save(folder, bad_models.graph(
+        nodes, [value("x", (64, 96))], [value("y", (64, 96))], weights))
+
+
+def fullest(divisi, *arguments):
+    report = json.loads(divisi("explain", *arguments, "--json").out)
+    return max(report["memory"]["per_device"],
+               key=lambda device: device["total_bytes"])
+
+
+def needed(told):
+    """The number behind `a run needs 12.3 MB per device`."""
+    found = re.search(r"a run needs ([\d.]+) (\w*B) per device", told)
+    assert found, told
+    return float(found[1]) * 1000 ** ["B", "kB", "MB", "GB"].index(found[2])
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    divisi = Divisi(tmp_path_factory.mktemp("memory"))
-    bad_models.good(divisi.folder)
-    divisi("compile", "m.onnx", "--devices", 2, "-o", "m.divisi")
+def images(tmp_path_factory):
+    divisi = Divisi(tmp_path_factory.mktemp("images"))
+    convolutions(divisi.folder)
+    np.savez(divisi.path("x.npz"), x=np.ones(IMAGE, np.float32))
     return divisi
 
 
-def test_the_parts_of_a_devices_memory_are_its_sum(made):
-    report = json.loads(made("explain", "m.divisi", "--json").out)
-    devices = report["memory"]["per_device"]
-    assert len(devices) == 2
-    for device in devices:
-        parts = [device[part] for part in ("weight_bytes", "arena_bytes",
-                                           "workspace_bytes", "packed_bytes")]
-        assert device["total_bytes"] == sum(parts) > device["arena_bytes"] > 0
+@pytest.mark.parametrize("make, shape", [(convolutions, IMAGE),
+                                         (products, (64, 96))])
+@pytest.mark.parametrize("devices", [1, 3, 4])
+def test_all_say_the_same_number(divisi, make, shape, devices):
+    make(divisi.folder)
+    np.savez(divisi.path("x.npz"), x=np.ones(shape, np.float32))
+    told = divisi("compile", "m.onnx", "--devices", devices, "-o",
+                  "m.divisi").err
+    total = fullest(divisi, "m.divisi")["total_bytes"]
+    for told in (told, divisi("plan", "m.onnx", "--devices", devices, "-o",
+                              "p.mlir").err):
+        assert needed(told) == pytest.approx(total, rel=0.006)
+    assert fullest(divisi, "m.onnx", "--devices",
+                   devices)["total_bytes"] == total
+    report = json.loads(divisi("explain", "m.divisi", "--json").out)
+    held = divisi("run", "m.divisi", "--inputs", "x.npz", "--verbose").err
+    for rank, device in enumerate(report["memory"]["per_device"]):
+        parts = [device[part] for part in PARTS]
+        assert device["total_bytes"] == sum(parts)
+        assert device["packed_bytes"] > 0
+        assert re.search(
+            f"divisi: note: device {rank} holds {sum(parts)} bytes: weights "
+            f"{parts[0]}, "
+            f"arena {parts[1]}, workspace {parts[2]}, packed constants "
+            f"{parts[3]}; predicted {sum(parts)}\n", held), held
+
+
+def peak(divisi, *arguments):
+    """The largest resident set of a command, in bytes."""
+    process = subprocess.Popen([str(PROGRAM), *arguments], cwd=divisi.folder,
+                               stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss * 1024
+
+
+def test_a_process_holds_what_was_predicted(images, divisi):
+    """A tiny model tells what the program itself takes."""
+    bad_models.good(divisi.folder)
+    np.savez(divisi.path("x.npz"), x=np.ones((2, 3), np.float32))
+    run = ("run", "m.divisi", "--inputs", "x.npz")
+    for where in (divisi, images):
+        where("compile", "m.onnx", "-o", "m.divisi")
+    total = fullest(images, "m.divisi")["total_bytes"]
+    tensors = 2 * 4 * np.prod(IMAGE)
+    grown = peak(images, *run) - peak(divisi, *run)
+    assert 0.6 * total < grown < 1.1 * (total + 2 * tensors) + 16e6
+
+
+def test_what_kernels_share_is_held_once(images):
+    """One layer's workspace does for all of them."""
+    images("compile", "m.onnx", "-o", "m.divisi")
+    device = fullest(images, "m.divisi")
+    image = 4 * np.prod(IMAGE)
+    assert image <= device["workspace_bytes"] < 3 * image
+    assert device["arena_bytes"] < 4 * image
+
+
+def test_the_limit_counts_all_of_it(images):
+    total = fullest(images, "m.onnx")["total_bytes"]
+    images("compile", "m.onnx", "--memory-limit", total, "-o", "m.divisi")
+    for verb in (("plan",), ("compile", "-o", "m.divisi"), ("explain",)):
+        told = images(*verb, "m.onnx", "--memory-limit", total - 1,
+                      exits=INFEASIBLE).err
+        device = fullest(images, "m.onnx")
+        assert (f"no plan was found that fits into the memory limit of "
+                f"{total - 1} bytes per device (--memory-limit): the last one "
+                f"holds {total} bytes (weights {device['weight_bytes']}, arena "
+                f"{device['arena_bytes']}, workspace of kernels "
+                f"{device['workspace_bytes']}, constants packed by kernels "
+                f"{device['packed_bytes']}); raise --memory-limit or take more "
+                "devices") in told
+
+
+def test_a_plan_above_the_limit_is_searched_again(images):
+    """Within the limit, or refused: never above it."""
+    flags = ("m.onnx", "--devices", 4)
+    free = fullest(images, *flags)["total_bytes"]
+    seen = set()
+    for part in (99, 95, 90, 80, 70, 60, 50, 40, 30, 20, 10):
+        limit = free * part // 100
+        code = subprocess.run(
+            [PROGRAM, "plan", *map(str, flags), "--memory-limit", str(limit),
+             "-o", "p.mlir"], cwd=images.folder, capture_output=True).returncode
+        seen.add(code)
+        assert code in (0, INFEASIBLE)
+        if code == 0:
+            assert fullest(images, "p.mlir")["total_bytes"] <= limit
+    assert INFEASIBLE in seen
+
+
+def test_of_other_machines_kernels_are_not_counted(images):
+    report = json.loads(images("explain", "m.onnx", "--cluster", "dgx-h100:1",
+                               "--json").out)
+    assert report["memory"]["counts_kernels"] is False
+    [device] = report["memory"]["per_device"]
+    assert device["workspace_bytes"] == device["packed_bytes"] == 0
+    assert device["total_bytes"] == (device["weight_bytes"]
+                                     + device["arena_bytes"])
+
+
+def test_what_binds_is_named(images):
+    told = images("compile", "m.onnx", "--memory-limit", 1000000, "-o",
+                  "m.divisi", exits=INFEASIBLE).err
+    assert re.search(r"fits into the memory limit of 1000000 bytes per device "
+                     r"\(--memory-limit\): at node '\w+' \(nn\.\w+\) at least "
+                     r"\d+ bytes are in use", told), told
+    assert "at time" not in told
+
+
+def test_a_plan_that_was_read_is_warned_of(divisi):
+    """20 GB of zeros, which no file has, on a device of 16 GiB."""
+    divisi.path("m.mlir").write_text(STATE)
+    divisi("plan", "m.mlir", exits=INFEASIBLE)
+    divisi("plan", "m.mlir", "--memory-limit", "100GiB", "-o", "p.mlir")
+    told = divisi("compile", "p.mlir", "-o", "m.divisi").err
+    assert re.search(r"divisi: warning: a device holds 2\d{10} bytes under this "
+                     r"plan, more than the 17179869184 that it has", told), told
+
+
+STATE = """
+nn.global @state state : tensor<5000000x1000xf32> zero
+
+func.func @forward(%x: tensor<4x1000xf32> {nn.name = "x"})
+    -> (tensor<4x1000xf32> {nn.name = "y"}) {
+  %s = nn.read @state : tensor<5000000x1000xf32>
+  %row = nn.slice %s {starts = array<i64: 0, 0>, limits = array<i64: 4, 1000>,
+      steps = array<i64: 1, 1>} : (tensor<5000000x1000xf32>)
+      -> tensor<4x1000xf32>
+  %y = nn.add %x, %row : (tensor<4x1000xf32>, tensor<4x1000xf32>)
+      -> tensor<4x1000xf32>
+  return %y : tensor<4x1000xf32>
+}
+"""

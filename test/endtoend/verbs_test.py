@@ -30,7 +30,7 @@ def made(tmp_path_factory):
     result = divisi("compile", "m.onnx", "--devices", 2, "--dump-after", "all",
                     "-o", "m.divisi")
     says(result, "wrote m.divisi: 2 devices, ", " of weights; a run needs ",
-         " per device beside them, ")
+         " per device, ")
     np.savez(divisi.path("x.npz"), x=X)
     return divisi
 

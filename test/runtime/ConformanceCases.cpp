@@ -373,16 +373,6 @@ static void addIndices(std::vector<Case> &cases) {
                    -9,
                    9,
                    9});
-  cases.push_back({"wrap_index",
-                   "nn.wrap_index",
-                   {{"extent", int64_t(9)}},
-                   {i32({3, 5})},
-                   i32({3, 5}),
-                   {},
-                   "sum",
-                   -9,
-                   9,
-                   9});
   cases.push_back(
       {"iota", "nn.iota", {{"axis", int64_t(1)}}, {}, i32({3, 7, 2})});
   Dims indices;

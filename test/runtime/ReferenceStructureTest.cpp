@@ -190,12 +190,6 @@ TEST(Reference, Gather) {
               ElementsAre(2, 3, 6));
 }
 
-TEST(Reference, WrapIndex) {
-  EXPECT_THAT(run<int32_t>("nn.wrap_index", {{"extent", int64_t(5)}},
-                           {make<int32_t>({4}, {0, -1, -5, 4})}, {4}),
-              ElementsAre(0, 4, 0, 4));
-}
-
 TEST(Reference, TellsBadIndices) {
   Tensor x = make<float>({3, 2}, {1, 2, 3, 4, 5, 6});
   Tensor result(TensorInfo::whole(DType::F32, {2, 2, 2}));

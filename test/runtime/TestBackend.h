@@ -96,9 +96,9 @@ private:
   };
 
   static KernelQuery nothingSpecial(const CallSite &) { return {}; }
-  static KernelQuery inPlace(const CallSite &) { return {0, {{0, 0}}, {}}; }
-  static KernelQuery view(const CallSite &) { return {0, {}, {{0, 0}}}; }
-  static KernelQuery scratch(const CallSite &) { return {256, {}, {}}; }
+  static KernelQuery inPlace(const CallSite &) { return {0, 0, {{0, 0}}, {}}; }
+  static KernelQuery view(const CallSite &) { return {0, 0, {}, {{0, 0}}}; }
+  static KernelQuery scratch(const CallSite &) { return {256, 0, {}, {}}; }
 
   static void copy(const TensorInfo &result, const float *in, float *out) {
     if (in != out) {

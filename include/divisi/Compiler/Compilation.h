@@ -30,6 +30,7 @@
 #include "divisi/Report/Report.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
+#include "divisi/runtime/RankMemory.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -122,6 +123,15 @@ public:
   /// for one that there is not.
   Expected<Cluster> cluster();
 
+  /// What the fullest device will hold; the module has reached Stage::Lower. Of
+  /// another machine than this one without what kernels hold.
+  Expected<rt::RankMemory> memory();
+  /// What a device may hold: as the options say, or as much as it has.
+  Expected<int64_t> memoryLimit();
+  /// The same of a module that has reached Stage::Plan, by lowering a copy of
+  /// it; nothing if that fails, for advanceTo says why.
+  std::optional<rt::RankMemory> memoryOfPlan();
+
   /// Another compilation of the same module, which has been imported: it shares
   /// nothing that later stages change, and what @init computes is computed once
   /// for all of them. It makes neither dumps nor reports. For many plans of one
@@ -148,6 +158,9 @@ private:
   Status runPipeline(Stage stage);
   Status verifyStage();
   Status runPasses(mlir::PassManager &passes, Stage stage);
+  /// Plans so that what devices hold, all counted, is within the limit.
+  Status planToFit();
+  Status addMemory(Report &report);
   std::string dumpPath(Stage stage);
   Status dump(Stage stage);
   void tellPhase(llvm::StringRef phase);

@@ -117,7 +117,10 @@ struct Report {
   std::vector<ReportDevice> devices;
   int64_t memoryLimit = 0;         ///< Bytes per device.
   bool memoryLimitIsGiven = false; ///< Else it is what a device has.
-  std::vector<ReportRow> rows;     ///< In program order.
+  /// Whether `devices` count what kernels hold: those of the target are known
+  /// if it is a CPU, as this machine is.
+  bool countsKernels = false;
+  std::vector<ReportRow> rows; ///< In program order.
   /// By entry, operator and backend; empty before Stage::Lower, and where no
   /// backend of this build runs on the cluster's devices.
   std::vector<ReportKernel> kernels;
@@ -142,11 +145,13 @@ struct Report {
   }
 };
 
-/// Reads the report off `module` after the partition stage. Arenas and kernels
-/// are not known yet. ExitCode::Invalid for an operator without a strategy, or
-/// a broken record of the plan.
+/// Reads the report off `module` after the partition stage. Of the memory only
+/// weights are known yet, and no kernels. ExitCode::Invalid for an operator
+/// without a strategy, or a broken record of the plan.
 Expected<Report> makeReport(mlir::ModuleOp module, const Cluster &cluster);
-/// Adds what is known of `module` once it is lowered: arenas and kernels.
+/// Whether the kernels that run on `cluster` are those of this build.
+bool hasKnownKernels(const Cluster &cluster);
+/// Adds what is known of `module` once it is lowered: its kernels.
 void addLoweredFacts(mlir::ModuleOp module, Report &report);
 
 /// Computes the sums of `report` from its rows.

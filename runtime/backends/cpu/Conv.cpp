@@ -33,6 +33,21 @@ struct Side {
 struct ConvPlan {
   std::array<Side, 3> sides; ///< x, w, y.
   PrimitiveDesc primitive;
+  /// To what the primitive wants of x and w, and back of y; null where that is
+  /// the plain layout.
+  std::array<PrimitiveDesc, 3> reorders;
+  bool constant = false; ///< w is brought there once.
+
+  int64_t bytes(size_t side) const {
+    return int64_t(dnnl_memory_desc_get_size(sides[side].wanted));
+  }
+};
+
+/// Where a launch finds its scratch memory.
+struct ConvWorkspace {
+  int64_t scratchpad = 0; ///< One for all primitives: they run in turn.
+  std::array<int64_t, 3> sides = {};
+  int64_t bytes = 0;
 };
 
 /// One spatial dimension.
@@ -42,10 +57,31 @@ struct Reach {
   int64_t before = 0, after = 0; ///< Padding.
 };
 
+} // namespace
+
+static ConvWorkspace layOut(const ConvPlan &plan) {
+  ConvWorkspace workspace;
+  WorkspaceParts parts;
+  int64_t scratchpad = scratchpadBytes(plan.primitive.get());
+  for (size_t i = 0; i < 3; ++i) {
+    if (plan.reorders[i] && !(i == 1 && plan.constant)) {
+      workspace.sides[i] = parts.add(plan.bytes(i));
+      scratchpad =
+          std::max(scratchpad, scratchpadBytes(plan.reorders[i].get()));
+    }
+  }
+  workspace.scratchpad = parts.add(scratchpad);
+  workspace.bytes = parts.bytes();
+  return workspace;
+}
+
+namespace {
+
 class ConvKernel final : public PreparedKernel {
 public:
   ConvKernel(ConvPlan plan, const CallSite &site)
-      : threads_(site.threads), primitive_(plan.primitive.get()) {
+      : threads_(site.threads), primitive_(plan.primitive.get()),
+        workspace_(layOut(plan)) {
     static constexpr int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS,
                                         DNNL_ARG_DST};
     for (size_t i = 0; i < 3; ++i) {
@@ -54,16 +90,19 @@ public:
         primitive_.bind(arguments[i], side.wanted);
       }
       bases_[i] = side.base;
-      if (!dnnl_memory_desc_equal(side.plain.get(), side.wanted)) {
-        reorders_[i] = i == 2 ? makeReorder(side.wanted, side.plain.get())
-                              : makeReorder(side.plain.get(), side.wanted);
+      if (plan.reorders[i]) {
+        reorders_[i] =
+            i == 2
+                ? makeReorder(plan.reorders[i], side.wanted, side.plain.get())
+                : makeReorder(plan.reorders[i], side.plain.get(), side.wanted);
         ready_ &= bool(reorders_[i]);
-        packed_[i] = Bytes(dnnl_memory_desc_get_size(side.wanted));
       }
     }
-    if (site.constants.size() > 1 && site.constants[1] && isReady()) {
-      constant_ = true;
-      ready_ = bring(1, site.constants[1]) != nullptr;
+    if (plan.constant && plan.reorders[1] && isReady()) {
+      constant_ = Bytes(size_t(plan.bytes(1)));
+      Bytes scratchpad(size_t(scratchpadBytes(plan.reorders[1].get())));
+      ready_ = reorders_[1].run({plain(1, site.constants[1]), constant_.data()},
+                                scratchpad.data());
     }
   }
 
@@ -71,32 +110,43 @@ public:
 
   Status launch(LaunchContext &context) override {
     TeamSize team(threads_);
-    const void *x = bring(0, context.operands[0]);
-    const void *w = constant_ && reorders_[1] ? packed_[1].data()
-                                              : bring(1, context.operands[1]);
+    auto *workspace = static_cast<std::byte *>(context.workspace);
+    void *scratchpad = workspace + workspace_.scratchpad;
+    const void *x = bring(0, context.operands[0], workspace);
+    const void *w = constant_.data() ? constant_.data()
+                                     : bring(1, context.operands[1], workspace);
     void *result = context.results[0];
-    void *y = reorders_[2] ? packed_[2].data() : result;
-    bool done = x && w && primitive_.run({x, w, y}) &&
-                (!reorders_[2] || reorders_[2].run({y, result}));
+    void *y = reorders_[2] ? workspace + workspace_.sides[2] : result;
+    bool done = x && w && primitive_.run({x, w, y}, scratchpad) &&
+                (!reorders_[2] || reorders_[2].run({y, result}, scratchpad));
     return done ? Status() : kernelFailure();
   }
 
+  int64_t packedBytes() const override { return constant_.size(); }
+
 private:
+  const void *plain(size_t side, const void *tensor) const {
+    return static_cast<const float *>(tensor) + bases_[side];
+  }
+
   /// The tensor in the layout that the primitive wants; null if it fails.
-  const void *bring(size_t side, const void *tensor) const {
-    const void *plain = static_cast<const float *>(tensor) + bases_[side];
+  const void *bring(size_t side, const void *tensor,
+                    std::byte *workspace) const {
     if (!reorders_[side]) {
-      return plain;
+      return plain(side, tensor);
     }
-    bool done = reorders_[side].run({plain, packed_[side].data()});
-    return done ? packed_[side].data() : nullptr;
+    void *to = workspace + workspace_.sides[side];
+    bool done = reorders_[side].run({plain(side, tensor), to},
+                                    workspace + workspace_.scratchpad);
+    return done ? to : nullptr;
   }
 
   int threads_;
   Primitive primitive_;
-  bool ready_ = true, constant_ = false;
+  ConvWorkspace workspace_;
+  bool ready_ = true;
   std::array<Primitive, 3> reorders_;
-  std::array<Bytes, 3> packed_;
+  Bytes constant_; ///< w, if it is packed once.
   std::array<int64_t, 3> bases_ = {};
 };
 
@@ -206,8 +256,16 @@ static bool makePlan(const CallSite &site, ConvPlan &plan) {
   static constexpr dnnl_query_t queries[] = {
       dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
   for (size_t i = 0; i < 3; ++i) {
-    plan.sides[i].wanted = dnnl_primitive_desc_query_md(desc, queries[i], 0);
+    Side &side = plan.sides[i];
+    side.wanted = dnnl_primitive_desc_query_md(desc, queries[i], 0);
+    plan.reorders[i] = i == 2 ? describeReorder(side.wanted, side.plain.get())
+                              : describeReorder(side.plain.get(), side.wanted);
+    if (!plan.reorders[i] &&
+        !dnnl_memory_desc_equal(side.plain.get(), side.wanted)) {
+      return false;
+    }
   }
+  plan.constant = site.constants.size() > 1 && site.constants[1];
   return isOptimized(desc);
 }
 
@@ -217,7 +275,18 @@ static bool acceptsConv(const CallSite &site) {
   return makePlan(site, plan);
 }
 
-static KernelQuery queryConv(const CallSite &) { return {}; }
+static KernelQuery queryConv(const CallSite &site) {
+  TeamSize team(site.threads);
+  ConvPlan plan;
+  KernelQuery query;
+  if (makePlan(site, plan)) {
+    query.workspaceBytes = layOut(plan).bytes;
+    if (plan.constant && plan.reorders[1]) {
+      query.packedBytes = plan.bytes(1);
+    }
+  }
+  return query;
+}
 
 static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
                                                    std::string &error) {

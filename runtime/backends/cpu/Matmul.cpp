@@ -24,26 +24,37 @@ struct MatmulPlan {
   std::array<MemoryDesc, 3> descs;
   PrimitiveDesc primitive;
   bool constantRight = false;
+
+  /// The right matrix as the primitive wants it.
+  const_dnnl_memory_desc_t wantedRight() const {
+    return constantRight ? dnnl_primitive_desc_query_md(
+                               primitive.get(), dnnl_query_weights_md, 0)
+                         : descs[RightMatrix].get();
+  }
+  bool packsRight() const {
+    return constantRight &&
+           !dnnl_memory_desc_equal(descs[RightMatrix].get(), wantedRight());
+  }
+  /// The packed matrices come first in the workspace.
+  int64_t scratchpadOffset() const {
+    WorkspaceParts parts;
+    parts.add(product.workspaceBytes);
+    return parts.bytes();
+  }
 };
 
 class MatmulKernel final : public PreparedKernel {
 public:
   MatmulKernel(MatmulPlan plan, const CallSite &site)
-      : product_(std::move(plan.product)), threads_(site.threads),
-        primitive_(plan.primitive.get()),
-        workspace_(size_t(product_.workspaceBytes)) {
-    const_dnnl_memory_desc_t right = plan.descs[RightMatrix].get();
-    if (plan.constantRight) {
-      right = dnnl_primitive_desc_query_md(plan.primitive.get(),
-                                           dnnl_query_weights_md, 0);
-    }
+      : product_(plan.product), scratchpad_(plan.scratchpadOffset()),
+        threads_(site.threads), primitive_(plan.primitive.get()) {
     if (primitive_) {
       primitive_.bind(DNNL_ARG_SRC, plan.descs[LeftMatrix].get());
-      primitive_.bind(DNNL_ARG_WEIGHTS, right);
+      primitive_.bind(DNNL_ARG_WEIGHTS, plan.wantedRight());
       primitive_.bind(DNNL_ARG_DST, plan.descs[ResultMatrix].get());
     }
-    if (primitive_ && plan.constantRight) {
-      packRight(plan, right, site.constants[!product_.swapped]);
+    if (primitive_ && plan.packsRight()) {
+      packRight(plan, site.constants[!product_.swapped]);
     }
   }
 
@@ -52,13 +63,16 @@ public:
   Status launch(LaunchContext &context) override {
     TeamSize team(threads_);
     const auto &[left, right, result] = product_.matrices;
-    const float *a = place(left, context.operands[product_.swapped]);
-    const float *b = constant_.data()
-                         ? static_cast<const float *>(constant_.data())
-                         : place(right, context.operands[!product_.swapped]);
-    auto *c = static_cast<float *>(
-        locate(result, context.results[0], workspace_.data()));
-    if (!primitive_.run({a, b, c + result.batch.base})) {
+    void *workspace = context.workspace;
+    const float *a = place(left, context.operands[product_.swapped], workspace);
+    const float *b =
+        constant_.data()
+            ? static_cast<const float *>(constant_.data())
+            : place(right, context.operands[!product_.swapped], workspace);
+    auto *c =
+        static_cast<float *>(locate(result, context.results[0], workspace));
+    if (!primitive_.run({a, b, c + result.batch.base},
+                        static_cast<std::byte *>(workspace) + scratchpad_)) {
       return kernelFailure();
     }
     if (result.packed) {
@@ -67,35 +81,43 @@ public:
     return {};
   }
 
+  int64_t packedBytes() const override { return constant_.size(); }
+
 private:
   /// Brings an operand to where and how the primitive reads it.
-  const float *place(const Matrix &matrix, const void *operand) const {
-    void *at = locate(matrix, operand, workspace_.data());
+  static const float *place(const Matrix &matrix, const void *operand,
+                            void *workspace) {
+    void *at = locate(matrix, operand, workspace);
     if (matrix.packed) {
       matrix.copy.run(at, operand);
     }
     return static_cast<const float *>(at) + matrix.batch.base;
   }
 
-  void packRight(const MatmulPlan &plan, const_dnnl_memory_desc_t to,
-                 const void *data) {
+  void packRight(const MatmulPlan &plan, const void *data) {
     const_dnnl_memory_desc_t from = plan.descs[RightMatrix].get();
-    Primitive reorder = makeReorder(from, to);
-    if (reorder) {
-      constant_ = Bytes(dnnl_memory_desc_get_size(to));
-      const float *plain = place(product_.matrices[RightMatrix], data);
-      if (!reorder.run({plain, constant_.data()})) {
-        primitive_ = Primitive();
-      }
-    } else if (!dnnl_memory_desc_equal(from, to)) {
+    const_dnnl_memory_desc_t to = plan.wantedRight();
+    PrimitiveDesc desc = describeReorder(from, to);
+    Primitive reorder = makeReorder(desc, from, to);
+    if (!reorder) {
+      primitive_ = Primitive();
+      return;
+    }
+    constant_ = Bytes(dnnl_memory_desc_get_size(to));
+    Bytes workspace(size_t(product_.workspaceBytes));
+    Bytes scratchpad(size_t(scratchpadBytes(desc.get())));
+    const float *plain =
+        place(product_.matrices[RightMatrix], data, workspace.data());
+    if (!reorder.run({plain, constant_.data()}, scratchpad.data())) {
       primitive_ = Primitive();
     }
   }
 
   MatrixProduct product_;
+  int64_t scratchpad_; ///< Offset into the workspace.
   int threads_;
   Primitive primitive_;
-  Bytes workspace_, constant_;
+  Bytes constant_;
 };
 
 } // namespace
@@ -194,7 +216,20 @@ static bool acceptsMatmul(const CallSite &site) {
   return makePlan(site, plan);
 }
 
-static KernelQuery queryMatmul(const CallSite &) { return {}; }
+static KernelQuery queryMatmul(const CallSite &site) {
+  TeamSize team(site.threads);
+  MatmulPlan plan;
+  KernelQuery query;
+  if (makePlan(site, plan)) {
+    query.workspaceBytes =
+        plan.scratchpadOffset() + scratchpadBytes(plan.primitive.get());
+    if (plan.packsRight()) {
+      query.packedBytes =
+          int64_t(dnnl_memory_desc_get_size(plan.wantedRight()));
+    }
+  }
+  return query;
+}
 
 static std::unique_ptr<PreparedKernel> prepareMatmul(const CallSite &site,
                                                      std::string &error) {

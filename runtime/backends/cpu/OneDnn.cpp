@@ -75,7 +75,13 @@ bool isOptimized(const_dnnl_primitive_desc_t desc) {
 void Bytes::Free::operator()(void *data) const { std::free(data); }
 
 Bytes::Bytes(size_t size)
-    : data_(size ? std::aligned_alloc(64, (size + 63) / 64 * 64) : nullptr) {}
+    : size_(int64_t(size)),
+      data_(size ? std::aligned_alloc(64, (size + 63) / 64 * 64) : nullptr) {}
+
+int64_t scratchpadBytes(const_dnnl_primitive_desc_t desc) {
+  return int64_t(dnnl_memory_desc_get_size(
+      dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0)));
+}
 
 Primitive::Primitive(const_dnnl_primitive_desc_t desc) {
   dnnl_primitive_t primitive = nullptr;
@@ -87,13 +93,11 @@ Primitive::Primitive(const_dnnl_primitive_desc_t desc) {
   stream_.reset(stream);
   const_dnnl_memory_desc_t scratchpad =
       dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
-  scratchpad_ = Bytes(dnnl_memory_desc_get_size(scratchpad));
   if (dnnl_primitive_create(&primitive, desc) != dnnl_success) {
     return;
   }
   primitive_.reset(primitive);
   bind(DNNL_ARG_SCRATCHPAD, scratchpad);
-  dnnl_memory_set_data_handle(memories_[0].get(), scratchpad_.data());
 }
 
 void Primitive::bind(int argument, const_dnnl_memory_desc_t desc) {
@@ -106,7 +110,8 @@ void Primitive::bind(int argument, const_dnnl_memory_desc_t desc) {
   arguments_.push_back(argument);
 }
 
-bool Primitive::run(std::initializer_list<const void *> data) const {
+bool Primitive::run(std::initializer_list<const void *> data,
+                    void *scratchpad) const {
   constexpr size_t most = 8;
   dnnl_exec_arg_t arguments[most];
   size_t count = memories_.size();
@@ -115,27 +120,33 @@ bool Primitive::run(std::initializer_list<const void *> data) const {
   }
   for (size_t i = 0; i < count; ++i) {
     arguments[i] = {arguments_[i], memories_[i].get()};
-    if (i > 0) {
-      dnnl_memory_set_data_handle(memories_[i].get(),
-                                  const_cast<void *>(data.begin()[i - 1]));
-    }
+    dnnl_memory_set_data_handle(
+        memories_[i].get(),
+        i == 0 ? scratchpad : const_cast<void *>(data.begin()[i - 1]));
   }
   return dnnl_primitive_execute(primitive_.get(), stream_.get(), int(count),
                                 arguments) == dnnl_success &&
          dnnl_stream_wait(stream_.get()) == dnnl_success;
 }
 
-Primitive makeReorder(const_dnnl_memory_desc_t from,
-                      const_dnnl_memory_desc_t to) {
+PrimitiveDesc describeReorder(const_dnnl_memory_desc_t from,
+                              const_dnnl_memory_desc_t to) {
   PrimitiveAttr attr = scratchpadAttr();
   dnnl_primitive_desc_t desc = nullptr;
   if (dnnl_memory_desc_equal(from, to) || !attr ||
       dnnl_reorder_primitive_desc_create(&desc, from, engine(), to, engine(),
                                          attr.get()) != dnnl_success) {
-    return Primitive();
+    return nullptr;
   }
-  PrimitiveDesc owner(desc);
-  Primitive reorder(desc);
+  return PrimitiveDesc(desc);
+}
+
+Primitive makeReorder(const PrimitiveDesc &desc, const_dnnl_memory_desc_t from,
+                      const_dnnl_memory_desc_t to) {
+  Primitive reorder(desc.get());
+  if (!reorder) {
+    return reorder;
+  }
   reorder.bind(DNNL_ARG_FROM, from);
   reorder.bind(DNNL_ARG_TO, to);
   return reorder;

@@ -57,23 +57,42 @@ PrimitiveAttr scratchpadAttr();
 /// Whether oneDNN has more than plain loops for it.
 bool isOptimized(const_dnnl_primitive_desc_t desc);
 
+/// The scratchpad of a primitive.
+int64_t scratchpadBytes(const_dnnl_primitive_desc_t desc);
+
 /// Bytes aligned to 64.
 class Bytes {
 public:
   Bytes() = default;
   explicit Bytes(size_t size);
   void *data() const { return data_.get(); }
+  int64_t size() const { return size_; }
 
 private:
+  int64_t size_ = 0;
   struct Free {
     void operator()(void *data) const;
   };
   std::unique_ptr<void, Free> data_;
 };
 
-/// A primitive with the memory objects of its arguments; it owns its
-/// scratchpad, whose size depends on the number of threads, which a plan does
-/// not know.
+/// Parts of a workspace, one after the other, each aligned to 64.
+class WorkspaceParts {
+public:
+  /// The offset of a new part.
+  int64_t add(int64_t bytes) {
+    int64_t offset = bytes_;
+    bytes_ += (bytes + 63) / 64 * 64;
+    return offset;
+  }
+  int64_t bytes() const { return bytes_; }
+
+private:
+  int64_t bytes_ = 0;
+};
+
+/// A primitive with the memory objects of its arguments. Its scratchpad comes
+/// with each run.
 class Primitive {
 public:
   Primitive() = default;
@@ -83,19 +102,22 @@ public:
 
   /// Adds an argument (DNNL_ARG_...); its data comes with run().
   void bind(int argument, const_dnnl_memory_desc_t desc);
-  /// The pointers in the order of the bindings.
-  bool run(std::initializer_list<const void *> data) const;
+  /// The pointers in the order of the bindings; `scratchpad` has the
+  /// scratchpadBytes of the description.
+  bool run(std::initializer_list<const void *> data, void *scratchpad) const;
 
 private:
   Owner<dnnl_primitive, dnnl_primitive_destroy> primitive_;
   Owner<dnnl_stream, dnnl_stream_destroy> stream_;
-  Bytes scratchpad_;
   std::vector<int> arguments_;
   std::vector<Memory> memories_;
 };
 
-/// Copies between layouts; empty if they are equal.
-Primitive makeReorder(const_dnnl_memory_desc_t from,
+/// Copies between layouts; null if they are equal.
+PrimitiveDesc describeReorder(const_dnnl_memory_desc_t from,
+                              const_dnnl_memory_desc_t to);
+/// The copy that `desc`, made from both, describes; empty without one.
+Primitive makeReorder(const PrimitiveDesc &desc, const_dnnl_memory_desc_t from,
                       const_dnnl_memory_desc_t to);
 
 } // namespace divisi::rt::cpu

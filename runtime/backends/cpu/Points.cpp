@@ -25,7 +25,8 @@ public:
       : primitive_(std::move(primitive)), threads_(threads) {}
   Status launch(LaunchContext &context) override {
     TeamSize team(threads_);
-    bool done = primitive_.run({context.operands[0], context.results[0]});
+    bool done = primitive_.run({context.operands[0], context.results[0]},
+                               context.workspace);
     return done ? Status() : kernelFailure();
   }
 
@@ -76,6 +77,16 @@ static std::unique_ptr<PreparedKernel> preparePoint(const CallSite &site,
 template <MakeDesc Make> static bool acceptsPoint(const CallSite &site) {
   std::string ignored;
   return preparePoint<Make>(site, ignored) != nullptr;
+}
+
+template <MakeDesc Make> static KernelQuery queryPoint(const CallSite &site) {
+  TeamSize team(site.threads);
+  KernelQuery query = queryInPlace(site);
+  MemoryDesc memory;
+  if (PrimitiveDesc desc = Make(site, memory)) {
+    query.workspaceBytes = scratchpadBytes(desc.get());
+  }
+  return query;
 }
 
 static PrimitiveDesc makeEltwise(const CallSite &site, MemoryDesc &memory) {
@@ -148,7 +159,7 @@ static constexpr Kernel makeKernelRow(std::string_view op) {
   return {op,
           1,
           KernelUse::Whole,
-          queryInPlace,
+          queryPoint<Make>,
           preparePoint<Make>,
           acceptsPoint<Make>};
 }

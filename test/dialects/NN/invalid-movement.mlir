@@ -213,14 +213,6 @@ func.func @gather_c3(%x: tensor<5x8xf32>, %i: tensor<4x3xi64>) {
 
 // -----
 
-func.func @wrap_index_c1(%i: tensor<4x3xi64>) {
-  // expected-error @+1 {{'extent' is -1, expected at least 0}}
-  %0 = nn.wrap_index %i {extent = -1} : (tensor<4x3xi64>) -> tensor<4x3xi64>
-  return
-}
-
-// -----
-
 func.func @take_along_c1(%x: tensor<4x8xf32>, %i: tensor<4x3xi64>) {
   // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
   %0 = nn.take_along %x, %i {axis = 2} : (tensor<4x8xf32>, tensor<4x3xi64>)

@@ -420,10 +420,6 @@ func.func @index(%x: tensor<4x8x5xf32>, %i: tensor<4x3x2xi64>,
   // CHECK-NEXT:   linear {0}
   %3 = nn.take_along %x, %j {axis = 1} : (tensor<4x8x5xf32>, tensor<4x3x5xi64>)
       -> tensor<4x3x5xf32>
-  // CHECK: nn.wrap_index d0=4 d1=3 d2=5 60 flops
-  // CHECK-NEXT:   in  (d0)(d1)(d2)
-  // CHECK-NEXT:   out (d0)(d1)(d2)
-  %w = nn.wrap_index %j {extent = 8} : (tensor<4x3x5xi64>) -> tensor<4x3x5xi64>
   // CHECK: nn.resample d0=3 d1=8 d2=5 480 flops
   // CHECK-NEXT:   in  (d0[0:2 2:4 1:2])(d1)(d2)
   // CHECK-NEXT:   out (d0)(d1)(d2)

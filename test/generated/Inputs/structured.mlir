@@ -277,11 +277,6 @@ func.func @take_along(%x: tensor<5x9xf32>, %i: tensor<5x4xi64> {test.range = arr
   return %0 : tensor<5x4xf32>
 }
 
-func.func @wrap_index(%x: tensor<5x4xi64> {test.range = array<i64: -9, 8>}) -> tensor<5x4xi64> {
-  %0 = nn.wrap_index %x {extent = 9} : (tensor<5x4xi64>) -> tensor<5x4xi64>
-  return %0 : tensor<5x4xi64>
-}
-
 func.func @resample(%x: tensor<2x5x3xf32>) -> tensor<2x7x3xf32> {
   %0 = nn.resample %x {axis = 1, taps = 2, indices = array<i64: 0, 1, 0, 1, 1, 2, 2, 3, 3, 4, 3, 4, 4, 4>, weights = array<f64: 1.0, 0.0, 0.25, 0.75, 0.5, 0.5, 0.5, 0.5, 0.75, 0.25, 0.0, 1.0, 1.0, 0.0>} : (tensor<2x5x3xf32>) -> tensor<2x7x3xf32>
   return %0 : tensor<2x7x3xf32>

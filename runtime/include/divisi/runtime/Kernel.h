@@ -48,8 +48,9 @@ struct CallSite {
   const Attributes &attributes;
   std::span<const TensorInfo> operands;
   std::span<const TensorInfo> results;
-  /// Per operand its bytes if they never change after load, else null. Empty
-  /// at compile time.
+  /// Per operand its bytes if they never change after load, else null; may be
+  /// empty, then nothing is known. Only prepare() reads the bytes: whoever asks
+  /// before there are any gives any address.
   std::span<const void *const> constants = {};
   int threads = 1;
   /// Whether the kernel looks for bad indices. It is memory-safe without.
@@ -58,8 +59,11 @@ struct CallSite {
 
 /// What a kernel says about a call before it is prepared.
 struct KernelQuery {
-  /// Scratch memory that launch() gets; 0 for none.
+  /// Scratch memory that launch() gets; 0 for none. All calls of a rank have
+  /// the same, one after the other.
   int64_t workspaceBytes = 0;
+  /// What prepare() will keep of constants in a layout of its own.
+  int64_t packedBytes = 0;
   /// {operand, result}: the result may be written over the operand.
   std::vector<std::pair<int, int>> inPlace;
   /// {operand, result}: the result has the operand's bytes unchanged, so that
@@ -97,6 +101,8 @@ public:
   virtual ~PreparedKernel() = default;
   /// Fails if the device or a library did: the results are then undefined.
   virtual Status launch(LaunchContext &context) = 0;
+  /// The bytes of the packed constants that it owns.
+  virtual int64_t packedBytes() const { return 0; }
 };
 
 /// What launch() returns where a library says no more than that it failed.

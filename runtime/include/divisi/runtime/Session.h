@@ -29,6 +29,7 @@
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/HostTensor.h"
 #include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/RankMemory.h"
 
 #include <chrono>
 #include <memory>
@@ -56,8 +57,8 @@ struct SessionOptions {
   /// run has failed. See Session.
   std::chrono::milliseconds lateness{700};
   /// Whether kernels check the indices that data gives them (gathers). Without,
-  /// a bad one reads zeros, or, where the model gives an index by several
-  /// numbers, is 0; nothing outside of the tensor is touched.
+  /// a bad one reads zeros, or, if it is one of several by which the model
+  /// names an element, is 0; nothing outside of the tensor is touched.
   bool checksIndices = true;
   /// Record when every instruction began and ended; see writeTrace().
   bool trace = false;
@@ -129,6 +130,11 @@ public:
   /// Which backend took the calls, by entry, rank, operator and backend. What
   /// needs no call (views, empty results) is not counted.
   std::vector<KernelCalls> kernelCalls() const;
+
+  /// What each rank holds, by what has been allocated.
+  std::vector<RankMemory> memory() const;
+  /// What predictMemory() says of the artifact under the session's options.
+  Expected<std::vector<RankMemory>> predictedMemory() const;
 
   /// Runs an entry on whole tensors, in the order of its inputs, and returns
   /// its outputs in order. Fails with Usage if there is no such entry, Invalid

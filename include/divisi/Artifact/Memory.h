@@ -1,0 +1,35 @@
+//===- Memory.h - What the ranks of a lowered module hold -------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Before anything is written: the artifact's manifest is made and asked what a
+// session of it would allocate.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_ARTIFACT_MEMORY_H
+#define DIVISI_ARTIFACT_MEMORY_H
+
+#include "divisi/Support/Status.h"
+#include "divisi/runtime/RankMemory.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <vector>
+
+namespace divisi {
+
+/// Of `module`, for which `verify-lower` holds, by rank: with the backends and
+/// the threads that a run has unless told otherwise. Without `countsKernels`
+/// kernels have no workspace and pack nothing: those of the target are not
+/// known here. ExitCode::Invalid or Unsupported where no session could run it.
+Expected<std::vector<rt::RankMemory>> predictMemory(mlir::ModuleOp module,
+                                                    bool countsKernels);
+
+} // namespace divisi
+
+#endif // DIVISI_ARTIFACT_MEMORY_H

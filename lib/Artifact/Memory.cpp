@@ -1,0 +1,39 @@
+//===- Memory.cpp - What the ranks of a lowered module hold ---------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Artifact/Memory.h"
+
+#include "Manifest.h"
+#include "divisi/runtime/HostTensor.h"
+
+using namespace mlir;
+using namespace divisi;
+
+Expected<std::vector<rt::RankMemory>>
+divisi::predictMemory(ModuleOp module, bool countsKernels) {
+  Expected<ManifestDraft> draft = draftManifest(module);
+  if (!draft) {
+    return draft.status();
+  }
+  // A resolved manifest has data, as many bytes as the types say.
+  for (artifact::Global &global : *draft->manifest.mutable_globals()) {
+    const artifact::Tensor &tensor = global.tensor();
+    std::optional<rt::DType> type = rt::parseDType(tensor.dtype());
+    std::optional<int64_t> bytes =
+        type ? rt::checkedBytes(
+                   *type, rt::Dims(tensor.dims().begin(), tensor.dims().end()))
+             : std::nullopt;
+    global.set_bytes(bytes.value_or(0));
+  }
+  // As `run` asks them, unless told otherwise.
+  const rt::Backend *const backends[] = {&rt::cpuBackend(),
+                                         &rt::referenceBackend()};
+  return rt::predictMemory(
+      draft->manifest, countsKernels ? std::span(backends)
+                                     : std::span<const rt::Backend *const>());
+}

@@ -1,0 +1,70 @@
+//===- RankMemory.cpp - What a rank holds while it runs -------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/RankMemory.h"
+#include "runtime/core/RankProgram.h"
+
+#include <algorithm>
+
+using namespace divisi;
+using namespace divisi::rt;
+
+std::vector<RankMemory>
+divisi::rt::plannedMemory(const ResolvedManifest &resolved) {
+  std::vector<RankMemory> ranks(resolved.manifest->num_ranks());
+  for (const Placement *global : resolved.globals) {
+    const GridInfo &grid = resolved.grids[global->grid];
+    for (size_t p = 0; p < grid.numPositions(); ++p) {
+      ranks[grid.devices[p]].weights += global->bytes(p);
+    }
+  }
+  for (const ResolvedEntry &entry : resolved.entries) {
+    for (const auto &[rank, program] : entry.programOfRank) {
+      ranks[rank].arena = std::max(
+          ranks[rank].arena, entry.programs[program].message->arena_bytes());
+    }
+  }
+  return ranks;
+}
+
+void divisi::rt::addMemory(RankMemory &rank, const ProgramMemory &program) {
+  rank.workspace += program.staging;
+  rank.packed += program.packed;
+}
+
+Expected<std::vector<RankMemory>>
+divisi::rt::predictMemory(const artifact::Manifest &manifest,
+                          std::span<const Backend *const> backends,
+                          int threads) {
+  Expected<std::unique_ptr<ResolvedManifest>> resolved =
+      resolveManifest(manifest);
+  if (!resolved) {
+    return resolved.status();
+  }
+  std::vector<RankMemory> ranks = plannedMemory(**resolved);
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    if (backends.empty()) {
+      break;
+    }
+    int64_t workspace = 0;
+    for (size_t e = 0; e < (*resolved)->entries.size(); ++e) {
+      if (!(*resolved)->entries[e].programOfRank.contains(rank)) {
+        continue;
+      }
+      Expected<ProgramMemory> program = RankProgram::predict(
+          {**resolved, e, rank, nullptr, nullptr, nullptr, backends, threads});
+      if (!program) {
+        return program.status();
+      }
+      addMemory(ranks[rank], *program);
+      workspace = std::max(workspace, program->workspace);
+    }
+    ranks[rank].workspace += workspace;
+  }
+  return ranks;
+}

@@ -1,0 +1,56 @@
+//===- RankMemory.h - What a rank holds while it runs -----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One sum, known before anything is loaded: the compiler compares it with the
+// memory limit, and a session holds just that. Beside it a process has its
+// code, what libraries keep for themselves, and the inputs and outputs of the
+// caller.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_RANKMEMORY_H
+#define DIVISI_RUNTIME_RANKMEMORY_H
+
+#include "divisi/Support/Status.h"
+#include "divisi/runtime/Kernel.h"
+
+#include <span>
+#include <vector>
+
+namespace divisi::artifact {
+class Manifest;
+} // namespace divisi::artifact
+
+namespace divisi::rt {
+
+/// Bytes of one rank, the largest of all entries where they share them.
+struct RankMemory {
+  /// Its boxes of all globals, mapped or copied. Ranks of one process share
+  /// equal boxes; each is counted as if it were alone.
+  int64_t weights = 0;
+  int64_t arena = 0;     ///< Of the largest program.
+  int64_t workspace = 0; ///< Scratch of kernels, slices of inputs and of state.
+  int64_t packed = 0;    ///< Constants in the layouts of kernels.
+
+  /// All of it.
+  int64_t total() const { return weights + arena + workspace + packed; }
+  friend bool operator==(const RankMemory &, const RankMemory &) = default;
+};
+
+/// What each rank of a session of `manifest` will hold when it prefers
+/// `backends` and kernels have `threads` threads: kernels are chosen and asked
+/// as on loading, and none is prepared. Without backends only weights and
+/// arenas are counted. Invalid or Unsupported as
+/// Session::open.
+Expected<std::vector<RankMemory>>
+predictMemory(const artifact::Manifest &manifest,
+              std::span<const Backend *const> backends, int threads = 1);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_RANKMEMORY_H
