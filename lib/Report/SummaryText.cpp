@@ -219,7 +219,7 @@ static void printMemory(const Report &report, raw_ostream &os) {
     line(os, "") << parts
                  << (report.countsKernels
                          ? ""
-                         : "; what kernels of that device hold is not counted")
+                         : "; workspace and packed constants are not counted")
                  << "\n";
   }
   line(os, "weights") << formatBytes(double(report.weightBytes)) << " in all";
