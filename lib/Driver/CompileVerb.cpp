@@ -12,6 +12,7 @@
 #include "Verbs.h"
 #include "dialects/Exec/Exec.h"
 #include "divisi/Compiler/Compilation.h"
+#include "divisi/Support/Units.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -204,9 +205,9 @@ Status CompileVerb::writeArtifact() {
   }
   tellWritten(output_,
               countText((*compilation)->numDevices(), "device") + ", " +
-                  bytesText(summary->weightBytes) +
-                  " of weights; a run needs " + bytesText(memory->total()) +
-                  " per device",
+                  formatBytes(double(summary->weightBytes)) +
+                  " of weights; a run needs " +
+                  formatBytes(double(memory->total())) + " per device",
               summary->fileBytes);
   return Status();
 }
@@ -226,7 +227,8 @@ Status PlanVerb::run() {
     std::string what =
         "plan for " + countText((*compilation)->numDevices(), "device");
     if (auto memory = (*compilation)->memoryOfPlan()) {
-      what += "; a run needs " + bytesText(memory->total()) + " per device";
+      what += "; a run needs " + formatBytes(double(memory->total())) +
+              " per device";
     }
     tellWritten(output, what, *bytes);
   }

@@ -10,6 +10,7 @@
 
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
+#include "divisi/Support/Units.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -143,20 +144,6 @@ std::string divisi::countText(int64_t count, const std::string &what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string divisi::bytesText(int64_t bytes) {
-  static constexpr const char *kUnits[] = {"B", "kB", "MB", "GB", "TB"};
-  double value = double(bytes);
-  size_t unit = 0;
-  // 999.5 would be printed as 1000.
-  for (; value >= 999.5 && unit + 1 < std::size(kUnits); ++unit) {
-    value /= 1000;
-  }
-  int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  std::string text;
-  raw_string_ostream(text) << format("%.*f ", digits, value) << kUnits[unit];
-  return text;
-}
-
 void divisi::tellWritten(const std::string &path, const std::string &what,
                          std::optional<int64_t> bytes) {
   if (auto about = regularFile(path, STDOUT_FILENO);
@@ -164,5 +151,5 @@ void divisi::tellWritten(const std::string &path, const std::string &what,
     bytes = about->st_size;
   }
   errs() << "wrote " << (isStdout(path) ? "stdout" : path) << ": " << what
-         << (bytes ? ", " + bytesText(*bytes) : "") << "\n";
+         << (bytes ? ", " + formatBytes(double(*bytes)) : "") << "\n";
 }

@@ -66,16 +66,13 @@ private:
 /// use for `what`: "an artifact".
 Status refuseTerminal(const std::string &path, const std::string &what);
 
-/// Says on stderr what was written where: `wrote m.divisi: 4 devices, 1.2 MB`.
+/// Says on stderr what was written where: `wrote m.divisi: 4 devices, 1.2 MiB`.
 /// Without `bytes`, the size is that of the file.
 void tellWritten(const std::string &path, const std::string &what,
                  std::optional<int64_t> bytes = std::nullopt);
 
 /// `1 device`, `2 devices`.
 std::string countText(int64_t count, const std::string &what);
-
-/// `1.2 MB`: decimal units, three digits.
-std::string bytesText(int64_t bytes);
 
 } // namespace divisi
 

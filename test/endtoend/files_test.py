@@ -362,13 +362,13 @@ def test_what_was_written_is_said(made):
     says(made("compile", "m.onnx", *FLAGS, "--dump-after", "plan",
               "-o", "m.divisi"),
          "wrote m.plan.mlir: module after plan, ",
-         "wrote m.divisi: 2 devices, 4.00 kB of weights; a run needs ",
+         "wrote m.divisi: 2 devices, 3.9 KiB of weights; a run needs ",
          " per device, ")
     says(made("compile", "m.onnx", "-o", "1.divisi"),
          "wrote 1.divisi: 1 device, ")
     says(made("plan", "m.onnx", "--devices", 2, "-o", "p.mlir"),
          "wrote p.mlir: plan for 2 devices; a run needs ", " per device, ",
-         " kB\n")
+         " KiB\n")
     says(made("run", "m.divisi", "--inputs", "x.npz", "-o", "o.npz",
               "--repeat", 2, "--timing-json", "t.json", "--trace", "r.json"),
          "wrote o.npz: 1 tensor, ", "wrote t.json: times of 2 runs, ",

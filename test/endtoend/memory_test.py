@@ -55,10 +55,10 @@ def fullest(divisi, *arguments):
 
 
 def needed(told):
-    """The number behind `a run needs 12.3 MB per device`."""
+    """The number behind `a run needs 12.3 MiB per device`."""
     found = re.search(r"a run needs ([\d.]+) (\w*B) per device", told)
     assert found, told
-    return float(found[1]) * 1000 ** ["B", "kB", "MB", "GB"].index(found[2])
+    return float(found[1]) * 1024 ** ["B", "KiB", "MiB", "GiB"].index(found[2])
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,8 @@ def test_all_say_the_same_number(divisi, make, shape, devices):
     total = fullest(divisi, "m.divisi")["total_bytes"]
     for told in (told, divisi("plan", "m.onnx", "--devices", devices, "-o",
                               "p.mlir").err):
-        assert needed(told) == pytest.approx(total, rel=0.006)
+        # One decimal is told.
+        assert needed(told) == pytest.approx(total, rel=0.05)
     assert fullest(divisi, "m.onnx", "--devices",
                    devices)["total_bytes"] == total
     report = json.loads(divisi("explain", "m.divisi", "--json").out)
