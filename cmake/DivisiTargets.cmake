@@ -12,7 +12,9 @@
 #   LLVM_STATIC  a program of such libraries: it has a copy of LLVM's Support,
 #               so that libLLVM is not loaded
 #   EXCEPTIONS  compiles with exceptions; the default is without, as LLVM does
-#   KERNELS     inner loops: -O3 in Release, and no errno from math functions.
+#   KERNELS     inner loops: -O3 in Release, no errno from math functions, and
+#               integers that wrap: GCC 12 makes sums of products of 8-bit
+#               integers wrong without, though no signed ones overflow.
 #               Wider instruction sets are chosen a file, by the kernel author
 #               (set_source_files_properties with -mavx2 -mfma, or target
 #               attributes) and at run time: a build must run elsewhere.
@@ -51,7 +53,7 @@ function(_divisi_configure target)
   endif()
   if(ARG_KERNELS)
     target_compile_options(${target} PRIVATE
-      $<$<CONFIG:Release>:-O3> -fno-math-errno)
+      $<$<CONFIG:Release>:-O3> -fno-math-errno -fwrapv)
   endif()
   # The compiler keeps its assertions in Release: they are what catches a
   # wrong cast<> of LLVM's. The runtime does not pay for any.

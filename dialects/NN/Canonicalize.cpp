@@ -146,11 +146,28 @@ static LogicalResult absorbResultTranspose(TransposeOp op,
   }
   labels.result = result;
   // The work is the matmul's, and so are its place and what is said of it.
-  auto merged = MatmulOp::create(rewriter, matmul.getLoc(), matmul.getA(),
-                                 matmul.getB(), labels.str());
+  auto merged = MatmulOp::create(rewriter, matmul.getLoc(), op.getType(),
+                                 matmul.getA(), matmul.getB(), labels.str());
   merged->setDiscardableAttrs(matmul->getDiscardableAttrDictionary());
   rewriter.replaceOp(op, merged);
   rewriter.eraseOp(matmul);
+  return success();
+}
+
+/// So that the matmul behind the cast absorbs the transpose.
+static LogicalResult transposeBeforeCast(TransposeOp op,
+                                         PatternRewriter &rewriter) {
+  auto cast = op.getX().getDefiningOp<CastOp>();
+  if (!cast || !cast->hasOneUse() || !isPlain(cast) || !isPlain(op) ||
+      !cast.getX().getDefiningOp<MatmulOp>()) {
+    return rewriter.notifyMatchFailure(op, "no cast matmul of one use");
+  }
+  Value moved = TransposeOp::create(rewriter, op.getLoc(), cast.getX(),
+                                    op.getPermutation());
+  auto made = CastOp::create(rewriter, cast.getLoc(), moved,
+                             cast.getType().getElementType());
+  made->setDiscardableAttrs(cast->getDiscardableAttrDictionary());
+  rewriter.replaceOp(op, made);
   return success();
 }
 
@@ -348,6 +365,7 @@ void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   patterns.add(absorbOperandTranspose);
   patterns.add(absorbOperandBroadcast);
   patterns.add(absorbResultTranspose);
+  patterns.add(transposeBeforeCast);
 }
 
 } // namespace divisi::nn

@@ -42,11 +42,14 @@ LogicalResult CastOp::checkType(Adaptor adaptor, RankedTensorType type,
 LoopNest CastOp::getLoopNest() {
   Type from = getX().getType().getElementType();
   Type to = getY().getType().getElementType();
-  // A narrowing cast rounds, and a sum of rounded summands is another number.
-  bool widens = isa<FloatType>(from) && isa<FloatType>(to) &&
-                from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth();
-  return widens ? elementwiseNest(*this, 1, {{0}})
-                : elementwiseNest(*this, 1, {});
+  // A cast that rounds is not linear: a sum of rounded summands is another
+  // number.
+  auto source = dyn_cast<FloatType>(from), target = dyn_cast<FloatType>(to);
+  bool isExact = source && target &&
+                 APFloat::isRepresentableBy(source.getFloatSemantics(),
+                                            target.getFloatSemantics());
+  return isExact ? elementwiseNest(*this, 1, {{0}})
+                 : elementwiseNest(*this, 1, {});
 }
 
 //===- compare ------------------------------------------------------------===//

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/NN/Nests.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
@@ -110,6 +111,74 @@ LoopNest TakeAlongOp::getLoopNest() {
                    mapLoops(getIndices().getType(), loops)};
   nest.results = {mapLoops(getY().getType(), loops)};
   addLinear(nest, type, 0);
+  return nest;
+}
+
+//===- scatter ------------------------------------------------------------===//
+
+FailureOr<RankedTensorType> ScatterOp::inferType(Adaptor adaptor,
+                                                 EmitError emitError) {
+  RankedTensorType type = globalType(adaptor.getInit().getType());
+  ArrayRef<int64_t> init = type.getShape();
+  ArrayRef<int64_t> indices = globalShape(adaptor.getIndices().getType());
+  ArrayRef<int64_t> updates = globalShape(adaptor.getUpdates().getType());
+  int64_t batch = adaptor.getBatchDims(), rank = type.getRank();
+  if (batch < 0 || batch >= rank ||
+      batch > static_cast<int64_t>(indices.size())) { // C1
+    return emitError() << "'batch_dims' is " << batch
+                       << ", expected at least 0, below the rank " << rank
+                       << " of init and at most the rank " << indices.size()
+                       << " of indices";
+  }
+  SmallVector<int64_t> expected(indices);
+  llvm::append_range(expected, init.drop_front(batch + 1));
+  if (init.take_front(batch) != indices.take_front(batch) || // C2
+      updates != ArrayRef<int64_t>(expected)) {              // C3
+    return emitError() << "init, indices and updates have the shapes [" << init
+                       << "], [" << indices << "] and [" << updates
+                       << "], expected updates of shape [" << expected
+                       << "] and " << batch << " common extents";
+  }
+  StringRef kind = adaptor.getKind();
+  bool isNumber = !type.getElementType().isInteger(1);
+  if (kind != "set" && !(isNumber && (kind == "add" || kind == "mul" ||
+                                      kind == "max" || kind == "min"))) { // C4
+    return emitError() << "'kind' is \"" << kind
+                       << "\", expected set, or for numbers add, mul, max or "
+                          "min, got elements of type "
+                       << type.getElementType();
+  }
+  Type update = getElementTypeOrSelf(adaptor.getUpdates().getType());
+  if (update != type.getElementType()) { // C5
+    return emitError() << "puts elements of type " << update
+                       << " among elements of type " << type.getElementType()
+                       << ", expected the same type";
+  }
+  return type;
+}
+
+/// A shard does those updates that fall on rows which it holds, so that nothing
+/// is partial; which they are is seen by looking at all indices.
+LoopNest ScatterOp::getLoopNest() {
+  LoopNest nest;
+  size_t batch = getBatchDims();
+  SmallVector<LoopId, 4> all = addLoops(nest, globalShape(getY().getType()));
+  ArrayRef<int64_t> indices = globalShape(getIndices().getType());
+  ArrayRef<LoopId> loops = all;
+  SmallVector<LoopId, 4> chosen(loops.take_front(batch));
+  for (size_t dim = batch; dim < indices.size(); ++dim) {
+    chosen.push_back(nest.add("i" + std::to_string(dim - batch), indices[dim],
+                              LoopKind::Whole));
+  }
+  SmallVector<LoopId, 4> updates = chosen;
+  llvm::append_range(updates, loops.drop_front(batch + 1));
+  nest.operands = {mapLoops(getInit().getType(), all),
+                   mapLoops(getIndices().getType(), chosen),
+                   mapLoops(getUpdates().getType(), updates)};
+  nest.results = {mapLoops(getY().getType(), all)};
+  if (getKind() == "add") {
+    addLinear(nest, getInit().getType(), {0, 2});
+  }
   return nest;
 }
 

@@ -51,6 +51,29 @@ public:
   }
 };
 
+/// The result of `op` has the type that `op` infers, or the same with the
+/// accumulator's element.
+template <typename OpT>
+class AccumulatedType : public mlir::OpTrait::TraitBase<OpT, AccumulatedType> {
+public:
+  /// For builders, which TableGen does not tell their class.
+  using ConcreteOp = OpT;
+
+  /// What MLIR calls.
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
+    auto emitError = [&] { return op->emitOpError(); };
+    auto type =
+        OpT::inferType(typename OpT::Adaptor(mlir::cast<OpT>(op)), emitError);
+    if (mlir::failed(type)) {
+      return mlir::failure();
+    }
+    mlir::RankedTensorType wide =
+        type->clone(accumulatorType(type->getElementType()));
+    bool isWide = globalType(op->getResult(0).getType()) == wide;
+    return isWide ? mlir::success() : verifyResultType(op, *type);
+  }
+};
+
 /// The result of `op` has a type that `op` accepts.
 template <typename OpT>
 class CheckedType : public mlir::OpTrait::TraitBase<OpT, CheckedType> {

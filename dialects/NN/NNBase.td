@@ -43,6 +43,7 @@ def NN_Element : AnyTypeOf<[NN_Bool, NN_Int, NN_Float], "element">;
 def NN_BoolTensor : StaticShapeTensorOf<[NN_Bool]>;
 def NN_FloatTensor : StaticShapeTensorOf<[NN_Float]>;
 def NN_IndexTensor : StaticShapeTensorOf<[NN_IndexInt]>;
+def NN_IntTensor : StaticShapeTensorOf<[NN_Int]>;
 def NN_NumberTensor : StaticShapeTensorOf<[NN_Number]>;
 def NN_LogicTensor : StaticShapeTensorOf<[NN_Bool, NN_Int]>;
 def NN_Tensor : StaticShapeTensorOf<[NN_Element]>;

@@ -11,7 +11,7 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_MatmulOp : NN_InferredOp<"matmul", [SameOperandsElementType,
+def NN_MatmulOp : NN_AccumulatingOp<"matmul", [SameOperandsElementType,
                                            NN_Unflattens]> {
   let summary = "contraction of two tensors";
   let description = [{
@@ -26,6 +26,7 @@ def NN_MatmulOp : NN_InferredOp<"matmul", [SameOperandsElementType,
     - (C4) A letter has one extent.
     - (C5) Every letter of the result stands in an operand.
     - (C6) A letter that is absent from the result stands in both operands.
+    - (C7) The result's elements are of the operands' type or its accumulator's.
 
     Example:
     ```mlir

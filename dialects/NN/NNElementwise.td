@@ -70,13 +70,26 @@ def NN_LogOp : NN_FloatUnary<"log", "the natural logarithm of x", 10>;
 def NN_ErfOp : NN_FloatUnary<"erf", "the error function of x", 10>;
 def NN_SinOp : NN_FloatUnary<"sin", "the sine of x", 10>;
 def NN_CosOp : NN_FloatUnary<"cos", "the cosine of x", 10>;
+def NN_TanOp : NN_FloatUnary<"tan", "the tangent of x", 10>;
+def NN_AsinOp : NN_FloatUnary<"asin", "the inverse sine of x", 10>;
+def NN_AcosOp : NN_FloatUnary<"acos", "the inverse cosine of x", 10>;
+def NN_AtanOp : NN_FloatUnary<"atan", "the inverse tangent of x", 10>;
+def NN_SinhOp : NN_FloatUnary<"sinh", "the hyperbolic sine of x", 10>;
+def NN_CoshOp : NN_FloatUnary<"cosh", "the hyperbolic cosine of x", 10>;
+def NN_AsinhOp : NN_FloatUnary<"asinh",
+    "the inverse hyperbolic sine of x", 10>;
+def NN_AcoshOp : NN_FloatUnary<"acosh",
+    "the inverse hyperbolic cosine of x", 10>;
+def NN_AtanhOp : NN_FloatUnary<"atanh",
+    "the inverse hyperbolic tangent of x", 10>;
 def NN_TanhOp : NN_FloatUnary<"tanh", "the hyperbolic tangent of x", 10>;
 def NN_SigmoidOp : NN_FloatUnary<"sigmoid", "1/(1+exp(-x))", 10>;
 def NN_FloorOp : NN_FloatUnary<"floor", "the largest integer up to x", 1>;
 def NN_CeilOp : NN_FloatUnary<"ceil", "the smallest integer from x on", 1>;
 def NN_RoundOp : NN_FloatUnary<"round",
     "the integer nearest to x (halves go to the even one)", 1>;
-def NN_NotOp : NN_Unary<"not", "the negation of x", 1, NN_BoolTensor, "i1">;
+def NN_NotOp : NN_Unary<"not", "the negation of x (bitwise on integers)", 1,
+                        NN_LogicTensor, "i1">;
 
 class NN_FloatTest<string mnemonic, string meaning>
     : NN_Elementwise<mnemonic, 1, "", [],
@@ -220,6 +233,31 @@ def NN_ModOp : NN_Elementwise<"mod", 4, "", [NN_Broadcasting,
   let builders = [NN_InferringBuilder<
       (ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "bool":$fmod),
       "lhs, rhs, fmod">];
+}
+
+def NN_ShiftOp : NN_Elementwise<"shift", 1, "", [NN_Broadcasting,
+                                                 SameOperandsElementType]> {
+  let summary = "shift of bits";
+  let description = [{
+    Shifts the bits of x by y places towards the more significant ones if
+    `left`, when zeros come in, else towards the less significant ones, when
+    zeros or, of a negative x, ones do. From the type's width on, nothing else
+    is left.
+
+    Constraints:
+    - (C1) The shapes of the operands broadcast together.
+
+    Example:
+    ```mlir
+    %z = nn.shift %x, %y {left = true} : (tensor<4x8xui8>, tensor<8xui8>)
+        -> tensor<4x8xui8>
+    ```
+  }];
+  let arguments = (ins NN_IntTensor:$lhs, NN_IntTensor:$rhs, BoolAttr:$left);
+  let results = (outs NN_IntTensor:$result);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "bool":$left),
+      "lhs, rhs, left">];
 }
 
 def NN_CompareOp : NN_InferredOp<"compare", [

@@ -81,6 +81,39 @@ def NN_TakeAlongOp : NN_InferredOp<"take_along", [NN_Unflattens]> {
       "data, indices, axis">];
 }
 
+def NN_ScatterOp : NN_InferredOp<"scatter"> {
+  let summary = "a tensor with rows replaced or combined, chosen by data";
+  let description = [{
+    The result is `init`, except that row indices[b.., i..] behind its first
+    `batch_dims` dimensions b.. becomes updates[b.., i..] (`kind = "set"`; of
+    several for one row the last), or is combined with all of them ("add",
+    "mul", "max", "min"). Negative indices count from the end.
+
+    Constraints:
+    - (C1) `batch_dims` is at least 0, below the rank of `init` and at most that
+      of `indices`.
+    - (C2) The first `batch_dims` extents of `init` and `indices` are equal.
+    - (C3) `updates` has the shape of `indices`, followed by that of a row.
+    - (C4) `kind` is set, or for numbers add, mul, max or min.
+    - (C5) `init` and `updates` have one element type.
+
+    Example:
+    ```mlir
+    %y = nn.scatter %init, %indices, %updates {batch_dims = 0, kind = "add"}
+        : (tensor<32x8xf32>, tensor<2x4xi64>, tensor<2x4x8xf32>)
+        -> tensor<32x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$init, NN_IndexTensor:$indices,
+                       NN_Tensor:$updates, NN_I64:$batch_dims, StrAttr:$kind);
+  let results = (outs NN_Tensor:$y);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$init, "::mlir::Value":$indices,
+           "::mlir::Value":$updates, "int64_t":$batchDims,
+           "::llvm::StringRef":$kind),
+      "init, indices, updates, batchDims, kind">];
+}
+
 def NN_ResampleOp : NN_InferredOp<"resample", [NN_Unflattens]> {
   let summary = "weighted sums of given elements along a dimension";
   let description = [{

@@ -17,6 +17,11 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def NN_InferredType : NativeOpTrait<"InferredType"> {
   let cppNamespace = "::divisi::nn";
 }
+// The same, but the element type may also be the accumulator's: f32 for f16 and
+// bf16, i32 for integers of 8 and 16 bits.
+def NN_AccumulatedType : NativeOpTrait<"AccumulatedType"> {
+  let cppNamespace = "::divisi::nn";
+}
 // The result's type is given, and ConcreteOp::checkType accepts it.
 def NN_CheckedType : NativeOpTrait<"CheckedType"> {
   let cppNamespace = "::divisi::nn";
@@ -57,6 +62,19 @@ class NN_InferredOp<string mnemonic, list<Trait> traits = []>
     : NN_ComputeOp<mnemonic, !listconcat(traits, [NN_InferredType])> {
   let extraClassDeclaration = [{
     /// The result's global type, or a failure with a message.
+    static ::mlir::FailureOr<::mlir::RankedTensorType>
+    inferType(Adaptor adaptor, ::divisi::nn::EmitError emitError);
+  }];
+}
+
+// An operator that sums many elements: its result has the operands' element
+// type, or that in which they are summed, so that what is partial is not
+// rounded before it is whole.
+class NN_AccumulatingOp<string mnemonic, list<Trait> traits = []>
+    : NN_ComputeOp<mnemonic, !listconcat(traits, [NN_AccumulatedType])> {
+  let extraClassDeclaration = [{
+    /// The result's global type without a wider element, or a failure with a
+    /// message.
     static ::mlir::FailureOr<::mlir::RankedTensorType>
     inferType(Adaptor adaptor, ::divisi::nn::EmitError emitError);
   }];

@@ -14,6 +14,7 @@ include "dialects/NN/NNElementwise.td"
 include "dialects/NN/NNGlobals.td"
 include "dialects/NN/NNIndex.td"
 include "dialects/NN/NNMovement.td"
+include "dialects/NN/NNOrder.td"
 include "dialects/NN/NNReduce.td"
 include "dialects/NN/NNWindow.td"
 

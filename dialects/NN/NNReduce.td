@@ -11,7 +11,7 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_ReduceOp : NN_InferredOp<"reduce", [NN_Unflattens]> {
+def NN_ReduceOp : NN_AccumulatingOp<"reduce", [NN_Unflattens]> {
   let summary = "sum, product, maximum ... over dimensions";
   let description = [{
     Folds the dimensions `axes`, which the result does not have any more.
@@ -20,6 +20,7 @@ def NN_ReduceOp : NN_InferredOp<"reduce", [NN_Unflattens]> {
     Constraints:
     - (C1) `kind` is sum, prod, max or min for numbers, and or or for booleans.
     - (C2) `axes` are dimensions of `x` in ascending order.
+    - (C3) The result's elements are of x's type or its accumulator's.
 
     Example:
     ```mlir

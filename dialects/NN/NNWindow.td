@@ -11,7 +11,7 @@
 
 include "dialects/NN/NNOpBase.td"
 
-def NN_ConvOp : NN_InferredOp<"conv", [SameOperandsElementType]> {
+def NN_ConvOp : NN_AccumulatingOp<"conv", [SameOperandsElementType]> {
   let summary = "convolution";
   let description = [{
     Correlates x[n, (g c), i...] with w[(g m), c, k...] into y[n, (g m), o...],
@@ -27,6 +27,7 @@ def NN_ConvOp : NN_InferredOp<"conv", [SameOperandsElementType]> {
       of `w`.
     - (C6) Dimension 1 of `w` is dimension 1 of `x` divided by `groups`.
     - (C7) The window is not empty and fits into the padded dimension.
+    - (C8) The result's elements are of the operands' type or its accumulator's.
 
     Example:
     ```mlir
@@ -49,7 +50,7 @@ def NN_ConvOp : NN_InferredOp<"conv", [SameOperandsElementType]> {
 }
 
 class NN_Pool<string mnemonic, string meaning, string outside>
-    : NN_InferredOp<mnemonic, [NN_Unflattens]> {
+    : NN_AccumulatingOp<mnemonic, [NN_Unflattens]> {
   let summary = meaning # " of sliding windows";
   let description = "Computes the " # meaning # [{ of the elements in each
     window: index o*stride + k*dilation - pads_lo for k below `kernel`. All
@@ -61,6 +62,7 @@ class NN_Pool<string mnemonic, string meaning, string outside>
     - (C2) Kernels, strides and dilations are positive.
     - (C3) Pads are not negative.
     - (C4) The window fits into the padded dimension.
+    - (C5) The result's elements are of x's type or its accumulator's.
 
     Example:
     ```mlir

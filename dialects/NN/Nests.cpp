@@ -79,4 +79,17 @@ elementwiseNest(Operation *op, double flopsPerPoint,
   return nest;
 }
 
+LoopNest exchangeNest(Value x, Value y, ArrayRef<int64_t> axes,
+                      double flopsPerPoint) {
+  LoopNest nest;
+  SmallVector<LoopId, 4> loops = addLoops(nest, globalShape(x.getType()));
+  for (int64_t axis : axes) {
+    nest.loops[axis].kind = LoopKind::Exchange;
+  }
+  nest.operands = {mapLoops(x.getType(), loops)};
+  nest.results = {mapLoops(y.getType(), loops)};
+  nest.flopsPerPoint = flopsPerPoint;
+  return nest;
+}
+
 } // namespace divisi::nn

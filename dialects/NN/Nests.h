@@ -19,6 +19,11 @@ LoopNest
 elementwiseNest(mlir::Operation *op, double flopsPerPoint,
                 std::initializer_list<std::initializer_list<unsigned>> linear);
 
+/// The nest of an operator from `x` to `y` of the same shape: one loop a
+/// dimension; those of `axes` talk while they compute.
+LoopNest exchangeNest(mlir::Value x, mlir::Value y,
+                      llvm::ArrayRef<int64_t> axes, double flopsPerPoint);
+
 /// Adds one loop d0, d1, ... for each entry of `shape`; returns their ids.
 llvm::SmallVector<LoopId, 4> addLoops(LoopNest &nest,
                                       llvm::ArrayRef<int64_t> shape);

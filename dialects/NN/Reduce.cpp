@@ -66,20 +66,6 @@ LoopNest ReduceOp::getLoopNest() {
 
 //===- softmax, normalize -------------------------------------------------===//
 
-/// One loop a dimension; those of `axes` talk while they compute.
-static LoopNest exchangeNest(Value x, Value y, ArrayRef<int64_t> axes,
-                             double flopsPerPoint) {
-  LoopNest nest;
-  SmallVector<LoopId, 4> loops = addLoops(nest, globalShape(x.getType()));
-  for (int64_t axis : axes) {
-    nest.loops[axis].kind = LoopKind::Exchange;
-  }
-  nest.operands = {mapLoops(x.getType(), loops)};
-  nest.results = {mapLoops(y.getType(), loops)};
-  nest.flopsPerPoint = flopsPerPoint;
-  return nest;
-}
-
 FailureOr<RankedTensorType> SoftmaxOp::inferType(Adaptor adaptor,
                                                  EmitError emitError) {
   RankedTensorType type = globalType(adaptor.getX().getType());

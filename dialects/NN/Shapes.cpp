@@ -111,6 +111,15 @@ LogicalResult checkLength(StringRef name, ArrayRef<int64_t> values,
   return success();
 }
 
+Type accumulatorType(Type element) {
+  if (element.isF16() || element.isBF16()) {
+    return Float32Type::get(element.getContext());
+  }
+  bool isShort = element.isInteger() && !element.isInteger(1) &&
+                 element.getIntOrFloatBitWidth() < 32;
+  return isShort ? IntegerType::get(element.getContext(), 32) : element;
+}
+
 LogicalResult verifyResultType(Operation *op, RankedTensorType expected) {
   RankedTensorType type = globalType(op->getResult(0).getType());
   if (type != expected) {

@@ -42,6 +42,10 @@ int64_t elementBits(mlir::Type element);
 /// if an int64 cannot hold their number.
 std::optional<int64_t> byteCount(mlir::RankedTensorType type);
 
+/// What sums of many elements may be left in: f32 for f16 and bf16, i32 for
+/// integers of 8 and 16 bits, else the type itself.
+mlir::Type accumulatorType(mlir::Type element);
+
 /// The tensor type of `shape` and `element`, or an error if a tensor of it has
 /// more bytes than an int64 counts.
 mlir::FailureOr<mlir::RankedTensorType> makeType(llvm::ArrayRef<int64_t> shape,

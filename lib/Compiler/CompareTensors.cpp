@@ -33,9 +33,24 @@ struct ElementError {
   }
 };
 
-static bool isFloat(rt::DType type) {
-  return type == rt::DType::F32 || type == rt::DType::F64 ||
-         type == rt::DType::F16 || type == rt::DType::BF16;
+namespace {
+/// A row of the table in the header.
+struct TypeTolerance {
+  double absolute, relative;
+};
+} // namespace
+
+static TypeTolerance toleranceOf(rt::DType type) {
+  switch (type) {
+  case rt::DType::F64:
+    return {1e-7, 1e-6};
+  case rt::DType::F16:
+    return {2e-3, 1e-2};
+  case rt::DType::BF16:
+    return {1.6e-2, 5e-2};
+  default:
+    return {1e-4, 1e-3};
+  }
 }
 
 /// What `tolerance` allows whatever an element is.
@@ -49,7 +64,7 @@ static double absolutePart(const rt::HostTensor &expected,
     double value = std::abs(expected.floatAt(i));
     largest = std::isfinite(value) ? std::max(largest, value) : largest;
   }
-  return 1e-4 * largest;
+  return toleranceOf(expected.type()).absolute * largest;
 }
 
 static ElementError floatError(double got, double expected, double absolute,
@@ -81,7 +96,7 @@ static rt::Dims positionOf(const rt::Dims &dims, int64_t index) {
 static std::string textOf(const rt::HostTensor &tensor, int64_t index) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  if (isFloat(tensor.type())) {
+  if (rt::isFloatType(tensor.type())) {
     os << llvm::format("%.7g", tensor.floatAt(index));
   } else {
     os << tensor.intAt(index);
@@ -100,14 +115,16 @@ Comparison divisi::compareTensors(const rt::HostTensor &got,
                          rt::describe(expected.type(), expected.dims());
     return comparison;
   }
-  bool floats = isFloat(got.type());
+  bool floats = rt::isFloatType(got.type());
   double absolute = floats ? absolutePart(expected, tolerance) : 0;
+  double relative =
+      tolerance.relative.value_or(toleranceOf(expected.type()).relative);
   int64_t worst = 0;
   ElementError largest;
   for (int64_t i = 0; i < expected.count(); ++i) {
     ElementError error = floats
                              ? floatError(got.floatAt(i), expected.floatAt(i),
-                                          absolute, tolerance.relative)
+                                          absolute, relative)
                              : intError(got.intAt(i), expected.intAt(i));
     comparison.wrong += error.share() > 1;
     if (i == 0 || error.share() > largest.share()) {

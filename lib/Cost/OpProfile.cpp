@@ -50,6 +50,9 @@ OpProfile profileOf(nn::LoopInterface op) {
     profile.results.push_back(nn::elementBits(element));
     profile.precision = precisionOf(element);
   }
+  if (op->hasTrait<nn::AccumulatedType>()) {
+    profile.precision = precisionOf(getElementTypeOrSelf(op->getOperand(0)));
+  }
   profile.isView = [query = ViewQuery(op)](const LoopNest &nest,
                                            const Grid &grid,
                                            const Split &split) {

@@ -77,7 +77,8 @@ private:
       on(ActsOn::Answer),
       cl::value_desc("R"),
       cl::init(1e-3),
-      cl::desc("floats may differ by A + R*|expected| (default: 0.001)")};
+      cl::desc("floats may differ by A + R*|expected| "
+               "(default: 0.001; more for f16 and bf16, less for f64)")};
   cl::opt<double> atol_{
       "atol",
       cl::sub(command),
@@ -110,7 +111,9 @@ Status CheckVerb::readTolerance() {
                        ": expected a number that is at least 0");
     }
   }
-  tolerance_.relative = rtol_;
+  if (rtol_.getNumOccurrences()) {
+    tolerance_.relative = rtol_;
+  }
   if (atol_.getNumOccurrences()) {
     tolerance_.absolute = atol_;
   }
@@ -166,26 +169,23 @@ Status CheckVerb::checkArtifact() {
 /// Values that no operator chokes on: indices are small and not negative.
 static divisi::Expected<rt::HostTensor> randomTensor(const rt::ValueInfo &value,
                                                      std::mt19937_64 &random) {
-  auto tensor = rt::HostTensor::zeros(value.type, value.dims, value.name);
+  bool isFloat = rt::isFloatType(value.type);
+  auto tensor = rt::HostTensor::zeros(isFloat ? rt::DType::F32 : rt::DType::I64,
+                                      value.dims);
   if (!tensor) {
     return tensor.status();
   }
-  switch (value.type) {
-  case rt::DType::F32: {
+  if (isFloat) {
     std::normal_distribution<float> normal;
     std::ranges::generate(tensor->as<float>(), [&] { return normal(random); });
-    break;
-  }
-  case rt::DType::I64:
+  } else {
     std::ranges::generate(tensor->as<int64_t>(), [&] { return random() % 2; });
-    break;
-  case rt::DType::I32:
-    std::ranges::generate(tensor->as<int32_t>(), [&] { return random() % 2; });
-    break;
-  default:
-    std::ranges::generate(tensor->as<uint8_t>(), [&] { return random() % 2; });
   }
-  return std::move(*tensor);
+  auto result = tensor->castTo(value.type);
+  if (result) {
+    result->setName(value.name);
+  }
+  return result;
 }
 
 /// Lowers `model` as `plan` says and loads it. The reference is the program

@@ -33,15 +33,6 @@ static Tensor makeTensor(DType type, rt::Dims dims) {
   return tensor;
 }
 
-static bool hasKernels(DType type) {
-  return type == DType::F32 || type == DType::I32 || type == DType::I64 ||
-         type == DType::Bool;
-}
-
-static std::string typeText(DType type) {
-  return std::string(rt::stringify(type));
-}
-
 static std::string dimsText(const rt::Dims &dims) {
   std::string text = "[";
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -85,9 +76,7 @@ Tensor Emitter::argument(mlir::Value value, DType type, rt::Dims dims) {
 Tensor Emitter::initializer(const OnnxTensor &stored) {
   Tensor tensor = makeTensor(stored.type, stored.dims);
   tensor->stored = &stored;
-  bool isFloat = stored.type == DType::F32 || stored.type == DType::F64 ||
-                 stored.type == DType::F16 || stored.type == DType::BF16;
-  tensor->isParameter = isFloat && !stored.dims.empty();
+  tensor->isParameter = rt::isFloatType(stored.type) && !stored.dims.empty();
   return tensor;
 }
 
@@ -98,13 +87,9 @@ Tensor Emitter::constant(rt::HostTensor value) {
 }
 
 Tensor Emitter::scalar(DType type, double value) {
-  rt::HostTensor number =
-      rt::HostTensor::ofFloats({}, {static_cast<float>(value)});
-  // Integers of more than 24 bits have no exact float.
-  if (type != DType::F32) {
-    number = rt::HostTensor::ofInts({}, {static_cast<int64_t>(value)});
-  }
-  auto result = number.castTo(type);
+  auto number = rt::HostTensor::copyOf(DType::F64, {},
+                                       std::as_bytes(std::span(&value, 1)));
+  auto result = number ? number->castTo(type) : number;
   if (!result) {
     fail(result.status().code(), result.status().message());
     return makeTensor(type, {});
@@ -202,16 +187,6 @@ mlir::Value Emitter::materialize(const Tensor &tensor) {
   if (tensor->value || !status_.isOk()) {
     return tensor->value;
   }
-  if (!hasKernels(tensor->type)) {
-    std::string what = tensor->stored
-                           ? "initializer '" + tensor->stored->name + "'"
-                           : "a constant";
-    fail(ExitCode::Unsupported,
-         what + " has the element type " + typeText(tensor->type) +
-             "; kernels have f32, i32, i64 and bool: convert the model to "
-             "one of these");
-    return nullptr;
-  }
   if (tensor->isParameter) {
     auto type = mlir::RankedTensorType::get(
         tensor->dims, toMLIRType(module_.getContext(), tensor->type));
@@ -235,10 +210,8 @@ mlir::Value Emitter::materialize(const Tensor &tensor) {
 // Operators
 //===----------------------------------------------------------------------===//
 
-/// What the importers cannot see: element types without kernels, sizes that
-/// do not fit int64_t.
-bool Emitter::checkResult(llvm::ArrayRef<Tensor> operands,
-                          const Tensor &result) {
+/// What the importers cannot see: sizes that do not fit int64_t.
+bool Emitter::checkResult(const Tensor &result) {
   if (!status_.isOk()) {
     return false;
   }
@@ -249,19 +222,7 @@ bool Emitter::checkResult(llvm::ArrayRef<Tensor> operands,
                                 " has more bytes than int64 can count");
     return false;
   }
-  auto checkType = [&](DType type, const char *what) {
-    if (!hasKernels(type)) {
-      fail(ExitCode::Unsupported,
-           std::string(what) + " has the element type " + typeText(type) +
-               "; kernels have f32, i32, i64 and bool: convert the model to "
-               "one of these");
-    }
-  };
-  for (const Tensor &operand : operands) {
-    checkType(operand->type, "an input");
-  }
-  checkType(result->type, "its result");
-  return status_.isOk();
+  return true;
 }
 
 /// Folds where all operands are constants, unless the result is large, or
@@ -270,7 +231,7 @@ Tensor Emitter::emit(const std::string &op, llvm::ArrayRef<Tensor> operands,
                      const rt::Attributes &attributes, DType type,
                      rt::Dims dims) {
   Tensor result = makeTensor(type, std::move(dims));
-  if (!checkResult(operands, result)) {
+  if (!checkResult(result)) {
     return result;
   }
   bool grows = op == "broadcast";
@@ -310,7 +271,10 @@ static mlir::Attribute toAttribute(mlir::Builder &builder,
                                    const std::string &name,
                                    const rt::Attribute &value) {
   if (const auto *number = std::get_if<int64_t>(&value)) {
-    bool isFlag = name == "log" || name == "center" || name == "fmod";
+    static constexpr llvm::StringLiteral kFlags[] = {
+        "log",  "center",    "fmod",    "left",
+        "last", "exclusive", "reverse", "largest"};
+    bool isFlag = llvm::is_contained(kFlags, name);
     return isFlag ? mlir::Attribute(builder.getBoolAttr(*number != 0))
                   : builder.getI64IntegerAttr(*number);
   }

@@ -115,6 +115,10 @@ public:
   Tensor emit(const std::string &op, llvm::ArrayRef<Tensor> operands,
               const rt::Attributes &attributes, rt::DType type, rt::Dims dims);
 
+  /// `nn.<op>`, which sums many elements: those of f16 and bf16 are left in
+  /// f32, so that partial sums are not rounded, and cast then.
+  Tensor sum(const std::string &op, llvm::ArrayRef<Tensor> operands,
+             const rt::Attributes &attributes, rt::Dims dims);
   /// `nn.<op>` of the operand's shape; a test (`is_nan`) gives booleans.
   Tensor unary(const std::string &op, const Tensor &x);
   /// With numpy's broadcasting; fails with Invalid if the shapes do not match.
@@ -155,13 +159,21 @@ public:
   Tensor mean(const Tensor &x, const std::vector<int64_t> &axes);
   /// A contraction by letters of the dims: `mk,kn->mn`.
   Tensor matmul(const Tensor &a, const Tensor &b, const std::string &labels);
+  /// `stride` times `indices` into `extent`, those below 0 counted from the
+  /// end; bad ones end the run.
+  Tensor scaleIndex(const Tensor &indices, int64_t extent, int64_t stride);
+  /// Indices [.., k] that address k dims of `dims` from `first` on, as one
+  /// index
+  /// [..] of them all in row-major order.
+  Tensor mergeIndices(const Tensor &indices, const rt::Dims &dims,
+                      int64_t first);
   /// Slices of `data` along `axis` at `indices`, whose first `batchDims` are
   /// those of `data`.
   Tensor gather(const Tensor &data, const Tensor &indices, int64_t axis,
                 int64_t batchDims);
 
 private:
-  bool checkResult(llvm::ArrayRef<Tensor> operands, const Tensor &result);
+  bool checkResult(const Tensor &result);
   void fold(const std::string &op, llvm::ArrayRef<Tensor> operands,
             const rt::Attributes &attributes, const Tensor &result);
   void create(const std::string &op, llvm::ArrayRef<Tensor> operands,

@@ -243,10 +243,11 @@ Tensor Emitter::reduce(const std::string &kind, const Tensor &x,
       dropped.push_back(x->dims[i]);
     }
   }
-  Tensor result = axes.empty()
-                      ? x
-                      : emit("reduce", {x}, {{"kind", kind}, {"axes", axes}},
-                             x->type, dropped);
+  rt::Attributes attributes{{"kind", kind}, {"axes", axes}};
+  bool isSum = kind == "sum" || kind == "prod";
+  Tensor result = axes.empty() ? x
+                  : isSum ? sum("reduce", {x}, attributes, dropped)
+                          : emit("reduce", {x}, attributes, x->type, dropped);
   return keepDims ? reshape(result, kept) : result;
 }
 
@@ -255,8 +256,16 @@ Tensor Emitter::mean(const Tensor &x, const Ints &axes) {
   for (int64_t axis : axes) {
     count *= static_cast<double>(x->dims[static_cast<size_t>(axis)]);
   }
-  Tensor sum = reduce("sum", x, axes, /*keepDims=*/true);
-  return binary("div", sum, scalar(x->type, count));
+  DType type = rt::sumType(x->type);
+  Tensor sum = reduce("sum", cast(x, type), axes, /*keepDims=*/true);
+  return cast(binary("div", sum, scalar(type, count)), x->type);
+}
+
+Tensor Emitter::sum(const std::string &op, llvm::ArrayRef<Tensor> operands,
+                    const rt::Attributes &attributes, rt::Dims dims) {
+  DType type = operands.front()->type;
+  DType wide = rt::isFloatType(type) ? rt::sumType(type) : type;
+  return cast(emit(op, operands, attributes, wide, std::move(dims)), type);
 }
 
 /// The extents of the result follow from the labels, which is where operands
@@ -281,7 +290,33 @@ Tensor Emitter::matmul(const Tensor &a, const Tensor &b,
   for (char label : labels.substr(arrow + 2)) {
     dims.push_back(extents[label]);
   }
-  return emit("matmul", {a, b}, {{"labels", labels}}, a->type, std::move(dims));
+  return sum("matmul", {a, b}, {{"labels", labels}}, std::move(dims));
+}
+
+// By a table, so that each index is checked and may count from the end.
+Tensor Emitter::scaleIndex(const Tensor &indices, int64_t extent,
+                           int64_t stride) {
+  Tensor table = binary("mul", iota(DType::I64, {extent}, 0),
+                        scalar(DType::I64, static_cast<double>(stride)));
+  return gather(table, indices, 0, 0);
+}
+
+// A flat index may be good where a component is not. One component alone is for
+// the operator to check that takes the index.
+Tensor Emitter::mergeIndices(const Tensor &indices, const rt::Dims &dims,
+                             int64_t first) {
+  Tensor flat;
+  int64_t merged = 1, width = indices->dims.back();
+  rt::Dims positions(indices->dims.begin(), indices->dims.end() - 1);
+  for (int64_t j = width; j-- > 0;) {
+    int64_t extent = dims[static_cast<size_t>(first + j)];
+    Tensor part = sliceAxis(indices, indices->rank() - 1, j, j + 1);
+    part = reshape(part, positions);
+    part = width > 1 ? scaleIndex(part, extent, merged) : part;
+    flat = flat ? binary("add", part, flat) : part;
+    merged *= extent;
+  }
+  return flat;
 }
 
 Tensor Emitter::gather(const Tensor &data, const Tensor &indices, int64_t axis,

@@ -15,9 +15,11 @@
 using namespace divisi;
 
 llvm::SmallVector<llvm::ArrayRef<ImporterRow>> divisi::importerTables() {
-  return {elementwiseImporters(), contractionImporters(), windowImporters(),
-          normalizeImporters(),   movementImporters(),    partImporters(),
-          indexImporters(),       shapeImporters(),       resizeImporters()};
+  return {elementwiseImporters(), contractionImporters(),   windowImporters(),
+          normalizeImporters(),   movementImporters(),      partImporters(),
+          indexImporters(),       shapeImporters(),         resizeImporters(),
+          orderImporters(),       convTransposeImporters(), scatterImporters(),
+          quantizeImporters()};
 }
 
 ImportFunction divisi::findImporter(const std::string &opType) {
@@ -34,12 +36,27 @@ ImportFunction divisi::findImporter(const std::string &opType) {
 /// Left out are those whose body overflows or loses digits (Softplus,
 /// ReduceLogSumExp, MeanVarianceNormalization) or holds a Loop.
 llvm::ArrayRef<const char *> divisi::operatorsWithUsableBody() {
-  static const char *const kNames[] = {
-      "Celu",           "CenterCropPad", "Elu",          "HardSigmoid",
-      "HardSwish",      "LeakyRelu",     "Mish",         "PRelu",
-      "ReduceL1",       "ReduceL2",      "ReduceLogSum", "ReduceSumSquare",
-      "Selu",           "Shrink",        "Softsign",     "Swish",
-      "ThresholdedRelu"};
+  static const char *const kNames[] = {"Celu",
+                                       "CenterCropPad",
+                                       "DynamicQuantizeLinear",
+                                       "Elu",
+                                       "HardSigmoid",
+                                       "HardSwish",
+                                       "LeakyRelu",
+                                       "Mish",
+                                       "NegativeLogLikelihoodLoss",
+                                       "PRelu",
+                                       "ReduceL1",
+                                       "ReduceL2",
+                                       "ReduceLogSum",
+                                       "ReduceSumSquare",
+                                       "Selu",
+                                       "Shrink",
+                                       "SoftmaxCrossEntropyLoss",
+                                       "Softsign",
+                                       "SwiGLU",
+                                       "Swish",
+                                       "ThresholdedRelu"};
   return kNames;
 }
 

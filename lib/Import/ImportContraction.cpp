@@ -35,45 +35,52 @@ static Tensor dropUnitDims(Emitter &emit, const Tensor &tensor,
   return emit.reshape(tensor, dims);
 }
 
-/// The numpy product. Batch dims that broadcast stand only in the operand that
-/// has them: no operand is ever repeated.
-static void importMatMul(NodeImporter &node) {
+/// Batch dims that broadcast stand only in the operand that has them: no
+/// operand is ever repeated.
+Tensor divisi::importProduct(NodeImporter &node, Tensor a, Tensor b) {
   Emitter &emit = node.emitter();
-  Tensor a = node.input(0), b = node.input(1);
   if (a->rank() == 0 || b->rank() == 0) {
-    return node.invalid("an operand is a scalar");
+    node.invalid("an operand is a scalar");
+    return a;
   }
+  bool hasRows = a->rank() > 1, hasColumns = b->rank() > 1;
   std::string left, right, result;
   size_t aBatch = a->rank() > 1 ? a->dims.size() - 2 : 0;
   size_t bBatch = b->rank() > 1 ? b->dims.size() - 2 : 0;
   rt::Dims batch(std::max(aBatch, bBatch), 1);
   if (batch.size() >= sizeof(kBatchLabels) - 1) {
-    return node.unsupported("it has more batch dims than there are letters");
+    node.unsupported("it has more batch dims than there are letters");
+    return a;
   }
   for (size_t i = 0; i < batch.size(); ++i) {
     size_t back = batch.size() - i;
     int64_t m = back <= aBatch ? a->dims[aBatch - back] : 1;
     int64_t n = back <= bBatch ? b->dims[bBatch - back] : 1;
     if (m != n && m != 1 && n != 1) {
-      return node.invalid("batch extents " + std::to_string(m) + " and " +
-                          std::to_string(n) + " do not broadcast");
+      node.invalid("batch extents " + std::to_string(m) + " and " +
+                   std::to_string(n) + " do not broadcast");
+      return a;
     }
     batch[i] = m == 1 ? n : m;
     result.push_back(kBatchLabels[i]);
   }
   a = dropUnitDims(emit, a, batch, aBatch, left);
   b = dropUnitDims(emit, b, batch, bBatch, right);
-  if (node.input(0)->rank() > 1) {
+  if (hasRows) {
     left += "m";
     result += "m";
   }
   left += "k";
   right += "k";
-  if (node.input(1)->rank() > 1) {
+  if (hasColumns) {
     right += "n";
     result += "n";
   }
-  node.setResult(0, emit.matmul(a, b, left + "," + right + "->" + result));
+  return emit.matmul(a, b, left + "," + right + "->" + result);
+}
+
+static void importMatMul(NodeImporter &node) {
+  node.setResult(0, importProduct(node, node.input(0), node.input(1)));
 }
 
 /// `tensor * factor`, or `tensor` for the factor 1.

@@ -24,17 +24,22 @@ struct Pair {
 } // namespace
 
 static constexpr Pair kUnary[] = {
-    {"Abs", "abs"},         {"Ceil", "ceil"}, {"Cos", "cos"},
-    {"Erf", "erf"},         {"Exp", "exp"},   {"Floor", "floor"},
-    {"IsNaN", "is_nan"},    {"Log", "log"},   {"Neg", "neg"},
-    {"Not", "not"},         {"Relu", "relu"}, {"Round", "round"},
-    {"Sigmoid", "sigmoid"}, {"Sign", "sign"}, {"Sin", "sin"},
-    {"Sqrt", "sqrt"},       {"Tanh", "tanh"},
+    {"Abs", "abs"},     {"Acos", "acos"},      {"Acosh", "acosh"},
+    {"Asin", "asin"},   {"Asinh", "asinh"},    {"Atan", "atan"},
+    {"Atanh", "atanh"}, {"BitwiseNot", "not"}, {"Ceil", "ceil"},
+    {"Cos", "cos"},     {"Cosh", "cosh"},      {"Erf", "erf"},
+    {"Exp", "exp"},     {"Floor", "floor"},    {"IsNaN", "is_nan"},
+    {"Log", "log"},     {"Neg", "neg"},        {"Not", "not"},
+    {"Relu", "relu"},   {"Round", "round"},    {"Sigmoid", "sigmoid"},
+    {"Sign", "sign"},   {"Sin", "sin"},        {"Sinh", "sinh"},
+    {"Sqrt", "sqrt"},   {"Tan", "tan"},        {"Tanh", "tanh"},
 };
 static constexpr Pair kBinary[] = {
-    {"Add", "add"}, {"And", "and"}, {"Div", "div"}, {"Max", "max"},
-    {"Min", "min"}, {"Mul", "mul"}, {"Or", "or"},   {"Sub", "sub"},
-    {"Sum", "add"}, {"Xor", "xor"},
+    {"Add", "add"},      {"And", "and"},        {"BitwiseAnd", "and"},
+    {"BitwiseOr", "or"}, {"BitwiseXor", "xor"}, {"Div", "div"},
+    {"Max", "max"},      {"Min", "min"},        {"Mul", "mul"},
+    {"Or", "or"},        {"Sub", "sub"},        {"Sum", "add"},
+    {"Xor", "xor"},
 };
 static constexpr Pair kCompare[] = {
     {"Equal", "eq"}, {"Greater", "gt"},     {"GreaterOrEqual", "ge"},
@@ -167,15 +172,25 @@ static void importMod(NodeImporter &node) {
 }
 
 /// The result has the base's type, and is computed in floats if either is one.
+/// The type in which both are exact, or nearly: the power has the base's.
+static DType powerType(DType base, DType exponent) {
+  if (base == exponent) {
+    return base;
+  }
+  bool isFloat = rt::isFloatType(base) || rt::isFloatType(exponent);
+  bool isShort = rt::isFloatType(base) && base != DType::F64;
+  return isShort && exponent != DType::F64 ? DType::F32
+         : isFloat                         ? DType::F64
+                                           : DType::I64;
+}
+
 static void importPow(NodeImporter &node) {
   Emitter &emit = node.emitter();
-  Tensor base = node.input(0), exponent = node.input(1);
-  DType type = base->type;
-  if (base->type != exponent->type) {
-    base = emit.cast(base, DType::F32);
-    exponent = emit.cast(exponent, DType::F32);
-  }
-  node.setResult(0, emit.cast(emit.binary("pow", base, exponent), type));
+  const Tensor &base = node.input(0), &exponent = node.input(1);
+  DType type = powerType(base->type, exponent->type);
+  Tensor power =
+      emit.binary("pow", emit.cast(base, type), emit.cast(exponent, type));
+  node.setResult(0, emit.cast(power, base->type));
 }
 
 static void importReciprocal(NodeImporter &node) {
@@ -193,10 +208,10 @@ static void importSoftplus(NodeImporter &node) {
   node.setResult(0, emit.binary("add", emit.unary("relu", x), tail));
 }
 
-static void importTan(NodeImporter &node) {
-  Emitter &emit = node.emitter();
-  node.setResult(0, emit.binary("div", emit.unary("sin", node.input(0)),
-                                emit.unary("cos", node.input(0))));
+static void importBitShift(NodeImporter &node) {
+  bool left = node.getString("direction") == "LEFT";
+  node.setResult(0, node.emitter().binary("shift", node.input(0), node.input(1),
+                                          {{"left", int64_t{left}}}));
 }
 
 static void importWhere(NodeImporter &node) {
@@ -207,13 +222,25 @@ static void importWhere(NodeImporter &node) {
 llvm::ArrayRef<ImporterRow> divisi::elementwiseImporters() {
   static const ImporterRow kRows[] = {
       {"Abs", importUnary},
+      {"Acos", importUnary},
+      {"Acosh", importUnary},
       {"Add", importBinary},
       {"And", importBinary},
+      {"Asin", importUnary},
+      {"Asinh", importUnary},
+      {"Atan", importUnary},
+      {"Atanh", importUnary},
+      {"BitShift", importBitShift},
+      {"BitwiseAnd", importBinary},
+      {"BitwiseNot", importUnary},
+      {"BitwiseOr", importBinary},
+      {"BitwiseXor", importBinary},
       {"Cast", importCast},
       {"CastLike", importCastLike},
       {"Ceil", importUnary},
       {"Clip", importClip},
       {"Cos", importUnary},
+      {"Cosh", importUnary},
       {"Div", importBinary},
       {"Dropout", importDropout},
       {"Equal", importCompare},
@@ -244,11 +271,12 @@ llvm::ArrayRef<ImporterRow> divisi::elementwiseImporters() {
       {"Sigmoid", importUnary},
       {"Sign", importUnary},
       {"Sin", importUnary},
+      {"Sinh", importUnary},
       {"Softplus", importSoftplus},
       {"Sqrt", importUnary},
       {"Sub", importBinary},
       {"Sum", importBinary},
-      {"Tan", importTan},
+      {"Tan", importUnary},
       {"Tanh", importUnary},
       {"Where", importWhere},
       {"Xor", importBinary},

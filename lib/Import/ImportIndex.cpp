@@ -232,23 +232,10 @@ static void importGatherND(NodeImporter &node) {
       (indices->isFoldable() && batch == 0 && importSeparableGatherND(node))) {
     return;
   }
-  Tensor flat;
+  Tensor flat = emit.mergeIndices(indices, data->dims, batch);
   int64_t merged = 1;
-  rt::Dims positions(indices->dims.begin(), indices->dims.end() - 1);
-  for (int64_t j = width; j-- > 0;) {
-    int64_t extent = data->dims[static_cast<size_t>(batch + j)];
-    Tensor part = emit.sliceAxis(indices, indices->rank() - 1, j, j + 1);
-    part = emit.reshape(part, positions);
-    if (width > 1) {
-      // By a table, so that each component is checked and may count from the
-      // end: a flat index can be good where a component is not.
-      Tensor table =
-          emit.binary("mul", emit.iota(DType::I64, {extent}, 0),
-                      emit.scalar(DType::I64, static_cast<double>(merged)));
-      part = emit.gather(table, part, 0, 0);
-    }
-    flat = flat ? emit.binary("add", part, flat) : part;
-    merged *= extent;
+  for (int64_t j = 0; j < width; ++j) {
+    merged *= data->dims[static_cast<size_t>(batch + j)];
   }
   rt::Dims dims(data->dims.begin(), data->dims.begin() + batch);
   dims.push_back(merged);

@@ -128,48 +128,59 @@ static rt::Dims spatialDims(const Tensor &x) {
 // Convolution
 //===----------------------------------------------------------------------===//
 
-/// The bias is an addition of its own: kernels have none.
-static void importConv(NodeImporter &node) {
-  Emitter &emit = node.emitter();
-  const Tensor &x = node.input(0), &w = node.input(1);
+Tensor divisi::importConvolution(NodeImporter &node, const Tensor &x,
+                                 const Tensor &w) {
   if (x->rank() < 3 || w->rank() != x->rank()) {
-    return node.invalid("got an input of rank " + std::to_string(x->rank()) +
-                        " and a kernel of rank " + std::to_string(w->rank()) +
-                        ", expected the same rank, 3 at least");
+    node.invalid("got an input of rank " + std::to_string(x->rank()) +
+                 " and a kernel of rank " + std::to_string(w->rank()) +
+                 ", expected the same rank, 3 at least");
+    return x;
   }
   Window window = readWindow(node, spatialDims(w), spatialDims(x));
   int64_t groups = node.getInt("group", 1);
   if (node.failed()) {
-    return;
+    return x;
   }
   Ints declared = node.getInts("kernel_shape");
   if (!declared.empty() && declared != window.kernel) {
-    return node.invalid("kernel_shape is not that of the kernel");
+    node.invalid("kernel_shape is not that of the kernel");
+    return x;
   }
   if (groups < 1 || x->dims[1] % groups != 0 ||
       x->dims[1] / groups != w->dims[1] || w->dims[0] % groups != 0) {
-    return node.invalid(
-        "it has " + std::to_string(groups) + " groups, " +
-        std::to_string(x->dims[1]) + " channels and a kernel of " +
-        std::to_string(w->dims[0]) + " by " + std::to_string(w->dims[1]));
+    node.invalid("it has " + std::to_string(groups) + " groups, " +
+                 std::to_string(x->dims[1]) + " channels and a kernel of " +
+                 std::to_string(w->dims[0]) + " by " +
+                 std::to_string(w->dims[1]));
+    return x;
   }
   rt::Dims dims = {x->dims[0], w->dims[0]};
   dims.insert(dims.end(), window.count.begin(), window.count.end());
-  Tensor result = emit.emit("conv", {x, w},
+  return node.emitter().sum("conv", {x, w},
                             {{"strides", window.strides},
                              {"dilations", window.dilations},
                              {"pads_lo", window.lo},
                              {"pads_hi", window.hi},
                              {"groups", groups}},
-                            x->type, dims);
-  if (node.hasInput(2)) {
-    const Tensor &bias = node.input(2);
-    if (bias->dims != rt::Dims{w->dims[0]}) {
-      return node.invalid("the bias has not one element per channel");
-    }
-    rt::Dims shape(dims.size(), 1);
-    shape[1] = w->dims[0];
-    result = emit.binary("add", result, emit.reshape(bias, shape));
+                            dims);
+}
+
+Tensor divisi::addChannelBias(NodeImporter &node, const Tensor &x,
+                              const Tensor &bias) {
+  if (bias->dims != rt::Dims{x->dims[1]}) {
+    node.invalid("the bias has not one element per channel");
+    return x;
+  }
+  rt::Dims shape(x->dims.size(), 1);
+  shape[1] = x->dims[1];
+  return node.emitter().binary("add", x, node.emitter().reshape(bias, shape));
+}
+
+/// The bias is an addition of its own: kernels have none.
+static void importConv(NodeImporter &node) {
+  Tensor result = importConvolution(node, node.input(0), node.input(1));
+  if (!node.failed() && node.hasInput(2)) {
+    result = addChannelBias(node, result, node.input(2));
   }
   node.setResult(0, result);
 }
@@ -180,7 +191,7 @@ static void importConv(NodeImporter &node) {
 
 /// `op` over windows of all dims; those of batch and channel are single points.
 static Tensor emitPool(NodeImporter &node, const std::string &op,
-                       const Tensor &x, const Window &window) {
+                       const Tensor &x, const Window &window, rt::DType type) {
   auto full = [](const Ints &values, int64_t outer) {
     Ints result = {outer, outer};
     result.insert(result.end(), values.begin(), values.end());
@@ -198,7 +209,7 @@ static Tensor emitPool(NodeImporter &node, const std::string &op,
                               {"dilations", full(window.dilations, 1)},
                               {"pads_lo", full(window.lo, 0)},
                               {"pads_hi", full(hi, 0)}},
-                             x->type, dims);
+                             type, dims);
 }
 
 static bool checkImage(NodeImporter &node) {
@@ -221,7 +232,7 @@ static void importMaxPool(NodeImporter &node) {
   Window window =
       readWindow(node, node.getInts("kernel_shape"), spatialDims(x));
   if (!node.failed()) {
-    node.setResult(0, emitPool(node, "pool_max", x, window));
+    node.setResult(0, emitPool(node, "pool_max", x, window, x->type));
   }
 }
 
@@ -267,10 +278,13 @@ static void importAveragePool(NodeImporter &node) {
   if (node.failed()) {
     return;
   }
-  Tensor sum = emitPool(node, "pool_sum", x, window);
+  Emitter &emit = node.emitter();
+  rt::DType type = rt::sumType(x->type);
+  Tensor sum = emitPool(node, "pool_sum", x, window, type);
   Tensor counts = countTensor(node, window, spatialDims(x),
                               node.getInt("count_include_pad") != 0);
-  node.setResult(0, node.emitter().binary("div", sum, counts));
+  Tensor mean = emit.binary("div", sum, emit.cast(counts, type));
+  node.setResult(0, emit.cast(mean, x->type));
 }
 
 static Ints spatialAxes(const Tensor &x) {

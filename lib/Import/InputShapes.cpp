@@ -53,11 +53,6 @@ static Status usage(std::string message) {
   return Status(ExitCode::Usage, std::move(message));
 }
 
-static bool hasKernels(rt::DType type) {
-  return type == rt::DType::F32 || type == rt::DType::I32 ||
-         type == rt::DType::I64 || type == rt::DType::Bool;
-}
-
 template <typename Names> static std::string quoteAll(const Names &names) {
   std::string text;
   for (const std::string &name : names) {
@@ -193,10 +188,11 @@ Status Resolver::bindShapes() {
 /// user can give it.
 Status Resolver::resolve(const OnnxValueInfo &input,
                          std::vector<InputShape> &result) {
-  if (!input.type || !hasKernels(*input.type)) {
+  if (!input.type) {
     result.push_back({input.name, rt::DType::F32, {}});
-    result.back().unsupported = "are " + input.typeText +
-                                "; expected a tensor of f32, i32, i64 or bool";
+    result.back().unsupported =
+        "are " + input.typeText +
+        "; expected a tensor of floats, integers or booleans";
     return Status();
   }
   InputShape shape = {input.name, *input.type, {}};

@@ -126,6 +126,10 @@ llvm::ArrayRef<ImporterRow> movementImporters();
 llvm::ArrayRef<ImporterRow> partImporters();
 llvm::ArrayRef<ImporterRow> indexImporters();
 llvm::ArrayRef<ImporterRow> shapeImporters();
+llvm::ArrayRef<ImporterRow> orderImporters();
+llvm::ArrayRef<ImporterRow> convTransposeImporters();
+llvm::ArrayRef<ImporterRow> scatterImporters();
+llvm::ArrayRef<ImporterRow> quantizeImporters();
 llvm::ArrayRef<ImporterRow> resizeImporters();
 /// All of them: what is not in here is not found.
 llvm::SmallVector<llvm::ArrayRef<ImporterRow>> importerTables();
@@ -135,6 +139,14 @@ ImportFunction findImporter(const std::string &opType);
 /// Operators that are imported by the body that ONNX gives for them, because
 /// the body is numerically sound; sorted.
 llvm::ArrayRef<const char *> operatorsWithUsableBody();
+
+/// The numpy product of `a` and `b`; fails if they do not match.
+Tensor importProduct(NodeImporter &node, Tensor a, Tensor b);
+/// The convolution of `x` by `w` that the node's attributes describe, without a
+/// bias; fails if they do not fit.
+Tensor importConvolution(NodeImporter &node, const Tensor &x, const Tensor &w);
+/// `x` with one number added to all of each channel (dim 1).
+Tensor addChannelBias(NodeImporter &node, const Tensor &x, const Tensor &bias);
 
 } // namespace divisi
 

@@ -20,21 +20,16 @@ namespace divisi {
 using namespace divisi;
 using namespace mlir;
 
-static bool hasKernels(Type type) {
+static bool isGlobal(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  Type element = tensor ? tensor.getElementType() : type;
-  return tensor && !tensor.getEncoding() &&
-         (element.isF32() || element.isInteger(1) || element.isInteger(32) ||
-          element.isInteger(64));
+  return tensor && !tensor.getEncoding();
 }
 
 static LogicalResult verifyTypes(Operation &op) {
   auto check = [&](Type type) {
-    return hasKernels(type) ? success()
-                            : op.emitOpError()
-                                  << "has the type " << type
-                                  << ", expected a global tensor of f32, "
-                                     "i32, i64 or i1";
+    return isGlobal(type) ? success()
+                          : op.emitOpError() << "has the type " << type
+                                             << ", expected a global tensor";
   };
   for (Type type : op.getOperandTypes()) {
     if (failed(check(type))) {

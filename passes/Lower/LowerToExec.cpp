@@ -143,8 +143,7 @@ LogicalResult FunctionLowering::lowerOperator(nn::LoopInterface op) {
   std::optional<rt::KernelQuery> query =
       queryKernel(callee, config, op->getOperandTypes(), op->getResultTypes());
   if (!query) {
-    return op.emitOpError("has no kernel for these types; element types with "
-                          "kernels are f32, i32, i64 and i1");
+    return op.emitOpError("has no kernel for these types");
   }
   if (std::optional<unsigned> viewed =
           viewedOperand(*query, op->getNumResults())) {

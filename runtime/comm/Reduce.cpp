@@ -13,11 +13,10 @@
 
 #include "divisi/runtime/Reduce.h"
 
+#include "divisi/runtime/Arithmetic.h"
+
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <limits>
-#include <type_traits>
 
 using namespace divisi::rt;
 
@@ -37,45 +36,33 @@ std::optional<ReduceKind> divisi::rt::parseReduceKind(std::string_view name) {
   return std::nullopt;
 }
 
-/// Integers wrap around, which only unsigned ones may do in C++. Small ones
-/// would be promoted to int and overflow there.
-template <typename T> static auto wrapping(T value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return value;
-  } else {
-    return static_cast<uint64_t>(value);
-  }
-}
-
-template <typename T, ReduceKind kind> static T combine(T a, T b) {
+template <ReduceKind kind, typename A> static A combine(A a, A b) {
   if constexpr (kind == ReduceKind::Sum) {
-    return static_cast<T>(wrapping(a) + wrapping(b));
+    return wrapAdd(a, b);
   } else if constexpr (kind == ReduceKind::Prod) {
-    return static_cast<T>(wrapping(a) * wrapping(b));
+    return wrapMul(a, b);
   } else if constexpr (kind == ReduceKind::Max) {
-    return b > a || b != b ? b : a; // a NaN stays
+    return maxOf(a, b);
   } else if constexpr (kind == ReduceKind::Min) {
-    return b < a || b != b ? b : a;
+    return minOf(a, b);
   } else if constexpr (kind == ReduceKind::And) {
-    return a & b;
+    return A(a & b);
   } else {
-    return a | b;
+    return A(a | b);
   }
 }
 
-template <typename T, ReduceKind kind> static T neutral() {
-  constexpr bool isFloat = std::is_floating_point_v<T>;
-  using Limits = std::numeric_limits<T>;
+template <ReduceKind kind, typename A> static A neutral() {
   if constexpr (kind == ReduceKind::Prod) {
-    return T(1);
+    return A(1);
   } else if constexpr (kind == ReduceKind::Max) {
-    return isFloat ? -Limits::infinity() : Limits::lowest();
+    return lowestOf<A>();
   } else if constexpr (kind == ReduceKind::Min) {
-    return isFloat ? Limits::infinity() : Limits::max();
+    return highestOf<A>();
   } else if constexpr (kind == ReduceKind::And) {
-    return static_cast<T>(~uint64_t(0));
+    return A(~uint64_t(0));
   } else {
-    return T(0);
+    return A(0);
   }
 }
 
@@ -83,23 +70,26 @@ template <typename T, ReduceKind kind>
 static void combineAll(std::span<const std::byte *const> sources,
                        int64_t offset, std::byte *result, int64_t resultOffset,
                        int64_t count) {
-  // Through a block of its own: the result may be one of the sources.
+  // Through a block of its own: the result may be one of the sources, and f16
+  // and bf16 are rounded once, when all are combined.
+  using A = Computed<T>;
   constexpr int64_t blockSize = 1024;
-  T block[blockSize];
+  A block[blockSize];
   T *out = reinterpret_cast<T *>(result + resultOffset);
   for (int64_t begin = 0; begin < count; begin += blockSize) {
     int64_t size = std::min(blockSize, count - begin);
     for (size_t s = 0; s < sources.size(); ++s) {
       const T *in = reinterpret_cast<const T *>(sources[s] + offset) + begin;
       if (s == 0) {
-        std::copy_n(in, size, block);
+        std::transform(in, in + size, block, load<T>);
         continue;
       }
       for (int64_t i = 0; i < size; ++i) {
-        block[i] = combine<T, kind>(block[i], in[i]);
+        block[i] = combine<kind>(block[i], load(in[i]));
       }
     }
-    std::copy_n(block, size, out + begin);
+    std::transform(block, block + size, out + begin,
+                   [](A value) { return T(value); });
   }
 }
 
@@ -114,75 +104,49 @@ struct ReduceOps {
 
 template <typename T, ReduceKind kind> static ReduceOps makeOps() {
   return {combineAll<T, kind>, [](void *data, int64_t count) {
-            std::fill_n(static_cast<T *>(data), count, neutral<T, kind>());
+            std::fill_n(static_cast<T *>(data), count,
+                        T(neutral<kind, Computed<T>>()));
           }};
 }
 
-template <typename T> static ReduceOps arithmeticOps(ReduceKind kind) {
+/// The operations among elements of type T; none where the kind has no meaning.
+/// Among booleans min is and, max is or.
+template <typename T> static ReduceOps opsFor(ReduceKind kind) {
+  constexpr bool isFlag = std::is_same_v<T, Flag>;
   switch (kind) {
-  case ReduceKind::Sum:
-    return makeOps<T, ReduceKind::Sum>();
-  case ReduceKind::Prod:
-    return makeOps<T, ReduceKind::Prod>();
   case ReduceKind::Max:
     return makeOps<T, ReduceKind::Max>();
   case ReduceKind::Min:
     return makeOps<T, ReduceKind::Min>();
-  default:
-    break;
-  }
-  if constexpr (std::is_integral_v<T>) {
-    return kind == ReduceKind::And ? makeOps<T, ReduceKind::And>()
-                                   : makeOps<T, ReduceKind::Or>();
-  }
-  return {};
-}
-
-/// A boolean is a byte of 0 or 1, so that `and` and `or` stay bitwise; the
-/// neutral element of `and` is 1.
-static ReduceOps booleanOps(ReduceKind kind) {
-  switch (kind) {
+  case ReduceKind::Sum:
+    if constexpr (!isFlag) {
+      return makeOps<T, ReduceKind::Sum>();
+    }
+    return {};
+  case ReduceKind::Prod:
+    if constexpr (!isFlag) {
+      return makeOps<T, ReduceKind::Prod>();
+    }
+    return {};
   case ReduceKind::And:
-  case ReduceKind::Min:
-    return {combineAll<uint8_t, ReduceKind::And>,
-            [](void *data, int64_t count) { std::memset(data, 1, count); }};
+    if constexpr (!isFloat<T>) {
+      return makeOps<T, ReduceKind::And>();
+    }
+    return {};
   case ReduceKind::Or:
-  case ReduceKind::Max:
-    return makeOps<uint8_t, ReduceKind::Or>();
-  default:
+    if constexpr (!isFloat<T>) {
+      return makeOps<T, ReduceKind::Or>();
+    }
     return {};
   }
+  return {};
 }
 
 static ReduceOps findOps(DType type, ReduceKind kind) {
-  switch (type) {
-  case DType::F64:
-    return arithmeticOps<double>(kind);
-  case DType::F32:
-    return arithmeticOps<float>(kind);
-  case DType::I8:
-    return arithmeticOps<int8_t>(kind);
-  case DType::I16:
-    return arithmeticOps<int16_t>(kind);
-  case DType::I32:
-    return arithmeticOps<int32_t>(kind);
-  case DType::I64:
-    return arithmeticOps<int64_t>(kind);
-  case DType::U8:
-    return arithmeticOps<uint8_t>(kind);
-  case DType::U16:
-    return arithmeticOps<uint16_t>(kind);
-  case DType::U32:
-    return arithmeticOps<uint32_t>(kind);
-  case DType::U64:
-    return arithmeticOps<uint64_t>(kind);
-  case DType::Bool:
-    return booleanOps(kind);
-  case DType::F16:
-  case DType::BF16:
-    break; // no kernel makes them yet, so none is ever partial
-  }
-  return {};
+  ReduceOps ops;
+  dispatch<AllTypes>(type,
+                     [&](auto zero) { ops = opsFor<decltype(zero)>(kind); });
+  return ops;
 }
 
 CombineFn divisi::rt::findCombine(DType type, ReduceKind kind) {

@@ -27,6 +27,8 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace {
 
+/// bf16 is what ml_dtypes calls it in files: two bytes that NumPy itself has no
+/// type for.
 struct NumpyName {
   DType type;
   std::string_view name; ///< Without the byte order.
@@ -61,9 +63,10 @@ private:
 
 } // namespace
 
-static constexpr std::array<NumpyName, 12> numpyNames = {{{DType::F64, "f8"},
+static constexpr std::array<NumpyName, 13> numpyNames = {{{DType::F64, "f8"},
                                                           {DType::F32, "f4"},
                                                           {DType::F16, "f2"},
+                                                          {DType::BF16, "V2"},
                                                           {DType::I8, "i1"},
                                                           {DType::I16, "i2"},
                                                           {DType::I32, "i4"},
@@ -160,7 +163,7 @@ bool HeaderReader::read() {
 
 static Expected<DType> parseDescr(std::string_view descr) {
   for (const NumpyName &row : numpyNames) {
-    bool hasNoOrder = byteWidth(row.type) == 1;
+    bool hasNoOrder = byteWidth(row.type) == 1 || row.type == DType::BF16;
     if (descr.size() == 3 && descr.substr(1) == row.name &&
         (descr[0] == '<' || (hasNoOrder && descr[0] == '|'))) {
       return row.type;
@@ -243,15 +246,10 @@ Expected<HostTensor> divisi::rt::parseNpy(std::span<const std::byte> bytes) {
   return isTurned ? fromFortran(*tensor) : std::move(tensor);
 }
 
-Expected<std::string> divisi::rt::formatNpyHeader(DType type,
-                                                  const Dims &dims) {
+std::string divisi::rt::formatNpyHeader(DType type, const Dims &dims) {
   std::string_view name;
   for (const NumpyName &row : numpyNames) {
     name = row.type == type ? row.name : name;
-  }
-  if (name.empty()) {
-    return makeError(ExitCode::Unsupported, "NumPy has no name for ",
-                     stringify(type), "; convert the tensor to f32");
   }
   std::ostringstream os;
   os << "{'descr': '" << (byteWidth(type) == 1 ? '|' : '<') << name

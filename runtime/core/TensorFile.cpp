@@ -208,15 +208,11 @@ divisi::rt::readTensors(const std::string &path, const std::string &role) {
 }
 
 Status divisi::rt::writeNpy(const std::string &path, const HostTensor &tensor) {
-  Expected<std::string> header = formatNpyHeader(tensor.type(), tensor.dims());
-  if (!header) {
-    return header.status().in("'" + path + "'");
-  }
   Expected<OutputFile> file = OutputFile::create(path);
   if (!file) {
     return file.status();
   }
-  Status status = file->write(*header);
+  Status status = file->write(formatNpyHeader(tensor.type(), tensor.dims()));
   if (status.isOk()) {
     status = file->write(tensor.bytes());
   }
@@ -249,13 +245,9 @@ Status divisi::rt::writeNpz(const std::string &path,
   }
   ZipWriter archive(*file);
   for (const HostTensor *tensor : tensors) {
-    Expected<std::string> header =
-        formatNpyHeader(tensor->type(), tensor->dims());
-    if (!header) {
-      return header.status().in("tensor '" + tensor->name() + "'");
-    }
-    Status status =
-        archive.add(tensor->name() + ".npy", *header, tensor->bytes());
+    Status status = archive.add(tensor->name() + ".npy",
+                                formatNpyHeader(tensor->type(), tensor->dims()),
+                                tensor->bytes());
     if (!status.isOk()) {
       return status;
     }

@@ -89,6 +89,12 @@ bool Checks::resultType(size_t index, DType type) const {
   return got == type || fail(typeMessage("result ", index, got, type));
 }
 
+bool Checks::sumType(size_t index) const {
+  DType type = site_.operands[0].type;
+  return site_.results[index].type == rt::sumType(type) ||
+         resultType(index, type);
+}
+
 bool Checks::operandRank(size_t index, size_t rank) const {
   size_t got = site_.operands[index].rank();
   return got == rank ||

@@ -40,6 +40,8 @@ public:
   /// Operand or result types.
   bool operandType(size_t index, DType type) const;
   bool resultType(size_t index, DType type) const;
+  /// The result has operand 0's type, or what sums of it may be left in.
+  bool sumType(size_t index) const;
   bool operandRank(size_t index, size_t rank) const;
   bool resultRank(size_t index, size_t rank) const;
   /// The global extent of a dimension of the result.

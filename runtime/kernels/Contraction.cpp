@@ -157,9 +157,12 @@ bool analyzeContraction(const CallSite &site, const Checks &checks,
   const auto *text = site.attributes.find<std::string>("labels");
   Labels labels;
   if (!checks.counts(2, 1) || !checks.operandType(1, site.operands[0].type) ||
-      !checks.resultType(0, site.operands[0].type)) {
+      !checks.sumType(0)) {
     return false;
   }
+  contraction.widths = {byteWidth(site.operands[0].type),
+                        byteWidth(site.operands[1].type),
+                        byteWidth(site.results[0].type)};
   if (!text) {
     return checks.fail("needs the attribute 'labels'");
   }
@@ -193,7 +196,8 @@ static bool isUsable(std::optional<int64_t> outer, std::optional<int64_t> inner,
 
 static Matrix planMatrix(const Contraction &contraction, size_t tensor,
                          const LabelGroup &rows, const LabelGroup &columns,
-                         int64_t width, UnitStride unit) {
+                         UnitStride unit) {
+  int64_t width = contraction.widths[tensor];
   const LabelGroup &batch = contraction.batch;
   Matrix matrix;
   auto outer = rows.stride(tensor), inner = columns.stride(tensor);
@@ -224,7 +228,7 @@ static Matrix planMatrix(const Contraction &contraction, size_t tensor,
   return matrix;
 }
 
-MatrixProduct planProduct(const Contraction &contraction, int64_t width,
+MatrixProduct planProduct(const Contraction &contraction,
                           const std::array<UnitStride, 3> &units) {
   MatrixProduct product;
   product.batch = contraction.batch.extents;
@@ -237,7 +241,7 @@ MatrixProduct planProduct(const Contraction &contraction, int64_t width,
                                  &contraction.n};
   for (size_t t = 0; t < 3; ++t) {
     Matrix &matrix = product.matrices[t];
-    matrix = planMatrix(contraction, t, *rows[t], *columns[t], width, units[t]);
+    matrix = planMatrix(contraction, t, *rows[t], *columns[t], units[t]);
     matrix.workspaceOffset = product.workspaceBytes;
     product.workspaceBytes += (matrix.bytes + 63) / 64 * 64;
   }

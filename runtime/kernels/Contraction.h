@@ -43,6 +43,7 @@ struct LabelGroup {
 
 struct Contraction {
   LabelGroup batch, m, n, k;
+  std::array<int64_t, 3> widths = {}; ///< Of elements, in bytes.
   std::array<int64_t, 3> bases = {};
   /// The left matrix is operand 1: chosen so that the result's innermost
   /// matrix dimension is n.
@@ -77,7 +78,7 @@ struct MatrixProduct {
 };
 
 /// Decides which tensors have to be packed, and where in the workspace.
-MatrixProduct planProduct(const Contraction &contraction, int64_t width,
+MatrixProduct planProduct(const Contraction &contraction,
                           const std::array<UnitStride, 3> &units);
 
 /// Where a matrix lies while the kernel runs: in the tensor or the workspace.

@@ -97,15 +97,7 @@ void fill(DType type, void *to, int64_t count, double value) {
   }
   dispatch<AllTypes>(type, [&](auto zero) {
     using T = decltype(zero);
-    T element;
-    if constexpr (std::is_same_v<T, uint8_t>) {
-      element = value != 0;
-    } else if constexpr (isFloat<T>) {
-      element = T(value);
-    } else {
-      element = saturateTo<T>(value);
-    }
-    std::fill_n(static_cast<T *>(to), count, element);
+    std::fill_n(static_cast<T *>(to), count, convertElement<T>(value));
   });
 }
 

@@ -23,13 +23,17 @@ using Mul = Function<[](auto a, auto b) { return wrapMul(a, b); }>;
 using Max = Function<[](auto a, auto b) { return maxOf(a, b); }>;
 using Min = Function<[](auto a, auto b) { return minOf(a, b); }>;
 
+template <typename T> static bool isMinusOne(T value) {
+  return std::is_signed_v<T> && value == T(-1);
+}
+
 struct Div {
   /// Integers truncate; by 0 gives 0, by -1 negates and wraps: neither traps.
   template <typename T> T operator()(T a, T b) const {
     if constexpr (isFloat<T>) {
       return a / b;
     } else {
-      return b == 0 ? T(0) : b == -1 ? wrapSub(T(0), a) : a / b;
+      return b == 0 ? T(0) : isMinusOne(b) ? wrapSub(T(0), a) : T(a / b);
     }
   }
 };
@@ -39,7 +43,7 @@ struct FMod {
     if constexpr (isFloat<T>) {
       return std::fmod(a, b);
     } else {
-      return b == 0 || b == -1 ? T(0) : a % b;
+      return b == 0 || isMinusOne(b) ? T(0) : T(a % b);
     }
   }
 };
@@ -51,45 +55,54 @@ struct FloorMod {
   }
 };
 struct And {
-  template <typename T> T operator()(T a, T b) const { return a & b; }
-  uint8_t operator()(uint8_t a, uint8_t b) const { return (a != 0) & (b != 0); }
+  template <typename T> T operator()(T a, T b) const { return T(a & b); }
 };
 struct Or {
-  template <typename T> T operator()(T a, T b) const { return a | b; }
-  uint8_t operator()(uint8_t a, uint8_t b) const { return (a != 0) | (b != 0); }
+  template <typename T> T operator()(T a, T b) const { return T(a | b); }
 };
 struct Xor {
-  template <typename T> T operator()(T a, T b) const { return a ^ b; }
-  uint8_t operator()(uint8_t a, uint8_t b) const { return (a != 0) ^ (b != 0); }
+  template <typename T> T operator()(T a, T b) const { return T(a ^ b); }
+};
+
+template <bool Left> struct Shift {
+  /// Towards the right the sign comes in. What the standard leaves open (more
+  /// places than bits, or a negative number of them) leaves nothing else.
+  template <typename T> T operator()(T value, T places) const {
+    using U = std::make_unsigned_t<T>;
+    bool isOut = U(places) >= sizeof(T) * 8;
+    if constexpr (Left) {
+      return isOut ? T(0) : T(U(value) << places);
+    } else {
+      return isOut ? T(value < 0 ? -1 : 0) : T(value >> places);
+    }
+  }
 };
 
 struct Pow {
-  /// The result has the base's type. Squares and cubes are products: they are
-  /// what models mean, and the general function costs fifty times as much.
-  template <typename T, typename E> T operator()(T base, E exponent) const {
-    if constexpr (!isFloat<T> && !isFloat<E>) {
+  /// Squares and cubes are products: they are what models mean, and the general
+  /// function costs fifty times as much.
+  template <typename T> T operator()(T base, T exponent) const {
+    if constexpr (!isFloat<T>) {
       return integer(base, exponent);
-    } else if constexpr (!isFloat<T>) {
-      return saturateTo<T>(std::pow(double(base), double(exponent)));
     } else {
-      if (exponent == E(2)) {
+      if (exponent == T(2)) {
         return base * base;
       }
-      if (exponent == E(3)) {
+      if (exponent == T(3)) {
         return base * base * base;
       }
-      return std::pow(base, T(exponent));
+      return std::pow(base, exponent);
     }
   }
 
 private:
   /// Wraps; a negative power of anything but 1 and -1 truncates to 0.
-  template <typename T, typename E> static T integer(T base, E exponent) {
+  template <typename T> static T integer(T base, T exponent) {
     if (exponent < 0) {
       bool odd = exponent & 1;
-      return base == 1 || (base == -1 && !odd) ? T(1)
-             : base == -1                      ? T(-1)
-                                               : T(0);
+      return base == 1 || (isMinusOne(base) && !odd) ? T(1)
+             : isMinusOne(base)                      ? T(-1)
+                                                     : T(0);
     }
     T power = 1;
     for (; exponent > 0; exponent >>= 1) {
@@ -103,22 +116,22 @@ private:
 };
 
 struct Eq {
-  template <typename T> uint8_t operator()(T a, T b) const { return a == b; }
+  template <typename T> bool operator()(T a, T b) const { return a == b; }
 };
 struct Ne {
-  template <typename T> uint8_t operator()(T a, T b) const { return a != b; }
+  template <typename T> bool operator()(T a, T b) const { return a != b; }
 };
 struct Lt {
-  template <typename T> uint8_t operator()(T a, T b) const { return a < b; }
+  template <typename T> bool operator()(T a, T b) const { return a < b; }
 };
 struct Le {
-  template <typename T> uint8_t operator()(T a, T b) const { return a <= b; }
+  template <typename T> bool operator()(T a, T b) const { return a <= b; }
 };
 struct Gt {
-  template <typename T> uint8_t operator()(T a, T b) const { return a > b; }
+  template <typename T> bool operator()(T a, T b) const { return a > b; }
 };
 struct Ge {
-  template <typename T> uint8_t operator()(T a, T b) const { return a >= b; }
+  template <typename T> bool operator()(T a, T b) const { return a >= b; }
 };
 
 } // namespace
@@ -163,15 +176,17 @@ static bool makeBinaryNest(const CallSite &site, const Checks &checks,
   return true;
 }
 
-template <typename F, typename Out, typename A, typename B = A>
+/// F on elements of type A.
+template <typename F, typename Out, typename A>
 static std::unique_ptr<PreparedKernel> makeBinary(const Nest<3> &nest) {
   return makeKernel([nest](auto operands, auto results, void *) {
     auto *out = static_cast<Out *>(results[0]);
     auto *a = static_cast<const A *>(operands[0]);
-    auto *b = static_cast<const B *>(operands[1]);
+    auto *b = static_cast<const A *>(operands[1]);
     nest.forEachRow([&](const auto &at) {
       runRow(nest.rowExtent(), out + at[0], a + at[1], nest.rowStride(1),
-             b + at[2], nest.rowStride(2), F());
+             b + at[2], nest.rowStride(2),
+             [](A x, A y) { return Out(F()(load(x), load(y))); });
     });
   });
 }
@@ -194,23 +209,14 @@ static std::unique_ptr<PreparedKernel> prepareBinary(const CallSite &site,
   return known ? std::move(kernel) : noKernelFor(checks, site.operands[0].type);
 }
 
-static std::unique_ptr<PreparedKernel> preparePow(const CallSite &site,
-                                                  std::string &error) {
-  Checks checks(site, error);
-  Nest<3> nest;
-  if (!makeBinaryNest(site, checks, nest) ||
-      !checks.resultType(0, site.operands[0].type)) {
+static std::unique_ptr<PreparedKernel> prepareShift(const CallSite &site,
+                                                    std::string &error) {
+  int64_t left = 0;
+  if (!Checks(site, error).getInt("left", 0, 1, left)) {
     return nullptr;
   }
-  std::unique_ptr<PreparedKernel> kernel;
-  dispatch<Numbers>(site.operands[0].type, [&](auto base) {
-    using T = decltype(base);
-    dispatch<Numbers>(site.operands[1].type, [&](auto exponent) {
-      kernel = makeBinary<Pow, T, T, decltype(exponent)>(nest);
-    });
-  });
-  return kernel ? std::move(kernel)
-                : noKernelFor(checks, site.operands[0].type);
+  return left ? prepareBinary<Shift<true>, Ints>(site, error)
+              : prepareBinary<Shift<false>, Ints>(site, error);
 }
 
 static std::unique_ptr<PreparedKernel> prepareMod(const CallSite &site,
@@ -228,7 +234,7 @@ static std::unique_ptr<PreparedKernel>
 makeCompare(const Checks &checks, DType type, const Nest<3> &nest) {
   std::unique_ptr<PreparedKernel> kernel;
   bool known = dispatch<AllTypes>(type, [&](auto zero) {
-    kernel = makeBinary<F, uint8_t, decltype(zero)>(nest);
+    kernel = makeBinary<F, Flag, decltype(zero)>(nest);
   });
   return known ? std::move(kernel) : noKernelFor(checks, type);
 }
@@ -319,13 +325,14 @@ std::span<const Kernel> elementwiseKernels() {
       {"nn.sub", 1, Parts, queryInPlace, prepareBinary<Sub, Numbers>},
       {"nn.mul", 1, Parts, queryInPlace, prepareBinary<Mul, Numbers>},
       {"nn.div", 1, Parts, queryInPlace, prepareBinary<Div, Numbers>},
-      {"nn.pow", 1, Parts, queryInPlace, preparePow},
+      {"nn.pow", 1, Parts, queryInPlace, prepareBinary<Pow, Numbers>},
       {"nn.max", 1, Parts, queryInPlace, prepareBinary<Max, AllTypes>},
       {"nn.min", 1, Parts, queryInPlace, prepareBinary<Min, AllTypes>},
       {"nn.mod", 1, Parts, queryInPlace, prepareMod},
       {"nn.and", 1, Parts, queryInPlace, prepareBinary<And, Logical>},
       {"nn.or", 1, Parts, queryInPlace, prepareBinary<Or, Logical>},
       {"nn.xor", 1, Parts, queryInPlace, prepareBinary<Xor, Logical>},
+      {"nn.shift", 1, Parts, queryInPlace, prepareShift},
       {"nn.compare", 1, Parts, queryInPlace, prepareCompare},
       {"nn.select", 1, Parts, queryInPlace, prepareSelect},
   };

@@ -22,6 +22,8 @@ std::span<const Kernel> reduceKernels();
 std::span<const Kernel> normalizeKernels();
 std::span<const Kernel> movementKernels();
 std::span<const Kernel> indexKernels();
+std::span<const Kernel> orderKernels();
+std::span<const Kernel> scatterKernels();
 
 /// For kernels that want no scratch and share no buffer.
 KernelQuery queryNothing(const CallSite &site);

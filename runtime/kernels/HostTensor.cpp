@@ -9,12 +9,10 @@
 #include "divisi/runtime/HostTensor.h"
 
 #include "divisi/Support/CheckedMath.h"
+#include "divisi/runtime/Element.h"
 
-#include <bit>
 #include <cassert>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -135,79 +133,23 @@ HostTensor HostTensor::ofFloats(Dims dims, const std::vector<float> &values) {
 // Elements
 //===----------------------------------------------------------------------===//
 
-static float fromHalf(uint16_t bits) {
-  int exponent = bits >> 10 & 31;
-  double mantissa = bits & 1023;
-  double value = exponent == 31
-                     ? (mantissa == 0 ? INFINITY : NAN)
-                     : std::ldexp(exponent ? 1024 + mantissa : mantissa,
-                                  (exponent ? exponent : 1) - 25);
-  return static_cast<float>(bits >> 15 ? -value : value);
-}
-
-static float fromBFloat(uint16_t bits) {
-  return std::bit_cast<float>(uint32_t{bits} << 16);
-}
-
-/// Calls `visit` with element `index` in its C++ type.
-template <typename Visit>
-static auto visitElement(const HostTensor &tensor, int64_t index, Visit visit) {
-  size_t i = static_cast<size_t>(index);
-  switch (tensor.type()) {
-  case DType::F64:
-    return visit(tensor.as<double>()[i]);
-  case DType::F32:
-    return visit(tensor.as<float>()[i]);
-  case DType::F16:
-    return visit(fromHalf(tensor.as<uint16_t>()[i]));
-  case DType::BF16:
-    return visit(fromBFloat(tensor.as<uint16_t>()[i]));
-  case DType::I8:
-    return visit(tensor.as<int8_t>()[i]);
-  case DType::I16:
-    return visit(tensor.as<int16_t>()[i]);
-  case DType::I32:
-    return visit(tensor.as<int32_t>()[i]);
-  case DType::I64:
-    return visit(tensor.as<int64_t>()[i]);
-  case DType::U16:
-    return visit(tensor.as<uint16_t>()[i]);
-  case DType::U32:
-    return visit(tensor.as<uint32_t>()[i]);
-  case DType::U64:
-    return visit(tensor.as<uint64_t>()[i]);
-  case DType::U8:
-  case DType::Bool:
-    break;
-  }
-  return visit(tensor.as<uint8_t>()[i]);
-}
-
-/// `value` as a `To`: floats are truncated and saturated, integers wrap.
-template <typename To, typename From> static To convert(From value) {
-  if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
-    if (std::isnan(value)) {
-      return 0;
-    }
-    // The upper limit itself may not be a float, so compare with >=.
-    if (value >= static_cast<From>(std::numeric_limits<To>::max())) {
-      return std::numeric_limits<To>::max();
-    }
-    if (value <= static_cast<From>(std::numeric_limits<To>::min())) {
-      return std::numeric_limits<To>::min();
-    }
-  }
-  return static_cast<To>(value);
+/// Element `index` of `tensor` as a To: see convertElement.
+template <typename To>
+static To elementAs(const HostTensor &tensor, int64_t index) {
+  To result{};
+  dispatch<AllTypes>(tensor.type(), [&](auto zero) {
+    auto elements = tensor.as<decltype(zero)>();
+    result = convertElement<To>(elements[static_cast<size_t>(index)]);
+  });
+  return result;
 }
 
 int64_t HostTensor::intAt(int64_t index) const {
-  return visitElement(*this, index,
-                      [](auto value) { return convert<int64_t>(value); });
+  return elementAs<int64_t>(*this, index);
 }
 
 double HostTensor::floatAt(int64_t index) const {
-  return visitElement(*this, index,
-                      [](auto value) { return static_cast<double>(value); });
+  return elementAs<double>(*this, index);
 }
 
 std::vector<int64_t> HostTensor::toInts() const {
@@ -241,12 +183,10 @@ HostTensor HostTensor::reshaped(Dims dims) const {
   return result;
 }
 
-template <typename To>
-static void castElements(const HostTensor &from, HostTensor &to) {
-  auto out = to.as<To>();
-  for (size_t i = 0; i < out.size(); ++i) {
-    out[i] = visitElement(from, static_cast<int64_t>(i),
-                          [](auto value) { return convert<To>(value); });
+template <typename To, typename From>
+static void castElements(std::span<const From> from, std::span<To> to) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    to[i] = convertElement<To>(from[i]);
   }
 }
 
@@ -258,47 +198,10 @@ Expected<HostTensor> HostTensor::castTo(DType type) const {
   if (!result) {
     return result;
   }
-  switch (type) {
-  case DType::F64:
-    castElements<double>(*this, *result);
-    break;
-  case DType::F32:
-    castElements<float>(*this, *result);
-    break;
-  case DType::I8:
-    castElements<int8_t>(*this, *result);
-    break;
-  case DType::I16:
-    castElements<int16_t>(*this, *result);
-    break;
-  case DType::I32:
-    castElements<int32_t>(*this, *result);
-    break;
-  case DType::I64:
-    castElements<int64_t>(*this, *result);
-    break;
-  case DType::U8:
-    castElements<uint8_t>(*this, *result);
-    break;
-  case DType::U16:
-    castElements<uint16_t>(*this, *result);
-    break;
-  case DType::U32:
-    castElements<uint32_t>(*this, *result);
-    break;
-  case DType::U64:
-    castElements<uint64_t>(*this, *result);
-    break;
-  case DType::Bool:
-    for (int64_t i = 0; i < count(); ++i) {
-      result->as<uint8_t>()[static_cast<size_t>(i)] = floatAt(i) != 0;
-    }
-    break;
-  case DType::F16:
-  case DType::BF16:
-    return Status(ExitCode::Unsupported, "a cast to " +
-                                             std::string(stringify(type)) +
-                                             " is not done yet");
-  }
+  dispatch<AllTypes>(type_, [&](auto from) {
+    dispatch<AllTypes>(type, [&](auto to) {
+      castElements(as<decltype(from)>(), result->as<decltype(to)>());
+    });
+  });
   return result;
 }

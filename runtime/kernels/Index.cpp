@@ -38,7 +38,8 @@ static std::unique_ptr<PreparedKernel> prepareIota(const CallSite &site,
     kernel = makeKernel([=](auto, auto results, void *) {
       T *out = static_cast<T *>(results[0]);
       for (int64_t i = 0; i < count; i += stride) {
-        std::fill_n(out + i, stride, T(first + i / stride % extent));
+        std::fill_n(out + i, stride,
+                    convertElement<T>(first + i / stride % extent));
       }
     });
   });
@@ -188,7 +189,7 @@ static std::unique_ptr<PreparedKernel> prepareGather(const CallSite &site,
   }
   int64_t width = byteWidth(site.results[0].type);
   std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Ints>(site.operands[1].type, [&](auto zero) {
+  bool known = dispatch<Indices>(site.operands[1].type, [&](auto zero) {
     using Index = decltype(zero);
     kernel = makeKernel([=](LaunchContext &context) {
       const auto *indices = static_cast<const Index *>(context.operands[1]);
@@ -208,7 +209,7 @@ static void runTakeAlong(const Nest<3> &nest, const RowLookup &lookup,
     for (int64_t i = 0; i < nest.rowExtent(); ++i) {
       int64_t row = lookup(indices[at[2] + i * nest.rowStride(2)]);
       int64_t from = at[1] + i * nest.rowStride(1) + row * rowStride;
-      to[at[0] + i * nest.rowStride(0)] = row < 0 ? T(0) : data[from];
+      to[at[0] + i * nest.rowStride(0)] = row < 0 ? T() : data[from];
     }
   });
 }
@@ -218,7 +219,7 @@ static std::unique_ptr<PreparedKernel>
 makeTakeAlong(DType indexType, const Nest<3> &nest, const RowLookup &lookup,
               int64_t rowStride, const IndexCheck &check) {
   std::unique_ptr<PreparedKernel> kernel;
-  dispatch<Ints>(indexType, [&](auto zero) {
+  dispatch<Indices>(indexType, [&](auto zero) {
     using Index = decltype(zero);
     kernel = makeKernel([=](LaunchContext &context) {
       const auto *indices = static_cast<const Index *>(context.operands[1]);
@@ -337,13 +338,9 @@ static T resampleOne(const ResamplePlan &plan, int64_t i, const T *from) {
   }
   double sum = 0;
   for (int64_t t = 0; t < plan.taps; ++t) {
-    sum += weights[t] * double(from[rows[t] * plan.stepFrom]);
+    sum += weights[t] * double(load(from[rows[t] * plan.stepFrom]));
   }
-  if constexpr (isFloat<T>) {
-    return T(sum);
-  } else {
-    return saturateTo<T>(sum);
-  }
+  return convertElement<T>(sum);
 }
 
 static std::unique_ptr<PreparedKernel> prepareResample(const CallSite &site,

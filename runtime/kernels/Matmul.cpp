@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums are accumulated in the element type, k ascending from 0, whatever the
-// blocking: a product does not depend on which rows and columns are local. Only
-// products with few columns, where that order cannot be vectorized, use eight
-// chains.
+// Sums are accumulated in what the result is computed as (f32 for f16 and
+// bf16), k ascending from 0, whatever the blocking: a product does not depend
+// on which rows and columns are local. Only products with few columns, where
+// that order cannot be vectorized, use eight chains.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,31 +26,33 @@ static constexpr int64_t blockColumns = 256;
 
 /// A block of the result: `Rows` rows and up to blockColumns columns, held in
 /// `sums` while k runs.
-template <int64_t Rows, typename T>
+template <int64_t Rows, typename T, typename R>
 static void multiplyBlock(const MatrixProduct &product, const T *a, const T *b,
-                          T *c, int64_t columns) {
+                          R *c, int64_t columns) {
   const auto &[left, right, result] = product.matrices;
-  T sums[Rows][blockColumns] = {};
+  using A = Computed<R>;
+  A sums[Rows][blockColumns] = {};
   for (int64_t k = 0; k < product.k; ++k) {
     const T *__restrict row = b + k * right.outer;
-    T scale[Rows];
+    A scale[Rows];
     for (int64_t r = 0; r < Rows; ++r) {
-      scale[r] = a[r * left.outer + k * left.inner];
+      scale[r] = A(load(a[r * left.outer + k * left.inner]));
     }
     for (int64_t j = 0; j < columns; ++j) {
       for (int64_t r = 0; r < Rows; ++r) {
-        sums[r][j] = wrapAdd(sums[r][j], wrapMul(scale[r], row[j]));
+        sums[r][j] = wrapAdd(sums[r][j], wrapMul(scale[r], A(load(row[j]))));
       }
     }
   }
   for (int64_t r = 0; r < Rows; ++r) {
-    std::copy_n(sums[r], columns, c + r * result.outer);
+    std::transform(sums[r], sums[r] + columns, c + r * result.outer,
+                   [](A sum) { return R(sum); });
   }
 }
 
-template <typename T>
+template <typename T, typename R>
 static void multiplyWide(const MatrixProduct &product, const T *a, const T *b,
-                         T *c) {
+                         R *c) {
   const auto &[left, right, result] = product.matrices;
   for (int64_t j = 0; j < product.n; j += blockColumns) {
     int64_t columns = std::min(blockColumns, product.n - j);
@@ -67,46 +69,48 @@ static void multiplyWide(const MatrixProduct &product, const T *a, const T *b,
 }
 
 /// Few columns: one inner product at a time.
-template <typename T>
+template <typename T, typename R>
 static void multiplyNarrow(const MatrixProduct &product, const T *a, const T *b,
-                           T *c) {
+                           R *c) {
+  using A = Computed<R>;
   constexpr int64_t lanes = 8;
   const auto &[left, right, result] = product.matrices;
   for (int64_t i = 0; i < product.m; ++i) {
     for (int64_t j = 0; j < product.n; ++j) {
       const T *x = a + i * left.outer, *y = b + j * right.inner;
-      T sums[lanes] = {};
+      A sums[lanes] = {};
       if (left.inner == 1 && right.outer == 1) {
         int64_t k = 0;
         for (; k + lanes <= product.k; k += lanes) {
           for (int64_t l = 0; l < lanes; ++l) {
-            sums[l] = wrapAdd(sums[l], wrapMul(x[k + l], y[k + l]));
+            sums[l] =
+                wrapAdd(sums[l], wrapMul(A(load(x[k + l])), A(load(y[k + l]))));
           }
         }
         for (; k < product.k; ++k) {
-          sums[0] = wrapAdd(sums[0], wrapMul(x[k], y[k]));
+          sums[0] = wrapAdd(sums[0], wrapMul(A(load(x[k])), A(load(y[k]))));
         }
       } else {
         for (int64_t k = 0; k < product.k; ++k) {
-          sums[k % lanes] = wrapAdd(
-              sums[k % lanes], wrapMul(x[k * left.inner], y[k * right.outer]));
+          sums[k % lanes] =
+              wrapAdd(sums[k % lanes], wrapMul(A(load(x[k * left.inner])),
+                                               A(load(y[k * right.outer]))));
         }
       }
       for (int64_t l = 1; l < lanes; ++l) {
         sums[0] = wrapAdd(sums[0], sums[l]);
       }
-      c[i * result.outer + j * result.inner] = sums[0];
+      c[i * result.outer + j * result.inner] = R(sums[0]);
     }
   }
 }
 
 static constexpr int64_t narrow = 8;
 
-static MatrixProduct planReference(const Contraction &contraction,
-                                   int64_t width) {
+static MatrixProduct planReference(const Contraction &contraction) {
   UnitStride inner =
       contraction.n.count() < narrow ? UnitStride::None : UnitStride::Inner;
-  return planProduct(contraction, width, {UnitStride::None, inner, inner});
+  return planProduct(contraction, {UnitStride::None, inner, inner});
 }
 
 static KernelQuery queryMatmul(const CallSite &site) {
@@ -115,11 +119,10 @@ static KernelQuery queryMatmul(const CallSite &site) {
   if (!analyzeContraction(site, Checks(site, ignored), contraction)) {
     return {};
   }
-  int64_t width = byteWidth(site.results[0].type);
-  return {planReference(contraction, width).workspaceBytes, {}, {}};
+  return {planReference(contraction).workspaceBytes, {}, {}};
 }
 
-template <typename T>
+template <typename T, typename R>
 static std::unique_ptr<PreparedKernel>
 makeMatmul(const MatrixProduct &product) {
   const auto &[left, right, result] = product.matrices;
@@ -136,7 +139,7 @@ makeMatmul(const MatrixProduct &product) {
     }
     auto *a = static_cast<const T *>(locate(left, tensors[0], workspace));
     auto *b = static_cast<const T *>(locate(right, tensors[1], workspace));
-    auto *c = static_cast<T *>(locate(result, tensors[2], workspace));
+    auto *c = static_cast<R *>(locate(result, tensors[2], workspace));
     batch.forEach(0, [&](const auto &at) {
       if (product.n < narrow) {
         multiplyNarrow(product, a + at[1], b + at[2], c + at[0]);
@@ -157,13 +160,12 @@ static std::unique_ptr<PreparedKernel> prepareMatmul(const CallSite &site,
   if (!analyzeContraction(site, checks, contraction)) {
     return nullptr;
   }
-  DType type = site.results[0].type;
   std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Numbers>(type, [&](auto zero) {
+  bool known = dispatchSums<Numbers>(site, [&](auto zero, auto sum) {
     kernel =
-        makeMatmul<decltype(zero)>(planReference(contraction, byteWidth(type)));
+        makeMatmul<decltype(zero), decltype(sum)>(planReference(contraction));
   });
-  return known ? std::move(kernel) : noKernelFor(checks, type);
+  return known ? std::move(kernel) : noKernelFor(checks, site.operands[0].type);
 }
 
 std::span<const Kernel> contractionKernels() {

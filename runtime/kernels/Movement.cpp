@@ -240,9 +240,6 @@ static std::unique_ptr<PreparedKernel> preparePad(const CallSite &site,
       return nullptr;
     }
   }
-  if (!dispatch<AllTypes>(result.type, [](auto) {})) {
-    return noKernelFor(checks, result.type);
-  }
   Part part;
   if (!makePart(site, checks, 0, low, part)) {
     return nullptr;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Both need whole lines: the axes are never split. Sums are accumulated in f64,
-// in the order of the line.
+// in the order of the line; what f16 and bf16 give is rounded once, at the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,122 +58,151 @@ static bool makeLines(const CallSite &site, const Checks &checks,
 }
 
 /// Calls body(result row, operand row, steps, count) for the rows of a line.
-template <typename Body>
-static void forEachRow(const Lines &lines, float *to, const float *from,
-                       Body &&body) {
+template <typename T, typename Body>
+static void forEachRow(const Lines &lines, T *to, const T *from, Body &&body) {
   lines.line.forEachRow([&](const auto &at) {
     body(to + at[0], from + at[1], lines.line.rowStride(0),
          lines.line.rowStride(1), lines.line.rowExtent());
   });
 }
 
-static float maxOfLine(const Lines &lines, const float *from) {
-  float top = lowestOf<float>();
-  forEachRow(lines, nullptr, from,
-             [&](float *, const float *x, int64_t, int64_t step, int64_t n) {
-               for (int64_t i = 0; i < n; ++i) {
-                 top = maxOf(x[i * step], top);
-               }
-             });
+template <typename T>
+static Computed<T> maxOfLine(const Lines &lines, const T *from) {
+  auto top = lowestOf<Computed<T>>();
+  forEachRow<T>(lines, nullptr, from,
+                [&](T *, const T *x, int64_t, int64_t step, int64_t n) {
+                  for (int64_t i = 0; i < n; ++i) {
+                    top = maxOf(load(x[i * step]), top);
+                  }
+                });
   return top;
 }
 
-/// Subtracting the maximum first keeps the exponentials in range.
-static void softmaxLine(const Lines &lines, float *to, const float *from) {
-  float top = maxOfLine(lines, from);
+/// The sum of exp(x - top) over a line.
+template <typename T>
+static double sumOfExponentials(const Lines &lines, const T *from,
+                                Computed<T> top) {
   double sum = 0;
-  forEachRow(
-      lines, to, from,
-      [&](float *y, const float *x, int64_t stepTo, int64_t step, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) {
-          float e = std::exp(x[i * step] - top);
-          y[i * stepTo] = e;
-          sum += e;
-        }
-      });
-  float scale = float(1.0 / sum);
+  forEachRow<T>(lines, nullptr, from,
+                [&](T *, const T *x, int64_t, int64_t step, int64_t n) {
+                  for (int64_t i = 0; i < n; ++i) {
+                    sum += std::exp(load(x[i * step]) - top);
+                  }
+                });
+  return sum;
+}
+
+/// Subtracting the maximum first keeps the exponentials in range. They are kept
+/// in the result where that does not round them.
+template <typename T>
+static void softmaxLine(const Lines &lines, T *to, const T *from) {
+  using A = Computed<T>;
+  A top = maxOfLine(lines, from);
+  if constexpr (isNarrowFloat<T>) {
+    A scale = A(1.0 / sumOfExponentials(lines, from, top));
+    forEachRow(lines, to, from,
+               [&](T *y, const T *x, int64_t stepTo, int64_t step, int64_t n) {
+                 for (int64_t i = 0; i < n; ++i) {
+                   y[i * stepTo] = T(std::exp(load(x[i * step]) - top) * scale);
+                 }
+               });
+    return;
+  }
+  double sum = 0;
   forEachRow(lines, to, from,
-             [&](float *y, const float *, int64_t stepTo, int64_t, int64_t n) {
+             [&](T *y, const T *x, int64_t stepTo, int64_t step, int64_t n) {
                for (int64_t i = 0; i < n; ++i) {
-                 y[i * stepTo] *= scale;
+                 A e = std::exp(load(x[i * step]) - top);
+                 y[i * stepTo] = T(e);
+                 sum += e;
+               }
+             });
+  A scale = A(1.0 / sum);
+  forEachRow(lines, to, from,
+             [&](T *y, const T *, int64_t stepTo, int64_t, int64_t n) {
+               for (int64_t i = 0; i < n; ++i) {
+                 y[i * stepTo] = T(load(y[i * stepTo]) * scale);
                }
              });
 }
 
-static void logSoftmaxLine(const Lines &lines, float *to, const float *from) {
-  float top = maxOfLine(lines, from);
-  double sum = 0;
-  forEachRow(lines, nullptr, from,
-             [&](float *, const float *x, int64_t, int64_t step, int64_t n) {
+template <typename T>
+static void logSoftmaxLine(const Lines &lines, T *to, const T *from) {
+  using A = Computed<T>;
+  A top = maxOfLine(lines, from);
+  A shift = A(std::log(sumOfExponentials(lines, from, top)));
+  forEachRow(lines, to, from,
+             [&](T *y, const T *x, int64_t stepTo, int64_t step, int64_t n) {
                for (int64_t i = 0; i < n; ++i) {
-                 sum += std::exp(x[i * step] - top);
+                 y[i * stepTo] = T(load(x[i * step]) - top - shift);
                }
              });
-  float shift = float(std::log(sum));
-  forEachRow(
-      lines, to, from,
-      [&](float *y, const float *x, int64_t stepTo, int64_t step, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) {
-          y[i * stepTo] = x[i * step] - top - shift;
-        }
-      });
 }
 
 /// The sum of (x - shift)^Power over a line, in four chains.
-template <int Power>
-static double sumOfLine(const Lines &lines, const float *from, double shift) {
+template <int Power, typename T>
+static double sumOfLine(const Lines &lines, const T *from, double shift) {
   double sums[4] = {};
-  auto term = [&](float x) {
-    double d = x - shift;
+  auto term = [&](T x) {
+    double d = load(x) - shift;
     return Power == 2 ? d * d : d;
   };
-  forEachRow(lines, nullptr, from,
-             [&](float *, const float *x, int64_t, int64_t step, int64_t n) {
-               int64_t i = 0;
-               for (; i + 4 <= n; i += 4) {
-                 for (int64_t l = 0; l < 4; ++l) {
-                   sums[l] += term(x[(i + l) * step]);
-                 }
-               }
-               for (; i < n; ++i) {
-                 sums[0] += term(x[i * step]);
-               }
-             });
+  forEachRow<T>(lines, nullptr, from,
+                [&](T *, const T *x, int64_t, int64_t step, int64_t n) {
+                  int64_t i = 0;
+                  for (; i + 4 <= n; i += 4) {
+                    for (int64_t l = 0; l < 4; ++l) {
+                      sums[l] += term(x[(i + l) * step]);
+                    }
+                  }
+                  for (; i < n; ++i) {
+                    sums[0] += term(x[i * step]);
+                  }
+                });
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-static void normalizeLine(const Lines &lines, float *to, const float *from,
-                          bool center, double epsilon) {
+template <typename T>
+static void normalizeLine(const Lines &lines, T *to, const T *from, bool center,
+                          double epsilon) {
+  using A = Computed<T>;
   double count = double(lines.length);
   double mean = center ? sumOfLine<1>(lines, from, 0) / count : 0;
   double variance = sumOfLine<2>(lines, from, mean) / count;
-  float scale = float(1.0 / std::sqrt(variance + epsilon));
-  float shift = float(mean);
-  forEachRow(
-      lines, to, from,
-      [&](float *y, const float *x, int64_t stepTo, int64_t step, int64_t n) {
-        if (stepTo == 1 && step == 1) {
+  A scale = A(1.0 / std::sqrt(variance + epsilon));
+  A shift = A(mean);
+  forEachRow(lines, to, from,
+             [&](T *y, const T *x, int64_t stepTo, int64_t step, int64_t n) {
+               if (stepTo == 1 && step == 1) {
 #pragma GCC ivdep
-          for (int64_t i = 0; i < n; ++i) {
-            y[i] = (x[i] - shift) * scale;
-          }
-          return;
-        }
-        for (int64_t i = 0; i < n; ++i) {
-          y[i * stepTo] = (x[i * step] - shift) * scale;
-        }
-      });
+                 for (int64_t i = 0; i < n; ++i) {
+                   y[i] = T((load(x[i]) - shift) * scale);
+                 }
+                 return;
+               }
+               for (int64_t i = 0; i < n; ++i) {
+                 y[i * stepTo] = T((load(x[i * step]) - shift) * scale);
+               }
+             });
 }
 
+/// The kernel that calls body(lines, result, operand) at the begin of each
+/// line, for elements of any float type.
 template <typename Body>
-static std::unique_ptr<PreparedKernel> makeLineKernel(const Lines &lines,
-                                                      Body body) {
-  return makeKernel([lines, body](auto operands, auto results, void *) {
-    auto *to = static_cast<float *>(results[0]);
-    auto *from = static_cast<const float *>(operands[0]);
-    lines.begins.forEach(
-        0, [&](const auto &at) { body(lines, to + at[0], from + at[1]); });
+static std::unique_ptr<PreparedKernel>
+makeLineKernel(const Checks &checks, DType type, const Lines &lines,
+               Body body) {
+  std::unique_ptr<PreparedKernel> kernel;
+  bool known = dispatch<Floats>(type, [&](auto zero) {
+    using T = decltype(zero);
+    kernel = makeKernel([lines, body](auto operands, auto results, void *) {
+      auto *to = static_cast<T *>(results[0]);
+      auto *from = static_cast<const T *>(operands[0]);
+      lines.begins.forEach(
+          0, [&](const auto &at) { body(lines, to + at[0], from + at[1]); });
+    });
   });
+  return known ? std::move(kernel) : noKernelFor(checks, type);
 }
 
 static std::unique_ptr<PreparedKernel> prepareSoftmax(const CallSite &site,
@@ -181,15 +210,17 @@ static std::unique_ptr<PreparedKernel> prepareSoftmax(const CallSite &site,
   Checks checks(site, error);
   int64_t axis = 0, log = 0;
   Lines lines;
-  if (!checks.counts(1, 1) || !checks.operandType(0, DType::F32) ||
-      !checks.resultType(0, DType::F32) ||
+  if (!checks.counts(1, 1) || !checks.resultType(0, site.operands[0].type) ||
       !checks.getInt("axis", 0, int64_t(site.operands[0].rank()) - 1, axis) ||
       !checks.getInt("log", 0, 1, log) ||
       !makeLines(site, checks, {axis}, lines)) {
     return nullptr;
   }
-  return log ? makeLineKernel(lines, logSoftmaxLine)
-             : makeLineKernel(lines, softmaxLine);
+  return makeLineKernel(checks, site.operands[0].type, lines,
+                        [=](const Lines &lines, auto *to, const auto *from) {
+                          log ? logSoftmaxLine(lines, to, from)
+                              : softmaxLine(lines, to, from);
+                        });
 }
 
 static std::unique_ptr<PreparedKernel> prepareNormalize(const CallSite &site,
@@ -199,16 +230,15 @@ static std::unique_ptr<PreparedKernel> prepareNormalize(const CallSite &site,
   int64_t center = 0;
   double epsilon = 0;
   Lines lines;
-  if (!checks.counts(1, 1) || !checks.operandType(0, DType::F32) ||
-      !checks.resultType(0, DType::F32) ||
+  if (!checks.counts(1, 1) || !checks.resultType(0, site.operands[0].type) ||
       !checks.getDims("axes", site.operands[0].rank(), axes) ||
       !checks.getInt("center", 0, 1, center) ||
       !checks.getFloat("epsilon", epsilon) ||
       !makeLines(site, checks, axes, lines)) {
     return nullptr;
   }
-  return makeLineKernel(lines,
-                        [=](const Lines &lines, float *to, const float *from) {
+  return makeLineKernel(checks, site.operands[0].type, lines,
+                        [=](const Lines &lines, auto *to, const auto *from) {
                           normalizeLine(lines, to, from, center != 0, epsilon);
                         });
 }

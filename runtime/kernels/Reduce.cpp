@@ -92,11 +92,11 @@ static A reduceRun(const T *from, int64_t count) {
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     for (int64_t l = 0; l < lanes; ++l) {
-      chain[l] = F::combine(chain[l], A(from[i + l]));
+      chain[l] = F::combine(chain[l], A(load(from[i + l])));
     }
   }
   for (int64_t l = 0; i < count; ++i, ++l) {
-    chain[l] = F::combine(chain[l], A(from[i]));
+    chain[l] = F::combine(chain[l], A(load(from[i])));
   }
   for (int64_t l = 1; l < lanes; ++l) {
     chain[0] = F::combine(chain[0], chain[l]);
@@ -105,23 +105,23 @@ static A reduceRun(const T *from, int64_t count) {
 }
 
 /// The reduced dimensions end in a contiguous run: one result at a time.
-template <typename F, typename T>
-static void reduceInner(const ReducePlan &plan, T *to, const T *from) {
-  using A = Accumulator<T>;
+template <typename F, typename R, typename T>
+static void reduceInner(const ReducePlan &plan, R *to, const T *from) {
+  using A = Accumulator<R>;
   int64_t run = plan.reduced.rowExtent();
   plan.kept.forEach(0, [&](const auto &at) {
     A sum = F::template neutral<A>();
     plan.reduced.forEachRow([&](const auto &in) {
       sum = F::combine(sum, reduceRun<F, A>(from + at[1] + in[0], run));
     });
-    to[at[0]] = T(sum);
+    to[at[0]] = R(sum);
   });
 }
 
 /// A kept dimension is the innermost: up to 256 results at a time.
-template <typename F, typename T>
-static void reduceOuter(const ReducePlan &plan, T *to, const T *from) {
-  using A = Accumulator<T>;
+template <typename F, typename R, typename T>
+static void reduceOuter(const ReducePlan &plan, R *to, const T *from) {
+  using A = Accumulator<R>;
   constexpr int64_t chunk = 256;
   int64_t count = plan.kept.rowExtent(), step = plan.kept.rowStride(1);
   plan.kept.forEachRow([&](const auto &at) {
@@ -133,27 +133,29 @@ static void reduceOuter(const ReducePlan &plan, T *to, const T *from) {
         const T *row = from + at[1] + in[0] + begin * step;
         if (step == 1) {
           for (int64_t i = 0; i < size; ++i) {
-            sums[i] = F::combine(sums[i], A(row[i]));
+            sums[i] = F::combine(sums[i], A(load(row[i])));
           }
         } else {
           for (int64_t i = 0; i < size; ++i) {
-            sums[i] = F::combine(sums[i], A(row[i * step]));
+            sums[i] = F::combine(sums[i], A(load(row[i * step])));
           }
         }
       });
-      std::copy_n(sums, size, to + at[0] + begin);
+      std::transform(sums, sums + size, to + at[0] + begin,
+                     [](A sum) { return R(sum); });
     }
   });
 }
 
 template <typename F, unsigned Types>
 static std::unique_ptr<PreparedKernel>
-makeReduce(const Checks &checks, DType type, const ReducePlan &plan) {
+makeReduce(const Checks &checks, const CallSite &site, const ReducePlan &plan) {
   std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Types>(type, [&](auto zero) {
+  bool known = dispatchSums<Types>(site, [&](auto zero, auto sum) {
     using T = decltype(zero);
+    using R = decltype(sum);
     kernel = makeKernel([plan](auto operands, auto results, void *) {
-      T *to = static_cast<T *>(results[0]);
+      R *to = static_cast<R *>(results[0]);
       const T *from = static_cast<const T *>(operands[0]);
       if (plan.reduced.rowStride(0) == 1) {
         reduceInner<F>(plan, to, from);
@@ -162,7 +164,7 @@ makeReduce(const Checks &checks, DType type, const ReducePlan &plan) {
       }
     });
   });
-  return known ? std::move(kernel) : noKernelFor(checks, type);
+  return known ? std::move(kernel) : noKernelFor(checks, site.operands[0].type);
 }
 
 static std::unique_ptr<PreparedKernel> prepareReduce(const CallSite &site,
@@ -170,19 +172,19 @@ static std::unique_ptr<PreparedKernel> prepareReduce(const CallSite &site,
   static constexpr std::string_view kinds[] = {"sum", "prod", "max",
                                                "min", "and",  "or"};
   static constexpr std::unique_ptr<PreparedKernel> (*makers[])(
-      const Checks &, DType, const ReducePlan &) = {
+      const Checks &, const CallSite &, const ReducePlan &) = {
       makeReduce<SumOf, Numbers>,  makeReduce<ProdOf, Numbers>,
       makeReduce<MaxOf, AllTypes>, makeReduce<MinOf, AllTypes>,
       makeReduce<AndOf, Bools>,    makeReduce<OrOf, Bools>};
   Checks checks(site, error);
   size_t kind = 0;
   ReducePlan plan;
-  if (!checks.counts(1, 1) || !checks.resultType(0, site.operands[0].type) ||
+  if (!checks.counts(1, 1) || !checks.sumType(0) ||
       !checks.getChoice("kind", kinds, kind) ||
       !makeReducePlan(site, checks, plan)) {
     return nullptr;
   }
-  return makers[kind](checks, site.operands[0].type, plan);
+  return makers[kind](checks, site, plan);
 }
 
 std::span<const Kernel> reduceKernels() {

@@ -34,6 +34,18 @@ std::string_view stringify(DType type) {
   return dtypeTable[static_cast<size_t>(type)].name;
 }
 
+bool isFloatType(DType type) {
+  return type == DType::F64 || type == DType::F32 || type == DType::F16 ||
+         type == DType::BF16;
+}
+
+DType sumType(DType type) {
+  if (isFloatType(type)) {
+    return type == DType::F64 ? DType::F64 : DType::F32;
+  }
+  return type != DType::Bool && byteWidth(type) < 4 ? DType::I32 : type;
+}
+
 std::optional<DType> parseDType(std::string_view name) {
   for (const DTypeRow &row : dtypeTable) {
     if (row.name == name) {

@@ -15,7 +15,11 @@ namespace {
 
 struct Neg {
   template <typename T> T operator()(T x) const {
-    return isFloat<T> ? -x : wrapSub(T(0), x);
+    if constexpr (isFloat<T>) {
+      return -x;
+    } else {
+      return wrapSub(T(0), x);
+    }
   }
 };
 struct Abs {
@@ -37,85 +41,98 @@ struct Relu {
   template <typename T> T operator()(T x) const { return x < 0 ? T(0) : x; }
 };
 struct Sqrt {
-  float operator()(float x) const { return std::sqrt(x); }
+  template <typename T> T operator()(T x) const { return std::sqrt(x); }
 };
 struct Rsqrt {
-  float operator()(float x) const { return 1.0f / std::sqrt(x); }
+  template <typename T> T operator()(T x) const { return 1 / std::sqrt(x); }
 };
 struct Exp {
-  float operator()(float x) const { return std::exp(x); }
+  template <typename T> T operator()(T x) const { return std::exp(x); }
 };
 struct Log {
-  float operator()(float x) const { return std::log(x); }
+  template <typename T> T operator()(T x) const { return std::log(x); }
 };
 struct Erf {
-  float operator()(float x) const { return std::erf(x); }
+  template <typename T> T operator()(T x) const { return std::erf(x); }
 };
 struct Sin {
-  float operator()(float x) const { return std::sin(x); }
+  template <typename T> T operator()(T x) const { return std::sin(x); }
 };
 struct Cos {
-  float operator()(float x) const { return std::cos(x); }
+  template <typename T> T operator()(T x) const { return std::cos(x); }
+};
+struct Tan {
+  template <typename T> T operator()(T x) const { return std::tan(x); }
+};
+struct Asin {
+  template <typename T> T operator()(T x) const { return std::asin(x); }
+};
+struct Acos {
+  template <typename T> T operator()(T x) const { return std::acos(x); }
+};
+struct Atan {
+  template <typename T> T operator()(T x) const { return std::atan(x); }
+};
+struct Sinh {
+  template <typename T> T operator()(T x) const { return std::sinh(x); }
+};
+struct Cosh {
+  template <typename T> T operator()(T x) const { return std::cosh(x); }
+};
+struct Asinh {
+  template <typename T> T operator()(T x) const { return std::asinh(x); }
+};
+struct Acosh {
+  template <typename T> T operator()(T x) const { return std::acosh(x); }
+};
+struct Atanh {
+  template <typename T> T operator()(T x) const { return std::atanh(x); }
 };
 struct Tanh {
-  float operator()(float x) const { return std::tanh(x); }
+  template <typename T> T operator()(T x) const { return std::tanh(x); }
 };
 struct Sigmoid {
   /// The exponential of a negative number never overflows.
-  float operator()(float x) const {
-    float e = std::exp(-std::fabs(x));
-    return (x < 0 ? e : 1.0f) / (1.0f + e);
+  template <typename T> T operator()(T x) const {
+    T e = std::exp(-std::fabs(x));
+    return (x < 0 ? e : T(1)) / (1 + e);
   }
 };
 struct Floor {
-  float operator()(float x) const { return std::floor(x); }
+  template <typename T> T operator()(T x) const { return std::floor(x); }
 };
 struct Ceil {
-  float operator()(float x) const { return std::ceil(x); }
+  template <typename T> T operator()(T x) const { return std::ceil(x); }
 };
 struct Round {
   /// Half to even: the default rounding of the processor.
-  float operator()(float x) const { return std::nearbyint(x); }
+  template <typename T> T operator()(T x) const { return std::nearbyint(x); }
 };
 struct GeluErf {
-  float operator()(float x) const {
-    return 0.5f * x * (1.0f + std::erf(x * 0.70710678f));
+  template <typename T> T operator()(T x) const {
+    return T(0.5) * x * (1 + std::erf(x * T(0.70710678118654752440)));
   }
 };
 struct GeluTanh {
-  float operator()(float x) const {
-    float inner = 0.79788456f * (x + 0.044715f * x * x * x);
-    return 0.5f * x * (1.0f + std::tanh(inner));
+  template <typename T> T operator()(T x) const {
+    T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
+    return T(0.5) * x * (1 + std::tanh(inner));
   }
 };
 struct Not {
-  uint8_t operator()(uint8_t x) const { return x == 0; }
+  bool operator()(bool x) const { return !x; }
+  template <typename T> T operator()(T x) const { return T(~x); }
 };
 struct IsNan {
-  uint8_t operator()(float x) const { return x != x; }
+  template <typename T> bool operator()(T x) const { return x != x; }
 };
 struct IsInf {
-  uint8_t operator()(float x) const { return std::isinf(x); }
-};
-
-/// See facts of ONNX Cast: to bool everything but 0 is true, also NaN; to
-/// integers floats saturate and integers wrap.
-template <typename To> struct Cast {
-  template <typename From> auto operator()(From x) const {
-    if constexpr (std::is_same_v<To, uint8_t>) {
-      return uint8_t(x != 0);
-    } else if constexpr (std::is_same_v<From, uint8_t>) {
-      return To(x != 0);
-    } else if constexpr (isFloat<From> && !isFloat<To>) {
-      return saturateTo<To>(x);
-    } else {
-      return To(x);
-    }
-  }
+  template <typename T> bool operator()(T x) const { return std::isinf(x); }
 };
 
 } // namespace
 
+/// f takes an element as it lies in memory, and gives one.
 template <typename Out, typename In, typename F>
 static void runUnary(const Nest<2> &nest, Out *out, const In *in, F f) {
   int64_t count = nest.rowExtent(), step = nest.rowStride(1);
@@ -148,11 +165,11 @@ static bool makeUnaryNest(const CallSite &site, const Checks &checks,
   return true;
 }
 
-template <typename F, typename Out, typename In>
-static std::unique_ptr<PreparedKernel> makeUnary(const Nest<2> &nest) {
-  return makeKernel([nest](auto operands, auto results, void *) {
+template <typename Out, typename In, typename F>
+static std::unique_ptr<PreparedKernel> makeUnary(const Nest<2> &nest, F f) {
+  return makeKernel([nest, f](auto operands, auto results, void *) {
     runUnary(nest, static_cast<Out *>(results[0]),
-             static_cast<const In *>(operands[0]), F());
+             static_cast<const In *>(operands[0]), f);
   });
 }
 
@@ -169,7 +186,7 @@ static std::unique_ptr<PreparedKernel> prepareUnary(const CallSite &site,
   std::unique_ptr<PreparedKernel> kernel;
   bool known = dispatch<Types>(site.operands[0].type, [&](auto zero) {
     using T = decltype(zero);
-    kernel = makeUnary<F, T, T>(nest);
+    kernel = makeUnary<T, T>(nest, [](T x) { return T(F()(load(x))); });
   });
   return known ? std::move(kernel) : noKernelFor(checks, site.operands[0].type);
 }
@@ -181,11 +198,15 @@ static std::unique_ptr<PreparedKernel> preparePredicate(const CallSite &site,
   Checks checks(site, error);
   Nest<2> nest;
   if (!makeUnaryNest(site, checks, nest) ||
-      !checks.operandType(0, DType::F32) ||
       !checks.resultType(0, DType::Bool)) {
     return nullptr;
   }
-  return makeUnary<F, uint8_t, float>(nest);
+  std::unique_ptr<PreparedKernel> kernel;
+  bool known = dispatch<Floats>(site.operands[0].type, [&](auto zero) {
+    using T = decltype(zero);
+    kernel = makeUnary<Flag, T>(nest, [](T x) { return Flag(F()(load(x))); });
+  });
+  return known ? std::move(kernel) : noKernelFor(checks, site.operands[0].type);
 }
 
 static std::unique_ptr<PreparedKernel> prepareCast(const CallSite &site,
@@ -200,14 +221,9 @@ static std::unique_ptr<PreparedKernel> prepareCast(const CallSite &site,
     using From = decltype(from);
     dispatch<AllTypes>(site.results[0].type, [&](auto to) {
       using To = decltype(to);
-      kernel = makeUnary<Cast<To>, To, From>(nest);
+      kernel = makeUnary<To, From>(nest, convertElement<To, From>);
     });
   });
-  if (!kernel) {
-    checks.fail("cannot cast from " +
-                std::string(stringify(site.operands[0].type)) + " to " +
-                std::string(stringify(site.results[0].type)));
-  }
   return kernel;
 }
 
@@ -236,13 +252,22 @@ std::span<const Kernel> unaryKernels() {
       {"nn.erf", 1, Parts, queryInPlace, prepareUnary<Erf, Floats>},
       {"nn.sin", 1, Parts, queryInPlace, prepareUnary<Sin, Floats>},
       {"nn.cos", 1, Parts, queryInPlace, prepareUnary<Cos, Floats>},
+      {"nn.tan", 1, Parts, queryInPlace, prepareUnary<Tan, Floats>},
+      {"nn.asin", 1, Parts, queryInPlace, prepareUnary<Asin, Floats>},
+      {"nn.acos", 1, Parts, queryInPlace, prepareUnary<Acos, Floats>},
+      {"nn.atan", 1, Parts, queryInPlace, prepareUnary<Atan, Floats>},
+      {"nn.sinh", 1, Parts, queryInPlace, prepareUnary<Sinh, Floats>},
+      {"nn.cosh", 1, Parts, queryInPlace, prepareUnary<Cosh, Floats>},
+      {"nn.asinh", 1, Parts, queryInPlace, prepareUnary<Asinh, Floats>},
+      {"nn.acosh", 1, Parts, queryInPlace, prepareUnary<Acosh, Floats>},
+      {"nn.atanh", 1, Parts, queryInPlace, prepareUnary<Atanh, Floats>},
       {"nn.tanh", 1, Parts, queryInPlace, prepareUnary<Tanh, Floats>},
       {"nn.sigmoid", 1, Parts, queryInPlace, prepareUnary<Sigmoid, Floats>},
       {"nn.floor", 1, Parts, queryInPlace, prepareUnary<Floor, Floats>},
       {"nn.ceil", 1, Parts, queryInPlace, prepareUnary<Ceil, Floats>},
       {"nn.round", 1, Parts, queryInPlace, prepareUnary<Round, Floats>},
       {"nn.gelu", 1, Parts, queryInPlace, prepareGelu},
-      {"nn.not", 1, Parts, queryInPlace, prepareUnary<Not, Bools>},
+      {"nn.not", 1, Parts, queryInPlace, prepareUnary<Not, Logical>},
       {"nn.is_nan", 1, Parts, queryInPlace, preparePredicate<IsNan>},
       {"nn.is_inf", 1, Parts, queryInPlace, preparePredicate<IsInf>},
       {"nn.cast", 1, Parts, queryInPlace, prepareCast},

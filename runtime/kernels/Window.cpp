@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Both go tap by tap over rows of the result: the innermost loop runs over the
-// last dimension and has no padding to think of. f32 sums are accumulated in
-// f32, in the order channel, tap.
+// Both go tap by tap over pieces of rows of the result: the innermost loop runs
+// over the last dimension and has no padding to think of. Sums of f32, f16 and
+// bf16 are accumulated in f32, in the order channel, tap.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,11 +87,14 @@ public:
 
   int64_t taps() const { return taps_; }
 
-  /// For the row whose outer local iterations are `row`, calls
-  /// body(tap, first, last, at, step) for every tap that meets the tensor:
-  /// iterations [first, last) read the operand's elements at, at + step, ....
+  /// For the iterations [from, to) of the row whose outer local iterations are
+  /// `row`, calls body(tap, first, last, at, step) for every tap that meets the
+  /// tensor: iterations [first, last) read the operand's elements at, at +
+  /// step,
+  /// ....
   template <typename Body>
-  void forEachTap(const int64_t *row, Body &&body) const {
+  void forEachTap(const int64_t *row, int64_t from, int64_t to,
+                  Body &&body) const {
     size_t inner = dims_.size() - 1;
     const WindowDim &last = dims_[inner];
     int64_t step = last.stride * strides_[inner];
@@ -103,6 +106,8 @@ public:
       for (int64_t k = 0; k < last.taps; ++k) {
         int64_t begin = 0, end = 0;
         last.clip(k, begin, end);
+        begin = std::max(begin, from);
+        end = std::min(end, to);
         if (begin < end) {
           int64_t index = last.index(begin, k) - last.operandOffset;
           body(outer * last.taps + k, begin, end, at + index * strides_[inner],
@@ -112,8 +117,10 @@ public:
     }
   }
 
-  /// Calls body(row, number) for every row of the result's box.
-  template <typename Body> void forEachRow(Body &&body) const {
+  /// Calls body(row, from, to, at) for pieces of all rows of the result's box:
+  /// iterations [from, to) of a row, at most pieceExtent, the first of which is
+  /// element `at` of the box.
+  template <typename Body> void forEachPiece(Body &&body) const {
     int64_t row[maxRank] = {};
     size_t inner = dims_.size() - 1;
     int64_t count = 1;
@@ -121,7 +128,10 @@ public:
       count *= dims_[d].extent;
     }
     for (int64_t i = 0; i < count; ++i) {
-      body(row, i);
+      for (int64_t from = 0; from < rowExtent(); from += pieceExtent) {
+        int64_t to = std::min(rowExtent(), from + pieceExtent);
+        body(row, from, to, i * rowExtent() + from);
+      }
       for (size_t d = inner; d-- > 0;) {
         if (++row[d] < dims_[d].extent) {
           break;
@@ -131,6 +141,9 @@ public:
     }
   }
   int64_t rowExtent() const { return dims_.back().extent; }
+
+  /// Sums of a piece stay in the processor's first cache.
+  static constexpr int64_t pieceExtent = 512;
 
 private:
   /// The operand's element for the outer dimensions; false in the padding.
@@ -234,32 +247,37 @@ static bool makeConvPlan(const CallSite &site, const Checks &checks,
 }
 
 /// One feature of one image.
-template <typename T>
+template <typename T, typename R>
 static void convolve(const WindowWalk &walk, const ConvPlan &plan, const T *x,
-                     const T *w, T *y) {
-  int64_t width = walk.rowExtent();
-  walk.forEachRow([&](const int64_t *row, int64_t number) {
-    T *out = y + number * width;
-    std::fill_n(out, width, T(0));
+                     const T *w, R *y) {
+  using A = Computed<R>;
+  walk.forEachPiece([&](const int64_t *row, int64_t from, int64_t to,
+                        int64_t where) {
+    A sums[WindowWalk::pieceExtent] = {};
     for (int64_t c = 0; c < plan.channels; ++c) {
       const T *in = x + c * plan.channelStride;
       const T *weights = w + c * walk.taps();
-      walk.forEachTap(row, [&](int64_t tap, int64_t first, int64_t last,
-                               int64_t at, int64_t step) {
-        T weight = weights[tap];
-        const T *__restrict from = in + at;
-        T *__restrict to = out + first;
-        if (step == 1) {
-          for (int64_t i = 0; i < last - first; ++i) {
-            to[i] = wrapAdd(to[i], wrapMul(weight, from[i]));
-          }
-        } else {
-          for (int64_t i = 0; i < last - first; ++i) {
-            to[i] = wrapAdd(to[i], wrapMul(weight, from[i * step]));
-          }
-        }
-      });
+      walk.forEachTap(
+          row, from, to,
+          [&](int64_t tap, int64_t first, int64_t last, int64_t at,
+              int64_t step) {
+            A weight = A(load(weights[tap]));
+            const T *__restrict source = in + at;
+            A *__restrict sum = sums + (first - from);
+            if (step == 1) {
+              for (int64_t i = 0; i < last - first; ++i) {
+                sum[i] = wrapAdd(sum[i], wrapMul(weight, A(load(source[i]))));
+              }
+            } else {
+              for (int64_t i = 0; i < last - first; ++i) {
+                sum[i] =
+                    wrapAdd(sum[i], wrapMul(weight, A(load(source[i * step]))));
+              }
+            }
+          });
     }
+    std::transform(sums, sums + (to - from), y + where,
+                   [](A sum) { return R(sum); });
   });
 }
 
@@ -278,19 +296,20 @@ static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
   }
   ConvPlan plan;
   std::vector<WindowDim> window;
-  if (!checks.operandType(1, type) || !checks.resultType(0, type) ||
+  if (!checks.operandType(1, type) || !checks.sumType(0) ||
       !checks.operandRank(1, rank) || !checks.resultRank(0, rank) ||
       !makeConvPlan(site, checks, plan, window)) {
     return nullptr;
   }
   WindowWalk walk(window, stridesFrom(site.operands[0], 2));
   std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Numbers>(type, [&](auto zero) {
+  bool known = dispatchSums<Numbers>(site, [&](auto zero, auto sum) {
     using T = decltype(zero);
+    using R = decltype(sum);
     kernel = makeKernel([walk, plan](auto operands, auto results, void *) {
       auto *x = static_cast<const T *>(operands[0]) + plan.imageBase;
       auto *w = static_cast<const T *>(operands[1]) + plan.weightBase;
-      auto *y = static_cast<T *>(results[0]);
+      auto *y = static_cast<R *>(results[0]);
       for (int64_t n = 0; n < plan.images; ++n) {
         for (int64_t m = 0; m < plan.features; ++m, y += plan.plane) {
           convolve(walk, plan,
@@ -319,19 +338,24 @@ struct PoolSum {
 };
 } // namespace
 
-template <typename F, typename T>
-static void pool(const WindowWalk &walk, const T *x, T *y) {
-  int64_t width = walk.rowExtent();
-  walk.forEachRow([&](const int64_t *row, int64_t number) {
-    T *__restrict out = y + number * width;
-    std::fill_n(out, width, F::template neutral<T>());
-    walk.forEachTap(row, [&](int64_t, int64_t first, int64_t last, int64_t at,
-                             int64_t step) {
-      const T *__restrict from = x + at - first * step;
-      for (int64_t i = first; i < last; ++i) {
-        out[i] = F::combine(out[i], from[i * step]);
-      }
-    });
+template <typename F, typename T, typename R>
+static void pool(const WindowWalk &walk, const T *x, R *y) {
+  using A = Computed<R>;
+  walk.forEachPiece([&](const int64_t *row, int64_t from, int64_t to,
+                        int64_t where) {
+    A values[WindowWalk::pieceExtent];
+    std::fill_n(values, to - from, F::template neutral<A>());
+    walk.forEachTap(
+        row, from, to,
+        [&](int64_t, int64_t first, int64_t last, int64_t at, int64_t step) {
+          const T *__restrict source = x + at;
+          A *__restrict value = values + (first - from);
+          for (int64_t i = 0; i < last - first; ++i) {
+            value[i] = F::combine(value[i], A(load(source[i * step])));
+          }
+        });
+    std::transform(values, values + (to - from), y + where,
+                   [](A value) { return R(value); });
   });
 }
 
@@ -350,18 +374,19 @@ static std::unique_ptr<PreparedKernel> preparePool(const CallSite &site,
   }
   Dims taps;
   std::vector<WindowDim> window;
-  if (!checks.resultType(0, type) || !checks.resultRank(0, rank) ||
+  if (!checks.sumType(0) || !checks.resultRank(0, rank) ||
       !checks.getInts("kernel", rank, 1, maxStep, taps) ||
       !makeWindow(site, checks, 0, taps, window)) {
     return nullptr;
   }
   WindowWalk walk(window, rowMajorStrides(site.operands[0].extents));
   std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Numbers>(type, [&](auto zero) {
+  bool known = dispatchSums<Numbers>(site, [&](auto zero, auto sum) {
     using T = decltype(zero);
+    using R = decltype(sum);
     kernel = makeKernel([walk](auto operands, auto results, void *) {
       pool<F>(walk, static_cast<const T *>(operands[0]),
-              static_cast<T *>(results[0]));
+              static_cast<R *>(results[0]));
     });
   });
   return known ? std::move(kernel) : noKernelFor(checks, type);

@@ -27,6 +27,7 @@ PLANS = {"one device": ["--devices", "1"],
 # Cases that are refused, by name, and what the message must say.
 REFUSED = {
     r"training_dropout|batchnorm_\w+_training": "it is in training mode",
+    r"einsum_batch_diagonal": "repeats a label",
     r"if": "its condition 'c0_i0' is computed at run time",
     r"resize_tf_crop_and_resize": "its coordinate_transformation_mode is "
                                   "'tf_crop_and_resize'",

@@ -124,8 +124,9 @@ def import_node(folder, op_type, elements, shape, **attributes):
         capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("elements, name", [(1, None), (11, "DOUBLE"),
-                                            (10, "FLOAT16"), (3, "INT8")])
+@pytest.mark.parametrize("elements, name", [
+    (1, None), (11, None), (10, None), (16, None), (3, None), (13, None),
+    (8, "STRING"), (14, "COMPLEX64"), (19, "FLOAT8E5M2"), (22, "INT4")])
 def test_input_types_without_kernels_are_named(tmp_path, elements, name):
     done = import_node(tmp_path, "Identity", elements, [3])
     assert done.returncode == (5 if name else 0), done.stderr

@@ -11,6 +11,7 @@ import pkgutil
 import warnings
 from dataclasses import dataclass, field
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -19,7 +20,9 @@ from onnx import helper
 NEWEST = onnx.defs.onnx_opset_version()
 # Whose expected results are computed so slowly that we make cases of our own.
 SLOW_MODULES = {"averagepool", "lppool", "maxpool"}
-TYPES = {np.dtype(t) for t in ("float32", "int32", "int64", "bool")}
+TYPES = {np.dtype(t) for t in (
+    "float64", "float32", "float16", ml_dtypes.bfloat16, "int8", "int16",
+    "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")}
 
 
 @dataclass
@@ -45,7 +48,7 @@ def shape_inputs(node, inputs):
                                       "Upsample"))}
     if node.op_type in ("Range", "ConstantOfShape"):
         found |= set(range(len(inputs)))
-    if node.op_type == "OneHot":
+    if node.op_type in ("CumProd", "CumSum", "OneHot"):
         found |= {1}
     return found
 

@@ -107,10 +107,22 @@ ELEMENTWISE = [
      [X, (2, 4)], {}),
     (4, "the operands have the element types f32 and i64, expected one type",
      "Add", [X, Int((3,))], {}),
-    (5, "its result has the element type f16; kernels have f32, i32, i64 and "
-     "bool: convert the model to one of these", "Cast", [X], {"to": 10}),
-    (5, "an input has the element type f64; kernels have f32, i32, i64 and "
-     "bool: convert the model to one of these", "Abs", [np.ones((2, 3))], {}),
+]
+
+ORDER = [
+    (4, "got k [4] for an extent of 3", "TopK", [X, ints(4)], {"outputs": 2}),
+    (4, "indices and updates differ in shape, or from the data in rank",
+     "ScatterElements", [X, Int((2,)), (2,)], {}),
+    (4, "got axis 0 and an update of rank 2 for a cache of rank 2",
+     "TensorScatter", [X, (2, 1)], {"axis": 0, "opset": 24}),
+    (4, "a scale or zero point of shape [2] does not fit to a tensor of shape "
+     "[2, 3], axis 1 and blocks of 0", "QuantizeLinear", [X, (2,)], {}),
+    (5, "its result has the element type FLOAT8E5M2", "QuantizeLinear",
+     [X, floats(1)[0]], {"output_dtype": 19}),
+    (4, "an image of shape [2, 3] does not fit to a kernel of shape [2, 3] in "
+     "1 groups", "ConvTranspose", [X, X], {}),
+    (4, "strides is [0, 1], expected 2 numbers of at least 1", "ConvTranspose",
+     [IMAGE, (4, 1, 3, 3)], {"strides": [0, 1]}),
 ]
 
 INDEX = [
@@ -210,7 +222,7 @@ SHAPE = [
      {"outputs": ["o0", "", "o2", "o3", "o4"], "opset": 9}),
 ]
 
-ROWS = [*MOVEMENT, *CONTRACTION, *ELEMENTWISE, *INDEX, *WINDOW, *NORMALIZE,
+ROWS = [*MOVEMENT, *CONTRACTION, *ELEMENTWISE, *ORDER, *INDEX, *WINDOW, *NORMALIZE,
         *RESIZE, *SHAPE]
 
 

@@ -144,16 +144,16 @@ def test_a_branch_that_is_not_taken_may_hold_anything(refused):
 def test_element_types_of_inputs_and_initializers(refused):
     names = numpy_helper.from_array(np.array(["a"], object), "names")
     more = numpy_helper.from_array(np.array(["b"], object), "more")
-    half = [value("h", TensorProto.FLOAT16, ("rows", 3)),
-            value("k", TensorProto.FLOAT16, (3,))]
+    half = [value("h", TensorProto.COMPLEX64, ("rows", 3)),
+            value("k", TensorProto.COMPLEX64, (3,))]
     nodes = [node("Cast", ["h"], ["a"], to=TensorProto.FLOAT),
              node("Frob", ["a"], ["b"], "odd"),
              node("Add", ["b", "names"], ["c"]),
              node("Add", ["c", "more"], ["d"]),
              node("Add", ["d", "names"], ["y"])]
     assert refused(nodes, half, weights=[names, more]) == (
-        NEEDS + "  input x 2, first 'h': its elements are FLOAT16; expected a "
-        "tensor of f32, i32, i64 or bool\n"
+        NEEDS + "  input x 2, first 'h': its elements are COMPLEX64; expected "
+        "a tensor of floats, integers or booleans\n"
         "  Frob x 1, 'odd': " + FROB +
         "  initializer x 2, first 'names': has the element type STRING, which "
         "Divisi does not have\n")
@@ -167,9 +167,9 @@ def test_an_initializer_that_nothing_reads_is_in_nobodys_way(refused):
 
 
 def test_types_are_said_before_dims_are_asked_for(refused):
-    rows = [value("h", TensorProto.FLOAT16), value("x", shape=("rows", 3))]
+    rows = [value("h", TensorProto.COMPLEX64), value("x", shape=("rows", 3))]
     assert refused([node("Relu", ["x"], ["y"])], rows).startswith(
-        "the elements of input 'h' are FLOAT16; expected a tensor of")
+        "the elements of input 'h' are COMPLEX64; expected a tensor of")
 
 
 def test_the_checker_still_sees_the_rest(refused):

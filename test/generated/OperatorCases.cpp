@@ -84,8 +84,9 @@ std::vector<OperatorCase> divisi::makeCases(func::FuncOp function, size_t limit,
       OperatorCase converted = derived;
       for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
         auto tensor = cast<RankedTensorType>(type);
-        converted.arguments[index] = randomLayout(
-            grid, tensor.getShape(), tensor.getElementType().isF32(), random);
+        converted.arguments[index] =
+            randomLayout(grid, tensor.getShape(),
+                         !tensor.getElementType().isInteger(1), random);
       }
       auto result = cast<RankedTensorType>(op->getResult(0).getType());
       converted.result = randomLayout(grid, result.getShape(), false, random);

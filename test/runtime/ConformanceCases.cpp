@@ -32,8 +32,10 @@ static void addElementwise(std::vector<Case> &cases) {
   for (const Dims &dims : {Dims{5, 7, 3}, Dims{97, 401}}) {
     S size = dims.size() == 3 ? "Small" : "Large";
     for (const char *op :
-         {"neg", "abs", "sign", "sqrt", "rsqrt", "exp", "log", "erf", "sin",
-          "cos", "tanh", "sigmoid", "relu", "floor", "ceil", "round"}) {
+         {"neg",  "abs",   "sign",  "sqrt",  "rsqrt", "exp",  "log",
+          "erf",  "sin",   "cos",   "tan",   "asin",  "acos", "atan",
+          "sinh", "cosh",  "asinh", "acosh", "atanh", "tanh", "sigmoid",
+          "relu", "floor", "ceil",  "round"}) {
       cases.push_back(
           {S(op) + size, S("nn.") + op, {}, {f32(dims)}, f32(dims)});
     }
@@ -83,6 +85,14 @@ static void addElementwise(std::vector<Case> &cases) {
                      {{"fmod", int64_t(0)}},
                      {i64(dims), i64(dims)},
                      i64(dims)});
+    for (int64_t left : {0, 1}) {
+      cases.push_back({(left ? "shiftLeft" : "shiftRight") + size,
+                       "nn.shift",
+                       {{"left", left}},
+                       {i32(dims), i32({dims.back()})},
+                       i32(dims)});
+    }
+    cases.push_back({"notBits" + size, "nn.not", {}, {i32(dims)}, i32(dims)});
     for (const char *op : {"and", "or", "xor"}) {
       cases.push_back({S(op) + size,
                        S("nn.") + op,
@@ -399,7 +409,9 @@ std::vector<Case> conformanceCases() {
   addLines(cases);
   addMovement(cases);
   addIndices(cases);
+  addOrder(cases);
   keepDims(cases);
+  addTypes(cases);
   return cases;
 }
 

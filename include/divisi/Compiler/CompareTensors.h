@@ -18,11 +18,18 @@ namespace divisi {
 
 /// How far floats may lie apart: |a - b| <= absolute + relative·|b|, where b is
 /// expected. NaN equals NaN, and infinities of one sign equal each other.
+/// Where it is unset, the element type decides:
+///
+///           absolute, a share of max|b|   relative
+///   f64     1e-7                          1e-6
+///   f32     1e-4                          1e-3
+///   f16     2e-3                          1e-2
+///   bf16    1.6e-2                        5e-2
 struct Tolerance {
-  /// Unset: 1e-4·max|b| over the tensor's finite elements, so that small
+  /// Unset: that share of the tensor's largest finite element, so that small
   /// outputs cannot hide a wrong shard.
   std::optional<double> absolute;
-  double relative = 1e-3; ///< At least 0.
+  std::optional<double> relative; ///< At least 0.
 };
 
 /// Whether two tensors agree, and where they agree least.

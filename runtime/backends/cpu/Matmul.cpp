@@ -177,12 +177,12 @@ static bool makePlan(const CallSite &site, MatmulPlan &plan) {
   Contraction contraction;
   if (!engine() ||
       !analyzeContraction(site, Checks(site, ignored), contraction) ||
+      site.results[0].type != DType::F32 ||
       site.operands[0].type != DType::F32) {
     return false;
   }
-  plan.product =
-      planProduct(contraction, sizeof(float),
-                  {UnitStride::Either, UnitStride::Either, UnitStride::Inner});
+  plan.product = planProduct(
+      contraction, {UnitStride::Either, UnitStride::Either, UnitStride::Inner});
   const MatrixProduct &product = plan.product;
   int64_t m = product.m, n = product.n, k = product.k;
   if (numElements(product.batch) * m * n * k == 0) {

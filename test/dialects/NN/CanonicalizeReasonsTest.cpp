@@ -78,6 +78,7 @@ TEST(CanonicalizeReasons, OfIdentitiesAndMovements) {
   EXPECT_THAT(reasons, Contains("no plain reshape of a reshape"));
   EXPECT_THAT(reasons, Contains("no plain transpose of a transpose"));
   EXPECT_THAT(reasons, Contains("no matmul of which it is the use"));
+  EXPECT_THAT(reasons, Contains("no cast matmul of one use"));
 }
 
 TEST(CanonicalizeReasons, OfProducts) {

@@ -66,6 +66,25 @@ func.func @transpose_of_transpose(%x: tensor<2x3x4xf32>) -> tensor<2x4x3xf32> {
 
 // -----
 
+// The cast of a sum that was left in f32 does not keep the matmul from the
+// transpose.
+// CHECK-LABEL: @transpose_of_cast_matmul
+// CHECK: %[[M:.*]] = nn.matmul {{.*}} {labels = "mk,kn->nm"} : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<16x4xf32>
+// CHECK-NEXT: %[[C:.*]] = nn.cast %[[M]] : (tensor<16x4xf32>) -> tensor<16x4xbf16>
+// CHECK-NEXT: return %[[C]]
+func.func @transpose_of_cast_matmul(%a: tensor<4x8xbf16>,
+                                    %b: tensor<8x16xbf16>)
+    -> tensor<16x4xbf16> {
+  %0 = nn.matmul %a, %b {labels = "mk,kn->mn"} : (tensor<4x8xbf16>,
+      tensor<8x16xbf16>) -> tensor<4x16xf32>
+  %1 = nn.cast %0 : (tensor<4x16xf32>) -> tensor<4x16xbf16>
+  %2 = nn.transpose %1 {permutation = array<i64: 1, 0>}
+      : (tensor<4x16xbf16>) -> tensor<16x4xbf16>
+  return %2 : tensor<16x4xbf16>
+}
+
+// -----
+
 // CHECK-LABEL: @matmul_of_transposes
 // CHECK-SAME: (%[[A:.*]]: tensor<4x8x2xf32>, %[[B:.*]]: tensor<16x8xf32>)
 // CHECK-NEXT: nn.matmul %[[A]], %[[B]] {labels = "mkb,nk->bmn", nn.scope = "h"} : (tensor<4x8x2xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>

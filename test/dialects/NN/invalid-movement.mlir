@@ -258,3 +258,116 @@ func.func @resample_c3(%x: tensor<4x8xf32>) {
       -> tensor<2x8xf32>
   return
 }
+
+// -----
+
+func.func @arg_reduce_c1(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
+  %0 = nn.arg_reduce %x {axis = 2, kind = "max", last = false}
+      : (tensor<4x8xf32>) -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @arg_reduce_c1_empty(%x: tensor<4x0xf32>) {
+  // expected-error @+1 {{dimension 1 is empty, and has no first element}}
+  %0 = nn.arg_reduce %x {axis = 1, kind = "max", last = false}
+      : (tensor<4x0xf32>) -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @arg_reduce_c2(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{'kind' is "sum", expected "max" or "min"}}
+  %0 = nn.arg_reduce %x {axis = 1, kind = "sum", last = false}
+      : (tensor<4x8xf32>) -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @cumulate_c1(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{axis -1 is no dimension of a tensor of rank 2}}
+  %0 = nn.cumulate %x {axis = -1, kind = "sum", exclusive = false,
+      reverse = false} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @cumulate_c2(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{'kind' is "max", expected "sum" or "prod"}}
+  %0 = nn.cumulate %x {axis = 1, kind = "max", exclusive = false,
+      reverse = false} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @top_k_c1(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
+  %0 = nn.top_k %x {axis = 2, k = 2, largest = true} : (tensor<4x8xf32>)
+      -> tensor<4x2xi64>
+  return
+}
+
+// -----
+
+func.func @top_k_c2(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{'k' is 9, expected 0 to 8, the extent of dimension 1}}
+  %0 = nn.top_k %x {axis = 1, k = 9, largest = true} : (tensor<4x8xf32>)
+      -> tensor<4x9xi64>
+  return
+}
+
+// -----
+
+func.func @scatter_c1(%x: tensor<4x8xf32>, %i: tensor<4xi64>,
+                      %u: tensor<4xf32>) {
+  // expected-error @+1 {{'batch_dims' is 2, expected at least 0, below the rank 2 of init and at most the rank 1 of indices}}
+  %0 = nn.scatter %x, %i, %u {batch_dims = 2, kind = "set"} : (tensor<4x8xf32>,
+      tensor<4xi64>, tensor<4xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_c2(%x: tensor<5x8xf32>, %i: tensor<4x3xi64>,
+                      %u: tensor<4x3xf32>) {
+  // expected-error @+1 {{init, indices and updates have the shapes [5, 8], [4, 3] and [4, 3], expected updates of shape [4, 3] and 1 common extents}}
+  %0 = nn.scatter %x, %i, %u {batch_dims = 1, kind = "set"} : (tensor<5x8xf32>,
+      tensor<4x3xi64>, tensor<4x3xf32>) -> tensor<5x8xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_c3(%x: tensor<4x8xf32>, %i: tensor<3xi64>,
+                      %u: tensor<3x7xf32>) {
+  // expected-error @+1 {{expected updates of shape [3, 8] and 0 common extents}}
+  %0 = nn.scatter %x, %i, %u {batch_dims = 0, kind = "set"} : (tensor<4x8xf32>,
+      tensor<3xi64>, tensor<3x7xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_c4(%x: tensor<4x8xi1>, %i: tensor<3xi64>,
+                      %u: tensor<3x8xi1>) {
+  // expected-error @+1 {{'kind' is "add", expected set, or for numbers add, mul, max or min, got elements of type 'i1'}}
+  %0 = nn.scatter %x, %i, %u {batch_dims = 0, kind = "add"} : (tensor<4x8xi1>,
+      tensor<3xi64>, tensor<3x8xi1>) -> tensor<4x8xi1>
+  return
+}
+
+// -----
+
+func.func @scatter_c5(%x: tensor<4x8xf32>, %i: tensor<3xi64>,
+                      %u: tensor<3x8xf64>) {
+  // expected-error @+1 {{puts elements of type 'f64' among elements of type 'f32', expected the same type}}
+  %0 = nn.scatter %x, %i, %u {batch_dims = 0, kind = "set"} : (tensor<4x8xf32>,
+      tensor<3xi64>, tensor<3x8xf64>) -> tensor<4x8xf32>
+  return
+}

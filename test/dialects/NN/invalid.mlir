@@ -158,6 +158,15 @@ func.func @matmul_c5(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
 
 // -----
 
+func.func @matmul_c7(%a: tensor<4x8xbf16>, %b: tensor<8x16xbf16>) {
+  // expected-error@+1 {{has a result of type 'tensor<4x16xf64>', expected 'tensor<4x16xbf16>'}}
+  %0 = nn.matmul %a, %b {labels = "mk,kn->mn"} : (tensor<4x8xbf16>,
+      tensor<8x16xbf16>) -> tensor<4x16xf64>
+  return
+}
+
+// -----
+
 func.func @matmul_c6(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
   // expected-error @+1 {{label 'n' stands in one operand and not in the result; reduce the operand before}}
   %0 = nn.matmul %a, %b {labels = "mk,kn->m"} : (tensor<4x8xf32>,

@@ -62,6 +62,42 @@ func.func @unary(%x: tensor<4x8xf32>, %p: tensor<4x8xi1>) {
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)
   %cos = nn.cos %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.tan d0=4 d1=8 320 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1)
+  %tan = nn.tan %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.asin d0=4 d1=8 320 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1)
+  %asin = nn.asin %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.acos d0=4 d1=8 320 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1)
+  %acos = nn.acos %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.atan d0=4 d1=8 320 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1)
+  %atan = nn.atan %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.sinh d0=4 d1=8 320 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1)
+  %sinh = nn.sinh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.cosh d0=4 d1=8 320 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1)
+  %cosh = nn.cosh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.asinh d0=4 d1=8 320 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1)
+  %asinh = nn.asinh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.acosh d0=4 d1=8 320 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1)
+  %acosh = nn.acosh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.atanh d0=4 d1=8 320 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1)
+  %atanh = nn.atanh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   // CHECK: nn.tanh d0=4 d1=8 320 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)
@@ -90,8 +126,10 @@ func.func @unary(%x: tensor<4x8xf32>, %p: tensor<4x8xi1>) {
   return
 }
 
-// A widening cast of floats is linear; one that rounds is not.
-func.func @casts(%f32: tensor<4x8xf32>, %i64: tensor<4x8xi64>) {
+// A cast of floats that is exact is linear; one that rounds is not, also where
+// both have as many bits.
+func.func @casts(%f32: tensor<4x8xf32>, %i64: tensor<4x8xi64>,
+                 %bf16: tensor<4x8xbf16>) {
   // CHECK: nn.cast d0=4 d1=8 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)
@@ -105,6 +143,15 @@ func.func @casts(%f32: tensor<4x8xf32>, %i64: tensor<4x8xi64>) {
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1){{$}}
   %c = nn.cast %i64 : (tensor<4x8xi64>) -> tensor<4x8xf32>
+  // CHECK: nn.cast d0=4 d1=8 32 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1)
+  // CHECK-NEXT:   linear {0}
+  %d = nn.cast %bf16 : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+  // CHECK: nn.cast d0=4 d1=8 32 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1){{$}}
+  %e = nn.cast %bf16 : (tensor<4x8xbf16>) -> tensor<4x8xf16>
   return
 }
 
@@ -391,54 +438,5 @@ func.func @movement(%x: tensor<4x6xf32>, %b: tensor<1x6xf32>) {
   // CHECK-NEXT:   linear {0, 1}
   %5 = nn.concat %x, %b {axis = 0} : (tensor<4x6xf32>, tensor<1x6xf32>)
       -> tensor<5x6xf32>
-  return
-}
-
-// Rows chosen by data: a boolean table combines by or.
-func.func @index(%x: tensor<4x8x5xf32>, %i: tensor<4x3x2xi64>,
-    %j: tensor<4x3x5xi64>, %p: tensor<8xi1>, %k: tensor<3xi32>) {
-  // CHECK: nn.iota d0=4 d1=8 0 flops
-  // CHECK-NEXT:   out (d0)(d1)
-  %0 = nn.iota {axis = 1} : () -> tensor<4x8xi64>
-  // CHECK: nn.gather d0=4 d1=3 d2=2 d3=5 v=8:indexed-sum 0 flops
-  // CHECK-NEXT:   in  (d0)(v)(d3)
-  // CHECK-NEXT:   in  (d0)(d1)(d2)
-  // CHECK-NEXT:   out (d0)(d1)(d2)(d3)
-  // CHECK-NEXT:   linear {0}
-  %1 = nn.gather %x, %i {axis = 1, batch_dims = 1} : (tensor<4x8x5xf32>,
-      tensor<4x3x2xi64>) -> tensor<4x3x2x5xf32>
-  // CHECK: nn.gather d0=3 v=8:indexed-or 0 flops
-  // CHECK-NEXT:   in  (v)
-  // CHECK-NEXT:   in  (d0)
-  // CHECK-NEXT:   out (d0)
-  %2 = nn.gather %p, %k {axis = 0, batch_dims = 0} : (tensor<8xi1>,
-      tensor<3xi32>) -> tensor<3xi1>
-  // CHECK: nn.take_along d0=4 d1=3 d2=5 v=8:indexed-sum 0 flops
-  // CHECK-NEXT:   in  (d0)(v)(d2)
-  // CHECK-NEXT:   in  (d0)(d1)(d2)
-  // CHECK-NEXT:   out (d0)(d1)(d2)
-  // CHECK-NEXT:   linear {0}
-  %3 = nn.take_along %x, %j {axis = 1} : (tensor<4x8x5xf32>, tensor<4x3x5xi64>)
-      -> tensor<4x3x5xf32>
-  // CHECK: nn.resample d0=3 d1=8 d2=5 480 flops
-  // CHECK-NEXT:   in  (d0[0:2 2:4 1:2])(d1)(d2)
-  // CHECK-NEXT:   out (d0)(d1)(d2)
-  // CHECK-NEXT:   linear {0}
-  %4 = nn.resample %x {axis = 0, taps = 2, indices = array<i64: 0, 1, 3, 2, 1,
-      1>, weights = array<f64: 0.5, 0.5, 0.5, 0.5, 1.0, 0.0>}
-      : (tensor<4x8x5xf32>) -> tensor<3x8x5xf32>
-  return
-}
-
-func.func @globals(%x: tensor<4x8xf32>) {
-  // CHECK: nn.constant d0=4 d1=8 0 flops
-  // CHECK-NEXT:   out (d0)(d1)
-  %0 = nn.constant dense<1.0> : tensor<4x8xf32>
-  // CHECK: nn.read d0=4 d1=8 0 flops
-  // CHECK-NEXT:   out (d0)(d1)
-  %1 = nn.read @w : tensor<4x8xf32>
-  // CHECK: nn.update d0=4 d1=8 0 flops
-  // CHECK-NEXT:   in  (d0)(d1)
-  nn.update @w, %x : tensor<4x8xf32>
   return
 }

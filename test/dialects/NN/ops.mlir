@@ -71,6 +71,24 @@ func.func @elementwise(%x: tensor<4x8xf32>, %y: tensor<8xf32>,
   %sin = nn.sin %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   // CHECK: nn.cos %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %cos = nn.cos %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.tan %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %tan = nn.tan %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.asin %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %asin = nn.asin %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.acos %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %acos = nn.acos %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.atan %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %atan = nn.atan %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.sinh %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %sinh = nn.sinh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.cosh %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %cosh = nn.cosh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.asinh %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %asinh = nn.asinh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.acosh %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %acosh = nn.acosh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.atanh %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %atanh = nn.atanh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   // CHECK: nn.tanh %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %tanh = nn.tanh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   // CHECK: nn.sigmoid %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -129,6 +147,19 @@ func.func @contraction(%a: tensor<2x4x8xf32>, %b: tensor<8x16xf32>) {
   // CHECK: nn.matmul %{{.*}} {labels = "bmk,kn->bmn"} : (tensor<2x4x8xf32>, tensor<8x16xf32>) -> tensor<2x4x16xf32>
   %0 = nn.matmul %a, %b {labels = "bmk,kn->bmn"} : (tensor<2x4x8xf32>,
       tensor<8x16xf32>) -> tensor<2x4x16xf32>
+  return
+}
+
+// Sums of narrow types may be left in the accumulator's.
+// CHECK-LABEL: @accumulated
+func.func @accumulated(%a: tensor<4x8xbf16>, %b: tensor<8x16xbf16>,
+                       %u: tensor<4x8xui8>) {
+  // CHECK: nn.matmul {{.*}} -> tensor<4x16xf32>
+  %0 = nn.matmul %a, %b {labels = "mk,kn->mn"} : (tensor<4x8xbf16>,
+      tensor<8x16xbf16>) -> tensor<4x16xf32>
+  // CHECK: nn.reduce {{.*}} -> tensor<4xi32>
+  %1 = nn.reduce %u {kind = "sum", axes = array<i64: 1>} : (tensor<4x8xui8>)
+      -> tensor<4xi32>
   return
 }
 
@@ -201,6 +232,29 @@ func.func @index(%x: tensor<4x8xf32>, %i: tensor<4x3xi64>) {
   %2 = nn.resample %x {axis = 0, taps = 2, indices = array<i64: 0, 1, 2, 3>,
       weights = array<f64: 0.5, 0.5, 0.5, 0.5>} : (tensor<4x8xf32>)
       -> tensor<2x8xf32>
+  return
+}
+
+// CHECK-LABEL: @order
+func.func @order(%x: tensor<4x8xf32>, %x2: tensor<4x2xf32>,
+                 %b: tensor<4x8xui8>) {
+  // CHECK: nn.arg_reduce %{{.*}} {axis = 1 : i64, kind = "max", last = false}
+  %0 = nn.arg_reduce %x {axis = 1, kind = "max", last = false}
+      : (tensor<4x8xf32>) -> tensor<4xi64>
+  // CHECK: nn.cumulate %{{.*}} {axis = 0 : i64, exclusive = true, kind = "prod", reverse = false}
+  %1 = nn.cumulate %x {axis = 0, kind = "prod", exclusive = true,
+      reverse = false} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.top_k %{{.*}} {axis = 1 : i64, k = 2 : i64, largest = true}
+  %2 = nn.top_k %x {axis = 1, k = 2, largest = true} : (tensor<4x8xf32>)
+      -> tensor<4x2xi64>
+  // CHECK: nn.scatter %{{.*}}, %{{.*}}, %{{.*}} {batch_dims = 1 : i64, kind = "add"}
+  %3 = nn.scatter %x, %2, %x2 {batch_dims = 1, kind = "add"} : (tensor<4x8xf32>,
+      tensor<4x2xi64>, tensor<4x2xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.shift %{{.*}}, %{{.*}} {left = true}
+  %4 = nn.shift %b, %b {left = true} : (tensor<4x8xui8>, tensor<4x8xui8>)
+      -> tensor<4x8xui8>
+  // CHECK: nn.not %{{.*}} : (tensor<4x8xui8>) -> tensor<4x8xui8>
+  %5 = nn.not %b : (tensor<4x8xui8>) -> tensor<4x8xui8>
   return
 }
 

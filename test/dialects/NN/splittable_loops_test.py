@@ -18,11 +18,13 @@ def family_of(operator, loop):
 
 
 def read_nests():
-    run = subprocess.run(
-        [BUILD / "bin/divisi-opt", HERE / "loops.mlir", "--nn-print-loops",
-         "-o", os.devnull], text=True, capture_output=True, check=True)
+    nests = "".join(
+        subprocess.run([BUILD / "bin/divisi-opt", path, "--nn-print-loops",
+                        "-o", os.devnull], text=True, capture_output=True,
+                       check=True).stdout
+        for path in sorted(HERE.glob("loops*.mlir")))
     rows = set()
-    for line in run.stdout.splitlines():
+    for line in nests.splitlines():
         if line.startswith("nn."):
             operator, *loops = line.split()[:-2]
             for loop in loops:

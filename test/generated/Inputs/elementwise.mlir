@@ -218,3 +218,63 @@ func.func @select(%c: tensor<5x1xi1> {test.range = array<i64: 0, 1>}, %x: tensor
   %0 = nn.select %c, %x, %y : (tensor<5x1xi1>, tensor<5x7xf32>, tensor<7xf32>) -> tensor<5x7xf32>
   return %0 : tensor<5x7xf32>
 }
+
+func.func @tan(%x: tensor<5x7xf32> {test.range = array<i64: -1, 1>}) -> tensor<5x7xf32> {
+  %0 = nn.tan %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
+
+func.func @asin(%x: tensor<5x7xf32> {test.range = array<i64: -1, 1>}) -> tensor<5x7xf32> {
+  %0 = nn.asin %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
+
+func.func @acos(%x: tensor<5x7xf32> {test.range = array<i64: -1, 1>}) -> tensor<5x7xf32> {
+  %0 = nn.acos %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
+
+func.func @atan(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
+  %0 = nn.atan %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
+
+func.func @sinh(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
+  %0 = nn.sinh %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
+
+func.func @cosh(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
+  %0 = nn.cosh %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
+
+func.func @asinh(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
+  %0 = nn.asinh %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
+
+func.func @acosh(%x: tensor<5x7xf32> {test.range = array<i64: 1, 4>}) -> tensor<5x7xf32> {
+  %0 = nn.acosh %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
+
+func.func @atanh(%x: tensor<5x7xf32> {test.range = array<i64: -1, 1>}) -> tensor<5x7xf32> {
+  %0 = nn.atanh %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
+
+func.func @shift_left(%x: tensor<5x7xi64> {test.range = array<i64: -99, 99>}, %y: tensor<7xi64> {test.range = array<i64: -1, 70>}) -> tensor<5x7xi64> {
+  %0 = nn.shift %x, %y {left = true} : (tensor<5x7xi64>, tensor<7xi64>) -> tensor<5x7xi64>
+  return %0 : tensor<5x7xi64>
+}
+
+func.func @shift_right(%x: tensor<5x7xi64> {test.range = array<i64: -99, 99>}, %y: tensor<7xi64> {test.range = array<i64: -1, 70>}) -> tensor<5x7xi64> {
+  %0 = nn.shift %x, %y {left = false} : (tensor<5x7xi64>, tensor<7xi64>) -> tensor<5x7xi64>
+  return %0 : tensor<5x7xi64>
+}
+
+func.func @not_bits(%x: tensor<5x7xi64> {test.range = array<i64: -99, 99>}) -> tensor<5x7xi64> {
+  %0 = nn.not %x : (tensor<5x7xi64>) -> tensor<5x7xi64>
+  return %0 : tensor<5x7xi64>
+}

@@ -281,3 +281,68 @@ func.func @resample(%x: tensor<2x5x3xf32>) -> tensor<2x7x3xf32> {
   %0 = nn.resample %x {axis = 1, taps = 2, indices = array<i64: 0, 1, 0, 1, 1, 2, 2, 3, 3, 4, 3, 4, 4, 4>, weights = array<f64: 1.0, 0.0, 0.25, 0.75, 0.5, 0.5, 0.5, 0.5, 0.75, 0.25, 0.0, 1.0, 1.0, 0.0>} : (tensor<2x5x3xf32>) -> tensor<2x7x3xf32>
   return %0 : tensor<2x7x3xf32>
 }
+
+func.func @arg_max(%x: tensor<5x9x3xf32>) -> tensor<5x3xi64> {
+  %0 = nn.arg_reduce %x {axis = 1, kind = "max", last = false} : (tensor<5x9x3xf32>) -> tensor<5x3xi64>
+  return %0 : tensor<5x3xi64>
+}
+
+func.func @arg_min(%x: tensor<5x9x3xf32>) -> tensor<5x3xi64> {
+  %0 = nn.arg_reduce %x {axis = 1, kind = "min", last = true} : (tensor<5x9x3xf32>) -> tensor<5x3xi64>
+  return %0 : tensor<5x3xi64>
+}
+
+func.func @cumulate_sum(%x: tensor<5x9x3xf32>) -> tensor<5x9x3xf32> {
+  %0 = nn.cumulate %x {axis = 1, kind = "sum", exclusive = false, reverse = false} : (tensor<5x9x3xf32>) -> tensor<5x9x3xf32>
+  return %0 : tensor<5x9x3xf32>
+}
+
+func.func @cumulate_sum_exclusive(%x: tensor<5x9x3xf32>) -> tensor<5x9x3xf32> {
+  %0 = nn.cumulate %x {axis = 1, kind = "sum", exclusive = true, reverse = true} : (tensor<5x9x3xf32>) -> tensor<5x9x3xf32>
+  return %0 : tensor<5x9x3xf32>
+}
+
+func.func @cumulate_prod(%x: tensor<5x9x3xf32>) -> tensor<5x9x3xf32> {
+  %0 = nn.cumulate %x {axis = 1, kind = "prod", exclusive = false, reverse = true} : (tensor<5x9x3xf32>) -> tensor<5x9x3xf32>
+  return %0 : tensor<5x9x3xf32>
+}
+
+func.func @top_k_largest(%x: tensor<5x9x3xf32>) -> tensor<5x4x3xi64> {
+  %0 = nn.top_k %x {axis = 1, k = 4, largest = true} : (tensor<5x9x3xf32>) -> tensor<5x4x3xi64>
+  return %0 : tensor<5x4x3xi64>
+}
+
+func.func @top_k_smallest(%x: tensor<5x9x3xf32>) -> tensor<5x4x3xi64> {
+  %0 = nn.top_k %x {axis = 1, k = 4, largest = false} : (tensor<5x9x3xf32>) -> tensor<5x4x3xi64>
+  return %0 : tensor<5x4x3xi64>
+}
+
+func.func @scatter_set(%x: tensor<9x5xf32>, %i: tensor<2x4xi64> {test.range = array<i64: -9, 8>}, %u: tensor<2x4x5xf32>) -> tensor<9x5xf32> {
+  %0 = nn.scatter %x, %i, %u {batch_dims = 0, kind = "set"} : (tensor<9x5xf32>, tensor<2x4xi64>, tensor<2x4x5xf32>) -> tensor<9x5xf32>
+  return %0 : tensor<9x5xf32>
+}
+
+func.func @scatter_add(%x: tensor<9x5xf32>, %i: tensor<2x4xi64> {test.range = array<i64: -9, 8>}, %u: tensor<2x4x5xf32>) -> tensor<9x5xf32> {
+  %0 = nn.scatter %x, %i, %u {batch_dims = 0, kind = "add"} : (tensor<9x5xf32>, tensor<2x4xi64>, tensor<2x4x5xf32>) -> tensor<9x5xf32>
+  return %0 : tensor<9x5xf32>
+}
+
+func.func @scatter_mul(%x: tensor<9x5xf32>, %i: tensor<2x4xi64> {test.range = array<i64: -9, 8>}, %u: tensor<2x4x5xf32>) -> tensor<9x5xf32> {
+  %0 = nn.scatter %x, %i, %u {batch_dims = 0, kind = "mul"} : (tensor<9x5xf32>, tensor<2x4xi64>, tensor<2x4x5xf32>) -> tensor<9x5xf32>
+  return %0 : tensor<9x5xf32>
+}
+
+func.func @scatter_max(%x: tensor<9x5xf32>, %i: tensor<2x4xi64> {test.range = array<i64: -9, 8>}, %u: tensor<2x4x5xf32>) -> tensor<9x5xf32> {
+  %0 = nn.scatter %x, %i, %u {batch_dims = 0, kind = "max"} : (tensor<9x5xf32>, tensor<2x4xi64>, tensor<2x4x5xf32>) -> tensor<9x5xf32>
+  return %0 : tensor<9x5xf32>
+}
+
+func.func @scatter_min(%x: tensor<9x5xf32>, %i: tensor<2x4xi64> {test.range = array<i64: -9, 8>}, %u: tensor<2x4x5xf32>) -> tensor<9x5xf32> {
+  %0 = nn.scatter %x, %i, %u {batch_dims = 0, kind = "min"} : (tensor<9x5xf32>, tensor<2x4xi64>, tensor<2x4x5xf32>) -> tensor<9x5xf32>
+  return %0 : tensor<9x5xf32>
+}
+
+func.func @scatter_batch(%x: tensor<3x9x2xf32>, %i: tensor<3x4xi64> {test.range = array<i64: -9, 8>}, %u: tensor<3x4x2xf32>) -> tensor<3x9x2xf32> {
+  %0 = nn.scatter %x, %i, %u {batch_dims = 1, kind = "add"} : (tensor<3x9x2xf32>, tensor<3x4xi64>, tensor<3x4x2xf32>) -> tensor<3x9x2xf32>
+  return %0 : tensor<3x9x2xf32>
+}

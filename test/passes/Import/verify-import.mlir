@@ -31,9 +31,9 @@ nn.global @d derived : tensor<4xf32>
 
 // -----
 
-func.func @half(%x: tensor<4xf16> {nn.name = "x"}) {
-  // expected-error@+1 {{has the type 'tensor<4xf16>', expected a global tensor of f32, i32, i64 or i1}}
-  %0 = nn.neg %x : (tensor<4xf16>) -> tensor<4xf16>
+func.func @local(%x: tensor<2x4xf32, #spmd.local<(x=2), [x, *], 4x4>> {nn.name = "x"}) {
+  // expected-error@+1 {{expected a global tensor}}
+  %0 = nn.neg %x : (tensor<2x4xf32, #spmd.local<(x=2), [x, *], 4x4>>) -> tensor<2x4xf32, #spmd.local<(x=2), [x, *], 4x4>>
   return
 }
 

@@ -96,7 +96,7 @@ public:
   std::span<const std::byte> bytes() const {
     return {data(), static_cast<size_t>(byteSize())};
   }
-  /// The elements; `T` is the type's C++ form.
+  /// The elements; `T` is what the type is in memory (Element.h).
   template <typename T> std::span<T> as() {
     return {reinterpret_cast<T *>(data()), byteSize() / sizeof(T)};
   }
@@ -117,9 +117,8 @@ public:
   bool isSplat() const;
   /// The same bytes under other dims of as many elements.
   HostTensor reshaped(Dims dims) const;
-  /// Each element converted as ONNX's Cast does: to integers by truncation
-  /// (saturated, NaN to 0), to bool by comparing with 0. Fails like zeros(),
-  /// and with Unsupported for f16 and bf16.
+  /// Each element converted as ONNX's Cast does: see convertElement. Fails like
+  /// zeros().
   Expected<HostTensor> castTo(DType type) const;
 
 private:

@@ -46,6 +46,11 @@ enum class DType : uint8_t {
 int64_t byteWidth(DType type);
 /// `f32`, `i64`, `bool`, ...
 std::string_view stringify(DType type);
+/// Whether its elements are floats.
+bool isFloatType(DType type);
+/// What sums of many elements may be left in: f32 for f16 and bf16, i32 for
+/// integers of 8 and 16 bits, else the type itself.
+DType sumType(DType type);
 /// The type of that name, or nothing.
 std::optional<DType> parseDType(std::string_view name);
 

@@ -54,9 +54,9 @@ Expected<HostTensor> onlyTensor(std::vector<GivenTensor> tensors,
 Expected<std::vector<GivenTensor>> readTensors(const std::string &path,
                                                const std::string &role);
 
-/// What an .npy file begins with; the elements follow. Fails for types that
-/// NumPy has no name for (bf16).
-Expected<std::string> formatNpyHeader(DType type, const Dims &dims);
+/// What an .npy file begins with; the elements follow. bf16 is named as
+/// ml_dtypes does.
+std::string formatNpyHeader(DType type, const Dims &dims);
 
 /// Writes one tensor, through a temporary name.
 Status writeNpy(const std::string &path, const HostTensor &tensor);
