@@ -18,11 +18,12 @@
 using namespace divisi;
 using rt::DType;
 
-/// `given`, one number, one per index of `axis`, or one per block of them, so
-/// that it broadcasts to `x`.
-static Tensor alongAxis(NodeImporter &node, const Tensor &given,
-                        const Tensor &x, int64_t axis, int64_t block) {
+/// Input `i`, one number, one per index of the node's axis, or one per block of
+/// them, so that it broadcasts to input 0.
+static Tensor alongAxis(NodeImporter &node, size_t i) {
   Emitter &emit = node.emitter();
+  const Tensor &given = node.input(i), &x = node.input(0);
+  int64_t axis = node.getInt("axis", 1), block = node.getInt("block_size");
   if (given->count() == 1 && given->rank() <= 1) {
     return emit.reshape(given, {});
   }
@@ -88,12 +89,8 @@ static void importQuantizeLinear(NodeImporter &node) {
   if (!type) {
     return;
   }
-  auto aligned = [&](size_t i) {
-    return alongAxis(node, node.input(i), x, node.getInt("axis", 1),
-                     node.getInt("block_size"));
-  };
-  Tensor scale = emit.cast(aligned(1), DType::F32);
-  Tensor zero = hasZero ? aligned(2) : nullptr;
+  Tensor scale = emit.cast(alongAxis(node, 1), DType::F32);
+  Tensor zero = hasZero ? alongAxis(node, 2) : nullptr;
   if (!node.failed()) {
     node.setResult(
         0, quantize(emit, emit.cast(x, DType::F32), scale, zero, *type));
@@ -107,14 +104,11 @@ static void importDequantizeLinear(NodeImporter &node) {
   if (!type) {
     return;
   }
-  auto aligned = [&](size_t i) {
-    return alongAxis(node, node.input(i), x, node.getInt("axis", 1),
-                     node.getInt("block_size"));
-  };
-  Tensor scale = emit.cast(aligned(1), DType::F32);
+  Tensor scale = emit.cast(alongAxis(node, 1), DType::F32);
   Tensor value = emit.cast(x, DType::I32);
   if (node.hasInput(2)) {
-    value = emit.binary("sub", value, emit.cast(aligned(2), DType::I32));
+    value =
+        emit.binary("sub", value, emit.cast(alongAxis(node, 2), DType::I32));
   }
   if (!node.failed()) {
     value = emit.binary("mul", emit.cast(value, DType::F32), scale);

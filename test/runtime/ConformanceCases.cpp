@@ -14,15 +14,6 @@ namespace divisi::rt::test {
 
 using S = std::string;
 
-static TensorInfo f32(Dims dims) {
-  return TensorInfo::whole(DType::F32, std::move(dims));
-}
-static TensorInfo i32(Dims dims) {
-  return TensorInfo::whole(DType::I32, std::move(dims));
-}
-static TensorInfo i64(Dims dims) {
-  return TensorInfo::whole(DType::I64, std::move(dims));
-}
 static TensorInfo flags(Dims dims) {
   return TensorInfo::whole(DType::Bool, std::move(dims));
 }

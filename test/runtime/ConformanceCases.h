@@ -35,6 +35,17 @@ struct Case {
   std::vector<std::pair<size_t, size_t>> kept = {};
 };
 
+/// Whole tensors of one type.
+inline TensorInfo f32(Dims dims) {
+  return TensorInfo::whole(DType::F32, std::move(dims));
+}
+inline TensorInfo i32(Dims dims) {
+  return TensorInfo::whole(DType::I32, std::move(dims));
+}
+inline TensorInfo i64(Dims dims) {
+  return TensorInfo::whole(DType::I64, std::move(dims));
+}
+
 /// For GoogleTest's messages.
 inline void PrintTo(const Case &test, std::ostream *out) { *out << test.name; }
 

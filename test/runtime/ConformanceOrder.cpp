@@ -12,16 +12,6 @@ namespace divisi::rt::test {
 
 using S = std::string;
 
-static TensorInfo f32(Dims dims) {
-  return TensorInfo::whole(DType::F32, std::move(dims));
-}
-static TensorInfo i32(Dims dims) {
-  return TensorInfo::whole(DType::I32, std::move(dims));
-}
-static TensorInfo i64(Dims dims) {
-  return TensorInfo::whole(DType::I64, std::move(dims));
-}
-
 void addOrder(std::vector<Case> &cases) {
   Dims dims{3, 9, 4};
   for (int64_t flag : {0, 1}) {
