@@ -9,12 +9,14 @@
 #ifndef DIVISI_DIALECTS_NN_NNOPS_TD
 #define DIVISI_DIALECTS_NN_NNOPS_TD
 
+include "dialects/NN/NNAttention.td"
 include "dialects/NN/NNContraction.td"
 include "dialects/NN/NNElementwise.td"
 include "dialects/NN/NNGlobals.td"
 include "dialects/NN/NNIndex.td"
 include "dialects/NN/NNMovement.td"
 include "dialects/NN/NNOrder.td"
+include "dialects/NN/NNQuantize.td"
 include "dialects/NN/NNReduce.td"
 include "dialects/NN/NNWindow.td"
 

@@ -49,6 +49,45 @@ def NN_ConvOp : NN_AccumulatingOp<"conv", [SameOperandsElementType]> {
       "x, w, strides, dilations, padsLo, padsHi, groups">];
 }
 
+def NN_ConvDgradOp : NN_AccumulatingOp<"conv_dgrad",
+                                       [SameOperandsElementType]> {
+  let summary = "transposed convolution";
+  let description = [{
+    The gradient of nn.conv by its operand, given that by its result,
+    dy[n, (g m), o...]: the sum of dy*w into dx[n, (g c), i...] wherever
+    i = o*stride + k*dilation - pads_lo. What no o reaches is 0.
+
+    Constraints:
+    - (C1) `dy` and `w` have the same rank, at least 2.
+    - (C2) strides, dilations, pads_lo and extents have one entry for each
+      dimension behind the second.
+    - (C3) Strides and dilations are positive.
+    - (C4) Pads and extents are not negative.
+    - (C5) `groups` is positive and divides dimension 0 of `w`, which is
+      dimension 1 of `dy`.
+    - (C6) The result's elements are of the operands' type or its accumulator's.
+
+    Example:
+    ```mlir
+    %dx = nn.conv_dgrad %dy, %w {strides = array<i64: 2>,
+        dilations = array<i64: 1>, pads_lo = array<i64: 1>,
+        extents = array<i64: 8>, groups = 1}
+        : (tensor<2x4x4xf32>, tensor<4x3x3xf32>) -> tensor<2x3x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_NumberTensor:$dy, NN_NumberTensor:$w,
+                       NN_I64s:$strides, NN_I64s:$dilations, NN_I64s:$pads_lo,
+                       NN_I64s:$extents, NN_I64:$groups);
+  let results = (outs NN_NumberTensor:$dx);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$dy, "::mlir::Value":$w,
+           "::llvm::ArrayRef<int64_t>":$strides,
+           "::llvm::ArrayRef<int64_t>":$dilations,
+           "::llvm::ArrayRef<int64_t>":$padsLo,
+           "::llvm::ArrayRef<int64_t>":$extents, "int64_t":$groups),
+      "dy, w, strides, dilations, padsLo, extents, groups">];
+}
+
 class NN_Pool<string mnemonic, string meaning, string outside>
     : NN_AccumulatingOp<mnemonic, [NN_Unflattens]> {
   let summary = meaning # " of sliding windows";

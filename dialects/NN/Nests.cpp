@@ -42,6 +42,21 @@ DimMap windowMap(const LoopNest &nest, LoopId loop, int64_t extent,
   return DimMap::window(loop, stride, lo, reach);
 }
 
+DimMap tableMap(LoopNest &nest, LoopId loop,
+                llvm::function_ref<Interval(int64_t)> reach) {
+  constexpr int64_t longest = int64_t(1) << 24;
+  Loop &iterated = nest.loops[loop.index];
+  if (iterated.extent > longest) {
+    iterated.kind = LoopKind::Whole;
+    return DimMap::none();
+  }
+  SmallVector<Interval> table;
+  for (int64_t i = 0; i < iterated.extent; ++i) {
+    table.push_back(reach(i));
+  }
+  return DimMap::tabulated(loop, table);
+}
+
 void addLinear(LoopNest &nest, Type type, ArrayRef<unsigned> operands) {
   if (!cast<RankedTensorType>(type).getElementType().isInteger(1)) {
     nest.linear.emplace_back(operands.begin(), operands.end());

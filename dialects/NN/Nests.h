@@ -36,6 +36,11 @@ TensorMap mapLoops(mlir::Type type, llvm::ArrayRef<LoopId> loops);
 DimMap windowMap(const LoopNest &nest, LoopId loop, int64_t extent,
                  int64_t stride, int64_t lo, int64_t reach);
 
+/// The dimension of which iteration i of `loop` reads `reach(i)`. Nobody lists
+/// these for a loop of more than 2^24 iterations: it is never split then.
+DimMap tableMap(LoopNest &nest, LoopId loop,
+                llvm::function_ref<Interval(int64_t)> reach);
+
 /// Declares joint linearity in `operands`, unless the elements are booleans: a
 /// partial sum of these does not exist.
 void addLinear(LoopNest &nest, mlir::Type type,

@@ -164,6 +164,100 @@ LoopNest ConvOp::getLoopNest() {
   return nest;
 }
 
+//===- conv_dgrad ---------------------------------------------------------===//
+
+FailureOr<RankedTensorType> ConvDgradOp::inferType(Adaptor adaptor,
+                                                   EmitError emitError) {
+  auto type = cast<RankedTensorType>(adaptor.getDy().getType());
+  ArrayRef<int64_t> dy = globalShape(type);
+  ArrayRef<int64_t> w = globalShape(adaptor.getW().getType());
+  if (dy.size() < 2 || dy.size() != w.size()) { // C1
+    return emitError() << "gradient and weight have ranks " << dy.size()
+                       << " and " << w.size()
+                       << ", expected the same, at least 2";
+  }
+  int64_t rank = dy.size() - 2;
+  ArrayRef<int64_t> extents = adaptor.getExtents();
+  if (failed(checkLength("strides", adaptor.getStrides(), rank, // C2
+                         emitError)) ||
+      failed(
+          checkLength("dilations", adaptor.getDilations(), rank, emitError)) ||
+      failed(checkLength("pads_lo", adaptor.getPadsLo(), rank, emitError)) ||
+      failed(checkLength("extents", extents, rank, emitError)) ||
+      failed(checkPositive("strides", adaptor.getStrides(), // C3
+                           emitError)) ||
+      failed(checkPositive("dilations", adaptor.getDilations(), emitError)) ||
+      failed(checkNotNegative("pads_lo", adaptor.getPadsLo(), // C4
+                              emitError)) ||
+      failed(checkNotNegative("extents", extents, emitError))) {
+    return failure();
+  }
+  int64_t groups = adaptor.getGroups();
+  if (groups < 1 || dy[1] != w[0] || w[0] % groups != 0) { // C5
+    return emitError() << "'groups' is " << groups
+                       << ", expected a divisor of the features of gradient "
+                       << "and weight, " << dy[1] << " and " << w[0];
+  }
+  std::optional<int64_t> channels = checkedMul(w[1], groups);
+  SmallVector<int64_t> shape = {dy[0], channels.value_or(INT64_MAX)};
+  llvm::append_range(shape, extents);
+  return makeType(shape, type.getElementType(), emitError);
+}
+
+/// The indices o below `extent` with i = o*stride + k*dilation - lo for some
+/// tap k.
+static Interval gradientReach(int64_t i, Window window, int64_t extent) {
+  // A window that attributes make larger than an int64 reaches all.
+  int64_t reach =
+      checkedMul(window.kernel - 1, window.dilation).value_or(INT64_MAX);
+  int64_t last = checkedAdd(i, window.lo).value_or(INT64_MAX);
+  int64_t begin = reach >= last ? 0 : (last - reach - 1) / window.stride + 1;
+  return intersect({begin, last / window.stride + 1}, {0, extent});
+}
+
+LoopNest ConvDgradOp::getLoopNest() {
+  ArrayRef<int64_t> dy = globalShape(getDy().getType());
+  ArrayRef<int64_t> w = globalShape(getW().getType());
+  ArrayRef<int64_t> dx = globalShape(getDx().getType());
+  int64_t groups = getGroups();
+  LoopNest nest;
+  LoopId n = nest.add("n", dy[0]);
+  SmallVector<LoopId, 2> inFeatures, outFeatures;
+  if (groups != 1) {
+    inFeatures = outFeatures = {nest.add("g", groups)};
+  }
+  inFeatures.push_back(nest.add("m", w[0] / groups, LoopKind::Reduction));
+  LoopId c = nest.add("c", w[1]);
+  outFeatures.push_back(c);
+
+  TensorMap gradient = mapLoops(getDy().getType(), n);
+  TensorMap weight = mapLoops(getW().getType(), {});
+  TensorMap result = mapLoops(getDx().getType(), n);
+  gradient.dims.push_back(DimMap::product(inFeatures));
+  weight.dims = {DimMap::product(inFeatures), DimMap::loop(c)};
+  result.dims.push_back(DimMap::product(outFeatures));
+  double perPoint = 2;
+  for (size_t d = 0; d + 2 < dx.size(); ++d) {
+    int64_t extent = dx[d + 2], taps = w[d + 2];
+    LoopId i = nest.add("i" + std::to_string(d), extent);
+    LoopId k = nest.add("k" + std::to_string(d), taps, LoopKind::Whole);
+    Window window = {std::max<int64_t>(taps, 1), getStrides()[d],
+                     getDilations()[d], getPadsLo()[d], /*hi=*/0};
+    gradient.dims.push_back(tableMap(nest, i, [&](int64_t index) {
+      return gradientReach(index, window, dy[d + 2]);
+    }));
+    weight.dims.push_back(DimMap::loop(k));
+    result.dims.push_back(DimMap::loop(i));
+    perPoint /= double(getStrides()[d]);
+  }
+  nest.operands = {gradient, weight};
+  nest.results = {result};
+  nest.linear = {{0}, {1}};
+  // One tap in as many as the stride meets an index.
+  nest.flopsPerPoint = perPoint;
+  return nest;
+}
+
 //===- pool_max, pool_sum -------------------------------------------------===//
 
 template <typename Adaptor>

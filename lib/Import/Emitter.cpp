@@ -267,14 +267,18 @@ void Emitter::fold(const std::string &op, llvm::ArrayRef<Tensor> operands,
   result->known = *value;
 }
 
+/// Attributes that kernels read as 0 or 1 and operators have as booleans.
+static constexpr llvm::StringLiteral kFlags[] = {
+    "arg_reduce.last", "cumulate.exclusive", "cumulate.reverse",
+    "mod.fmod",        "normalize.center",   "rotary.interleaved",
+    "shift.left",      "softmax.log",        "top_k.largest"};
+
 static mlir::Attribute toAttribute(mlir::Builder &builder,
+                                   const std::string &op,
                                    const std::string &name,
                                    const rt::Attribute &value) {
   if (const auto *number = std::get_if<int64_t>(&value)) {
-    static constexpr llvm::StringLiteral kFlags[] = {
-        "log",  "center",    "fmod",    "left",
-        "last", "exclusive", "reverse", "largest"};
-    bool isFlag = llvm::is_contained(kFlags, name);
+    bool isFlag = llvm::is_contained(kFlags, op + "." + name);
     return isFlag ? mlir::Attribute(builder.getBoolAttr(*number != 0))
                   : builder.getI64IntegerAttr(*number);
   }
@@ -301,7 +305,7 @@ void Emitter::create(const std::string &op, llvm::ArrayRef<Tensor> operands,
     state.addOperands(value);
   }
   for (const auto &[name, value] : attributes.values()) {
-    state.addAttribute(name, toAttribute(builder_, name, value));
+    state.addAttribute(name, toAttribute(builder_, op, name, value));
   }
   if (!scope_.empty()) {
     state.addAttribute("nn.scope", builder_.getStringAttr(scope_));

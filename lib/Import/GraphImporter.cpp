@@ -19,7 +19,7 @@ llvm::SmallVector<llvm::ArrayRef<ImporterRow>> divisi::importerTables() {
           normalizeImporters(),   movementImporters(),      partImporters(),
           indexImporters(),       shapeImporters(),         resizeImporters(),
           orderImporters(),       convTransposeImporters(), scatterImporters(),
-          quantizeImporters()};
+          quantizeImporters(),    attentionImporters()};
 }
 
 ImportFunction divisi::findImporter(const std::string &opType) {

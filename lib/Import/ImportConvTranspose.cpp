@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A transposed convolution is a convolution of the image with stride-1 zeros
-// between its elements, by the kernel with its axes reversed and its features
-// exchanged. With a stride it multiplies by these zeros, too.
+// A transposed convolution is the gradient of a convolution by its operand,
+// whose extents the node says in one of several ways.
 //
 //===----------------------------------------------------------------------===//
 
@@ -92,50 +91,6 @@ static Upsampling readUpsampling(NodeImporter &node, const Tensor &x,
   return up;
 }
 
-/// stride - 1 zeros between the elements along each spatial dim.
-static Tensor spread(Emitter &emit, Tensor x, const Ints &strides) {
-  for (size_t i = 0; i < strides.size(); ++i) {
-    size_t at = i + 2;
-    int64_t extent = x->dims[at];
-    if (strides[i] == 1 || extent == 0) {
-      continue;
-    }
-    rt::Dims apart = x->dims, joined = x->dims;
-    apart.insert(apart.begin() + static_cast<int64_t>(at) + 1, 1);
-    joined[at] = extent * strides[i];
-    Ints lo(apart.size(), 0), hi(apart.size(), 0);
-    hi[at + 1] = strides[i] - 1;
-    x = emit.pad(emit.reshape(x, apart), lo, hi, 0);
-    x = emit.sliceAxis(emit.reshape(x, joined), static_cast<int64_t>(at), 0,
-                       (extent - 1) * strides[i] + 1);
-  }
-  return x;
-}
-
-/// [C, M/g, k..] as [M, C/g, k..], the k.. reversed.
-static Tensor turnKernel(Emitter &emit, const Tensor &w, int64_t groups) {
-  rt::Dims grouped = w->dims;
-  grouped[0] /= groups;
-  grouped.insert(grouped.begin(), groups);
-  Ints order(grouped.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    order[i] = static_cast<int64_t>(i);
-  }
-  std::swap(order[1], order[2]);
-  rt::Dims dims = w->dims;
-  dims[0] = w->dims[1] * groups;
-  dims[1] = w->dims[0] / groups;
-  Tensor turned =
-      emit.reshape(emit.transpose(emit.reshape(w, grouped), order), dims);
-  Ints starts(dims.size(), 0), limits = dims, steps(dims.size(), 1);
-  for (size_t i = 2; i < dims.size(); ++i) {
-    starts[i] = dims[i] - 1;
-    limits[i] = -1;
-    steps[i] = -1;
-  }
-  return emit.slice(turned, starts, limits, steps);
-}
-
 static void importConvTranspose(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0), &w = node.input(1);
@@ -151,24 +106,25 @@ static void importConvTranspose(NodeImporter &node) {
   if (node.failed()) {
     return;
   }
-  Tensor image = spread(emit, x, up.strides);
-  size_t rank = up.kernel.size();
-  Ints around, ones(rank, 1), lo(2, 0), hi(2, 0);
   rt::Dims dims = {x->dims[0], w->dims[1] * groups};
-  for (size_t i = 0; i < rank; ++i) {
-    around.push_back((up.kernel[i] - 1) * up.dilations[i]);
-    dims.push_back(image->dims[i + 2] + around[i]);
-    lo.push_back(-up.lo[i]);
-    hi.push_back(-up.hi[i]);
+  Ints extents;
+  for (size_t i = 0; i < up.kernel.size(); ++i) {
+    int64_t full = up.strides[i] * (x->dims[i + 2] - 1) +
+                   (up.kernel[i] - 1) * up.dilations[i] + 1;
+    extents.push_back(x->dims[i + 2] == 0 ? 0 : full - up.lo[i] - up.hi[i]);
+    if (extents.back() < 0) {
+      return node.invalid("pads " + formatInts(up.lo) + " and " +
+                          formatInts(up.hi) + " crop more than there is");
+    }
+    dims.push_back(extents.back());
   }
-  Tensor result = emit.sum("conv", {image, turnKernel(emit, w, groups)},
-                           {{"strides", ones},
+  Tensor result = emit.sum("conv_dgrad", {x, w},
+                           {{"strides", up.strides},
                             {"dilations", up.dilations},
-                            {"pads_lo", around},
-                            {"pads_hi", around},
+                            {"pads_lo", up.lo},
+                            {"extents", extents},
                             {"groups", groups}},
                            dims);
-  result = emit.pad(result, lo, hi, 0);
   if (!node.failed() && node.hasInput(2)) {
     result = addChannelBias(node, result, node.input(2));
   }

@@ -18,51 +18,48 @@
 using namespace divisi;
 using rt::DType;
 
-/// Input `i`, one number, one per index of the node's axis, or one per block of
-/// them, so that it broadcasts to input 0.
-static Tensor alongAxis(NodeImporter &node, size_t i) {
-  Emitter &emit = node.emitter();
-  const Tensor &given = node.input(i), &x = node.input(0);
-  int64_t axis = node.getInt("axis", 1), block = node.getInt("block_size");
-  if (given->count() == 1 && given->rank() <= 1) {
-    return emit.reshape(given, {});
+namespace {
+/// Along which axis scales vary, and how many indices share one.
+struct ScaleBlocks {
+  int64_t axis = 0, block = 1;
+};
+} // namespace
+
+/// The blocks that the node's attributes and its scale, input 1, say.
+static ScaleBlocks blocksOf(NodeImporter &node) {
+  const Tensor &x = node.input(0), &scale = node.input(1);
+  if (scale->count() == 1 && scale->rank() <= 1) {
+    return {};
   }
-  axis = node.normalizeAxis(axis, x->rank());
-  if (node.failed()) {
-    return given;
-  }
-  size_t at = static_cast<size_t>(axis);
-  int64_t extent = x->dims[at];
-  if (given->rank() == 1 && given->dims[0] == extent) {
-    rt::Dims line(x->dims.size(), 1);
-    line[at] = extent;
-    return emit.reshape(given, line);
-  }
-  rt::Dims blocks = x->dims;
-  blocks[at] = block > 0 ? (extent + block - 1) / block : -1;
-  if (given->dims != blocks) {
-    node.invalid("a scale or zero point of shape " + formatInts(given->dims) +
-                 " does not fit to a tensor of shape " + formatInts(x->dims) +
-                 ", axis " + std::to_string(axis) + " and blocks of " +
-                 std::to_string(block));
-    return given;
-  }
-  rt::Dims thin = blocks, wide = blocks, flat = blocks;
-  thin.insert(thin.begin() + axis + 1, 1);
-  wide.insert(wide.begin() + axis + 1, block);
-  flat[at] *= block;
-  Tensor repeated = emit.expand(emit.reshape(given, thin), wide);
-  return emit.sliceAxis(emit.reshape(repeated, flat), axis, 0, extent);
+  int64_t axis = node.normalizeAxis(node.getInt("axis", 1), x->rank());
+  bool isByBlocks = scale->rank() != 1;
+  return {axis, isByBlocks ? node.getInt("block_size") : 1};
 }
 
-/// round(x / scale) + zero point in `type`, saturating; x and scale are f32.
-static Tensor quantize(Emitter &emit, const Tensor &x, const Tensor &scale,
-                       const Tensor &zero, DType type) {
-  Tensor result = emit.unary("round", emit.binary("div", x, scale));
-  if (zero) {
-    result = emit.binary("add", result, emit.cast(zero, DType::F32));
+/// Input `i`, one number, one for each index of the axis, or one for each block
+/// of them, with as many dims as input 0.
+static Tensor alongAxis(NodeImporter &node, size_t i, ScaleBlocks blocks) {
+  const Tensor &given = node.input(i), &x = node.input(0);
+  rt::Dims dims(x->dims.size(), 1);
+  if (given->count() == 1 && given->rank() <= 1) {
+    return node.emitter().reshape(given, dims);
   }
-  return emit.cast(result, type);
+  size_t at = static_cast<size_t>(blocks.axis);
+  if (!node.failed() && given->rank() == 1 && given->dims[0] == x->dims[at]) {
+    dims[at] = x->dims[at];
+    return node.emitter().reshape(given, dims);
+  }
+  dims = x->dims;
+  if (blocks.block > 0 && !node.failed()) {
+    dims[at] = (dims[at] + blocks.block - 1) / blocks.block;
+  }
+  if (blocks.block < 1 || given->dims != dims) {
+    node.invalid("a scale or zero point of shape " + formatInts(given->dims) +
+                 " does not fit to a tensor of shape " + formatInts(x->dims) +
+                 ", axis " + std::to_string(blocks.axis) + " and blocks of " +
+                 std::to_string(blocks.block));
+  }
+  return given;
 }
 
 /// The type that attribute `name` asks for, else `fallback`.
@@ -89,11 +86,18 @@ static void importQuantizeLinear(NodeImporter &node) {
   if (!type) {
     return;
   }
-  Tensor scale = emit.cast(alongAxis(node, 1), DType::F32);
-  Tensor zero = hasZero ? alongAxis(node, 2) : nullptr;
+  ScaleBlocks blocks = blocksOf(node);
+  std::vector<Tensor> operands = {
+      emit.cast(x, DType::F32),
+      emit.cast(alongAxis(node, 1, blocks), DType::F32)};
+  if (hasZero) {
+    operands.push_back(alongAxis(node, 2, blocks));
+  }
   if (!node.failed()) {
-    node.setResult(
-        0, quantize(emit, emit.cast(x, DType::F32), scale, zero, *type));
+    node.setResult(0,
+                   emit.emit("quantize", operands,
+                             {{"axis", blocks.axis}, {"block", blocks.block}},
+                             *type, x->dims));
   }
 }
 
@@ -104,14 +108,18 @@ static void importDequantizeLinear(NodeImporter &node) {
   if (!type) {
     return;
   }
-  Tensor scale = emit.cast(alongAxis(node, 1), DType::F32);
-  Tensor value = emit.cast(x, DType::I32);
+  ScaleBlocks blocks = blocksOf(node);
+  std::vector<Tensor> operands = {x, alongAxis(node, 1, blocks)};
+  if (operands[1]->type != *type) {
+    operands[1] = emit.cast(operands[1], DType::F32);
+  }
   if (node.hasInput(2)) {
-    value =
-        emit.binary("sub", value, emit.cast(alongAxis(node, 2), DType::I32));
+    operands.push_back(alongAxis(node, 2, blocks));
   }
   if (!node.failed()) {
-    value = emit.binary("mul", emit.cast(value, DType::F32), scale);
+    Tensor value = emit.emit("dequantize", operands,
+                             {{"axis", blocks.axis}, {"block", blocks.block}},
+                             operands[1]->type, x->dims);
     node.setResult(0, emit.cast(value, *type));
   }
 }

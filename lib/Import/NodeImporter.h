@@ -130,6 +130,7 @@ llvm::ArrayRef<ImporterRow> orderImporters();
 llvm::ArrayRef<ImporterRow> convTransposeImporters();
 llvm::ArrayRef<ImporterRow> scatterImporters();
 llvm::ArrayRef<ImporterRow> quantizeImporters();
+llvm::ArrayRef<ImporterRow> attentionImporters();
 llvm::ArrayRef<ImporterRow> resizeImporters();
 /// All of them: what is not in here is not found.
 llvm::SmallVector<llvm::ArrayRef<ImporterRow>> importerTables();

@@ -24,6 +24,10 @@ std::span<const Kernel> movementKernels();
 std::span<const Kernel> indexKernels();
 std::span<const Kernel> orderKernels();
 std::span<const Kernel> scatterKernels();
+std::span<const Kernel> attentionKernels();
+std::span<const Kernel> rotaryKernels();
+std::span<const Kernel> quantizeKernels();
+std::span<const Kernel> windowGradKernels();
 
 /// For kernels that want no scratch and share no buffer.
 KernelQuery queryNothing(const CallSite &site);

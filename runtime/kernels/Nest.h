@@ -26,6 +26,9 @@
 
 namespace divisi::rt {
 
+/// a / b rounded up; b is positive.
+inline int64_t ceilDiv(int64_t a, int64_t b) { return a / b + (a % b > 0); }
+
 /// Row-major strides of a dense box, in elements.
 Dims rowMajorStrides(const Dims &extents);
 

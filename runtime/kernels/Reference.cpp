@@ -18,10 +18,12 @@ namespace {
 class ReferenceBackend final : public Backend {
 public:
   ReferenceBackend() {
-    for (auto family : {unaryKernels(), elementwiseKernels(),
-                        contractionKernels(), windowKernels(), reduceKernels(),
-                        normalizeKernels(), movementKernels(), indexKernels(),
-                        orderKernels(), scatterKernels()}) {
+    for (auto family :
+         {unaryKernels(), elementwiseKernels(), contractionKernels(),
+          windowKernels(), reduceKernels(), normalizeKernels(),
+          movementKernels(), indexKernels(), orderKernels(), scatterKernels(),
+          attentionKernels(), rotaryKernels(), quantizeKernels(),
+          windowGradKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     std::sort(kernels_.begin(), kernels_.end(),

@@ -20,13 +20,24 @@
 
 namespace divisi::rt {
 
-static int64_t ceilDiv(int64_t a, int64_t b) { return a / b + (a % b > 0); }
-
 void WindowDim::clip(int64_t k, int64_t &first, int64_t &last) const {
   // index(i, k) >= 0 and index(i, k) <= global - 1.
   int64_t zero = index(0, k);
   first = std::clamp<int64_t>(ceilDiv(-zero, stride), 0, extent);
   last = std::clamp<int64_t>(ceilDiv(global - zero, stride), first, extent);
+}
+
+TapRun WindowDim::run(int64_t k, int64_t from, int64_t to) const {
+  int64_t first = 0, last = 0;
+  clip(k, first, last);
+  first = std::max(first, from);
+  last = std::min(last, to);
+  return {first, last - first, /*every=*/1, index(first, k), stride};
+}
+
+std::optional<int64_t> WindowDim::locate(int64_t i, int64_t k) const {
+  int64_t at = index(i, k);
+  return at >= 0 && at < global ? std::optional(at) : std::nullopt;
 }
 
 static bool checkWindowDim(const Checks &checks, const WindowDim &dim,
@@ -74,96 +85,7 @@ bool makeWindow(const CallSite &site, const Checks &checks, size_t firstDim,
 
 namespace {
 
-/// The taps of a window, over all its dimensions; the last dimension's
-/// iterations are a row.
-class WindowWalk {
-public:
-  WindowWalk(std::vector<WindowDim> dims, const Dims &operandStrides)
-      : dims_(std::move(dims)), strides_(operandStrides) {
-    for (const WindowDim &dim : dims_) {
-      taps_ *= dim.taps;
-    }
-  }
-
-  int64_t taps() const { return taps_; }
-
-  /// For the iterations [from, to) of the row whose outer local iterations are
-  /// `row`, calls body(tap, first, last, at, step) for every tap that meets the
-  /// tensor: iterations [first, last) read the operand's elements at, at +
-  /// step,
-  /// ....
-  template <typename Body>
-  void forEachTap(const int64_t *row, int64_t from, int64_t to,
-                  Body &&body) const {
-    size_t inner = dims_.size() - 1;
-    const WindowDim &last = dims_[inner];
-    int64_t step = last.stride * strides_[inner];
-    for (int64_t outer = 0, n = taps_ / last.taps; outer < n; ++outer) {
-      int64_t at = 0;
-      if (!locateOuter(row, outer, at)) {
-        continue;
-      }
-      for (int64_t k = 0; k < last.taps; ++k) {
-        int64_t begin = 0, end = 0;
-        last.clip(k, begin, end);
-        begin = std::max(begin, from);
-        end = std::min(end, to);
-        if (begin < end) {
-          int64_t index = last.index(begin, k) - last.operandOffset;
-          body(outer * last.taps + k, begin, end, at + index * strides_[inner],
-               step);
-        }
-      }
-    }
-  }
-
-  /// Calls body(row, from, to, at) for pieces of all rows of the result's box:
-  /// iterations [from, to) of a row, at most pieceExtent, the first of which is
-  /// element `at` of the box.
-  template <typename Body> void forEachPiece(Body &&body) const {
-    int64_t row[maxRank] = {};
-    size_t inner = dims_.size() - 1;
-    int64_t count = 1;
-    for (size_t d = 0; d < inner; ++d) {
-      count *= dims_[d].extent;
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      for (int64_t from = 0; from < rowExtent(); from += pieceExtent) {
-        int64_t to = std::min(rowExtent(), from + pieceExtent);
-        body(row, from, to, i * rowExtent() + from);
-      }
-      for (size_t d = inner; d-- > 0;) {
-        if (++row[d] < dims_[d].extent) {
-          break;
-        }
-        row[d] = 0;
-      }
-    }
-  }
-  int64_t rowExtent() const { return dims_.back().extent; }
-
-  /// Sums of a piece stay in the processor's first cache.
-  static constexpr int64_t pieceExtent = 512;
-
-private:
-  /// The operand's element for the outer dimensions; false in the padding.
-  bool locateOuter(const int64_t *row, int64_t tap, int64_t &at) const {
-    for (size_t d = dims_.size() - 1; d-- > 0;) {
-      const WindowDim &dim = dims_[d];
-      int64_t index = dim.index(row[d], tap % dim.taps);
-      tap /= dim.taps;
-      if (index < 0 || index >= dim.global) {
-        return false;
-      }
-      at += (index - dim.operandOffset) * strides_[d];
-    }
-    return true;
-  }
-
-  std::vector<WindowDim> dims_;
-  Dims strides_;
-  int64_t taps_ = 1;
-};
+using Walked = WindowWalk<WindowDim>;
 
 /// What a convolution needs beside its window.
 struct ConvPlan {
@@ -177,11 +99,6 @@ struct ConvPlan {
 };
 
 } // namespace
-
-static Dims stridesFrom(const TensorInfo &info, size_t dim) {
-  Dims strides = rowMajorStrides(info.extents);
-  return Dims(strides.begin() + dim, strides.end());
-}
 
 //===----------------------------------------------------------------------===//
 // conv
@@ -248,28 +165,27 @@ static bool makeConvPlan(const CallSite &site, const Checks &checks,
 
 /// One feature of one image.
 template <typename T, typename R>
-static void convolve(const WindowWalk &walk, const ConvPlan &plan, const T *x,
+static void convolve(const Walked &walk, const ConvPlan &plan, const T *x,
                      const T *w, R *y) {
   using A = Computed<R>;
   walk.forEachPiece([&](const int64_t *row, int64_t from, int64_t to,
                         int64_t where) {
-    A sums[WindowWalk::pieceExtent] = {};
+    A sums[Walked::pieceExtent] = {};
     for (int64_t c = 0; c < plan.channels; ++c) {
       const T *in = x + c * plan.channelStride;
       const T *weights = w + c * walk.taps();
       walk.forEachTap(
           row, from, to,
-          [&](int64_t tap, int64_t first, int64_t last, int64_t at,
-              int64_t step) {
+          [&](int64_t tap, const TapRun &run, int64_t at, int64_t step) {
             A weight = A(load(weights[tap]));
             const T *__restrict source = in + at;
-            A *__restrict sum = sums + (first - from);
+            A *__restrict sum = sums + (run.first - from);
             if (step == 1) {
-              for (int64_t i = 0; i < last - first; ++i) {
+              for (int64_t i = 0; i < run.count; ++i) {
                 sum[i] = wrapAdd(sum[i], wrapMul(weight, A(load(source[i]))));
               }
             } else {
-              for (int64_t i = 0; i < last - first; ++i) {
+              for (int64_t i = 0; i < run.count; ++i) {
                 sum[i] =
                     wrapAdd(sum[i], wrapMul(weight, A(load(source[i * step]))));
               }
@@ -301,7 +217,7 @@ static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
       !makeConvPlan(site, checks, plan, window)) {
     return nullptr;
   }
-  WindowWalk walk(window, stridesFrom(site.operands[0], 2));
+  Walked walk(window, stridesFrom(site.operands[0], 2));
   std::unique_ptr<PreparedKernel> kernel;
   bool known = dispatchSums<Numbers>(site, [&](auto zero, auto sum) {
     using T = decltype(zero);
@@ -339,21 +255,21 @@ struct PoolSum {
 } // namespace
 
 template <typename F, typename T, typename R>
-static void pool(const WindowWalk &walk, const T *x, R *y) {
+static void pool(const Walked &walk, const T *x, R *y) {
   using A = Computed<R>;
   walk.forEachPiece([&](const int64_t *row, int64_t from, int64_t to,
                         int64_t where) {
-    A values[WindowWalk::pieceExtent];
+    A values[Walked::pieceExtent];
     std::fill_n(values, to - from, F::template neutral<A>());
-    walk.forEachTap(
-        row, from, to,
-        [&](int64_t, int64_t first, int64_t last, int64_t at, int64_t step) {
-          const T *__restrict source = x + at;
-          A *__restrict value = values + (first - from);
-          for (int64_t i = 0; i < last - first; ++i) {
-            value[i] = F::combine(value[i], A(load(source[i * step])));
-          }
-        });
+    walk.forEachTap(row, from, to,
+                    [&](int64_t, const TapRun &run, int64_t at, int64_t step) {
+                      const T *__restrict source = x + at;
+                      A *__restrict value = values + (run.first - from);
+                      for (int64_t i = 0; i < run.count; ++i) {
+                        value[i] =
+                            F::combine(value[i], A(load(source[i * step])));
+                      }
+                    });
     std::transform(values, values + (to - from), y + where,
                    [](A value) { return R(value); });
   });
@@ -379,7 +295,7 @@ static std::unique_ptr<PreparedKernel> preparePool(const CallSite &site,
       !makeWindow(site, checks, 0, taps, window)) {
     return nullptr;
   }
-  WindowWalk walk(window, rowMajorStrides(site.operands[0].extents));
+  Walked walk(window, rowMajorStrides(site.operands[0].extents));
   std::unique_ptr<PreparedKernel> kernel;
   bool known = dispatchSums<Numbers>(site, [&](auto zero, auto sum) {
     using T = decltype(zero);

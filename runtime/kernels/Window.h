@@ -20,7 +20,16 @@
 
 #include "runtime/kernels/Nest.h"
 
+#include <algorithm>
+
 namespace divisi::rt {
+
+/// Iterations `first`, `first + every`, ... of a result's row that one tap
+/// joins with the operand's indices `index`, `index + step`, ... (global).
+struct TapRun {
+  int64_t first = 0, count = 0, every = 1;
+  int64_t index = 0, step = 1;
+};
 
 /// One dimension of a window, seen from a box of the result and a box of the
 /// operand.
@@ -36,7 +45,105 @@ struct WindowDim {
   }
   /// The local iterations [first, last) whose tap k is not padding.
   void clip(int64_t k, int64_t &first, int64_t &last) const;
+  /// What tap k reads for the local iterations [from, to); count may be below
+  /// 1.
+  TapRun run(int64_t k, int64_t from, int64_t to) const;
+  /// What tap k reads for local iteration i, unless it is padding.
+  std::optional<int64_t> locate(int64_t i, int64_t k) const;
 };
+
+/// The taps of a window, over all its dimensions; the last dimension's
+/// iterations are a row. `Dim` is WindowDim, or what has the same members.
+template <typename Dim> class WindowWalk {
+public:
+  WindowWalk(std::vector<Dim> dims, const Dims &operandStrides)
+      : dims_(std::move(dims)), strides_(operandStrides) {
+    for (const Dim &dim : dims_) {
+      taps_ *= dim.taps;
+    }
+  }
+
+  int64_t taps() const { return taps_; }
+
+  /// For the iterations [from, to) of the row whose outer local iterations are
+  /// `row`, calls body(tap, run, at, step) for every tap that meets the tensor:
+  /// iterations run.first, run.first + run.every, ... read the operand's
+  /// elements at, at + step, ....
+  template <typename Body>
+  void forEachTap(const int64_t *row, int64_t from, int64_t to,
+                  Body &&body) const {
+    size_t inner = dims_.size() - 1;
+    const Dim &last = dims_[inner];
+    int64_t stride = strides_[inner];
+    for (int64_t outer = 0, n = taps_ / last.taps; outer < n; ++outer) {
+      int64_t at = 0;
+      if (!locateOuter(row, outer, at)) {
+        continue;
+      }
+      for (int64_t k = 0; k < last.taps; ++k) {
+        TapRun run = last.run(k, from, to);
+        if (run.count > 0) {
+          body(outer * last.taps + k, run,
+               at + (run.index - last.operandOffset) * stride,
+               run.step * stride);
+        }
+      }
+    }
+  }
+
+  /// Calls body(row, from, to, at) for pieces of all rows of the result's box:
+  /// iterations [from, to) of a row, at most pieceExtent, the first of which is
+  /// element `at` of the box.
+  template <typename Body> void forEachPiece(Body &&body) const {
+    int64_t row[maxRank] = {};
+    size_t inner = dims_.size() - 1;
+    int64_t count = 1;
+    for (size_t d = 0; d < inner; ++d) {
+      count *= dims_[d].extent;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t from = 0; from < rowExtent(); from += pieceExtent) {
+        int64_t to = std::min(rowExtent(), from + pieceExtent);
+        body(row, from, to, i * rowExtent() + from);
+      }
+      for (size_t d = inner; d-- > 0;) {
+        if (++row[d] < dims_[d].extent) {
+          break;
+        }
+        row[d] = 0;
+      }
+    }
+  }
+  int64_t rowExtent() const { return dims_.back().extent; }
+
+  /// Sums of a piece stay in the processor's first cache.
+  static constexpr int64_t pieceExtent = 512;
+
+private:
+  /// The operand's element for the outer dimensions; false in the padding.
+  bool locateOuter(const int64_t *row, int64_t tap, int64_t &at) const {
+    for (size_t d = dims_.size() - 1; d-- > 0;) {
+      const Dim &dim = dims_[d];
+      std::optional<int64_t> index = dim.locate(row[d], tap % dim.taps);
+      tap /= dim.taps;
+      if (!index) {
+        return false;
+      }
+      at += (*index - dim.operandOffset) * strides_[d];
+    }
+    return true;
+  }
+
+  std::vector<Dim> dims_;
+  Dims strides_;
+  int64_t taps_ = 1;
+};
+
+/// The row-major strides of a box, from dimension `dim` on.
+inline Dims stridesFrom(const TensorInfo &info, size_t dim) {
+  Dims strides = rowMajorStrides(info.extents);
+  return Dims(strides.begin() + dim, strides.end());
+}
 
 /// The attributes of a window over `dims` dimensions of operand 0, the first of
 /// which is `firstDim`; `taps` are the kernel's extents. Checks the result's

@@ -10,7 +10,7 @@ import onnx
 from onnx import helper
 
 CONTENT, UNSUPPORTED = 4, 5
-X, IMAGE = (2, 3), (1, 4, 6, 6)
+X, IMAGE, HEADS = (2, 3), (1, 4, 6, 6), (2, 2, 5, 4)
 
 
 class Int(tuple):
@@ -116,11 +116,33 @@ ORDER = [
     (4, "got axis 0 and an update of rank 2 for a cache of rank 2",
      "TensorScatter", [X, (2, 1)], {"axis": 0, "opset": 24}),
     (4, "a scale or zero point of shape [2] does not fit to a tensor of shape "
-     "[2, 3], axis 1 and blocks of 0", "QuantizeLinear", [X, (2,)], {}),
+     "[2, 3], axis 1 and blocks of 1", "QuantizeLinear", [X, (2,)], {}),
     (5, "its result has the element type FLOAT8E5M2", "QuantizeLinear",
      [X, floats(1)[0]], {"output_dtype": 19}),
     (4, "an image of shape [2, 3] does not fit to a kernel of shape [2, 3] in "
      "1 groups", "ConvTranspose", [X, X], {}),
+    (4, "pads [4, 0] and [3, 0] crop more than there is", "ConvTranspose",
+     [IMAGE, (4, 1, 1, 1)], {"pads": [4, 0, 3, 0]}),
+    (4, "input 0 of shape [2, 5, 7] and q_num_heads 2 do not fit together",
+     "Attention", [(2, 5, 7), (2, 5, 8), (2, 5, 8)],
+     {"q_num_heads": 2, "kv_num_heads": 2, "opset": 24}),
+    (4, "queries [2, 3, 5, 4], keys [2, 2, 5, 4] and values [2, 2, 5, 4] do "
+     "not fit together", "Attention", [(2, 3, 5, 4), HEADS, HEADS],
+     {"opset": 24}),
+    (4, "a mask of shape [5, 6] does not fit to 5 keys", "Attention",
+     [HEADS, HEADS, HEADS, (5, 6)], {"opset": 24}),
+    (4, "a past of shape [2, 1, 3, 4] does not fit to one of [2, 2, 5, 4]",
+     "Attention", [HEADS, HEADS, HEADS, None, (2, 1, 3, 4), (2, 2, 3, 4)],
+     {"opset": 24}),
+    (4, "nonpad_kv_seqlen has shape [3], expected one number for each of 2 "
+     "batches", "Attention",
+     [HEADS, HEADS, HEADS, None, None, None, Int((3,))], {"opset": 24}),
+    (4, "an input of shape [2, 5, 7] and num_heads 2 do not fit together",
+     "RotaryEmbedding", [(2, 5, 7), (2, 5, 2), (2, 5, 2)],
+     {"num_heads": 2, "opset": 23}),
+    (4, "tables of shapes [2, 5, 3] and [2, 5, 2] do not fit to an input of "
+     "shape [2, 2, 5, 4], of which 4 features are rotated", "RotaryEmbedding",
+     [HEADS, (2, 5, 3), (2, 5, 2)], {"opset": 23}),
     (4, "strides is [0, 1], expected 2 numbers of at least 1", "ConvTranspose",
      [IMAGE, (4, 1, 3, 3)], {"strides": [0, 1]}),
 ]

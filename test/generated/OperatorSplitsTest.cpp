@@ -106,7 +106,8 @@ public:
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
     context.allowUnregisteredDialects();
-    for (const char *name : {"/elementwise.mlir", "/structured.mlir"}) {
+    for (const char *name :
+         {"/attention.mlir", "/elementwise.mlir", "/structured.mlir"}) {
       modules.push_back(parseSourceFile<ModuleOp>(
           std::string(DIVISI_OPERATORS) + name, &context));
       llvm::append_range(functions, modules.back()->getOps<func::FuncOp>());

@@ -401,6 +401,7 @@ std::vector<Case> conformanceCases() {
   addMovement(cases);
   addIndices(cases);
   addOrder(cases);
+  addAttention(cases);
   keepDims(cases);
   addTypes(cases);
   return cases;

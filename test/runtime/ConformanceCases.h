@@ -51,6 +51,8 @@ inline void PrintTo(const Case &test, std::ostream *out) { *out << test.name; }
 
 /// Cases of operators that order, accumulate or scatter.
 void addOrder(std::vector<Case> &cases);
+/// Cases of attention, transposed convolution and quantization.
+void addAttention(std::vector<Case> &cases);
 /// Small cases over f32 also over the other floats, those over i32 alone over
 /// the other integers.
 void addTypes(std::vector<Case> &cases);

@@ -118,6 +118,31 @@ TEST(KernelMessages, OfAttributes) {
             "nn.resample: needs the attribute 'weights', a list of 2 floats");
 }
 
+TEST(KernelMessages, OfAttention) {
+  TensorInfo q = f32({2, 4, 5, 3}), k = f32({2, 2, 6, 3});
+  Attributes attributes = {{"scale", 1.0},
+                           {"softcap", 0.0},
+                           {"left", int64_t(-1)},
+                           {"right", int64_t(-1)},
+                           {"offset", int64_t(0)}};
+  EXPECT_EQ(refusal("nn.attention", attributes, {q, k, f32({2, 2, 5, 3})}, {q}),
+            "nn.attention: queries [2, 4, 5, 3], keys [2, 2, 6, 3] and values "
+            "[2, 2, 5, 3] do not fit together");
+  EXPECT_EQ(
+      refusal("nn.attention", attributes, {q, k, k, f32({1, 1, 5, 5})}, {q}),
+      "nn.attention: a mask of shape [1, 1, 5, 5] does not broadcast to "
+      "[2, 4, 5, 6]");
+  TensorInfo x = f32({5, 6}), angles = f32({5, 3});
+  Attributes halves = {{"interleaved", int64_t(0)}};
+  EXPECT_EQ(refusal("nn.rotary", halves, {x, angles, f32({5, 2})}, {x}),
+            "nn.rotary: cosines [5, 3] and sines [5, 2] do not fit to [5, 6]");
+  EXPECT_EQ(refusal("nn.quantize",
+                    {{"axis", int64_t(1)}, {"block", int64_t(4)}},
+                    {x, f32({5, 3})}, {TensorInfo::whole(DType::I8, {5, 6})}),
+            "nn.quantize: operand 1 has shape [5, 3], which does not fit to "
+            "[5, 6]");
+}
+
 TEST(KernelMessages, OfProducts) {
   TensorInfo a = f32({2, 3}), b = f32({3, 4}), c = f32({2, 4});
   auto matmul = [&](const char *labels) {

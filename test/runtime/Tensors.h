@@ -33,6 +33,7 @@ struct Tensor {
 
 template <typename T>
 constexpr DType dtypeOf = std::is_same_v<T, float>     ? DType::F32
+                          : std::is_same_v<T, double>  ? DType::F64
                           : std::is_same_v<T, int32_t> ? DType::I32
                           : std::is_same_v<T, int64_t> ? DType::I64
                                                        : DType::Bool;

@@ -215,6 +215,82 @@ static bool describeSides(const CallSite &site, int64_t groups, ConvPlan &plan,
   return plan.sides[0].plain && plan.sides[1].plain && plan.sides[2].plain;
 }
 
+//===----------------------------------------------------------------------===//
+// conv_dgrad
+//===----------------------------------------------------------------------===//
+
+/// What one spatial dimension of a gradient reads, and how much of the operand
+/// seen as a convolution's result lies before and behind the result's box.
+static Reach findGradientReach(const CallSite &site, size_t i) {
+  const TensorInfo &dy = site.operands[0], &dx = site.results[0];
+  int64_t stride = site.attributes.getInts("strides")[i];
+  int64_t dilation = site.attributes.getInts("dilations")[i];
+  int64_t low = site.attributes.getInts("pads_lo")[i];
+  size_t d = i + 2;
+  int64_t span = (site.operands[1].global[d] - 1) * dilation;
+  int64_t begin = dx.offset[d] + low, end = begin + dx.extents[d];
+  int64_t first = std::max<int64_t>(0, ceilDiv(begin - span, stride));
+  int64_t last = std::min(dy.global[d], (end - 1) / stride + 1);
+  Reach reach;
+  reach.first = first - dy.offset[d];
+  reach.extent = std::max<int64_t>(0, last - first);
+  reach.before = begin - first * stride;
+  reach.after = (last - 1) * stride + span + 1 - end;
+  return reach;
+}
+
+/// Whole groups, or one group with any of its channels and features.
+static bool describeGradient(const CallSite &site, int64_t groups,
+                             ConvPlan &plan, Dims &before, Dims &after) {
+  const TensorInfo &dy = site.operands[0], &w = site.operands[1];
+  const TensorInfo &dx = site.results[0];
+  int64_t channels = w.global[1], features = w.global[0] / groups;
+  int64_t local = 1, firstFeature = w.offset[0];
+  int64_t perGroup = w.extents[0], results = dx.extents[1];
+  if (groups > 1) {
+    local = dx.extents[1] / channels;
+    firstFeature = dx.offset[1] / channels * features;
+    perGroup = features;
+    results = channels;
+    if (dx.offset[1] % channels != 0 || dx.extents[1] % channels != 0 ||
+        w.offset[0] > firstFeature || w.extents[1] != channels ||
+        w.offset[0] + w.extents[0] < firstFeature + local * features) {
+      return false;
+    }
+  }
+  Dims strides = rowMajorStrides(dy.extents);
+  Dims dims{dx.extents[0], perGroup * local};
+  int64_t base = (dx.offset[0] - dy.offset[0]) * strides[0] +
+                 (firstFeature - dy.offset[1]) * strides[1];
+  for (size_t i = 0; i + 2 < dy.rank(); ++i) {
+    Reach reach = findGradientReach(site, i);
+    if (reach.extent == 0 || reach.before < 0 || reach.after < 0) {
+      return false;
+    }
+    base += reach.first * strides[i + 2];
+    dims.push_back(reach.extent);
+    before.push_back(reach.before);
+    after.push_back(reach.after);
+  }
+  plan.sides[0] = {describe(dims, strides), nullptr, base};
+  // oneDNN's weights begin with the result's channels.
+  Dims rows = rowMajorStrides(w.extents);
+  Dims weights{results, perGroup}, weightStrides{rows[1], rows[0]};
+  weights.insert(weights.end(), w.global.begin() + 2, w.global.end());
+  weightStrides.insert(weightStrides.end(), rows.begin() + 2, rows.end());
+  if (groups > 1) {
+    weights.insert(weights.begin(), local);
+    weightStrides.insert(weightStrides.begin(), perGroup * rows[0]);
+  }
+  int64_t firstChannel = groups > 1 ? 0 : dx.offset[1] - w.offset[1];
+  plan.sides[1] = {describe(weights, weightStrides), nullptr,
+                   (firstFeature - w.offset[0]) * rows[0] +
+                       firstChannel * rows[1]};
+  plan.sides[2] = {describe(dx.extents, rowMajorStrides(dx.extents)), nullptr,
+                   0};
+  return plan.sides[0].plain && plan.sides[1].plain && plan.sides[2].plain;
+}
+
 /// The same tensor in any layout.
 static MemoryDesc anyLike(const Side &side) {
   const dnnl_dims_t *dims = nullptr;
@@ -237,19 +313,24 @@ static bool makePlan(const CallSite &site, ConvPlan &plan) {
   for (int64_t &dilation : dilations) {
     --dilation; // oneDNN counts the gaps.
   }
-  if (!describeSides(site, site.attributes.getInt("groups"), plan, before,
-                     after)) {
+  bool isGradient = site.op == "nn.conv_dgrad";
+  auto *describeOperands = isGradient ? describeGradient : describeSides;
+  if (!describeOperands(site, site.attributes.getInt("groups"), plan, before,
+                        after)) {
     return false;
   }
   MemoryDesc x = anyLike(plan.sides[0]), w = anyLike(plan.sides[1]);
   MemoryDesc y = anyLike(plan.sides[2]);
   PrimitiveAttr attr = scratchpadAttr();
   dnnl_primitive_desc_t desc = nullptr;
+  auto *create = isGradient ? dnnl_deconvolution_forward_primitive_desc_create
+                            : dnnl_convolution_forward_primitive_desc_create;
+  auto algorithm =
+      isGradient ? dnnl_deconvolution_direct : dnnl_convolution_direct;
   if (!x || !w || !y || !attr ||
-      dnnl_convolution_forward_primitive_desc_create(
-          &desc, engine(), dnnl_forward_inference, dnnl_convolution_direct,
-          x.get(), w.get(), nullptr, y.get(), strides.data(), dilations.data(),
-          before.data(), after.data(), attr.get()) != dnnl_success) {
+      create(&desc, engine(), dnnl_forward_inference, algorithm, x.get(),
+             w.get(), nullptr, y.get(), strides.data(), dilations.data(),
+             before.data(), after.data(), attr.get()) != dnnl_success) {
     return false;
   }
   plan.primitive.reset(desc);
@@ -298,13 +379,15 @@ static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
       return kernel;
     }
   }
-  error = "nn.conv: oneDNN cannot do this convolution";
+  error = std::string(site.op) + ": oneDNN cannot do this convolution";
   return nullptr;
 }
 
 std::span<const Kernel> convKernels() {
   static constexpr Kernel kernels[] = {
       {"nn.conv", 1, KernelUse::Whole, queryConv, prepareConv, acceptsConv},
+      {"nn.conv_dgrad", 1, KernelUse::Whole, queryConv, prepareConv,
+       acceptsConv},
   };
   return kernels;
 }

@@ -17,6 +17,8 @@ namespace divisi::rt::cpu {
 std::span<const Kernel> matmulKernels();
 std::span<const Kernel> convKernels();
 std::span<const Kernel> pointKernels();
+/// Those of f16 and bf16 by those of f32.
+std::span<const Kernel> widenedKernels();
 /// Reference kernels, a piece of the result for each thread.
 std::span<const Kernel> threadedKernels();
 

@@ -28,6 +28,12 @@ constexpr int64_t leastElements = 32768;
 struct Piece {
   std::unique_ptr<PreparedKernel> kernel;
   int64_t resultBytes = 0; ///< Before the piece.
+  int64_t workspace = 0;   ///< Its part of the workspace, as an offset.
+};
+
+struct Pieces {
+  std::vector<Piece> all;
+  int64_t workspaceBytes = 0; ///< Of all of them.
 };
 
 class ThreadedKernel final : public PreparedKernel {
@@ -42,7 +48,10 @@ public:
     for (int i = 0; i < count; ++i) {
       void *result =
           static_cast<std::byte *>(context.results[0]) + pieces_[i].resultBytes;
-      LaunchContext piece{context.operands, {&result, 1}};
+      LaunchContext piece{context.operands,
+                          {&result, 1},
+                          static_cast<std::byte *>(context.workspace) +
+                              pieces_[i].workspace};
       Status status = pieces_[i].kernel->launch(piece);
       if (!status.isOk() || piece.badIndex) {
 #pragma omp critical(divisiThreadedKernel)
@@ -75,18 +84,16 @@ static size_t findCut(const TensorInfo &result) {
   return dim;
 }
 
-static KernelQuery queryThreaded(const CallSite &site) {
-  return referenceBackend().find(site)->query(site);
-}
-
-static std::unique_ptr<PreparedKernel> prepareThreaded(const CallSite &site,
-                                                       std::string &error) {
+/// Nothing if the reference kernel refuses a piece.
+static std::optional<Pieces> makePieces(const CallSite &site,
+                                        std::string &error) {
   const Kernel *reference = referenceBackend().find(site);
   const TensorInfo &whole = site.results[0];
   size_t dim = findCut(whole);
   int64_t extent = whole.extents[dim], row = whole.bytes() / extent;
   int64_t count = std::min<int64_t>(site.threads, extent);
-  std::vector<Piece> pieces;
+  Pieces pieces;
+  WorkspaceParts parts;
   for (int64_t i = 0; i < count; ++i) {
     TensorInfo part = whole;
     int64_t begin = extent * i / count;
@@ -97,11 +104,28 @@ static std::unique_ptr<PreparedKernel> prepareThreaded(const CallSite &site,
     std::unique_ptr<PreparedKernel> kernel =
         reference->prepare(partSite, error);
     if (!kernel) {
-      return nullptr;
+      return std::nullopt;
     }
-    pieces.push_back({std::move(kernel), begin * row});
+    int64_t workspace = parts.add(reference->query(partSite).workspaceBytes);
+    pieces.all.push_back({std::move(kernel), begin * row, workspace});
   }
-  return std::make_unique<ThreadedKernel>(std::move(pieces));
+  pieces.workspaceBytes = parts.bytes();
+  return pieces;
+}
+
+static KernelQuery queryThreaded(const CallSite &site) {
+  KernelQuery query = referenceBackend().find(site)->query(site);
+  std::string ignored;
+  std::optional<Pieces> pieces = makePieces(site, ignored);
+  query.workspaceBytes = pieces ? pieces->workspaceBytes : 0;
+  return query;
+}
+
+static std::unique_ptr<PreparedKernel> prepareThreaded(const CallSite &site,
+                                                       std::string &error) {
+  std::optional<Pieces> pieces = makePieces(site, error);
+  return pieces ? std::make_unique<ThreadedKernel>(std::move(pieces->all))
+                : nullptr;
 }
 
 /// Large results that the reference kernel, too, can compute.
@@ -123,8 +147,7 @@ static bool acceptsThreaded(const CallSite &site) {
   // A view is for the runtime to take: nothing is faster than no copy. A cut
   // through lines that need all their elements is refused by the kernel.
   return reference && reference->query(site).views.empty() &&
-         reference->query(site).workspaceBytes == 0 &&
-         prepareThreaded(site, ignored) != nullptr;
+         makePieces(site, ignored).has_value();
 }
 
 std::span<const Kernel> threadedKernels() {

@@ -258,6 +258,37 @@ func.func @order(%x: tensor<4x8xf32>, %x2: tensor<4x2xf32>,
   return
 }
 
+// CHECK-LABEL: @transformers
+func.func @transformers(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
+    %v: tensor<2x2x7x8xf32>, %m: tensor<2x1x5x7xi1>, %cos: tensor<1x1x5x2xf32>)
+    {
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} {left = -1 : i64, offset = 2 : i64, right = 0 : i64, scale = 5.000000e-01 : f64, softcap = 0.000000e+00 : f64}
+  %0 = nn.attention %q, %k, %v {scale = 0.5 : f64, softcap = 0.0 : f64,
+      left = -1, right = 0, offset = 2} : (tensor<2x4x5x4xf32>,
+      tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>) -> tensor<2x4x5x8xf32>
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {
+  %1 = nn.attention %q, %k, %v, %m {scale = 0.5 : f64, softcap = 0.0 : f64,
+      left = -1, right = -1, offset = 0} : (tensor<2x4x5x4xf32>,
+      tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>, tensor<2x1x5x7xi1>)
+      -> tensor<2x4x5x8xf32>
+  // CHECK: nn.rotary %{{.*}}, %{{.*}}, %{{.*}} {interleaved = false}
+  %2 = nn.rotary %q, %cos, %cos {interleaved = false} : (tensor<2x4x5x4xf32>,
+      tensor<1x1x5x2xf32>, tensor<1x1x5x2xf32>) -> tensor<2x4x5x4xf32>
+  return
+}
+
+// CHECK-LABEL: @quantized
+func.func @quantized(%x: tensor<4x8xf32>, %s: tensor<4x2xf32>,
+                     %z: tensor<4x2xi8>) {
+  // CHECK: nn.quantize %{{.*}}, %{{.*}}, %{{.*}} {axis = 1 : i64, block = 4 : i64}
+  %0 = nn.quantize %x, %s, %z {axis = 1, block = 4} : (tensor<4x8xf32>,
+      tensor<4x2xf32>, tensor<4x2xi8>) -> tensor<4x8xi8>
+  // CHECK: nn.dequantize %{{.*}}, %{{.*}} {axis = 1 : i64, block = 4 : i64}
+  %1 = nn.dequantize %0, %s {axis = 1, block = 4} : (tensor<4x8xi8>,
+      tensor<4x2xf32>) -> tensor<4x8xf32>
+  return
+}
+
 // Empty dimensions and scalars are ordinary.
 // CHECK-LABEL: @edges
 func.func @edges(%empty: tensor<0x4xf32>, %one: tensor<1xf32>, %s: tensor<f32>)

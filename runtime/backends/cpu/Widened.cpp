@@ -1,0 +1,259 @@
+//===- Widened.cpp - Products of f16 and bf16 in f32 ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Few processors multiply f16 and bf16, and all of them f32, in which the
+// products are summed anyway: so operands are converted, constant ones once,
+// and oneDNN's kernel for f32 does the rest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cpu/Families.h"
+#include "runtime/backends/cpu/OneDnn.h"
+
+#include "divisi/runtime/Element.h"
+
+#include <algorithm>
+
+namespace divisi::rt::cpu {
+namespace {
+
+/// A call over f32 in the place of `site`, and where its tensors lie in the
+/// workspace.
+struct WidenedSite {
+  std::vector<TensorInfo> operands, results;
+  std::vector<int64_t> operandAt; ///< Offsets of converted operands.
+  int64_t resultAt = 0;           ///< Unless the result is f32 already.
+  int64_t innerAt = 0;            ///< The inner kernel's workspace.
+  bool narrowsResult = false;
+
+  explicit WidenedSite(const CallSite &site)
+      : operands(site.operands.begin(), site.operands.end()),
+        results(site.results.begin(), site.results.end()) {
+    WorkspaceParts parts;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      operands[i].type = DType::F32;
+      operandAt.push_back(
+          parts.add(isConstant(site, i) ? 0 : operands[i].bytes()));
+    }
+    narrowsResult = results[0].type != DType::F32;
+    results[0].type = DType::F32;
+    resultAt = parts.add(narrowsResult ? results[0].bytes() : 0);
+    innerAt = parts.bytes();
+  }
+
+  static bool isConstant(const CallSite &site, size_t i) {
+    return i < site.constants.size() && site.constants[i];
+  }
+
+  /// `constants` are those of the site, converted if anybody reads them.
+  CallSite call(const CallSite &site,
+                std::span<const void *const> constants) const {
+    CallSite wide{site.op, site.attributes, operands, results, constants};
+    wide.threads = site.threads;
+    wide.checksIndices = site.checksIndices;
+    return wide;
+  }
+};
+
+} // namespace
+
+/// The one operand that is constant, if there is just one.
+static std::optional<size_t> soleConstant(const CallSite &site) {
+  std::optional<size_t> sole;
+  for (size_t i = 0; i < site.operands.size(); ++i) {
+    if (WidenedSite::isConstant(site, i)) {
+      if (sole) {
+        return std::nullopt;
+      }
+      sole = i;
+    }
+  }
+  return sole;
+}
+
+/// Converts `count` elements, to or from f32, by a team.
+template <typename To, typename From>
+static void convertAll(To *to, const From *from, int64_t count, int threads) {
+  int64_t piece = (count + threads - 1) / threads;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int t = 0; t < threads; ++t) {
+    int64_t last = std::min(count, (t + 1) * piece);
+    for (int64_t i = t * piece; i < last; ++i) {
+      to[i] = To(load(from[i]));
+    }
+  }
+}
+
+static void widen(DType type, float *to, const void *from, int64_t count,
+                  int threads) {
+  if (type == DType::F16) {
+    convertAll(to, static_cast<const Half *>(from), count, threads);
+  } else {
+    convertAll(to, static_cast<const BFloat *>(from), count, threads);
+  }
+}
+
+namespace {
+
+class WidenedKernel final : public PreparedKernel {
+public:
+  WidenedKernel(const CallSite &site, WidenedSite wide)
+      : type_(site.operands[0].type), threads_(site.threads),
+        wide_(std::move(wide)), constants_(wide_.operands.size()) {
+    operands_.reserve(wide_.operands.size());
+  }
+
+  /// Makes the inner kernel; false if it refuses.
+  bool prepare(const CallSite &site, const Kernel &inner, std::string &error) {
+    std::vector<const void *> constants(wide_.operands.size(), nullptr);
+    for (size_t i = 0; i < wide_.operands.size(); ++i) {
+      if (WidenedSite::isConstant(site, i)) {
+        constants_[i] = Bytes(size_t(wide_.operands[i].bytes()));
+        widen(type_, static_cast<float *>(constants_[i].data()),
+              site.constants[i], wide_.operands[i].count(), threads_);
+        constants[i] = constants_[i].data();
+      }
+    }
+    inner_ = inner.prepare(wide_.call(site, constants), error);
+    packed_ =
+        inner_ && inner_->packedBytes() > 0 ? soleConstant(site) : std::nullopt;
+    if (packed_) {
+      constants_[*packed_] = Bytes();
+    }
+    return inner_ != nullptr;
+  }
+
+  Status launch(LaunchContext &context) override {
+    auto *workspace = static_cast<std::byte *>(context.workspace);
+    operands_.clear();
+    for (size_t i = 0; i < wide_.operands.size(); ++i) {
+      void *to = constants_[i].data();
+      if (!to && packed_ != i) {
+        to = workspace + wide_.operandAt[i];
+        widen(type_, static_cast<float *>(to), context.operands[i],
+              wide_.operands[i].count(), threads_);
+      }
+      operands_.push_back(to);
+    }
+    void *result =
+        wide_.narrowsResult ? workspace + wide_.resultAt : context.results[0];
+    LaunchContext inner{operands_, {&result, 1}, workspace + wide_.innerAt};
+    Status status = inner_->launch(inner);
+    if (status.isOk() && wide_.narrowsResult) {
+      narrow(static_cast<const float *>(result), context.results[0]);
+    }
+    return status;
+  }
+
+  int64_t packedBytes() const override {
+    int64_t bytes = inner_->packedBytes();
+    for (const Bytes &constant : constants_) {
+      bytes += constant.size();
+    }
+    return bytes;
+  }
+
+private:
+  void narrow(const float *from, void *to) const {
+    int64_t count = wide_.results[0].count();
+    if (type_ == DType::F16) {
+      convertAll(static_cast<Half *>(to), from, count, threads_);
+    } else {
+      convertAll(static_cast<BFloat *>(to), from, count, threads_);
+    }
+  }
+
+  DType type_;
+  int threads_;
+  WidenedSite wide_;
+  std::vector<Bytes> constants_; ///< In f32; empty for what is no constant.
+  /// The constant that the inner kernel has packed, and reads no more.
+  std::optional<size_t> packed_;
+  std::vector<const void *> operands_;
+  std::unique_ptr<PreparedKernel> inner_;
+};
+
+} // namespace
+
+/// oneDNN's kernel for the widened call, or null.
+static const Kernel *findInner(const CallSite &site, const WidenedSite &wide,
+                               std::span<const void *const> constants) {
+  CallSite call = wide.call(site, constants);
+  for (std::span<const Kernel> family : {matmulKernels(), convKernels()}) {
+    for (const Kernel &kernel : family) {
+      if (kernel.op == site.op && kernel.accepts(call)) {
+        return &kernel;
+      }
+    }
+  }
+  return nullptr;
+}
+
+/// All operands f16 or all bf16, and one result of that type or f32.
+static bool isNarrow(const CallSite &site) {
+  if (site.operands.empty() || site.results.size() != 1) {
+    return false;
+  }
+  DType type = site.operands[0].type, result = site.results[0].type;
+  auto hasType = [&](const TensorInfo &info) { return info.type == type; };
+  return (type == DType::F16 || type == DType::BF16) &&
+         (result == type || result == DType::F32) &&
+         std::all_of(site.operands.begin(), site.operands.end(), hasType);
+}
+
+static bool acceptsWidened(const CallSite &site) {
+  return isNarrow(site) &&
+         findInner(site, WidenedSite(site), site.constants) != nullptr;
+}
+
+static KernelQuery queryWidened(const CallSite &site) {
+  KernelQuery query;
+  if (!isNarrow(site)) {
+    return query;
+  }
+  WidenedSite wide(site);
+  if (const Kernel *inner = findInner(site, wide, site.constants)) {
+    query = inner->query(wide.call(site, site.constants));
+    query.inPlace.clear();
+    query.workspaceBytes += wide.innerAt;
+    bool isPacked = query.packedBytes > 0 && soleConstant(site);
+    for (size_t i = 0; i < wide.operands.size() && !isPacked; ++i) {
+      if (WidenedSite::isConstant(site, i)) {
+        query.packedBytes += wide.operands[i].bytes();
+      }
+    }
+  }
+  return query;
+}
+
+static std::unique_ptr<PreparedKernel> prepareWidened(const CallSite &site,
+                                                      std::string &error) {
+  if (isNarrow(site)) {
+    WidenedSite wide(site);
+    if (const Kernel *inner = findInner(site, wide, site.constants)) {
+      auto kernel = std::make_unique<WidenedKernel>(site, std::move(wide));
+      if (kernel->prepare(site, *inner, error)) {
+        return kernel;
+      }
+    }
+  }
+  error = std::string(site.op) + ": oneDNN cannot do this product";
+  return nullptr;
+}
+
+std::span<const Kernel> widenedKernels() {
+  using enum KernelUse;
+  static constexpr Kernel kernels[] = {
+      {"nn.conv", 1, Whole, queryWidened, prepareWidened, acceptsWidened},
+      {"nn.conv_dgrad", 1, Whole, queryWidened, prepareWidened, acceptsWidened},
+      {"nn.matmul", 1, Whole, queryWidened, prepareWidened, acceptsWidened},
+  };
+  return kernels;
+}
+
+} // namespace divisi::rt::cpu
