@@ -309,11 +309,13 @@ static void importRotaryEmbedding(NodeImporter &node) {
   int64_t rotated = node.getInt("rotary_embedding_dim");
   rotated = rotated == 0 ? depth : rotated;
   int64_t length = given->dims[isFlat ? 1 : 2];
-  rt::Dims expected = {x->dims[0], length, rotated / 2};
   Tensor cos = anglesOf(node, 1), sin = anglesOf(node, 2);
   if (node.failed()) {
     return;
   }
+  // Exporters also write tables that all batches share.
+  bool isShared = cos->rank() == 3 && cos->dims[0] == 1;
+  rt::Dims expected = {isShared ? 1 : x->dims[0], length, rotated / 2};
   if (cos->dims != expected || sin->dims != expected || rotated > depth) {
     return node.invalid("tables of shapes " + formatInts(node.input(1)->dims) +
                         " and " + formatInts(node.input(2)->dims) +

@@ -165,6 +165,15 @@ def own_cases():
     yield own_case("Gemm_transposed", "Gemm",
                    [floats(4, 3), floats(5, 4), floats(5)], transA=1,
                    transB=1, alpha=0.5, beta=2.0)
+    # PyTorch's exporter writes tables that all batches share, which ONNX
+    # Runtime does not take.
+    angles, heads = floats(1, 5, 4), floats(2, 3, 5, 8)
+    tables = [np.cos(angles), np.sin(angles)]
+    case = own_case("RotaryEmbedding_shared_tables", "RotaryEmbedding",
+                    [heads, *(np.repeat(table, 2, 0) for table in tables)],
+                    opset=23)
+    case.inputs = [heads, *tables]
+    yield case
 
 
 def onnx_type(value):
