@@ -124,6 +124,8 @@ ModelVerb::load(const std::string &output, std::optional<Stage> dumpStage,
   OutputCheck inputs;
   inputs.addInput("the input", input_);
   inputs.addTensors("a file of --shapes-from", importFlags_.shapesFrom);
+  inputs.addTensors("a file of --constant", importFlags_.constants);
+  inputs.addTensors("a file of --constants-from", importFlags_.constantsFrom);
   OutputCheck files = inputs;
   if (status.isOk()) {
     status = files.addOutput("-o", output);

@@ -91,7 +91,15 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
       shapesFrom("shapes-from", cl::sub(verb), on(ActsOn::Import),
                  cl::value_desc(kTensorArgument),
                  cl::desc("take the inputs' shapes from tensors, given as for "
-                          "run --inputs")) {}
+                          "run --inputs")),
+      constants("constant", cl::sub(verb), on(ActsOn::Import),
+                cl::value_desc("INPUT=FILE"),
+                cl::desc("make an input a constant, whose value the shapes "
+                         "may follow from")),
+      constantsFrom("constants-from", cl::sub(verb), on(ActsOn::Import),
+                    cl::value_desc("FILE.npz"),
+                    cl::desc("the same of every input that has a tensor of its "
+                             "name in the file")) {}
 
 std::vector<ImportOptions::Given>
 divisi::labelledShapes(ArrayRef<rt::GivenTensor> tensors) {
@@ -117,6 +125,11 @@ divisi::Expected<ImportOptions> ImportFlags::options() const {
     return tensors.status();
   }
   options.tensors = labelledShapes(*tensors);
+  auto values = readConstants(constants, constantsFrom);
+  if (!values) {
+    return values.status();
+  }
+  options.constants = std::move(*values);
   for (const std::string &text : shapes) {
     auto parts = splitAssignment(text);
     if (!parts) {

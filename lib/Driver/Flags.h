@@ -29,16 +29,19 @@ namespace divisi {
 
 /// What is read, and how large its symbolic dimensions are.
 struct ImportFlags {
-  /// Adds --dim, --shape and --shapes-from to `verb`.
+  /// Adds --dim, --shape, --shapes-from, --constant and --constants-from to
+  /// `verb`.
   explicit ImportFlags(llvm::cl::SubCommand &verb);
-  /// ExitCode::Usage for a malformed flag; for --shapes-from as
-  /// readTensorArguments.
+  /// ExitCode::Usage for a malformed flag; for files as readTensorArguments
+  /// and readConstants.
   Expected<ImportOptions> options() const;
 
   // As they were given.
   llvm::cl::list<std::string> dims;
   llvm::cl::list<std::string> shapes;
   llvm::cl::list<std::string> shapesFrom;
+  llvm::cl::list<std::string> constants;
+  llvm::cl::list<std::string> constantsFrom;
 };
 
 /// What tensors say of the inputs that they are for.

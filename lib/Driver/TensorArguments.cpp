@@ -40,6 +40,21 @@ readPath(const std::string &path, const std::string &role) {
   return path == "-" || isPipe ? readStream(path) : rt::readTensors(path, role);
 }
 
+/// The one tensor of the file at `path`, named `name`.
+static divisi::Expected<rt::GivenTensor>
+readNamed(StringRef name, const std::string &path, const std::string &role) {
+  auto tensors = readPath(path, role);
+  if (!tensors) {
+    return tensors.status();
+  }
+  auto tensor = rt::onlyTensor(std::move(*tensors), path);
+  if (!tensor) {
+    return tensor.status();
+  }
+  tensor->setName(name.str());
+  return rt::GivenTensor{{name.str()}, std::move(*tensor)};
+}
+
 /// A file whose name holds a '=' is a file.
 static divisi::Expected<std::vector<rt::GivenTensor>>
 readArgument(const std::string &argument, const std::string &role) {
@@ -47,18 +62,12 @@ readArgument(const std::string &argument, const std::string &role) {
   if (!assignment || sys::fs::exists(argument)) {
     return readPath(argument, role);
   }
-  auto [name, path] = *assignment;
-  auto tensors = readPath(path.str(), role);
-  if (!tensors) {
-    return tensors.status();
+  auto one = readNamed(assignment->first, assignment->second.str(), role);
+  if (!one) {
+    return one.status();
   }
-  auto tensor = rt::onlyTensor(std::move(*tensors), path.str());
-  if (!tensor) {
-    return tensor.status();
-  }
-  tensor->setName(name.str());
   std::vector<rt::GivenTensor> named;
-  named.push_back({{name.str()}, std::move(*tensor)});
+  named.push_back(std::move(*one));
   return named;
 }
 
@@ -74,4 +83,56 @@ divisi::readTensorArguments(ArrayRef<std::string> arguments,
     std::move(tensors->begin(), tensors->end(), std::back_inserter(all));
   }
   return all;
+}
+
+/// Those of --constant, then those of --constants-from; all have a name.
+static divisi::Expected<std::vector<rt::GivenTensor>>
+readNamedTensors(ArrayRef<std::string> assignments,
+                 ArrayRef<std::string> files) {
+  std::vector<rt::GivenTensor> all;
+  for (const std::string &text : assignments) {
+    auto parts = splitAssignment(text);
+    if (!parts) {
+      return makeError(ExitCode::Usage, "--constant '", text,
+                       "': expected INPUT=FILE");
+    }
+    auto one = readNamed(parts->first, parts->second.str(), "input");
+    if (!one) {
+      return one.status();
+    }
+    all.push_back(std::move(*one));
+  }
+  for (const std::string &file : files) {
+    auto tensors = readPath(file, "input");
+    if (!tensors) {
+      return tensors.status();
+    }
+    for (rt::GivenTensor &given : *tensors) {
+      if (given.label.name.empty() || given.label.isNumbered) {
+        return makeError(ExitCode::Usage, "--constants-from '", file,
+                         "': a tensor in it has no name; give it by "
+                         "--constant INPUT=FILE");
+      }
+      all.push_back(std::move(given));
+    }
+  }
+  return all;
+}
+
+divisi::Expected<std::map<std::string, rt::HostTensor>>
+divisi::readConstants(ArrayRef<std::string> assignments,
+                      ArrayRef<std::string> files) {
+  auto tensors = readNamedTensors(assignments, files);
+  if (!tensors) {
+    return tensors.status();
+  }
+  std::map<std::string, rt::HostTensor> constants;
+  for (rt::GivenTensor &given : *tensors) {
+    std::string name = given.label.name;
+    if (!constants.emplace(name, std::move(given.tensor)).second) {
+      return makeError(ExitCode::Usage, "the constant '", name,
+                       "' is given twice; give it once");
+    }
+  }
+  return constants;
 }

@@ -25,6 +25,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,13 @@ inline constexpr char kTensorArgument[] = "FILE|FOLDER|-|NAME=FILE";
 Expected<std::vector<rt::GivenTensor>>
 readTensorArguments(llvm::ArrayRef<std::string> arguments,
                     const std::string &role);
+
+/// The tensors of --constant, each NAME=FILE, and of the files of
+/// --constants-from, by name. ExitCode::Usage for one without a name and for a
+/// name that is given twice.
+Expected<std::map<std::string, rt::HostTensor>>
+readConstants(llvm::ArrayRef<std::string> assignments,
+              llvm::ArrayRef<std::string> files);
 
 } // namespace divisi
 

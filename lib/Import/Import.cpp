@@ -22,22 +22,26 @@ static mlir::Type tensorType(mlir::MLIRContext &context, rt::DType type,
   return mlir::RankedTensorType::get(dims, toMLIRType(&context, type));
 }
 
-/// @forward with one argument per input and an open body.
+/// @forward with one argument per input and an open body. A constant is none.
 static mlir::func::FuncOp
 createFunction(mlir::ModuleOp module, const std::vector<InputShape> &inputs) {
   mlir::MLIRContext &context = *module.getContext();
   mlir::OpBuilder builder(&context);
   builder.setInsertionPointToEnd(module.getBody());
   std::vector<mlir::Type> types;
+  std::vector<std::string> names;
   for (const InputShape &input : inputs) {
-    types.push_back(tensorType(context, input.type, input.dims));
+    if (!input.constant) {
+      types.push_back(tensorType(context, input.type, input.dims));
+      names.push_back(input.name);
+    }
   }
   auto function = mlir::func::FuncOp::create(
       builder, module.getLoc(), "forward", builder.getFunctionType(types, {}));
   function.addEntryBlock();
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < names.size(); ++i) {
     function.setArgAttr(static_cast<unsigned>(i), "nn.name",
-                        builder.getStringAttr(inputs[i].name));
+                        builder.getStringAttr(names[i]));
   }
   return function;
 }
@@ -85,12 +89,16 @@ divisi::importModel(const OnnxModel &model, const ImportOptions &options,
   emitter.builder().setInsertionPointToStart(&function.getBody().front());
   std::map<std::string, Tensor> arguments;
   GraphImporter importer(model, options.limits, emitter, store);
-  for (size_t i = 0; i < inputs->size(); ++i) {
-    const InputShape &input = (*inputs)[i];
+  unsigned next = 0;
+  for (const InputShape &input : *inputs) {
+    if (input.constant) {
+      arguments[input.name] = emitter.constant(*input.constant);
+      continue;
+    }
+    mlir::Value value = function.getArgument(next++);
     arguments[input.name] =
         input.unsupported.empty()
-            ? emitter.argument(function.getArgument(static_cast<unsigned>(i)),
-                               input.type, input.dims)
+            ? emitter.argument(value, input.type, input.dims)
             : importer.missingInput(unsupportedPlace(input));
   }
   auto results = importer.run(arguments);

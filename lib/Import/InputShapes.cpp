@@ -29,6 +29,7 @@ public:
 
 private:
   Status checkOptions();
+  Status checkConstants(const std::set<std::string> &names);
   Status matchTensors();
   Status bindShapes();
   Status bindDim(const OnnxValueInfo &input, size_t at, int64_t given);
@@ -91,6 +92,27 @@ Status Resolver::checkOptions() {
                    quoteAll(names));
     }
   }
+  return checkConstants(names);
+}
+
+/// They say the shape of an input as well.
+Status Resolver::checkConstants(const std::set<std::string> &names) {
+  for (const auto &[name, value] : options_.constants) {
+    if (provided_.count(name)) {
+      return usage("--constant '" + name +
+                   "': it is an initializer, which has its value in the model");
+    }
+    if (!names.count(name)) {
+      return usage(
+          "--constant '" + name + "': the model has " +
+          (names.empty() ? "no inputs" : "the inputs " + quoteAll(names)));
+    }
+    if (options_.inputs.count(name)) {
+      return usage("'" + name +
+                   "' is given by --shape and by --constant, which has a "
+                   "shape; give one of them");
+    }
+  }
   return Status();
 }
 
@@ -120,8 +142,15 @@ Status Resolver::matchTensors() {
   }
   std::vector<rt::TensorSlot> slots;
   for (const OnnxValueInfo &input : graph_.inputs) {
-    if (!provided_.count(input.name)) {
+    if (!provided_.count(input.name) && !options_.constants.count(input.name)) {
       slots.push_back({input.name, describe(input)});
+    }
+  }
+  for (const rt::TensorLabel &label : labels) {
+    if (options_.constants.count(label.name)) {
+      return misfit("a tensor is given for '" + label.name +
+                    "', which --constant makes a constant of the model; leave "
+                    "one of them out");
     }
   }
   auto slotOf = rt::matchLabels(labels, slots, "inputs of the model",
@@ -134,6 +163,9 @@ Status Resolver::matchTensors() {
   }
   for (const auto &[name, input] : options_.inputs) {
     given_[name].dims = input.dims;
+  }
+  for (const auto &[name, value] : options_.constants) {
+    given_[name] = {value.dims(), value.type()};
   }
   return Status();
 }
@@ -196,6 +228,10 @@ Status Resolver::resolve(const OnnxValueInfo &input,
     return Status();
   }
   InputShape shape = {input.name, *input.type, {}};
+  if (auto it = options_.constants.find(input.name);
+      it != options_.constants.end()) {
+    shape.constant = &it->second;
+  }
   auto given = given_.find(input.name);
   bool isGiven = given != given_.end();
   if (isGiven && given->second.type && *given->second.type != shape.type) {

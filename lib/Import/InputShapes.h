@@ -21,6 +21,8 @@ struct InputShape {
   rt::Dims dims;    ///< Every one known.
   /// Why it cannot be imported, else empty; then only its name counts.
   std::string unsupported;
+  /// What ImportOptions::constants give for it, or null.
+  const rt::HostTensor *constant = nullptr;
 };
 
 /// What an UnsupportedList says of an input that is unsupported.

@@ -52,7 +52,8 @@ std::optional<std::vector<int64_t>> NodeImporter::constantInts(size_t index) {
   if (!bytes) {
     unsupported("input " + std::to_string(index) + " ('" + node_.inputs[index] +
                 "') is computed at run time, and the shape of the result "
-                "depends on it; shapes are static: make it a constant");
+                "depends on it; shapes are static: make it a constant, by "
+                "--constant if it is an input of the model");
     return std::nullopt;
   }
   return bytes->toInts();

@@ -11,6 +11,7 @@ STAGES = ["import", "plan", "partition", "lower"]
 IMPORT, PLAN = "Import, of a model", "Plan, of what has none"
 # A value for every option that an input may refuse.
 VALUES = {
+    "constant": "y=m.inputs.npz", "constants-from": "m.inputs.npz",
     "dim": "n=2", "shape": "x=4x16", "shapes-from": "m.inputs.npz",
     "batch-dim": "0", "cluster": "cpu:2", "data-parallel-size": "2",
     "devices": "2", "memory-limit": "1GiB", "mesh": "2", "seed": "1",

@@ -10,6 +10,7 @@
 #define DIVISI_IMPORT_IMPORT_H
 
 #include "divisi/Import/OnnxModel.h"
+#include "divisi/runtime/HostTensor.h"
 #include "divisi/runtime/TensorLabels.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -33,6 +34,9 @@ struct ImportOptions {
   /// --shape; it comes before what `tensors` say.
   std::map<std::string, Input> inputs;
   std::vector<Given> tensors; ///< --shapes-from
+  /// --constant: what the inputs of these names are. They are no inputs of the
+  /// program then, but constants, from which shapes may follow.
+  std::map<std::string, rt::HostTensor> constants;
   /// Of the failure where shapes and types of inputs contradict the model:
   /// Invalid if the tensors are to be run as well.
   ExitCode misfit = ExitCode::Usage;
@@ -41,10 +45,10 @@ struct ImportOptions {
   OnnxLimits limits; ///< On what the file may ask for.
 };
 
-/// Turns `model` into a module with one function @forward, whose arguments and
-/// results carry their ONNX names as `nn.name`. Loads what it needs of the
-/// NN and func dialects. Fails with Usage for dims that are not given,
-/// or do not fit the model; Invalid; Unsupported.
+/// Turns `model` into a module with one function @forward, whose arguments (the
+/// inputs without a value) and results carry their ONNX names as `nn.name`.
+/// Loads what it needs of the NN and func dialects. Fails with Usage for dims
+/// that are not given, or do not fit the model; Invalid; Unsupported.
 Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importModel(const OnnxModel &model, const ImportOptions &options,
             mlir::MLIRContext &context, GlobalStore &store);
