@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 600
 BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 FORMATTED = git ls-files '*.h' '*.cpp'
 
-.PHONY: setup build demo test sweep fuzz format models
+.PHONY: setup build demo test sweep node-suite fuzz format models
 .DEFAULT_GOAL := build
 
 setup:
@@ -38,6 +38,10 @@ demo: build
 
 sweep: build
 	$(call script,test/sweep.sh)
+
+# All of ONNX's tests of single nodes: what is right, refused and why.
+node-suite: build
+	$(call script,test/Import/node_suite.sh)
 
 # Needs a build of its own, by clang; only the fuzzed libraries are built.
 fuzz: setup

@@ -35,13 +35,6 @@ REFUSED = {
     r"resize_\w+_not_(larger|smaller)": "its keep_aspect_ratio_policy is not "
                                         "'stretch'",
 }
-# Cases whose expectation is not that of the frameworks, and why.
-DISPUTED = {
-    "test_resize_downsample_scales_linear_align_corners":
-        "numpy's corners lie at the fraction of an extent that scales give; "
-        "PyTorch's and ONNX Runtime's at the last element, as ours",
-    "test_resize_downsample_scales_cubic_align_corners": "the same",
-}
 
 
 def refusal_of(case):
@@ -62,7 +55,7 @@ IMPORTERS = read_importers() | {"If"}
 CASES = [*node_cases.standard_cases(IMPORTERS).values(),
          *node_cases.own_cases()]
 GOOD = [case for case in CASES
-        if not refusal_of(case) and case.name not in DISPUTED]
+        if not refusal_of(case) and case.name not in node_cases.DISPUTED]
 
 
 def batches():
@@ -117,4 +110,4 @@ def test_every_importer_is_reached(capsys):
 
 def test_exceptions_are_needed():
     names = {case.name for case in CASES}
-    assert set(DISPUTED) <= names
+    assert set(node_cases.DISPUTED) <= names
