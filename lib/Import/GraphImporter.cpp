@@ -34,15 +34,17 @@ ImportFunction divisi::findImporter(const std::string &opType) {
 }
 
 /// Left out are those whose body overflows or loses digits (Softplus,
-/// ReduceLogSumExp, MeanVarianceNormalization) or holds a Loop.
+/// ReduceLogSumExp, MeanVarianceNormalization) or holds a long Loop.
 llvm::ArrayRef<const char *> divisi::operatorsWithUsableBody() {
-  static const char *const kNames[] = {"Celu",
+  static const char *const kNames[] = {"CausalConvWithState",
+                                       "Celu",
                                        "CenterCropPad",
                                        "DynamicQuantizeLinear",
                                        "Elu",
                                        "HardSigmoid",
                                        "HardSwish",
                                        "LeakyRelu",
+                                       "LinearAttention",
                                        "Mish",
                                        "NegativeLogLikelihoodLoss",
                                        "PRelu",
@@ -56,15 +58,21 @@ llvm::ArrayRef<const char *> divisi::operatorsWithUsableBody() {
                                        "Softsign",
                                        "SwiGLU",
                                        "Swish",
-                                       "ThresholdedRelu"};
+                                       "ThresholdedRelu",
+                                       "ai.onnx.preview.FlexAttention"};
   return kNames;
 }
 
-static std::string nameOf(const OnnxNode &node) {
+std::string GraphImporter::nameOf(const OnnxNode &node) {
   if (!node.name.empty() || node.outputs.empty()) {
     return node.name.empty() ? node.opType : node.name;
   }
   return node.outputs.front();
+}
+
+/// `Add`, `ai.onnx.preview.training.Adam`: as the tables have it.
+static std::string qualifiedName(const OnnxNode &node) {
+  return (node.domain.empty() ? "" : node.domain + ".") + node.opType;
 }
 
 //===----------------------------------------------------------------------===//
@@ -196,28 +204,33 @@ void GraphImporter::importNode(const OnnxNode &given, Scope &scope) {
     node = copy.get();
     nodes_.push_back(std::move(copy));
   }
-  std::string name = scope.prefix + nameOf(*node);
-  std::string modules = scope.modules;
-  if (!node->scope.empty()) {
-    modules += (modules.empty() ? "" : ".") + node->scope;
-  }
-  emitter_.setNode(name, modules);
-  if (emitter_.status().isOk()) {
-    where_ = "node '" + name + "' (" + node->opType + ")";
-  }
+  std::string name = enterNode(*node, scope);
   importOperator(*node, scope);
   if (auto reason = emitter_.takeUnsupported()) {
     passOver(*node, name, std::move(*reason), scope);
   }
 }
 
+/// Operators and failures from here on are of `node`, whose name is returned.
+std::string GraphImporter::enterNode(const OnnxNode &node, const Scope &scope) {
+  std::string name = scope.prefix + nameOf(node);
+  std::string modules = scope.modules;
+  if (!node.scope.empty()) {
+    modules += (modules.empty() ? "" : ".") + node.scope;
+  }
+  emitter_.setNode(name, modules);
+  if (emitter_.status().isOk()) {
+    where_ = "node '" + name + "' (" + node.opType + ")";
+  }
+  return name;
+}
+
 /// Notes why the node cannot be imported; its outputs are missing from here on.
 void GraphImporter::passOver(const OnnxNode &node, const std::string &name,
                              std::string reason, Scope &scope) {
   std::string sentence = "node '" + name + "' (" + node.opType + "): " + reason;
-  std::string kind =
-      node.domain.empty() ? node.opType : node.domain + "." + node.opType;
-  unsupported_.add({kind, name, std::move(reason), std::move(sentence)});
+  unsupported_.add(
+      {qualifiedName(node), name, std::move(reason), std::move(sentence)});
   bindMissing(node, scope);
   surveyGraphs(node, scope);
 }
@@ -269,22 +282,17 @@ void GraphImporter::importOperator(const OnnxNode &node, Scope &scope) {
   if (function != model_.functions.end()) {
     return importCall(node, function->second, scope);
   }
-  if (!node.domain.empty()) {
-    return emitter_.fail(ExitCode::Unsupported, "operators of the domain '" +
-                                                    node.domain +
-                                                    "' have no importer");
-  }
-  if (node.opType == "If") {
-    return importIf(node, scope);
+  if (auto importer = findControlFlow(node)) {
+    return (this->*importer)(node, scope);
   }
   auto inputs = inputsOf(node, scope);
   if (!inputs) {
     return;
   }
-  ImportFunction importer = findImporter(node.opType);
-  bool isUsable = llvm::any_of(operatorsWithUsableBody(), [&](const char *op) {
-    return node.opType == op;
-  });
+  std::string qualified = qualifiedName(node);
+  ImportFunction importer = findImporter(qualified);
+  bool isUsable = llvm::any_of(operatorsWithUsableBody(),
+                               [&](const char *op) { return qualified == op; });
   bool lacksInput = llvm::is_contained(*inputs, missing_);
   if (lacksInput && (importer || isUsable)) {
     return bindMissing(node, scope);
@@ -297,58 +305,23 @@ void GraphImporter::importOperator(const OnnxNode &node, Scope &scope) {
     }
     return;
   }
-  std::vector<rt::DType> types;
+  std::vector<OnnxOperand> operands;
   for (const Tensor &input : *inputs) {
-    types.push_back(input ? input->type : rt::DType::F32);
+    operands.push_back(input ? OnnxOperand{input->type, input->dims}
+                             : OnnxOperand());
   }
-  auto body = isUsable ? functionBody(node, *scope.opsets, types, store_)
-                       : std::nullopt;
-  if (!body) {
+  if (!isUsable) {
     return emitter_.fail(ExitCode::Unsupported,
-                         "the operator '" + node.opType +
+                         "the operator '" + qualified +
                              "' has no importer yet; export the model "
                              "without it");
   }
+  auto body = functionBody(node, *scope.opsets, operands, store_);
+  if (!body) {
+    return emitter_.fail(ExitCode::Unsupported, body.status().message());
+  }
   bodies_.push_back(std::make_unique<OnnxFunction>(std::move(*body)));
   importCall(node, *bodies_.back(), scope);
-}
-
-/// The branch that the condition, a constant, selects takes the node's place.
-void GraphImporter::importIf(const OnnxNode &node, Scope &scope) {
-  auto inputs = inputsOf(node, scope);
-  if (!inputs) {
-    return;
-  }
-  if (inputs->empty() || !inputs->front()) {
-    return emitter_.fail(ExitCode::Invalid, "it has no condition");
-  }
-  if (isMissing(inputs->front())) {
-    bindMissing(node, scope);
-    return surveyGraphs(node, scope);
-  }
-  auto condition = emitter_.bytesOf(inputs->front());
-  if (!condition || condition->count() != 1) {
-    return emitter_.fail(
-        ExitCode::Unsupported,
-        "its condition '" + node.inputs.front() +
-            "' is computed at run time; only conditions that are constant "
-            "once shapes are known can be compiled");
-  }
-  auto it =
-      node.attributes.find(condition->intAt(0) ? "then_branch" : "else_branch");
-  const auto *branch =
-      it == node.attributes.end()
-          ? nullptr
-          : std::get_if<std::shared_ptr<OnnxGraph>>(&it->second.value);
-  if (!branch) {
-    return emitter_.fail(ExitCode::Invalid, "it has no branches");
-  }
-  Scope inner = scopeInside(node, scope);
-  bindInitializers(**branch, inner);
-  importNodes((*branch)->nodes, inner);
-  if (emitter_.status().isOk()) {
-    bindResults(node, graphOutputs(**branch, inner), scope);
-  }
 }
 
 void GraphImporter::importCall(const OnnxNode &node,

@@ -60,7 +60,29 @@ private:
   void importNodes(const std::vector<OnnxNode> &nodes, Scope &scope);
   void importNode(const OnnxNode &node, Scope &scope);
   void importOperator(const OnnxNode &node, Scope &scope);
+  /// Imports a node that holds graphs (ControlFlow.cpp).
+  using ControlFlow = void (GraphImporter::*)(const OnnxNode &node,
+                                              Scope &scope);
+  static ControlFlow findControlFlow(const OnnxNode &node);
   void importIf(const OnnxNode &node, Scope &scope);
+  void importLoop(const OnnxNode &node, Scope &scope);
+  void importScan(const OnnxNode &node, Scope &scope);
+  const OnnxGraph *bodyOf(const OnnxNode &node, const std::string &name);
+  const OnnxGraph *stepsOf(const OnnxNode &node, size_t taken, size_t given);
+  std::optional<std::vector<Tensor>>
+  importStep(const OnnxGraph &body, int64_t step,
+             const std::vector<Tensor> &inputs, const Scope &shared);
+  std::optional<int64_t> knownNumber(const OnnxNode &node,
+                                     const std::vector<Tensor> &inputs,
+                                     size_t i, int64_t fallback,
+                                     const std::string &what);
+  Tensor stack(std::vector<Tensor> parts, int64_t axis, bool reversed);
+  Tensor sliceOfStep(const OnnxNode &node, const Tensor &x, size_t i,
+                     int64_t step);
+  std::optional<int64_t> stepsOfScan(const OnnxNode &node,
+                                     llvm::ArrayRef<Tensor> xs);
+  std::string enterNode(const OnnxNode &node, const Scope &scope);
+  static std::string nameOf(const OnnxNode &node);
   void passOver(const OnnxNode &node, const std::string &name,
                 std::string reason, Scope &scope);
   void bindMissing(const OnnxNode &node, Scope &scope);

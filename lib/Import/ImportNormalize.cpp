@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NodeImporter.h"
+#include "OnnxTypes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -153,6 +154,23 @@ static Tensor emitNormalize(Emitter &emit, const Tensor &x, const Ints &axes,
       x->type, x->dims);
 }
 
+/// Mean and inverse standard deviation over `axes`, in the type in which
+/// `stash_type` says that they are computed.
+static void setStatistics(NodeImporter &node, const Ints &axes) {
+  Emitter &emit = node.emitter();
+  auto type = convertType(static_cast<int>(node.getInt("stash_type", 1)));
+  if (!type) {
+    return node.invalid("its stash_type is no element type");
+  }
+  Tensor x = emit.cast(node.input(0), *type);
+  Tensor mean = emit.mean(x, axes);
+  Tensor distance = emit.binary("sub", x, mean);
+  Tensor variance = emit.mean(emit.binary("mul", distance, distance), axes);
+  Tensor epsilon = emit.scalar(*type, node.getFloat("epsilon", 1e-5));
+  node.setResult(1, mean);
+  node.setResult(2, emit.unary("rsqrt", emit.binary("add", variance, epsilon)));
+}
+
 /// LayerNormalization and RMSNormalization: statistics over the dims from
 /// `axis` on, then scale and shift.
 static void importLayerNormalization(NodeImporter &node) {
@@ -163,8 +181,7 @@ static void importLayerNormalization(NodeImporter &node) {
     return;
   }
   if (node.wantsOutput(1) || node.wantsOutput(2)) {
-    return node.unsupported(
-        "its outputs Mean and InvStdDev are read; export for inference");
+    setStatistics(node, axesFrom(axis, x->rank()));
   }
   bool center = node.node().opType == "LayerNormalization";
   Tensor result = emitNormalize(emit, x, axesFrom(axis, x->rank()), center,

@@ -108,12 +108,15 @@ private:
   std::vector<Tensor> results_;
 };
 
+/// A sequence of more steps is not written out as operators.
+inline constexpr int64_t kMostSteps = 512;
+
 /// Imports the operator that it is written for.
 using ImportFunction = void (*)(NodeImporter &node);
 
-/// One operator of the domain "ai.onnx".
+/// One operator.
 struct ImporterRow {
-  const char *opType;      ///< As ONNX spells it.
+  const char *opType;      ///< As ONNX spells it, behind a domain not its own.
   ImportFunction function; ///< Never null.
 };
 

@@ -12,6 +12,8 @@
 #include "onnx/checker.h"
 #include "onnx/defs/schema.h"
 
+#include <algorithm>
+
 using namespace divisi;
 
 /// The oldest opset whose operators have importers.
@@ -172,51 +174,101 @@ static onnx::NodeProto toProto(const OnnxNode &node) {
       out->set_type(onnx::AttributeProto::INTS);
       out->mutable_ints()->Assign(ints->begin(), ints->end());
     } else {
-      // None of the operators whose bodies are used has others.
-      proto.mutable_attribute()->RemoveLast();
+      throwError(ExitCode::Unsupported,
+                 "its attribute '" + name +
+                     "' is no number, text or list of integers, and the body "
+                     "that ONNX gives depends on it");
     }
   }
   return proto;
 }
 
-/// Some bodies depend on attributes and element types, and are built for the
-/// node.
-std::optional<OnnxFunction>
-divisi::functionBody(const OnnxNode &node,
-                     const std::map<std::string, int> &opsets,
-                     const std::vector<rt::DType> &types, GlobalStore &store) {
-  auto opset = opsets.find(node.domain);
-  if (opset == opsets.end()) {
-    return std::nullopt;
+static onnx::TypeProto toProto(const OnnxOperand &operand) {
+  onnx::TypeProto proto;
+  if (operand.type) {
+    auto *tensor = proto.mutable_tensor_type();
+    tensor->set_elem_type(onnxType(*operand.type));
+    tensor->mutable_shape();
+    for (int64_t dim : operand.dims) {
+      tensor->mutable_shape()->add_dim()->set_dim_value(dim);
+    }
   }
+  return proto;
+}
+
+/// A body imports what its schema says, which may be its own domain alone; the
+/// others are those of the model.
+static void addOpsets(onnx::FunctionProto &function,
+                      const std::map<std::string, int> &opsets) {
+  std::map<std::string, int> own = convertOpsets(function.opset_import());
+  for (const auto &[domain, version] : opsets) {
+    if (!own.count(domain)) {
+      onnx::OperatorSetIdProto *added = function.add_opset_import();
+      added->set_domain(domain);
+      added->set_version(version);
+    }
+  }
+}
+
+/// The last of `versions` up to `wanted`, else the first: a body names its own
+/// opsets, so that it may be newer than the model.
+static int bestVersion(std::vector<int> versions, int wanted) {
+  std::sort(versions.begin(), versions.end());
+  auto after = std::upper_bound(versions.begin(), versions.end(), wanted);
+  if (versions.empty()) {
+    return wanted;
+  }
+  return after == versions.begin() ? versions.front() : *(after - 1);
+}
+
+/// Some bodies depend on attributes and element types, and are built for the
+/// node; false if there is none.
+static bool buildBody(const onnx::OpSchema &schema, const OnnxNode &node,
+                      int opset, const std::vector<OnnxOperand> &operands,
+                      onnx::FunctionProto &body) {
+  int version = bestVersion(schema.function_opset_versions(), opset);
+  if (const onnx::FunctionProto *fixed = schema.GetFunction(version)) {
+    body = *fixed;
+    return true;
+  }
+  if (!schema.HasContextDependentFunction()) {
+    return false;
+  }
+  onnx::NodeProto proto = toProto(node);
+  std::vector<onnx::TypeProto> inputs;
+  for (const OnnxOperand &operand : operands) {
+    inputs.push_back(toProto(operand));
+  }
+  onnx::FunctionBodyBuildContextImpl context(proto, inputs);
+  return schema.BuildContextDependentFunction(
+      context, body,
+      bestVersion(schema.context_dependent_function_opset_versions(), opset));
+}
+
+static Status lacksBody(const OnnxNode &node) {
+  return Status(ExitCode::Unsupported, "ONNX gives no body for '" +
+                                           node.opType + "' with these inputs");
+}
+
+Expected<OnnxFunction> divisi::functionBody(
+    const OnnxNode &node, const std::map<std::string, int> &opsets,
+    const std::vector<OnnxOperand> &operands, GlobalStore &store) {
+  auto opset = opsets.find(node.domain);
   try {
     const onnx::OpSchema *schema =
-        onnx::OpSchemaRegistry::Schema(node.opType, opset->second, node.domain);
-    if (!schema) {
-      return std::nullopt;
-    }
-    onnx::FunctionProto function;
-    if (const onnx::FunctionProto *body = schema->GetFunction(opset->second)) {
-      function = *body;
-    } else if (schema->HasContextDependentFunction()) {
-      onnx::NodeProto proto = toProto(node);
-      std::vector<onnx::TypeProto> inputs(types.size());
-      for (size_t i = 0; i < types.size(); ++i) {
-        inputs[i].mutable_tensor_type()->set_elem_type(onnxType(types[i]));
-      }
-      onnx::FunctionBodyBuildContextImpl context(proto, inputs);
-      if (!schema->BuildContextDependentFunction(context, function,
-                                                 opset->second)) {
-        return std::nullopt;
-      }
-    } else {
-      return std::nullopt;
+        opset == opsets.end() ? nullptr
+                              : onnx::OpSchemaRegistry::Schema(
+                                    node.opType, opset->second, node.domain);
+    onnx::FunctionProto body;
+    if (!schema || !buildBody(*schema, node, opset->second, operands, body)) {
+      return lacksBody(node);
     }
     OnnxConverter converter(store, OnnxLimits());
-    return converter.convertFunction(function, opsets);
-  } catch (const ReaderError &) {
-    return std::nullopt;
+    addOpsets(body, opsets);
+    return converter.convertFunction(body, opsets);
+  } catch (const ReaderError &error) {
+    return error.status;
   } catch (const std::exception &) {
-    return std::nullopt;
+    return lacksBody(node);
   }
 }

@@ -61,21 +61,12 @@ class Case:
 
     @property
     def op_type(self):
-        return self.node.op_type
+        return qualified(self.node)
 
 
-def shape_inputs(node, inputs):
-    """The inputs that shapes depend on: a compiler needs to know them."""
-    found = {i for i, value in enumerate(inputs)
-             if i and value is not None and np.ndim(value) < 2
-             and (np.asarray(value).dtype == np.int64
-                  or node.op_type in ("Clip", "Dropout", "Pad", "Resize",
-                                      "Upsample"))}
-    if node.op_type in ("Range", "ConstantOfShape"):
-        found |= set(range(len(inputs)))
-    if node.op_type in ("CumProd", "CumSum", "OneHot"):
-        found |= {1}
-    return found
+def qualified(node):
+    """The operator, behind a domain that is not ONNX's own."""
+    return (f"{node.domain}." if node.domain else "") + node.op_type
 
 
 def is_plain(values):
@@ -89,23 +80,21 @@ def standard_cases(operators):
     cases = {}
 
     def record(node, inputs, outputs, name, **settings):
-        opsets = settings.get("opset_imports")
-        if node.op_type not in operators or node.domain or \
+        opsets = {opset.domain: opset.version
+                  for opset in settings.get("opset_imports", ())}
+        if qualified(node) not in operators or \
                 not is_plain([*inputs, *outputs]) or name in cases:
             return
         # The test gives no value for an input that is left out.
         given = iter(inputs)
         values = [np.asarray(next(given)) if name_ else None
                   for name_ in node.input]
-        if node.op_type == "LayerNormalization":
-            # Mean and inverse deviation are for training.
-            del node.output[1:]
         wanted = iter(outputs)
         results = [np.asarray(next(wanted)) if name_ else None
                    for name_ in node.output]
         cases[name] = Case(name, node, values, results,
-                           opsets[0].version if opsets else NEWEST,
-                           shape_inputs(node, values))
+                           opsets.get("", NEWEST),
+                           set(SHAPE_INPUTS.get(node.op_type, ())))
 
     package = importlib.import_module("onnx.backend.test.case.node")
     package.expect = record
@@ -137,6 +126,38 @@ def branch(values):
                                            [len(values)])
     node = helper.make_node("Constant", [], ["r"], value_floats=values)
     return helper.make_graph([node], "branch", [], [result])
+
+
+def steps(text):
+    """The body of a Loop or Scan, in ONNX's own text."""
+    return onnx.parser.parse_graph(text)
+
+
+def control_flow_cases():
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for condition in (True, False):
+        yield own_case(f"If_{condition}", "If", [np.array(condition)],
+                       constants=[0], then_branch=branch([1.0, 2.0]),
+                       else_branch=branch([-1.0, 3.0, 4.0]))
+    body = steps("b (int64 i, bool c, float[4] s) => "
+                 "(bool d, float[4] t, float[4] u) {"
+                 "three = Constant <value = int64 {3}> () "
+                 "w = Constant <value = float[4] {1.0, 2.0, 3.0, 4.0}> () "
+                 "d = Less (i, three) t = Add (s, w) u = Mul (s, s) }")
+    yield own_case("Loop_ended_by_condition", "Loop",
+                   [np.array(9), np.array(True), x[0]], constants=[0, 1],
+                   outputs=2, body=body)
+    yield own_case("Loop_ended_by_count", "Loop",
+                   [np.array(2), None, x[1]], constants=[0], outputs=2,
+                   body=body)
+    yield own_case("Scan_backwards", "Scan", [x[:, 0], x, x.T.copy()],
+                   outputs=3, num_scan_inputs=2, scan_input_axes=[1, 0],
+                   scan_input_directions=[1, 0], scan_output_axes=[0, 1],
+                   scan_output_directions=[0, 1],
+                   body=steps("b (float[3] s, float[3] p, float[3] q) => "
+                              "(float[3] t, float[3] u, float[3] v) {"
+                              "u = Mul (p, q) t = Add (s, u) "
+                              "v = Sub (t, p) }"))
 
 
 def own_cases():
@@ -183,10 +204,7 @@ def own_cases():
         yield own_case(f"Einsum_{equation}", "Einsum",
                        [floats(*shape) for shape in shapes],
                        equation=equation)
-    for condition in (True, False):
-        yield own_case(f"If_{condition}", "If", [np.array(condition)],
-                       constants=[0], then_branch=branch([1.0, 2.0]),
-                       else_branch=branch([-1.0, 3.0, 4.0]))
+    yield from control_flow_cases()
     yield own_case("Gemm_transposed", "Gemm",
                    [floats(4, 3), floats(5, 4), floats(5)], transA=1,
                    transB=1, alpha=0.5, beta=2.0)
@@ -236,7 +254,10 @@ def join(cases, with_outputs=True):
     model = helper.make_model(
         helper.make_graph(graph["nodes"], "cases", graph["inputs"],
                           graph["outputs"], graph["constants"]),
-        opset_imports=[helper.make_opsetid("", cases[0].opset)],
+        opset_imports=[helper.make_opsetid("", cases[0].opset), *(
+            helper.make_opsetid(domain, 1)
+            for domain in sorted({case.node.domain for case in cases})
+            if domain)],
         ir_version=10)
     return model
 

@@ -2,7 +2,8 @@
 
 A row is (exit code, message, operator, inputs, settings). An input is a shape
 (computed at run time), an array (a constant) or None (left out); settings are
-the node's attributes, and `opset` and `outputs`, how many it has or their names.
+the node's attributes and domain, and `opset` and `outputs`, how many it has or
+their names.
 """
 
 import numpy as np
@@ -192,8 +193,8 @@ WINDOW = [
 ]
 
 NORMALIZE = [
-    (5, "its outputs Mean and InvStdDev are read; export for inference",
-     "LayerNormalization", [X, (3,)], {"outputs": 2}),
+    (4, "its stash_type is no element type", "LayerNormalization", [X, (3,)],
+     {"outputs": 2, "stash_type": 99}),
     (4, "scale or bias do not broadcast to the input", "LayerNormalization",
      [X, (2, 2, 3)], {}),
     (4, "a parameter has not one element per channel", "InstanceNormalization",
@@ -244,8 +245,54 @@ SHAPE = [
      {"outputs": ["o0", "", "o2", "o3", "o4"], "opset": 9}),
 ]
 
-ROWS = [*MOVEMENT, *CONTRACTION, *ELEMENTWISE, *ORDER, *INDEX, *WINDOW, *NORMALIZE,
-        *RESIZE, *SHAPE]
+
+
+def body(taken, given):
+    """A graph without nodes of `taken` inputs, the first ones of which are its
+    outputs."""
+    values = [helper.make_tensor_value_info(f"b{i}", onnx.TensorProto.FLOAT, ())
+              for i in range(taken)]
+    return helper.make_graph([], "body", values, values[:given])
+
+
+CONTROL = [
+    (5, "its condition 'i0' is computed at run time; only conditions that are "
+     "constant once shapes are known can be compiled", "If", [Int(())],
+     {"then_branch": body(0, 0), "else_branch": body(0, 0)}),
+    (5, "its trip count 'i0' is computed at run time, and its steps are "
+     "counted by the compiler", "Loop", [Int(()), None, X],
+     {"body": body(3, 2)}),
+    (5, "its condition 'i1' is computed at run time, and its steps are "
+     "counted by the compiler", "Loop", [None, Int(()), X],
+     {"body": body(3, 2)}),
+    (5, "it has more than 512 steps, and each would become operators of its "
+     "own", "Loop", [ints(513)[0], None, X],
+     {"body": helper.make_graph([], "b", body(3, 0).input,
+                                [body(2, 2).output[1], body(3, 3).output[2]])}),
+    (5, "it has no steps, so that nothing says what shape its outputs have",
+     "Loop", [ints(0)[0], None], {"body": body(2, 2)}),
+    (4, "its body does not take 3 tensors and give 2", "Loop",
+     [ints(2)[0], None, X], {"body": body(2, 2)}),
+    (4, "it stacks tensors of rank 1 along axis 3", "Scan", [X],
+     {"body": body(1, 1), "num_scan_inputs": 1, "scan_output_axes": [3]}),
+    (4, "num_scan_inputs does not fit its inputs", "Scan", [X],
+     {"body": body(1, 1), "num_scan_inputs": 2}),
+    (4, "its scanned inputs are not for the same number of steps", "Scan",
+     [X, (3, 3)], {"body": body(2, 1), "num_scan_inputs": 2}),
+    (5, "a Scan of opset 8 has a batch; export the model for opset 9 or later",
+     "Scan", [None, X], {"body": body(1, 1), "num_scan_inputs": 1,
+                         "opset": 8}),
+    (5, "its attribute 'score_mod' is no number, text or list of integers, and "
+     "the body that ONNX gives depends on it", "FlexAttention",
+     [(1, 1, 2, 4)] * 3, {"score_mod": body(1, 1), "opset": 26,
+                          "domain": "ai.onnx.preview"}),
+    (5, "ONNX gives no body for 'LinearAttention' with these inputs",
+     "LinearAttention", [(1, 2, 4)] * 3,
+     {"q_num_heads": 0, "kv_num_heads": 1, "opset": 27, "outputs": 2}),
+]
+
+ROWS = [*CONTROL, *MOVEMENT, *CONTRACTION, *ELEMENTWISE, *ORDER, *INDEX,
+        *WINDOW, *NORMALIZE, *RESIZE, *SHAPE]
 
 
 def make_model(op_type, inputs, settings):
@@ -265,6 +312,7 @@ def make_model(op_type, inputs, settings):
             values.append(helper.make_tensor_value_info(name, kind, given))
     results = [f"o{i}" for i in range(outputs)] \
         if isinstance(outputs, int) else outputs
+    domain = settings.get("domain", "")
     node = helper.make_node(op_type, names, results, "only", **settings)
     graph = helper.make_graph(
         [node], "g", values,
@@ -272,4 +320,5 @@ def make_model(op_type, inputs, settings):
          for name in results if name], constants)
     return helper.make_model(
         graph, ir_version=10,
-        opset_imports=[helper.make_opsetid("", opset)])
+        opset_imports=[helper.make_opsetid("", opset),
+                       *([helper.make_opsetid(domain, 1)] if domain else [])])

@@ -127,12 +127,26 @@ def test_graphs_are_looked_into(refused):
         node("Cast", ["a"], ["b"], "cast", to=TensorProto.BOOL),
         node("If", ["b"], ["y"], "if", then_branch=branch("Frob", "t"),
              else_branch=branch("Relu", "e"))],
-        weights=[numpy_helper.from_array(np.array(3), "n")])
+        ["x", value("n", TensorProto.INT64, ())])
     assert text == (
-        NEEDS + "  Loop x 1, 'loop': the operator 'Loop' has no importer yet; "
-        "export the model without it\n"
+        NEEDS + "  Loop x 1, 'loop': its trip count 'n' is computed at run "
+        "time, and its steps are counted by the compiler\n"
         "  Unique x 1, 'loop/in_loop': " + UNIQUE +
         "  Frob x 1, 'if/t': " + FROB)
+
+
+def test_steps_are_looked_into_once(refused):
+    """Of a loop that is known; what reads its result is passed over."""
+    loop_body = helper.make_graph(
+        [node("Frob", ["v"], ["w"], "in_loop"),
+         node("Identity", ["c"], ["d"])], "body",
+        [value("i", TensorProto.INT64, ()), value("c", TensorProto.BOOL, ()),
+         value("v")],
+        [value("d", TensorProto.BOOL, ()), value("w")])
+    assert refused([node("Loop", ["n", "", "x"], ["a"], "loop",
+                         body=loop_body), node("Relu", ["a"], ["y"])],
+                   weights=[numpy_helper.from_array(np.array(3), "n")]) == (
+        "node 'loop/0/in_loop' (Frob): " + FROB)
 
 
 def test_a_branch_that_is_not_taken_may_hold_anything(refused):

@@ -129,11 +129,18 @@ struct OnnxLimits {
 Expected<OnnxModel> readOnnxModel(const std::string &path, GlobalStore &store,
                                   const OnnxLimits &limits = {});
 
-/// The body that ONNX gives for `node`'s operator, or nothing if it gives
-/// none. `types` has the element type of each input; empty inputs have any.
-std::optional<OnnxFunction>
-functionBody(const OnnxNode &node, const std::map<std::string, int> &opsets,
-             const std::vector<rt::DType> &types, GlobalStore &store);
+/// The type of what a node reads.
+struct OnnxOperand {
+  std::optional<rt::DType> type; ///< Unset for an input that is left out.
+  rt::Dims dims;                 ///< All known.
+};
+
+/// The body that ONNX gives for `node`'s operator. It may depend on the types
+/// of `operands`, one for each input. Unsupported if ONNX gives none.
+Expected<OnnxFunction> functionBody(const OnnxNode &node,
+                                    const std::map<std::string, int> &opsets,
+                                    const std::vector<OnnxOperand> &operands,
+                                    GlobalStore &store);
 
 } // namespace divisi
 
