@@ -73,6 +73,13 @@ void addAttention(std::vector<Case> &cases) {
                    attention(-1, 0, 0),
                    {q, k, v, flags},
                    y});
+  // More queries than a block has.
+  cases.push_back({"attentionLong",
+                   "nn.attention",
+                   attention(70, 0, 0),
+                   {f32({1, 4, 150, 8}), f32({1, 2, 170, 8}),
+                    f32({1, 2, 170, 8}), f32({1, 1, 150, 170})},
+                   f32({1, 4, 150, 8})});
   for (int64_t interleaved : {0, 1}) {
     for (int64_t angles : {3, 4}) {
       TensorInfo table = f32({1, 5, angles});

@@ -17,9 +17,9 @@ namespace {
 class CpuBackend final : public Backend {
 public:
   CpuBackend() {
-    for (auto family :
-         {cpu::matmulKernels(), cpu::convKernels(), cpu::pointKernels(),
-          cpu::widenedKernels(), cpu::threadedKernels()}) {
+    for (auto family : {cpu::matmulKernels(), cpu::convKernels(),
+                        cpu::pointKernels(), cpu::attentionKernels(),
+                        cpu::widenedKernels(), cpu::threadedKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     std::stable_sort(

@@ -14,6 +14,7 @@
 namespace divisi::rt::cpu {
 
 /// By oneDNN.
+std::span<const Kernel> attentionKernels();
 std::span<const Kernel> matmulKernels();
 std::span<const Kernel> convKernels();
 std::span<const Kernel> pointKernels();

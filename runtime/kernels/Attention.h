@@ -1,0 +1,55 @@
+//===- Attention.h - What a call of attention reads -------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Attention is done head by head: a matrix of queries, one of keys and one of
+// values, rows of which lie in the operands at the strides that stand here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_KERNELS_ATTENTION_H
+#define DIVISI_RUNTIME_KERNELS_ATTENTION_H
+
+#include "runtime/kernels/Nest.h"
+
+namespace divisi::rt {
+
+/// Which keys a query attends by its position; a bound of -1 is none.
+struct Positions {
+  int64_t left = -1, right = -1, offset = 0;
+};
+
+struct AttentionPlan {
+  std::array<int64_t, 3> extents = {}; ///< b, (h g), s of the result's box.
+  std::array<int64_t, 3> offsets = {}; ///< Of that box.
+  int64_t keys = 0, depth = 0, features = 0;
+  int64_t group = 1; ///< Heads of queries for each head of keys.
+  /// By q, k, v and mask: the element that the result's first needs, and how
+  /// far the next lies along each dimension; 0 where the mask broadcasts.
+  std::array<int64_t, 4> bases = {};
+  std::array<std::array<int64_t, 4>, 4> strides = {};
+  Positions positions;
+  double scale = 1, softcap = 0;
+  bool hasMask = false, masksByBool = false;
+
+  /// The keys [first, last) that local query `s` may attend.
+  void boundKeys(int64_t s, int64_t &first, int64_t &last) const;
+  /// The element of an operand's box from which on the head `h` of batch `b`,
+  /// both local, reads it.
+  int64_t locate(size_t operand, int64_t b, int64_t h) const;
+};
+
+/// The operands, by their place.
+enum : size_t { Query = 0, Key = 1, Value = 2, Mask = 3 };
+
+/// Reads the attributes and boxes of nn.attention.
+bool makeAttentionPlan(const CallSite &site, const Checks &checks,
+                       AttentionPlan &plan);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_KERNELS_ATTENTION_H
