@@ -154,6 +154,32 @@ static LogicalResult absorbResultTranspose(TransposeOp op,
   return success();
 }
 
+/// Whether every number of the float type `from` is one of `to`.
+static bool holdsAll(Type from, Type to) {
+  auto narrow = dyn_cast<FloatType>(from), wide = dyn_cast<FloatType>(to);
+  return narrow && wide &&
+         APFloat::isRepresentableBy(narrow.getFloatSemantics(),
+                                    wide.getFloatSemantics());
+}
+
+/// A cast of what was widened is one of what it was; to widen and narrow again
+/// is nothing.
+static LogicalResult mergeCasts(CastOp op, PatternRewriter &rewriter) {
+  auto inner = op.getX().getDefiningOp<CastOp>();
+  if (!inner || !isPlain(inner) || !isPlain(op) ||
+      !holdsAll(inner.getX().getType().getElementType(),
+                inner.getType().getElementType())) {
+    return rewriter.notifyMatchFailure(op, "no plain cast of what was widened");
+  }
+  if (op.getType() == inner.getX().getType()) {
+    rewriter.replaceOp(op, inner.getX());
+    return success();
+  }
+  replaceKeepingAttributes<CastOp>(rewriter, op, inner.getX(),
+                                   op.getType().getElementType());
+  return success();
+}
+
 /// So that the matmul behind the cast absorbs the transpose.
 static LogicalResult transposeBeforeCast(TransposeOp op,
                                          PatternRewriter &rewriter) {
@@ -360,6 +386,7 @@ void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   patterns.add(dropIdentity<SliceOp>);
   patterns.add(dropIdentity<PadOp>);
   patterns.add(dropIdentity<ConcatOp>);
+  patterns.add(mergeCasts);
   patterns.add(mergeReshapes);
   patterns.add(mergeTransposes);
   patterns.add(absorbOperandTranspose);

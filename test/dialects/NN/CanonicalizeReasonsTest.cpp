@@ -77,6 +77,11 @@ TEST(CanonicalizeReasons, OfIdentitiesAndMovements) {
               Contains("changes its operand, or is told where to run"));
   EXPECT_THAT(reasons, Contains("no plain reshape of a reshape"));
   EXPECT_THAT(reasons, Contains("no plain transpose of a transpose"));
+  EXPECT_THAT(reasonsFor(R"mlir(
+    %0 = nn.cast %x : (tensor<4x8xf32>) -> tensor<4x8xf16>
+    %1 = nn.cast %0 : (tensor<4x8xf16>) -> tensor<4x8xf32>
+    return %1 : tensor<4x8xf32>)mlir"),
+              Contains("no plain cast of what was widened"));
   EXPECT_THAT(reasons, Contains("no matmul of which it is the use"));
   EXPECT_THAT(reasons, Contains("no cast matmul of one use"));
 }

@@ -211,3 +211,20 @@ func.func @repeated_and_needed(%x: tensor<5x3xf32>, %w: tensor<3xf32>, %v: tenso
   %4 = nn.matmul %x, %3 {labels = "mk,kn->mn"} : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
   return %2, %4 : tensor<5xf32>, tensor<5x4xf32>
 }
+
+// Widening loses nothing: to narrow again undoes it, and to go on to another
+// type begins at the first. What was rounded stays rounded.
+// CHECK-LABEL: func @casts_of_casts
+// CHECK-SAME: %[[N:.*]]: tensor<4xbf16>, %[[W:.*]]: tensor<4xf32>
+// CHECK-NEXT: %[[D:.*]] = nn.cast %[[N]] : (tensor<4xbf16>) -> tensor<4xf64>
+// CHECK-NEXT: %[[R:.*]] = nn.cast %[[W]] : (tensor<4xf32>) -> tensor<4xf16>
+// CHECK-NEXT: %[[B:.*]] = nn.cast %[[R]] : (tensor<4xf16>) -> tensor<4xf32>
+// CHECK-NEXT: return %[[N]], %[[D]], %[[B]]
+func.func @casts_of_casts(%narrow: tensor<4xbf16>, %wide: tensor<4xf32>) -> (tensor<4xbf16>, tensor<4xf64>, tensor<4xf32>) {
+  %0 = nn.cast %narrow : (tensor<4xbf16>) -> tensor<4xf32>
+  %1 = nn.cast %0 : (tensor<4xf32>) -> tensor<4xbf16>
+  %2 = nn.cast %0 : (tensor<4xf32>) -> tensor<4xf64>
+  %3 = nn.cast %wide : (tensor<4xf32>) -> tensor<4xf16>
+  %4 = nn.cast %3 : (tensor<4xf16>) -> tensor<4xf32>
+  return %1, %2, %4 : tensor<4xbf16>, tensor<4xf64>, tensor<4xf32>
+}
