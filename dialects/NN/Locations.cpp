@@ -11,6 +11,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
 
@@ -114,4 +115,67 @@ Location divisi::nn::withoutPosition(Location location) {
                        isa_and_present<LocationAttr>(metadata) ? Attribute()
                                                                : metadata,
                        context);
+}
+
+//===----------------------------------------------------------------------===//
+// Names that people give
+//===----------------------------------------------------------------------===//
+
+// Brackets and backslashes stand in names of nodes.
+bool divisi::nn::matchesName(llvm::StringRef name, llvm::StringRef text) {
+  if (name.find_first_of("*?") == llvm::StringRef::npos) {
+    return name == text;
+  }
+  std::string pattern;
+  for (char letter : name) {
+    pattern += letter == '[' || letter == '\\' ? "\\" : "";
+    pattern += letter;
+  }
+  auto glob = llvm::GlobPattern::create(pattern);
+  if (!glob) {
+    llvm::consumeError(glob.takeError());
+    return false;
+  }
+  return glob->match(text);
+}
+
+/// Whether `name` means a run of whole parts of `scope`: h.0 of
+/// transformer.h.0.
+static bool isPartOf(llvm::StringRef name, llvm::StringRef scope) {
+  llvm::SmallVector<size_t> begins = {0}, ends;
+  for (auto [i, letter] : llvm::enumerate(scope)) {
+    if (letter == '.' || letter == '/') {
+      ends.push_back(i);
+      begins.push_back(i + 1);
+    }
+  }
+  ends.push_back(scope.size());
+  for (auto [first, begin] : llvm::enumerate(begins)) {
+    for (size_t end : llvm::ArrayRef(ends).drop_front(first)) {
+      if (divisi::nn::matchesName(name, scope.slice(begin, end))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool divisi::nn::isNamed(Operation *op, llvm::StringRef name) {
+  llvm::StringRef kind = op->getName().getStringRef();
+  if (matchesName(name, kind) ||
+      (kind.consume_front("nn.") && matchesName(name, kind))) {
+    return true;
+  }
+  auto scope = op->getAttrOfType<StringAttr>("nn.scope");
+  if (scope && isPartOf(name, scope.getValue())) {
+    return true;
+  }
+  return op->getLoc()
+      ->walk([&](Location part) {
+        auto named = dyn_cast<NameLoc>(part);
+        return named && matchesName(name, named.getName())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
 }

@@ -20,6 +20,7 @@
 #define DIVISI_DIALECTS_NN_LOCATIONS_H
 
 #include "mlir/IR/Location.h"
+#include "mlir/IR/Operation.h"
 
 #include <string>
 
@@ -30,6 +31,15 @@ std::string nodeName(mlir::Location location);
 
 /// `plan.mlir:12:5: node 'linear'`, or what of it is known; empty for nothing.
 std::string describeLocation(mlir::Location location);
+
+/// Whether `name` means `op`, or stands with `*` and `?` for a name that does:
+///
+///   node_linear         the operators of an ONNX node
+///   transformer.h.0     those in a module scope; also h.0, h.0.mlp
+///   nn.matmul, matmul   those of a kind
+bool isNamed(mlir::Operation *op, llvm::StringRef name);
+/// Whether `name` is `text`, or stands with `*` and `?` for it.
+bool matchesName(llvm::StringRef name, llvm::StringRef text);
 
 /// `location`, which a text itself says, with the place of the text.
 mlir::Location withPosition(mlir::Location location,

@@ -8,6 +8,7 @@
 
 #include "divisi/Plan/DropPlan.h"
 
+#include "dialects/NN/Locations.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
@@ -49,40 +50,6 @@ private:
 };
 
 } // namespace
-
-/// Whether `name` is a run of whole parts of `scope`: h.0 of transformer.h.0.
-static bool isPartOf(llvm::StringRef name, llvm::StringRef scope) {
-  for (size_t at = scope.find(name); at != llvm::StringRef::npos;
-       at = scope.find(name, at + 1)) {
-    size_t end = at + name.size();
-    auto isBorder = [&](size_t i) {
-      return scope[i] == '.' || scope[i] == '/';
-    };
-    if ((at == 0 || isBorder(at - 1)) &&
-        (end == scope.size() || isBorder(end))) {
-      return true;
-    }
-  }
-  return false;
-}
-
-static bool isNamed(Operation *op, llvm::StringRef name) {
-  llvm::StringRef kind = op->getName().getStringRef();
-  if (name == kind || (kind.consume_front("nn.") && name == kind)) {
-    return true;
-  }
-  auto scope = op->getAttrOfType<StringAttr>("nn.scope");
-  if (scope && isPartOf(name, scope.getValue())) {
-    return true;
-  }
-  return op->getLoc()
-      ->walk([&](Location part) {
-        auto named = dyn_cast<NameLoc>(part);
-        return named && named.getName() == name ? WalkResult::interrupt()
-                                                : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
 
 /// Tells every name that matches, so that none counts as unknown because of
 /// another.
@@ -127,7 +94,9 @@ void PlanDropper::visitValues(func::FuncOp function, unsigned count,
     auto name = isArgument
                     ? function.getArgAttrOfType<StringAttr>(i, "nn.name")
                     : function.getResultAttrOfType<StringAttr>(i, "nn.name");
-    if (isKept([&](llvm::StringRef given) { return name && name == given; })) {
+    if (isKept([&](llvm::StringRef given) {
+          return name && nn::matchesName(given, name.getValue());
+        })) {
       use(place);
     } else {
       drops_.push_back([=]() mutable {
@@ -148,7 +117,8 @@ void PlanDropper::visitFunction(func::FuncOp function) {
         !op->hasAttr(spmd::SPMDDialect::kPlaces)) {
       return;
     }
-    bool kept = isKept([&](llvm::StringRef name) { return isNamed(op, name); });
+    bool kept =
+        isKept([&](llvm::StringRef name) { return nn::isNamed(op, name); });
     visit(op, spmd::SPMDDialect::kSplit, kept);
     visit(op, spmd::SPMDDialect::kPlaces, kept);
   });
@@ -163,7 +133,7 @@ Expected<int64_t> PlanDropper::run() {
       visit(global, spmd::SPMDDialect::kPlace,
             isKept([&](llvm::StringRef name) {
               name.consume_front("@");
-              return name == global.getSymName();
+              return nn::matchesName(name, global.getSymName());
             }));
     }
   }

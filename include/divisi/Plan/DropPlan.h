@@ -26,9 +26,7 @@ namespace divisi {
 /// that it can be planned again; how many devices the grids had that were
 /// there. What an element of `keep` names stays, to be planned around:
 ///
-///   node_linear         the operators of an ONNX node
-///   transformer.h.0     those in a module scope; also h.0, h.0.mlp
-///   nn.matmul, matmul   those of a kind
+///   h.0, nn.matmul ...  operators, as nn::isNamed takes names
 ///   @weight, weight     a global; an entry's argument or result by its name
 ///
 /// ExitCode::Usage for a name of nothing that has a strategy or a place;
