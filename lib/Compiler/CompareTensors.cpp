@@ -53,6 +53,13 @@ static TypeTolerance toleranceOf(rt::DType type) {
   }
 }
 
+/// Whose row of the table holds for a tensor of `type`.
+static rt::DType toleranceRow(rt::DType type, const Tolerance &tolerance) {
+  bool allowsMore =
+      toleranceOf(tolerance.computedIn).absolute > toleranceOf(type).absolute;
+  return allowsMore ? tolerance.computedIn : type;
+}
+
 /// What `tolerance` allows whatever an element is.
 static double absolutePart(const rt::HostTensor &expected,
                            const Tolerance &tolerance) {
@@ -64,7 +71,8 @@ static double absolutePart(const rt::HostTensor &expected,
     double value = std::abs(expected.floatAt(i));
     largest = std::isfinite(value) ? std::max(largest, value) : largest;
   }
-  return toleranceOf(expected.type()).absolute * largest;
+  rt::DType row = toleranceRow(expected.type(), tolerance);
+  return toleranceOf(row).absolute * largest;
 }
 
 static ElementError floatError(double got, double expected, double absolute,
@@ -117,8 +125,11 @@ Comparison divisi::compareTensors(const rt::HostTensor &got,
   }
   bool floats = rt::isFloatType(got.type());
   double absolute = floats ? absolutePart(expected, tolerance) : 0;
-  double relative =
-      tolerance.relative.value_or(toleranceOf(expected.type()).relative);
+  rt::DType row = toleranceRow(expected.type(), tolerance);
+  if (floats && row != expected.type()) {
+    comparison.toleranceOf = row;
+  }
+  double relative = tolerance.relative.value_or(toleranceOf(row).relative);
   int64_t worst = 0;
   ElementError largest;
   for (int64_t i = 0; i < expected.count(); ++i) {

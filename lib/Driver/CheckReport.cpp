@@ -28,6 +28,9 @@ void divisi::printRun(const CheckedRun &run, raw_ostream &os) {
     os << "  " << value.name << "  " << rt::describe(value.type, value.dims)
        << format("  largest error %.3g, allowed %.3g", comparison.error,
                  comparison.allowed);
+    if (comparison.toleranceOf) {
+      os << " (computed in " << rt::stringify(*comparison.toleranceOf) << ")";
+    }
     if (comparison.error != 0) {
       os << ", at [";
       interleaveComma(comparison.worst, os);
@@ -57,6 +60,10 @@ json::Value divisi::toJSON(const CheckedRun &run) {
         {"different_elements", comparison.wrong},
         {"largest_error", number(comparison.error)},
         {"allowed", number(comparison.allowed)},
+        {"computed_in",
+         comparison.toleranceOf
+             ? json::Value(std::string(rt::stringify(*comparison.toleranceOf)))
+             : json::Value(nullptr)},
         {"at", json::Array(comparison.worst)},
     });
   }

@@ -124,8 +124,10 @@ Status CheckVerb::readTolerance() {
 Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
                           StringRef name) {
   CheckedRun run{name.str(), {}};
+  Tolerance tolerance = tolerance_;
+  tolerance.computedIn = entry_.computedIn;
   for (auto [value, a, b] : zip_equal(entry_.outputs, got, expected_)) {
-    run.outputs.push_back({value, compareTensors(a, b, tolerance_)});
+    run.outputs.push_back({value, compareTensors(a, b, tolerance)});
   }
   if (json_) {
     runs_.push_back(toJSON(run));

@@ -349,3 +349,21 @@ divisi::rt::resolveManifest(const pb::Manifest &manifest) {
   }
   return resolved;
 }
+
+static bool isLessExact(DType type, DType than) {
+  return byteWidth(type) < byteWidth(than) ||
+         (type == DType::BF16 && than == DType::F16);
+}
+
+DType divisi::rt::leastExactType(const ResolvedEntry &entry) {
+  DType least = DType::F64;
+  for (const ResolvedProgram &program : entry.programs) {
+    for (const pb::Instruction &instruction : program.message->instructions()) {
+      for (uint32_t result : instruction.call().results()) {
+        DType type = program.buffers[result].placement->type;
+        least = isFloatType(type) && isLessExact(type, least) ? type : least;
+      }
+    }
+  }
+  return least;
+}

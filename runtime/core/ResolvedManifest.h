@@ -125,6 +125,9 @@ resolveManifest(const artifact::Manifest &manifest);
 Status verifyResolved(const ResolvedManifest &resolved,
                       std::span<const Backend *const> backends);
 
+/// EntryInfo::computedIn
+DType leastExactType(const ResolvedEntry &entry);
+
 /// `entry 'forward', program 0, instruction 3 (fc1)`: where an error is.
 std::string describeInstruction(const ResolvedEntry &entry, size_t program,
                                 size_t instruction);

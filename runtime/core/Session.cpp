@@ -85,6 +85,7 @@ void Session::Impl::describeEntries() {
       info.outputs.push_back(describeValue(
           entry.message->outputs(static_cast<int>(i)), *entry.outputs[i]));
     }
+    info.computedIn = leastExactType(entry);
   }
 }
 

@@ -52,6 +52,26 @@ TEST(CompareTensorsTest, eitherPartCanBeChosen) {
               1e-9);
 }
 
+TEST(CompareTensorsTest, whatWasComputedInFewerBitsMayLieFurtherApart) {
+  Tolerance bf16;
+  bf16.computedIn = rt::DType::BF16;
+  Comparison inside = compare({1040, 15.9f}, {1000, 0}, bf16);
+  EXPECT_TRUE(inside.equal);
+  EXPECT_EQ(inside.toleranceOf, rt::DType::BF16);
+  EXPECT_FALSE(compare({1040, 16.1f}, {1000, 0}, bf16).equal);
+  EXPECT_FALSE(compare({1040, 0}, {1000, 0}).equal);
+  // More bits make nothing more exact than its type.
+  Tolerance f64;
+  f64.computedIn = rt::DType::F64;
+  Comparison own = compare({1000.5f}, {1000}, f64);
+  EXPECT_TRUE(own.equal);
+  EXPECT_EQ(own.toleranceOf, std::nullopt);
+  // What was asked for holds whatever it was computed in.
+  bf16.relative = 0;
+  bf16.absolute = 1;
+  EXPECT_FALSE(compare({1002}, {1000}, bf16).equal);
+}
+
 TEST(CompareTensorsTest, theWorstIsThatFurthestBeyondItsTolerance) {
   // The error of 0.9 is larger, that of 0.2 less allowed.
   Comparison comparison =

@@ -100,10 +100,11 @@ def test_json(two):
     assert runs == [{"name": "the plan found", "equal": False, "outputs": [
         {"name": "minus", "type": "f32", "shape": [2, 3], "equal": False,
          "different_elements": 1, "largest_error": None,
-         "allowed": pytest.approx(0.1, 1e-4), "at": [1, 1]},
+         "allowed": pytest.approx(0.1, 1e-4), "computed_in": None,
+         "at": [1, 1]},
         {"name": "above", "type": "bool", "shape": [2, 3], "equal": True,
          "different_elements": 0, "largest_error": 0, "allowed": 0,
-         "at": [0, 0]}]}]
+         "computed_in": None, "at": [0, 0]}]}]
     several = json.loads(two(
         "check", "m.onnx", "--devices", 2, "--inputs", "x.npy",
         "--random-plans", 2, "--json").out)["runs"]

@@ -18,7 +18,8 @@ namespace divisi {
 
 /// How far floats may lie apart: |a - b| <= absolute + relative·|b|, where b is
 /// expected. NaN equals NaN, and infinities of one sign equal each other.
-/// Where it is unset, the element type decides:
+/// Where it is unset, the element type decides, or that in which the tensor was
+/// computed if it allows more:
 ///
 ///           absolute, a share of max|b|   relative
 ///   f64     1e-7                          1e-6
@@ -30,15 +31,19 @@ struct Tolerance {
   /// outputs cannot hide a wrong shard.
   std::optional<double> absolute;
   std::optional<double> relative; ///< At least 0.
+  /// The element type with the fewest bits that floats have been through.
+  rt::DType computedIn = rt::DType::F64;
 };
 
 /// Whether two tensors agree, and where they agree least.
 struct Comparison {
-  bool equal = true;   ///< Of one type and shape, and within the tolerance.
-  int64_t wrong = 0;   ///< Elements beyond the tolerance.
-  rt::Dims worst;      ///< The index of the largest error, if any.
-  double error = 0;    ///< |a - b| there; the largest relative to `allowed`.
-  double allowed = 0;  ///< The tolerance there.
+  bool equal = true;  ///< Of one type and shape, and within the tolerance.
+  int64_t wrong = 0;  ///< Elements beyond the tolerance.
+  rt::Dims worst;     ///< The index of the largest error, if any.
+  double error = 0;   ///< |a - b| there; the largest relative to `allowed`.
+  double allowed = 0; ///< The tolerance there.
+  /// The type whose row of the table was taken, if it is not the tensors' own.
+  std::optional<rt::DType> toleranceOf;
   std::string message; ///< Empty if equal.
 };
 

@@ -81,6 +81,9 @@ struct ValueInfo {
 struct EntryInfo {
   std::string name;                       ///< What run() is asked for.
   std::vector<ValueInfo> inputs, outputs; ///< Of whole tensors.
+  /// The least exact float type that some kernel gives: whatever the outputs'
+  /// types are, they are no more exact.
+  DType computedIn = DType::F64;
 };
 
 /// A parameter, state or constant of the artifact.
