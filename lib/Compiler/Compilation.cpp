@@ -101,7 +101,12 @@ Status Compilation::import(InputFile input) {
   }
   noteOnModule(*module_, kModelAttr, llvm::sys::path::filename(path));
   isModel_ = isImported_ = true;
-  return Status();
+  Expected<std::optional<PrecisionRecord>> record =
+      getPrecisionRecord(*module_);
+  if (record && *record && options_.lowered) {
+    options_.lowered(**record);
+  }
+  return record.status();
 }
 
 Expected<int64_t> Compilation::writeModule(const std::string &path) {
@@ -208,7 +213,7 @@ Status Compilation::runPipeline(Stage stage) {
   PassManager passes(context_.get());
   switch (stage) {
   case Stage::Import:
-    buildImportPipeline(passes);
+    buildImportPipeline(passes, options_.precision);
     break;
   case Stage::Plan:
     buildPlanPipeline(passes, options_.plan);

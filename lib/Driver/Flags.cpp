@@ -99,7 +99,16 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
       constantsFrom("constants-from", cl::sub(verb), on(ActsOn::Import),
                     cl::value_desc("FILE.npz"),
                     cl::desc("the same of every input that has a tensor of its "
-                             "name in the file")) {}
+                             "name in the file")),
+      precision("precision", cl::sub(verb), on(ActsOn::Import),
+                cl::value_desc("bf16|f16"),
+                cl::desc("store weights and compute in it what f32 is not "
+                         "needed for; inputs and outputs keep their types")),
+      keepF32("keep-f32", cl::sub(verb), on(ActsOn::Import),
+              cl::value_desc("NAME,..."), cl::CommaSeparated,
+              cl::desc("with --precision: what stays f32 besides: nodes, "
+                       "scopes, operators, weights or outputs; * and ? stand "
+                       "for any characters")) {}
 
 std::vector<ImportOptions::Given>
 divisi::labelledShapes(ArrayRef<rt::GivenTensor> tensors) {
@@ -143,6 +152,18 @@ divisi::Expected<ImportOptions> ImportFlags::options() const {
     options.inputs[parts->first.str()].dims = *extents;
   }
   return options;
+}
+
+divisi::Expected<PrecisionOptions> ImportFlags::precisionOptions() const {
+  if (precision.getNumOccurrences() && precision != "bf16" &&
+      precision != "f16") {
+    return usage("--precision", precision, "bf16 or f16");
+  }
+  if (!keepF32.empty() && precision.empty()) {
+    return Status(ExitCode::Usage,
+                  "--keep-f32 says what --precision leaves; give both");
+  }
+  return PrecisionOptions{precision, {keepF32.begin(), keepF32.end()}};
 }
 
 //===----------------------------------------------------------------------===//
@@ -316,9 +337,21 @@ Status divisi::gatherOptions(const ImportFlags &importFlags,
   if (!plan) {
     return plan.status();
   }
+  divisi::Expected<PrecisionOptions> precision = importFlags.precisionOptions();
+  if (!precision) {
+    return precision.status();
+  }
   options.import = *import;
+  options.precision = *precision;
   options.plan = *plan;
   watchPlanning(options, planFlags.limits.seconds());
+  options.lowered = [progress =
+                         options.progress](const PrecisionRecord &record) {
+    if (progress) {
+      progress(""); // The line of progress makes room.
+    }
+    errs() << "divisi: note: " << describe(record) << "\n";
+  };
   return Status();
 }
 

@@ -29,12 +29,14 @@ namespace divisi {
 
 /// What is read, and how large its symbolic dimensions are.
 struct ImportFlags {
-  /// Adds --dim, --shape, --shapes-from, --constant and --constants-from to
-  /// `verb`.
+  /// Adds --dim, --shape, --shapes-from, --constant, --constants-from,
+  /// --precision and --keep-f32 to `verb`.
   explicit ImportFlags(llvm::cl::SubCommand &verb);
   /// ExitCode::Usage for a malformed flag; for files as readTensorArguments
   /// and readConstants.
   Expected<ImportOptions> options() const;
+  /// What is computed in fewer bits. ExitCode::Usage for a malformed flag.
+  Expected<PrecisionOptions> precisionOptions() const;
 
   // As they were given.
   llvm::cl::list<std::string> dims;
@@ -42,6 +44,8 @@ struct ImportFlags {
   llvm::cl::list<std::string> shapesFrom;
   llvm::cl::list<std::string> constants;
   llvm::cl::list<std::string> constantsFrom;
+  llvm::cl::opt<std::string> precision;
+  llvm::cl::list<std::string> keepF32;
 };
 
 /// What tensors say of the inputs that they are for.

@@ -39,7 +39,7 @@ private:
   Status addOperator(nn::LoopInterface op, ReportRow row);
   Status addStep(spmd::StepInterface step, ReportRow row);
   void addTransfer(spmd::TransferOp op, ReportRow row);
-  Status addPlan();
+  Status addRecords();
 
   ModuleOp module_;
   const Cluster &cluster_;
@@ -265,12 +265,18 @@ Status ReportBuilder::addFunction(func::FuncOp function) {
 }
 
 /// The limit is the planner's; a plan by hand has that of the machine.
-Status ReportBuilder::addPlan() {
+Status ReportBuilder::addRecords() {
   Expected<std::optional<PlanRecord>> record = getPlanRecord(module_);
   if (!record) {
     return record.status();
   }
   report_.plan = std::move(*record);
+  Expected<std::optional<PrecisionRecord>> precision =
+      getPrecisionRecord(module_);
+  if (!precision) {
+    return precision.status();
+  }
+  report_.precision = std::move(*precision);
   report_.memoryLimit = cluster_.device.memoryBytes;
   if (report_.plan && report_.plan->memoryLimit) {
     report_.memoryLimit = *report_.plan->memoryLimit;
@@ -288,7 +294,7 @@ Expected<Report> ReportBuilder::run() {
   llvm::raw_string_ostream os(report_.cluster);
   cluster_.print(os);
   report_.deviceKind = cluster_.device.name;
-  if (Status status = addPlan(); !status.isOk()) {
+  if (Status status = addRecords(); !status.isOk()) {
     return status;
   }
   addGrids();

@@ -161,6 +161,30 @@ static bool fromJSON(const json::Value &value, std::optional<PlanRecord> &plan,
   return ok;
 }
 
+static json::Value toJSON(const std::optional<PrecisionRecord> &precision) {
+  if (!precision) {
+    return nullptr;
+  }
+  json::Object object{{"type", precision->type}};
+  forEachCount(*precision,
+               [&](StringRef name, int64_t count) { object[name] = count; });
+  return object;
+}
+
+static bool fromJSON(const json::Value &value,
+                     std::optional<PrecisionRecord> &precision,
+                     json::Path path) {
+  if (value.getAsNull()) {
+    return true;
+  }
+  json::ObjectMapper map(value, path);
+  bool ok = map && map.map("type", precision.emplace().type);
+  forEachCount(*precision, [&](StringLiteral name, int64_t &count) {
+    ok = ok && map.map(name, count);
+  });
+  return ok;
+}
+
 /// The groups of the table: how many layers of which names are alike.
 static json::Array groupsOf(const Report &report) {
   json::Array groups;
@@ -221,6 +245,7 @@ json::Value divisi::toJSON(const Report &report) {
       {"cluster", report.cluster},
       {"device_kind", report.deviceKind},
       {"plan", toJSON(report.plan)},
+      {"precision", toJSON(report.precision)},
       {"grids", toArray(report.grids)},
       {"predicted_nanoseconds", report.nanoseconds},
       {"one_device_nanoseconds", report.oneDeviceNanoseconds},
@@ -279,8 +304,10 @@ divisi::Expected<Report> divisi::reportFromText(StringRef text) {
   ok = ok && map.map("model", report.model) &&
        map.map("cluster", report.cluster) &&
        map.map("device_kind", report.deviceKind) &&
-       map.map("plan", report.plan) && map.map("grids", report.grids) &&
-       mapMemory(value, report, root) && map.map("globals", report.globals) &&
+       map.map("plan", report.plan) &&
+       map.mapOptional("precision", report.precision) &&
+       map.map("grids", report.grids) && mapMemory(value, report, root) &&
+       map.map("globals", report.globals) &&
        map.map("tensors", report.tensors) && map.map("rows", report.rows) &&
        map.map("kernels", report.kernels) &&
        map.map("fewer_devices", report.fewer) &&

@@ -282,6 +282,9 @@ void divisi::printSummary(const Report &report, raw_ostream &os) {
   if (!report.model.empty()) {
     line(os, "model") << report.model << "\n";
   }
+  if (report.precision) {
+    line(os, "precision") << describe(*report.precision) << "\n";
+  }
   for (const ReportGrid &grid : report.grids) {
     line(os, "grid @" + grid.name) << grid.axes << "\n";
   }

@@ -10,6 +10,7 @@
 #define DIVISI_PASSES_IMPORT_PASSES_H
 
 #include "dialects/NN/NN.h"
+#include "divisi/Precision/Precision.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -20,10 +21,13 @@ namespace divisi {
 #define GEN_PASS_REGISTRATION
 #include "passes/Import/Passes.h.inc"
 
-/// From what importModel returns to the program that later stages see.
-void buildImportPipeline(mlir::OpPassManager &manager);
+/// From what importModel returns to the program that later stages see, in the
+/// precision that is asked for.
+void buildImportPipeline(mlir::OpPassManager &manager,
+                         const PrecisionOptions &precision = {});
 
-/// Makes the stage known as `divisi-import`.
+/// Makes the stage known as `divisi-import`, with the options of
+/// `nn-lower-precision`.
 void registerImportPipeline();
 
 } // namespace divisi

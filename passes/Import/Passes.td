@@ -62,6 +62,39 @@ def HoistInit : Pass<"nn-hoist-init", "::mlir::ModuleOp"> {
     Statistic<"numHoisted", "hoisted", "Operators moved to @init">];
 }
 
+def LowerPrecision : Pass<"nn-lower-precision", "::mlir::ModuleOp"> {
+  let summary = "compute in bf16 or f16 what bears it";
+  let description = [{
+    Precondition: whole operators, so that a norm is `nn.normalize`; no `@init`.
+
+    Effect: f32 becomes `precision` in the entries, but where that takes range
+    or accuracy that the numbers need; see `divisi/Precision/Precision.h`.
+    `keep-f32` names what stays as well.
+
+    Postcondition: signatures and globals are unchanged; weights that are wanted
+    in `precision` are cast, which `nn-hoist-init` does once. A note on the
+    module says what was changed.
+
+    ```mlir
+    %w = nn.read @w : tensor<8x4xf32>
+    %y = nn.matmul %x, %w {labels = "mk,kn->mn"} : …
+    // becomes
+    %w = nn.read @w : tensor<8x4xf32>
+    %0 = nn.cast %w : (tensor<8x4xf32>) -> tensor<8x4xbf16>
+    %1 = nn.cast %x : (tensor<2x8xf32>) -> tensor<2x8xbf16>
+    %y = nn.matmul %1, %0 {labels = "mk,kn->mn"} : … -> tensor<2x4xf32>
+    %2 = nn.cast %y : (tensor<2x4xf32>) -> tensor<2x4xbf16>
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+  let options = [
+    Option<"precision", "precision", "std::string", "", "bf16 or f16">,
+    ListOption<"keepF32", "keep-f32", "std::string",
+               "Names of nodes, scopes, operators and weights that stay f32">];
+  let statistics = [
+    Statistic<"numNarrowed", "narrowed", "Operators that became narrow">];
+}
+
 def Unflatten : Pass<"nn-unflatten", "::mlir::ModuleOp"> {
   let summary = "give every factor of a dim that is needed a dim of its own";
   let description = [{

@@ -14,7 +14,8 @@
 
 using namespace mlir;
 
-void divisi::buildImportPipeline(OpPassManager &manager) {
+void divisi::buildImportPipeline(OpPassManager &manager,
+                                 const PrecisionOptions &precision) {
   // Exporters repeat themselves; patterns want each value once.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -26,6 +27,16 @@ void divisi::buildImportPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createFuseActivations());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  if (!precision.type.empty()) {
+    // Of whole operators, and before casts of weights would have to be done in
+    // every run.
+    LowerPrecisionOptions options;
+    options.precision = precision.type;
+    options.keepF32.assign(precision.keepF32.begin(), precision.keepF32.end());
+    manager.addPass(createLowerPrecision(options));
+    manager.addPass(createCanonicalizerPass());
+    manager.addPass(createCSEPass());
+  }
   // Last: what is left between parameters and their uses has to be computed.
   manager.addPass(createHoistInit());
   manager.addPass(createCanonicalizerPass());
@@ -35,8 +46,25 @@ void divisi::buildImportPipeline(OpPassManager &manager) {
   manager.addPass(createVerifyImport());
 }
 
+namespace {
+
+/// What `divisi-import` takes.
+struct ImportPipelineOptions
+    : public PassPipelineOptions<ImportPipelineOptions> {
+  Option<std::string> precision{
+      *this, "precision", llvm::cl::desc("bf16 or f16 (default: as it is)")};
+  ListOption<std::string> keepF32{*this, "keep-f32",
+                                  llvm::cl::desc("names of what stays f32")};
+};
+
+} // namespace
+
 void divisi::registerImportPipeline() {
-  PassPipelineRegistration<>("divisi-import",
-                             "From what the importer returns to clean nn",
-                             buildImportPipeline);
+  PassPipelineRegistration<ImportPipelineOptions>(
+      "divisi-import", "From what the importer returns to clean nn",
+      [](OpPassManager &manager, const ImportPipelineOptions &options) {
+        buildImportPipeline(manager,
+                            {options.precision,
+                             {options.keepF32.begin(), options.keepF32.end()}});
+      });
 }

@@ -23,6 +23,7 @@ using namespace divisi;
 static constexpr StringLiteral kPasses[] = {
     "nn-fuse-activations",
     "nn-unflatten",
+    "nn-lower-precision",
     "nn-hoist-init",
     "verify-import",
     "nn-plan",

@@ -27,6 +27,7 @@
 #include "divisi/Compiler/Stage.h"
 #include "divisi/Import/Import.h"
 #include "divisi/Plan/PlanModule.h"
+#include "divisi/Precision/Precision.h"
 #include "divisi/Report/Report.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
@@ -52,9 +53,10 @@ struct InputFile;
 
 /// What a Compilation is told.
 struct CompileOptions {
-  ImportOptions import; ///< Unused where IR is read.
-  PlanOptions plan;     ///< Unused where IR is planned already.
-  EmitOptions emit;     ///< Without the report, which is made here.
+  ImportOptions import;       ///< Unused where IR is read.
+  PrecisionOptions precision; ///< Unused where IR is read.
+  PlanOptions plan;           ///< Unused where IR is planned already.
+  EmitOptions emit;           ///< Without the report, which is made here.
   /// Stages after which the module is written to `dumpFolder`, as
   /// MODEL.STAGE.mlir, or to `dumpFile` if that is not empty.
   std::vector<Stage> dumpAfter;
@@ -63,6 +65,8 @@ struct CompileOptions {
   /// Told of every dump when it is written: its path, and its size.
   std::function<void(const std::string &path, Stage stage, int64_t bytes)>
       dumped;
+  /// Told of what `precision` has changed; may be empty.
+  std::function<void(const PrecisionRecord &record)> lowered;
   /// Whether artifact and dumps say what the plan does.
   bool report = true;
   /// Told when a phase begins, for the progress line, and "" when the last one

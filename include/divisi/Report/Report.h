@@ -17,6 +17,7 @@
 
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Plan/PlanRecord.h"
+#include "divisi/Precision/Precision.h"
 #include "divisi/Support/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -111,6 +112,8 @@ struct Report {
   std::string deviceKind; ///< DeviceKind::name
   /// How the plan was found; none if it was written by hand.
   std::optional<PlanRecord> plan;
+  /// What --precision has changed, if it was given.
+  std::optional<PrecisionRecord> precision;
   std::vector<ReportGrid> grids;
   std::vector<ReportTensor> globals;
   std::vector<ReportTensor> tensors; ///< Inputs and outputs of all entries.

@@ -1,0 +1,101 @@
+//===- TypeChoice.h - Which operators may be narrow -------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A value that an operator in f32 makes is there in f32 at no cost, so that a
+// user in f32 takes it without rounding; a user in the narrow type has it cast.
+// What is left to decide is the type of operators that could have either. They
+// stay f32 where that saves rounding and moves no more data:
+//
+//   scores · scale + mask -> softmax     serves f32 alone, and is no branch
+//   (x - mean) · rsqrt(variance)         follows from f32
+//   gelu(sum + bias)                     finishes a sum, which is in f32
+//   frequencies · positions -> cos       comes of integers and constants
+//
+// A sum of products with weights is cast when it is finished, whoever reads it:
+// it may have to be moved, and what is narrow is cheaper to move. A sum of
+// products of activations, as scores are, stays with its only reader.
+//
+// A residual stream joins two activations of one size, so it is narrow, though
+// norms in f32 read it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_PRECISION_TYPECHOICE_H
+#define DIVISI_LIB_PRECISION_TYPECHOICE_H
+
+#include "Origins.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+namespace divisi {
+
+/// How an operator bears floats of few bits.
+enum class Bearing : uint8_t {
+  Moves,      ///< Exact in any type: its result has elements of operands.
+  Rounds,     ///< Adds its own rounding alone.
+  Multiplies, ///< Sums products: narrow operands, sums in f32.
+  Sums,       ///< Sums elements: operands of any type, sums in f32.
+  Sensitive,  ///< Stays f32.
+};
+
+/// What `op` bears.
+Bearing bearingOf(mlir::Operation *op);
+
+/// Whether `type` is a tensor of f32.
+bool isF32(mlir::Type type);
+
+/// The element types of the operators of one function.
+class TypeChoice {
+public:
+  /// Of `function`, in which the operators `named` stay f32.
+  TypeChoice(mlir::func::FuncOp function, const Origins &origins,
+             const llvm::DenseSet<mlir::Operation *> &named);
+
+  /// Whether the f32 operands of `op`, and its result unless it sums, become
+  /// narrow.
+  bool isNarrow(mlir::Operation *op) const { return !wide_.contains(op); }
+  /// Whether `value` has been computed in f32, because it has to be.
+  bool isExact(mlir::Value value) const;
+  /// Whether `op`, which is not narrow, finishes a sum before it is cast.
+  bool isEndOfSum(mlir::Operation *op) const {
+    return bearingOf(op) == Bearing::Rounds && !exact_.contains(op);
+  }
+  /// Whether `value`, which is there in f32, is the sum of a product with
+  /// weights, finished or not: an activation, and narrow for all but those who
+  /// finish it, so that it is moved as such.
+  bool isActivation(mlir::Value value) const {
+    return activations_.contains(value);
+  }
+  /// Whether `value` is there in f32 without a cast.
+  bool isWide(mlir::Value value) const;
+
+private:
+  bool update(mlir::Operation *op);
+  bool mustBeWide(mlir::Operation *op) const;
+  bool roundsInWide(mlir::Operation *op) const;
+  bool sumsWithWeights(mlir::Value value) const;
+  bool isBetween(mlir::Operation *op) const;
+  bool finishesSum(mlir::Operation *op) const;
+  bool finishesActivation(mlir::Operation *op) const;
+  bool movesInWide(mlir::Operation *op) const;
+  bool sumsInWide(mlir::Operation *op) const;
+  bool followsFromExact(mlir::Operation *op) const;
+  bool wantsWide(mlir::OpOperand &use) const;
+  bool allWantWide(mlir::Value value) const;
+  bool anyWantsWide(mlir::Value value) const;
+
+  const Origins &origins_;
+  const llvm::DenseSet<mlir::Operation *> &named_;
+  llvm::DenseSet<mlir::Operation *> wide_;  ///< Stay f32.
+  llvm::DenseSet<mlir::Operation *> exact_; ///< isExact of the result.
+  llvm::DenseSet<mlir::Value> activations_; ///< isActivation
+};
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_PRECISION_TYPECHOICE_H

@@ -1,0 +1,58 @@
+//===- PrecisionRecordTest.cpp - Tests of what lowering notes -------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Precision/Precision.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <gtest/gtest.h>
+
+using namespace divisi;
+
+static PrecisionRecord exampleRecord() {
+  PrecisionRecord record;
+  record.type = "f16";
+  record.narrowOperators = 1;
+  record.sensitive = 2;
+  record.between = 3;
+  record.sums = 4;
+  record.tables = 5;
+  record.named = 6;
+  record.narrowWeights = 7;
+  record.wideWeights = 1;
+  record.bytesBefore = 2048;
+  record.bytesAfter = 1536;
+  return record;
+}
+
+TEST(PrecisionRecordTest, saysWhatBecameNarrowAndWhyTheRestDidNot) {
+  EXPECT_EQ(describe(exampleRecord()),
+            "1 operator and 7 weights became f16; 20 operators stayed f32 (2 "
+            "norms, softmax and the like, 3 beside those, 4 at the end of "
+            "sums, 5 positions and masks, 6 by --keep-f32); 1 weight stayed "
+            "f32; 2.0 KiB of weights became 1.5 KiB");
+  PrecisionRecord all;
+  all.type = "bf16";
+  all.narrowOperators = 2;
+  EXPECT_EQ(describe(all), "2 operators and 0 weights became bf16; 0 B of "
+                           "weights became 0 B");
+}
+
+TEST(PrecisionRecordTest, isNotedOnAModule) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module(
+      mlir::ModuleOp::create(mlir::UnknownLoc::get(&context)));
+  auto none = getPrecisionRecord(*module);
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(*none);
+  setPrecisionRecord(*module, exampleRecord());
+  auto read = getPrecisionRecord(*module);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, exampleRecord());
+}

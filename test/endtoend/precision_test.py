@@ -1,0 +1,169 @@
+"""Models in f32 that are computed in bf16 or f16, against what their framework
+computed in f32: by the tolerance of the precision, on any number of devices.
+"""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from conftest import load, model
+
+MODELS = ["gpt2", "bert", "llama", "t5", "vit", "resnet", "segformer"]
+# What rounding the weights alone does to these outputs is more than the
+# tolerance, or nearly as much; as many times as much is allowed.
+SLACK = {"resnet": 6, "llama": 1.5, "t5": 2}
+SAMPLE = {("gpt2", 1, "bf16"), ("gpt2", 4, "f16"), ("bert", 3, "bf16"),
+          ("llama", 4, "bf16"), ("t5", 3, "bf16"), ("vit", 4, "bf16"),
+          ("vit", 1, "f16"), ("resnet", 3, "bf16"), ("resnet", 4, "f16"),
+          ("segformer", 4, "bf16")}
+
+
+def cases():
+    for name in MODELS:
+        for devices in (1, 3, 4):
+            for precision in ("bf16", "f16"):
+                case = (name, devices, precision)
+                marks = [] if case in SAMPLE else [pytest.mark.sweep]
+                yield pytest.param(*case, marks=marks,
+                                   id=f"{name}-{devices}-{precision}")
+
+
+def tolerance(outputs, precision, slack):
+    """Flags for `slack` times that of `check`; none for 1."""
+    absolute, relative = {"bf16": (1.6e-2, 5e-2), "f16": (2e-3, 1e-2)}[precision]
+    largest = max(np.abs(output).max() for output in outputs.values())
+    return () if slack == 1 else ("--atol", slack * absolute * largest,
+                                  "--rtol", slack * relative)
+
+
+@pytest.mark.parametrize("name, devices, precision", list(cases()))
+def test_outputs_are_within_the_precision(divisi, name, devices, precision):
+    m = model(name)
+    slack = SLACK.get(name, 1)
+    shown = divisi("check", m.onnx, "--devices", devices, "--precision",
+                   precision, "--inputs", m.inputs, "--expect", m.outputs,
+                   "--json", *tolerance(load(m.outputs), precision, slack))
+    for output in json.loads(shown.out)["runs"][0]["outputs"]:
+        assert output["type"] == "f32"
+        assert output["computed_in"] == precision
+        # More exact would mean that nothing was lowered.
+        assert output["largest_error"] > 0
+    assert f"became {precision}" in shown.err
+
+
+@pytest.mark.parametrize("plans", [2])
+def test_random_plans_of_bf16(divisi, plans):
+    m = model("llama")
+    divisi("check", m.onnx, *m.shapes, "--devices", 4, "--precision", "bf16",
+           "--random-plans", plans)
+
+
+def test_an_artifact_keeps_types_outside_and_halves_weights(divisi):
+    m = model("gpt2")
+    flags = (m.onnx, *m.shapes, "--devices", 2)
+    divisi("compile", *flags, "-o", "wide.divisi")
+    made = divisi("compile", *flags, "--precision", "bf16", "-o",
+                  "narrow.divisi")
+    assert "divisi: note: " in made.err
+    for part in ("operators and ", "weights became bf16", "stayed f32 (",
+                 "norms, softmax and the like", "beside those",
+                 "at the end of sums", " of weights became "):
+        assert part in made.err
+    wide = divisi.path("wide.divisi").stat().st_size
+    narrow = divisi.path("narrow.divisi").stat().st_size
+    assert narrow < 0.65 * wide
+    divisi("run", "narrow.divisi", "--inputs", m.inputs, "-o", "y.npz")
+    for name, want in load(m.outputs).items():
+        got = load(divisi.path("y.npz"))[name]
+        assert got.dtype == want.dtype == np.float32
+    shown = divisi("check", "narrow.divisi", "--inputs", m.inputs, "--expect",
+                   m.outputs)
+    assert "(computed in bf16)" in shown.out
+    # The tolerance of f32 would be too small.
+    divisi("check", "narrow.divisi", "--inputs", m.inputs, "--expect",
+           m.outputs, "--rtol", 1e-3, "--atol", 1e-4, exits=8)
+
+
+def test_explain_tells_what_was_lowered(divisi):
+    m = model("bert")
+    flags = (m.onnx, *m.shapes, "--devices", 2, "--no-compare")
+    plain = json.loads(divisi("explain", *flags, "--json").out)
+    assert plain["precision"] is None
+    report = json.loads(divisi("explain", *flags, "--precision", "bf16",
+                               "--json").out)
+    known = report["precision"]
+    assert known["type"] == "bf16"
+    assert known["narrow_operators"] > known["f32_sensitive"] > 0
+    assert known["f32_named"] == 0
+    assert known["weight_bytes_before"] == plain["memory"]["weight_bytes"]
+    assert known["weight_bytes_after"] == report["memory"]["weight_bytes"]
+    assert known["weight_bytes_after"] < 0.55 * known["weight_bytes_before"]
+    assert "norms, softmax and the like" in divisi(
+        "explain", *flags, "--precision", "bf16", "--summary").out
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_what_is_gathered_is_narrow(divisi, name):
+    """Half the bytes, but for partial sums, which are whole before a cast."""
+    m = model(name)
+    flags = (m.onnx, *m.shapes, "--devices", 4, "--tensor-parallel-size", 4,
+             "--no-compare", "--json")
+    wide = json.loads(divisi("explain", *flags).out)
+    narrow = json.loads(divisi("explain", *flags, "--precision", "bf16").out)
+
+    def gathered(report):
+        return sum(c["bytes"] for c in report["collectives"]
+                   if c["kind"] in ("all_gather", "all_to_all"))
+
+    assert gathered(narrow) <= 0.5 * gathered(wide)
+
+
+def test_sums_are_whole_before_they_are_rounded(divisi):
+    m = model("gpt2")
+    divisi("compile", m.onnx, *m.shapes, "--devices", 4,
+           "--tensor-parallel-size", 4, "--precision", "bf16", "--dump-after",
+           "partition", "-o", "m.divisi")
+    program = divisi.path("gpt2.partition.mlir").read_text()
+    local = re.findall(r"tensor<[0-9x]*x(\w+), #spmd.local<([^>]*)>", program)
+    partial = {element for element, layout in local if "partial" in layout}
+    assert partial == {"f32"}
+    assert "bf16" in {element for element, layout in local}
+
+
+def test_names_keep_their_f32(divisi):
+    m = model("gpt2")
+    flags = (m.onnx, *m.shapes, "--precision", "bf16")
+    found = divisi("compile", *flags, "--keep-f32", "h.0.*,lm_head", "-o",
+                   "m.divisi")
+    assert "by --keep-f32" in found.err
+    unknown = divisi("compile", *flags, "--keep-f32", "h.9", "-o", "m.divisi",
+                     exits=2)
+    assert "--keep-f32 names 'h.9', and there is nothing" in unknown.err
+
+
+def test_a_model_without_weights_is_planned(divisi, generated):
+    m = generated("gpt2.py", "--size", "tiny", "--batch", 2, "--seq", 16,
+                  "--weightless")
+    divisi("plan", m.onnx, "--devices", 4, "--precision", "bf16", "-o",
+           "p.mlir")
+    assert "bf16" in divisi.path("p.mlir").read_text()
+
+
+def test_what_cannot_be_asked_for(divisi):
+    m = model("gpt2")
+    flags = (m.onnx, *m.shapes, "-o", "m.divisi")
+    wrong = divisi("compile", *flags, "--precision", "int8", exits=2)
+    assert "--precision 'int8': expected bf16 or f16" in wrong.err
+    alone = divisi("compile", *flags, "--keep-f32", "h.0", exits=2)
+    assert "--keep-f32 says what --precision leaves; give both" in alone.err
+    divisi("compile", *flags, "--precision", "bf16", "--dump-after", "import")
+    late = divisi("compile", "gpt2.import.mlir", "--precision", "f16", "-o",
+                  "n.divisi", exits=2)
+    assert "--precision" in late.err
+    dump = divisi.path("gpt2.import.mlir")
+    dump.write_text(dump.read_text().replace("f32_tables = ", "tables = "))
+    broken = divisi("explain", "gpt2.import.mlir", exits=4)
+    assert ("divisi.precision has no 'f32_tables' of the type that "
+            "--precision writes; remove the attribute, and nothing is said "
+            "of what it changed" in broken.err)
