@@ -87,12 +87,17 @@ Tensor Emitter::constant(rt::HostTensor value) {
 }
 
 Tensor Emitter::scalar(DType type, double value) {
-  auto number = rt::HostTensor::copyOf(DType::F64, {},
-                                       std::as_bytes(std::span(&value, 1)));
-  auto result = number ? number->castTo(type) : number;
+  return numbers(type, {}, {value});
+}
+
+Tensor Emitter::numbers(DType type, rt::Dims dims,
+                        const std::vector<double> &values) {
+  auto given = rt::HostTensor::copyOf(DType::F64, dims,
+                                      std::as_bytes(std::span(values)));
+  auto result = given ? given->castTo(type) : given;
   if (!result) {
     fail(result.status().code(), result.status().message());
-    return makeTensor(type, {});
+    return makeTensor(type, dims);
   }
   return constant(*result);
 }

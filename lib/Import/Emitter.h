@@ -97,6 +97,9 @@ public:
   Tensor constant(rt::HostTensor value);
   /// A scalar of an arithmetic type.
   Tensor scalar(rt::DType type, double value);
+  /// `values` in row-major order, as elements of `type`.
+  Tensor numbers(rt::DType type, rt::Dims dims,
+                 const std::vector<double> &values);
   /// A vector of i64.
   Tensor ints(const std::vector<int64_t> &values);
 

@@ -15,11 +15,14 @@
 using namespace divisi;
 
 llvm::SmallVector<llvm::ArrayRef<ImporterRow>> divisi::importerTables() {
-  return {elementwiseImporters(), contractionImporters(),   windowImporters(),
-          normalizeImporters(),   movementImporters(),      partImporters(),
-          indexImporters(),       shapeImporters(),         resizeImporters(),
-          orderImporters(),       convTransposeImporters(), scatterImporters(),
-          quantizeImporters(),    attentionImporters()};
+  return {
+      elementwiseImporters(), contractionImporters(), windowImporters(),
+      poolImporters(),        normalizeImporters(),   movementImporters(),
+      partImporters(),        indexImporters(),       shapeImporters(),
+      resizeImporters(),      orderImporters(),       convTransposeImporters(),
+      scatterImporters(),     quantizeImporters(),    attentionImporters(),
+      recurrentImporters(),   sampleImporters(),      selectImporters(),
+      signalImporters(),      optimizerImporters()};
 }
 
 ImportFunction divisi::findImporter(const std::string &opType) {
@@ -64,10 +67,16 @@ llvm::ArrayRef<const char *> divisi::operatorsWithUsableBody() {
 }
 
 std::string GraphImporter::nameOf(const OnnxNode &node) {
-  if (!node.name.empty() || node.outputs.empty()) {
-    return node.name.empty() ? node.opType : node.name;
+  if (!node.name.empty()) {
+    return node.name;
   }
-  return node.outputs.front();
+  // Outputs that nobody reads have no name.
+  for (const std::string &output : node.outputs) {
+    if (!output.empty()) {
+      return output;
+    }
+  }
+  return node.opType;
 }
 
 /// `Add`, `ai.onnx.preview.training.Adam`: as the tables have it.

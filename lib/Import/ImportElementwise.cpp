@@ -129,9 +129,14 @@ static void importIdentity(NodeImporter &node) {
   node.setResult(0, node.input(0));
 }
 
-/// Inference only: the identity, whose mask is all true.
+/// Where nothing is dropped: the identity, whose mask is all true.
 static void importDropout(NodeImporter &node) {
-  if (node.hasInput(2) && node.constantNumber(2).value_or(0) != 0) {
+  bool trains = node.hasInput(2) && node.constantNumber(2).value_or(0) != 0;
+  double ratio = 0.5;
+  if (trains && node.hasInput(1)) {
+    ratio = node.constantNumber(1).value_or(0);
+  }
+  if (trains && ratio != 0) {
     return node.unsupported("it is in training mode; export the model for "
                             "inference (training steps come from --train)");
   }

@@ -335,6 +335,32 @@ static void importRange(NodeImporter &node) {
   node.setResult(0, emit.binary("add", steps, node.input(0)));
 }
 
+/// Row b in reverse up to its length: a gather of length - 1 - t there, and of
+/// t behind it.
+static void importReverseSequence(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  const Tensor &x = node.input(0);
+  int64_t batchAxis = node.getInt("batch_axis", 1),
+          timeAxis = node.getInt("time_axis", 0);
+  if (x->rank() < 2 || batchAxis + timeAxis != 1 || batchAxis * timeAxis != 0 ||
+      node.input(1)->dims != rt::Dims{x->dims[size_t(batchAxis)]}) {
+    return node.invalid("lengths of shape " + formatInts(node.input(1)->dims) +
+                        " do not fit to a tensor of shape " +
+                        formatInts(x->dims));
+  }
+  Ints there(x->dims.size());
+  std::iota(there.begin(), there.end(), 0);
+  std::swap(there[0], there[size_t(batchAxis)]);
+  Tensor rows = emit.transpose(x, there);
+  Tensor length =
+      emit.reshape(emit.cast(node.input(1), DType::I64), {rows->dims[0], 1});
+  Tensor time = emit.iota(DType::I64, {1, rows->dims[1]}, 1);
+  Tensor last = emit.binary("sub", length, emit.scalar(DType::I64, 1));
+  Tensor index = emit.select(emit.compare("lt", time, length),
+                             emit.binary("sub", last, time), time);
+  node.setResult(0, emit.transpose(emit.gather(rows, index, 1, 1), there));
+}
+
 llvm::ArrayRef<ImporterRow> divisi::indexImporters() {
   static const ImporterRow kRows[] = {
       {"EyeLike", importEyeLike},
@@ -343,6 +369,7 @@ llvm::ArrayRef<ImporterRow> divisi::indexImporters() {
       {"GatherND", importGatherND},
       {"OneHot", importOneHot},
       {"Range", importRange},
+      {"ReverseSequence", importReverseSequence},
       {"Trilu", importTrilu},
   };
   return kRows;

@@ -13,6 +13,7 @@
 #include <numeric>
 
 using namespace divisi;
+using rt::DType;
 using Ints = std::vector<int64_t>;
 
 static Ints axesFrom(int64_t first, int64_t rank) {
@@ -208,15 +209,47 @@ static Tensor perChannel(NodeImporter &node, const Tensor &vector,
   return node.emitter().reshape(vector, dims);
 }
 
+/// Training: by the statistics of the batch, of which a part goes into those
+/// that run along.
+static void importBatchStatistics(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  const Tensor &x = node.input(0);
+  Ints axes = axesFrom(2, x->rank());
+  axes.insert(axes.begin(), 0);
+  Tensor scale = emit.cast(perChannel(node, node.input(1), x), x->type);
+  Tensor bias = emit.cast(perChannel(node, node.input(2), x), x->type);
+  if (node.failed()) {
+    return;
+  }
+  Tensor y = emitNormalize(emit, x, axes, /*center=*/true,
+                           node.getFloat("epsilon", 1e-5));
+  node.setResult(0, emit.binary("add", emit.binary("mul", y, scale), bias));
+  double kept = node.getFloat("momentum", 0.9);
+  auto blend = [&](const Tensor &before, const Tensor &now) {
+    DType type = before->type;
+    Tensor part = emit.reshape(emit.cast(now, type), before->dims);
+    return emit.binary("add",
+                       emit.binary("mul", before, emit.scalar(type, kept)),
+                       emit.binary("mul", part, emit.scalar(type, 1 - kept)));
+  };
+  Tensor wide = emit.cast(x, rt::sumType(x->type));
+  Tensor mean = emit.mean(wide, axes);
+  Tensor distance = emit.binary("sub", wide, mean);
+  Tensor variance = emit.mean(emit.binary("mul", distance, distance), axes);
+  node.setResult(1, blend(node.input(3), mean));
+  node.setResult(2, blend(node.input(4), variance));
+}
+
 /// Inference: x * factor + shift, both computed from parameters alone, once.
 static void importBatchNormalization(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0);
-  bool trains = node.version() < 14 ? node.wantsOutput(1)
-                                    : node.getInt("training_mode") != 0;
-  if (trains || node.wantsOutput(1)) {
+  if (node.version() >= 14 && node.getInt("training_mode") != 0) {
+    return importBatchStatistics(node);
+  }
+  if (node.wantsOutput(1)) {
     return node.unsupported("it is in training mode; export the model for "
-                            "inference (training steps come from --train)");
+                            "inference, or for opset 14 or later");
   }
   const Tensor &scale = node.input(1), &bias = node.input(2);
   const Tensor &mean = node.input(3), &variance = node.input(4);
@@ -248,6 +281,39 @@ static void importInstanceNormalization(NodeImporter &node) {
                                 node.getFloat("epsilon", 1e-5));
   node.setResult(0,
                  emit.binary("add", emit.binary("mul", result, scale), bias));
+}
+
+/// x / norm, and 0 where that is 0.
+static void importLpNormalization(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  const Tensor &x = node.input(0);
+  int64_t axis = node.normalizeAxis(node.getInt("axis", -1), x->rank());
+  if (node.failed()) {
+    return;
+  }
+  bool isAbsolute = node.getInt("p", 2) == 1;
+  Tensor power = isAbsolute ? emit.unary("abs", x) : emit.binary("mul", x, x);
+  Tensor norm = emit.reduce("sum", power, {axis}, /*keepDims=*/true);
+  norm = isAbsolute ? norm : emit.unary("sqrt", norm);
+  Tensor zero = emit.scalar(x->type, 0);
+  node.setResult(0, emit.select(emit.compare("eq", norm, zero), zero,
+                                emit.binary("div", x, norm)));
+}
+
+/// By the deviation and not by the root of variance and epsilon.
+static void importMeanVarianceNormalization(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  const Tensor &x = node.input(0);
+  Ints axes = node.hasAttribute("axes") ? node.getInts("axes") : Ints{0, 2, 3};
+  axes = node.normalizeAxes(axes, x->rank());
+  if (node.failed()) {
+    return;
+  }
+  Tensor distance = emit.binary("sub", x, emit.mean(x, axes));
+  Tensor variance = emit.mean(emit.binary("mul", distance, distance), axes);
+  Tensor deviation = emit.binary("add", emit.unary("sqrt", variance),
+                                 emit.scalar(x->type, 1e-9));
+  node.setResult(0, emit.binary("div", distance, deviation));
 }
 
 /// Channels [C] as [G, C/G]; statistics over C/G and space. Scale and bias are
@@ -290,6 +356,8 @@ llvm::ArrayRef<ImporterRow> divisi::normalizeImporters() {
       {"InstanceNormalization", importInstanceNormalization},
       {"LayerNormalization", importLayerNormalization},
       {"LogSoftmax", importSoftmax},
+      {"LpNormalization", importLpNormalization},
+      {"MeanVarianceNormalization", importMeanVarianceNormalization},
       {"RMSNormalization", importLayerNormalization},
       {"ReduceLogSumExp", importReduceLogSumExp},
       {"ReduceMax", importReduce},

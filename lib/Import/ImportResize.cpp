@@ -25,19 +25,23 @@ namespace {
 struct Settings {
   std::string mode, coordinates, nearest;
   float cubic = -0.75f;
-  bool excludesOutside = false;
+  bool excludesOutside = false, antialiases = false;
+  std::string policy; ///< How sizes keep the ratio of extents.
+  double extrapolation = 0;
 };
 
 /// One resized axis.
 struct Axis {
   int64_t in = 0, out = 0;
   float scale = 1;
+  double start = 0, end = 1; ///< The region, of what is cropped.
 };
 
 struct Table {
   int64_t taps = 1;
   Ints indices;
   std::vector<double> weights;
+  std::vector<double> isOutside; ///< By output: 1 if it lies outside.
 };
 } // namespace
 
@@ -50,6 +54,14 @@ static float sourceOf(const Settings &settings, const Axis &axis, int64_t o) {
   }
   if (settings.coordinates == "align_corners") {
     return axis.out == 1 ? 0 : x * (in - 1) / (out - 1);
+  }
+  if (settings.coordinates == "tf_crop_and_resize") {
+    double last = static_cast<double>(axis.in - 1),
+           span = axis.end - axis.start;
+    double at = axis.out == 1
+                    ? 0.5 * (axis.start + axis.end)
+                    : axis.start + double(o) * span / double(axis.out - 1);
+    return static_cast<float>(at * last);
   }
   if (settings.coordinates == "pytorch_half_pixel" && axis.out == 1) {
     return 0;
@@ -81,26 +93,39 @@ static double cubicWeight(double x, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
+/// The weight of an element at `distance`, of all that are mixed.
+static double weightOf(const Settings &settings, double distance) {
+  if (settings.mode == "nearest") {
+    return 1;
+  }
+  return settings.mode == "cubic" ? cubicWeight(distance, settings.cubic)
+                                  : std::max(0.0, 1 - std::abs(distance));
+}
+
 /// For every output position the input positions that it mixes, clamped to the
-/// edge, and their weights.
+/// edge, and their weights. To antialias is to widen the kernel by as much as
+/// the image shrinks.
 static Table makeTable(const Settings &settings, const Axis &axis) {
   Table table;
-  table.taps = settings.mode == "nearest" ? 1
-               : settings.mode == "cubic" ? 4
-                                          : 2;
+  bool isNearest = settings.mode == "nearest";
+  bool isWide = settings.antialiases && axis.scale < 1 && !isNearest;
+  double shrink = isWide ? static_cast<double>(axis.scale) : 1;
+  int64_t radius = isNearest ? 0 : settings.mode == "cubic" ? 2 : 1;
+  int64_t before =
+      1 - static_cast<int64_t>(std::ceil(static_cast<double>(radius) / shrink));
+  table.taps = isNearest ? 1 : 2 - 2 * before;
+  double last = static_cast<double>(axis.in - 1);
   for (int64_t o = 0; o < axis.out; ++o) {
     float x = sourceOf(settings, axis, o);
     float base = settings.mode == "nearest"
                      ? nearestOf(settings.nearest, x)
-                     : std::floor(x) - (table.taps == 4 ? 1 : 0);
+                     : std::floor(x) + static_cast<float>(before);
     double sum = 0;
+    table.isOutside.push_back(x < 0 || static_cast<double>(x) > last);
     for (int64_t t = 0; t < table.taps; ++t) {
       double at = static_cast<double>(base) + static_cast<double>(t);
-      double distance = std::abs(static_cast<double>(x) - at);
-      double weight = table.taps == 1   ? 1
-                      : table.taps == 2 ? 1 - distance
-                                        : cubicWeight(distance, settings.cubic);
-      double last = static_cast<double>(axis.in - 1);
+      double weight =
+          weightOf(settings, (static_cast<double>(x) - at) * shrink);
       if (settings.excludesOutside && (at < 0 || at > last)) {
         weight = 0;
       }
@@ -109,7 +134,8 @@ static Table makeTable(const Settings &settings, const Axis &axis) {
       sum += weight;
     }
     for (size_t t = table.weights.size() - static_cast<size_t>(table.taps);
-         settings.excludesOutside && t < table.weights.size(); ++t) {
+         (settings.excludesOutside || isWide) && t < table.weights.size();
+         ++t) {
       table.weights[t] /= sum;
     }
   }
@@ -128,13 +154,16 @@ static Settings readSettings(NodeImporter &node) {
       isOld ? "floor" : node.getString("nearest_mode", "round_prefer_floor");
   settings.cubic = static_cast<float>(node.getFloat("cubic_coeff_a", -0.75));
   settings.excludesOutside = node.getInt("exclude_outside") != 0;
+  settings.antialiases = node.getInt("antialias") != 0;
+  settings.policy = node.getString("keep_aspect_ratio_policy", "stretch");
+  settings.extrapolation = node.getFloat("extrapolation_value", 0);
   if (settings.mode == "bilinear") {
     settings.mode = "linear";
   }
   static const char *const kModes[] = {"nearest", "linear", "cubic"};
   static const char *const kCoordinates[] = {
-      "asymmetric", "align_corners", "half_pixel", "half_pixel_symmetric",
-      "pytorch_half_pixel"};
+      "asymmetric",           "align_corners",      "half_pixel",
+      "half_pixel_symmetric", "pytorch_half_pixel", "tf_crop_and_resize"};
   if (std::find(std::begin(kModes), std::end(kModes), settings.mode) ==
       std::end(kModes)) {
     node.unsupported("its mode is '" + settings.mode + "'");
@@ -143,9 +172,6 @@ static Settings readSettings(NodeImporter &node) {
                 settings.coordinates) == std::end(kCoordinates)) {
     node.unsupported("its coordinate_transformation_mode is '" +
                      settings.coordinates + "'");
-  }
-  if (node.getString("keep_aspect_ratio_policy", "stretch") != "stretch") {
-    node.unsupported("its keep_aspect_ratio_policy is not 'stretch'");
   }
   return settings;
 }
@@ -173,65 +199,133 @@ static void readTargets(NodeImporter &node, std::vector<double> &scales,
   }
 }
 
+/// The scale that keeps the ratio of all extents, so that none is larger, or
+/// none smaller, than its size says.
+static float commonScale(const Settings &settings, const Tensor &x,
+                         const Ints &axes, const Ints &sizes) {
+  float scale = 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    auto in = static_cast<float>(x->dims[static_cast<size_t>(axes[i])]);
+    float one = static_cast<float>(sizes[i]) / in;
+    bool isBetter = settings.policy == "not_larger" ? one < scale : one > scale;
+    scale = i == 0 || isBetter ? one : scale;
+  }
+  return scale;
+}
+
+/// The region of what is cropped, if the node has one.
+static std::vector<double> readRegion(NodeImporter &node,
+                                      const Settings &settings) {
+  if (settings.coordinates != "tf_crop_and_resize" || !node.hasInput(1)) {
+    return {};
+  }
+  auto bytes = node.constantTensor(1);
+  return bytes ? bytes->toFloats() : std::vector<double>();
+}
+
+/// What each of `axes` is resized to; fails where the node does not say it.
+static std::vector<Axis> readAxes(NodeImporter &node, const Settings &settings,
+                                  const Ints &axes) {
+  const Tensor &x = node.input(0);
+  std::vector<double> scales, region = readRegion(node, settings);
+  Ints sizes;
+  readTargets(node, scales, sizes);
+  if (node.failed()) {
+    return {};
+  }
+  size_t count = scales.empty() ? sizes.size() : scales.size();
+  if (count != axes.size() ||
+      (!region.empty() && region.size() != 2 * axes.size())) {
+    node.invalid("got " + std::to_string(count) + " scales or sizes for " +
+                 std::to_string(axes.size()) + " axes");
+    return {};
+  }
+  bool keepsRatio = scales.empty() && settings.policy != "stretch";
+  float common = keepsRatio ? commonScale(settings, x, axes, sizes) : 0;
+  std::vector<Axis> result;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    Axis axis;
+    axis.in = x->dims[static_cast<size_t>(axes[i])];
+    auto in = static_cast<float>(axis.in);
+    float out = 0;
+    if (keepsRatio) {
+      axis.scale = common;
+      out = std::floor(common * in + 0.5f);
+    } else if (scales.empty()) {
+      out = static_cast<float>(std::clamp<int64_t>(sizes[i], -1, 1 << 30));
+      axis.scale = out / in;
+    } else {
+      axis.scale = static_cast<float>(scales[i]);
+      out = std::floor(in * axis.scale);
+    }
+    axis.out = out >= 0 && out < 1e9f ? static_cast<int64_t>(out) : -1;
+    if (!region.empty()) {
+      axis.start = region[i];
+      axis.end = region[i + axes.size()];
+    }
+    if (axis.in < 1 || axis.out < 1 || axis.out > 1 << 24 ||
+        axis.in > 1 << 24) {
+      node.invalid("it resizes an extent of " + std::to_string(axis.in) +
+                   " to " + std::to_string(axis.out));
+    }
+    result.push_back(axis);
+  }
+  return result;
+}
+
+/// `x` with the axis `at` resized.
+static Tensor resizeAxis(Emitter &emit, const Tensor &x, int64_t at,
+                         const Axis &axis, const Table &table) {
+  // Integers have no weights; the nearest element is a gather.
+  if (x->type != rt::DType::F32 && table.taps == 1) {
+    return emit.gather(x, emit.ints(table.indices), at, 0);
+  }
+  rt::Dims dims = x->dims;
+  dims[static_cast<size_t>(at)] = axis.out;
+  return emit.emit("resample", {x},
+                   {{"axis", at},
+                    {"taps", table.taps},
+                    {"indices", table.indices},
+                    {"weights", table.weights}},
+                   x->type, dims);
+}
+
 static void importResize(NodeImporter &node) {
   Emitter &emit = node.emitter();
   Tensor result = node.input(0);
   Settings settings = readSettings(node);
-  std::vector<double> scales;
-  Ints sizes;
-  readTargets(node, scales, sizes);
   Ints axes(result->dims.size());
   std::iota(axes.begin(), axes.end(), 0);
   if (node.hasAttribute("axes")) {
     axes = node.getInts("axes");
   }
+  node.normalizeAxes(axes, result->rank());
+  for (int64_t &axis : axes) {
+    axis = node.normalizeAxis(axis, result->rank());
+  }
   if (node.failed()) {
     return;
   }
-  size_t count = scales.empty() ? sizes.size() : scales.size();
-  if (count != axes.size()) {
-    return node.invalid("got " + std::to_string(count) +
-                        " scales or sizes for " + std::to_string(axes.size()) +
-                        " axes");
-  }
-  node.normalizeAxes(axes, result->rank());
+  bool isCropped = settings.coordinates == "tf_crop_and_resize";
+  std::vector<Axis> resized = readAxes(node, settings, axes);
+  Tensor outside;
   for (size_t i = 0; i < axes.size() && !node.failed(); ++i) {
-    int64_t at = node.normalizeAxis(axes[i], result->rank());
-    Axis axis;
-    axis.in = result->dims[static_cast<size_t>(at)];
-    if (scales.empty()) {
-      axis.out = sizes[i];
-      axis.scale = static_cast<float>(axis.out) / static_cast<float>(axis.in);
-    } else {
-      axis.scale = static_cast<float>(scales[i]);
-      float out = std::floor(static_cast<float>(axis.in) * axis.scale);
-      axis.out = out >= 0 && out < 1e9f ? static_cast<int64_t>(out) : -1;
-    }
-    if (axis.in < 1 || axis.out < 1 || axis.out > 1 << 24 ||
-        axis.in > 1 << 24) {
-      return node.invalid("it resizes an extent of " + std::to_string(axis.in) +
-                          " to " + std::to_string(axis.out));
-    }
-    if (axis.in == axis.out && axis.scale == 1) {
+    const Axis &axis = resized[i];
+    if (axis.in == axis.out && axis.scale == 1 && !isCropped) {
       continue;
-    }
-    if (node.getInt("antialias") != 0 && axis.scale < 1) {
-      return node.unsupported("antialias is not done yet");
     }
     Table table = makeTable(settings, axis);
-    rt::Dims dims = result->dims;
-    dims[static_cast<size_t>(at)] = axis.out;
-    // Integers have no weights; the nearest element is a gather.
-    if (result->type != rt::DType::F32 && table.taps == 1) {
-      result = emit.gather(result, emit.ints(table.indices), at, 0);
-      continue;
+    result = resizeAxis(emit, result, axes[i], axis, table);
+    if (isCropped) {
+      rt::Dims line(result->dims.size(), 1);
+      line[static_cast<size_t>(axes[i])] = axis.out;
+      Tensor here = emit.numbers(rt::DType::Bool, line, table.isOutside);
+      outside = outside ? emit.binary("or", outside, here) : here;
     }
-    result = emit.emit("resample", {result},
-                       {{"axis", at},
-                        {"taps", table.taps},
-                        {"indices", table.indices},
-                        {"weights", table.weights}},
-                       result->type, dims);
+  }
+  if (outside && !node.failed()) {
+    result = emit.select(
+        outside, emit.scalar(result->type, settings.extrapolation), result);
   }
   node.setResult(0, result);
 }

@@ -166,8 +166,154 @@ static void importTensorScatter(NodeImporter &node) {
   node.setResult(0, emit.transpose(result, back));
 }
 
+//===----------------------------------------------------------------------===//
+// Images
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// How blocks lie in an image, by spatial dim.
+struct Blocks {
+  Ints image, block, strides, dilations, lo, hi;
+  Ints count; ///< Positions of the block.
+};
+} // namespace
+
+static Blocks readBlocks(NodeImporter &node) {
+  Blocks blocks;
+  blocks.image = node.constantInts(1).value_or(Ints());
+  blocks.block = node.constantInts(2).value_or(Ints());
+  size_t rank = blocks.image.size();
+  auto read = [&](const char *name, size_t size, int64_t fallback) {
+    Ints values = node.getInts(name);
+    return values.empty() ? Ints(size, fallback) : values;
+  };
+  blocks.strides = read("strides", rank, 1);
+  blocks.dilations = read("dilations", rank, 1);
+  Ints pads = read("pads", 2 * rank, 0);
+  bool fits = rank > 0 && blocks.block.size() == rank &&
+              blocks.strides.size() == rank &&
+              blocks.dilations.size() == rank && pads.size() == 2 * rank;
+  for (size_t i = 0; fits && i < rank; ++i) {
+    blocks.lo.push_back(pads[i]);
+    blocks.hi.push_back(pads[i + rank]);
+    int64_t reach = (blocks.block[i] - 1) * blocks.dilations[i] + 1;
+    int64_t room = blocks.image[i] + pads[i] + pads[i + rank] - reach;
+    fits = blocks.strides[i] > 0 && blocks.block[i] > 0 && room >= 0;
+    blocks.count.push_back(fits ? room / blocks.strides[i] + 1 : 0);
+  }
+  const Tensor &x = node.input(0);
+  auto product = [](const Ints &values) {
+    return std::accumulate(values.begin(), values.end(), int64_t{1},
+                           std::multiplies<>());
+  };
+  if (!node.failed() &&
+      (!fits || x->rank() != 3 || x->dims[2] != product(blocks.count) ||
+       x->dims[1] % product(blocks.block) != 0)) {
+    node.invalid("columns of shape " + formatInts(x->dims) +
+                 " do not fit to an image of " + formatInts(blocks.image) +
+                 " in blocks of " + formatInts(blocks.block));
+  }
+  return blocks;
+}
+
+/// Where element k of the block at position l lies in the image, [k, l] in
+/// row-major order; the size of the image for padding.
+static Ints placesOf(const Blocks &blocks, int64_t elements, int64_t positions,
+                     int64_t size) {
+  Ints places;
+  for (int64_t k = 0; k < elements; ++k) {
+    for (int64_t l = 0; l < positions; ++l) {
+      int64_t place = 0, stride = 1, element = k, position = l;
+      for (size_t d = blocks.image.size(); d-- > 0;) {
+        int64_t at = position % blocks.count[d] * blocks.strides[d] +
+                     element % blocks.block[d] * blocks.dilations[d] -
+                     blocks.lo[d];
+        bool isInside = at >= 0 && at < blocks.image[d];
+        place = isInside && place >= 0 ? place + at * stride : -1;
+        stride *= blocks.image[d];
+        element /= blocks.block[d];
+        position /= blocks.count[d];
+      }
+      places.push_back(place < 0 ? size : place);
+    }
+  }
+  return places;
+}
+
+/// Blocks that overlap add up. What falls on the padding goes behind the image.
+static void importCol2Im(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  const Tensor &x = node.input(0);
+  Blocks blocks = readBlocks(node);
+  if (node.failed()) {
+    return;
+  }
+  int64_t size = 1, elements = 1, positions = x->dims[2];
+  for (size_t d = 0; d < blocks.image.size(); ++d) {
+    size *= blocks.image[d];
+    elements *= blocks.block[d];
+  }
+  int64_t planes = x->dims[0] * x->dims[1] / elements;
+  Tensor columns = emit.reshape(x, {planes, elements * positions});
+  Tensor places = emit.ints(placesOf(blocks, elements, positions, size));
+  Tensor nothing = emit.expand(emit.scalar(x->type, 0), {size + 1, planes});
+  Tensor sum =
+      scatter(node, nothing, places, emit.transpose(columns, {1, 0}), 0, "add");
+  sum = emit.transpose(emit.sliceAxis(sum, 0, 0, size), {1, 0});
+  rt::Dims dims = {x->dims[0], x->dims[1] / elements};
+  dims.insert(dims.end(), blocks.image.begin(), blocks.image.end());
+  node.setResult(0, emit.reshape(sum, dims));
+}
+
+/// Elements go back to the indices that a MaxPool gave. Those are of the
+/// smallest tensor that it can have had; an output_shape adds to its end.
+static void importMaxUnpool(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  const Tensor &x = node.input(0), &indices = node.input(1);
+  Ints kernel = node.getInts("kernel_shape"), strides = node.getInts("strides"),
+       pads = node.getInts("pads");
+  size_t rank = kernel.size();
+  strides = strides.empty() ? Ints(rank, 1) : strides;
+  pads = pads.empty() ? Ints(2 * rank, 0) : pads;
+  if (x->dims.size() != rank + 2 || indices->dims != x->dims ||
+      strides.size() != rank || pads.size() != 2 * rank) {
+    return node.invalid("indices of shape " + formatInts(indices->dims) +
+                        " do not fit to a tensor of shape " +
+                        formatInts(x->dims) + " and its kernel_shape");
+  }
+  rt::Dims dims = x->dims;
+  for (size_t i = 0; i < rank; ++i) {
+    dims[i + 2] = (x->dims[i + 2] - 1) * strides[i] + kernel[i] - pads[i] -
+                  pads[i + rank];
+  }
+  Ints wanted = dims;
+  if (node.hasInput(2)) {
+    wanted = node.constantInts(2).value_or(dims);
+  }
+  if (node.failed()) {
+    return;
+  }
+  Ints none(dims.size(), 0), more = none;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    more[i] = i < wanted.size() ? wanted[i] - dims[i] : -1;
+    if (wanted.size() != dims.size() || dims[i] < 0 || more[i] < 0) {
+      return node.invalid("it gives the shape " + formatInts(dims) +
+                          ", which output_shape cannot make " +
+                          formatInts(wanted));
+    }
+  }
+  int64_t total = std::accumulate(dims.begin(), dims.end(), int64_t{1},
+                                  std::multiplies<>());
+  Tensor nothing = emit.expand(emit.scalar(x->type, 0), {total});
+  Tensor line = scatter(node, nothing, emit.reshape(indices, {x->count()}),
+                        emit.reshape(x, {x->count()}), 0, "set");
+  node.setResult(0, emit.pad(emit.reshape(line, dims), none, more, 0));
+}
+
 llvm::ArrayRef<ImporterRow> divisi::scatterImporters() {
   static const ImporterRow kRows[] = {
+      {"Col2Im", importCol2Im},
+      {"MaxUnpool", importMaxUnpool},
       {"Scatter", importScatterElements},
       {"ScatterElements", importScatterElements},
       {"ScatterND", importScatterND},

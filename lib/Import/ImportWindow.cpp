@@ -1,4 +1,4 @@
-//===- ImportWindow.cpp - Import of convolutions and pools ----------------===//
+//===- ImportWindow.cpp - Import of convolutions --------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,29 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NodeImporter.h"
+#include "Window.h"
 
 #include <algorithm>
-#include <numeric>
 
 using namespace divisi;
 using Ints = std::vector<int64_t>;
 
-namespace {
-/// How a window walks over the spatial dims.
-struct Window {
-  Ints kernel, strides, dilations, lo, hi;
-  /// Positions per dim. With ceil_mode the last window may hang over; `over`
-  /// says by how much beyond hi.
-  Ints count, over;
-};
-} // namespace
-
-static constexpr int64_t kLargest = int64_t{1} << 40;
-
 static bool allWithin(const Ints &values, int64_t least) {
   return std::all_of(values.begin(), values.end(), [&](int64_t value) {
-    return value >= least && value <= kLargest;
+    return value >= least && value <= kLargestExtent;
   });
 }
 
@@ -72,9 +59,8 @@ static void countPositions(NodeImporter &node, Window &window,
   }
 }
 
-/// Reads strides, dilations and pads of a window over `extents`.
-static Window readWindow(NodeImporter &node, Ints kernel,
-                         const rt::Dims &extents) {
+Window divisi::readWindow(NodeImporter &node, Ints kernel,
+                          const rt::Dims &extents) {
   Window window;
   size_t rank = extents.size();
   window.kernel = std::move(kernel);
@@ -99,7 +85,7 @@ static Window readWindow(NodeImporter &node, Ints kernel,
     return window;
   }
   for (size_t i = 0; i < rank; ++i) {
-    if (window.kernel[i] > kLargest / window.dilations[i]) {
+    if (window.kernel[i] > kLargestExtent / window.dilations[i]) {
       node.invalid("the dilated kernel is out of all proportion");
       return window;
     }
@@ -120,7 +106,7 @@ static Window readWindow(NodeImporter &node, Ints kernel,
   return window;
 }
 
-static rt::Dims spatialDims(const Tensor &x) {
+rt::Dims divisi::spatialDims(const Tensor &x) {
   return rt::Dims(x->dims.begin() + 2, x->dims.end());
 }
 
@@ -185,165 +171,7 @@ static void importConv(NodeImporter &node) {
   node.setResult(0, result);
 }
 
-//===----------------------------------------------------------------------===//
-// Pools
-//===----------------------------------------------------------------------===//
-
-/// `op` over windows of all dims; those of batch and channel are single points.
-static Tensor emitPool(NodeImporter &node, const std::string &op,
-                       const Tensor &x, const Window &window, rt::DType type) {
-  auto full = [](const Ints &values, int64_t outer) {
-    Ints result = {outer, outer};
-    result.insert(result.end(), values.begin(), values.end());
-    return result;
-  };
-  Ints hi = window.hi;
-  rt::Dims dims = {x->dims[0], x->dims[1]};
-  for (size_t i = 0; i < hi.size(); ++i) {
-    hi[i] += window.over[i];
-    dims.push_back(window.count[i]);
-  }
-  return node.emitter().emit(op, {x},
-                             {{"kernel", full(window.kernel, 1)},
-                              {"strides", full(window.strides, 1)},
-                              {"dilations", full(window.dilations, 1)},
-                              {"pads_lo", full(window.lo, 0)},
-                              {"pads_hi", full(hi, 0)}},
-                             type, dims);
-}
-
-static bool checkImage(NodeImporter &node) {
-  if (node.input(0)->rank() < 3) {
-    node.invalid("got a tensor of rank " +
-                 std::to_string(node.input(0)->rank()) +
-                 ", expected batch, channels and spatial dims");
-  }
-  return !node.failed();
-}
-
-static void importMaxPool(NodeImporter &node) {
-  const Tensor &x = node.input(0);
-  if (!checkImage(node)) {
-    return;
-  }
-  if (node.wantsOutput(1)) {
-    return node.unsupported("its second output, the indices, is not done yet");
-  }
-  Window window =
-      readWindow(node, node.getInts("kernel_shape"), spatialDims(x));
-  if (!node.failed()) {
-    node.setResult(0, emitPool(node, "pool_max", x, window, x->type));
-  }
-}
-
-/// How many elements each position averages, as a tensor [1, 1, o..].
-static Tensor countTensor(NodeImporter &node, const Window &window,
-                          const rt::Dims &extents, bool countPads) {
-  rt::Dims dims = {1, 1};
-  Tensor result = node.emitter().scalar(rt::DType::F32, 1);
-  for (size_t i = 0; i < extents.size(); ++i) {
-    std::vector<float> counts;
-    int64_t begin = countPads ? -window.lo[i] : 0;
-    int64_t end = extents[i] + (countPads ? window.hi[i] : 0);
-    for (int64_t o = 0; o < window.count[i]; ++o) {
-      int64_t first = o * window.strides[i] - window.lo[i], count = 0;
-      for (int64_t k = 0; k < window.kernel[i]; ++k) {
-        int64_t at = first + k * window.dilations[i];
-        count += at >= begin && at < end;
-      }
-      counts.push_back(static_cast<float>(count));
-    }
-    rt::Dims shape(extents.size() + 2, 1);
-    shape[i + 2] = window.count[i];
-    result = node.emitter().binary(
-        "mul", result,
-        node.emitter().constant(rt::HostTensor::ofFloats(shape, counts)));
-  }
-  return result;
-}
-
-static void importAveragePool(NodeImporter &node) {
-  const Tensor &x = node.input(0);
-  if (!checkImage(node)) {
-    return;
-  }
-  Window window =
-      readWindow(node, node.getInts("kernel_shape"), spatialDims(x));
-  for (size_t i = 0; i < window.count.size() && !node.failed(); ++i) {
-    if (window.count[i] > int64_t{1} << 24 || window.kernel[i] > int64_t{1}
-                                                                     << 16) {
-      return node.unsupported("its window or result is too large");
-    }
-  }
-  if (node.failed()) {
-    return;
-  }
-  Emitter &emit = node.emitter();
-  rt::DType type = rt::sumType(x->type);
-  Tensor sum = emitPool(node, "pool_sum", x, window, type);
-  Tensor counts = countTensor(node, window, spatialDims(x),
-                              node.getInt("count_include_pad") != 0);
-  Tensor mean = emit.binary("div", sum, emit.cast(counts, type));
-  node.setResult(0, emit.cast(mean, x->type));
-}
-
-static Ints spatialAxes(const Tensor &x) {
-  Ints axes(static_cast<size_t>(x->rank() - 2));
-  std::iota(axes.begin(), axes.end(), 2);
-  return axes;
-}
-
-static void importGlobalAveragePool(NodeImporter &node) {
-  if (checkImage(node)) {
-    const Tensor &x = node.input(0);
-    node.setResult(0, node.emitter().mean(x, spatialAxes(x)));
-  }
-}
-
-static void importGlobalMaxPool(NodeImporter &node) {
-  if (checkImage(node)) {
-    const Tensor &x = node.input(0);
-    node.setResult(0, node.emitter().reduce("max", x, spatialAxes(x), true));
-  }
-}
-
-/// x / (bias + alpha/size * sum of squares over neighbouring channels)^beta
-static void importLRN(NodeImporter &node) {
-  Emitter &emit = node.emitter();
-  const Tensor &x = node.input(0);
-  int64_t size = node.getInt("size");
-  if (x->rank() < 2 || size < 1 || size > kLargest) {
-    return node.invalid("got size " + std::to_string(size) +
-                        " and a tensor of rank " + std::to_string(x->rank()));
-  }
-  Ints ones(x->dims.size(), 1), lo(x->dims.size(), 0), hi = lo, kernel = ones;
-  kernel[1] = size;
-  lo[1] = (size - 1) / 2;
-  hi[1] = size / 2;
-  Tensor sum = emit.emit("pool_sum", {emit.binary("mul", x, x)},
-                         {{"kernel", kernel},
-                          {"strides", ones},
-                          {"dilations", ones},
-                          {"pads_lo", lo},
-                          {"pads_hi", hi}},
-                         x->type, x->dims);
-  double factor = node.getFloat("alpha", 1e-4) / static_cast<double>(size);
-  Tensor base = emit.binary("mul", sum, emit.scalar(x->type, factor));
-  base =
-      emit.binary("add", base, emit.scalar(x->type, node.getFloat("bias", 1)));
-  base = emit.binary("pow", base,
-                     emit.scalar(x->type, node.getFloat("beta", 0.75)));
-  node.setResult(0, emit.binary("div", x, base));
-}
-
 llvm::ArrayRef<ImporterRow> divisi::windowImporters() {
-  static const ImporterRow kRows[] = {
-      {"AveragePool", importAveragePool},
-      {"Conv", importConv},
-      {"GlobalAveragePool", importGlobalAveragePool},
-      {"GlobalMaxPool", importGlobalMaxPool},
-      {"LRN", importLRN},
-      {"MaxPool", importMaxPool},
-  };
+  static const ImporterRow kRows[] = {{"Conv", importConv}};
   return kRows;
 }

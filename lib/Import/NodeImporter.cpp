@@ -44,19 +44,20 @@ std::vector<int64_t> NodeImporter::getInts(const std::string &name) const {
   return value ? *value : std::vector<int64_t>();
 }
 
-std::optional<std::vector<int64_t>> NodeImporter::constantInts(size_t index) {
-  if (!hasInput(index)) {
-    return std::nullopt;
-  }
+std::optional<rt::HostTensor> NodeImporter::constantTensor(size_t index) {
   auto bytes = emitter_.bytesOf(input(index));
   if (!bytes) {
     unsupported("input " + std::to_string(index) + " ('" + node_.inputs[index] +
                 "') is computed at run time, and the shape of the result "
                 "depends on it; shapes are static: make it a constant, by "
                 "--constant if it is an input of the model");
-    return std::nullopt;
   }
-  return bytes->toInts();
+  return bytes;
+}
+
+std::optional<std::vector<int64_t>> NodeImporter::constantInts(size_t index) {
+  auto bytes = hasInput(index) ? constantTensor(index) : std::nullopt;
+  return bytes ? std::optional(bytes->toInts()) : std::nullopt;
 }
 
 std::optional<std::vector<int64_t>>

@@ -89,6 +89,9 @@ public:
   /// constant input `index`; nothing if absent. Fails if it is no constant.
   std::optional<std::vector<int64_t>> intsFrom(const std::string &name,
                                                size_t index);
+  /// Constant input `index`, from whose values shapes follow; fails if it is
+  /// computed at run time. hasInput(index) holds.
+  std::optional<rt::HostTensor> constantTensor(size_t index);
   /// The integers of constant input `index`; nothing if absent, and a failure
   /// if the input is computed at run time.
   std::optional<std::vector<int64_t>> constantInts(size_t index);
@@ -124,6 +127,7 @@ struct ImporterRow {
 llvm::ArrayRef<ImporterRow> elementwiseImporters();
 llvm::ArrayRef<ImporterRow> contractionImporters();
 llvm::ArrayRef<ImporterRow> windowImporters();
+llvm::ArrayRef<ImporterRow> poolImporters();
 llvm::ArrayRef<ImporterRow> normalizeImporters();
 llvm::ArrayRef<ImporterRow> movementImporters();
 llvm::ArrayRef<ImporterRow> partImporters();
@@ -135,6 +139,11 @@ llvm::ArrayRef<ImporterRow> scatterImporters();
 llvm::ArrayRef<ImporterRow> quantizeImporters();
 llvm::ArrayRef<ImporterRow> attentionImporters();
 llvm::ArrayRef<ImporterRow> resizeImporters();
+llvm::ArrayRef<ImporterRow> recurrentImporters();
+llvm::ArrayRef<ImporterRow> sampleImporters();
+llvm::ArrayRef<ImporterRow> selectImporters();
+llvm::ArrayRef<ImporterRow> signalImporters();
+llvm::ArrayRef<ImporterRow> optimizerImporters();
 /// All of them: what is not in here is not found.
 llvm::SmallVector<llvm::ArrayRef<ImporterRow>> importerTables();
 

@@ -1,8 +1,8 @@
 """Every importer imports something that computes what ONNX says.
 
 Each row of the importers' tables, and each operator that is imported by its
-body, has cases from ONNX's own tests of single nodes (node_cases.py). They run
-on one device and, under random plans, on more.
+body, has cases from ONNX's own tests of single nodes (node_cases.py) and, where
+those leave something out, of our own (own_cases.py). They run on one device and, under random plans, on more.
 """
 
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 import node_cases
 import numpy as np
 import onnx
+import own_cases
 import pytest
 
 BIN = Path(os.environ["DIVISI_BUILD"]) / "bin"
@@ -26,16 +27,11 @@ PLANS = {"one device": ["--devices", "1"],
 
 # Cases that are refused, by name, and what the message must say.
 REFUSED = {
-    r"training_dropout|batchnorm_\w+_training": "it is in training mode",
+    r"training_dropout(_default|_mask|$)": "it is in training mode",
     r"einsum_batch_diagonal": "repeats a label",
     r"scan_sum": "a Scan of opset 8 has a batch",
     r"flexattention_(score_mod|prob_mod|causal_mask|soft_cap|relative)":
         "the body that ONNX gives depends on it",
-    r"resize_tf_crop_and_resize": "its coordinate_transformation_mode is "
-                                  "'tf_crop_and_resize'",
-    r"resize_\w+_antialias": "antialias is not done yet",
-    r"resize_\w+_not_(larger|smaller)": "its keep_aspect_ratio_policy is not "
-                                        "'stretch'",
 }
 
 
@@ -55,7 +51,7 @@ def read_importers():
 # These are no rows of a table: they are imported by their graphs.
 IMPORTERS = read_importers() | {"If", "Loop", "Scan"}
 CASES = [*node_cases.standard_cases(IMPORTERS).values(),
-         *node_cases.own_cases()]
+         *node_cases.own_cases(), *own_cases.own_cases()]
 GOOD = [case for case in CASES
         if not refusal_of(case) and case.name not in node_cases.DISPUTED]
 

@@ -149,6 +149,10 @@ ORDER = [
 ]
 
 INDEX = [
+    (4, "got 4 conditions for an extent of 3", "Compress",
+     [X, ints(0, 1, 1, 0)], {"axis": 1}),
+    (4, "lengths of shape [3] do not fit to a tensor of shape [2, 3]",
+     "ReverseSequence", [X, Int((3,))], {"batch_axis": 0, "time_axis": 1}),
     (4, "got the index 5 into an extent of 2", "Gather", [X, ints(5)], {}),
     (4, "indices and data differ in rank", "GatherElements",
      [X, Int((2,))], {}),
@@ -185,8 +189,16 @@ WINDOW = [
      [IMAGE, (4, 4, 1, 1), (3,)], {}),
     (4, "got a tensor of rank 2, expected batch, channels and spatial dims",
      "GlobalMaxPool", [X], {}),
-    (5, "its second output, the indices, is not done yet", "MaxPool", [IMAGE],
-     {"kernel_shape": [2, 2], "outputs": 2}),
+    (5, "its indices are read, and its window has more than 64 elements",
+     "MaxPool", [(1, 1, 80)], {"kernel_shape": [65], "outputs": 2}),
+    (4, "columns of shape [1, 4, 5] do not fit to an image of [4, 4] in blocks "
+     "of [2, 2]", "Col2Im", [(1, 4, 5), ints(4, 4), ints(2, 2)], {}),
+    (4, "indices of shape [1, 1, 3] do not fit to a tensor of shape [1, 1, 2] "
+     "and its kernel_shape", "MaxUnpool", [(1, 1, 2), Int((1, 1, 3))],
+     {"kernel_shape": [2]}),
+    (4, "it gives the shape [1, 1, 4], which output_shape cannot make "
+     "[1, 1, 3]", "MaxUnpool", [(1, 1, 2), Int((1, 1, 2)), ints(1, 1, 3)],
+     {"kernel_shape": [2], "strides": [2]}),
     (5, "its window or result is too large", "AveragePool",
      [(1, 1, 1 << 17)], {"kernel_shape": [1 << 16 | 1]}),
     (4, "got size 0 and a tensor of rank 4", "LRN", [IMAGE], {"size": 0}),
@@ -199,9 +211,9 @@ NORMALIZE = [
      [X, (2, 2, 3)], {}),
     (4, "a parameter has not one element per channel", "InstanceNormalization",
      [IMAGE, (3,), (4,)], {}),
-    (5, "it is in training mode; export the model for inference (training "
-     "steps come from --train)", "BatchNormalization",
-     [IMAGE, (4,), (4,), (4,), (4,)], {"training_mode": 1, "outputs": 3}),
+    (5, "it is in training mode; export the model for inference, or for opset "
+     "14 or later", "BatchNormalization", [IMAGE, (4,), (4,), (4,), (4,)],
+     {"opset": 9, "outputs": 5}),
     (4, "got a tensor of rank 2", "InstanceNormalization", [X, (3,), (3,)],
      {}),
     (4, "got 3 groups and a tensor of rank 4", "GroupNormalization",
@@ -210,25 +222,69 @@ NORMALIZE = [
      [IMAGE, (2,), (4,)], {"num_groups": 2}),
 ]
 
+RECURRENT = [
+    (4, "got X of rank 2 and R of shape [1, 4, 4], expected rank 3 of both",
+     "RNN", [X, (1, 4, 3), (1, 4, 4)], {"hidden_size": 4}),
+    (5, "its sequence has 513 steps, and each becomes operators of its own; "
+     "expected 1 to 512", "RNN", [(513, 2, 3), (1, 4, 3), (1, 4, 4)],
+     {"hidden_size": 4}),
+    (4, "input 1 has the shape [1, 4, 3], expected [1, 16, 3]", "LSTM",
+     [(5, 2, 3), (1, 4, 3), (1, 16, 4)], {"hidden_size": 4}),
+    (4, "got 1 activations, expected at least 2", "GRU",
+     [(5, 2, 3), (1, 12, 3), (1, 12, 4)],
+     {"hidden_size": 4, "activations": ["Tanh"]}),
+    (5, "its activation 'thresholdedrelu' is not done yet", "RNN",
+     [(5, 2, 3), (1, 4, 3), (1, 4, 4)],
+     {"hidden_size": 4, "activations": ["ThresholdedRelu"]}),
+]
+
+SAMPLE = [
+    (4, "a grid of shape [1, 2, 2, 3] does not fit to an image of shape "
+     "[1, 4, 6, 6]", "GridSample", [IMAGE, (1, 2, 2, 3)], {}),
+    (5, "its mode is cubic, and the image has 1 spatial dims; expected 2",
+     "GridSample", [(1, 2, 5), (1, 3, 1)], {"mode": "cubic"}),
+    (4, "theta of shape [2, 3] does not fit to the size [1, 1, 4, 4]",
+     "AffineGrid", [X, ints(1, 1, 4, 4)], {}),
+    (4, "regions of shape [2, 3] do not fit to an image of shape "
+     "[1, 4, 6, 6]", "RoiAlign", [IMAGE, X, Int((2,))], {}),
+    (5, "its sampling_ratio is 0, so that the number of samples depends on the "
+     "regions", "RoiAlign", [IMAGE, (2, 4), Int((2,))], {}),
+]
+
+SIGNAL = [
+    (4, "got a signal of shape [2, 3], expected one or two parts in the last "
+     "dim", "DFT", [X], {}),
+    (4, "its axis is that of the real and imaginary parts", "DFT",
+     [(4, 3, 2), None, ints(2)[0]], {}),
+    (5, "a transform of length 1073741824 needs too large a table, or none",
+     "DFT", [(4, 3, 2), ints(1 << 30)[0]], {}),
+    (5, "it has more dims than there are letters", "DFT", [(1,) * 20], {}),
+    (4, "got a signal of shape [2, 9, 1] for frames of 10, and a window that "
+     "is as long", "STFT", [(2, 9, 1), ints(2)[0], None, ints(10)[0]], {}),
+    (5, "its output_datatype is none that Divisi has", "HannWindow",
+     [ints(4)[0]], {"output_datatype": 8}),
+    (4, "got the size -1", "HannWindow", [ints(-1)[0]], {}),
+    (4, "its bands, lengths and frequencies do not describe a table",
+     "MelWeightMatrix", [*map(np.int64, (0, 16, 8000)), np.float32(0),
+                         np.float32(4000)], {}),
+    (4, "got 4 inputs, expected a rate, a count and 3 for each tensor",
+     "Momentum", [(), Int(()), X, X],
+     {"domain": "ai.onnx.preview.training", "alpha": 0.9, "beta": 0.9,
+      "mode": "standard", "norm_coefficient": 0.1}),
+]
+
 SCALES = floats(1, 1, 2, 2)
 RESIZE = [
     (5, "its mode is 'area'", "Resize", [IMAGE, None, SCALES],
      {"mode": "area"}),
-    (5, "its coordinate_transformation_mode is 'tf_crop_and_resize'", "Resize",
-     [IMAGE, None, SCALES],
-     {"coordinate_transformation_mode": "tf_crop_and_resize"}),
-    (5, "its keep_aspect_ratio_policy is not 'stretch'", "Resize",
-     [IMAGE, None, None, ints(1, 4, 12, 12)],
-     {"keep_aspect_ratio_policy": "not_larger"}),
+    (5, "its coordinate_transformation_mode is 'half'", "Resize",
+     [IMAGE, None, SCALES], {"coordinate_transformation_mode": "half"}),
     (5, "its scales are computed at run time", "Resize", [IMAGE, None, (4,)],
      {}),
     (4, "got 2 scales or sizes for 4 axes", "Resize",
      [IMAGE, None, floats(2, 2)], {}),
     (4, "it resizes an extent of 6 to 0", "Resize",
      [IMAGE, None, None, ints(1, 4, 6, 0)], {}),
-    (5, "antialias is not done yet", "Resize",
-     [IMAGE, None, floats(1, 1, 0.5, 0.5)], {"antialias": 1,
-                                             "mode": "linear"}),
 ]
 
 SHAPE = [
@@ -292,7 +348,7 @@ CONTROL = [
 ]
 
 ROWS = [*CONTROL, *MOVEMENT, *CONTRACTION, *ELEMENTWISE, *ORDER, *INDEX,
-        *WINDOW, *NORMALIZE, *RESIZE, *SHAPE]
+        *WINDOW, *NORMALIZE, *RECURRENT, *SAMPLE, *SIGNAL, *RESIZE, *SHAPE]
 
 
 def make_model(op_type, inputs, settings):

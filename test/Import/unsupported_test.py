@@ -45,7 +45,7 @@ def refused(tmp_path):
 
 FROB = ("the domain 'ai.onnx' has no operator 'Frob' at version 20; export "
         "the model with standard operators\n")
-UNIQUE = ("the operator 'Unique' has no importer yet; export the model "
+DET = ("the operator 'Det' has no importer yet; export the model "
           "without it\n")
 
 
@@ -54,12 +54,12 @@ def test_operators_are_grouped_in_their_order(refused):
         node("Relu", ["x"], ["a"], "fine"),
         node("Frob", ["a"], ["b"], "odd"),
         node("Add", ["a", "b"], ["c"], "passed_over"),
-        node("Unique", ["c"], ["d"], "only"),
+        node("Det", ["c"], ["d"], "only"),
         node("Frob", ["x"], ["e"], "odd_too"),
         node("Fused", ["e"], ["f"], "fused", domain="com.example"),
         node("Frob", ["f"], ["y"])], opsets=(("", 20), ("com.example", 1))
     ) == (NEEDS + "  Frob x 3, first 'odd': " + FROB +
-          "  Unique x 1, 'only': " + UNIQUE +
+          "  Det x 1, 'only': " + DET +
           "  com.example.Fused x 1, 'fused': the domain 'com.example' has no "
           "operator 'Fused' at version 1; export the model with standard "
           "operators\n")
@@ -117,7 +117,7 @@ def branch(op, name):
 def test_graphs_are_looked_into(refused):
     """Of a node that is passed over, and of one that depends on such."""
     loop_body = helper.make_graph(
-        [node("Unique", ["v"], ["w"], "in_loop"),
+        [node("Det", ["v"], ["w"], "in_loop"),
          node("Identity", ["c"], ["d"])], "body",
         [value("i", TensorProto.INT64, ()), value("c", TensorProto.BOOL, ()),
          value("v")],
@@ -131,7 +131,7 @@ def test_graphs_are_looked_into(refused):
     assert text == (
         NEEDS + "  Loop x 1, 'loop': its trip count 'n' is computed at run "
         "time, and its steps are counted by the compiler\n"
-        "  Unique x 1, 'loop/in_loop': " + UNIQUE +
+        "  Det x 1, 'loop/in_loop': " + DET +
         "  Frob x 1, 'if/t': " + FROB)
 
 

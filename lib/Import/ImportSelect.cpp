@@ -1,0 +1,207 @@
+//===- ImportSelect.cpp - Import of operators that choose elements --------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How many elements Compress, NonZero and Unique give depends on values: those
+// have to be constants, so that shapes are static.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NodeImporter.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace divisi;
+using rt::DType;
+using Ints = std::vector<int64_t>;
+
+/// Along an axis, or of all elements in one line.
+static void importCompress(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  Tensor x = node.input(0);
+  auto condition = node.constantInts(1);
+  if (!condition) {
+    return;
+  }
+  int64_t axis = 0;
+  if (node.hasAttribute("axis")) {
+    axis = node.normalizeAxis(node.getInt("axis"), x->rank());
+  } else {
+    x = emit.reshape(x, {x->count()});
+  }
+  if (node.failed()) {
+    return;
+  }
+  auto extent = static_cast<size_t>(x->dims[static_cast<size_t>(axis)]);
+  if (condition->size() > extent) {
+    return node.invalid("got " + std::to_string(condition->size()) +
+                        " conditions for an extent of " +
+                        std::to_string(extent));
+  }
+  Ints chosen;
+  for (size_t i = 0; i < condition->size(); ++i) {
+    if ((*condition)[i] != 0) {
+      chosen.push_back(static_cast<int64_t>(i));
+    }
+  }
+  node.setResult(0, emit.gather(x, emit.ints(chosen), axis, 0));
+}
+
+/// The indices [rank, count], in row-major order.
+static void importNonZero(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  auto x = node.constantTensor(0);
+  if (!x) {
+    return;
+  }
+  std::vector<Ints> places(x->dims().size());
+  int64_t count = 0;
+  for (int64_t i = 0; i < x->count(); ++i) {
+    if (x->floatAt(i) == 0) {
+      continue;
+    }
+    ++count;
+    int64_t rest = i;
+    for (size_t d = places.size(); d-- > 0;) {
+      places[d].push_back(rest % x->dims()[d]);
+      rest /= x->dims()[d];
+    }
+  }
+  Ints all;
+  for (const Ints &line : places) {
+    all.insert(all.end(), line.begin(), line.end());
+  }
+  node.setResult(0, emit.reshape(emit.ints(all),
+                                 {static_cast<int64_t>(places.size()), count}));
+}
+
+//===----------------------------------------------------------------------===//
+// Unique
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Slices of a tensor along an axis, in lexicographic order.
+class Slices {
+public:
+  Slices(const rt::HostTensor &tensor, int64_t axis) : tensor_(tensor) {
+    const rt::Dims &dims = tensor.dims();
+    for (size_t d = 0; d < dims.size(); ++d) {
+      int64_t &part = static_cast<int64_t>(d) < axis   ? outer_
+                      : static_cast<int64_t>(d) > axis ? inner_
+                                                       : count_;
+      part *= dims[d];
+    }
+  }
+
+  int64_t count() const { return count_; }
+  /// Below 0 if slice `a` comes before slice `b`, 0 if they are equal.
+  int compare(int64_t a, int64_t b) const {
+    for (int64_t o = 0; o < outer_; ++o) {
+      for (int64_t i = 0; i < inner_; ++i) {
+        int order = compareElements((o * count_ + a) * inner_ + i,
+                                    (o * count_ + b) * inner_ + i);
+        if (order != 0) {
+          return order;
+        }
+      }
+    }
+    return 0;
+  }
+
+private:
+  int compareElements(int64_t a, int64_t b) const {
+    if (rt::isFloatType(tensor_.type())) {
+      double x = tensor_.floatAt(a), y = tensor_.floatAt(b);
+      return x < y ? -1 : int(y < x);
+    }
+    int64_t x = tensor_.intAt(a), y = tensor_.intAt(b);
+    bool isUnsigned = tensor_.type() == DType::U64;
+    bool isLess = isUnsigned ? uint64_t(x) < uint64_t(y) : x < y;
+    return isLess ? -1 : int(x != y);
+  }
+
+  const rt::HostTensor &tensor_;
+  int64_t outer_ = 1, count_ = 1, inner_ = 1;
+};
+
+/// Equal slices: the first of them, and how many they are.
+struct Group {
+  int64_t first = 0, count = 0;
+};
+
+} // namespace
+
+/// The groups of equal slices, sorted or as they first stand; `groupOf` gets
+/// that of each slice.
+static std::vector<Group> groupSlices(const Slices &slices, bool sorted,
+                                      Ints &groupOf) {
+  Ints order(static_cast<size_t>(slices.count()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return slices.compare(a, b) < 0;
+  });
+  std::vector<std::vector<int64_t>> members;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || slices.compare(order[i - 1], order[i]) != 0) {
+      members.emplace_back();
+    }
+    members.back().push_back(order[i]);
+  }
+  if (!sorted) {
+    std::sort(members.begin(), members.end(),
+              [](const Ints &a, const Ints &b) { return a[0] < b[0]; });
+  }
+  std::vector<Group> groups;
+  groupOf.resize(order.size());
+  for (const Ints &equal : members) {
+    for (int64_t slice : equal) {
+      groupOf[size_t(slice)] = static_cast<int64_t>(groups.size());
+    }
+    groups.push_back({equal[0], static_cast<int64_t>(equal.size())});
+  }
+  return groups;
+}
+
+static void importUnique(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  auto given = node.constantTensor(0);
+  if (!given) {
+    return;
+  }
+  Tensor x = node.input(0);
+  int64_t axis = 0;
+  if (node.hasAttribute("axis")) {
+    axis = node.normalizeAxis(node.getInt("axis"), x->rank());
+  } else {
+    x = emit.reshape(x, {x->count()});
+    *given = given->reshaped(x->dims);
+  }
+  if (node.failed()) {
+    return;
+  }
+  Ints groupOf, firsts, counts;
+  for (const Group &group : groupSlices(
+           Slices(*given, axis), node.getInt("sorted", 1) != 0, groupOf)) {
+    firsts.push_back(group.first);
+    counts.push_back(group.count);
+  }
+  node.setResult(0, emit.gather(x, emit.ints(firsts), axis, 0));
+  node.setResult(1, emit.ints(firsts));
+  node.setResult(2, emit.ints(groupOf));
+  node.setResult(3, emit.ints(counts));
+}
+
+llvm::ArrayRef<ImporterRow> divisi::selectImporters() {
+  static const ImporterRow kRows[] = {
+      {"Compress", importCompress},
+      {"NonZero", importNonZero},
+      {"Unique", importUnique},
+  };
+  return kRows;
+}

@@ -1,0 +1,156 @@
+"""Cases of one node that the standard's tests leave out, against ONNX Runtime:
+other attributes, and operands of more than one batch and channel."""
+
+import numpy as np
+from node_cases import own_case
+
+
+def recurrent_cases(floats):
+    """Both directions, whole weights, rows of different lengths."""
+    steps, batch, width, hidden = 4, 3, 2, 5
+    lengths = np.array([4, 1, 3], np.int32)
+    for op_type, gates, more in (
+            ("RNN", 1, {"activations": ["Relu", "ScaledTanh"],
+                        "activation_alpha": [0.7],
+                        "activation_beta": [0.4]}),
+            ("RNN", 1, {"activations": ["LeakyRelu", "HardSigmoid"]}),
+            ("RNN", 1, {"activations": ["Softsign", "Elu"]}),
+            ("RNN", 1, {"activations": ["Affine", "Tanh"],
+                        "activation_alpha": [0.5],
+                        "activation_beta": [0.1]}),
+            ("GRU", 3, {"linear_before_reset": 1}),
+            ("GRU", 3, {"linear_before_reset": 0, "clip": 0.5}),
+            ("LSTM", 4, {"clip": 0.4}),
+            ("LSTM", 4, {"input_forget": 1})):
+        inputs = [floats(steps, batch, width),
+                  floats(2, gates * hidden, width),
+                  floats(2, gates * hidden, hidden),
+                  floats(2, 2 * gates * hidden), lengths,
+                  floats(2, batch, hidden)]
+        if op_type == "LSTM":
+            inputs += [floats(2, batch, hidden), floats(2, 3 * hidden)]
+        name = "_".join(f"{key}_{value}" for key, value in more.items())
+        yield own_case(f"{op_type}_{name}", op_type, inputs,
+                       outputs=3 if op_type == "LSTM" else 2,
+                       hidden_size=hidden, direction="bidirectional", **more)
+    bare = [floats(steps, batch, width), floats(1, 3 * hidden, width),
+            floats(1, 3 * hidden, hidden)]
+    yield own_case("GRU_without_biases", "GRU", bare, outputs=2,
+                   hidden_size=hidden, linear_before_reset=1)
+    yield own_case("GRU_whole_rows", "GRU",
+                   [*bare, None, np.full(batch, steps, np.int32)], outputs=2,
+                   constants=[4], hidden_size=hidden)
+
+
+def sample_cases(floats):
+    places = 1.4 * np.tanh(floats(2, 4, 3, 2)).astype(np.float32)
+    for mode in ("nearest", "linear", "cubic"):
+        for padding in ("zeros", "border", "reflection"):
+            for aligned in (0, 1):
+                yield own_case(f"GridSample_{mode}_{padding}_{aligned}",
+                               "GridSample", [floats(2, 3, 5, 6), places],
+                               mode=mode, padding_mode=padding,
+                               align_corners=aligned, opset=20)
+    regions = np.array([[0, 0, 5, 5], [1.5, 2, 4, 9], [-3, -3, 2, 1]],
+                       np.float32)
+    for coordinates in ("half_pixel", "output_half_pixel"):
+        yield own_case(f"RoiAlign_{coordinates}", "RoiAlign",
+                       [floats(2, 3, 7, 6), regions, np.array([1, 0, 1])],
+                       output_height=2, output_width=3, sampling_ratio=2,
+                       spatial_scale=0.8, opset=16,
+                       coordinate_transformation_mode=coordinates)
+    yield own_case("AffineGrid_3d", "AffineGrid",
+                   [floats(2, 3, 4), np.array([2, 1, 3, 4, 2])],
+                   constants=[1], align_corners=1, opset=20)
+
+
+def window_cases(floats):
+    image = floats(2, 3, 7, 6)
+    for p in (1, 2, 3):
+        yield own_case(f"LpPool_{p}", "LpPool", [image], p=p,
+                       kernel_shape=[3, 2], strides=[2, 1],
+                       pads=[1, 0, 1, 1])
+        yield own_case(f"GlobalLpPool_{p}", "GlobalLpPool", [image], p=p)
+    for order in (0, 1):
+        yield own_case(f"MaxPool_indices_{order}", "MaxPool", [image],
+                       outputs=2, kernel_shape=[3, 2], strides=[2, 1],
+                       pads=[1, 0, 1, 1], storage_order=order)
+    yield own_case("MaxPool_indices_dilated", "MaxPool", [floats(1, 2, 9)],
+                   outputs=2, kernel_shape=[3], dilations=[2], ceil_mode=1,
+                   strides=[2])
+    indices = np.arange(2 * 3 * 2 * 2, dtype=np.int64) * 4 + 1
+    yield own_case("MaxUnpool_planes", "MaxUnpool",
+                   [floats(2, 3, 2, 2), indices.reshape(2, 3, 2, 2)],
+                   kernel_shape=[2, 2], strides=[2, 2])
+    yield own_case("Col2Im_batch", "Col2Im",
+                   [floats(2, 3 * 4, 6), np.array([4, 5]), np.array([2, 2])],
+                   constants=[1, 2], strides=[2, 2], pads=[0, 1, 0, 0])
+
+
+def resize_cases(floats):
+    image = floats(1, 2, 7, 9)
+    for mode in ("linear", "cubic"):
+        yield own_case(f"Resize_antialias_{mode}", "Resize",
+                       [image, None, None, np.array([1, 2, 3, 5])],
+                       constants=[3], mode=mode, antialias=1)
+    region = np.array([0, 0, 0.2, -0.1, 1, 1, 0.9, 0.8], np.float32)
+    yield own_case("Resize_crop", "Resize",
+                   [image, region, None, np.array([1, 2, 4, 1])],
+                   constants=[1, 3], mode="linear", extrapolation_value=7.0,
+                   coordinate_transformation_mode="tf_crop_and_resize")
+    for policy in ("not_larger", "not_smaller"):
+        yield own_case(f"Resize_{policy}", "Resize",
+                       [image, None, None, np.array([5, 5])], constants=[3],
+                       mode="linear", axes=[2, 3],
+                       keep_aspect_ratio_policy=policy)
+
+
+def signal_cases(floats):
+    for length in (3, 8):
+        for onesided in (0, 1):
+            yield own_case(f"DFT_{length}_{onesided}", "DFT",
+                           [floats(2, 5, 3, 1), np.array(length)],
+                           constants=[1], axis=1, onesided=onesided, opset=17)
+    yield own_case("STFT_two_signals", "STFT",
+                   [floats(2, 20, 1), np.array(3), floats(6), np.array(6)],
+                   constants=[1, 3], onesided=0, opset=17)
+    for name in ("Hann", "Hamming", "Blackman"):
+        yield own_case(f"{name}Window_symmetric", f"{name}Window",
+                       [np.array(7)], constants=[0], periodic=0)
+    yield own_case("MelWeightMatrix_odd", "MelWeightMatrix",
+                   [np.array(5), np.array(21), np.array(8000),
+                    np.float32(30), np.float32(3500)],
+                   constants=range(5))
+
+
+def other_cases(floats):
+    x = floats(3, 4, 5)
+    x[1, 2] = 0
+    for p in (1, 2):
+        yield own_case(f"LpNormalization_{p}", "LpNormalization", [x], p=p,
+                       axis=-1)
+    yield own_case("MeanVarianceNormalization_axes",
+                   "MeanVarianceNormalization", [floats(2, 3, 4, 5)],
+                   axes=[1, 3])
+    yield own_case("ReverseSequence_3d", "ReverseSequence",
+                   [x, np.array([3, 1, 2, 3])], batch_axis=1, time_axis=0)
+    whole = np.array([[3, 1, 3], [2, 1, 2], [3, 1, 3]], np.int64)
+    yield own_case("Unique_axis_1", "Unique", [whole], constants=[0],
+                   outputs=4, axis=1)
+    yield own_case("Unique_unsorted", "Unique", [whole], constants=[0],
+                   outputs=4, sorted=0)
+    yield own_case("Compress_line", "Compress",
+                   [x, np.array([0, 1, 1, 0, 1], bool)], constants=[1])
+    yield own_case("NonZero_3d", "NonZero", [x], constants=[0])
+    yield own_case("Elu_of_older_opset", "Elu", [x], opset=13, alpha=0.5)
+
+
+def own_cases():
+    random = np.random.default_rng(1)
+
+    def floats(*shape):
+        return random.standard_normal(shape).astype(np.float32)
+
+    for family in (recurrent_cases, sample_cases, window_cases, resize_cases,
+                   signal_cases, other_cases):
+        yield from family(floats)
