@@ -9,6 +9,7 @@
 #include "NodeImporter.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace divisi;
 
@@ -207,11 +208,40 @@ static bool checkTerm(NodeImporter &node, const Equation &equation, size_t i,
                  std::to_string(node.input(i)->rank()));
     return false;
   }
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
-    node.unsupported("the term '" + term + "' repeats a label (a diagonal)");
-    return false;
-  }
   return true;
+}
+
+/// `x` with each label of `term` once: of two dims with one label the diagonal,
+/// every (n + 1)st of their n * n elements.
+static Tensor takeDiagonals(NodeImporter &node, Tensor x, std::string &term) {
+  Emitter &emit = node.emitter();
+  for (size_t i = 0; i < term.size(); ++i) {
+    for (size_t j = term.find(term[i], i + 1); j != std::string::npos;
+         j = term.find(term[i], i + 1)) {
+      int64_t extent = x->dims[i];
+      if (x->dims[j] != extent) {
+        node.invalid("the term '" + term + "' repeats a label for extents of " +
+                     std::to_string(extent) + " and " +
+                     std::to_string(x->dims[j]));
+        return x;
+      }
+      std::vector<int64_t> order(x->dims.size()), diagonal;
+      std::iota(order.begin(), order.end(), 0);
+      std::rotate(order.begin() + int64_t(i) + 1, order.begin() + int64_t(j),
+                  order.begin() + int64_t(j) + 1);
+      x = emit.transpose(x, order);
+      rt::Dims dims = x->dims;
+      dims[i] = extent * extent;
+      dims.erase(dims.begin() + int64_t(i) + 1);
+      for (int64_t k = 0; k < extent; ++k) {
+        diagonal.push_back(k * (extent + 1));
+      }
+      x = emit.gather(emit.reshape(x, dims), emit.ints(diagonal),
+                      static_cast<int64_t>(i), 0);
+      term.erase(j, 1);
+    }
+  }
+  return x;
 }
 
 /// The node's equation with every ellipsis spelt out in letters; nothing after
@@ -275,11 +305,18 @@ static std::string productTerm(const std::string &left,
 /// Multiplies the inputs from left to right, two at a time, and sums a label as
 /// soon as no later term has it. `term` becomes the labels of the result; null
 /// after a failure.
-static Tensor multiplyInputs(NodeImporter &node, const Equation &equation,
+static Tensor multiplyInputs(NodeImporter &node, Equation &equation,
                              std::string &term) {
   Emitter &emit = node.emitter();
-  const std::vector<std::string> &terms = equation.terms;
-  Tensor left = node.input(0);
+  std::vector<std::string> &terms = equation.terms;
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    inputs.push_back(takeDiagonals(node, node.input(i), terms[i]));
+  }
+  if (node.failed()) {
+    return nullptr;
+  }
+  Tensor left = inputs[0];
   term = terms[0];
   for (size_t i = 1; i < terms.size(); ++i) {
     std::string later = equation.result;
@@ -288,7 +325,7 @@ static Tensor multiplyInputs(NodeImporter &node, const Equation &equation,
     }
     std::string rightTerm = terms[i];
     left = sumAlone(emit, left, term, rightTerm + later);
-    Tensor right = sumAlone(emit, node.input(i), rightTerm, term + later);
+    Tensor right = sumAlone(emit, inputs[i], rightTerm, term + later);
     std::string out = productTerm(term, rightTerm, later, i + 1 == terms.size(),
                                   equation.result);
     left = emit.matmul(left, right, term + "," + rightTerm + "->" + out);

@@ -90,6 +90,36 @@ static void importCast(NodeImporter &node) {
   node.setResult(0, node.emitter().cast(node.input(0), *type));
 }
 
+/// Between integers of one width a cast keeps the bits; a constant is read
+/// anew.
+static void importBitCast(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  const Tensor &x = node.input(0);
+  auto type = convertType(static_cast<int>(node.getInt("to")));
+  if (!type || rt::byteWidth(*type) != rt::byteWidth(x->type)) {
+    return node.unsupported(
+        "it reads elements of type " + std::string(rt::stringify(x->type)) +
+        " as the element type number " + std::to_string(node.getInt("to")) +
+        "; expected one of the same width");
+  }
+  bool isIntegers = !rt::isFloatType(*type) && !rt::isFloatType(x->type) &&
+                    *type != DType::Bool;
+  if (isIntegers || *type == x->type) {
+    return node.setResult(0, emit.cast(x, *type));
+  }
+  auto bytes = x->isFoldable() ? emit.bytesOf(x) : std::nullopt;
+  if (!bytes) {
+    return node.unsupported(
+        "it reads the bits of floats, or as floats, of what "
+        "is computed at run time");
+  }
+  auto result = rt::HostTensor::copyOf(*type, x->dims, bytes->bytes());
+  if (!result) {
+    return node.fail(result.status().code(), result.status().message());
+  }
+  node.setResult(0, emit.constant(*result));
+}
+
 static void importCastLike(NodeImporter &node) {
   node.setResult(0, node.emitter().cast(node.input(0), node.input(1)->type));
 }
@@ -235,6 +265,7 @@ llvm::ArrayRef<ImporterRow> divisi::elementwiseImporters() {
       {"Asinh", importUnary},
       {"Atan", importUnary},
       {"Atanh", importUnary},
+      {"BitCast", importBitCast},
       {"BitShift", importBitShift},
       {"BitwiseAnd", importBinary},
       {"BitwiseNot", importUnary},

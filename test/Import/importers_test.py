@@ -28,7 +28,9 @@ PLANS = {"one device": ["--devices", "1"],
 # Cases that are refused, by name, and what the message must say.
 REFUSED = {
     r"training_dropout(_default|_mask|$)": "it is in training mode",
-    r"einsum_batch_diagonal": "repeats a label",
+    r"bitcast_(2d|scalar|float|int\d\d_to_float)":
+        "it reads the bits of floats, or as floats, of what is computed at run "
+        "time",
     r"scan_sum": "a Scan of opset 8 has a batch",
     r"flexattention_(score_mod|prob_mod|causal_mask|soft_cap|relative)":
         "the body that ONNX gives depends on it",

@@ -200,7 +200,8 @@ def own_cases():
                               ("bhqd,bhkd->bhqk", (2, 3, 4, 5), (2, 3, 6, 5)),
                               ("ij->ji", (3, 4)), ("ij->i", (3, 4)),
                               ("...ij,jk->...ik", (2, 3, 4), (4, 5)),
-                              ("ij,ij", (3, 4), (3, 4))):
+                              ("ij,ij", (3, 4), (3, 4)), ("ii", (3, 3)),
+                              ("iji,jj->ij", (3, 4, 3), (4, 4))):
         yield own_case(f"Einsum_{equation}", "Einsum",
                        [floats(*shape) for shape in shapes],
                        equation=equation)

@@ -2,7 +2,9 @@
 other attributes, and operands of more than one batch and channel."""
 
 import numpy as np
-from node_cases import own_case
+import onnx
+from node_cases import Case, own_case
+from onnx import helper
 
 
 def recurrent_cases(floats):
@@ -142,6 +144,11 @@ def other_cases(floats):
     yield own_case("Compress_line", "Compress",
                    [x, np.array([0, 1, 1, 0, 1], bool)], constants=[1])
     yield own_case("NonZero_3d", "NonZero", [x], constants=[0])
+    numbers = np.array([1.0, -2.5, np.inf], np.float32)
+    yield Case("BitCast_constant",
+               helper.make_node("BitCast", ["x"], ["y"],
+                                to=onnx.TensorProto.INT32),
+               [numbers], [numbers.view(np.int32)], 26, {0})
     yield own_case("Elu_of_older_opset", "Elu", [x], opset=13, alpha=0.5)
 
 

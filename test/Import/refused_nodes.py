@@ -91,7 +91,7 @@ CONTRACTION = [
      {"equation": "ij,jk"}),
     (4, "the term 'ijk' of 'ijk->i' does not fit an input of rank 2",
      "Einsum", [X], {"equation": "ijk->i"}),
-    (5, "the term 'ii' repeats a label (a diagonal)", "Einsum", [(3, 3)],
+    (4, "the term 'ii' repeats a label for extents of 2 and 3", "Einsum", [X],
      {"equation": "ii->i"}),
     (4, "label 'k' of the result stands in no term of 'ij->k'", "Einsum", [X],
      {"equation": "ij->k"}),
@@ -100,6 +100,8 @@ CONTRACTION = [
 ]
 
 ELEMENTWISE = [
+    (5, "it reads elements of type f32 as the element type number 7; expected "
+     "one of the same width", "BitCast", [X], {"to": 7, "opset": 26}),
     (5, "it casts to the element type number 99, which Divisi does not have",
      "Cast", [X], {"to": 99}),
     (5, "it is in training mode; export the model for inference", "Dropout",
