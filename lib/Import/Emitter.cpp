@@ -73,10 +73,14 @@ Tensor Emitter::argument(mlir::Value value, DType type, rt::Dims dims) {
   return tensor;
 }
 
+/// One tensor for all steps of a Loop whose body holds it.
 Tensor Emitter::initializer(const OnnxTensor &stored) {
-  Tensor tensor = makeTensor(stored.type, stored.dims);
-  tensor->stored = &stored;
-  tensor->isParameter = rt::isFloatType(stored.type) && !stored.dims.empty();
+  Tensor &tensor = initializers_[&stored];
+  if (!tensor) {
+    tensor = makeTensor(stored.type, stored.dims);
+    tensor->stored = &stored;
+    tensor->isParameter = rt::isFloatType(stored.type) && !stored.dims.empty();
+  }
   return tensor;
 }
 

@@ -196,6 +196,7 @@ private:
   std::string scope_;
   Status status_;
   std::map<std::string, mlir::Value> reads_;
+  std::map<const OnnxTensor *, Tensor> initializers_;
   std::set<std::string> names_ = {"forward", nn::kInitFunction.str()};
   int64_t constants_ = 0;
 };

@@ -107,7 +107,7 @@ static void importBitCast(NodeImporter &node) {
   if (isIntegers || *type == x->type) {
     return node.setResult(0, emit.cast(x, *type));
   }
-  auto bytes = x->isFoldable() ? emit.bytesOf(x) : std::nullopt;
+  auto bytes = emit.bytesOf(x);
   if (!bytes) {
     return node.unsupported(
         "it reads the bits of floats, or as floats, of what "

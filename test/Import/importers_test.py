@@ -108,6 +108,15 @@ def test_every_importer_is_reached(capsys):
     assert reached == IMPORTERS, sorted(IMPORTERS - reached)
 
 
+def test_weights_of_a_body_are_stored_once(tmp_path):
+    [case] = [case for case in CASES if case.name == "Loop_ended_by_count"]
+    onnx.save(node_cases.join([case]), tmp_path / "m.onnx")
+    done = subprocess.run([BIN / "divisi", "plan", tmp_path / "m.onnx", "-o",
+                           "-"], capture_output=True, text=True, check=True)
+    assert done.stdout.count("nn.add") == 2
+    assert done.stdout.count("nn.global") == 1
+
+
 def test_exceptions_are_needed():
     names = {case.name for case in CASES}
     assert set(node_cases.DISPUTED) <= names

@@ -55,7 +55,7 @@ def make_examples(folder, divisi):
                    check=True, capture_output=True)
     save_unary(folder / "frobnicate.onnx", [("Frobnicate", "odd_node")])
     save_unary(folder / "several.onnx", [
-        ("Frobnicate", "odd_node"), ("Unique", "unique"),
+        ("Frobnicate", "odd_node"), ("Det", "volume"),
         ("Frobnicate", "odd_too")])
     (folder / "edited.mlir").write_text(
         "module {\nfunc.func @forward() {\n  nn.frobnicate\n  return\n}\n}\n")
