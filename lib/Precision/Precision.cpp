@@ -246,6 +246,13 @@ public:
     }
   }
 
+  /// How many have elements of `type`.
+  int64_t count(FloatType type) const {
+    return llvm::count_if(values, [&](Value value) {
+      return getElementTypeOrSelf(value.getType()) == type;
+    });
+  }
+
   /// In the order of the program.
   llvm::SetVector<Value> values;
 
@@ -410,16 +417,22 @@ divisi::lowerPrecision(ModuleOp module, const PrecisionOptions &options) {
   }
   PrecisionRecord record;
   record.type = options.type;
+  int64_t alreadyNarrow = 0;
   for (func::FuncOp entry : entries) {
-    record.bytesBefore += bytesOf(StoredWeights(entry).values);
+    StoredWeights before(entry);
+    record.bytesBefore += bytesOf(before.values);
+    alreadyNarrow += before.count(narrow);
     Lowering(entry, narrow, finder.named).run(record);
     StoredWeights after(entry);
     record.bytesAfter += bytesOf(after.values);
-    for (Value value : after.values) {
-      Type element = getElementTypeOrSelf(value.getType());
-      record.narrowWeights += element == narrow;
-      record.wideWeights += element.isF32();
-    }
+    record.narrowWeights += after.count(narrow);
+    record.wideWeights += after.count(Float32Type::get(narrow.getContext()));
+  }
+  record.narrowWeights -= alreadyNarrow;
+  if (alreadyNarrow > 0 && record.narrowWeights == 0) {
+    return Status(ExitCode::Usage, "--precision " + options.type +
+                                       ": the weights of the model are in " +
+                                       options.type + " already; leave it out");
   }
   if (record.narrowOperators == 0) {
     return Status(ExitCode::Usage,
