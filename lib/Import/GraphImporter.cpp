@@ -22,7 +22,7 @@ llvm::SmallVector<llvm::ArrayRef<ImporterRow>> divisi::importerTables() {
       resizeImporters(),      orderImporters(),       convTransposeImporters(),
       scatterImporters(),     quantizeImporters(),    attentionImporters(),
       recurrentImporters(),   sampleImporters(),      selectImporters(),
-      signalImporters(),      optimizerImporters()};
+      signalImporters(),      optimizerImporters(),   runtimeImporters()};
 }
 
 ImportFunction divisi::findImporter(const std::string &opType) {
@@ -318,6 +318,9 @@ void GraphImporter::importOperator(const OnnxNode &node, Scope &scope) {
   for (const Tensor &input : *inputs) {
     operands.push_back(input ? OnnxOperand{input->type, input->dims}
                              : OnnxOperand());
+  }
+  if (!node.unknown.empty()) {
+    return emitter_.fail(ExitCode::Unsupported, node.unknown);
   }
   if (!isUsable) {
     return emitter_.fail(ExitCode::Unsupported,

@@ -137,6 +137,7 @@ llvm::ArrayRef<ImporterRow> orderImporters();
 llvm::ArrayRef<ImporterRow> convTransposeImporters();
 llvm::ArrayRef<ImporterRow> scatterImporters();
 llvm::ArrayRef<ImporterRow> quantizeImporters();
+llvm::ArrayRef<ImporterRow> runtimeImporters();
 llvm::ArrayRef<ImporterRow> attentionImporters();
 llvm::ArrayRef<ImporterRow> resizeImporters();
 llvm::ArrayRef<ImporterRow> recurrentImporters();

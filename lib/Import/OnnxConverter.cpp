@@ -112,7 +112,7 @@ static std::string describe(const onnx::NodeProto &node) {
 }
 
 /// The schema that `opsets` select for `node`; where there is none, null, and
-/// the node says so.
+/// the node says so. An importer may know operators of other domains.
 static const onnx::OpSchema *
 findSchema(OnnxNode &node, const std::string &where,
            const std::map<std::string, int> &opsets) {
@@ -128,10 +128,11 @@ findSchema(OnnxNode &node, const std::string &where,
   if (schema && !schema->Deprecated()) {
     return schema;
   }
-  node.unsupported = "the domain " + quoted + " has no operator '" +
-                     node.opType + "' at version " +
-                     std::to_string(opset->second) +
-                     "; export the model with standard operators";
+  // What ONNX has had, and has no more at this version, is no other's.
+  std::string &reason = node.domain.empty() ? node.unsupported : node.unknown;
+  reason = "the domain " + quoted + " has no operator '" + node.opType +
+                 "' at version " + std::to_string(opset->second) +
+                 "; export the model with standard operators";
   return nullptr;
 }
 
@@ -204,7 +205,7 @@ OnnxNode OnnxConverter::convertNode(onnx::NodeProto &node,
   bool isCall = functions_.count(functionKey(result));
   const onnx::OpSchema *schema =
       isCall ? nullptr : findSchema(result, where, opsets);
-  if (!result.unsupported.empty()) {
+  if (!result.unsupported.empty() || !result.unknown.empty()) {
     hideFromChecker(node);
     return result;
   }

@@ -107,12 +107,14 @@ def standard_cases(operators):
 
 
 def own_case(name, op_type, inputs, *, constants=(), opset=21, outputs=1,
-             **attributes):
-    """A case whose outputs ONNX Runtime computes."""
+             also=None, **attributes):
+    """A case whose outputs ONNX Runtime computes; `also` has the attributes
+    whose names are taken here."""
     names = ["" if value is None else f"x{i}"
              for i, value in enumerate(inputs)]
     node = helper.make_node(op_type, names,
-                            [f"y{i}" for i in range(outputs)], **attributes)
+                            [f"y{i}" for i in range(outputs)],
+                            **attributes, **(also or {}))
     case = Case(name, node, inputs, [None] * outputs, opset, set(constants))
     model = join([case], with_outputs=False)
     session = onnxruntime.InferenceSession(model.SerializeToString())
@@ -160,7 +162,64 @@ def control_flow_cases():
                               "v = Sub (t, p) }"))
 
 
+def runtime_case(name, op_type, inputs, **attributes):
+    """A case of an operator of ONNX Runtime's own domain."""
+    return own_case(f"{op_type}_{name}", op_type, inputs,
+                    domain="com.microsoft", **attributes)
+
+
+def runtime_cases():
+    """Quantized operators that ONNX does not have. Scales of operands are
+    powers of 2, so that in whatever order they are multiplied, nothing is
+    rounded; that of results is none, so that none lies half-way."""
+    random = np.random.default_rng(1)
+    scale = [np.array(s, np.float32) for s in (0.25, 0.5, 0.125, 1.7321)]
+
+    def bytes_(*shape, kind=np.uint8):
+        limits = np.iinfo(kind)
+        return random.integers(limits.min, limits.max, shape, kind,
+                               endpoint=True)
+
+    for kind, zero in ((np.uint8, 120), (np.int8, -5)):
+        z = np.array(zero, kind)
+        x, y = bytes_(2, 3, 4, kind=kind), bytes_(3, 1, kind=kind)
+        tail = [scale[3], np.array(zero + 3, kind)]
+        for op_type in ("QLinearAdd", "QLinearMul"):
+            yield runtime_case(kind.__name__, op_type,
+                               [x, scale[0], z, y, scale[1], z, *tail])
+        yield runtime_case(kind.__name__, "QLinearConcat",
+                           [scale[1], z, x, scale[0], z,
+                            x[:, :1].copy(), scale[2], z], axis=1)
+        yield runtime_case(kind.__name__, "QLinearLeakyRelu",
+                           [x, scale[0], z, *tail], alpha=0.5)
+        yield runtime_case(kind.__name__, "QLinearSigmoid",
+                           [x // 16, scale[0], np.array(zero // 16, kind),
+                            np.array(1 / 256, np.float32), z])
+        yield runtime_case(kind.__name__, "QLinearGlobalAveragePool",
+                           [x.reshape(2, 3, 2, 2), scale[0], z, *tail])
+    x = bytes_(2, 3, 4)
+    for opset in (12, 20):
+        yield runtime_case(f"of_{opset}", "QLinearSoftmax",
+                           [x // 16, scale[1], np.array(0, np.uint8),
+                            np.array(1 / 256, np.float32),
+                            np.array(0, np.uint8)], axis=1, also={"opset": opset})
+    a, b = bytes_(3, 5), bytes_(5, 4, kind=np.int8)
+    z, bias = np.array(7, np.uint8), np.arange(4, dtype=np.int32) * 100
+    head = [a, scale[0], z]
+    for name, right, attributes in (("plain", b, {}),
+                                    ("transB", b.T.copy(), {"transB": 1})):
+        yield runtime_case(name, "QGemm",
+                           [*head, right, scale[1], np.array(3, np.int8), bias,
+                            np.array(64, np.float32), z], **attributes)
+    columns = [np.array([0.25, 0.5, 1, 0.125], np.float32),
+               np.array([0, 3, -7, 1], np.int8)]
+    yield runtime_case("by_columns", "QGemm",
+                       [a.T.copy(), scale[0], z, b.T.copy(), *columns, bias],
+                       transA=1, transB=1, alpha=2.0)
+
+
 def own_cases():
+    yield from runtime_cases()
     random = np.random.default_rng(0)
 
     def floats(*shape):

@@ -31,6 +31,20 @@ def strings(*values):
                               values)
 
 
+# Of ONNX Runtime's own domain, which no checker knows.
+RUNTIME = [
+    (code, message, operator, inputs, {"domain": "com.microsoft", **settings})
+    for code, message, operator, inputs, settings in (
+        (4, "it has no input 4", "QLinearAdd", [X, floats(1), None, X], {}),
+        (4, "it has no input 3", "QLinearConcat", [floats(1), None, X], {}),
+        (4, "its result has a scale or zero point of shape [2], expected one "
+         "number", "QLinearSigmoid",
+         [X, np.float32(1), None, floats(1, 2)], {}),
+        (4, "its operands are no matrices", "QGemm",
+         [(2, 2, 3), np.float32(1), None, X, np.float32(1)], {}),
+        (5, "its channels are last; export it with channels behind the batch",
+         "QLinearGlobalAveragePool",
+         [IMAGE, np.float32(1), None, np.float32(1)], {"channels_last": 1}))]
 MOVEMENT = [
     (4, "copies a dim that the input does not have", "Reshape",
      [X, ints(2, 3, 0)], {}),
@@ -349,8 +363,9 @@ CONTROL = [
      {"q_num_heads": 0, "kv_num_heads": 1, "opset": 27, "outputs": 2}),
 ]
 
-ROWS = [*CONTROL, *MOVEMENT, *CONTRACTION, *ELEMENTWISE, *ORDER, *INDEX,
-        *WINDOW, *NORMALIZE, *RECURRENT, *SAMPLE, *SIGNAL, *RESIZE, *SHAPE]
+ROWS = [*RUNTIME, *CONTROL, *MOVEMENT, *CONTRACTION, *ELEMENTWISE, *ORDER,
+        *INDEX, *WINDOW, *NORMALIZE, *RECURRENT, *SAMPLE, *SIGNAL, *RESIZE,
+        *SHAPE]
 
 
 def make_model(op_type, inputs, settings):

@@ -79,6 +79,9 @@ struct OnnxNode {
   std::map<std::string, OnnxAttribute> attributes;
   /// Why no importer can read it, whatever its inputs are; else empty.
   std::string unsupported;
+  /// What to say of an operator that ONNX does not have, unless an importer
+  /// has it: its attributes are without defaults. Else empty.
+  std::string unknown;
   /// The modules around the node, outermost first, joined by '.'; or empty.
   std::string scope;
 };

@@ -1,0 +1,232 @@
+//===- ImportRuntime.cpp - Operators of ONNX Runtime's own ----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Its quantizer writes models in which every operator takes and gives quantized
+// numbers, each tensor with its scale and zero point behind it:
+//
+//   QLinearAdd(a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero)
+//
+// What ONNX has no operator for is of the domain com.microsoft. Products are
+// summed in i32, as those of QLinearMatMul are; all else is computed in f32.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NodeImporter.h"
+
+using namespace divisi;
+using rt::DType;
+
+/// Whether the inputs `wanted` are there: no checker has looked at the node.
+static bool hasInputs(NodeImporter &node,
+                      std::initializer_list<size_t> wanted) {
+  for (size_t i : wanted) {
+    if (!node.hasInput(i)) {
+      node.invalid("it has no input " + std::to_string(i));
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Input `i` without its zero point, input `i + 2`, in `type`.
+static Tensor withoutZero(NodeImporter &node, size_t i, DType type) {
+  Emitter &emit = node.emitter();
+  Tensor x = emit.cast(node.input(i), type);
+  return node.hasInput(i + 2)
+             ? emit.binary("sub", x, emit.cast(node.input(i + 2), type))
+             : x;
+}
+
+/// The numbers that input `i`, of one scale, stands for.
+static Tensor dequantized(NodeImporter &node, size_t i) {
+  return node.emitter().binary("mul", withoutZero(node, i, DType::F32),
+                               node.input(i + 1));
+}
+
+/// Gives `value` as inputs `scale` and `scale + 1` say.
+static void giveQuantized(NodeImporter &node, const Tensor &value,
+                          size_t scale) {
+  Emitter &emit = node.emitter();
+  for (size_t i : {scale, scale + 1}) {
+    if (node.hasInput(i) && node.input(i)->count() != 1) {
+      return node.invalid("its result has a scale or zero point of shape " +
+                          formatInts(node.input(i)->dims) +
+                          ", expected one number");
+    }
+  }
+  rt::Dims one(value->dims.size(), 1);
+  std::vector<Tensor> operands = {value, emit.reshape(node.input(scale), one)};
+  DType type = DType::U8;
+  if (node.hasInput(scale + 1)) {
+    operands.push_back(emit.reshape(node.input(scale + 1), one));
+    type = operands.back()->type;
+  }
+  if (!node.failed()) {
+    node.setResult(0, emit.emit("quantize", operands,
+                                {{"axis", int64_t(0)}, {"block", int64_t(1)}},
+                                type, value->dims));
+  }
+}
+
+static void importQLinearAdd(NodeImporter &node) {
+  if (!hasInputs(node, {0, 1, 3, 4, 6})) {
+    return;
+  }
+  giveQuantized(
+      node,
+      node.emitter().binary("add", dequantized(node, 0), dequantized(node, 3)),
+      6);
+}
+
+static void importQLinearMul(NodeImporter &node) {
+  if (!hasInputs(node, {0, 1, 3, 4, 6})) {
+    return;
+  }
+  giveQuantized(
+      node,
+      node.emitter().binary("mul", dequantized(node, 0), dequantized(node, 3)),
+      6);
+}
+
+static void importQLinearSigmoid(NodeImporter &node) {
+  if (!hasInputs(node, {0, 1, 3})) {
+    return;
+  }
+  giveQuantized(node, node.emitter().unary("sigmoid", dequantized(node, 0)), 3);
+}
+
+static void importQLinearLeakyRelu(NodeImporter &node) {
+  if (!hasInputs(node, {0, 1, 3})) {
+    return;
+  }
+  Emitter &emit = node.emitter();
+  Tensor x = dequantized(node, 0);
+  Tensor slope = emit.scalar(DType::F32, node.getFloat("alpha", 0.01));
+  Tensor isPositive = emit.compare("gt", x, emit.scalar(DType::F32, 0));
+  giveQuantized(node, emit.select(isPositive, x, emit.binary("mul", x, slope)),
+                3);
+}
+
+/// Of models before opset 13 over all dims from the axis on.
+static void importQLinearSoftmax(NodeImporter &node) {
+  if (!hasInputs(node, {0, 1, 3})) {
+    return;
+  }
+  Emitter &emit = node.emitter();
+  Tensor x = dequantized(node, 0);
+  int64_t axis = node.normalizeAxis(node.getInt("axis", -1), x->rank());
+  if (node.failed()) {
+    return;
+  }
+  rt::Dims dims = x->dims;
+  if (node.getInt("opset") < 13) {
+    int64_t rows = 1, columns = 1;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      (static_cast<int64_t>(i) < axis ? rows : columns) *= dims[i];
+    }
+    x = emit.reshape(x, {rows, columns});
+    axis = 1;
+  }
+  Tensor y = emit.emit("softmax", {x}, {{"axis", axis}, {"log", int64_t(0)}},
+                       DType::F32, x->dims);
+  giveQuantized(node, emit.reshape(y, dims), 3);
+}
+
+/// The mean over all dims behind the channels.
+static void importQLinearGlobalAveragePool(NodeImporter &node) {
+  if (!hasInputs(node, {0, 1, 3})) {
+    return;
+  }
+  Emitter &emit = node.emitter();
+  if (node.getInt("channels_last") != 0) {
+    return node.unsupported("its channels are last; export it with channels "
+                            "behind the batch");
+  }
+  Tensor x = dequantized(node, 0);
+  std::vector<int64_t> axes;
+  for (int64_t axis = 2; axis < x->rank(); ++axis) {
+    axes.push_back(axis);
+  }
+  giveQuantized(node, emit.mean(x, axes), 3);
+}
+
+/// y_scale, y_zero, then each tensor with its scale and zero point.
+static void importQLinearConcat(NodeImporter &node) {
+  if (!hasInputs(node, {0, 2})) {
+    return;
+  }
+  std::vector<Tensor> parts;
+  for (size_t i = 2; i < node.numInputs(); i += 3) {
+    if (!hasInputs(node, {i, i + 1})) {
+      return;
+    }
+    parts.push_back(dequantized(node, i));
+  }
+  int64_t axis = node.normalizeAxis(node.getInt("axis"), parts.front()->rank());
+  if (!node.failed()) {
+    giveQuantized(node, node.emitter().concat(parts, axis), 0);
+  }
+}
+
+/// A zero point or scale for each column of B as one that broadcasts to it.
+static Tensor perColumn(NodeImporter &node, const Tensor &given) {
+  bool isTransposed = node.getInt("transB") != 0;
+  return given->rank() == 1 && isTransposed
+             ? node.emitter().reshape(given, {given->dims[0], 1})
+             : given;
+}
+
+/// alpha * A * B + C, C in the product of the scales; quantized if inputs 7 and
+/// 8 say how.
+static void importQGemm(NodeImporter &node) {
+  if (!hasInputs(node, {0, 1, 3, 4})) {
+    return;
+  }
+  Emitter &emit = node.emitter();
+  Tensor b = emit.cast(node.input(3), DType::I32);
+  if (node.hasInput(5)) {
+    b = emit.binary("sub", b,
+                    emit.cast(perColumn(node, node.input(5)), DType::I32));
+  }
+  if (node.input(0)->rank() != 2 || b->rank() != 2) {
+    return node.invalid("its operands are no matrices");
+  }
+  std::string labels = node.getInt("transA") != 0 ? "km," : "mk,";
+  labels += node.getInt("transB") != 0 ? "nk->mn" : "kn->mn";
+  Tensor sum = emit.matmul(withoutZero(node, 0, DType::I32), b, labels);
+  if (node.hasInput(6) && !node.failed()) {
+    sum = emit.binary("add", sum, node.input(6));
+  }
+  if (node.failed()) {
+    return;
+  }
+  Tensor scale = emit.binary("mul", node.input(1), node.input(4));
+  Tensor alpha = emit.scalar(DType::F32, node.getFloat("alpha", 1));
+  Tensor value = emit.binary("mul", emit.cast(sum, DType::F32),
+                             emit.binary("mul", scale, alpha));
+  if (node.hasInput(7)) {
+    giveQuantized(node, value, 7);
+  } else {
+    node.setResult(0, value);
+  }
+}
+
+llvm::ArrayRef<ImporterRow> divisi::runtimeImporters() {
+  static const ImporterRow kRows[] = {
+      {"com.microsoft.QGemm", importQGemm},
+      {"com.microsoft.QLinearAdd", importQLinearAdd},
+      {"com.microsoft.QLinearConcat", importQLinearConcat},
+      {"com.microsoft.QLinearGlobalAveragePool",
+       importQLinearGlobalAveragePool},
+      {"com.microsoft.QLinearLeakyRelu", importQLinearLeakyRelu},
+      {"com.microsoft.QLinearMul", importQLinearMul},
+      {"com.microsoft.QLinearSigmoid", importQLinearSigmoid},
+      {"com.microsoft.QLinearSoftmax", importQLinearSoftmax},
+  };
+  return kRows;
+}
