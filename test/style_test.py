@@ -140,7 +140,7 @@ OBVIOUS = re.compile(
     r"virtual ~)|= default;|= delete;|\boverride\b|\boperator\W|"
     r"^(\w+)\(\2 &&\w*\)|"
     # A statement, or the definition of what is declared above.
-    r"^return\b|^template <[^>]*> [\w:<>]+ \w+::\w+\(")
+    r"^return\b|^template <[^>]*> ([\w:<>]+ \w+|\w+<[^>]*>)::\w+\(")
 
 
 def words_of(text):
@@ -174,7 +174,7 @@ class Declarations:
             self.first = number
         self.is_documented |= "///<" in line
         for at, char in enumerate(code):
-            if char == "{" and not re.search(r"=\s*$|=.*[({]", self.statement):
+            if char == "{" and not self.is_initialized():
                 self.open_brace()
             elif char == "}" and not self.statement.strip() or \
                     char == "}" and self.scopes[-1] == "closed":
@@ -192,6 +192,11 @@ class Declarations:
                         else "private"
                     self.statement = ""
         self.statement += " "
+
+    def is_initialized(self):
+        """Whether a brace is no body; operators have = in their names."""
+        head = re.sub(r"\boperator[^\w\s(]+", "", self.statement)
+        return re.search(r"=\s*$|=.*[({]", head)
 
     def declare(self, ending):
         head = " ".join(self.statement.split())

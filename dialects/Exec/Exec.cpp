@@ -78,8 +78,7 @@ std::optional<int64_t> BufferType::byteSize() const {
 LogicalResult ConstantOp::verify() {
   auto value = cast<ShapedType>(getValue().getType());
   RankedTensorType tensor = getBuffer().getType().getTensor();
-  if (value.getShape() != nn::globalShape(tensor) ||
-      value.getElementType() != tensor.getElementType()) {
+  if (!nn::isValueOf(value, nn::globalType(tensor))) {
     return emitOpError("(C1) value of type ")
            << value << " does not fill the buffer's global tensor "
            << nn::globalType(tensor);

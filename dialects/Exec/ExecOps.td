@@ -117,7 +117,8 @@ def Exec_ConstantOp : Exec_BufferOp<"constant"> {
   let summary = "a small constant; stored in the artifact like a global";
   let description = [{
     **Constraints**
-    - (C1) The value has the global shape and element type of the buffer.
+    - (C1) The value has the global shape and element type of the buffer, or
+      that is of the field.
 
     Example:
     ```mlir

@@ -192,6 +192,7 @@ static LogicalResult transposeBeforeCast(TransposeOp op,
                                     op.getPermutation());
   auto made = CastOp::create(rewriter, cast.getLoc(), moved,
                              cast.getType().getElementType());
+  made.setSaturateAttr(cast.getSaturateAttr());
   made->setDiscardableAttrs(cast->getDiscardableAttrDictionary());
   rewriter.replaceOp(op, made);
   return success();

@@ -36,6 +36,11 @@ LogicalResult CastOp::checkType(Adaptor adaptor, RankedTensorType type,
     return emitError() << "turns " << globalType(adaptor.getX().getType())
                        << " into " << type << ", expected the same shape";
   }
+  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(type.getElementType());
+  if (adaptor.getSaturateAttr() && !isFloat8) { // C2
+    return emitError() << "says 'saturate' of " << type
+                       << ", expected a result of f8";
+  }
   return success();
 }
 
@@ -45,7 +50,7 @@ LoopNest CastOp::getLoopNest() {
   // A cast that rounds is not linear: a sum of rounded summands is another
   // number.
   auto source = dyn_cast<FloatType>(from), target = dyn_cast<FloatType>(to);
-  bool isExact = source && target &&
+  bool isExact = source && target && hasSums(from) &&
                  APFloat::isRepresentableBy(source.getFloatSemantics(),
                                             target.getFloatSemantics());
   return isExact ? elementwiseNest(*this, 1, {{0}})

@@ -122,7 +122,7 @@ LoopNest UpdateOp::getLoopNest() {
 
 LogicalResult ConstantOp::checkType(Adaptor adaptor, RankedTensorType type,
                                     EmitError emitError) {
-  if (adaptor.getValue().getType() != type) { // C1
+  if (!isValueOf(adaptor.getValue().getShapedType(), type)) { // C1
     return emitError() << "has a result of type " << type
                        << ", expected that of the value, "
                        << adaptor.getValue().getType();

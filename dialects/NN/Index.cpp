@@ -15,9 +15,9 @@ namespace divisi::nn {
 
 /// Adds the loop over the rows of a table of `type` chosen by data.
 static LoopId addIndexed(LoopNest &nest, RankedTensorType type, int64_t rows) {
-  bool logic = type.getElementType().isInteger(1);
   return nest.add("v", rows, LoopKind::Indexed,
-                  logic ? ReduceKind::Or : ReduceKind::Sum);
+                  hasSums(type.getElementType()) ? ReduceKind::Sum
+                                                 : ReduceKind::Or);
 }
 
 //===- iota ---------------------------------------------------------------===//
@@ -140,7 +140,7 @@ FailureOr<RankedTensorType> ScatterOp::inferType(Adaptor adaptor,
                        << "] and " << batch << " common extents";
   }
   StringRef kind = adaptor.getKind();
-  bool isNumber = !type.getElementType().isInteger(1);
+  bool isNumber = hasSums(type.getElementType());
   if (kind != "set" && !(isNumber && (kind == "add" || kind == "mul" ||
                                       kind == "max" || kind == "min"))) { // C4
     return emitError() << "'kind' is \"" << kind

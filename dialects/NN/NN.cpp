@@ -12,6 +12,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -45,10 +46,17 @@ static void printConstantValue(OpAsmPrinter &printer, Operation *,
   }
 }
 
+#define GET_TYPEDEF_CLASSES
+#include "dialects/NN/NNTypes.cpp.inc"
+
 #define GET_OP_CLASSES
 #include "dialects/NN/NNOps.cpp.inc"
 
 void divisi::nn::NNDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/NN/NNTypes.cpp.inc"
+      >();
   addOperations<
 #define GET_OP_LIST
 #include "dialects/NN/NNOps.cpp.inc"

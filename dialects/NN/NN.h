@@ -36,6 +36,9 @@
 #include "dialects/NN/NNEnums.h.inc"
 #include "dialects/NN/NNInterfaces.h.inc"
 
+#define GET_TYPEDEF_CLASSES
+#include "dialects/NN/NNTypes.h.inc"
+
 #define GET_OP_CLASSES
 #include "dialects/NN/NNOps.h.inc"
 

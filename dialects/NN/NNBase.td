@@ -29,16 +29,26 @@ def NN_Dialect : Dialect {
   }];
   let cppNamespace = "::divisi::nn";
   let hasCanonicalizer = 1;
+  let useDefaultTypePrinterParser = 1;
 }
 
 // Element types that a program may name. Which of them have kernels is for the
-// backends to say.
+// backends to say. What is stored only is moved and cast, not computed with;
+// messages say so where a number is expected.
+defvar castFirst = " (not i4, ui4 or f8, which are only stored: cast to one)";
+def NN_Field : Type<CPred<"::llvm::isa<::divisi::nn::FieldType>($_self)">,
+                    "field">;
 def NN_Bool : I<1>;
-def NN_Int : AnyTypeOf<[I8, I16, I32, I64, UI8, UI16, UI32, UI64], "integer">;
-def NN_Float : AnyTypeOf<[F16, BF16, F32, F64], "float">;
+def NN_Int : AnyTypeOf<[I8, I16, I32, I64, UI8, UI16, UI32, UI64],
+                       !strconcat("integer", castFirst)>;
+def NN_Float : AnyTypeOf<[F16, BF16, F32, F64, NN_Field],
+                         !strconcat("float", castFirst)>;
 def NN_IndexInt : AnyTypeOf<[I32, I64], "i32 or i64">;
-def NN_Number : AnyTypeOf<[NN_Int, NN_Float], "number">;
-def NN_Element : AnyTypeOf<[NN_Bool, NN_Int, NN_Float], "element">;
+def NN_Number : AnyTypeOf<[NN_Int, NN_Float], !strconcat("number", castFirst)>;
+def NN_Stored : AnyTypeOf<[I<4>, UI<4>, F8E4M3FN, F8E5M2], "stored element">;
+def NN_Comparable : AnyTypeOf<[NN_Bool, NN_Number],
+                              !strconcat("number or boolean", castFirst)>;
+def NN_Element : AnyTypeOf<[NN_Bool, NN_Int, NN_Float, NN_Stored], "element">;
 
 def NN_BoolTensor : StaticShapeTensorOf<[NN_Bool]>;
 def NN_FloatTensor : StaticShapeTensorOf<[NN_Float]>;
@@ -46,6 +56,7 @@ def NN_IndexTensor : StaticShapeTensorOf<[NN_IndexInt]>;
 def NN_IntTensor : StaticShapeTensorOf<[NN_Int]>;
 def NN_NumberTensor : StaticShapeTensorOf<[NN_Number]>;
 def NN_LogicTensor : StaticShapeTensorOf<[NN_Bool, NN_Int]>;
+def NN_ComparableTensor : StaticShapeTensorOf<[NN_Comparable]>;
 def NN_Tensor : StaticShapeTensorOf<[NN_Element]>;
 
 // Attributes as plain C++ numbers.

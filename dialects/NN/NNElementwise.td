@@ -137,22 +137,25 @@ def NN_CastOp : NN_CheckedOp<"cast", [UnflattenInterface,
   let summary = "conversion to another element type";
   let description = [{
     Converts every element. Floats go to integers towards zero, saturating, NaN
-    to 0; wider integers wrap; anything but 0 (also NaN) is true.
+    to 0; wider integers wrap, as do floats in i4 and ui4, once they are i32;
+    anything but 0 (also NaN) is true. Floats too large for f8 become its
+    largest number, or infinity (NaN if it has none) where `saturate` is false.
 
     Constraints:
     - (C1) The result has the operand's shape.
+    - (C2) `saturate` is there for results of f8 only.
 
     Example:
     ```mlir
     %y = nn.cast %x : (tensor<4x8xi64>) -> tensor<4x8xf32>
     ```
   }];
-  let arguments = (ins NN_Tensor:$x);
+  let arguments = (ins NN_Tensor:$x, OptionalAttr<BoolAttr>:$saturate);
   let results = (outs NN_Tensor:$y);
   let builders = [NN_CheckingBuilder<
       (ins "::mlir::Value":$x, "::mlir::Type":$elementType),
       "::mlir::RankedTensorType::get(globalShape(x.getType()), elementType)",
-      ", x">];
+      ", x, ::mlir::BoolAttr()">];
 }
 
 class NN_Binary<string mnemonic, string meaning, int flops, TypeConstraint type,
@@ -193,7 +196,7 @@ def NN_AndOp : NN_LogicBinary<"and", "x and y (bitwise on integers)">;
 def NN_OrOp : NN_LogicBinary<"or", "x or y (bitwise on integers)">;
 def NN_XorOp : NN_LogicBinary<"xor", "x or else y (bitwise on integers)">;
 
-// Linear only among floats: integers are divided towards zero.
+// Linear only where it is exact or rounds: integers are divided towards zero.
 def NN_DivOp : NN_Binary<"div", "x/y (towards zero on integers)", 4,
                          NN_NumberTensor, "f32"> {
   let extraClassDefinition = [{
@@ -203,7 +206,7 @@ def NN_DivOp : NN_Binary<"div", "x/y (towards zero on integers)", 4,
           ::mlir::getElementTypeOrSelf(adaptor.getLhs()), emitError);
     }
     ::divisi::LoopNest $cppClass::getLoopNest() {
-      if (isa<::mlir::FloatType>(getLhs().getType().getElementType())) {
+      if (isa<::mlir::FloatType, ::divisi::nn::FieldType>(getLhs().getType().getElementType())) {
         return elementwiseNest(*this, 4, {{0}});
       }
       return elementwiseNest(*this, 4, {});
@@ -278,7 +281,8 @@ def NN_CompareOp : NN_InferredOp<"compare", [
         -> tensor<4x8xi1>
     ```
   }];
-  let arguments = (ins NN_Tensor:$lhs, NN_Tensor:$rhs, StrAttr:$predicate);
+  let arguments = (ins NN_ComparableTensor:$lhs, NN_ComparableTensor:$rhs,
+                       StrAttr:$predicate);
   let results = (outs NN_BoolTensor:$result);
   let builders = [NN_InferringBuilder<
       (ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,

@@ -105,10 +105,12 @@ def NN_ConstantOp : NN_Op<"constant", [
   let summary = "a small tensor written into the program";
   let description = [{
     For scalars, splats and short lists; larger ones are an `nn.global`. A box
-    of it names its own type behind an arrow.
+    of it names its own type behind an arrow; so does a tensor of the field,
+    which has the images of the numbers.
 
     Constraints:
-    - (C1) The result has the value's shape and element type.
+    - (C1) The result has the value's shape and element type, or is of the
+      field.
 
     Example:
     ```mlir

@@ -28,8 +28,8 @@ def NN_ReduceOp : NN_AccumulatingOp<"reduce", [NN_Unflattens]> {
         -> tensor<4xf32>
     ```
   }];
-  let arguments = (ins NN_Tensor:$x, StrAttr:$kind, NN_I64s:$axes);
-  let results = (outs NN_Tensor:$y);
+  let arguments = (ins NN_ComparableTensor:$x, StrAttr:$kind, NN_I64s:$axes);
+  let results = (outs NN_ComparableTensor:$y);
   let builders = [NN_InferringBuilder<
       (ins "::mlir::Value":$x, "::llvm::StringRef":$kind,
            "::llvm::ArrayRef<int64_t>":$axes), "x, kind, axes">];
@@ -38,8 +38,8 @@ def NN_ReduceOp : NN_AccumulatingOp<"reduce", [NN_Unflattens]> {
 def NN_SoftmaxOp : NN_InferredOp<"softmax", [NN_Unflattens]> {
   let summary = "normalised exponentials along one dimension";
   let description = [{
-    Computes exp(x-max(x)) / sum(exp(x-max(x))) along `axis`, or its logarithm
-    if `log`.
+    Computes exp(x) / sum(exp(x)) along `axis`, or its logarithm if `log`. Of
+    floats the maximum is subtracted first.
 
     Constraints:
     - (C1) `axis` is a dimension of `x`.

@@ -58,7 +58,7 @@ DimMap tableMap(LoopNest &nest, LoopId loop,
 }
 
 void addLinear(LoopNest &nest, Type type, ArrayRef<unsigned> operands) {
-  if (!cast<RankedTensorType>(type).getElementType().isInteger(1)) {
+  if (hasSums(cast<RankedTensorType>(type).getElementType())) {
     nest.linear.emplace_back(operands.begin(), operands.end());
   }
 }

@@ -29,6 +29,17 @@ RankedTensorType globalType(Type type) {
                                cast<RankedTensorType>(type).getElementType());
 }
 
+bool hasSums(Type element) {
+  return !element.isInteger(1) && !element.isInteger(4) &&
+         !isa<Float8E4M3FNType, Float8E5M2Type>(element);
+}
+
+bool isValueOf(ShapedType value, RankedTensorType type) {
+  Type given = value.getElementType(), wanted = type.getElementType();
+  bool hasImages = isa<FieldType>(wanted) && given.isIntOrFloat();
+  return value.getShape() == type.getShape() && (given == wanted || hasImages);
+}
+
 int64_t elementBits(Type element) {
   return element.isIntOrFloat() ? storedBits(element.getIntOrFloatBitWidth())
                                 : 64;

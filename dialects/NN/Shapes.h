@@ -34,8 +34,16 @@ llvm::ArrayRef<int64_t> globalShape(mlir::Type type);
 /// The type of the whole tensor: globalShape, without an encoding.
 mlir::RankedTensorType globalType(mlir::Type type);
 
-/// The bits that an element of that type takes in memory: 64 for an index, else
-/// what divisi/Support/ElementBytes.h says.
+/// Whether elements of that type add up: numbers do; booleans do not, nor does
+/// what is stored only.
+bool hasSums(mlir::Type element);
+
+/// Whether a constant may be written as `value` and have `type`: the same, or
+/// numbers for what is of the field, where they have exact images.
+bool isValueOf(mlir::ShapedType value, mlir::RankedTensorType type);
+
+/// The bits that an element of that type takes in memory: 64 for an index or
+/// one of the field, else what divisi/Support/ElementBytes.h says.
 int64_t elementBits(mlir::Type element);
 
 /// The bytes of a tensor of `type` (divisi/Support/ElementBytes.h), or nothing

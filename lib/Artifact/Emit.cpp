@@ -169,7 +169,8 @@ DataCollector::run(const ManifestDraft &draft) {
       next = dataOf(module_.lookupSymbol<nn::GlobalOp>(message.name()));
     } else {
       auto tensor =
-          fromDenseAttr(cast<DenseElementsAttr>(draft.constants[constant]));
+          fromDenseAttr(cast<DenseElementsAttr>(draft.constants[constant]),
+                        rt::parseDType(message.tensor().dtype()));
       next = tensor ? keep(*tensor) : Expected<rt::GlobalData>(tensor.status());
     }
     if (!next) {

@@ -35,6 +35,16 @@ mlir::Type divisi::toMLIRType(mlir::MLIRContext *context, DType type) {
     return builder.getBF16Type();
   case DType::Bool:
     return builder.getI1Type();
+  case DType::I4:
+    return builder.getIntegerType(4);
+  case DType::U4:
+    return builder.getIntegerType(4, /*isSigned=*/false);
+  case DType::F8E4M3FN:
+    return builder.getType<mlir::Float8E4M3FNType>();
+  case DType::F8E5M2:
+    return builder.getType<mlir::Float8E5M2Type>();
+  case DType::Field:
+    return builder.getType<nn::FieldType>();
   case DType::U8:
   case DType::U16:
   case DType::U32:
@@ -51,11 +61,8 @@ mlir::Type divisi::toMLIRType(mlir::MLIRContext *context, DType type) {
 }
 
 std::optional<DType> divisi::fromMLIRType(mlir::Type type) {
-  static constexpr DType kTypes[] = {
-      DType::F64, DType::F32, DType::F16, DType::BF16, DType::I8,
-      DType::I16, DType::I32, DType::I64, DType::U8,   DType::U16,
-      DType::U32, DType::U64, DType::Bool};
-  for (DType candidate : kTypes) {
+  for (unsigned i = 0; i < rt::numDTypes; ++i) {
+    auto candidate = static_cast<DType>(i);
     if (toMLIRType(type.getContext(), candidate) == type) {
       return candidate;
     }
@@ -75,14 +82,22 @@ mlir::DenseElementsAttr divisi::toDenseAttr(mlir::MLIRContext *context,
     }
     return mlir::DenseElementsAttr::get(type, flags);
   }
+  if (tensor.type() == DType::I4) {
+    // A byte here is sign-extended, and there is not.
+    llvm::SmallVector<llvm::APInt> numbers;
+    for (int64_t i = 0; i < (isSplat ? 1 : tensor.count()); ++i) {
+      numbers.emplace_back(4, tensor.intAt(i), /*isSigned=*/true);
+    }
+    return mlir::DenseElementsAttr::get(type, numbers);
+  }
   size_t size = isSplat ? static_cast<size_t>(rt::byteWidth(tensor.type()))
                         : static_cast<size_t>(tensor.byteSize());
   return mlir::DenseElementsAttr::getFromRawBuffer(
       type, {reinterpret_cast<const char *>(tensor.data()), size});
 }
 
-Expected<rt::HostTensor>
-divisi::fromDenseAttr(mlir::DenseElementsAttr attribute) {
+/// The elements of `attribute` as they are written.
+static Expected<rt::HostTensor> elementsOf(mlir::DenseElementsAttr attribute) {
   auto type = fromMLIRType(attribute.getElementType());
   if (!type) {
     return Status(ExitCode::Unsupported, "a constant has an element type that "
@@ -106,7 +121,14 @@ divisi::fromDenseAttr(mlir::DenseElementsAttr attribute) {
   for (size_t at = 0; at < size; at += raw.size()) {
     std::memcpy(result->data() + at, raw.data(), raw.size());
   }
-  return result;
+  return result->clone();
+}
+
+Expected<rt::HostTensor>
+divisi::fromDenseAttr(mlir::DenseElementsAttr attribute,
+                      std::optional<DType> type) {
+  auto result = elementsOf(attribute);
+  return result && type ? result->castTo(*type) : result;
 }
 
 static std::optional<rt::Attribute> toRuntimeAttribute(mlir::Attribute value) {
@@ -238,7 +260,8 @@ Expected<rt::HostTensor> Run::evaluate(mlir::Operation &op) {
   if (auto constant = llvm::dyn_cast<nn::ConstantOp>(op)) {
     if (auto dense =
             llvm::dyn_cast<mlir::DenseElementsAttr>(constant.getValue())) {
-      return fromDenseAttr(dense);
+      mlir::Type element = constant.getType().getElementType();
+      return fromDenseAttr(dense, fromMLIRType(element));
     }
   }
   auto type = llvm::dyn_cast_if_present<mlir::RankedTensorType>(

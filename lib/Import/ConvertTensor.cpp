@@ -9,6 +9,7 @@
 #include "OnnxConverter.h"
 
 #include "divisi/Support/CheckedMath.h"
+#include "divisi/runtime/HostTensor.h"
 
 #include <charconv>
 
@@ -55,11 +56,17 @@ static std::vector<std::byte> typedData(const onnx::TensorProto &tensor,
     break;
   case rt::DType::I8:
   case rt::DType::U8:
+  case rt::DType::I4:
+  case rt::DType::U4:
+  case rt::DType::F8E4M3FN:
+  case rt::DType::F8E5M2:
     appendElements<uint8_t>(tensor.int32_data(), out);
     break;
   case rt::DType::Bool:
     appendElements<bool>(tensor.int32_data(), out);
     break;
+  case rt::DType::Field:
+    break; // ONNX has no such type.
   }
   return out;
 }
@@ -95,6 +102,18 @@ ByteRange OnnxConverter::locate(const onnx::TensorProto &tensor,
                                               : typedData(tensor, result.type));
 }
 
+/// i4 and u4 have a byte for each element from here on. Their files have to be
+/// there, also for planning.
+ByteRange OnnxConverter::unpack(const ByteRange &packed, rt::DType type,
+                                int64_t count, const std::string &where) {
+  auto bytes = store_.bytes(packed);
+  if (!bytes) {
+    Status status = bytes.status().in(where);
+    throwError(status.code(), status.message());
+  }
+  return store_.addBlob(rt::unpackNibbles(type, *bytes, count));
+}
+
 /// What ONNX's checker may see of a tensor.
 static void leaveEmpty(onnx::TensorProto &tensor, int32_t type) {
   onnx::TensorProto empty;
@@ -120,7 +139,9 @@ OnnxTensor OnnxConverter::convertTensor(onnx::TensorProto &tensor,
     leaveEmpty(tensor, onnx::TensorProto::FLOAT);
     throwError(isKnown ? ExitCode::Unsupported : ExitCode::Invalid,
                where + " has the element type " + onnxTypeName(number) +
-                   ", which Divisi does not have");
+                   ", which Divisi does not have; export "
+                   "the model with " +
+                   knownTypes());
   }
   result.type = *type;
   if (tensor.dims_size() > limits_.rank) {
@@ -141,12 +162,16 @@ OnnxTensor OnnxConverter::convertTensor(onnx::TensorProto &tensor,
     throwError(ExitCode::Invalid,
                where + " has more bytes than int64 can count");
   }
-  result.data = locate(tensor, result, *bytes, where);
-  if (result.data.length != *bytes) {
+  int64_t stored = rt::onnxBytes(*type, *count);
+  result.data = locate(tensor, result, stored, where);
+  if (result.data.length != stored) {
     throwError(ExitCode::Invalid,
                where + " has " + std::to_string(result.data.length) +
-                   " bytes of data, expected " + std::to_string(*bytes) +
+                   " bytes of data, expected " + std::to_string(stored) +
                    " for its shape and type");
+  }
+  if (*type == rt::DType::I4 || *type == rt::DType::U4) {
+    result.data = unpack(result.data, *type, *count, where);
   }
   leaveEmpty(tensor, tensor.data_type());
   return result;

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "InputShapes.h"
+
+#include "OnnxTypes.h"
 #include "divisi/Support/CheckedMath.h"
 
 #include <algorithm>
@@ -223,8 +225,7 @@ Status Resolver::resolve(const OnnxValueInfo &input,
   if (!input.type) {
     result.push_back({input.name, rt::DType::F32, {}});
     result.back().unsupported =
-        "are " + input.typeText +
-        "; expected a tensor of floats, integers or booleans";
+        "are " + input.typeText + "; expected a tensor of " + knownTypes();
     return Status();
   }
   InputShape shape = {input.name, *input.type, {}};

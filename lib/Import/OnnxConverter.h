@@ -72,6 +72,8 @@ private:
   OnnxTensor convertTensor(onnx::TensorProto &tensor, const std::string &where);
   ByteRange locate(const onnx::TensorProto &tensor, const OnnxTensor &result,
                    int64_t bytes, const std::string &where);
+  ByteRange unpack(const ByteRange &packed, rt::DType type, int64_t count,
+                   const std::string &where);
 
   GlobalStore &store_;
   OnnxLimits limits_;

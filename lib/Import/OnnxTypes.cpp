@@ -33,6 +33,10 @@ static constexpr TypeRow kTypes[] = {
     {onnx::TensorProto_DataType_UINT32, rt::DType::U32},
     {onnx::TensorProto_DataType_UINT64, rt::DType::U64},
     {onnx::TensorProto_DataType_BOOL, rt::DType::Bool},
+    {onnx::TensorProto_DataType_INT4, rt::DType::I4},
+    {onnx::TensorProto_DataType_UINT4, rt::DType::U4},
+    {onnx::TensorProto_DataType_FLOAT8E4M3FN, rt::DType::F8E4M3FN},
+    {onnx::TensorProto_DataType_FLOAT8E5M2, rt::DType::F8E5M2},
 };
 
 std::optional<rt::DType> divisi::convertType(int onnxType) {
@@ -51,6 +55,11 @@ int divisi::onnxType(rt::DType type) {
     }
   }
   return onnx::TensorProto_DataType_UNDEFINED;
+}
+
+std::string divisi::knownTypes() {
+  return "booleans, integers of 4 to 64 bits, or floats (of 8 bits "
+         "FLOAT8E4M3FN and FLOAT8E5M2)";
 }
 
 std::string divisi::onnxTypeName(int type) {

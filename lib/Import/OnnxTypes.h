@@ -20,6 +20,8 @@ namespace divisi {
 std::optional<rt::DType> convertType(int onnxType);
 /// The reverse.
 int onnxType(rt::DType type);
+/// The element types that Divisi has, in words.
+std::string knownTypes();
 /// ONNX's own name of an element type, `number N` where it has none.
 std::string onnxTypeName(int onnxType);
 

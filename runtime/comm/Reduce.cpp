@@ -113,6 +113,7 @@ template <typename T, ReduceKind kind> static ReduceOps makeOps() {
 /// Among booleans min is and, max is or.
 template <typename T> static ReduceOps opsFor(ReduceKind kind) {
   constexpr bool isFlag = std::is_same_v<T, Flag>;
+  constexpr bool isLogical = isFlag || std::is_integral_v<T>;
   switch (kind) {
   case ReduceKind::Max:
     return makeOps<T, ReduceKind::Max>();
@@ -129,12 +130,12 @@ template <typename T> static ReduceOps opsFor(ReduceKind kind) {
     }
     return {};
   case ReduceKind::And:
-    if constexpr (!isFloat<T>) {
+    if constexpr (isLogical) {
       return makeOps<T, ReduceKind::And>();
     }
     return {};
   case ReduceKind::Or:
-    if constexpr (!isFloat<T>) {
+    if constexpr (isLogical) {
       return makeOps<T, ReduceKind::Or>();
     }
     return {};
@@ -142,10 +143,15 @@ template <typename T> static ReduceOps opsFor(ReduceKind kind) {
   return {};
 }
 
+/// Of what is not computed with, the one that is not all zero bits wins.
 static ReduceOps findOps(DType type, ReduceKind kind) {
+  if (isStoredType(type)) {
+    return kind == ReduceKind::Or ? makeOps<uint8_t, ReduceKind::Or>()
+                                  : ReduceOps();
+  }
   ReduceOps ops;
-  dispatch<AllTypes>(type,
-                     [&](auto zero) { ops = opsFor<decltype(zero)>(kind); });
+  dispatch<Comparable>(type,
+                       [&](auto zero) { ops = opsFor<decltype(zero)>(kind); });
   return ops;
 }
 

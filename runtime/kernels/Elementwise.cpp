@@ -30,7 +30,7 @@ template <typename T> static bool isMinusOne(T value) {
 struct Div {
   /// Integers truncate; by 0 gives 0, by -1 negates and wraps: neither traps.
   template <typename T> T operator()(T a, T b) const {
-    if constexpr (isFloat<T>) {
+    if constexpr (!std::is_integral_v<T>) {
       return a / b;
     } else {
       return b == 0 ? T(0) : isMinusOne(b) ? wrapSub(T(0), a) : T(a / b);
@@ -42,6 +42,8 @@ struct FMod {
   template <typename T> T operator()(T a, T b) const {
     if constexpr (isFloat<T>) {
       return std::fmod(a, b);
+    } else if constexpr (isField<T>) {
+      return uninterpreted("fmod", a, b);
     } else {
       return b == 0 || isMinusOne(b) ? T(0) : T(a % b);
     }
@@ -82,8 +84,10 @@ struct Pow {
   /// Squares and cubes are products: they are what models mean, and the general
   /// function costs fifty times as much.
   template <typename T> T operator()(T base, T exponent) const {
-    if constexpr (!isFloat<T>) {
+    if constexpr (std::is_integral_v<T>) {
       return integer(base, exponent);
+    } else if constexpr (isField<T>) {
+      return inField(base, exponent);
     } else {
       if (exponent == T(2)) {
         return base * base;
@@ -96,6 +100,15 @@ struct Pow {
   }
 
 private:
+  /// Small integers are exponents; what others mean is left open.
+  static FieldElement inField(FieldElement base, FieldElement exponent) {
+    constexpr int64_t limit = 64;
+    auto number = int64_t(exponent);
+    return number >= -limit && number <= limit
+               ? power(base, number)
+               : uninterpreted("pow", base, exponent);
+  }
+
   /// Wraps; a negative power of anything but 1 and -1 truncates to 0.
   template <typename T> static T integer(T base, T exponent) {
     if (exponent < 0) {
@@ -233,7 +246,7 @@ template <typename F>
 static std::unique_ptr<PreparedKernel>
 makeCompare(const Checks &checks, DType type, const Nest<3> &nest) {
   std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<AllTypes>(type, [&](auto zero) {
+  bool known = dispatch<Comparable>(type, [&](auto zero) {
     kernel = makeBinary<F, Flag, decltype(zero)>(nest);
   });
   return known ? std::move(kernel) : noKernelFor(checks, type);
@@ -326,8 +339,8 @@ std::span<const Kernel> elementwiseKernels() {
       {"nn.mul", 1, Parts, queryInPlace, prepareBinary<Mul, Numbers>},
       {"nn.div", 1, Parts, queryInPlace, prepareBinary<Div, Numbers>},
       {"nn.pow", 1, Parts, queryInPlace, prepareBinary<Pow, Numbers>},
-      {"nn.max", 1, Parts, queryInPlace, prepareBinary<Max, AllTypes>},
-      {"nn.min", 1, Parts, queryInPlace, prepareBinary<Min, AllTypes>},
+      {"nn.max", 1, Parts, queryInPlace, prepareBinary<Max, Comparable>},
+      {"nn.min", 1, Parts, queryInPlace, prepareBinary<Min, Comparable>},
       {"nn.mod", 1, Parts, queryInPlace, prepareMod},
       {"nn.and", 1, Parts, queryInPlace, prepareBinary<And, Logical>},
       {"nn.or", 1, Parts, queryInPlace, prepareBinary<Or, Logical>},

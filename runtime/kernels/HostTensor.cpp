@@ -80,6 +80,28 @@ Expected<HostTensor> HostTensor::zeros(DType type, Dims dims,
   return HostTensor(type, std::move(dims), std::move(name), std::move(*data));
 }
 
+/// Makes the bits of every element those of its value: booleans have many, and
+/// so have what is less than its bytes.
+void HostTensor::normalize() {
+  if (type_ == DType::Bool) {
+    for (uint8_t &flag : as<uint8_t>()) {
+      flag = flag != 0;
+    }
+  } else if (type_ == DType::I4) {
+    for (Int4 &element : as<Int4>()) {
+      element = Int4(element.value);
+    }
+  } else if (type_ == DType::U4) {
+    for (UInt4 &element : as<UInt4>()) {
+      element = UInt4(element.value);
+    }
+  } else if (type_ == DType::Field) {
+    for (FieldElement &element : as<FieldElement>()) {
+      element = FieldElement(element.residue);
+    }
+  }
+}
+
 Expected<HostTensor> HostTensor::copyOf(DType type, Dims dims,
                                         std::span<const std::byte> bytes,
                                         std::string name) {
@@ -100,12 +122,12 @@ Expected<HostTensor> HostTensor::copyOf(DType type, Dims dims,
     std::memcpy(data->data(), bytes.data(), bytes.size());
   }
   HostTensor tensor(type, std::move(dims), std::move(name), std::move(*data));
-  if (type == DType::Bool) {
-    for (uint8_t &flag : tensor.as<uint8_t>()) {
-      flag = flag != 0;
-    }
-  }
+  tensor.normalize();
   return tensor;
+}
+
+Expected<HostTensor> HostTensor::bytesAs(DType type) const {
+  return copyOf(type, dims_, bytes(), name_);
 }
 
 Expected<HostTensor> HostTensor::clone() const {
@@ -127,6 +149,27 @@ HostTensor HostTensor::ofInts(Dims dims, const std::vector<int64_t> &values) {
 
 HostTensor HostTensor::ofFloats(Dims dims, const std::vector<float> &values) {
   return ofValues(DType::F32, std::move(dims), values);
+}
+
+static bool isPacked(DType type) {
+  return type == DType::I4 || type == DType::U4;
+}
+
+int64_t divisi::rt::onnxBytes(DType type, int64_t count) {
+  return isPacked(type) ? count / 2 + count % 2 : count * byteWidth(type);
+}
+
+std::vector<std::byte>
+divisi::rt::unpackNibbles(DType type, std::span<const std::byte> packed,
+                          int64_t count) {
+  std::vector<std::byte> bytes(static_cast<size_t>(count));
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    int32_t pair = std::to_integer<int32_t>(packed[i / 2]);
+    int32_t number = i % 2 == 0 ? pair : pair >> 4;
+    bytes[i] = std::byte(type == DType::I4 ? uint8_t(Int4(number).value)
+                                           : UInt4(number).value);
+  }
+  return bytes;
 }
 
 //===----------------------------------------------------------------------===//

@@ -328,7 +328,8 @@ static bool makeResamplePlan(const CallSite &site, const Checks &checks,
   return true;
 }
 
-/// Sums in f64, except that a single tap of weight 1 moves the element.
+/// Sums in f64 or the field, except that a single tap of weight 1 moves the
+/// element.
 template <typename T>
 static T resampleOne(const ResamplePlan &plan, int64_t i, const T *from) {
   const int64_t *rows = &plan.rows[i * plan.taps];
@@ -336,9 +337,10 @@ static T resampleOne(const ResamplePlan &plan, int64_t i, const T *from) {
   if (plan.taps == 1 && weights[0] == 1) {
     return from[rows[0] * plan.stepFrom];
   }
-  double sum = 0;
+  using Sum = std::conditional_t<isField<T>, FieldElement, double>;
+  Sum sum = 0;
   for (int64_t t = 0; t < plan.taps; ++t) {
-    sum += weights[t] * double(load(from[rows[t] * plan.stepFrom]));
+    sum += weights[t] * Sum(load(from[rows[t] * plan.stepFrom]));
   }
   return convertElement<T>(sum);
 }

@@ -6,17 +6,26 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Both need whole lines: the axes are never split. Sums are accumulated in f64,
-// in the order of the line; what f16 and bf16 give is rounded once, at the end.
+// Both need whole lines: the axes are never split. Sums of floats are kept in
+// f64, in the order of the line; what f16 and bf16 give is rounded once, at the
+// end.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/Families.h"
+#include "runtime/kernels/FieldFunctions.h"
 #include "runtime/kernels/Nest.h"
 #include "runtime/kernels/Scalars.h"
 
 namespace divisi::rt {
 namespace {
+
+// Those of the field are found by their argument.
+using std::exp, std::log, std::sqrt;
+
+/// What sums along a line are kept in.
+template <typename T>
+using LineSum = std::conditional_t<isField<T>, FieldElement, double>;
 
 /// The lines of a tensor along some axes: where they begin in the result and
 /// the operand, and the elements of one.
@@ -66,8 +75,14 @@ static void forEachRow(const Lines &lines, T *to, const T *from, Body &&body) {
   });
 }
 
+/// What is subtracted before exponentials are taken: the maximum keeps them in
+/// range. In the field, where nothing leaves it, softmax is what it is by
+/// definition, without.
 template <typename T>
-static Computed<T> maxOfLine(const Lines &lines, const T *from) {
+static Computed<T> shiftOfLine(const Lines &lines, const T *from) {
+  if constexpr (isField<T>) {
+    return 0;
+  }
   auto top = lowestOf<Computed<T>>();
   forEachRow<T>(lines, nullptr, from,
                 [&](T *, const T *x, int64_t, int64_t step, int64_t n) {
@@ -80,13 +95,13 @@ static Computed<T> maxOfLine(const Lines &lines, const T *from) {
 
 /// The sum of exp(x - top) over a line.
 template <typename T>
-static double sumOfExponentials(const Lines &lines, const T *from,
-                                Computed<T> top) {
-  double sum = 0;
+static LineSum<T> sumOfExponentials(const Lines &lines, const T *from,
+                                    Computed<T> top) {
+  LineSum<T> sum = 0;
   forEachRow<T>(lines, nullptr, from,
                 [&](T *, const T *x, int64_t, int64_t step, int64_t n) {
                   for (int64_t i = 0; i < n; ++i) {
-                    sum += std::exp(load(x[i * step]) - top);
+                    sum += exp(load(x[i * step]) - top);
                   }
                 });
   return sum;
@@ -97,27 +112,27 @@ static double sumOfExponentials(const Lines &lines, const T *from,
 template <typename T>
 static void softmaxLine(const Lines &lines, T *to, const T *from) {
   using A = Computed<T>;
-  A top = maxOfLine(lines, from);
+  A top = shiftOfLine(lines, from);
   if constexpr (isNarrowFloat<T>) {
-    A scale = A(1.0 / sumOfExponentials(lines, from, top));
+    A scale = A(1 / sumOfExponentials(lines, from, top));
     forEachRow(lines, to, from,
                [&](T *y, const T *x, int64_t stepTo, int64_t step, int64_t n) {
                  for (int64_t i = 0; i < n; ++i) {
-                   y[i * stepTo] = T(std::exp(load(x[i * step]) - top) * scale);
+                   y[i * stepTo] = T(exp(load(x[i * step]) - top) * scale);
                  }
                });
     return;
   }
-  double sum = 0;
+  LineSum<T> sum = 0;
   forEachRow(lines, to, from,
              [&](T *y, const T *x, int64_t stepTo, int64_t step, int64_t n) {
                for (int64_t i = 0; i < n; ++i) {
-                 A e = std::exp(load(x[i * step]) - top);
+                 A e = exp(load(x[i * step]) - top);
                  y[i * stepTo] = T(e);
                  sum += e;
                }
              });
-  A scale = A(1.0 / sum);
+  A scale = A(1 / sum);
   forEachRow(lines, to, from,
              [&](T *y, const T *, int64_t stepTo, int64_t, int64_t n) {
                for (int64_t i = 0; i < n; ++i) {
@@ -129,8 +144,8 @@ static void softmaxLine(const Lines &lines, T *to, const T *from) {
 template <typename T>
 static void logSoftmaxLine(const Lines &lines, T *to, const T *from) {
   using A = Computed<T>;
-  A top = maxOfLine(lines, from);
-  A shift = A(std::log(sumOfExponentials(lines, from, top)));
+  A top = shiftOfLine(lines, from);
+  A shift = A(log(sumOfExponentials(lines, from, top)));
   forEachRow(lines, to, from,
              [&](T *y, const T *x, int64_t stepTo, int64_t step, int64_t n) {
                for (int64_t i = 0; i < n; ++i) {
@@ -141,10 +156,11 @@ static void logSoftmaxLine(const Lines &lines, T *to, const T *from) {
 
 /// The sum of (x - shift)^Power over a line, in four chains.
 template <int Power, typename T>
-static double sumOfLine(const Lines &lines, const T *from, double shift) {
-  double sums[4] = {};
+static LineSum<T> sumOfLine(const Lines &lines, const T *from,
+                            LineSum<T> shift) {
+  LineSum<T> sums[4] = {};
   auto term = [&](T x) {
-    double d = load(x) - shift;
+    LineSum<T> d = load(x) - shift;
     return Power == 2 ? d * d : d;
   };
   forEachRow<T>(lines, nullptr, from,
@@ -166,10 +182,13 @@ template <typename T>
 static void normalizeLine(const Lines &lines, T *to, const T *from, bool center,
                           double epsilon) {
   using A = Computed<T>;
-  double count = double(lines.length);
-  double mean = center ? sumOfLine<1>(lines, from, 0) / count : 0;
-  double variance = sumOfLine<2>(lines, from, mean) / count;
-  A scale = A(1.0 / std::sqrt(variance + epsilon));
+  auto count = double(lines.length);
+  LineSum<T> mean = 0;
+  if (center) {
+    mean = sumOfLine<1>(lines, from, mean) / count;
+  }
+  LineSum<T> variance = sumOfLine<2>(lines, from, mean) / count;
+  A scale = A(1 / sqrt(variance + epsilon));
   A shift = A(mean);
   forEachRow(lines, to, from,
              [&](T *y, const T *x, int64_t stepTo, int64_t step, int64_t n) {
@@ -187,13 +206,13 @@ static void normalizeLine(const Lines &lines, T *to, const T *from, bool center,
 }
 
 /// The kernel that calls body(lines, result, operand) at the begin of each
-/// line, for elements of any float type.
+/// line, for elements that stand for real numbers.
 template <typename Body>
 static std::unique_ptr<PreparedKernel>
 makeLineKernel(const Checks &checks, DType type, const Lines &lines,
                Body body) {
   std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Floats>(type, [&](auto zero) {
+  bool known = dispatch<Reals>(type, [&](auto zero) {
     using T = decltype(zero);
     kernel = makeKernel([lines, body](auto operands, auto results, void *) {
       auto *to = static_cast<T *>(results[0]);

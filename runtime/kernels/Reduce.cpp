@@ -173,9 +173,9 @@ static std::unique_ptr<PreparedKernel> prepareReduce(const CallSite &site,
                                                "min", "and",  "or"};
   static constexpr std::unique_ptr<PreparedKernel> (*makers[])(
       const Checks &, const CallSite &, const ReducePlan &) = {
-      makeReduce<SumOf, Numbers>,  makeReduce<ProdOf, Numbers>,
-      makeReduce<MaxOf, AllTypes>, makeReduce<MinOf, AllTypes>,
-      makeReduce<AndOf, Bools>,    makeReduce<OrOf, Bools>};
+      makeReduce<SumOf, Numbers>,    makeReduce<ProdOf, Numbers>,
+      makeReduce<MaxOf, Comparable>, makeReduce<MinOf, Comparable>,
+      makeReduce<AndOf, Bools>,      makeReduce<OrOf, Bools>};
   Checks checks(site, error);
   size_t kind = 0;
   ReducePlan plan;

@@ -19,12 +19,17 @@ struct DTypeRow {
 
 // In the order of the enumerators, so that a type is its own index.
 static constexpr DTypeRow dtypeTable[] = {
-    {DType::F64, "f64", 8},   {DType::F32, "f32", 4}, {DType::F16, "f16", 2},
-    {DType::BF16, "bf16", 2}, {DType::I8, "i8", 1},   {DType::I16, "i16", 2},
-    {DType::I32, "i32", 4},   {DType::I64, "i64", 8}, {DType::U8, "u8", 1},
-    {DType::U16, "u16", 2},   {DType::U32, "u32", 4}, {DType::U64, "u64", 8},
-    {DType::Bool, "bool", 1},
+    {DType::F64, "f64", 8},       {DType::F32, "f32", 4},
+    {DType::F16, "f16", 2},       {DType::BF16, "bf16", 2},
+    {DType::I8, "i8", 1},         {DType::I16, "i16", 2},
+    {DType::I32, "i32", 4},       {DType::I64, "i64", 8},
+    {DType::U8, "u8", 1},         {DType::U16, "u16", 2},
+    {DType::U32, "u32", 4},       {DType::U64, "u64", 8},
+    {DType::Bool, "bool", 1},     {DType::I4, "i4", 1},
+    {DType::U4, "u4", 1},         {DType::F8E4M3FN, "f8e4m3fn", 1},
+    {DType::F8E5M2, "f8e5m2", 1}, {DType::Field, "field", 8},
 };
+static_assert(std::size(dtypeTable) == numDTypes);
 
 int64_t byteWidth(DType type) {
   return dtypeTable[static_cast<size_t>(type)].bytes;
@@ -36,7 +41,13 @@ std::string_view stringify(DType type) {
 
 bool isFloatType(DType type) {
   return type == DType::F64 || type == DType::F32 || type == DType::F16 ||
-         type == DType::BF16;
+         type == DType::BF16 || type == DType::F8E4M3FN ||
+         type == DType::F8E5M2;
+}
+
+bool isStoredType(DType type) {
+  return type == DType::I4 || type == DType::U4 || type == DType::F8E4M3FN ||
+         type == DType::F8E5M2;
 }
 
 DType sumType(DType type) {

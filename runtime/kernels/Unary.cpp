@@ -7,11 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/Families.h"
+#include "runtime/kernels/FieldFunctions.h"
 #include "runtime/kernels/Nest.h"
 #include "runtime/kernels/Scalars.h"
 
 namespace divisi::rt {
 namespace {
+
+// Those of the field are found by their argument.
+using std::sqrt, std::exp, std::log, std::erf, std::sin, std::cos, std::tan,
+    std::asin, std::acos, std::atan, std::sinh, std::cosh, std::asinh,
+    std::acosh, std::atanh, std::tanh, std::floor, std::ceil, std::nearbyint;
 
 struct Neg {
   template <typename T> T operator()(T x) const {
@@ -41,82 +47,86 @@ struct Relu {
   template <typename T> T operator()(T x) const { return x < 0 ? T(0) : x; }
 };
 struct Sqrt {
-  template <typename T> T operator()(T x) const { return std::sqrt(x); }
+  template <typename T> T operator()(T x) const { return sqrt(x); }
 };
 struct Rsqrt {
-  template <typename T> T operator()(T x) const { return 1 / std::sqrt(x); }
+  template <typename T> T operator()(T x) const { return 1 / sqrt(x); }
 };
 struct Exp {
-  template <typename T> T operator()(T x) const { return std::exp(x); }
+  template <typename T> T operator()(T x) const { return exp(x); }
 };
 struct Log {
-  template <typename T> T operator()(T x) const { return std::log(x); }
+  template <typename T> T operator()(T x) const { return log(x); }
 };
 struct Erf {
-  template <typename T> T operator()(T x) const { return std::erf(x); }
+  template <typename T> T operator()(T x) const { return erf(x); }
 };
 struct Sin {
-  template <typename T> T operator()(T x) const { return std::sin(x); }
+  template <typename T> T operator()(T x) const { return sin(x); }
 };
 struct Cos {
-  template <typename T> T operator()(T x) const { return std::cos(x); }
+  template <typename T> T operator()(T x) const { return cos(x); }
 };
 struct Tan {
-  template <typename T> T operator()(T x) const { return std::tan(x); }
+  template <typename T> T operator()(T x) const { return tan(x); }
 };
 struct Asin {
-  template <typename T> T operator()(T x) const { return std::asin(x); }
+  template <typename T> T operator()(T x) const { return asin(x); }
 };
 struct Acos {
-  template <typename T> T operator()(T x) const { return std::acos(x); }
+  template <typename T> T operator()(T x) const { return acos(x); }
 };
 struct Atan {
-  template <typename T> T operator()(T x) const { return std::atan(x); }
+  template <typename T> T operator()(T x) const { return atan(x); }
 };
 struct Sinh {
-  template <typename T> T operator()(T x) const { return std::sinh(x); }
+  template <typename T> T operator()(T x) const { return sinh(x); }
 };
 struct Cosh {
-  template <typename T> T operator()(T x) const { return std::cosh(x); }
+  template <typename T> T operator()(T x) const { return cosh(x); }
 };
 struct Asinh {
-  template <typename T> T operator()(T x) const { return std::asinh(x); }
+  template <typename T> T operator()(T x) const { return asinh(x); }
 };
 struct Acosh {
-  template <typename T> T operator()(T x) const { return std::acosh(x); }
+  template <typename T> T operator()(T x) const { return acosh(x); }
 };
 struct Atanh {
-  template <typename T> T operator()(T x) const { return std::atanh(x); }
+  template <typename T> T operator()(T x) const { return atanh(x); }
 };
 struct Tanh {
-  template <typename T> T operator()(T x) const { return std::tanh(x); }
+  template <typename T> T operator()(T x) const { return tanh(x); }
 };
 struct Sigmoid {
   /// The exponential of a negative number never overflows.
   template <typename T> T operator()(T x) const {
-    T e = std::exp(-std::fabs(x));
-    return (x < 0 ? e : T(1)) / (1 + e);
+    if constexpr (isField<T>) {
+      return 1 / (1 + exp(-x));
+    } else {
+      T e = exp(-std::fabs(x));
+      return (x < 0 ? e : T(1)) / (1 + e);
+    }
   }
 };
 struct Floor {
-  template <typename T> T operator()(T x) const { return std::floor(x); }
+  template <typename T> T operator()(T x) const { return floor(x); }
 };
 struct Ceil {
-  template <typename T> T operator()(T x) const { return std::ceil(x); }
+  template <typename T> T operator()(T x) const { return ceil(x); }
 };
 struct Round {
   /// Half to even: the default rounding of the processor.
-  template <typename T> T operator()(T x) const { return std::nearbyint(x); }
+  template <typename T> T operator()(T x) const { return nearbyint(x); }
 };
 struct GeluErf {
   template <typename T> T operator()(T x) const {
-    return T(0.5) * x * (1 + std::erf(x * T(0.70710678118654752440)));
+    return T(0.5) * x * (1 + erf(x * T(0.70710678118654752440)));
   }
 };
 struct GeluTanh {
   template <typename T> T operator()(T x) const {
     T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
-    return T(0.5) * x * (1 + std::tanh(inner));
+    return T(0.5) * x * (1 + tanh(inner));
   }
 };
 struct Not {
@@ -124,10 +134,14 @@ struct Not {
   template <typename T> T operator()(T x) const { return T(~x); }
 };
 struct IsNan {
-  template <typename T> bool operator()(T x) const { return x != x; }
+  template <typename T> bool operator()(T x) const {
+    return isField<T> ? x == T(NAN) : x != x;
+  }
 };
 struct IsInf {
-  template <typename T> bool operator()(T x) const { return std::isinf(x); }
+  template <typename T> bool operator()(T x) const {
+    return x == T(INFINITY) || x == T(-INFINITY);
+  }
 };
 
 } // namespace
@@ -202,7 +216,7 @@ static std::unique_ptr<PreparedKernel> preparePredicate(const CallSite &site,
     return nullptr;
   }
   std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Floats>(site.operands[0].type, [&](auto zero) {
+  bool known = dispatch<Reals>(site.operands[0].type, [&](auto zero) {
     using T = decltype(zero);
     kernel = makeUnary<Flag, T>(nest, [](T x) { return Flag(F()(load(x))); });
   });
@@ -213,7 +227,10 @@ static std::unique_ptr<PreparedKernel> prepareCast(const CallSite &site,
                                                    std::string &error) {
   Checks checks(site, error);
   Nest<2> nest;
-  if (!makeUnaryNest(site, checks, nest)) {
+  int64_t saturate = 1;
+  bool isSaid = site.attributes.find<int64_t>("saturate") != nullptr;
+  if (!makeUnaryNest(site, checks, nest) ||
+      (isSaid && !checks.getInt("saturate", 0, 1, saturate))) {
     return nullptr;
   }
   std::unique_ptr<PreparedKernel> kernel;
@@ -221,7 +238,9 @@ static std::unique_ptr<PreparedKernel> prepareCast(const CallSite &site,
     using From = decltype(from);
     dispatch<AllTypes>(site.results[0].type, [&](auto to) {
       using To = decltype(to);
-      kernel = makeUnary<To, From>(nest, convertElement<To, From>);
+      kernel = makeUnary<To, From>(nest, [saturate](From element) {
+        return convertElement<To>(element, saturate != 0);
+      });
     });
   });
   return kernel;
@@ -234,8 +253,8 @@ static std::unique_ptr<PreparedKernel> prepareGelu(const CallSite &site,
   if (!Checks(site, error).getChoice("approximate", choices, choice)) {
     return nullptr;
   }
-  return choice == 0 ? prepareUnary<GeluErf, Floats>(site, error)
-                     : prepareUnary<GeluTanh, Floats>(site, error);
+  return choice == 0 ? prepareUnary<GeluErf, Reals>(site, error)
+                     : prepareUnary<GeluTanh, Reals>(site, error);
 }
 
 std::span<const Kernel> unaryKernels() {
@@ -245,27 +264,27 @@ std::span<const Kernel> unaryKernels() {
       {"nn.abs", 1, Parts, queryInPlace, prepareUnary<Abs, Numbers>},
       {"nn.sign", 1, Parts, queryInPlace, prepareUnary<Sign, Numbers>},
       {"nn.relu", 1, Parts, queryInPlace, prepareUnary<Relu, Numbers>},
-      {"nn.sqrt", 1, Parts, queryInPlace, prepareUnary<Sqrt, Floats>},
-      {"nn.rsqrt", 1, Parts, queryInPlace, prepareUnary<Rsqrt, Floats>},
-      {"nn.exp", 1, Parts, queryInPlace, prepareUnary<Exp, Floats>},
-      {"nn.log", 1, Parts, queryInPlace, prepareUnary<Log, Floats>},
-      {"nn.erf", 1, Parts, queryInPlace, prepareUnary<Erf, Floats>},
-      {"nn.sin", 1, Parts, queryInPlace, prepareUnary<Sin, Floats>},
-      {"nn.cos", 1, Parts, queryInPlace, prepareUnary<Cos, Floats>},
-      {"nn.tan", 1, Parts, queryInPlace, prepareUnary<Tan, Floats>},
-      {"nn.asin", 1, Parts, queryInPlace, prepareUnary<Asin, Floats>},
-      {"nn.acos", 1, Parts, queryInPlace, prepareUnary<Acos, Floats>},
-      {"nn.atan", 1, Parts, queryInPlace, prepareUnary<Atan, Floats>},
-      {"nn.sinh", 1, Parts, queryInPlace, prepareUnary<Sinh, Floats>},
-      {"nn.cosh", 1, Parts, queryInPlace, prepareUnary<Cosh, Floats>},
-      {"nn.asinh", 1, Parts, queryInPlace, prepareUnary<Asinh, Floats>},
-      {"nn.acosh", 1, Parts, queryInPlace, prepareUnary<Acosh, Floats>},
-      {"nn.atanh", 1, Parts, queryInPlace, prepareUnary<Atanh, Floats>},
-      {"nn.tanh", 1, Parts, queryInPlace, prepareUnary<Tanh, Floats>},
-      {"nn.sigmoid", 1, Parts, queryInPlace, prepareUnary<Sigmoid, Floats>},
-      {"nn.floor", 1, Parts, queryInPlace, prepareUnary<Floor, Floats>},
-      {"nn.ceil", 1, Parts, queryInPlace, prepareUnary<Ceil, Floats>},
-      {"nn.round", 1, Parts, queryInPlace, prepareUnary<Round, Floats>},
+      {"nn.sqrt", 1, Parts, queryInPlace, prepareUnary<Sqrt, Reals>},
+      {"nn.rsqrt", 1, Parts, queryInPlace, prepareUnary<Rsqrt, Reals>},
+      {"nn.exp", 1, Parts, queryInPlace, prepareUnary<Exp, Reals>},
+      {"nn.log", 1, Parts, queryInPlace, prepareUnary<Log, Reals>},
+      {"nn.erf", 1, Parts, queryInPlace, prepareUnary<Erf, Reals>},
+      {"nn.sin", 1, Parts, queryInPlace, prepareUnary<Sin, Reals>},
+      {"nn.cos", 1, Parts, queryInPlace, prepareUnary<Cos, Reals>},
+      {"nn.tan", 1, Parts, queryInPlace, prepareUnary<Tan, Reals>},
+      {"nn.asin", 1, Parts, queryInPlace, prepareUnary<Asin, Reals>},
+      {"nn.acos", 1, Parts, queryInPlace, prepareUnary<Acos, Reals>},
+      {"nn.atan", 1, Parts, queryInPlace, prepareUnary<Atan, Reals>},
+      {"nn.sinh", 1, Parts, queryInPlace, prepareUnary<Sinh, Reals>},
+      {"nn.cosh", 1, Parts, queryInPlace, prepareUnary<Cosh, Reals>},
+      {"nn.asinh", 1, Parts, queryInPlace, prepareUnary<Asinh, Reals>},
+      {"nn.acosh", 1, Parts, queryInPlace, prepareUnary<Acosh, Reals>},
+      {"nn.atanh", 1, Parts, queryInPlace, prepareUnary<Atanh, Reals>},
+      {"nn.tanh", 1, Parts, queryInPlace, prepareUnary<Tanh, Reals>},
+      {"nn.sigmoid", 1, Parts, queryInPlace, prepareUnary<Sigmoid, Reals>},
+      {"nn.floor", 1, Parts, queryInPlace, prepareUnary<Floor, Reals>},
+      {"nn.ceil", 1, Parts, queryInPlace, prepareUnary<Ceil, Reals>},
+      {"nn.round", 1, Parts, queryInPlace, prepareUnary<Round, Reals>},
       {"nn.gelu", 1, Parts, queryInPlace, prepareGelu},
       {"nn.not", 1, Parts, queryInPlace, prepareUnary<Not, Logical>},
       {"nn.is_nan", 1, Parts, queryInPlace, preparePredicate<IsNan>},

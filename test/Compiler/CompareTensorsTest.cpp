@@ -108,6 +108,30 @@ TEST(CompareTensorsTest, integersAreExact) {
   EXPECT_TRUE(compareTensors(got, got).equal);
 }
 
+/// Also where a double would not tell two elements apart.
+TEST(CompareTensorsTest, theFieldIsExact) {
+  auto got = rt::HostTensor::zeros(rt::DType::Field, {2});
+  auto expected = got->clone();
+  got->as<uint64_t>()[1] = (uint64_t(1) << 60) - 1;
+  expected->as<uint64_t>()[1] = (uint64_t(1) << 60) - 2;
+  Comparison comparison = compareTensors(*got, *expected, Tolerance{10.0, 1});
+  EXPECT_FALSE(comparison.equal);
+  EXPECT_EQ(comparison.wrong, 1);
+  EXPECT_TRUE(compareTensors(*got, *got).equal);
+}
+
+/// Two floats of eight bits may be neighbours, and no more.
+TEST(CompareTensorsTest, neighboursOfEightBitsAgree) {
+  for (rt::DType type : {rt::DType::F8E4M3FN, rt::DType::F8E5M2}) {
+    auto one = floats({1}).castTo(type), next = one->clone(),
+         third = one->clone();
+    next->data()[0] = std::byte(std::to_integer<int>(one->data()[0]) + 1);
+    third->data()[0] = std::byte(std::to_integer<int>(one->data()[0]) + 2);
+    EXPECT_TRUE(compareTensors(*next, *one).equal);
+    EXPECT_FALSE(compareTensors(*third, *one).equal);
+  }
+}
+
 TEST(CompareTensorsTest, shapesAndTypesCount) {
   Comparison comparison = compare({1, 2}, {1});
   EXPECT_FALSE(comparison.equal);

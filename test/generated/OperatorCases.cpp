@@ -86,7 +86,7 @@ std::vector<OperatorCase> divisi::makeCases(func::FuncOp function, size_t limit,
         auto tensor = cast<RankedTensorType>(type);
         converted.arguments[index] =
             randomLayout(grid, tensor.getShape(),
-                         !tensor.getElementType().isInteger(1), random);
+                         nn::hasSums(tensor.getElementType()), random);
       }
       auto result = cast<RankedTensorType>(op->getResult(0).getType());
       converted.result = randomLayout(grid, result.getShape(), false, random);

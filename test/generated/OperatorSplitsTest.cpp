@@ -21,6 +21,7 @@
 #include "divisi/Compiler/Execute.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Evaluate/Evaluator.h"
+#include "divisi/runtime/Element.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -39,6 +40,18 @@ static size_t casesPerOperator() {
   return text ? std::strtoul(text, nullptr, 10) : 200;
 }
 
+/// Any elements of the field.
+static rt::HostTensor randomElements(RankedTensorType type,
+                                     std::mt19937 &random) {
+  auto made =
+      rt::HostTensor::zeros(rt::DType::Field, rt::Dims(type.getShape()));
+  for (rt::FieldElement &element : made->as<rt::FieldElement>()) {
+    uint64_t high = random();
+    element = rt::FieldElement(high << 32 | random());
+  }
+  return *made;
+}
+
 /// Values of argument `index`, inside its `test.range` if it has one.
 static rt::HostTensor randomArgument(func::FuncOp function, unsigned index,
                                      std::mt19937 &random) {
@@ -49,6 +62,9 @@ static rt::HostTensor randomArgument(func::FuncOp function, unsigned index,
   std::uniform_int_distribution<int64_t> whole(lo, hi);
   std::uniform_real_distribution<float> real(lo, hi);
   rt::DType wanted = *fromMLIRType(type.getElementType());
+  if (wanted == rt::DType::Field && !range) {
+    return randomElements(type, random);
+  }
   bool isFloat = rt::isFloatType(wanted);
   auto made = rt::HostTensor::zeros(isFloat ? rt::DType::F64 : rt::DType::I64,
                                     rt::Dims(type.getShape()));
@@ -118,7 +134,10 @@ public:
     for (Type element :
          {Type(builder.getBF16Type()), Type(builder.getF16Type()),
           Type(builder.getF64Type()), Type(builder.getI64Type()),
-          Type(builder.getIntegerType(8, /*isSigned=*/false))}) {
+          Type(builder.getIntegerType(8, /*isSigned=*/false)),
+          Type(builder.getIntegerType(4)),
+          Type(builder.getType<Float8E4M3FNType>()),
+          Type(builder.getType<nn::FieldType>())}) {
       for (func::FuncOp original : originals) {
         addRetyped(original, element);
       }
@@ -129,7 +148,8 @@ public:
   void addRetyped(func::FuncOp original, Type element) {
     auto copy = cast<func::FuncOp>(original->clone());
     std::string name;
-    llvm::raw_string_ostream(name) << original.getSymName() << "_" << element;
+    llvm::raw_string_ostream(name) << original.getSymName() << "_"
+                                   << rt::stringify(*fromMLIRType(element));
     copy.setSymName(name);
     if (retype(copy, element)) {
       retyped.push_back(copy);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/Element.h"
 #include "divisi/runtime/InprocCommunicator.h"
 
 #include <array>
@@ -280,6 +281,22 @@ TEST(ReduceTest, everyKindOfEveryTypeThatHasIt) {
   EXPECT_EQ(findCombine(DType::Bool, ReduceKind::Sum), nullptr);
   EXPECT_EQ(findCombine(DType::F32, ReduceKind::And), nullptr);
   EXPECT_EQ(findCombine(DType::BF16, ReduceKind::And), nullptr);
+  FieldElement half = 0.5, third = FieldElement(1) / 3;
+  EXPECT_EQ(combineTwo(DType::Field, ReduceKind::Sum, half, half), 1);
+  EXPECT_EQ(combineTwo(DType::Field, ReduceKind::Prod, third, third) * 9, 1);
+  EXPECT_EQ(combineTwo(DType::Field, ReduceKind::Max, FieldElement(-5),
+                       FieldElement(3)),
+            3);
+  EXPECT_EQ(combineTwo(DType::Field, ReduceKind::Min, FieldElement(-5),
+                       FieldElement(3)),
+            -5);
+  EXPECT_EQ(findCombine(DType::Field, ReduceKind::And), nullptr);
+  // What is stored only is in one part, and zeros are in the others.
+  for (DType type : {DType::I4, DType::U4, DType::F8E4M3FN, DType::F8E5M2}) {
+    EXPECT_EQ(combineTwo(type, ReduceKind::Or, uint8_t(0), uint8_t(0xfe)),
+              0xfe);
+    EXPECT_EQ(findCombine(type, ReduceKind::Sum), nullptr);
+  }
 }
 
 TEST(ReduceTest, theNeutralElementChangesNothing) {

@@ -41,7 +41,7 @@ static Tensor randomTensor(const TensorInfo &info, const Case &test,
       // matter to most operators, not only large magnitudes.
       float real = std::uniform_real_distribution<float>(0.25f, 2)(random);
       real = i % 3 == 0 && !roots ? -real : real;
-      if constexpr (isFloat<T>) {
+      if constexpr (isFloat<T> || isField<T>) {
         values[i] = convertElement<T>(real);
       } else if constexpr (std::is_same_v<T, Flag>) {
         values[i] = Flag((integer & 1) != 0);
@@ -177,7 +177,12 @@ static void expectEqual(const Tensor &got, const Tensor &expected) {
 }
 
 void expectSame(const Tensor &got, const Tensor &expected) {
-  dispatch<AllTypes>(expected.info.type, [&](auto zero) {
+  if (expected.info.type == DType::Field) {
+    EXPECT_EQ(got.values<FieldElement>(), expected.values<FieldElement>());
+    return;
+  }
+  constexpr unsigned others = unsigned(AllTypes) & ~typeBit(DType::Field);
+  dispatch<others>(expected.info.type, [&](auto zero) {
     expectEqual<decltype(zero)>(got, expected);
   });
 }

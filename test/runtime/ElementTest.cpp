@@ -154,7 +154,7 @@ TEST(ConvertTest, DoublesRoundOnce) {
 }
 
 TEST(ElementTest, EveryTypeIsDispatchedAndNamed) {
-  for (int i = 0; i <= int(DType::Bool); ++i) {
+  for (int i = 0; i < int(numDTypes); ++i) {
     DType type = DType(i);
     EXPECT_TRUE(dispatch<AllTypes>(type, [&](auto zero) {
       using T = decltype(zero);

@@ -9,6 +9,7 @@
 #ifndef DIVISI_TEST_RUNTIME_TENSORS_H
 #define DIVISI_TEST_RUNTIME_TENSORS_H
 
+#include "divisi/runtime/Element.h"
 #include "divisi/runtime/Kernel.h"
 
 #include <cstring>
@@ -32,11 +33,8 @@ struct Tensor {
 };
 
 template <typename T>
-constexpr DType dtypeOf = std::is_same_v<T, float>     ? DType::F32
-                          : std::is_same_v<T, double>  ? DType::F64
-                          : std::is_same_v<T, int32_t> ? DType::I32
-                          : std::is_same_v<T, int64_t> ? DType::I64
-                                                       : DType::Bool;
+constexpr DType dtypeOf =
+    std::is_same_v<T, uint8_t> ? DType::Bool : typeOf<T>();
 
 /// A whole tensor with `values`; uint8_t stands for bool.
 template <typename T> Tensor make(Dims dims, const std::vector<T> &values) {

@@ -26,6 +26,10 @@ namespace divisi {
 ///   f32     1e-4                          1e-3
 ///   f16     2e-3                          1e-2
 ///   bf16    1.6e-2                        5e-2
+///   e4m3fn  5e-3                          1.25e-1 (the next number)
+///   e5m2    5e-3                          2.5e-1
+///
+/// Elements of other types, the prime field among them, are equal or not.
 struct Tolerance {
   /// Unset: that share of the tensor's largest finite element, so that small
   /// outputs cannot hide a wrong shard.
@@ -47,7 +51,7 @@ struct Comparison {
   std::string message; ///< Empty if equal.
 };
 
-/// Compares floats with `tolerance`; other types are equal or not.
+/// Compares floats with `tolerance`.
 Comparison compareTensors(const rt::HostTensor &got,
                           const rt::HostTensor &expected,
                           const Tolerance &tolerance = {});

@@ -34,12 +34,14 @@ mlir::Type toMLIRType(mlir::MLIRContext *context, rt::DType type);
 /// The way back; nothing for a type that is not one of ours.
 std::optional<rt::DType> fromMLIRType(mlir::Type type);
 
-/// The constant as an attribute: one element if it is a splat.
+/// The constant, which is not of the field, as an attribute: one element if it
+/// is a splat.
 mlir::DenseElementsAttr toDenseAttr(mlir::MLIRContext *context,
                                     const rt::HostTensor &tensor);
-/// The way back. Fails with Unsupported for element types that are not ours,
-/// with Device when memory runs out.
-Expected<rt::HostTensor> fromDenseAttr(mlir::DenseElementsAttr attribute);
+/// The way back, converted to `type` if that is given. Fails with Unsupported
+/// for element types that are not ours, with Device when memory runs out.
+Expected<rt::HostTensor> fromDenseAttr(mlir::DenseElementsAttr attribute,
+                                       std::optional<rt::DType> type = {});
 
 /// The attributes of an operator as its kernel gets them: its own ones without
 /// symbols, not the discardable ones.

@@ -6,11 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one formula for the bytes of a tensor. An element takes whole bytes, a
-// boolean one; what is narrower than a byte is packed:
+// The one formula for the bytes of a tensor. An element takes whole bytes, also
+// one that is narrower than a byte:
 //
-//   storedBytes(3, 32) == 12    storedBytes(3, 1) == 3    storedBytes(3, 4) ==
-//   2
+//   storedBytes(3, 32) == 12    storedBytes(3, 1) == storedBytes(3, 4) == 3
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,23 +21,13 @@
 namespace divisi {
 
 /// The bits that an element of a type of `bits` > 0 bits takes in memory.
-constexpr int64_t storedBits(int64_t bits) {
-  if (bits == 2 || bits == 4) {
-    return bits;
-  }
-  return (bits + 7) / 8 * 8;
-}
+constexpr int64_t storedBits(int64_t bits) { return (bits + 7) / 8 * 8; }
 
 /// The bytes of `count` >= 0 elements of a type of `bits`, or nothing if an
 /// int64_t cannot hold their number.
 [[nodiscard]] inline std::optional<int64_t> storedBytes(int64_t count,
                                                         int64_t bits) {
-  int64_t stored = storedBits(bits);
-  if (stored >= 8) {
-    return checkedMul(count, stored / 8);
-  }
-  int64_t perByte = 8 / stored;
-  return count / perByte + (count % perByte != 0);
+  return checkedMul(count, storedBits(bits) / 8);
 }
 
 } // namespace divisi

@@ -85,6 +85,22 @@ func.func @transpose_of_cast_matmul(%a: tensor<4x8xbf16>,
 
 // -----
 
+// The cast says what it said.
+// CHECK-LABEL: @transpose_of_cast_that_does_not_saturate
+// CHECK: nn.cast %{{.*}} {saturate = false} : (tensor<16x4xf32>) -> tensor<16x4xf8E5M2>
+func.func @transpose_of_cast_that_does_not_saturate(
+    %a: tensor<4x8xf32>, %b: tensor<8x16xf32>) -> tensor<16x4xf8E5M2> {
+  %0 = nn.matmul %a, %b {labels = "mk,kn->mn"} : (tensor<4x8xf32>,
+      tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = nn.cast %0 {saturate = false}
+      : (tensor<4x16xf32>) -> tensor<4x16xf8E5M2>
+  %2 = nn.transpose %1 {permutation = array<i64: 1, 0>}
+      : (tensor<4x16xf8E5M2>) -> tensor<16x4xf8E5M2>
+  return %2 : tensor<16x4xf8E5M2>
+}
+
+// -----
+
 // CHECK-LABEL: @matmul_of_transposes
 // CHECK-SAME: (%[[A:.*]]: tensor<4x8x2xf32>, %[[B:.*]]: tensor<16x8xf32>)
 // CHECK-NEXT: nn.matmul %[[A]], %[[B]] {labels = "mkb,nk->bmn", nn.scope = "h"} : (tensor<4x8x2xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>

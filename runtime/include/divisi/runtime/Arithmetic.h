@@ -25,7 +25,7 @@ using Wrapping = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
 
 /// a + b; integers wrap.
 template <typename T> T wrapAdd(T a, T b) {
-  if constexpr (isFloat<T>) {
+  if constexpr (!std::is_integral_v<T>) {
     return a + b;
   } else {
     return T(Wrapping<T>(a) + Wrapping<T>(b));
@@ -34,7 +34,7 @@ template <typename T> T wrapAdd(T a, T b) {
 
 /// a - b; integers wrap.
 template <typename T> T wrapSub(T a, T b) {
-  if constexpr (isFloat<T>) {
+  if constexpr (!std::is_integral_v<T>) {
     return a - b;
   } else {
     return T(Wrapping<T>(a) - Wrapping<T>(b));
@@ -43,7 +43,7 @@ template <typename T> T wrapSub(T a, T b) {
 
 /// a * b; integers wrap.
 template <typename T> T wrapMul(T a, T b) {
-  if constexpr (isFloat<T>) {
+  if constexpr (!std::is_integral_v<T>) {
     return a * b;
   } else {
     return T(Wrapping<T>(a) * Wrapping<T>(b));
@@ -72,6 +72,8 @@ template <typename T> T minOf(T a, T b) {
 template <typename T> constexpr T lowestOf() {
   if constexpr (isFloat<T>) {
     return -std::numeric_limits<T>::infinity();
+  } else if constexpr (isField<T>) {
+    return -T::highest();
   } else {
     return std::numeric_limits<T>::min();
   }
@@ -81,6 +83,8 @@ template <typename T> constexpr T lowestOf() {
 template <typename T> constexpr T highestOf() {
   if constexpr (isFloat<T>) {
     return std::numeric_limits<T>::infinity();
+  } else if constexpr (isField<T>) {
+    return T::highest();
   } else {
     return std::numeric_limits<T>::max();
   }

@@ -9,13 +9,21 @@
 // Every DType has a C++ type of its own in memory, and one that is computed
 // with:
 //
-//   DType   in memory   computed as
-//   f64     double      double
-//   f32     float       float
-//   f16     Half        float
-//   bf16    BFloat      float
-//   i8 ...  int8_t ...  the same; sums and products wrap
-//   bool    Flag        bool
+//   DType       in memory      computed as
+//   f64         double         double
+//   f32         float          float
+//   f16         Half           float
+//   bf16        BFloat         float
+//   i8 ...      int8_t ...     the same; sums and products wrap
+//   bool        Flag           bool
+//   i4          Int4           int8_t
+//   u4          UInt4          uint8_t
+//   f8e4m3fn    Float8E4M3FN   float
+//   f8e5m2      Float8E5M2     float
+//   field       FieldElement   the same
+//
+// An element has at least a byte: two of i4 share one in files of ONNX, but not
+// in memory. Nothing computes in i4, u4 and f8: they are moved and converted.
 //
 // So a function of elements is written once, on the type that is computed with:
 //
@@ -29,110 +37,13 @@
 #ifndef DIVISI_RUNTIME_ELEMENT_H
 #define DIVISI_RUNTIME_ELEMENT_H
 
+#include "divisi/runtime/FieldElement.h"
+#include "divisi/runtime/Storage.h"
 #include "divisi/runtime/Tensor.h"
 
-#include <bit>
-#include <cmath>
-#include <cstdint>
 #include <limits>
-#include <type_traits>
 
 namespace divisi::rt {
-
-//===----------------------------------------------------------------------===//
-// In memory
-//===----------------------------------------------------------------------===//
-
-/// `value` as the nearest float, but an inexact one with an odd last bit: what
-/// is rounded once more, to fewer bits, is then as if rounded once. (Boldo and
-/// Melquiond, "When double rounding is odd", 2005.)
-inline float roundToOdd(double value) {
-  float near = static_cast<float>(value);
-  uint32_t bits = std::bit_cast<uint32_t>(near);
-  bool isOdd = (bits & 1) != 0, isExact = double(near) == value;
-  if (isOdd || isExact || value != value) {
-    return near;
-  }
-  // The neighbour on the other side of `value`; infinity stays out of reach.
-  bool isTooFar = std::fabs(double(near)) > std::fabs(value);
-  return std::bit_cast<float>(isTooFar ? bits - 1 : bits + 1);
-}
-
-/// IEEE 754's binary16.
-struct Half {
-  uint16_t bits = 0; ///< As they lie in memory.
-
-  /// Zero.
-  Half() = default;
-  /// The nearest one, halves to even; infinite from 65520 on.
-  explicit Half(float value);
-  /// The same, rounded once.
-  explicit Half(double value) : Half(roundToOdd(value)) {}
-  /// Exact.
-  operator float() const;
-};
-
-/// The upper half of a binary32.
-struct BFloat {
-  uint16_t bits = 0; ///< As they lie in memory.
-
-  /// Zero.
-  BFloat() = default;
-  /// The nearest one, halves to even.
-  explicit BFloat(float value);
-  /// The same, rounded once.
-  explicit BFloat(double value) : BFloat(roundToOdd(value)) {}
-  /// Exact.
-  operator float() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
-};
-
-/// A truth value in one byte; every byte but 0 is true.
-struct Flag {
-  uint8_t byte = 0; ///< As it lies in memory.
-
-  /// False.
-  Flag() = default;
-  /// 0 or 1.
-  explicit Flag(bool value) : byte(value) {}
-  /// What it says.
-  operator bool() const { return byte != 0; }
-};
-
-/// Without branches, so that loops become vector instructions. The float with
-/// the same exponent and mantissa fields is 2^112 times too small, also where
-/// it is subnormal; 31 in the exponent's field means what 255 does.
-inline Half::operator float() const {
-  uint32_t magnitude = bits & 0x7fffu, sign = (bits & 0x8000u) << 16;
-  float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
-  uint32_t special = magnitude >= 0x7c00u ? 0x7f800000u : 0u;
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | special | sign);
-}
-
-/// Adding 0.5 to a number below 2^-14 leaves multiples of 2^-24, the unit of
-/// subnormal halves, in the last bits: the processor rounds. Other numbers get
-/// the exponent's new bias and are rounded by the carry of what is cut off.
-inline Half::Half(float value) {
-  uint32_t all = std::bit_cast<uint32_t>(value);
-  uint32_t magnitude = all & 0x7fffffffu;
-  uint32_t small =
-      std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) -
-      std::bit_cast<uint32_t>(0.5f);
-  uint32_t normal =
-      (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
-  uint32_t half = magnitude < (113u << 23) ? small : normal;
-  half = magnitude >= 0x477ff000u ? 0x7c00u : half;
-  half = magnitude > 0x7f800000u ? 0x7e00u : half;
-  bits = static_cast<uint16_t>(half | (all >> 16 & 0x8000u));
-}
-
-/// The carry of what is cut off rounds; a NaN stays one.
-inline BFloat::BFloat(float value) {
-  uint32_t all = std::bit_cast<uint32_t>(value);
-  uint32_t near = (all + 0x7fffu + (all >> 16 & 1u)) >> 16;
-  uint32_t quiet = all >> 16 | 0x40u;
-  bits =
-      static_cast<uint16_t>((all & 0x7fffffffu) > 0x7f800000u ? quiet : near);
-}
 
 //===----------------------------------------------------------------------===//
 // Computed with
@@ -150,6 +61,15 @@ template <> struct ComputedAs<Half> {
 template <> struct ComputedAs<BFloat> {
   using Type = float; ///< Exact.
 };
+/// In f32.
+template <int mantissaBits, bool hasInfinity>
+struct ComputedAs<Float8<mantissaBits, hasInfinity>> {
+  using Type = float; ///< Exact.
+};
+/// In the byte that holds it.
+template <typename Value> struct ComputedAs<Nibble<Value>> {
+  using Type = Value; ///< Exact.
+};
 /// As the language does.
 template <> struct ComputedAs<Flag> {
   using Type = bool; ///< Whether it is not 0.
@@ -162,37 +82,52 @@ template <typename T> Computed<T> load(T element) {
   return Computed<T>(element);
 }
 
-/// Whether it is f16 or bf16, which are computed in f32.
+/// Whether it is a float in a byte.
+template <typename T>
+constexpr bool isFloat8 =
+    std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
+/// Whether it is an integer in four bits.
+template <typename T>
+constexpr bool isNibble = std::is_same_v<T, Int4> || std::is_same_v<T, UInt4>;
+/// Whether it is a float that is computed in f32 and rounded then.
 template <typename T>
 constexpr bool isNarrowFloat =
-    std::is_same_v<T, Half> || std::is_same_v<T, BFloat>;
+    std::is_same_v<T, Half> || std::is_same_v<T, BFloat> || isFloat8<T>;
 /// Whether it is a float of any width.
 template <typename T>
 constexpr bool isFloat = std::is_floating_point_v<T> || isNarrowFloat<T>;
+/// Whether it is an element of the prime field.
+template <typename T> constexpr bool isField = std::is_same_v<T, FieldElement>;
 
 /// The DType of T.
 template <typename T> constexpr DType typeOf() {
-  return std::is_same_v<T, double>     ? DType::F64
-         : std::is_same_v<T, float>    ? DType::F32
-         : std::is_same_v<T, Half>     ? DType::F16
-         : std::is_same_v<T, BFloat>   ? DType::BF16
-         : std::is_same_v<T, int8_t>   ? DType::I8
-         : std::is_same_v<T, int16_t>  ? DType::I16
-         : std::is_same_v<T, int32_t>  ? DType::I32
-         : std::is_same_v<T, int64_t>  ? DType::I64
-         : std::is_same_v<T, uint8_t>  ? DType::U8
-         : std::is_same_v<T, uint16_t> ? DType::U16
-         : std::is_same_v<T, uint32_t> ? DType::U32
-         : std::is_same_v<T, uint64_t> ? DType::U64
-                                       : DType::Bool;
+  return std::is_same_v<T, double>         ? DType::F64
+         : std::is_same_v<T, float>        ? DType::F32
+         : std::is_same_v<T, Half>         ? DType::F16
+         : std::is_same_v<T, BFloat>       ? DType::BF16
+         : std::is_same_v<T, int8_t>       ? DType::I8
+         : std::is_same_v<T, int16_t>      ? DType::I16
+         : std::is_same_v<T, int32_t>      ? DType::I32
+         : std::is_same_v<T, int64_t>      ? DType::I64
+         : std::is_same_v<T, uint8_t>      ? DType::U8
+         : std::is_same_v<T, uint16_t>     ? DType::U16
+         : std::is_same_v<T, uint32_t>     ? DType::U32
+         : std::is_same_v<T, uint64_t>     ? DType::U64
+         : std::is_same_v<T, Int4>         ? DType::I4
+         : std::is_same_v<T, UInt4>        ? DType::U4
+         : std::is_same_v<T, Float8E4M3FN> ? DType::F8E4M3FN
+         : std::is_same_v<T, Float8E5M2>   ? DType::F8E5M2
+         : isField<T>                      ? DType::Field
+                                           : DType::Bool;
 }
 
 /// What an operator may leave sums of many T in, so that partial ones are not
-/// rounded: f32 for f16 and bf16, i32 for integers of 8 and 16 bits.
+/// rounded: f32 for narrower floats, i32 for integers of up to 16 bits.
 template <typename T>
 using SumTypeOf = std::conditional_t<
     isNarrowFloat<T>, float,
-    std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, int32_t, T>>;
+    std::conditional_t<(std::is_integral_v<T> || isNibble<T>) && sizeof(T) < 4,
+                       int32_t, T>>;
 
 //===----------------------------------------------------------------------===//
 // Sets of types
@@ -205,15 +140,22 @@ constexpr unsigned typeBit(DType type) { return 1u << unsigned(type); }
 enum TypeSet : unsigned {
   Floats = typeBit(DType::F64) | typeBit(DType::F32) | typeBit(DType::F16) |
            typeBit(DType::BF16),
+  /// What stands for real numbers.
+  Reals = Floats | typeBit(DType::Field),
   /// What indices are.
   Indices = typeBit(DType::I32) | typeBit(DType::I64),
   Ints = typeBit(DType::I8) | typeBit(DType::I16) | Indices |
          typeBit(DType::U8) | typeBit(DType::U16) | typeBit(DType::U32) |
          typeBit(DType::U64),
   Bools = typeBit(DType::Bool),
-  Numbers = Floats | Ints,
+  Numbers = Reals | Ints,
   Logical = Ints | Bools,
-  AllTypes = Numbers | Bools,
+  /// What has an order, and is computed with.
+  Comparable = Numbers | Bools,
+  /// What is moved and converted only.
+  Stored = typeBit(DType::I4) | typeBit(DType::U4) | typeBit(DType::F8E4M3FN) |
+           typeBit(DType::F8E5M2),
+  AllTypes = Comparable | Stored,
 };
 
 /// One step of dispatch().
@@ -243,7 +185,12 @@ template <unsigned Set, typename Body> bool dispatch(DType type, Body &&body) {
          dispatchOne<Set, DType::U16, uint16_t>(type, body) ||
          dispatchOne<Set, DType::U32, uint32_t>(type, body) ||
          dispatchOne<Set, DType::U64, uint64_t>(type, body) ||
-         dispatchOne<Set, DType::Bool, Flag>(type, body);
+         dispatchOne<Set, DType::Bool, Flag>(type, body) ||
+         dispatchOne<Set, DType::Field, FieldElement>(type, body) ||
+         dispatchOne<Set, DType::I4, Int4>(type, body) ||
+         dispatchOne<Set, DType::U4, UInt4>(type, body) ||
+         dispatchOne<Set, DType::F8E4M3FN, Float8E4M3FN>(type, body) ||
+         dispatchOne<Set, DType::F8E5M2, Float8E5M2>(type, body);
 }
 
 //===----------------------------------------------------------------------===//
@@ -285,15 +232,27 @@ template <typename From> double toDoubleOdd(From value) {
 }
 
 /// An element of another type, as ONNX's Cast does it: floats are rounded to
-/// nearest, halves to even; floats go to integers towards zero, saturating, NaN
-/// to 0; wider integers wrap; anything but 0, also NaN, is true.
-template <typename To, typename From> To convertElement(From element) {
+/// nearest, halves to even; those too large for f8 saturate, or become infinity
+/// or NaN (`saturates`). Floats go to integers towards zero, saturating, NaN to
+/// 0; wider integers wrap, as do floats in i4 and u4, once they are i32.
+/// Anything but 0, also NaN, is true. Numbers are exact in the field; what is
+/// in the field is taken for the integer of least magnitude.
+template <typename To, typename From>
+To convertElement(From element, bool saturates = true) {
   auto value = load(element);
   using Value = decltype(value);
   if constexpr (std::is_same_v<To, Flag>) {
     return Flag(value != 0);
-  } else if constexpr (isFloat<Value> && !isFloat<To>) {
+  } else if constexpr (isField<Value> && !isField<To>) {
+    return convertElement<To>(int64_t(value), saturates);
+  } else if constexpr (isNibble<To>) {
+    return To(convertElement<int32_t>(value));
+  } else if constexpr (isFloat<Value> && !isFloat<To> && !isField<To>) {
     return saturateTo<To>(value);
+  } else if constexpr (isFloat8<To> && !isFloat<Value>) {
+    return To(toDoubleOdd(value), saturates);
+  } else if constexpr (isFloat8<To>) {
+    return To(value, saturates);
   } else if constexpr (isNarrowFloat<To> && !isFloat<Value>) {
     return To(toDoubleOdd(value));
   } else {

@@ -65,7 +65,8 @@ public:
   static Expected<HostTensor> zeros(DType type, Dims dims,
                                     std::string name = {});
   /// A copy of `bytes`; fails like zeros(), and with Invalid where they are not
-  /// as many as the shape says. Booleans become 0 or 1.
+  /// as many as the shape says. Booleans become 0 or 1, i4 and u4 the value of
+  /// their lower bits, residues less than the prime.
   static Expected<HostTensor> copyOf(DType type, Dims dims,
                                      std::span<const std::byte> bytes,
                                      std::string name = {});
@@ -84,6 +85,13 @@ public:
   const std::string &name() const { return name_; }
   /// Names the tensor; copies keep their names.
   void setName(std::string name) { name_ = std::move(name); }
+  /// Whether the type is a guess: a file said that an element has a byte, and
+  /// no more, as NumPy's do of i4, u4 and f8.
+  bool isOpaque() const { return isOpaque_; }
+  /// Says so.
+  void setOpaque() { isOpaque_ = true; }
+  /// The same bytes as elements of a type of that width. Fails like zeros().
+  Expected<HostTensor> bytesAs(DType type) const;
   /// The number of elements.
   int64_t count() const { return numElements(dims_); }
   /// The bytes of all elements.
@@ -125,12 +133,21 @@ private:
   HostTensor(DType type, Dims dims, std::string name, AlignedBytes bytes)
       : type_(type), dims_(std::move(dims)), name_(std::move(name)),
         bytes_(std::make_shared<AlignedBytes>(std::move(bytes))) {}
+  void normalize();
 
   DType type_ = DType::F32;
   Dims dims_ = {0};
   std::string name_;
+  bool isOpaque_ = false;
   std::shared_ptr<AlignedBytes> bytes_; ///< Null: none.
 };
+
+/// `count` elements of i4 or u4, in a byte each, from bytes that hold two of
+/// them, the first in the lower bits, as in ONNX's files. There are that many.
+std::vector<std::byte>
+unpackNibbles(DType type, std::span<const std::byte> packed, int64_t count);
+/// The bytes that `count` elements of `type` have in ONNX's files.
+int64_t onnxBytes(DType type, int64_t count);
 
 /// `f32[2, 3]`, for messages.
 std::string describe(DType type, const Dims &dims);

@@ -31,7 +31,8 @@ using CombineFn = void (*)(std::span<const std::byte *const> sources,
                            int64_t resultOffset, int64_t count);
 
 /// The function for elements of `type`, or null if they do not combine that
-/// way: floats have no `and`, booleans only `and`, `or`, `max` and `min`.
+/// way: floats have no `and`, booleans only `and`, `or`, `max` and `min`, and
+/// what is stored only (Element.h) `or`, of its bits.
 CombineFn findCombine(DType type, ReduceKind kind);
 
 /// Writes `count` times the element that leaves others unchanged under `kind`;

@@ -24,8 +24,9 @@
 
 namespace divisi::rt {
 
-/// Element types. Kernels have bodies for F32, I32, I64 and Bool (one byte, 0
-/// or 1) so far; the others can be stored and named.
+/// Element types; Element.h says what they are in memory. Those from I4 to
+/// F8E5M2 are stored and converted, but nothing computes in them. Field is the
+/// prime field that stands for real numbers in tests (FieldElement.h).
 enum class DType : uint8_t {
   F64,
   F32,
@@ -39,8 +40,15 @@ enum class DType : uint8_t {
   U16,
   U32,
   U64,
-  Bool
+  Bool,
+  I4,
+  U4,
+  F8E4M3FN,
+  F8E5M2,
+  Field
 };
+/// How many there are.
+constexpr unsigned numDTypes = unsigned(DType::Field) + 1;
 
 /// Bytes of one element.
 int64_t byteWidth(DType type);
@@ -48,8 +56,10 @@ int64_t byteWidth(DType type);
 std::string_view stringify(DType type);
 /// Whether its elements are floats.
 bool isFloatType(DType type);
-/// What sums of many elements may be left in: f32 for f16 and bf16, i32 for
-/// integers of 8 and 16 bits, else the type itself.
+/// Whether its elements are stored and converted, and never computed with.
+bool isStoredType(DType type);
+/// What sums of many elements may be left in: f32 for narrower floats, i32 for
+/// integers of up to 16 bits, else the type itself.
 DType sumType(DType type);
 /// The type of that name, or nothing.
 std::optional<DType> parseDType(std::string_view name);

@@ -26,7 +26,8 @@
 
 namespace divisi::rt {
 
-/// One array. Fortran order is turned into row-major; its name is empty.
+/// One array. Fortran order is turned into row-major; its name is empty. Where
+/// an element is a byte of no type it is opaque: i4, u4 or f8.
 Expected<HostTensor> parseNpy(std::span<const std::byte> bytes);
 
 /// All arrays of an archive, in its order, named by their entries without the
@@ -54,16 +55,17 @@ Expected<HostTensor> onlyTensor(std::vector<GivenTensor> tensors,
 Expected<std::vector<GivenTensor>> readTensors(const std::string &path,
                                                const std::string &role);
 
-/// What an .npy file begins with; the elements follow. bf16 is named as
-/// ml_dtypes does.
+/// What an .npy file begins with; the elements follow. bf16, i4, u4 and f8 are
+/// bytes of no type, as ml_dtypes names them. There is no name for the field.
 std::string formatNpyHeader(DType type, const Dims &dims);
 
-/// Writes one tensor, through a temporary name.
+/// Writes one tensor, through a temporary name. Fails with Unsupported for one
+/// of the field.
 Status writeNpy(const std::string &path, const HostTensor &tensor);
 
 /// Writes all tensors by their names, which are not empty and differ; stored
 /// without compression, through a temporary name. The same tensors give the
-/// same bytes.
+/// same bytes. Fails with Unsupported for one of the field.
 Status writeNpz(const std::string &path,
                 std::span<const HostTensor *const> tensors);
 
