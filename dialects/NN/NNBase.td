@@ -43,9 +43,13 @@ def NN_Int : AnyTypeOf<[I8, I16, I32, I64, UI8, UI16, UI32, UI64],
                        !strconcat("integer", castFirst)>;
 def NN_Float : AnyTypeOf<[F16, BF16, F32, F64, NN_Field],
                          !strconcat("float", castFirst)>;
+// What holds no images of numbers, but numbers.
+def NN_Ieee : AnyTypeOf<[F16, BF16, F32, F64],
+                        !strconcat("float", castFirst)>;
 def NN_IndexInt : AnyTypeOf<[I32, I64], "i32 or i64">;
 def NN_Number : AnyTypeOf<[NN_Int, NN_Float], !strconcat("number", castFirst)>;
 def NN_Stored : AnyTypeOf<[I<4>, UI<4>, F8E4M3FN, F8E5M2], "stored element">;
+def NN_Code : AnyTypeOf<[NN_Int, NN_Stored], "integer or float of 8 bits">;
 def NN_Comparable : AnyTypeOf<[NN_Bool, NN_Number],
                               !strconcat("number or boolean", castFirst)>;
 def NN_Element : AnyTypeOf<[NN_Bool, NN_Int, NN_Float, NN_Stored], "element">;
@@ -53,6 +57,8 @@ def NN_Element : AnyTypeOf<[NN_Bool, NN_Int, NN_Float, NN_Stored], "element">;
 def NN_BoolTensor : StaticShapeTensorOf<[NN_Bool]>;
 def NN_FloatTensor : StaticShapeTensorOf<[NN_Float]>;
 def NN_IndexTensor : StaticShapeTensorOf<[NN_IndexInt]>;
+def NN_IeeeTensor : StaticShapeTensorOf<[NN_Ieee]>;
+def NN_CodeTensor : StaticShapeTensorOf<[NN_Code]>;
 def NN_IntTensor : StaticShapeTensorOf<[NN_Int]>;
 def NN_NumberTensor : StaticShapeTensorOf<[NN_Number]>;
 def NN_LogicTensor : StaticShapeTensorOf<[NN_Bool, NN_Int]>;

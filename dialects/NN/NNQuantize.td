@@ -18,7 +18,8 @@ include "dialects/NN/NNOpBase.td"
 def NN_QuantizeOp : NN_CheckedOp<"quantize"> {
   let summary = "numbers in few bits";
   let description = [{
-    Computes round(x/scale) + zero, rounding halves to even and saturating.
+    Computes round(x/scale) + zero, rounding halves to even and saturating; for
+    f8, x/scale is rounded to the result's type alone.
     Index i along `axis` has the scale and zero point i/`block`; along other
     dimensions they broadcast. `block` is 1 where scales are not by blocks.
 
@@ -37,10 +38,10 @@ def NN_QuantizeOp : NN_CheckedOp<"quantize"> {
         tensor<4x2xf32>) -> tensor<4x8xi8>
     ```
   }];
-  let arguments = (ins NN_FloatTensor:$x, NN_FloatTensor:$scale,
-                       Optional<NN_IntTensor>:$zero, NN_I64:$axis,
+  let arguments = (ins NN_IeeeTensor:$x, NN_IeeeTensor:$scale,
+                       Optional<NN_CodeTensor>:$zero, NN_I64:$axis,
                        NN_I64:$block);
-  let results = (outs NN_IntTensor:$y);
+  let results = (outs NN_CodeTensor:$y);
   let builders = [NN_CheckingBuilder<
       (ins "::mlir::RankedTensorType":$resultType, "::mlir::Value":$x,
            "::mlir::Value":$scale, "::mlir::Value":$zero, "int64_t":$axis,
@@ -68,8 +69,8 @@ def NN_DequantizeOp : NN_InferredOp<"dequantize"> {
         : (tensor<4x8xi8>, tensor<4x1xf32>, tensor<4x1xi8>) -> tensor<4x8xf32>
     ```
   }];
-  let arguments = (ins NN_IntTensor:$x, NN_FloatTensor:$scale,
-                       Optional<NN_IntTensor>:$zero, NN_I64:$axis,
+  let arguments = (ins NN_CodeTensor:$x, NN_FloatTensor:$scale,
+                       Optional<NN_CodeTensor>:$zero, NN_I64:$axis,
                        NN_I64:$block);
   let results = (outs NN_FloatTensor:$y);
   let builders = [NN_InferringBuilder<

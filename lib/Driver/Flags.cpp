@@ -114,7 +114,11 @@ std::vector<ImportOptions::Given>
 divisi::labelledShapes(ArrayRef<rt::GivenTensor> tensors) {
   std::vector<ImportOptions::Given> shapes;
   for (const rt::GivenTensor &given : tensors) {
-    shapes.push_back({given.label, {given.tensor.dims(), given.tensor.type()}});
+    std::optional<rt::DType> type;
+    if (!given.tensor.isOpaque()) {
+      type = given.tensor.type();
+    }
+    shapes.push_back({given.label, {given.tensor.dims(), type}});
   }
   return shapes;
 }

@@ -278,9 +278,10 @@ void Emitter::fold(const std::string &op, llvm::ArrayRef<Tensor> operands,
 
 /// Attributes that kernels read as 0 or 1 and operators have as booleans.
 static constexpr llvm::StringLiteral kFlags[] = {
-    "arg_reduce.last", "cumulate.exclusive", "cumulate.reverse",
-    "mod.fmod",        "normalize.center",   "rotary.interleaved",
-    "shift.left",      "softmax.log",        "top_k.largest"};
+    "cast.saturate",      "arg_reduce.last", "cumulate.exclusive",
+    "cumulate.reverse",   "mod.fmod",        "normalize.center",
+    "rotary.interleaved", "shift.left",      "softmax.log",
+    "top_k.largest"};
 
 static mlir::Attribute toAttribute(mlir::Builder &builder,
                                    const std::string &op,

@@ -132,8 +132,8 @@ public:
                  const Tensor &y);
   /// Where `condition` holds `x`, else `y`.
   Tensor select(const Tensor &condition, const Tensor &x, const Tensor &y);
-  /// `x` itself if it has the type.
-  Tensor cast(const Tensor &x, rt::DType type);
+  /// `x` itself if it has the type; `saturates` as nn.cast's attribute says.
+  Tensor cast(const Tensor &x, rt::DType type, bool saturates = true);
   /// Each element is its index along `axis`.
   Tensor iota(rt::DType type, rt::Dims dims, int64_t axis);
 

@@ -78,11 +78,13 @@ Tensor Emitter::select(const Tensor &condition, const Tensor &x,
   return emit("select", {condition, x, y}, {}, x->type, dims ? *dims : x->dims);
 }
 
-/// Constants are converted here: of most element types, which exporters cast to
-/// others, there are no kernels.
-Tensor Emitter::cast(const Tensor &x, DType type) {
+/// Constants are converted here, however large the results.
+Tensor Emitter::cast(const Tensor &x, DType type, bool saturates) {
   if (x->type == type) {
     return x;
+  }
+  if (!saturates && (type == DType::F8E4M3FN || type == DType::F8E5M2)) {
+    return emit("cast", {x}, {{"saturate", int64_t{0}}}, type, x->dims);
   }
   if (x->isFoldable() && x->count() <= foldLimit_) {
     if (auto bytes = bytesOf(x)) {

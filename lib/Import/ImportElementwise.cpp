@@ -80,14 +80,15 @@ static void importCompare(NodeImporter &node) {
 //===----------------------------------------------------------------------===//
 
 static void importCast(NodeImporter &node) {
-  int64_t to = node.getInt("to");
-  auto type = convertType(static_cast<int>(to));
+  auto to = static_cast<int>(node.getInt("to"));
+  auto type = convertType(to);
   if (!type) {
-    return node.unsupported("it casts to the element type number " +
-                            std::to_string(to) +
-                            ", which Divisi does not have");
+    return node.unsupported(
+        "it casts to the element type " + onnxTypeName(to) +
+        ", which Divisi does not have; export the model with " + knownTypes());
   }
-  node.setResult(0, node.emitter().cast(node.input(0), *type));
+  node.setResult(0, node.emitter().cast(node.input(0), *type,
+                                        node.getInt("saturate", 1) != 0));
 }
 
 /// Between integers of one width a cast keeps the bits; a constant is read
@@ -121,7 +122,8 @@ static void importBitCast(NodeImporter &node) {
 }
 
 static void importCastLike(NodeImporter &node) {
-  node.setResult(0, node.emitter().cast(node.input(0), node.input(1)->type));
+  node.setResult(0, node.emitter().cast(node.input(0), node.input(1)->type,
+                                        node.getInt("saturate", 1) != 0));
 }
 
 static void importClip(NodeImporter &node) {

@@ -72,7 +72,9 @@ static std::optional<DType> typeFrom(NodeImporter &node, const char *name,
   auto type = convertType(static_cast<int>(number));
   if (!type) {
     node.unsupported("its result has the element type " +
-                     onnxTypeName(static_cast<int>(number)));
+                     onnxTypeName(static_cast<int>(number)) +
+                     ", which Divisi does not have; export the model with " +
+                     knownTypes());
   }
   return type;
 }

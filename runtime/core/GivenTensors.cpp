@@ -32,7 +32,16 @@ arrange(const EntryInfo &entry, const std::vector<ValueInfo> &values,
   }
   std::vector<HostTensor> arranged(values.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
-    arranged[(*slotOf)[i]] = std::move(tensors[i].tensor);
+    HostTensor &tensor = tensors[i].tensor;
+    DType type = values[(*slotOf)[i]].type;
+    if (tensor.isOpaque() && isStoredType(type)) {
+      auto typed = tensor.bytesAs(type);
+      if (!typed) {
+        return typed.status();
+      }
+      tensor = std::move(*typed);
+    }
+    arranged[(*slotOf)[i]] = std::move(tensor);
   }
   if (Status status = checkTensors(values, arranged, role); !status.isOk()) {
     return status;

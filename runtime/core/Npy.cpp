@@ -27,8 +27,9 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace {
 
-/// bf16 is what ml_dtypes calls it in files: two bytes that NumPy itself has no
-/// type for.
+/// What NumPy itself has no type for is called as ml_dtypes does it: bf16 has
+/// two bytes of no type, and i4, u4 and f8 have one, so that who reads such a
+/// file must know which is meant.
 struct NumpyName {
   DType type;
   std::string_view name; ///< Without the byte order.
@@ -63,19 +64,23 @@ private:
 
 } // namespace
 
-static constexpr std::array<NumpyName, 13> numpyNames = {{{DType::F64, "f8"},
-                                                          {DType::F32, "f4"},
-                                                          {DType::F16, "f2"},
-                                                          {DType::BF16, "V2"},
-                                                          {DType::I8, "i1"},
-                                                          {DType::I16, "i2"},
-                                                          {DType::I32, "i4"},
-                                                          {DType::I64, "i8"},
-                                                          {DType::U8, "u1"},
-                                                          {DType::U16, "u2"},
-                                                          {DType::U32, "u4"},
-                                                          {DType::U64, "u8"},
-                                                          {DType::Bool, "b1"}}};
+static constexpr std::array<NumpyName, 14> numpyNames = {
+    {{DType::F64, "f8"},
+     {DType::F32, "f4"},
+     {DType::F16, "f2"},
+     {DType::BF16, "V2"},
+     {DType::I8, "i1"},
+     {DType::I16, "i2"},
+     {DType::I32, "i4"},
+     {DType::I64, "i8"},
+     {DType::U8, "u1"},
+     {DType::U16, "u2"},
+     {DType::U32, "u4"},
+     {DType::U64, "u8"},
+     {DType::Bool, "b1"},
+     // numpy.load does not know this name.
+     {DType::F8E5M2, "f1"}}};
+static constexpr std::string_view opaqueByte = "V1";
 static constexpr std::string_view magic = "\x93NUMPY";
 
 bool HeaderReader::eat(char c) {
@@ -161,7 +166,11 @@ bool HeaderReader::read() {
   return seen == 7;
 }
 
+/// For a byte of no type it is one of those that it may be.
 static Expected<DType> parseDescr(std::string_view descr) {
+  if (descr == "<V1" || descr == "|V1") {
+    return DType::F8E4M3FN;
+  }
   for (const NumpyName &row : numpyNames) {
     bool hasNoOrder = byteWidth(row.type) == 1 || row.type == DType::BF16;
     if (descr.size() == 3 && descr.substr(1) == row.name &&
@@ -242,14 +251,19 @@ Expected<HostTensor> divisi::rt::parseNpy(std::span<const std::byte> bytes) {
                      " bytes for ", describe(*type, header.dims));
   }
   Expected<HostTensor> tensor = HostTensor::copyOf(*type, header.dims, data);
-  bool isTurned = tensor && header.isFortran && header.dims.size() > 1;
-  return isTurned ? fromFortran(*tensor) : std::move(tensor);
+  if (tensor && header.isFortran && header.dims.size() > 1) {
+    tensor = fromFortran(*tensor);
+  }
+  if (tensor && *type == DType::F8E4M3FN) {
+    tensor->setOpaque();
+  }
+  return tensor;
 }
 
 std::string divisi::rt::formatNpyHeader(DType type, const Dims &dims) {
-  std::string_view name;
+  std::string_view name = opaqueByte;
   for (const NumpyName &row : numpyNames) {
-    name = row.type == type ? row.name : name;
+    name = row.type == type && type != DType::F8E5M2 ? row.name : name;
   }
   std::ostringstream os;
   os << "{'descr': '" << (byteWidth(type) == 1 ? '|' : '<') << name

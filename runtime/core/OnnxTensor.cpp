@@ -28,7 +28,7 @@ struct OnnxType {
 
 } // namespace
 
-static constexpr std::array<OnnxType, 13> onnxTypes = {{
+static constexpr std::array<OnnxType, 17> onnxTypes = {{
     {1, DType::F32, OnnxType::Float},
     {2, DType::U8, OnnxType::Int32},
     {3, DType::I8, OnnxType::Int32},
@@ -42,6 +42,10 @@ static constexpr std::array<OnnxType, 13> onnxTypes = {{
     {12, DType::U32, OnnxType::Uint64},
     {13, DType::U64, OnnxType::Uint64},
     {16, DType::BF16, OnnxType::Int32},
+    {17, DType::F8E4M3FN, OnnxType::Int32},
+    {19, DType::F8E5M2, OnnxType::Int32},
+    {21, DType::U4, OnnxType::Int32}, // two in a byte
+    {22, DType::I4, OnnxType::Int32},
 }};
 
 /// The elements of a typed field as bytes of `width` each. Little-endian: the
@@ -114,7 +118,19 @@ divisi::rt::parseOnnxTensor(std::span<const std::byte> bytes) {
     typed = packTyped(message, *row);
   }
   const std::string &data = message.has_raw_data() ? message.raw_data() : typed;
-  return HostTensor::copyOf(row->type, dims,
-                            std::as_bytes(std::span<const char>(data)),
-                            message.name());
+  std::span<const std::byte> elements =
+      std::as_bytes(std::span<const char>(data));
+  std::vector<std::byte> unpacked;
+  std::optional<int64_t> count = checkedBytes(DType::U8, dims);
+  if (count && (row->type == DType::I4 || row->type == DType::U4)) {
+    int64_t expected = onnxBytes(row->type, *count);
+    if (expected != static_cast<int64_t>(data.size())) {
+      return makeError(ExitCode::Invalid, "got ", data.size(),
+                       " bytes for an ONNX tensor ", describe(row->type, dims),
+                       ", expected ", expected);
+    }
+    unpacked = unpackNibbles(row->type, elements, *count);
+    elements = unpacked;
+  }
+  return HostTensor::copyOf(row->type, dims, elements, message.name());
 }

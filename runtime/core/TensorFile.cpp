@@ -207,7 +207,19 @@ divisi::rt::readTensors(const std::string &path, const std::string &role) {
   return file ? parseTensors(file->bytes(), path) : file.status();
 }
 
+static Status checkType(const HostTensor &tensor) {
+  if (tensor.type() != DType::Field) {
+    return {};
+  }
+  return makeError(ExitCode::Unsupported, "the tensor '", tensor.name(),
+                   "' is of the prime field, which no file holds; cast it to "
+                   "i64");
+}
+
 Status divisi::rt::writeNpy(const std::string &path, const HostTensor &tensor) {
+  if (Status status = checkType(tensor); !status.isOk()) {
+    return status.in("'" + path + "'");
+  }
   Expected<OutputFile> file = OutputFile::create(path);
   if (!file) {
     return file.status();
@@ -219,9 +231,12 @@ Status divisi::rt::writeNpy(const std::string &path, const HostTensor &tensor) {
   return status.isOk() ? file->commit() : status;
 }
 
-static Status checkNames(std::span<const HostTensor *const> tensors) {
+static Status checkEntries(std::span<const HostTensor *const> tensors) {
   std::set<std::string> names;
   for (const HostTensor *tensor : tensors) {
+    if (Status status = checkType(*tensor); !status.isOk()) {
+      return status;
+    }
     const std::string &name = tensor->name();
     if (name.empty()) {
       return makeError(ExitCode::Usage,
@@ -236,7 +251,7 @@ static Status checkNames(std::span<const HostTensor *const> tensors) {
 
 Status divisi::rt::writeNpz(const std::string &path,
                             std::span<const HostTensor *const> tensors) {
-  if (Status status = checkNames(tensors); !status.isOk()) {
+  if (Status status = checkEntries(tensors); !status.isOk()) {
     return status.in("'" + path + "'");
   }
   Expected<OutputFile> file = OutputFile::create(path);

@@ -14,6 +14,7 @@
 
 #include "runtime/kernels/Attention.h"
 #include "runtime/kernels/Families.h"
+#include "runtime/kernels/FieldFunctions.h"
 #include "runtime/kernels/Scalars.h"
 
 #include <algorithm>
@@ -43,7 +44,7 @@ static Computed<T> dot(const T *a, const T *b, int64_t n) {
 }
 
 template <typename A> static bool isMinusInfinity(A value) {
-  return value == -std::numeric_limits<A>::infinity();
+  return value == A(-INFINITY);
 }
 
 namespace {
@@ -70,7 +71,8 @@ static void scoreKeys(const AttentionPlan &plan, const T *q, const T *k,
     }
     A score = scale * dot(q, k + t * plan.strides[Key][2], plan.depth);
     if (plan.softcap > 0) {
-      score = softcap * std::tanh(score / softcap);
+      using std::tanh;
+      score = softcap * tanh(score / softcap);
     }
     if (plan.hasMask && !plan.masksByBool) {
       A bias = load(static_cast<const T *>(mask)[at]);
@@ -89,14 +91,16 @@ static void weighValues(const AttentionPlan &plan,
                         const AttendedKeys<T> &attended, const T *v,
                         Computed<T> *sums, T *y) {
   using A = Computed<T>;
-  A top = lowestOf<A>();
+  using std::exp;
+  // As in softmax, where the field subtracts nothing.
+  A top = isField<A> ? A(0) : lowestOf<A>();
   for (int64_t n = 0; n < attended.count; ++n) {
-    top = maxOf(attended.scores[n], top);
+    top = isField<A> ? top : maxOf(attended.scores[n], top);
   }
   std::fill_n(sums, plan.features, A(0));
   Accumulator<T> total = 0;
   for (int64_t n = 0; n < attended.count; ++n) {
-    A weight = std::exp(attended.scores[n] - top);
+    A weight = exp(attended.scores[n] - top);
     total += weight;
     const T *__restrict row = v + attended.keys[n] * plan.strides[Value][2];
     A *__restrict sum = sums;
@@ -172,7 +176,7 @@ static std::unique_ptr<PreparedKernel> prepareAttention(const CallSite &site,
     return nullptr;
   }
   std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Floats>(site.operands[Query].type, [&](auto zero) {
+  bool known = dispatch<Reals>(site.operands[Query].type, [&](auto zero) {
     using T = decltype(zero);
     kernel = makeKernel([plan](auto operands, auto results, void *workspace) {
       attend<T>(plan, operands, static_cast<T *>(results[0]), workspace);

@@ -150,6 +150,33 @@ static bool countOperands(const CallSite &site, const Checks &checks) {
   return checks.counts(site.operands.size() > 2 ? 3 : 2, 1);
 }
 
+/// round(value) + zero, saturating; floats have a rounding of their own.
+template <typename Y, typename A> static Y quantized(A value, const Y *zero) {
+  A shift = zero ? A(load(*zero)) : A(0);
+  if constexpr (isFloat8<Y>) {
+    return convertElement<Y>(value + shift);
+  } else if constexpr (isNibble<Y>) {
+    constexpr bool isSigned = std::is_same_v<Y, Int4>;
+    A number = std::nearbyint(value) + shift;
+    return convertElement<Y>(
+        std::clamp(number, A(isSigned ? -8 : 0), A(isSigned ? 7 : 15)));
+  } else {
+    return saturateTo<Y>(std::nearbyint(value) + shift);
+  }
+}
+
+/// (code - zero) * scale; the difference is exact.
+template <typename X, typename A>
+static A dequantized(X code, const X *zero, A scale) {
+  if constexpr (isFloat8<X>) {
+    return A(load(code) - (zero ? load(*zero) : 0)) * scale;
+  } else {
+    return A(wrapSub<int64_t>(int64_t(load(code)),
+                              zero ? int64_t(load(*zero)) : 0)) *
+           scale;
+  }
+}
+
 static std::unique_ptr<PreparedKernel> prepareQuantize(const CallSite &site,
                                                        std::string &error) {
   Checks checks(site, error);
@@ -163,7 +190,7 @@ static std::unique_ptr<PreparedKernel> prepareQuantize(const CallSite &site,
   }
   std::unique_ptr<PreparedKernel> kernel;
   dispatch<Floats>(site.operands[0].type, [&](auto number) {
-    dispatch<Ints>(site.results[0].type, [&](auto code) {
+    dispatch<Ints | Stored>(site.results[0].type, [&](auto code) {
       using X = decltype(number);
       using Y = decltype(code);
       kernel =
@@ -174,9 +201,7 @@ static std::unique_ptr<PreparedKernel> prepareQuantize(const CallSite &site,
                            static_cast<const X *>(operands[0]),
                            static_cast<const X *>(operands[1]), zero,
                            [](Y &y, X x, X scale, const Y *zero) {
-                             auto value = std::nearbyint(load(x) / load(scale));
-                             using A = decltype(value);
-                             y = saturateTo<Y>(zero ? value + A(*zero) : value);
+                             y = quantized(load(x) / load(scale), zero);
                            });
           });
     });
@@ -197,8 +222,8 @@ static std::unique_ptr<PreparedKernel> prepareDequantize(const CallSite &site,
     return nullptr;
   }
   std::unique_ptr<PreparedKernel> kernel;
-  dispatch<Floats>(site.results[0].type, [&](auto number) {
-    dispatch<Ints>(site.operands[0].type, [&](auto code) {
+  dispatch<Reals>(site.results[0].type, [&](auto number) {
+    dispatch<Ints | Stored>(site.operands[0].type, [&](auto code) {
       using Y = decltype(number);
       using X = decltype(code);
       kernel =
@@ -209,10 +234,7 @@ static std::unique_ptr<PreparedKernel> prepareDequantize(const CallSite &site,
                            static_cast<const X *>(operands[0]),
                            static_cast<const Y *>(operands[1]), zero,
                            [](Y &y, X x, Y scale, const X *zero) {
-                             using A = Computed<Y>;
-                             int64_t code = wrapSub<int64_t>(
-                                 int64_t(x), zero ? int64_t(*zero) : 0);
-                             y = Y(A(code) * load(scale));
+                             y = Y(dequantized(x, zero, load(scale)));
                            });
           });
     });

@@ -137,7 +137,7 @@ static std::unique_ptr<PreparedKernel> prepareRotary(const CallSite &site,
     }
   }
   std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Floats>(x.type, [&](auto zero) {
+  bool known = dispatch<Reals>(x.type, [&](auto zero) {
     using T = decltype(zero);
     kernel = makeKernel([plan](auto operands, auto results, void *) {
       plan.rows.forEach(0, [&](const auto &at) {

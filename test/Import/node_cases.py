@@ -47,7 +47,9 @@ DISPUTED = {
 }
 TYPES = {np.dtype(t) for t in (
     "float64", "float32", "float16", ml_dtypes.bfloat16, "int8", "int16",
-    "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")}
+    "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
+    ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e5m2)}
 
 
 @dataclass
@@ -69,6 +71,14 @@ def qualified(node):
     return (f"{node.domain}." if node.domain else "") + node.op_type
 
 
+def as_array(value):
+    """Cases of types that NumPy lacks are given as ONNX's tensors."""
+    if isinstance(value, onnx.TensorProto) and \
+            value.data_type != onnx.TensorProto.STRING:
+        return onnx.numpy_helper.to_array(value)
+    return value
+
+
 def is_plain(values):
     """Whether all are tensors of types with kernels (None: left out)."""
     return all(value is None or isinstance(value, (np.ndarray, np.generic))
@@ -80,6 +90,8 @@ def standard_cases(operators):
     cases = {}
 
     def record(node, inputs, outputs, name, **settings):
+        inputs = [as_array(value) for value in inputs]
+        outputs = [as_array(value) for value in outputs]
         opsets = {opset.domain: opset.version
                   for opset in settings.get("opset_imports", ())}
         if qualified(node) not in operators or \

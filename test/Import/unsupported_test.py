@@ -155,6 +155,10 @@ def test_a_branch_that_is_not_taken_may_hold_anything(refused):
             weights=[numpy_helper.from_array(np.array(True), "b")], code=0)
 
 
+KNOWN = ("booleans, integers of 4 to 64 bits, or floats (of 8 bits "
+         "FLOAT8E4M3FN and FLOAT8E5M2)")
+
+
 def test_element_types_of_inputs_and_initializers(refused):
     names = numpy_helper.from_array(np.array(["a"], object), "names")
     more = numpy_helper.from_array(np.array(["b"], object), "more")
@@ -167,10 +171,10 @@ def test_element_types_of_inputs_and_initializers(refused):
              node("Add", ["d", "names"], ["y"])]
     assert refused(nodes, half, weights=[names, more]) == (
         NEEDS + "  input x 2, first 'h': its elements are COMPLEX64; expected "
-        "a tensor of floats, integers or booleans\n"
+        "a tensor of " + KNOWN + "\n"
         "  Frob x 1, 'odd': " + FROB +
         "  initializer x 2, first 'names': has the element type STRING, which "
-        "Divisi does not have\n")
+        "Divisi does not have; export the model with " + KNOWN + "\n")
 
 
 def test_an_initializer_that_nothing_reads_is_in_nobodys_way(refused):

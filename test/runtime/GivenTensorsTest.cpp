@@ -63,6 +63,24 @@ TEST(MatchLabelsTest, allThatIsWrongIsSaidAtOnce) {
                                      "is called 'x'; expected none");
 }
 
+/// Of an element without a type the entry says which it is.
+TEST(GivenTensorsTest, bytesAreWhatTheEntryTakes) {
+  EntryInfo entry{"f", {{"a", DType::I4, {2}}}, {}};
+  auto bytes = HostTensor::zeros(DType::F8E4M3FN, {2});
+  ASSERT_TRUE(bytes);
+  bytes->data()[1] = std::byte(0x0f);
+  auto typed = arrangeInputs(entry, {GivenTensor{{"a"}, *bytes}});
+  ASSERT_FALSE(typed);
+  EXPECT_EQ(typed.status().message(),
+            "input 'a': got f8e4m3fn[2], expected i4[2]; convert it, for "
+            "example with NumPy's astype");
+  bytes->setOpaque();
+  auto arranged = arrangeInputs(entry, {GivenTensor{{"a"}, *bytes}});
+  ASSERT_TRUE(arranged) << arranged.status().message();
+  EXPECT_EQ(arranged->front().type(), DType::I4);
+  EXPECT_THAT(arranged->front().toInts(), ElementsAre(0, -1));
+}
+
 TEST(GivenTensorsTest, areArrangedAndChecked) {
   EntryInfo entry{"f", {{"a", DType::F32, {1}}, {"b", DType::F32, {1}}}, {}};
   auto given = [](const char *name, Dims dims, float value) {

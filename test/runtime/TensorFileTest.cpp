@@ -172,6 +172,58 @@ TEST(NpyTest, bf16IsWhatMlDtypesWrites) {
   }
 }
 
+/// NumPy's files name none of these types; it cannot read ml_dtypes' name of
+/// f8e5m2 itself.
+TEST(NpyTest, aByteOfNoTypeIsWhatMlDtypesWrites) {
+  auto parse = [](const std::string &descr) {
+    return parseNpy(bytesOf(npy("{'descr': '" + descr +
+                                    "', 'fortran_order': False, 'shape': (2,"
+                                    "), }",
+                                2)));
+  };
+  for (const char *descr : {"<V1", "|V1"}) {
+    auto tensor = parse(descr);
+    ASSERT_TRUE(tensor) << tensor.status().message();
+    EXPECT_TRUE(tensor->isOpaque());
+    auto typed = tensor->bytesAs(DType::I4);
+    ASSERT_TRUE(typed);
+    EXPECT_THAT(typed->toInts(), ElementsAre(2, 2));
+    EXPECT_FALSE(typed->isOpaque());
+  }
+  auto e5m2 = parse("<f1");
+  ASSERT_TRUE(e5m2) << e5m2.status().message();
+  EXPECT_EQ(e5m2->type(), DType::F8E5M2);
+  EXPECT_FALSE(e5m2->isOpaque());
+}
+
+TEST(NpyTest, whatIsStoredOnlyIsWrittenAsBytes) {
+  std::string path = temporaryPath("stored.npy");
+  for (DType type : {DType::I4, DType::U4, DType::F8E4M3FN, DType::F8E5M2}) {
+    std::byte bytes[] = {std::byte(0), std::byte(1), std::byte(7)};
+    auto tensor = HostTensor::copyOf(type, {3}, bytes);
+    ASSERT_TRUE(tensor);
+    ASSERT_TRUE(writeNpy(path, *tensor).isOk());
+    auto again = readTensors(path, "input");
+    ASSERT_TRUE(again) << again.status().message();
+    EXPECT_TRUE(again->front().tensor.isOpaque());
+    EXPECT_THAT(again->front().tensor.bytes(),
+                testing::ElementsAreArray(bytes));
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(NpyTest, noFileHoldsTheField) {
+  auto tensor = HostTensor::zeros(DType::Field, {2}, "x");
+  ASSERT_TRUE(tensor);
+  const HostTensor *all[] = {&*tensor};
+  for (const Status &status : {writeNpy(temporaryPath("field.npy"), *tensor),
+                               writeNpz(temporaryPath("field.npz"), all)}) {
+    EXPECT_EQ(status.code(), ExitCode::Unsupported);
+    EXPECT_THAT(status.message(),
+                HasSubstr("'x' is of the prime field, which no file holds"));
+  }
+}
+
 TEST(NpyTest, booleansBecomeZeroOrOne) {
   auto tensor = parseNpy(bytesOf(
       npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", 2)));
@@ -220,6 +272,38 @@ TEST(OnnxTensorTest, readsRawAndTypedData) {
   tensor = parseOnnxTensor(bytesOf(typed));
   ASSERT_TRUE(tensor) << tensor.status().message();
   EXPECT_THAT(tensor->as<uint8_t>(), ElementsAre(0, 1));
+}
+
+TEST(OnnxTensorTest, readsTwoElementsOfAByte) {
+  // dims: 3, data_type: 22 = int4, raw_data; then the same in int32_data.
+  for (const char *message : {"\x08\x03\x10\x16\x4a\x02\x8f\x07",
+                              "\x08\x03\x10\x16\x2a\x03\x8f\x01\x07"}) {
+    auto tensor = parseOnnxTensor(bytesOf(std::string(message)));
+    ASSERT_TRUE(tensor) << tensor.status().message();
+    EXPECT_EQ(tensor->type(), DType::I4);
+    EXPECT_THAT(tensor->toInts(), ElementsAre(-1, -8, 7));
+  }
+  // uint4, and a byte too many.
+  auto tensor =
+      parseOnnxTensor(bytesOf(std::string("\x08\x01\x10\x15\x4a\x01\x0f")));
+  ASSERT_TRUE(tensor) << tensor.status().message();
+  EXPECT_THAT(tensor->toInts(), ElementsAre(15));
+  tensor =
+      parseOnnxTensor(bytesOf(std::string("\x08\x02\x10\x15\x4a\x02\x01\x01")));
+  ASSERT_FALSE(tensor);
+  EXPECT_THAT(tensor.status().message(),
+              HasSubstr("got 2 bytes for an ONNX tensor u4[2], expected 1"));
+}
+
+TEST(OnnxTensorTest, readsFloatsOfEightBits) {
+  // float8e4m3fn and float8e5m2, raw and typed.
+  for (const char *message :
+       {"\x08\x01\x10\x11\x4a\x01\x38", "\x08\x01\x10\x11\x2a\x01\x38",
+        "\x08\x01\x10\x13\x4a\x01\x3c"}) {
+    auto tensor = parseOnnxTensor(bytesOf(std::string(message)));
+    ASSERT_TRUE(tensor) << tensor.status().message();
+    EXPECT_EQ(tensor->floatAt(0), 1);
+  }
 }
 
 TEST(OnnxTensorTest, saysWhatIsWrong) {
