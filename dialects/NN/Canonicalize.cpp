@@ -172,11 +172,15 @@ static LogicalResult mergeCasts(CastOp op, PatternRewriter &rewriter) {
     return rewriter.notifyMatchFailure(op, "no plain cast of what was widened");
   }
   if (op.getType() == inner.getX().getType()) {
+    bool saturates = !op.getSaturate() || *op.getSaturate();
+    if (saturates && isa<Float8E5M2Type>(op.getType().getElementType())) {
+      return rewriter.notifyMatchFailure(op, "infinities do not come back");
+    }
     rewriter.replaceOp(op, inner.getX());
     return success();
   }
-  replaceKeepingAttributes<CastOp>(rewriter, op, inner.getX(),
-                                   op.getType().getElementType());
+  replaceKeepingAttributes<CastOp>(rewriter, op, op.getType(), inner.getX(),
+                                   op.getSaturateAttr());
   return success();
 }
 

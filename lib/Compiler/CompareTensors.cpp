@@ -49,9 +49,9 @@ static TypeTolerance toleranceOf(rt::DType type) {
   case rt::DType::BF16:
     return {1.6e-2, 5e-2};
   case rt::DType::F8E4M3FN:
-    return {5e-3, 1.25e-1};
+    return {3e-2, 1.25e-1};
   case rt::DType::F8E5M2:
-    return {5e-3, 2.5e-1};
+    return {6e-2, 2.5e-1};
   default:
     return {1e-4, 1e-3};
   }

@@ -97,7 +97,8 @@ static void importBitCast(NodeImporter &node) {
   Emitter &emit = node.emitter();
   const Tensor &x = node.input(0);
   auto type = convertType(static_cast<int>(node.getInt("to")));
-  if (!type || rt::byteWidth(*type) != rt::byteWidth(x->type)) {
+  // Of i4 and u4 two have the bits of one i8.
+  if (!type || rt::onnxBytes(*type, 2) != rt::onnxBytes(x->type, 2)) {
     return node.unsupported(
         "it reads elements of type " + std::string(rt::stringify(x->type)) +
         " as the element type number " + std::to_string(node.getInt("to")) +

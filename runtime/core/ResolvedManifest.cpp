@@ -352,7 +352,8 @@ divisi::rt::resolveManifest(const pb::Manifest &manifest) {
 
 static bool isLessExact(DType type, DType than) {
   return byteWidth(type) < byteWidth(than) ||
-         (type == DType::BF16 && than == DType::F16);
+         (type == DType::BF16 && than == DType::F16) ||
+         (type == DType::F8E5M2 && than == DType::F8E4M3FN);
 }
 
 DType divisi::rt::leastExactType(const ResolvedEntry &entry) {

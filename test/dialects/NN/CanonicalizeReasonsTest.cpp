@@ -82,6 +82,13 @@ TEST(CanonicalizeReasons, OfIdentitiesAndMovements) {
     %1 = nn.cast %0 : (tensor<4x8xf16>) -> tensor<4x8xf32>
     return %1 : tensor<4x8xf32>)mlir"),
               Contains("no plain cast of what was widened"));
+  EXPECT_THAT(reasonsFor(R"mlir(
+    %0 = nn.cast %x : (tensor<4x8xf32>) -> tensor<4x8xf8E5M2>
+    %1 = nn.cast %0 : (tensor<4x8xf8E5M2>) -> tensor<4x8xf32>
+    %2 = nn.cast %1 : (tensor<4x8xf32>) -> tensor<4x8xf8E5M2>
+    %3 = nn.cast %2 : (tensor<4x8xf8E5M2>) -> tensor<4x8xf32>
+    return %3 : tensor<4x8xf32>)mlir"),
+              Contains("infinities do not come back"));
   EXPECT_THAT(reasons, Contains("no matmul of which it is the use"));
   EXPECT_THAT(reasons, Contains("no cast matmul of one use"));
 }

@@ -85,6 +85,26 @@ func.func @transpose_of_cast_matmul(%a: tensor<4x8xbf16>,
 
 // -----
 
+// Merged casts say what the last one said; infinities do not come back through
+// a cast that saturates.
+// CHECK-LABEL: @casts_to_eight_bits
+// CHECK-SAME: (%[[H:.*]]: tensor<4xf16>, %[[X:.*]]: tensor<4xf8E5M2>)
+// CHECK-NEXT: %[[A:.*]] = nn.cast %[[H]] {saturate = false} : (tensor<4xf16>) -> tensor<4xf8E5M2>
+// CHECK-NEXT: %[[W:.*]] = nn.cast %[[X]] : (tensor<4xf8E5M2>) -> tensor<4xf32>
+// CHECK-NEXT: %[[B:.*]] = nn.cast %[[W]] : (tensor<4xf32>) -> tensor<4xf8E5M2>
+// CHECK-NEXT: return %[[A]], %[[B]], %[[X]]
+func.func @casts_to_eight_bits(%h: tensor<4xf16>, %x: tensor<4xf8E5M2>)
+    -> (tensor<4xf8E5M2>, tensor<4xf8E5M2>, tensor<4xf8E5M2>) {
+  %0 = nn.cast %h : (tensor<4xf16>) -> tensor<4xf32>
+  %1 = nn.cast %0 {saturate = false} : (tensor<4xf32>) -> tensor<4xf8E5M2>
+  %2 = nn.cast %x : (tensor<4xf8E5M2>) -> tensor<4xf32>
+  %3 = nn.cast %2 : (tensor<4xf32>) -> tensor<4xf8E5M2>
+  %4 = nn.cast %2 {saturate = false} : (tensor<4xf32>) -> tensor<4xf8E5M2>
+  return %1, %3, %4 : tensor<4xf8E5M2>, tensor<4xf8E5M2>, tensor<4xf8E5M2>
+}
+
+// -----
+
 // The cast says what it said.
 // CHECK-LABEL: @transpose_of_cast_that_does_not_saturate
 // CHECK: nn.cast %{{.*}} {saturate = false} : (tensor<16x4xf32>) -> tensor<16x4xf8E5M2>
