@@ -27,7 +27,9 @@ struct Tensor {
 
   template <typename T> std::vector<T> values() const {
     std::vector<T> values(data.size() / sizeof(T));
-    std::memcpy(values.data(), data.data(), data.size());
+    if (!data.empty()) {
+      std::memcpy(values.data(), data.data(), data.size());
+    }
     return values;
   }
 };
