@@ -40,6 +40,19 @@ std::optional<int64_t> WindowDim::locate(int64_t i, int64_t k) const {
   return at >= 0 && at < global ? std::optional(at) : std::nullopt;
 }
 
+bool checkConvolution(const CallSite &site, const Checks &checks) {
+  if (!checks.counts(2, 1)) {
+    return false;
+  }
+  size_t rank = site.operands[0].rank();
+  if (rank < 3) {
+    return checks.fail("got an operand of rank " + std::to_string(rank) +
+                       ", expected at least 3");
+  }
+  return checks.operandType(1, site.operands[0].type) && checks.sumType(0) &&
+         checks.operandRank(1, rank) && checks.resultRank(0, rank);
+}
+
 static bool checkWindowDim(const Checks &checks, const WindowDim &dim,
                            size_t index, int64_t high) {
   int64_t span = dim.low + dim.global + high - (dim.taps - 1) * dim.dilation;
@@ -200,20 +213,9 @@ static void convolve(const Walked &walk, const ConvPlan &plan, const T *x,
 static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
                                                    std::string &error) {
   Checks checks(site, error);
-  if (!checks.counts(2, 1)) {
-    return nullptr;
-  }
-  size_t rank = site.operands[0].rank();
-  DType type = site.operands[0].type;
-  if (rank < 3) {
-    checks.fail("got an operand of rank " + std::to_string(rank) +
-                ", expected at least 3");
-    return nullptr;
-  }
   ConvPlan plan;
   std::vector<WindowDim> window;
-  if (!checks.operandType(1, type) || !checks.sumType(0) ||
-      !checks.operandRank(1, rank) || !checks.resultRank(0, rank) ||
+  if (!checkConvolution(site, checks) ||
       !makeConvPlan(site, checks, plan, window)) {
     return nullptr;
   }
@@ -236,7 +238,7 @@ static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
       }
     });
   });
-  return known ? std::move(kernel) : noKernelFor(checks, type);
+  return known ? std::move(kernel) : noKernelFor(checks, site.operands[0].type);
 }
 
 //===----------------------------------------------------------------------===//

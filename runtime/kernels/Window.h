@@ -145,6 +145,10 @@ inline Dims stridesFrom(const TensorInfo &info, size_t dim) {
   return Dims(strides.begin() + dim, strides.end());
 }
 
+/// Numbers, types and ranks of a convolution's operands, or of its gradient's:
+/// an image and a weight of one type, whose sums the result holds.
+bool checkConvolution(const CallSite &site, const Checks &checks);
+
 /// The attributes of a window over `dims` dimensions of operand 0, the first of
 /// which is `firstDim`; `taps` are the kernel's extents. Checks the result's
 /// extents and that the operand's box has the reach.

@@ -184,21 +184,9 @@ static bool makePlan(const CallSite &site, const Checks &checks,
 static std::unique_ptr<PreparedKernel> prepareConvDgrad(const CallSite &site,
                                                         std::string &error) {
   Checks checks(site, error);
-  if (!checks.counts(2, 1)) {
-    return nullptr;
-  }
-  size_t rank = site.operands[0].rank();
-  DType type = site.operands[0].type;
-  if (rank < 3) {
-    checks.fail("got an operand of rank " + std::to_string(rank) +
-                ", expected at least 3");
-    return nullptr;
-  }
   GradientPlan plan;
   std::vector<GradientDim> dims;
-  if (!checks.operandType(1, type) || !checks.sumType(0) ||
-      !checks.operandRank(1, rank) || !checks.resultRank(0, rank) ||
-      !makePlan(site, checks, plan, dims)) {
+  if (!checkConvolution(site, checks) || !makePlan(site, checks, plan, dims)) {
     return nullptr;
   }
   Walked walk(dims, stridesFrom(site.operands[0], 2));
@@ -221,7 +209,7 @@ static std::unique_ptr<PreparedKernel> prepareConvDgrad(const CallSite &site,
       }
     });
   });
-  return known ? std::move(kernel) : noKernelFor(checks, type);
+  return known ? std::move(kernel) : noKernelFor(checks, site.operands[0].type);
 }
 
 std::span<const Kernel> windowGradKernels() {
