@@ -27,6 +27,7 @@
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -192,8 +193,10 @@ TEST_P(OperatorSplits, EqualOneDevice) {
 
   // Other types differ in kernels and combining, not in what is cut how.
   bool isRetyped = GetParam() >= operators().numOriginals;
-  std::vector<OperatorCase> cases = makeCases(
-      function, casesPerOperator() / (isRetyped ? 10 : 1), GetParam() + 1);
+  size_t limit = casesPerOperator();
+  std::vector<OperatorCase> cases =
+      makeCases(function, isRetyped ? std::max<size_t>(1, limit / 10) : limit,
+                GetParam() + 1);
   ASSERT_FALSE(cases.empty());
   for (const OperatorCase &planned : cases) {
     ++numCases();
