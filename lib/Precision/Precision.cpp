@@ -8,6 +8,7 @@
 
 #include "divisi/Precision/Precision.h"
 
+#include "StoredWeights.h"
 #include "TypeChoice.h"
 #include "dialects/NN/Functions.h"
 #include "dialects/NN/Locations.h"
@@ -15,7 +16,6 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SetVector.h"
 
 #include <set>
 
@@ -223,84 +223,6 @@ void Lowering::run(PrecisionRecord &record) {
 }
 
 //===----------------------------------------------------------------------===//
-// Weights
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// The floats that one function needs of weights, as the artifact stores them:
-/// what @init will compute.
-class StoredWeights {
-public:
-  explicit StoredWeights(func::FuncOp function) : origins_(function) {
-    for (Operation &op : function.getOps()) {
-      bool isStatic =
-          op.getNumResults() > 0 && llvm::all_of(op.getResults(), [&](Value v) {
-            return origins_.isStatic(v);
-          });
-      for (Value operand : op.getOperands()) {
-        if (!isStatic) {
-          visit(operand);
-        }
-      }
-    }
-  }
-
-  /// How many have elements of `type`.
-  int64_t count(FloatType type) const {
-    return llvm::count_if(values, [&](Value value) {
-      return getElementTypeOrSelf(value.getType()) == type;
-    });
-  }
-
-  /// In the order of the program.
-  llvm::SetVector<Value> values;
-
-private:
-  void visit(Value value) {
-    if (origins_.of(value) != Origin::Weight) {
-      return;
-    }
-    if (isHoisted(value)) {
-      values.insert(value);
-    } else {
-      llvm::for_each(value.getDefiningOp()->getOperands(),
-                     [&](Value operand) { visit(operand); });
-    }
-  }
-
-  /// As nn-hoist-init sees it: what repeats elements is done where it is used.
-  bool isHoisted(Value value) {
-    auto known = hoisted_.find(value);
-    if (known != hoisted_.end()) {
-      return known->second;
-    }
-    Operation *op = value.getDefiningOp();
-    int64_t made = cast<RankedTensorType>(value.getType()).getNumElements();
-    int64_t taken = op->getNumOperands() == 0 ? made : 0;
-    for (Value operand : op->getOperands()) {
-      taken += cast<RankedTensorType>(operand.getType()).getNumElements();
-    }
-    bool all = llvm::all_of(op->getOperands(),
-                            [&](Value operand) { return isHoisted(operand); });
-    return hoisted_[value] = made <= taken && all;
-  }
-
-  Origins origins_;
-  DenseMap<Value, bool> hoisted_;
-};
-
-} // namespace
-
-static int64_t bytesOf(const llvm::SetVector<Value> &values) {
-  int64_t bytes = 0;
-  for (Value value : values) {
-    bytes += *nn::byteCount(cast<RankedTensorType>(value.getType()));
-  }
-  return bytes;
-}
-
-//===----------------------------------------------------------------------===//
 // Modules
 //===----------------------------------------------------------------------===//
 
@@ -420,11 +342,11 @@ divisi::lowerPrecision(ModuleOp module, const PrecisionOptions &options) {
   int64_t alreadyNarrow = 0;
   for (func::FuncOp entry : entries) {
     StoredWeights before(entry);
-    record.bytesBefore += bytesOf(before.values);
+    record.bytesBefore += before.countBytes();
     alreadyNarrow += before.count(narrow);
     Lowering(entry, narrow, finder.named).run(record);
     StoredWeights after(entry);
-    record.bytesAfter += bytesOf(after.values);
+    record.bytesAfter += after.countBytes();
     record.narrowWeights += after.count(narrow);
     record.wideWeights += after.count(Float32Type::get(narrow.getContext()));
   }
