@@ -155,6 +155,10 @@ void Lowering::count(Operation *op, PrecisionRecord &record) const {
     ++record.tables;
   } else if (bearing == Bearing::Sensitive) {
     ++record.sensitive;
+  } else if (choice_.isFirst(op)) {
+    ++record.first;
+  } else if (choice_.isJoin(op)) {
+    ++record.joins;
   } else if (choice_.isEndOfSum(op)) {
     ++record.sums;
   } else {

@@ -73,10 +73,12 @@ std::string divisi::describe(const PrecisionRecord &record) {
   add(record.sensitive, "norms, softmax and the like");
   add(record.between, "beside those");
   add(record.sums, "at the end of sums");
+  add(record.joins, "joins of streams");
+  add(record.first, "first products");
   add(record.tables, "positions and masks");
   add(record.named, "by --keep-f32");
   int64_t wide = record.sensitive + record.between + record.sums +
-                 record.tables + record.named;
+                 record.joins + record.first + record.tables + record.named;
   std::string text = countOf(record.narrowOperators, "operator") + " and " +
                      countOf(record.narrowWeights, "weight") + " became " +
                      record.type;

@@ -8,6 +8,8 @@
 
 #include "TypeChoice.h"
 
+#include "FirstProducts.h"
+
 #include "dialects/NN/NN.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -86,7 +88,8 @@ static bool hasFloats(Operation &op) {
 // What is wide is never made narrow again, so that this ends.
 TypeChoice::TypeChoice(func::FuncOp function, const Origins &origins,
                        const DenseSet<Operation *> &named)
-    : origins_(origins), named_(named) {
+    : origins_(origins), named_(named),
+      first_(findFirstProducts(function, origins, named)) {
   SmallVector<Operation *> operators;
   for (Operation &op : function.getOps()) {
     if (isa<nn::LoopInterface>(op) && hasFloats(op)) {
@@ -166,9 +169,9 @@ bool TypeChoice::followsFromExact(Operation *op) const {
            llvm::any_of(floats, [&](Value x) { return !origins_.isStatic(x); });
   }
   case Bearing::Rounds:
-    return !named_.contains(op) && isBetween(op);
+    return !named_.contains(op) && (isBetween(op) || isJoin(op));
   case Bearing::Multiplies:
-    return false;
+    return first_.contains(op);
   case Bearing::Sums:
   case Bearing::Sensitive:
     return true;
@@ -224,7 +227,8 @@ bool TypeChoice::mustBeWide(Operation *op) const {
   case Bearing::Rounds:
     return roundsInWide(op);
   case Bearing::Multiplies:
-    return origins_.of(op->getResult(0)) != Origin::Activation;
+    return origins_.of(op->getResult(0)) != Origin::Activation ||
+           first_.contains(op);
   case Bearing::Sums:
     return sumsInWide(op);
   case Bearing::Sensitive:
@@ -241,7 +245,11 @@ bool TypeChoice::sumsInWide(Operation *op) const {
 
 bool TypeChoice::roundsInWide(Operation *op) const {
   return origins_.of(op->getResult(0)) != Origin::Activation || isBetween(op) ||
-         finishesSum(op);
+         isJoin(op) || finishesSum(op);
+}
+
+bool TypeChoice::isJoin(Operation *op) const {
+  return isa<nn::AddOp, nn::SubOp>(op) && streamsOf(op, origins_).size() > 1;
 }
 
 bool TypeChoice::isBetween(Operation *op) const {
@@ -274,7 +282,7 @@ bool TypeChoice::movesInWide(Operation *op) const {
   Value result = op->getResult(0);
   bool isThere =
       origins_.isStatic(result) || llvm::any_of(floatsOf(op), [&](Value x) {
-        return !origins_.isStatic(x) && isWide(x);
+        return !origins_.isStatic(x) && (isWide(x) || isExact(x));
       });
   return isThere &&
          (allWantWide(result) || (isExact(result) && anyWantsWide(result)));

@@ -20,8 +20,10 @@
 // it may have to be moved, and what is narrow is cheaper to move. A sum of
 // products of activations, as scores are, stays with its only reader.
 //
-// A residual stream joins two activations of one size, so it is narrow, though
-// norms in f32 read it.
+// Two things stay f32 though they may move more data. A residual stream joins
+// activations of one size, layer after layer, and would gather a rounding of
+// each; what joins it is cast as other sums are. And the products that come
+// first, which FirstProducts.h explains.
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,6 +75,10 @@ public:
   }
   /// Whether `value` is there in f32 without a cast.
   bool isWide(mlir::Value value) const;
+  /// Whether `op` is a product that stays f32 because it comes first.
+  bool isFirst(mlir::Operation *op) const { return first_.contains(op); }
+  /// Whether `op` adds activations of one size: it goes on with a stream.
+  bool isJoin(mlir::Operation *op) const;
 
 private:
   bool update(mlir::Operation *op);
@@ -91,6 +97,7 @@ private:
 
   const Origins &origins_;
   const llvm::DenseSet<mlir::Operation *> &named_;
+  llvm::DenseSet<mlir::Operation *> first_; ///< isFirst
   llvm::DenseSet<mlir::Operation *> wide_;  ///< Stay f32.
   llvm::DenseSet<mlir::Operation *> exact_; ///< isExact of the result.
   llvm::DenseSet<mlir::Value> activations_; ///< isActivation

@@ -22,9 +22,11 @@ static PrecisionRecord exampleRecord() {
   record.sensitive = 2;
   record.between = 3;
   record.sums = 4;
-  record.tables = 5;
-  record.named = 6;
-  record.narrowWeights = 7;
+  record.joins = 5;
+  record.first = 6;
+  record.tables = 7;
+  record.named = 8;
+  record.narrowWeights = 9;
   record.wideWeights = 1;
   record.bytesBefore = 2048;
   record.bytesAfter = 1536;
@@ -33,10 +35,11 @@ static PrecisionRecord exampleRecord() {
 
 TEST(PrecisionRecordTest, saysWhatBecameNarrowAndWhyTheRestDidNot) {
   EXPECT_EQ(describe(exampleRecord()),
-            "1 operator and 7 weights became f16; 20 operators stayed f32 (2 "
+            "1 operator and 9 weights became f16; 35 operators stayed f32 (2 "
             "norms, softmax and the like, 3 beside those, 4 at the end of "
-            "sums, 5 positions and masks, 6 by --keep-f32); 1 weight stayed "
-            "f32; 2.0 KiB of weights became 1.5 KiB");
+            "sums, 5 joins of streams, 6 first products, 7 positions and "
+            "masks, 8 by --keep-f32); 1 weight stayed f32; 2.0 KiB of weights "
+            "became 1.5 KiB");
   PrecisionRecord all;
   all.type = "bf16";
   all.narrowOperators = 2;

@@ -12,7 +12,8 @@
 //
 //   matmul, conv         take bf16 and leave their sums in f32, cast then
 //   reshape, max, relu   are exact in bf16, as all that moves or chooses
-//   add, mul, gelu       add their own rounding
+//   mul, div, gelu       add their own rounding
+//   add, sub             the same, but stay f32 where they join activations
 //   all others           stay f32, with casts around: normalize, softmax, exp
 //
 // and what only comes of, or goes to, operators that stay f32 stays it too, as
@@ -25,7 +26,9 @@
 //
 // The bias of a sum, and what else is done to it alone, comes before its cast.
 // Tables of positions and masks, which come of integers and constants alone,
-// stay f32, and so does what is computed once of weights. Inputs and outputs
+// stay f32, and so does what is computed once of weights. So do the products
+// nearest to the inputs, as many as hold no more than an eighth of the weights:
+// what is rounded there is enlarged by all that follows. Inputs and outputs
 // keep their types. A cast stands where a value is made, so that whatever is
 // moved between devices behind it is narrow.
 //
@@ -60,6 +63,8 @@ struct PrecisionRecord {
   int64_t sensitive = 0;       ///< Stayed f32: norms, softmax, exponentials ...
   int64_t between = 0; ///< Stayed f32: serve only such, or follow from them.
   int64_t sums = 0;    ///< Stayed f32: finish a sum, which is cast then.
+  int64_t joins = 0;   ///< Stayed f32: add activations of one size.
+  int64_t first = 0;   ///< Stayed f32: products that inputs meet first.
   int64_t tables = 0;  ///< Stayed f32: positions, masks.
   int64_t named = 0;   ///< Stayed f32: PrecisionOptions::keepF32 names them.
   // What of the weights is stored.
@@ -77,6 +82,8 @@ void forEachCount(Record &record, Field field) {
   field("f32_sensitive", record.sensitive);
   field("f32_between", record.between);
   field("f32_sums", record.sums);
+  field("f32_joins", record.joins);
+  field("f32_first", record.first);
   field("f32_tables", record.tables);
   field("f32_named", record.named);
   field("narrow_weights", record.narrowWeights);

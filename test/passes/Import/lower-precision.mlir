@@ -50,18 +50,22 @@ func.func @attention(%q: tensor<2x4x8xf32>, %k: tensor<2x6x8xf32>, %v: tensor<2x
 
 // -----
 
-// The residual stream is bf16, though norms that read it are not. A norm's
-// scale is applied before its result is cast.
+// The residual stream is f32; what joins it is cast first, so that it can be
+// moved in bf16. A norm's scale is applied before its result is cast.
+// CHECK: f32_joins = 2 : i64
 // CHECK-LABEL: func @residual
 // CHECK-DAG: %[[G:.*]] = nn.read @g : tensor<8xf32>
-// CHECK: %[[X:.*]] = nn.add %{{.*}}, %{{.*}} : (tensor<2x8xbf16>, tensor<2x8xbf16>)
-// CHECK: %[[XW:.*]] = nn.cast %[[X]] : (tensor<2x8xbf16>) -> tensor<2x8xf32>
-// CHECK: %[[N:.*]] = nn.normalize %[[XW]]
+// CHECK: %[[E:.*]] = nn.gather {{.*}} -> tensor<2x8xbf16>
+// CHECK: %[[EW:.*]] = nn.cast %[[E]] : (tensor<2x8xbf16>) -> tensor<2x8xf32>
+// CHECK: %[[X:.*]] = nn.add %[[EW]], %{{.*}} : (tensor<2x8xf32>, tensor<2x8xf32>)
+// CHECK: %[[N:.*]] = nn.normalize %[[X]]
 // CHECK: %[[NG:.*]] = nn.mul %[[N]], %[[G]] : (tensor<2x8xf32>, tensor<8xf32>)
 // CHECK: %[[H:.*]] = nn.cast %[[NG]] : {{.*}} -> tensor<2x8xbf16>
 // CHECK: %[[S:.*]] = nn.matmul %[[H]], %{{.*}} -> tensor<2x8xf32>
 // CHECK: %[[D:.*]] = nn.cast %[[S]] : {{.*}} -> tensor<2x8xbf16>
-// CHECK: nn.add %[[X]], %[[D]] : (tensor<2x8xbf16>, tensor<2x8xbf16>)
+// CHECK: %[[DW:.*]] = nn.cast %[[D]] : {{.*}} -> tensor<2x8xf32>
+// CHECK: %[[Y:.*]] = nn.add %[[X]], %[[DW]] : (tensor<2x8xf32>, tensor<2x8xf32>)
+// CHECK: return %[[Y]] : tensor<2x8xf32>
 nn.global @e parameter : tensor<16x8xf32>
 nn.global @w parameter : tensor<8x8xf32>
 nn.global @g parameter : tensor<8xf32>
@@ -83,8 +87,8 @@ func.func @residual(%ids: tensor<2xi64>, %y: tensor<2x8xf32>) -> tensor<2x8xf32>
 // A norm that an exporter has written out: from the difference to the quotient
 // it is f32.
 // CHECK-LABEL: func @written_out
-// CHECK: %[[H:.*]] = nn.add {{.*}} -> tensor<2x8xbf16>
-// CHECK: %[[SUM:.*]] = nn.reduce %[[H]] {{.*}} : (tensor<2x8xbf16>) -> tensor<2xf32>
+// CHECK: %[[H:.*]] = nn.add {{.*}} -> tensor<2x8xf32>
+// CHECK: %[[SUM:.*]] = nn.reduce %[[H]] {{.*}} : (tensor<2x8xf32>) -> tensor<2xf32>
 // CHECK: nn.sub %{{.*}}, %{{.*}} : (tensor<2x8xf32>, tensor<2x1xf32>)
 // CHECK: nn.mul %{{.*}}, %{{.*}} : (tensor<2x8xf32>, tensor<2x8xf32>)
 // CHECK: nn.reduce %{{.*}} : (tensor<2x8xf32>) -> tensor<2xf32>
@@ -113,15 +117,16 @@ func.func @written_out(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
 // -----
 
 // Angles of positions come of integers: their product with the frequencies sums
-// nothing, and is f32 up to the sine. So is what an input is scaled by.
+// nothing, and is f32 up to the sine. So is what an input is scaled by, and what
+// only a sum of both halves reads.
 // CHECK: f32_tables = 3 : i64
 // CHECK-LABEL: func @rotary
 // CHECK: %[[F:.*]] = nn.read @f : tensor<1x4xf32>
 // CHECK: %[[P:.*]] = nn.cast %{{.*}} : (tensor<6x1xi64>) -> tensor<6x1xf32>
 // CHECK: %[[A:.*]] = nn.matmul %[[P]], %[[F]] {{.*}} -> tensor<6x4xf32>
 // CHECK: %[[S:.*]] = nn.sin %[[A]] : (tensor<6x4xf32>)
-// CHECK: %[[SN:.*]] = nn.cast %[[S]] : (tensor<6x4xf32>) -> tensor<6x4xbf16>
-// CHECK: nn.mul %{{.*}}, %[[SN]] : (tensor<6x4xbf16>, tensor<6x4xbf16>)
+// CHECK: %[[R:.*]] = nn.mul %{{.*}}, %[[S]] : (tensor<6x4xf32>, tensor<6x4xf32>)
+// CHECK: nn.add %[[R]], %{{.*}} : (tensor<6x4xf32>, tensor<6x4xf32>)
 nn.global @f parameter : tensor<1x4xf32>
 nn.global @w parameter : tensor<4x4xf32>
 func.func @rotary(%positions: tensor<6x1xi64>, %x: tensor<6x4xf32>) -> tensor<6x4xf32> {
@@ -214,4 +219,53 @@ func.func @cached(%x: tensor<1x2x1x4xf32>, %k: tensor<1x1x6x4xf32>, %v: tensor<1
   %q = nn.matmul %x, %w {labels = "bhsk,kn->bhsn"} : (tensor<1x2x1x4xf32>, tensor<4x4xf32>) -> tensor<1x2x1x4xf32>
   %y = nn.attention %q, %k, %v {scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = -1, offset = 0} : (tensor<1x2x1x4xf32>, tensor<1x1x6x4xf32>, tensor<1x1x6x4xf32>) -> tensor<1x2x1x4xf32>
   return %y, %k : tensor<1x2x1x4xf32>, tensor<1x1x6x4xf32>
+}
+
+// -----
+
+// The products that the input meets first hold less than an eighth of all
+// weights, and stay f32 with what is chosen of their results; so does what
+// multiplies only what they made. The next one has too many.
+// CHECK: f32_first = 3 : i64
+// CHECK-SAME: narrow_weights = 1 : i64
+// CHECK-LABEL: func @first
+// CHECK-SAME: %[[X:.*]]: tensor<2x4xf32>
+// CHECK: %[[A:.*]] = nn.matmul %[[X]], %{{.*}} : (tensor<2x4xf32>, tensor<4x4xf32>)
+// CHECK: %[[R:.*]] = nn.relu %[[A]] : (tensor<2x4xf32>)
+// CHECK: %[[M:.*]] = nn.max %[[R]], %{{.*}} : (tensor<2x4xf32>, tensor<f32>)
+// CHECK: %[[B:.*]] = nn.matmul %[[X]], %{{.*}} : (tensor<2x4xf32>, tensor<4x4xf32>)
+// CHECK: %[[P:.*]] = nn.matmul %[[M]], %[[B]] {{.*}} : (tensor<2x4xf32>, tensor<2x4xf32>)
+// CHECK: %[[PN:.*]] = nn.cast %[[P]] : (tensor<2x2xf32>) -> tensor<2x2xbf16>
+// CHECK: nn.matmul %[[PN]], %{{.*}} : (tensor<2x2xbf16>, tensor<2x128xbf16>)
+nn.global @v parameter : tensor<4x4xf32>
+nn.global @w parameter : tensor<4x4xf32>
+nn.global @u parameter : tensor<2x128xf32>
+func.func @first(%x: tensor<2x4xf32>) -> tensor<2x128xf32> {
+  %least = nn.constant dense<0.5> : tensor<f32>
+  %v = nn.read @v : tensor<4x4xf32>
+  %w = nn.read @w : tensor<4x4xf32>
+  %u = nn.read @u : tensor<2x128xf32>
+  %0 = nn.matmul %x, %v {labels = "mk,kn->mn"} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %1 = nn.relu %0 : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %2 = nn.max %1, %least : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
+  %3 = nn.matmul %x, %w {labels = "mk,kn->mn"} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %4 = nn.matmul %2, %3 {labels = "mk,nk->mn"} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x2xf32>
+  %5 = nn.matmul %4, %u {labels = "mk,kn->mn"} : (tensor<2x2xf32>, tensor<2x128xf32>) -> tensor<2x128xf32>
+  return %5 : tensor<2x128xf32>
+}
+
+// -----
+
+// One of two equal weights is half of all: nothing comes first.
+// CHECK: f32_first = 0 : i64
+// CHECK-LABEL: func @halves
+// CHECK-COUNT-2: nn.matmul {{.*}} : (tensor<2x4xbf16>, tensor<4x4xbf16>)
+nn.global @v parameter : tensor<4x4xf32>
+nn.global @w parameter : tensor<4x4xf32>
+func.func @halves(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %v = nn.read @v : tensor<4x4xf32>
+  %w = nn.read @w : tensor<4x4xf32>
+  %0 = nn.matmul %x, %v {labels = "mk,kn->mn"} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %1 = nn.matmul %0, %w {labels = "mk,kn->mn"} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  return %1 : tensor<2x4xf32>
 }
