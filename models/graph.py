@@ -8,8 +8,11 @@ from the seed and the tensor's name, so that neither the order nor the size
 of other tensors changes them.
 """
 
+import argparse
 import hashlib
 import os
+import shutil
+import sys
 
 import numpy as np
 import onnx
@@ -20,12 +23,18 @@ OPSET = 20
 INLINE_LIMIT = (2 << 30) - (16 << 20)
 # External tensors begin at pages, so that each can be mapped alone.
 ALIGNMENT = 4096
+# What the floats of a model may be.
+FLOATS = {"f32": TensorProto.FLOAT, "bf16": TensorProto.BFLOAT16}
 
 
 class Graph:
-    def __init__(self, name, seed):
+    """A model of weights and activations in `floats`, one of FLOATS."""
+
+    def __init__(self, name, seed, floats="f32"):
         self.name = name
         self.seed = seed
+        self.floats = FLOATS[floats]
+        self.dtype = helper.tensor_dtype_to_np_dtype(self.floats)
         self.nodes = []
         self.inputs = []
         self.outputs = []
@@ -45,13 +54,18 @@ class Graph:
         self.weights[name] = (tuple(shape), mean, std)
         return name
 
-    def constant(self, value, dtype):
+    def constant(self, value, dtype, name=None):
+        """A constant; `name` is for one that the exporter calls by it."""
         array = np.asarray(value, dtype)
-        key = (array.dtype.str, array.shape, array.tobytes())
+        key = (array.dtype.name, array.shape, array.tobytes())
         if key not in self.constants:
-            name = f"val_{len(self.constants)}"
+            name = name or f"val_{len(self.constants)}"
             self.constants[key] = numpy_helper.from_array(array, name)
         return self.constants[key].name
+
+    def number(self, value):
+        """A scalar of the model's floats."""
+        return self.constant(value, self.dtype)
 
     def ints(self, *values):
         return self.constant(values, np.int64)
@@ -78,18 +92,21 @@ class Graph:
         return names[0] if outputs == 1 else names
 
     def values(self, name):
-        """The values of one weight; float32."""
+        """The values of one weight, drawn in float32."""
         shape, mean, std = self.weights[name]
         digest = hashlib.sha256(f"{self.seed}:{name}".encode()).digest()
         random = np.random.default_rng(int.from_bytes(digest[:8], "little"))
         values = random.standard_normal(shape, np.float32)
         values *= np.float32(std)
         values += np.float32(mean)
-        return values
+        return values.astype(self.dtype, copy=False)
 
     def weight_bytes(self):
-        return sum(4 * int(np.prod(shape))
-                   for shape, _, _ in self.weights.values())
+        return sum(self._bytes(name) for name in self.weights)
+
+    def _bytes(self, name):
+        shape, _, _ = self.weights[name]
+        return self.dtype.itemsize * int(np.prod(shape))
 
     def write(self, path, weightless=False):
         """Checks the model and writes it to `path`.
@@ -100,6 +117,11 @@ class Graph:
         """
         folder = os.path.dirname(os.path.abspath(path))
         os.makedirs(folder, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+        if not weightless and self.weight_bytes() > free:
+            sys.exit(f"error: {path}: {size_text(self.weight_bytes())} of "
+                     f"weights and {size_text(free)} free; --weightless "
+                     "declares them and writes none")
         self._check()
         if weightless:
             onnx.save_model(self._model(self._external(path, None)), path)
@@ -124,7 +146,7 @@ class Graph:
     def _check(self):
         # The checker wants to read external data, which may not be there:
         # it sees the weights as inputs.
-        infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        infos = [helper.make_tensor_value_info(name, self.floats, shape)
                  for name, (shape, _, _) in self.weights.items()]
         onnx.checker.check_model(self._model([], infos), full_check=True)
 
@@ -132,11 +154,11 @@ class Graph:
         """The weights as external tensors, written to `data` if given."""
         tensors, offset = [], 0
         for name, (shape, _, _) in self.weights.items():
-            length = 4 * int(np.prod(shape))
+            length = self._bytes(name)
             if data:
                 data.seek(offset)
                 data.write(self.values(name).tobytes())
-            tensor = TensorProto(name=name, data_type=TensorProto.FLOAT,
+            tensor = TensorProto(name=name, data_type=self.floats,
                                  dims=shape,
                                  data_location=TensorProto.EXTERNAL)
             for key, value in (("location", os.path.basename(path) + ".data"),
@@ -145,3 +167,41 @@ class Graph:
             tensors.append(tensor)
             offset += -(-length // ALIGNMENT) * ALIGNMENT
         return tensors
+
+
+def size_text(count):
+    """Bytes for people: 0.6 MB, 498 MB, 350 GB."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6)):
+        if count >= 10 * scale:
+            return f"{count / scale:.0f} {unit}"
+    return f"{count / 1e6:.1f} MB"
+
+
+# What generators have in common as commands.
+
+def positive(text):
+    """The type of options that count something."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected at least 1")
+    return number
+
+
+def make_parser(doc, batch):
+    """A parser with what all take; `batch` is the default of --batch."""
+    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
+    parser.add_argument("--batch", type=positive, default=batch)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--weightless", action="store_true",
+                        help="declare external weights, write none")
+    parser.add_argument("-o", dest="output", required=True)
+    return parser
+
+
+def write_model(graph, arguments):
+    """Writes what the command asks for and says what it was."""
+    graph.write(arguments.output, arguments.weightless)
+    print(f"{arguments.output}: {len(graph.nodes)} nodes, "
+          f"{size_text(graph.weight_bytes())} of weights"
+          f"{' declared, none written' if arguments.weightless else ''}",
+          file=sys.stderr)

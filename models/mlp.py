@@ -7,17 +7,14 @@ Each layer is a Gemm with a transposed weight and a bias, with Relu between
 layers. Weights are random and keep the scale of what they get (He).
 """
 
-import argparse
-import math
-import sys
-
 import packages
 
 packages.require("numpy", "onnx")
 
 from onnx import TensorProto
 
-from graph import Graph
+import layers
+from graph import Graph, make_parser, write_model
 
 
 def build(widths, batch, seed):
@@ -25,15 +22,10 @@ def build(widths, batch, seed):
     x = g.input("x", TensorProto.FLOAT, [batch, widths[0]])
     last = len(widths) - 2
     for layer, (inputs, outputs) in enumerate(zip(widths, widths[1:])):
-        scope = f"layers.{2 * layer}"
-        gain = 1 if layer == 0 else math.sqrt(2)
-        weight = g.weight(f"{scope}.weight", (outputs, inputs),
-                          gain / math.sqrt(inputs))
-        bias = g.weight(f"{scope}.bias", (outputs,), 0.02)
-        x = g.node("linear", "Gemm", [x, weight, bias], scope, alpha=1.0,
-                   beta=1.0, transA=0, transB=1)
+        gain = 1.0 if layer == 0 else layers.AFTER_RELU
+        x = layers.linear(g, x, inputs, outputs, f"layers.{2 * layer}", gain)
         if layer < last:
-            x = g.node("relu", "Relu", [x], f"layers.{2 * layer + 1}")
+            x = layers.relu(g, x, f"layers.{2 * layer + 1}")
     g.output(x, TensorProto.FLOAT, [batch, widths[-1]])
     return g
 
@@ -46,22 +38,13 @@ def parse_widths(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = make_parser(__doc__, batch=32)
     parser.add_argument("--widths", type=parse_widths,
                         default=[784, 512, 512, 10],
                         help="features in, of each hidden layer, out")
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--weightless", action="store_true",
-                        help="declare external weights, write none")
-    parser.add_argument("-o", dest="output", required=True)
     arguments = parser.parse_args()
-    if arguments.batch < 1:
-        parser.error(f"--batch {arguments.batch}: expected at least 1")
-    graph = build(arguments.widths, arguments.batch, arguments.seed)
-    graph.write(arguments.output, arguments.weightless)
-    print(f"{arguments.output}: {len(graph.nodes)} nodes, "
-          f"{graph.weight_bytes() / 1e6:.1f} MB of weights", file=sys.stderr)
+    write_model(build(arguments.widths, arguments.batch, arguments.seed),
+                arguments)
 
 
 if __name__ == "__main__":
