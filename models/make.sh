@@ -9,11 +9,13 @@ python="${DIVISI_PYTHON:-$prefix/venv/bin/python}"
 out="$build/models"
 mkdir -p "$out"
 
-# make_model FILE GENERATOR ARGUMENT…: unless it is there and newer.
+# make_model FILE GENERATOR ARGUMENT…: unless it is there and newer than all
+# generators, which share much.
 make_model() {
   local file="$out/$1" generator="$here/$2"
   shift 2
-  if [ "$file" -nt "$generator" ] && [ "$file" -nt "$here/graph.py" ]; then
+  if [ -f "$file" ] &&
+    [ -z "$(find "$here" -name '*.py' -newer "$file")" ]; then
     return
   fi
   "$python" "$generator" "$@" -o "$file"
@@ -34,4 +36,8 @@ for size in small medium large xl; do
   make_model "gpt2-$size.weightless.onnx" gpt2.py --size "$size" \
     --batch 8 --seq 1024 --weightless
 done
+make_model gpt3-175b.weightless.onnx gpt3.py --weightless
+make_model llama-70b.weightless.onnx llama.py --weightless
+make_model unet.weightless.onnx unet.py --weightless
+make_model vgg16.weightless.onnx vgg16.py --batch 32 --weightless
 ls -l "$out"/*.onnx | awk '{print $5, $9}'
