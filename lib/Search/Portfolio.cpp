@@ -44,7 +44,8 @@ public:
   Portfolio(const Problem &problem, const Options &options,
             Ingredients ingredients)
       : problem_(problem), options_(options), ingredients_(ingredients),
-        budget_(options), announcer_(options, budget_) {}
+        budget_(options), moreWork_(options.moreWork),
+        announcer_(options, budget_) {}
   Outcome run();
 
 private:
@@ -58,6 +59,7 @@ private:
   void adopt(Assignment assignment, double cost, std::string_view by);
   void report();
   bool proved() const;
+  bool goesOn();
   bool isExhausted() const;
   double bound() const;
   void restartDual();
@@ -72,6 +74,7 @@ private:
   const Options &options_;
   Ingredients ingredients_;
   Budget budget_;
+  int64_t moreWork_; ///< Of Options::moreWork, what is left.
   Announcer announcer_;
   Reduction reduction_;
   ReducedGraph reduced_;
@@ -123,9 +126,25 @@ double Portfolio::bound() const {
 
 /// Costs are integers, so a bound above best - 1 closes the gap.
 bool Portfolio::proved() const {
+  if (options_.cutoff && bound() >= double(*options_.cutoff)) {
+    return true;
+  }
   return best_.exists() &&
          bound() > best_.cost - std::max(options_.gap * std::abs(best_.cost),
                                          toleranceOf(best_.cost));
+}
+
+/// Whether there is work left, or more of it pays.
+bool Portfolio::goesOn() {
+  bool isFar = !best_.exists() ||
+               best_.cost - bound() > options_.fairGap * std::abs(best_.cost);
+  while (budget_.over() && budget_.why() == Stopped::Work && isFar &&
+         moreWork_ > 0) {
+    int64_t round = std::min(moreWork_, std::max<int64_t>(options_.work, 1));
+    moreWork_ -= round;
+    budget_.extend(round);
+  }
+  return !budget_.over();
 }
 
 /// Every ingredient has nothing left to try.
@@ -406,7 +425,7 @@ Outcome Portfolio::run() {
   }
   bool exhausted = false;
   startedAt_ = budget_.seconds();
-  while (!budget_.over() && !proved() && !infeasible_ && !exhausted &&
+  while (goesOn() && !proved() && !infeasible_ && !exhausted &&
          (best_.exists() || budget_.spent() < ingredients_.patience)) {
     round();
     reserve_ = certifyingTime();

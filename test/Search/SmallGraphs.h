@@ -18,7 +18,7 @@ inline Variable makeVariable(std::vector<double> costs,
                              std::vector<double> usages = {}) {
   Variable variable{std::move(costs), {}};
   if (!usages.empty()) {
-    variable.usages.push_back({0, 1, std::move(usages)});
+    variable.usages.push_back({0, 1, SharedNumbers(std::move(usages))});
   }
   return variable;
 }

@@ -78,6 +78,38 @@ TEST(SolveAuto, SolvesInstanceGWithinAPercent) {
   EXPECT_GE(outcome.solution.cost, 217039);
 }
 
+TEST(SolveAuto, GoesOnWhileTheGapIsNotFair) {
+  auto problem = readProblemFile(DATA_DIR "/asplos-2025-iopddl-G.json.gz");
+  ASSERT_TRUE(problem) << problem.status().message();
+  auto gapOf = [](const Outcome &outcome) {
+    return relativeGap(outcome.solution.cost, outcome.solution.lowerBound);
+  };
+  Options options{.work = 1'000'000};
+  Outcome little = solveAuto(*problem, options);
+  ASSERT_EQ(little.verdict, Verdict::Solved);
+  ASSERT_GT(gapOf(little), 0.02);
+  options.moreWork = 20'000'000'000;
+  options.fairGap = 0.02;
+  Outcome fair = solveAuto(*problem, options);
+  EXPECT_LE(gapOf(fair), 0.02);
+  EXPECT_GT(fair.work, little.work);
+  options.moreWork = 3'000'000;
+  options.fairGap = 0;
+  EXPECT_LE(solveAuto(*problem, options).work, 3 * options.moreWork);
+}
+
+TEST(SolveAuto, StopsOnceItsBoundIsAtTheCutoff) {
+  auto problem = readProblemFile(DATA_DIR "/asplos-2025-iopddl-G.json.gz");
+  ASSERT_TRUE(problem) << problem.status().message();
+  Options options;
+  Outcome whole = solveAuto(*problem, options);
+  options.cutoff = whole.solution.cost / 2;
+  Outcome cut = solveAuto(*problem, options);
+  EXPECT_LT(cut.work, whole.work);
+  // The certificate's bound is in integers, a little below that of the search.
+  EXPECT_GE(cut.solution.lowerBound * 1001 / 1000, *options.cutoff);
+}
+
 /// Two matmuls, y = x·A·B: per node the strategies replicated, column (the
 /// result split), row (the result a partial sum, half the time each).
 static Problem columnAndRow() {

@@ -48,6 +48,13 @@ struct Options {
   int64_t work = 6'000'000'000;
   /// Stop once the answer is proved to be within this of the optimum, relative.
   double gap = 0;
+  /// How much more may be looked at while the gap is above `fairGap`, or nothing
+  /// fits yet; solveAuto only.
+  int64_t moreWork = 0;
+  double fairGap = 1;
+  /// Answers of at least this cost are of no use: solveAuto stops once its bound
+  /// is there.
+  std::optional<Wide> cutoff;
   /// Ingredients of solveAuto; off only to measure what they add.
   bool neighbourhoods = true;
   bool branching = true;

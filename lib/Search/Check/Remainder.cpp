@@ -9,6 +9,7 @@
 #include "Remainder.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 namespace divisi::search {
@@ -157,36 +158,65 @@ private:
 
   void addPairs() {
     std::ranges::sort(crossings_, {}, &Crossing::key);
-    for (const Crossing &crossing : crossings_) {
-      if (out_.pairs.empty() || out_.pairs.back().u != crossing.u ||
-          out_.pairs.back().v != crossing.v) {
-        addPair(crossing.u, crossing.v);
+    for (size_t i = 0; i != crossings_.size();) {
+      size_t end = i;
+      while (end != crossings_.size() && crossings_[end].u == crossings_[i].u &&
+             crossings_[end].v == crossings_[i].v) {
+        ++end;
       }
-      addCrossing(crossing);
+      addPair(std::span(crossings_).subspan(i, end - i));
+      i = end;
     }
   }
 
-  void addPair(uint32_t u, uint32_t v) {
+  /// What a crossing's edge takes at the states of u, and of v.
+  std::pair<std::vector<uint32_t>, std::vector<uint32_t>>
+  strategiesOfEnds(const Crossing &crossing) {
+    const Edge &edge = problem_.edges[crossing.edge];
+    return {strategies(crossing.u, crossing.forward ? edge.from : edge.to),
+            strategies(crossing.v, crossing.forward ? edge.to : edge.from)};
+  }
+
+  /// Of all edges between the same two variables.
+  void addPair(std::span<const Crossing> crossings) {
+    auto [u, v, edge, forward] = crossings.front();
     size_t rows = out_.statesOf(out_.variables[u]).size();
     size_t columns = out_.statesOf(out_.variables[v]).size();
-    out_.pairs.push_back({u, v, out_.entries.size(), out_.numPotentials});
-    out_.entries.resize(out_.entries.size() + rows * columns, 0);
+    // All that its entries follow from.
+    std::vector<uint32_t> key;
+    for (const Crossing &crossing : crossings) {
+      auto [ofU, ofV] = strategiesOfEnds(crossing);
+      key.push_back(problem_.edges[crossing.edge].costs);
+      key.push_back(crossing.forward);
+      key.push_back(uint32_t(ofU.size()));
+      key.insert(key.end(), ofU.begin(), ofU.end());
+      key.push_back(uint32_t(ofV.size()));
+      key.insert(key.end(), ofV.begin(), ofV.end());
+    }
+    auto [known, isNew] =
+        entriesOf_.try_emplace(std::move(key), out_.entries.size());
+    if (isNew) {
+      out_.entries.resize(out_.entries.size() + rows * columns, 0);
+    }
+    out_.pairs.push_back({u, v, known->second, out_.numPotentials});
     out_.numPotentials += rows + columns;
+    for (const Crossing &crossing : crossings) {
+      addCrossing(crossing, isNew);
+    }
   }
 
   /// Adds to the last pair.
-  void addCrossing(const Crossing &crossing) {
+  void addCrossing(const Crossing &crossing, bool addsEntries) {
     const Edge &edge = problem_.edges[crossing.edge];
-    std::vector<uint32_t> ofU =
-        strategies(crossing.u, crossing.forward ? edge.from : edge.to);
-    std::vector<uint32_t> ofV =
-        strategies(crossing.v, crossing.forward ? edge.to : edge.from);
-    const Matrix &costs = problem_.matrices[edge.costs];
-    size_t entry = out_.pairs.back().firstEntry;
-    for (uint32_t s : ofU) {
-      for (uint32_t t : ofV) {
-        accumulate(out_.entries[entry++],
-                   crossing.forward ? costs.at(s, t) : costs.at(t, s));
+    if (addsEntries) {
+      auto [ofU, ofV] = strategiesOfEnds(crossing);
+      const Matrix &costs = problem_.matrices[edge.costs];
+      size_t entry = out_.pairs.back().firstEntry;
+      for (uint32_t s : ofU) {
+        for (uint32_t t : ofV) {
+          accumulate(out_.entries[entry++],
+                     crossing.forward ? costs.at(s, t) : costs.at(t, s));
+        }
       }
     }
     if (edge.usages && edge.live.begin != edge.live.end) {
@@ -200,6 +230,7 @@ private:
   Remainder out_;
   std::vector<uint32_t> indexOf_; ///< By the number of a variable.
   std::vector<Crossing> crossings_;
+  std::map<std::vector<uint32_t>, size_t> entriesOf_;
 };
 } // namespace
 

@@ -39,8 +39,10 @@ struct Remainder {
   };
   /// Two variables that are free and joined by edges, u < v.
   struct Pair {
-    uint32_t u, v;         ///< Indices into `variables`.
-    size_t firstEntry;     ///< Row-major over u's states x v's.
+    uint32_t u, v; ///< Indices into `variables`.
+    /// Row-major over u's states x v's. Pairs of equal edges share theirs:
+    /// layers of a network are alike.
+    size_t firstEntry;
     size_t firstPotential; ///< Of u's; v's follow.
   };
   /// Memory that depends on the state of one variable.

@@ -109,12 +109,14 @@ TreeCheck::TreeCheck(Merging &merging, Remainder remainder,
     }
   }
   for (uint32_t i = 0; i != remainder_.pairs.size(); ++i) {
-    size_t end = i + 1 == remainder_.pairs.size()
-                     ? remainder_.entries.size()
-                     : remainder_.pairs[i + 1].firstEntry;
-    auto first = remainder_.entries.begin();
-    if (std::find(first + ptrdiff_t(remainder_.pairs[i].firstEntry),
-                  first + ptrdiff_t(end), kNever) != first + ptrdiff_t(end)) {
+    const Remainder::Pair &pair = remainder_.pairs[i];
+    std::span<const Wide> entries =
+        std::span(remainder_.entries)
+            .subspan(
+                pair.firstEntry,
+                remainder_.statesOf(remainder_.variables[pair.u]).size() *
+                    remainder_.statesOf(remainder_.variables[pair.v]).size());
+    if (std::ranges::find(entries, kNever) != entries.end()) {
       hardPairs_.push_back(i);
     }
   }

@@ -32,9 +32,12 @@ static void mergeUsages(std::vector<Usage> &usages) {
   size_t merged = 0;
   for (size_t i = 0; i != usages.size(); ++i) {
     if (merged != 0 && key(usages[merged - 1]) == key(usages[i])) {
-      for (size_t s = 0; s != usages[i].usages.size(); ++s) {
-        usages[merged - 1].usages[s] += usages[i].usages[s];
+      SharedNumbers &sum = usages[merged - 1].usages;
+      std::vector<double> both(sum.begin(), sum.end());
+      for (size_t s = 0; s != both.size(); ++s) {
+        both[s] += usages[i].usages[s];
       }
+      sum = SharedNumbers(std::move(both));
     } else {
       if (merged != i) {
         usages[merged] = std::move(usages[i]);

@@ -73,18 +73,26 @@ void Table::round() {
   }
 }
 
-void addUsage(std::vector<Usage> &usages, uint32_t begin, uint32_t end,
-              std::vector<double> bytes, std::vector<double> &taken) {
-  double least = *std::ranges::min_element(bytes);
-  taken[begin] += least;
-  taken[end] -= least;
+Amounts Amounts::of(std::vector<double> bytes) {
+  Amounts amounts;
+  amounts.least = *std::ranges::min_element(bytes);
   bool varies = false;
   for (double &use : bytes) {
-    use -= least;
+    use -= amounts.least;
     varies |= use > 0;
   }
   if (varies) {
-    usages.push_back({begin, end, std::move(bytes)});
+    amounts.more = SharedNumbers(std::move(bytes));
+  }
+  return amounts;
+}
+
+void addUsage(std::vector<Usage> &usages, uint32_t begin, uint32_t end,
+              const Amounts &bytes, std::vector<double> &taken) {
+  taken[begin] += bytes.least;
+  taken[end] -= bytes.least;
+  if (bytes.more.size() != 0) {
+    usages.push_back({begin, end, bytes.more});
   }
 }
 

@@ -71,19 +71,48 @@ struct Table {
   void round();
 };
 
+/// Numbers that many may share: layers of a network use memory alike.
+class SharedNumbers {
+public:
+  SharedNumbers() : SharedNumbers(std::vector<double>()) {}
+  explicit SharedNumbers(std::vector<double> numbers)
+      : numbers_(
+            std::make_shared<const std::vector<double>>(std::move(numbers))) {}
+  double operator[](size_t index) const { return (*numbers_)[index]; }
+  size_t size() const { return numbers_->size(); }
+  auto begin() const { return numbers_->begin(); }
+  auto end() const { return numbers_->end(); }
+  /// The same for all that share.
+  const void *identity() const { return numbers_.get(); }
+  friend bool operator==(const SharedNumbers &a, const SharedNumbers &b) {
+    return a.numbers_ == b.numbers_ || *a.numbers_ == *b.numbers_;
+  }
+
+private:
+  std::shared_ptr<const std::vector<double>> numbers_;
+};
+
 /// Memory that depends on one variable, or on a pair: `usages` while [begin,
 /// end), in positions of CostGraph::capacity. The least usage is taken off.
 struct Usage {
   uint32_t begin = 0, end = 0; ///< Positions of CostGraph::capacity.
-  std::vector<double> usages;  ///< One for each state, or as Table::exact.
+  SharedNumbers usages;        ///< One for each state, or as Table::exact.
   friend bool operator==(const Usage &, const Usage &) = default;
 };
 
-/// Adds memory that is used while [begin, end) to `usages`. The least of
-/// `bytes` is used whatever is chosen: it goes to `taken`, a sum over time as
-/// differences, and only what varies stays with the states.
+/// What some choice uses: `least` whatever is chosen, and what varies.
+struct Amounts {
+  double least = 0;
+  SharedNumbers more; ///< Empty if nothing varies.
+  /// Takes `bytes` apart.
+  static Amounts of(std::vector<double> bytes);
+};
+
+/// Adds memory that is used while [begin, end) to `usages`. The least is used
+/// whatever is chosen: it goes to `taken`, a sum over time as differences, and
+/// only what varies stays with the states.
 void addUsage(std::vector<Usage> &usages, uint32_t begin, uint32_t end,
-              std::vector<double> bytes, std::vector<double> &taken);
+              const Amounts &bytes, std::vector<double> &taken);
 
 /// A pair of variables, first < second.
 struct Pair {

@@ -9,6 +9,7 @@
 #include "SubGraph.h"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
 #include <ranges>
 #include <unordered_map>
@@ -118,8 +119,9 @@ private:
   void addRow(const Pair &pair, bool first);
   /// What is left of `usage` by a choice among `bytes`.
   void use(std::vector<Usage> &usages, const Usage &usage,
-           std::vector<double> bytes);
+           const Amounts &bytes);
   std::shared_ptr<const Table> cut(const Pair &pair);
+  const Amounts &cut(const Pair &pair, const Usage &usage);
 
   const CostGraph &parent_;
   const Domains &domains_;
@@ -133,13 +135,19 @@ private:
     std::shared_ptr<const Table> table;
   };
   std::unordered_map<const Table *, std::vector<Cut>> cuts_;
+  /// The same of memory.
+  struct UsageCut {
+    std::span<const uint32_t> rows, columns;
+    Amounts amounts;
+  };
+  std::unordered_map<const void *, std::deque<UsageCut>> usageCuts_;
 };
 
 } // namespace
 
 void Restriction::use(std::vector<Usage> &usages, const Usage &usage,
-                      std::vector<double> bytes) {
-  addUsage(usages, usage.begin, usage.end, std::move(bytes), taken_);
+                      const Amounts &bytes) {
+  addUsage(usages, usage.begin, usage.end, bytes, taken_);
 }
 
 /// What a fixed variable costs goes into the constant, and what it uses comes
@@ -151,7 +159,7 @@ void Restriction::addVariable(uint32_t v) {
     result_.fixed[v] = state;
     result_.graph.constant += from.costs[state];
     for (const Usage &usage : from.usages) {
-      use(none_, usage, {usage.usages[state]});
+      use(none_, usage, Amounts::of({usage.usages[state]}));
     }
     return;
   }
@@ -166,7 +174,7 @@ void Restriction::addVariable(uint32_t v) {
     for (uint32_t s : domains_[v]) {
       bytes.push_back(usage.usages[s]);
     }
-    use(variable.usages, usage, std::move(bytes));
+    use(variable.usages, usage, Amounts::of(std::move(bytes)));
   }
 }
 
@@ -187,7 +195,7 @@ void Restriction::addRow(const Pair &pair, bool first) {
     for (uint32_t s : domains_[v]) {
       bytes.push_back(usage.usages[entry(s)]);
     }
-    use(variable.usages, usage, std::move(bytes));
+    use(variable.usages, usage, Amounts::of(std::move(bytes)));
   }
 }
 
@@ -221,6 +229,28 @@ std::shared_ptr<const Table> Restriction::cut(const Pair &pair) {
   return table;
 }
 
+/// The part of what a pair uses that is left.
+const Amounts &Restriction::cut(const Pair &pair, const Usage &usage) {
+  std::span<const uint32_t> rows = domains_[pair.first];
+  std::span<const uint32_t> columns = domains_[pair.second];
+  std::deque<UsageCut> &cuts = usageCuts_[usage.usages.identity()];
+  for (const UsageCut &cut : cuts) {
+    if (std::ranges::equal(cut.rows, rows) &&
+        std::ranges::equal(cut.columns, columns)) {
+      return cut.amounts;
+    }
+  }
+  std::vector<double> bytes;
+  bytes.reserve(rows.size() * columns.size());
+  for (uint32_t s : rows) {
+    for (uint32_t t : columns) {
+      bytes.push_back(usage.usages[size_t(s) * pair.table->columns + t]);
+    }
+  }
+  cuts.push_back({rows, columns, Amounts::of(std::move(bytes))});
+  return cuts.back().amounts;
+}
+
 /// A pair of two free variables stays one; of one it is a row of costs, of none
 /// a constant.
 void Restriction::addPair(uint32_t p) {
@@ -235,7 +265,7 @@ void Restriction::addPair(uint32_t p) {
                    domains_[pair.second][0];
     result_.graph.constant += pair.table->exact[entry];
     for (const Usage &usage : pair.usages) {
-      use(none_, usage, {usage.usages[entry]});
+      use(none_, usage, Amounts::of({usage.usages[entry]}));
     }
     return;
   }
@@ -245,13 +275,7 @@ void Restriction::addPair(uint32_t p) {
   sub.second = uint32_t(number_[pair.second]);
   sub.table = cut(pair);
   for (const Usage &usage : pair.usages) {
-    std::vector<double> bytes;
-    for (uint32_t s : domains_[pair.first]) {
-      for (uint32_t t : domains_[pair.second]) {
-        bytes.push_back(usage.usages[size_t(s) * pair.table->columns + t]);
-      }
-    }
-    use(sub.usages, usage, std::move(bytes));
+    use(sub.usages, usage, cut(pair, usage));
   }
 }
 

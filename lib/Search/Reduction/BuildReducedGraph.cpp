@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <ranges>
 #include <span>
@@ -33,6 +34,9 @@ struct Link {
   uint32_t edge;
   bool swapped; ///< The edge runs from second to first.
 };
+
+/// All that a table, or what a pair uses, is made of.
+using Key = std::vector<uint32_t>;
 
 class Builder {
 public:
@@ -55,6 +59,7 @@ private:
   template <typename Use>
   void forEachEntry(const Link &link, uint32_t matrix, Use use) const;
   void addPair(std::span<const Link> links);
+  std::shared_ptr<const Table> makeTable(std::span<const Link> links);
   std::shared_ptr<const Table> share(Table table);
   void addNodeUsage(uint32_t node);
   void addInnerUsage(const Edge &edge);
@@ -62,7 +67,8 @@ private:
   void setCapacities();
   void removeDominatedStates();
   void addUsageWhile(std::vector<Usage> &usages, Lifetime live,
-                     std::vector<double> bytes);
+                     const Amounts &bytes);
+  Key keyOf(const Link &link, uint32_t matrix) const;
 
   const Problem &problem_;
   const Reduction &reduction_;
@@ -71,6 +77,9 @@ private:
   std::vector<double> takenAnyhow_; ///< At each time, as differences.
   std::vector<Usage> fixedUsages_;  ///< Stays empty: fixed usage is constant.
   std::unordered_multimap<size_t, std::shared_ptr<const Table>> tables_;
+  /// What has been made of the same entries before.
+  std::map<Key, std::shared_ptr<const Table>> tableOf_;
+  std::map<Key, Amounts> amounts_;
 };
 
 } // namespace
@@ -180,13 +189,22 @@ void Builder::forEachEntry(const Link &link, uint32_t matrix, Use use) const {
   }
 }
 
-/// All edges between the same two variables.
-void Builder::addPair(std::span<const Link> links) {
-  CostGraph &graph = result_.whole;
-  uint32_t first = links[0].first, second = links[0].second;
+Key Builder::keyOf(const Link &link, uint32_t matrix) const {
+  const Edge &edge = problem_.edges[link.edge];
+  Key key = {matrix, link.swapped};
+  for (uint32_t node : {edge.from, edge.to}) {
+    const std::vector<uint32_t> &taken = strategies(node);
+    key.push_back(uint32_t(taken.size()));
+    key.insert(key.end(), taken.begin(), taken.end());
+  }
+  return key;
+}
+
+/// The sum of all edges between the same two variables.
+std::shared_ptr<const Table> Builder::makeTable(std::span<const Link> links) {
   Table table;
-  table.rows = graph.numStates(first);
-  table.columns = graph.numStates(second);
+  table.rows = result_.whole.numStates(links[0].first);
+  table.columns = result_.whole.numStates(links[0].second);
   table.exact.assign(size_t(table.rows) * table.columns, 0);
   for (const Link &link : links) {
     double *out = table.exact.data();
@@ -197,10 +215,26 @@ void Builder::addPair(std::span<const Link> links) {
   for (double &cost : table.exact) {
     cost = cost >= kForbidden ? kTop : cost;
   }
+  return share(std::move(table));
+}
+
+/// All edges between the same two variables.
+void Builder::addPair(std::span<const Link> links) {
+  CostGraph &graph = result_.whole;
+  uint32_t first = links[0].first, second = links[0].second;
+  Key key;
+  for (const Link &link : links) {
+    Key part = keyOf(link, problem_.edges[link.edge].costs);
+    key.insert(key.end(), part.begin(), part.end());
+  }
+  auto [known, isNew] = tableOf_.try_emplace(std::move(key));
+  if (isNew) {
+    known->second = makeTable(links);
+  }
   Pair &pair = graph.pairs.emplace_back();
   pair.first = first;
   pair.second = second;
-  pair.table = share(std::move(table));
+  pair.table = known->second;
   for (const Link &link : links) {
     if (problem_.edges[link.edge].usages) {
       addPairUsage(link, pair);
@@ -210,11 +244,11 @@ void Builder::addPair(std::span<const Link> links) {
 
 /// Clips `live` to the times that are kept.
 void Builder::addUsageWhile(std::vector<Usage> &usages, Lifetime live,
-                            std::vector<double> bytes) {
+                            const Amounts &bytes) {
   TimeRange range = rangeOf(result_.timeOf, live);
   if (!range.empty()) {
-    addUsage(usages, uint32_t(range.begin), uint32_t(range.end),
-             std::move(bytes), takenAnyhow_);
+    addUsage(usages, uint32_t(range.begin), uint32_t(range.end), bytes,
+             takenAnyhow_);
   }
 }
 
@@ -227,7 +261,7 @@ void Builder::addNodeUsage(uint32_t node) {
   int32_t variable = variableOf(node);
   addUsageWhile(variable < 0 ? fixedUsages_
                              : result_.whole.variables[variable].usages,
-                from.live, std::move(bytes));
+                from.live, Amounts::of(std::move(bytes)));
 }
 
 /// Of an edge that leaves at most one variable to decide.
@@ -242,15 +276,19 @@ void Builder::addInnerUsage(const Edge &edge) {
   }
   addUsageWhile(variable < 0 ? fixedUsages_
                              : result_.whole.variables[variable].usages,
-                edge.live, std::move(bytes));
+                edge.live, Amounts::of(std::move(bytes)));
 }
 
 void Builder::addPairUsage(const Link &link, Pair &pair) {
   const Edge &edge = problem_.edges[link.edge];
-  std::vector<double> bytes;
-  forEachEntry(link, *edge.usages,
-               [&](int64_t use) { bytes.push_back(double(use)); });
-  addUsageWhile(pair.usages, edge.live, std::move(bytes));
+  auto [known, isNew] = amounts_.try_emplace(keyOf(link, *edge.usages));
+  if (isNew) {
+    std::vector<double> bytes;
+    forEachEntry(link, *edge.usages,
+                 [&](int64_t use) { bytes.push_back(double(use)); });
+    known->second = Amounts::of(std::move(bytes));
+  }
+  addUsageWhile(pair.usages, edge.live, known->second);
 }
 
 /// What is used anyhow comes off the limit; then only binding times stay.

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <map>
 
 namespace divisi::search {
 
@@ -39,6 +40,8 @@ private:
                  : size_t(other) * graph_.pairs[p].table->columns + state;
   }
   double shift(uint32_t p, bool first, uint32_t by, uint32_t state) const;
+  std::vector<Dominated> findLosses(uint32_t v);
+  std::vector<uint64_t> sightOf(uint32_t v);
 
   const CostGraph &graph_;
   Domains &domains_;
@@ -47,6 +50,11 @@ private:
   std::vector<double> shifts_; ///< Of the last `replaces`.
   std::vector<Dominated> removed_;
   int64_t work_ = 0;
+  /// Numbers for equal lists.
+  std::map<std::vector<double>, uint64_t> numbersOf_;
+  std::map<std::vector<uint32_t>, uint64_t> domainsOf_;
+  /// What variables lost that saw the same. Layers of a network do.
+  std::map<std::vector<uint64_t>, std::vector<Dominated>> lossesOf_;
 };
 
 } // namespace
@@ -132,10 +140,41 @@ bool DeadEndElimination::replaces(uint32_t v, uint32_t by, uint32_t state) {
   return margin >= 0;
 }
 
-/// True if `v` lost a state.
-bool DeadEndElimination::visit(uint32_t v) {
+/// All that decides which states `v` may lose.
+std::vector<uint64_t> DeadEndElimination::sightOf(uint32_t v) {
+  auto numberOf = [](auto &known, auto list) {
+    return known.try_emplace(std::move(list), known.size()).first->second;
+  };
+  auto domain = [&](uint32_t variable) {
+    auto states = domains_[variable];
+    return numberOf(domainsOf_,
+                    std::vector<uint32_t>(states.begin(), states.end()));
+  };
+  auto identity = [](const void *object) {
+    return uint64_t(reinterpret_cast<uintptr_t>(object));
+  };
+  std::vector<uint64_t> sight = {
+      numberOf(numbersOf_, graph_.variables[v].costs), domain(v)};
+  for (const Usage &use : graph_.variables[v].usages) {
+    sight.push_back(numberOf(
+        numbersOf_, std::vector<double>(use.usages.begin(), use.usages.end())));
+  }
+  for (uint32_t p : graph_.pairsOf[v]) {
+    const Pair &pair = graph_.pairs[p];
+    bool first = pair.first == v;
+    sight.push_back(identity(pair.table.get()));
+    sight.push_back(2 * domain(first ? pair.second : pair.first) + first);
+    sight.push_back(pair.usages.size());
+    for (const Usage &use : pair.usages) {
+      sight.push_back(identity(use.usages.identity()));
+    }
+  }
+  return sight;
+}
+
+std::vector<Dominated> DeadEndElimination::findLosses(uint32_t v) {
+  std::vector<Dominated> losses;
   std::vector<uint32_t> left(domains_[v].begin(), domains_[v].end());
-  size_t before = left.size();
   for (size_t i = left.size(); i-- != 0 && work_ < kMostWork;) {
     uint32_t state = left[i];
     findPartners(v, state);
@@ -144,15 +183,30 @@ bool DeadEndElimination::visit(uint32_t v) {
              mayReplace(v, other, state) && replaces(v, other, state);
     });
     if (by != left.end()) {
-      removed_.push_back({v, state, *by, shifts_});
+      losses.push_back({v, state, *by, shifts_});
       left.erase(left.begin() + long(i));
     }
   }
-  bool lost = left.size() != before;
-  if (lost) {
-    domains_.set(v, std::move(left));
+  return losses;
+}
+
+/// True if `v` lost a state.
+bool DeadEndElimination::visit(uint32_t v) {
+  auto [known, isNew] = lossesOf_.try_emplace(sightOf(v));
+  if (isNew) {
+    known->second = findLosses(v);
   }
-  return lost;
+  std::vector<uint32_t> left(domains_[v].begin(), domains_[v].end());
+  for (Dominated lost : known->second) {
+    lost.variable = v;
+    std::erase(left, lost.state);
+    removed_.push_back(std::move(lost));
+  }
+  if (known->second.empty()) {
+    return false;
+  }
+  domains_.set(v, std::move(left));
+  return true;
 }
 
 /// A variable that has lost a state may let its neighbours lose some, so they

@@ -27,7 +27,7 @@ class Budget {
 public:
   /// `options` must outlive this.
   explicit Budget(const Options &options)
-      : options_(options),
+      : options_(options), work_(options.work),
         start_(options.start == 0 ? steadySeconds() : options.start) {}
 
   /// Takes `work` away. False once something has run out; then always false.
@@ -42,7 +42,7 @@ public:
   /// Asks the clock and the flag now.
   void look() {
     constexpr int64_t kBetweenLooks = 1 << 18;
-    nextLook_ = std::min(spent_ + kBetweenLooks, options_.work);
+    nextLook_ = std::min(spent_ + kBetweenLooks, work_);
     if (over_) {
       return;
     }
@@ -50,7 +50,7 @@ public:
       end(Stopped::Interrupted);
     } else if (options_.timeLimit && seconds() >= *options_.timeLimit) {
       end(Stopped::Time);
-    } else if (spent_ >= options_.work) {
+    } else if (spent_ >= work_) {
       end(Stopped::Work);
     }
   }
@@ -61,6 +61,15 @@ public:
     why_ = why;
   }
 
+  /// Adds `work`; a run that has ended for want of it goes on.
+  void extend(int64_t work) {
+    work_ += work;
+    if (over_ && why_ == Stopped::Work && spent_ < work_) {
+      over_ = false;
+      why_ = Stopped::Finished;
+    }
+  }
+
   /// Whether the solver has to end.
   bool over() const { return over_; }
   /// What ran out; Finished if nothing did.
@@ -68,12 +77,13 @@ public:
   /// Entries looked at so far.
   int64_t spent() const { return spent_; }
   /// Entries that may still be looked at.
-  int64_t left() const { return std::max<int64_t>(options_.work - spent_, 0); }
+  int64_t left() const { return std::max<int64_t>(work_ - spent_, 0); }
   /// Since Options::start.
   double seconds() const { return steadySeconds() - start_; }
 
 private:
   const Options &options_;
+  int64_t work_; ///< Options::work, and what was added.
   double start_;
   int64_t spent_ = 0, nextLook_ = 0;
   bool over_ = false;
