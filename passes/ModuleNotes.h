@@ -23,8 +23,6 @@ namespace divisi {
 
 /// On the module: the last stage that it has been through, by its name.
 inline constexpr llvm::StringLiteral kStageAttr = "divisi.stage";
-/// On the module: the cluster that it was planned for, if one was named.
-inline constexpr llvm::StringLiteral kClusterAttr = "divisi.cluster";
 
 /// Sets the attribute `name` of `module` to `text`.
 inline void noteOnModule(mlir::ModuleOp module, llvm::StringRef name,

@@ -16,7 +16,6 @@
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/NamedSplit.h"
-#include "divisi/Layout/LinkCosts.h"
 #include "divisi/Layout/Steps.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -67,53 +67,18 @@ SmallVector<int64_t> GridOp::getDeviceIds() {
   return llvm::to_vector(llvm::seq<int64_t>(getValue().numPositions()));
 }
 
-/// A grid written by hand may say nothing; then all links cost the same.
-LinkCosts GridOp::getLinkCosts() {
-  LinkCosts costs;
-  costs.axes.resize(getAxisSizes().size());
-  if (auto latency = getLatency()) {
-    for (auto [axis, value] : llvm::zip(costs.axes, *latency)) {
-      axis.latencyNanoseconds = value;
-    }
-  }
-  if (auto bandwidth = getBandwidth()) {
-    for (auto [axis, value] : llvm::zip(costs.axes, *bandwidth)) {
-      axis.bytesPerSecond = value;
-    }
-  }
-  if (std::optional<APFloat> memory = getMemory()) {
-    costs.memoryBytesPerSecond = memory->convertToDouble();
-  }
-  return costs;
-}
-
-// `KEYWORD [1, 2]`, if it is there.
-template <typename ArrayAttrT>
-static ParseResult parseOptionalArray(OpAsmParser &parser,
-                                      OperationState &state, StringRef keyword,
-                                      StringAttr name) {
-  if (failed(parser.parseOptionalKeyword(keyword))) {
+// `devices [1, 2]`, if it is there.
+static ParseResult parseOptionalDevices(OpAsmParser &parser,
+                                        OperationState &state,
+                                        StringAttr name) {
+  if (failed(parser.parseOptionalKeyword("devices"))) {
     return success();
   }
-  Attribute array = ArrayAttrT::parse(parser, Type());
-  if (!array) {
+  Attribute devices = DenseI64ArrayAttr::parse(parser, Type());
+  if (!devices) {
     return failure();
   }
-  state.addAttribute(name, array);
-  return success();
-}
-
-// `memory 3.0e12`, if it is there.
-static ParseResult parseOptionalMemory(OpAsmParser &parser,
-                                       OperationState &state, StringAttr name) {
-  double bytesPerSecond = 0;
-  if (failed(parser.parseOptionalKeyword("memory"))) {
-    return success();
-  }
-  if (parser.parseFloat(bytesPerSecond)) {
-    return failure();
-  }
-  state.addAttribute(name, parser.getBuilder().getF64FloatAttr(bytesPerSecond));
+  state.addAttribute(name, devices);
   return success();
 }
 
@@ -125,13 +90,7 @@ ParseResult GridOp::parse(OpAsmParser &parser, OperationState &state) {
   }
   addGrid(parser.getBuilder(), state, name.getValue(), grid);
   return failure(
-      parseOptionalArray<DenseI64ArrayAttr>(parser, state, "devices",
-                                            getDevicesAttrName(state.name)) ||
-      parseOptionalArray<DenseI64ArrayAttr>(parser, state, "latency",
-                                            getLatencyAttrName(state.name)) ||
-      parseOptionalArray<DenseF64ArrayAttr>(parser, state, "bandwidth",
-                                            getBandwidthAttrName(state.name)) ||
-      parseOptionalMemory(parser, state, getMemoryAttrName(state.name)) ||
+      parseOptionalDevices(parser, state, getDevicesAttrName(state.name)) ||
       parser.parseOptionalAttrDict(state.attributes));
 }
 
@@ -145,24 +104,13 @@ void GridOp::print(OpAsmPrinter &printer) {
         printer << cast<StringAttr>(name).getValue() << " = " << size;
       });
   printer << ")";
-  auto printArray = [&](StringRef keyword, auto array) {
-    if (array) {
-      printer << " " << keyword << " ";
-      array.print(printer);
-    }
-  };
-  printArray("devices", getDevicesAttr());
-  printArray("latency", getLatencyAttr());
-  printArray("bandwidth", getBandwidthAttr());
-  if (FloatAttr memory = getMemoryAttr()) {
-    printer << " memory ";
-    printer.printAttributeWithoutType(memory);
+  if (DenseI64ArrayAttr devices = getDevicesAttr()) {
+    printer << " devices ";
+    devices.print(printer);
   }
   printer.printOptionalAttrDict((*this)->getAttrs(),
                                 {getSymNameAttrName(), getAxisNamesAttrName(),
-                                 getAxisSizesAttrName(), getDevicesAttrName(),
-                                 getLatencyAttrName(), getBandwidthAttrName(),
-                                 getMemoryAttrName()});
+                                 getAxisSizesAttrName(), getDevicesAttrName()});
 }
 
 // (C3) and (C4)
@@ -196,26 +144,6 @@ LogicalResult GridOp::verify() {
   if (getDevices() &&
       failed(verifyDevices(*this, *getDevices(), grid.numPositions()))) {
     return failure();
-  }
-  // C5
-  auto latency = getLatency();
-  if (latency && (latency->size() != grid.numAxes() ||
-                  llvm::any_of(*latency, [](int64_t x) { return x < 0; }))) {
-    return emitOpError("latency: expected one number of nanoseconds per axis, "
-                       "none negative");
-  }
-  auto bandwidth = getBandwidth();
-  if (bandwidth && (bandwidth->size() != grid.numAxes() ||
-                    llvm::any_of(*bandwidth, [](double x) {
-                      return !(x > 0) || std::isinf(x);
-                    }))) {
-    return emitOpError("bandwidth: expected one number of bytes per second per "
-                       "axis, all positive");
-  }
-  std::optional<APFloat> memory = getMemory(); // C6
-  if (memory && (!memory->isFiniteNonZero() || memory->isNegative())) {
-    return emitOpError("memory: expected a positive number of bytes per "
-                       "second");
   }
   return success();
 }

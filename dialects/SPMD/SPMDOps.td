@@ -21,34 +21,25 @@ def SPMD_GridOp : SPMD_Op<"grid", [Symbol]> {
   let summary = "devices along named axes";
   let description = [{
     Arranges devices along axes, the outermost first: position p has the
-    row-major coordinates of p. Without `devices` position p is device p.
-    `latency` (nanoseconds) and `bandwidth` (bytes per second, one direction,
-    per device) say what a link along each axis costs, `memory` (bytes per
-    second) what a device's own memory does; routes are chosen by these numbers,
-    at planning and at partitioning alike. Without them all links cost the same.
+    row-major coordinates of p. Without `devices` position p is device p. How
+    devices are linked is the module's to say (`divisi.cluster`).
 
     **Constraints**
     - (C1) axis names are identifiers without a dot, and unique.
     - (C2) sizes are at least 1, and a grid has at most 4096 positions.
     - (C3) `devices` has one device per position.
     - (C4) devices are not negative, and unique.
-    - (C5) `latency` and `bandwidth` have one number per axis, not negative and
-      positive.
-    - (C6) `memory` is positive.
 
     ```mlir
     spmd.grid @g (data = 2, model = 2)
-    spmd.grid @h (z = 3) devices [1, 2, 5] latency [2000] bandwidth [1.0e10]
+    spmd.grid @h (z = 3) devices [1, 2, 5]
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        OptionalAttr<StrAttr>:$sym_visibility,
                        StrArrayAttr:$axis_names,
                        DenseI64ArrayAttr:$axis_sizes,
-                       OptionalAttr<DenseI64ArrayAttr>:$devices,
-                       OptionalAttr<DenseI64ArrayAttr>:$latency,
-                       OptionalAttr<DenseF64ArrayAttr>:$bandwidth,
-                       OptionalAttr<F64Attr>:$memory);
+                       OptionalAttr<DenseI64ArrayAttr>:$devices);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
@@ -60,9 +51,6 @@ def SPMD_GridOp : SPMD_Op<"grid", [Symbol]> {
     ::divisi::Grid getValue();
     /// The device at every position.
     ::llvm::SmallVector<int64_t> getDeviceIds();
-    /// What links along the axes cost, with the defaults of
-    /// ::divisi::AxisCost for what is not said.
-    ::divisi::LinkCosts getLinkCosts();
     ::mlir::FlatSymbolRefAttr getRef() {
       return ::mlir::FlatSymbolRefAttr::get(getSymNameAttr());
     }

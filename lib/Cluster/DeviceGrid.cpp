@@ -8,42 +8,15 @@
 
 #include "divisi/Cluster/DeviceGrid.h"
 
+#include "Placement.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace divisi {
-
-llvm::SmallVector<int64_t, 4> primeFactors(int64_t number) {
-  llvm::SmallVector<int64_t, 4> factors;
-  for (int64_t factor = 2; factor * factor <= number; ++factor) {
-    for (; number % factor == 0; number /= factor) {
-      factors.push_back(factor);
-    }
-  }
-  if (number > 1) {
-    factors.push_back(number);
-  }
-  return factors;
-}
-
-LinkCosts linkCosts(const Cluster &cluster, const Grid &grid,
-                    llvm::ArrayRef<int64_t> devices) {
-  LinkCosts costs;
-  costs.memoryBytesPerSecond = cluster.device.memoryBytesPerSecond;
-  for (uint32_t axis = 0; axis != grid.numAxes(); ++axis) {
-    // How far apart the devices along the axis stand, at worst from the first
-    // of a level: the span decides which level joins them.
-    int64_t span = 1;
-    for (int64_t position : grid.group(0, {AxisId{axis}})) {
-      int64_t device = devices.empty() ? position : devices[position];
-      int64_t first = devices.empty() ? 0 : devices[0];
-      span = std::max(span, std::abs(device - first) + 1);
-    }
-    costs.axes.push_back(cluster.link(1, span));
-  }
-  return costs;
-}
 
 namespace {
 /// A factor of the number of devices, before it has a name.
@@ -51,78 +24,15 @@ struct Factor {
   int64_t size;
   AxisRole role;
 };
+using Factors = llvm::SmallVector<Factor, 4>;
+
+/// Devices of one level with one role.
+struct Share {
+  int64_t count;
+  AxisRole role;
+};
+using Shares = llvm::SmallVector<Share, 4>;
 } // namespace
-
-/// Merges the two neighbours of equal role with the least product, until few
-/// enough are left or no two have equal roles.
-static void mergeFactors(llvm::SmallVectorImpl<Factor> &factors,
-                         unsigned maxAxes) {
-  while (factors.size() > maxAxes) {
-    size_t best = factors.size();
-    for (size_t i = 0; i + 1 < factors.size(); ++i) {
-      if (factors[i].role == factors[i + 1].role &&
-          (best == factors.size() ||
-           factors[i].size * factors[i + 1].size <
-               factors[best].size * factors[best + 1].size)) {
-        best = i;
-      }
-    }
-    if (best == factors.size()) {
-      return;
-    }
-    factors[best].size *= factors[best + 1].size;
-    factors.erase(factors.begin() + best + 1);
-  }
-}
-
-static bool checkDegree(const char *what, std::optional<int64_t> degree,
-                        int64_t devices, std::string &error) {
-  if (degree && *degree < 1) {
-    error = std::string("the ") + what + " size is " + std::to_string(*degree) +
-            ", expected at least 1";
-    return false;
-  }
-  if (degree && devices % *degree != 0) {
-    error = std::string("the ") + what + " size " + std::to_string(*degree) +
-            " does not divide the number of devices, " +
-            std::to_string(devices);
-    return false;
-  }
-  return true;
-}
-
-/// Data axes, then model axes; or axes for anything.
-static bool factorDevices(const GridRequest &request, int64_t devices,
-                          llvm::SmallVectorImpl<Factor> &factors,
-                          std::string &error) {
-  std::optional<int64_t> data = request.dataParallel;
-  std::optional<int64_t> model = request.tensorParallel;
-  if (!checkDegree("data parallel", data, devices, error) ||
-      !checkDegree("tensor parallel", model, devices, error)) {
-    return false;
-  }
-  if (data && model && *data * *model != devices) {
-    error = "data parallel size " + std::to_string(*data) +
-            " times tensor parallel size " + std::to_string(*model) + " is " +
-            std::to_string(*data * *model) + ", but there are " +
-            std::to_string(devices) + " devices";
-    return false;
-  }
-  auto add = [&](int64_t number, AxisRole role) {
-    llvm::SmallVector<int64_t, 4> primes = primeFactors(number);
-    for (int64_t prime : llvm::reverse(primes)) {
-      factors.push_back({prime, role});
-    }
-  };
-  if (!data && !model) {
-    add(devices, AxisRole::Any);
-  } else {
-    add(data ? *data : devices / *model, AxisRole::Data);
-    add(model ? *model : devices / *data, AxisRole::Model);
-  }
-  mergeFactors(factors, request.maxAxes);
-  return true;
-}
 
 static Grid nameAxes(llvm::ArrayRef<Factor> factors) {
   constexpr const char *prefixes[] = {"x", "d", "m"};
@@ -135,6 +45,16 @@ static Grid nameAxes(llvm::ArrayRef<Factor> factors) {
   }
   return Grid(axes);
 }
+
+static Status noSuchNumber(int64_t devices, const Cluster &cluster) {
+  return makeError(ExitCode::Usage, "the number of devices is ", devices,
+                   ", expected 1 to ", cluster.numDevices(),
+                   ", which the cluster ", cluster.name, " has");
+}
+
+//===----------------------------------------------------------------------===//
+// Meshes
+//===----------------------------------------------------------------------===//
 
 /// Reads `2x4` or `data=2,model=4`.
 static bool parseMesh(llvm::StringRef mesh, DeviceGrid &result,
@@ -166,6 +86,13 @@ static bool parseMesh(llvm::StringRef mesh, DeviceGrid &result,
   return true;
 }
 
+std::optional<int64_t> meshPositions(llvm::StringRef mesh) {
+  DeviceGrid grid;
+  std::string error;
+  return parseMesh(mesh, grid, error) ? std::optional(grid.grid.numPositions())
+                                      : std::nullopt;
+}
+
 /// The roles that --mesh leaves open come from the sizes asked for.
 static bool matchMesh(const GridRequest &request, DeviceGrid &result,
                       std::string &error) {
@@ -192,46 +119,217 @@ static bool matchMesh(const GridRequest &request, DeviceGrid &result,
   return true;
 }
 
-/// The mesh decides if there is one; degrees of parallelism then have to agree
-/// with the roles of its axes. Otherwise the devices are factored.
-std::optional<DeviceGrid> gridFor(const Cluster &cluster,
-                                  const GridRequest &request,
-                                  std::string &error) {
+/// The mesh that a user names; degrees of parallelism have to agree with the
+/// roles of its axes.
+static Expected<DeviceGrid> meshGrid(const Cluster &cluster,
+                                     const GridRequest &request) {
   DeviceGrid result;
-  int64_t devices = request.devices.value_or(cluster.numDevices());
-  if (!request.mesh.empty()) {
-    if (!parseMesh(request.mesh, result, error)) {
-      return std::nullopt;
-    }
-    int64_t positions = result.grid.numPositions();
-    if (request.devices.value_or(positions) != positions) {
-      error = "the mesh '" + request.mesh + "' has " +
-              std::to_string(positions) + " positions, but " +
-              std::to_string(*request.devices) + " devices are asked for";
-      return std::nullopt;
-    }
-    devices = positions;
+  std::string error;
+  if (!parseMesh(request.mesh, result, error)) {
+    return Status(ExitCode::Usage, error);
   }
-  if (devices < 1 || devices > cluster.numDevices()) {
-    error = "the number of devices is " + std::to_string(devices) +
-            ", expected 1 to " + std::to_string(cluster.numDevices()) +
-            ", which the cluster " + cluster.name + " has";
-    return std::nullopt;
+  int64_t positions = result.grid.numPositions();
+  if (request.devices.value_or(positions) != positions) {
+    return makeError(ExitCode::Usage, "the mesh '", request.mesh, "' has ",
+                     positions, " positions, but ", *request.devices,
+                     " devices are asked for");
   }
-  if (request.mesh.empty()) {
-    llvm::SmallVector<Factor, 8> factors;
-    if (!factorDevices(request, devices, factors, error)) {
-      return std::nullopt;
-    }
-    result.grid = nameAxes(factors);
-    for (const Factor &factor : factors) {
-      result.roles.push_back(factor.role);
-    }
-  } else if (!matchMesh(request, result, error)) {
-    return std::nullopt;
+  if (positions > cluster.numDevices()) {
+    return noSuchNumber(positions, cluster);
   }
-  result.links = linkCosts(cluster, result.grid);
+  if (!matchMesh(request, result, error)) {
+    return Status(ExitCode::Usage, error);
+  }
+  result.links = GridLinks(cluster, result.grid);
   return result;
+}
+
+//===----------------------------------------------------------------------===//
+// All grids
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Lists the grids of one number of devices.
+class GridMaker {
+public:
+  GridMaker(const Cluster &cluster, const GridRequest &request, int64_t devices,
+            std::vector<DeviceGrid> &grids)
+      : cluster_(cluster), request_(request), devices_(devices), grids_(grids) {
+  }
+
+  /// All on `placement`.
+  void onLevels(const Placement &placement);
+  /// All on the first devices, whatever they cross.
+  void acrossLevels();
+
+private:
+  Shares sharesOf(llvm::ArrayRef<int64_t> counts) const;
+  void factorShares(llvm::ArrayRef<Share> shares, size_t axesLeft,
+                    Factors &begun);
+  void addGrid(llvm::ArrayRef<Factor> factors);
+
+  const Cluster &cluster_;
+  const GridRequest &request_;
+  int64_t devices_;
+  std::vector<DeviceGrid> &grids_;
+  llvm::SmallVector<int64_t, 8> order_; ///< DeviceGrid::devices
+  bool permutes_ = false; ///< Whether the order of factors matters.
+};
+} // namespace
+
+static size_t mostFactors(llvm::ArrayRef<Share> shares) {
+  size_t count = 0;
+  for (const Share &share : shares) {
+    count += primeFactors(share.count).size();
+  }
+  return count;
+}
+
+/// The outermost level first, data before model.
+Shares GridMaker::sharesOf(llvm::ArrayRef<int64_t> counts) const {
+  Shares shares;
+  int64_t model = request_.tensorParallel.value_or(
+      request_.dataParallel ? devices_ / *request_.dataParallel : 1);
+  bool hasRoles = request_.tensorParallel || request_.dataParallel;
+  for (int64_t count : counts) {
+    Shares level = {{count, AxisRole::Any}};
+    if (hasRoles) {
+      int64_t near = std::gcd(model, count);
+      level = {{count / near, AxisRole::Data}, {near, AxisRole::Model}};
+      model /= near;
+    }
+    shares.insert(shares.begin(), level.begin(), level.end());
+  }
+  llvm::erase_if(shares, [](const Share &share) { return share.count == 1; });
+  return shares;
+}
+
+void GridMaker::addGrid(llvm::ArrayRef<Factor> factors) {
+  DeviceGrid grid;
+  grid.grid = nameAxes(factors);
+  for (const Factor &factor : factors) {
+    grid.roles.push_back(factor.role);
+  }
+  grid.devices = order_;
+  grid.links = GridLinks(cluster_, grid.grid, order_);
+  grids_.push_back(std::move(grid));
+}
+
+/// Gives each share some of the axes that are left, in all ways that use all.
+void GridMaker::factorShares(llvm::ArrayRef<Share> shares, size_t axesLeft,
+                             Factors &begun) {
+  if (shares.empty()) {
+    if (axesLeft == 0) {
+      addGrid(begun);
+    }
+    return;
+  }
+  Share share = shares.front();
+  size_t begin = begun.size();
+  for (size_t parts = 1; parts + shares.size() - 1 <= axesLeft; ++parts) {
+    for (llvm::SmallVector<int64_t, 4> sizes :
+         factorizations(share.count, parts)) {
+      llvm::sort(sizes);
+      do {
+        for (int64_t size : llvm::reverse(sizes)) {
+          begun.push_back({size, share.role});
+        }
+        factorShares(shares.drop_front(), axesLeft - parts, begun);
+        begun.truncate(begin);
+      } while (permutes_ && std::next_permutation(sizes.begin(), sizes.end()));
+    }
+  }
+}
+
+void GridMaker::onLevels(const Placement &placement) {
+  order_ = devicesOf(cluster_, placement);
+  Shares shares = sharesOf(placement.counts);
+  size_t axes = std::max<size_t>(
+      shares.size(), std::min<size_t>(request_.maxAxes, mostFactors(shares)));
+  Factors begun;
+  factorShares(shares, axes, begun);
+}
+
+void GridMaker::acrossLevels() {
+  permutes_ = true;
+  Shares shares = sharesOf({devices_});
+  size_t axes = std::max<size_t>(
+      shares.size(), std::min<size_t>(request_.maxAxes, mostFactors(shares)));
+  Factors begun;
+  factorShares(shares, axes, begun);
+}
+
+static Status checkDegree(const char *what, std::optional<int64_t> degree,
+                          int64_t devices) {
+  if (degree && *degree < 1) {
+    return makeError(ExitCode::Usage, "the ", what, " size is ", *degree,
+                     ", expected at least 1");
+  }
+  if (degree && devices % *degree != 0) {
+    return makeError(ExitCode::Usage, "the ", what, " size ", *degree,
+                     " does not divide the number of devices, ", devices);
+  }
+  return Status();
+}
+
+static Status checkDegrees(const GridRequest &request, int64_t devices) {
+  std::optional<int64_t> data = request.dataParallel;
+  std::optional<int64_t> model = request.tensorParallel;
+  if (Status status = checkDegree("data parallel", data, devices);
+      !status.isOk()) {
+    return status;
+  }
+  if (Status status = checkDegree("tensor parallel", model, devices);
+      !status.isOk()) {
+    return status;
+  }
+  if (data && model && *data * *model != devices) {
+    return makeError(ExitCode::Usage, "data parallel size ", *data,
+                     " times tensor parallel size ", *model, " is ",
+                     *data * *model, ", but there are ", devices, " devices");
+  }
+  return Status();
+}
+
+Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
+                                                 const GridRequest &request) {
+  if (!request.mesh.empty()) {
+    Expected<DeviceGrid> grid = meshGrid(cluster, request);
+    return grid ? Expected<std::vector<DeviceGrid>>({*grid})
+                : Expected<std::vector<DeviceGrid>>(grid.status());
+  }
+  int64_t devices = request.devices.value_or(cluster.numDevices());
+  if (devices < 1 || devices > cluster.numDevices()) {
+    return noSuchNumber(devices, cluster);
+  }
+  if (Status status = checkDegrees(request, devices); !status.isOk()) {
+    return status;
+  }
+  bool hasRoles = request.tensorParallel || request.dataParallel;
+  int64_t model = request.tensorParallel.value_or(
+      request.dataParallel ? devices / *request.dataParallel : 1);
+  std::vector<DeviceGrid> grids;
+  std::vector<Placement> placed;
+  for (int64_t count : deviceCounts(devices)) {
+    std::optional<Placement> placement = placeEvenly(cluster, count, model);
+    if (placement && llvm::any_of(placed, [&](const Placement &finer) {
+          return finer.contains(*placement);
+        })) {
+      continue;
+    }
+    GridMaker maker(cluster, request, count, grids);
+    if (placement) {
+      placed.push_back(*placement);
+      maker.onLevels(*placement);
+    } else if (count == devices) {
+      maker.acrossLevels();
+    }
+    // Who names degrees names the number of devices, too.
+    if (hasRoles) {
+      break;
+    }
+  }
+  return grids;
 }
 
 } // namespace divisi

@@ -14,6 +14,7 @@
 #include "ModuleReport.h"
 #include "dialects/NN/NN.h"
 #include "divisi/Compiler/Registration.h"
+#include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/DropPlan.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "passes/Import/Passes.h"
@@ -308,13 +309,8 @@ Status Compilation::replan(llvm::ArrayRef<std::string> keep) {
   stage_ = Stage::Import;
   noteOnModule(*module_, kStageAttr, stringifyStage(stage_));
   PlanOptions &plan = options_.plan;
-  auto noted = (*module_)->getAttrOfType<StringAttr>(kClusterAttr);
   bool isOpen =
       plan.cluster.empty() && !plan.grid.devices && plan.grid.mesh.empty();
-  // CPUs are what is assumed anyway, as many as are needed.
-  if (plan.cluster.empty() && noted && !noted.getValue().starts_with("cpu:")) {
-    plan.cluster = noted.str();
-  }
   // What is kept is on a grid, which is that of the plan then.
   for (auto grid : module_->getOps<spmd::GridOp>()) {
     devices = grid.getValue().numPositions();

@@ -67,7 +67,7 @@ Expected<int64_t> Compilation::memoryLimit() {
   if (!machine) {
     return machine.status();
   }
-  return options_.plan.memoryLimit.value_or(machine->device.memoryBytes);
+  return options_.plan.memoryLimit.value_or(machine->pace().memoryBytes);
 }
 
 std::optional<rt::RankMemory> Compilation::memoryOfPlan() {

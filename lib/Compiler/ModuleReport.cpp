@@ -9,6 +9,8 @@
 #include "ModuleReport.h"
 
 #include "dialects/SPMD/SPMD.h"
+#include "divisi/Cluster/ClusterFile.h"
+#include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "passes/ModuleNotes.h"
 #include "passes/StatusDiagnostic.h"
@@ -18,29 +20,8 @@
 using namespace mlir;
 using namespace divisi;
 
-int64_t divisi::countDevices(ModuleOp module) {
-  int64_t devices = 1;
-  for (auto grid : module.getOps<spmd::GridOp>()) {
-    for (int64_t device : grid.getDeviceIds()) {
-      devices = std::max(devices, device + 1);
-    }
-  }
-  return devices;
-}
-
-Expected<Cluster> divisi::clusterOf(ModuleOp module, std::string spec) {
-  auto noted = module->getAttrOfType<StringAttr>(kClusterAttr);
-  if (spec.empty() && noted) {
-    spec = noted.str();
-  }
-  if (spec.empty()) {
-    // A plan that someone wrote by hand.
-    spec = "cpu:" + std::to_string(countDevices(module));
-  }
-  std::string error;
-  std::optional<Cluster> cluster = parseCluster(spec, error);
-  return cluster ? Expected<Cluster>(*cluster)
-                 : Expected<Cluster>(Status(ExitCode::Usage, error));
+Expected<Cluster> divisi::clusterOf(ModuleOp module, const std::string &spec) {
+  return spec.empty() ? getCluster(module) : findCluster(spec);
 }
 
 Expected<Report> divisi::reportOf(ModuleOp module, const Cluster &machine) {

@@ -28,12 +28,9 @@ namespace divisi {
 inline constexpr llvm::StringLiteral kModelAttr = "divisi.model";
 inline constexpr llvm::StringLiteral kReportAttr = "divisi.report";
 
-/// How many devices the grids of `module` have; 1 without a grid.
-int64_t countDevices(mlir::ModuleOp module);
-
-/// The machine that `module` is or will be planned for: `spec`, else the one
-/// that it notes, else as many CPUs as its grids have. ExitCode::Usage.
-Expected<Cluster> clusterOf(mlir::ModuleOp module, std::string spec);
+/// The machine that `module` is or will be planned for: that of `spec` (as
+/// findCluster), else as getCluster.
+Expected<Cluster> clusterOf(mlir::ModuleOp module, const std::string &spec);
 
 /// What the plan of `module`, which is partitioned, does on `machine`.
 Expected<Report> reportOf(mlir::ModuleOp module, const Cluster &machine);

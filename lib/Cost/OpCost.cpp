@@ -22,7 +22,7 @@ int64_t localBytes(const Grid &grid, const Layout &layout,
                       elementBits);
 }
 
-static bool isTable(const LoopNest &nest, const TensorMap &operand) {
+bool isTable(const LoopNest &nest, const TensorMap &operand) {
   return llvm::any_of(operand.dims, [&](const DimMap &dim) {
     return llvm::any_of(dim.loops, [&](LoopId loop) {
       return nest.loop(loop).kind == LoopKind::Indexed;

@@ -53,6 +53,13 @@ OpProfile profileOf(nn::LoopInterface op) {
   if (op->hasTrait<nn::AccumulatedType>()) {
     profile.precision = precisionOf(getElementTypeOrSelf(op->getOperand(0)));
   }
+  if (isa<nn::ConstantOp>(op)) {
+    // It is there before a run.
+    profile.isView = [](const LoopNest &, const Grid &, const Split &) {
+      return true;
+    };
+    return profile;
+  }
   profile.isView = [query = ViewQuery(op)](const LoopNest &nest,
                                            const Grid &grid,
                                            const Split &split) {

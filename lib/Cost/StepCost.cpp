@@ -8,6 +8,8 @@
 
 #include "divisi/Cost/StepCost.h"
 
+#include "divisi/Cost/Collectives.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -26,42 +28,9 @@ static int64_t roundUp(double value) {
   return value < 1e18 ? int64_t(std::ceil(value)) : int64_t(1e18);
 }
 
-/// The slowest of the axes: it paces a step over all of them.
-static AxisCost slowest(const LinkCosts &costs, ArrayRef<AxisId> axes) {
-  AxisCost result{0, INFINITY};
-  for (AxisId axis : axes) {
-    const AxisCost &cost = costs.axes[axis.index];
-    result.latencyNanoseconds =
-        std::max(result.latencyNanoseconds, cost.latencyNanoseconds);
-    result.bytesPerSecond =
-        std::min(result.bytesPerSecond, cost.bytesPerSecond);
-  }
-  return result;
-}
-
-/// The latency of going around a ring along every axis in turn. One ring of
-/// all positions would take more rounds, and then a route would do better to
-/// take the axes one by one even where all are alike.
-static double ringLatency(const Grid &grid, const LinkCosts &costs,
-                          ArrayRef<AxisId> axes) {
-  double total = 0;
-  for (AxisId axis : axes) {
-    total += double(grid.size(axis) - 1) *
-             double(costs.axes[axis.index].latencyNanoseconds);
-  }
-  return total;
-}
-
-/// The time to send `messages` with together `bytes` over `link`, in
-/// nanoseconds.
-static double linkTime(AxisCost link, double messages, double bytes) {
-  return messages * double(link.latencyNanoseconds) +
-         bytes / link.bytesPerSecond * 1e9;
-}
-
 /// The time to read `bytes` and write them elsewhere.
-static double copyTime(const LinkCosts &costs, double bytes) {
-  return localStepNanoseconds + 2 * bytes / costs.memoryBytesPerSecond * 1e9;
+static double copyTime(const GridLinks &links, double bytes) {
+  return localStepNanoseconds + 2 * bytes / links.memoryBytesPerSecond() * 1e9;
 }
 
 /// The largest local tensor before and after, and the largest block that one
@@ -80,53 +49,103 @@ static LocalSizes localSizes(const Transition &transition) {
   return sizes;
 }
 
-/// The busiest position's messages and bytes are not maximised apart: the one
-/// with most bytes may talk to few.
-static StepPrice priceExchange(const Grid &grid, AxisCost link,
-                               double elementBytes,
-                               const Transition &transition) {
+namespace {
+/// The busiest position of an exchange: messages and bytes are not maximised
+/// apart, since the one with most bytes may talk to few.
+struct Busiest {
+  const Transition &transition;
+  MessageCost cost;
+  double elementBytes = 1;
+  double time = 0, bytes = 0;
+
+  /// A position with one cell of each dimension that changes.
+  void see(ArrayRef<const DimChange::Cell *> cells) {
+    double wanted = transition.unchangedElements, kept = wanted, owners = 1;
+    for (const DimChange::Cell *cell : cells) {
+      wanted *= double(cell->size);
+      kept *= double(cell->kept);
+      owners *= double(cell->owners);
+    }
+    double received = (wanted - kept) * elementBytes;
+    // Whoever keeps something is one of its own owners.
+    double messages = owners - (kept > 0 ? 1 : 0);
+    time = std::max(time, cost.of(messages, received));
+    bytes = std::max(bytes, received);
+  }
+};
+} // namespace
+
+/// All positions along `axes`, which are those of all changes.
+static void seePositions(const Grid &grid, ArrayRef<AxisId> axes,
+                         Busiest &busiest) {
   struct Place {
     const DimChange *change;
     SmallVector<int64_t, 8> stride; ///< Per grid axis, in change->cells.
   };
   SmallVector<Place, 4> places;
-  SmallVector<AxisId, 8> axes;
-  for (auto [dim, change] : transition.changes) {
+  for (auto [dim, change] : busiest.transition.changes) {
     Place place{change, SmallVector<int64_t, 8>(grid.numAxes(), 0)};
     int64_t stride = 1;
     for (AxisId axis : reverse(change->axes)) {
       place.stride[axis.index] = stride;
       stride *= grid.size(axis);
     }
-    append_range(axes, change->axes);
     places.push_back(std::move(place));
   }
-  llvm::sort(axes);
-  axes.erase(llvm::unique(axes), axes.end());
-
-  double worstTime = 0, worstBytes = 0;
+  SmallVector<const DimChange::Cell *, 4> cells(places.size());
   grid.forCoordinates(axes, [&](ArrayRef<int64_t> coordinate) {
-    double wanted = transition.unchangedElements, kept = wanted, owners = 1;
-    for (const Place &place : places) {
+    for (auto [place, cell] : llvm::zip_equal(places, cells)) {
       int64_t index = 0;
       for (AxisId axis : place.change->axes) {
         index += coordinate[axis.index] * place.stride[axis.index];
       }
-      const DimChange::Cell &cell = place.change->cells[index];
-      wanted *= double(cell.size);
-      kept *= double(cell.kept);
-      owners *= double(cell.owners);
+      cell = &place.change->cells[index];
     }
-    double bytes = (wanted - kept) * elementBytes;
-    // Whoever keeps something is one of its own owners.
-    double messages = owners - (kept > 0 ? 1 : 0);
-    worstTime = std::max(worstTime, linkTime(link, messages, bytes));
-    worstBytes = std::max(worstBytes, bytes);
+    busiest.see(cells);
   });
-  return {roundUp(worstTime), roundUp(worstBytes)};
 }
 
-StepPrice priceStep(const Grid &grid, const LinkCosts &costs,
+/// All combinations of cells that differ, whether some position has them or
+/// not.
+static void seeCombinations(SmallVector<const DimChange::Cell *, 4> &cells,
+                            Busiest &busiest) {
+  auto changes = ArrayRef(busiest.transition.changes);
+  if (cells.size() == changes.size()) {
+    busiest.see(cells);
+    return;
+  }
+  for (const DimChange::Cell &cell : changes[cells.size()].second->distinct) {
+    cells.push_back(&cell);
+    seeCombinations(cells, busiest);
+    cells.pop_back();
+  }
+}
+
+/// Where no axis moves between dimensions, every combination of their cells is
+/// some position's; elsewhere that is at most too dear, and taken so beyond a
+/// number of positions.
+static StepPrice priceExchange(const Grid &grid, const MessageCost &cost,
+                               double elementBytes,
+                               const Transition &transition) {
+  constexpr int64_t kFewPositions = 256;
+  SmallVector<AxisId, 8> axes;
+  for (auto [dim, change] : transition.changes) {
+    append_range(axes, change->axes);
+  }
+  size_t count = axes.size();
+  llvm::sort(axes);
+  axes.erase(llvm::unique(axes), axes.end());
+  Busiest busiest{transition, cost, elementBytes};
+  if (axes.size() < count && grid.product(axes) <= kFewPositions) {
+    seePositions(grid, axes, busiest);
+  } else {
+    SmallVector<const DimChange::Cell *, 4> cells;
+    seeCombinations(cells, busiest);
+  }
+  return {roundUp(busiest.time), roundUp(busiest.bytes)};
+}
+
+StepPrice priceStep(const Grid &grid, const GridLinks &links,
                     const Transition &transition, const Move &move,
                     int64_t elementBits) {
   LocalSizes sizes = localSizes(transition);
@@ -134,49 +153,59 @@ StepPrice priceStep(const Grid &grid, const LinkCosts &costs,
   double fromBytes = sizes.from * elementBytes;
   double toBytes = sizes.to * elementBytes;
   double members = double(grid.product(move.axes));
-  AxisCost link = slowest(costs, move.axes);
-  double latency = ringLatency(grid, costs, move.axes);
-  double others = members - 1, bytes = 0;
+  // Of the whole tensor, and what the busiest member receives of it.
+  double whole = 0, received = 0;
+  Collective collective = Collective::AllReduce;
   switch (move.kind) {
   case StepKind::Slice:
   case StepKind::Mask:
-    return {roundUp(copyTime(costs, toBytes)), 0};
+    return {roundUp(copyTime(links, toBytes)), 0};
   case StepKind::AllGather:
-    bytes = others * fromBytes;
+    collective = Collective::AllGather;
+    whole = members * fromBytes;
+    received = (members - 1) * fromBytes;
     break;
   case StepKind::ReduceScatter:
-    bytes = others * toBytes;
+    collective = Collective::ReduceScatter;
+    whole = members * toBytes;
+    received = (members - 1) * toBytes;
     break;
   case StepKind::AllToAll:
-    bytes = others * sizes.block * elementBytes;
+    collective = Collective::AllToAll;
+    whole = members * sizes.block * elementBytes;
+    received = (members - 1) * sizes.block * elementBytes;
     break;
   case StepKind::AllReduce:
-    bytes = 2 * others / members * fromBytes;
-    latency *= 2;
+    whole = fromBytes;
+    received = 2 * (members - 1) / members * fromBytes;
     break;
   case StepKind::Exchange: {
-    StepPrice price = priceExchange(grid, link, elementBytes, transition);
+    StepPrice price =
+        priceExchange(grid, messageCost(links.reach(move.axes), links.levels()),
+                      elementBytes, transition);
     // Its pieces are packed by hand, where a collective's are as they lie.
-    price.nanoseconds += roundUp(copyTime(costs, toBytes));
+    price.nanoseconds += roundUp(copyTime(links, toBytes));
     return price;
   }
   }
-  double time = latency + linkTime(link, 0, bytes);
-  return {std::max<int64_t>(1, roundUp(time)), roundUp(bytes)};
+  double time = collectiveNanoseconds(collective, whole, links.reach(move.axes),
+                                      links.levels());
+  return {std::max<int64_t>(1, roundUp(time)), roundUp(received)};
 }
 
-StepPrices stepPrices(Grid grid, LinkCosts costs) {
+StepPrices stepPrices(Grid grid, GridLinks links) {
   return [grid = std::move(grid),
-          costs = std::move(costs)](const Transition &transition,
+          links = std::move(links)](const Transition &transition,
                                     const Move &move, int64_t elementBits) {
-    return priceStep(grid, costs, transition, move, elementBits);
+    return priceStep(grid, links, transition, move, elementBits);
   };
 }
 
 int64_t transferNanoseconds(ArrayRef<int64_t> shape, int64_t elementBits,
                             const Grid &fromGrid, const Layout &from,
                             const Grid &toGrid, const Layout &to,
-                            AxisCost link) {
+                            const Reach &reach,
+                            llvm::ArrayRef<LinkLevel> levels) {
   // Per dimension and shard of the target: from how many owners it comes.
   SmallVector<SmallVector<Interval, 4>, 4> wanted;
   SmallVector<std::vector<int64_t>, 4> owners;
@@ -185,6 +214,7 @@ int64_t transferNanoseconds(ArrayRef<int64_t> shape, int64_t elementBits,
     owners.push_back(
         countOwners(from.shards(fromGrid, dim, extent), wanted.back()));
   }
+  MessageCost cost = messageCost(reach, levels);
   double worst = 0, total = 0;
   for (int64_t position = 0, end = toGrid.numPositions(); position < end;
        ++position) {
@@ -194,12 +224,12 @@ int64_t transferNanoseconds(ArrayRef<int64_t> shape, int64_t elementBits,
       messages *= double(owners[dim][shard]);
       bytes *= double(wanted[dim][shard].size());
     }
-    worst = std::max(worst, linkTime(link, messages, bytes));
+    worst = std::max(worst, cost.of(messages, bytes));
     total += bytes;
   }
   // The sources share the work of sending at best evenly.
   double sent = total / double(fromGrid.numPositions());
-  return roundUp(std::max(worst, linkTime(link, 1, sent)));
+  return roundUp(std::max(worst, cost.of(1, sent)));
 }
 
 } // namespace divisi

@@ -19,5 +19,6 @@ int divisi::runCompilerTool(int argc, char **argv) {
   verbs.push_back(makeRunVerb());
   verbs.push_back(makeCheckVerb());
   verbs.push_back(makeExplainVerb());
+  verbs.push_back(makeClusterVerb());
   return runVerb(argc, argv, verbs);
 }

@@ -77,12 +77,7 @@ divisi::Expected<Report> ExplainVerb::ofArtifact() {
 /// Plans on fewer devices are asked for what the plan itself was: its record
 /// tells, if it was made before.
 Status ExplainVerb::compare(const PlanOptions &asked, Report &report) {
-  divisi::Expected<Cluster> cluster = planned_->cluster();
-  if (!cluster) {
-    return cluster.status();
-  }
   PlanOptions options = asked;
-  options.cluster = cluster->name;
   if (report.plan) {
     options.batchDim = report.plan->batchDim;
     options.memoryLimit = report.plan->memoryLimit;

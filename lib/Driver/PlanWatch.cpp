@@ -69,12 +69,11 @@ void PlanWatch::hear(const search::Progress &news) {
   line_.show(seconds(), formatv("{0,-10}", phase_).str() + what, isFirst);
 }
 
-/// `1200 ns, bound 1180 ns, gap 1.67%`. The gap is that of the objective, of
-/// which time is the part that people ask about.
+/// `cost 1200, bound 1180, gap 1.67%`, in nanoseconds.
 static std::string describe(const PlanReport &report) {
-  return formatv("cost {0}, bound {1}, gap {2:P2}", report.objective,
+  return formatv("cost {0}, bound {1}, gap {2:P2}", report.nanoseconds,
                  report.lowerBound,
-                 search::relativeGap(report.objective, report.lowerBound));
+                 search::relativeGap(report.nanoseconds, report.lowerBound));
 }
 
 void PlanWatch::endPlan(const PlanReport &report) {

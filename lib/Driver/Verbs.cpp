@@ -32,6 +32,8 @@ static constexpr VerbInfo kVerbs[] = {
      "what a plan does and what it costs, of a model, of a dump, or of an "
      "artifact",
      true, false},
+    {"cluster", "all numbers of a machine, as YAML to change and plan for",
+     true, false},
     {"solve",
      "the cheapest strategies of a planning problem, or --check of a solution",
      false, false},

@@ -55,6 +55,7 @@ std::unique_ptr<Verb> makePlanVerb();
 std::unique_ptr<Verb> makeRunVerb();
 std::unique_ptr<Verb> makeCheckVerb();
 std::unique_ptr<Verb> makeExplainVerb();
+std::unique_ptr<Verb> makeClusterVerb();
 
 /// Verbs of divisi.
 std::unique_ptr<Verb> makeSolveVerb();

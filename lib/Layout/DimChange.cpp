@@ -193,6 +193,9 @@ DimChange analyzeDim(const Grid &grid, int64_t extent, const DimLayout &from,
         analyzeCell(owners, held[indexOf(grid, coordinate, from.axes)],
                     wanted[indexOf(grid, coordinate, to.axes)], change));
   });
+  change.distinct = change.cells;
+  llvm::sort(change.distinct);
+  change.distinct.erase(llvm::unique(change.distinct), change.distinct.end());
   return change;
 }
 

@@ -13,6 +13,7 @@
 #include "divisi/Plan/PlanRecord.h"
 
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Cost/ModuleCluster.h"
 
 using namespace mlir;
 using namespace divisi;
@@ -132,10 +133,10 @@ static Status prepare(ModuleOp module, const Cluster &cluster,
   setting.cluster = cluster;
   setting.grid = grids.front();
   Grid grid = setting.grid.getValue();
-  bool hasLinks = setting.grid.getLatency() || setting.grid.getBandwidth();
-  setting.devices = {grid, rolesFrom(known.roles, grid.numAxes()),
-                     hasLinks ? setting.grid.getLinkCosts()
-                              : linkCosts(cluster, grid)};
+  setting.devices = {grid,
+                     rolesFrom(known.roles, grid.numAxes()),
+                     {},
+                     linksOf(setting.grid, cluster)};
   setting.dataflow = std::move(*dataflow);
   FailureOr<Fixed> fixed = readFixed(setting.dataflow, setting.grid);
   if (failed(fixed)) {
@@ -252,8 +253,8 @@ const std::vector<Decision> &PlanAlternatives::decisions() const {
   return state_->decisions;
 }
 
-int64_t PlanAlternatives::objective() const {
-  return int64_t(state_->plan.cost);
+int64_t PlanAlternatives::nanoseconds() const {
+  return nanosecondsOf(state_->plan.cost);
 }
 
 /// The peak of the plan with `choice` for `node`.
@@ -290,7 +291,7 @@ static search::Wide conversions(const Around &around, unsigned node,
 
 /// A nanosecond count, or nothing if a part of it cannot be.
 static std::optional<int64_t> possible(search::Wide cost) {
-  return cost < search::kInfeasible ? std::optional<int64_t>(int64_t(cost))
+  return cost < search::kInfeasible ? std::optional(nanosecondsOf(cost))
                                     : std::nullopt;
 }
 
@@ -300,16 +301,17 @@ std::vector<Alternative> PlanAlternatives::alternatives(size_t decision) const {
   unsigned node = state_->nodes[decision];
   const search::Node &info = problem.nodes[node];
   Around around(problem, node);
-  search::Wide before = around.costNear(plan.assignment);
+  int64_t before = nanosecondsOf(around.costNear(plan.assignment));
   auto growth = [&](const std::vector<uint32_t> &assignment) {
-    return possible(around.costNear(assignment) - before);
+    std::optional<int64_t> after = possible(around.costNear(assignment));
+    return after ? std::optional(*after - before) : std::nullopt;
   };
   std::vector<std::pair<Alternative, uint32_t>> found;
   for (uint32_t choice = 0; choice != info.costs.size(); ++choice) {
     Alternative other;
     other.strategy = info.strategies[choice];
     other.isChosen = choice == plan.assignment[node];
-    other.nanoseconds = info.costs[choice];
+    other.nanoseconds = nanosecondsOf(info.costs[choice]);
     other.conversionNanoseconds =
         possible(conversions(around, node, choice, plan.assignment))
             .value_or(search::kInfeasible);

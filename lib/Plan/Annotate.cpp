@@ -18,30 +18,13 @@ using namespace mlir;
 namespace divisi::plan {
 
 spmd::GridOp createGrid(ModuleOp module, const Grid &grid,
-                        const LinkCosts &links,
                         llvm::ArrayRef<int64_t> devices) {
   std::string name = "g";
   for (unsigned i = 0; module.lookupSymbol(name); ++i) {
     name = "g" + std::to_string(i);
   }
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  auto op = spmd::GridOp::create(builder, module.getLoc(), name, grid, devices);
-  setLinkCosts(op, links);
-  return op;
-}
-
-void setLinkCosts(spmd::GridOp grid, const LinkCosts &links) {
-  llvm::SmallVector<int64_t> latency;
-  llvm::SmallVector<double> bandwidth;
-  for (const AxisCost &axis : links.axes) {
-    latency.push_back(axis.latencyNanoseconds);
-    bandwidth.push_back(axis.bytesPerSecond);
-  }
-  if (!latency.empty()) {
-    grid.setLatency(latency);
-    grid.setBandwidth(bandwidth);
-    grid.setMemory(llvm::APFloat(links.memoryBytesPerSecond));
-  }
+  return spmd::GridOp::create(builder, module.getLoc(), name, grid, devices);
 }
 
 /// The layout that `place` means on `grid`; nothing if there is no place.
@@ -108,6 +91,12 @@ placeOf(const Dataflow &dataflow, const DataflowValue &tensor) {
 /// a plan around them would be another than was asked for.
 FailureOr<Fixed> readFixed(const Dataflow &dataflow, spmd::GridOp grid) {
   Fixed fixed;
+  if (!grid) {
+    fixed.sites.resize(dataflow.sites.size());
+    fixed.values.resize(dataflow.values.size());
+    fixed.outputs.resize(dataflow.outputs.size());
+    return fixed;
+  }
   for (const Site &site : dataflow.sites) {
     FailureOr<std::optional<Split>> split = readSplit(site, grid);
     if (failed(split)) {

@@ -16,14 +16,10 @@ namespace divisi::plan {
 
 /// Adds a grid, named @g unless that is taken, at the module's start.
 spmd::GridOp createGrid(mlir::ModuleOp module, const Grid &grid,
-                        const LinkCosts &links,
                         llvm::ArrayRef<int64_t> devices = {});
 
-/// Writes what links cost to the grid, so that the partitioner finds the routes
-/// that were priced.
-void setLinkCosts(spmd::GridOp grid, const LinkCosts &links);
-
-/// The strategies and places that the program has already, all on `grid`.
+/// The strategies and places that the program has already, all on `grid`; none
+/// if that is null.
 /// Reports those that are wrong.
 mlir::FailureOr<Fixed> readFixed(const Dataflow &dataflow, spmd::GridOp grid);
 

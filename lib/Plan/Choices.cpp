@@ -43,6 +43,15 @@ static bool isContraction(const LoopNest &nest) {
          });
 }
 
+/// An embedding: rows of a parameter, by index.
+static bool readsParameterTable(const Site &site) {
+  return llvm::any_of(llvm::zip_equal(site.nest.operands, site.parameters),
+                      [&](const auto &pair) {
+                        const auto &[operand, isParameter] = pair;
+                        return isParameter && isTable(site.nest, operand);
+                      });
+}
+
 /// Whether a loop stands in an operand that is made from parameters alone, or
 /// in any if none is.
 static bool isShared(const Site &site, LoopId loop) {
@@ -86,6 +95,29 @@ void ChoiceMaker::keepFullest(const Site &site, AxisRole role,
   });
 }
 
+/// Model axes are asked for so that parameters lie in parts.
+void ChoiceMaker::keepSharedPlaces(const Site &site, unsigned tensorClass,
+                                   std::vector<unsigned> &places) const {
+  if (!isContraction(site.nest) && !readsParameterTable(site)) {
+    return;
+  }
+  auto degree = [&](unsigned place) {
+    int64_t product = 1;
+    for (const DimLayout &dim : pool_.layout(tensorClass, place).dims) {
+      for (AxisId axis : dim.axes) {
+        product *=
+            rules_.roles[axis.index] == AxisRole::Model ? grid_.size(axis) : 1;
+      }
+    }
+    return product;
+  };
+  int64_t most = 1;
+  for (unsigned place : places) {
+    most = std::max(most, degree(place));
+  }
+  std::erase_if(places, [&](unsigned place) { return degree(place) != most; });
+}
+
 std::vector<Split> ChoiceMaker::splitsOf(const Site &site) const {
   constexpr size_t kEnumerated = 20000;
   std::vector<Split> splits;
@@ -94,8 +126,11 @@ std::vector<Split> ChoiceMaker::splitsOf(const Site &site) const {
       splits.push_back(split);
     }
   }
-  if (isContraction(site.nest)) {
+  bool isProduct = isContraction(site.nest);
+  if (isProduct) {
     keepFullest(site, AxisRole::Data, splits);
+  }
+  if (isProduct || readsParameterTable(site)) {
     keepFullest(site, AxisRole::Model, splits);
   }
   if (splits.size() <= rules_.maxStrategies) {

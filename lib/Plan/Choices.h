@@ -60,6 +60,11 @@ public:
   /// them, in the order of enumeration. Never empty.
   std::vector<Split> splitsOf(const Site &site) const;
 
+  /// Of the places of a parameter that `site` reads, those to leave where model
+  /// axes are to share it.
+  void keepSharedPlaces(const Site &site, unsigned tensorClass,
+                        std::vector<unsigned> &places) const;
+
 private:
   bool obeysRoles(const Site &site, const Split &split) const;
   int64_t degree(const Site &site, AxisRole role, const Split &split) const;

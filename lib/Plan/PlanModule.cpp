@@ -11,7 +11,8 @@
 #include "PlanWarnings.h"
 #include "RandomPlan.h"
 #include "Setting.h"
-#include "dialects/NN/Locations.h"
+#include "divisi/Cluster/ClusterFile.h"
+#include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
 
 using namespace mlir;
@@ -20,74 +21,86 @@ namespace divisi {
 
 using namespace plan;
 
-static Expected<Cluster> clusterOf(const PlanOptions &options) {
-  constexpr int64_t kMostDevices = 4096;
+/// What is asked for, or the machine of a plan that was dropped. CPUs are what
+/// is assumed anyway, as many as are needed.
+static Expected<Cluster> clusterOf(ModuleOp module,
+                                   const PlanOptions &options) {
+  constexpr int64_t kMostDevices = Cluster::maxDevices;
   int64_t devices = options.grid.devices.value_or(1);
   if (devices < 1 || devices > kMostDevices) {
     return Status(ExitCode::Usage, "the number of devices is " +
                                        std::to_string(devices) +
                                        ", expected 1 to 4096");
   }
-  std::string spec = options.cluster, error;
-  if (spec.empty()) {
-    GridRequest request = options.grid;
-    if (!request.devices && !request.mesh.empty()) {
-      // The mesh says how many; the cluster is as large as it can be.
-      devices = kMostDevices;
-    } else if (!request.devices) {
-      devices =
-          request.dataParallel.value_or(1) * request.tensorParallel.value_or(1);
+  if (!options.cluster.empty()) {
+    return findCluster(options.cluster);
+  }
+  if (module->hasAttr(kClusterAttr)) {
+    Expected<Cluster> planned = getCluster(module);
+    if (!planned || !llvm::StringRef(planned->name).starts_with("cpu:")) {
+      return planned;
     }
-    spec = "cpu:" + std::to_string(devices);
   }
-  std::optional<Cluster> cluster = parseCluster(spec, error);
-  if (!cluster) {
-    return Status(ExitCode::Usage, error);
+  const GridRequest &request = options.grid;
+  if (!request.devices && !request.mesh.empty()) {
+    // What is no mesh is told later.
+    devices = std::min(meshPositions(request.mesh).value_or(1), kMostDevices);
+  } else if (!request.devices) {
+    devices =
+        request.dataParallel.value_or(1) * request.tensorParallel.value_or(1);
   }
-  return *cluster;
+  return presetCluster("cpu", devices);
 }
 
-/// The grid of the module if it has one, else the one that is asked for.
-static Status chooseGrid(ModuleOp module, const PlanOptions &options,
-                         Setting &setting) {
-  llvm::SmallVector<spmd::GridOp> grids(module.getOps<spmd::GridOp>());
-  if (grids.size() > 1) {
+/// The grid of the module if it has one, else those that are asked for.
+static Expected<std::vector<DeviceGrid>>
+chooseGrids(ModuleOp module, const PlanOptions &options, Setting &setting) {
+  llvm::SmallVector<spmd::GridOp> known(module.getOps<spmd::GridOp>());
+  if (known.size() > 1) {
     return Status(ExitCode::Usage,
-                  "the module has " + std::to_string(grids.size()) +
+                  "the module has " + std::to_string(known.size()) +
                       " grids, and plans are searched on one; remove the "
                       "strategies on the others");
   }
   GridRequest request = options.grid;
-  if (grids.size() == 1 && request.mesh.empty()) {
-    Grid grid = grids[0].getValue();
+  if (known.size() == 1 && request.mesh.empty()) {
+    Grid grid = known[0].getValue();
+    if (grid.numAxes() == 0) {
+      request.devices = 1;
+    }
     for (const GridAxis &axis : grid.axes()) {
       request.mesh += (request.mesh.empty() ? "" : ",") + axis.name + "=" +
                       std::to_string(axis.size);
     }
   }
-  std::string error;
-  std::optional<DeviceGrid> devices = gridFor(setting.cluster, request, error);
-  if (!devices) {
-    return Status(ExitCode::Usage, error);
+  Expected<std::vector<DeviceGrid>> grids =
+      candidateGrids(setting.cluster, request);
+  if (!grids || known.empty()) {
+    return grids;
   }
-  if (grids.size() == 1 && grids[0].getValue() != devices->grid) {
+  DeviceGrid &only = grids->front();
+  if (known[0].getValue() != only.grid) {
     return Status(ExitCode::Usage, "the module has the grid @" +
-                                       grids[0].getSymName().str() +
+                                       known[0].getSymName().str() +
                                        ", which is not the mesh that is asked "
                                        "for; remove one of them");
   }
-  setting.devices = *devices;
-  if (grids.empty()) {
-    setting.grid = createGrid(module, devices->grid, devices->links);
-    return Status();
+  setting.grid = known[0];
+  llvm::SmallVector<int64_t> devices = setting.grid.getDeviceIds();
+  only.devices.assign(devices.begin(), devices.end());
+  only.links = linksOf(setting.grid, setting.cluster);
+  grids->resize(1);
+  return grids;
+}
+
+/// Writes grid and cluster of a plan on `devices`.
+static void setGrid(ModuleOp module, const DeviceGrid &devices,
+                    Setting &setting) {
+  setting.devices = devices;
+  if (!setting.grid) {
+    setting.grid = createGrid(module, devices.grid, devices.devices);
   }
-  setting.grid = grids[0];
-  if (setting.grid.getLatency() || setting.grid.getBandwidth()) {
-    setting.devices.links = setting.grid.getLinkCosts();
-  } else {
-    setLinkCosts(setting.grid, devices->links);
-  }
-  return Status();
+  setCluster(module, setting.cluster);
 }
 
 /// What no module can make right.
@@ -115,10 +128,18 @@ static Status checkOptions(const PlanOptions &options) {
   return Status();
 }
 
-/// The dataflow first: a module that cannot be read gets no grid.
-static Expected<Setting> prepare(ModuleOp module, const PlanOptions &options) {
+namespace {
+/// Everything but the grid, and those that it may be.
+struct Start {
   Setting setting;
-  Expected<Cluster> cluster = clusterOf(options);
+  std::vector<DeviceGrid> grids;
+};
+} // namespace
+
+static Expected<Start> prepare(ModuleOp module, const PlanOptions &options) {
+  Start start;
+  Setting &setting = start.setting;
+  Expected<Cluster> cluster = clusterOf(module, options);
   if (!cluster) {
     return cluster.status();
   }
@@ -132,34 +153,24 @@ static Expected<Setting> prepare(ModuleOp module, const PlanOptions &options) {
     return Status(ExitCode::Invalid, error.message());
   }
   setting.dataflow = std::move(*dataflow);
-  if (Status status = chooseGrid(module, options, setting); !status.isOk()) {
-    return status;
+  Expected<std::vector<DeviceGrid>> grids =
+      chooseGrids(module, options, setting);
+  if (!grids) {
+    return grids.status();
   }
+  start.grids = std::move(*grids);
+  setting.devices = start.grids.front();
   FailureOr<Fixed> fixed = readFixed(setting.dataflow, setting.grid);
   if (failed(fixed)) {
     return Status(ExitCode::Invalid, error.message());
   }
   setting.fixed = std::move(*fixed);
-  return setting;
+  return start;
 }
 
-/// What a byte costs, in nanoseconds, that a device keeps all the time: as much
-/// as reading it once, which decides between plans that are otherwise alike.
-/// Tensor parallelism is asked for to share the parameters, so a byte kept
-/// costs as much there as fetching it.
-static double residentPrice(const DeviceGrid &devices) {
-  double rate = devices.links.memoryBytesPerSecond;
-  for (auto [role, link] : llvm::zip(devices.roles, devices.links.axes)) {
-    if (role == AxisRole::Model) {
-      rate = std::min(rate, link.bytesPerSecond);
-    }
-  }
-  return 1e9 / rate;
-}
-
-/// The bytes that a plan may use on a device.
-static int64_t memoryLimit(const Setting &setting, const PlanOptions &options) {
-  return options.memoryLimit.value_or(setting.cluster.device.memoryBytes);
+int64_t plan::memoryLimitOf(const Setting &setting,
+                            const PlanOptions &options) {
+  return options.memoryLimit.value_or(setting.cluster.pace().memoryBytes);
 }
 
 std::optional<PlanningProblem> plan::makeProblem(const Setting &setting,
@@ -169,97 +180,33 @@ std::optional<PlanningProblem> plan::makeProblem(const Setting &setting,
   SplitRules rules{setting.devices.roles, options.maxStrategies};
   ProblemOptions planning;
   planning.links = setting.devices.links;
-  planning.residentNanoseconds = residentPrice(setting.devices);
-  planning.memoryLimit = memoryLimit(setting, options);
+  planning.memoryLimit = memoryLimitOf(setting, options);
   planning.maxStrategies = options.maxStrategies;
   planning.names = names;
   planning.control = &options.control;
   planning.present = present;
   return buildProblem(setting.dataflow, setting.devices.grid,
-                      setting.cluster.device, rules, setting.fixed, planning);
+                      setting.cluster.pace(), rules, setting.fixed, planning);
 }
 
-/// `at node '/h/MatMul' (nn.matmul) in 'h.3.attn'`, for the operator there.
-static std::string whereIs(const Dataflow &dataflow, int64_t time) {
-  for (const Site &site : dataflow.sites) {
-    if (site.time == time) {
-      auto scope = site.op->getAttrOfType<StringAttr>("nn.scope");
-      return "at " + nn::describeLocation(site.op->getLoc()) + " (" +
-             site.op->getName().getStringRef().str() + ")" +
-             (scope ? " in '" + scope.getValue().str() + "'" : "");
-    }
-  }
-  return "when an entry function returns";
-}
-
-/// The solver's message, which counts operators where people name them.
-static std::string tellShortage(const Dataflow &dataflow,
-                                const search::Outcome &outcome) {
-  std::string message = outcome.message;
-  if (outcome.time) {
-    std::string time = "at time " + std::to_string(*outcome.time) + " ";
-    if (size_t at = message.find(time); at != std::string::npos) {
-      message.replace(at, time.size(), whereIs(dataflow, *outcome.time) + " ");
-    }
-  }
-  return message;
-}
-
-/// Names the limit and where it comes from, where it binds, and what would
-/// help.
-static std::string explainInfeasible(const Setting &setting,
-                                     const PlanOptions &options,
-                                     const search::Outcome &outcome) {
-  int64_t bytes = 0;
-  for (const DataflowValue &tensor : setting.dataflow.values) {
-    if (tensor.kind == DataflowValue::Kind::Global) {
-      bytes += *nn::byteCount(tensor.type);
-    }
-  }
-  std::string origin =
-      options.memoryLimit
-          ? "--memory-limit"
-          : "what a device of the cluster " +
-                llvm::StringRef(setting.cluster.name).split(':').first.str() +
-                " has";
-  return "no plan fits into the memory limit of " +
-         std::to_string(memoryLimit(setting, options)) + " bytes per device (" +
-         origin + "): " + tellShortage(setting.dataflow, outcome) +
-         "; the globals have " + std::to_string(bytes) + " bytes over " +
-         std::to_string(setting.devices.grid.numPositions()) +
-         " devices; raise --memory-limit or take more devices";
-}
-
-/// The objective has the price of globals at rest in it, which is no time, and
-/// constants, which are there before a run.
-static PlanReport reportOf(const Setting &setting,
-                           const PlanningProblem &planning,
-                           const search::Outcome &outcome) {
-  const search::Solution &solution = outcome.solution;
+static PlanReport reportOf(const Setting &setting, const GridAnswer &answer) {
+  const PlanningProblem &planning = answer.planning;
+  const search::Solution &solution = answer.outcome.solution;
   PlanReport report;
-  report.stopped = outcome.stopped;
+  report.stopped = answer.outcome.stopped;
   report.nodes = int64_t(planning.problem.nodes.size());
   report.edges = int64_t(planning.problem.edges.size());
-  search::Wide held = 0;
   for (auto [index, tensor] : llvm::enumerate(setting.dataflow.values)) {
-    if (tensor.kind != DataflowValue::Kind::Global) {
-      continue;
-    }
-    unsigned number = planning.valueNodes[index];
-    const search::Node &node = planning.problem.nodes[number];
-    held += node.costs[solution.assignment[number]];
-    report.residentBytes += node.usages[solution.assignment[number]];
-    report.parameterBytes += *nn::byteCount(tensor.type);
-  }
-  for (auto [index, site] : llvm::enumerate(setting.dataflow.sites)) {
-    if (isa<nn::ConstantOp>(site.op)) {
-      unsigned number = planning.siteNodes[index];
-      held += planning.problem.nodes[number].costs[solution.assignment[number]];
+    if (tensor.kind == DataflowValue::Kind::Global) {
+      unsigned number = planning.valueNodes[index];
+      const search::Node &node = planning.problem.nodes[number];
+      report.residentBytes += node.usages[solution.assignment[number]];
+      report.parameterBytes += *nn::byteCount(tensor.type);
     }
   }
-  report.nanoseconds = int64_t(solution.cost - held);
-  report.objective = int64_t(solution.cost);
-  report.lowerBound = int64_t(solution.lowerBound);
+  report.nanoseconds = nanosecondsOf(solution.cost);
+  report.lowerBound = answer.lowerBound;
+  report.solvedGrids = answer.solvedGrids;
   report.peakBytes = int64_t(solution.peak);
   return report;
 }
@@ -292,8 +239,8 @@ static PlanRecord recordOf(const Setting &setting, const PlanOptions &options,
   record.ended = search::stoppedName(outcome.stopped);
   record.workDone = outcome.work;
   record.nanoseconds = report.nanoseconds;
-  record.objective = report.objective;
   record.lowerBound = report.lowerBound;
+  record.grids = report.grids;
   record.peakBytes = report.peakBytes;
   return record;
 }
@@ -307,17 +254,6 @@ static void writeRecord(ModuleOp module, const PlanRecord &record,
       (*known)->fingerprint != fingerprintOf(module)) {
     setPlanRecord(module, record);
   }
-}
-
-/// Nothing was found before time or a person ended the planner in `phase`.
-static Status cutShort(search::Stopped why, llvm::StringRef phase) {
-  return Status(ExitCode::NoPlan,
-                (why == search::Stopped::Time
-                     ? "the time limit came " + phase +
-                           ", before the first plan; a larger --time-limit "
-                           "leaves time for one"
-                     : "interrupted " + phase + ", before the first plan")
-                    .str());
 }
 
 /// What the request cannot have, and what the plan makes of it.
@@ -334,35 +270,6 @@ static void addWarnings(const Setting &setting, const PlanOptions &options,
   if (auto note = noteAxisNames(options.grid.mesh, setting.devices)) {
     report.notes.push_back(*note);
   }
-}
-
-static search::Options solverOptions(const PlanOptions &options) {
-  search::Options solver;
-  solver.seed = options.seed;
-  solver.work = options.work;
-  solver.gap = options.gap;
-  solver.threads = 2;
-  solver.stop = options.control.stop;
-  solver.onProgress = options.control.onProgress;
-  solver.start = steadySeconds();
-  if (options.control.deadline) {
-    solver.timeLimit = *options.control.deadline - solver.start;
-  }
-  return solver;
-}
-
-/// What the solver found nothing for.
-static Status explainNoPlan(const Setting &setting, const PlanOptions &options,
-                            const search::Outcome &outcome) {
-  if (outcome.verdict == search::Verdict::Infeasible) {
-    return Status(ExitCode::Infeasible,
-                  explainInfeasible(setting, options, outcome));
-  }
-  if (outcome.stopped == search::Stopped::Time ||
-      outcome.stopped == search::Stopped::Interrupted) {
-    return cutShort(outcome.stopped, "while plans were searched");
-  }
-  return Status(ExitCode::NoPlan, explainInfeasible(setting, options, outcome));
 }
 
 static Status noSolver(const std::string &name) {
@@ -382,30 +289,25 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   if (!solver) {
     return noSolver(options.solver);
   }
-  Expected<Setting> setting = prepare(module, options);
-  if (!setting) {
-    return setting.status();
+  Expected<Start> start = prepare(module, options);
+  if (!start) {
+    return start.status();
   }
-  std::optional<PlanningProblem> planning =
-      makeProblem(*setting, options, false);
-  if (!planning) {
-    return cutShort(options.control.struck(),
-                    "while the planning problem was built");
+  Setting &setting = start->setting;
+  size_t candidates = start->grids.size();
+  Expected<GridAnswer> answer =
+      searchGrids(setting, options, *solver, std::move(start->grids));
+  if (!answer) {
+    return answer.status();
   }
-  search::Outcome outcome =
-      solver->solve(planning->problem, solverOptions(options));
-  if (outcome.verdict != search::Verdict::Solved) {
-    return explainNoPlan(*setting, options, outcome);
-  }
-  if (auto wrong = search::check(planning->problem, outcome.solution)) {
-    return Status(ExitCode::Internal, "the solver's plan is wrong: " + *wrong);
-  }
-  annotate(setting->dataflow, *planning, setting->grid,
-           outcome.solution.assignment);
-  PlanReport report = reportOf(*setting, *planning, outcome);
-  writeRecord(module, recordOf(*setting, options, outcome, report),
-              setting->dataflow);
-  addWarnings(*setting, options, *planning, outcome, report);
+  setGrid(module, answer->devices, setting);
+  annotate(setting.dataflow, answer->planning, setting.grid,
+           answer->outcome.solution.assignment);
+  PlanReport report = reportOf(setting, *answer);
+  report.grids = int64_t(candidates);
+  writeRecord(module, recordOf(setting, options, answer->outcome, report),
+              setting.dataflow);
+  addWarnings(setting, options, answer->planning, answer->outcome, report);
   if (options.control.onPlan) {
     options.control.onPlan(report);
   }
@@ -414,12 +316,13 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
 
 Expected<search::Problem> planningProblem(ModuleOp module,
                                           const PlanOptions &options) {
-  Expected<Setting> setting = prepare(module, options);
-  if (!setting) {
-    return setting.status();
+  Expected<Start> start = prepare(module, options);
+  if (!start) {
+    return start.status();
   }
+  setGrid(module, start->grids.front(), start->setting);
   std::optional<PlanningProblem> planning =
-      makeProblem(*setting, options, true);
+      makeProblem(start->setting, options, true);
   return planning ? Expected<search::Problem>(std::move(planning->problem))
                   : cutShort(options.control.struck(),
                              "while the planning problem was built");

@@ -8,8 +8,7 @@
 
 #include "ProblemBuilder.h"
 
-#include "divisi/Cost/StepCost.h"
-#include "divisi/Route/Router.h"
+#include "EdgeMatrices.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -19,12 +18,6 @@
 namespace divisi::plan {
 
 namespace {
-/// One end of an edge: a node, and per strategy of it the layout of a tensor.
-struct Port {
-  unsigned node = 0;
-  const std::vector<unsigned> *layouts = nullptr;
-};
-
 /// See ProblemBuilder.h. One use: build() gives away what it has made.
 class ProblemBuilder {
 public:
@@ -33,7 +26,9 @@ public:
                  const Fixed &fixed, const ProblemOptions &options)
       : dataflow_(dataflow), grid_(grid), fixed_(fixed), options_(options),
         maker_(grid, device, rules, planning_.pool),
-        router_(grid, stepPrices(grid, options.links)) {}
+        matrices_(
+            grid, options.links, planning_.pool, planning_.problem.matrices,
+            [this] { return isStruck(); }, [this] { goesOn(); }) {}
 
   std::optional<PlanningProblem> build();
 
@@ -46,6 +41,10 @@ private:
     return tensor.kind != DataflowValue::Kind::Result ||
            tensor.consumers.size() > 1;
   }
+  bool isStruck() const {
+    return options_.control &&
+           options_.control->struck() != search::Stopped::Finished;
+  }
   bool goesOn();
   void addSite(unsigned index);
   void addPoint(unsigned index);
@@ -53,14 +52,11 @@ private:
   std::vector<unsigned> placesOf(unsigned tensor);
   unsigned addPointNode(const DataflowValue &tensor,
                         llvm::ArrayRef<unsigned> places, search::Lifetime live,
-                        double pricePerByte, const std::string &name);
+                        double restPerByte, const std::string &name);
   Port source(unsigned tensor);
   void addEdges(unsigned tensor);
   void addEdge(unsigned tensorClass, Port from, Port to,
                const Consumer *transient);
-  uint32_t priceMatrix(unsigned tensorClass, const Port &from, const Port &to);
-  uint32_t usageMatrix(unsigned tensorClass, const Port &from, const Port &to);
-  int64_t price(unsigned tensorClass, unsigned from, unsigned to);
   std::string nameOf(const DataflowValue &tensor) const;
   void sortNodes();
 
@@ -70,13 +66,10 @@ private:
   const ProblemOptions &options_;
   PlanningProblem planning_;
   ChoiceMaker maker_;
-  Router router_;
+  EdgeMatrices matrices_;
+  double restPerByte_ = 0; ///< Of a global.
   std::vector<std::vector<unsigned>> valueIds_, outputIds_;
   std::vector<int64_t> order_; ///< Per node, by which they are sorted.
-  using PortKey =
-      std::tuple<unsigned, std::vector<unsigned>, std::vector<unsigned>, bool>;
-  std::map<PortKey, uint32_t> matrices_;
-  std::map<std::tuple<unsigned, unsigned, unsigned>, int64_t> prices_;
   double startedAt_ = steadySeconds();
   bool cut_ = false; ///< What is built is not used.
 };
@@ -88,7 +81,7 @@ bool ProblemBuilder::goesOn() {
   if (!control || cut_) {
     return !cut_;
   }
-  cut_ = control->struck() != search::Stopped::Finished;
+  cut_ = isStruck();
   if (control->onProgress) {
     search::Progress line;
     line.seconds = steadySeconds() - startedAt_;
@@ -112,7 +105,9 @@ void ProblemBuilder::addSite(unsigned index) {
   planning_.siteNodes.push_back(unsigned(planning_.problem.nodes.size()));
   search::Node &node = planning_.problem.nodes.emplace_back();
   order_.push_back(4 * site.time + 1);
-  node.costs = choices->nanoseconds;
+  for (int64_t nanoseconds : choices->nanoseconds) {
+    node.costs.push_back(costOf(nanoseconds));
+  }
   node.usages.assign(node.costs.size(), 0);
   if (!options_.names) {
     return;
@@ -159,14 +154,6 @@ std::vector<unsigned> ProblemBuilder::placesOf(unsigned index) {
     }
     seen[id] = true;
   };
-  auto force = [&](unsigned id) {
-    seen.resize(std::max(seen.size(), size_t(id) + 1), false);
-    seen[id] = true;
-    places.push_back(id);
-  };
-  if (options_.present && options_.present->values[index]) {
-    force(pool.intern(tensorClass, *options_.present->values[index]));
-  }
   std::vector<Layout> simple = simplePlaces(grid_, tensor.type.getShape());
   for (const Layout &layout : simple) {
     add(pool.intern(tensorClass, layout));
@@ -185,13 +172,26 @@ std::vector<unsigned> ProblemBuilder::placesOf(unsigned index) {
       }
     }
   }
+  for (const Consumer &consumer : tensor.consumers) {
+    if (tensor.kind == DataflowValue::Kind::Global &&
+        consumer.kind == Consumer::Kind::Operand &&
+        dataflow_.sites[consumer.index].parameters[consumer.operand]) {
+      maker_.keepSharedPlaces(dataflow_.sites[consumer.index], tensorClass,
+                              places);
+    }
+  }
+  if (options_.present && options_.present->values[index]) {
+    unsigned id = pool.intern(tensorClass, *options_.present->values[index]);
+    if (!llvm::is_contained(places, id)) {
+      places.push_back(id);
+    }
+  }
   return places;
 }
 
 unsigned ProblemBuilder::addPointNode(const DataflowValue &tensor,
                                       llvm::ArrayRef<unsigned> places,
-                                      search::Lifetime live,
-                                      double pricePerByte,
+                                      search::Lifetime live, double restPerByte,
                                       const std::string &name) {
   unsigned tensorClass = classOf(tensor);
   search::Node &node = planning_.problem.nodes.emplace_back();
@@ -200,7 +200,7 @@ unsigned ProblemBuilder::addPointNode(const DataflowValue &tensor,
     const Layout &layout = planning_.pool.layout(tensorClass, id);
     int64_t bytes = localBytes(grid_, layout, tensor.type.getShape(),
                                nn::elementBits(tensor.type.getElementType()));
-    node.costs.push_back(int64_t(pricePerByte * double(bytes)));
+    node.costs.push_back(int64_t(restPerByte * double(bytes)));
     node.usages.push_back(bytes);
     if (options_.names) {
       node.strategies.push_back(layout.str(grid_));
@@ -233,7 +233,7 @@ void ProblemBuilder::addPoint(unsigned index) {
   bool isGlobal = tensor.kind == DataflowValue::Kind::Global;
   planning_.valueNodes[index] =
       addPointNode(tensor, ids, {tensor.begin, tensor.end},
-                   isGlobal ? options_.residentNanoseconds : 0, nameOf(tensor));
+                   isGlobal ? restPerByte_ : 0, nameOf(tensor));
   planning_.valuePlaces[index] =
       layoutsOf(planning_.pool, classOf(tensor), ids);
 }
@@ -274,77 +274,14 @@ Port ProblemBuilder::source(unsigned index) {
           &planning_.choices[tensor.index]->results[tensor.number]};
 }
 
-/// Remembered per class of tensors: most edges of a model are alike.
-int64_t ProblemBuilder::price(unsigned tensorClass, unsigned from,
-                              unsigned to) {
-  if (from == to) {
-    return 0;
-  }
-  auto [it, isNew] = prices_.try_emplace({tensorClass, from, to}, 0);
-  // A matrix may ask for thousands of routes.
-  if (isNew && goesOn()) {
-    const TensorClass &tensor = planning_.pool.get(tensorClass);
-    it->second = router_
-                     .price(tensor.shape, tensor.bits, tensor.layouts[from],
-                            tensor.layouts[to])
-                     .value_or(search::kInfeasible);
-  }
-  return it->second;
-}
-
-template <typename Entry>
-static search::Matrix fill(const Port &from, const Port &to, Entry entry) {
-  search::Matrix matrix;
-  matrix.rows = uint32_t(from.layouts->size());
-  matrix.columns = uint32_t(to.layouts->size());
-  for (unsigned row : *from.layouts) {
-    for (unsigned column : *to.layouts) {
-      matrix.entries.push_back(entry(row, column));
-    }
-  }
-  return matrix;
-}
-
-uint32_t ProblemBuilder::priceMatrix(unsigned tensorClass, const Port &from,
-                                     const Port &to) {
-  auto [it, isNew] =
-      matrices_.try_emplace({tensorClass, *from.layouts, *to.layouts, false},
-                            uint32_t(planning_.problem.matrices.size()));
-  if (isNew) {
-    planning_.problem.matrices.push_back(
-        fill(from, to, [&](unsigned row, unsigned column) {
-          return price(tensorClass, row, column);
-        }));
-  }
-  return it->second;
-}
-
-/// A global that is used otherwise than it rests lies there twice meanwhile.
-uint32_t ProblemBuilder::usageMatrix(unsigned tensorClass, const Port &from,
-                                     const Port &to) {
-  auto [it, isNew] =
-      matrices_.try_emplace({tensorClass, *from.layouts, *to.layouts, true},
-                            uint32_t(planning_.problem.matrices.size()));
-  if (isNew) {
-    const TensorClass &tensor = planning_.pool.get(tensorClass);
-    planning_.problem.matrices.push_back(
-        fill(from, to, [&](unsigned row, unsigned column) {
-          return row == column ? int64_t(0)
-                               : localBytes(grid_, tensor.layouts[column],
-                                            tensor.shape, tensor.bits);
-        }));
-  }
-  return it->second;
-}
-
 void ProblemBuilder::addEdge(unsigned tensorClass, Port from, Port to,
                              const Consumer *transient) {
   search::Edge edge;
   edge.from = from.node;
   edge.to = to.node;
-  edge.costs = priceMatrix(tensorClass, from, to);
+  edge.costs = matrices_.prices(tensorClass, from, to);
   if (transient && from.node != to.node) {
-    edge.usages = usageMatrix(tensorClass, from, to);
+    edge.usages = matrices_.usages(tensorClass, from, to);
     edge.live = {transient->time, transient->time + 1};
   }
   planning_.problem.edges.push_back(edge);
@@ -420,6 +357,13 @@ std::optional<PlanningProblem> ProblemBuilder::build() {
   planning_.valuePlaces.resize(dataflow_.values.size());
   planning_.outputNodes.resize(dataflow_.outputs.size());
   planning_.outputPlaces.resize(dataflow_.outputs.size());
+  double bytes = 1;
+  for (const DataflowValue &tensor : dataflow_.values) {
+    if (tensor.kind == DataflowValue::Kind::Global) {
+      bytes += double(*nn::byteCount(tensor.type));
+    }
+  }
+  restPerByte_ = double(kNanosecond - 1) / bytes;
   valueIds_.resize(dataflow_.values.size());
   outputIds_.resize(dataflow_.outputs.size());
   auto each = [&](size_t count, void (ProblemBuilder::*add)(unsigned)) {
@@ -432,6 +376,8 @@ std::optional<PlanningProblem> ProblemBuilder::build() {
   each(dataflow_.values.size(), &ProblemBuilder::addPoint);
   each(dataflow_.outputs.size(), &ProblemBuilder::addOutput);
   each(dataflow_.values.size(), &ProblemBuilder::addEdges);
+  matrices_.fill();
+  goesOn();
   if (cut_) {
     return std::nullopt;
   }

@@ -20,6 +20,7 @@
 #define DIVISI_LIB_PLAN_PROBLEMBUILDER_H
 
 #include "Choices.h"
+#include "EdgeMatrices.h"
 #include "divisi/Plan/PlanControl.h"
 #include "divisi/Search/Problem.h"
 
@@ -34,9 +35,7 @@ struct Fixed {
 
 /// What the builder is told.
 struct ProblemOptions {
-  LinkCosts links;
-  /// The price of a byte of a global at rest, in nanoseconds.
-  double residentNanoseconds = 0;
+  GridLinks links;
   std::optional<int64_t> memoryLimit;
   size_t maxStrategies = 512;
   bool names = false; ///< For people who read the problem.

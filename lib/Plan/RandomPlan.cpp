@@ -12,6 +12,7 @@
 #include "Choices.h"
 
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
 
 #include <numeric>
@@ -97,8 +98,7 @@ void Drawer::addGrid(llvm::ArrayRef<int64_t> devices) {
     }
   }
   Grid grid(drawAxes(int64_t(devices.size())));
-  grids_.push_back(
-      createGrid(module_, grid, linkCosts(cluster_, grid, order), order));
+  grids_.push_back(createGrid(module_, grid, order));
 }
 
 /// One or two grids over `devices`, then perhaps two parts of them.
@@ -190,9 +190,7 @@ Expected<PlanReport> planAtRandom(ModuleOp module, const PlanOptions &options) {
                   "mesh, no degrees of parallelism and no memory limit");
   }
   int64_t count = options.grid.devices.value_or(4);
-  std::string error;
-  std::optional<Cluster> cluster =
-      parseCluster("cpu:" + std::to_string(count), error);
+  Expected<Cluster> cluster = presetCluster("cpu", count);
   if (!cluster) {
     return Status(ExitCode::Usage, "the number of devices is " +
                                        std::to_string(count) +
@@ -217,6 +215,7 @@ Expected<PlanReport> planAtRandom(ModuleOp module, const PlanOptions &options) {
   record.solver = options.solver;
   record.seed = int64_t(options.seed);
   record.ended = "drawn";
+  setCluster(module, *cluster);
   setPlanRecord(module, record);
   return PlanReport();
 }

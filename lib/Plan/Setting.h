@@ -23,7 +23,7 @@ struct Setting {
   DeviceGrid devices;
   Dataflow dataflow;
   Fixed fixed;
-  spmd::GridOp grid;
+  spmd::GridOp grid; ///< Of the module; null until it has one.
 };
 
 /// The first error that MLIR reports while it is alive, for a Status.
@@ -43,6 +43,31 @@ private:
   std::string message_;
   mlir::ScopedDiagnosticHandler handler_;
 };
+
+/// The problem of the grid that was chosen among all, its answer, and what is
+/// known of the others.
+struct GridAnswer {
+  DeviceGrid devices;
+  PlanningProblem planning;
+  search::Outcome outcome;
+  /// No strategies on any of the grids take less, in nanoseconds.
+  int64_t lowerBound = 0;
+  int64_t solvedGrids = 0; ///< PlanReport::solvedGrids
+};
+
+/// Nothing was found before time or a person ended the planner in `phase`.
+Status cutShort(search::Stopped why, llvm::StringRef phase);
+
+/// The bytes that a plan may use on a device.
+int64_t memoryLimitOf(const Setting &setting, const PlanOptions &options);
+
+/// Solves `setting` by `solver` on each of `grids` that can still win: a grid
+/// is built only if a bound that needs no problem is below the best plan so
+/// far, and solved until its own bound is above. What setting.devices is does
+/// not matter. Fails as planModule.
+Expected<GridAnswer> searchGrids(Setting &setting, const PlanOptions &options,
+                                 const search::Solver &solver,
+                                 std::vector<DeviceGrid> grids);
 
 /// The planning problem of `setting`, with names for people if `names`. If
 /// `present` is not null, what it holds is among the choices. Nothing if

@@ -11,6 +11,7 @@
 #include "Describe.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Cost/OpCost.h"
 #include "divisi/Cost/StepCost.h"
 #include "divisi/Route/Router.h"
@@ -26,7 +27,7 @@ namespace {
 class ReportBuilder {
 public:
   ReportBuilder(ModuleOp module, const Cluster &cluster)
-      : module_(module), cluster_(cluster) {}
+      : module_(module), cluster_(cluster), pace_(cluster.pace()) {}
 
   Expected<Report> run();
 
@@ -43,6 +44,7 @@ private:
 
   ModuleOp module_;
   const Cluster &cluster_;
+  DeviceKind pace_;
   Report report_;
   llvm::StringMap<Router> routers_; ///< By grid.
 };
@@ -155,9 +157,9 @@ Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
     return Status(ExitCode::Invalid,
                   row.op + " '" + row.node + "' has no grid or no layout");
   }
-  auto [router, isNew] =
-      routers_.try_emplace(grid.getSymName(), grid.getValue(),
-                           stepPrices(grid.getValue(), grid.getLinkCosts()));
+  auto [router, isNew] = routers_.try_emplace(
+      grid.getSymName(), grid.getValue(),
+      stepPrices(grid.getValue(), linksOf(grid, cluster_)));
   std::optional<Route> route = router->second.route(
       from.getGlobalShape(), widthOf(step.getInput().getType()),
       from.getLayout(), to.getLayout());
@@ -180,10 +182,12 @@ void ReportBuilder::addTransfer(spmd::TransferOp op, ReportRow row) {
   row.results = to.getLayout().str(to.getGrid());
   row.bytes = localBytes(to.getGrid(), to.getLayout(), to.getGlobalShape(),
                          widthOf(op.getTo()));
+  // Whom it concerns is not looked at: as if all devices took part.
+  GridLinks links(cluster_, Grid({{"all", countDevices(module_)}}));
   row.nanoseconds = transferNanoseconds(
       to.getGlobalShape(), widthOf(op.getTo()), from.getGrid(),
-      from.getLayout(), to.getGrid(), to.getLayout(),
-      cluster_.link(1, cluster_.numDevices()));
+      from.getLayout(), to.getGrid(), to.getLayout(), links.reach({AxisId{0}}),
+      links.levels());
   report_.rows.push_back(std::move(row));
 }
 
@@ -201,13 +205,13 @@ Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
   row.grid = grid.getSymName().str();
   llvm::raw_string_ostream os(row.split);
   split.print(os, value, nest);
-  row.nanoseconds = opNanoseconds(nest, value, split, profile, cluster_.device);
+  row.nanoseconds = opNanoseconds(nest, value, split, profile, pace_);
   row.flops = nest.flops();
   int64_t splitOver = value.product(split.usedAxes());
   row.replication = double(value.numPositions()) / double(splitOver);
   row.movedBytes = movedBytes(nest, value, split, profile) * splitOver;
-  row.oneDeviceNanoseconds = opNanoseconds(
-      nest, Grid(), Split::replicated(nest), profile, cluster_.device);
+  row.oneDeviceNanoseconds =
+      opNanoseconds(nest, Grid(), Split::replicated(nest), profile, pace_);
   report_.rows.push_back(std::move(row));
   return Status();
 }
@@ -277,7 +281,7 @@ Status ReportBuilder::addRecords() {
     return precision.status();
   }
   report_.precision = std::move(*precision);
-  report_.memoryLimit = cluster_.device.memoryBytes;
+  report_.memoryLimit = cluster_.pace().memoryBytes;
   if (report_.plan && report_.plan->memoryLimit) {
     report_.memoryLimit = *report_.plan->memoryLimit;
     report_.memoryLimitIsGiven = true;
@@ -286,14 +290,14 @@ Status ReportBuilder::addRecords() {
 }
 
 bool divisi::hasKnownKernels(const Cluster &cluster) {
-  return cluster.device.name == "cpu";
+  return cluster.pace().name == "cpu";
 }
 
 Expected<Report> ReportBuilder::run() {
   report_.countsKernels = hasKnownKernels(cluster_);
   llvm::raw_string_ostream os(report_.cluster);
   cluster_.print(os);
-  report_.deviceKind = cluster_.device.name;
+  report_.deviceKind = cluster_.pace().name;
   if (Status status = addRecords(); !status.isOk()) {
     return status;
   }

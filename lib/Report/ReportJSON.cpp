@@ -143,7 +143,7 @@ static json::Value toJSON(const std::optional<PlanRecord> &plan) {
   });
   if (plan->lowerBound) {
     object["gap_to_bound"] =
-        search::relativeGap(plan->objective, *plan->lowerBound);
+        search::relativeGap(plan->nanoseconds, *plan->lowerBound);
   }
   return object;
 }

@@ -101,7 +101,7 @@ static void printEntries(const Report &report, raw_ostream &os) {
 //===----------------------------------------------------------------------===//
 
 static std::string endOf(const PlanRecord &plan, double gap) {
-  if (plan.lowerBound && *plan.lowerBound >= plan.objective) {
+  if (plan.lowerBound && *plan.lowerBound >= plan.nanoseconds) {
     return "proved optimal";
   }
   if (plan.ended == search::stoppedName(search::Stopped::Finished)) {
@@ -127,8 +127,8 @@ static void printQuality(const Report &report, raw_ostream &os) {
   const PlanRecord &plan = *report.plan;
   if (plan.edited) {
     line(os, "gap") << "not known: the plan was edited; as it was found it "
-                       "cost "
-                    << formatTime(plan.objective);
+                       "took "
+                    << formatTime(plan.nanoseconds);
     if (plan.lowerBound) {
       os << ", and none of the declared strategies less than "
          << formatTime(*plan.lowerBound);
@@ -138,12 +138,11 @@ static void printQuality(const Report &report, raw_ostream &os) {
     line(os, "plan") << "drawn at random from seed " << plan.seed
                      << ": how far it is from the best is not known\n";
   } else {
-    double gap = search::relativeGap(plan.objective, *plan.lowerBound);
+    double gap = search::relativeGap(plan.nanoseconds, *plan.lowerBound);
     line(os, "gap") << formatv(
-        "{0:F2} %: the plan costs {1}, and none of the declared strategies "
+        "{0:F2} %: the plan takes {1}, and none of the declared strategies "
         "less than {2}\n",
-        100 * gap, formatTime(plan.objective), formatTime(*plan.lowerBound));
-    line(os, "") << "(cost: the time, and a price for weights at rest)\n";
+        100 * gap, formatTime(plan.nanoseconds), formatTime(*plan.lowerBound));
     line(os, "search") << formatv("{0}, seed {1}: {2}; {3} of {4}\n",
                                   plan.solver, plan.seed, endOf(plan, gap),
                                   formatAmount(double(plan.workDone), ""),

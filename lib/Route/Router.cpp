@@ -20,9 +20,13 @@
 #include "divisi/Route/Router.h"
 
 #include "CheapestMove.h"
+#include "Difference.h"
 #include "RouteGraph.h"
+#include "TransitionCache.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 
 #include <map>
 
@@ -39,128 +43,6 @@ static constexpr size_t maxUnits = 2;
 static constexpr int64_t maxGraphPositions = 256;
 
 //===----------------------------------------------------------------------===//
-// What differs
-//===----------------------------------------------------------------------===//
-
-/// Where a layout has an axis: the dimension, or one of the two below, and the
-/// place among that dimension's axes.
-static constexpr size_t inPartial = SIZE_MAX, inNothing = SIZE_MAX - 1;
-struct AxisPlace {
-  size_t dim = inNothing;
-  size_t place = 0;
-};
-static SmallVector<AxisPlace, 8> axisPlaces(const Grid &grid,
-                                            const Layout &layout) {
-  SmallVector<AxisPlace, 8> places(grid.numAxes());
-  for (auto [dim, dimLayout] : enumerate(layout.dims)) {
-    for (auto [place, axis] : enumerate(dimLayout.axes)) {
-      places[axis.index] = {dim, place};
-    }
-  }
-  for (AxisId axis : layout.partialAxes) {
-    places[axis.index].dim = inPartial;
-  }
-  return places;
-}
-
-/// The axes that two sets, both ascending, have in common.
-static SmallVector<AxisId, 2> intersection(ArrayRef<AxisId> a,
-                                           ArrayRef<AxisId> b) {
-  SmallVector<AxisId, 2> result;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(),
-                        std::back_inserter(result));
-  return result;
-}
-
-/// What `from` and `to` have in common: equal dimensions, the outermost axes
-/// of others, partial axes of the same kind.
-static Layout commonFrame(const Layout &from, const Layout &to) {
-  Layout frame = Layout::replicated(from.rank());
-  for (auto [a, b, common] : zip_equal(from.dims, to.dims, frame.dims)) {
-    if (a == b) {
-      common = a;
-    } else if (a.bounds.empty() && b.bounds.empty()) {
-      auto [end, ignored] = std::mismatch(a.axes.begin(), a.axes.end(),
-                                          b.axes.begin(), b.axes.end());
-      common.axes.append(a.axes.begin(), end);
-    }
-  }
-  if (from.partialKind == to.partialKind) {
-    frame.partialAxes = intersection(from.partialAxes, to.partialAxes);
-    frame.partialKind = frame.isPartial() ? from.partialKind : ReduceKind::Sum;
-  }
-  return frame;
-}
-
-/// The axes that are not where both have them, in runs that go together.
-/// A run is met where its first axis is met: in `from`, or else in `to`.
-static SmallVector<RouteSpace::Unit, 3>
-movingUnits(const Grid &grid, const Layout &from, const Layout &to,
-            const Layout &frame, bool merge) {
-  SmallVector<AxisPlace, 8> source = axisPlaces(grid, from),
-                            target = axisPlaces(grid, to),
-                            common = axisPlaces(grid, frame);
-  SmallVector<AxisId, 8> moving;
-  for (const Layout *layout : {&from, &to}) {
-    for (const DimLayout &dim : layout->dims) {
-      append_range(moving, dim.axes);
-    }
-    append_range(moving, layout->partialAxes);
-  }
-  SmallVector<bool> seen(grid.numAxes(), false);
-  erase_if(moving, [&](AxisId axis) {
-    bool skip = seen[axis.index] || common[axis.index].dim != inNothing;
-    seen[axis.index] = true;
-    return skip;
-  });
-
-  auto follows = [](AxisPlace before, AxisPlace after) {
-    return before.dim == after.dim &&
-           (before.dim >= inNothing || before.place + 1 == after.place);
-  };
-  SmallVector<RouteSpace::Unit, 3> units;
-  AxisId last;
-  for (AxisId axis : moving) {
-    bool joins = merge && !units.empty() &&
-                 follows(source[last.index], source[axis.index]) &&
-                 follows(target[last.index], target[axis.index]);
-    if (!joins) {
-      units.push_back({{},
-                       source[axis.index].dim == inPartial ||
-                           target[axis.index].dim == inPartial});
-    }
-    units.back().axes.push_back(axis);
-    last = axis;
-  }
-  return units;
-}
-
-/// `changed` and, up to `count`, the largest of the other dimensions that are
-/// free of explicit bounds.
-static SmallVector<size_t, 4> routeDims(ArrayRef<int64_t> shape,
-                                        const Layout &frame,
-                                        ArrayRef<size_t> changed,
-                                        size_t count) {
-  SmallVector<size_t, 4> dims = to_vector<4>(changed);
-  SmallVector<size_t, 8> others;
-  for (size_t dim = 0; dim < shape.size(); ++dim) {
-    if (!is_contained(changed, dim) && frame.dims[dim].bounds.empty()) {
-      others.push_back(dim);
-    }
-  }
-  llvm::stable_sort(others,
-                    [&](size_t a, size_t b) { return shape[a] > shape[b]; });
-  for (size_t dim : others) {
-    if (dims.size() >= count) {
-      break;
-    }
-    dims.push_back(dim);
-  }
-  llvm::sort(dims);
-  return dims;
-}
-
-//===----------------------------------------------------------------------===//
 // Router
 //===----------------------------------------------------------------------===//
 
@@ -169,6 +51,17 @@ struct Router::Impl {
   StepPrices prices;
   std::map<std::vector<int64_t>, std::unique_ptr<RouteGraph>> graphs;
 
+  /// The graphs for tensors like the last one, by the axes that either end uses
+  /// and how partial values combine. Whoever fills a matrix asks for thousands
+  /// of routes of one tensor, of which few have explicit bounds.
+  struct Recent {
+    SmallVector<int64_t, 4> shape;
+    int64_t elementBits = 0;
+    DenseMap<std::pair<uint64_t, uint64_t>, RouteGraph *> graphs;
+  };
+  Recent recent;
+  TransitionCache transitions; ///< Of routes by rule.
+
   std::optional<RouteSpace> space(ArrayRef<int64_t> shape, int64_t elementBits,
                                   const Layout &from, const Layout &to) const;
   std::optional<RouteSpace> wholeSpace(const RouteSpace &base,
@@ -176,10 +69,12 @@ struct Router::Impl {
                                        const Layout &to) const;
   RouteGraph *graph(ArrayRef<int64_t> shape, int64_t elementBits,
                     const Layout &from, const Layout &to);
+  RouteGraph *findGraph(ArrayRef<int64_t> shape, int64_t elementBits,
+                        const Layout &from, const Layout &to);
   std::optional<Route> follow(ArrayRef<int64_t> shape, int64_t elementBits,
-                              ArrayRef<const Layout *> path) const;
+                              ArrayRef<const Layout *> path);
   std::optional<Route> routeByRule(ArrayRef<int64_t> shape, int64_t elementBits,
-                                   const Layout &from, const Layout &to) const;
+                                   const Layout &from, const Layout &to);
 };
 
 /// The space of all layouts over the axes that either layout uses, when there
@@ -253,8 +148,52 @@ std::optional<RouteSpace> Router::Impl::space(ArrayRef<int64_t> shape,
   return space;
 }
 
+/// The axes that `layout` uses, if they are few and no bounds are explicit.
+static std::optional<uint64_t> plainAxes(const Layout &layout) {
+  uint64_t axes = 0;
+  bool isPlain = true;
+  auto add = [&](AxisId axis) {
+    isPlain &= axis.index < 32;
+    axes |= uint64_t(1) << (axis.index % 64);
+  };
+  for (const DimLayout &dim : layout.dims) {
+    isPlain &= dim.bounds.empty();
+    for (AxisId axis : dim.axes) {
+      add(axis);
+    }
+  }
+  for (AxisId axis : layout.partialAxes) {
+    add(axis);
+  }
+  return isPlain ? std::optional(axes) : std::nullopt;
+}
+
 RouteGraph *Router::Impl::graph(ArrayRef<int64_t> shape, int64_t elementBits,
                                 const Layout &from, const Layout &to) {
+  std::optional<uint64_t> source = plainAxes(from), target = plainAxes(to);
+  if (!source || !target) {
+    return findGraph(shape, elementBits, from, to);
+  }
+  if (ArrayRef(recent.shape) != shape || recent.elementBits != elementBits) {
+    recent = {to_vector<4>(shape), elementBits, {}};
+  }
+  uint64_t axes = *source | *target;
+  auto kind = uint64_t(from.isPartial() ? from.partialKind : to.partialKind);
+  if (RouteGraph *known = recent.graphs.lookup({axes, kind})) {
+    return known;
+  }
+  RouteGraph *found = findGraph(shape, elementBits, from, to);
+  // A space of some of the layouts depends on more than on these.
+  if (countNodes(llvm::popcount(axes), shape.size()) <= maxNodes &&
+      grid.numPositions() <= maxGraphPositions) {
+    recent.graphs[{axes, kind}] = found;
+  }
+  return found;
+}
+
+RouteGraph *Router::Impl::findGraph(ArrayRef<int64_t> shape,
+                                    int64_t elementBits, const Layout &from,
+                                    const Layout &to) {
   std::optional<RouteSpace> space = this->space(shape, elementBits, from, to);
   if (!space) {
     return nullptr;
@@ -270,15 +209,15 @@ RouteGraph *Router::Impl::graph(ArrayRef<int64_t> shape, int64_t elementBits,
 /// neighbours on the path are one.
 std::optional<Route> Router::Impl::follow(ArrayRef<int64_t> shape,
                                           int64_t elementBits,
-                                          ArrayRef<const Layout *> path) const {
+                                          ArrayRef<const Layout *> path) {
   Route route;
   const Layout *current = path.front();
   for (const Layout *next : path.drop_front()) {
     if (*next == *current) {
       continue;
     }
-    OwnedTransition transition(grid, shape, *current, *next);
-    auto best = cheapestMove(prices, *transition, elementBits);
+    auto best = cheapestMove(
+        prices, transitions.between(grid, shape, *current, *next), elementBits);
     if (!best) {
       return std::nullopt;
     }
@@ -333,7 +272,7 @@ static SmallVector<Layout, 4> scatterPartial(const Layout &layout,
 std::optional<Route> Router::Impl::routeByRule(ArrayRef<int64_t> shape,
                                                int64_t elementBits,
                                                const Layout &from,
-                                               const Layout &to) const {
+                                               const Layout &to) {
   SmallVector<AxisId, 2> staying = commonFrame(from, to).partialAxes;
   auto finish = [&](SmallVectorImpl<Layout> &stages) {
     const Layout &now = stages.empty() ? from : stages.back();

@@ -13,9 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Cost/StepCost.h"
 #include "divisi/Route/Router.h"
 #include "passes/Partition/Passes.h"
+#include "passes/StatusDiagnostic.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -86,6 +88,11 @@ static std::optional<int64_t> replaceByRoute(ConvertOp convert,
 void RoutePass::runOnOperation() {
   SmallVector<ConvertOp> converts;
   getOperation().walk([&](ConvertOp convert) { converts.push_back(convert); });
+  Expected<Cluster> cluster = getCluster(getOperation());
+  if (!cluster) {
+    emitStatus(getOperation().getLoc(), cluster.status());
+    return signalPassFailure();
+  }
   std::map<std::string, Router> routers;
   for (ConvertOp convert : converts) {
     FailureOr<GridOp> grid = requireGrid(convert, convert.getGridAttr());
@@ -95,7 +102,7 @@ void RoutePass::runOnOperation() {
     auto it =
         routers
             .try_emplace(convert.getGrid().str(), grid->getValue(),
-                         stepPrices(grid->getValue(), grid->getLinkCosts()))
+                         stepPrices(grid->getValue(), linksOf(*grid, *cluster)))
             .first;
     std::optional<int64_t> steps = replaceByRoute(convert, it->second);
     if (!steps) {

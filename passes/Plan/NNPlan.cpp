@@ -93,9 +93,6 @@ void NNPlanPass::runOnOperation() {
     return signalPassFailure();
   }
   noteOnModule(getOperation(), kStageAttr, "plan");
-  if (!cluster.empty()) {
-    noteOnModule(getOperation(), kClusterAttr, cluster);
-  }
   numNodes += unsigned(result->nodes);
   numEdges += unsigned(result->edges);
   if (report) {

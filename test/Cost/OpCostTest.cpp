@@ -15,8 +15,8 @@ using namespace divisi;
 /// One teraflop and one gigabyte a second, launches of 10 ns.
 static DeviceKind device() {
   return {.name = "test",
-          .peaks = {{Precision::F32, 1e12}},
-          .flopsEfficiency = 1,
+          .peaks = {.f32 = 1e12},
+          .efficiency = 1,
           .memoryBytesPerSecond = 1e9,
           .memoryBytes = 1,
           .launchNanoseconds = 10};
@@ -54,7 +54,7 @@ TEST(OpCost, TimeIsTheLongerOfArithmeticAndMemory) {
   int64_t bytes = movedBytes(nest, kGrid, split, kWidths);
   EXPECT_EQ(opNanoseconds(nest, kGrid, split, kWidths, device()), 10 + bytes);
   DeviceKind slow = device();
-  slow.peaks[0].flopsPerSecond = 1e9;
+  slow.peaks.f32 = 1e9;
   EXPECT_EQ(opNanoseconds(nest, kGrid, split, kWidths, slow),
             10 + 2 * 64 * 32 * 16);
   split.loopAxes[2] = {AxisId{0}};

@@ -38,10 +38,8 @@ protected:
     for (auto [loop, axes] : llvm::enumerate(loopAxes)) {
       split.loopAxes[loop] = axes;
     }
-    std::string error;
-    std::optional<Cluster> cluster = parseCluster("cpu:2", error);
     return opNanoseconds(nest, Grid({{"x", 2}}), split, profileOf(found),
-                         cluster->device);
+                         presetCluster("cpu", 2)->pace());
   }
 
   mlir::MLIRContext context_;

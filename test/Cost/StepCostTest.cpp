@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Cost/StepCost.h"
+#include "test/Cost/Links.h"
 #include "test/Layout/Shorthand.h"
 
 #include "gtest/gtest.h"
@@ -16,10 +17,13 @@ using namespace divisi::test;
 
 TEST(TransferTest, PricesHaveTheirClosedForms) {
   Grid one = grid("()"), two = grid("(x=2)"), four = grid("(x=4)");
-  auto price = [](const Grid &fromGrid, llvm::StringRef from,
-                  const Grid &toGrid, llvm::StringRef to) {
+  GridLinks links = uniformLinks(four);
+  Reach reach = links.reach({AxisId{0}});
+  auto price = [&](const Grid &fromGrid, llvm::StringRef from,
+                   const Grid &toGrid, llvm::StringRef to) {
     return transferNanoseconds({1024}, 32, fromGrid, layout(from, fromGrid),
-                               toGrid, layout(to, toGrid), {1000, 1e9});
+                               toGrid, layout(to, toGrid), reach,
+                               links.levels());
   };
   EXPECT_EQ(price(one, "[*]", one, "[*]"), 1000 + 4096);
   EXPECT_EQ(price(two, "[x]", two, "[x]"), 1000 + 2048);

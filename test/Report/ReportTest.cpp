@@ -58,7 +58,7 @@ static Report makeReport() {
   plan.gap = 1e-4;
   plan.work = 1000;
   plan.workDone = 1000;
-  plan.objective = 1600000;
+  plan.nanoseconds = 1600000;
   plan.lowerBound = 1200000;
   report.plan = plan;
   sumRows(report);
@@ -131,9 +131,8 @@ TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
        {"on one device     2.40 ms a run, predicted, nothing overlapping",
         "on these 2        1.50 ms: speed-up 1.60, efficiency 80.0 %",
         "fewer devices     1: 2.40 ms, by plans of their own (5 steps)",
-        "gap               25.00 %: the plan costs 1.60 ms, and none of the "
+        "gap               25.00 %: the plan takes 1.60 ms, and none of the "
         "declared strategies less than 1.20 ms",
-        "(cost: the time, and a price for weights at rest)",
         "weights           2.0 KiB in all, 50.0 % of it on that device",
         "auto, seed 0: the budget of work is spent; 1 K of 1 K steps",
         "1.30 ms  86.7 %  2 x nn.matmul in net.h.0",
@@ -180,13 +179,13 @@ TEST(Summary, TellsHowTheSearchEnded) {
   says("nothing is left to try");
   report.plan->gap = 0.5;
   says("within the gap that was asked for, 50.00 %");
-  report.plan->lowerBound = report.plan->objective;
+  report.plan->lowerBound = report.plan->nanoseconds;
   says("proved optimal");
   report.plan->pinned = 3;
   says("the strategies of 3 operators, before the search");
   report.plan->edited = true;
   says("gap               not known: the plan was edited; as it was found it "
-       "cost 1.60 ms, and none of the declared strategies less than 1.60 ms");
+       "took 1.60 ms, and none of the declared strategies less than 1.60 ms");
   report.plan->edited = false;
   report.plan->lowerBound.reset();
   says("drawn at random from seed 0: how far it is from the best is not known");

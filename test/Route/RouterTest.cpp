@@ -10,6 +10,7 @@
 
 #include "divisi/Cost/StepCost.h"
 #include "divisi/Route/Router.h"
+#include "test/Cost/Links.h"
 #include "test/Layout/Shorthand.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -18,14 +19,6 @@
 
 using namespace divisi;
 using namespace divisi::test;
-
-/// Axes of 1 us and 1 GB/s, so that a byte takes a nanosecond; memory moves
-/// 100 GB/s.
-static LinkCosts uniformCosts(const Grid &g) {
-  LinkCosts costs;
-  costs.axes.assign(g.numAxes(), AxisCost{1000, 1e9});
-  return costs;
-}
 
 /// The steps of a route as text: `all_gather {y} -> [x]; ...`.
 static std::string text(const std::optional<Route> &route, const Grid &g) {
@@ -48,14 +41,14 @@ static std::string routeText(llvm::StringRef gridText,
                              llvm::ArrayRef<int64_t> shape,
                              llvm::StringRef from, llvm::StringRef to) {
   Grid g = grid(gridText);
-  Router router(g, stepPrices(g, uniformCosts(g)));
+  Router router(g, stepPrices(g, uniformLinks(g)));
   return text(router.route(shape, 32, layout(from, g), layout(to, g)), g);
 }
 
 static int64_t price(llvm::StringRef gridText, llvm::ArrayRef<int64_t> shape,
                      llvm::StringRef from, llvm::StringRef to) {
   Grid g = grid(gridText);
-  Router router(g, stepPrices(g, uniformCosts(g)));
+  Router router(g, stepPrices(g, uniformLinks(g)));
   return router.price(shape, 32, layout(from, g), layout(to, g)).value_or(-1);
 }
 
@@ -128,19 +121,20 @@ TEST(RouterTest, OnlySumsAreMade) {
 }
 
 TEST(RouterTest, SlowAxesCarryLess) {
-  // Between nodes a hundred times slower than within: the sum is scattered
-  // within the node first, so that the slow link carries half.
+  // Between nodes a hundred times slower than within: one all-reduce goes level
+  // by level by itself. What is to end scattered is scattered within the node
+  // first, so that the slow link carries half.
   Grid g = grid("(node=2, device=2)");
-  LinkCosts costs;
-  costs.axes = {{1000, 1e8}, {1000, 1e10}};
-  Router router(g, stepPrices(g, costs));
-  auto route = router.route({1024, 1024}, 32,
-                            layout("[*, *] partial sum {node, device}", g),
-                            layout("[*, *]", g));
-  EXPECT_EQ(text(route, g),
+  GridLinks links(machineOf({{2, 1e10}, {2, 1e8}}), g);
+  Router router(g, stepPrices(g, links));
+  Layout sums = layout("[*, *] partial sum {node, device}", g);
+  auto routeTo = [&](llvm::StringRef to) {
+    return text(router.route({1024, 1024}, 32, sums, layout(to, g)), g);
+  };
+  EXPECT_EQ(routeTo("[*, *]"), "all_reduce {node.device} -> [*, *]");
+  EXPECT_EQ(routeTo("[device, *]"),
             "reduce_scatter {device} -> [device, *] partial sum {node}; "
-            "all_reduce {node} -> [device, *]; "
-            "all_gather {device} -> [*, *]");
+            "all_reduce {node} -> [device, *]");
 }
 
 TEST(RouterTest, PartialValuesWithBoundsAreReducedWhereTheyLie) {
@@ -157,14 +151,14 @@ TEST(RouterTest, PricesHaveTheirClosedForms) {
   llvm::StringRef g = "(x=4, y=2)";
   llvm::SmallVector<int64_t> shape = {64, 64};
   const int64_t s = 64 * 64 * 4;
-  EXPECT_EQ(price(g, shape, "[x, *]", "[*, *]"), 3000 + 3 * s / 4);
+  EXPECT_EQ(price(g, shape, "[x, *]", "[*, *]"), 2000 + 3 * s / 4);
   EXPECT_EQ(price(g, shape, "[*, *] partial sum {x}", "[*, *]"),
-            6000 + 6 * s / 4);
+            4000 + 6 * s / 4);
   EXPECT_EQ(price(g, shape, "[*, *] partial sum {x}", "[*, x]"),
-            3000 + 3 * s / 4);
+            2000 + 3 * s / 4);
   EXPECT_EQ(price(g, shape, "[*, x]", "[x, *]"), 3000 + 3 * s / 4 / 4);
-  // Along two axes: around the ring of four, then that of two.
-  EXPECT_EQ(price(g, shape, "[x.y, *]", "[*, *]"), 4000 + 7 * s / 8);
+  // Along two axes: one group of eight.
+  EXPECT_EQ(price(g, shape, "[x.y, *]", "[*, *]"), 3000 + 7 * s / 8);
   // Local steps read and write their result at 100 GB/s.
   EXPECT_EQ(price(g, shape, "[*, *]", "[x, *]"), 100 + (2 * s / 4 + 99) / 100);
   EXPECT_EQ(price(g, shape, "[*, *]", "[*, *] partial sum {y}"),
@@ -177,7 +171,7 @@ TEST(RouterTest, PricesHaveTheirClosedForms) {
 
 TEST(RouterTest, BytesAreThoseOfTheBusiestPosition) {
   Grid g = grid("(x=4)");
-  Router router(g, stepPrices(g, uniformCosts(g)));
+  Router router(g, stepPrices(g, uniformLinks(g)));
   auto halo = router.route({8}, 32, layout("[x]", g),
                            layout("[x{0:3, 1:5, 3:7, 5:8}]", g));
   EXPECT_EQ(halo->steps[0].bytes, 2 * 4);
@@ -285,11 +279,13 @@ static void runRandomRoutes(Dice &dice, uint32_t seed, int64_t maxAxes,
                             int64_t maxSize) {
   Grid g = dice.grid(maxAxes, maxSize);
   auto shape = dice.shape(3);
-  LinkCosts costs = uniformCosts(g);
-  for (AxisCost &axis : costs.axes) {
-    axis.bytesPerSecond *= double(dice.roll(1, 1000));
+  // A level for each axis.
+  llvm::SmallVector<std::pair<int64_t, double>> levels;
+  for (const GridAxis &axis : llvm::reverse(g.axes())) {
+    levels.push_back({axis.size, 1e9 * double(dice.roll(1, 1000))});
   }
-  Router router(g, stepPrices(g, costs));
+  GridLinks links(machineOf(levels), g);
+  Router router(g, stepPrices(g, links));
   for (int pair = 0; pair < 4; ++pair) {
     Layout from = dice.layout(g, shape, /*gaps=*/false);
     Layout to = dice.layout(g, shape, /*gaps=*/true);
@@ -322,7 +318,7 @@ static void runRandomRoutes(Dice &dice, uint32_t seed, int64_t maxAxes,
     EXPECT_EQ(nanoseconds, route->nanoseconds);
     EXPECT_EQ(*router.price(shape, 32, from, to), nanoseconds);
     // What was asked before does not matter.
-    Router fresh(g, stepPrices(g, costs));
+    Router fresh(g, stepPrices(g, links));
     EXPECT_EQ(fresh.route(shape, 32, from, to)->steps, route->steps);
   }
 }

@@ -132,6 +132,7 @@ BAD_COMMANDS = [
     ("shapes from nowhere", ["--devices", 2, "--shapes-from", "no.npz"],
      FILES, ["no.npz"]),
     ("unknown cluster", ["--cluster", "abacus"], USAGE, ["abacus"]),
+    ("no such cluster file", ["--cluster", "./no.yaml"], FILES, ["no.yaml"]),
     ("unknown stage", ["--devices", 2, "--dump-after", "lunch"], USAGE,
      ["lunch", "plan"]),
     ("unknown solver", ["--devices", 2, "--solver", "oracle"], USAGE,

@@ -193,7 +193,7 @@ def test_no_plan_in_time(divisi, mlp, verb):
 
 def test_limits_that_do_not_strike_change_nothing(divisi, mlp):
     plain = divisi("plan", mlp, "--devices", 4, "-o", "-")
-    again = divisi("plan", mlp, "--devices", 4, "--work-limit", 2 * 10**9,
+    again = divisi("plan", mlp, "--devices", 4, "--work-limit", 2 * 10**10,
                    "--time-limit", 400, "-o", "-")
     assert plain.out == again.out
     assert recorded(plain.out) in ("finished", "work")

@@ -6,26 +6,30 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A cluster is one kind of device and the links between them, level by level:
-// two DGX nodes are 2 x 8 devices, fast links within a node and slow ones
-// between nodes.
+// A cluster is its devices, numbered from 0, and the links between them, level
+// by level: two DGX nodes are 2 x 8 devices, fast links within a node and slow
+// ones between nodes.
 //
-//   device h100   989 TFLOP/s bf16, 3.35 TB/s, 80 GB
-//   level  node   8 devices, 450 GB/s
-//   level  rack   2 nodes, 50 GB/s per device
+//   devices            16 x h100: 989 TFLOP/s bf16, 3.35 TB/s, 80 GB
+//   level  nvlink      8 devices, 450 GB/s
+//   level  infiniband  2 nodes, 50 GB/s per device
 //
-// All numbers of a preset are assumptions, and can be printed.
+// Devices 0 to 7 are the first unit of the first level, 8 to 15 the second, and
+// so on upwards; the last unit of a level may have fewer. All numbers of a
+// preset are assumptions: they can be printed, changed and read again
+// (ClusterFile.h), and a planned module carries those it was planned with.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_CLUSTER_CLUSTER_H
 #define DIVISI_CLUSTER_CLUSTER_H
 
-#include "divisi/Layout/LinkCosts.h"
+#include "divisi/Support/Status.h"
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <optional>
+#include <cstdint>
 #include <string>
 
 namespace llvm {
@@ -36,56 +40,91 @@ namespace divisi {
 
 /// What a device computes in.
 enum class Precision : uint8_t { F64, F32, F16, BF16, I8 };
-/// `f64`, `f32`, `f16`, `bf16` or `i8`.
-llvm::StringRef stringifyPrecision(Precision precision);
 
-/// The peak of a device in one precision.
-struct PeakRate {
-  Precision precision = Precision::F32; ///< Of the operands.
-  double flopsPerSecond = 0;            ///< Nominal.
-  friend bool operator==(const PeakRate &, const PeakRate &) = default;
+/// Nominal FLOP/s by the type of the operands; 0: not stated.
+struct PeakRates {
+  double f64 = 0, f32 = 0, f16 = 0, bf16 = 0, i8 = 0; ///< Of operands.
+  friend bool operator==(const PeakRates &, const PeakRates &) = default;
 };
 
-/// What all devices of a cluster can do.
+/// What one kind of device can do.
 struct DeviceKind {
-  std::string name;                     ///< `h100`
-  llvm::SmallVector<PeakRate, 4> peaks; ///< f32 at least.
-  /// The part of the peak that large matrix products reach.
-  double flopsEfficiency = 1;
+  std::string name; ///< `h100`
+  PeakRates peaks;  ///< f32 at least.
+  /// The part of the peak that large matrix products reach, above 0, at most 1.
+  double efficiency = 1;
   double memoryBytesPerSecond = 0; ///< Reached, not nominal.
   int64_t memoryBytes = 0;         ///< What a program may use.
   int64_t launchNanoseconds = 0;   ///< To start one operator.
 
   /// What is reached in `precision`; the rate of f32 where none is stated.
   double flopsPerSecond(Precision precision) const;
+  friend bool operator==(const DeviceKind &, const DeviceKind &) = default;
 };
 
-/// `fanout` groups of the level below (of devices, for the innermost) joined.
+/// So many devices of a kind, next to each other.
+struct DeviceGroup {
+  int64_t count = 0; ///< At least 1.
+  DeviceKind kind;
+  friend bool operator==(const DeviceGroup &, const DeviceGroup &) = default;
+};
+
+/// What carries messages, and with that the software that sends them: threads
+/// through memory, or NCCL.
+enum class Transport : uint8_t { Memory, NvLink, Pci, Network };
+
+/// `fanout` units of the level below (devices, for the innermost) joined.
 struct LinkLevel {
-  std::string name;               ///< `nvlink`
-  int64_t fanout = 1;             ///< How many are joined.
-  int64_t latencyNanoseconds = 0; ///< Of one message.
-  double bytesPerSecond = 0;      ///< Reached; per device, one direction.
+  std::string name;   ///< `nvlink`
+  int64_t fanout = 1; ///< How many are joined, at most.
+  Transport transport = Transport::Memory;
+  /// Of one message; of NCCL's transports what the link adds to NCCL's own.
+  int64_t latencyNanoseconds = 0;
+  double bytesPerSecond = 0; ///< Reached; per device, one direction.
+  /// What all devices of one unit of the level below share, as those of a node
+  /// do with one port: bytes per second in one direction. 0: nothing.
+  double unitBytesPerSecond = 0;
+  /// Bytes of a tensor that switches sum per second in an all-reduce of more
+  /// than four. 0: they cannot.
+  double switchBytesPerSecond = 0;
+  friend bool operator==(const LinkLevel &, const LinkLevel &) = default;
 };
 
 /// A machine, or several.
 struct Cluster {
-  std::string name;  ///< The preset it was made from: `cpu:4`.
-  DeviceKind device; ///< Every device is of this kind.
-  llvm::SmallVector<LinkLevel, 2> levels; ///< Innermost first.
+  std::string name; ///< The preset it was made from, `cpu:4`, or a file's.
+  llvm::SmallVector<DeviceGroup, 1> devices; ///< Numbered in this order.
+  llvm::SmallVector<LinkLevel, 2> levels;    ///< Innermost first.
 
-  /// The product of all fanouts.
+  /// The most devices that a cluster may have.
+  static constexpr int64_t maxDevices = 4096;
+
+  /// Of all groups.
   int64_t numDevices() const;
-  /// The link that joins devices which are `stride` apart, `size` of them.
-  AxisCost link(int64_t stride, int64_t size) const;
+  /// What every device can do: of each rate and of memory the least. Equal
+  /// shards go at this pace.
+  DeviceKind pace() const;
+  /// The devices in a whole unit of `level`.
+  int64_t unitSize(size_t level) const;
+  /// The level that joins two devices.
+  size_t levelBetween(int64_t a, int64_t b) const;
   /// One assumption per line.
   void print(llvm::raw_ostream &os) const;
+  friend bool operator==(const Cluster &, const Cluster &) = default;
 };
 
-/// The cluster that `spec` names: `cpu:N`, N threads-as-devices of one machine;
-/// `dgx-h100:N`, N H100s, 8 in a node. On failure returns nothing and sets
-/// `error`.
-std::optional<Cluster> parseCluster(llvm::StringRef spec, std::string &error);
+/// ExitCode::Invalid for a number that cannot be, for more devices than the
+/// levels join or than maxDevices, for no device, or for names that are missing
+/// or stand twice.
+Status verifyCluster(const Cluster &cluster);
+
+/// The names of all presets, in the order of messages.
+llvm::SmallVector<llvm::StringRef, 16> clusterPresets();
+
+/// The cluster of `count` devices that is called `name`: `cpu`, threads of one
+/// machine as devices; `dgx-h100`, eight H100s in a node. ExitCode::Usage if
+/// there is none, or none of that size.
+Expected<Cluster> presetCluster(llvm::StringRef name, int64_t count);
 
 } // namespace divisi
 

@@ -6,23 +6,30 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The grid a plan is made for. Its axes are as fine as the number of devices
-// factors, so that 12 heads can use 4 of 8 devices, but no more than keeps the
-// strategies of an operator few: neighbours are merged beyond that.
+// The grids a plan may be made for. An axis lies within one level of links, and
+// crosses only where the number of devices leaves no other way. Axes are as
+// fine as that number factors, so that 12 heads can use 4 of 8 devices, but no
+// more than keeps the strategies of an operator few. Where that leaves a
+// choice, all are candidates, but for those of which another is a refinement:
+// whatever can be said on (x=8) can be said on (x=4, y=2).
 //
 //   8 devices                          (x0=2, x1=2, x2=2)
-//   16 devices, tensor parallel 8      (d0=2, m0=4, m1=2)
+//   8 nodes of 8, three axes           (x0=8, x1=4, x2=2), (x0=4, x1=2, x2=8)
+//   2 nodes of 8, tensor parallel 8    (d0=2, m0=4, m1=2)
 //   --mesh data=2,model=4              (data=2, model=4)
 //
-// Model axes stand innermost, where links are fast.
+// Model axes stand innermost, where links are fast. A plan may leave devices
+// idle: 7 devices are also 6, which factor.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_CLUSTER_DEVICEGRID_H
 #define DIVISI_CLUSTER_DEVICEGRID_H
 
-#include "divisi/Cluster/Cluster.h"
-#include "divisi/Layout/Grid.h"
+#include "divisi/Cluster/GridLinks.h"
+
+#include <optional>
+#include <vector>
 
 namespace divisi {
 
@@ -38,26 +45,26 @@ struct GridRequest {
   std::string mesh;
   /// With one of them the other takes the rest.
   std::optional<int64_t> dataParallel, tensorParallel;
-  /// Neighbouring factors are merged beyond that many axes.
+  /// No grid has more axes, unless levels and roles ask for them.
   unsigned maxAxes = 3;
 };
 
 /// A grid for planning.
 struct DeviceGrid {
-  Grid grid;                            ///< Position p is device p.
+  Grid grid;                            ///< As plans name it.
   llvm::SmallVector<AxisRole, 4> roles; ///< One per axis.
-  LinkCosts links;
+  /// Per position; empty: position p is device p.
+  llvm::SmallVector<int64_t, 8> devices;
+  GridLinks links;
 };
 
-/// The grid that `request` asks for. Returns nothing and sets `error` if it
-/// contradicts itself or the cluster.
-std::optional<DeviceGrid>
-gridFor(const Cluster &cluster, const GridRequest &request, std::string &error);
+/// How many positions `mesh` has (GridRequest::mesh); nothing if it is none.
+std::optional<int64_t> meshPositions(llvm::StringRef mesh);
 
-/// The costs of links of `grid`, whose position p is device `devices[p]` (p
-/// itself if there are none).
-LinkCosts linkCosts(const Cluster &cluster, const Grid &grid,
-                    llvm::ArrayRef<int64_t> devices = {});
+/// The grids that `request` leaves, those of most devices first; a mesh is the
+/// only one. ExitCode::Usage if it contradicts itself or the cluster.
+Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
+                                                 const GridRequest &request);
 
 /// The prime factors of `number` >= 1, ascending.
 llvm::SmallVector<int64_t, 4> primeFactors(int64_t number);

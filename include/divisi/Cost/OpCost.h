@@ -30,14 +30,17 @@ struct OpProfile {
   llvm::SmallVector<int64_t, 3> operands; ///< Bits per element, in memory.
   llvm::SmallVector<int64_t, 1> results;  ///< The same.
   Precision precision = Precision::F32;   ///< What it computes in.
-  /// Whether the result has an operand's bytes as they lie, so that nothing
-  /// runs; null: never.
+  /// Whether nothing runs, as the result has an operand's bytes as they lie or
+  /// is a constant; null: never.
   std::function<bool(const LoopNest &, const Grid &, const Split &)> isView;
 };
 
 /// The profile of `op`, of global or local types. It computes in what its
 /// (last) result holds, and in f32 where a device knows no other rate.
 OpProfile profileOf(nn::LoopInterface op);
+
+/// Whether data says which parts of `operand` are read, as of a gather's table.
+bool isTable(const LoopNest &nest, const TensorMap &operand);
 
 /// The bytes of the largest box of a tensor of `shape` in `layout`. The whole
 /// tensor has no more than an int64_t counts.

@@ -15,26 +15,28 @@
 #ifndef DIVISI_COST_STEPCOST_H
 #define DIVISI_COST_STEPCOST_H
 
-#include "divisi/Layout/LinkCosts.h"
+#include "divisi/Cluster/GridLinks.h"
 #include "divisi/Route/StepPrices.h"
 
 namespace divisi {
 
-/// What `move`, one of the legalMoves of `transition`, takes on `grid`, whose
-/// links cost `costs`.
-StepPrice priceStep(const Grid &grid, const LinkCosts &costs,
+/// What `move`, one of the legalMoves of `transition`, takes on `grid`, which
+/// has these links.
+StepPrice priceStep(const Grid &grid, const GridLinks &links,
                     const Transition &transition, const Move &move,
                     int64_t elementBits);
 
 /// priceStep as the function that a Router asks.
-StepPrices stepPrices(Grid grid, LinkCosts costs);
+StepPrices stepPrices(Grid grid, GridLinks links);
 
 /// The price of moving a tensor between two grids that may share no device:
-/// every position of the target fetches its box (gathered from the owners).
+/// every position of the target fetches its box (gathered from the owners),
+/// over `levels` as a group that reaches so far.
 int64_t transferNanoseconds(llvm::ArrayRef<int64_t> shape, int64_t elementBits,
                             const Grid &fromGrid, const Layout &from,
                             const Grid &toGrid, const Layout &to,
-                            AxisCost link);
+                            const Reach &reach,
+                            llvm::ArrayRef<LinkLevel> levels);
 
 } // namespace divisi
 

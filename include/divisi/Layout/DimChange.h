@@ -44,9 +44,12 @@ struct DimChange {
     int64_t size = 0;   ///< Indices that it will hold.
     int64_t kept = 0;   ///< Those of them that it holds.
     int64_t owners = 0; ///< From how many positions it takes them, at least.
+    friend auto operator<=>(const Cell &, const Cell &) = default;
   };
   /// By shardIndex over `axes`.
   std::vector<Cell> cells;
+  /// Those of `cells` that differ, ascending: few, however many positions.
+  std::vector<Cell> distinct;
 
   int64_t largestFrom = 0, largestTo = 0; ///< The sizes of the largest shards.
 };

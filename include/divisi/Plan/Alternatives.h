@@ -34,11 +34,11 @@ namespace divisi {
 struct Alternative {
   std::string strategy; ///< `m@x, n@y`; empty if replicated. A place: `[x, *]`.
   bool isChosen = false;
-  /// What the operator takes; of a tensor the price of its bytes at rest.
-  int64_t nanoseconds = 0;
+  int64_t nanoseconds = 0; ///< What the operator takes; 0 of a tensor.
   /// What conversions to and from its neighbours take, which are as planned.
   int64_t conversionNanoseconds = 0;
-  /// By how much the objective grows; nothing if no conversion is possible.
+  /// By how much the plan gets slower, in nanoseconds; nothing if no conversion
+  /// is possible.
   std::optional<int64_t> growth;
   /// The same once the operators and tensors around it are chosen anew; only
   /// of the few that grow least.
@@ -74,8 +74,8 @@ public:
   /// The strategies of a decision: those that grow least first, the chosen one
   /// before others of the same growth.
   std::vector<Alternative> alternatives(size_t decision) const;
-  /// The objective of the plan, as it is.
-  int64_t objective() const;
+  /// What the plan takes, as it is.
+  int64_t nanoseconds() const;
 
 private:
   struct State;

@@ -36,7 +36,7 @@ struct PlanOptions {
   std::string solver = "auto";
   uint64_t seed = 0;
   /// Budget of the solver: search::Options::work.
-  int64_t work = 2'000'000'000;
+  int64_t work = 20'000'000'000;
   /// search::Options::gap: costs are estimates, so closing it pays little.
   double gap = 1e-4;
   /// The most strategies that one operator or value is given.
@@ -49,11 +49,13 @@ struct PlanOptions {
 struct PlanReport {
   int64_t nodes = 0, edges = 0; ///< Of the planning problem.
   int64_t nanoseconds = 0;      ///< Predicted, all entries together.
-  int64_t objective = 0;        ///< The same, and the price of memory at rest.
-  int64_t lowerBound = 0;       ///< Of the objective, for these strategies.
-  int64_t peakBytes = 0;        ///< On one device.
-  int64_t parameterBytes = 0;   ///< All globals.
-  int64_t residentBytes = 0;    ///< Of these, at rest on the fullest device.
+  /// No declared strategies on any of the grids take less, in nanoseconds.
+  int64_t lowerBound = 0;
+  int64_t grids = 0;       ///< That were candidates.
+  int64_t solvedGrids = 0; ///< Whose problem was built; the others cannot win.
+  int64_t peakBytes = 0;   ///< On one device.
+  int64_t parameterBytes = 0; ///< All globals.
+  int64_t residentBytes = 0;  ///< Of these, at rest on the fullest device.
   /// What the user may not have meant, and what may not be known: for stderr.
   std::vector<std::string> warnings, notes;
   /// Why the solver ended.

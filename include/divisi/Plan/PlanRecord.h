@@ -45,10 +45,10 @@ struct PlanRecord {
   std::string ended;
   int64_t workDone = 0;
   int64_t nanoseconds = 0; ///< PlanReport::nanoseconds
-  int64_t objective = 0;   ///< PlanReport::objective
-  /// Of the objective, for the strategies that were declared; none if no
-  /// solver has looked for one.
+  /// Of the time, for the strategies that were declared, on all `grids`; none
+  /// if no solver has looked for one.
   std::optional<int64_t> lowerBound;
+  int64_t grids = 0;     ///< PlanReport::grids
   int64_t peakBytes = 0; ///< Of tensors, on one device.
   /// Of all strategies and places.
   int64_t fingerprint = 0;
@@ -76,8 +76,8 @@ void forEachField(Record &record, Field field) {
   field("ended", record.ended);
   field("work_done", record.workDone);
   field("nanoseconds", record.nanoseconds);
-  field("objective", record.objective);
   field("lower_bound", record.lowerBound);
+  field("grids", record.grids);
   field("peak_bytes", record.peakBytes);
   field("fingerprint", record.fingerprint);
   field("edited", record.edited);

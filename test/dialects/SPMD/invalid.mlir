@@ -42,24 +42,6 @@ spmd.grid @g (x = 2) devices [3, 3]
 
 // -----
 
-// spmd.grid C5
-// expected-error @+1 {{latency: expected one number of nanoseconds per axis, none negative}}
-spmd.grid @g (x = 2) latency [1, 2]
-
-// -----
-
-// spmd.grid C5
-// expected-error @+1 {{bandwidth: expected one number of bytes per second per axis, all positive}}
-spmd.grid @g (x = 2) bandwidth [0.0]
-
-// -----
-
-// spmd.grid C6
-// expected-error @+1 {{memory: expected a positive number of bytes per second}}
-spmd.grid @g (x = 2) memory 0.0
-
-// -----
-
 // expected-error @+1 {{has 1 axis names, got 2 sizes}}
 "spmd.grid"() {sym_name = "g", axis_names = ["x"], axis_sizes = array<i64: 2, 2>} : () -> ()
 

@@ -20,12 +20,10 @@ func.func @routes(%0: !rows, %1: !sum) -> (!columns, !tiles, !tiles) {
 
 // Several steps: each starts where the last has ended.
 // CHECK-LABEL: func.func @chain
-// CHECK-NEXT: %[[A:.*]] = spmd.reduce_scatter %arg0 {axes = ["y"], grid = @g}
-// CHECK-SAME: -> tensor<1x8xf32, #spmd.local<(x=2, y=2), [x.y, *], 4x8>>
-// CHECK-NEXT: %[[B:.*]] = spmd.all_to_all %[[A]] {axes = ["x", "y"], grid = @g}
-// CHECK-SAME: -> tensor<4x2xf32, #spmd.local<(x=2, y=2), [*, x.y], 4x8>>
-// CHECK-NEXT: %[[C:.*]] = spmd.all_gather %[[B]] {axes = ["y"], grid = @g}
-// CHECK-NEXT: return %[[C]]
+// CHECK-NEXT: %[[A:.*]] = spmd.all_to_all %arg0 {axes = ["x"], grid = @g}
+// CHECK-SAME: -> tensor<4x4xf32, #spmd.local<(x=2, y=2), [*, x] partial sum {y}, 4x8>>
+// CHECK-NEXT: %[[B:.*]] = spmd.all_reduce %[[A]] {axes = ["y"], grid = @g}
+// CHECK-NEXT: return %[[B]]
 func.func @chain(%0: !sum) -> !columns {
   %1 = spmd.convert %0 {grid = @g} : !sum -> !columns
   return %1 : !columns

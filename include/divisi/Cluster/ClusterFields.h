@@ -1,0 +1,76 @@
+//===- ClusterFields.h - What a cluster is written as -----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Names of all members, once, for files and for the attribute of a module.
+// `field` gets name and reference of a member, and whether it may be missing.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_CLUSTER_CLUSTERFIELDS_H
+#define DIVISI_CLUSTER_CLUSTERFIELDS_H
+
+#include "divisi/Cluster/Cluster.h"
+
+#include <concepts>
+
+namespace divisi {
+
+/// `T`, const or not.
+template <typename X, typename T>
+concept Is = std::same_as<std::remove_const_t<X>, T>;
+
+/// What has fields.
+template <typename X>
+concept ClusterPart = Is<X, PeakRates> || Is<X, DeviceGroup> ||
+                      Is<X, LinkLevel> || Is<X, Cluster>;
+
+/// The words for transports, by their number.
+inline constexpr llvm::StringLiteral kTransportNames[] = {"memory", "nvlink",
+                                                          "pci", "network"};
+
+/// FLOP/s, by the type of the operands.
+template <Is<PeakRates> T> void forEachField(T &peaks, auto field) {
+  field("f64", peaks.f64, true);
+  field("f32", peaks.f32, false);
+  field("f16", peaks.f16, true);
+  field("bf16", peaks.bf16, true);
+  field("i8", peaks.i8, true);
+}
+
+/// A group and its kind, side by side.
+template <Is<DeviceGroup> T> void forEachField(T &group, auto field) {
+  field("count", group.count, false);
+  field("kind", group.kind.name, false);
+  field("peak_flops_per_second", group.kind.peaks, false);
+  field("efficiency", group.kind.efficiency, true);
+  field("memory_bytes_per_second", group.kind.memoryBytesPerSecond, false);
+  field("memory_bytes", group.kind.memoryBytes, false);
+  field("launch_nanoseconds", group.kind.launchNanoseconds, true);
+}
+
+/// A level.
+template <Is<LinkLevel> T> void forEachField(T &level, auto field) {
+  field("name", level.name, false);
+  field("fanout", level.fanout, false);
+  field("transport", level.transport, true);
+  field("latency_nanoseconds", level.latencyNanoseconds, true);
+  field("bytes_per_second", level.bytesPerSecond, false);
+  field("unit_bytes_per_second", level.unitBytesPerSecond, true);
+  field("switch_bytes_per_second", level.switchBytesPerSecond, true);
+}
+
+/// All of it.
+template <Is<Cluster> T> void forEachField(T &cluster, auto field) {
+  field("name", cluster.name, false);
+  field("devices", cluster.devices, false);
+  field("levels", cluster.levels, true);
+}
+
+} // namespace divisi
+
+#endif // DIVISI_CLUSTER_CLUSTERFIELDS_H

@@ -1,0 +1,162 @@
+//===- ModuleCluster.cpp - The cluster a module was planned for -----------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Cost/ModuleCluster.h"
+
+#include "divisi/Cluster/ClusterFields.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace divisi {
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+static Attribute toAttribute(Builder &builder, const std::string &text) {
+  return builder.getStringAttr(text);
+}
+static Attribute toAttribute(Builder &builder, int64_t number) {
+  return builder.getI64IntegerAttr(number);
+}
+static Attribute toAttribute(Builder &builder, double number) {
+  return builder.getF64FloatAttr(number);
+}
+static Attribute toAttribute(Builder &builder, Transport transport) {
+  return builder.getStringAttr(kTransportNames[unsigned(transport)]);
+}
+
+template <ClusterPart T>
+static Attribute toAttribute(Builder &builder, const T &whole);
+
+template <typename T, unsigned N>
+static Attribute toAttribute(Builder &builder,
+                             const llvm::SmallVector<T, N> &list) {
+  SmallVector<Attribute> items;
+  for (const T &item : list) {
+    items.push_back(toAttribute(builder, item));
+  }
+  return builder.getArrayAttr(items);
+}
+
+/// What is 0 and may be missing is not written.
+template <ClusterPart T>
+static Attribute toAttribute(Builder &builder, const T &whole) {
+  NamedAttrList fields;
+  forEachField(whole, [&](StringRef name, const auto &member,
+                          bool mayBeMissing) {
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(member)>>) {
+      if (mayBeMissing && member == 0) {
+        return;
+      }
+    }
+    fields.append(name, toAttribute(builder, member));
+  });
+  return fields.getDictionary(builder.getContext());
+}
+
+void setCluster(ModuleOp module, const Cluster &cluster) {
+  Builder builder(module.getContext());
+  module->setAttr(kClusterAttr, toAttribute(builder, cluster));
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+static bool fromAttribute(Attribute attribute, std::string &text) {
+  auto string = dyn_cast<StringAttr>(attribute);
+  text = string ? string.str() : "";
+  return bool(string);
+}
+static bool fromAttribute(Attribute attribute, int64_t &number) {
+  auto integer = dyn_cast<IntegerAttr>(attribute);
+  if (!integer || !integer.getType().isSignlessInteger(64)) {
+    return false;
+  }
+  number = integer.getInt();
+  return true;
+}
+static bool fromAttribute(Attribute attribute, double &number) {
+  auto real = dyn_cast<FloatAttr>(attribute);
+  number = real ? real.getValueAsDouble() : 0;
+  return bool(real);
+}
+static bool fromAttribute(Attribute attribute, Transport &transport) {
+  auto string = dyn_cast<StringAttr>(attribute);
+  const auto *known = string ? llvm::find(kTransportNames, string.getValue())
+                             : std::end(kTransportNames);
+  transport = Transport(known - std::begin(kTransportNames));
+  return known != std::end(kTransportNames);
+}
+
+template <ClusterPart T>
+static bool fromAttribute(Attribute attribute, T &whole);
+
+template <typename T, unsigned N>
+static bool fromAttribute(Attribute attribute, llvm::SmallVector<T, N> &list) {
+  auto array = dyn_cast<ArrayAttr>(attribute);
+  return array && llvm::all_of(array, [&](Attribute item) {
+           return fromAttribute(item, list.emplace_back());
+         });
+}
+
+template <ClusterPart T>
+static bool fromAttribute(Attribute attribute, T &whole) {
+  auto fields = dyn_cast<DictionaryAttr>(attribute);
+  bool isRight = bool(fields);
+  size_t found = 0;
+  if (isRight) {
+    forEachField(whole, [&](StringRef name, auto &member, bool mayBeMissing) {
+      if (Attribute field = fields.get(name)) {
+        isRight &= fromAttribute(field, member);
+        ++found;
+      } else {
+        isRight &= mayBeMissing;
+      }
+    });
+  }
+  return isRight && found == fields.size();
+}
+
+Expected<Cluster> getCluster(ModuleOp module) {
+  Attribute attribute = module->getAttr(kClusterAttr);
+  if (!attribute) {
+    // A plan that someone wrote by hand.
+    return presetCluster("cpu", countDevices(module));
+  }
+  Cluster cluster;
+  if (!fromAttribute(attribute, cluster)) {
+    return Status(ExitCode::Invalid,
+                  "the module's attribute '" + kClusterAttr.str() +
+                      "' is not as the planner writes it; remove it, or plan "
+                      "again");
+  }
+  if (Status status = verifyCluster(cluster); !status.isOk()) {
+    return status.in("the module's attribute '" + kClusterAttr.str() + "'");
+  }
+  return cluster;
+}
+
+GridLinks linksOf(spmd::GridOp grid, const Cluster &cluster) {
+  return GridLinks(cluster, grid.getValue(), grid.getDeviceIds());
+}
+
+int64_t countDevices(ModuleOp module) {
+  int64_t devices = 1;
+  for (auto grid : module.getOps<spmd::GridOp>()) {
+    for (int64_t device : grid.getDeviceIds()) {
+      devices = std::max(devices, device + 1);
+    }
+  }
+  return devices;
+}
+
+} // namespace divisi

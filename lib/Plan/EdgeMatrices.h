@@ -1,0 +1,89 @@
+//===- EdgeMatrices.h - What conversions cost -------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_PLAN_EDGEMATRICES_H
+#define DIVISI_LIB_PLAN_EDGEMATRICES_H
+
+#include "LayoutPool.h"
+
+#include "divisi/Cluster/GridLinks.h"
+#include "divisi/Route/Router.h"
+#include "divisi/Search/Problem.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <functional>
+#include <map>
+#include <tuple>
+
+namespace divisi::plan {
+
+/// Costs of the problem are nanoseconds in this unit, and less than one of them
+/// for all that rests: of plans that are equally fast, the one that keeps less.
+inline constexpr int64_t kNanosecond = int64_t(1) << 20;
+/// The nanoseconds in `cost`, a sum over some nodes and edges, or a bound of
+/// one: what costs no less takes no less.
+inline int64_t nanosecondsOf(search::Wide cost) {
+  return int64_t(cost / kNanosecond);
+}
+/// A time as a cost; what is beyond any use is not more than can be added.
+inline int64_t costOf(int64_t nanoseconds) {
+  constexpr int64_t kMost = search::kInfeasible / kNanosecond / 2;
+  return (nanoseconds < kMost ? nanoseconds : kMost) * kNanosecond;
+}
+
+/// One end of an edge: a node, and per strategy of it the layout of a tensor.
+struct Port {
+  unsigned node = 0;
+  const std::vector<unsigned> *layouts = nullptr;
+};
+
+/// Fills the matrices of a problem: most edges of a model are alike and share
+/// theirs.
+class EdgeMatrices {
+public:
+  /// fill() ends early once `isStruck`, which any thread may ask; what is
+  /// filled then is of no use. It calls `tell` now and then. All that is named
+  /// must outlive it.
+  EdgeMatrices(const Grid &grid, const GridLinks &links, const LayoutPool &pool,
+               std::vector<search::Matrix> &matrices,
+               std::function<bool()> isStruck, std::function<void()> tell);
+
+  /// Of what it takes to bring a tensor of the class from one to the other. Its
+  /// entries are there after fill().
+  uint32_t prices(unsigned tensorClass, const Port &from, const Port &to);
+  /// Of the bytes of a second copy, where the layouts differ.
+  uint32_t usages(unsigned tensorClass, const Port &from, const Port &to);
+  /// Prices what was asked for, on two threads.
+  void fill();
+
+private:
+  using PortKey =
+      std::tuple<unsigned, std::vector<unsigned>, std::vector<unsigned>, bool>;
+  /// A matrix without entries, and what it is of.
+  struct Request {
+    uint32_t matrix = 0;
+    const PortKey *ports = nullptr;
+  };
+
+  void fillClass(unsigned tensorClass, llvm::function_ref<bool()> goesOn);
+
+  Grid grid_;
+  StepPrices stepPrices_;
+  const LayoutPool &pool_;
+  std::vector<search::Matrix> &matrices_;
+  std::function<bool()> isStruck_;
+  std::function<void()> tell_;
+  std::map<PortKey, uint32_t> known_;
+  /// By class, in the order in which these were first asked for.
+  llvm::MapVector<unsigned, std::vector<Request>> requests_;
+};
+
+} // namespace divisi::plan
+
+#endif // DIVISI_LIB_PLAN_EDGEMATRICES_H

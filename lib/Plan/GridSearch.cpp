@@ -1,0 +1,298 @@
+//===- GridSearch.cpp - The best plan over all grids ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Best first: grids in the order of a bound that needs no problem. The first
+// good plan then rules out most of the others.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Setting.h"
+#include "dialects/NN/Locations.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+
+namespace divisi::plan {
+
+//===----------------------------------------------------------------------===//
+// Failures
+//===----------------------------------------------------------------------===//
+
+/// Nothing was found before time or a person ended the planner in `phase`.
+Status cutShort(search::Stopped why, llvm::StringRef phase) {
+  return Status(ExitCode::NoPlan,
+                (why == search::Stopped::Time
+                     ? "the time limit came " + phase +
+                           ", before the first plan; a larger --time-limit "
+                           "leaves time for one"
+                     : "interrupted " + phase + ", before the first plan")
+                    .str());
+}
+
+/// `at node '/h/MatMul' (nn.matmul) in 'h.3.attn'`, for the operator there.
+static std::string whereIs(const Dataflow &dataflow, int64_t time) {
+  for (const Site &site : dataflow.sites) {
+    if (site.time == time) {
+      auto scope = site.op->getAttrOfType<StringAttr>("nn.scope");
+      return "at " + nn::describeLocation(site.op->getLoc()) + " (" +
+             site.op->getName().getStringRef().str() + ")" +
+             (scope ? " in '" + scope.getValue().str() + "'" : "");
+    }
+  }
+  return "when an entry function returns";
+}
+
+/// The solver's message, which counts operators where people name them.
+static std::string tellShortage(const Dataflow &dataflow,
+                                const search::Outcome &outcome) {
+  std::string message = outcome.message;
+  if (outcome.time) {
+    std::string time = "at time " + std::to_string(*outcome.time) + " ";
+    if (size_t at = message.find(time); at != std::string::npos) {
+      message.replace(at, time.size(), whereIs(dataflow, *outcome.time) + " ");
+    }
+  }
+  return message;
+}
+
+/// Names the limit and where it comes from, where it binds, and what would
+/// help.
+static std::string explainInfeasible(const Setting &setting,
+                                     const PlanOptions &options,
+                                     const search::Outcome &outcome) {
+  int64_t bytes = 0;
+  for (const DataflowValue &tensor : setting.dataflow.values) {
+    if (tensor.kind == DataflowValue::Kind::Global) {
+      bytes += *nn::byteCount(tensor.type);
+    }
+  }
+  std::string origin =
+      options.memoryLimit
+          ? "--memory-limit"
+          : "what a device of the cluster " +
+                llvm::StringRef(setting.cluster.name).split(':').first.str() +
+                " has";
+  return "no plan fits into the memory limit of " +
+         std::to_string(memoryLimitOf(setting, options)) +
+         " bytes per device (" + origin +
+         "): " + tellShortage(setting.dataflow, outcome) +
+         "; the globals have " + std::to_string(bytes) + " bytes over " +
+         std::to_string(setting.devices.grid.numPositions()) +
+         " devices; raise --memory-limit or take more devices";
+}
+
+/// What the solver found nothing for.
+static Status explainNoPlan(const Setting &setting, const PlanOptions &options,
+                            const search::Outcome &outcome) {
+  if (outcome.verdict == search::Verdict::Infeasible) {
+    return Status(ExitCode::Infeasible,
+                  explainInfeasible(setting, options, outcome));
+  }
+  if (outcome.stopped == search::Stopped::Time ||
+      outcome.stopped == search::Stopped::Interrupted) {
+    return cutShort(outcome.stopped, "while plans were searched");
+  }
+  return Status(ExitCode::NoPlan, explainInfeasible(setting, options, outcome));
+}
+
+//===----------------------------------------------------------------------===//
+// Bounds without a problem
+//===----------------------------------------------------------------------===//
+
+/// What `site` takes at least on so many devices, however it is split: each
+/// does its part of the arithmetic, and writes its part of the results.
+static double leastNanoseconds(const Site &site, int64_t devices,
+                               const DeviceKind &kind) {
+  // What computes nothing may be a view.
+  if (site.nest.flopsPerPoint == 0) {
+    return 0;
+  }
+  Grid one;
+  Split whole = Split::replicated(site.nest);
+  double flops = localFlops(site.nest, one, whole);
+  double written = 0;
+  for (auto [result, bits] :
+       llvm::zip_equal(site.nest.results, site.profile.results)) {
+    written += double(localBytes(one, Layout::replicated(result.shape.size()),
+                                 result.shape, bits));
+  }
+  double time = std::max(flops / kind.flopsPerSecond(site.profile.precision),
+                         written / kind.memoryBytesPerSecond);
+  return double(kind.launchNanoseconds) + 1e9 * time / double(devices);
+}
+
+static int64_t quickBound(const Setting &setting, const Grid &grid) {
+  DeviceKind kind = setting.cluster.pace();
+  double sum = 0;
+  for (const Site &site : setting.dataflow.sites) {
+    sum += leastNanoseconds(site, grid.numPositions(), kind);
+  }
+  return int64_t(sum);
+}
+
+//===----------------------------------------------------------------------===//
+// The search
+//===----------------------------------------------------------------------===//
+
+static constexpr int64_t kPartForLastPercent = 10;
+static constexpr double kFairGap = 0.01;
+
+namespace {
+/// See searchGrids.
+class GridSearch {
+public:
+  GridSearch(Setting &setting, const PlanOptions &options,
+             const search::Solver &solver, std::vector<DeviceGrid> grids)
+      : setting_(setting), options_(options), solver_(solver),
+        grids_(std::move(grids)), left_(options.work) {}
+
+  Expected<GridAnswer> run();
+
+private:
+  Status solve(const DeviceGrid &grid);
+  search::Options solverOptions() const;
+  Status adopt(const DeviceGrid &grid, PlanningProblem planning,
+               search::Outcome outcome);
+
+  Setting &setting_;
+  const PlanOptions &options_;
+  const search::Solver &solver_;
+  std::vector<DeviceGrid> grids_;
+  int64_t left_; ///< Of the budget of work.
+  std::optional<GridAnswer> best_;
+  /// The least of the bounds of all grids that were looked at.
+  int64_t lowerBound_ = INT64_MAX;
+  int64_t solved_ = 0, work_ = 0;
+  search::Stopped stopped_ = search::Stopped::Finished;
+  /// Of the grid of most devices, if none has a plan.
+  std::optional<Status> failure_;
+  int64_t failedDevices_ = 0;
+};
+} // namespace
+
+search::Options GridSearch::solverOptions() const {
+  search::Options solver;
+  solver.seed = options_.seed;
+  // Most of the gap closes soon. Costs are estimates, so closing the last
+  // percent gets a part of the budget, and what is left is for more than that.
+  solver.work = std::max<int64_t>(left_ / kPartForLastPercent, 1);
+  solver.moreWork = left_ - solver.work;
+  solver.fairGap = kFairGap;
+  solver.gap = options_.gap;
+  solver.threads = 2;
+  solver.stop = options_.control.stop;
+  if (options_.control.onProgress) {
+    solver.onProgress = [&](search::Progress line) {
+      for (std::optional<search::Wide> *cost : {&line.cost, &line.lowerBound}) {
+        if (*cost) {
+          *cost = nanosecondsOf(**cost);
+        }
+      }
+      options_.control.onProgress(line);
+    };
+  }
+  solver.start = steadySeconds();
+  if (options_.control.deadline) {
+    solver.timeLimit = *options_.control.deadline - solver.start;
+  }
+  if (best_) {
+    solver.cutoff = best_->outcome.solution.cost;
+  }
+  return solver;
+}
+
+Status GridSearch::adopt(const DeviceGrid &grid, PlanningProblem planning,
+                         search::Outcome outcome) {
+  if (outcome.verdict != search::Verdict::Solved) {
+    // Of no use is what costs more than the best, and nothing may fit.
+    bool isProved = outcome.verdict == search::Verdict::Infeasible;
+    if (!isProved) {
+      lowerBound_ = std::min(lowerBound_, quickBound(setting_, grid.grid));
+    }
+    if (grid.grid.numPositions() > failedDevices_) {
+      failedDevices_ = grid.grid.numPositions();
+      setting_.devices = grid;
+      failure_ = explainNoPlan(setting_, options_, outcome);
+    }
+    return Status();
+  }
+  lowerBound_ =
+      std::min(lowerBound_, nanosecondsOf(outcome.solution.lowerBound));
+  if (best_ && best_->outcome.solution.cost <= outcome.solution.cost) {
+    return Status();
+  }
+  if (auto wrong = search::check(planning.problem, outcome.solution)) {
+    return Status(ExitCode::Internal, "the solver's plan is wrong: " + *wrong);
+  }
+  best_ = {grid, std::move(planning), std::move(outcome)};
+  return Status();
+}
+
+Status GridSearch::solve(const DeviceGrid &grid) {
+  setting_.devices = grid;
+  std::optional<PlanningProblem> planning =
+      makeProblem(setting_, options_, false);
+  if (!planning) {
+    stopped_ = options_.control.struck();
+    return best_ ? Status()
+                 : cutShort(stopped_, "while the planning problem was built");
+  }
+  ++solved_;
+  search::Outcome outcome = solver_.solve(planning->problem, solverOptions());
+  left_ = std::max<int64_t>(left_ - outcome.work, options_.work / 16);
+  work_ += outcome.work;
+  if (outcome.stopped != search::Stopped::Finished) {
+    stopped_ = outcome.stopped;
+  }
+  return adopt(grid, std::move(*planning), std::move(outcome));
+}
+
+Expected<GridAnswer> GridSearch::run() {
+  std::vector<int64_t> bounds;
+  for (const DeviceGrid &grid : grids_) {
+    bounds.push_back(quickBound(setting_, grid.grid));
+  }
+  std::vector<size_t> order(grids_.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::stable_sort(order,
+                    [&](size_t a, size_t b) { return bounds[a] < bounds[b]; });
+  for (size_t index : order) {
+    bool isCut = stopped_ == search::Stopped::Time ||
+                 stopped_ == search::Stopped::Interrupted;
+    bool cannotWin =
+        best_ && bounds[index] >= nanosecondsOf(best_->outcome.solution.cost);
+    if (isCut || cannotWin) {
+      lowerBound_ = std::min(lowerBound_, bounds[index]);
+      continue;
+    }
+    if (Status status = solve(grids_[index]); !status.isOk()) {
+      return status;
+    }
+  }
+  if (!best_) {
+    return *failure_;
+  }
+  best_->lowerBound =
+      std::min(lowerBound_, nanosecondsOf(best_->outcome.solution.cost));
+  best_->solvedGrids = solved_;
+  best_->outcome.stopped = stopped_;
+  best_->outcome.work = work_;
+  return std::move(*best_);
+}
+
+Expected<GridAnswer> searchGrids(Setting &setting, const PlanOptions &options,
+                                 const search::Solver &solver,
+                                 std::vector<DeviceGrid> grids) {
+  return GridSearch(setting, options, solver, std::move(grids)).run();
+}
+
+} // namespace divisi::plan
