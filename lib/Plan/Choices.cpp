@@ -213,6 +213,18 @@ static std::string describe(const Site &site) {
   return key;
 }
 
+int64_t ChoiceMaker::leastNanoseconds(const Site &site) {
+  auto [known, isNew] = least_.try_emplace(describe(site), INT64_MAX);
+  if (isNew) {
+    for (const Split &split : splitsOf(site)) {
+      known->second =
+          std::min(known->second, opNanoseconds(site.nest, grid_, split,
+                                                site.profile, device_));
+    }
+  }
+  return known->second;
+}
+
 /// Interns layouts operand by operand, so that edges compare numbers.
 std::shared_ptr<const SiteChoices>
 ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits) {

@@ -60,6 +60,9 @@ public:
   /// them, in the order of enumeration. Never empty.
   std::vector<Split> splitsOf(const Site &site) const;
 
+  /// The least that `site` takes, of all splits that the rules leave.
+  int64_t leastNanoseconds(const Site &site);
+
   /// Of the places of a parameter that `site` reads, those to leave where model
   /// axes are to share it.
   void keepSharedPlaces(const Site &site, unsigned tensorClass,
@@ -78,6 +81,7 @@ private:
   SplitRules rules_;
   LayoutPool &pool_;
   std::map<std::string, std::shared_ptr<const SiteChoices>> known_;
+  std::map<std::string, int64_t> least_;
 };
 
 } // namespace divisi::plan

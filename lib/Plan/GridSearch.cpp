@@ -139,6 +139,19 @@ static int64_t quickBound(const Setting &setting, const Grid &grid) {
   return int64_t(sum);
 }
 
+/// As if every operator could take its best strategy, and nothing had to move.
+static int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
+                             const PlanOptions &options) {
+  LayoutPool pool;
+  ChoiceMaker maker(grid.grid, setting.cluster.pace(),
+                    {grid.roles, options.maxStrategies}, pool);
+  int64_t sum = 0;
+  for (const Site &site : setting.dataflow.sites) {
+    sum += maker.leastNanoseconds(site);
+  }
+  return sum;
+}
+
 //===----------------------------------------------------------------------===//
 // The search
 //===----------------------------------------------------------------------===//
@@ -160,6 +173,7 @@ public:
 private:
   Status solve(const DeviceGrid &grid);
   search::Options solverOptions() const;
+  search::Wide cutoff() const;
   Status adopt(const DeviceGrid &grid, PlanningProblem planning,
                search::Outcome outcome);
 
@@ -178,6 +192,13 @@ private:
   int64_t failedDevices_ = 0;
 };
 } // namespace
+
+/// What a plan on another grid has to cost less than: to be better by less than
+/// the gap is not worth a search.
+search::Wide GridSearch::cutoff() const {
+  search::Wide best = best_->outcome.solution.cost;
+  return best - search::Wide(options_.gap * double(best));
+}
 
 search::Options GridSearch::solverOptions() const {
   search::Options solver;
@@ -205,7 +226,7 @@ search::Options GridSearch::solverOptions() const {
     solver.timeLimit = *options_.control.deadline - solver.start;
   }
   if (best_) {
-    solver.cutoff = best_->outcome.solution.cost;
+    solver.cutoff = cutoff();
   }
   return solver;
 }
@@ -268,9 +289,14 @@ Expected<GridAnswer> GridSearch::run() {
   for (size_t index : order) {
     bool isCut = stopped_ == search::Stopped::Time ||
                  stopped_ == search::Stopped::Interrupted;
-    bool cannotWin =
-        best_ && bounds[index] >= nanosecondsOf(best_->outcome.solution.cost);
-    if (isCut || cannotWin) {
+    auto cannotWin = [&] {
+      return best_ && bounds[index] >= nanosecondsOf(cutoff());
+    };
+    if (best_ && !isCut && !cannotWin()) {
+      bounds[index] = std::max(
+          bounds[index], operatorBound(setting_, grids_[index], options_));
+    }
+    if (isCut || cannotWin()) {
       lowerBound_ = std::min(lowerBound_, bounds[index]);
       continue;
     }

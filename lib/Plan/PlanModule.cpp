@@ -270,6 +270,14 @@ static void addWarnings(const Setting &setting, const PlanOptions &options,
   if (auto note = noteAxisNames(options.grid.mesh, setting.devices)) {
     report.notes.push_back(*note);
   }
+  int64_t used = setting.devices.grid.numPositions();
+  int64_t asked = options.grid.devices.value_or(setting.cluster.numDevices());
+  if (options.grid.mesh.empty() && used < asked) {
+    report.notes.push_back("the plan is for " + std::to_string(used) + " of " +
+                           std::to_string(asked) +
+                           " devices and leaves the others idle: no plan that "
+                           "was found for all of them is faster");
+  }
 }
 
 static Status noSolver(const std::string &name) {

@@ -100,7 +100,7 @@ TEST_F(PlanTest, PlanningAgainKeepsThePlan) {
 
 TEST_F(PlanTest, MoreDevicesAreNeverSlower) {
   int64_t before = INT64_MAX;
-  for (int64_t devices : {1, 2, 4, 8}) {
+  for (int64_t devices = 1; devices <= 16; ++devices) {
     auto module = parse(kMlp);
     Expected<PlanReport> report = planModule(*module, onDevices(devices));
     ASSERT_TRUE(report);
@@ -108,6 +108,26 @@ TEST_F(PlanTest, MoreDevicesAreNeverSlower) {
     EXPECT_LE(report->lowerBound, report->nanoseconds);
     before = report->nanoseconds;
   }
+}
+
+/// Two dimensions of 2 that may be split, and a third that must stay whole.
+TEST_F(PlanTest, DevicesMayStayIdle) {
+  const char *text = R"(
+    func.func @f(%x: tensor<2x2x65536xf32>) -> tensor<2x2x65536xf32> {
+      %y = nn.softmax %x {axis = 2 : i64, log = false} :
+        (tensor<2x2x65536xf32>) -> tensor<2x2x65536xf32>
+      return %y : tensor<2x2x65536xf32>
+    })";
+  auto five = parse(text), four = parse(text);
+  Expected<PlanReport> onFive = planModule(*five, onDevices(5));
+  Expected<PlanReport> onFour = planModule(*four, onDevices(4));
+  ASSERT_TRUE(onFive && onFour);
+  EXPECT_EQ(onFive->nanoseconds, onFour->nanoseconds);
+  EXPECT_EQ(onFive->notes,
+            std::vector<std::string>{
+                "the plan is for 4 of 5 devices and leaves the others idle: no "
+                "plan that was found for all of them is faster"});
+  EXPECT_EQ(onFour->notes, std::vector<std::string>());
 }
 
 // x, a, b, four operators, the result: x has two users and is a node anyway.
