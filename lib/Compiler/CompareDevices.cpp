@@ -16,8 +16,9 @@
 using namespace mlir;
 using namespace divisi;
 
-/// What one of the plans may take: they are only compared with.
-static constexpr int64_t kWork = 200'000'000;
+/// What one of the plans may take: they are only compared with. Most take a
+/// small part of it.
+static constexpr int64_t kWork = 4'000'000'000;
 /// More halvings than that say nothing new.
 static constexpr size_t kMostCounts = 6;
 

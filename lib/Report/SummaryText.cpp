@@ -110,7 +110,9 @@ static std::string endOf(const PlanRecord &plan, double gap) {
                            : "nothing is left to try";
   }
   if (plan.ended == search::stoppedName(search::Stopped::Work)) {
-    return "the budget of work is spent";
+    return plan.workDone < plan.work
+               ? "closing what is left of the gap had its part of the budget"
+               : "the budget of work is spent";
   }
   return (plan.ended == search::stoppedName(search::Stopped::Time)
               ? "the time limit was reached"
