@@ -156,6 +156,9 @@ static int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
 // The search
 //===----------------------------------------------------------------------===//
 
+/// Of a budget that is larger, or only ends with time, the rest is for the best
+/// grid, once all have been looked at.
+static constexpr int64_t kMostForOneGrid = 20'000'000'000;
 static constexpr int64_t kPartForLastPercent = 10;
 static constexpr double kFairGap = 0.01;
 
@@ -171,20 +174,24 @@ public:
   Expected<GridAnswer> run();
 
 private:
-  Status solve(const DeviceGrid &grid);
+  Status solve(size_t index);
+  void refine();
+  bool isCut() const {
+    return stopped_ == search::Stopped::Time ||
+           stopped_ == search::Stopped::Interrupted;
+  }
   search::Options solverOptions() const;
   search::Wide cutoff() const;
-  Status adopt(const DeviceGrid &grid, PlanningProblem planning,
-               search::Outcome outcome);
-
+  Status adopt(size_t index, PlanningProblem planning, search::Outcome outcome);
   Setting &setting_;
   const PlanOptions &options_;
   const search::Solver &solver_;
   std::vector<DeviceGrid> grids_;
   int64_t left_; ///< Of the budget of work.
   std::optional<GridAnswer> best_;
-  /// The least of the bounds of all grids that were looked at.
-  int64_t lowerBound_ = INT64_MAX;
+  size_t bestIndex_ = 0; ///< Its grid.
+  /// Per grid: no plan on it takes less, in nanoseconds.
+  std::vector<int64_t> bounds_;
   int64_t solved_ = 0, work_ = 0;
   search::Stopped stopped_ = search::Stopped::Finished;
   /// Of the grid of most devices, if none has a plan.
@@ -205,8 +212,9 @@ search::Options GridSearch::solverOptions() const {
   solver.seed = options_.seed;
   // Most of the gap closes soon. Costs are estimates, so closing the last
   // percent gets a part of the budget, and what is left is for more than that.
-  solver.work = std::max<int64_t>(left_ / kPartForLastPercent, 1);
-  solver.moreWork = left_ - solver.work;
+  int64_t share = std::min(left_, kMostForOneGrid);
+  solver.work = std::max<int64_t>(share / kPartForLastPercent, 1);
+  solver.moreWork = share - solver.work;
   solver.fairGap = kFairGap;
   solver.gap = options_.gap;
   solver.threads = 2;
@@ -231,13 +239,12 @@ search::Options GridSearch::solverOptions() const {
   return solver;
 }
 
-Status GridSearch::adopt(const DeviceGrid &grid, PlanningProblem planning,
+Status GridSearch::adopt(size_t index, PlanningProblem planning,
                          search::Outcome outcome) {
+  const DeviceGrid &grid = grids_[index];
   if (outcome.verdict != search::Verdict::Solved) {
-    // Of no use is what costs more than the best, and nothing may fit.
-    bool isProved = outcome.verdict == search::Verdict::Infeasible;
-    if (!isProved) {
-      lowerBound_ = std::min(lowerBound_, quickBound(setting_, grid.grid));
+    if (outcome.verdict == search::Verdict::Infeasible) {
+      bounds_[index] = INT64_MAX;
     }
     if (grid.grid.numPositions() > failedDevices_) {
       failedDevices_ = grid.grid.numPositions();
@@ -246,8 +253,8 @@ Status GridSearch::adopt(const DeviceGrid &grid, PlanningProblem planning,
     }
     return Status();
   }
-  lowerBound_ =
-      std::min(lowerBound_, nanosecondsOf(outcome.solution.lowerBound));
+  bounds_[index] =
+      std::max(bounds_[index], nanosecondsOf(outcome.solution.lowerBound));
   if (best_ && best_->outcome.solution.cost <= outcome.solution.cost) {
     return Status();
   }
@@ -255,11 +262,12 @@ Status GridSearch::adopt(const DeviceGrid &grid, PlanningProblem planning,
     return Status(ExitCode::Internal, "the solver's plan is wrong: " + *wrong);
   }
   best_ = {grid, std::move(planning), std::move(outcome)};
+  bestIndex_ = index;
   return Status();
 }
 
-Status GridSearch::solve(const DeviceGrid &grid) {
-  setting_.devices = grid;
+Status GridSearch::solve(size_t index) {
+  setting_.devices = grids_[index];
   std::optional<PlanningProblem> planning =
       makeProblem(setting_, options_, false);
   if (!planning) {
@@ -274,41 +282,63 @@ Status GridSearch::solve(const DeviceGrid &grid) {
   if (outcome.stopped != search::Stopped::Finished) {
     stopped_ = outcome.stopped;
   }
-  return adopt(grid, std::move(*planning), std::move(outcome));
+  return adopt(index, std::move(*planning), std::move(outcome));
+}
+
+/// Spends what is left on the grid of the best plan.
+void GridSearch::refine() {
+  search::Options solver = solverOptions();
+  solver.work = left_;
+  solver.moreWork = 0;
+  solver.cutoff.reset();
+  search::Outcome outcome = solver_.solve(best_->planning.problem, solver);
+  work_ += outcome.work;
+  stopped_ = outcome.stopped;
+  if (outcome.verdict != search::Verdict::Solved ||
+      outcome.solution.cost > best_->outcome.solution.cost ||
+      search::check(best_->planning.problem, outcome.solution)) {
+    return;
+  }
+  bounds_[bestIndex_] =
+      std::max(bounds_[bestIndex_], nanosecondsOf(outcome.solution.lowerBound));
+  best_->outcome = std::move(outcome);
 }
 
 Expected<GridAnswer> GridSearch::run() {
-  std::vector<int64_t> bounds;
   for (const DeviceGrid &grid : grids_) {
-    bounds.push_back(quickBound(setting_, grid.grid));
+    bounds_.push_back(quickBound(setting_, grid.grid));
   }
   std::vector<size_t> order(grids_.size());
   std::iota(order.begin(), order.end(), 0);
-  llvm::stable_sort(order,
-                    [&](size_t a, size_t b) { return bounds[a] < bounds[b]; });
+  llvm::stable_sort(
+      order, [&](size_t a, size_t b) { return bounds_[a] < bounds_[b]; });
   for (size_t index : order) {
-    bool isCut = stopped_ == search::Stopped::Time ||
-                 stopped_ == search::Stopped::Interrupted;
     auto cannotWin = [&] {
-      return best_ && bounds[index] >= nanosecondsOf(cutoff());
+      return best_ && bounds_[index] >= nanosecondsOf(cutoff());
     };
-    if (best_ && !isCut && !cannotWin()) {
-      bounds[index] = std::max(
-          bounds[index], operatorBound(setting_, grids_[index], options_));
+    if (best_ && !isCut() && !cannotWin()) {
+      bounds_[index] = std::max(
+          bounds_[index], operatorBound(setting_, grids_[index], options_));
     }
-    if (isCut || cannotWin()) {
-      lowerBound_ = std::min(lowerBound_, bounds[index]);
+    if (isCut() || cannotWin()) {
       continue;
     }
-    if (Status status = solve(grids_[index]); !status.isOk()) {
+    if (Status status = solve(index); !status.isOk()) {
       return status;
     }
   }
   if (!best_) {
     return *failure_;
   }
-  best_->lowerBound =
-      std::min(lowerBound_, nanosecondsOf(best_->outcome.solution.cost));
+  auto gap = [&] {
+    return search::relativeGap(best_->outcome.solution.cost,
+                               best_->outcome.solution.lowerBound);
+  };
+  if (!isCut() && left_ > kMostForOneGrid && gap() > options_.gap) {
+    refine();
+  }
+  best_->lowerBound = std::min(*llvm::min_element(bounds_),
+                               nanosecondsOf(best_->outcome.solution.cost));
   best_->solvedGrids = solved_;
   best_->outcome.stopped = stopped_;
   best_->outcome.work = work_;
