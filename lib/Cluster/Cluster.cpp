@@ -74,15 +74,6 @@ int64_t Cluster::unitSize(size_t level) const {
   return size;
 }
 
-size_t Cluster::levelBetween(int64_t a, int64_t b) const {
-  size_t level = 0;
-  while (level + 1 < levels.size() &&
-         a / unitSize(level) != b / unitSize(level)) {
-    ++level;
-  }
-  return level;
-}
-
 static void printDevices(const DeviceGroup &group, llvm::raw_ostream &os) {
   const DeviceKind &kind = group.kind;
   os << "  " << group.count << " x " << kind.name << "\n";

@@ -73,24 +73,21 @@ static void giveQuantized(NodeImporter &node, const Tensor &value,
   }
 }
 
-static void importQLinearAdd(NodeImporter &node) {
+static void importQLinearBinary(NodeImporter &node, const std::string &op) {
   if (!hasInputs(node, {0, 1, 3, 4, 6})) {
     return;
   }
   giveQuantized(
       node,
-      node.emitter().binary("add", dequantized(node, 0), dequantized(node, 3)),
-      6);
+      node.emitter().binary(op, dequantized(node, 0), dequantized(node, 3)), 6);
+}
+
+static void importQLinearAdd(NodeImporter &node) {
+  importQLinearBinary(node, "add");
 }
 
 static void importQLinearMul(NodeImporter &node) {
-  if (!hasInputs(node, {0, 1, 3, 4, 6})) {
-    return;
-  }
-  giveQuantized(
-      node,
-      node.emitter().binary("mul", dequantized(node, 0), dequantized(node, 3)),
-      6);
+  importQLinearBinary(node, "mul");
 }
 
 static void importQLinearSigmoid(NodeImporter &node) {

@@ -105,20 +105,29 @@ SmallVector<Move, 2> legalMoves(const Transition &transition) {
   return moves;
 }
 
-OwnedTransition::OwnedTransition(const Grid &grid, ArrayRef<int64_t> shape,
-                                 const Layout &from, const Layout &to) {
-  transition_.from = &from;
-  transition_.to = &to;
-  storage_.reserve(shape.size());
+Transition TransitionCache::between(const Grid &grid, ArrayRef<int64_t> shape,
+                                    const Layout &from, const Layout &to) {
+  Transition transition;
+  transition.from = &from;
+  transition.to = &to;
   for (auto [dim, extent] : enumerate(shape)) {
-    if (from.dims[dim] == to.dims[dim]) {
-      transition_.unchangedElements *=
-          double(largestShard(from.dims[dim].shards(grid, extent)));
-      continue;
+    const DimLayout &before = from.dims[dim], &after = to.dims[dim];
+    std::unique_ptr<DimChange> &change = changes_[{extent, before, after}];
+    if (!change) {
+      change = std::make_unique<DimChange>();
+      if (before == after) {
+        change->largestFrom = largestShard(before.shards(grid, extent));
+      } else {
+        *change = analyzeDim(grid, extent, before, after);
+      }
     }
-    storage_.push_back(analyzeDim(grid, extent, from.dims[dim], to.dims[dim]));
-    transition_.changes.push_back({dim, &storage_.back()});
+    if (before == after) {
+      transition.unchangedElements *= double(change->largestFrom);
+    } else {
+      transition.changes.push_back({dim, change.get()});
+    }
   }
+  return transition;
 }
 
 } // namespace divisi

@@ -76,8 +76,8 @@ std::optional<std::string> verifyStep(const Grid &grid, ArrayRef<int64_t> shape,
   if (auto error = to.verify(grid, shape)) {
     return "in the result, " + *error;
   }
-  OwnedTransition transition(grid, shape, from, to);
-  for (const Move &move : legalMoves(*transition)) {
+  TransitionCache cache;
+  for (const Move &move : legalMoves(cache.between(grid, shape, from, to))) {
     if (move.kind != kind) {
       continue;
     }

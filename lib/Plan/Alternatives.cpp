@@ -144,9 +144,7 @@ static Status prepare(ModuleOp module, const Cluster &cluster,
   }
   present = std::move(*fixed);
   completePlaces(setting, present);
-  setting.fixed.sites.resize(present.sites.size());
-  setting.fixed.values.resize(present.values.size());
-  setting.fixed.outputs.resize(present.outputs.size());
+  setting.fixed = Fixed::nothingOf(setting.dataflow);
   return Status();
 }
 

@@ -91,12 +91,6 @@ placeOf(const Dataflow &dataflow, const DataflowValue &tensor) {
 /// a plan around them would be another than was asked for.
 FailureOr<Fixed> readFixed(const Dataflow &dataflow, spmd::GridOp grid) {
   Fixed fixed;
-  if (!grid) {
-    fixed.sites.resize(dataflow.sites.size());
-    fixed.values.resize(dataflow.values.size());
-    fixed.outputs.resize(dataflow.outputs.size());
-    return fixed;
-  }
   for (const Site &site : dataflow.sites) {
     FailureOr<std::optional<Split>> split = readSplit(site, grid);
     if (failed(split)) {

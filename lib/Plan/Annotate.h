@@ -18,8 +18,7 @@ namespace divisi::plan {
 spmd::GridOp createGrid(mlir::ModuleOp module, const Grid &grid,
                         llvm::ArrayRef<int64_t> devices = {});
 
-/// The strategies and places that the program has already, all on `grid`; none
-/// if that is null.
+/// The strategies and places that the program has already, all on `grid`.
 /// Reports those that are wrong.
 mlir::FailureOr<Fixed> readFixed(const Dataflow &dataflow, spmd::GridOp grid);
 

@@ -59,7 +59,7 @@ void EdgeMatrices::fillClass(unsigned tensorClass,
     }
     return cost;
   };
-  for (const Request &request : requests_.find(tensorClass)->second) {
+  for (const Request &request : requests_.at(tensorClass)) {
     const auto &[ignored, from, to, isUsage] = *request.ports;
     std::vector<int64_t> &entries = matrices_[request.matrix].entries;
     entries.reserve(from.size() * to.size());

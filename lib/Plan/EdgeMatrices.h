@@ -15,8 +15,6 @@
 #include "divisi/Route/Router.h"
 #include "divisi/Search/Problem.h"
 
-#include "llvm/ADT/MapVector.h"
-
 #include <functional>
 #include <map>
 #include <tuple>
@@ -80,8 +78,7 @@ private:
   std::function<bool()> isStruck_;
   std::function<void()> tell_;
   std::map<PortKey, uint32_t> known_;
-  /// By class, in the order in which these were first asked for.
-  llvm::MapVector<unsigned, std::vector<Request>> requests_;
+  std::map<unsigned, std::vector<Request>> requests_; ///< By class.
 };
 
 } // namespace divisi::plan

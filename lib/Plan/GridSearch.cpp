@@ -16,7 +16,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -175,7 +174,7 @@ public:
 
 private:
   Status solve(size_t index);
-  void refine();
+  Status refine();
   bool isCut() const {
     return stopped_ == search::Stopped::Time ||
            stopped_ == search::Stopped::Interrupted;
@@ -183,6 +182,7 @@ private:
   search::Options solverOptions() const;
   search::Wide cutoff() const;
   Status adopt(size_t index, PlanningProblem planning, search::Outcome outcome);
+
   Setting &setting_;
   const PlanOptions &options_;
   const search::Solver &solver_;
@@ -192,7 +192,7 @@ private:
   size_t bestIndex_ = 0; ///< Its grid.
   /// Per grid: no plan on it takes less, in nanoseconds.
   std::vector<int64_t> bounds_;
-  int64_t solved_ = 0, work_ = 0;
+  int64_t work_ = 0; ///< Done.
   search::Stopped stopped_ = search::Stopped::Finished;
   /// Of the grid of most devices, if none has a plan.
   std::optional<Status> failure_;
@@ -239,6 +239,14 @@ search::Options GridSearch::solverOptions() const {
   return solver;
 }
 
+static Status checkPlan(const PlanningProblem &planning,
+                        const search::Outcome &outcome) {
+  auto wrong = search::check(planning.problem, outcome.solution);
+  return wrong ? Status(ExitCode::Internal,
+                        "the solver's plan is wrong: " + *wrong)
+               : Status();
+}
+
 Status GridSearch::adopt(size_t index, PlanningProblem planning,
                          search::Outcome outcome) {
   const DeviceGrid &grid = grids_[index];
@@ -248,7 +256,6 @@ Status GridSearch::adopt(size_t index, PlanningProblem planning,
     }
     if (grid.grid.numPositions() > failedDevices_) {
       failedDevices_ = grid.grid.numPositions();
-      setting_.devices = grid;
       failure_ = explainNoPlan(setting_, options_, outcome);
     }
     return Status();
@@ -258,8 +265,8 @@ Status GridSearch::adopt(size_t index, PlanningProblem planning,
   if (best_ && best_->outcome.solution.cost <= outcome.solution.cost) {
     return Status();
   }
-  if (auto wrong = search::check(planning.problem, outcome.solution)) {
-    return Status(ExitCode::Internal, "the solver's plan is wrong: " + *wrong);
+  if (Status status = checkPlan(planning, outcome); !status.isOk()) {
+    return status;
   }
   best_ = {grid, std::move(planning), std::move(outcome)};
   bestIndex_ = index;
@@ -275,7 +282,6 @@ Status GridSearch::solve(size_t index) {
     return best_ ? Status()
                  : cutShort(stopped_, "while the planning problem was built");
   }
-  ++solved_;
   search::Outcome outcome = solver_.solve(planning->problem, solverOptions());
   left_ = std::max<int64_t>(left_ - outcome.work, options_.work / 16);
   work_ += outcome.work;
@@ -286,7 +292,7 @@ Status GridSearch::solve(size_t index) {
 }
 
 /// Spends what is left on the grid of the best plan.
-void GridSearch::refine() {
+Status GridSearch::refine() {
   search::Options solver = solverOptions();
   solver.work = left_;
   solver.moreWork = 0;
@@ -295,13 +301,16 @@ void GridSearch::refine() {
   work_ += outcome.work;
   stopped_ = outcome.stopped;
   if (outcome.verdict != search::Verdict::Solved ||
-      outcome.solution.cost > best_->outcome.solution.cost ||
-      search::check(best_->planning.problem, outcome.solution)) {
-    return;
+      outcome.solution.cost > best_->outcome.solution.cost) {
+    return Status();
+  }
+  if (Status status = checkPlan(best_->planning, outcome); !status.isOk()) {
+    return status;
   }
   bounds_[bestIndex_] =
       std::max(bounds_[bestIndex_], nanosecondsOf(outcome.solution.lowerBound));
   best_->outcome = std::move(outcome);
+  return Status();
 }
 
 Expected<GridAnswer> GridSearch::run() {
@@ -335,11 +344,12 @@ Expected<GridAnswer> GridSearch::run() {
                                best_->outcome.solution.lowerBound);
   };
   if (!isCut() && left_ > kMostForOneGrid && gap() > options_.gap) {
-    refine();
+    if (Status status = refine(); !status.isOk()) {
+      return status;
+    }
   }
   best_->lowerBound = std::min(*llvm::min_element(bounds_),
                                nanosecondsOf(best_->outcome.solution.cost));
-  best_->solvedGrids = solved_;
   best_->outcome.stopped = stopped_;
   best_->outcome.work = work_;
   return std::move(*best_);

@@ -159,7 +159,10 @@ static Expected<Start> prepare(ModuleOp module, const PlanOptions &options) {
     return grids.status();
   }
   start.grids = std::move(*grids);
-  setting.devices = start.grids.front();
+  if (!setting.grid) {
+    setting.fixed = Fixed::nothingOf(setting.dataflow);
+    return start;
+  }
   FailureOr<Fixed> fixed = readFixed(setting.dataflow, setting.grid);
   if (failed(fixed)) {
     return Status(ExitCode::Invalid, error.message());
@@ -206,7 +209,6 @@ static PlanReport reportOf(const Setting &setting, const GridAnswer &answer) {
   }
   report.nanoseconds = nanosecondsOf(solution.cost);
   report.lowerBound = answer.lowerBound;
-  report.solvedGrids = answer.solvedGrids;
   report.peakBytes = int64_t(solution.peak);
   return report;
 }

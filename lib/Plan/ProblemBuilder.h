@@ -31,6 +31,13 @@ struct Fixed {
   std::vector<std::optional<Split>> sites;
   std::vector<std::optional<Layout>> values;
   std::vector<std::optional<Layout>> outputs;
+
+  /// Everything is open.
+  static Fixed nothingOf(const Dataflow &dataflow) {
+    return {std::vector<std::optional<Split>>(dataflow.sites.size()),
+            std::vector<std::optional<Layout>>(dataflow.values.size()),
+            std::vector<std::optional<Layout>>(dataflow.outputs.size())};
+  }
 };
 
 /// What the builder is told.

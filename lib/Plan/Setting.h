@@ -52,7 +52,6 @@ struct GridAnswer {
   search::Outcome outcome;
   /// No strategies on any of the grids take less, in nanoseconds.
   int64_t lowerBound = 0;
-  int64_t solvedGrids = 0; ///< PlanReport::solvedGrids
 };
 
 /// Nothing was found before time or a person ended the planner in `phase`.

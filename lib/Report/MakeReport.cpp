@@ -157,9 +157,14 @@ Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
     return Status(ExitCode::Invalid,
                   row.op + " '" + row.node + "' has no grid or no layout");
   }
-  auto [router, isNew] = routers_.try_emplace(
-      grid.getSymName(), grid.getValue(),
-      stepPrices(grid.getValue(), linksOf(grid, cluster_)));
+  auto router = routers_.find(grid.getSymName());
+  if (router == routers_.end()) {
+    router =
+        routers_
+            .try_emplace(grid.getSymName(), grid.getValue(),
+                         stepPrices(grid.getValue(), linksOf(grid, cluster_)))
+            .first;
+  }
   std::optional<Route> route = router->second.route(
       from.getGlobalShape(), widthOf(step.getInput().getType()),
       from.getLayout(), to.getLayout());

@@ -22,7 +22,6 @@
 #include "CheapestMove.h"
 #include "Difference.h"
 #include "RouteGraph.h"
-#include "TransitionCache.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -57,7 +56,7 @@ struct Router::Impl {
   struct Recent {
     SmallVector<int64_t, 4> shape;
     int64_t elementBits = 0;
-    DenseMap<std::pair<uint64_t, uint64_t>, RouteGraph *> graphs;
+    DenseMap<std::pair<uint64_t, uint64_t>, RouteGraph *> graphs{0};
   };
   Recent recent;
   TransitionCache transitions; ///< Of routes by rule.
@@ -175,7 +174,9 @@ RouteGraph *Router::Impl::graph(ArrayRef<int64_t> shape, int64_t elementBits,
     return findGraph(shape, elementBits, from, to);
   }
   if (ArrayRef(recent.shape) != shape || recent.elementBits != elementBits) {
-    recent = {to_vector<4>(shape), elementBits, {}};
+    recent.shape = to_vector<4>(shape);
+    recent.elementBits = elementBits;
+    recent.graphs.clear();
   }
   uint64_t axes = *source | *target;
   auto kind = uint64_t(from.isPartial() ? from.partialKind : to.partialKind);

@@ -99,11 +99,14 @@ void RoutePass::runOnOperation() {
     if (failed(grid)) {
       return signalPassFailure();
     }
-    auto it =
-        routers
-            .try_emplace(convert.getGrid().str(), grid->getValue(),
-                         stepPrices(grid->getValue(), linksOf(*grid, *cluster)))
-            .first;
+    auto it = routers.find(convert.getGrid().str());
+    if (it == routers.end()) {
+      it = routers
+               .try_emplace(
+                   convert.getGrid().str(), grid->getValue(),
+                   stepPrices(grid->getValue(), linksOf(*grid, *cluster)))
+               .first;
+    }
     std::optional<int64_t> steps = replaceByRoute(convert, it->second);
     if (!steps) {
       return signalPassFailure();

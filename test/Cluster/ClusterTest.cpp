@@ -75,8 +75,9 @@ TEST(Cluster, WhatIsNoPresetIsAnError) {
 
 TEST(Cluster, DevicesOfTwoNodesAreJoinedBySlowLinks) {
   Cluster machine = cluster("dgx-h100:16");
-  EXPECT_EQ(machine.levelBetween(0, 7), 0u);
-  EXPECT_EQ(machine.levelBetween(7, 8), 1u);
+  EXPECT_EQ(0 / machine.unitSize(0), 7 / machine.unitSize(0));
+  EXPECT_NE(7 / machine.unitSize(0), 8 / machine.unitSize(0));
+  EXPECT_EQ(7 / machine.unitSize(1), 8 / machine.unitSize(1));
 }
 
 TEST(Cluster, AssumptionsArePrinted) {

@@ -106,8 +106,6 @@ struct Cluster {
   DeviceKind pace() const;
   /// The devices in a whole unit of `level`.
   int64_t unitSize(size_t level) const;
-  /// The level that joins two devices.
-  size_t levelBetween(int64_t a, int64_t b) const;
   /// One assumption per line.
   void print(llvm::raw_ostream &os) const;
   friend bool operator==(const Cluster &, const Cluster &) = default;

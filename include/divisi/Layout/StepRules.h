@@ -17,6 +17,9 @@
 #include "divisi/Layout/DimChange.h"
 #include "divisi/Layout/Steps.h"
 
+#include <memory>
+#include <unordered_map>
+
 namespace divisi {
 
 /// A kind of step and the axes it is over.
@@ -37,19 +40,30 @@ struct Transition {
 /// All moves that lead from `from` to `to` in one step; an Exchange is last.
 llvm::SmallVector<Move, 2> legalMoves(const Transition &transition);
 
-/// A transition made from nothing but the layouts; owns its analysis.
-class OwnedTransition {
+/// Makes transitions, and analyses each change of a dimension once: on a large
+/// grid that looks at thousands of positions, and many routes change one
+/// dimension alike.
+class TransitionCache {
 public:
-  /// Between two legal layouts of a tensor of `shape`, which outlive it.
-  OwnedTransition(const Grid &grid, llvm::ArrayRef<int64_t> shape,
-                  const Layout &from, const Layout &to);
-  OwnedTransition(const OwnedTransition &) = delete;
-  OwnedTransition &operator=(const OwnedTransition &) = delete;
-  const Transition &operator*() const { return transition_; }
+  /// From one legal layout of a tensor of `shape` to another; both, and this,
+  /// have to outlive the transition. Always of the same grid.
+  Transition between(const Grid &grid, llvm::ArrayRef<int64_t> shape,
+                     const Layout &from, const Layout &to);
 
 private:
-  std::vector<DimChange> storage_;
-  Transition transition_;
+  /// A dimension, before and after.
+  struct Key {
+    int64_t extent = 0;
+    DimLayout from, to;
+    friend bool operator==(const Key &, const Key &) = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key &key) const {
+      return llvm::hash_combine(key.extent, key.from, key.to);
+    }
+  };
+  /// Of a dimension that stays only the size of its shards.
+  std::unordered_map<Key, std::unique_ptr<DimChange>, KeyHash> changes_;
 };
 
 } // namespace divisi

@@ -35,7 +35,7 @@ struct PlanOptions {
   /// One of search::solvers(); `random` draws a legal plan, for tests.
   std::string solver = "auto";
   uint64_t seed = 0;
-  /// Budget of the solver: search::Options::work.
+  /// Budget of work over all grids, as search::Options::work.
   int64_t work = 20'000'000'000;
   /// search::Options::gap: costs are estimates, so closing it pays little.
   double gap = 1e-4;
@@ -51,9 +51,8 @@ struct PlanReport {
   int64_t nanoseconds = 0;      ///< Predicted, all entries together.
   /// No declared strategies on any of the grids take less, in nanoseconds.
   int64_t lowerBound = 0;
-  int64_t grids = 0;       ///< That were candidates.
-  int64_t solvedGrids = 0; ///< Whose problem was built; the others cannot win.
-  int64_t peakBytes = 0;   ///< On one device.
+  int64_t grids = 0;          ///< That were candidates.
+  int64_t peakBytes = 0;      ///< On one device.
   int64_t parameterBytes = 0; ///< All globals.
   int64_t residentBytes = 0;  ///< Of these, at rest on the fullest device.
   /// What the user may not have meant, and what may not be known: for stderr.
