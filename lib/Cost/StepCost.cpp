@@ -105,8 +105,7 @@ static void seePositions(const Grid &grid, ArrayRef<AxisId> axes,
   });
 }
 
-/// All combinations of cells that differ, whether some position has them or
-/// not.
+/// All combinations of the worst cells, whether some position has them or not.
 static void seeCombinations(SmallVector<const DimChange::Cell *, 4> &cells,
                             Busiest &busiest) {
   auto changes = ArrayRef(busiest.transition.changes);
@@ -114,7 +113,7 @@ static void seeCombinations(SmallVector<const DimChange::Cell *, 4> &cells,
     busiest.see(cells);
     return;
   }
-  for (const DimChange::Cell &cell : changes[cells.size()].second->distinct) {
+  for (const DimChange::Cell &cell : changes[cells.size()].second->worst) {
     cells.push_back(&cell);
     seeCombinations(cells, busiest);
     cells.pop_back();

@@ -9,6 +9,7 @@
 #include "divisi/Layout/DimChange.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 
@@ -165,15 +166,73 @@ static DimChange::Cell analyzeCell(const OwnerIndex &owners, Interval held,
   return cell;
 }
 
-/// Walks the positions along the axes of either side: all others hold the same.
-DimChange analyzeDim(const Grid &grid, int64_t extent, const DimLayout &from,
-                     const DimLayout &to) {
+/// Keeps of `cells`, in `worst`, those that no other is worse than.
+static void findWorst(DimChange &change) {
+  auto isWorse = [](const DimChange::Cell &a, const DimChange::Cell &b) {
+    return a.size >= b.size && a.kept <= b.kept && a.owners >= b.owners;
+  };
+  for (const DimChange::Cell &cell : change.cells) {
+    if (any_of(change.worst,
+               [&](const auto &known) { return isWorse(known, cell); })) {
+      continue;
+    }
+    erase_if(change.worst,
+             [&](const auto &known) { return isWorse(cell, known); });
+    change.worst.push_back(cell);
+  }
+}
+
+static SmallVector<AxisId, 4> unionOf(ArrayRef<AxisId> a, ArrayRef<AxisId> b) {
+  SmallVector<AxisId, 4> axes(a);
+  append_range(axes, b);
+  llvm::sort(axes);
+  axes.erase(llvm::unique(axes), axes.end());
+  return axes;
+}
+
+/// Between shards of one size each. Within those of the axes that both begin
+/// with, all is alike, so that only the others need be looked at; where these
+/// are of one side alone, every position does the same.
+static void analyzeEven(const Grid &grid, int64_t extent, ArrayRef<AxisId> from,
+                        ArrayRef<AxisId> to, DimChange &change) {
+  while (!from.empty() && !to.empty() && from.front() == to.front()) {
+    extent /= grid.size(from.front());
+    from = from.drop_front();
+    to = to.drop_front();
+  }
+  int64_t held = extent / grid.product(from);
+  int64_t wanted = extent / grid.product(to);
+  change.largestFrom = held;
+  change.largestTo = wanted;
+  if (from.empty() || to.empty()) {
+    change.contained = from.empty();
+    change.gathers = to.empty();
+    change.splits = from.empty();
+    change.minor.append((from.empty() ? to : from).begin(),
+                        (from.empty() ? to : from).end());
+    change.cells = {{wanted, std::min(held, wanted), grid.product(from)}};
+    return;
+  }
+  change.contained = false;
+  change.axes = unionOf(from, to);
+  grid.forCoordinates(change.axes, [&](ArrayRef<int64_t> coordinate) {
+    int64_t begin = indexOf(grid, coordinate, from) * held;
+    int64_t first = indexOf(grid, coordinate, to) * wanted;
+    int64_t kept = std::max<int64_t>(0, std::min(begin + held, first + wanted) -
+                                            std::max(begin, first));
+    int64_t owners = llvm::divideCeil(first + wanted, held) - first / held;
+    change.cells.push_back({wanted, kept, kept == wanted ? 1 : owners});
+  });
+}
+
+/// Reads all off the shards, which may be uneven, overlap, or leave gaps.
+static void analyzeShards(const Grid &grid, int64_t extent,
+                          const DimLayout &from, const DimLayout &to,
+                          DimChange &change) {
   SmallVector<Interval, 4> held = from.shards(grid, extent);
   SmallVector<Interval, 4> wanted = to.shards(grid, extent);
-  DimChange change;
   change.largestFrom = largestShard(held);
   change.largestTo = largestShard(wanted);
-  change.talking = from.axes;
   if (from.axes.size() > to.axes.size() && isPrefix(to.axes, from.axes)) {
     change.gathers = tile(held, wanted);
     change.minor.append(from.axes.begin() + to.axes.size(), from.axes.end());
@@ -182,20 +241,29 @@ DimChange analyzeDim(const Grid &grid, int64_t extent, const DimLayout &from,
     change.splits = tile(wanted, held);
     change.minor.append(to.axes.begin() + from.axes.size(), to.axes.end());
   }
-
-  append_range(change.axes, from.axes);
-  append_range(change.axes, to.axes);
-  llvm::sort(change.axes);
-  change.axes.erase(llvm::unique(change.axes), change.axes.end());
+  // All positions along other axes hold the same.
+  change.axes = unionOf(from.axes, to.axes);
   OwnerIndex owners(held);
   grid.forCoordinates(change.axes, [&](ArrayRef<int64_t> coordinate) {
     change.cells.push_back(
         analyzeCell(owners, held[indexOf(grid, coordinate, from.axes)],
                     wanted[indexOf(grid, coordinate, to.axes)], change));
   });
-  change.distinct = change.cells;
-  llvm::sort(change.distinct);
-  change.distinct.erase(llvm::unique(change.distinct), change.distinct.end());
+}
+
+DimChange analyzeDim(const Grid &grid, int64_t extent, const DimLayout &from,
+                     const DimLayout &to) {
+  DimChange change;
+  change.talking = from.axes;
+  auto isEven = [&](const DimLayout &dim) {
+    return dim.bounds.empty() && extent % grid.product(dim.axes) == 0;
+  };
+  if (extent > 0 && from != to && isEven(from) && isEven(to)) {
+    analyzeEven(grid, extent, from.axes, to.axes, change);
+  } else {
+    analyzeShards(grid, extent, from, to, change);
+  }
+  findWorst(change);
   return change;
 }
 

@@ -75,6 +75,12 @@ SmallVector<Interval, 4> DimLayout::shards(const Grid &grid,
                         : llvm::to_vector<4>(bounds);
 }
 
+/// Default bounds are nested, and the first is the largest.
+int64_t DimLayout::largest(const Grid &grid, int64_t extent) const {
+  return bounds.empty() ? llvm::divideCeil(extent, grid.product(axes))
+                        : largestShard(bounds);
+}
+
 Layout Layout::replicated(size_t rank) {
   Layout layout;
   layout.dims.resize(rank);
@@ -114,7 +120,7 @@ SmallVector<int64_t, 4> Layout::localShape(const Grid &grid,
                                            ArrayRef<int64_t> shape) const {
   SmallVector<int64_t, 4> result;
   for (size_t dim = 0; dim < rank(); ++dim) {
-    result.push_back(largestShard(shards(grid, dim, shape[dim])));
+    result.push_back(dims[dim].largest(grid, shape[dim]));
   }
   return result;
 }

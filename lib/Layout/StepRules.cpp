@@ -105,6 +105,16 @@ SmallVector<Move, 2> legalMoves(const Transition &transition) {
   return moves;
 }
 
+const DimChange &TransitionCache::change(const Grid &grid, int64_t extent,
+                                         const DimLayout &from,
+                                         const DimLayout &to) {
+  std::unique_ptr<DimChange> &change = changes_[{extent, from, to}];
+  if (!change) {
+    change = std::make_unique<DimChange>(analyzeDim(grid, extent, from, to));
+  }
+  return *change;
+}
+
 Transition TransitionCache::between(const Grid &grid, ArrayRef<int64_t> shape,
                                     const Layout &from, const Layout &to) {
   Transition transition;
@@ -112,19 +122,10 @@ Transition TransitionCache::between(const Grid &grid, ArrayRef<int64_t> shape,
   transition.to = &to;
   for (auto [dim, extent] : enumerate(shape)) {
     const DimLayout &before = from.dims[dim], &after = to.dims[dim];
-    std::unique_ptr<DimChange> &change = changes_[{extent, before, after}];
-    if (!change) {
-      change = std::make_unique<DimChange>();
-      if (before == after) {
-        change->largestFrom = largestShard(before.shards(grid, extent));
-      } else {
-        *change = analyzeDim(grid, extent, before, after);
-      }
-    }
     if (before == after) {
-      transition.unchangedElements *= double(change->largestFrom);
+      transition.unchangedElements *= double(before.largest(grid, extent));
     } else {
-      transition.changes.push_back({dim, change.get()});
+      transition.changes.push_back({dim, &change(grid, extent, before, after)});
     }
   }
   return transition;

@@ -39,11 +39,9 @@ uint32_t EdgeMatrices::prices(unsigned tensorClass, const Port &from,
   return it->second;
 }
 
-/// Each class has a router of its own, which knows nothing of other threads.
-void EdgeMatrices::fillClass(unsigned tensorClass,
+void EdgeMatrices::fillClass(unsigned tensorClass, Router &router,
                              llvm::function_ref<bool()> goesOn) {
   const TensorClass &tensor = pool_.get(tensorClass);
-  Router router(grid_, stepPrices_);
   size_t count = tensor.layouts.size();
   constexpr int64_t kUnknown = -1;
   std::vector<int64_t> known(count * count, kUnknown);
@@ -71,7 +69,8 @@ void EdgeMatrices::fillClass(unsigned tensorClass,
   }
 }
 
-/// The larger classes first, so that the threads end together.
+/// The larger classes first, so that the threads end together. Each thread has a
+/// router of its own.
 void EdgeMatrices::fill() {
   std::vector<std::pair<int64_t, unsigned>> order;
   for (const auto &[tensorClass, requests] : requests_) {
@@ -87,8 +86,9 @@ void EdgeMatrices::fill() {
       tell();
       return !isCut;
     };
+    Router router(grid_, stepPrices_);
     for (size_t i = next++; i < order.size() && goesOn(); i = next++) {
-      fillClass(order[i].second, goesOn);
+      fillClass(order[i].second, router, goesOn);
     }
   };
   std::thread helper([&] { work([] {}); });

@@ -69,7 +69,8 @@ private:
     const PortKey *ports = nullptr;
   };
 
-  void fillClass(unsigned tensorClass, llvm::function_ref<bool()> goesOn);
+  void fillClass(unsigned tensorClass, Router &router,
+                 llvm::function_ref<bool()> goesOn);
 
   Grid grid_;
   StepPrices stepPrices_;

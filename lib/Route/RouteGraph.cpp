@@ -77,8 +77,8 @@ size_t countNodes(size_t units, size_t dims) {
 //===----------------------------------------------------------------------===//
 
 RouteGraph::RouteGraph(const Grid &grid, const StepPrices &prices,
-                       RouteSpace space)
-    : grid_(grid), prices_(prices), space_(std::move(space)),
+                       TransitionCache &cache, RouteSpace space)
+    : grid_(grid), prices_(prices), cache_(cache), space_(std::move(space)),
       dims_(space_.shape.size()) {
   Layout layout = space_.frame;
   enumerate(0, layout);
@@ -132,8 +132,7 @@ uint32_t RouteGraph::internDim(size_t dim, const DimLayout &layout) {
     }
   }
   table.layouts.push_back(layout);
-  table.largest.push_back(
-      double(largestShard(layout.shards(grid_, space_.shape[dim]))));
+  table.largest.push_back(double(layout.largest(grid_, space_.shape[dim])));
   return uint32_t(table.layouts.size() - 1);
 }
 
@@ -156,10 +155,10 @@ RouteGraph::NodeId RouteGraph::intern(const Layout &layout) {
 
 const DimChange &RouteGraph::change(size_t dim, uint32_t from, uint32_t to) {
   DimTable &table = dims_[dim];
-  auto &slot = table.changes[uint64_t(from) << 32 | to];
+  const DimChange *&slot = table.changes[uint64_t(from) << 32 | to];
   if (!slot) {
-    slot = std::make_unique<DimChange>(analyzeDim(
-        grid_, space_.shape[dim], table.layouts[from], table.layouts[to]));
+    slot = &cache_.change(grid_, space_.shape[dim], table.layouts[from],
+                          table.layouts[to]);
   }
   return *slot;
 }

@@ -58,8 +58,9 @@ size_t countNodes(size_t units, size_t dims);
 /// Shortest paths between the layouts of one space, found when asked for.
 class RouteGraph {
 public:
-  /// Both `grid` and `prices` outlive it.
-  RouteGraph(const Grid &grid, const StepPrices &prices, RouteSpace space);
+  /// `grid`, `prices` and `cache` outlive it.
+  RouteGraph(const Grid &grid, const StepPrices &prices, TransitionCache &cache,
+             RouteSpace space);
 
   /// The layouts along the shortest path, both ends included, or nothing if
   /// there is none. The ends need not be nodes.
@@ -111,6 +112,7 @@ private:
 
   const Grid &grid_;
   const StepPrices &prices_;
+  TransitionCache &cache_;
   RouteSpace space_;
   struct LayoutHash {
     size_t operator()(const Layout &layout) const { return hash_value(layout); }
@@ -121,7 +123,7 @@ private:
   struct DimTable {
     std::vector<DimLayout> layouts;
     std::vector<double> largest; ///< The size of the largest shard.
-    std::unordered_map<uint64_t, std::unique_ptr<DimChange>> changes;
+    std::unordered_map<uint64_t, const DimChange *> changes;
   };
   std::vector<DimTable> dims_;
   /// Lengths to and from the nodes proper; negative where no step leads.

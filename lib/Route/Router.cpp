@@ -38,8 +38,6 @@ namespace divisi {
 static constexpr size_t maxNodes = 700;
 /// The units of a graph of what differs, which few pairs share.
 static constexpr size_t maxUnits = 2;
-/// The positions over which an exchange in a graph is priced, at most.
-static constexpr int64_t maxGraphPositions = 256;
 
 //===----------------------------------------------------------------------===//
 // Router
@@ -59,7 +57,7 @@ struct Router::Impl {
     DenseMap<std::pair<uint64_t, uint64_t>, RouteGraph *> graphs{0};
   };
   Recent recent;
-  TransitionCache transitions; ///< Of routes by rule.
+  TransitionCache transitions;
 
   std::optional<RouteSpace> space(ArrayRef<int64_t> shape, int64_t elementBits,
                                   const Layout &from, const Layout &to) const;
@@ -100,8 +98,7 @@ std::optional<RouteSpace> Router::Impl::wholeSpace(const RouteSpace &base,
         const auto &[a, b] = pair;
         return a == b && !a.bounds.empty();
       });
-  if (sharesBounds || countNodes(space.units.size(), rank) > maxNodes ||
-      grid.numPositions() > maxGraphPositions) {
+  if (sharesBounds || countNodes(space.units.size(), rank) > maxNodes) {
     return std::nullopt;
   }
   space.frame = Layout::replicated(rank);
@@ -129,17 +126,13 @@ std::optional<RouteSpace> Router::Impl::space(ArrayRef<int64_t> shape,
   if (space.units.size() > maxUnits) {
     space.units = movingUnits(grid, from, to, space.frame, /*merge=*/true);
   }
-  int64_t positions = 1;
-  for (const RouteSpace::Unit &unit : space.units) {
-    positions *= grid.product(unit.axes);
-  }
   SmallVector<size_t, 4> changed;
   for (size_t dim = 0; dim < shape.size(); ++dim) {
     if (from.dims[dim] != to.dims[dim]) {
       changed.push_back(dim);
     }
   }
-  if (positions > maxGraphPositions || space.units.size() > maxUnits) {
+  if (space.units.size() > maxUnits) {
     return std::nullopt;
   }
   // One of the dimensions that stay may still be passed through.
@@ -185,8 +178,7 @@ RouteGraph *Router::Impl::graph(ArrayRef<int64_t> shape, int64_t elementBits,
   }
   RouteGraph *found = findGraph(shape, elementBits, from, to);
   // A space of some of the layouts depends on more than on these.
-  if (countNodes(llvm::popcount(axes), shape.size()) <= maxNodes &&
-      grid.numPositions() <= maxGraphPositions) {
+  if (countNodes(llvm::popcount(axes), shape.size()) <= maxNodes) {
     recent.graphs[{axes, kind}] = found;
   }
   return found;
@@ -201,7 +193,8 @@ RouteGraph *Router::Impl::findGraph(ArrayRef<int64_t> shape,
   }
   auto &graph = graphs[space->key()];
   if (!graph) {
-    graph = std::make_unique<RouteGraph>(grid, prices, std::move(*space));
+    graph = std::make_unique<RouteGraph>(grid, prices, transitions,
+                                         std::move(*space));
   }
   return graph.get();
 }

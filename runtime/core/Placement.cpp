@@ -17,6 +17,10 @@ using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
 std::optional<size_t> GridInfo::positionOf(uint32_t rank) const {
+  // Most grids have the first ranks in their order.
+  if (rank < devices.size() && devices[rank] == rank) {
+    return rank;
+  }
   auto it = std::find(devices.begin(), devices.end(), rank);
   if (it == devices.end()) {
     return std::nullopt;

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // All facts about one dimension that some step between two layouts asks for,
-// gathered once: a router compares the same two dimensions many times. They are
-// read off the shards themselves, so uneven, overlapping and incomplete bounds
-// need no rule of their own.
+// gathered once: a router compares the same two dimensions many times. Uneven,
+// overlapping and incomplete bounds need no rule of their own, as the facts are
+// read off the shards themselves; between even shards they follow from the
+// axes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +38,7 @@ struct DimChange {
 
   /// The axes that split the source.
   llvm::SmallVector<AxisId, 2> talking;
-  /// The axes that split the source or the target, ascending.
+  /// The axes along which positions may differ in what they do, ascending.
   llvm::SmallVector<AxisId, 4> axes;
   /// What one position has to do with the dimension.
   struct Cell {
@@ -48,8 +49,9 @@ struct DimChange {
   };
   /// By shardIndex over `axes`.
   std::vector<Cell> cells;
-  /// Those of `cells` that differ, ascending: few, however many positions.
-  std::vector<Cell> distinct;
+  /// Those of `cells` that no other is worse than, by taking no less, keeping
+  /// no more, and from no fewer: few, however many positions.
+  llvm::SmallVector<Cell, 2> worst;
 
   int64_t largestFrom = 0, largestTo = 0; ///< The sizes of the largest shards.
 };

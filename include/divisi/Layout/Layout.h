@@ -78,6 +78,9 @@ struct DimLayout {
   /// shardIndex order.
   llvm::SmallVector<Interval, 4> shards(const Grid &grid, int64_t extent) const;
 
+  /// The size of the largest of them.
+  int64_t largest(const Grid &grid, int64_t extent) const;
+
   friend bool operator==(const DimLayout &, const DimLayout &) = default;
   friend llvm::hash_code hash_value(const DimLayout &dim) {
     return llvm::hash_combine(

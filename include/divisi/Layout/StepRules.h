@@ -49,6 +49,9 @@ public:
   /// have to outlive the transition. Always of the same grid.
   Transition between(const Grid &grid, llvm::ArrayRef<int64_t> shape,
                      const Layout &from, const Layout &to);
+  /// One dimension of `extent`, which changes; lives as long as this.
+  const DimChange &change(const Grid &grid, int64_t extent,
+                          const DimLayout &from, const DimLayout &to);
 
 private:
   /// A dimension, before and after.
@@ -62,7 +65,6 @@ private:
       return llvm::hash_combine(key.extent, key.from, key.to);
     }
   };
-  /// Of a dimension that stays only the size of its shards.
   std::unordered_map<Key, std::unique_ptr<DimChange>, KeyHash> changes_;
 };
 
