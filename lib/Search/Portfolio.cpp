@@ -27,7 +27,6 @@ namespace divisi::search {
 static constexpr int64_t kFirstRound = 1'000'000, kLastRound = 60'000'000;
 /// Steps of the dual without an answer, before memory comes first.
 static constexpr int64_t kPatience = 64;
-
 /// A restart of the dual aims at this part of the gap, and pays if the last one
 /// closed that much of it.
 static constexpr double kRestartAmbition = 0.3, kRestartGain = 0.1;
@@ -172,7 +171,7 @@ void Portfolio::consider(const Assignment &assignment, Value value) {
 void Portfolio::adopt(Assignment assignment, double cost, std::string_view by) {
   Solution solution =
       evaluate(problem_, expand(reduction_, reduced_, assignment));
-  if (problem_.usageLimit && solution.peak > *problem_.usageLimit) {
+  if (exceeded(problem_, solution)) {
     return; // Too close to the limit for floating point.
   }
   if (best_.exists() && solution.cost >= solution_.cost) {
@@ -390,12 +389,13 @@ Outcome Portfolio::finish() {
   } else {
     outcome.message = "found no assignment within the memory limit";
     if (memory_ && !memory_->closest().empty()) {
-      outcome.message +=
-          "; the closest exceeds it by " +
-          toString(evaluate(problem_,
-                            expand(reduction_, reduced_, memory_->closest()))
-                       .peak -
-                   *problem_.usageLimit);
+      Solution closest =
+          evaluate(problem_, expand(reduction_, reduced_, memory_->closest()));
+      if (auto excess = exceeded(problem_, closest)) {
+        outcome.message += "; the closest exceeds it by " +
+                           toString(excess->excess) +
+                           ofResource(problem_, excess->resource);
+      }
     }
   }
   outcome.work = budget_.spent();
@@ -422,6 +422,7 @@ Outcome Portfolio::run() {
         contract(reduction_, reduced_, ingredients_.start->assignment);
     double cost = costOf(reduced_.graph(), start);
     adopt(std::move(start), cost, "start");
+    dual_->step(best_.cost); // Neighbourhoods look at its messages.
   }
   bool exhausted = false;
   startedAt_ = budget_.seconds();

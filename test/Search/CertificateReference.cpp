@@ -123,12 +123,35 @@ static Wide inUnits(const Certificate &certificate, int64_t number, int bits) {
   return Wide(number) * (Wide(1) << (unitBits(certificate) - bits));
 }
 
+/// What `usage` of a resource costs while `user` lives.
+template <typename NodeOrEdge>
 static Wide memory(const Certificate &certificate, const BoundNode &node,
-                   Lifetime live, int64_t usage) {
+                   const NodeOrEdge &user, uint32_t resource, int64_t usage) {
+  std::vector<Lifetime> lives = user.moreLives;
+  lives.push_back(user.live);
   Wide sum = 0;
   for (MemoryPrice price : node.prices) {
-    if (live.begin <= price.time && price.time < live.end) {
-      sum += usage * inUnits(certificate, price.price, certificate.priceBits);
+    for (Lifetime live : lives) {
+      if (price.resource == resource && live.begin <= price.time &&
+          price.time < live.end) {
+        sum += usage * inUnits(certificate, price.price, certificate.priceBits);
+      }
+    }
+  }
+  return sum;
+}
+
+/// The same of all resources that an edge uses at two states.
+static Wide memoryOf(const Problem &problem, const Certificate &certificate,
+                     const BoundNode &node, const Edge &edge, uint32_t row,
+                     uint32_t column) {
+  std::vector<std::optional<uint32_t>> matrices = edge.moreUsages;
+  matrices.insert(matrices.begin(), edge.usages);
+  Wide sum = 0;
+  for (uint32_t r = 0; r != matrices.size(); ++r) {
+    if (matrices[r]) {
+      sum += memory(certificate, node, edge, r,
+                    problem.matrices[*matrices[r]].at(row, column));
     }
   }
   return sum;
@@ -161,7 +184,12 @@ std::optional<Wide> CertificateReference::term(const Certificate &certificate,
   for (auto [member, strategy] : takes) {
     const Node &it = problem_.nodes[member];
     sum += inUnits(certificate, it.costs[strategy], 0);
-    sum += memory(certificate, node, it.live, it.usages[strategy]);
+    sum += memory(certificate, node, it, 0, it.usages[strategy]);
+    for (uint32_t r = 0; r != it.moreUsages.size(); ++r) {
+      if (!it.moreUsages[r].empty()) {
+        sum += memory(certificate, node, it, r + 1, it.moreUsages[r][strategy]);
+      }
+    }
   }
   // An edge between two fixed variables counts once, at the lower of them.
   for (const auto &[w, states] : variables_) {
@@ -182,10 +210,7 @@ std::optional<Wide> CertificateReference::term(const Certificate &certificate,
       return std::nullopt;
     }
     sum += inUnits(certificate, cost, 0);
-    if (edge.usages) {
-      sum += memory(certificate, node, edge.live,
-                    problem_.matrices[*edge.usages].at(row, column));
-    }
+    sum += memoryOf(problem_, certificate, node, edge, row, column);
   }
   auto all = pairs();
   for (size_t i = 0; i != all.size() && node.bounds; ++i) {
@@ -213,10 +238,7 @@ std::optional<Wide> CertificateReference::entry(const Certificate &certificate,
       uint32_t row = takes[edge.from], column = takes[edge.to];
       sum += inUnits(certificate, problem_.matrices[edge.costs].at(row, column),
                      0);
-      if (edge.usages) {
-        sum += memory(certificate, node, edge.live,
-                      problem_.matrices[*edge.usages].at(row, column));
-      }
+      sum += memoryOf(problem_, certificate, node, edge, row, column);
     }
   }
   return sum;
@@ -234,7 +256,7 @@ std::optional<Wide> CertificateReference::value(const Certificate &certificate,
   Wide sum = 0;
   for (MemoryPrice price : node.prices) {
     sum -= inUnits(certificate, price.price, certificate.priceBits) *
-           *problem_.usageLimit;
+           *problem_.limitOf(price.resource);
   }
   for (const auto &[v, states] : alive) {
     std::optional<Wide> least;

@@ -40,10 +40,12 @@ static void makeBound(Dice &dice, const Problem &problem,
                       const CertificateReference &reference, BoundNode &node) {
   node.bounds = true;
   node.fixes = certificate.cutoff && dice.oneIn(2);
-  for (int64_t time = 0; problem.usageLimit && time != 8; ++time) {
-    if (dice.oneIn(4)) {
-      int most = certificate.priceBits > 0 ? 2 << certificate.priceBits : 2;
-      node.prices.push_back({time, dice.between(0, most)});
+  for (uint32_t r = 0; r != problem.numResources(); ++r) {
+    for (int64_t time = 0; problem.limitOf(r) && time != 8; ++time) {
+      if (dice.oneIn(4)) {
+        int most = certificate.priceBits > 0 ? 2 << certificate.priceBits : 2;
+        node.prices.push_back({time, dice.between(0, most), r});
+      }
     }
   }
   int most = certificate.potentialBits > 0 ? 6 << certificate.potentialBits : 4;
@@ -136,7 +138,7 @@ RandomCertificate randomCertificate(Dice &dice, const Problem &problem,
 static constexpr uint64_t kAssignments = 200;
 
 CertifiedCase::CertifiedCase(uint64_t seed)
-    : dice(seed), problem(limitedProblem(seed, kAssignments)),
+    : dice(seed), problem(limitedProblem(seed, kAssignments, seed % 2 == 1)),
       best(cheapest(problem)) {
   made = randomCertificate(dice, problem, best ? best->cost : 10);
   if (best && made.bound) {

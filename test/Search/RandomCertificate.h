@@ -31,7 +31,7 @@ RandomCertificate randomCertificate(Dice &dice, const Problem &problem,
 
 /// Everything that a test of certificates starts from.
 struct CertifiedCase {
-  /// Another one for each seed.
+  /// Another one for each seed; those of odd seeds have more memory.
   explicit CertifiedCase(uint64_t seed);
 
   Dice dice;       ///< For what else the test draws.

@@ -38,35 +38,58 @@ std::optional<Wide> costOf(const Problem &problem,
   return cost;
 }
 
+template <typename NodeOrEdge>
+static bool livesAt(const NodeOrEdge &user, int64_t time) {
+  auto covers = [time](Lifetime live) {
+    return live.begin <= time && time < live.end;
+  };
+  return covers(user.live) || std::ranges::any_of(user.moreLives, covers);
+}
+
 static Wide usageAt(const Problem &problem, const std::vector<uint32_t> &chosen,
-                    int64_t time) {
+                    uint32_t resource, int64_t time) {
   Wide usage = 0;
   for (size_t v = 0; v != chosen.size(); ++v) {
     const Node &node = problem.nodes[v];
-    if (node.live.begin <= time && time < node.live.end) {
+    if (!livesAt(node, time)) {
+      continue;
+    }
+    if (resource == 0) {
       usage += node.usages[chosen[v]];
+    } else if (resource <= node.moreUsages.size() &&
+               !node.moreUsages[resource - 1].empty()) {
+      usage += node.moreUsages[resource - 1][chosen[v]];
     }
   }
   for (const Edge &edge : problem.edges) {
-    if (edge.usages && edge.live.begin <= time && time < edge.live.end) {
-      usage +=
-          problem.matrices[*edge.usages].at(chosen[edge.from], chosen[edge.to]);
+    std::optional<uint32_t> matrix = resource == 0 ? edge.usages
+                                     : resource <= edge.moreUsages.size()
+                                         ? edge.moreUsages[resource - 1]
+                                         : std::nullopt;
+    if (matrix && livesAt(edge, time)) {
+      usage += problem.matrices[*matrix].at(chosen[edge.from], chosen[edge.to]);
     }
   }
   return usage;
 }
 
-Wide peakOf(const Problem &problem, const std::vector<uint32_t> &chosen) {
+Wide peakOf(const Problem &problem, const std::vector<uint32_t> &chosen,
+            uint32_t resource) {
   Wide peak = 0;
-  for (const Node &node : problem.nodes) {
-    peak = std::max(peak, usageAt(problem, chosen, node.live.begin));
-  }
-  for (const Edge &edge : problem.edges) {
-    if (edge.usages) {
-      peak = std::max(peak, usageAt(problem, chosen, edge.live.begin));
+  auto look = [&](const auto &user) {
+    peak = std::max(peak, usageAt(problem, chosen, resource, user.live.begin));
+    for (Lifetime again : user.moreLives) {
+      peak = std::max(peak, usageAt(problem, chosen, resource, again.begin));
     }
-  }
+  };
+  std::ranges::for_each(problem.nodes, look);
+  std::ranges::for_each(problem.edges, look);
   return peak;
+}
+
+static bool isWithin(const Problem &problem, uint32_t resource, Wide peak) {
+  std::optional<int64_t> limit = problem.limitOf(resource);
+  return !limit || peak <= *limit;
 }
 
 static void tryAll(const Problem &problem, std::vector<uint32_t> &chosen,
@@ -84,6 +107,11 @@ static void tryAll(const Problem &problem, std::vector<uint32_t> &chosen,
   if (!cost) {
     return;
   }
+  for (uint32_t r = 1; r != problem.numResources(); ++r) {
+    if (!isWithin(problem, r, peakOf(problem, chosen, r))) {
+      return;
+    }
+  }
   Wide peak = peakOf(problem, chosen);
   if (!reference.leastPeak || peak < *reference.leastPeak) {
     reference.leastPeak = peak;
@@ -92,11 +120,34 @@ static void tryAll(const Problem &problem, std::vector<uint32_t> &chosen,
     cheapest = cost;
     reference.peakOfBest = peak;
   }
-  bool fits = !problem.usageLimit || peak <= *problem.usageLimit;
+  bool fits = isWithin(problem, 0, peak);
   if (fits && (!reference.optimum || *cost < *reference.optimum)) {
     reference.optimum = cost;
     reference.assignment = chosen;
   }
+}
+
+std::optional<Wide> leastPeak(const Problem &problem, uint32_t resource) {
+  std::optional<Wide> least;
+  std::vector<uint32_t> chosen(problem.nodes.size(), 0);
+  for (size_t v = 0; v != chosen.size();) {
+    bool fits = costOf(problem, chosen).has_value();
+    for (uint32_t r = 0; r != problem.numResources() && fits; ++r) {
+      fits = r == resource || isWithin(problem, r, peakOf(problem, chosen, r));
+    }
+    if (fits) {
+      Wide peak = peakOf(problem, chosen, resource);
+      least = std::min(least.value_or(peak), peak);
+    }
+    // The next assignment, as a number is counted up.
+    for (v = 0; v != chosen.size(); ++v) {
+      if (++chosen[v] != problem.nodes[v].costs.size()) {
+        break;
+      }
+      chosen[v] = 0;
+    }
+  }
+  return least;
 }
 
 Reference bruteForce(const Problem &problem) {
@@ -281,9 +332,12 @@ Problem randomProblem(Shape shape, uint64_t seed, uint64_t maxAssignments) {
   return problem;
 }
 
-Problem limitedProblem(uint64_t seed, uint64_t maxAssignments) {
+Problem limitedProblem(uint64_t seed, uint64_t maxAssignments, bool enrich) {
   Shape shape = kShapes[seed % std::size(kShapes)];
   Problem problem = randomProblem(shape, seed, maxAssignments);
+  if (enrich) {
+    problem = withMoreMemory(std::move(problem), seed);
+  }
   Dice dice(seed);
   LimitKind kind = kLimitKinds[dice.below(std::size(kLimitKinds))];
   problem.usageLimit = limitOf(kind, bruteForce(problem), dice);

@@ -83,19 +83,30 @@ struct Reference {
 /// The cost of `chosen`, or nothing if it is infeasible; never asks the limit.
 std::optional<Wide> costOf(const Problem &problem,
                            const std::vector<uint32_t> &chosen);
-/// The largest usage of `chosen`.
-Wide peakOf(const Problem &problem, const std::vector<uint32_t> &chosen);
+/// The largest usage of `chosen`, of a resource.
+Wide peakOf(const Problem &problem, const std::vector<uint32_t> &chosen,
+            uint32_t resource = 0);
 
-/// Tries everything.
+/// Tries everything. Only limits of resource 0 may be exceeded by what is told
+/// of peaks.
 Reference bruteForce(const Problem &problem);
 
 /// A problem without limit of at most `maxAssignments` assignments.
 Problem randomProblem(Shape shape, uint64_t seed,
                       uint64_t maxAssignments = 3000);
 
-/// The same with a limit of some kind, and seldom of none: one of each shape
-/// and kind of limit in turn, as `seed` counts.
-Problem limitedProblem(uint64_t seed, uint64_t maxAssignments);
+/// The least peak of a resource among assignments that are within the limits of
+/// the others; nothing if there is none.
+std::optional<Wide> leastPeak(const Problem &problem, uint32_t resource);
+
+/// Up to two further resources, most of them with a limit, and further
+/// intervals in which nodes and edges live.
+Problem withMoreMemory(Problem problem, uint64_t seed);
+
+/// A problem with a limit of some kind, and seldom of none: one of each shape
+/// and kind of limit in turn, as `seed` counts; withMoreMemory() if `enrich`.
+Problem limitedProblem(uint64_t seed, uint64_t maxAssignments,
+                       bool enrich = false);
 
 /// What evaluate() says of the cheapest assignment within the limit, which
 /// trying all of them finds; nothing if there is none.

@@ -215,9 +215,13 @@ TEST(SolutionIO, ErrorsOfCertificatesNameThePlace) {
   ends(tree("{}"), "certificate.tree[0]: this object has no key \"parent\"");
   ends(tree(R"({"parent": -1, "prices": [[1]]})"),
        "certificate.tree[0].prices[0]: expected a time and a price, got less");
-  ends(tree(R"({"parent": -1, "prices": [[1, 2, 3]]})"),
-       "certificate.tree[0].prices[0][2]: expected a time and a price, got "
-       "more");
+  ends(tree(R"({"parent": -1, "prices": [[1, 2, 3, 4]]})"),
+       "certificate.tree[0].prices[0][3]: expected a time, a price and a "
+       "resource, got more");
+  ends(R"({"more_peaks": [[1]]})",
+       "more_peaks[0]: expected a usage and a time, got less");
+  ends(R"({"more_peaks": [[1, 2, 3]]})",
+       "more_peaks[0][2]: expected a usage and a time, got more");
   ends(tree(R"({"parent": -1, "fixes": 1})"),
        "certificate.tree[0].fixes: expected true or false, got '1'");
   auto potentials = [&](const std::string &text, const std::string &end) {

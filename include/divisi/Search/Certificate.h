@@ -32,12 +32,13 @@
 // of a node together must keep all states of that variable. Then, until nothing
 // changes, a node loses each state for which, in some pair, all entries with
 // the states left of the other end are infeasible. A node that bounds has
-// prices of memory p(t) >= 0 and two potentials a pair, q(u, s) and q(v, t),
-// one for each state that the deductions left. For its states,
+// prices of memory p(r, t) >= 0, of resource r at time t, and two potentials a
+// pair, q(u, s) and q(v, t), one for each state that the deductions left. For
+// its states,
 //
 //   value =  sum over v of     min over s of     cost(v, s) + sum of q(v, s)
 //          + sum over pairs of min over s, t of  cost(s, t) - q(u, s) - q(v, t)
-//          - sum over t of     p(t) * usageLimit
+//          - sum over r, t of  p(r, t) * limit of r
 //
 // where the cost of a state is that of its members, of edges inside the
 // variable and to fixed ones, and of its memory at prices p; that of (s, t) is
@@ -45,7 +46,7 @@
 // fixed variables counts once. Infeasible entries do not count in minima, nor
 // do states that a member, an edge inside or one to a fixed variable makes
 // infeasible: the root has lost them already, though they have potentials. A
-// minimum of nothing makes the value infinite. No assignment within the limit
+// minimum of nothing makes the value infinite. No assignment within the limits
 // and within the node's states costs less, whatever prices and potentials are:
 // weak duality of Lagrange multipliers and of reparametrisation (M. I.
 // Schlesinger 1976; V. Kolmogorov, "Convergent tree-reweighted message
@@ -84,8 +85,9 @@ struct Deduction {
 
 /// Price of memory: cost per unit of usage at `time`, times 2^priceBits.
 struct MemoryPrice {
-  int64_t time = 0;  ///< A position of the program.
-  int64_t price = 0; ///< At least 0.
+  int64_t time = 0;      ///< A position of the program.
+  int64_t price = 0;     ///< At least 0.
+  uint32_t resource = 0; ///< One that has a limit.
   friend bool operator==(MemoryPrice, MemoryPrice) = default;
 };
 
@@ -94,7 +96,7 @@ struct BoundNode {
   int32_t parent = -1;        ///< An earlier node; -1 for the root.
   uint32_t variable = 0;      ///< What the parent was split by; 0: the root.
   std::vector<uint32_t> kept; ///< Its states here; sorted.
-  std::vector<MemoryPrice> prices; ///< Sorted by time.
+  std::vector<MemoryPrice> prices; ///< Sorted by resource, then time.
   /// For each pair, first u's states in order, then v's, times
   /// 2^potentialBits; within 2^62. Empty if this node does not bound.
   std::vector<int64_t> potentials;

@@ -16,6 +16,11 @@
 //   edge w -> mm                [[0, 0, 0],        row-major: a row for each
 //                                [7, 7, 0]]        strategy of w
 //
+// Memory is of one resource or more (one for each group of devices), each with
+// a limit of its own; what is said of the first alone needs no more than above.
+// It may be in use again after a while in which it is not: then there are more
+// intervals than one.
+//
 // Many edges share a matrix (a model's layers are alike), so matrices are kept
 // once and edges refer to them. Costs are nanoseconds and usages bytes, but
 // nothing here depends on that.
@@ -54,8 +59,13 @@ struct Node {
   std::string name;                    ///< For people; may be empty.
   std::vector<std::string> strategies; ///< Names; empty, or as many as costs.
   std::vector<int64_t> costs;          ///< At least one.
-  std::vector<int64_t> usages;         ///< As many as costs.
-  Lifetime live;                       ///< When `usages` count.
+  std::vector<int64_t> usages;         ///< As many as costs; of resource 0.
+  Lifetime live;                       ///< When usages count.
+  /// And when again: each begins when the one before has ended, or later.
+  std::vector<Lifetime> moreLives;
+  /// Of resources 1, 2, …: as many as costs, or empty for none; those at the
+  /// end may be left out.
+  std::vector<std::vector<int64_t>> moreUsages;
   friend bool operator==(const Node &, const Node &) = default;
 };
 
@@ -78,36 +88,122 @@ struct Edge {
   /// collective): an index into Problem::matrices, and when it counts.
   std::optional<uint32_t> usages;
   Lifetime live;
+  std::vector<Lifetime> moreLives; ///< As those of a Node.
+  /// The same as `usages` of resources 1, 2, …; those at the end may be left
+  /// out.
+  std::vector<std::optional<uint32_t>> moreUsages;
   friend bool operator==(const Edge &, const Edge &) = default;
+};
+
+/// Memory of one kind: that of devices of one group.
+struct Resource {
+  std::string name;             ///< For people; may be empty.
+  std::optional<int64_t> limit; ///< At every time; none: no limit.
+  friend bool operator==(const Resource &, const Resource &) = default;
 };
 
 /// All that a solver is told.
 struct Problem {
-  std::string name;                  ///< For people; may be empty.
-  std::vector<Node> nodes;           ///< In the program's order.
-  std::vector<Edge> edges;           ///< In any order.
-  std::vector<Matrix> matrices;      ///< Of the edges' costs and usages.
-  std::optional<int64_t> usageLimit; ///< At every time; none: no limit.
+  std::string name;             ///< For people; may be empty.
+  std::vector<Node> nodes;      ///< In the program's order.
+  std::vector<Edge> edges;      ///< In any order.
+  std::vector<Matrix> matrices; ///< Of the edges' costs and usages.
+  /// Of resource 0, at every time; none: no limit.
+  std::optional<int64_t> usageLimit;
+  std::string resource;                ///< The name of resource 0.
+  std::vector<Resource> moreResources; ///< Resources 1, 2, ….
   friend bool operator==(const Problem &, const Problem &) = default;
+
+  /// At least one.
+  uint32_t numResources() const { return uint32_t(moreResources.size()) + 1; }
+  /// The limit of a resource, or none.
+  std::optional<int64_t> limitOf(uint32_t resource) const {
+    return resource == 0 ? usageLimit : moreResources[resource - 1].limit;
+  }
+  /// Whether any resource has a limit.
+  bool isLimited() const;
 };
 
+/// ` of resource 1 ('v100')`, for messages; nothing where there is one alone.
+std::string ofResource(const Problem &problem, uint32_t resource);
+
+/// Calls `use` with each resource of which `node` uses memory, and its usages.
+template <typename Use> void forEachUsage(const Node &node, Use use) {
+  uint32_t resource = 0;
+  use(resource, node.usages);
+  for (const std::vector<int64_t> &usages : node.moreUsages) {
+    ++resource;
+    if (!usages.empty()) {
+      use(resource, usages);
+    }
+  }
+}
+/// The same of an edge, with the index of the matrix.
+template <typename Use> void forEachUsage(const Edge &edge, Use use) {
+  uint32_t resource = 0;
+  if (edge.usages) {
+    use(resource, *edge.usages);
+  }
+  for (std::optional<uint32_t> matrix : edge.moreUsages) {
+    ++resource;
+    if (matrix) {
+      use(resource, *matrix);
+    }
+  }
+}
+
+/// Calls `use` with each interval in which usages of a node or an edge count.
+template <typename NodeOrEdge, typename Use>
+void forEachLife(const NodeOrEdge &user, Use use) {
+  use(user.live);
+  for (Lifetime again : user.moreLives) {
+    use(again);
+  }
+}
+
 /// What is wrong with `problem`, or nothing: sizes that disagree, indices out
-/// of range, intervals that begin below zero or end before they begin, usages
-/// below zero, costs not above -kInfeasible.
+/// of range, intervals that begin below zero or end before they begin, or that
+/// begin before the one before has ended, usages below zero or of a resource
+/// that there is not, costs not above -kInfeasible.
 std::optional<std::string> validate(const Problem &problem);
+
+/// The most memory that is in use at once.
+struct Peak {
+  Wide usage = 0;   ///< The largest at any time.
+  int64_t time = 0; ///< The first time of it.
+  friend bool operator==(const Peak &, const Peak &) = default;
+};
 
 /// One strategy for each node, and what it costs.
 struct Solution {
   std::vector<uint32_t> assignment; ///< A strategy of each node.
   Wide cost = 0;                    ///< Of all nodes and edges.
-  Wide peak = 0;                    ///< The largest usage at any time.
+  Wide peak = 0;                    ///< The largest usage of resource 0.
   int64_t peakTime = 0;             ///< The first time of it.
+  std::vector<Peak> morePeaks;      ///< Of resources 1, 2, ….
   Wide lowerBound = 0;              ///< No assignment costs less.
   /// Why. Without it `lowerBound` is at most trivialLowerBound().
   Certificate certificate;
+
+  /// The peak of a resource.
+  Peak peakOf(uint32_t resource) const {
+    return resource == 0 ? Peak{peak, peakTime} : morePeaks[resource - 1];
+  }
 };
 
-/// Computes cost, peak and lower bound of `assignment`, which must fit.
+/// By how much a peak is above a limit.
+struct Excess {
+  uint32_t resource = 0; ///< Of the problem.
+  Peak peak;             ///< Of that resource.
+  Wide excess = 0;       ///< Above the limit of it.
+};
+
+/// The resource of which `solution` uses most above its limit, or nothing if it
+/// is within all limits.
+std::optional<Excess> exceeded(const Problem &problem,
+                               const Solution &solution);
+
+/// Computes cost, peaks and lower bound of `assignment`, which must fit.
 Solution evaluate(const Problem &problem, std::vector<uint32_t> assignment);
 
 /// The sum of the least cost of every node and edge: true of any problem.
@@ -120,8 +216,8 @@ Wide trivialLowerBound(const Problem &problem);
 std::optional<std::string> check(const Problem &problem,
                                  const Solution &solution);
 
-/// The bound that `certificate` proves: no assignment within the limit costs
-/// less. Nothing if no assignment is within the limit at all. Fails if a
+/// The bound that `certificate` proves: no assignment within the limits costs
+/// less. Nothing if no assignment is within the limits at all. Fails if a
 /// deduction is not justified, the tree is malformed or missing, or 128 bits
 /// overflow.
 Expected<std::optional<Wide>> provedBound(const Problem &problem,

@@ -18,6 +18,18 @@
 // each), and edges "usages" (a list each, empty for none) with "intervals".
 // Costs are above -1e18, usages and times not below zero.
 //
+// Memory of several resources, and what lives more than once, need more keys;
+// without them a file is the contest's. This adds a resource of limit 16, of
+// which the node uses 3 or 2, and lets it use both while [90, 95) as well:
+//
+//   "more_resources": [{"name": "v100", "usage_limit": 16}]    of the problem
+//   "more_usages": [[[3, 2]]], "more_intervals": [[[90, 95]]]  of nodes
+//
+// A problem's "resource" is the name of the first. Each node has a list of
+// usages for each further resource, empty for none, and those at the end may be
+// left out; its intervals come one after the other. Edges have the same two
+// keys, with entries of matrices, beside "usages" and "intervals".
+//
 // A text has less than 2^32 bytes and thus numbers, so that sums of costs or
 // usages stay below 2^95: in 128 bits they never overflow.
 //
@@ -36,8 +48,8 @@ namespace divisi::search {
 /// text and the path there. Unknown keys are skipped.
 Expected<Problem> readProblem(std::string_view bytes);
 
-/// The same of the file `path`, "-" being stdin. Fails with File if it cannot be
-/// read.
+/// The same of the file `path`, "-" being stdin. Fails with File if it cannot
+/// be read.
 Expected<Problem> readProblemFile(const std::string &path);
 
 /// The problem as JSON; readProblem of it gives an equal problem, save that

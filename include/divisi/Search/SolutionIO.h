@@ -22,7 +22,8 @@
 // lose them. Potentials are base64 of zigzag LEB128 differences to the nearest
 // ancestor that bounds, since they differ little from it; a node has the key if
 // it bounds. Other nodes of the tree than the root have "variable" and "kept",
-// and one that fixes has "fixes": true.
+// and one that fixes has "fixes": true. A price of a further resource is [time,
+// price, resource], and their peaks are "more_peaks": [[usage, time]].
 //
 //===----------------------------------------------------------------------===//
 

@@ -48,12 +48,12 @@ struct Options {
   int64_t work = 6'000'000'000;
   /// Stop once the answer is proved to be within this of the optimum, relative.
   double gap = 0;
-  /// How much more may be looked at while the gap is above `fairGap`, or nothing
-  /// fits yet; solveAuto only.
+  /// How much more may be looked at while the gap is above `fairGap`, or
+  /// nothing fits yet; solveAuto only.
   int64_t moreWork = 0;
   double fairGap = 1;
-  /// Answers of at least this cost are of no use: solveAuto stops once its bound
-  /// is there.
+  /// Answers of at least this cost are of no use: solveAuto stops once its
+  /// bound is there.
   std::optional<Wide> cutoff;
   /// Ingredients of solveAuto; off only to measure what they add.
   bool neighbourhoods = true;
@@ -74,7 +74,7 @@ struct Options {
 
 /// Whether a solver has an answer.
 enum class Verdict : uint8_t {
-  Solved,     ///< `solution` is within the limit.
+  Solved,     ///< `solution` is within the limits.
   Infeasible, ///< Proved: no assignment exists. `message` says why.
   NotFound,   ///< None was found, which proves nothing.
 };
@@ -105,8 +105,10 @@ struct Outcome {
   /// every node takes the strategy of least memory.
   std::string message;
   std::optional<int64_t> time; ///< The time that binds, if infeasible.
-  /// If the memory limit makes it infeasible: no limit below `limitAtLeast`
-  /// would do, and `limitEnough` would; equal if the smallest is known.
+  uint32_t resource = 0;       ///< Of which `time` and the limits below are.
+  /// If one memory limit makes it infeasible: no limit below `limitAtLeast`
+  /// would do, and `limitEnough` would, the other resources' limits as they
+  /// are; equal if the smallest is known.
   std::optional<int64_t> limitAtLeast, limitEnough;
   int64_t work = 0; ///< Matrix entries looked at.
 };

@@ -31,8 +31,11 @@ Certifier::Certifier(const Problem &problem, const Reduction &reduction,
     : reduction_(reduction), reduced_(reduced) {
   int magnitude = std::ilogb(std::max(std::abs(scale), 1.0));
   potentialBits_ = std::clamp(kPotentialDigits - magnitude, -30, 30);
-  double limit = problem.usageLimit ? double(*problem.usageLimit) : 1;
-  int bytes = std::ilogb(std::max(limit, 1.0));
+  double limit = 1;
+  for (uint32_t r = 0; r != problem.numResources(); ++r) {
+    limit = std::max(limit, double(problem.limitOf(r).value_or(1)));
+  }
+  int bytes = std::ilogb(limit);
   priceBits_ = std::clamp(kPriceDigits + bytes - magnitude,
                           std::max(potentialBits_, 0), 60);
   const CostGraph &graph = reduced.whole;
@@ -95,8 +98,8 @@ BoundNode Certifier::makeInfeasible(const SubGraph &part, double cutoff) const {
   if (part.shortAt) {
     double price = 4 * std::max(std::abs(cutoff), 1.0) / part.shortage;
     price = std::clamp(std::ceil(std::ldexp(price, priceBits_)), 1.0, 0x1p62);
-    node.prices.push_back(
-        {reduced_.timeOf[reduced_.core.timeOf[*part.shortAt]], int64_t(price)});
+    Moment at = reduced_.timeOf[reduced_.core.timeOf[*part.shortAt]];
+    node.prices.push_back({at.time, int64_t(price), at.resource});
   }
   return node;
 }
@@ -119,7 +122,8 @@ BoundNode Certifier::makeNode(const CostGraph &graph, const Embedding &where,
   for (size_t t = 0; t != point.prices.size(); ++t) {
     auto price = int64_t(std::round(std::ldexp(point.prices[t], priceBits_)));
     if (price > 0) {
-      node.prices.push_back({reduced_.timeOf[where.timeOf[t]], price});
+      Moment at = reduced_.timeOf[where.timeOf[t]];
+      node.prices.push_back({at.time, price, at.resource});
     }
   }
   Potentials potentials = splitMessages(graph, point);
@@ -191,7 +195,8 @@ void Certifier::putRows(const Embedding &where, BoundNode &node) const {
 double Certifier::priceDuring(const BoundNode &node, const Usage &usage) const {
   double sum = 0;
   for (MemoryPrice price : node.prices) {
-    auto at = std::ranges::lower_bound(reduced_.timeOf, price.time) -
+    auto at = std::ranges::lower_bound(reduced_.timeOf,
+                                       Moment{price.resource, price.time}) -
               reduced_.timeOf.begin();
     if (at >= usage.begin && at < usage.end) {
       sum += std::ldexp(double(price.price), -priceBits_);

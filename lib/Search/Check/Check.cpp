@@ -29,10 +29,6 @@ struct Use {
   Lifetime live;
   int64_t bytes;
 };
-struct Peak {
-  Wide bytes = 0;
-  int64_t time = 0;
-};
 } // namespace
 
 /// Goes through begins and ends in order: usage can only rise at a begin, and
@@ -55,7 +51,7 @@ static Peak peakOf(std::vector<Use> uses) {
     for (; ended != byEnd.size() && byEnd[ended].live.end <= time; ++ended) {
       now -= byEnd[ended].bytes;
     }
-    if (now > peak.bytes) {
+    if (now > peak.usage) {
       peak = {now, time};
     }
   }
@@ -83,46 +79,89 @@ static std::optional<std::string> checkAssignment(const Problem &problem,
   return std::nullopt;
 }
 
-/// Cost, peak and limit.
-static std::optional<std::string> checkSums(const Problem &problem,
-                                            const Solution &solution) {
-  const std::vector<uint32_t> &chosen = solution.assignment;
-  std::vector<Use> uses;
-  Wide total = 0;
-  for (size_t e = 0; e != problem.edges.size(); ++e) {
-    const Edge &edge = problem.edges[e];
+template <typename NodeOrEdge>
+static void addUses(std::vector<Use> &uses, const NodeOrEdge &user,
+                    int64_t bytes) {
+  uses.push_back({user.live, bytes});
+  for (Lifetime again : user.moreLives) {
+    uses.push_back({again, bytes});
+  }
+}
+
+/// The uses of each resource.
+static std::vector<std::vector<Use>>
+usesOf(const Problem &problem, const std::vector<uint32_t> &chosen) {
+  std::vector<std::vector<Use>> uses(problem.numResources());
+  for (const Edge &edge : problem.edges) {
     size_t entry =
         size_t(chosen[edge.from]) * problem.nodes[edge.to].costs.size() +
         chosen[edge.to];
-    int64_t cost = problem.matrices[edge.costs].entries[entry];
+    forEachUsage(edge, [&](uint32_t r, uint32_t matrix) {
+      addUses(uses[r], edge, problem.matrices[matrix].entries[entry]);
+    });
+  }
+  for (size_t i = 0; i != chosen.size(); ++i) {
+    const Node &node = problem.nodes[i];
+    forEachUsage(node, [&](uint32_t r, const std::vector<int64_t> &usages) {
+      addUses(uses[r], node, usages[chosen[i]]);
+    });
+  }
+  return uses;
+}
+
+static std::optional<std::string>
+checkLimit(const Problem &problem, uint32_t resource, const Peak &peak) {
+  std::optional<int64_t> limit = problem.limitOf(resource);
+  if (!limit || peak.usage <= *limit) {
+    return std::nullopt;
+  }
+  return "at time " + std::to_string(peak.time) + " the usage" +
+         ofResource(problem, resource) + " is " + toString(peak.usage) +
+         ", above the limit of " + std::to_string(*limit);
+}
+
+/// Cost, peaks and limits.
+static std::optional<std::string> checkSums(const Problem &problem,
+                                            const Solution &solution) {
+  const std::vector<uint32_t> &chosen = solution.assignment;
+  if (solution.morePeaks.size() + 1 != problem.numResources()) {
+    return "it has peaks of " + std::to_string(solution.morePeaks.size() + 1) +
+           " resources, expected " + std::to_string(problem.numResources());
+  }
+  Wide total = 0;
+  for (size_t e = 0; e != problem.edges.size(); ++e) {
+    const Edge &edge = problem.edges[e];
+    int64_t cost =
+        problem.matrices[edge.costs].at(chosen[edge.from], chosen[edge.to]);
     if (cost >= kInfeasible) {
       return "edge " + std::to_string(e) + " joins strategies that exclude " +
              "each other";
     }
     total += cost;
-    if (edge.usages) {
-      uses.push_back(
-          {edge.live, problem.matrices[*edge.usages].entries[entry]});
-    }
   }
   for (size_t i = 0; i != chosen.size(); ++i) {
     total += problem.nodes[i].costs[chosen[i]];
-    uses.push_back({problem.nodes[i].live, problem.nodes[i].usages[chosen[i]]});
   }
-  Peak peak = peakOf(std::move(uses));
-  if (problem.usageLimit && peak.bytes > *problem.usageLimit) {
-    return "at time " + std::to_string(peak.time) + " the usage is " +
-           toString(peak.bytes) + ", above the limit of " +
-           std::to_string(*problem.usageLimit);
+  std::vector<std::vector<Use>> uses = usesOf(problem, chosen);
+  std::vector<Peak> peaks;
+  for (uint32_t r = 0; r != uses.size(); ++r) {
+    peaks.push_back(peakOf(std::move(uses[r])));
+    if (auto wrong = checkLimit(problem, r, peaks.back())) {
+      return wrong;
+    }
   }
   if (total != solution.cost) {
     return "the cost is " + toString(total) + ", not " +
            toString(solution.cost);
   }
-  if (peak.bytes != solution.peak || peak.time != solution.peakTime) {
-    return "the peak is " + toString(peak.bytes) + " at time " +
-           std::to_string(peak.time) + ", not " + toString(solution.peak) +
-           " at time " + std::to_string(solution.peakTime);
+  for (uint32_t r = 0; r != peaks.size(); ++r) {
+    if (Peak claimed = solution.peakOf(r); peaks[r] != claimed) {
+      return "the peak" + ofResource(problem, r) + " is " +
+             toString(peaks[r].usage) + " at time " +
+             std::to_string(peaks[r].time) + ", not " +
+             toString(claimed.usage) + " at time " +
+             std::to_string(claimed.time);
+    }
   }
   return std::nullopt;
 }

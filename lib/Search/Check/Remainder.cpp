@@ -92,22 +92,32 @@ private:
   void addNode(uint32_t i) {
     const Node &node = problem_.nodes[i];
     uint32_t variable = indexOf(i);
-    std::vector<int64_t> usages;
+    std::vector<uint32_t> taken = strategies(variable, i);
     uint32_t state = out_.variables[variable].begin;
-    for (uint32_t strategy : strategies(variable, i)) {
+    for (uint32_t strategy : taken) {
       accumulate(out_.costs[state++], node.costs[strategy]);
-      usages.push_back(node.usages[strategy]);
     }
-    addUse(variable, node.live, usages);
+    forEachUsage(node, [&](uint32_t r, const std::vector<int64_t> &all) {
+      std::vector<int64_t> usages;
+      for (uint32_t strategy : taken) {
+        usages.push_back(all[strategy]);
+      }
+      addUse(variable, r, node, usages);
+    });
   }
 
-  void addUse(uint32_t variable, Lifetime live,
+  /// `user` is the node or edge that uses so much.
+  template <typename NodeOrEdge>
+  void addUse(uint32_t variable, uint32_t resource, const NodeOrEdge &user,
               const std::vector<int64_t> &usages) {
-    if (live.begin == live.end ||
-        std::ranges::all_of(usages, [](int64_t use) { return use == 0; })) {
+    if (std::ranges::all_of(usages, [](int64_t use) { return use == 0; })) {
       return;
     }
-    out_.uses.push_back({variable, live, out_.usages.size()});
+    forEachLife(user, [&](Lifetime live) {
+      if (live.begin != live.end) {
+        out_.uses.push_back({variable, resource, live, out_.usages.size()});
+      }
+    });
     out_.usages.insert(out_.usages.end(), usages.begin(), usages.end());
   }
 
@@ -130,18 +140,17 @@ private:
     std::vector<uint32_t> rows = strategiesAt(edge.from, variable);
     std::vector<uint32_t> columns = strategiesAt(edge.to, variable);
     const Matrix &costs = problem_.matrices[edge.costs];
-    std::vector<int64_t> usages;
     for (size_t s = 0; s != rows.size(); ++s) {
       accumulate(out_.costs[out_.variables[variable].begin + s],
                  costs.at(rows[s], columns[s]));
-      if (edge.usages) {
-        usages.push_back(
-            problem_.matrices[*edge.usages].at(rows[s], columns[s]));
+    }
+    forEachUsage(edge, [&](uint32_t r, uint32_t matrix) {
+      std::vector<int64_t> usages;
+      for (size_t s = 0; s != rows.size(); ++s) {
+        usages.push_back(problem_.matrices[matrix].at(rows[s], columns[s]));
       }
-    }
-    if (edge.usages) {
-      addUse(variable, edge.live, usages);
-    }
+      addUse(variable, r, edge, usages);
+    });
   }
 
   /// What `node`, a member of `variable` or of a fixed one, takes in each state
@@ -219,10 +228,15 @@ private:
         }
       }
     }
-    if (edge.usages && edge.live.begin != edge.live.end) {
-      out_.pairUses.push_back(
-          {uint32_t(out_.pairs.size() - 1), crossing.edge, crossing.forward});
-    }
+    uint32_t pair = uint32_t(out_.pairs.size() - 1);
+    forEachUsage(edge, [&](uint32_t r, uint32_t matrix) {
+      forEachLife(edge, [&](Lifetime live) {
+        if (live.begin != live.end) {
+          out_.pairUses.push_back(
+              {pair, crossing.edge, crossing.forward, r, matrix, live});
+        }
+      });
+    });
   }
 
   Merging &merging_;

@@ -48,6 +48,7 @@ struct Remainder {
   /// Memory that depends on the state of one variable.
   struct Use {
     uint32_t variable; ///< An index into `variables`.
+    uint32_t resource; ///< Of the problem.
     Lifetime live;
     size_t firstUsage; ///< One for each state.
   };
@@ -56,6 +57,9 @@ struct Remainder {
     uint32_t pair; ///< An index into `pairs`.
     uint32_t edge; ///< Of the problem.
     bool forward;  ///< Whether the edge leads from u to v.
+    uint32_t resource;
+    uint32_t matrix; ///< Of the problem: what it uses.
+    Lifetime live;
   };
 
   std::vector<Variable> variables; ///< By number, ascending.

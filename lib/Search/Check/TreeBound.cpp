@@ -12,42 +12,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "TreeBound.h"
+#include "Prices.h"
 
 #include <algorithm>
 
 namespace divisi::search {
 
 namespace {
-/// What Lagrange multipliers of memory cost: prefix sums of the prices.
-class Prices {
-public:
-  Prices(const std::vector<MemoryPrice> &prices, int bits, CheckedWide &exact)
-      : prices_(prices), before_{0} {
-    for (MemoryPrice price : prices) {
-      before_.push_back(
-          exact.add(before_.back(), exact.scale(price.price, bits)));
-    }
-  }
-
-  /// The sum over the times of `live`, in units of values: what a unit of
-  /// memory costs that is used throughout.
-  Wide during(Lifetime live) const {
-    return before_[countBefore(live.end)] - before_[countBefore(live.begin)];
-  }
-  Wide total() const { return before_.back(); }
-  bool areAllZero() const { return total() == 0; }
-
-private:
-  size_t countBefore(int64_t time) const {
-    return size_t(
-        std::ranges::lower_bound(prices_, time, {}, &MemoryPrice::time) -
-        prices_.begin());
-  }
-
-  const std::vector<MemoryPrice> &prices_;
-  std::vector<Wide> before_; ///< [i]: the sum of the first i prices.
-};
-
 class TreeCheck {
 public:
   TreeCheck(Merging &merging, Remainder remainder,
@@ -249,9 +220,11 @@ Wide TreeCheck::value(const BoundNode &node, const std::vector<bool> &alive) {
   for (const Remainder::Variable &variable : remainder_.variables) {
     count(minimumOf(variable, alive));
   }
-  if (!prices.areAllZero()) {
-    sum = exact_.subtract(
-        sum, exact_.multiply(prices.total(), *merging_.problem().usageLimit));
+  for (uint32_t r = 0; r != merging_.problem().numResources(); ++r) {
+    if (Wide total = prices.total(r); total != 0) {
+      sum = exact_.subtract(
+          sum, exact_.multiply(total, *merging_.problem().limitOf(r)));
+    }
   }
   return infinite ? kNever : sum;
 }
@@ -262,7 +235,7 @@ void TreeCheck::chargeMemory(const Prices &prices) {
     return;
   }
   for (const Remainder::Use &use : remainder_.uses) {
-    Wide price = prices.during(use.live);
+    Wide price = prices.during(use.resource, use.live);
     if (price == 0) {
       continue;
     }
@@ -335,11 +308,11 @@ void TreeCheck::chargePair(size_t index, const Prices &prices) {
   for (const Remainder::PairUse &use : std::ranges::equal_range(
            remainder_.pairUses, index, {}, &Remainder::PairUse::pair)) {
     const Edge &edge = problem.edges[use.edge];
-    Wide price = prices.during(edge.live);
+    Wide price = prices.during(use.resource, use.live);
     if (price == 0) {
       continue;
     }
-    const Matrix &usages = problem.matrices[*edge.usages];
+    const Matrix &usages = problem.matrices[use.matrix];
     std::vector<uint32_t> ofU = strategiesOf(merging_, remainder_, u,
                                              use.forward ? edge.from : edge.to);
     std::vector<uint32_t> ofV = strategiesOf(merging_, remainder_, v,

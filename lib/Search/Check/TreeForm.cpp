@@ -67,18 +67,28 @@ static Wrong checkSplit(const Remainder &remainder, const BoundNode &node,
 /// Prices are what makes a bound valid: none may be below zero, none without a
 /// limit, and no time may come twice.
 static Wrong checkPrices(const Problem &problem, const BoundNode &node) {
-  if (!node.prices.empty() && !problem.usageLimit) {
-    return "it has prices of memory, but the problem has no limit";
-  }
+  auto key = [](const MemoryPrice &price) {
+    return std::pair(price.resource, price.time);
+  };
   for (size_t i = 0; i != node.prices.size(); ++i) {
     MemoryPrice price = node.prices[i];
+    if (price.resource >= problem.numResources()) {
+      return "it has a price of resource " + std::to_string(price.resource) +
+             ", of " + std::to_string(problem.numResources());
+    }
+    std::string of = ofResource(problem, price.resource);
+    if (!problem.limitOf(price.resource)) {
+      return "it has prices of memory" + of + ", but the problem has no limit" +
+             (of.empty() ? "" : " of that");
+    }
     if (price.price < 0) {
       return "the price " + std::to_string(price.price) + " at time " +
-             std::to_string(price.time) + " is below zero";
+             std::to_string(price.time) + of + " is below zero";
     }
-    if (i != 0 && node.prices[i - 1].time >= price.time) {
-      return "the prices are not sorted by time, or time " +
-             std::to_string(price.time) + " comes twice";
+    if (i != 0 && key(node.prices[i - 1]) >= key(price)) {
+      return "the prices are not sorted by " +
+             std::string(of.empty() ? "" : "resource and ") + "time, or time " +
+             std::to_string(price.time) + of + " comes twice";
     }
   }
   return std::nullopt;

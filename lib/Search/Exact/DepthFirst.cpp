@@ -18,15 +18,15 @@ Wide Guide::value(Wide sum) const {
   return quotient + (scaled % scale > 0 ? 1 : 0);
 }
 
-/// Whether a leaf of this bound and peak could be better than the best.
-bool DepthFirst::canCount(const Guide &guide, Wide bound, Wide peak) const {
+/// Whether a leaf of this bound and excess could be better than the best.
+bool DepthFirst::canCount(const Guide &guide, Wide bound, Wide excess) const {
   if (bound >= kForbiddenWideSum) {
     return false;
   }
-  if (goal_ == Goal::Peak) {
-    return !value_ || (peak < *value_ && guide.value(bound) < *value_);
+  if (goal_ == Goal::Excess) {
+    return !value_ || (excess < *value_ && guide.value(bound) < *value_);
   }
-  return (!exact_.limit || peak <= *exact_.limit) &&
+  return (!exact_.idleExcess || excess <= 0) &&
          (!value_ || guide.value(bound) < *value_);
 }
 
@@ -55,8 +55,8 @@ Wide DepthFirst::cost() const {
   return cost;
 }
 
-void DepthFirst::offerLeaf(Wide peak) {
-  Wide value = goal_ == Goal::Peak ? peak : cost();
+void DepthFirst::offerLeaf(Wide excess) {
+  Wide value = goal_ == Goal::Excess ? excess : cost();
   if (!value_ || value < *value_) {
     value_ = value;
     best_ = states_;
@@ -79,7 +79,7 @@ bool DepthFirst::search(const Guide &guide) {
     offerLeaf(least);
     return true;
   }
-  frames[0].peak = least;
+  frames[0].excess = least;
   open(frames[0], guide, 0, guide.tables.bound());
   size_t depth = 0;
   while (true) {
@@ -91,7 +91,7 @@ bool DepthFirst::search(const Guide &guide) {
     }
     bool spent = budget_.over();
     if (spent || frame.next == frame.candidates.size() ||
-        !canCount(guide, frame.candidates[frame.next].first, frame.peak)) {
+        !canCount(guide, frame.candidates[frame.next].first, frame.excess)) {
       if (depth == 0) {
         return !spent;
       }
@@ -100,16 +100,16 @@ bool DepthFirst::search(const Guide &guide) {
     }
     auto [bound, state] = frame.candidates[frame.next++];
     states_[v] = state;
-    Wide peak = std::max(frame.peak, usage_.assign(v, state, budget_));
+    Wide excess = std::max(frame.excess, usage_.assign(v, state, budget_));
     frame.assigned = true;
-    if (!canCount(guide, bound, peak)) {
+    if (!canCount(guide, bound, excess)) {
       continue;
     }
     if (depth + 1 == order_.size()) {
-      offerLeaf(peak);
+      offerLeaf(excess);
       continue;
     }
-    frames[++depth].peak = peak;
+    frames[++depth].excess = excess;
     open(frames[depth], guide, depth, bound);
   }
 }
@@ -131,7 +131,7 @@ std::optional<std::vector<Wide>> DepthFirst::descend(const Guide &guide) {
     usage_.assign(variable(depth), states_[variable(depth)], budget_);
   }
   if (depth == order_.size()) {
-    result.emplace(usage_.usage().begin(), usage_.usage().end());
+    result.emplace(usage_.excess().begin(), usage_.excess().end());
     if (canCount(guide, bound, usage_.largest())) {
       offerLeaf(usage_.largest());
     }

@@ -24,15 +24,16 @@
 
 namespace divisi::search {
 
-/// What is minimised: the cost within the limit, or the peak whatever the cost.
-enum class Goal : uint8_t { Cost, Peak };
+/// What is minimised: the cost within the limits, or the largest excess over a
+/// limit whatever the cost.
+enum class Goal : uint8_t { Cost, Excess };
 
 /// An elimination as a bound of values: see above.
 struct Guide {
   /// Of the priced sum above.
   Elimination tables;
   Wide scale = 1;  ///< What a unit of the value counts in the tables.
-  Wide offset = 0; ///< Prices times limit.
+  Wide offset = 0; ///< Prices times limits.
 
   /// A lower bound of the value of whatever the tables bound by `sum`.
   Wide value(Wide sum) const;
@@ -50,8 +51,9 @@ public:
   /// Searches everything that `guide` doesn't rule out; false if the budget
   /// ended before.
   bool search(const Guide &guide);
-  /// Follows `guide` without turning back, whatever the limit; returns the
-  /// usage at the problem's times, or nothing if it ends where it must not.
+  /// Follows `guide` without turning back, whatever the limits; returns how far
+  /// above them the usage is at the problem's times, or nothing if it ends
+  /// where it must not.
   std::optional<std::vector<Wide>> descend(const Guide &guide);
 
   /// The least value of all leaves that were within the limit, and its states.
@@ -66,16 +68,16 @@ private:
   struct Frame {
     std::vector<std::pair<Wide, uint32_t>> candidates; ///< Bound and state.
     size_t next = 0;
-    Wide peak = 0; ///< Of the least usage before this variable.
+    Wide excess = 0; ///< Of the least usage before this variable.
     bool assigned = false;
   };
 
   uint32_t variable(size_t depth) const {
     return order_[order_.size() - 1 - depth];
   }
-  bool canCount(const Guide &guide, Wide bound, Wide peak) const;
+  bool canCount(const Guide &guide, Wide bound, Wide excess) const;
   void open(Frame &frame, const Guide &guide, size_t depth, Wide bound);
-  void offerLeaf(Wide peak);
+  void offerLeaf(Wide excess);
   Wide cost() const;
 
   const ExactProblem &exact_;

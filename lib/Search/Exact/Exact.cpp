@@ -9,8 +9,8 @@
 // Eliminates variables exactly where the tables are small, in mini-buckets
 // where few variables are left but the tables would be large. If memory binds,
 // a subgradient method prices it, and depth first search guided by the priced
-// tables proves the rest. If nothing fits, the same search with the peak as
-// value finds the smallest limit that would do.
+// tables proves the rest. If nothing fits, the same search with the excess over
+// the limit as value finds the smallest limit that would do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,6 +46,8 @@ private:
   int steps(double share) const;
   Outcome minimizeCost(const ExactProblem &exact);
   Outcome provedInfeasible(const ExactProblem &exact);
+  Outcome tooLittle(const std::optional<Excess> &least, bool proved) const;
+  Outcome tooLittleOfAll(const std::optional<Excess> &least) const;
   Outcome impossible(const std::string &why);
   Outcome notFound(const std::string &why);
   Outcome conclude(Outcome outcome) const;
@@ -131,24 +133,23 @@ Guide ExactSolver::guide(const ExactProblem &exact, Goal goal,
                          const std::vector<double> &prices, double maxTable) {
   double magnitude = goal == Goal::Cost ? sumOfCosts(exact) : 0;
   std::vector<double> most = mostUsage(exact);
-  double limit = exact.limit ? double(*exact.limit) : 0;
   for (size_t t = 0; t != prices.size(); ++t) {
-    magnitude += prices[t] * (most[t] + std::max(limit, 0.0));
+    magnitude += prices[t] * (most[t] + std::max(double(exact.limits[t]), 0.0));
   }
   Wide unit = Wide(1) << bitsFor(magnitude);
   Prices rounded;
-  Wide sum = 0;
-  for (double price : prices) {
-    rounded.push_back(Wide(std::floor(price * double(unit))));
+  Wide sum = 0, atLimits = 0;
+  for (size_t t = 0; t != prices.size(); ++t) {
+    rounded.push_back(Wide(std::floor(prices[t] * double(unit))));
     sum += rounded.back();
+    atLimits += rounded.back() * exact.limits[t];
   }
   bool isCost = goal == Goal::Cost;
   std::vector<Factor> factors =
       pricedFactors(exact, isCost ? unit : 0, rounded);
   return {
       Elimination(exact.sizes, order_, std::move(factors), maxTable, budget_),
-      isCost ? unit : std::max<Wide>(sum, 1),
-      isCost && exact.limit ? sum * *exact.limit : 0};
+      isCost ? unit : std::max<Wide>(sum, 1), atLimits};
 }
 
 /// How many eliminations a part of the budget pays for.
@@ -172,9 +173,9 @@ std::vector<double> ExactSolver::priceLimit(const ExactProblem &exact,
     if (!now.tables.finished()) {
       break;
     }
-    auto usage = search.descend(now);
+    auto excess = search.descend(now);
     Wide value = now.value(now.tables.bound());
-    if (now.tables.bound() >= kForbiddenWideSum || !exact.limit ||
+    if (now.tables.bound() >= kForbiddenWideSum || exact.times.empty() ||
         (search.value() && value >= *search.value())) {
       return prices;
     }
@@ -188,13 +189,13 @@ std::vector<double> ExactSolver::priceLimit(const ExactProblem &exact,
       reach *= 0.5;
       idle = 0;
     }
-    if (!usage) {
+    if (!excess) {
       break; // Split buckets led into a dead end.
     }
     double norm = 0;
     std::vector<double> gradient;
     for (size_t t = 0; t != prices.size(); ++t) {
-      gradient.push_back(double((*usage)[t] - *exact.limit));
+      gradient.push_back(double((*excess)[t]));
       norm += gradient[t] > 0 || prices[t] > 0 ? gradient[t] * gradient[t] : 0;
     }
     if (norm == 0) {
@@ -222,7 +223,7 @@ std::vector<double> ExactSolver::pricePeak(const ExactProblem &exact,
   std::vector<double> best = prices;
   std::optional<Wide> bound;
   for (int i = 0, most = std::min(kSteps, steps(0.1)); i < most; ++i) {
-    Guide now = guide(exact, Goal::Peak, prices, maxTableForPrices_);
+    Guide now = guide(exact, Goal::Excess, prices, maxTableForPrices_);
     if (!now.tables.finished()) {
       break;
     }
@@ -234,6 +235,9 @@ std::vector<double> ExactSolver::pricePeak(const ExactProblem &exact,
     auto usage = search.descend(now);
     if (!usage || usage->empty()) {
       break;
+    }
+    for (size_t t = 0; t != count; ++t) {
+      (*usage)[t] += exact.limits[t];
     }
     double largest = std::max(1.0, double(std::ranges::max(*usage))), sum = 0;
     for (size_t t = 0; t != count; ++t) {
@@ -271,36 +275,66 @@ Outcome ExactSolver::impossible(const std::string &why) {
 /// suffices.
 Outcome ExactSolver::provedInfeasible(const ExactProblem &exact) {
   const std::string exclude = "the strategies of some nodes exclude each other";
-  if (!exact.limit) {
+  if (!problem_.isLimited()) {
     return impossible(exclude);
   }
-  DepthFirst search(exact, order_, Goal::Peak, budget_);
-  Guide guided = guide(exact, Goal::Peak, pricePeak(exact, search), maxTable_);
+  DepthFirst search(exact, order_, Goal::Excess, budget_);
+  Guide guided =
+      guide(exact, Goal::Excess, pricePeak(exact, search), maxTable_);
   bool proved = guided.tables.finished() && search.search(guided);
   if (!search.value() && proved) {
     return impossible(exclude);
   }
+  std::optional<Excess> least;
+  if (search.value()) {
+    least = exceeded(problem_,
+                     evaluate(problem_, exact.assignment(search.states())));
+  }
+  return conclude(problem_.numResources() == 1 ? tooLittle(least, proved)
+                                               : tooLittleOfAll(least));
+}
+
+/// Of a problem with one limit, which the peak exceeds by `least` at least, if
+/// that is `proved`.
+Outcome ExactSolver::tooLittle(const std::optional<Excess> &least,
+                               bool proved) const {
   Outcome outcome;
   outcome.verdict = Verdict::Infeasible;
-  Wide atLeast = *exact.limit + 1;
-  outcome.message = "no assignment is within the limit of " +
-                    toString(*exact.limit) + " bytes";
-  if (search.value()) {
-    Solution least = evaluate(problem_, exact.assignment(search.states()));
-    outcome.time = least.peakTime;
-    if (least.peak <= INT64_MAX) {
-      outcome.limitEnough = int64_t(least.peak);
+  Wide limit = *problem_.usageLimit, atLeast = limit + 1;
+  outcome.message =
+      "no assignment is within the limit of " + toString(limit) + " bytes";
+  if (least) {
+    Wide usage = least->peak.usage;
+    outcome.time = least->peak.time;
+    if (usage <= INT64_MAX) {
+      outcome.limitEnough = int64_t(usage);
     }
-    atLeast = proved ? least.peak : atLeast;
-    outcome.message += ": at time " + std::to_string(least.peakTime) + " " +
-                       (proved ? "at least " : "as few as ") +
-                       toString(least.peak) + " bytes are in use, " +
-                       toString(least.peak - *exact.limit) + " more";
+    atLeast = proved ? usage : atLeast;
+    outcome.message += ": at time " + std::to_string(least->peak.time) + " " +
+                       (proved ? "at least " : "as few as ") + toString(usage) +
+                       " bytes are in use, " + toString(least->excess) +
+                       " more";
   }
   if (atLeast <= INT64_MAX) {
     outcome.limitAtLeast = int64_t(atLeast);
   }
-  return conclude(outcome);
+  return outcome;
+}
+
+/// Of a problem with several: no limit of one alone says what would do.
+Outcome ExactSolver::tooLittleOfAll(const std::optional<Excess> &least) const {
+  Outcome outcome;
+  outcome.verdict = Verdict::Infeasible;
+  outcome.message = "no assignment is within the limits of all resources";
+  if (least) {
+    outcome.time = least->peak.time;
+    outcome.resource = least->resource;
+    outcome.message += ": at time " + std::to_string(least->peak.time) +
+                       " as few as " + toString(least->peak.usage) + " bytes" +
+                       ofResource(problem_, least->resource) + " are in use, " +
+                       toString(least->excess) + " more than its limit";
+  }
+  return outcome;
 }
 
 /// The pricing finds answers on its way, which the search starts from.

@@ -144,8 +144,13 @@ static std::vector<T> restricted(const std::vector<T> &entries, size_t columns,
 /// costs to the other end.
 ExactProblem::ExactProblem(const Problem &problem)
     : times(maximalTimes(problem)) {
-  if (problem.usageLimit) {
-    limit = *problem.usageLimit;
+  for (Moment time : times) {
+    limits.push_back(*problem.limitOf(time.resource));
+  }
+  for (uint32_t r = 0; r != problem.numResources(); ++r) {
+    if (auto limit = problem.limitOf(r)) {
+      idleExcess = std::max(idleExcess.value_or(-*limit), -Wide(*limit));
+    }
   }
   std::vector<Factor> nodes = nodeCosts(problem);
   std::map<Pair, Factor> between = pairCosts(problem);
@@ -177,25 +182,35 @@ ExactProblem::ExactProblem(const Problem &problem)
       costs[factorOf[ends]].values[s] += values[s];
     }
   }
-  for (uint32_t v = 0; v != nodes.size(); ++v) {
-    uses.push_back({v, v,
-                    restricted(problem.nodes[v].usages, 1, strategies[v], {0}),
-                    v, rangeOf(times, problem.nodes[v].live)});
+  addUses(problem, factorOf);
+}
+
+void ExactProblem::addUses(const Problem &problem,
+                           const std::map<Pair, uint32_t> &factorOf) {
+  auto add = [&](const auto &user, uint32_t resource, const Use &use) {
+    forEachLife(user, [&](Lifetime live) {
+      uses.push_back(use);
+      uses.back().times = rangeOf(times, resource, live);
+    });
+  };
+  for (uint32_t v = 0; v != problem.nodes.size(); ++v) {
+    const Node &node = problem.nodes[v];
+    forEachUsage(node, [&](uint32_t r, const std::vector<int64_t> &usages) {
+      add(node, r, {v, v, restricted(usages, 1, strategies[v], {0}), v, {}});
+    });
   }
   for (const Edge &edge : problem.edges) {
-    if (!edge.usages) {
-      continue;
-    }
-    auto [u, v] = std::minmax(edge.from, edge.to);
-    const Matrix &matrix = problem.matrices[*edge.usages];
-    std::vector<int64_t> usages;
-    for (uint32_t s : strategies[u]) {
-      for (uint32_t t : strategies[v]) {
-        usages.push_back(edge.from == u ? matrix.at(s, t) : matrix.at(t, s));
+    forEachUsage(edge, [&](uint32_t r, uint32_t index) {
+      auto [u, v] = std::minmax(edge.from, edge.to);
+      const Matrix &matrix = problem.matrices[index];
+      std::vector<int64_t> usages;
+      for (uint32_t s : strategies[u]) {
+        for (uint32_t t : strategies[v]) {
+          usages.push_back(edge.from == u ? matrix.at(s, t) : matrix.at(t, s));
+        }
       }
-    }
-    uses.push_back(
-        {u, v, std::move(usages), factorOf[{u, v}], rangeOf(times, edge.live)});
+      add(edge, r, {u, v, std::move(usages), factorOf.at({u, v}), {}});
+    });
   }
 }
 
@@ -240,7 +255,10 @@ std::vector<Factor> pricedFactors(const ExactProblem &exact, Wide scale,
 /// assigning either end looks one number up.
 LeastUsage::LeastUsage(const ExactProblem &exact)
     : exact_(exact), states_(exact.sizes.size(), kNone),
-      usesOf_(exact.sizes.size()), usage_(exact.times.size(), 0) {
+      usesOf_(exact.sizes.size()) {
+  for (Wide limit : exact.limits) {
+    excess_.push_back(-limit);
+  }
   for (uint32_t i = 0; i != exact.uses.size(); ++i) {
     const ExactProblem::Use &use = exact.uses[i];
     usesOf_[use.u].push_back(i);
@@ -258,7 +276,7 @@ LeastUsage::LeastUsage(const ExactProblem &exact)
     leastOfU_.push_back(std::move(ofU));
     leastOfV_.push_back(std::move(ofV));
     for (size_t t = use.times.begin; t < use.times.end; ++t) {
-      usage_[t] += leastOfAll_.back();
+      excess_[t] += leastOfAll_.back();
     }
   }
 }
@@ -285,7 +303,7 @@ void LeastUsage::set(uint32_t variable, uint32_t state) {
     states_[variable] = state;
     change += least(index);
     for (size_t t = times.begin; change != 0 && t < times.end; ++t) {
-      usage_[t] += change;
+      excess_[t] += change;
     }
   }
   states_[variable] = state;
@@ -293,12 +311,12 @@ void LeastUsage::set(uint32_t variable, uint32_t state) {
 
 Wide LeastUsage::assign(uint32_t variable, uint32_t state, Budget &budget) {
   set(variable, state);
-  Wide largest = 0;
+  Wide largest = exact_.idleExcess.value_or(0);
   int64_t work = 1;
   for (uint32_t index : usesOf_[variable]) {
     const TimeRange &times = exact_.uses[index].times;
     for (size_t t = times.begin; t < times.end; ++t) {
-      largest = std::max(largest, usage_[t]);
+      largest = std::max(largest, excess_[t]);
     }
     work += int64_t(times.end - times.begin);
   }
@@ -309,7 +327,8 @@ Wide LeastUsage::assign(uint32_t variable, uint32_t state, Budget &budget) {
 void LeastUsage::release(uint32_t variable) { set(variable, kNone); }
 
 Wide LeastUsage::largest() const {
-  return usage_.empty() ? 0 : std::ranges::max(usage_);
+  Wide idle = exact_.idleExcess.value_or(0);
+  return excess_.empty() ? idle : std::max(idle, std::ranges::max(excess_));
 }
 
 } // namespace divisi::search

@@ -22,6 +22,8 @@
 #include "Elimination.h"
 #include "lib/Search/Problem/MaximalTimes.h"
 
+#include <map>
+
 namespace divisi::search {
 
 /// A problem with only those strategies that can be part of an answer.
@@ -47,11 +49,18 @@ struct ExactProblem {
     TimeRange times;             ///< Indices into `times`.
   };
   std::vector<Use> uses;
-  std::vector<int64_t> times; ///< maximalTimes of the problem.
-  std::optional<Wide> limit;
+  std::vector<Moment> times; ///< maximalTimes of the problem.
+  std::vector<Wide> limits;  ///< At each of `times`.
+  /// How far nothing at all is above the limits: usually far below. None if
+  /// there is no limit.
+  std::optional<Wide> idleExcess;
 
   /// Choices of the problem, from states.
   std::vector<uint32_t> assignment(std::span<const uint32_t> states) const;
+
+private:
+  void addUses(const Problem &problem,
+               const std::map<std::pair<uint32_t, uint32_t>, uint32_t> &factor);
 };
 
 /// A price of memory at each of ExactProblem::times.
@@ -62,20 +71,22 @@ using Prices = std::vector<Wide>;
 std::vector<Factor> pricedFactors(const ExactProblem &exact, Wide scale,
                                   const Prices &prices);
 
-/// The least usage at each time, given the states of some variables.
+/// The least usage at each time, given the states of some variables, and how
+/// far it is above the limit.
 class LeastUsage {
 public:
   /// With no variable assigned. `exact` must outlive this.
   explicit LeastUsage(const ExactProblem &exact);
 
-  /// Gives `variable` a state and returns the largest least usage at any time
-  /// that this could change.
+  /// Gives `variable` a state and returns the largest excess at any time that
+  /// this could change.
   Wide assign(uint32_t variable, uint32_t state, Budget &budget);
   /// Takes a variable's state back.
   void release(uint32_t variable);
-  /// The least usage at each of ExactProblem::times.
-  std::span<const Wide> usage() const { return usage_; }
-  /// 0 if nothing is ever used.
+  /// How far the least usage is above the limit, at each of
+  /// ExactProblem::times.
+  std::span<const Wide> excess() const { return excess_; }
+  /// At least ExactProblem::idleExcess, or 0 if there is no limit.
   Wide largest() const;
 
 private:
@@ -89,7 +100,7 @@ private:
   /// Per use: the least for each state of u, for each of v, and of all.
   std::vector<std::vector<int64_t>> leastOfU_, leastOfV_;
   std::vector<int64_t> leastOfAll_;
-  std::vector<Wide> usage_;
+  std::vector<Wide> excess_;
 };
 
 } // namespace divisi::search

@@ -73,9 +73,9 @@ namespace {
 
 /// What is known of a limit: an assignment within it, a proof, or neither.
 struct Attempt {
-  std::optional<Wide> peak; ///< Of an assignment that fits.
+  std::optional<Wide> peak; ///< Of an assignment that fits, of the resource.
   bool infeasible = false;
-  Wide leastPeak = 0; ///< Of the assignments seen that exclude nothing.
+  Wide leastPeak = 0; ///< Of the assignments seen that only this limit stops.
   bool seen = false;
 };
 
@@ -103,26 +103,41 @@ static std::optional<Assignment> anyFeasible(const CostGraph &graph,
   return std::nullopt;
 }
 
-/// Tries one limit: whether something fits, nothing can, or neither is known
-/// when the work is done.
-static Attempt attempt(Problem &problem, const Reduction &reduction,
-                       int64_t limit, Budget &budget, int64_t work) {
-  problem.usageLimit = limit;
+static void setLimit(Problem &problem, uint32_t resource,
+                     std::optional<int64_t> limit) {
+  (resource == 0 ? problem.usageLimit
+                 : problem.moreResources[resource - 1].limit) = limit;
+}
+
+/// Tries the limits of `problem`, of which `resource` has one: whether
+/// something fits, nothing can, or neither is known when the work is done.
+static Attempt attempt(const Problem &problem, const Reduction &reduction,
+                       uint32_t resource, Budget &budget, int64_t work) {
   ReducedGraph reduced = buildReducedGraph(problem, reduction);
   Attempt result;
   if (reduced.overfull) {
     result.infeasible = true;
     return result;
   }
-  auto peakOf = [&](const Assignment &assignment) {
-    return evaluate(problem, expand(reduction, reduced, assignment)).peak;
+  Problem others = problem;
+  setLimit(others, resource, std::nullopt);
+  auto look = [&](const Assignment &assignment, bool fits) {
+    Solution solution =
+        evaluate(problem, expand(reduction, reduced, assignment));
+    if (exceeded(others, solution)) {
+      return;
+    }
+    result.seen = true;
+    result.leastPeak = solution.peakOf(resource).usage;
+    if (fits) {
+      result.peak = result.leastPeak;
+    }
   };
   if (reduced.graph().capacity.empty()) {
     // Whatever goes together fits.
     std::optional<Assignment> any = anyFeasible(reduced.graph(), budget, work);
     if (any) {
-      result.seen = true;
-      result.peak = result.leastPeak = peakOf(*any);
+      look(*any, true);
     }
     return result;
   }
@@ -134,58 +149,75 @@ static Attempt attempt(Problem &problem, const Reduction &reduction,
   result.infeasible = memory.infeasible() &&
                       provesShortage(problem, reduction, reduced, memory);
   if (!memory.closest().empty()) {
-    result.seen = true;
-    result.leastPeak = peakOf(memory.closest());
-    if (!memory.found().empty()) {
-      result.peak = result.leastPeak;
-    }
+    look(memory.closest(), !memory.found().empty());
   }
   return result;
 }
 
 /// At every time the least usages of what lives then: no limit below the
 /// greatest of these sums will do.
-static Wide leastPeak(const Problem &problem, const Reduction &reduction,
-                      int64_t *time) {
-  Problem lowest = problem;
-  lowest.matrices.clear();
-  lowest.edges.clear();
-  lowest.usageLimit.reset();
-  std::vector<uint32_t> none(lowest.nodes.size(), 0);
-  for (uint32_t i = 0; i != lowest.nodes.size(); ++i) {
-    Node &node = lowest.nodes[i];
-    int64_t least = node.usages[reduction.strategies[i][0]];
-    for (uint32_t s : reduction.strategies[i]) {
-      least = std::min(least, node.usages[s]);
-    }
-    node.costs = {0};
-    node.usages = {least};
-    node.strategies.clear();
+static Peak leastPeak(const Problem &problem, const Reduction &reduction,
+                      uint32_t resource) {
+  Problem lowest;
+  for (uint32_t i = 0; i != problem.nodes.size(); ++i) {
+    const Node &node = problem.nodes[i];
+    forEachUsage(node, [&](uint32_t r, const std::vector<int64_t> &usages) {
+      if (r != resource) {
+        return;
+      }
+      int64_t least = usages[reduction.strategies[i][0]];
+      for (uint32_t s : reduction.strategies[i]) {
+        least = std::min(least, usages[s]);
+      }
+      lowest.nodes.push_back({.costs = {0},
+                              .usages = {least},
+                              .live = node.live,
+                              .moreLives = node.moreLives});
+    });
   }
-  Solution solution = evaluate(lowest, none);
-  *time = solution.peakTime;
-  return solution.peak;
+  return evaluate(lowest, std::vector<uint32_t>(lowest.nodes.size(), 0))
+      .peakOf(0);
+}
+
+/// A resource whose limit is too small even where the others have none.
+static std::optional<uint32_t> shortAlone(const Problem &problem,
+                                          const Reduction &reduction,
+                                          Budget &budget, int64_t work) {
+  for (uint32_t r = 0; r != problem.numResources(); ++r) {
+    Problem alone = problem;
+    for (uint32_t other = 0; other != problem.numResources(); ++other) {
+      setLimit(alone, other, other == r ? problem.limitOf(r) : std::nullopt);
+    }
+    if (problem.limitOf(r) &&
+        attempt(alone, reduction, r, budget, work).infeasible) {
+      return r;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Whether nothing fits even where `resource` has no limit.
+static bool othersAreShort(const Problem &problem, const Reduction &reduction,
+                           uint32_t resource, Budget &budget, int64_t work) {
+  Problem others = problem;
+  setLimit(others, resource, std::nullopt);
+  return problem.numResources() > 1 &&
+         attempt(others, reduction, resource, budget, work).infeasible;
 }
 
 /// Bisects between limits that are proved too small and those that some
 /// assignment keeps.
-Outcome explainShortage(const Problem &problem, const Options &options,
-                        Budget &budget, std::optional<int64_t> time) {
-  Outcome outcome;
-  outcome.verdict = Verdict::Infeasible;
-  Reduction reduction = reduce(problem);
-  int64_t peakTime = 0;
-  Wide least = leastPeak(problem, reduction, &peakTime);
-  outcome.time = time ? peakTime : time;
-  Wide atLeast = std::max(least, Wide(*problem.usageLimit) + 1);
+static void findLimit(const Problem &problem, const Reduction &reduction,
+                      uint32_t resource, Wide atLeast, Budget &budget,
+                      int64_t work, Outcome &outcome) {
   std::optional<Wide> enough;
   Problem copy = problem;
   // From below first: often the least usages can be had together.
   Wide limit = atLeast;
   for (int i = 0; i != 40 && (!enough || atLeast < *enough) && !budget.over();
        ++i) {
-    Attempt tried = attempt(copy, reduction, int64_t(limit), budget,
-                            options.work / 64 + 1'000'000);
+    setLimit(copy, resource, int64_t(limit));
+    Attempt tried = attempt(copy, reduction, resource, budget, work);
     if (tried.peak || (tried.seen && (!enough || tried.leastPeak < *enough))) {
       Wide peak = tried.peak ? *tried.peak : tried.leastPeak;
       enough = enough ? std::min(*enough, peak) : peak;
@@ -201,12 +233,46 @@ Outcome explainShortage(const Problem &problem, const Options &options,
   if (enough) {
     outcome.limitEnough = int64_t(*enough);
   }
-  outcome.message = (time ? "at time " + std::to_string(peakTime) + " at least "
-                          : std::string("at some time at least ")) +
-                    toString(atLeast) + " bytes are in use, " +
-                    toString(atLeast - *problem.usageLimit) +
-                    " more than the limit of " +
-                    std::to_string(*problem.usageLimit);
+}
+
+Outcome explainShortage(const Problem &problem, const Options &options,
+                        Budget &budget, std::optional<Moment> time) {
+  Outcome outcome;
+  outcome.verdict = Verdict::Infeasible;
+  Reduction reduction = reduce(problem);
+  int64_t work = options.work / 64 + 1'000'000;
+  std::optional<uint32_t> resource;
+  if (time) {
+    resource = time->resource;
+  } else if (problem.numResources() == 1) {
+    resource = 0;
+  } else {
+    resource = shortAlone(problem, reduction, budget, work);
+  }
+  if (!resource) {
+    outcome.message = "no assignment is within the limits of all resources "
+                      "together";
+    outcome.work = budget.spent();
+    return outcome;
+  }
+  Peak least = leastPeak(problem, reduction, *resource);
+  Wide limit = *problem.limitOf(*resource);
+  outcome.resource = *resource;
+  if (time) {
+    outcome.time = least.time;
+  }
+  Wide atLeast = std::max(least.usage, limit + 1);
+  outcome.limitAtLeast = int64_t(atLeast);
+  if (!othersAreShort(problem, reduction, *resource, budget, work)) {
+    findLimit(problem, reduction, *resource, atLeast, budget, work, outcome);
+  }
+  outcome.message =
+      (time ? "at time " + std::to_string(least.time) + " at least "
+            : std::string("at some time at least ")) +
+      std::to_string(*outcome.limitAtLeast) + " bytes" +
+      ofResource(problem, *resource) + " are in use, " +
+      toString(*outcome.limitAtLeast - limit) + " more than the limit of " +
+      toString(limit);
   outcome.work = budget.spent();
   return outcome;
 }

@@ -24,11 +24,14 @@ Outcome explainConflict(const Problem &problem, uint32_t variable);
 bool provesShortage(const Problem &problem, const Reduction &reduction,
                     const ReducedGraph &reduced, const MemoryFirst &memory);
 
-/// Of a problem proved to need more memory than its limit; `time` is one at
-/// which even the least usages exceed it, if there is one. Searches for the
-/// smallest limit that would do, within the budget.
+/// Of a problem proved to need more memory than its limits; `time` is one at
+/// which even the least usages exceed one of them, if there is one. Searches
+/// for the smallest limit that would do, within the budget. Of several
+/// resources that is the one of `time`, or one whose limit is too small even if
+/// the others have none; if there is no such one, only the message says what is
+/// known.
 Outcome explainShortage(const Problem &problem, const Options &options,
-                        Budget &budget, std::optional<int64_t> time);
+                        Budget &budget, std::optional<Moment> time);
 
 } // namespace divisi::search
 

@@ -27,8 +27,15 @@ private:
 
   template <typename T, typename Read>
   bool column(Value value, Column<T> &column, Read read);
+  bool pair(Value value, IntegerPair &pair);
   bool pairs(Value value, Column<IntegerPair> &pairs);
+  bool isInterval(const IntegerPair &pair, uint32_t offset,
+                  const std::string &path);
   bool intervals(Value value, Column<IntegerPair> &intervals);
+  bool moreIntervals(Value value, Column<std::vector<IntegerPair>> &intervals);
+  bool moreUsages(Value value);
+  bool moreMatrices(Value value);
+  bool resources(Value value);
   bool cost(Value value, int64_t &cost);
   bool usage(Value value, int64_t &usage);
   template <typename T, typename Read>
@@ -53,23 +60,42 @@ bool ListReader::column(Value value, Column<T> &column, Read read) {
   });
 }
 
+bool ListReader::pair(Value value, IntegerPair &pair) {
+  int64_t *numbers[] = {&pair.first, &pair.second};
+  size_t count = 0;
+  uint32_t offset = text_.offset(value);
+  auto number = [&](Value each) {
+    return count < 2 ? text_.integer(each, *numbers[count++])
+                     : text_.fail(text_.offset(each),
+                                  "expected two numbers, got a third");
+  };
+  if (!text_.list(value, number)) {
+    return false;
+  }
+  return count == 2 || text_.fail(offset, "expected two numbers, got " +
+                                              std::to_string(count));
+}
+
 bool ListReader::pairs(Value value, Column<IntegerPair> &pairs) {
   return column(value, pairs, [&](Value item) {
-    int64_t numbers[2];
-    size_t count = 0;
-    auto number = [&](Value each) {
-      return count < 2 ? text_.integer(each, numbers[count++])
-                       : text_.fail(text_.offset(each),
-                                    "expected two numbers, got a third");
-    };
-    uint32_t offset = text_.offset(item);
-    if (!text_.list(item, number)) {
-      return false;
-    }
-    pairs.items.push_back({numbers[0], numbers[1]});
-    return count == 2 || text_.fail(offset, "expected two numbers, got " +
-                                                std::to_string(count));
+    return pair(item, pairs.items.emplace_back());
   });
+}
+
+bool ListReader::isInterval(const IntegerPair &pair, uint32_t offset,
+                            const std::string &path) {
+  auto [begin, end] = pair;
+  if (begin < 0) {
+    return text_.fail(offset,
+                      "this interval begins at " + std::to_string(begin) +
+                          "; expected no time below zero",
+                      path);
+  }
+  return end >= begin ||
+         text_.fail(offset,
+                    "this interval ends at " + std::to_string(end) +
+                        ", before it begins at " + std::to_string(begin),
+                    path);
 }
 
 bool ListReader::intervals(Value value, Column<IntegerPair> &intervals) {
@@ -77,22 +103,65 @@ bool ListReader::intervals(Value value, Column<IntegerPair> &intervals) {
     return false;
   }
   for (size_t i = 0; i != intervals.items.size(); ++i) {
-    auto [begin, end] = intervals.items[i];
-    std::string path = "[" + std::to_string(i) + "]";
-    if (begin < 0) {
-      return text_.fail(intervals.offsets[i],
-                        "this interval begins at " + std::to_string(begin) +
-                            "; expected no time below zero",
-                        path);
-    }
-    if (end < begin) {
-      return text_.fail(intervals.offsets[i],
-                        "this interval ends at " + std::to_string(end) +
-                            ", before it begins at " + std::to_string(begin),
-                        path);
+    if (!isInterval(intervals.items[i], intervals.offsets[i],
+                    "[" + std::to_string(i) + "]")) {
+      return false;
     }
   }
   return true;
+}
+
+/// For each node or edge a list, whose order is checked where it is joined with
+/// the first interval.
+bool ListReader::moreIntervals(Value value,
+                               Column<std::vector<IntegerPair>> &intervals) {
+  return column(value, intervals, [&](Value item) {
+    std::vector<IntegerPair> &list = intervals.items.emplace_back();
+    return text_.list(item, [&](Value each) {
+      uint32_t offset = text_.offset(each);
+      return pair(each, list.emplace_back()) &&
+             isInterval(list.back(), offset, "");
+    });
+  });
+}
+
+bool ListReader::moreUsages(Value value) {
+  return column(value, lists_.moreUsages, [&](Value item) {
+    auto &resources = lists_.moreUsages.items.emplace_back();
+    return text_.list(item, [&](Value each) {
+      std::vector<int64_t> &usages = resources.emplace_back();
+      return text_.list(each, [&](Value number) {
+        return usage(number, usages.emplace_back());
+      });
+    });
+  });
+}
+
+bool ListReader::moreMatrices(Value value) {
+  return column(value, lists_.edgeMoreUsages, [&](Value item) {
+    std::vector<uint32_t> &resources =
+        lists_.edgeMoreUsages.items.emplace_back();
+    return text_.list(item, [&](Value each) {
+      entries_.clear();
+      bool good = text_.list(each, [&](Value number) {
+        return usage(number, entries_.emplace_back());
+      });
+      resources.push_back(good ? lists_.pool.add(entries_) : 0);
+      return good;
+    });
+  });
+}
+
+bool ListReader::resources(Value value) {
+  return text_.list(value, [&](Value item) {
+    ResourceLimit &resource = lists_.moreResources.emplace_back();
+    JsonText::Member members[] = {
+        {"name", false,
+         [&](Value v) { return text_.string(v, resource.name); }},
+        {"usage_limit", false,
+         [&](Value v) { return text_.integer(v, resource.limit.emplace()); }}};
+    return text_.object(item, members);
+  });
 }
 
 /// Whatever is infeasible costs more; and costs may be negated.
@@ -184,6 +253,9 @@ bool ListReader::readNodes(Value value) {
                         return text_.string(item, name);
                       });
        }},
+      {"more_intervals", false,
+       [&](Value v) { return moreIntervals(v, lists_.moreIntervals); }},
+      {"more_usages", false, [&](Value v) { return moreUsages(v); }},
   };
   return text_.object(value, members);
 }
@@ -197,6 +269,9 @@ bool ListReader::readEdges(Value value) {
        [&](Value v) { return matrices(v, lists_.edgeUsages, true); }},
       {"intervals", false,
        [&](Value v) { return intervals(v, lists_.edgeIntervals); }},
+      {"more_intervals", false,
+       [&](Value v) { return moreIntervals(v, lists_.edgeMoreIntervals); }},
+      {"more_usages", false, [&](Value v) { return moreMatrices(v); }},
   };
   return text_.object(value, members);
 }
@@ -208,6 +283,9 @@ bool ListReader::readProblem(Value value) {
       {"edges", true, [&](Value v) { return readEdges(v); }},
       {"usage_limit", false,
        [&](Value v) { return text_.integer(v, lists_.usageLimit.emplace()); }},
+      {"resource", false,
+       [&](Value v) { return text_.string(v, lists_.resource); }},
+      {"more_resources", false, [&](Value v) { return resources(v); }},
   };
   return text_.object(value, members);
 }

@@ -50,18 +50,30 @@ struct IntegerPair {
   int64_t first, second; ///< As they stand.
 };
 
+/// A further resource, as it stands.
+struct ResourceLimit {
+  std::string_view name;        ///< Empty if it has none.
+  std::optional<int64_t> limit; ///< None if it has none.
+};
+
 /// All that a text says. Strings are the JsonText's.
 struct ProblemLists {
-  std::string_view name;             ///< Empty if it has none.
-  std::optional<int64_t> usageLimit; ///< None if it has none.
+  std::string_view name;                    ///< Empty if it has none.
+  std::optional<int64_t> usageLimit;        ///< None if it has none.
+  std::string_view resource;                ///< Empty if it has none.
+  std::vector<ResourceLimit> moreResources; ///< In the order of the text.
   /// One entry a node.
   Column<IntegerPair> intervals;
   Lists<int64_t> costs, usages;
   Column<std::string_view> names;
   Lists<std::string_view> strategies;
+  Column<std::vector<IntegerPair>> moreIntervals;
+  Column<std::vector<std::vector<int64_t>>> moreUsages; ///< By resource.
   /// One entry an edge; matrices are numbers of lists in the pool.
   Column<IntegerPair> ends, edgeIntervals;
   Column<uint32_t> edgeCosts, edgeUsages;
+  Column<std::vector<IntegerPair>> edgeMoreIntervals;
+  Column<std::vector<uint32_t>> edgeMoreUsages; ///< By resource.
   MatrixPool pool; ///< Of all lists of matrix entries.
 };
 

@@ -59,6 +59,7 @@ private:
   bool readCertificate(Value value);
   bool readDeduction(Value value, Deduction &deduction);
   bool readPrice(Value value, MemoryPrice &price);
+  bool readPeak(Value value, Peak &peak);
   bool readBound(Value value);
 
   JsonText text_;
@@ -152,17 +153,40 @@ bool SolutionReader::readDeduction(Value value, Deduction &deduction) {
   return good;
 }
 
+/// [time, price], or [time, price, resource].
 bool SolutionReader::readPrice(Value value, MemoryPrice &price) {
-  int64_t *numbers[] = {&price.time, &price.price};
   uint32_t offset = text_.offset(value);
   size_t count = 0;
   bool good = text_.list(value, [&](Value item) {
-    return count < 2 ? integer(item, *numbers[count++])
-                     : text_.fail(text_.offset(item),
-                                  "expected a time and a price, got more");
+    switch (count++) {
+    case 0:
+      return integer(item, price.time);
+    case 1:
+      return integer(item, price.price);
+    case 2:
+      return integer(item, price.resource);
+    default:
+      return text_.fail(text_.offset(item),
+                        "expected a time, a price and a resource, got more");
+    }
+  });
+  return good && (count >= 2 ||
+                  text_.fail(offset, "expected a time and a price, got less"));
+}
+
+/// [usage, time].
+bool SolutionReader::readPeak(Value value, Peak &peak) {
+  uint32_t offset = text_.offset(value);
+  size_t count = 0;
+  bool good = text_.list(value, [&](Value item) {
+    ++count;
+    return count == 1   ? text_.wide(item, peak.usage)
+           : count == 2 ? integer(item, peak.time)
+                        : text_.fail(text_.offset(item),
+                                     "expected a usage and a time, got more");
   });
   return good && (count == 2 ||
-                  text_.fail(offset, "expected a time and a price, got less"));
+                  text_.fail(offset, "expected a usage and a time, got less"));
 }
 
 /// Reads the next node of the tree. The parent may stand behind potentials that
@@ -245,6 +269,12 @@ Expected<SolutionFile> SolutionReader::read() {
       member("cost", true, solution.cost),
       member("peak", true, solution.peak),
       member("peak_time", true, solution.peakTime),
+      {"more_peaks", false,
+       [&](Value item) {
+         return items(item, solution.morePeaks, [&](Value peak, Peak &out) {
+           return readPeak(peak, out);
+         });
+       }},
       member("lower_bound", true, solution.lowerBound),
       {"trace", false,
        [&](Value item) {

@@ -80,8 +80,11 @@ static void writeBound(std::string &out, const std::vector<BoundNode> &tree,
   if (!node.prices.empty()) {
     writeJsonList(object.key("prices"), node.prices.size(), [&](size_t i) {
       MemoryPrice price = node.prices[i];
-      out += '[' + std::to_string(price.time) + ", " +
-             std::to_string(price.price) + ']';
+      out +=
+          '[' + std::to_string(price.time) + ", " +
+          std::to_string(price.price) +
+          (price.resource == 0 ? "" : ", " + std::to_string(price.resource)) +
+          ']';
     });
   }
   // Their presence says that the node bounds, also where there is no pair.
@@ -156,6 +159,14 @@ static void write(const SolutionFile &file, std::string &out,
     object.integer("cost", solution.cost);
     object.integer("peak", solution.peak);
     object.integer("peak_time", solution.peakTime);
+    if (!solution.morePeaks.empty()) {
+      writeJsonList(object.key("more_peaks"), solution.morePeaks.size(),
+                    [&](size_t i) {
+                      const Peak &peak = solution.morePeaks[i];
+                      out += '[' + toString(peak.usage) + ", " +
+                             std::to_string(peak.time) + ']';
+                    });
+    }
     object.integer("lower_bound", solution.lowerBound);
     writeGap(object, solution);
     object.key("trace") += '[';

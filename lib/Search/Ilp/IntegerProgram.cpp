@@ -48,7 +48,7 @@ double IntegerProgram::countEntries(const ExactProblem &exact) {
     }
   }
   for (const ExactProblem::Use &use : exact.uses) {
-    if (exact.limit && !use.times.empty()) {
+    if (!use.times.empty()) {
       entries += double(use.times.end - use.times.begin) *
                  double(std::ranges::count_if(
                      use.usages, [](int64_t usage) { return usage != 0; }));
@@ -66,9 +66,7 @@ IntegerProgram::IntegerProgram(const ExactProblem &exact)
       addMarginals(f);
     }
   }
-  if (exact.limit) {
-    addMemory();
-  }
+  addMemory();
   rowStart.push_back(int(index.size()));
   scaleCosts();
 }
@@ -160,8 +158,6 @@ void IntegerProgram::addMarginals(uint32_t factor) {
 /// Limits are scaled to a million at most: rows hold to 1e-6.
 void IntegerProgram::addMemory() {
   constexpr double kLargestLimit = 1e6;
-  double limit = double(*exact_.limit);
-  double unit = std::min(1.0, kLargestLimit / std::max(limit, 1.0));
   std::vector<std::vector<const ExactProblem::Use *>> usesAt(
       exact_.times.size());
   for (const ExactProblem::Use &use : exact_.uses) {
@@ -171,10 +167,12 @@ void IntegerProgram::addMemory() {
   }
   // An edge may use memory through the columns of a node: entries add up.
   std::vector<Wide> sums(cost.size(), 0);
-  for (const auto &uses : usesAt) {
+  for (size_t t = 0; t != usesAt.size(); ++t) {
+    auto limit = double(exact_.limits[t]);
+    double unit = std::min(1.0, kLargestLimit / std::max(limit, 1.0));
     Wide fixed = 0;
     std::vector<int> touched;
-    for (const ExactProblem::Use *use : uses) {
+    for (const ExactProblem::Use *use : usesAt[t]) {
       const std::vector<int> &columns = columns_[use->factor];
       if (columns.empty()) {
         fixed += use->usages.front();
@@ -187,7 +185,7 @@ void IntegerProgram::addMemory() {
         }
       }
     }
-    beginRow(-INFINITY, double(*exact_.limit - fixed) * unit);
+    beginRow(-INFINITY, double(exact_.limits[t] - fixed) * unit);
     for (int column : touched) {
       addEntry(column, double(sums[size_t(column)]) * unit);
       sums[size_t(column)] = 0; // Those met again add nothing.

@@ -123,11 +123,14 @@ std::vector<uint32_t> simplePlan(const Problem &problem, Budget &budget) {
   std::vector<uint32_t> plan(problem.nodes.size(), 0);
   for (uint32_t v = 0; v != problem.nodes.size(); ++v) {
     const Node &node = problem.nodes[v];
-    std::optional<std::tuple<int, int64_t, Wide>> best;
+    std::optional<std::tuple<int, Wide, Wide>> best;
     for (uint32_t s = 0; s != node.costs.size(); ++s) {
       auto [forbidden, cost] = costSoFar(problem, before[v], plan, v, s);
-      std::tuple score(forbidden, problem.usageLimit ? node.usages[s] : 0,
-                       cost);
+      Wide usage = 0;
+      forEachUsage(node, [&](uint32_t r, const std::vector<int64_t> &usages) {
+        usage += problem.limitOf(r) ? usages[s] : 0;
+      });
+      std::tuple score(forbidden, usage, cost);
       if (!best || score < *best) {
         best = score;
         plan[v] = s;

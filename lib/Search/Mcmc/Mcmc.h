@@ -122,7 +122,7 @@ private:
 
 /// The costs of a problem. Each infeasible choice costs as much as the latest
 /// feasible plan (the first plan until there is one), and so does each tenth of
-/// the limit that memory is above it.
+/// the (least) limit that memory is above it.
 class CostJudge : public Judge {
 public:
   /// Starts with `plan`. `problem` and `budget` must outlive this.
@@ -136,7 +136,7 @@ public:
 
   /// Infeasible costs in the current plan, of nodes and of edges.
   int64_t numForbidden() const { return sums_.forbidden; }
-  /// How far the peak is above the limit.
+  /// How far the peak is above its limit; the furthest, of several resources.
   Wide excess() const;
 
 private:
@@ -146,12 +146,19 @@ private:
     int64_t forbidden = 0;
     void add(int64_t cost, int sign);
   };
+  void layOutTimes();
   double penalized(const Sums &sums, Wide excess) const;
   /// To the cost of the current plan.
   void scalePenalties();
   /// Adds what the nodes of `move` and their edges cost at present.
   void addAround(std::span<const Change> move, int sign, Sums &sums);
   void useAround(std::span<const Change> move, int sign);
+  /// When a node or an edge uses memory, and which usages count then.
+  template <typename Usages> struct Use {
+    TimeRange times; ///< Positions of the segment tree.
+    Usages usages;
+  };
+  void useEdge(uint32_t edge, int sign);
   void addUsage(TimeRange times, Wide bytes);
   /// Puts `move` into the plan and the old strategies into `move`.
   void exchange(std::vector<Change> &move);
@@ -162,12 +169,16 @@ private:
   std::vector<uint32_t> plan_;
   Budget &budget_;
   std::vector<std::vector<uint32_t>> edgesOf_;
-  std::vector<TimeRange> nodeTimes_, edgeTimes_;
+  std::vector<std::vector<Use<const std::vector<int64_t> *>>> nodeUses_;
+  std::vector<std::vector<Use<uint32_t>>> edgeUses_; ///< By matrix.
   std::vector<bool> done_; ///< Nodes of the move whose edges were visited.
   std::vector<Change> exchanged_;
   Sums sums_;
   double perForbidden_ = 0, perByte_ = 0;
-  /// A segment tree over times: the largest usage at the leaves below a node,
+  double leastLimit_ = 0;
+  /// How far nothing at all is above the limits: usually far below.
+  Wide idleExcess_ = 0;
+  /// A segment tree over times: the largest excess at the leaves below a node,
   /// without what was added at nodes above it; and what was added here.
   std::vector<Wide> most_, added_;
   size_t leaves_ = 1;

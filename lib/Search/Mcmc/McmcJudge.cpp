@@ -31,27 +31,18 @@ CostJudge::CostJudge(const Problem &problem, std::vector<uint32_t> plan,
                      Budget &budget)
     : problem_(problem), plan_(std::move(plan)), budget_(budget),
       edgesOf_(problem.nodes.size()), done_(problem.nodes.size(), false) {
-  std::vector<int64_t> times;
-  if (problem.usageLimit) {
-    times = maximalTimes(problem);
-  }
-  leaves_ = std::bit_ceil(std::max<size_t>(times.size(), 1));
-  most_.assign(2 * leaves_, 0);
-  added_.assign(2 * leaves_, 0);
+  layOutTimes();
   for (uint32_t v = 0; v != problem.nodes.size(); ++v) {
-    const Node &node = problem.nodes[v];
-    nodeTimes_.push_back(rangeOf(times, node.live));
-    sums_.add(node.costs[plan_[v]], 1);
-    addUsage(nodeTimes_[v], node.usages[plan_[v]]);
+    sums_.add(problem.nodes[v].costs[plan_[v]], 1);
+    for (const auto &[times, usages] : nodeUses_[v]) {
+      addUsage(times, (*usages)[plan_[v]]);
+    }
   }
   for (uint32_t e = 0; e != problem.edges.size(); ++e) {
     const Edge &edge = problem.edges[e];
-    uint32_t s = plan_[edge.from], t = plan_[edge.to];
-    edgeTimes_.push_back(edge.usages ? rangeOf(times, edge.live) : TimeRange());
-    sums_.add(problem.matrices[edge.costs].at(s, t), 1);
-    if (edge.usages) {
-      addUsage(edgeTimes_[e], problem.matrices[*edge.usages].at(s, t));
-    }
+    sums_.add(problem.matrices[edge.costs].at(plan_[edge.from], plan_[edge.to]),
+              1);
+    useEdge(e, 1);
     edgesOf_[edge.from].push_back(e);
     if (edge.from != edge.to) {
       edgesOf_[edge.to].push_back(e);
@@ -61,10 +52,51 @@ CostJudge::CostJudge(const Problem &problem, std::vector<uint32_t> plan,
   scalePenalties();
 }
 
+/// A leaf begins as far below zero as there is room.
+void CostJudge::layOutTimes() {
+  std::vector<Moment> times = maximalTimes(problem_);
+  leaves_ = std::bit_ceil(std::max<size_t>(times.size(), 1));
+  most_.assign(2 * leaves_, 0);
+  added_.assign(2 * leaves_, 0);
+  std::optional<int64_t> least;
+  for (uint32_t r = 0; r != problem_.numResources(); ++r) {
+    if (auto limit = problem_.limitOf(r)) {
+      least = std::min(least.value_or(*limit), *limit);
+    }
+  }
+  leastLimit_ = double(least.value_or(0));
+  idleExcess_ = -Wide(least.value_or(0));
+  for (size_t t = 0; t != leaves_; ++t) {
+    most_[leaves_ + t] = t < times.size()
+                             ? -Wide(*problem_.limitOf(times[t].resource))
+                             : idleExcess_;
+  }
+  for (size_t at = leaves_; at-- > 1;) {
+    most_[at] = std::max(most_[2 * at], most_[2 * at + 1]);
+  }
+  auto add = [&](auto &uses, const auto &user, uint32_t resource, auto usages) {
+    forEachLife(user, [&](Lifetime live) {
+      if (TimeRange range = rangeOf(times, resource, live); !range.empty()) {
+        uses.push_back({range, usages});
+      }
+    });
+  };
+  for (const Node &node : problem_.nodes) {
+    auto &uses = nodeUses_.emplace_back();
+    forEachUsage(node, [&](uint32_t r, const std::vector<int64_t> &usages) {
+      add(uses, node, r, &usages);
+    });
+  }
+  for (const Edge &edge : problem_.edges) {
+    auto &uses = edgeUses_.emplace_back();
+    forEachUsage(
+        edge, [&](uint32_t r, uint32_t matrix) { add(uses, edge, r, matrix); });
+  }
+}
+
 void CostJudge::scalePenalties() {
   perForbidden_ = std::max(std::abs(double(sums_.cost)), 1.0);
-  double limit = double(problem_.usageLimit.value_or(0));
-  perByte_ = 10 * perForbidden_ / std::max(limit, 1.0);
+  perByte_ = 10 * perForbidden_ / std::max(leastLimit_, 1.0);
 }
 
 double CostJudge::penalized(const Sums &sums, Wide excess) const {
@@ -73,10 +105,16 @@ double CostJudge::penalized(const Sums &sums, Wide excess) const {
 }
 
 Wide CostJudge::excess() const {
-  if (!problem_.usageLimit) {
-    return 0;
+  return problem_.isLimited() ? std::max<Wide>({most_[1], idleExcess_, Wide(0)})
+                              : 0;
+}
+
+void CostJudge::useEdge(uint32_t e, int sign) {
+  const Edge &edge = problem_.edges[e];
+  for (const auto &[times, matrix] : edgeUses_[e]) {
+    addUsage(times, sign * Wide(problem_.matrices[matrix].at(plan_[edge.from],
+                                                             plan_[edge.to])));
   }
-  return std::max<Wide>(most_[1] - *problem_.usageLimit, 0);
 }
 
 /// Adds to the subtrees that cover the range, going up from both of its ends,
@@ -139,12 +177,7 @@ void CostJudge::addAround(std::span<const Change> move, int sign, Sums &sums) {
 }
 
 void CostJudge::useAround(std::span<const Change> move, int sign) {
-  forEachEdge(move, [&](uint32_t e, const Edge &edge) {
-    if (edge.usages) {
-      addUsage(edgeTimes_[e], sign * Wide(problem_.matrices[*edge.usages].at(
-                                         plan_[edge.from], plan_[edge.to])));
-    }
-  });
+  forEachEdge(move, [&](uint32_t e, const Edge &) { useEdge(e, sign); });
 }
 
 void CostJudge::exchange(std::vector<Change> &move) {
@@ -165,12 +198,13 @@ bool CostJudge::tryMove(std::span<const Change> move, double most) {
     exchange(exchanged_);
     return false;
   }
-  if (problem_.usageLimit) {
+  if (problem_.isLimited()) {
     auto useNodes = [&](int sign) {
       for (const Change &old : exchanged_) {
-        const std::vector<int64_t> &usages = problem_.nodes[old.node].usages;
-        addUsage(nodeTimes_[old.node],
-                 sign * (Wide(usages[plan_[old.node]]) - usages[old.strategy]));
+        for (const auto &[times, usages] : nodeUses_[old.node]) {
+          addUsage(times, sign * (Wide((*usages)[plan_[old.node]]) -
+                                  (*usages)[old.strategy]));
+        }
       }
     };
     useNodes(1);

@@ -20,7 +20,16 @@
 
 #include "divisi/Search/Problem.h"
 
+#include <compare>
+
 namespace divisi::search {
+
+/// A time of one resource.
+struct Moment {
+  uint32_t resource = 0; ///< Of the problem.
+  int64_t time = 0;      ///< A position of the program.
+  friend auto operator<=>(const Moment &, const Moment &) = default;
+};
 
 /// Indices [begin, end) of times.
 struct TimeRange {
@@ -29,13 +38,15 @@ struct TimeRange {
   bool empty() const { return begin >= end; }
 };
 
-/// Ascending times among which is a peak of every assignment that uses
-/// anything: those at whose start something begins and at whose end something
-/// ends. What never uses memory doesn't count.
-std::vector<int64_t> maximalTimes(const Problem &problem);
+/// Of each resource that has a limit, times among which is a peak of every
+/// assignment that uses anything of it: those at whose start something begins
+/// and at whose end something ends. What never uses memory doesn't count.
+/// Ascending.
+std::vector<Moment> maximalTimes(const Problem &problem);
 
-/// Which of the ascending `times` are in `live`.
-TimeRange rangeOf(const std::vector<int64_t> &times, Lifetime live);
+/// Which of the ascending `times` are of `resource` and in `live`.
+TimeRange rangeOf(const std::vector<Moment> &times, uint32_t resource,
+                  Lifetime live);
 
 } // namespace divisi::search
 

@@ -24,6 +24,40 @@ static std::optional<std::string> validateInterval(Lifetime live) {
   return std::nullopt;
 }
 
+/// Of a node or an edge: one interval after the other.
+static std::optional<std::string>
+validateLives(Lifetime live, const std::vector<Lifetime> &more) {
+  auto error = validateInterval(live);
+  for (Lifetime again : more) {
+    if (!error && again.begin < live.end) {
+      error = "lives again from " + std::to_string(again.begin) +
+              ", before it ends at " + std::to_string(live.end);
+    }
+    if (!error) {
+      error = validateInterval(again);
+    }
+    live = again;
+  }
+  return error;
+}
+
+/// `count` lists of usages of further resources.
+static std::optional<std::string> validateResources(const Problem &problem,
+                                                    size_t count) {
+  if (count < problem.numResources()) {
+    return std::nullopt;
+  }
+  return "uses memory of resource " + std::to_string(count) + ", of " +
+         std::to_string(problem.numResources());
+}
+
+static std::optional<std::string>
+validateUsages(const std::vector<int64_t> &usages) {
+  return std::ranges::any_of(usages, [](int64_t use) { return use < 0; })
+             ? std::optional<std::string>("has a usage below zero")
+             : std::nullopt;
+}
+
 static std::optional<std::string>
 validateCosts(const std::vector<int64_t> &costs) {
   for (int64_t cost : costs) {
@@ -35,25 +69,31 @@ validateCosts(const std::vector<int64_t> &costs) {
   return std::nullopt;
 }
 
-static std::optional<std::string> validateNode(const Node &node) {
+static std::optional<std::string> validateNode(const Problem &problem,
+                                               const Node &node) {
   if (node.costs.empty()) {
     return "has no strategy";
   }
-  if (node.usages.size() != node.costs.size()) {
-    return "has " + std::to_string(node.costs.size()) + " costs but " +
-           std::to_string(node.usages.size()) + " usages";
+  std::optional<std::string> error;
+  forEachUsage(node, [&](uint32_t r, const std::vector<int64_t> &usages) {
+    if (!error && usages.size() != node.costs.size()) {
+      error = "has " + std::to_string(node.costs.size()) + " costs but " +
+              std::to_string(usages.size()) + " usages" +
+              ofResource(problem, r);
+    }
+  });
+  if (error) {
+    return error;
   }
   if (!node.strategies.empty() && node.strategies.size() != node.costs.size()) {
     return "has " + std::to_string(node.costs.size()) + " costs but " +
            std::to_string(node.strategies.size()) + " names of strategies";
   }
-  if (auto error = validateInterval(node.live)) {
-    return error;
-  }
-  if (std::ranges::any_of(node.usages, [](int64_t use) { return use < 0; })) {
-    return "has a usage below zero";
-  }
-  return validateCosts(node.costs);
+  error = validateLives(node.live, node.moreLives);
+  forEachUsage(node, [&](uint32_t, const std::vector<int64_t> &usages) {
+    error = error ? error : validateUsages(usages);
+  });
+  return error ? error : validateCosts(node.costs);
 }
 
 static std::optional<std::string>
@@ -74,6 +114,20 @@ validateMatrix(const Problem &problem, const Edge &edge, uint32_t index) {
   return std::nullopt;
 }
 
+static std::optional<std::string>
+validateEdgeUsages(const Problem &problem, const Edge &edge, uint32_t matrix) {
+  if (auto error = validateLives(edge.live, edge.moreLives)) {
+    return error;
+  }
+  if (edge.from == edge.to) {
+    return "uses memory, but joins a node with itself";
+  }
+  if (auto error = validateMatrix(problem, edge, matrix)) {
+    return "usage " + *error;
+  }
+  return validateUsages(problem.matrices[matrix].entries);
+}
+
 /// Indices first: what follows looks them up.
 static std::optional<std::string> validateEdge(const Problem &problem,
                                                const Edge &edge) {
@@ -88,29 +142,23 @@ static std::optional<std::string> validateEdge(const Problem &problem,
   if (auto error = validateCosts(problem.matrices[edge.costs].entries)) {
     return error;
   }
-  if (!edge.usages) {
-    return std::nullopt;
-  }
-  if (auto error = validateInterval(edge.live)) {
+  if (auto error = validateResources(problem, edge.moreUsages.size())) {
     return error;
   }
-  if (edge.from == edge.to) {
-    return "uses memory, but joins a node with itself";
-  }
-  if (auto error = validateMatrix(problem, edge, *edge.usages)) {
-    return "usage " + *error;
-  }
-  const Matrix &usages = problem.matrices[*edge.usages];
-  if (std::ranges::any_of(usages.entries,
-                          [](int64_t use) { return use < 0; })) {
-    return "has a usage below zero";
-  }
-  return std::nullopt;
+  std::optional<std::string> error;
+  forEachUsage(edge, [&](uint32_t, uint32_t matrix) {
+    error = error ? error : validateEdgeUsages(problem, edge, matrix);
+  });
+  return error;
 }
 
 std::optional<std::string> validate(const Problem &problem) {
   for (size_t i = 0; i != problem.nodes.size(); ++i) {
-    if (auto error = validateNode(problem.nodes[i])) {
+    auto error = validateResources(problem, problem.nodes[i].moreUsages.size());
+    if (!error) {
+      error = validateNode(problem, problem.nodes[i]);
+    }
+    if (error) {
       return "node " + std::to_string(i) + " " + *error;
     }
   }
@@ -139,44 +187,89 @@ Wide trivialLowerBound(const Problem &problem) {
   return bound;
 }
 
+bool Problem::isLimited() const {
+  return usageLimit || std::ranges::any_of(moreResources, [](auto &resource) {
+           return resource.limit.has_value();
+         });
+}
+
+std::string ofResource(const Problem &problem, uint32_t resource) {
+  if (problem.numResources() == 1) {
+    return "";
+  }
+  const std::string &name = resource == 0
+                                ? problem.resource
+                                : problem.moreResources[resource - 1].name;
+  return " of resource " + std::to_string(resource) +
+         (name.empty() ? "" : " ('" + name + "')");
+}
+
 /// Usage over time: what is added and taken at each time.
 using Changes = std::map<int64_t, Wide>;
 
-static void addUsage(Changes &changes, Lifetime live, int64_t usage) {
-  if (live.begin < live.end && usage != 0) {
-    changes[live.begin] += usage;
-    changes[live.end] -= usage;
-  }
+template <typename NodeOrEdge>
+static void addUsage(Changes &changes, const NodeOrEdge &user, int64_t usage) {
+  forEachLife(user, [&](Lifetime live) {
+    if (live.begin < live.end && usage != 0) {
+      changes[live.begin] += usage;
+      changes[live.end] -= usage;
+    }
+  });
 }
 
 /// Usage is summed over the times at which it changes, in order.
+static Peak peakOf(const Changes &changes) {
+  Peak peak;
+  Wide usage = 0;
+  for (auto [time, change] : changes) {
+    usage += change;
+    if (usage > peak.usage) {
+      peak = {usage, time};
+    }
+  }
+  return peak;
+}
+
 Solution evaluate(const Problem &problem, std::vector<uint32_t> assignment) {
   Solution solution;
-  Changes changes;
+  std::vector<Changes> changes(problem.numResources());
   for (size_t i = 0; i != problem.nodes.size(); ++i) {
     const Node &node = problem.nodes[i];
     solution.cost += node.costs[assignment[i]];
-    addUsage(changes, node.live, node.usages[assignment[i]]);
+    forEachUsage(node, [&](uint32_t r, const std::vector<int64_t> &usages) {
+      addUsage(changes[r], node, usages[assignment[i]]);
+    });
   }
   for (const Edge &edge : problem.edges) {
     uint32_t row = assignment[edge.from], column = assignment[edge.to];
     solution.cost += problem.matrices[edge.costs].at(row, column);
-    if (edge.usages) {
-      addUsage(changes, edge.live,
-               problem.matrices[*edge.usages].at(row, column));
-    }
+    forEachUsage(edge, [&](uint32_t r, uint32_t matrix) {
+      addUsage(changes[r], edge, problem.matrices[matrix].at(row, column));
+    });
   }
-  Wide usage = 0;
-  for (auto [time, change] : changes) {
-    usage += change;
-    if (usage > solution.peak) {
-      solution.peak = usage;
-      solution.peakTime = time;
-    }
+  Peak peak = peakOf(changes[0]);
+  solution.peak = peak.usage;
+  solution.peakTime = peak.time;
+  for (size_t r = 1; r != changes.size(); ++r) {
+    solution.morePeaks.push_back(peakOf(changes[r]));
   }
   solution.assignment = std::move(assignment);
   solution.lowerBound = trivialLowerBound(problem);
   return solution;
+}
+
+std::optional<Excess> exceeded(const Problem &problem,
+                               const Solution &solution) {
+  std::optional<Excess> most;
+  for (uint32_t r = 0; r != problem.numResources(); ++r) {
+    Peak peak = solution.peakOf(r);
+    std::optional<int64_t> limit = problem.limitOf(r);
+    if (limit && peak.usage > *limit &&
+        (!most || peak.usage - *limit > most->excess)) {
+      most = {r, peak, peak.usage - *limit};
+    }
+  }
+  return most;
 }
 
 std::string toString(Wide value) {

@@ -14,7 +14,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReducedGraph.h"
-#include "lib/Search/Problem/MaximalTimes.h"
 
 #include <algorithm>
 #include <functional>
@@ -61,13 +60,18 @@ private:
   void addPair(std::span<const Link> links);
   std::shared_ptr<const Table> makeTable(std::span<const Link> links);
   std::shared_ptr<const Table> share(Table table);
-  void addNodeUsage(uint32_t node);
-  void addInnerUsage(const Edge &edge);
-  void addPairUsage(const Link &link, Pair &pair);
+  void addNodeUsages(uint32_t node);
+  void addInnerUsage(const Edge &edge, uint32_t resource, uint32_t matrix);
+  void addPairUsages(const Link &link, Pair &pair);
   void setCapacities();
   void removeDominatedStates();
-  void addUsageWhile(std::vector<Usage> &usages, Lifetime live,
-                     const Amounts &bytes);
+  template <typename NodeOrEdge>
+  void addUsageOf(std::vector<Usage> &usages, const NodeOrEdge &user,
+                  uint32_t resource, const Amounts &bytes);
+  std::vector<Usage> &usagesOf(int32_t variable) {
+    return variable < 0 ? fixedUsages_
+                        : result_.whole.variables[variable].usages;
+  }
   Key keyOf(const Link &link, uint32_t matrix) const;
 
   const Problem &problem_;
@@ -141,8 +145,10 @@ void Builder::addEdge(uint32_t e) {
   const Edge &edge = problem_.edges[e];
   const Matrix &costs = problem_.matrices[edge.costs];
   int32_t from = variableOf(edge.from), to = variableOf(edge.to);
-  if (edge.usages && (from < 0 || to < 0 || from == to)) {
-    addInnerUsage(edge);
+  if (from < 0 || to < 0 || from == to) {
+    forEachUsage(edge, [&](uint32_t r, uint32_t matrix) {
+      addInnerUsage(edge, r, matrix);
+    });
   }
   if (from < 0 && to < 0) {
     result_.whole.constant +=
@@ -236,73 +242,75 @@ void Builder::addPair(std::span<const Link> links) {
   pair.second = second;
   pair.table = known->second;
   for (const Link &link : links) {
-    if (problem_.edges[link.edge].usages) {
-      addPairUsage(link, pair);
+    addPairUsages(link, pair);
+  }
+}
+
+/// Clips the lives of `user` to the times that are kept.
+template <typename NodeOrEdge>
+void Builder::addUsageOf(std::vector<Usage> &usages, const NodeOrEdge &user,
+                         uint32_t resource, const Amounts &bytes) {
+  forEachLife(user, [&](Lifetime live) {
+    TimeRange range = rangeOf(result_.timeOf, resource, live);
+    if (!range.empty()) {
+      addUsage(usages, uint32_t(range.begin), uint32_t(range.end), bytes,
+               takenAnyhow_);
     }
-  }
+  });
 }
 
-/// Clips `live` to the times that are kept.
-void Builder::addUsageWhile(std::vector<Usage> &usages, Lifetime live,
-                            const Amounts &bytes) {
-  TimeRange range = rangeOf(result_.timeOf, live);
-  if (!range.empty()) {
-    addUsage(usages, uint32_t(range.begin), uint32_t(range.end), bytes,
-             takenAnyhow_);
-  }
-}
-
-void Builder::addNodeUsage(uint32_t node) {
+void Builder::addNodeUsages(uint32_t node) {
   const Node &from = problem_.nodes[node];
-  std::vector<double> bytes;
-  for (uint32_t s : strategies(node)) {
-    bytes.push_back(double(from.usages[s]));
-  }
-  int32_t variable = variableOf(node);
-  addUsageWhile(variable < 0 ? fixedUsages_
-                             : result_.whole.variables[variable].usages,
-                from.live, Amounts::of(std::move(bytes)));
+  forEachUsage(from, [&](uint32_t r, const std::vector<int64_t> &usages) {
+    std::vector<double> bytes;
+    for (uint32_t s : strategies(node)) {
+      bytes.push_back(double(usages[s]));
+    }
+    addUsageOf(usagesOf(variableOf(node)), from, r,
+               Amounts::of(std::move(bytes)));
+  });
 }
 
 /// Of an edge that leaves at most one variable to decide.
-void Builder::addInnerUsage(const Edge &edge) {
-  const Matrix &usages = problem_.matrices[*edge.usages];
-  int32_t variable = std::max(variableOf(edge.from), variableOf(edge.to));
+void Builder::addInnerUsage(const Edge &edge, uint32_t resource,
+                            uint32_t matrix) {
+  const Matrix &usages = problem_.matrices[matrix];
   const auto &rows = strategies(edge.from), &columns = strategies(edge.to);
   std::vector<double> bytes(std::max(rows.size(), columns.size()));
   for (size_t i = 0; i != bytes.size(); ++i) {
     bytes[i] = double(usages.at(rows[rows.size() == 1 ? 0 : i],
                                 columns[columns.size() == 1 ? 0 : i]));
   }
-  addUsageWhile(variable < 0 ? fixedUsages_
-                             : result_.whole.variables[variable].usages,
-                edge.live, Amounts::of(std::move(bytes)));
+  addUsageOf(usagesOf(std::max(variableOf(edge.from), variableOf(edge.to))),
+             edge, resource, Amounts::of(std::move(bytes)));
 }
 
-void Builder::addPairUsage(const Link &link, Pair &pair) {
+void Builder::addPairUsages(const Link &link, Pair &pair) {
   const Edge &edge = problem_.edges[link.edge];
-  auto [known, isNew] = amounts_.try_emplace(keyOf(link, *edge.usages));
-  if (isNew) {
-    std::vector<double> bytes;
-    forEachEntry(link, *edge.usages,
-                 [&](int64_t use) { bytes.push_back(double(use)); });
-    known->second = Amounts::of(std::move(bytes));
-  }
-  addUsageWhile(pair.usages, edge.live, known->second);
+  forEachUsage(edge, [&](uint32_t r, uint32_t matrix) {
+    auto [known, isNew] = amounts_.try_emplace(keyOf(link, matrix));
+    if (isNew) {
+      std::vector<double> bytes;
+      forEachEntry(link, matrix,
+                   [&](int64_t use) { bytes.push_back(double(use)); });
+      known->second = Amounts::of(std::move(bytes));
+    }
+    addUsageOf(pair.usages, edge, r, known->second);
+  });
 }
 
 /// What is used anyhow comes off the limit; then only binding times stay.
 void Builder::setCapacities() {
-  double limit = problem_.usageLimit ? double(*problem_.usageLimit) : kTop;
   double taken = 0;
   for (size_t t = 0; t != result_.timeOf.size(); ++t) {
+    auto limit = double(*problem_.limitOf(result_.timeOf[t].resource));
     taken += takenAnyhow_[t];
     result_.whole.capacity.push_back(limit - taken);
     if (taken > limit && !result_.overfull) {
       result_.overfull = result_.timeOf[t];
     }
   }
-  std::vector<int64_t> times;
+  std::vector<Moment> times;
   for (uint32_t kept : keepBindingTimes(result_.whole)) {
     times.push_back(result_.timeOf[kept]);
   }
@@ -336,7 +344,7 @@ ReducedGraph Builder::run() {
   takenAnyhow_.assign(result_.timeOf.size() + 1, 0);
   for (uint32_t i = 0; i != problem_.nodes.size(); ++i) {
     addNode(i);
-    addNodeUsage(i);
+    addNodeUsages(i);
   }
   for (uint32_t e = 0; e != problem_.edges.size(); ++e) {
     addEdge(e);

@@ -21,6 +21,7 @@
 
 #include "Dominance.h"
 #include "Reduction.h"
+#include "lib/Search/Problem/MaximalTimes.h"
 
 namespace divisi::search {
 
@@ -36,9 +37,9 @@ struct ReducedGraph {
   /// Of each variable of `whole`, in the program's order.
   std::vector<uint32_t> nodeOf;
   std::vector<int32_t> variableOf; ///< Of each node; -1 if it is fixed.
-  std::vector<int64_t> timeOf;     ///< Of each position in whole's capacity.
+  std::vector<Moment> timeOf;      ///< Of each position in whole's capacity.
   /// The first time at which even the least usage exceeds the limit.
-  std::optional<int64_t> overfull;
+  std::optional<Moment> overfull;
 
   /// What solvers work on.
   const CostGraph &graph() const { return core.graph; }
