@@ -29,6 +29,12 @@ double DeviceKind::flopsPerSecond(Precision precision) const {
   return (stated > 0 ? stated : peaks.f32) * efficiency;
 }
 
+double MeasuredRate::nanoseconds() const {
+  double sent = double(bytes) * double(members - 1) / double(members);
+  double times = collective == Collective::AllReduce ? 2 : 1;
+  return 1e9 * times * sent / busBytesPerSecond;
+}
+
 int64_t Cluster::numDevices() const {
   int64_t count = 0;
   for (const DeviceGroup &group : devices) {
@@ -62,6 +68,11 @@ DeviceKind Cluster::pace() const {
     least.memoryBytes = std::min(least.memoryBytes, kind.memoryBytes);
     least.launchNanoseconds =
         std::max(least.launchNanoseconds, kind.launchNanoseconds);
+    // The coarsest tiles and waves.
+    least.multiprocessors =
+        std::max(least.multiprocessors, kind.multiprocessors);
+    least.tileEdge = std::max(least.tileEdge, kind.tileEdge);
+    least.fuses &= kind.fuses;
   }
   return least;
 }
@@ -88,6 +99,37 @@ static void printDevices(const DeviceGroup &group, llvm::raw_ostream &os) {
      << formatBytes(double(kind.memoryBytes)) << "\n"
      << "    launch of an operator: " << formatTime(kind.launchNanoseconds)
      << "\n";
+  if (kind.multiprocessors > 0) {
+    os << "    products make tiles of " << kind.tileEdge << " x "
+       << kind.tileEdge << ", " << kind.multiprocessors << " at a time\n";
+  }
+  if (kind.fuses) {
+    os << "    elementwise operators are fused\n";
+  }
+}
+
+static void printLevel(const LinkLevel &level, llvm::raw_ostream &os) {
+  os << "  level " << level.name << ": " << level.fanout << ", "
+     << kTransportNames[unsigned(level.transport)] << ", "
+     << formatTime(level.latencyNanoseconds) << ", "
+     << formatAmount(level.bytesPerSecond, "B/s")
+     << " per device and direction";
+  auto rate = [&](llvm::StringRef before, double bytesPerSecond,
+                  llvm::StringRef after) {
+    if (bytesPerSecond > 0) {
+      os << before << formatAmount(bytesPerSecond, "B/s") << after;
+    }
+  };
+  rate(", ", level.unitBytesPerSecond, " for all that share a port");
+  rate(", switches sum ", level.switchBytesPerSecond, "");
+  rate(", ", level.peerBytesPerSecond, " to one peer");
+  rate(", ", level.flaggedBytesPerSecond, " with flags");
+  os << "\n";
+  for (const MeasuredRate &point : level.measured) {
+    os << "    measured " << kCollectiveNames[unsigned(point.collective)]
+       << " of " << point.members << ": " << formatBytes(double(point.bytes))
+       << " at " << formatAmount(point.busBytesPerSecond, "B/s") << "\n";
+  }
 }
 
 void Cluster::print(llvm::raw_ostream &os) const {
@@ -96,20 +138,7 @@ void Cluster::print(llvm::raw_ostream &os) const {
     printDevices(group, os);
   }
   for (const LinkLevel &level : levels) {
-    os << "  level " << level.name << ": " << level.fanout << ", "
-       << kTransportNames[unsigned(level.transport)] << ", "
-       << formatTime(level.latencyNanoseconds) << ", "
-       << formatAmount(level.bytesPerSecond, "B/s")
-       << " per device and direction";
-    if (level.unitBytesPerSecond > 0) {
-      os << ", " << formatAmount(level.unitBytesPerSecond, "B/s")
-         << " for all that share a port";
-    }
-    if (level.switchBytesPerSecond > 0) {
-      os << ", switches sum "
-         << formatAmount(level.switchBytesPerSecond, "B/s");
-    }
-    os << "\n";
+    printLevel(level, os);
   }
 }
 
@@ -161,10 +190,47 @@ static Status verifyGroup(const DeviceGroup &group) {
   check.positive("memory_bytes_per_second", kind.memoryBytesPerSecond);
   check.positive("memory_bytes", double(kind.memoryBytes));
   check.notNegative("launch_nanoseconds", double(kind.launchNanoseconds));
+  check.notNegative("multiprocessors", double(kind.multiprocessors));
+  check.expect(kind.multiprocessors > 0 ? kind.tileEdge > 0
+                                        : kind.tileEdge == 0,
+               "tile_edge", double(kind.tileEdge),
+               "a number above 0 with multiprocessors, and 0 without");
   return check.status();
 }
 
-static Status verifyLevel(const LinkLevel &level) {
+/// `below` is how many devices a unit of the level below has.
+static Status verifyMeasured(const LinkLevel &level, int64_t below) {
+  NumberCheck check("what is measured of the level '" + level.name + "'");
+  for (const MeasuredRate &point : level.measured) {
+    check.expect(point.members >= 2 && point.members <= Cluster::maxDevices &&
+                     point.members > below && point.members % below == 0,
+                 "members", double(point.members),
+                 "2 to 4096, several whole units of the level below");
+    check.positive("bytes", double(point.bytes));
+    check.positive("bus_bytes_per_second", point.busBytesPerSecond);
+  }
+  for (size_t i = 0; i != level.measured.size() && check.status().isOk(); ++i) {
+    const MeasuredRate &later = level.measured[i];
+    auto before = llvm::ArrayRef(level.measured).take_front(i);
+    auto earlier = llvm::find_if(llvm::reverse(before), [&](const auto &point) {
+      return point.collective == later.collective &&
+             point.members == later.members;
+    });
+    if (earlier == before.rend()) {
+      continue;
+    }
+    check.expect(earlier->bytes < later.bytes, "bytes", double(later.bytes),
+                 "more than in the point before, of the same collective and "
+                 "members");
+    check.expect(earlier->nanoseconds() <= later.nanoseconds(),
+                 "bus_bytes_per_second", later.busBytesPerSecond,
+                 "at most what takes as long as the point before, which has "
+                 "fewer bytes");
+  }
+  return check.status();
+}
+
+static Status verifyLevel(const LinkLevel &level, int64_t below) {
   if (level.name.empty()) {
     return Status(ExitCode::Invalid, "a level of links has no name");
   }
@@ -175,7 +241,9 @@ static Status verifyLevel(const LinkLevel &level) {
   check.positive("bytes_per_second", level.bytesPerSecond);
   check.notNegative("unit_bytes_per_second", level.unitBytesPerSecond);
   check.notNegative("switch_bytes_per_second", level.switchBytesPerSecond);
-  return check.status();
+  check.notNegative("peer_bytes_per_second", level.peerBytesPerSecond);
+  check.notNegative("flagged_bytes_per_second", level.flaggedBytesPerSecond);
+  return check.status().isOk() ? verifyMeasured(level, below) : check.status();
 }
 
 Status verifyCluster(const Cluster &cluster) {
@@ -193,7 +261,7 @@ Status verifyCluster(const Cluster &cluster) {
   llvm::StringSet<> names;
   int64_t joined = 1;
   for (const LinkLevel &level : cluster.levels) {
-    if (Status status = verifyLevel(level); !status.isOk()) {
+    if (Status status = verifyLevel(level, joined); !status.isOk()) {
       return status;
     }
     if (!names.insert(level.name).second) {

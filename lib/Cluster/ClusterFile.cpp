@@ -29,6 +29,7 @@ struct Exact {
 
 LLVM_YAML_IS_SEQUENCE_VECTOR(DeviceGroup)
 LLVM_YAML_IS_SEQUENCE_VECTOR(LinkLevel)
+LLVM_YAML_IS_SEQUENCE_VECTOR(MeasuredRate)
 
 namespace llvm::yaml {
 
@@ -48,6 +49,13 @@ template <> struct ScalarEnumerationTraits<Transport> {
   static void enumeration(IO &io, Transport &transport) {
     for (auto [number, name] : enumerate(kTransportNames)) {
       io.enumCase(transport, name.data(), Transport(number));
+    }
+  }
+};
+template <> struct ScalarEnumerationTraits<Collective> {
+  static void enumeration(IO &io, Collective &collective) {
+    for (auto [number, name] : enumerate(kCollectiveNames)) {
+      io.enumCase(collective, name.data(), Collective(number));
     }
   }
 };
@@ -84,6 +92,10 @@ template <> struct MappingTraits<PeakRates> {
 };
 template <> struct MappingTraits<DeviceGroup> {
   static void mapping(IO &io, DeviceGroup &group) { mapFields(io, group); }
+};
+template <> struct MappingTraits<MeasuredRate> {
+  static void mapping(IO &io, MeasuredRate &point) { mapFields(io, point); }
+  static const bool flow = true;
 };
 template <> struct MappingTraits<LinkLevel> {
   static void mapping(IO &io, LinkLevel &level) { mapFields(io, level); }

@@ -10,8 +10,13 @@
 // nominal. Of an accelerator's memory 2 GB are the driver's and the
 // communicators'. `efficiency` is the largest that matrix products were seen to
 // reach (stas00/ml-engineering, "maximum achievable FLOPS"); where nobody
-// measured, 0.8. Rings reach 0.82 of NVLink's nominal rate and 0.9 of a port's;
-// peers 0.88 of PCIe.
+// measured, 0.8. Products make tiles of 128 x 128. Rings reach what NCCL counts
+// for each NVLink (20 GB/s, Hopper 20.6, Blackwell 40.1), with flags its limits
+// for LL, and 0.9 of a port's rate; peers 0.88 of NVLink and of PCIe. Of MI300X
+// a ring of 8 was measured, and each of its 7 links taken for a seventh.
+//
+// Measured points are every other row, by size, of published measurements;
+// docs/rationale-cost.md says how well they foretell the others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,11 +39,43 @@ struct Preset {
 
 static constexpr int64_t GB = 1000 * 1000 * 1000;
 
-static LinkLevel nvlink(double rate, double sums = 0) {
+static constexpr int64_t MiB = 1 << 20;
+
+/// The sizes and bus bandwidths of a collective of `members`.
+static llvm::SmallVector<MeasuredRate, 0>
+measured(Collective collective, int64_t members,
+         std::initializer_list<std::pair<int64_t, double>> points) {
+  llvm::SmallVector<MeasuredRate, 0> curve;
+  for (auto [bytes, rate] : points) {
+    curve.push_back({collective, members, bytes, rate});
+  }
+  return curve;
+}
+
+static LinkLevel nvlink(double rate, double peer, double flagged = 0) {
   return {.name = "nvlink",
           .transport = Transport::NvLink,
           .bytesPerSecond = rate,
-          .switchBytesPerSecond = sums};
+          .peerBytesPerSecond = peer,
+          .flaggedBytesPerSecond = flagged};
+}
+
+static LinkLevel hopper() {
+  LinkLevel level = nvlink(3.708e11, 3.96e11, 1.41e11);
+  level.switchBytesPerSecond = 2.74e11;
+  level.measured = measured(Collective::AllReduce, 8, {{16384 * MiB, 4.8e11}});
+  level.measured.append(
+      measured(Collective::AllGather, 8, {{16384 * MiB, 3.614e11}}));
+  return level;
+}
+
+static LinkLevel blackwell() {
+  LinkLevel level = nvlink(7.218e11, 7.92e11, 2.82e11);
+  level.switchBytesPerSecond = 4.83e11;
+  level.measured =
+      measured(Collective::AllReduce, 8,
+               {{MiB, 3.6e10}, {128 * MiB, 5.68e11}, {16384 * MiB, 8.46e11}});
+  return level;
 }
 
 static LinkLevel pci(double rate) {
@@ -55,55 +92,86 @@ static LinkLevel network(const char *name, int64_t latency, double rate,
           .unitBytesPerSecond = unitRate};
 }
 
+/// What carries NCCL's messages with flags, of more than two nodes.
+static constexpr double kFlaggedBetweenNodes = 2.04e10;
+
+static LinkLevel infiniband() {
+  LinkLevel level = network("infiniband", 1000, 4.5e10);
+  level.flaggedBytesPerSecond = kFlaggedBetweenNodes;
+  return level;
+}
+
+/// Of 32 devices in four nodes.
+static LinkLevel elasticFabric() {
+  LinkLevel level = network("efa", 17500, 4.5e10);
+  level.flaggedBytesPerSecond = kFlaggedBetweenNodes;
+  level.measured =
+      measured(Collective::AllReduce, 32,
+               {{MiB, 5.4e9}, {128 * MiB, 1.98e11}, {16384 * MiB, 3.82e11}});
+  return level;
+}
+
 static DeviceKind kind(const char *name, PeakRates peaks, double efficiency,
-                       double bytesPerSecond, int64_t bytes) {
+                       double bytesPerSecond, int64_t bytes,
+                       int64_t multiprocessors) {
   return {.name = name,
           .peaks = peaks,
           .efficiency = efficiency,
           .memoryBytesPerSecond = 0.9 * bytesPerSecond,
           .memoryBytes = bytes - 2 * GB,
-          .launchNanoseconds = 2000};
+          .launchNanoseconds = 2000,
+          .multiprocessors = multiprocessors,
+          .tileEdge = multiprocessors > 0 ? 128 : 0,
+          .fuses = true};
 }
 
 /// Machines of accelerators; TF32 counts as f32 where products may use it.
 static llvm::SmallVector<Preset, 16> acceleratorPresets() {
   PeakRates a100 = {1.95e13, 1.95e13, 3.12e14, 3.12e14, 6.24e14};
   PeakRates h100 = {6.7e13, 6.7e13, 9.89e14, 9.89e14, 1.979e15};
+  DeviceKind b200 = kind("b200", {4e13, 8e13, 2.25e15, 2.25e15, 4.5e15}, 0.776,
+                         8e12, 180 * GB, 148);
+  LinkLevel ampere = nvlink(2.4e11, 2.64e11, 8.77e10);
+  // As a node of eight: of 72 nobody has published what they reach.
+  LinkLevel rack = nvlink(7.218e11, 7.92e11, 2.82e11);
+  rack.switchBytesPerSecond = 4.83e11;
   return {
+      // Some pairs have one link of 20 GB/s.
       {"dgx-v100",
-       kind("v100", {7.8e12, 1.57e13, 1.25e14, 0, 6.2e13}, 0.85, 9e11, 16 * GB),
-       8, nvlink(1.2e11), network("ethernet", 20000, 2.8e9, 2.8e9)},
-      {"dgx-a100-40", kind("a100-40", a100, 0.869, 1.555e12, 40 * GB), 8,
-       nvlink(2.46e11), network("infiniband", 1000, 2.25e10)},
-      {"dgx-a100", kind("a100", a100, 0.869, 2.0e12, 80 * GB), 8,
-       nvlink(2.46e11), network("infiniband", 1000, 2.25e10)},
-      {"dgx-h100", kind("h100", h100, 0.803, 3.35e12, 80 * GB), 8,
-       nvlink(3.7e11, 2.74e11), network("infiniband", 1000, 4.5e10)},
-      {"dgx-h200", kind("h200", h100, 0.8, 4.8e12, 141 * GB), 8,
-       nvlink(3.7e11, 2.74e11), network("infiniband", 1000, 4.5e10)},
-      {"dgx-b200",
-       kind("b200", {4e13, 8e13, 2.25e15, 2.25e15, 4.5e15}, 0.776, 8e12,
-            180 * GB),
-       8, nvlink(7.2e11, 4.83e11), network("infiniband", 1000, 4.5e10)},
+       kind("v100", {7.8e12, 1.57e13, 1.25e14, 0, 6.2e13}, 0.85, 9e11, 16 * GB,
+            80),
+       8, nvlink(1.2e11, 2e10, 3.9e10),
+       network("ethernet", 20000, 2.8e9, 2.8e9)},
+      {"dgx-a100-40", kind("a100-40", a100, 0.869, 1.555e12, 40 * GB, 108), 8,
+       ampere, network("infiniband", 1000, 2.25e10)},
+      {"dgx-a100", kind("a100", a100, 0.869, 2.0e12, 80 * GB, 108), 8, ampere,
+       network("infiniband", 1000, 2.25e10)},
+      {"dgx-h100", kind("h100", h100, 0.803, 3.35e12, 80 * GB, 132), 8,
+       hopper(), infiniband()},
+      {"dgx-h200", kind("h200", h100, 0.8, 4.8e12, 141 * GB, 132), 8, hopper(),
+       infiniband()},
+      {"dgx-b200", b200, 8, blackwell(), infiniband()},
+      {"p6-b200", b200, 8, blackwell(), elasticFabric()},
       {"gb200-nvl72",
        kind("gb200", {4.5e13, 8e13, 2.5e15, 2.5e15, 5e15}, 0.729, 8e12,
-            186 * GB),
-       72, nvlink(7.2e11, 4.83e11), network("infiniband", 1000, 4.5e10)},
+            186 * GB, 148),
+       72, rack, infiniband()},
       {"l4",
-       kind("l4", {0, 3.03e13, 1.21e14, 1.21e14, 2.42e14}, 0.8, 3e11, 24 * GB),
+       kind("l4", {0, 3.03e13, 1.21e14, 1.21e14, 2.42e14}, 0.8, 3e11, 24 * GB,
+            58),
        8, pci(2.7e10), network("ethernet", 20000, 1.1e10, 1.1e10)},
       {"rtx4090",
        kind("rtx4090", {0, 8.26e13, 1.65e14, 1.65e14, 6.6e14}, 0.8, 1.008e12,
-            24 * GB),
+            24 * GB, 128),
        8, pci(1.5e10), network("ethernet", 20000, 1.1e10, 1.1e10)},
       {"mi300x",
        kind("mi300x", {8.17e13, 1.634e14, 1.307e15, 1.307e15, 2.6e15}, 0.514,
-            5.3e12, 192 * GB),
-       8, nvlink(3.13e11), network("infiniband", 1000, 4.5e10)},
+            5.3e12, 192 * GB, 304),
+       8, nvlink(3.13e11, 3.13e11 / 7), network("infiniband", 1000, 4.5e10)},
       {"tpu-v4",
-       kind("tpu-v4", {0, 0.6875e14, 0, 2.75e14, 2.75e14}, 0.8, 1.2e12,
-            32 * GB),
-       64, nvlink(1.2e11), network("datacenter", 20000, 5.4e9)},
+       kind("tpu-v4", {0, 0.6875e14, 0, 2.75e14, 2.75e14}, 0.8, 1.2e12, 32 * GB,
+            0),
+       64, nvlink(1.2e11, 0), network("datacenter", 20000, 5.4e9)},
   };
 }
 

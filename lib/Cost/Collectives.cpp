@@ -41,6 +41,9 @@ static Shape shapeOf(const Reach &reach, ArrayRef<LinkLevel> levels) {
       continue;
     }
     double rate = reach.bytesPerSecond[index];
+    if (level.peerBytesPerSecond > 0) {
+      rate = std::min(rate, double(fanout - 1) * level.peerBytesPerSecond);
+    }
     if (!shape.inner) {
       shape.inner = &level;
       shape.innerRate = rate;
@@ -128,11 +131,18 @@ double treeLatency(Protocol protocol, const Reach &reach,
   return treeLatency(protocol, shapeOf(reach, levels));
 }
 
-/// The part of the rate that is left for data.
-static double ringShare(Protocol protocol) {
+/// The pace that is left for data, in bytes per second.
+static double ringRate(Protocol protocol, const Shape &shape) {
   constexpr double kShares[] = {0.5, 0.92, 1.0};
-  return kShares[unsigned(protocol)];
+  double rate = ringRate(shape) * kShares[unsigned(protocol)];
+  for (const LinkLevel *level : {shape.inner, shape.outer}) {
+    if (protocol == Protocol::LL && level && level->flaggedBytesPerSecond > 0) {
+      rate = std::min(rate, level->flaggedBytesPerSecond);
+    }
+  }
+  return rate;
 }
+/// The part of the rate that is left for data.
 static double treeShare(Protocol protocol) {
   constexpr double kShares[] = {0.92 / 3.8, 0.92 * 120 / 128, 0.92};
   return kShares[unsigned(protocol)];
@@ -148,7 +158,7 @@ static double ncclRing(Collective collective, Protocol protocol, double bytes,
     latency *= 1.4;
   }
   double sent = ringSteps(collective, shape.members) / shape.members * bytes;
-  return latency + 1e9 * sent / (ringRate(shape) * ringShare(protocol));
+  return latency + 1e9 * sent / ringRate(protocol, shape);
 }
 
 /// The bytes go up and down: half of the rate is left.
@@ -261,8 +271,52 @@ static std::pair<Reach, Reach> splitReach(const Reach &reach) {
   return {inner, outer};
 }
 
-double collectiveNanoseconds(Collective collective, double bytes,
-                             const Reach &reach, ArrayRef<LinkLevel> levels) {
+/// What NCCL's phases take one after the other: long tensors go through in
+/// chunks, so that the shorter phase is partly hidden behind the longer one.
+/// The latencies, `firstStart` and `secondStart`, are not.
+static double pipelined(double first, double firstStart, double second,
+                        double secondStart) {
+  constexpr double kHidden = 1 - 0.57;
+  return first + second -
+         kHidden * std::min(first - firstStart, second - secondStart);
+}
+
+double nestedNanoseconds(Collective collective, double bytes,
+                         const Reach &reach, ArrayRef<LinkLevel> levels) {
+  Shape shape = shapeOf(reach, levels);
+  auto [inner, outer] = splitReach(reach);
+  if (!reach.isEven()) {
+    outer.members = int64_t(shape.units);
+  }
+  auto within = [&](Collective step, double moved) {
+    return modelNanoseconds(step, moved, inner, levels);
+  };
+  auto across = [&](double moved) {
+    return modelNanoseconds(collective, moved, outer, levels);
+  };
+  // The units' members share what crosses.
+  double part = bytes / shape.inside;
+  switch (collective) {
+  case Collective::AllReduce: {
+    auto twice = [&](double moved) {
+      return within(Collective::ReduceScatter, moved) +
+             within(Collective::AllGather, moved);
+    };
+    return isMemory(shape)
+               ? twice(bytes) + across(part)
+               : pipelined(twice(bytes), twice(0), across(part), across(0));
+  }
+  case Collective::AllGather:
+  case Collective::ReduceScatter:
+    return within(collective, bytes) + across(part);
+  case Collective::AllToAll:
+    return within(collective, bytes) + across(bytes);
+  }
+  return 0;
+}
+
+double modelNanoseconds(Collective collective, double bytes, const Reach &reach,
+                        ArrayRef<LinkLevel> levels) {
   Shape shape = shapeOf(reach, levels);
   if (!shape.inner) {
     return 0;
@@ -271,34 +325,7 @@ double collectiveNanoseconds(Collective collective, double bytes,
   if (!shape.outer || (!reach.isEven() && std::isfinite(best))) {
     return best;
   }
-  auto [inner, outer] = splitReach(reach);
-  if (!reach.isEven()) {
-    outer.members = int64_t(shape.units);
-  }
-  // The units' members share what crosses.
-  double part = bytes / shape.inside;
-  auto within = [&](Collective step) {
-    return collectiveNanoseconds(step, bytes, inner, levels);
-  };
-  auto across = [&](Collective step, double crossing) {
-    return collectiveNanoseconds(step, crossing, outer, levels);
-  };
-  double nested = 0;
-  switch (collective) {
-  case Collective::AllReduce:
-    nested = within(Collective::ReduceScatter) +
-             across(Collective::AllReduce, part) +
-             within(Collective::AllGather);
-    break;
-  case Collective::AllGather:
-  case Collective::ReduceScatter:
-    nested = within(collective) + across(collective, part);
-    break;
-  case Collective::AllToAll:
-    nested = within(collective) + across(collective, bytes);
-    break;
-  }
-  return std::min(best, nested);
+  return std::min(best, nestedNanoseconds(collective, bytes, reach, levels));
 }
 
 MessageCost messageCost(const Reach &reach, ArrayRef<LinkLevel> levels) {
@@ -310,6 +337,10 @@ MessageCost messageCost(const Reach &reach, ArrayRef<LinkLevel> levels) {
   double rate = shape.outer ? std::min(shape.innerRate, shape.outerRate)
                             : shape.innerRate;
   MessageCost cost = {0, double(link.latencyNanoseconds), 1e9 / rate};
+  if (!shape.outer && link.peerBytesPerSecond > 0) {
+    cost.perByte = 1e9 / std::max(rate, link.peerBytesPerSecond);
+    cost.perPeerByte = 1e9 / link.peerBytesPerSecond;
+  }
   if (link.transport != Transport::Memory) {
     cost.first = 1e3 * kRingBase[unsigned(Protocol::LL)];
     cost.perMessage = 1e3 * hop(kRingHop, link, Protocol::LL);

@@ -29,8 +29,14 @@ static Attribute toAttribute(Builder &builder, int64_t number) {
 static Attribute toAttribute(Builder &builder, double number) {
   return builder.getF64FloatAttr(number);
 }
+static Attribute toAttribute(Builder &builder, bool flag) {
+  return builder.getBoolAttr(flag);
+}
 static Attribute toAttribute(Builder &builder, Transport transport) {
   return builder.getStringAttr(kTransportNames[unsigned(transport)]);
+}
+static Attribute toAttribute(Builder &builder, Collective collective) {
+  return builder.getStringAttr(kCollectiveNames[unsigned(collective)]);
 }
 
 template <ClusterPart T>
@@ -46,19 +52,25 @@ static Attribute toAttribute(Builder &builder,
   return builder.getArrayAttr(items);
 }
 
-/// What is 0 and may be missing is not written.
+static bool isNothing(const auto &member) {
+  if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(member)>>) {
+    return member == 0;
+  } else if constexpr (requires { member.empty(); }) {
+    return member.empty();
+  }
+  return false;
+}
+
+/// What is 0 or empty and may be missing is not written.
 template <ClusterPart T>
 static Attribute toAttribute(Builder &builder, const T &whole) {
   NamedAttrList fields;
-  forEachField(whole, [&](StringRef name, const auto &member,
-                          bool mayBeMissing) {
-    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(member)>>) {
-      if (mayBeMissing && member == 0) {
-        return;
-      }
-    }
-    fields.append(name, toAttribute(builder, member));
-  });
+  forEachField(whole,
+               [&](StringRef name, const auto &member, bool mayBeMissing) {
+                 if (!mayBeMissing || !isNothing(member)) {
+                   fields.append(name, toAttribute(builder, member));
+                 }
+               });
   return fields.getDictionary(builder.getContext());
 }
 
@@ -89,12 +101,27 @@ static bool fromAttribute(Attribute attribute, double &number) {
   number = real ? real.getValueAsDouble() : 0;
   return bool(real);
 }
-static bool fromAttribute(Attribute attribute, Transport &transport) {
+static bool fromAttribute(Attribute attribute, bool &flag) {
+  auto boolean = dyn_cast<BoolAttr>(attribute);
+  flag = boolean && boolean.getValue();
+  return bool(boolean);
+}
+
+/// A word of `names`, as its number.
+template <typename Enum>
+static bool fromWord(Attribute attribute, ArrayRef<StringLiteral> names,
+                     Enum &number) {
   auto string = dyn_cast<StringAttr>(attribute);
-  const auto *known = string ? llvm::find(kTransportNames, string.getValue())
-                             : std::end(kTransportNames);
-  transport = Transport(known - std::begin(kTransportNames));
-  return known != std::end(kTransportNames);
+  const auto *known =
+      string ? llvm::find(names, string.getValue()) : names.end();
+  number = Enum(known - names.begin());
+  return known != names.end();
+}
+static bool fromAttribute(Attribute attribute, Transport &transport) {
+  return fromWord(attribute, kTransportNames, transport);
+}
+static bool fromAttribute(Attribute attribute, Collective &collective) {
+  return fromWord(attribute, kCollectiveNames, collective);
 }
 
 template <ClusterPart T>

@@ -87,6 +87,14 @@ TEST(Cluster, AssumptionsArePrinted) {
   EXPECT_NE(text.find("peak bf16: 989 TFLOP/s"), std::string::npos) << text;
   EXPECT_NE(text.find("level infiniband: 2,"), std::string::npos) << text;
   EXPECT_NE(text.find(", switches sum 274 GB/s"), std::string::npos) << text;
+  EXPECT_NE(text.find(", 396 GB/s to one peer, 141 GB/s with flags\n"
+                      "    measured all_reduce of 8: 16.0 GiB at 480 GB/s\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("    products make tiles of 128 x 128, 132 at a time\n"
+                      "    elementwise operators are fused\n"),
+            std::string::npos)
+      << text;
   cluster("dgx-v100:16").print(os);
   EXPECT_NE(text.find(", 2.8 GB/s for all that share a port"),
             std::string::npos)
@@ -109,6 +117,11 @@ TEST(Cluster, TheSlowestKindSetsThePace) {
   // A V100 has no bf16: it takes its f32 rate.
   EXPECT_EQ(pace.peaks.bf16, 1.57e13);
   EXPECT_EQ(pace.memoryBytes, 14'000'000'000);
+  // The larger waves.
+  EXPECT_EQ(pace.multiprocessors, 108);
+  EXPECT_TRUE(pace.fuses);
+  mixed.devices.push_back(cluster("cpu:1").devices.front());
+  EXPECT_FALSE(mixed.pace().fuses);
 }
 
 //===----------------------------------------------------------------------===//
@@ -184,6 +197,67 @@ TEST(ClusterFile, BadFilesSayWhatIsWrong) {
             "the cluster has 4098 devices, expected at most 4096");
   EXPECT_NE(yamlError("[1, 2"), "none");
   EXPECT_NE(yamlError("name: {a: b}"), "none");
+}
+
+TEST(ClusterFile, BadTilesSayWhatIsWrong) {
+  auto error = [](const std::string &fields) {
+    return yamlError("name: mine\ndevices:\n  - {count: 1, kind: d, "
+                     "peak_flops_per_second: {f32: 1e12}, "
+                     "memory_bytes_per_second: 1e10, memory_bytes: 1000000, " +
+                     fields + "}\n");
+  };
+  EXPECT_EQ(error("multiprocessors: 108, tile_edge: 128, fuses: true"), "none");
+  EXPECT_EQ(error("multiprocessors: 108"),
+            "the kind of devices 'd' has tile_edge 0, expected a number above "
+            "0 with multiprocessors, and 0 without");
+  EXPECT_EQ(error("tile_edge: 128"),
+            "the kind of devices 'd' has tile_edge 128, expected a number "
+            "above 0 with multiprocessors, and 0 without");
+  EXPECT_EQ(error("multiprocessors: -1"),
+            "the kind of devices 'd' has multiprocessors -1, expected at least "
+            "0");
+  EXPECT_EQ(error("fuses: perhaps"), "line 3: invalid boolean");
+}
+
+TEST(ClusterFile, BadPointsSayWhatIsWrong) {
+  auto error = [](const std::string &points) {
+    return yamlError(yaml("levels:\n"
+                          "  - {name: l, fanout: 2, bytes_per_second: 1e9}\n"
+                          "  - {name: m, fanout: 2, bytes_per_second: 1e9, "
+                          "measured: [" +
+                          points + "]}\n"));
+  };
+  auto point = [](const std::string &bytes, const std::string &rate,
+                  const std::string &members = "4",
+                  const std::string &collective = "all_reduce") {
+    return "{collective: " + collective + ", members: " + members +
+           ", bytes: " + bytes + ", bus_bytes_per_second: " + rate + "}";
+  };
+  std::string owner = "what is measured of the level 'm' has ";
+  EXPECT_EQ(error(point("1000", "1e8") + ", " + point("2000", "2e8") + ", " +
+                  point("1000", "9e8", "8") + ", " +
+                  point("500", "9e8", "4", "all_to_all")),
+            "none");
+  EXPECT_EQ(error(point("0", "1e8")), owner + "bytes 0, expected above 0");
+  EXPECT_EQ(error(point("8", "0")),
+            owner + "bus_bytes_per_second 0, expected above 0");
+  for (std::string members : {"1", "2", "3", "5000"}) {
+    EXPECT_EQ(error(point("8", "1e8", members)),
+              owner + "members " + members +
+                  ", expected 2 to 4096, several whole units of the level "
+                  "below");
+  }
+  EXPECT_EQ(error(point("2000", "1e8") + ", " + point("2000", "1e8")),
+            owner + "bytes 2000, expected more than in the point before, of "
+                    "the same collective and members");
+  EXPECT_EQ(error(point("1000", "1e8") + ", " + point("2000", "2.1e8")),
+            owner + "bus_bytes_per_second 2.1e+08, expected at most what takes "
+                    "as long as the point before, which has fewer bytes");
+  EXPECT_EQ(error("{collective: broadcast, members: 4, bytes: 8, "
+                  "bus_bytes_per_second: 1}"),
+            "line 6: unknown enumerated scalar");
+  EXPECT_EQ(error("{collective: all_reduce, members: 4}"),
+            "line 6: missing required key 'bytes'");
 }
 
 //===----------------------------------------------------------------------===//

@@ -56,6 +56,12 @@ struct DeviceKind {
   double memoryBytesPerSecond = 0; ///< Reached, not nominal.
   int64_t memoryBytes = 0;         ///< What a program may use.
   int64_t launchNanoseconds = 0;   ///< To start one operator.
+  /// What works on one tile of a product at a time. 0: products make no tiles.
+  int64_t multiprocessors = 0;
+  int64_t tileEdge = 0; ///< Rows and columns of the result in one tile.
+  /// Whether compiled kernels go on with an element that they have made, so
+  /// that it need not go through memory.
+  bool fuses = false;
 
   /// What is reached in `precision`; the rate of f32 where none is stated.
   double flopsPerSecond(Precision precision) const;
@@ -73,6 +79,29 @@ struct DeviceGroup {
 /// through memory, or NCCL.
 enum class Transport : uint8_t { Memory, NvLink, Pci, Network };
 
+/// What a group does together.
+enum class Collective : uint8_t {
+  AllReduce,
+  AllGather,
+  ReduceScatter,
+  AllToAll
+};
+
+/// What somebody measured: a collective of so many devices, which fill units of
+/// the levels below.
+struct MeasuredRate {
+  Collective collective = Collective::AllReduce; ///< What was done.
+  int64_t members = 0;                           ///< At least 2.
+  int64_t bytes = 0; ///< Of the tensor that all members have together.
+  /// Bytes that each member sends of a ring, by the time: for an all-reduce
+  /// 2(n-1)/n of the tensor, for others (n-1)/n.
+  double busBytesPerSecond = 0;
+
+  /// What it took.
+  double nanoseconds() const;
+  friend bool operator==(const MeasuredRate &, const MeasuredRate &) = default;
+};
+
 /// `fanout` units of the level below (devices, for the innermost) joined.
 struct LinkLevel {
   std::string name;   ///< `nvlink`
@@ -87,6 +116,16 @@ struct LinkLevel {
   /// Bytes of a tensor that switches sum per second in an all-reduce of more
   /// than four. 0: they cannot.
   double switchBytesPerSecond = 0;
+  /// What one device sends one other, where that is not `bytesPerSecond`. Of a
+  /// group each member sends to all others at most at this rate. 0: as fast as
+  /// all others.
+  double peerBytesPerSecond = 0;
+  /// What a ring carries with a flag beside every 4 bytes (NCCL's LL), at most.
+  /// 0: half of what it carries without.
+  double flaggedBytesPerSecond = 0;
+  /// Stretches prices to what was measured; bytes ascend for each collective
+  /// and number of members.
+  llvm::SmallVector<MeasuredRate, 0> measured;
   friend bool operator==(const LinkLevel &, const LinkLevel &) = default;
 };
 

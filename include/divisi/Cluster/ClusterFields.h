@@ -27,11 +27,15 @@ concept Is = std::same_as<std::remove_const_t<X>, T>;
 /// What has fields.
 template <typename X>
 concept ClusterPart = Is<X, PeakRates> || Is<X, DeviceGroup> ||
-                      Is<X, LinkLevel> || Is<X, Cluster>;
+                      Is<X, MeasuredRate> || Is<X, LinkLevel> || Is<X, Cluster>;
 
 /// The words for transports, by their number.
 inline constexpr llvm::StringLiteral kTransportNames[] = {"memory", "nvlink",
                                                           "pci", "network"};
+
+/// The words for collectives, by their number.
+inline constexpr llvm::StringLiteral kCollectiveNames[] = {
+    "all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
 
 /// FLOP/s, by the type of the operands.
 template <Is<PeakRates> T> void forEachField(T &peaks, auto field) {
@@ -51,6 +55,17 @@ template <Is<DeviceGroup> T> void forEachField(T &group, auto field) {
   field("memory_bytes_per_second", group.kind.memoryBytesPerSecond, false);
   field("memory_bytes", group.kind.memoryBytes, false);
   field("launch_nanoseconds", group.kind.launchNanoseconds, true);
+  field("multiprocessors", group.kind.multiprocessors, true);
+  field("tile_edge", group.kind.tileEdge, true);
+  field("fuses", group.kind.fuses, true);
+}
+
+/// A point of a curve.
+template <Is<MeasuredRate> T> void forEachField(T &point, auto field) {
+  field("collective", point.collective, false);
+  field("members", point.members, false);
+  field("bytes", point.bytes, false);
+  field("bus_bytes_per_second", point.busBytesPerSecond, false);
 }
 
 /// A level.
@@ -62,6 +77,9 @@ template <Is<LinkLevel> T> void forEachField(T &level, auto field) {
   field("bytes_per_second", level.bytesPerSecond, false);
   field("unit_bytes_per_second", level.unitBytesPerSecond, true);
   field("switch_bytes_per_second", level.switchBytesPerSecond, true);
+  field("peer_bytes_per_second", level.peerBytesPerSecond, true);
+  field("flagged_bytes_per_second", level.flaggedBytesPerSecond, true);
+  field("measured", level.measured, true);
 }
 
 /// All of it.

@@ -13,9 +13,13 @@
 //       peak_flops_per_second: {f32: 6.7e13, bf16: 9.89e14}
 //       memory_bytes_per_second: 3.0e12
 //       memory_bytes: 78000000000
+//       multiprocessors: 132
+//       tile_edge: 128
 //   levels:
 //     - {name: nvlink, fanout: 8, transport: nvlink, bytes_per_second: 3.7e11}
-//     - {name: ib, fanout: 2, transport: network, bytes_per_second: 4.5e10}
+//     - {name: ib, fanout: 2, transport: network, bytes_per_second: 4.5e10,
+//        measured: [{collective: all_reduce, members: 16, bytes: 1048576,
+//                    bus_bytes_per_second: 1.2e10}]}
 //
 // ClusterFields.h has all names.
 //

@@ -11,6 +11,12 @@
 // trees and switches and between its protocols (its tuning.cc), and groups of
 // several nodes level by level, where that is cheaper.
 //
+// Where a level of links has measured points, they map the time that the model
+// says to the time it takes: a point says what belongs to the model's time of
+// the collective that was measured. Whatever crosses that level is priced
+// through the same map, so that prices rise with bytes and with members as
+// those of the model do.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_COST_COLLECTIVES_H
@@ -18,15 +24,9 @@
 
 #include "divisi/Cluster/GridLinks.h"
 
-namespace divisi {
+#include <algorithm>
 
-/// What a group does together.
-enum class Collective : uint8_t {
-  AllReduce,
-  AllGather,
-  ReduceScatter,
-  AllToAll
-};
+namespace divisi {
 
 /// How NCCL sends: flags with 4 or 120 of 8 or 128 bytes of data, or none.
 enum class Protocol : uint8_t { LL, LL128, Simple };
@@ -39,15 +39,26 @@ double collectiveNanoseconds(Collective collective, double bytes,
                              const Reach &reach,
                              llvm::ArrayRef<LinkLevel> levels);
 
+/// The same as the model alone says, whatever was measured.
+double modelNanoseconds(Collective collective, double bytes, const Reach &reach,
+                        llvm::ArrayRef<LinkLevel> levels);
+
+/// The model's time if a group of several units goes level by level.
+double nestedNanoseconds(Collective collective, double bytes,
+                         const Reach &reach, llvm::ArrayRef<LinkLevel> levels);
+
 /// What it takes a member to get messages from others.
 struct MessageCost {
-  double first = 0;      ///< Nanoseconds, if there is any message.
-  double perMessage = 0; ///< Nanoseconds.
-  double perByte = 0;    ///< Nanoseconds.
+  double first = 0;       ///< Nanoseconds, if there is any message.
+  double perMessage = 0;  ///< Nanoseconds.
+  double perByte = 0;     ///< Nanoseconds, of all senders together.
+  double perPeerByte = 0; ///< Nanoseconds, of one sender.
 
   /// The time for `messages`, together `bytes`, in nanoseconds.
   double of(double messages, double bytes) const {
-    return (messages > 0 ? first + messages * perMessage : 0) + bytes * perByte;
+    return messages > 0 ? first + messages * perMessage +
+                              bytes * std::max(perByte, perPeerByte / messages)
+                        : bytes * perByte;
   }
 };
 
