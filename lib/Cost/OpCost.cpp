@@ -8,7 +8,10 @@
 
 #include "divisi/Cost/OpCost.h"
 
+#include "divisi/Cost/Tiles.h"
 #include "divisi/Support/ElementBytes.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <cmath>
@@ -38,39 +41,44 @@ static bool isView(const LoopNest &nest, const Grid &grid, const Split &split,
 /// Each box is read or written once: what caches save is part of the rate that
 /// a device reaches.
 static int64_t boxBytes(const LoopNest &nest, const Grid &grid,
-                        const Split &split, const OpProfile &profile) {
-  int64_t written = 0;
+                        const Split &split, const OpProfile &profile,
+                        const FusedEnds &fused) {
+  int64_t made = 0, moved = 0;
   for (unsigned i = 0; i != nest.results.size(); ++i) {
-    written += localBytes(grid, resultLayout(nest, grid, split, i),
-                          nest.results[i].shape, profile.results[i]);
+    int64_t written = localBytes(grid, resultLayout(nest, grid, split, i),
+                                 nest.results[i].shape, profile.results[i]);
+    made += written;
+    moved += llvm::is_contained(fused.results, i) ? 0 : written;
   }
-  int64_t moved = written;
   for (unsigned i = 0; i != nest.operands.size(); ++i) {
+    if (llvm::is_contained(fused.operands, i)) {
+      continue;
+    }
     int64_t read = localBytes(grid, operandLayout(nest, grid, split, i),
                               nest.operands[i].shape, profile.operands[i]);
-    moved += isTable(nest, nest.operands[i]) ? std::min(read, written) : read;
+    moved += isTable(nest, nest.operands[i]) ? std::min(read, made) : read;
   }
   return moved;
 }
 
 int64_t movedBytes(const LoopNest &nest, const Grid &grid, const Split &split,
-                   const OpProfile &profile) {
+                   const OpProfile &profile, const FusedEnds &fused) {
   return isView(nest, grid, split, profile)
              ? 0
-             : boxBytes(nest, grid, split, profile);
+             : boxBytes(nest, grid, split, profile, fused);
 }
 
 int64_t opNanoseconds(const LoopNest &nest, const Grid &grid,
                       const Split &split, const OpProfile &profile,
-                      const DeviceKind &device) {
+                      const DeviceKind &device, const FusedEnds &fused) {
   if (isView(nest, grid, split, profile)) {
     return 0;
   }
-  double compute =
-      localFlops(nest, grid, split) / device.flopsPerSecond(profile.precision);
-  double move = double(boxBytes(nest, grid, split, profile)) /
+  double compute = tiledFlops(nest, grid, split, device) /
+                   device.flopsPerSecond(profile.precision);
+  double move = double(boxBytes(nest, grid, split, profile, fused)) /
                 device.memoryBytesPerSecond;
-  return device.launchNanoseconds +
+  return (fused.operands.empty() ? device.launchNanoseconds : 0) +
          int64_t(std::ceil(1e9 * std::max(compute, move)));
 }
 

@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Cost/OpCost.h"
+#include "test/Cost/Nests.h"
 
 #include <gtest/gtest.h>
 
 using namespace divisi;
+using namespace divisi::test;
 
 /// One teraflop and one gigabyte a second, launches of 10 ns.
 static DeviceKind device() {
@@ -22,24 +24,11 @@ static DeviceKind device() {
           .launchNanoseconds = 10};
 }
 
-/// "mk,kn->mn" of 64 x 32 x 16.
-static LoopNest matmul() {
-  LoopNest nest;
-  LoopId m = nest.add("m", 64), n = nest.add("n", 16);
-  LoopId k = nest.add("k", 32, LoopKind::Reduction);
-  nest.operands = {{{DimMap::loop(m), DimMap::loop(k)}, {64, 32}},
-                   {{DimMap::loop(k), DimMap::loop(n)}, {32, 16}}};
-  nest.results = {{{DimMap::loop(m), DimMap::loop(n)}, {64, 16}}};
-  nest.linear = {{0}, {1}};
-  nest.flopsPerPoint = 2;
-  return nest;
-}
-
 static const Grid kGrid({{"x", 2}, {"y", 3}});
 static const OpProfile kWidths = {{32, 32}, {32}, Precision::F32, {}};
 
 TEST(OpCost, BytesAreThoseOfTheLargestBoxes) {
-  LoopNest nest = matmul();
+  LoopNest nest = product(64, 16, 32);
   Split split = Split::replicated(nest);
   EXPECT_EQ(movedBytes(nest, kGrid, split, kWidths),
             4 * (64 * 32 + 32 * 16 + 64 * 16));
@@ -49,7 +38,7 @@ TEST(OpCost, BytesAreThoseOfTheLargestBoxes) {
 }
 
 TEST(OpCost, TimeIsTheLongerOfArithmeticAndMemory) {
-  LoopNest nest = matmul();
+  LoopNest nest = product(64, 16, 32);
   Split split = Split::replicated(nest);
   int64_t bytes = movedBytes(nest, kGrid, split, kWidths);
   EXPECT_EQ(opNanoseconds(nest, kGrid, split, kWidths, device()), 10 + bytes);
@@ -60,6 +49,38 @@ TEST(OpCost, TimeIsTheLongerOfArithmeticAndMemory) {
   split.loopAxes[2] = {AxisId{0}};
   EXPECT_EQ(opNanoseconds(nest, kGrid, split, kWidths, slow),
             10 + 64 * 32 * 16);
+}
+
+TEST(OpCost, ProductsTakeWholeTilesAndWaves) {
+  DeviceKind gpu = device();
+  gpu.memoryBytesPerSecond = 1e15;
+  gpu.multiprocessors = 4;
+  gpu.tileEdge = 128;
+  LoopNest nest = product(64, 16, 32);
+  // One tile on one of four multiprocessors.
+  EXPECT_EQ(opNanoseconds(nest, kGrid, Split::replicated(nest), kWidths, gpu),
+            10 + (4 * 2 * 128 * 128 * 32 + 999) / 1000);
+}
+
+// Operands of 2048 and 512 elements, a result of 1024.
+TEST(OpCost, WhatIsFusedDoesNotCrossMemory) {
+  LoopNest nest = product(64, 16, 32);
+  Split split = Split::replicated(nest);
+  auto bytes = [&](const FusedEnds &fused) {
+    return movedBytes(nest, kGrid, split, kWidths, fused);
+  };
+  EXPECT_EQ(bytes({}), 4 * (2048 + 512 + 1024));
+  EXPECT_EQ(bytes({.results = {0}}), 4 * (2048 + 512));
+  EXPECT_EQ(bytes({.operands = {1}}), 4 * (2048 + 1024));
+  EXPECT_EQ(bytes({.operands = {0}, .results = {0}}), 4 * 512);
+  // Who is fused into another is not launched.
+  auto time = [&](const FusedEnds &fused) {
+    return opNanoseconds(nest, kGrid, split, kWidths, device(), fused);
+  };
+  EXPECT_EQ(time({.results = {0}}), 10 + 4 * (2048 + 512));
+  EXPECT_EQ(time({.operands = {1}}), 4 * (2048 + 1024));
+  split.loopAxes[0] = {AxisId{0}};
+  EXPECT_EQ(time({.operands = {0}, .results = {0}}), 4 * 512);
 }
 
 // Four rows of a table of a thousand: the rest is not read.
@@ -74,4 +95,8 @@ TEST(OpCost, OnlyTheChosenRowsOfATableAreRead) {
   EXPECT_EQ(movedBytes(nest, kGrid, Split::replicated(nest),
                        {{32, 64}, {32}, Precision::F32, {}}),
             4 * 32 + 8 * 4 + 4 * 32);
+  // As many rows, whether or not they are written.
+  EXPECT_EQ(movedBytes(nest, kGrid, Split::replicated(nest),
+                       {{32, 64}, {32}, Precision::F32, {}}, {.results = {0}}),
+            4 * 32 + 8 * 4);
 }

@@ -7,10 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // The roofline: an operator takes as long as its arithmetic at the rate that
-// the device reaches, or as moving its operands and results through memory,
-// whichever is longer, and a launch. Both follow from the loops and the split:
-// the largest shard counts, so uneven splits cost what their slowest device
-// does. What is only a view of an operand takes nothing.
+// the device reaches, on GPUs in whole tiles and waves (Tiles.h), or as moving
+// its operands and results through memory, whichever is longer, and a launch.
+// All of it follows from the loops and the split: the largest shard counts, so
+// uneven splits cost what their slowest device does. What is only a view of an
+// operand takes nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,6 +40,13 @@ struct OpProfile {
 /// (last) result holds, and in f32 where a device knows no other rate.
 OpProfile profileOf(nn::LoopInterface op);
 
+/// Where an operator is fused with others (Fusion.h): by number, the operands
+/// and results that its kernel has in registers.
+struct FusedEnds {
+  llvm::SmallVector<unsigned, 1> operands; ///< At most one by Fusion.h.
+  llvm::SmallVector<unsigned, 1> results;  ///< With one user each.
+};
+
 /// Whether data says which parts of `operand` are read, as of a gather's table.
 bool isTable(const LoopNest &nest, const TensorMap &operand);
 
@@ -49,14 +57,15 @@ int64_t localBytes(const Grid &grid, const Layout &layout,
 
 /// The bytes that one device reads and writes. Of a table from which data
 /// chooses rows (an indexed loop) no more is read than the results hold; a view
-/// moves nothing.
+/// moves nothing, and what is fused does not cross memory.
 int64_t movedBytes(const LoopNest &nest, const Grid &grid, const Split &split,
-                   const OpProfile &profile);
+                   const OpProfile &profile, const FusedEnds &fused = {});
 
 /// The time of one operator on the slowest device of the grid; 0 for a view.
+/// One with a fused operand is launched by whoever makes that.
 int64_t opNanoseconds(const LoopNest &nest, const Grid &grid,
                       const Split &split, const OpProfile &profile,
-                      const DeviceKind &device);
+                      const DeviceKind &device, const FusedEnds &fused = {});
 
 } // namespace divisi
 
