@@ -56,22 +56,26 @@ static LogicalResult verifySplitAttribute(Operation *op, NamedAttribute attr) {
   return resolveSplit(op, loops.getLoopNest(), (*grid).getValue());
 }
 
-static LogicalResult verifyPlacesAttribute(Operation *op, NamedAttribute attr) {
+/// A list with a place or unit for each of `types`, which are those of its
+/// `what`s.
+static LogicalResult verifyPlaceList(Operation *op, NamedAttribute attr,
+                                     StringRef what, TypeRange types) {
+  StringRef name = attr.getName();
   auto places = llvm::dyn_cast<ArrayAttr>(attr.getValue());
-  if (!places || places.size() != op->getNumResults()) {
-    return op->emitOpError() << "spmd.places: expected an array with one entry "
-                             << "per result, got " << attr.getValue();
+  if (!places || places.size() != types.size()) {
+    return op->emitOpError() << name << ": expected an array with one entry "
+                             << "per " << what << ", got " << attr.getValue();
   }
-  for (auto [place, result] : llvm::zip_equal(places, op->getResults())) {
+  for (auto [place, type] : llvm::zip_equal(places, types)) {
     if (llvm::isa<UnitAttr>(place)) {
       continue;
     }
     auto placeAttr = llvm::dyn_cast<PlaceAttr>(place);
     if (!placeAttr) {
       return op->emitOpError()
-             << "spmd.places: expected #spmd.place or unit, got " << place;
+             << name << ": expected #spmd.place or unit, got " << place;
     }
-    if (failed(verifyPlace(op, placeAttr, result.getType(), "spmd.places"))) {
+    if (failed(verifyPlace(op, placeAttr, type, name))) {
       return failure();
     }
   }
@@ -100,7 +104,10 @@ LogicalResult SPMDDialect::verifyOperationAttribute(Operation *op,
     return verifySplitAttribute(op, attr);
   }
   if (name == kPlaces) {
-    return verifyPlacesAttribute(op, attr);
+    return verifyPlaceList(op, attr, "result", op->getResultTypes());
+  }
+  if (name == kStops) {
+    return verifyPlaceList(op, attr, "operand", op->getOperandTypes());
   }
   if (name == kPlace) {
     auto global = llvm::dyn_cast<nn::GlobalOp>(op);
@@ -127,8 +134,8 @@ LogicalResult SPMDDialect::verifyOperationAttribute(Operation *op,
   }
   return op->emitOpError() << "unknown attribute '" << name
                            << "', expected spmd.split, spmd.place, "
-                           << "spmd.places, spmd.entry, spmd.ranks or "
-                           << "spmd.computes";
+                           << "spmd.places, spmd.stops, spmd.entry, spmd.ranks "
+                           << "or spmd.computes";
 }
 
 // What an argument or result of a function may have; `typeIn` returns its type.

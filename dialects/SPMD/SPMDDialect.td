@@ -27,6 +27,7 @@ def SPMD_Dialect : Dialect {
     |---------------|-------------------------------------------------|------|
     | `spmd.split`  | an operator with `nn.LoopInterface`             | `#spmd.split` |
     | `spmd.places` | an operator: one place (or `unit`) per result   | array of `#spmd.place` |
+    | `spmd.stops`  | `nn` operators                                  | array: per operand `#spmd.place` or unit; users of one value that name the same stop share the way there |
     | `spmd.place`  | `nn.global`, argument or result of an entry     | `#spmd.place` |
 
     The functions that `split-ranks` makes of an entry have
@@ -49,6 +50,7 @@ def SPMD_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kSplit = "spmd.split";
     static constexpr ::llvm::StringLiteral kPlace = "spmd.place";
     static constexpr ::llvm::StringLiteral kPlaces = "spmd.places";
+    static constexpr ::llvm::StringLiteral kStops = "spmd.stops";
     /// On a function made by split-ranks: the entry that it is a part of, and
     /// the ranks that run it.
     static constexpr ::llvm::StringLiteral kEntry = "spmd.entry";

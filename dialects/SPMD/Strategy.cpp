@@ -256,25 +256,46 @@ void setResultPlace(FunctionOpInterface function, unsigned index,
   function.setResultAttr(index, SPMDDialect::kPlace, place);
 }
 
-PlaceAttr getPlace(OpResult result) {
-  auto places =
-      result.getOwner()->getAttrOfType<ArrayAttr>(SPMDDialect::kPlaces);
-  if (!places || result.getResultNumber() >= places.size()) {
-    return {};
+/// Of a list in an attribute that has a place or unit for each of several.
+static PlaceAttr placeIn(Operation *op, llvm::StringRef list, unsigned index) {
+  auto places = op->getAttrOfType<ArrayAttr>(list);
+  return places && index < places.size()
+             ? llvm::dyn_cast<PlaceAttr>(places[index])
+             : PlaceAttr();
+}
+
+static void setPlaceIn(Operation *op, llvm::StringRef list, unsigned count,
+                       unsigned index, PlaceAttr place) {
+  llvm::SmallVector<Attribute, 3> places(count,
+                                         UnitAttr::get(op->getContext()));
+  if (auto old = op->getAttrOfType<ArrayAttr>(list);
+      old && old.size() == places.size()) {
+    llvm::copy(old, places.begin());
   }
-  return llvm::dyn_cast<PlaceAttr>(places[result.getResultNumber()]);
+  places[index] = place;
+  op->setAttr(list, ArrayAttr::get(op->getContext(), places));
+}
+
+PlaceAttr getPlace(OpResult result) {
+  return placeIn(result.getOwner(), SPMDDialect::kPlaces,
+                 result.getResultNumber());
 }
 
 void setPlace(OpResult result, PlaceAttr place) {
   Operation *op = result.getOwner();
-  llvm::SmallVector<Attribute, 2> places(op->getNumResults(),
-                                         UnitAttr::get(op->getContext()));
-  if (auto old = op->getAttrOfType<ArrayAttr>(SPMDDialect::kPlaces);
-      old && old.size() == places.size()) {
-    llvm::copy(old, places.begin());
-  }
-  places[result.getResultNumber()] = place;
-  op->setAttr(SPMDDialect::kPlaces, ArrayAttr::get(op->getContext(), places));
+  setPlaceIn(op, SPMDDialect::kPlaces, op->getNumResults(),
+             result.getResultNumber(), place);
+}
+
+PlaceAttr getStop(OpOperand &operand) {
+  return placeIn(operand.getOwner(), SPMDDialect::kStops,
+                 operand.getOperandNumber());
+}
+
+void setStop(OpOperand &operand, PlaceAttr place) {
+  Operation *op = operand.getOwner();
+  setPlaceIn(op, SPMDDialect::kStops, op->getNumOperands(),
+             operand.getOperandNumber(), place);
 }
 
 //===----------------------------------------------------------------------===//

@@ -101,6 +101,11 @@ void setResultPlace(mlir::FunctionOpInterface function, unsigned index,
 PlaceAttr getPlace(mlir::OpResult result);
 /// Makes it one, at that place.
 void setPlace(mlir::OpResult result, PlaceAttr place);
+/// Where the value of an operand goes before the operator takes it, or null.
+/// Users of one value that name the same stop share the way there.
+PlaceAttr getStop(mlir::OpOperand &operand);
+/// Lets it go there.
+void setStop(mlir::OpOperand &operand, PlaceAttr place);
 
 //===----------------------------------------------------------------------===//
 // Local tensors

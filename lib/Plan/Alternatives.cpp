@@ -9,11 +9,7 @@
 #include "divisi/Plan/Alternatives.h"
 
 #include "Around.h"
-#include "Setting.h"
-#include "divisi/Plan/PlanRecord.h"
-
-#include "dialects/SPMD/Strategy.h"
-#include "divisi/Cost/ModuleCluster.h"
+#include "PresentPlan.h"
 
 using namespace mlir;
 using namespace divisi;
@@ -43,113 +39,8 @@ PlanAlternatives::~PlanAlternatives() = default;
 // The plan in its problem
 //===----------------------------------------------------------------------===//
 
-/// The roles of `count` axes; Any for those that `text` says nothing of.
-static SmallVector<AxisRole, 4> rolesFrom(StringRef text, size_t count) {
-  SmallVector<StringRef> words;
-  text.split(words, ' ', -1, false);
-  SmallVector<AxisRole, 4> roles;
-  for (StringRef word : words) {
-    roles.push_back(word == "data"    ? AxisRole::Data
-                    : word == "model" ? AxisRole::Model
-                                      : AxisRole::Any);
-  }
-  roles.resize(count, AxisRole::Any);
-  return roles;
-}
-
-/// A value that has no place rests as it is made.
-static void completePlaces(const Setting &setting, Fixed &present) {
-  for (auto [index, tensor] : llvm::enumerate(setting.dataflow.values)) {
-    if (tensor.kind == DataflowValue::Kind::Result && !present.values[index] &&
-        present.sites[tensor.index]) {
-      present.values[index] = resultLayout(
-          setting.dataflow.sites[tensor.index].nest, setting.devices.grid,
-          *present.sites[tensor.index], tensor.number);
-    }
-  }
-}
-
-static Status incomplete() {
-  return Status(ExitCode::Invalid,
-                "the plan is not whole: an operator, a global, an argument or "
-                "a result has no strategy");
-}
-
-template <typename T>
-static std::optional<uint32_t> find(const std::vector<T> &list,
-                                    const std::optional<T> &wanted) {
-  auto it = wanted ? llvm::find(list, *wanted) : list.end();
-  return it == list.end() ? std::nullopt
-                          : std::optional<uint32_t>(it - list.begin());
-}
-
-/// What `present` is in the numbers of the problem; nothing if a part of it is
-/// missing.
-static std::optional<std::vector<uint32_t>>
-assignmentOf(const PlanningProblem &planning, const Fixed &present) {
-  std::vector<uint32_t> assignment(planning.problem.nodes.size(), 0);
-  bool isWhole = true;
-  auto set = [&](unsigned node, std::optional<uint32_t> choice) {
-    isWhole &= choice.has_value();
-    assignment[node] = choice.value_or(0);
-  };
-  for (auto [index, choices] : llvm::enumerate(planning.choices)) {
-    set(planning.siteNodes[index], find(choices->splits, present.sites[index]));
-  }
-  for (auto [index, places] : llvm::enumerate(planning.valuePlaces)) {
-    if (!places.empty()) {
-      set(planning.valueNodes[index], find(places, present.values[index]));
-    }
-  }
-  for (auto [index, places] : llvm::enumerate(planning.outputPlaces)) {
-    set(planning.outputNodes[index], find(places, present.outputs[index]));
-  }
-  return isWhole ? std::optional(std::move(assignment)) : std::nullopt;
-}
-
-static Status prepare(ModuleOp module, const Cluster &cluster,
-                      PlanOptions &options, Setting &setting, Fixed &present) {
-  SmallVector<spmd::GridOp> grids(module.getOps<spmd::GridOp>());
-  if (grids.size() != 1) {
-    return makeError(ExitCode::Usage, "the plan has ", grids.size(),
-                     " grids; what else could have been chosen is known of "
-                     "plans on one");
-  }
-  Expected<std::optional<PlanRecord>> record = getPlanRecord(module);
-  if (!record) {
-    return record.status();
-  }
-  PlanRecord known = record->value_or(PlanRecord());
-  options.batchDim = known.batchDim;
-  options.memoryLimit = known.memoryLimit;
-  if (known.maxStrategies > 0) {
-    options.maxStrategies = size_t(known.maxStrategies);
-  }
-  FirstError error(module.getContext());
-  FailureOr<Dataflow> dataflow = readDataflow(module, options.batchDim);
-  if (failed(dataflow)) {
-    return Status(ExitCode::Invalid, error.message());
-  }
-  setting.cluster = cluster;
-  setting.grid = grids.front();
-  Grid grid = setting.grid.getValue();
-  setting.devices = {grid,
-                     rolesFrom(known.roles, grid.numAxes()),
-                     {},
-                     linksOf(setting.grid, cluster)};
-  setting.dataflow = std::move(*dataflow);
-  FailureOr<Fixed> fixed = readFixed(setting.dataflow, setting.grid);
-  if (failed(fixed)) {
-    return Status(ExitCode::Invalid, error.message());
-  }
-  present = std::move(*fixed);
-  completePlaces(setting, present);
-  setting.fixed = Fixed::nothingOf(setting.dataflow);
-  return Status();
-}
-
 /// Everything that has a node of the problem.
-static void listDecisions(const Dataflow &dataflow,
+static void listDecisions(const ModuleDataflow &dataflow,
                           const PlanningProblem &planning,
                           std::vector<Decision> &decisions,
                           std::vector<unsigned> &nodes) {
@@ -157,8 +48,9 @@ static void listDecisions(const Dataflow &dataflow,
     decisions.push_back(decision);
     nodes.push_back(node);
   };
-  for (auto [index, site] : llvm::enumerate(dataflow.sites)) {
-    add({Decision::Kind::Operator, site.op, 0}, planning.siteNodes[index]);
+  for (auto [index, op] : llvm::enumerate(dataflow.ops)) {
+    add({Decision::Kind::Operator, nn::LoopInterface(op), 0},
+        planning.siteNodes[index]);
   }
   for (auto [index, tensor] : llvm::enumerate(dataflow.values)) {
     if (planning.valuePlaces[index].empty()) {
@@ -175,7 +67,7 @@ static void listDecisions(const Dataflow &dataflow,
       decision.op = func::FuncOp(dataflow.entries[tensor.index]);
       break;
     case DataflowValue::Kind::Result:
-      decision.op = dataflow.sites[tensor.index].op;
+      decision.op = nn::LoopInterface(dataflow.ops[tensor.index]);
       break;
     }
     add(decision, planning.valueNodes[index]);
@@ -221,19 +113,18 @@ usageByTime(const search::Problem &problem,
 
 divisi::Expected<PlanAlternatives>
 PlanAlternatives::of(ModuleOp module, const Cluster &cluster) {
-  auto state = std::make_unique<State>();
-  PlanOptions options;
-  Fixed present;
-  if (Status status =
-          prepare(module, cluster, options, state->setting, present);
-      !status.isOk()) {
-    return status;
+  Expected<PresentPlan> plan = readPlan(module, cluster);
+  if (!plan) {
+    return plan.status();
   }
+  auto state = std::make_unique<State>();
+  state->setting = std::move(plan->setting);
   // Nobody cuts these options short.
-  state->planning = *makeProblem(state->setting, options, true, &present);
-  auto assignment = assignmentOf(state->planning, present);
+  state->planning =
+      *makeProblem(state->setting, plan->options, true, &plan->present);
+  auto assignment = assignmentOf(state->planning, plan->present);
   if (!assignment) {
-    return incomplete();
+    return incompletePlan();
   }
   state->plan =
       search::evaluate(state->planning.problem, std::move(*assignment));

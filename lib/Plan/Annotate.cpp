@@ -30,7 +30,7 @@ spmd::GridOp createGrid(ModuleOp module, const Grid &grid,
 /// The layout that `place` means on `grid`; nothing if there is no place.
 static FailureOr<std::optional<Layout>> readPlace(spmd::PlaceAttr place,
                                                   spmd::GridOp grid,
-                                                  RankedTensorType type,
+                                                  ArrayRef<int64_t> shape,
                                                   Operation *where) {
   if (!place) {
     return std::optional<Layout>();
@@ -40,28 +40,25 @@ static FailureOr<std::optional<Layout>> readPlace(spmd::PlaceAttr place,
            << "has a place on " << place.getGrid() << ", but the plan is on @"
            << grid.getSymName();
   }
-  FailureOr<Layout> layout =
-      spmd::resolvePlace(place, grid.getValue(), type.getShape(),
-                         [&] { return where->emitOpError(); });
+  FailureOr<Layout> layout = spmd::resolvePlace(
+      place, grid.getValue(), shape, [&] { return where->emitOpError(); });
   if (failed(layout)) {
     return failure();
   }
   return std::optional<Layout>(*layout);
 }
 
-static FailureOr<std::optional<Split>> readSplit(const Site &site,
-                                                 spmd::GridOp grid) {
-  spmd::SplitAttr attr = spmd::getSplit(site.op);
+static FailureOr<std::optional<Split>>
+readSplit(nn::LoopInterface op, const Site &site, spmd::GridOp grid) {
+  spmd::SplitAttr attr = spmd::getSplit(op);
   if (!attr) {
     return std::optional<Split>();
   }
   if (attr.getGrid() != grid.getRef()) {
-    return site.op->emitOpError()
-           << "has a strategy on " << attr.getGrid() << ", but the plan is on @"
-           << grid.getSymName();
+    return op->emitOpError() << "has a strategy on " << attr.getGrid()
+                             << ", but the plan is on @" << grid.getSymName();
   }
-  FailureOr<Split> split =
-      spmd::resolveSplit(site.op, site.nest, grid.getValue());
+  FailureOr<Split> split = spmd::resolveSplit(op, site.nest, grid.getValue());
   if (failed(split)) {
     return failure();
   }
@@ -70,7 +67,7 @@ static FailureOr<std::optional<Split>> readSplit(const Site &site,
 
 /// The place that the IR has for a tensor's identity point, and its op.
 static std::pair<spmd::PlaceAttr, Operation *>
-placeOf(const Dataflow &dataflow, const DataflowValue &tensor) {
+placeOf(const ModuleDataflow &dataflow, const DataflowValue &tensor) {
   switch (tensor.kind) {
   case DataflowValue::Kind::Global: {
     nn::GlobalOp global = dataflow.globals[tensor.index];
@@ -83,24 +80,60 @@ placeOf(const Dataflow &dataflow, const DataflowValue &tensor) {
   case DataflowValue::Kind::Result:
     break;
   }
-  Operation *op = dataflow.sites[tensor.index].op;
+  Operation *op = dataflow.ops[tensor.index];
   return {spmd::getPlace(op->getResult(tensor.number)), op};
+}
+
+llvm::SmallVector<OpOperand *> usersOf(const ModuleDataflow &dataflow,
+                                       unsigned stop) {
+  llvm::SmallVector<OpOperand *> users;
+  const Stop &info = dataflow.stops[stop];
+  for (const Consumer &consumer : dataflow.values[info.tensor].consumers) {
+    if (consumer.stop == stop) {
+      users.push_back(
+          &dataflow.ops[consumer.index]->getOpOperand(consumer.operand));
+    }
+  }
+  return users;
+}
+
+/// Alike users go the same way, or the plan would be another.
+static FailureOr<std::optional<Layout>>
+readStop(const ModuleDataflow &dataflow, unsigned stop, spmd::GridOp grid) {
+  llvm::SmallVector<OpOperand *> users = usersOf(dataflow, stop);
+  spmd::PlaceAttr place = spmd::getStop(*users.front());
+  for (OpOperand *user : users) {
+    if (spmd::getStop(*user) != place) {
+      InFlightDiagnostic diagnostic =
+          user->getOwner()->emitOpError()
+          << "takes operand " << user->getOperandNumber()
+          << " by way of another stop than an operator that is alike; give "
+             "both the same in spmd.stops";
+      diagnostic.attachNote(users.front()->getOwner()->getLoc())
+          << "the other operator is here";
+      return failure();
+    }
+  }
+  return readPlace(place, grid,
+                   dataflow.values[dataflow.stops[stop].tensor].shape,
+                   users.front()->getOwner());
 }
 
 /// Values and outputs without a place stay open; wrong ones are errors, because
 /// a plan around them would be another than was asked for.
-FailureOr<Fixed> readFixed(const Dataflow &dataflow, spmd::GridOp grid) {
+FailureOr<Fixed> readFixed(const ModuleDataflow &dataflow, spmd::GridOp grid) {
   Fixed fixed;
-  for (const Site &site : dataflow.sites) {
-    FailureOr<std::optional<Split>> split = readSplit(site, grid);
+  for (auto [op, site] : llvm::zip_equal(dataflow.ops, dataflow.sites)) {
+    FailureOr<std::optional<Split>> split = readSplit(op, site, grid);
     if (failed(split)) {
       return failure();
     }
     fixed.sites.push_back(*split);
   }
-  auto read = [&](spmd::PlaceAttr place, RankedTensorType type, Operation *op,
-                  std::vector<std::optional<Layout>> &list) {
-    FailureOr<std::optional<Layout>> layout = readPlace(place, grid, type, op);
+  auto read = [&](spmd::PlaceAttr place, const DataflowValue &tensor,
+                  Operation *op, std::vector<std::optional<Layout>> &list) {
+    FailureOr<std::optional<Layout>> layout =
+        readPlace(place, grid, tensor.shape, op);
     if (succeeded(layout)) {
       list.push_back(*layout);
     }
@@ -108,25 +141,31 @@ FailureOr<Fixed> readFixed(const Dataflow &dataflow, spmd::GridOp grid) {
   };
   for (const DataflowValue &tensor : dataflow.values) {
     auto [place, op] = placeOf(dataflow, tensor);
-    if (failed(read(place, tensor.type, op, fixed.values))) {
+    if (failed(read(place, tensor, op, fixed.values))) {
       return failure();
     }
+  }
+  for (unsigned stop = 0; stop != dataflow.stops.size(); ++stop) {
+    FailureOr<std::optional<Layout>> layout = readStop(dataflow, stop, grid);
+    if (failed(layout)) {
+      return failure();
+    }
+    fixed.stops.push_back(*layout);
   }
   for (const Output &output : dataflow.outputs) {
     func::FuncOp entry = dataflow.entries[output.entry];
     if (failed(read(spmd::getResultPlace(entry, output.number),
-                    dataflow.values[output.tensor].type, entry,
-                    fixed.outputs))) {
+                    dataflow.values[output.tensor], entry, fixed.outputs))) {
       return failure();
     }
   }
   return fixed;
 }
 
-static void annotateSite(const Site &site, const Split &split,
-                         spmd::GridOp grid) {
-  spmd::setSplit(site.op, grid, site.nest, split);
-  remark::passed(site.op->getLoc(),
+static void annotateSite(nn::LoopInterface op, const Site &site,
+                         const Split &split, spmd::GridOp grid) {
+  spmd::setSplit(op, grid, site.nest, split);
+  remark::passed(op->getLoc(),
                  remark::RemarkOpts::name("strategy").category("nn-plan"))
       << [&] {
            std::string text;
@@ -136,10 +175,10 @@ static void annotateSite(const Site &site, const Split &split,
          }();
 }
 
-static void annotateTensor(const Dataflow &dataflow,
+static void annotateTensor(const ModuleDataflow &dataflow,
                            const DataflowValue &tensor, const Layout &layout,
                            const Layout &made, spmd::GridOp grid) {
-  spmd::PlaceAttr place = spmd::makePlace(grid, tensor.type.getShape(), layout);
+  spmd::PlaceAttr place = spmd::makePlace(grid, tensor.shape, layout);
   switch (tensor.kind) {
   case DataflowValue::Kind::Global:
     spmd::setPlace(dataflow.globals[tensor.index], place);
@@ -149,23 +188,42 @@ static void annotateTensor(const Dataflow &dataflow,
     return;
   case DataflowValue::Kind::Result:
     if (layout != made) {
-      spmd::setPlace(dataflow.sites[tensor.index].op->getResult(tensor.number),
+      spmd::setPlace(dataflow.ops[tensor.index]->getResult(tensor.number),
                      place);
     }
     return;
   }
 }
 
+/// A stop where the tensor rests is none.
+static void annotateStops(const ModuleDataflow &dataflow,
+                          const PlanningProblem &planning, spmd::GridOp grid,
+                          const std::vector<uint32_t> &assignment) {
+  for (auto [index, stop] : llvm::enumerate(dataflow.stops)) {
+    const Layout &layout =
+        planning.stopPlaces[index][assignment[planning.stopNodes[index]]];
+    const std::vector<Layout> &places = planning.valuePlaces[stop.tensor];
+    if (layout == places[assignment[planning.valueNodes[stop.tensor]]]) {
+      continue;
+    }
+    spmd::PlaceAttr place =
+        spmd::makePlace(grid, dataflow.values[stop.tensor].shape, layout);
+    for (OpOperand *user : usersOf(dataflow, unsigned(index))) {
+      spmd::setStop(*user, place);
+    }
+  }
+}
+
 /// An identity point is written only where it differs from how the value is
 /// made: the partitioner then adds no conversion to the same layout.
-void annotate(const Dataflow &dataflow, const PlanningProblem &planning,
+void annotate(const ModuleDataflow &dataflow, const PlanningProblem &planning,
               spmd::GridOp grid, const std::vector<uint32_t> &assignment) {
   Grid axes = grid.getValue();
   auto splitOf = [&](unsigned site) -> const Split & {
     return planning.choices[site]->splits[assignment[planning.siteNodes[site]]];
   };
   for (auto [index, site] : llvm::enumerate(dataflow.sites)) {
-    annotateSite(site, splitOf(unsigned(index)), grid);
+    annotateSite(dataflow.ops[index], site, splitOf(unsigned(index)), grid);
   }
   for (auto [index, tensor] : llvm::enumerate(dataflow.values)) {
     const std::vector<Layout> &places = planning.valuePlaces[index];
@@ -181,12 +239,13 @@ void annotate(const Dataflow &dataflow, const PlanningProblem &planning,
     annotateTensor(dataflow, tensor, layout, made, grid);
   }
   for (auto [index, output] : llvm::enumerate(dataflow.outputs)) {
-    RankedTensorType type = dataflow.values[output.tensor].type;
     const Layout &layout =
         planning.outputPlaces[index][assignment[planning.outputNodes[index]]];
-    spmd::setResultPlace(dataflow.entries[output.entry], output.number,
-                         spmd::makePlace(grid, type.getShape(), layout));
+    spmd::setResultPlace(
+        dataflow.entries[output.entry], output.number,
+        spmd::makePlace(grid, dataflow.values[output.tensor].shape, layout));
   }
+  annotateStops(dataflow, planning, grid, assignment);
 }
 
 } // namespace divisi::plan

@@ -11,6 +11,7 @@
 
 #include "ProblemBuilder.h"
 #include "dialects/SPMD/SPMD.h"
+#include "divisi/Plan/ModuleDataflow.h"
 
 namespace divisi::plan {
 
@@ -18,13 +19,18 @@ namespace divisi::plan {
 spmd::GridOp createGrid(mlir::ModuleOp module, const Grid &grid,
                         llvm::ArrayRef<int64_t> devices = {});
 
+/// The operands of operators that take their tensors from `stop`.
+llvm::SmallVector<mlir::OpOperand *> usersOf(const ModuleDataflow &dataflow,
+                                             unsigned stop);
+
 /// The strategies and places that the program has already, all on `grid`.
 /// Reports those that are wrong.
-mlir::FailureOr<Fixed> readFixed(const Dataflow &dataflow, spmd::GridOp grid);
+mlir::FailureOr<Fixed> readFixed(const ModuleDataflow &dataflow,
+                                 spmd::GridOp grid);
 
 /// Writes what `assignment` chose. Values with several users get a place only
 /// if it differs from how they are made.
-void annotate(const Dataflow &dataflow, const PlanningProblem &planning,
+void annotate(const ModuleDataflow &dataflow, const PlanningProblem &planning,
               spmd::GridOp grid, const std::vector<uint32_t> &assignment);
 
 } // namespace divisi::plan

@@ -8,19 +8,11 @@
 
 #include "Choices.h"
 
-#include "divisi/Evaluate/KernelCall.h"
-
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <numeric>
 
 namespace divisi::plan {
-
-static void append(std::string &key, int64_t number) {
-  key += std::to_string(number);
-  key += ' ';
-}
 
 bool ChoiceMaker::obeysRoles(const Site &site, const Split &split) const {
   for (auto [index, axes] : llvm::enumerate(split.loopAxes)) {
@@ -154,67 +146,8 @@ std::vector<Split> ChoiceMaker::splitsOf(const Site &site) const {
   return kept;
 }
 
-static void describe(std::string &key, const TensorMap &tensor) {
-  for (auto [dim, extent] : llvm::zip_equal(tensor.dims, tensor.shape)) {
-    append(key, extent);
-    append(key, int64_t(dim.kind));
-    for (LoopId loop : dim.loops) {
-      append(key, loop.index);
-    }
-    append(key, dim.stride);
-    append(key, dim.lo);
-    append(key, dim.reach);
-    for (Interval interval : dim.table) {
-      append(key, interval.begin);
-      append(key, interval.end);
-    }
-    key += ',';
-  }
-  key += ';';
-}
-
-/// Everything that choices and their costs follow from.
-static std::string describe(const Site &site) {
-  std::string key;
-  for (auto [index, loop] : llvm::enumerate(site.nest.loops)) {
-    append(key, loop.extent);
-    append(key, int64_t(loop.kind));
-    append(key, int64_t(loop.reduce));
-    append(key, site.batch[index]);
-  }
-  key += ';';
-  for (const TensorMap &tensor : site.nest.operands) {
-    describe(key, tensor);
-  }
-  key += '>';
-  for (const TensorMap &tensor : site.nest.results) {
-    describe(key, tensor);
-  }
-  for (const auto &set : site.nest.linear) {
-    for (unsigned operand : set) {
-      append(key, operand);
-    }
-    key += ';';
-  }
-  key += std::to_string(site.nest.flopsPerPoint) + '/';
-  for (int64_t width : site.profile.operands) {
-    append(key, width);
-  }
-  for (int64_t width : site.profile.results) {
-    append(key, width);
-  }
-  for (bool isParameter : site.parameters) {
-    append(key, isParameter);
-  }
-  append(key, int64_t(site.profile.precision));
-  // What its kernel says of views.
-  llvm::raw_string_ostream os(key);
-  os << site.op->getName() << kernelConfig(site.op);
-  return key;
-}
-
 int64_t ChoiceMaker::leastNanoseconds(const Site &site) {
-  auto [known, isNew] = least_.try_emplace(describe(site), INT64_MAX);
+  auto [known, isNew] = least_.try_emplace(site.kind, INT64_MAX);
   if (isNew) {
     for (const Split &split : splitsOf(site)) {
       known->second =
@@ -261,7 +194,7 @@ std::shared_ptr<const SiteChoices> ChoiceMaker::choicesOf(const Site &site,
   if (fixed) {
     return evaluate(site, {*fixed});
   }
-  std::shared_ptr<const SiteChoices> &known = known_[describe(site)];
+  std::shared_ptr<const SiteChoices> &known = known_[site.kind];
   if (!known) {
     known = evaluate(site, splitsOf(site));
   }

@@ -80,8 +80,8 @@ private:
   DeviceKind device_;
   SplitRules rules_;
   LayoutPool &pool_;
-  std::map<std::string, std::shared_ptr<const SiteChoices>> known_;
-  std::map<std::string, int64_t> least_;
+  std::map<unsigned, std::shared_ptr<const SiteChoices>> known_; ///< By kind.
+  std::map<unsigned, int64_t> least_;                            ///< The same.
 };
 
 } // namespace divisi::plan

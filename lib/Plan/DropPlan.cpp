@@ -114,13 +114,15 @@ void PlanDropper::visitFunction(func::FuncOp function) {
   visitValues(function, function.getNumResults(), false);
   function.getBody().walk([&](Operation *op) {
     if (!op->hasAttr(spmd::SPMDDialect::kSplit) &&
-        !op->hasAttr(spmd::SPMDDialect::kPlaces)) {
+        !op->hasAttr(spmd::SPMDDialect::kPlaces) &&
+        !op->hasAttr(spmd::SPMDDialect::kStops)) {
       return;
     }
     bool kept =
         isKept([&](llvm::StringRef name) { return nn::isNamed(op, name); });
     visit(op, spmd::SPMDDialect::kSplit, kept);
     visit(op, spmd::SPMDDialect::kPlaces, kept);
+    visit(op, spmd::SPMDDialect::kStops, kept);
   });
 }
 

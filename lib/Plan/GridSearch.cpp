@@ -38,20 +38,19 @@ Status cutShort(search::Stopped why, llvm::StringRef phase) {
 }
 
 /// `at node '/h/MatMul' (nn.matmul) in 'h.3.attn'`, for the operator there.
-static std::string whereIs(const Dataflow &dataflow, int64_t time) {
-  for (const Site &site : dataflow.sites) {
+static std::string whereIs(const ModuleDataflow &dataflow, int64_t time) {
+  for (auto [op, site] : llvm::zip_equal(dataflow.ops, dataflow.sites)) {
     if (site.time == time) {
-      auto scope = site.op->getAttrOfType<StringAttr>("nn.scope");
-      return "at " + nn::describeLocation(site.op->getLoc()) + " (" +
-             site.op->getName().getStringRef().str() + ")" +
-             (scope ? " in '" + scope.getValue().str() + "'" : "");
+      auto scope = op->getAttrOfType<StringAttr>("nn.scope");
+      return "at " + nn::describeLocation(op->getLoc()) + " (" + site.name +
+             ")" + (scope ? " in '" + scope.getValue().str() + "'" : "");
     }
   }
   return "when an entry function returns";
 }
 
 /// The solver's message, which counts operators where people name them.
-static std::string tellShortage(const Dataflow &dataflow,
+static std::string tellShortage(const ModuleDataflow &dataflow,
                                 const search::Outcome &outcome) {
   std::string message = outcome.message;
   if (outcome.time) {
@@ -71,7 +70,7 @@ static std::string explainInfeasible(const Setting &setting,
   int64_t bytes = 0;
   for (const DataflowValue &tensor : setting.dataflow.values) {
     if (tensor.kind == DataflowValue::Kind::Global) {
-      bytes += *nn::byteCount(tensor.type);
+      bytes += tensor.bytes();
     }
   }
   std::string origin =

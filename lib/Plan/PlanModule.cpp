@@ -21,10 +21,7 @@ namespace divisi {
 
 using namespace plan;
 
-/// What is asked for, or the machine of a plan that was dropped. CPUs are what
-/// is assumed anyway, as many as are needed.
-static Expected<Cluster> clusterOf(ModuleOp module,
-                                   const PlanOptions &options) {
+Expected<Cluster> plan::clusterOf(ModuleOp module, const PlanOptions &options) {
   constexpr int64_t kMostDevices = Cluster::maxDevices;
   int64_t devices = options.grid.devices.value_or(1);
   if (devices < 1 || devices > kMostDevices) {
@@ -45,6 +42,8 @@ static Expected<Cluster> clusterOf(ModuleOp module,
   if (!request.devices && !request.mesh.empty()) {
     // What is no mesh is told later.
     devices = std::min(meshPositions(request.mesh).value_or(1), kMostDevices);
+  } else if (!request.devices && !module.getOps<spmd::GridOp>().empty()) {
+    devices = countDevices(module);
   } else if (!request.devices) {
     devices =
         request.dataParallel.value_or(1) * request.tensorParallel.value_or(1);
@@ -148,7 +147,7 @@ static Expected<Start> prepare(ModuleOp module, const PlanOptions &options) {
     return status;
   }
   FirstError error(module.getContext());
-  FailureOr<Dataflow> dataflow = readDataflow(module, options.batchDim);
+  FailureOr<ModuleDataflow> dataflow = readDataflow(module, options.batchDim);
   if (failed(dataflow)) {
     return Status(ExitCode::Invalid, error.message());
   }
@@ -204,7 +203,7 @@ static PlanReport reportOf(const Setting &setting, const GridAnswer &answer) {
       unsigned number = planning.valueNodes[index];
       const search::Node &node = planning.problem.nodes[number];
       report.residentBytes += node.usages[solution.assignment[number]];
-      report.parameterBytes += *nn::byteCount(tensor.type);
+      report.parameterBytes += tensor.bytes();
     }
   }
   report.nanoseconds = nanosecondsOf(solution.cost);

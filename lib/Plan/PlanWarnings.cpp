@@ -8,6 +8,8 @@
 
 #include "PlanWarnings.h"
 
+#include "dialects/NN/Locations.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -35,8 +37,8 @@ static std::optional<int64_t> batchOf(const Dataflow &dataflow,
   std::optional<int64_t> batch;
   for (const DataflowValue &tensor : dataflow.values) {
     if (tensor.kind == DataflowValue::Kind::Argument &&
-        tensor.type.getRank() > batchDim) {
-      batch = std::max(batch.value_or(0), tensor.type.getDimSize(batchDim));
+        int64_t(tensor.shape.size()) > batchDim) {
+      batch = std::max(batch.value_or(0), tensor.shape[batchDim]);
     }
   }
   return batch;
@@ -86,17 +88,17 @@ static int64_t headsOf(const Site &site) {
   return heads;
 }
 
-static std::string warnOfHeads(const Dataflow &dataflow,
+static std::string warnOfHeads(const ModuleDataflow &dataflow,
                                const DeviceGrid &devices) {
   int64_t degree = degreeOf(devices, AxisRole::Model);
-  for (const Site &site : dataflow.sites) {
+  for (auto [op, site] : llvm::zip_equal(dataflow.ops, dataflow.sites)) {
     int64_t heads = headsOf(site);
     if (heads > 1 && heads % degree != 0) {
       std::string text;
       llvm::raw_string_ostream os(text);
       os << "the tensor parallel size " << degree << " does not divide the "
-         << heads << " heads of " << site.op->getName() << " at "
-         << site.op->getLoc()
+         << heads << " heads of " << site.name << " at "
+         << nn::describeLocation(op->getLoc())
          << ": devices get unequal parts, or the same ones";
       return text;
     }
@@ -104,7 +106,7 @@ static std::string warnOfHeads(const Dataflow &dataflow,
   return "";
 }
 
-std::vector<std::string> warnOfRequest(const Dataflow &dataflow,
+std::vector<std::string> warnOfRequest(const ModuleDataflow &dataflow,
                                        const DeviceGrid &devices,
                                        int64_t batchDim) {
   std::vector<std::string> warnings;

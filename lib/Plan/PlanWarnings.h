@@ -10,6 +10,7 @@
 #define DIVISI_LIB_PLAN_PLANWARNINGS_H
 
 #include "ProblemBuilder.h"
+#include "divisi/Plan/ModuleDataflow.h"
 
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@ namespace divisi::plan {
 /// What of the request cannot have the effect that it seems to ask for: a batch
 /// dimension that no input has or nothing uses, more data parallelism than
 /// there is batch, tensor parallelism that the heads do not divide by.
-std::vector<std::string> warnOfRequest(const Dataflow &dataflow,
+std::vector<std::string> warnOfRequest(const ModuleDataflow &dataflow,
                                        const DeviceGrid &devices,
                                        int64_t batchDim);
 

@@ -6,9 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProblemBuilder.h"
-
-#include "EdgeMatrices.h"
+#include "ProblemParts.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -16,64 +14,6 @@
 #include <numeric>
 
 namespace divisi::plan {
-
-namespace {
-/// See ProblemBuilder.h. One use: build() gives away what it has made.
-class ProblemBuilder {
-public:
-  ProblemBuilder(const Dataflow &dataflow, const Grid &grid,
-                 const DeviceKind &device, const SplitRules &rules,
-                 const Fixed &fixed, const ProblemOptions &options)
-      : dataflow_(dataflow), grid_(grid), fixed_(fixed), options_(options),
-        maker_(grid, device, rules, planning_.pool),
-        matrices_(
-            grid, options.links, planning_.pool, planning_.problem.matrices,
-            [this] { return isStruck(); }, [this] { goesOn(); }) {}
-
-  std::optional<PlanningProblem> build();
-
-private:
-  unsigned classOf(const DataflowValue &tensor) {
-    return planning_.pool.classOf(
-        tensor.type.getShape(), nn::elementBits(tensor.type.getElementType()));
-  }
-  bool hasPoint(const DataflowValue &tensor) const {
-    return tensor.kind != DataflowValue::Kind::Result ||
-           tensor.consumers.size() > 1;
-  }
-  bool isStruck() const {
-    return options_.control &&
-           options_.control->struck() != search::Stopped::Finished;
-  }
-  bool goesOn();
-  void addSite(unsigned index);
-  void addPoint(unsigned index);
-  void addOutput(unsigned index);
-  std::vector<unsigned> placesOf(unsigned tensor);
-  unsigned addPointNode(const DataflowValue &tensor,
-                        llvm::ArrayRef<unsigned> places, search::Lifetime live,
-                        double restPerByte, const std::string &name);
-  Port source(unsigned tensor);
-  void addEdges(unsigned tensor);
-  void addEdge(unsigned tensorClass, Port from, Port to,
-               const Consumer *transient);
-  std::string nameOf(const DataflowValue &tensor) const;
-  void sortNodes();
-
-  const Dataflow &dataflow_;
-  Grid grid_;
-  const Fixed &fixed_;
-  const ProblemOptions &options_;
-  PlanningProblem planning_;
-  ChoiceMaker maker_;
-  EdgeMatrices matrices_;
-  double restPerByte_ = 0; ///< Of a global.
-  std::vector<std::vector<unsigned>> valueIds_, outputIds_;
-  std::vector<int64_t> order_; ///< Per node, by which they are sorted.
-  double startedAt_ = steadySeconds();
-  bool cut_ = false; ///< What is built is not used.
-};
-} // namespace
 
 /// Whether nothing has cut the building short; tells how far it is.
 bool ProblemBuilder::goesOn() {
@@ -112,157 +52,11 @@ void ProblemBuilder::addSite(unsigned index) {
   if (!options_.names) {
     return;
   }
-  node.name =
-      site.op->getName().getStringRef().str() + "#" + std::to_string(site.time);
+  node.name = site.name + "#" + std::to_string(site.time);
   for (const Split &split : choices->splits) {
     llvm::raw_string_ostream os(node.strategies.emplace_back());
     split.print(os, grid_, site.nest);
   }
-}
-
-std::string ProblemBuilder::nameOf(const DataflowValue &tensor) const {
-  std::string number = std::to_string(tensor.number);
-  switch (tensor.kind) {
-  case DataflowValue::Kind::Global: {
-    nn::GlobalOp global = dataflow_.globals[tensor.index];
-    return "@" + global.getSymName().str();
-  }
-  case DataflowValue::Kind::Argument:
-    return "argument#" + number;
-  case DataflowValue::Kind::Result:
-    break;
-  }
-  return "value#" + std::to_string(dataflow_.sites[tensor.index].time);
-}
-
-/// Where a tensor may rest: fixed, or as made, as wanted, and simple places.
-std::vector<unsigned> ProblemBuilder::placesOf(unsigned index) {
-  const DataflowValue &tensor = dataflow_.values[index];
-  LayoutPool &pool = planning_.pool;
-  unsigned tensorClass = classOf(tensor);
-  if (fixed_.values[index]) {
-    return {pool.intern(tensorClass, *fixed_.values[index])};
-  }
-  std::vector<unsigned> places;
-  std::vector<bool> seen;
-  auto add = [&](unsigned id) {
-    seen.resize(std::max(seen.size(), size_t(id) + 1), false);
-    if (!seen[id] && places.size() < options_.maxStrategies &&
-        isRestful(grid_, tensor.type.getShape(),
-                  pool.layout(tensorClass, id))) {
-      places.push_back(id);
-    }
-    seen[id] = true;
-  };
-  std::vector<Layout> simple = simplePlaces(grid_, tensor.type.getShape());
-  for (const Layout &layout : simple) {
-    add(pool.intern(tensorClass, layout));
-  }
-  if (tensor.kind == DataflowValue::Kind::Result) {
-    for (unsigned id :
-         planning_.choices[tensor.index]->results[tensor.number]) {
-      add(id);
-    }
-  }
-  for (const Consumer &consumer : tensor.consumers) {
-    if (consumer.kind == Consumer::Kind::Operand) {
-      for (unsigned id :
-           planning_.choices[consumer.index]->operands[consumer.operand]) {
-        add(id);
-      }
-    }
-  }
-  for (const Consumer &consumer : tensor.consumers) {
-    if (tensor.kind == DataflowValue::Kind::Global &&
-        consumer.kind == Consumer::Kind::Operand &&
-        dataflow_.sites[consumer.index].parameters[consumer.operand]) {
-      maker_.keepSharedPlaces(dataflow_.sites[consumer.index], tensorClass,
-                              places);
-    }
-  }
-  if (options_.present && options_.present->values[index]) {
-    unsigned id = pool.intern(tensorClass, *options_.present->values[index]);
-    if (!llvm::is_contained(places, id)) {
-      places.push_back(id);
-    }
-  }
-  return places;
-}
-
-unsigned ProblemBuilder::addPointNode(const DataflowValue &tensor,
-                                      llvm::ArrayRef<unsigned> places,
-                                      search::Lifetime live, double restPerByte,
-                                      const std::string &name) {
-  unsigned tensorClass = classOf(tensor);
-  search::Node &node = planning_.problem.nodes.emplace_back();
-  node.live = live;
-  for (unsigned id : places) {
-    const Layout &layout = planning_.pool.layout(tensorClass, id);
-    int64_t bytes = localBytes(grid_, layout, tensor.type.getShape(),
-                               nn::elementBits(tensor.type.getElementType()));
-    node.costs.push_back(int64_t(restPerByte * double(bytes)));
-    node.usages.push_back(bytes);
-    if (options_.names) {
-      node.strategies.push_back(layout.str(grid_));
-    }
-  }
-  node.name = options_.names ? name : "";
-  return unsigned(planning_.problem.nodes.size() - 1);
-}
-
-static std::vector<Layout> layoutsOf(const LayoutPool &pool, unsigned cls,
-                                     llvm::ArrayRef<unsigned> ids) {
-  std::vector<Layout> layouts;
-  for (unsigned id : ids) {
-    layouts.push_back(pool.layout(cls, id));
-  }
-  return layouts;
-}
-
-void ProblemBuilder::addPoint(unsigned index) {
-  const DataflowValue &tensor = dataflow_.values[index];
-  if (!hasPoint(tensor)) {
-    return;
-  }
-  // After its maker; without one, before its first user.
-  order_.push_back(
-      tensor.kind == DataflowValue::Kind::Result ? 4 * tensor.begin + 2
-      : tensor.consumers.empty()                 ? 0
-                                 : 4 * tensor.consumers.front().time);
-  std::vector<unsigned> &ids = valueIds_[index] = placesOf(index);
-  bool isGlobal = tensor.kind == DataflowValue::Kind::Global;
-  planning_.valueNodes[index] =
-      addPointNode(tensor, ids, {tensor.begin, tensor.end},
-                   isGlobal ? restPerByte_ : 0, nameOf(tensor));
-  planning_.valuePlaces[index] =
-      layoutsOf(planning_.pool, classOf(tensor), ids);
-}
-
-/// An output may rest wherever its value may; one edge pays for the way.
-void ProblemBuilder::addOutput(unsigned index) {
-  const Output &output = dataflow_.outputs[index];
-  const DataflowValue &tensor = dataflow_.values[output.tensor];
-  unsigned tensorClass = classOf(tensor);
-  order_.push_back(4 * output.time + 3);
-  std::vector<unsigned> &ids = outputIds_[index];
-  if (fixed_.outputs[index]) {
-    ids = {planning_.pool.intern(tensorClass, *fixed_.outputs[index])};
-  } else if (hasPoint(tensor) && !fixed_.values[output.tensor]) {
-    ids = valueIds_[output.tensor];
-  } else {
-    ids = placesOf(output.tensor);
-  }
-  if (options_.present && options_.present->outputs[index]) {
-    unsigned id =
-        planning_.pool.intern(tensorClass, *options_.present->outputs[index]);
-    if (!llvm::is_contained(ids, id)) {
-      ids.push_back(id);
-    }
-  }
-  planning_.outputNodes[index] =
-      addPointNode(tensor, ids, {output.time, output.time + 1}, 0,
-                   "output#" + std::to_string(output.number));
-  planning_.outputPlaces[index] = layoutsOf(planning_.pool, tensorClass, ids);
 }
 
 Port ProblemBuilder::source(unsigned index) {
@@ -274,15 +68,26 @@ Port ProblemBuilder::source(unsigned index) {
           &planning_.choices[tensor.index]->results[tensor.number]};
 }
 
+/// Its copy lives beside the tensor, unless it is none.
+void ProblemBuilder::addStopEdge(unsigned index) {
+  if (stops_[index].first != index) {
+    return;
+  }
+  const Stop &stop = dataflow_.stops[index];
+  addEdge(classOf(dataflow_.values[stop.tensor]), source(stop.tensor),
+          {planning_.stopNodes[index], &stopIds_[index]},
+          search::Lifetime{stop.begin, stops_[index].end});
+}
+
 void ProblemBuilder::addEdge(unsigned tensorClass, Port from, Port to,
-                             const Consumer *transient) {
+                             std::optional<search::Lifetime> copied) {
   search::Edge edge;
   edge.from = from.node;
   edge.to = to.node;
   edge.costs = matrices_.prices(tensorClass, from, to);
-  if (transient && from.node != to.node) {
+  if (copied && options_.memoryLimit && from.node != to.node) {
     edge.usages = matrices_.usages(tensorClass, from, to);
-    edge.live = {transient->time, transient->time + 1};
+    edge.live = *copied;
   }
   planning_.problem.edges.push_back(edge);
 }
@@ -296,7 +101,7 @@ void ProblemBuilder::addEdges(unsigned index) {
     if (hasPoint(tensor)) {
       addEdge(tensorClass,
               {site, &planning_.choices[tensor.index]->results[tensor.number]},
-              from, nullptr);
+              from, std::nullopt);
     } else {
       // The value lives as its maker leaves it.
       search::Node &node = planning_.problem.nodes[site];
@@ -318,10 +123,16 @@ void ProblemBuilder::addEdges(unsigned index) {
       to = {planning_.valueNodes[consumer.index], &valueIds_[consumer.index]};
       break;
     }
-    bool isTransient = options_.memoryLimit &&
-                       tensor.kind == DataflowValue::Kind::Global &&
-                       consumer.kind == Consumer::Kind::Operand;
-    addEdge(tensorClass, from, to, isTransient ? &consumer : nullptr);
+    std::optional<search::Lifetime> copied;
+    if (tensor.kind == DataflowValue::Kind::Global &&
+        consumer.kind == Consumer::Kind::Operand) {
+      copied = {consumer.time, consumer.time + 1};
+    }
+    addEdge(tensorClass,
+            consumer.stop ? Port{planning_.stopNodes[*consumer.stop],
+                                 &stopIds_[*consumer.stop]}
+                          : from,
+            to, copied);
   }
 }
 
@@ -343,7 +154,8 @@ void ProblemBuilder::sortNodes() {
     edge.to = place[edge.to];
   }
   for (std::vector<unsigned> *list :
-       {&planning_.siteNodes, &planning_.valueNodes, &planning_.outputNodes}) {
+       {&planning_.siteNodes, &planning_.valueNodes, &planning_.stopNodes,
+        &planning_.outputNodes}) {
     for (unsigned &node : *list) {
       node = place[node];
     }
@@ -355,16 +167,20 @@ std::optional<PlanningProblem> ProblemBuilder::build() {
   planning_.problem.usageLimit = options_.memoryLimit;
   planning_.valueNodes.resize(dataflow_.values.size());
   planning_.valuePlaces.resize(dataflow_.values.size());
+  planning_.stopNodes.resize(dataflow_.stops.size());
+  planning_.stopPlaces.resize(dataflow_.stops.size());
   planning_.outputNodes.resize(dataflow_.outputs.size());
   planning_.outputPlaces.resize(dataflow_.outputs.size());
+  matchStops();
   double bytes = 1;
   for (const DataflowValue &tensor : dataflow_.values) {
     if (tensor.kind == DataflowValue::Kind::Global) {
-      bytes += double(*nn::byteCount(tensor.type));
+      bytes += double(tensor.bytes());
     }
   }
   restPerByte_ = double(kNanosecond - 1) / bytes;
   valueIds_.resize(dataflow_.values.size());
+  stopIds_.resize(dataflow_.stops.size());
   outputIds_.resize(dataflow_.outputs.size());
   auto each = [&](size_t count, void (ProblemBuilder::*add)(unsigned)) {
     for (unsigned i = 0; i != count && goesOn(); ++i) {
@@ -374,8 +190,10 @@ std::optional<PlanningProblem> ProblemBuilder::build() {
   // Places ask all makers and users, so operators come first.
   each(dataflow_.sites.size(), &ProblemBuilder::addSite);
   each(dataflow_.values.size(), &ProblemBuilder::addPoint);
+  each(dataflow_.stops.size(), &ProblemBuilder::addStop);
   each(dataflow_.outputs.size(), &ProblemBuilder::addOutput);
   each(dataflow_.values.size(), &ProblemBuilder::addEdges);
+  each(dataflow_.stops.size(), &ProblemBuilder::addStopEdge);
   matrices_.fill();
   goesOn();
   if (cut_) {

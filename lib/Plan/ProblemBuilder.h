@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Operators are nodes, and so are identity points: globals, arguments, results
-// and values with several users. Every edge is a tensor on its way, priced by
-// the router:
+// Operators are nodes, and so are identity points: globals, arguments, results,
+// values with several users, and stops, from which some of these users take a
+// value. Every edge is a tensor on its way, priced by the router:
 //
 //   x ---- matmul ---- [h] ---- gelu ---- matmul ---- y
 //             |         |                   |         |
@@ -30,12 +30,14 @@ namespace divisi::plan {
 struct Fixed {
   std::vector<std::optional<Split>> sites;
   std::vector<std::optional<Layout>> values;
+  std::vector<std::optional<Layout>> stops;
   std::vector<std::optional<Layout>> outputs;
 
   /// Everything is open.
   static Fixed nothingOf(const Dataflow &dataflow) {
     return {std::vector<std::optional<Split>>(dataflow.sites.size()),
             std::vector<std::optional<Layout>>(dataflow.values.size()),
+            std::vector<std::optional<Layout>>(dataflow.stops.size()),
             std::vector<std::optional<Layout>>(dataflow.outputs.size())};
   }
 };
@@ -59,10 +61,10 @@ struct PlanningProblem {
   LayoutPool pool;
   std::vector<std::shared_ptr<const SiteChoices>> choices; ///< Per site.
   std::vector<unsigned> siteNodes;                         ///< Per site.
-  /// Per tensor and output: the layouts of its identity point and its node.
-  /// A tensor without has no layouts.
-  std::vector<std::vector<Layout>> valuePlaces, outputPlaces;
-  std::vector<unsigned> valueNodes, outputNodes;
+  /// Per tensor, stop and output: the layouts of its identity point and its
+  /// node. A tensor without has no layouts.
+  std::vector<std::vector<Layout>> valuePlaces, stopPlaces, outputPlaces;
+  std::vector<unsigned> valueNodes, stopNodes, outputNodes;
 };
 
 /// Nothing if `options.control` struck meanwhile.

@@ -10,6 +10,7 @@
 
 #include "Annotate.h"
 #include "Choices.h"
+#include "Setting.h"
 
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/ModuleCluster.h"
@@ -45,25 +46,25 @@ private:
 
 class Drawer {
 public:
-  Drawer(ModuleOp module, const Cluster &cluster, uint64_t seed,
-         size_t maxStrategies)
-      : module_(module), cluster_(cluster), random_(seed),
-        maxStrategies_(maxStrategies) {}
+  Drawer(ModuleOp module, uint64_t seed, size_t maxStrategies)
+      : module_(module), random_(seed), maxStrategies_(maxStrategies) {}
 
+  void takeGrid(const DeviceGrid &grid) {
+    grids_.push_back(createGrid(module_, grid.grid, grid.devices));
+  }
   void drawGrids(llvm::ArrayRef<int64_t> devices);
-  void annotateProgram(const Dataflow &dataflow);
+  void annotateProgram(const ModuleDataflow &dataflow);
 
 private:
   void addGrid(llvm::ArrayRef<int64_t> devices);
   llvm::SmallVector<GridAxis, 4> drawAxes(int64_t count);
   Split drawSplit(const Site &site, const Grid &grid);
-  spmd::PlaceAttr drawPlace(RankedTensorType type, spmd::GridOp grid);
-  spmd::PlaceAttr drawPlace(RankedTensorType type) {
-    return drawPlace(type, random_.pick(grids_));
+  spmd::PlaceAttr drawPlace(llvm::ArrayRef<int64_t> shape, spmd::GridOp grid);
+  spmd::PlaceAttr drawPlace(llvm::ArrayRef<int64_t> shape) {
+    return drawPlace(shape, random_.pick(grids_));
   }
 
   ModuleOp module_;
-  const Cluster &cluster_;
   Random random_;
   size_t maxStrategies_;
   std::vector<spmd::GridOp> grids_;
@@ -124,56 +125,66 @@ Split Drawer::drawSplit(const Site &site, const Grid &grid) {
   return splits[0];
 }
 
-spmd::PlaceAttr Drawer::drawPlace(RankedTensorType type, spmd::GridOp gridOp) {
+spmd::PlaceAttr Drawer::drawPlace(llvm::ArrayRef<int64_t> shape,
+                                  spmd::GridOp gridOp) {
   Grid grid = gridOp.getValue();
-  Layout layout = Layout::replicated(type.getRank());
+  Layout layout = Layout::replicated(shape.size());
   for (uint32_t axis = 0; axis != grid.numAxes(); ++axis) {
-    uint64_t dim = random_.below(type.getRank() + 1);
-    if (dim != uint64_t(type.getRank())) {
+    uint64_t dim = random_.below(shape.size() + 1);
+    if (dim != shape.size()) {
       layout.dims[dim].axes.push_back(AxisId{axis});
     }
   }
-  return spmd::makePlace(gridOp, type.getShape(), layout);
+  return spmd::makePlace(gridOp, shape, layout);
 }
 
-void Drawer::annotateProgram(const Dataflow &dataflow) {
+void Drawer::annotateProgram(const ModuleDataflow &dataflow) {
   spmd::GridOp grid = grids_.front();
-  for (const Site &site : dataflow.sites) {
+  for (auto [op, site] : llvm::zip_equal(dataflow.ops, dataflow.sites)) {
     // Runs of operators on one grid, as real plans have them.
     if (random_.chance(25)) {
       grid = random_.pick(grids_);
     }
-    spmd::setSplit(site.op, grid, site.nest, drawSplit(site, grid.getValue()));
+    spmd::setSplit(op, grid, site.nest, drawSplit(site, grid.getValue()));
   }
   for (const DataflowValue &tensor : dataflow.values) {
     switch (tensor.kind) {
     case DataflowValue::Kind::Global:
-      spmd::setPlace(dataflow.globals[tensor.index], drawPlace(tensor.type));
+      spmd::setPlace(dataflow.globals[tensor.index], drawPlace(tensor.shape));
       break;
     case DataflowValue::Kind::Argument:
       spmd::setArgPlace(dataflow.entries[tensor.index], tensor.number,
-                        drawPlace(tensor.type));
+                        drawPlace(tensor.shape));
       break;
     case DataflowValue::Kind::Result:
       if (tensor.consumers.size() > 1 && random_.chance(50)) {
-        Operation *op = dataflow.sites[tensor.index].op;
+        Operation *op = dataflow.ops[tensor.index];
         spmd::GridOp own = spmd::lookupGrid(op, spmd::getSplit(op).getGrid());
         spmd::setPlace(op->getResult(tensor.number),
-                       drawPlace(tensor.type, own));
+                       drawPlace(tensor.shape, own));
       }
       break;
     }
   }
+  for (unsigned stop = 0; stop != dataflow.stops.size(); ++stop) {
+    if (random_.chance(50)) {
+      spmd::PlaceAttr place =
+          drawPlace(dataflow.values[dataflow.stops[stop].tensor].shape);
+      for (OpOperand *user : usersOf(dataflow, stop)) {
+        spmd::setStop(*user, place);
+      }
+    }
+  }
   for (const Output &output : dataflow.outputs) {
     spmd::setResultPlace(dataflow.entries[output.entry], output.number,
-                         drawPlace(dataflow.values[output.tensor].type));
+                         drawPlace(dataflow.values[output.tensor].shape));
   }
 }
 
-static Status checkUnplanned(ModuleOp module, const Dataflow &dataflow) {
+static Status checkUnplanned(ModuleOp module, const ModuleDataflow &dataflow) {
   bool planned = !module.getOps<spmd::GridOp>().empty();
-  for (const Site &site : dataflow.sites) {
-    planned |= spmd::getSplit(site.op) != nullptr;
+  for (nn::LoopInterface op : dataflow.ops) {
+    planned |= spmd::getSplit(op) != nullptr;
   }
   return planned ? Status(ExitCode::Usage,
                           "the module has strategies already, which the "
@@ -183,30 +194,41 @@ static Status checkUnplanned(ModuleOp module, const Dataflow &dataflow) {
 }
 
 Expected<PlanReport> planAtRandom(ModuleOp module, const PlanOptions &options) {
-  if (!options.grid.mesh.empty() || options.grid.dataParallel ||
-      options.grid.tensorParallel || options.memoryLimit) {
+  if (options.grid.dataParallel || options.grid.tensorParallel ||
+      options.memoryLimit) {
     return Status(ExitCode::Usage,
-                  "the solver random takes a number of devices and a seed, no "
-                  "mesh, no degrees of parallelism and no memory limit");
+                  "the solver random takes a number of devices or a mesh and a "
+                  "seed, no degrees of parallelism and no memory limit");
   }
-  int64_t count = options.grid.devices.value_or(4);
-  Expected<Cluster> cluster = presetCluster("cpu", count);
+  PlanOptions asked = options;
+  if (!asked.grid.devices && asked.grid.mesh.empty() && asked.cluster.empty()) {
+    asked.grid.devices = 4;
+  }
+  Expected<Cluster> cluster = clusterOf(module, asked);
   if (!cluster) {
-    return Status(ExitCode::Usage, "the number of devices is " +
-                                       std::to_string(count) +
-                                       ", expected 1 to 4096");
+    return cluster.status();
   }
-  FailureOr<Dataflow> dataflow = readDataflow(module, options.batchDim);
+  FailureOr<ModuleDataflow> dataflow = readDataflow(module, options.batchDim);
   if (failed(dataflow)) {
     return Status(ExitCode::Invalid, "the module cannot be planned");
   }
   if (Status status = checkUnplanned(module, *dataflow); !status.isOk()) {
     return status;
   }
-  llvm::SmallVector<int64_t> devices(count);
-  std::iota(devices.begin(), devices.end(), 0);
-  Drawer drawer(module, *cluster, options.seed, options.maxStrategies);
-  drawer.drawGrids(devices);
+  Drawer drawer(module, options.seed, options.maxStrategies);
+  if (asked.grid.mesh.empty()) {
+    llvm::SmallVector<int64_t> devices(
+        asked.grid.devices.value_or(cluster->numDevices()));
+    std::iota(devices.begin(), devices.end(), 0);
+    drawer.drawGrids(devices);
+  } else {
+    Expected<std::vector<DeviceGrid>> grids =
+        candidateGrids(*cluster, asked.grid);
+    if (!grids) {
+      return grids.status();
+    }
+    drawer.takeGrid(grids->front());
+  }
   drawer.annotateProgram(*dataflow);
   PlanRecord record;
   record.cluster = cluster->name;

@@ -11,6 +11,7 @@
 
 #include "Annotate.h"
 #include "ProblemBuilder.h"
+#include "divisi/Plan/ModuleDataflow.h"
 #include "divisi/Plan/PlanModule.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -21,7 +22,7 @@ namespace divisi::plan {
 struct Setting {
   Cluster cluster;
   DeviceGrid devices;
-  Dataflow dataflow;
+  ModuleDataflow dataflow;
   Fixed fixed;
   spmd::GridOp grid; ///< Of the module; null until it has one.
 };
@@ -53,6 +54,10 @@ struct GridAnswer {
   /// No strategies on any of the grids take less, in nanoseconds.
   int64_t lowerBound = 0;
 };
+
+/// What is asked for, or the machine of a plan that was dropped. CPUs are what
+/// is assumed anyway, as many as are needed.
+Expected<Cluster> clusterOf(mlir::ModuleOp module, const PlanOptions &options);
 
 /// Nothing was found before time or a person ended the planner in `phase`.
 Status cutShort(search::Stopped why, llvm::StringRef phase);

@@ -71,10 +71,14 @@ private:
   /// `value` in `target`; new operations go before the builder's point.
   Value bring(Value value, const ResolvedPlace &target, Location loc);
   Value convert(Value value, const ResolvedPlace &target, Location loc);
+  /// The value of `operand` at its stop, if it has one.
+  FailureOr<Value> valueAtStop(OpOperand &operand);
 
   func::FuncOp function_;
   OpBuilder builder_;
   DenseMap<Value, GridOp> gridOf_; // looked up only
+  /// What was brought to a stop, for others that name it.
+  DenseMap<std::pair<Value, Attribute>, Value> stops_; // looked up only
 };
 
 /// See Passes.td.
@@ -140,9 +144,13 @@ LogicalResult FunctionPartitioner::visitLoops(nn::LoopInterface op) {
   auto &[gridOp, nest, split] = *strategy;
   Grid grid = gridOp.getValue();
   for (OpOperand &operand : op->getOpOperands()) {
+    FailureOr<Value> value = valueAtStop(operand);
+    if (failed(value)) {
+      return failure();
+    }
     Layout layout =
         operandLayout(nest, grid, split, operand.getOperandNumber());
-    operand.set(bring(operand.get(), {gridOp, layout}, op.getLoc()));
+    operand.set(bring(*value, {gridOp, layout}, op.getLoc()));
   }
   builder_.setInsertionPointAfter(op);
   for (OpResult result : op->getResults()) {
@@ -254,6 +262,26 @@ Value FunctionPartitioner::bring(Value value, const ResolvedPlace &target,
       TypeAttr::get(sourceType), TypeAttr::get(targetType), IntegerAttr());
   gridOf_[transfer.getOutput()] = to;
   return convert(transfer.getOutput(), target, loc);
+}
+
+FailureOr<Value> FunctionPartitioner::valueAtStop(OpOperand &operand) {
+  Value value = operand.get();
+  PlaceAttr place = getStop(operand);
+  if (!place) {
+    return value;
+  }
+  Operation *op = operand.getOwner();
+  FailureOr<ResolvedPlace> target =
+      requirePlace(op, place, value.getType(),
+                   "the stop of operand " + Twine(operand.getOperandNumber()));
+  if (failed(target)) {
+    return failure();
+  }
+  auto [known, isNew] = stops_.try_emplace({value, place});
+  if (isNew) {
+    known->second = bring(value, *target, op->getLoc());
+  }
+  return known->second;
 }
 
 void PartitionPass::runOnOperation() {

@@ -45,30 +45,6 @@ def SPMDPartition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
     Statistic<"numTransfers", "transfers", "Values wanted on another grid">];
 }
 
-def SPMDSimplifyConverts
-    : Pass<"spmd-simplify-converts", "::mlir::func::FuncOp"> {
-  let summary = "share and compose converts";
-  let description = [{
-    Precondition: converts are not routed yet.
-
-    Effect: a convert to the type that a value has is removed; equal converts
-    of one value become the first of them; a convert of a convert that has no
-    other user starts from the first value; a convert without users is erased.
-
-    Postcondition: no two converts of one value have equal results.
-
-    ```mlir
-    %1 = spmd.convert %0 {grid = @g} : !rows -> !whole
-    %2 = spmd.convert %1 {grid = @g} : !whole -> !columns
-    // becomes
-    %2 = spmd.convert %0 {grid = @g} : !rows -> !columns
-    ```
-  }];
-  let statistics = [
-    Statistic<"numShared", "shared", "Converts that another one makes">,
-    Statistic<"numComposed", "composed", "Converts of converts">];
-}
-
 def SPMDRoute : Pass<"spmd-route", "::mlir::ModuleOp"> {
   let summary = "replace each convert by the cheapest steps";
   let description = [{
@@ -86,33 +62,6 @@ def SPMDRoute : Pass<"spmd-route", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [Statistic<"numSteps", "steps", "Steps of all routes">];
-}
-
-def SPMDSimplifyCollectives
-    : Pass<"spmd-simplify-collectives", "::mlir::func::FuncOp"> {
-  let summary = "merge, share and remove steps";
-  let description = [{
-    Precondition: converts are routed; the ranks of a grid still share one
-    program, so that what is done to a step is done on all of them.
-
-    Effect: an all-reduce that is only sliced over its own axes becomes a
-    reduce-scatter; a slice of an all-gather back to what was gathered
-    disappears; equal steps of one value are shared; steps and transfers
-    without users are erased.
-
-    Postcondition: none of these patterns is left.
-
-    ```mlir
-    %1 = spmd.all_reduce %0 {grid = @g, axes = ["x"]} : !partial -> !whole
-    %2 = spmd.slice %1 {grid = @g, axes = ["x"]} : !whole -> !rows
-    // becomes
-    %2 = spmd.reduce_scatter %0 {grid = @g, axes = ["x"]} : !partial -> !rows
-    ```
-  }];
-  let statistics = [
-    Statistic<"numMerged", "merged", "Pairs of steps that became one or none">,
-    Statistic<"numShared", "shared", "Steps that another one makes">,
-    Statistic<"numDead", "dead", "Steps and transfers without users">];
 }
 
 def VerifyPartition : Pass<"verify-partition", "::mlir::ModuleOp"> {

@@ -16,12 +16,8 @@ using namespace mlir;
 void divisi::buildPartitionPipeline(OpPassManager &manager) {
   // Say which layouts meet, not yet how.
   manager.addPass(createSPMDPartition());
-  // Fewer converts to route, and longer ways to choose routes for.
-  manager.addNestedPass<func::FuncOp>(createSPMDSimplifyConverts());
   // How: the routes that the plan was priced by.
   manager.addPass(createSPMDRoute());
-  // What only shows once routes stand side by side.
-  manager.addNestedPass<func::FuncOp>(createSPMDSimplifyCollectives());
   // Grids that share no device run apart.
   manager.addPass(createSplitRanks());
   // Proves the work of all passes above.

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Plan/Dataflow.h"
+#include "divisi/Plan/ModuleDataflow.h"
 #include "passes/Plan/Passes.h"
 
 #include "dialects/SPMD/Strategy.h"
@@ -50,7 +50,7 @@ static LogicalResult verifyGrids(ModuleOp module) {
 
 /// `what` names the place in messages: "global @w", "argument 0".
 static LogicalResult verifyPlace(Operation *where, const Twine &what,
-                                 spmd::PlaceAttr place, RankedTensorType type) {
+                                 spmd::PlaceAttr place, Type type) {
   FailureOr<spmd::ResolvedPlace> rest =
       spmd::requirePlace(where, place, type, what);
   if (failed(rest)) {
@@ -64,32 +64,34 @@ static LogicalResult verifyPlace(Operation *where, const Twine &what,
 }
 
 /// A value needs no place of its own: it then rests as it is made.
-static LogicalResult verifyTensor(const Dataflow &dataflow,
+static LogicalResult verifyTensor(const ModuleDataflow &dataflow,
                                   const DataflowValue &tensor) {
   switch (tensor.kind) {
   case DataflowValue::Kind::Global: {
     nn::GlobalOp global = dataflow.globals[tensor.index];
     return verifyPlace(global, "global @" + global.getSymName(),
-                       spmd::getPlace(global), tensor.type);
+                       spmd::getPlace(global), global.getTensorType());
   }
   case DataflowValue::Kind::Argument: {
     func::FuncOp entry = dataflow.entries[tensor.index];
     return verifyPlace(entry, "argument " + Twine(tensor.number),
-                       spmd::getArgPlace(entry, tensor.number), tensor.type);
+                       spmd::getArgPlace(entry, tensor.number),
+                       entry.getArgumentTypes()[tensor.number]);
   }
   case DataflowValue::Kind::Result:
     break;
   }
-  Operation *op = dataflow.sites[tensor.index].op;
-  spmd::PlaceAttr place = spmd::getPlace(op->getResult(tensor.number));
-  return !place ? success()
-                : verifyPlace(op, "result " + Twine(tensor.number), place,
-                              tensor.type);
+  OpResult result = dataflow.ops[tensor.index]->getResult(tensor.number);
+  spmd::PlaceAttr place = spmd::getPlace(result);
+  return !place
+             ? success()
+             : verifyPlace(result.getOwner(), "result " + Twine(tensor.number),
+                           place, result.getType());
 }
 
-static LogicalResult verifyProgram(const Dataflow &dataflow) {
-  for (const Site &site : dataflow.sites) {
-    if (failed(spmd::requireStrategy(site.op))) {
+static LogicalResult verifyProgram(const ModuleDataflow &dataflow) {
+  for (nn::LoopInterface op : dataflow.ops) {
+    if (failed(spmd::requireStrategy(op))) {
       return failure();
     }
   }
@@ -102,7 +104,7 @@ static LogicalResult verifyProgram(const Dataflow &dataflow) {
     func::FuncOp entry = dataflow.entries[output.entry];
     if (failed(verifyPlace(entry, "result " + Twine(output.number),
                            spmd::getResultPlace(entry, output.number),
-                           dataflow.values[output.tensor].type))) {
+                           entry.getResultTypes()[output.number]))) {
       return failure();
     }
   }
@@ -114,7 +116,7 @@ namespace {
 class VerifyPlanPass : public divisi::impl::VerifyPlanBase<VerifyPlanPass> {
 public:
   void runOnOperation() override {
-    FailureOr<Dataflow> dataflow = readDataflow(getOperation(), 0);
+    FailureOr<ModuleDataflow> dataflow = readDataflow(getOperation(), 0);
     if (failed(dataflow) || failed(verifyGrids(getOperation())) ||
         failed(verifyProgram(*dataflow))) {
       signalPassFailure();

@@ -1,4 +1,4 @@
-//===- Dataflow.h - A module as the planner sees it -------------*- C++ -*-===//
+//===- Dataflow.h - A program as the planner sees it ------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,31 +8,32 @@
 //
 // Operators with their loops, and tensors with where they come from and who
 // wants them, in program order over all entry functions: positions in that
-// order are the times of the planning problem.
+// order are the times of the planning problem. Plain data: whoever has it needs
+// no IR, and any number of threads may read it.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_PLAN_DATAFLOW_H
 #define DIVISI_PLAN_DATAFLOW_H
 
-#include "dialects/NN/NN.h"
 #include "divisi/Cost/OpCost.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/BuiltinOps.h"
-
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace divisi::plan {
 
 /// An operator to be planned.
 struct Site {
-  nn::LoopInterface op; ///< The operator itself.
-  LoopNest nest;        ///< Its loops.
+  std::string name; ///< Of the operator: `nn.matmul`.
+  LoopNest nest;    ///< Its loops.
   OpProfile profile;
   llvm::SmallVector<bool, 6> batch; ///< Per loop: does the batch reach it?
   /// Per operand: is it made from parameters and constants alone?
   llvm::SmallVector<bool, 3> parameters;
+  /// Sites of one kind have the same strategies at the same prices.
+  unsigned kind = 0;
   int64_t time = 0; ///< When it runs.
 };
 
@@ -44,6 +45,8 @@ struct Consumer {
   unsigned index = 0;   ///< Of the site, the output, or the updated tensor.
   unsigned operand = 0; ///< Of the site.
   int64_t time = 0;
+  /// Where it takes the tensor from, in Dataflow::stops; else from the tensor.
+  std::optional<unsigned> stop;
 };
 
 /// A tensor: made by a site, given as an argument, or a global.
@@ -53,32 +56,39 @@ struct DataflowValue {
   Kind kind = Kind::Result; ///< What `index` counts.
   unsigned index = 0;       ///< Of the site, the entry or the global.
   unsigned number = 0;      ///< Of the result or argument.
-  mlir::RankedTensorType type;
+  std::string name;         ///< Of a global: `@w`.
+  llvm::SmallVector<int64_t, 4> shape;
+  int64_t bits = 0;           ///< Per element, in memory.
   int64_t begin = 0, end = 0; ///< The times at which it is needed.
   std::vector<Consumer> consumers;
+
+  /// Of the whole tensor.
+  int64_t bytes() const;
+};
+
+/// Users of one tensor that are alike may share the way to where they want it:
+/// it is converted once, to the stop, and kept until the last of them has run.
+struct Stop {
+  unsigned tensor = 0;        ///< In Dataflow::values.
+  int64_t begin = 0, end = 0; ///< From the first of its users to the last.
 };
 
 /// A result of an entry function.
 struct Output {
-  unsigned entry = 0;  ///< In Dataflow::entries.
+  unsigned entry = 0;  ///< Counted in the module's order.
   unsigned number = 0; ///< Of the function's result.
   unsigned tensor = 0; ///< In Dataflow::values.
   int64_t time = 0;    ///< When the entry returns.
 };
 
-/// All entry functions of a module, one after the other.
+/// A program: entry functions one after the other.
 struct Dataflow {
-  std::vector<mlir::func::FuncOp> entries; ///< In the module's order.
-  std::vector<nn::GlobalOp> globals;       ///< Those that an entry mentions.
-  std::vector<Site> sites;
-  std::vector<DataflowValue> values;
-  std::vector<Output> outputs;
-  int64_t time = 0; ///< The end of the last entry.
+  std::vector<Site> sites;           ///< As they run.
+  std::vector<DataflowValue> values; ///< As they are first mentioned.
+  std::vector<Stop> stops;           ///< By their first users.
+  std::vector<Output> outputs;       ///< Entry by entry.
+  int64_t time = 0;                  ///< The end of the last entry.
 };
-
-/// Reads the entry functions of `module`. `batchDim` is the dimension of the
-/// arguments that is the batch. Reports what cannot be planned.
-mlir::FailureOr<Dataflow> readDataflow(mlir::ModuleOp module, int64_t batchDim);
 
 } // namespace divisi::plan
 

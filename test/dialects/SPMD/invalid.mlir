@@ -176,6 +176,14 @@ func.func @f(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{spmd.stops: expected #spmd.place or unit, got 1 : i64}}
+  %0 = nn.neg %x {spmd.stops = [1]} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
 spmd.grid @g (x = 2)
 func.func @f(%x: tensor<4xf32>) {
   // expected-error @+1 {{spmd.places: the layout has 2 dimensions, expected 1}}
@@ -230,7 +238,7 @@ func.func private @f() attributes {spmd.computes = 1}
 
 // -----
 
-// expected-error @+1 {{unknown attribute 'spmd.what', expected spmd.split, spmd.place, spmd.places, spmd.entry, spmd.ranks or spmd.computes}}
+// expected-error @+1 {{unknown attribute 'spmd.what', expected spmd.split, spmd.place, spmd.places, spmd.stops, spmd.entry, spmd.ranks or spmd.computes}}
 func.func private @f() attributes {spmd.what}
 
 // -----

@@ -50,3 +50,26 @@ func.func @places(%x: tensor<4xf32> {spmd.place = #spmd.place<@g: [x]>}) {
   %1 = nn.sin %y {spmd.split = #spmd.split<@g>} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// Users that name the same stop share the way there, and only they.
+// CHECK-LABEL: func.func @stops(
+// CHECK-SAME: %[[X:.*]]: tensor<2x6xf32
+// CHECK-NEXT: %[[STOP:.*]] = spmd.convert %[[X]]
+// CHECK-SAME: -> tensor<4x6xf32, #spmd.local<(x=2), [*, *], 4x6>>
+// CHECK-NEXT: nn.exp %[[STOP]]
+// CHECK-NEXT: nn.sin %[[STOP]]
+// CHECK-NEXT: %[[OWN:.*]] = spmd.convert %[[X]]
+// CHECK-NEXT: nn.cos %[[OWN]]
+// CHECK-NEXT: %[[COLUMNS:.*]] = spmd.convert %[[STOP]]
+// CHECK-SAME: -> tensor<4x3xf32, #spmd.local<(x=2), [*, x], 4x6>>
+// CHECK-NEXT: nn.neg %[[COLUMNS]]
+func.func @stops(%x: tensor<4x6xf32> {spmd.place = #spmd.place<@g: [x, *]>}) {
+  %0 = nn.exp %x {spmd.split = #spmd.split<@g>, spmd.stops = [#spmd.place<@g: [*, *]>]}
+    : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %1 = nn.sin %x {spmd.split = #spmd.split<@g>, spmd.stops = [#spmd.place<@g: [*, *]>]}
+    : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %2 = nn.cos %x {spmd.split = #spmd.split<@g>} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %3 = nn.neg %x {spmd.split = #spmd.split<@g: d1@x>, spmd.stops = [#spmd.place<@g: [*, *]>]}
+    : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  return
+}

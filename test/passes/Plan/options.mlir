@@ -11,7 +11,7 @@
 // RUN:   | FileCheck %s --check-prefix=SOLVER
 // RUN: not divisi-opt %s --nn-plan="devices=2 memory-limit=30000" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=MEMORY
-// RUN: not divisi-opt %s --nn-plan="devices=2 mesh=2 solver=random" 2>&1 \
+// RUN: not divisi-opt %s --nn-plan="devices=2 tensor-parallel-size=2 solver=random" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=RANDOM
 // RUN: divisi-opt %s --nn-plan="devices=2" \
 // RUN:   | not divisi-opt --nn-plan="devices=2 solver=random" 2>&1 \
@@ -50,7 +50,7 @@
 // BATCH: error: the batch dimension is -2, expected at least 0
 // SOLVER: error: no solver is called 'oracle'; there are random, auto
 // MEMORY: error: no plan fits into the memory limit of 30000 bytes per device (--memory-limit): at {{.*}} (nn.matmul) at least 98304 bytes are in use, 68304 more than the limit of 30000; the globals have 65536 bytes over 2 devices; raise --memory-limit or take more devices
-// RANDOM: error: the solver random takes a number of devices and a seed, no mesh, no degrees of parallelism and no memory limit
+// RANDOM: error: the solver random takes a number of devices or a mesh and a seed, no degrees of parallelism and no memory limit
 // AGAIN: error: the module has strategies already, which the solver random would overwrite; plan a module without
 // OTHER: error: the module has the grid @g, which is not the mesh that is asked for; remove one of them
 // NEGATIVE: error: the number of devices is -1, expected 1 to 4096

@@ -1,0 +1,47 @@
+//===- PlanPrice.cpp - What the planner says of a plan --------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Plan/PlanPrice.h"
+
+#include "PresentPlan.h"
+
+using namespace mlir;
+using namespace divisi;
+using namespace divisi::plan;
+
+/// A problem in which every node has the strategy of the plan alone is quickly
+/// made.
+divisi::Expected<PlanPrice> divisi::priceOfPlan(ModuleOp module,
+                                                const Cluster &cluster) {
+  Expected<PresentPlan> plan = readPlan(module, cluster);
+  if (!plan) {
+    return plan.status();
+  }
+  plan->setting.fixed = plan->present;
+  // Nobody cuts these options short.
+  PlanningProblem planning =
+      *makeProblem(plan->setting, plan->options, false, &plan->present);
+  auto assignment = assignmentOf(planning, plan->present);
+  if (!assignment) {
+    return incompletePlan();
+  }
+  search::Solution solution =
+      search::evaluate(planning.problem, std::move(*assignment));
+  PlanPrice price;
+  price.nanoseconds = nanosecondsOf(solution.cost);
+  price.peakBytes = int64_t(solution.peak);
+  for (const search::Edge &edge : planning.problem.edges) {
+    int64_t cost = planning.problem.matrices[edge.costs].at(
+        solution.assignment[edge.from], solution.assignment[edge.to]);
+    if (cost > 0) {
+      price.conversions.push_back(nanosecondsOf(cost));
+    }
+  }
+  llvm::sort(price.conversions);
+  return price;
+}

@@ -1,0 +1,83 @@
+//===- ProblemParts.h - How a planning problem is built ---------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_PLAN_PROBLEMPARTS_H
+#define DIVISI_LIB_PLAN_PROBLEMPARTS_H
+
+#include "ProblemBuilder.h"
+#include "divisi/Support/Clock.h"
+
+namespace divisi::plan {
+
+/// See ProblemBuilder.h. One use: build() gives away what it has made.
+class ProblemBuilder {
+public:
+  ProblemBuilder(const Dataflow &dataflow, const Grid &grid,
+                 const DeviceKind &device, const SplitRules &rules,
+                 const Fixed &fixed, const ProblemOptions &options)
+      : dataflow_(dataflow), grid_(grid), fixed_(fixed), options_(options),
+        maker_(grid, device, rules, planning_.pool),
+        matrices_(
+            grid, options.links, planning_.pool, planning_.problem.matrices,
+            [this] { return isStruck(); }, [this] { goesOn(); }) {}
+
+  std::optional<PlanningProblem> build();
+
+private:
+  unsigned classOf(const DataflowValue &tensor) {
+    return planning_.pool.classOf(tensor.shape, tensor.bits);
+  }
+  bool hasPoint(const DataflowValue &tensor) const {
+    return tensor.kind != DataflowValue::Kind::Result ||
+           tensor.consumers.size() > 1;
+  }
+  bool isStruck() const {
+    return options_.control &&
+           options_.control->struck() != search::Stopped::Finished;
+  }
+  bool goesOn();
+  void addSite(unsigned index);
+  void addPoint(unsigned index);
+  void addStop(unsigned index);
+  void addOutput(unsigned index);
+  std::vector<unsigned> placesOf(unsigned tensor);
+  unsigned addPointNode(const DataflowValue &tensor,
+                        llvm::ArrayRef<unsigned> places, search::Lifetime live,
+                        double restPerByte, const std::string &name);
+  Port source(unsigned tensor);
+  void addEdges(unsigned tensor);
+  void addStopEdge(unsigned stop);
+  void matchStops();
+  void addEdge(unsigned tensorClass, Port from, Port to,
+               std::optional<search::Lifetime> copied);
+  std::string nameOf(const DataflowValue &tensor) const;
+  void sortNodes();
+
+  const Dataflow &dataflow_;
+  Grid grid_;
+  const Fixed &fixed_;
+  const ProblemOptions &options_;
+  PlanningProblem planning_;
+  ChoiceMaker maker_;
+  EdgeMatrices matrices_;
+  double restPerByte_ = 0; ///< Of a global.
+  std::vector<std::vector<unsigned>> valueIds_, stopIds_, outputIds_;
+  /// Of a stop: which one stands for it, and until when that one is needed.
+  struct MatchedStop {
+    unsigned first = 0;
+    int64_t end = 0;
+  };
+  std::vector<MatchedStop> stops_;
+  std::vector<int64_t> order_; ///< Per node, by which they are sorted.
+  double startedAt_ = steadySeconds();
+  bool cut_ = false; ///< What is built is not used.
+};
+
+} // namespace divisi::plan
+
+#endif // DIVISI_LIB_PLAN_PROBLEMPARTS_H

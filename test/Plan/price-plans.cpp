@@ -1,0 +1,157 @@
+//===- price-plans.cpp - What is priced is what runs ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   price-plans MODULE --mesh AXES [--cluster NAME] [--plans N] [--verbose]
+//
+// MODULE is a dump of the stage Import. Draws N plans of it on one grid, and
+// compares for each what the planner says with the program that Partition and
+// Lower make of it: the price of every conversion, of the whole, and the memory
+// of the fullest device. Prints a line for each plan that differs and one in
+// the end; exits with 8 if a price differs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Compiler/Compilation.h"
+#include "divisi/Cost/ModuleCluster.h"
+#include "divisi/Cost/StepCost.h"
+#include "divisi/Plan/PlanPrice.h"
+#include "divisi/Report/Report.h"
+#include "divisi/Route/Router.h"
+
+#include "dialects/SPMD/Strategy.h"
+#include "passes/Partition/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+
+using namespace divisi;
+
+static llvm::cl::opt<std::string> modelPath(llvm::cl::Positional,
+                                            llvm::cl::Required);
+static llvm::cl::opt<std::string> mesh("mesh", llvm::cl::Required);
+static llvm::cl::opt<std::string> cluster("cluster");
+static llvm::cl::opt<unsigned> plans("plans", llvm::cl::init(200));
+static llvm::cl::opt<bool> verbose("verbose");
+
+[[noreturn]] static void stop(const Status &status) {
+  llvm::errs() << "error: " << status.message() << "\n";
+  std::exit(static_cast<int>(status.code()));
+}
+
+template <typename T> static T take(Expected<T> value) {
+  if (!value) {
+    stop(value.status());
+  }
+  return std::move(*value);
+}
+
+static void mustWork(const Status &status) {
+  if (!status.isOk()) {
+    stop(status);
+  }
+}
+
+/// The price of each convert that Partition makes, ascending.
+static std::vector<int64_t> pricesOfConverts(mlir::ModuleOp planned,
+                                             const Cluster &machine) {
+  mlir::OwningOpRef<mlir::ModuleOp> module(planned.clone());
+  mlir::PassManager passes(module->getContext());
+  passes.addPass(createSPMDPartition());
+  if (mlir::failed(passes.run(*module))) {
+    stop(Status(ExitCode::Internal, "the module was not partitioned"));
+  }
+  spmd::GridOp grid = *module->getOps<spmd::GridOp>().begin();
+  Router router(grid.getValue(),
+                stepPrices(grid.getValue(), linksOf(grid, machine)));
+  std::vector<int64_t> prices;
+  module->walk([&](spmd::ConvertOp convert) {
+    spmd::LocalAttr from = spmd::getLocal(convert.getInput().getType());
+    spmd::LocalAttr to = spmd::getLocal(convert.getOutput().getType());
+    std::optional<int64_t> price = router.price(
+        from.getGlobalShape(),
+        nn::elementBits(convert.getInput().getType().getElementType()),
+        from.getLayout(), to.getLayout());
+    prices.push_back(price.value_or(-1));
+  });
+  llvm::sort(prices);
+  return prices;
+}
+
+namespace {
+/// What differed over all plans.
+struct Tally {
+  unsigned wrongConversions = 0, wrongTimes = 0;
+  double worstMemory = 0; ///< Relative, over or under.
+  int64_t conversions = 0;
+};
+} // namespace
+
+static void comparePlan(Compilation &model, PlanOptions options, unsigned seed,
+                        Tally &tally) {
+  options.seed = seed;
+  std::unique_ptr<Compilation> plan = model.fork(options);
+  mustWork(plan->advanceTo(Stage::Plan));
+  Cluster machine = take(plan->cluster());
+  PlanPrice price = take(priceOfPlan(plan->module(), machine));
+  std::vector<int64_t> converts = pricesOfConverts(plan->module(), machine);
+  tally.conversions += int64_t(converts.size());
+  if (converts != price.conversions) {
+    ++tally.wrongConversions;
+    llvm::outs() << llvm::formatv(
+        "seed {0}: {1} conversions planned, {2} made\n", seed,
+        price.conversions.size(), converts.size());
+  }
+  mustWork(plan->advanceTo(Stage::Partition));
+  Report report = take(makeReport(plan->module(), machine));
+  int64_t made = 0;
+  for (const ReportRow &row : report.rows) {
+    made += row.nanoseconds;
+  }
+  if (made != price.nanoseconds) {
+    ++tally.wrongTimes;
+    llvm::outs() << llvm::formatv("seed {0}: {1} ns planned, {2} ns made\n",
+                                  seed, price.nanoseconds, made);
+  }
+  mustWork(plan->advanceTo(Stage::Lower));
+  rt::RankMemory memory = take(plan->memory());
+  double held = double(memory.weights + memory.arena);
+  double error = (double(price.peakBytes) - held) / held;
+  if (verbose) {
+    llvm::outs() << llvm::formatv("seed {0}: {1} bytes planned, {2} held\n",
+                                  seed, price.peakBytes, int64_t(held));
+  }
+  if (std::abs(error) > std::abs(tally.worstMemory)) {
+    tally.worstMemory = error;
+  }
+}
+
+int main(int argc, char **argv) {
+  llvm::cl::ParseCommandLineOptions(argc, argv);
+  CompileOptions options;
+  options.plan.solver = "random";
+  options.plan.grid.mesh = mesh;
+  options.plan.cluster = cluster;
+  Compilation model(options);
+  mustWork(model.load(modelPath));
+  mustWork(model.advanceTo(Stage::Import));
+  Tally tally;
+  for (unsigned seed = 0; seed != plans; ++seed) {
+    comparePlan(model, options.plan, seed, tally);
+  }
+  llvm::outs() << llvm::formatv(
+      "{0} plans, {1} conversions: {2} plans with other conversions, {3} with "
+      "another time, memory at worst {4:P1} off\n",
+      plans, tally.conversions, tally.wrongConversions, tally.wrongTimes,
+      tally.worstMemory);
+  return tally.wrongConversions + tally.wrongTimes == 0
+             ? 0
+             : int(ExitCode::Differs);
+}

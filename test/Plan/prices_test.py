@@ -1,0 +1,56 @@
+"""What the planner prices is what Partition and Lower make, plan by plan."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
+MODELS = ROOT / "test" / "models"
+# Of each mesh; on the last shards are uneven.
+PLANS = 100
+MESHES = ["2x2", "3x2"]
+SMALL = ["bert", "gpt2", "llama", "resnet", "segformer", "t5", "vit"]
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True,
+                          text=True, timeout=500)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def dump_of(model, folder, *flags):
+    dump = folder / "import.mlir"
+    dump.write_text(run(BUILD / "bin" / "divisi", "compile", model, *flags,
+                        "--dump-after", "import", "-o", "-"))
+    return dump
+
+
+def compare(dump, plans):
+    for mesh in MESHES:
+        out = run(BUILD / "bin" / "price-plans", dump, "--mesh", mesh,
+                  f"--plans={plans}")
+        conversions = int(re.search(r"(\d+) conversions:", out).group(1))
+        # A plan that converts nothing shows nothing.
+        assert conversions > plans, out
+        print(f"counted: {plans} random plans of {dump.parent.name} on {mesh}: "
+              f"{conversions} conversions priced as made")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_random_plans_cost_what_was_said(name, tmp_path):
+    model = MODELS / f"{name}.onnx"
+    inputs = MODELS / f"{name}.inputs.npz"
+    compare(dump_of(model, tmp_path, "--shapes-from", inputs), PLANS)
+
+
+def test_random_plans_of_gpt2_124m_cost_what_was_said(tmp_path):
+    model = tmp_path / "gpt2.onnx"
+    run(sys.executable, ROOT / "models" / "gpt2.py", "--size", "small", "--batch",
+        4, "--seq", 128, "--weightless", "-o", model)
+    compare(dump_of(model, tmp_path), PLANS)
