@@ -47,3 +47,27 @@ def test_a_cluster_may_be_a_file(divisi, generated):
     divisi.path("c.yaml").write_text("#" * (1 << 20) + CLUSTER)
     fails(divisi, CONTENT, "plan", m.onnx, "--cluster", "c.yaml", "-o",
           "q.mlir", because=["c.yaml' has ", "bytes, expected at most 1048576"])
+
+
+def test_what_was_measured_of_a_machine_is_what_it_costs(divisi, generated):
+    m = generated("mlp.py", "--widths", "66,33,12", "--batch", 6)
+    point = ("measured: [{collective: all_reduce, members: 3, bytes: 4096, "
+             "bus_bytes_per_second: 1e5}]")
+
+    def plan(levels):
+        divisi.path("c.yaml").write_text(CLUSTER.replace("1e9}", levels))
+        divisi("plan", m.onnx, "--cluster", "c.yaml",
+               "--tensor-parallel-size", 3, "-o", "p.mlir")
+        return json.loads(divisi("explain", "p.mlir", "--json").out)
+
+    plain, slow = plan("1e9}"), plan("1e9, " + point + "}")
+    assert "measured all_reduce of 3: 4.0 KiB at 100 KB/s" in slow["cluster"]
+    # At 100 kB/s instead of 1 GB/s.
+    before, after = (report["collectives"] for report in (plain, slow))
+    assert [c["nanoseconds"] for c in before] == [192]
+    assert [c["nanoseconds"] for c in after] == [1_920_000]
+    assert slow["predicted_nanoseconds"] > 1_920_000
+    divisi.path("c.yaml").write_text(CLUSTER.replace(
+        "1e9}", "1e9, " + point.replace("members: 3", "members: 1") + "}"))
+    fails(divisi, CONTENT, "plan", m.onnx, "--cluster", "c.yaml", "-o",
+          "q.mlir", because=["c.yaml", "members 1"])
