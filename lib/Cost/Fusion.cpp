@@ -37,12 +37,11 @@ loopPerDim(const TensorMap &tensor) {
 }
 
 /// Whether each iteration makes one element of each result from the element of
-/// operand `index` that stands at the same place, which no other one uses.
+/// operand `index` that stands at the same place. No other one uses it, since
+/// results have all parallel loops.
 static bool isElementwise(const LoopNest &nest, unsigned index) {
   auto read = loopPerDim(nest.operands[index]);
-  size_t loops = llvm::count_if(
-      nest.loops, [](const Loop &loop) { return loop.extent != 1; });
-  return read && read->size() == loops &&
+  return read &&
          llvm::all_of(nest.loops,
                       [](const Loop &loop) {
                         return loop.kind == LoopKind::Parallel;
