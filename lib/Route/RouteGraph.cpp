@@ -8,7 +8,9 @@
 //
 // Dijkstra's algorithm ("A note on two problems in connexion with graphs",
 // 1959) in its form for dense graphs: almost any layout leads to any other by
-// an exchange. Edges are priced when the search comes by.
+// an exchange. Edges are priced when the search comes by, and it goes no
+// further than a path can still be shorter: whoever ends at a layout has to get
+// into it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +19,8 @@
 #include "CheapestMove.h"
 
 #include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
 
 using namespace llvm;
 
@@ -145,6 +149,9 @@ RouteGraph::NodeId RouteGraph::intern(const Layout &layout) {
       node->dims.push_back(internDim(dim, dimLayout));
     }
     nodes_.push_back(std::move(node));
+    edgesFrom_.emplace_back();
+    edgesTo_.emplace_back();
+    leastInto_.push_back(0);
   }
   return entry->second;
 }
@@ -163,8 +170,8 @@ const DimChange &RouteGraph::change(size_t dim, uint32_t from, uint32_t to) {
   return *slot;
 }
 
-/// The length of the step between two nodes or ends, negative if there is none.
-int64_t RouteGraph::edge(NodeId from, NodeId to) {
+/// An edge's length, negative if no step leads from one to the other.
+int64_t RouteGraph::priceEdge(NodeId from, NodeId to) {
   const Node &source = *nodes_[from], &target = *nodes_[to];
   // The quick way out of half of all pairs.
   bool samePartial = source.layout.partialAxes == target.layout.partialAxes;
@@ -186,26 +193,42 @@ int64_t RouteGraph::edge(NodeId from, NodeId to) {
   return best ? best->second.nanoseconds : -1;
 }
 
-ArrayRef<int64_t> RouteGraph::edgesFrom(NodeId node) {
-  std::vector<int64_t> &row = edgesFrom_[node];
-  if (row.empty()) {
-    row.reserve(numNodes_);
-    for (NodeId to = 0; to < numNodes_; ++to) {
-      row.push_back(to == node ? -1 : edge(node, to));
-    }
+/// Those to nodes, kUnknown until they are asked for.
+std::vector<int64_t> &RouteGraph::edgesFrom(NodeId from) {
+  std::vector<int64_t> &edges = edgesFrom_[from];
+  if (edges.empty()) {
+    edges.assign(numNodes_, kUnknown);
   }
-  return row;
+  return edges;
 }
 
-ArrayRef<int64_t> RouteGraph::edgesTo(NodeId end) {
-  std::vector<int64_t> &column = edgesTo_[end];
-  if (column.empty()) {
-    column.reserve(numNodes_);
+/// priceEdge, remembered unless it is of two ends.
+int64_t RouteGraph::edge(NodeId from, NodeId to) {
+  if (from == to || (from >= numNodes_ && to >= numNodes_)) {
+    return from == to ? -1 : priceEdge(from, to);
+  }
+  std::vector<int64_t> &edgesTo = edgesTo_[to];
+  if (to >= numNodes_ && edgesTo.empty()) {
+    edgesTo.assign(numNodes_, kUnknown);
+  }
+  int64_t &length = to < numNodes_ ? edgesFrom(from)[to] : edgesTo[from];
+  if (length == kUnknown) {
+    length = priceEdge(from, to);
+  }
+  return length;
+}
+
+int64_t RouteGraph::leastInto(NodeId to) {
+  int64_t &least = leastInto_[to];
+  if (least == 0) {
+    least = INT64_MAX;
     for (NodeId from = 0; from < numNodes_; ++from) {
-      column.push_back(edge(from, end));
+      if (int64_t length = edge(from, to); length >= 0) {
+        least = std::min(least, length);
+      }
     }
   }
-  return column;
+  return least;
 }
 
 //===----------------------------------------------------------------------===//
@@ -222,87 +245,105 @@ RouteGraph::Search &RouteGraph::search(NodeId from) {
   }
   search.distance.resize(numNodes_);
   search.previous.assign(numNodes_, none);
-  search.isSettled.assign(numNodes_, 0);
+  search.open.resize(numNodes_);
+  std::iota(search.open.begin(), search.open.end(), 0);
   if (from < numNodes_) {
     search.distance[from] = {0, 0};
+    search.nearest = from;
     return search;
   }
-  for (auto [to, length] : llvm::enumerate(edgesFrom(from))) {
-    if (length >= 0) {
+  for (NodeId to = 0; to < numNodes_; ++to) {
+    if (int64_t length = edge(from, to); length >= 0) {
       search.distance[to] = {length, 1};
       search.previous[to] = from;
     }
   }
+  findNearest(search);
   return search;
 }
 
-/// Settles the nearest node that is not, and returns it, or `none`. Of equally
-/// near ones the first is taken, so nothing depends on earlier questions.
-RouteGraph::NodeId RouteGraph::settleNext(Search &search) {
-  NodeId nearest = none;
-  for (NodeId node = 0; node < numNodes_; ++node) {
-    if (!search.isSettled[node] &&
-        (nearest == none || search.distance[node] < search.distance[nearest])) {
-      nearest = node;
+/// Of equally near ones the first, so nothing depends on earlier questions.
+void RouteGraph::findNearest(Search &search) {
+  search.nearest = none;
+  Distance least;
+  for (NodeId node : search.open) {
+    if (search.distance[node] < least) {
+      least = search.distance[node];
+      search.nearest = node;
     }
   }
-  if (nearest == none || search.distance[nearest].nanoseconds == INT64_MAX) {
-    return none;
+}
+
+/// Settles the nearest node, if there is one and it is no farther than `limit`.
+bool RouteGraph::settleNext(Search &search, int64_t limit) {
+  NodeId settled = search.nearest;
+  if (settled == none || search.distance[settled].nanoseconds > limit) {
+    return false;
   }
-  search.isSettled[nearest] = 1;
-  search.settled.push_back(nearest);
-  Distance base = search.distance[nearest];
-  for (auto [to, length] : llvm::enumerate(edgesFrom(nearest))) {
-    if (length < 0 || search.isSettled[to]) {
+  search.open.erase(llvm::lower_bound(search.open, settled));
+  search.settled.push_back(settled);
+  Distance base = search.distance[settled];
+  std::vector<int64_t> &edges = edgesFrom(settled);
+  for (NodeId to : search.open) {
+    Distance &distance = search.distance[to];
+    // Before an edge is priced that cannot help.
+    if (base.nanoseconds > distance.nanoseconds - leastInto_[to]) {
+      continue;
+    }
+    int64_t &length = edges[to];
+    if (length == kUnknown) {
+      length = priceEdge(settled, to);
+    }
+    if (length < 0) {
       continue;
     }
     Distance through = {base.nanoseconds + length, base.steps + 1};
-    if (through < search.distance[to]) {
-      search.distance[to] = through;
-      search.previous[to] = nearest;
+    if (through < distance) {
+      distance = through;
+      search.previous[to] = settled;
     }
   }
-  return nearest;
+  findNearest(search);
+  return true;
 }
 
-/// An end that is no node is reached by one last step from a settled node; the
-/// search stops when nothing nearer can be left.
 RouteGraph::Ending RouteGraph::findEnding(NodeId from, NodeId to) {
-  auto [entry, isNew] = endings_.try_emplace(uint64_t(from) << 32 | to);
-  if (!isNew) {
-    return entry->second;
-  }
-  Ending best;
+  int64_t least = leastInto(to);
   Search &search = this->search(from);
   if (to < numNodes_) {
-    while (!search.isSettled[to] && settleNext(search) != none) {
+    const Distance &distance = search.distance[to];
+    while (settleNext(search, distance.nanoseconds - least)) {
     }
-    best = {search.distance[to], search.previous[to]};
-  } else {
-    if (int64_t direct = from < numNodes_ ? -1 : edge(from, to); direct >= 0) {
-      best = {{direct, 1}, from};
+    return {distance, search.previous[to]};
+  }
+  auto [entry, isNew] = endings_.try_emplace(uint64_t(from) << 32 | to);
+  Ending &best = entry->second;
+  if (!isNew) {
+    return best;
+  }
+  if (int64_t direct = from < numNodes_ ? -1 : edge(from, to); direct >= 0) {
+    best = {{direct, 1}, from};
+  }
+  // One last step from a node, until none that is as far can help.
+  for (size_t index = 0;; ++index) {
+    int64_t limit = best.distance.nanoseconds - least;
+    if (index == search.settled.size() && !settleNext(search, limit)) {
+      break;
     }
-    ArrayRef<int64_t> last = edgesTo(to);
-    for (size_t index = 0;; ++index) {
-      if (index == search.settled.size() && settleNext(search) == none) {
-        break;
-      }
-      NodeId node = search.settled[index];
-      Distance distance = search.distance[node];
-      if (distance.nanoseconds > best.distance.nanoseconds) {
-        break;
-      }
-      if (last[node] < 0) {
-        continue;
-      }
-      Distance through = {distance.nanoseconds + last[node],
-                          distance.steps + 1};
-      if (through < best.distance) {
-        best = {through, node};
-      }
+    NodeId node = search.settled[index];
+    Distance distance = search.distance[node];
+    if (distance.nanoseconds > limit) {
+      break;
+    }
+    if (int64_t last = edge(node, to); last >= 0) {
+      best = std::min(best,
+                      {{distance.nanoseconds + last, distance.steps + 1}, node},
+                      [](const Ending &a, const Ending &b) {
+                        return a.distance < b.distance;
+                      });
     }
   }
-  return endings_[uint64_t(from) << 32 | to] = best;
+  return best;
 }
 
 std::optional<int64_t> RouteGraph::length(const Layout &from,

@@ -73,6 +73,7 @@ public:
 private:
   using NodeId = uint32_t;
   static constexpr NodeId none = ~NodeId(0);
+  static constexpr int64_t kUnknown = -2;
 
   /// A layout with what is looked up often.
   struct Node {
@@ -90,7 +91,8 @@ private:
   struct Search {
     std::vector<Distance> distance;
     std::vector<NodeId> previous;
-    std::vector<char> isSettled;
+    std::vector<NodeId> open;    ///< Not settled, ascending.
+    NodeId nearest = none;       ///< Of these, or none if none is reached.
     std::vector<NodeId> settled; ///< Nearest first.
   };
   /// Where a shortest path ends: its length and the node before `to`.
@@ -103,11 +105,13 @@ private:
   NodeId intern(const Layout &layout);
   uint32_t internDim(size_t dim, const DimLayout &layout);
   const DimChange &change(size_t dim, uint32_t from, uint32_t to);
+  int64_t priceEdge(NodeId from, NodeId to);
+  std::vector<int64_t> &edgesFrom(NodeId from);
   int64_t edge(NodeId from, NodeId to);
-  llvm::ArrayRef<int64_t> edgesFrom(NodeId node);
-  llvm::ArrayRef<int64_t> edgesTo(NodeId end);
+  int64_t leastInto(NodeId to);
   Search &search(NodeId from);
-  NodeId settleNext(Search &search);
+  void findNearest(Search &search);
+  bool settleNext(Search &search, int64_t limit);
   Ending findEnding(NodeId from, NodeId to);
 
   const Grid &grid_;
@@ -126,8 +130,11 @@ private:
     std::unordered_map<uint64_t, const DimChange *> changes;
   };
   std::vector<DimTable> dims_;
-  /// Lengths to and from the nodes proper; negative where no step leads.
-  std::unordered_map<NodeId, std::vector<int64_t>> edgesFrom_, edgesTo_;
+  /// Of every node and end: its edges to the nodes; of an end those from the
+  /// nodes. Empty where none was asked for yet.
+  std::vector<std::vector<int64_t>> edgesFrom_, edgesTo_;
+  /// Of every node and end: its shortest edge from a node, or 0 if not known.
+  std::vector<int64_t> leastInto_;
   std::unordered_map<NodeId, Search> searches_;
   std::unordered_map<uint64_t, Ending> endings_;
 };
