@@ -6,8 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Best first: grids in the order of a bound that needs no problem. The first
-// good plan then rules out most of the others.
+// Branch and bound, and the branches are the grids: whichever has the least
+// bound is looked at more closely, as it alone keeps the answer's bound down.
+//
+//   1  all devices compute at their pace             no look at the grid
+//   2  every operator takes its best strategy        its strategies
+//   3  the solver's, on a part of the budget         the planning problem
+//   4  the solver's, on what is left                 the same, again
+//
+// The first good plan then rules out most of the others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -156,8 +163,12 @@ static int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
 
 /// Of a budget that is larger, or only ends with time, the rest is for the best
 /// grid, once all have been looked at.
-static constexpr int64_t kMostForOneGrid = 20'000'000'000;
-static constexpr int64_t kPartForLastPercent = 10;
+static constexpr int64_t kMostForGrids = 20'000'000'000;
+/// Parts of what is left of it, for the first look at a problem: to close the
+/// last percent of its gap, and until only that is left.
+static constexpr int64_t kFirstPercent = 10, kFirstMorePercent = 30;
+/// Of the whole budget, what a first look gets at least: one in so many parts.
+static constexpr int64_t kLeastPart = 64;
 static constexpr double kFairGap = 0.01;
 
 namespace {
@@ -167,30 +178,46 @@ public:
   GridSearch(Setting &setting, const PlanOptions &options,
              const search::Solver &solver, std::vector<DeviceGrid> grids)
       : setting_(setting), options_(options), solver_(solver),
-        grids_(std::move(grids)), left_(options.work) {}
+        left_(options.work) {
+    for (DeviceGrid &grid : grids) {
+      int64_t bound = quickBound(setting, grid.grid);
+      grids_.push_back({std::move(grid), bound});
+    }
+  }
 
   Expected<GridAnswer> run();
 
 private:
-  Status solve(size_t index);
+  /// A grid, and how far it has been looked at.
+  struct Candidate {
+    DeviceGrid devices;
+    int64_t bound = 0; ///< No plan on it takes less, in nanoseconds.
+    enum { New, Bounded, Solved, Done } stage = New;
+    int64_t work = 0; ///< That the solver did on it.
+  };
+
+  Candidate *leastBounded();
+  Status lookAt(Candidate &grid);
+  Status solve(Candidate &grid, int64_t work, int64_t moreWork);
   Status refine();
   bool isCut() const {
     return stopped_ == search::Stopped::Time ||
            stopped_ == search::Stopped::Interrupted;
   }
-  search::Options solverOptions() const;
-  search::Wide cutoff() const;
-  Status adopt(size_t index, PlanningProblem planning, search::Outcome outcome);
+  search::Options solverOptions(int64_t work, int64_t moreWork) const;
+  search::Wide cutoff(double gap) const;
+  bool mayWin(const Candidate &grid, double gap) const;
+  bool isOpen(const Candidate &grid) const;
+  Status adopt(Candidate &grid, PlanningProblem planning,
+               search::Outcome outcome);
 
   Setting &setting_;
   const PlanOptions &options_;
   const search::Solver &solver_;
-  std::vector<DeviceGrid> grids_;
+  std::vector<Candidate> grids_;
   int64_t left_; ///< Of the budget of work.
   std::optional<GridAnswer> best_;
-  size_t bestIndex_ = 0; ///< Its grid.
-  /// Per grid: no plan on it takes less, in nanoseconds.
-  std::vector<int64_t> bounds_;
+  Candidate *bestGrid_ = nullptr;
   int64_t work_ = 0; ///< Done.
   search::Stopped stopped_ = search::Stopped::Finished;
   /// Of the grid of most devices, if none has a plan.
@@ -199,21 +226,25 @@ private:
 };
 } // namespace
 
-/// What a plan on another grid has to cost less than: to be better by less than
-/// the gap is not worth a search.
-search::Wide GridSearch::cutoff() const {
+/// What another plan has to cost less than, if one that is better by less than
+/// `gap` is not worth a search.
+search::Wide GridSearch::cutoff(double gap) const {
   search::Wide best = best_->outcome.solution.cost;
-  return best - search::Wide(options_.gap * double(best));
+  return best - search::Wide(gap * double(best));
 }
 
-search::Options GridSearch::solverOptions() const {
+bool GridSearch::mayWin(const Candidate &grid, double gap) const {
+  return !best_ || grid.bound < nanosecondsOf(cutoff(gap));
+}
+
+search::Options GridSearch::solverOptions(int64_t work,
+                                          int64_t moreWork) const {
   search::Options solver;
   solver.seed = options_.seed;
   // Most of the gap closes soon. Costs are estimates, so closing the last
   // percent gets a part of the budget, and what is left is for more than that.
-  int64_t share = std::min(left_, kMostForOneGrid);
-  solver.work = std::max<int64_t>(share / kPartForLastPercent, 1);
-  solver.moreWork = share - solver.work;
+  solver.work = std::max<int64_t>(work, 1);
+  solver.moreWork = moreWork;
   solver.fairGap = kFairGap;
   solver.gap = options_.gap;
   solver.threads = 2;
@@ -233,7 +264,7 @@ search::Options GridSearch::solverOptions() const {
     solver.timeLimit = *options_.control.deadline - solver.start;
   }
   if (best_) {
-    solver.cutoff = cutoff();
+    solver.cutoff = cutoff(options_.gap);
   }
   return solver;
 }
@@ -246,34 +277,33 @@ static Status checkPlan(const PlanningProblem &planning,
                : Status();
 }
 
-Status GridSearch::adopt(size_t index, PlanningProblem planning,
+Status GridSearch::adopt(Candidate &grid, PlanningProblem planning,
                          search::Outcome outcome) {
-  const DeviceGrid &grid = grids_[index];
   if (outcome.verdict != search::Verdict::Solved) {
     if (outcome.verdict == search::Verdict::Infeasible) {
-      bounds_[index] = INT64_MAX;
+      grid.bound = INT64_MAX;
     }
-    if (grid.grid.numPositions() > failedDevices_) {
-      failedDevices_ = grid.grid.numPositions();
+    if (int64_t devices = grid.devices.grid.numPositions();
+        devices > failedDevices_) {
+      failedDevices_ = devices;
       failure_ = explainNoPlan(setting_, options_, outcome);
     }
     return Status();
   }
-  bounds_[index] =
-      std::max(bounds_[index], nanosecondsOf(outcome.solution.lowerBound));
+  grid.bound = std::max(grid.bound, nanosecondsOf(outcome.solution.lowerBound));
   if (best_ && best_->outcome.solution.cost <= outcome.solution.cost) {
     return Status();
   }
   if (Status status = checkPlan(planning, outcome); !status.isOk()) {
     return status;
   }
-  best_ = {grid, std::move(planning), std::move(outcome)};
-  bestIndex_ = index;
+  best_ = {grid.devices, std::move(planning), std::move(outcome)};
+  bestGrid_ = &grid;
   return Status();
 }
 
-Status GridSearch::solve(size_t index) {
-  setting_.devices = grids_[index];
+Status GridSearch::solve(Candidate &grid, int64_t work, int64_t moreWork) {
+  setting_.devices = grid.devices;
   std::optional<PlanningProblem> planning =
       makeProblem(setting_, options_, false);
   if (!planning) {
@@ -281,20 +311,22 @@ Status GridSearch::solve(size_t index) {
     return best_ ? Status()
                  : cutShort(stopped_, "while the planning problem was built");
   }
-  search::Outcome outcome = solver_.solve(planning->problem, solverOptions());
-  left_ = std::max<int64_t>(left_ - outcome.work, options_.work / 16);
+  search::Outcome outcome =
+      solver_.solve(planning->problem, solverOptions(work, moreWork));
+  grid.work += outcome.work;
+  left_ -= std::min(left_, outcome.work);
   work_ += outcome.work;
-  if (outcome.stopped != search::Stopped::Finished) {
+  if (outcome.stopped == search::Stopped::Finished) {
+    grid.stage = Candidate::Done;
+  } else {
     stopped_ = outcome.stopped;
   }
-  return adopt(index, std::move(*planning), std::move(outcome));
+  return adopt(grid, std::move(*planning), std::move(outcome));
 }
 
 /// Spends what is left on the grid of the best plan.
 Status GridSearch::refine() {
-  search::Options solver = solverOptions();
-  solver.work = left_;
-  solver.moreWork = 0;
+  search::Options solver = solverOptions(left_, 0);
   solver.cutoff.reset();
   search::Outcome outcome = solver_.solve(best_->planning.problem, solver);
   work_ += outcome.work;
@@ -306,32 +338,71 @@ Status GridSearch::refine() {
   if (Status status = checkPlan(best_->planning, outcome); !status.isOk()) {
     return status;
   }
-  bounds_[bestIndex_] =
-      std::max(bounds_[bestIndex_], nanosecondsOf(outcome.solution.lowerBound));
+  bestGrid_->bound =
+      std::max(bestGrid_->bound, nanosecondsOf(outcome.solution.lowerBound));
   best_->outcome = std::move(outcome);
   return Status();
 }
 
-Expected<GridAnswer> GridSearch::run() {
-  for (const DeviceGrid &grid : grids_) {
-    bounds_.push_back(quickBound(setting_, grid.grid));
+/// A problem that has been solved before is solved again only if it would win
+/// by more than a percent, and if that may be found out: from what is left,
+/// twice what it has had.
+bool GridSearch::isOpen(const Candidate &grid) const {
+  switch (grid.stage) {
+  case Candidate::New:
+  case Candidate::Bounded:
+    return mayWin(grid, options_.gap);
+  case Candidate::Solved:
+    return mayWin(grid, kFairGap) && left_ / 2 > grid.work;
+  case Candidate::Done:
+    break;
   }
-  std::vector<size_t> order(grids_.size());
-  std::iota(order.begin(), order.end(), 0);
-  llvm::stable_sort(
-      order, [&](size_t a, size_t b) { return bounds_[a] < bounds_[b]; });
-  for (size_t index : order) {
-    auto cannotWin = [&] {
-      return best_ && bounds_[index] >= nanosecondsOf(cutoff());
-    };
-    if (best_ && !isCut() && !cannotWin()) {
-      bounds_[index] = std::max(
-          bounds_[index], operatorBound(setting_, grids_[index], options_));
+  return false;
+}
+
+/// The grid to look at next, or null if none may win.
+GridSearch::Candidate *GridSearch::leastBounded() {
+  Candidate *least = nullptr;
+  for (Candidate &grid : grids_) {
+    if (isOpen(grid) && (!least || grid.bound < least->bound)) {
+      least = &grid;
     }
-    if (isCut() || cannotWin()) {
-      continue;
+  }
+  return least;
+}
+
+Status GridSearch::lookAt(Candidate &grid) {
+  int64_t most = std::min(left_, kMostForGrids);
+  switch (grid.stage) {
+  case Candidate::New:
+    grid.stage = Candidate::Bounded;
+    if (grids_.size() > 1) {
+      grid.bound =
+          std::max(grid.bound, operatorBound(setting_, grid.devices, options_));
     }
-    if (Status status = solve(index); !status.isOk()) {
+    return Status();
+  case Candidate::Bounded:
+    grid.stage = Candidate::Solved;
+    return solve(
+        grid, std::max(most * kFirstPercent / 100, options_.work / kLeastPart),
+        most * kFirstMorePercent / 100);
+  case Candidate::Solved:
+    grid.stage = Candidate::Done;
+    return solve(grid, most * kFirstPercent / 100,
+                 most - most * kFirstPercent / 100);
+  case Candidate::Done:
+    break;
+  }
+  return Status();
+}
+
+Expected<GridAnswer> GridSearch::run() {
+  while (!isCut()) {
+    Candidate *next = leastBounded();
+    if (!next) {
+      break;
+    }
+    if (Status status = lookAt(*next); !status.isOk()) {
       return status;
     }
   }
@@ -342,14 +413,18 @@ Expected<GridAnswer> GridSearch::run() {
     return search::relativeGap(best_->outcome.solution.cost,
                                best_->outcome.solution.lowerBound);
   };
-  if (!isCut() && left_ > kMostForOneGrid && gap() > options_.gap) {
+  if (!isCut() && left_ > kMostForGrids && gap() > options_.gap) {
     if (Status status = refine(); !status.isOk()) {
       return status;
     }
   }
-  best_->lowerBound = std::min(*llvm::min_element(bounds_),
-                               nanosecondsOf(best_->outcome.solution.cost));
-  best_->outcome.stopped = stopped_;
+  best_->lowerBound = nanosecondsOf(best_->outcome.solution.cost);
+  for (const Candidate &grid : grids_) {
+    best_->lowerBound = std::min(best_->lowerBound, grid.bound);
+  }
+  bool isClosed = best_->lowerBound >= nanosecondsOf(cutoff(options_.gap));
+  best_->outcome.stopped =
+      isClosed && !isCut() ? search::Stopped::Finished : stopped_;
   best_->outcome.work = work_;
   return std::move(*best_);
 }
