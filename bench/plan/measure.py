@@ -26,6 +26,7 @@ CASES = {
     "gpt3-64": ("gpt3.py", "dgx-h100:64"),
     "gpt3-64-perturbed": ("gpt3.py --perturb 1", "dgx-h100:64"),
     "gpt3-1024": ("gpt3.py", "dgx-h100:1024"),
+    "gpt3-4096": ("gpt3.py", "dgx-h100:4096"),
     "llama-70b-64": ("llama.py", "dgx-h100:64"),
     "unet-8": ("unet.py", "dgx-h100:8"),
 }
