@@ -6,15 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Portfolio.h"
+#include "PortfolioRun.h"
 
-#include "lib/Search/Branching/BranchAndBound.h"
-#include "lib/Search/Certify/Certifier.h"
 #include "lib/Search/Feasibility/Infeasible.h"
-#include "lib/Search/Feasibility/MemoryFirst.h"
-#include "lib/Search/Neighbourhoods/Neighbourhoods.h"
-#include "lib/Search/Reduction/ReducedGraph.h"
-#include "lib/Search/Run/Announcer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,9 +16,6 @@
 
 namespace divisi::search {
 
-/// Rounds grow from the first to the last, in entries of tables: a fiftieth of
-/// a second or so, that the first answers are seen early.
-static constexpr int64_t kFirstRound = 1'000'000, kLastRound = 60'000'000;
 /// Steps of the dual without an answer, before memory comes first.
 static constexpr int64_t kPatience = 64;
 /// A restart of the dual aims at this part of the gap, and pays if the last one
@@ -35,68 +26,6 @@ static constexpr int64_t kFailures = 100;
 
 /// What an entry costs to certify, and to check, against a pass of messages.
 static constexpr double kCertifying = 4, kChecking = 6;
-
-namespace {
-
-class Portfolio {
-public:
-  Portfolio(const Problem &problem, const Options &options,
-            Ingredients ingredients)
-      : problem_(problem), options_(options), ingredients_(ingredients),
-        budget_(options), moreWork_(options.moreWork),
-        announcer_(options, budget_) {}
-  Outcome run();
-
-private:
-  bool stopped() const;
-  void round();
-  int64_t workOnDual(int64_t work);
-  int64_t workOnAnswers(int64_t work);
-  void workOnBoth(const std::function<int64_t()> &first,
-                  const std::function<int64_t()> &second);
-  void consider(const Assignment &assignment, Value value);
-  void adopt(Assignment assignment, double cost, std::string_view by);
-  void report();
-  bool proved() const;
-  bool goesOn();
-  bool isExhausted() const;
-  double bound() const;
-  void restartDual();
-  void lookAtMemory();
-  void searchRound();
-  void branchRound();
-  double certifyingTime() const;
-  void certify(Outcome &outcome);
-  Outcome finish();
-
-  const Problem &problem_;
-  const Options &options_;
-  Ingredients ingredients_;
-  Budget budget_;
-  int64_t moreWork_; ///< Of Options::moreWork, what is left.
-  Announcer announcer_;
-  Reduction reduction_;
-  ReducedGraph reduced_;
-  std::optional<Lagrangian> dual_;
-  std::optional<MemoryFirst> memory_;
-  std::optional<Neighbourhoods> neighbourhoods_;
-  std::optional<BranchAndBound> branching_;
-  Incumbent best_;
-  Solution solution_;                                    ///< Of best_, exactly.
-  std::vector<std::pair<Assignment, Value>> candidates_; ///< Of task one.
-  std::vector<Assignment> roundings_;
-  Incumbent improved_; ///< Of task two.
-  DualPoint start_;    ///< What task two sees of task one.
-  int64_t roundWork_ = kFirstRound;
-  double boundAtRestart_ = -std::numeric_limits<double>::infinity();
-  int64_t wholeEntries_ = 0; ///< Of the tables that a certificate covers.
-  double startedAt_ = 0;     ///< When the first round began, in seconds.
-  double reserve_ = 0;       ///< Seconds kept for the certificate.
-  int rounds_ = 0;
-  bool infeasible_ = false, shortageTried_ = false;
-};
-
-} // namespace
 
 /// As tasks ask: the clock and the flag, but not the work, which would depend
 /// on which task is ahead.
@@ -119,8 +48,12 @@ double Portfolio::certifyingTime() const {
              (kCertifying / threads + kChecking);
 }
 
-double Portfolio::bound() const {
+double Portfolio::searchedBound() const {
   return branching_ ? branching_->bound() : dual_->best().bound;
+}
+
+double Portfolio::bound() const {
+  return std::max(searchedBound(), folded_.point.bound);
 }
 
 /// Costs are integers, so a bound above best - 1 closes the gap.
@@ -345,106 +278,6 @@ void Portfolio::round() {
   ++rounds_;
   roundWork_ = std::min(roundWork_ + roundWork_ / 4, kLastRound);
   report();
-}
-
-/// Replaces the bound by what a certificate proves.
-void Portfolio::certify(Outcome &outcome) {
-  Certifier certifier(problem_, reduction_, reduced_, best_.cost);
-  Certificate certificate = certifier.begin();
-  certificate.cutoff = solution_.cost;
-  if (branching_) {
-    branching_->certify(certifier, certificate, options_.threads);
-  } else {
-    certificate.tree.push_back(certifier.makeNode(dual_->best()));
-  }
-  // Checking takes memory of its own. What refers to the graph goes first.
-  branching_.reset();
-  dual_.reset();
-  memory_.reset();
-  reduced_ = {};
-  Expected<std::optional<Wide>> bound = provedBound(problem_, certificate);
-  if (!bound) {
-    outcome.message = "the certificate is wrong: " + bound.status().message();
-    return;
-  }
-  solution_.lowerBound = bound->value_or(solution_.cost);
-  solution_.certificate = std::move(certificate);
-}
-
-/// The answer with its certificate, or how near the search came to one.
-Outcome Portfolio::finish() {
-  Outcome outcome;
-  outcome.stopped = budget_.over() || !stopped() ? budget_.why()
-                    : options_.stop && options_.stop->load()
-                        ? Stopped::Interrupted
-                        : Stopped::Time;
-  if (best_.exists()) {
-    outcome.verdict = Verdict::Solved;
-    neighbourhoods_.reset();
-    certify(outcome);
-    if (solution_.lowerBound >= solution_.cost) {
-      outcome.stopped = Stopped::Finished;
-    }
-    outcome.solution = std::move(solution_);
-  } else {
-    outcome.message = "found no assignment within the memory limit";
-    if (memory_ && !memory_->closest().empty()) {
-      Solution closest =
-          evaluate(problem_, expand(reduction_, reduced_, memory_->closest()));
-      if (auto excess = exceeded(problem_, closest)) {
-        outcome.message += "; the closest exceeds it by " +
-                           toString(excess->excess) +
-                           ofResource(problem_, excess->resource);
-      }
-    }
-  }
-  outcome.work = budget_.spent();
-  return outcome;
-}
-
-/// Reduces, then works in rounds until the budget is over, the gap is closed,
-/// or nothing is left to try.
-Outcome Portfolio::run() {
-  reduction_ = reduce(problem_);
-  if (reduction_.emptied) {
-    return explainConflict(problem_, *reduction_.emptied);
-  }
-  reduced_ = buildReducedGraph(problem_, reduction_);
-  if (reduced_.overfull) {
-    return explainShortage(problem_, options_, budget_, *reduced_.overfull);
-  }
-  for (const Pair &pair : reduced_.whole.pairs) {
-    wholeEntries_ += int64_t(pair.table->rows) * pair.table->columns;
-  }
-  dual_.emplace(reduced_.graph());
-  if (ingredients_.start) {
-    Assignment start =
-        contract(reduction_, reduced_, ingredients_.start->assignment);
-    double cost = costOf(reduced_.graph(), start);
-    adopt(std::move(start), cost, "start");
-    dual_->step(best_.cost); // Neighbourhoods look at its messages.
-  }
-  bool exhausted = false;
-  startedAt_ = budget_.seconds();
-  while (goesOn() && !proved() && !infeasible_ && !exhausted &&
-         (best_.exists() || budget_.spent() < ingredients_.patience)) {
-    round();
-    reserve_ = certifyingTime();
-    budget_.look();
-    if (stopped()) {
-      break;
-    }
-    exhausted = isExhausted();
-  }
-  if (infeasible_ && !best_.exists()) {
-    return explainShortage(problem_, options_, budget_, std::nullopt);
-  }
-  return finish();
-}
-
-Outcome runPortfolio(const Problem &problem, const Options &options,
-                     Ingredients ingredients) {
-  return Portfolio(problem, options, ingredients).run();
 }
 
 } // namespace divisi::search

@@ -35,6 +35,8 @@ struct Ingredients {
   bool branching = true;      ///< Branch and bound.
   /// An answer to start from, or null.
   const Solution *start = nullptr;
+  /// Which variables to fold, or null.
+  const Ties *ties = nullptr;
   /// Work after which to give up without an answer.
   int64_t patience = std::numeric_limits<int64_t>::max();
 };

@@ -32,6 +32,33 @@ double relativeGap(Wide cost, Wide lowerBound) {
 /// Work after which a small problem without an answer is given to `exact`.
 static constexpr int64_t kPatience = 30'000'000;
 
+std::optional<std::string> validate(const Problem &problem, const Ties &ties) {
+  const std::vector<uint32_t> &leader = ties.leader;
+  size_t count = problem.nodes.size();
+  if (!leader.empty() && leader.size() != count) {
+    return "ties are of " + std::to_string(leader.size()) +
+           " nodes, expected " + std::to_string(count);
+  }
+  for (size_t i = 0; i != leader.size(); ++i) {
+    std::string tied = "node " + std::to_string(i) + " is tied to node " +
+                       std::to_string(leader[i]);
+    if (leader[i] >= count) {
+      return tied + ", of " + std::to_string(count);
+    }
+    if (leader[leader[i]] != leader[i]) {
+      return tied + ", which is tied to another itself, node " +
+             std::to_string(leader[leader[i]]);
+    }
+    size_t own = problem.nodes[i].costs.size();
+    size_t leaders = problem.nodes[leader[i]].costs.size();
+    if (own != leaders) {
+      return tied + ", but has " + std::to_string(own) +
+             " strategies where that has " + std::to_string(leaders);
+    }
+  }
+  return std::nullopt;
+}
+
 static bool isSmall(const Problem &problem) {
   return problem.nodes.size() <= 64;
 }
@@ -39,8 +66,15 @@ static bool isSmall(const Problem &problem) {
 /// A small problem on which the search finds nothing soon is eliminated
 /// instead; what that finds, the search starts from again, for its certificate.
 Outcome solveAuto(const Problem &problem, const Options &options) {
-  const Ingredients ingredients = {.neighbourhoods = options.neighbourhoods,
-                                   .branching = options.branching};
+  if (auto wrong = validate(problem, options.ties)) {
+    Outcome outcome;
+    outcome.message = *wrong;
+    return outcome;
+  }
+  const Ingredients ingredients = {
+      .neighbourhoods = options.neighbourhoods,
+      .branching = options.branching,
+      .ties = options.ties.leader.empty() ? nullptr : &options.ties};
   if (!isSmall(problem)) {
     return runPortfolio(problem, options, ingredients);
   }

@@ -38,6 +38,19 @@ struct Progress {
   const Solution *improved = nullptr;
 };
 
+/// Which nodes are alike: the same operator in each block of a model. A hint:
+/// it says where to look first, and changes nothing of what is true.
+struct Ties {
+  /// For each node, the one that stands for all that are alike: itself, or one
+  /// that stands for itself. Empty: no node is tied.
+  std::vector<uint32_t> leader;
+};
+
+/// What is wrong with `ties` of a valid `problem`, or nothing: not one entry a
+/// node, a leader that there is not or that has another, or that has not as
+/// many strategies. Costs, usages and edges need not agree.
+std::optional<std::string> validate(const Problem &problem, const Ties &ties);
+
 /// What a solver may spend, and whom it tells.
 struct Options {
   /// Of what is drawn at random; another seed may give another answer.
@@ -58,6 +71,10 @@ struct Options {
   /// Ingredients of solveAuto; off only to measure what they add.
   bool neighbourhoods = true;
   bool branching = true;
+  /// solveAuto first looks among assignments that give tied nodes the same
+  /// strategy, with a part of the work; what it learns there it goes on from.
+  /// Ties that are wrong are an error.
+  Ties ties;
   /// Seconds since `start`, or no limit.
   std::optional<double> timeLimit;
   /// std::chrono::steady_clock at the start of the program, in seconds, so that

@@ -8,8 +8,6 @@
 
 #include "Certifier.h"
 
-#include "lib/Search/Dual/Potentials.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -105,18 +103,25 @@ BoundNode Certifier::makeInfeasible(const SubGraph &part, double cutoff) const {
 }
 
 BoundNode Certifier::makeNode(const DualPoint &point) const {
-  return makeNode(reduced_.core.graph, reduced_.core, point);
+  return makeNode(point, splitMessages(reduced_.core.graph, point));
+}
+
+BoundNode Certifier::makeNode(const DualPoint &point,
+                              const Potentials &potentials) const {
+  return makeNode(reduced_.core.graph, reduced_.core, point, potentials);
 }
 
 BoundNode Certifier::makeNode(const DualPoint &point,
                               const SubGraph &part) const {
-  return makeNode(part.graph, compose(reduced_.core, part), point);
+  return makeNode(part.graph, compose(reduced_.core, part), point,
+                  splitMessages(part.graph, point));
 }
 
 /// Prices and potentials of a part, rounded to integers and put where they
 /// belong among those of all that the deductions left.
 BoundNode Certifier::makeNode(const CostGraph &graph, const Embedding &where,
-                              const DualPoint &point) const {
+                              const DualPoint &point,
+                              const Potentials &potentials) const {
   BoundNode node;
   node.bounds = true;
   for (size_t t = 0; t != point.prices.size(); ++t) {
@@ -126,7 +131,6 @@ BoundNode Certifier::makeNode(const CostGraph &graph, const Embedding &where,
       node.prices.push_back({at.time, price, at.resource});
     }
   }
-  Potentials potentials = splitMessages(graph, point);
   node.potentials.assign(numPotentials_, 0);
   for (size_t p = 0; p != graph.pairs.size(); ++p) {
     const Pair &pair = graph.pairs[p];

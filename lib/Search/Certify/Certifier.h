@@ -15,7 +15,7 @@
 #ifndef DIVISI_LIB_SEARCH_CERTIFY_CERTIFIER_H
 #define DIVISI_LIB_SEARCH_CERTIFY_CERTIFIER_H
 
-#include "lib/Search/Dual/Lagrangian.h"
+#include "lib/Search/Dual/Potentials.h"
 #include "lib/Search/Reduction/ReducedGraph.h"
 
 namespace divisi::search {
@@ -32,6 +32,9 @@ public:
 
   /// The prices and potentials of `point`, of the core.
   BoundNode makeNode(const DualPoint &point) const;
+  /// The same with `potentials` of the core, whatever the messages.
+  BoundNode makeNode(const DualPoint &point,
+                     const Potentials &potentials) const;
   /// The same of a `part` of the core; states that it lacks get potentials of
   /// nothing.
   BoundNode makeNode(const DualPoint &point, const SubGraph &part) const;
@@ -50,7 +53,8 @@ public:
 
 private:
   BoundNode makeNode(const CostGraph &graph, const Embedding &where,
-                     const DualPoint &point) const;
+                     const DualPoint &point,
+                     const Potentials &potentials) const;
   void putRows(const Embedding &where, BoundNode &node) const;
   void putDominated(BoundNode &node) const;
   double priceDuring(const BoundNode &node, const Usage &usage) const;

@@ -94,9 +94,8 @@ static double leastOf(const Table &table, const std::vector<double> &first,
   return least;
 }
 
-double boundOf(const CostGraph &graph, const DualPoint &point) {
-  Lagrangian at(graph, point);
-  Potentials potentials = split(graph, at);
+static double boundAt(const CostGraph &graph, const DualPoint &point,
+                      const Lagrangian &at, const Potentials &potentials) {
   double bound = graph.constant;
   for (size_t t = 0; t != point.prices.size(); ++t) {
     bound -= point.prices[t] * graph.capacity[t];
@@ -120,6 +119,16 @@ double boundOf(const CostGraph &graph, const DualPoint &point) {
     bound += *std::ranges::min_element(terms);
   }
   return bound;
+}
+
+double boundOf(const CostGraph &graph, const DualPoint &point) {
+  Lagrangian at(graph, point);
+  return boundAt(graph, point, at, split(graph, at));
+}
+
+double boundOf(const CostGraph &graph, const DualPoint &point,
+               const Potentials &potentials) {
+  return boundAt(graph, point, Lagrangian(graph, point), potentials);
 }
 
 } // namespace divisi::search

@@ -28,6 +28,9 @@ Potentials splitMessages(const CostGraph &graph, const DualPoint &point);
 /// The bound that these potentials prove, in double precision: what passes of
 /// messages say may be off by a rounding of the largest costs.
 double boundOf(const CostGraph &graph, const DualPoint &point);
+/// The bound that `potentials` prove at the prices of `point`.
+double boundOf(const CostGraph &graph, const DualPoint &point,
+               const Potentials &potentials);
 
 } // namespace divisi::search
 
