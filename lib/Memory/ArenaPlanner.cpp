@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <random>
 
 using namespace divisi;
 
@@ -24,22 +25,87 @@ struct Range {
   int64_t end;
 };
 
+/// Places blocks in one order or another. What it looks at while it does is
+/// counted, so that a search has an end that does not depend on the machine.
+class Placer {
+public:
+  Placer(std::span<const ArenaBlock> blocks, std::span<const int64_t> sizes);
+
+  /// Each block at its lowest gap, one after the other; what is empty at 0.
+  ArenaPlan place(std::span<const size_t> order);
+
+  int64_t work = 0; ///< Placed neighbours looked at.
+
+private:
+  int64_t lowestGap(size_t block, const ArenaPlan &plan);
+
+  std::span<const int64_t> sizes_;
+  std::vector<std::vector<size_t>> neighbours_; ///< Alive at the same time.
+  std::vector<bool> isPlaced_;
+  std::vector<Range> taken_; ///< Kept for its memory.
+};
+
 } // namespace
 
-static bool overlapInTime(const ArenaBlock &a, const ArenaBlock &b) {
-  return a.begin < b.end && b.begin < a.end;
+/// Blocks by their beginnings meet those that have not ended.
+Placer::Placer(std::span<const ArenaBlock> blocks,
+               std::span<const int64_t> sizes)
+    : sizes_(sizes), neighbours_(blocks.size()) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (sizes[i] != 0 && blocks[i].begin < blocks[i].end) {
+      order.push_back(i);
+    }
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return blocks[a].begin < blocks[b].begin;
+  });
+  std::vector<size_t> alive;
+  for (size_t block : order) {
+    std::erase_if(alive, [&](size_t other) {
+      return blocks[other].end <= blocks[block].begin;
+    });
+    for (size_t other : alive) {
+      neighbours_[block].push_back(other);
+      neighbours_[other].push_back(block);
+    }
+    alive.push_back(block);
+  }
 }
 
-/// The lowest offset at which `bytes` fit between `taken`, which is sorted.
-static int64_t lowestGap(const std::vector<Range> &taken, int64_t bytes) {
+int64_t Placer::lowestGap(size_t block, const ArenaPlan &plan) {
+  taken_.clear();
+  for (size_t other : neighbours_[block]) {
+    if (isPlaced_[other]) {
+      taken_.push_back(
+          {plan.offsets[other], plan.offsets[other] + sizes_[other]});
+    }
+  }
+  work += int64_t(neighbours_[block].size());
+  std::sort(taken_.begin(), taken_.end(),
+            [](const Range &a, const Range &b) { return a.begin < b.begin; });
   int64_t offset = 0;
-  for (const Range &range : taken) {
-    if (range.begin - offset >= bytes) {
+  for (const Range &range : taken_) {
+    if (range.begin - offset >= sizes_[block]) {
       break;
     }
     offset = std::max(offset, range.end);
   }
   return offset;
+}
+
+ArenaPlan Placer::place(std::span<const size_t> order) {
+  ArenaPlan plan;
+  plan.offsets.assign(sizes_.size(), 0);
+  isPlaced_.assign(sizes_.size(), false);
+  for (size_t block : order) {
+    if (sizes_[block] != 0) {
+      plan.offsets[block] = lowestGap(block, plan);
+      plan.bytes = std::max(plan.bytes, plan.offsets[block] + sizes_[block]);
+      isPlaced_[block] = true;
+    }
+  }
+  return plan;
 }
 
 /// The largest sum of `sizes` that live at once.
@@ -65,6 +131,83 @@ largestLiveSum(std::span<const ArenaBlock> blocks,
   return largest;
 }
 
+/// The orders to begin with: by falling size, by falling size times duration,
+/// by beginning, by falling duration.
+static std::vector<std::vector<size_t>>
+firstOrders(std::span<const ArenaBlock> blocks,
+            std::span<const int64_t> sizes) {
+  auto duration = [&](size_t i) {
+    return double(blocks[i].end) - double(blocks[i].begin);
+  };
+  std::vector<size_t> plain(blocks.size());
+  std::iota(plain.begin(), plain.end(), 0);
+  std::vector<std::vector<size_t>> orders(4, plain);
+  auto sort = [](std::vector<size_t> &order, auto key) {
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return key(a) < key(b); });
+  };
+  sort(orders[0], [&](size_t i) { return -sizes[i]; });
+  sort(orders[1], [&](size_t i) { return -double(sizes[i]) * duration(i); });
+  sort(orders[2],
+       [&](size_t i) { return std::pair(blocks[i].begin, -sizes[i]); });
+  sort(orders[3], [&](size_t i) { return -duration(i); });
+  return orders;
+}
+
+/// One of the blocks that stick out above `bytes`, and now and then another,
+/// come first the next time.
+static std::vector<size_t> promote(std::vector<size_t> order,
+                                   const ArenaPlan &plan,
+                                   std::span<const int64_t> sizes,
+                                   int64_t bytes, std::minstd_rand &random) {
+  std::vector<size_t> high;
+  for (size_t at = 0; at < order.size(); ++at) {
+    if (plan.offsets[order[at]] + sizes[order[at]] > bytes) {
+      high.push_back(at);
+    }
+  }
+  auto bringForward = [&](size_t at) {
+    size_t to = random() % (at + 1);
+    std::rotate(order.begin() + to, order.begin() + at, order.begin() + at + 1);
+  };
+  bringForward(high[random() % high.size()]);
+  if (random() % 2 == 0) {
+    bringForward(random() % order.size());
+  }
+  return order;
+}
+
+/// The best of the first orders, and of what becomes of the best of them when
+/// blocks that stick out are placed earlier, as long as that is no worse.
+static ArenaPlan search(std::span<const ArenaBlock> blocks,
+                        std::span<const int64_t> sizes, int64_t lowerBound) {
+  // Well below a second.
+  constexpr int64_t kWork = 20'000'000;
+  constexpr int kRounds = 2000;
+  Placer placer(blocks, sizes);
+  std::vector<size_t> order;
+  std::optional<ArenaPlan> best;
+  for (std::vector<size_t> &first : firstOrders(blocks, sizes)) {
+    if (ArenaPlan plan = placer.place(first);
+        !best || plan.bytes < best->bytes) {
+      best = std::move(plan);
+      order = std::move(first);
+    }
+  }
+  std::minstd_rand random;
+  for (int round = 0;
+       round != kRounds && best->bytes > lowerBound && placer.work < kWork;
+       ++round) {
+    std::vector<size_t> other =
+        promote(order, *best, sizes, lowerBound, random);
+    if (ArenaPlan plan = placer.place(other); plan.bytes <= best->bytes) {
+      best = std::move(plan);
+      order = std::move(other);
+    }
+  }
+  return *best;
+}
+
 std::optional<ArenaPlan> divisi::planArena(std::span<const ArenaBlock> blocks,
                                            int64_t alignment) {
   std::vector<int64_t> sizes;
@@ -75,37 +218,12 @@ std::optional<ArenaPlan> divisi::planArena(std::span<const ArenaBlock> blocks,
     }
     sizes.push_back(*padded / alignment * alignment);
   }
-  ArenaPlan plan;
-  plan.offsets.assign(blocks.size(), 0);
-  // The sum bounds every offset below, which therefore cannot overflow.
+  // The sum bounds every offset, which therefore cannot overflow.
   std::optional<int64_t> largest = largestLiveSum(blocks, sizes);
   if (!largest) {
     return std::nullopt;
   }
+  ArenaPlan plan = search(blocks, sizes, *largest);
   plan.lowerBound = *largest;
-
-  std::vector<size_t> order(blocks.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
-  std::vector<size_t> placed;
-  std::vector<Range> taken;
-  for (size_t block : order) {
-    if (sizes[block] == 0) {
-      continue;
-    }
-    taken.clear();
-    for (size_t other : placed) {
-      if (overlapInTime(blocks[block], blocks[other])) {
-        taken.push_back(
-            {plan.offsets[other], plan.offsets[other] + sizes[other]});
-      }
-    }
-    std::sort(taken.begin(), taken.end(),
-              [](const Range &a, const Range &b) { return a.begin < b.begin; });
-    plan.offsets[block] = lowestGap(taken, sizes[block]);
-    plan.bytes = std::max(plan.bytes, plan.offsets[block] + sizes[block]);
-    placed.push_back(block);
-  }
   return plan;
 }

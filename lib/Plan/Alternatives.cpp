@@ -120,8 +120,8 @@ PlanAlternatives::of(ModuleOp module, const Cluster &cluster) {
   auto state = std::make_unique<State>();
   state->setting = std::move(plan->setting);
   // Nobody cuts these options short.
-  state->planning =
-      *makeProblem(state->setting, plan->options, true, &plan->present);
+  state->planning = *makeProblem(state->setting, plan->options,
+                                 {.names = true, .present = &plan->present});
   auto assignment = assignmentOf(state->planning, plan->present);
   if (!assignment) {
     return incompletePlan();

@@ -8,6 +8,8 @@
 
 #include "Choices.h"
 
+#include "Lifetimes.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <numeric>
@@ -183,7 +185,9 @@ ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits) {
       bytes += localBytes(grid_, layout, result.shape, site.profile.results[i]);
       choices->results[i].push_back(pool_.intern(tensorClass, layout));
     }
-    choices->resultBytes.push_back(bytes);
+    bool isView = isAlias(site) && site.profile.isView &&
+                  site.profile.isView(nest, grid_, split);
+    choices->resultBytes.push_back(isView ? 0 : bytes);
   }
   choices->splits = std::move(splits);
   return choices;

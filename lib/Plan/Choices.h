@@ -29,7 +29,8 @@ namespace divisi::plan {
 struct SiteChoices {
   std::vector<Split> splits;
   std::vector<int64_t> nanoseconds;
-  std::vector<int64_t> resultBytes; ///< On the fullest device.
+  /// What the results take on the fullest device; a view takes nothing.
+  std::vector<int64_t> resultBytes;
   /// Per operand or result, per split: the layout's number in its class.
   std::vector<std::vector<unsigned>> operands, results;
 };

@@ -26,10 +26,10 @@ EdgeMatrices::EdgeMatrices(const Grid &grid, const GridLinks &links,
       matrices_(matrices), isStruck_(std::move(isStruck)),
       tell_(std::move(tell)) {}
 
-uint32_t EdgeMatrices::prices(unsigned tensorClass, const Port &from,
-                              const Port &to) {
+uint32_t EdgeMatrices::usages(unsigned tensorClass, const Port &from,
+                              const Port &to, Bytes bytes) {
   auto [it, isNew] =
-      known_.try_emplace({tensorClass, *from.layouts, *to.layouts, false},
+      known_.try_emplace({tensorClass, *from.layouts, *to.layouts, bytes},
                          uint32_t(matrices_.size()));
   if (isNew) {
     matrices_.push_back(
@@ -39,38 +39,124 @@ uint32_t EdgeMatrices::prices(unsigned tensorClass, const Port &from,
   return it->second;
 }
 
+namespace {
+/// Routes between the layouts of a class, each asked for once.
+class ClassRoutes {
+public:
+  ClassRoutes(const Grid &grid, const TensorClass &tensor, Router &router)
+      : grid_(grid), tensor_(tensor), router_(router),
+        prices_(tensor.layouts.size() * tensor.layouts.size(), kUnknown),
+        peaks_(prices_.size(), Peaks{kUnknown, kUnknown}) {
+    for (const Layout &layout : tensor.layouts) {
+      bytes_.push_back(localBytes(grid, layout, tensor.shape, tensor.bits));
+    }
+  }
+
+  int64_t price(unsigned from, unsigned to);
+  int64_t bytes(EdgeMatrices::Bytes which, unsigned from, unsigned to);
+
+private:
+  /// Of the tensors on a route: the most of what its first step makes and of
+  /// what stands side by side afterwards.
+  struct Peaks {
+    int64_t first = 0, later = 0;
+  };
+  const Peaks &peaks(unsigned from, unsigned to);
+
+  static constexpr int64_t kUnknown = -1;
+  const Grid &grid_;
+  const TensorClass &tensor_;
+  Router &router_;
+  std::vector<int64_t> bytes_, prices_;
+  std::vector<Peaks> peaks_;
+};
+} // namespace
+
+int64_t ClassRoutes::price(unsigned from, unsigned to) {
+  int64_t &known = prices_[from * bytes_.size() + to];
+  if (known == kUnknown) {
+    std::optional<int64_t> nanoseconds =
+        from == to ? 0
+                   : router_.price(tensor_.shape, tensor_.bits,
+                                   tensor_.layouts[from], tensor_.layouts[to]);
+    known = nanoseconds ? costOf(*nanoseconds) : search::kInfeasible;
+  }
+  return known;
+}
+
+const ClassRoutes::Peaks &ClassRoutes::peaks(unsigned from, unsigned to) {
+  Peaks &known = peaks_[from * bytes_.size() + to];
+  if (known.first == kUnknown) {
+    known = {bytes_[to], 0};
+    std::optional<Route> route =
+        router_.route(tensor_.shape, tensor_.bits, tensor_.layouts[from],
+                      tensor_.layouts[to]);
+    int64_t before = 0;
+    for (const Step &step :
+         route ? route->steps : llvm::SmallVector<Step, 2>()) {
+      int64_t made =
+          localBytes(grid_, step.result, tensor_.shape, tensor_.bits);
+      if (before == 0) {
+        known.first = made;
+      } else {
+        known.later = std::max(known.later, before + made);
+      }
+      before = made;
+    }
+  }
+  return known;
+}
+
+int64_t ClassRoutes::bytes(EdgeMatrices::Bytes which, unsigned from,
+                           unsigned to) {
+  using Bytes = EdgeMatrices::Bytes;
+  if (which == Bytes::Target) {
+    return bytes_[to];
+  }
+  if (from == to) {
+    return 0;
+  }
+  switch (which) {
+  case Bytes::Copy:
+    return bytes_[to];
+  case Bytes::Moving:
+    return std::max(peaks(from, to).first, peaks(from, to).later);
+  case Bytes::Ending:
+    return std::max(peaks(from, to).first,
+                    peaks(from, to).later - bytes_[from]);
+  case Bytes::Placing:
+    return std::max(bytes_[from] + peaks(from, to).first,
+                    peaks(from, to).later) -
+           bytes_[to];
+  case Bytes::Target:
+  case Bytes::Prices:
+    break;
+  }
+  llvm_unreachable("prices are no bytes");
+}
+
 void EdgeMatrices::fillClass(unsigned tensorClass, Router &router,
                              llvm::function_ref<bool()> goesOn) {
-  const TensorClass &tensor = pool_.get(tensorClass);
-  size_t count = tensor.layouts.size();
-  constexpr int64_t kUnknown = -1;
-  std::vector<int64_t> known(count * count, kUnknown);
-  auto price = [&](unsigned from, unsigned to) {
-    int64_t &cost = known[from * count + to];
-    // A matrix may ask for thousands of routes.
-    if (cost == kUnknown && goesOn()) {
-      std::optional<int64_t> nanoseconds =
-          from == to ? 0
-                     : router.price(tensor.shape, tensor.bits,
-                                    tensor.layouts[from], tensor.layouts[to]);
-      cost = nanoseconds ? costOf(*nanoseconds) : search::kInfeasible;
-    }
-    return cost;
-  };
+  ClassRoutes routes(grid_, pool_.get(tensorClass), router);
   for (const Request &request : requests_.at(tensorClass)) {
-    const auto &[ignored, from, to, isUsage] = *request.ports;
+    const auto &[ignored, from, to, bytes] = *request.ports;
     std::vector<int64_t> &entries = matrices_[request.matrix].entries;
     entries.reserve(from.size() * to.size());
     for (unsigned row : from) {
+      // A matrix may ask for thousands of routes.
+      bool isWanted = goesOn();
       for (unsigned column : to) {
-        entries.push_back(price(row, column));
+        entries.push_back(!isWanted ? 0
+                          : bytes == Bytes::Prices
+                              ? routes.price(row, column)
+                              : routes.bytes(bytes, row, column));
       }
     }
   }
 }
 
-/// The larger classes first, so that the threads end together. Each thread has a
-/// router of its own.
+/// The larger classes first, so that the threads end together. Each thread has
+/// a router of its own.
 void EdgeMatrices::fill() {
   std::vector<std::pair<int64_t, unsigned>> order;
   for (const auto &[tensorClass, requests] : requests_) {
@@ -105,27 +191,14 @@ void EdgeMatrices::fill() {
   helper.join();
 }
 
-/// A global that is used otherwise than it rests lies there twice meanwhile.
-uint32_t EdgeMatrices::usages(unsigned tensorClass, const Port &from,
-                              const Port &to) {
+uint32_t EdgeMatrices::zeros(const Port &from, const Port &to) {
+  uint32_t rows = uint32_t(from.layouts->size());
+  uint32_t columns = uint32_t(to.layouts->size());
   auto [it, isNew] =
-      known_.try_emplace({tensorClass, *from.layouts, *to.layouts, true},
-                         uint32_t(matrices_.size()));
+      zeros_.try_emplace({rows, columns}, uint32_t(matrices_.size()));
   if (isNew) {
-    const TensorClass &tensor = pool_.get(tensorClass);
-    search::Matrix &matrix = matrices_.emplace_back();
-    matrix.rows = uint32_t(from.layouts->size());
-    matrix.columns = uint32_t(to.layouts->size());
-    std::vector<int64_t> bytes;
-    for (unsigned column : *to.layouts) {
-      bytes.push_back(
-          localBytes(grid_, tensor.layouts[column], tensor.shape, tensor.bits));
-    }
-    for (unsigned row : *from.layouts) {
-      for (auto [column, copy] : llvm::zip_equal(*to.layouts, bytes)) {
-        matrix.entries.push_back(row == column ? 0 : copy);
-      }
-    }
+    matrices_.push_back(
+        {rows, columns, std::vector<int64_t>(size_t(rows) * columns, 0)});
   }
   return it->second;
 }

@@ -54,15 +54,31 @@ public:
 
   /// Of what it takes to bring a tensor of the class from one to the other. Its
   /// entries are there after fill().
-  uint32_t prices(unsigned tensorClass, const Port &from, const Port &to);
-  /// Of the bytes of a second copy, where the layouts differ.
-  uint32_t usages(unsigned tensorClass, const Port &from, const Port &to);
+  uint32_t prices(unsigned tensorClass, const Port &from, const Port &to) {
+    return usages(tensorClass, from, to, Bytes::Prices);
+  }
+  /// Which bytes a matrix counts, on the fullest device. Of the first three
+  /// there are none where the layouts are equal; a route of several steps has
+  /// two tensors at a time.
+  enum class Bytes : uint8_t {
+    Copy,    ///< Of the second tensor.
+    Moving,  ///< On the way, beside the first tensor.
+    Ending,  ///< The same, of a first tensor that its first step frees.
+    Placing, ///< The same, beside the second, which counts already.
+    Target,  ///< Of the second tensor, also where it is the first.
+    Prices,  ///< None: nanoseconds.
+  };
+  /// Of tensors of the class. Its entries may only be there after fill().
+  uint32_t usages(unsigned tensorClass, const Port &from, const Port &to,
+                  Bytes bytes);
+  /// Of no cost.
+  uint32_t zeros(const Port &from, const Port &to);
   /// Prices what was asked for, on two threads.
   void fill();
 
 private:
   using PortKey =
-      std::tuple<unsigned, std::vector<unsigned>, std::vector<unsigned>, bool>;
+      std::tuple<unsigned, std::vector<unsigned>, std::vector<unsigned>, Bytes>;
   /// A matrix without entries, and what it is of.
   struct Request {
     uint32_t matrix = 0;
@@ -79,7 +95,8 @@ private:
   std::function<bool()> isStruck_;
   std::function<void()> tell_;
   std::map<PortKey, uint32_t> known_;
-  std::map<unsigned, std::vector<Request>> requests_; ///< By class.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> zeros_; ///< By extents.
+  std::map<unsigned, std::vector<Request>> requests_;       ///< By class.
 };
 
 } // namespace divisi::plan

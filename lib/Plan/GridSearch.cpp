@@ -18,8 +18,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FitMemory.h"
 #include "Setting.h"
-#include "dialects/NN/Locations.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -28,86 +28,6 @@
 using namespace mlir;
 
 namespace divisi::plan {
-
-//===----------------------------------------------------------------------===//
-// Failures
-//===----------------------------------------------------------------------===//
-
-/// Nothing was found before time or a person ended the planner in `phase`.
-Status cutShort(search::Stopped why, llvm::StringRef phase) {
-  return Status(ExitCode::NoPlan,
-                (why == search::Stopped::Time
-                     ? "the time limit came " + phase +
-                           ", before the first plan; a larger --time-limit "
-                           "leaves time for one"
-                     : "interrupted " + phase + ", before the first plan")
-                    .str());
-}
-
-/// `at node '/h/MatMul' (nn.matmul) in 'h.3.attn'`, for the operator there.
-static std::string whereIs(const ModuleDataflow &dataflow, int64_t time) {
-  for (auto [op, site] : llvm::zip_equal(dataflow.ops, dataflow.sites)) {
-    if (site.time == time) {
-      auto scope = op->getAttrOfType<StringAttr>("nn.scope");
-      return "at " + nn::describeLocation(op->getLoc()) + " (" + site.name +
-             ")" + (scope ? " in '" + scope.getValue().str() + "'" : "");
-    }
-  }
-  return "when an entry function returns";
-}
-
-/// The solver's message, which counts operators where people name them.
-static std::string tellShortage(const ModuleDataflow &dataflow,
-                                const search::Outcome &outcome) {
-  std::string message = outcome.message;
-  if (outcome.time) {
-    std::string time = "at time " + std::to_string(*outcome.time) + " ";
-    if (size_t at = message.find(time); at != std::string::npos) {
-      message.replace(at, time.size(), whereIs(dataflow, *outcome.time) + " ");
-    }
-  }
-  return message;
-}
-
-/// Names the limit and where it comes from, where it binds, and what would
-/// help.
-static std::string explainInfeasible(const Setting &setting,
-                                     const PlanOptions &options,
-                                     const search::Outcome &outcome) {
-  int64_t bytes = 0;
-  for (const DataflowValue &tensor : setting.dataflow.values) {
-    if (tensor.kind == DataflowValue::Kind::Global) {
-      bytes += tensor.bytes();
-    }
-  }
-  std::string origin =
-      options.memoryLimit
-          ? "--memory-limit"
-          : "what a device of the cluster " +
-                llvm::StringRef(setting.cluster.name).split(':').first.str() +
-                " has";
-  return "no plan fits into the memory limit of " +
-         std::to_string(memoryLimitOf(setting, options)) +
-         " bytes per device (" + origin +
-         "): " + tellShortage(setting.dataflow, outcome) +
-         "; the globals have " + std::to_string(bytes) + " bytes over " +
-         std::to_string(setting.devices.grid.numPositions()) +
-         " devices; raise --memory-limit or take more devices";
-}
-
-/// What the solver found nothing for.
-static Status explainNoPlan(const Setting &setting, const PlanOptions &options,
-                            const search::Outcome &outcome) {
-  if (outcome.verdict == search::Verdict::Infeasible) {
-    return Status(ExitCode::Infeasible,
-                  explainInfeasible(setting, options, outcome));
-  }
-  if (outcome.stopped == search::Stopped::Time ||
-      outcome.stopped == search::Stopped::Interrupted) {
-    return cutShort(outcome.stopped, "while plans were searched");
-  }
-  return Status(ExitCode::NoPlan, explainInfeasible(setting, options, outcome));
-}
 
 //===----------------------------------------------------------------------===//
 // Bounds without a problem
@@ -194,6 +114,7 @@ private:
     int64_t bound = 0; ///< No plan on it takes less, in nanoseconds.
     enum { New, Bounded, Solved, Done } stage = New;
     int64_t work = 0; ///< That the solver did on it.
+    MemoryView memory;
   };
 
   Candidate *leastBounded();
@@ -208,8 +129,7 @@ private:
   search::Wide cutoff(double gap) const;
   bool mayWin(const Candidate &grid, double gap) const;
   bool isOpen(const Candidate &grid) const;
-  Status adopt(Candidate &grid, PlanningProblem planning,
-               search::Outcome outcome);
+  Status adopt(Candidate &grid, FitOutcome fit);
 
   Setting &setting_;
   const PlanOptions &options_;
@@ -277,8 +197,9 @@ static Status checkPlan(const PlanningProblem &planning,
                : Status();
 }
 
-Status GridSearch::adopt(Candidate &grid, PlanningProblem planning,
-                         search::Outcome outcome) {
+Status GridSearch::adopt(Candidate &grid, FitOutcome fit) {
+  PlanningProblem &planning = *fit.planning;
+  search::Outcome &outcome = fit.outcome;
   if (outcome.verdict != search::Verdict::Solved) {
     if (outcome.verdict == search::Verdict::Infeasible) {
       grid.bound = INT64_MAX;
@@ -286,42 +207,48 @@ Status GridSearch::adopt(Candidate &grid, PlanningProblem planning,
     if (int64_t devices = grid.devices.grid.numPositions();
         devices > failedDevices_) {
       failedDevices_ = devices;
-      failure_ = explainNoPlan(setting_, options_, outcome);
+      failure_ = explainNoPlan(setting_, options_, planning, outcome);
     }
     return Status();
   }
-  grid.bound = std::max(grid.bound, nanosecondsOf(outcome.solution.lowerBound));
+  if (!fit.fits) {
+    return Status();
+  }
   if (best_ && best_->outcome.solution.cost <= outcome.solution.cost) {
     return Status();
   }
   if (Status status = checkPlan(planning, outcome); !status.isOk()) {
     return status;
   }
-  best_ = {grid.devices, std::move(planning), std::move(outcome)};
+  best_ = {grid.devices, std::move(planning), std::move(outcome),
+           fit.peakBytes};
   bestGrid_ = &grid;
   return Status();
 }
 
 Status GridSearch::solve(Candidate &grid, int64_t work, int64_t moreWork) {
   setting_.devices = grid.devices;
-  std::optional<PlanningProblem> planning =
-      makeProblem(setting_, options_, false);
-  if (!planning) {
+  FitOutcome fit =
+      solveWithinMemory(setting_, options_, solver_,
+                        solverOptions(work, moreWork), grid.memory, [&] {
+                          grid.bound = std::max(grid.bound, grid.memory.bound);
+                          return mayWin(grid, options_.gap);
+                        });
+  grid.work += fit.work;
+  left_ -= std::min(left_, fit.work);
+  work_ += fit.work;
+  grid.bound = std::max(grid.bound, grid.memory.bound);
+  if (!fit.planning) {
     stopped_ = options_.control.struck();
     return best_ ? Status()
                  : cutShort(stopped_, "while the planning problem was built");
   }
-  search::Outcome outcome =
-      solver_.solve(planning->problem, solverOptions(work, moreWork));
-  grid.work += outcome.work;
-  left_ -= std::min(left_, outcome.work);
-  work_ += outcome.work;
-  if (outcome.stopped == search::Stopped::Finished) {
+  if (fit.outcome.stopped == search::Stopped::Finished) {
     grid.stage = Candidate::Done;
   } else {
-    stopped_ = outcome.stopped;
+    stopped_ = fit.outcome.stopped;
   }
-  return adopt(grid, std::move(*planning), std::move(outcome));
+  return adopt(grid, std::move(fit));
 }
 
 /// Spends what is left on the grid of the best plan.
@@ -335,11 +262,20 @@ Status GridSearch::refine() {
       outcome.solution.cost > best_->outcome.solution.cost) {
     return Status();
   }
+  if (bestGrid_->memory.reserve == 0) {
+    bestGrid_->bound =
+        std::max(bestGrid_->bound, nanosecondsOf(outcome.solution.lowerBound));
+  }
+  setting_.devices = bestGrid_->devices;
+  int64_t peak =
+      peakOf(setting_, options_, best_->planning, outcome.solution.assignment);
+  if (peak > memoryLimitOf(setting_, options_)) {
+    return Status();
+  }
   if (Status status = checkPlan(best_->planning, outcome); !status.isOk()) {
     return status;
   }
-  bestGrid_->bound =
-      std::max(bestGrid_->bound, nanosecondsOf(outcome.solution.lowerBound));
+  best_->peakBytes = peak;
   best_->outcome = std::move(outcome);
   return Status();
 }

@@ -10,6 +10,7 @@
 
 #include "SiteKinds.h"
 #include "dialects/NN/Functions.h"
+#include "divisi/Evaluate/KernelCall.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -221,11 +222,36 @@ LogicalResult DataflowReader::readOp(Operation &op) {
   return readSite(loops);
 }
 
+/// As plan-memory will decide, as far as the global types tell.
+static ResultBuffers buffersOf(nn::LoopInterface op) {
+  ResultBuffers buffers;
+  buffers.isConstant = isa<nn::ConstantOp>(op);
+  std::optional<rt::KernelQuery> query =
+      queryKernel(op->getName().getStringRef(), kernelConfig(op),
+                  op->getOperandTypes(), op->getResultTypes());
+  if (buffers.isConstant || !query) {
+    return buffers;
+  }
+  buffers.viewed = viewedOperand(*query, op->getNumResults());
+  for (auto [operand, result] : query->inPlace) {
+    auto bytes = [](Value value) {
+      return *nn::byteCount(cast<RankedTensorType>(value.getType()));
+    };
+    if (op->getNumResults() == 1 &&
+        bytes(op->getOperand(operand)) == bytes(op->getResult(result))) {
+      buffers.overwritable.push_back(unsigned(operand));
+    }
+  }
+  return buffers;
+}
+
 LogicalResult DataflowReader::readSite(nn::LoopInterface op) {
   Site site;
   site.name = op->getName().getStringRef().str();
   site.nest = op.getLoopNest();
   site.profile = profileOf(op);
+  site.buffers = buffersOf(op);
+  site.numResults = op->getNumResults();
   site.time = dataflow_.time;
   for (Value operand : op->getOperands()) {
     site.parameters.push_back(parameters_.contains(operand));
@@ -262,6 +288,8 @@ LogicalResult DataflowReader::readEntry(func::FuncOp function) {
   }
   unsigned entry = unsigned(dataflow_.entries.size());
   dataflow_.entries.push_back(function);
+  int64_t begin = dataflow_.time;
+  size_t firstArgument = dataflow_.values.size();
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type) {
@@ -284,6 +312,11 @@ LogicalResult DataflowReader::readEntry(func::FuncOp function) {
       return failure();
     }
     ++dataflow_.time;
+  }
+  dataflow_.entryTimes.push_back({begin, dataflow_.time});
+  // Whoever runs it keeps them until it is over.
+  for (size_t i = 0; i != function.getNumArguments(); ++i) {
+    dataflow_.values[firstArgument + i].end = dataflow_.time;
   }
   return success();
 }

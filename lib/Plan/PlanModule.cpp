@@ -175,18 +175,20 @@ int64_t plan::memoryLimitOf(const Setting &setting,
   return options.memoryLimit.value_or(setting.cluster.pace().memoryBytes);
 }
 
-std::optional<PlanningProblem> plan::makeProblem(const Setting &setting,
-                                                 const PlanOptions &options,
-                                                 bool names,
-                                                 const Fixed *present) {
+std::optional<PlanningProblem>
+plan::makeProblem(const Setting &setting, const PlanOptions &options,
+                  const ProblemRequest &request) {
   SplitRules rules{setting.devices.roles, options.maxStrategies};
   ProblemOptions planning;
   planning.links = setting.devices.links;
-  planning.memoryLimit = memoryLimitOf(setting, options);
+  planning.memory = request.memory;
+  if (request.memory != MemoryDetail::None) {
+    planning.memoryLimit = memoryLimitOf(setting, options) - request.reserve;
+  }
   planning.maxStrategies = options.maxStrategies;
-  planning.names = names;
+  planning.names = request.names;
   planning.control = &options.control;
-  planning.present = present;
+  planning.present = request.present;
   return buildProblem(setting.dataflow, setting.devices.grid,
                       setting.cluster.pace(), rules, setting.fixed, planning);
 }
@@ -208,7 +210,7 @@ static PlanReport reportOf(const Setting &setting, const GridAnswer &answer) {
   }
   report.nanoseconds = nanosecondsOf(solution.cost);
   report.lowerBound = answer.lowerBound;
-  report.peakBytes = int64_t(solution.peak);
+  report.peakBytes = answer.peakBytes;
   return report;
 }
 
@@ -331,7 +333,7 @@ Expected<search::Problem> planningProblem(ModuleOp module,
   }
   setGrid(module, start->grids.front(), start->setting);
   std::optional<PlanningProblem> planning =
-      makeProblem(start->setting, options, true);
+      makeProblem(start->setting, options, {.names = true});
   return planning ? Expected<search::Problem>(std::move(planning->problem))
                   : cutShort(options.control.struck(),
                              "while the planning problem was built");

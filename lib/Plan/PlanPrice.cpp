@@ -25,7 +25,7 @@ divisi::Expected<PlanPrice> divisi::priceOfPlan(ModuleOp module,
   plan->setting.fixed = plan->present;
   // Nobody cuts these options short.
   PlanningProblem planning =
-      *makeProblem(plan->setting, plan->options, false, &plan->present);
+      *makeProblem(plan->setting, plan->options, {.present = &plan->present});
   auto assignment = assignmentOf(planning, plan->present);
   if (!assignment) {
     return incompletePlan();

@@ -61,78 +61,116 @@ void ProblemBuilder::addSite(unsigned index) {
 
 Port ProblemBuilder::source(unsigned index) {
   const DataflowValue &tensor = dataflow_.values[index];
-  if (hasPoint(tensor)) {
+  if (hasPoint(dataflow_, tensor)) {
     return {planning_.valueNodes[index], &valueIds_[index]};
   }
   return {planning_.siteNodes[tensor.index],
           &planning_.choices[tensor.index]->results[tensor.number]};
 }
 
-/// Its copy lives beside the tensor, unless it is none.
+search::Edge &ProblemBuilder::addEdge(const Way &way) {
+  search::Edge &edge = planning_.problem.edges.emplace_back();
+  edge.from = way.from.node;
+  edge.to = way.to.node;
+  edge.costs = matrices_.prices(way.tensorClass, way.from, way.to);
+  return edge;
+}
+
+/// What a node keeps beside itself is none of its strategies' making.
+void ProblemBuilder::addUsage(const Way &way, search::Edge &edge,
+                              EdgeMatrices::Bytes bytes,
+                              search::Lifetime live) {
+  if (way.isCounted && way.from.node != way.to.node && live.begin < live.end) {
+    edge.usages = matrices_.usages(way.tensorClass, way.from, way.to, bytes);
+    edge.live = live;
+  }
+}
+
+/// The same while nothing is on its way any more.
+void ProblemBuilder::addHeld(const Way &way, EdgeMatrices::Bytes bytes,
+                             search::Lifetime live) {
+  if (way.isCounted && way.from.node != way.to.node && live.begin < live.end) {
+    search::Edge &edge = planning_.problem.edges.emplace_back();
+    edge.from = way.from.node;
+    edge.to = way.to.node;
+    edge.costs = matrices_.zeros(way.from, way.to);
+    addUsage(way, edge, bytes, live);
+  }
+}
+
+void ProblemBuilder::addUse(const Way &way, const UseTimes &times) {
+  using Bytes = EdgeMatrices::Bytes;
+  addUsage(way, addEdge(way), times.isLast ? Bytes::Ending : Bytes::Moving,
+           times.moving);
+  addHeld(way, times.isLast ? Bytes::Target : Bytes::Copy, times.held);
+}
+
+/// A stop where the tensor rests is none, and takes no memory.
 void ProblemBuilder::addStopEdge(unsigned index) {
   if (stops_[index].first != index) {
     return;
   }
   const Stop &stop = dataflow_.stops[index];
-  addEdge(classOf(dataflow_.values[stop.tensor]), source(stop.tensor),
+  addUse({classOf(dataflow_.values[stop.tensor]),
+          source(stop.tensor),
           {planning_.stopNodes[index], &stopIds_[index]},
-          search::Lifetime{stop.begin, stops_[index].end});
+          countsCopies(dataflow_.values[stop.tensor])},
+         lifetimes_.stop(stop, stops_[index].end));
 }
 
-void ProblemBuilder::addEdge(unsigned tensorClass, Port from, Port to,
-                             std::optional<search::Lifetime> copied) {
-  search::Edge edge;
-  edge.from = from.node;
-  edge.to = to.node;
-  edge.costs = matrices_.prices(tensorClass, from, to);
-  if (copied && options_.memoryLimit && from.node != to.node) {
-    edge.usages = matrices_.usages(tensorClass, from, to);
-    edge.live = *copied;
+/// How a result takes memory as it is made, and the way to where it rests.
+void ProblemBuilder::addMaker(unsigned index) {
+  using Bytes = EdgeMatrices::Bytes;
+  const DataflowValue &tensor = dataflow_.values[index];
+  unsigned site = tensor.index;
+  const SiteChoices &choices = *planning_.choices[site];
+  search::Node &node = planning_.problem.nodes[planning_.siteNodes[site]];
+  node.usages = choices.resultBytes;
+  if (!hasPoint(dataflow_, tensor)) {
+    node.live = lifetimes_.value(index);
+    return;
   }
-  planning_.problem.edges.push_back(edge);
+  node.live = lifetimes_.made(site);
+  Way way = {classOf(tensor),
+             {planning_.siteNodes[site], &choices.results[tensor.number]},
+             source(index),
+             countsCopies(tensor)};
+  search::Edge &edge = addEdge(way);
+  if (isAlias(dataflow_.sites[site])) {
+    // It takes memory only where it is converted.
+    search::Node &point = planning_.problem.nodes[way.to.node];
+    point.usages.assign(point.usages.size(), 0);
+    addUsage(way, edge, Bytes::Copy, lifetimes_.value(index));
+  } else {
+    addUsage(way, edge, Bytes::Placing,
+             lifetimes_.placing(site, tensor.number));
+  }
+}
+
+Port ProblemBuilder::target(const Consumer &consumer) {
+  switch (consumer.kind) {
+  case Consumer::Kind::Operand:
+    return {planning_.siteNodes[consumer.index],
+            &planning_.choices[consumer.index]->operands[consumer.operand]};
+  case Consumer::Kind::Output:
+    return {planning_.outputNodes[consumer.index], &outputIds_[consumer.index]};
+  case Consumer::Kind::Update:
+    break;
+  }
+  return {planning_.valueNodes[consumer.index], &valueIds_[consumer.index]};
 }
 
 void ProblemBuilder::addEdges(unsigned index) {
   const DataflowValue &tensor = dataflow_.values[index];
-  unsigned tensorClass = classOf(tensor);
-  Port from = source(index);
   if (tensor.kind == DataflowValue::Kind::Result) {
-    unsigned site = planning_.siteNodes[tensor.index];
-    if (hasPoint(tensor)) {
-      addEdge(tensorClass,
-              {site, &planning_.choices[tensor.index]->results[tensor.number]},
-              from, std::nullopt);
-    } else {
-      // The value lives as its maker leaves it.
-      search::Node &node = planning_.problem.nodes[site];
-      node.usages = planning_.choices[tensor.index]->resultBytes;
-      node.live = {tensor.begin, tensor.end};
-    }
+    addMaker(index);
   }
   for (const Consumer &consumer : tensor.consumers) {
-    Port to;
-    switch (consumer.kind) {
-    case Consumer::Kind::Operand:
-      to = {planning_.siteNodes[consumer.index],
-            &planning_.choices[consumer.index]->operands[consumer.operand]};
-      break;
-    case Consumer::Kind::Output:
-      to = {planning_.outputNodes[consumer.index], &outputIds_[consumer.index]};
-      break;
-    case Consumer::Kind::Update:
-      to = {planning_.valueNodes[consumer.index], &valueIds_[consumer.index]};
-      break;
-    }
-    std::optional<search::Lifetime> copied;
-    if (tensor.kind == DataflowValue::Kind::Global &&
-        consumer.kind == Consumer::Kind::Operand) {
-      copied = {consumer.time, consumer.time + 1};
-    }
-    addEdge(tensorClass,
-            consumer.stop ? Port{planning_.stopNodes[*consumer.stop],
-                                 &stopIds_[*consumer.stop]}
-                          : from,
-            to, copied);
+    Port from = consumer.stop ? Port{planning_.stopNodes[*consumer.stop],
+                                     &stopIds_[*consumer.stop]}
+                              : source(index);
+    addUse({classOf(tensor), from, target(consumer), countsCopies(tensor)},
+           lifetimes_.use(index, consumer));
   }
 }
 
@@ -165,6 +203,7 @@ void ProblemBuilder::sortNodes() {
 std::optional<PlanningProblem> ProblemBuilder::build() {
   planning_.problem.name = "plan";
   planning_.problem.usageLimit = options_.memoryLimit;
+  planning_.positions = lifetimes_.positions();
   planning_.valueNodes.resize(dataflow_.values.size());
   planning_.valuePlaces.resize(dataflow_.values.size());
   planning_.stopNodes.resize(dataflow_.stops.size());

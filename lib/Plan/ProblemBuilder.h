@@ -42,10 +42,18 @@ struct Fixed {
   }
 };
 
+/// What of the memory that a plan takes a problem counts.
+enum class MemoryDetail : uint8_t {
+  None,    ///< Nothing.
+  Resting, ///< Tensors where they rest, and copies of globals: never too much.
+  All      ///< Also what is converted, while it is and as long as it is used.
+};
+
 /// What the builder is told.
 struct ProblemOptions {
   GridLinks links;
   std::optional<int64_t> memoryLimit;
+  MemoryDetail memory = MemoryDetail::All;
   size_t maxStrategies = 512;
   bool names = false; ///< For people who read the problem.
   /// May cut the building short; null: nothing does.
@@ -65,6 +73,8 @@ struct PlanningProblem {
   /// node. A tensor without has no layouts.
   std::vector<std::vector<Layout>> valuePlaces, stopPlaces, outputPlaces;
   std::vector<unsigned> valueNodes, stopNodes, outputNodes;
+  /// Times of the problem in one of the dataflow (Lifetimes.h).
+  int64_t positions = 1;
 };
 
 /// Nothing if `options.control` struck meanwhile.

@@ -9,6 +9,7 @@
 #ifndef DIVISI_LIB_PLAN_PROBLEMPARTS_H
 #define DIVISI_LIB_PLAN_PROBLEMPARTS_H
 
+#include "Lifetimes.h"
 #include "ProblemBuilder.h"
 #include "divisi/Support/Clock.h"
 
@@ -20,8 +21,8 @@ public:
   ProblemBuilder(const Dataflow &dataflow, const Grid &grid,
                  const DeviceKind &device, const SplitRules &rules,
                  const Fixed &fixed, const ProblemOptions &options)
-      : dataflow_(dataflow), grid_(grid), fixed_(fixed), options_(options),
-        maker_(grid, device, rules, planning_.pool),
+      : dataflow_(dataflow), lifetimes_(dataflow), grid_(grid), fixed_(fixed),
+        options_(options), maker_(grid, device, rules, planning_.pool),
         matrices_(
             grid, options.links, planning_.pool, planning_.problem.matrices,
             [this] { return isStruck(); }, [this] { goesOn(); }) {}
@@ -31,10 +32,6 @@ public:
 private:
   unsigned classOf(const DataflowValue &tensor) {
     return planning_.pool.classOf(tensor.shape, tensor.bits);
-  }
-  bool hasPoint(const DataflowValue &tensor) const {
-    return tensor.kind != DataflowValue::Kind::Result ||
-           tensor.consumers.size() > 1;
   }
   bool isStruck() const {
     return options_.control &&
@@ -53,12 +50,30 @@ private:
   void addEdges(unsigned tensor);
   void addStopEdge(unsigned stop);
   void matchStops();
-  void addEdge(unsigned tensorClass, Port from, Port to,
-               std::optional<search::Lifetime> copied);
+  /// A tensor on its way, and the memory that it takes meanwhile.
+  struct Way {
+    unsigned tensorClass = 0;
+    Port from, to;
+    bool isCounted = false; ///< What it takes.
+  };
+  bool countsCopies(const DataflowValue &tensor) const {
+    return options_.memory == MemoryDetail::All ||
+           (options_.memory == MemoryDetail::Resting &&
+            tensor.kind == DataflowValue::Kind::Global);
+  }
+  search::Edge &addEdge(const Way &way);
+  void addUsage(const Way &way, search::Edge &edge, EdgeMatrices::Bytes bytes,
+                search::Lifetime live);
+  void addHeld(const Way &way, EdgeMatrices::Bytes bytes,
+               search::Lifetime live);
+  void addUse(const Way &way, const UseTimes &times);
+  void addMaker(unsigned tensor);
+  Port target(const Consumer &consumer);
   std::string nameOf(const DataflowValue &tensor) const;
   void sortNodes();
 
   const Dataflow &dataflow_;
+  Lifetimes lifetimes_;
   Grid grid_;
   const Fixed &fixed_;
   const ProblemOptions &options_;

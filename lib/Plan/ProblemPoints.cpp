@@ -119,7 +119,7 @@ static std::vector<Layout> layoutsOf(const LayoutPool &pool, unsigned cls,
 
 void ProblemBuilder::addPoint(unsigned index) {
   const DataflowValue &tensor = dataflow_.values[index];
-  if (!hasPoint(tensor)) {
+  if (!hasPoint(dataflow_, tensor)) {
     return;
   }
   // After its maker; without one, before its first user.
@@ -130,7 +130,7 @@ void ProblemBuilder::addPoint(unsigned index) {
   std::vector<unsigned> &ids = valueIds_[index] = placesOf(index);
   bool isGlobal = tensor.kind == DataflowValue::Kind::Global;
   planning_.valueNodes[index] =
-      addPointNode(tensor, ids, {tensor.begin, tensor.end},
+      addPointNode(tensor, ids, lifetimes_.value(index),
                    isGlobal ? restPerByte_ : 0, nameOf(tensor));
   planning_.valuePlaces[index] =
       layoutsOf(planning_.pool, classOf(tensor), ids);
@@ -194,7 +194,7 @@ void ProblemBuilder::addOutput(unsigned index) {
   std::vector<unsigned> &ids = outputIds_[index];
   if (fixed_.outputs[index]) {
     ids = {planning_.pool.intern(tensorClass, *fixed_.outputs[index])};
-  } else if (hasPoint(tensor) && !fixed_.values[output.tensor]) {
+  } else if (hasPoint(dataflow_, tensor) && !fixed_.values[output.tensor]) {
     ids = valueIds_[output.tensor];
   } else {
     ids = placesOf(output.tensor);
@@ -204,9 +204,8 @@ void ProblemBuilder::addOutput(unsigned index) {
         planning_.pool.intern(tensorClass, *options_.present->outputs[index]),
         ids);
   }
-  planning_.outputNodes[index] =
-      addPointNode(tensor, ids, {output.time, output.time + 1}, 0,
-                   "output#" + std::to_string(output.number));
+  planning_.outputNodes[index] = addPointNode(
+      tensor, ids, {}, 0, "output#" + std::to_string(output.number));
   planning_.outputPlaces[index] = layoutsOf(planning_.pool, tensorClass, ids);
 }
 

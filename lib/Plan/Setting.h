@@ -51,6 +51,7 @@ struct GridAnswer {
   DeviceGrid devices;
   PlanningProblem planning;
   search::Outcome outcome;
+  int64_t peakBytes = 0; ///< Of the plan, with all that takes memory.
   /// No strategies on any of the grids take less, in nanoseconds.
   int64_t lowerBound = 0;
 };
@@ -61,6 +62,11 @@ Expected<Cluster> clusterOf(mlir::ModuleOp module, const PlanOptions &options);
 
 /// Nothing was found before time or a person ended the planner in `phase`.
 Status cutShort(search::Stopped why, llvm::StringRef phase);
+
+/// What the solver found nothing for, in words.
+Status explainNoPlan(const Setting &setting, const PlanOptions &options,
+                     const PlanningProblem &planning,
+                     const search::Outcome &outcome);
 
 /// The bytes that a plan may use on a device.
 int64_t memoryLimitOf(const Setting &setting, const PlanOptions &options);
@@ -73,13 +79,19 @@ Expected<GridAnswer> searchGrids(Setting &setting, const PlanOptions &options,
                                  const search::Solver &solver,
                                  std::vector<DeviceGrid> grids);
 
-/// The planning problem of `setting`, with names for people if `names`. If
-/// `present` is not null, what it holds is among the choices. Nothing if
-/// `options` cut it short.
+/// What a problem is to have beside what options say.
+struct ProblemRequest {
+  bool names = false; ///< For people.
+  /// What is among the choices in any case, or null.
+  const Fixed *present = nullptr;
+  MemoryDetail memory = MemoryDetail::All;
+  int64_t reserve = 0; ///< Bytes of the limit that may not be used.
+};
+
+/// The planning problem of `setting`; nothing if `options` cut it short.
 std::optional<PlanningProblem> makeProblem(const Setting &setting,
                                            const PlanOptions &options,
-                                           bool names,
-                                           const Fixed *present = nullptr);
+                                           const ProblemRequest &request);
 
 } // namespace divisi::plan
 

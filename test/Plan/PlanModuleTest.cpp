@@ -136,7 +136,12 @@ TEST_F(PlanTest, TheProblemCanBeWrittenAndSolvedElsewhere) {
   Expected<search::Problem> problem = planningProblem(*module, onDevices(4));
   ASSERT_TRUE(problem);
   EXPECT_EQ(problem->nodes.size(), 8u);
-  EXPECT_EQ(problem->edges.size(), 8u);
+  // Others are there for the memory that operands take while they are used.
+  auto isPriced = [&](const search::Edge &edge) {
+    const std::vector<int64_t> &costs = problem->matrices[edge.costs].entries;
+    return llvm::any_of(costs, [](int64_t cost) { return cost != 0; });
+  };
+  EXPECT_EQ(llvm::count_if(problem->edges, isPriced), 8);
   auto read = search::readProblem(search::writeProblem(*problem));
   ASSERT_TRUE(read) << read.status().message();
   search::Outcome outcome = search::solveAuto(*read);

@@ -17,7 +17,9 @@
 //
 // Placing blocks by falling size, each at the lowest gap that fits, is close to
 // optimal on inference graphs (Pisarchyk and Lee, "Efficient memory management
-// for deep neural net inference", 2020, "greedy by size").
+// for deep neural net inference", 2020, "greedy by size"). Other orders are
+// tried after it, and blocks that stick out are placed earlier, until nothing
+// does or a fixed amount of work is done: local search over orders.
 //
 //===----------------------------------------------------------------------===//
 

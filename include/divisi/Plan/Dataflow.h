@@ -24,6 +24,17 @@
 
 namespace divisi::plan {
 
+/// Where the results of an operator lie in memory, as its kernel says.
+struct ResultBuffers {
+  /// Nowhere of their own: it is a constant.
+  bool isConstant = false;
+  /// In an operand, of which the result is a view if it is not converted.
+  std::optional<unsigned> viewed;
+  /// Over an operand of as many bytes that nobody needs afterwards: any of
+  /// these.
+  llvm::SmallVector<unsigned, 2> overwritable;
+};
+
 /// An operator to be planned.
 struct Site {
   std::string name; ///< Of the operator: `nn.matmul`.
@@ -32,6 +43,8 @@ struct Site {
   llvm::SmallVector<bool, 6> batch; ///< Per loop: does the batch reach it?
   /// Per operand: is it made from parameters and constants alone?
   llvm::SmallVector<bool, 3> parameters;
+  ResultBuffers buffers;
+  unsigned numResults = 1;
   /// Sites of one kind have the same strategies at the same prices.
   unsigned kind = 0;
   int64_t time = 0; ///< When it runs.
@@ -81,13 +94,20 @@ struct Output {
   int64_t time = 0;    ///< When the entry returns.
 };
 
+/// From when to when an entry runs.
+struct EntryTimes {
+  int64_t begin = 0; ///< Of its first operation.
+  int64_t end = 0;   ///< After its last.
+};
+
 /// A program: entry functions one after the other.
 struct Dataflow {
-  std::vector<Site> sites;           ///< As they run.
-  std::vector<DataflowValue> values; ///< As they are first mentioned.
-  std::vector<Stop> stops;           ///< By their first users.
-  std::vector<Output> outputs;       ///< Entry by entry.
-  int64_t time = 0;                  ///< The end of the last entry.
+  std::vector<Site> sites;            ///< As they run.
+  std::vector<DataflowValue> values;  ///< As they are first mentioned.
+  std::vector<Stop> stops;            ///< By their first users.
+  std::vector<Output> outputs;        ///< Entry by entry.
+  std::vector<EntryTimes> entryTimes; ///< Entry by entry.
+  int64_t time = 0;                   ///< The end of the last entry.
 };
 
 } // namespace divisi::plan

@@ -1,0 +1,106 @@
+//===- FitMemory.cpp - Plans that fit into memory -------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FitMemory.h"
+
+namespace divisi::plan {
+
+/// The assignment as strategies and places.
+static Fixed fixedBy(const PlanningProblem &planning,
+                     const std::vector<uint32_t> &assignment) {
+  Fixed fixed;
+  for (auto [choices, node] :
+       llvm::zip_equal(planning.choices, planning.siteNodes)) {
+    fixed.sites.push_back(choices->splits[assignment[node]]);
+  }
+  auto take = [&](const std::vector<std::vector<Layout>> &places,
+                  const std::vector<unsigned> &nodes,
+                  std::vector<std::optional<Layout>> &list) {
+    for (auto [layouts, node] : llvm::zip_equal(places, nodes)) {
+      list.push_back(layouts.empty()
+                         ? std::nullopt
+                         : std::optional(layouts[assignment[node]]));
+    }
+  };
+  take(planning.valuePlaces, planning.valueNodes, fixed.values);
+  take(planning.stopPlaces, planning.stopNodes, fixed.stops);
+  take(planning.outputPlaces, planning.outputNodes, fixed.outputs);
+  return fixed;
+}
+
+int64_t peakOf(const Setting &setting, const PlanOptions &options,
+               const PlanningProblem &planning,
+               const std::vector<uint32_t> &assignment) {
+  ProblemOptions request;
+  request.links = setting.devices.links;
+  request.memoryLimit = memoryLimitOf(setting, options);
+  std::optional<PlanningProblem> whole = buildProblem(
+      setting.dataflow, setting.devices.grid, setting.cluster.pace(),
+      {setting.devices.roles, options.maxStrategies},
+      fixedBy(planning, assignment), request);
+  // Nobody cuts it short, and every node has one strategy.
+  return int64_t(
+      search::evaluate(whole->problem,
+                       std::vector<uint32_t>(whole->problem.nodes.size(), 0))
+          .peak);
+}
+
+/// What to try after an answer that needs `missing` bytes more than there are;
+/// after none, if that is nothing.
+static void learn(MemoryView &view, std::optional<int64_t> missing) {
+  constexpr int kMostTries = 3;
+  if (view.detail == MemoryDetail::None) {
+    view.detail = MemoryDetail::Resting;
+  } else if (missing && view.tries < kMostTries) {
+    view.reserve += *missing;
+    ++view.tries;
+  } else {
+    view.detail = MemoryDetail::All;
+    view.reserve = 0;
+  }
+}
+
+FitOutcome solveWithinMemory(const Setting &setting, const PlanOptions &options,
+                             const search::Solver &solver,
+                             const search::Options &solverOptions,
+                             MemoryView &view,
+                             llvm::function_ref<bool()> isWanted) {
+  int64_t limit = memoryLimitOf(setting, options);
+  FitOutcome fit;
+  while (true) {
+    fit.planning = makeProblem(
+        setting, options, {.memory = view.detail, .reserve = view.reserve});
+    if (!fit.planning) {
+      return fit;
+    }
+    fit.outcome = solver.solve(fit.planning->problem, solverOptions);
+    fit.work += fit.outcome.work;
+    bool isSolved = fit.outcome.verdict == search::Verdict::Solved;
+    bool wasReserved = view.reserve > 0;
+    if (isSolved && !wasReserved) {
+      view.bound =
+          std::max(view.bound, nanosecondsOf(fit.outcome.solution.lowerBound));
+    }
+    std::optional<int64_t> missing;
+    if (isSolved) {
+      fit.peakBytes = peakOf(setting, options, *fit.planning,
+                             fit.outcome.solution.assignment);
+      fit.fits = fit.peakBytes <= limit;
+      missing = fit.peakBytes - limit;
+    }
+    bool isCut = fit.outcome.stopped == search::Stopped::Time ||
+                 fit.outcome.stopped == search::Stopped::Interrupted;
+    // Nothing is known of a smaller limit than the true one.
+    if (fit.fits || isCut || (!isSolved && !wasReserved) || !isWanted()) {
+      return fit;
+    }
+    learn(view, missing);
+  }
+}
+
+} // namespace divisi::plan

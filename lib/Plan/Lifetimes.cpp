@@ -1,0 +1,169 @@
+//===- Lifetimes.cpp - When tensors take memory ---------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lifetimes.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace divisi::plan {
+
+Lifetimes::Lifetimes(const Dataflow &dataflow)
+    : dataflow_(dataflow), values_(dataflow.values.size()),
+      overwritten_(dataflow.sites.size()),
+      lastConsumer_(dataflow.values.size()), results_(dataflow.sites.size()) {
+  size_t most = 1;
+  for (const Site &site : dataflow.sites) {
+    most = std::max(most, site.nest.operands.size() + site.numResults + 1);
+  }
+  for (const Output &output : dataflow.outputs) {
+    most = std::max(most, size_t(output.number) + 2);
+  }
+  stride_ = int64_t(most);
+  for (auto [index, tensor] : llvm::enumerate(dataflow.values)) {
+    if (tensor.kind == DataflowValue::Kind::Result) {
+      results_[tensor.index].push_back(unsigned(index));
+    }
+  }
+  overwriteOperands();
+  endValues();
+}
+
+/// When a consumer's tensor is brought to it.
+int64_t Lifetimes::slot(const Consumer &consumer) const {
+  switch (consumer.kind) {
+  case Consumer::Kind::Operand:
+    return consumer.time * stride_ + consumer.operand;
+  case Consumer::Kind::Output:
+    return consumer.time * stride_ + dataflow_.outputs[consumer.index].number;
+  case Consumer::Kind::Update:
+    break;
+  }
+  return consumer.time * stride_;
+}
+
+/// An operand that nobody needs afterwards, else one whose copy may be written
+/// over; of those, as plan-memory does, the first.
+void Lifetimes::overwriteOperands() {
+  // Per site and overwritable operand: whether its tensor ends there.
+  std::vector<llvm::SmallVector<unsigned, 2>> ending(dataflow_.sites.size());
+  for (const DataflowValue &tensor : dataflow_.values) {
+    if (tensor.kind != DataflowValue::Kind::Result ||
+        tensor.consumers.empty() || isAlias(dataflow_.sites[tensor.index])) {
+      continue;
+    }
+    const Consumer &last = tensor.consumers.back();
+    bool isOnce = llvm::count_if(tensor.consumers, [&](const Consumer &other) {
+                    return other.time == last.time;
+                  }) == 1;
+    bool hasViews = llvm::any_of(tensor.consumers, [&](const Consumer &other) {
+      return other.kind == Consumer::Kind::Operand &&
+             dataflow_.sites[other.index].buffers.viewed == other.operand;
+    });
+    if (last.kind == Consumer::Kind::Operand && isOnce && !hasViews) {
+      ending[last.index].push_back(last.operand);
+    }
+  }
+  for (auto [index, site] : llvm::enumerate(dataflow_.sites)) {
+    for (unsigned operand : site.buffers.overwritable) {
+      if (llvm::is_contained(ending[index], operand)) {
+        overwritten_[index] = operand;
+        break;
+      }
+    }
+    if (!overwritten_[index] && !site.buffers.overwritable.empty()) {
+      overwritten_[index] = site.buffers.overwritable.front();
+    }
+  }
+}
+
+/// Backwards: how long a view is needed is known before what it shows.
+void Lifetimes::endValues() {
+  for (size_t index = dataflow_.values.size(); index-- != 0;) {
+    const DataflowValue &tensor = dataflow_.values[index];
+    search::Lifetime &live = values_[index];
+    if (tensor.kind != DataflowValue::Kind::Result) {
+      live = {tensor.begin * stride_, tensor.end * stride_};
+      continue;
+    }
+    const Site &site = dataflow_.sites[tensor.index];
+    int64_t made = run(site);
+    live.begin = hasPoint(dataflow_, tensor) ? made + 1 : made;
+    live.end = live.begin + 1;
+    std::optional<unsigned> last;
+    for (auto [number, consumer] : llvm::enumerate(tensor.consumers)) {
+      if (!last || slot(consumer) > slot(tensor.consumers[*last])) {
+        last = unsigned(number);
+      }
+    }
+    for (auto [number, consumer] : llvm::enumerate(tensor.consumers)) {
+      if (number != last) {
+        live.end = std::max(live.end, held(consumer).end);
+      }
+    }
+    if (!last) {
+      continue;
+    }
+    const Consumer &consumer = tensor.consumers[*last];
+    bool isPlain =
+        !consumer.stop && !isAlias(site) && live.end <= slot(consumer) + 1;
+    if (isPlain) {
+      lastConsumer_[index] = last;
+      live.end = slot(consumer) + 1;
+    } else {
+      live.end = std::max(live.end, held(consumer).end);
+    }
+  }
+}
+
+search::Lifetime Lifetimes::held(const Consumer &consumer) const {
+  int64_t begin = slot(consumer) + 1;
+  switch (consumer.kind) {
+  case Consumer::Kind::Operand: {
+    const Site &site = dataflow_.sites[consumer.index];
+    int64_t end = run(site) + 1;
+    if (site.buffers.viewed == consumer.operand) {
+      for (unsigned result : results_[consumer.index]) {
+        end = std::max(end, values_[result].end);
+      }
+    } else if (overwritten_[consumer.index] == consumer.operand) {
+      end = run(site);
+    }
+    return {begin, std::max(begin, end)};
+  }
+  case Consumer::Kind::Output:
+    return {begin, (consumer.time + 1) * stride_};
+  case Consumer::Kind::Update:
+    break;
+  }
+  return {begin, begin};
+}
+
+search::Lifetime Lifetimes::made(unsigned site) const {
+  int64_t begin = run(dataflow_.sites[site]);
+  return {begin, begin + 1};
+}
+
+search::Lifetime Lifetimes::placing(unsigned site, unsigned number) const {
+  int64_t begin = run(dataflow_.sites[site]) + 1;
+  return {begin, begin + 1 + number};
+}
+
+UseTimes Lifetimes::use(unsigned tensor, const Consumer &consumer) const {
+  int64_t begin = slot(consumer);
+  bool isLast =
+      lastConsumer_[tensor] &&
+      &dataflow_.values[tensor].consumers[*lastConsumer_[tensor]] == &consumer;
+  return {{begin, begin + 1}, held(consumer), isLast};
+}
+
+UseTimes Lifetimes::stop(const Stop &stop, int64_t end) const {
+  int64_t begin = stop.begin * stride_;
+  return {{begin, begin + 1}, {begin + 1, end * stride_}, false};
+}
+
+} // namespace divisi::plan

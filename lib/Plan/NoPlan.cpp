@@ -1,0 +1,100 @@
+//===- NoPlan.cpp - What to say where there is no plan --------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Setting.h"
+#include "dialects/NN/Locations.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace divisi::plan {
+
+/// Nothing was found before time or a person ended the planner in `phase`.
+Status cutShort(search::Stopped why, llvm::StringRef phase) {
+  return Status(ExitCode::NoPlan,
+                (why == search::Stopped::Time
+                     ? "the time limit came " + phase +
+                           ", before the first plan; a larger --time-limit "
+                           "leaves time for one"
+                     : "interrupted " + phase + ", before the first plan")
+                    .str());
+}
+
+/// `at node '/h/MatMul' (nn.matmul) in 'h.3.attn'`, for the operator there.
+static std::string whereIs(const ModuleDataflow &dataflow, int64_t time) {
+  for (auto [op, site] : llvm::zip_equal(dataflow.ops, dataflow.sites)) {
+    if (site.time == time) {
+      auto scope = op->getAttrOfType<StringAttr>("nn.scope");
+      return "at " + nn::describeLocation(op->getLoc()) + " (" + site.name +
+             ")" + (scope ? " in '" + scope.getValue().str() + "'" : "");
+    }
+  }
+  return "when an entry function returns";
+}
+
+/// The solver's message, which counts operators where people name them.
+static std::string tellShortage(const ModuleDataflow &dataflow,
+                                const PlanningProblem &planning,
+                                const search::Outcome &outcome) {
+  std::string message = outcome.message;
+  if (outcome.time) {
+    std::string time = "at time " + std::to_string(*outcome.time) + " ";
+    if (size_t at = message.find(time); at != std::string::npos) {
+      message.replace(at, time.size(),
+                      whereIs(dataflow, *outcome.time / planning.positions) +
+                          " ");
+    }
+  }
+  return message;
+}
+
+/// Names the limit and where it comes from, where it binds, and what would
+/// help.
+static std::string explainInfeasible(const Setting &setting,
+                                     const PlanOptions &options,
+                                     const PlanningProblem &planning,
+                                     const search::Outcome &outcome) {
+  int64_t bytes = 0;
+  for (const DataflowValue &tensor : setting.dataflow.values) {
+    if (tensor.kind == DataflowValue::Kind::Global) {
+      bytes += tensor.bytes();
+    }
+  }
+  std::string origin =
+      options.memoryLimit
+          ? "--memory-limit"
+          : "what a device of the cluster " +
+                llvm::StringRef(setting.cluster.name).split(':').first.str() +
+                " has";
+  return "no plan fits into the memory limit of " +
+         std::to_string(memoryLimitOf(setting, options)) +
+         " bytes per device (" + origin +
+         "): " + tellShortage(setting.dataflow, planning, outcome) +
+         "; the globals have " + std::to_string(bytes) + " bytes over " +
+         std::to_string(setting.devices.grid.numPositions()) +
+         " devices; raise --memory-limit or take more devices";
+}
+
+/// What the solver found nothing for.
+Status explainNoPlan(const Setting &setting, const PlanOptions &options,
+                     const PlanningProblem &planning,
+                     const search::Outcome &outcome) {
+  if (outcome.verdict == search::Verdict::Infeasible) {
+    return Status(ExitCode::Infeasible,
+                  explainInfeasible(setting, options, planning, outcome));
+  }
+  if (outcome.stopped == search::Stopped::Time ||
+      outcome.stopped == search::Stopped::Interrupted) {
+    return cutShort(outcome.stopped, "while plans were searched");
+  }
+  return Status(ExitCode::NoPlan,
+                explainInfeasible(setting, options, planning, outcome));
+}
+
+} // namespace divisi::plan
