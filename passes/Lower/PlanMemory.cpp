@@ -86,10 +86,14 @@ public:
 
 } // namespace
 
+/// A global takes its new value when the program ends.
 void BlockBuilder::measure(ProgramOp program) {
-  for (auto [time, op] : llvm::enumerate(program.getBody().front())) {
+  Block &body = program.getBody().front();
+  int64_t programEnd = int64_t(body.getOperations().size());
+  for (auto [time, op] : llvm::enumerate(body)) {
     for (Value operand : op.getOperands()) {
-      lastUse_[rootOf(operand)] = time;
+      int64_t &last = lastUse_[rootOf(operand)];
+      last = std::max(last, isa<UpdateOp>(op) ? programEnd : int64_t(time));
     }
   }
 }
