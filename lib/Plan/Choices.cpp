@@ -16,12 +16,21 @@
 
 namespace divisi::plan {
 
+static bool isReachedByBatch(const Site &site) {
+  return llvm::is_contained(site.batch, true);
+}
+
+/// Data axes are for the batch where it is, and free elsewhere: updates of
+/// parameters may be split over them.
 bool ChoiceMaker::obeysRoles(const Site &site, const Split &split) const {
+  bool hasBatch = isReachedByBatch(site);
   for (auto [index, axes] : llvm::enumerate(split.loopAxes)) {
     for (AxisId axis : axes) {
       AxisRole role = rules_.roles[axis.index];
-      if (role != AxisRole::Any &&
-          site.batch[index] != (role == AxisRole::Data)) {
+      bool isWrong = role == AxisRole::Data
+                         ? hasBatch && !site.batch[index]
+                         : role == AxisRole::Model && site.batch[index];
+      if (isWrong) {
         return false;
       }
     }
@@ -76,8 +85,8 @@ int64_t ChoiceMaker::degree(const Site &site, AxisRole role,
   return product;
 }
 
-/// Who asks for a degree of parallelism asks that contractions be split by it:
-/// keeps the splits of the highest degree.
+/// Who asks for a degree of parallelism means it: keeps the splits of the
+/// highest degree.
 void ChoiceMaker::keepFullest(const Site &site, AxisRole role,
                               std::vector<Split> &splits) const {
   int64_t most = 1;
@@ -120,11 +129,10 @@ std::vector<Split> ChoiceMaker::splitsOf(const Site &site) const {
       splits.push_back(split);
     }
   }
-  bool isProduct = isContraction(site.nest);
-  if (isProduct) {
+  if (isReachedByBatch(site)) {
     keepFullest(site, AxisRole::Data, splits);
   }
-  if (isProduct || readsParameterTable(site)) {
+  if (isContraction(site.nest) || readsParameterTable(site)) {
     keepFullest(site, AxisRole::Model, splits);
   }
   if (splits.size() <= rules_.maxStrategies) {

@@ -157,7 +157,7 @@ std::optional<std::string> noteAxisNames(const std::string &mesh,
       free.push_back(axis.name);
     } else {
       parts.push_back(axis.name + (role == AxisRole::Data
-                                       ? " splits the batch alone"
+                                       ? " splits the batch where it is"
                                        : " splits all but the batch"));
     }
   }

@@ -104,9 +104,9 @@ def test_of_work_that_is_replicated(divisi, tmp_path):
 
 MESHES = [
     ("2", []),
-    ("data=2", ["axes of --mesh: data splits the batch alone"]),
-    ("data=2,model=2", ["axes of --mesh: data splits the batch alone, model "
-                        "splits all but the batch"]),
+    ("data=2", ["axes of --mesh: data splits the batch where it is"]),
+    ("data=2,model=2", ["axes of --mesh: data splits the batch where it is, "
+                        "model splits all but the batch"]),
     ("model=2,rest=2", ["axes of --mesh: model splits all but the batch, rest "
                         "splits anything, as only data and model constrain"]),
     ("dp=2,tp=2", ["axes of --mesh: dp, tp split anything, as only data and "

@@ -33,8 +33,9 @@
 
 namespace divisi {
 
-/// What an axis may be used for: data axes split only loops that the batch
-/// reaches, model axes only others.
+/// What an axis may be used for: data axes split the batch of operators that it
+/// reaches, and anything of others; model axes only loops that it does not
+/// reach.
 enum class AxisRole : uint8_t { Any, Data, Model };
 
 /// What a user asks of a grid.
