@@ -8,6 +8,8 @@
 
 #include "FitMemory.h"
 
+#include "Ties.h"
+
 namespace divisi::plan {
 
 /// The assignment as strategies and places.
@@ -78,7 +80,11 @@ FitOutcome solveWithinMemory(const Setting &setting, const PlanOptions &options,
     if (!fit.planning) {
       return fit;
     }
-    fit.outcome = solver.solve(fit.planning->problem, solverOptions);
+    search::Options asked = solverOptions;
+    if (auto ties = tiesOf(setting.dataflow, *fit.planning)) {
+      asked.ties = std::move(*ties);
+    }
+    fit.outcome = solver.solve(fit.planning->problem, asked);
     fit.work += fit.outcome.work;
     bool isSolved = fit.outcome.verdict == search::Verdict::Solved;
     bool wasReserved = view.reserve > 0;
