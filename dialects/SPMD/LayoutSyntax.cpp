@@ -41,13 +41,18 @@ ParseResult parseGrid(AsmParser &parser, Grid &grid) {
   llvm::SmallVector<GridAxis, 4> axes;
   auto parseAxis = [&]() -> ParseResult {
     llvm::StringRef name;
-    int64_t size;
+    GridAxis &axis = axes.emplace_back();
     if (parser.parseKeyword(&name) || parser.parseEqual() ||
-        parser.parseInteger(size)) {
+        parser.parseInteger(axis.size)) {
       return failure();
     }
-    axes.push_back({name.str(), size});
-    return success();
+    axis.name = name.str();
+    if (failed(parser.parseOptionalColon())) {
+      return success();
+    }
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() {
+      return parser.parseInteger(axis.weights.emplace_back());
+    });
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseAxis)) {
     return failure();

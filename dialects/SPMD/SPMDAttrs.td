@@ -74,6 +74,7 @@ def SPMD_LocalAttr : SPMD_Attr<"Local", "local", [
     ```mlir
     tensor<2x8xf32, #spmd.local<(x=2, y=2), [x, *] partial sum {y}, 4x8>>
     tensor<f32, #spmd.local<(x=2), []>>
+    tensor<6xf32, #spmd.local<(x=2:[3,1]), [x], 8>>
     ```
   }];
   let parameters = (ins SPMD_Value<"::divisi::Grid">:$grid,

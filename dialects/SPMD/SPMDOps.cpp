@@ -31,9 +31,11 @@ static void addGrid(Builder &builder, OperationState &state, StringRef name,
                     const Grid &grid) {
   SmallVector<StringRef> names;
   SmallVector<int64_t> sizes;
+  SmallVector<Attribute> weights;
   for (const GridAxis &axis : grid.axes()) {
     names.push_back(axis.name);
     sizes.push_back(axis.size);
+    weights.push_back(builder.getDenseI64ArrayAttr(axis.weights));
   }
   state.addAttribute(GridOp::getSymNameAttrName(state.name),
                      builder.getStringAttr(name));
@@ -41,6 +43,12 @@ static void addGrid(Builder &builder, OperationState &state, StringRef name,
                      builder.getStrArrayAttr(names));
   state.addAttribute(GridOp::getAxisSizesAttrName(state.name),
                      builder.getDenseI64ArrayAttr(sizes));
+  if (llvm::any_of(grid.axes(), [](const GridAxis &axis) {
+        return !axis.weights.empty();
+      })) {
+    state.addAttribute(GridOp::getAxisWeightsAttrName(state.name),
+                       builder.getArrayAttr(weights));
+  }
 }
 
 void GridOp::build(OpBuilder &builder, OperationState &state, StringRef name,
@@ -56,6 +64,12 @@ Grid GridOp::getValue() {
   SmallVector<GridAxis, 4> axes;
   for (auto [name, size] : llvm::zip(getAxisNames(), getAxisSizes())) {
     axes.push_back({cast<StringAttr>(name).str(), size});
+  }
+  if (std::optional<ArrayAttr> all = getAxisWeights()) {
+    for (auto [axis, weights] : llvm::zip(axes, *all)) {
+      llvm::append_range(axis.weights,
+                         cast<DenseI64ArrayAttr>(weights).asArrayRef());
+    }
   }
   return Grid(axes);
 }
@@ -98,19 +112,19 @@ void GridOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
   printer << " (";
-  llvm::interleaveComma(
-      llvm::zip(getAxisNames(), getAxisSizes()), printer, [&](auto axis) {
-        auto [name, size] = axis;
-        printer << cast<StringAttr>(name).getValue() << " = " << size;
-      });
+  Grid grid = getValue();
+  llvm::interleaveComma(grid.axes(), printer, [&](const GridAxis &axis) {
+    printer << axis.name << " = " << axis.sizeText();
+  });
   printer << ")";
   if (DenseI64ArrayAttr devices = getDevicesAttr()) {
     printer << " devices ";
     devices.print(printer);
   }
-  printer.printOptionalAttrDict((*this)->getAttrs(),
-                                {getSymNameAttrName(), getAxisNamesAttrName(),
-                                 getAxisSizesAttrName(), getDevicesAttrName()});
+  printer.printOptionalAttrDict(
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getAxisNamesAttrName(), getAxisSizesAttrName(),
+       getAxisWeightsAttrName(), getDevicesAttrName()});
 }
 
 // (C3) and (C4)
@@ -137,8 +151,12 @@ LogicalResult GridOp::verify() {
     return emitOpError() << "has " << getAxisNames().size() << " axis names, "
                          << "got " << getAxisSizes().size() << " sizes";
   }
+  if (getAxisWeights() && getAxisWeights()->size() != getAxisNames().size()) {
+    return emitOpError() << "has " << getAxisNames().size() << " axis names, "
+                         << "got weights of " << getAxisWeights()->size();
+  }
   Grid grid = getValue();
-  if (std::optional<std::string> error = verifyGrid(grid)) { // C1, C2
+  if (std::optional<std::string> error = verifyGrid(grid)) { // C1, C2, C5
     return emitOpError() << *error;
   }
   if (getDevices() &&

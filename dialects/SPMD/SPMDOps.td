@@ -22,23 +22,29 @@ def SPMD_GridOp : SPMD_Op<"grid", [Symbol]> {
   let description = [{
     Arranges devices along axes, the outermost first: position p has the
     row-major coordinates of p. Without `devices` position p is device p. How
-    devices are linked is the module's to say (`divisi.cluster`).
+    devices are linked is the module's to say (`divisi.cluster`). Positions along
+    an axis may have weights, by which default bounds are unequal: of what is
+    split over `w`, three eighths are for each of the first two.
 
     **Constraints**
     - (C1) axis names are identifiers without a dot, and unique.
     - (C2) sizes are at least 1, and a grid has at most 4096 positions.
     - (C3) `devices` has one device per position.
     - (C4) devices are not negative, and unique.
+    - (C5) an axis with weights has one per position, from 1 to 1024.
 
     ```mlir
     spmd.grid @g (data = 2, model = 2)
     spmd.grid @h (z = 3) devices [1, 2, 5]
+    spmd.grid @mixed (w = 4:[3,3,1,1])
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        OptionalAttr<StrAttr>:$sym_visibility,
                        StrArrayAttr:$axis_names,
                        DenseI64ArrayAttr:$axis_sizes,
+                       OptionalAttr<TypedArrayAttrBase<DenseI64ArrayAttr,
+                         "array of i64 arrays">>:$axis_weights,
                        OptionalAttr<DenseI64ArrayAttr>:$devices);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

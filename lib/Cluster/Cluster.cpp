@@ -51,30 +51,43 @@ static double lesser(double a, double b, double aFallback, double bFallback) {
   return std::min(a > 0 ? a : aFallback, b > 0 ? b : bFallback);
 }
 
+static DeviceKind slower(DeviceKind least, const DeviceKind &kind) {
+  PeakRates a = least.peaks, b = kind.peaks;
+  least.name += "+" + kind.name;
+  least.peaks = {.f64 = lesser(a.f64, b.f64, a.f32, b.f32),
+                 .f32 = std::min(a.f32, b.f32),
+                 .f16 = lesser(a.f16, b.f16, a.f32, b.f32),
+                 .bf16 = lesser(a.bf16, b.bf16, a.f32, b.f32),
+                 .i8 = lesser(a.i8, b.i8, a.f32, b.f32)};
+  least.efficiency = std::min(least.efficiency, kind.efficiency);
+  least.memoryBytesPerSecond =
+      std::min(least.memoryBytesPerSecond, kind.memoryBytesPerSecond);
+  least.memoryBytes = std::min(least.memoryBytes, kind.memoryBytes);
+  least.launchNanoseconds =
+      std::max(least.launchNanoseconds, kind.launchNanoseconds);
+  // The coarsest tiles and waves.
+  least.multiprocessors = std::max(least.multiprocessors, kind.multiprocessors);
+  least.tileEdge = std::max(least.tileEdge, kind.tileEdge);
+  least.fuses &= kind.fuses;
+  return least;
+}
+
 DeviceKind Cluster::pace() const {
   DeviceKind least = devices.front().kind;
   for (const DeviceGroup &group : llvm::drop_begin(devices)) {
-    const DeviceKind &kind = group.kind;
-    PeakRates a = least.peaks, b = kind.peaks;
-    least.name += "+" + kind.name;
-    least.peaks = {.f64 = lesser(a.f64, b.f64, a.f32, b.f32),
-                   .f32 = std::min(a.f32, b.f32),
-                   .f16 = lesser(a.f16, b.f16, a.f32, b.f32),
-                   .bf16 = lesser(a.bf16, b.bf16, a.f32, b.f32),
-                   .i8 = lesser(a.i8, b.i8, a.f32, b.f32)};
-    least.efficiency = std::min(least.efficiency, kind.efficiency);
-    least.memoryBytesPerSecond =
-        std::min(least.memoryBytesPerSecond, kind.memoryBytesPerSecond);
-    least.memoryBytes = std::min(least.memoryBytes, kind.memoryBytes);
-    least.launchNanoseconds =
-        std::max(least.launchNanoseconds, kind.launchNanoseconds);
-    // The coarsest tiles and waves.
-    least.multiprocessors =
-        std::max(least.multiprocessors, kind.multiprocessors);
-    least.tileEdge = std::max(least.tileEdge, kind.tileEdge);
-    least.fuses &= kind.fuses;
+    least = slower(std::move(least), group.kind);
   }
   return least;
+}
+
+DeviceKind Cluster::pace(llvm::ArrayRef<size_t> groups) const {
+  std::optional<DeviceKind> least;
+  for (auto [index, group] : llvm::enumerate(devices)) {
+    if (llvm::is_contained(groups, index)) {
+      least = least ? slower(std::move(*least), group.kind) : group.kind;
+    }
+  }
+  return *least;
 }
 
 int64_t Cluster::unitSize(size_t level) const {

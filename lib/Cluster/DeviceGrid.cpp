@@ -8,6 +8,7 @@
 
 #include "divisi/Cluster/DeviceGrid.h"
 
+#include "GridWeights.h"
 #include "Placement.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -56,24 +57,60 @@ static Status noSuchNumber(int64_t devices, const Cluster &cluster) {
 // Meshes
 //===----------------------------------------------------------------------===//
 
+/// Splits at commas that stand in no brackets.
+static llvm::SmallVector<llvm::StringRef, 4> splitMesh(llvm::StringRef mesh) {
+  llvm::SmallVector<llvm::StringRef, 4> parts;
+  size_t begin = 0, depth = 0;
+  for (auto [index, c] : llvm::enumerate(mesh)) {
+    depth += c == '[' ? 1 : c == ']' && depth > 0 ? -1 : 0;
+    if (c == ',' && depth == 0) {
+      parts.push_back(mesh.slice(begin, index));
+      begin = index + 1;
+    }
+  }
+  parts.push_back(mesh.drop_front(begin));
+  return parts;
+}
+
+/// Reads `4` or `4:[3,3,1,1]`.
+static bool parseSize(llvm::StringRef text, GridAxis &axis) {
+  auto [number, weights] = text.split(':');
+  if (number.getAsInteger(10, axis.size) || axis.size < 1) {
+    return false;
+  }
+  if (!text.contains(':')) {
+    return true;
+  }
+  if (!weights.consume_front("[") || !weights.consume_back("]")) {
+    return false;
+  }
+  return llvm::all_of(llvm::split(weights, ','), [&](llvm::StringRef weight) {
+    return !weight.getAsInteger(10, axis.weights.emplace_back());
+  });
+}
+
 /// Reads `2x4` or `data=2,model=4`.
 static bool parseMesh(llvm::StringRef mesh, DeviceGrid &result,
                       std::string &error) {
   bool named = mesh.contains('=');
   llvm::SmallVector<llvm::StringRef, 4> parts;
-  mesh.split(parts, named ? ',' : 'x');
+  if (named) {
+    parts = splitMesh(mesh);
+  } else {
+    mesh.split(parts, 'x');
+  }
   llvm::SmallVector<GridAxis, 4> axes;
   for (llvm::StringRef part : parts) {
     auto [name, number] =
         named ? part.split('=') : std::pair(llvm::StringRef(), part);
-    int64_t size = 0;
-    if (number.getAsInteger(10, size) || size < 1) {
+    GridAxis axis;
+    if (!parseSize(number, axis)) {
       error = "the mesh '" + mesh.str() + "' is not understood at '" +
               part.str() + "'; write for example 2x4 or data=2,model=4";
       return false;
     }
-    axes.push_back(
-        {named ? name.str() : "x" + std::to_string(axes.size()), size});
+    axis.name = named ? name.str() : "x" + std::to_string(axes.size());
+    axes.push_back(std::move(axis));
     result.roles.push_back(name == "data"    ? AxisRole::Data
                            : name == "model" ? AxisRole::Model
                                              : AxisRole::Any);
@@ -291,8 +328,19 @@ static Status checkDegrees(const GridRequest &request, int64_t devices) {
   return Status();
 }
 
+/// Of the devices of `placement`, each once.
+static llvm::SmallVector<size_t, 8>
+kindsOf(const Cluster &cluster, const Placement &placement, int64_t devices) {
+  llvm::SmallVector<size_t, 8> kinds = groupsOf(
+      cluster, Grid({{"all", devices}}), devicesOf(cluster, placement));
+  llvm::sort(kinds);
+  kinds.erase(llvm::unique(kinds), kinds.end());
+  return kinds;
+}
+
 Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
-                                                 const GridRequest &request) {
+                                                 const GridRequest &request,
+                                                 Precision precision) {
   if (!request.mesh.empty()) {
     Expected<DeviceGrid> grid = meshGrid(cluster, request);
     return grid ? Expected<std::vector<DeviceGrid>>({*grid})
@@ -309,17 +357,23 @@ Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
   int64_t model = request.tensorParallel.value_or(
       request.dataParallel ? devices / *request.dataParallel : 1);
   std::vector<DeviceGrid> grids;
-  std::vector<Placement> placed;
+  // Fewer devices can be better where slow ones are left out.
+  using Placed = std::pair<Placement, llvm::SmallVector<size_t, 8>>;
+  std::vector<Placed> placed;
   for (int64_t count : deviceCounts(devices)) {
     std::optional<Placement> placement = placeEvenly(cluster, count, model);
-    if (placement && llvm::any_of(placed, [&](const Placement &finer) {
-          return finer.contains(*placement);
+    llvm::SmallVector<size_t, 8> kinds;
+    if (placement) {
+      kinds = kindsOf(cluster, *placement, count);
+    }
+    if (placement && llvm::any_of(placed, [&](const Placed &finer) {
+          return finer.first.contains(*placement) && finer.second == kinds;
         })) {
       continue;
     }
     GridMaker maker(cluster, request, count, grids);
     if (placement) {
-      placed.push_back(*placement);
+      placed.push_back({*placement, kinds});
       maker.onLevels(*placement);
     } else if (count == devices) {
       maker.acrossLevels();
@@ -329,6 +383,7 @@ Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
       break;
     }
   }
+  addWeighted(cluster, precision, grids);
   return grids;
 }
 

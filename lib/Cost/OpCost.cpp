@@ -19,9 +19,10 @@
 namespace divisi {
 
 int64_t localBytes(const Grid &grid, const Layout &layout,
-                   llvm::ArrayRef<int64_t> shape, int64_t elementBits) {
+                   llvm::ArrayRef<int64_t> shape, int64_t elementBits,
+                   const GridPart &part) {
   // No box is larger than the tensor, whose bytes an int64_t counts.
-  return *storedBytes(*checkedProduct(layout.localShape(grid, shape)),
+  return *storedBytes(*checkedProduct(layout.localShape(grid, shape, part)),
                       elementBits);
 }
 
@@ -42,11 +43,12 @@ static bool isView(const LoopNest &nest, const Grid &grid, const Split &split,
 /// a device reaches.
 static int64_t boxBytes(const LoopNest &nest, const Grid &grid,
                         const Split &split, const OpProfile &profile,
-                        const FusedEnds &fused) {
+                        const FusedEnds &fused, const GridPart &part) {
   int64_t made = 0, moved = 0;
   for (unsigned i = 0; i != nest.results.size(); ++i) {
-    int64_t written = localBytes(grid, resultLayout(nest, grid, split, i),
-                                 nest.results[i].shape, profile.results[i]);
+    int64_t written =
+        localBytes(grid, resultLayout(nest, grid, split, i),
+                   nest.results[i].shape, profile.results[i], part);
     made += written;
     moved += llvm::is_contained(fused.results, i) ? 0 : written;
   }
@@ -54,8 +56,9 @@ static int64_t boxBytes(const LoopNest &nest, const Grid &grid,
     if (llvm::is_contained(fused.operands, i)) {
       continue;
     }
-    int64_t read = localBytes(grid, operandLayout(nest, grid, split, i),
-                              nest.operands[i].shape, profile.operands[i]);
+    int64_t read =
+        localBytes(grid, operandLayout(nest, grid, split, i),
+                   nest.operands[i].shape, profile.operands[i], part);
     moved += isTable(nest, nest.operands[i]) ? std::min(read, made) : read;
   }
   return moved;
@@ -65,21 +68,26 @@ int64_t movedBytes(const LoopNest &nest, const Grid &grid, const Split &split,
                    const OpProfile &profile, const FusedEnds &fused) {
   return isView(nest, grid, split, profile)
              ? 0
-             : boxBytes(nest, grid, split, profile, fused);
+             : boxBytes(nest, grid, split, profile, fused, {});
 }
 
 int64_t opNanoseconds(const LoopNest &nest, const Grid &grid,
                       const Split &split, const OpProfile &profile,
-                      const DeviceKind &device, const FusedEnds &fused) {
+                      const GridPace &pace, const FusedEnds &fused) {
   if (isView(nest, grid, split, profile)) {
     return 0;
   }
-  double compute = tiledFlops(nest, grid, split, device) /
-                   device.flopsPerSecond(profile.precision);
-  double move = double(boxBytes(nest, grid, split, profile, fused)) /
-                device.memoryBytesPerSecond;
-  return (fused.operands.empty() ? device.launchNanoseconds : 0) +
-         int64_t(std::ceil(1e9 * std::max(compute, move)));
+  int64_t longest = 0;
+  for (const auto &[kind, part] : pace.parts) {
+    double compute = tiledFlops(nest, grid, split, kind, part) /
+                     kind.flopsPerSecond(profile.precision);
+    double move = double(boxBytes(nest, grid, split, profile, fused, part)) /
+                  kind.memoryBytesPerSecond;
+    int64_t launch = fused.operands.empty() ? kind.launchNanoseconds : 0;
+    longest = std::max(
+        longest, launch + int64_t(std::ceil(1e9 * std::max(compute, move))));
+  }
+  return longest;
 }
 
 } // namespace divisi

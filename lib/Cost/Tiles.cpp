@@ -25,7 +25,8 @@ struct Product {
 /// Nothing if the operator is no product: linear in each of two operands, and
 /// summed over something.
 static std::optional<Product> productOf(const LoopNest &nest, const Grid &grid,
-                                        const Split &split) {
+                                        const Split &split,
+                                        const GridPart &part) {
   if (nest.linear.size() < 2) {
     return std::nullopt;
   }
@@ -43,15 +44,15 @@ static std::optional<Product> productOf(const LoopNest &nest, const Grid &grid,
     double &extent = isLeft == isRight ? product.batch
                      : isLeft          ? product.rows
                                        : product.columns;
-    extent *= double(largestShard(nest, grid, split, loop));
+    extent *= double(largestShard(nest, grid, split, loop, part));
   }
   return isSummed ? std::optional(product) : std::nullopt;
 }
 
 double tiledFlops(const LoopNest &nest, const Grid &grid, const Split &split,
-                  const DeviceKind &device) {
-  double flops = localFlops(nest, grid, split);
-  std::optional<Product> product = productOf(nest, grid, split);
+                  const DeviceKind &device, const GridPart &part) {
+  double flops = localFlops(nest, grid, split, part);
+  std::optional<Product> product = productOf(nest, grid, split, part);
   if (device.multiprocessors == 0 || flops == 0 || !product ||
       product->rows == 1 || product->columns == 1) {
     return flops;

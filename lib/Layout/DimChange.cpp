@@ -256,7 +256,8 @@ DimChange analyzeDim(const Grid &grid, int64_t extent, const DimLayout &from,
   DimChange change;
   change.talking = from.axes;
   auto isEven = [&](const DimLayout &dim) {
-    return dim.bounds.empty() && extent % grid.product(dim.axes) == 0;
+    return dim.bounds.empty() && !grid.isWeighted(dim.axes) &&
+           extent % grid.product(dim.axes) == 0;
   };
   if (extent > 0 && from != to && isEven(from) && isEven(to)) {
     analyzeEven(grid, extent, from.axes, to.axes, change);

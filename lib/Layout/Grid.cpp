@@ -12,9 +12,64 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <numeric>
+
 using namespace llvm;
 
 namespace divisi {
+
+std::string GridAxis::sizeText() const {
+  std::string text = std::to_string(size);
+  if (!weights.empty()) {
+    raw_string_ostream os(text);
+    os << ":[";
+    interleave(weights, os, ",");
+    os << ']';
+  }
+  return text;
+}
+
+/// Equal ratios are equal weights. What is illegal is left for verify().
+static void reduceWeights(GridAxis &axis) {
+  if (int64_t(axis.weights.size()) != axis.size ||
+      any_of(axis.weights, [](int64_t weight) { return weight < 1; })) {
+    return;
+  }
+  int64_t common = 0;
+  for (int64_t weight : axis.weights) {
+    common = std::gcd(common, weight);
+  }
+  for (int64_t &weight : axis.weights) {
+    weight /= common;
+  }
+  if (all_equal(axis.weights)) {
+    axis.weights.clear();
+  }
+}
+
+Grid::Grid(ArrayRef<GridAxis> axes) : axes_(axes) {
+  for_each(axes_, reduceWeights);
+}
+
+static std::optional<std::string> verifyWeights(const GridAxis &axis) {
+  if (axis.weights.empty()) {
+    return std::nullopt;
+  }
+  if (int64_t(axis.weights.size()) != axis.size) {
+    return ("axis '" + Twine(axis.name) + "' has " +
+            Twine(axis.weights.size()) + " weights, expected " +
+            Twine(axis.size) + ", one per position")
+        .str();
+  }
+  for (int64_t weight : axis.weights) {
+    if (weight < 1 || weight > Grid::maxWeight) {
+      return ("axis '" + Twine(axis.name) + "' has the weight " +
+              Twine(weight) + ", expected 1 to " + Twine(Grid::maxWeight))
+          .str();
+    }
+  }
+  return std::nullopt;
+}
 
 std::optional<std::string> Grid::verify() const {
   int64_t positions = 1;
@@ -35,6 +90,9 @@ std::optional<std::string> Grid::verify() const {
           .str();
     }
     positions *= axis.size;
+    if (std::optional<std::string> error = verifyWeights(axis)) {
+      return error;
+    }
   }
   return std::nullopt;
 }
@@ -53,6 +111,11 @@ int64_t Grid::product(ArrayRef<AxisId> axes) const {
     count *= size(axis);
   }
   return count;
+}
+
+bool Grid::isWeighted(ArrayRef<AxisId> axes) const {
+  return any_of(
+      axes, [&](AxisId axis) { return !axes_[axis.index].weights.empty(); });
 }
 
 std::optional<AxisId> Grid::find(StringRef name) const {
@@ -134,7 +197,7 @@ void Grid::forCoordinates(ArrayRef<AxisId> axes,
 void Grid::print(raw_ostream &os) const {
   os << '(';
   interleaveComma(axes_, os, [&](const GridAxis &axis) {
-    os << axis.name << '=' << axis.size;
+    os << axis.name << '=' << axis.sizeText();
   });
   os << ')';
 }

@@ -39,21 +39,44 @@ Interval intersect(Interval a, Interval b) {
   return common.empty() ? Interval() : common;
 }
 
+static void splitEvenly(Interval whole, int64_t parts,
+                        SmallVectorImpl<Interval> &shards) {
+  int64_t length = llvm::divideCeil(whole.size(), parts);
+  int64_t begin = whole.begin;
+  for (int64_t part = 0; part < parts; ++part) {
+    int64_t end = begin + std::min(length, whole.end - begin);
+    shards.push_back({begin, end});
+    begin = end;
+  }
+}
+
+/// Bounds are where the sum of weights says, rounded to the nearest.
+static void splitByWeight(Interval whole, ArrayRef<int64_t> weights,
+                          SmallVectorImpl<Interval> &shards) {
+  int64_t all = llvm::sum_of(weights, int64_t(0));
+  int64_t begin = whole.begin, reached = 0;
+  for (int64_t weight : weights) {
+    reached += weight;
+    int64_t end = whole.begin +
+                  int64_t((__int128(whole.size()) * reached + all / 2) / all);
+    shards.push_back({begin, end});
+    begin = end;
+  }
+}
+
 /// Splits every interval so far again, so shards of equal prefixes of
 /// coordinates are neighbours.
 SmallVector<Interval, 4> nestedShards(const Grid &grid, int64_t extent,
                                       ArrayRef<AxisId> axes) {
   SmallVector<Interval, 4> shards = {{0, extent}};
   for (AxisId axis : axes) {
-    int64_t parts = grid.size(axis);
+    ArrayRef<int64_t> weights = grid.axes()[axis.index].weights;
     SmallVector<Interval, 4> finer;
     for (Interval shard : shards) {
-      int64_t length = llvm::divideCeil(shard.size(), parts);
-      int64_t begin = shard.begin;
-      for (int64_t part = 0; part < parts; ++part) {
-        int64_t end = begin + std::min(length, shard.end - begin);
-        finer.push_back({begin, end});
-        begin = end;
+      if (weights.empty()) {
+        splitEvenly(shard, grid.size(axis), finer);
+      } else {
+        splitByWeight(shard, weights, finer);
       }
     }
     shards = std::move(finer);
@@ -69,16 +92,44 @@ int64_t largestShard(ArrayRef<Interval> shards) {
   return size;
 }
 
+/// Of `shards` over `axes`, in shardIndex order.
+static int64_t largestIn(const Grid &grid, ArrayRef<Interval> shards,
+                         ArrayRef<AxisId> axes, const GridPart &part) {
+  const AxisId *found = llvm::find(axes, part.axis);
+  if (part.coordinates.empty() || found == axes.end()) {
+    return largestShard(shards);
+  }
+  int64_t inner = grid.product({found + 1, axes.end()});
+  int64_t size = 0;
+  for (auto [index, shard] : enumerate(shards)) {
+    int64_t coordinate = int64_t(index) / inner % grid.size(part.axis);
+    if (coordinate >= part.coordinates.begin &&
+        coordinate < part.coordinates.end) {
+      size = std::max(size, shard.size());
+    }
+  }
+  return size;
+}
+
+/// Of nested ceil bounds the first is the largest.
+int64_t largestNested(const Grid &grid, int64_t extent, ArrayRef<AxisId> axes,
+                      const GridPart &part) {
+  if (part.coordinates.empty() && !grid.isWeighted(axes)) {
+    return llvm::divideCeil(extent, grid.product(axes));
+  }
+  return largestIn(grid, nestedShards(grid, extent, axes), axes, part);
+}
+
 SmallVector<Interval, 4> DimLayout::shards(const Grid &grid,
                                            int64_t extent) const {
   return bounds.empty() ? nestedShards(grid, extent, axes)
                         : llvm::to_vector<4>(bounds);
 }
 
-/// Default bounds are nested, and the first is the largest.
-int64_t DimLayout::largest(const Grid &grid, int64_t extent) const {
-  return bounds.empty() ? llvm::divideCeil(extent, grid.product(axes))
-                        : largestShard(bounds);
+int64_t DimLayout::largest(const Grid &grid, int64_t extent,
+                           const GridPart &part) const {
+  return bounds.empty() ? largestNested(grid, extent, axes, part)
+                        : largestIn(grid, bounds, axes, part);
 }
 
 Layout Layout::replicated(size_t rank) {
@@ -117,10 +168,11 @@ SmallVector<Interval, 4> Layout::box(const Grid &grid, ArrayRef<int64_t> shape,
 }
 
 SmallVector<int64_t, 4> Layout::localShape(const Grid &grid,
-                                           ArrayRef<int64_t> shape) const {
+                                           ArrayRef<int64_t> shape,
+                                           const GridPart &part) const {
   SmallVector<int64_t, 4> result;
   for (size_t dim = 0; dim < rank(); ++dim) {
-    result.push_back(dims[dim].largest(grid, shape[dim]));
+    result.push_back(dims[dim].largest(grid, shape[dim], part));
   }
   return result;
 }

@@ -116,6 +116,25 @@ private:
 };
 } // namespace
 
+/// 4  or  4:[3,3,1,1]
+static bool parseSize(Parser &parser, GridAxis &axis) {
+  if (!parser.number(axis.size, "the size of the axis")) {
+    return false;
+  }
+  if (!parser.consume(":")) {
+    return true;
+  }
+  if (!parser.expect("[")) {
+    return false;
+  }
+  do {
+    if (!parser.number(axis.weights.emplace_back(), "a weight")) {
+      return false;
+    }
+  } while (parser.consume(","));
+  return parser.expect("]");
+}
+
 static bool parseGridBody(Parser &parser, SmallVectorImpl<GridAxis> &axes) {
   if (!parser.expect("(")) {
     return false;
@@ -125,7 +144,7 @@ static bool parseGridBody(Parser &parser, SmallVectorImpl<GridAxis> &axes) {
       StringRef name;
       GridAxis axis;
       if (!parser.word(name, "the name of an axis") || !parser.expect("=") ||
-          !parser.number(axis.size, "the size of the axis")) {
+          !parseSize(parser, axis)) {
         return false;
       }
       axis.name = name.str();

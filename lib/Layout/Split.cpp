@@ -11,7 +11,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
-#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -56,10 +55,9 @@ void Split::print(raw_ostream &os, const Grid &grid,
 }
 
 int64_t largestShard(const LoopNest &nest, const Grid &grid, const Split &split,
-                     LoopId loop) {
-  // Default bounds: the first is the largest.
-  return llvm::divideCeil(nest.loop(loop).extent,
-                          grid.product(split.loopAxes[loop.index]));
+                     LoopId loop, const GridPart &part) {
+  return largestNested(grid, nest.loop(loop).extent, split.loopAxes[loop.index],
+                       part);
 }
 
 bool Split::splits(const Grid &grid, LoopId loop) const {

@@ -19,12 +19,14 @@ SmallVector<Interval, 4> loopShards(const LoopNest &nest, const Grid &grid,
   return nestedShards(grid, nest.loop(loop).extent, split.loopAxes[loop.index]);
 }
 
-double localFlops(const LoopNest &nest, const Grid &grid, const Split &split) {
-  // Every axis splits at most one loop, so one position, the first, has the
+double localFlops(const LoopNest &nest, const Grid &grid, const Split &split,
+                  const GridPart &part) {
+  // Every axis splits at most one loop, so some position of the part has the
   // largest shard of all of them.
   double count = nest.flopsPerPoint;
   for (size_t index = 0; index < nest.loops.size(); ++index) {
-    count *= double(largestShard(nest, grid, split, LoopId{uint32_t(index)}));
+    count *=
+        double(largestShard(nest, grid, split, LoopId{uint32_t(index)}, part));
   }
   return count;
 }

@@ -143,7 +143,7 @@ std::vector<Split> ChoiceMaker::splitsOf(const Site &site) const {
   for (auto [index, split] : llvm::enumerate(splits)) {
     order.push_back({index == 0 ? -1
                                 : opNanoseconds(site.nest, grid_, split,
-                                                site.profile, device_),
+                                                site.profile, pace_),
                      index});
   }
   llvm::sort(order);
@@ -161,8 +161,8 @@ int64_t ChoiceMaker::leastNanoseconds(const Site &site) {
   if (isNew) {
     for (const Split &split : splitsOf(site)) {
       known->second =
-          std::min(known->second, opNanoseconds(site.nest, grid_, split,
-                                                site.profile, device_));
+          std::min(known->second,
+                   opNanoseconds(site.nest, grid_, split, site.profile, pace_));
     }
   }
   return known->second;
@@ -177,7 +177,7 @@ ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits) {
   choices->results.resize(nest.results.size());
   for (const Split &split : splits) {
     choices->nanoseconds.push_back(
-        opNanoseconds(nest, grid_, split, site.profile, device_));
+        opNanoseconds(nest, grid_, split, site.profile, pace_));
     for (unsigned i = 0; i != nest.operands.size(); ++i) {
       unsigned tensorClass =
           pool_.classOf(nest.operands[i].shape, site.profile.operands[i]);

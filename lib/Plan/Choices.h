@@ -44,9 +44,9 @@ struct SplitRules {
 /// Makes and remembers the choices of operators.
 class ChoiceMaker {
 public:
-  ChoiceMaker(const Grid &grid, const DeviceKind &device, SplitRules rules,
+  ChoiceMaker(const Grid &grid, const GridPace &pace, SplitRules rules,
               LayoutPool &pool)
-      : grid_(grid), device_(device), rules_(std::move(rules)), pool_(pool) {}
+      : grid_(grid), pace_(pace), rules_(std::move(rules)), pool_(pool) {}
 
   /// The choices of `site`: those of its loops, or `fixed` alone.
   std::shared_ptr<const SiteChoices> choicesOf(const Site &site,
@@ -78,7 +78,7 @@ private:
                                               std::vector<Split> splits);
 
   Grid grid_;
-  DeviceKind device_;
+  GridPace pace_;
   SplitRules rules_;
   LayoutPool &pool_;
   std::map<unsigned, std::shared_ptr<const SiteChoices>> known_; ///< By kind.

@@ -33,10 +33,10 @@ namespace divisi::plan {
 // Bounds without a problem
 //===----------------------------------------------------------------------===//
 
-/// What `site` takes at least on so many devices, however it is split: each
-/// does its part of the arithmetic, and writes its part of the results.
-static double leastNanoseconds(const Site &site, int64_t devices,
-                               const DeviceKind &kind) {
+/// What `site` takes at least on the devices of `pace`, however it is split:
+/// together they do the arithmetic, and write the results.
+static double leastNanoseconds(const Site &site, const Grid &grid,
+                               const GridPace &pace) {
   // What computes nothing may be a view.
   if (site.nest.flopsPerPoint == 0) {
     return 0;
@@ -50,16 +50,23 @@ static double leastNanoseconds(const Site &site, int64_t devices,
     written += double(localBytes(one, Layout::replicated(result.shape.size()),
                                  result.shape, bits));
   }
-  double time = std::max(flops / kind.flopsPerSecond(site.profile.precision),
-                         written / kind.memoryBytesPerSecond);
-  return double(kind.launchNanoseconds) + 1e9 * time / double(devices);
+  double flopsPerSecond = 0, bytesPerSecond = 0;
+  int64_t launch = INT64_MAX;
+  for (const auto &[kind, part] : pace.parts) {
+    double devices = double(part.numPositions(grid));
+    flopsPerSecond += devices * kind.flopsPerSecond(site.profile.precision);
+    bytesPerSecond += devices * kind.memoryBytesPerSecond;
+    launch = std::min(launch, kind.launchNanoseconds);
+  }
+  return double(launch) +
+         1e9 * std::max(flops / flopsPerSecond, written / bytesPerSecond);
 }
 
-static int64_t quickBound(const Setting &setting, const Grid &grid) {
-  DeviceKind kind = setting.cluster.pace();
+static int64_t quickBound(const Setting &setting, const DeviceGrid &grid) {
+  GridPace pace = setting.paceOf(grid);
   double sum = 0;
   for (const Site &site : setting.dataflow.sites) {
-    sum += leastNanoseconds(site, grid.numPositions(), kind);
+    sum += leastNanoseconds(site, grid.grid, pace);
   }
   return int64_t(sum);
 }
@@ -68,7 +75,7 @@ static int64_t quickBound(const Setting &setting, const Grid &grid) {
 static int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
                              const PlanOptions &options) {
   LayoutPool pool;
-  ChoiceMaker maker(grid.grid, setting.cluster.pace(),
+  ChoiceMaker maker(grid.grid, setting.paceOf(grid),
                     {grid.roles, options.maxStrategies}, pool);
   int64_t sum = 0;
   for (const Site &site : setting.dataflow.sites) {
@@ -100,7 +107,7 @@ public:
       : setting_(setting), options_(options), solver_(solver),
         left_(options.work) {
     for (DeviceGrid &grid : grids) {
-      int64_t bound = quickBound(setting, grid.grid);
+      int64_t bound = quickBound(setting, grid);
       grids_.push_back({std::move(grid), bound});
     }
   }

@@ -51,6 +51,15 @@ Expected<Cluster> plan::clusterOf(ModuleOp module, const PlanOptions &options) {
   return presetCluster("cpu", devices);
 }
 
+/// What most of the arithmetic is in.
+static Precision precisionOf(const Dataflow &dataflow) {
+  std::map<Precision, double> flops = {{Precision::F32, 0}};
+  for (const Site &site : dataflow.sites) {
+    flops[site.profile.precision] += site.nest.flops();
+  }
+  return llvm::max_element(flops, llvm::less_second())->first;
+}
+
 /// The grid of the module if it has one, else those that are asked for.
 static Expected<std::vector<DeviceGrid>>
 chooseGrids(ModuleOp module, const PlanOptions &options, Setting &setting) {
@@ -68,12 +77,12 @@ chooseGrids(ModuleOp module, const PlanOptions &options, Setting &setting) {
       request.devices = 1;
     }
     for (const GridAxis &axis : grid.axes()) {
-      request.mesh += (request.mesh.empty() ? "" : ",") + axis.name + "=" +
-                      std::to_string(axis.size);
+      request.mesh +=
+          (request.mesh.empty() ? "" : ",") + axis.name + "=" + axis.sizeText();
     }
   }
   Expected<std::vector<DeviceGrid>> grids =
-      candidateGrids(setting.cluster, request);
+      candidateGrids(setting.cluster, request, precisionOf(setting.dataflow));
   if (!grids || known.empty()) {
     return grids;
   }
@@ -190,7 +199,8 @@ plan::makeProblem(const Setting &setting, const PlanOptions &options,
   planning.control = &options.control;
   planning.present = request.present;
   return buildProblem(setting.dataflow, setting.devices.grid,
-                      setting.cluster.pace(), rules, setting.fixed, planning);
+                      setting.paceOf(setting.devices), rules, setting.fixed,
+                      planning);
 }
 
 static PlanReport reportOf(const Setting &setting, const GridAnswer &answer) {

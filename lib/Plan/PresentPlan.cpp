@@ -74,9 +74,10 @@ Expected<PresentPlan> readPlan(ModuleOp module, const Cluster &cluster) {
   setting.cluster = cluster;
   setting.grid = grids.front();
   Grid grid = setting.grid.getValue();
+  SmallVector<int64_t> devices = setting.grid.getDeviceIds();
   setting.devices = {grid,
                      rolesFrom(known.roles, grid.numAxes()),
-                     {},
+                     {devices.begin(), devices.end()},
                      linksOf(setting.grid, cluster)};
   setting.dataflow = std::move(*dataflow);
   FailureOr<Fixed> fixed = readFixed(setting.dataflow, setting.grid);

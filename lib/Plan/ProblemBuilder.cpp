@@ -243,10 +243,10 @@ std::optional<PlanningProblem> ProblemBuilder::build() {
 }
 
 std::optional<PlanningProblem>
-buildProblem(const Dataflow &dataflow, const Grid &grid,
-             const DeviceKind &device, const SplitRules &rules,
-             const Fixed &fixed, const ProblemOptions &options) {
-  return ProblemBuilder(dataflow, grid, device, rules, fixed, options).build();
+buildProblem(const Dataflow &dataflow, const Grid &grid, const GridPace &pace,
+             const SplitRules &rules, const Fixed &fixed,
+             const ProblemOptions &options) {
+  return ProblemBuilder(dataflow, grid, pace, rules, fixed, options).build();
 }
 
 } // namespace divisi::plan

@@ -79,9 +79,9 @@ struct PlanningProblem {
 
 /// Nothing if `options.control` struck meanwhile.
 std::optional<PlanningProblem>
-buildProblem(const Dataflow &dataflow, const Grid &grid,
-             const DeviceKind &device, const SplitRules &rules,
-             const Fixed &fixed, const ProblemOptions &options);
+buildProblem(const Dataflow &dataflow, const Grid &grid, const GridPace &pace,
+             const SplitRules &rules, const Fixed &fixed,
+             const ProblemOptions &options);
 
 } // namespace divisi::plan
 

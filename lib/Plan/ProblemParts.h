@@ -19,10 +19,10 @@ namespace divisi::plan {
 class ProblemBuilder {
 public:
   ProblemBuilder(const Dataflow &dataflow, const Grid &grid,
-                 const DeviceKind &device, const SplitRules &rules,
+                 const GridPace &pace, const SplitRules &rules,
                  const Fixed &fixed, const ProblemOptions &options)
       : dataflow_(dataflow), lifetimes_(dataflow), grid_(grid), fixed_(fixed),
-        options_(options), maker_(grid, device, rules, planning_.pool),
+        options_(options), maker_(grid, pace, rules, planning_.pool),
         matrices_(
             grid, options.links, planning_.pool, planning_.problem.matrices,
             [this] { return isStruck(); }, [this] { goesOn(); }) {}

@@ -72,7 +72,7 @@ private:
 };
 } // namespace
 
-/// The prime factors in any order, some of them merged.
+/// The prime factors in any order, some of them merged, some with weights.
 llvm::SmallVector<GridAxis, 4> Drawer::drawAxes(int64_t count) {
   constexpr size_t kMostAxes = 4;
   llvm::SmallVector<int64_t, 4> factors = primeFactors(count);
@@ -86,7 +86,13 @@ llvm::SmallVector<GridAxis, 4> Drawer::drawAxes(int64_t count) {
   }
   llvm::SmallVector<GridAxis, 4> axes;
   for (int64_t factor : factors) {
-    axes.push_back({"a" + std::to_string(numAxes_++), factor});
+    GridAxis &axis = axes.emplace_back();
+    axis = {"a" + std::to_string(numAxes_++), factor};
+    if (random_.chance(20)) {
+      for (int64_t position = 0; position != factor; ++position) {
+        axis.weights.push_back(1 + int64_t(random_.below(4)));
+      }
+    }
   }
   return axes;
 }

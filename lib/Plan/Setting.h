@@ -25,6 +25,11 @@ struct Setting {
   ModuleDataflow dataflow;
   Fixed fixed;
   spmd::GridOp grid; ///< Of the module; null until it has one.
+
+  /// Of the devices on `grid`.
+  GridPace paceOf(const DeviceGrid &grid) const {
+    return GridPace(cluster, grid.grid, grid.devices);
+  }
 };
 
 /// The first error that MLIR reports while it is alive, for a Status.

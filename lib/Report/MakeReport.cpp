@@ -27,7 +27,7 @@ namespace {
 class ReportBuilder {
 public:
   ReportBuilder(ModuleOp module, const Cluster &cluster)
-      : module_(module), cluster_(cluster), pace_(cluster.pace()) {}
+      : module_(module), cluster_(cluster) {}
 
   Expected<Report> run();
 
@@ -44,7 +44,6 @@ private:
 
   ModuleOp module_;
   const Cluster &cluster_;
-  DeviceKind pace_;
   Report report_;
   llvm::StringMap<Router> routers_; ///< By grid.
 };
@@ -210,13 +209,16 @@ Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
   row.grid = grid.getSymName().str();
   llvm::raw_string_ostream os(row.split);
   split.print(os, value, nest);
-  row.nanoseconds = opNanoseconds(nest, value, split, profile, pace_);
+  row.nanoseconds =
+      opNanoseconds(nest, value, split, profile,
+                    GridPace(cluster_, value, grid.getDeviceIds()));
   row.flops = nest.flops();
   int64_t splitOver = value.product(split.usedAxes());
   row.replication = double(value.numPositions()) / double(splitOver);
   row.movedBytes = movedBytes(nest, value, split, profile) * splitOver;
   row.oneDeviceNanoseconds =
-      opNanoseconds(nest, Grid(), Split::replicated(nest), profile, pace_);
+      opNanoseconds(nest, Grid(), Split::replicated(nest), profile,
+                    GridPace(cluster_, Grid(), {}));
   report_.rows.push_back(std::move(row));
   return Status();
 }

@@ -76,6 +76,21 @@ Interval verify::partOf(const Grid &grid, int64_t extent,
                         llvm::ArrayRef<AxisId> axes, const Coordinates &at) {
   int64_t begin = 0, length = extent;
   for (AxisId axis : axes) {
+    if (const auto &weights = grid.axes()[axis.index].weights;
+        !weights.empty()) {
+      __int128 all = 0, before = 0;
+      for (auto [position, weight] : llvm::enumerate(weights)) {
+        all += weight;
+        before += int64_t(position) < at[axis.index] ? weight : 0;
+      }
+      auto rounded = [&](__int128 parts) {
+        return int64_t((2 * length * parts + all) / (2 * all));
+      };
+      int64_t first = rounded(before);
+      length = rounded(before + weights[at[axis.index]]) - first;
+      begin += first;
+      continue;
+    }
     int64_t pieces = grid.axes()[axis.index].size;
     int64_t piece = length / pieces + (length % pieces != 0);
     int64_t skipped = std::min(piece * at[axis.index], length);

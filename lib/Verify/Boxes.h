@@ -55,7 +55,8 @@ std::string describe(const Grid &grid, llvm::ArrayRef<AxisId> axes,
 std::string describe(Interval interval);
 
 /// The part of [0, extent) that falls to `at` when each of `axes`, outermost
-/// first, cuts what is left into pieces of equal size, rounded up.
+/// first, cuts what is left into pieces of equal size, rounded up, or by its
+/// weights, at the nearest index.
 Interval partOf(const Grid &grid, int64_t extent, llvm::ArrayRef<AxisId> axes,
                 const Coordinates &at);
 

@@ -97,6 +97,13 @@ FailureOr<Grid> FunctionVerifier::gridCalled(Operation *op,
        llvm::zip_equal(grid.getAxisNames(), grid.getAxisSizes())) {
     axes.push_back({cast<StringAttr>(name).str(), size});
   }
+  if (ArrayAttr weights = grid.getAxisWeightsAttr()) {
+    for (size_t index = 0; index < axes.size(); ++index) {
+      auto list = cast<DenseI64ArrayAttr>(weights[index]);
+      axes[index].weights.assign(list.asArrayRef().begin(),
+                                 list.asArrayRef().end());
+    }
+  }
   return Grid(axes);
 }
 

@@ -51,6 +51,33 @@ TEST(OpCost, TimeIsTheLongerOfArithmeticAndMemory) {
             10 + 64 * 32 * 16);
 }
 
+TEST(OpCost, KindsTakeTheTimeOfTheirOwnShards) {
+  // 64 rows at 3:1 are 48 on the fast device and 16 on the slow one.
+  Cluster cluster;
+  cluster.devices = {{1, device()}, {1, device()}};
+  cluster.devices[0].kind.peaks.f32 = 4e9;
+  cluster.devices[1].kind.peaks.f32 = 1e9;
+  cluster.devices[1].kind.launchNanoseconds = 5;
+  LoopNest nest = product(64, 16, 32);
+  Split split = Split::replicated(nest);
+  split.loopAxes[0] = {AxisId{0}};
+  auto price = [&](const Grid &grid, llvm::ArrayRef<int64_t> devices) {
+    return opNanoseconds(nest, grid, split, kWidths,
+                         GridPace(cluster, grid, devices));
+  };
+  int64_t row = 2 * 32 * 16; // Nanoseconds at 1 GFLOP/s.
+  Grid even({{"x", 2}}), weighted({{"x", 2, {3, 1}}});
+  EXPECT_EQ(price(even, {}), 10 + 32 * row);
+  EXPECT_EQ(price(weighted, {}), 5 + 16 * row);
+  EXPECT_EQ(price(weighted, {1, 0}), 5 + 48 * row);
+  // Bytes are the kind's own, too.
+  cluster.devices[1].kind.memoryBytesPerSecond = 1e8;
+  EXPECT_EQ(price(weighted, {}), 5 + 10 * 4 * (16 * 32 + 32 * 16 + 16 * 16));
+  // What all do, the slowest does.
+  split.loopAxes[0] = {};
+  EXPECT_EQ(price(weighted, {}), 5 + 10 * 4 * (64 * 32 + 32 * 16 + 64 * 16));
+}
+
 TEST(OpCost, ProductsTakeWholeTilesAndWaves) {
   DeviceKind gpu = device();
   gpu.memoryBytesPerSecond = 1e15;

@@ -42,6 +42,69 @@ TEST(GridTest, RefusesWhatIsNoGrid) {
   EXPECT_FALSE(Grid({{"x", 1 << 15}, {"y", 2}}).verify());
 }
 
+TEST(GridTest, WeightsHaveOneForm) {
+  auto text = [](llvm::StringRef written) {
+    std::string result;
+    llvm::raw_string_ostream os(result);
+    grid(written).print(os);
+    return result;
+  };
+  EXPECT_EQ(text("(x=4:[3,3,1,1], y=2)"), "(x=4:[3,3,1,1], y=2)");
+  EXPECT_EQ(text("(x = 2 : [ 6, 4 ])"), "(x=2:[3,2])");
+  EXPECT_EQ(text("(x=2:[7,7], y=1:[5])"), "(x=2, y=1)");
+  EXPECT_EQ(grid("(x=2:[6,4])"), grid("(x=2:[3,2])"));
+  EXPECT_EQ(hash_value(grid("(x=2:[6,4])")), hash_value(grid("(x=2:[3,2])")));
+  EXPECT_NE(grid("(x=2:[3,2])"), grid("(x=2:[2,3])"));
+  EXPECT_NE(grid("(x=2:[3,2])"), grid("(x=2)"));
+}
+
+TEST(GridTest, ParserSaysWhatItExpectsOfWeights) {
+  auto error = [](llvm::StringRef text) {
+    llvm::Expected<Grid> g = parseGrid(text);
+    return g ? "none" : llvm::toString(g.takeError());
+  };
+  EXPECT_THAT(error("(x=2:3)"), HasSubstr("expected '[' at column 6"));
+  EXPECT_THAT(error("(x=2:[])"), HasSubstr("expected a weight at column 7"));
+  EXPECT_THAT(error("(x=2:[1,2)"), HasSubstr("expected ']' at column 10"));
+  EXPECT_THAT(error("(x=2:[1,0])"), HasSubstr("the weight 0"));
+}
+
+TEST(LayoutTest, WeightsSayWhereBoundsAre) {
+  Grid g = grid("(x=4:[3,3,1,1], y=2, z=2:[1,2])");
+  using I = Interval;
+  AxisId x{0}, y{1}, z{2};
+  EXPECT_THAT(nestedShards(g, 10, {x}),
+              ElementsAre(I{0, 4}, I{4, 8}, I{8, 9}, I{9, 10}));
+  EXPECT_THAT(nestedShards(g, 9, {y, z}),
+              ElementsAre(I{0, 2}, I{2, 5}, I{5, 6}, I{6, 9}));
+  EXPECT_THAT(nestedShards(g, 9, {z, y}),
+              ElementsAre(I{0, 2}, I{2, 3}, I{3, 6}, I{6, 9}));
+  // Some get nothing of little.
+  EXPECT_THAT(nestedShards(g, 1, {x}),
+              ElementsAre(I{0, 0}, I{0, 1}, I{1, 1}, I{1, 1}));
+  EXPECT_EQ(nestedShards(g, INT64_MAX, {x}).back().end, INT64_MAX);
+  Layout l = layout("[z.y]", g);
+  EXPECT_THAT(l.localShape(g, {9}), ElementsAre(3));
+  EXPECT_THAT(l.localShape(g, {9}, {z, {0, 1}}), ElementsAre(2));
+  EXPECT_THAT(l.localShape(g, {9}, {x, {2, 3}}), ElementsAre(3));
+  l = layout("[z{0:3, 3:9}]", g);
+  l.canonicalize(g, {9});
+  EXPECT_EQ(l.str(g), "[z]");
+}
+
+TEST(LayoutTest, ShardsByWeightAreOneAfterAnother) {
+  Grid g = grid("(x=5:[7,1,1024,2,7], y=3:[2,5,1])");
+  for (int64_t extent = 0; extent < 300; ++extent) {
+    int64_t reached = 0;
+    for (Interval shard : nestedShards(g, extent, {AxisId{0}, AxisId{1}})) {
+      ASSERT_EQ(shard.begin, reached) << extent;
+      ASSERT_GE(shard.end, shard.begin) << extent;
+      reached = shard.end;
+    }
+    ASSERT_EQ(reached, extent);
+  }
+}
+
 TEST(LayoutTest, DefaultBoundsAreNestedCeil) {
   Grid g = grid("(x=2, y=4)");
   using I = Interval;

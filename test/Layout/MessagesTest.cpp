@@ -132,6 +132,12 @@ TEST(LayoutMessagesTest, WrongGrids) {
   EXPECT_EQ(Grid({{"x", Grid::maxPositions}, {"y", 2}}).verify(),
             "the grid has more than " + std::to_string(Grid::maxPositions) +
                 " positions");
+  EXPECT_EQ(Grid({{"x", 3, {2, 1}}}).verify(),
+            "axis 'x' has 2 weights, expected 3, one per position");
+  EXPECT_EQ(Grid({{"x", 2, {2, 0}}}).verify(),
+            "axis 'x' has the weight 0, expected 1 to 1024");
+  EXPECT_EQ(Grid({{"x", 2, {1025, 1}}}).verify(),
+            "axis 'x' has the weight 1025, expected 1 to 1024");
 }
 
 /// What `verify` says of a layout of [6, 4] on (x=2, y=2), split by x along its

@@ -75,6 +75,12 @@ COMPILE = [
      "1000000"),
     (["--mesh", "x=2,x=2", "-o", "o.divisi"],
      "the mesh 'x=2,x=2' is no grid: the grid has two axes 'x'"),
+    (["--mesh", "x=2:[1,0],y=2", "-o", "o.divisi"],
+     "the mesh 'x=2:[1,0],y=2' is no grid: axis 'x' has the weight 0, expected "
+     "1 to 1024"),
+    (["--mesh", "2:[3,1", "-o", "o.divisi"],
+     "the mesh '2:[3,1' is not understood at '2:[3,1'; write for example 2x4 "
+     "or data=2,model=4"),
 ]
 
 

@@ -143,6 +143,8 @@ struct Cluster {
   /// What every device can do: of each rate and of memory the least. Equal
   /// shards go at this pace.
   DeviceKind pace() const;
+  /// The same of those of `groups`, by their places in `devices`; at least one.
+  DeviceKind pace(llvm::ArrayRef<size_t> groups) const;
   /// The devices in a whole unit of `level`.
   int64_t unitSize(size_t level) const;
   /// One assumption per line.

@@ -17,9 +17,12 @@
 //   8 nodes of 8, three axes           (x0=8, x1=4, x2=2), (x0=4, x1=2, x2=8)
 //   2 nodes of 8, tensor parallel 8    (d0=2, m0=4, m1=2)
 //   --mesh data=2,model=4              (data=2, model=4)
+//   4 a100 and 4 v100                  and (x0=2:[18,7], x1=2, x2=2)
 //
 // Model axes stand innermost, where links are fast. A plan may leave devices
-// idle: 7 devices are also 6, which factor.
+// idle: 7 devices are also 6, which factor. Where devices are of several kinds,
+// each grid also comes with weights, by their rates, along an axis of which
+// each position is of one kind.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +30,7 @@
 #define DIVISI_CLUSTER_DEVICEGRID_H
 
 #include "divisi/Cluster/GridLinks.h"
+#include "divisi/Cluster/GridPace.h"
 
 #include <optional>
 #include <vector>
@@ -42,7 +46,8 @@ enum class AxisRole : uint8_t { Any, Data, Model };
 struct GridRequest {
   std::optional<int64_t> devices; ///< All of the cluster if not said.
   /// `2x4`, or named: `data=2,model=4`, whose axes called data and model have
-  /// those roles. Empty: factors of `devices`.
+  /// those roles. Weights follow a size: `data=2:[3,1]`. Empty: factors of
+  /// `devices`.
   std::string mesh;
   /// With one of them the other takes the rest.
   std::optional<int64_t> dataParallel, tensorParallel;
@@ -63,9 +68,11 @@ struct DeviceGrid {
 std::optional<int64_t> meshPositions(llvm::StringRef mesh);
 
 /// The grids that `request` leaves, those of most devices first; a mesh is the
-/// only one. ExitCode::Usage if it contradicts itself or the cluster.
-Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
-                                                 const GridRequest &request);
+/// only one. Weights are by the rates in `precision`. ExitCode::Usage if
+/// `request` contradicts itself or the cluster.
+Expected<std::vector<DeviceGrid>>
+candidateGrids(const Cluster &cluster, const GridRequest &request,
+               Precision precision = Precision::F32);
 
 /// The prime factors of `number` >= 1, ascending.
 llvm::SmallVector<int64_t, 4> primeFactors(int64_t number);

@@ -10,8 +10,9 @@
 // the device reaches, on GPUs in whole tiles and waves (Tiles.h), or as moving
 // its operands and results through memory, whichever is longer, and a launch.
 // All of it follows from the loops and the split: the largest shard counts, so
-// uneven splits cost what their slowest device does. What is only a view of an
-// operand takes nothing.
+// uneven splits cost what their slowest device does; of a grid whose weights
+// give kinds of devices unequal shards, the kind that takes longest. What is
+// only a view of an operand takes nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,7 @@
 #define DIVISI_COST_OPCOST_H
 
 #include "dialects/NN/NN.h"
-#include "divisi/Cluster/Cluster.h"
+#include "divisi/Cluster/GridPace.h"
 #include "divisi/Layout/Loops.h"
 
 #include <functional>
@@ -50,10 +51,11 @@ struct FusedEnds {
 /// Whether data says which parts of `operand` are read, as of a gather's table.
 bool isTable(const LoopNest &nest, const TensorMap &operand);
 
-/// The bytes of the largest box of a tensor of `shape` in `layout`. The whole
-/// tensor has no more than an int64_t counts.
+/// The bytes of the largest box, on the positions of `part`, of a tensor of
+/// `shape` in `layout`. The whole tensor has no more than an int64_t counts.
 int64_t localBytes(const Grid &grid, const Layout &layout,
-                   llvm::ArrayRef<int64_t> shape, int64_t elementBits);
+                   llvm::ArrayRef<int64_t> shape, int64_t elementBits,
+                   const GridPart &part = {});
 
 /// The bytes that one device reads and writes. Of a table from which data
 /// chooses rows (an indexed loop) no more is read than the results hold; a view
@@ -65,7 +67,7 @@ int64_t movedBytes(const LoopNest &nest, const Grid &grid, const Split &split,
 /// One with a fused operand is launched by whoever makes that.
 int64_t opNanoseconds(const LoopNest &nest, const Grid &grid,
                       const Split &split, const OpProfile &profile,
-                      const DeviceKind &device, const FusedEnds &fused = {});
+                      const GridPace &pace, const FusedEnds &fused = {});
 
 } // namespace divisi
 

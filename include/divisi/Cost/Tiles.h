@@ -28,13 +28,13 @@
 
 namespace divisi {
 
-/// How many floating-point operations the fullest device could do in the time
-/// that an operator keeps it busy: localFlops, and for a product those of whole
-/// tiles and waves. Of a convolution the positions of images are rows and the
-/// output's channels are columns. A product of a matrix and a vector makes no
-/// tiles.
+/// How many floating-point operations the fullest device of `part` could do in
+/// the time that an operator keeps it busy: localFlops, and for a product those
+/// of whole tiles and waves. Of a convolution the positions of images are rows
+/// and the output's channels are columns. A product of a matrix and a vector
+/// makes no tiles.
 double tiledFlops(const LoopNest &nest, const Grid &grid, const Split &split,
-                  const DeviceKind &device);
+                  const DeviceKind &device, const GridPart &part = {});
 
 } // namespace divisi
 

@@ -10,6 +10,9 @@
 //
 //   (data=2, model=3)   position 4 has the coordinates data=1, model=1
 //
+// Where devices are not equally fast, the positions along an axis may have
+// weights: of what is split over (x=2:[3,1]), x=0 gets three quarters.
+//
 // Axes are as fine as is useful (8 devices as 2·2·2), because a dimension can
 // be split over any ordered list of them. Which devices stand at which position
 // is said by `spmd.grid`; everything in this room speaks of positions.
@@ -50,9 +53,18 @@ struct AxisId {
 struct GridAxis {
   std::string name; ///< As strategies and places say it.
   int64_t size = 1;
+  /// What each position gets of a whole, in parts of their sum; empty: all get
+  /// the same. A grid keeps them without common factors, and none if all are
+  /// equal.
+  llvm::SmallVector<int64_t, 0> weights = {};
+
+  /// `4`, or with weights `4:[3,3,1,1]`.
+  std::string sizeText() const;
   friend bool operator==(const GridAxis &, const GridAxis &) = default;
   friend llvm::hash_code hash_value(const GridAxis &axis) {
-    return llvm::hash_combine(axis.name, axis.size);
+    return llvm::hash_combine(
+        axis.name, axis.size,
+        llvm::hash_combine_range(axis.weights.begin(), axis.weights.end()));
   }
 };
 
@@ -61,7 +73,7 @@ class Grid {
 public:
   Grid() = default;
   /// Of any axes; verify() says whether they make a legal grid.
-  explicit Grid(llvm::ArrayRef<GridAxis> axes) : axes_(axes) {}
+  explicit Grid(llvm::ArrayRef<GridAxis> axes);
 
   /// All axes, outermost first.
   llvm::ArrayRef<GridAxis> axes() const { return axes_; }
@@ -74,10 +86,13 @@ public:
 
   /// The most positions that a legal grid has.
   static constexpr int64_t maxPositions = 1 << 16;
+  /// The most that the weight of a position is.
+  static constexpr int64_t maxWeight = 1024;
 
   /// What is wrong with this grid, as a message, or nothing: an empty or
-  /// repeated name, a size below 1, more than maxPositions positions. All that
-  /// follows, in the whole room, asks for a grid that verifies.
+  /// repeated name, a size below 1, more than maxPositions positions, not one
+  /// weight for each or one that is not from 1 to maxWeight. All that follows,
+  /// in the whole room, asks for a grid that verifies.
   std::optional<std::string> verify() const;
 
   /// The number of positions: the product of all sizes.
@@ -85,6 +100,9 @@ public:
 
   /// The product of the sizes of `axes`.
   int64_t product(llvm::ArrayRef<AxisId> axes) const;
+
+  /// Whether any of `axes` has weights.
+  bool isWeighted(llvm::ArrayRef<AxisId> axes) const;
 
   /// The axis called `name`, if there is one.
   std::optional<AxisId> find(llvm::StringRef name) const;
@@ -108,7 +126,7 @@ public:
   forCoordinates(llvm::ArrayRef<AxisId> axes,
                  llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit) const;
 
-  /// Prints `(data=2, model=3)`.
+  /// Prints `(data=2, model=3)`, `(x=2:[3,1])`.
   void print(llvm::raw_ostream &os) const;
 
   friend bool operator==(const Grid &, const Grid &) = default;

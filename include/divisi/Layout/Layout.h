@@ -13,6 +13,9 @@
 //   10 rows over x=2, y=4, default bounds (ceil, nested from the outermost):
 //     x=0: [0,5) -> [0,2) [2,4) [4,5) [5,5)    x=1: [5,10) -> [5,7) ...
 //
+//   10 rows over an axis with weights, x=4:[3,3,1,1], at rounded eighths:
+//     [0,4) [4,8) [8,9) [9,10)
+//
 // Other bounds are said explicitly. They need not be equal and may overlap,
 // which is all that a halo is: a convolution's operand whose shards reach one
 // row into their neighbours has the bounds [0,5) [3,8) instead of [0,4) [4,8).
@@ -50,6 +53,20 @@ struct Interval {
 /// The common part of `a` and `b`; {0, 0} if there is none.
 Interval intersect(Interval a, Interval b);
 
+/// The positions of a grid whose coordinate along `axis` is in `coordinates`;
+/// all of them if that is empty.
+struct GridPart {
+  AxisId axis;          ///< Of that grid.
+  Interval coordinates; ///< Along it.
+
+  /// How many they are.
+  int64_t numPositions(const Grid &grid) const {
+    int64_t all = grid.numPositions();
+    return coordinates.empty() ? all
+                               : all / grid.size(axis) * coordinates.size();
+  }
+};
+
 /// How the partial values of a tensor combine into the value.
 enum class ReduceKind : uint8_t { Sum, Prod, Max, Min, And, Or };
 /// `sum`, `prod`, `max`, `min`, `and` or `or`.
@@ -57,14 +74,18 @@ llvm::StringRef stringifyReduceKind(ReduceKind kind);
 /// The kind of that name; nothing if there is none.
 std::optional<ReduceKind> parseReduceKind(llvm::StringRef name);
 
-/// The split of `extent` over `axes` with ceil bounds nested from the outermost
-/// axis: grid.product(axes) intervals in shardIndex order. Without axes, the
-/// whole dimension.
+/// The split of `extent` over `axes`, nested from the outermost axis, with ceil
+/// bounds, or by its weights, rounded: grid.product(axes) intervals in
+/// shardIndex order. Without axes, the whole dimension.
 llvm::SmallVector<Interval, 4> nestedShards(const Grid &grid, int64_t extent,
                                             llvm::ArrayRef<AxisId> axes);
 
 /// The size of the largest of `shards`; 0 if there are none.
 int64_t largestShard(llvm::ArrayRef<Interval> shards);
+
+/// The size of the largest of nestedShards that a position of `part` has.
+int64_t largestNested(const Grid &grid, int64_t extent,
+                      llvm::ArrayRef<AxisId> axes, const GridPart &part = {});
 
 /// One dimension of a layout.
 struct DimLayout {
@@ -78,8 +99,9 @@ struct DimLayout {
   /// shardIndex order.
   llvm::SmallVector<Interval, 4> shards(const Grid &grid, int64_t extent) const;
 
-  /// The size of the largest of them.
-  int64_t largest(const Grid &grid, int64_t extent) const;
+  /// The size of the largest of them, of those that `part` holds.
+  int64_t largest(const Grid &grid, int64_t extent,
+                  const GridPart &part = {}) const;
 
   friend bool operator==(const DimLayout &, const DimLayout &) = default;
   friend llvm::hash_code hash_value(const DimLayout &dim) {
@@ -119,9 +141,11 @@ struct Layout {
   llvm::SmallVector<Interval, 4>
   box(const Grid &grid, llvm::ArrayRef<int64_t> shape, int64_t position) const;
 
-  /// Per dimension the largest shard: the shape to allocate everywhere.
+  /// Per dimension the largest shard: the shape to allocate everywhere, or on
+  /// the positions of `part`.
   llvm::SmallVector<int64_t, 4> localShape(const Grid &grid,
-                                           llvm::ArrayRef<int64_t> shape) const;
+                                           llvm::ArrayRef<int64_t> shape,
+                                           const GridPart &part = {}) const;
 
   /// Brings a legal layout into the one form that equal layouts share: drops
   /// axes of size 1 (a dimension that nothing else splits is held whole),

@@ -195,12 +195,13 @@ llvm::SmallVector<Interval, 4> loopShards(const LoopNest &nest,
                                           const Grid &grid, const Split &split,
                                           LoopId loop);
 
-/// The most iterations of `loop` that run at one position.
+/// The most iterations of `loop` that run at one position of `part`.
 int64_t largestShard(const LoopNest &nest, const Grid &grid, const Split &split,
-                     LoopId loop);
+                     LoopId loop, const GridPart &part = {});
 
-/// The largest number of floating-point operations at any position.
-double localFlops(const LoopNest &nest, const Grid &grid, const Split &split);
+/// The largest number of floating-point operations at any position of `part`.
+double localFlops(const LoopNest &nest, const Grid &grid, const Split &split,
+                  const GridPart &part = {});
 
 /// Every useful legal split of an operator over the axes of `grid`, the
 /// replicated one first, in a fixed order. An axis goes to at most one loop, or

@@ -42,6 +42,30 @@ spmd.grid @g (x = 2) devices [3, 3]
 
 // -----
 
+// spmd.grid C5
+// expected-error @+1 {{axis 'x' has the weight 0, expected 1 to 1024}}
+spmd.grid @g (x = 2:[1,0])
+
+// -----
+
+// spmd.grid C5
+// expected-error @+1 {{axis 'x' has 3 weights, expected 2, one per position}}
+spmd.grid @g (x = 2:[1,1,1])
+
+// -----
+
+// spmd.grid C5
+// expected-error @+1 {{has 1 axis names, got weights of 2}}
+"spmd.grid"() {sym_name = "g", axis_names = ["x"], axis_sizes = array<i64: 2>,
+  axis_weights = [array<i64: 1, 2>, array<i64: 1, 2>]} : () -> ()
+
+// -----
+
+// expected-error @+1 {{axis 'x' has the weight 0, expected 1 to 1024}}
+func.func private @f(tensor<2xf32, #spmd.local<(x=2:[0,1]), [x], 2>>)
+
+// -----
+
 // expected-error @+1 {{has 1 axis names, got 2 sizes}}
 "spmd.grid"() {sym_name = "g", axis_names = ["x"], axis_sizes = array<i64: 2, 2>} : () -> ()
 

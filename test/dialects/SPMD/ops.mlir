@@ -6,6 +6,9 @@
 spmd.grid @g (x = 2, y = 2)
 // CHECK: spmd.grid @h (z = 3) devices [4, 5, 7]
 spmd.grid @h (z = 3) devices [4, 5, 7]
+// Weights have no common factor, and there are none if all are equal.
+// CHECK: spmd.grid @weighted (x = 2:[3,1], y = 2)
+spmd.grid @weighted (x = 2:[6,2], y = 2:[5,5])
 // A grid without axes is one device.
 // CHECK: spmd.grid @one () devices [7]
 spmd.grid @one () devices [7]
@@ -40,12 +43,16 @@ func.func @strategies(%a: tensor<6x4xf32> {spmd.place = #spmd.place<@g: [x.y, *]
 // CHECK-SAME: tensor<f32, #spmd.local<(x=2), []>>
 // CHECK-SAME: tensor<5xf32, #spmd.local<(x=2), [x{0:5, 3:8}], 8>>
 // CHECK-SAME: tensor<0x2xf32, #spmd.local<(x=2), [*, x], 0x4>>
+// CHECK-SAME: tensor<6xf32, #spmd.local<(x=2:[3,1]), [x], 8>>
+// CHECK-SAME: tensor<4xf32, #spmd.local<(x=2:[3,1]), [x{0:4, 4:8}], 8>>
 func.func private @canonical_layouts(
   tensor<2xf32, #spmd.local<(x=2), [x{0:2, 2:4}], 4>>,
   tensor<2xf32, #spmd.local<(x=2, y=1), [x.y], 4>>,
   tensor<f32, #spmd.local<(x=2), []>>,
   tensor<5xf32, #spmd.local<(x=2), [x{0:5, 3:8}], 8>>,
-  tensor<0x2xf32, #spmd.local<(x=2), [*, x], 0x4>>)
+  tensor<0x2xf32, #spmd.local<(x=2), [*, x], 0x4>>,
+  tensor<6xf32, #spmd.local<(x=2:[3,1]), [x{0:6, 6:8}], 8>>,
+  tensor<4xf32, #spmd.local<(x=2:[3,1]), [x{0:4, 4:8}], 8>>)
 
 !rows = tensor<2x8xf32, #spmd.local<(x=2, y=2), [x, *], 4x8>>
 !columns = tensor<4x4xf32, #spmd.local<(x=2, y=2), [*, x], 4x8>>
