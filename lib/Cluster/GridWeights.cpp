@@ -80,7 +80,8 @@ weighted(const Cluster &cluster, const DeviceGrid &grid, Precision precision) {
       continue;
     }
     llvm::SmallVector<double, 8> rates;
-    for (size_t group : *groupsAlong(found.grid, *axis, groups)) {
+    auto along = groupsAlong(found.grid, *axis, groups);
+    for (size_t group : *along) {
       rates.push_back(cluster.devices[group].kind.flopsPerSecond(precision));
     }
     llvm::SmallVector<GridAxis, 4> axes(found.grid.axes());

@@ -12,10 +12,10 @@ from pathlib import Path
 LIBRARY = Path(os.environ["DIVISI_BUILD"]) / "lib/libDivisiVerify.a"
 
 # Accessors of operations, attributes and interfaces; the statement of loops;
-# printing; and the library itself.
+# the value that a grid is, and printing; and the library itself.
 ALLOWED = re.compile(
     r"divisi::(verify::\w+|spmd::\w+::get\w+|nn::\w+::get\w+|nn::globalType"
-    r"|Grid::print|noteDataflow|verifyPartition)[\[(]"
+    r"|Grid::(Grid|print)|noteDataflow|verifyPartition)[\[(]"
     r"|divisi::verify::DataflowHashes::\w+\("
     r"|mlir::detail::TypeIDResolver<divisi::")
 
