@@ -121,7 +121,8 @@ void ChoiceMaker::keepSharedPlaces(const Site &site, unsigned tensorClass,
   std::erase_if(places, [&](unsigned place) { return degree(place) != most; });
 }
 
-std::vector<Split> ChoiceMaker::splitsOf(const Site &site) const {
+std::vector<Split> ChoiceMaker::splitsOf(const Site &site,
+                                         size_t *leftOut) const {
   constexpr size_t kEnumerated = 20000;
   std::vector<Split> splits;
   for (const Split &split : enumerateSplits(site.nest, grid_, kEnumerated)) {
@@ -137,6 +138,9 @@ std::vector<Split> ChoiceMaker::splitsOf(const Site &site) const {
   }
   if (splits.size() <= rules_.maxStrategies) {
     return splits;
+  }
+  if (leftOut) {
+    *leftOut = splits.size() - rules_.maxStrategies;
   }
   // The first is the replicated one, if the rules left it.
   std::vector<std::pair<int64_t, size_t>> order;
@@ -170,9 +174,11 @@ int64_t ChoiceMaker::leastNanoseconds(const Site &site) {
 
 /// Interns layouts operand by operand, so that edges compare numbers.
 std::shared_ptr<const SiteChoices>
-ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits) {
+ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits,
+                      size_t leftOut) {
   const LoopNest &nest = site.nest;
   auto choices = std::make_shared<SiteChoices>();
+  choices->leftOut = leftOut;
   choices->operands.resize(nest.operands.size());
   choices->results.resize(nest.results.size());
   for (const Split &split : splits) {
@@ -208,7 +214,9 @@ std::shared_ptr<const SiteChoices> ChoiceMaker::choicesOf(const Site &site,
   }
   std::shared_ptr<const SiteChoices> &known = known_[site.kind];
   if (!known) {
-    known = evaluate(site, splitsOf(site));
+    size_t leftOut = 0;
+    std::vector<Split> splits = splitsOf(site, &leftOut);
+    known = evaluate(site, std::move(splits), leftOut);
   }
   return known;
 }
@@ -222,7 +230,7 @@ ChoiceMaker::choicesWith(const Site &site,
   }
   std::vector<Split> splits = choices->splits;
   splits.push_back(split);
-  return evaluate(site, std::move(splits));
+  return evaluate(site, std::move(splits), choices->leftOut);
 }
 
 } // namespace divisi::plan

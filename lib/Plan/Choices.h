@@ -28,6 +28,8 @@ namespace divisi::plan {
 /// The strategies of an operator and what follows from them.
 struct SiteChoices {
   std::vector<Split> splits;
+  /// Legal splits that are not among them, as there are too many.
+  size_t leftOut = 0;
   std::vector<int64_t> nanoseconds;
   /// What the results take on the fullest device; a view takes nothing.
   std::vector<int64_t> resultBytes;
@@ -58,8 +60,10 @@ public:
               const Split &split);
 
   /// The legal splits that the rules leave, the cheapest `maxStrategies` of
-  /// them, in the order of enumeration. Never empty.
-  std::vector<Split> splitsOf(const Site &site) const;
+  /// them, in the order of enumeration, and how many others there are. Never
+  /// empty.
+  std::vector<Split> splitsOf(const Site &site,
+                              size_t *leftOut = nullptr) const;
 
   /// The least that `site` takes, of all splits that the rules leave.
   int64_t leastNanoseconds(const Site &site);
@@ -74,8 +78,8 @@ private:
   int64_t degree(const Site &site, AxisRole role, const Split &split) const;
   void keepFullest(const Site &site, AxisRole role,
                    std::vector<Split> &splits) const;
-  std::shared_ptr<const SiteChoices> evaluate(const Site &site,
-                                              std::vector<Split> splits);
+  std::shared_ptr<const SiteChoices>
+  evaluate(const Site &site, std::vector<Split> splits, size_t leftOut = 0);
 
   Grid grid_;
   GridPace pace_;

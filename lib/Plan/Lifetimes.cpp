@@ -140,7 +140,11 @@ search::Lifetime Lifetimes::held(const Consumer &consumer) const {
   case Consumer::Kind::Update:
     break;
   }
-  return {begin, begin};
+  // Globals get their new values when the entry has ended.
+  auto entry = llvm::find_if(dataflow_.entryTimes, [&](EntryTimes times) {
+    return times.begin <= consumer.time && consumer.time < times.end;
+  });
+  return {begin, entry->end * stride_};
 }
 
 search::Lifetime Lifetimes::made(unsigned site) const {

@@ -280,6 +280,9 @@ static void addWarnings(const Setting &setting, const PlanOptions &options,
                             outcome.solution.assignment)) {
     report.warnings.push_back(*warning);
   }
+  if (auto note = noteLeftOut(planning, options.maxStrategies)) {
+    report.notes.push_back(*note);
+  }
   if (auto note = noteAxisNames(options.grid.mesh, setting.devices)) {
     report.notes.push_back(*note);
   }

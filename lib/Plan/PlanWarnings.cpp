@@ -145,6 +145,21 @@ warnOfReplication(const Dataflow &dataflow, const PlanningProblem &planning,
       .str();
 }
 
+std::optional<std::string> noteLeftOut(const PlanningProblem &planning,
+                                       size_t maxStrategies) {
+  size_t operators = llvm::count_if(planning.choices, [](const auto &choices) {
+    return choices->leftOut != 0;
+  });
+  if (operators == 0) {
+    return std::nullopt;
+  }
+  return llvm::formatv("{0} operators have more than {1} strategies: "
+                       "the cheapest by themselves were "
+                       "looked at, and the bound is of these",
+                       operators, maxStrategies)
+      .str();
+}
+
 std::optional<std::string> noteAxisNames(const std::string &mesh,
                                          const DeviceGrid &devices) {
   if (!llvm::StringRef(mesh).contains('=')) {

@@ -17,6 +17,10 @@
 
 namespace divisi::plan {
 
+/// What the bound does not speak of: strategies that were too many to look at.
+std::optional<std::string> noteLeftOut(const PlanningProblem &planning,
+                                       size_t maxStrategies);
+
 /// What of the request cannot have the effect that it seems to ask for: a batch
 /// dimension that no input has or nothing uses, more data parallelism than
 /// there is batch, tensor parallelism that the heads do not divide by.

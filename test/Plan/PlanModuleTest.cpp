@@ -130,6 +130,20 @@ TEST_F(PlanTest, DevicesMayStayIdle) {
   EXPECT_EQ(onFour->notes, std::vector<std::string>());
 }
 
+TEST_F(PlanTest, ABoundThatDoesNotSpeakOfAllSaysSo) {
+  PlanOptions options = onDevices(4);
+  EXPECT_EQ(planModule(*parse(kMlp), options)->notes,
+            std::vector<std::string>());
+  options.maxStrategies = 3;
+  Expected<PlanReport> report = planModule(*parse(kMlp), options);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->notes,
+            std::vector<std::string>{
+                "4 operators have more than 3 strategies: "
+                "the cheapest by themselves were looked at, and the bound is "
+                "of these"});
+}
+
 // x, a, b, four operators, the result: x has two users and is a node anyway.
 TEST_F(PlanTest, TheProblemCanBeWrittenAndSolvedElsewhere) {
   auto module = parse(kMlp);

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "test" / "endtoend"))
+from train_steps import Step  # noqa: E402
+
 BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
 MODELS = ROOT / "test" / "models"
 # Of each mesh; on the last shards are uneven.
@@ -50,6 +53,15 @@ def test_random_plans_cost_what_was_said(name, tmp_path):
     model = MODELS / f"{name}.onnx"
     inputs = MODELS / f"{name}.inputs.npz"
     compare(name, dump_of(model, tmp_path, "--shapes-from", inputs), PLANS)
+
+
+def test_random_plans_of_a_training_step_cost_what_was_said(tmp_path):
+    step = Step(batch=256, width=512, layers=3)
+    module = tmp_path / "step.mlir"
+    module.write_text(step.text())
+    (tmp_path / "weights.bin").write_bytes(
+        b"".join(weight.tobytes() for weight in step.weights()))
+    compare("a training step", module, PLANS)
 
 
 def test_random_plans_of_gpt2_124m_cost_what_was_said(tmp_path):
