@@ -35,7 +35,7 @@ def dump_of(model, folder, *flags):
     return dump
 
 
-def compare(name, dump, plans):
+def compare(name, dump, plans, capsys):
     for mesh in MESHES:
         out = run(BUILD / "bin" / "price-plans", dump, "--mesh", mesh,
                   f"--plans={plans}")
@@ -43,29 +43,31 @@ def compare(name, dump, plans):
         # A plan that converts nothing shows nothing.
         assert conversions > plans, out
         off = re.search(r"memory at worst (\S+) off", out).group(1)
-        print(f"counted: {plans} random plans of {name} on {mesh}: "
-              f"{conversions} conversions priced as made, memory at worst {off} "
-              "off")
+        with capsys.disabled():
+            print(f"\ncounted: {plans} random plans of {name} on {mesh}: "
+                  f"{conversions} conversions priced as made, memory at worst "
+                  f"{off} off")
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_random_plans_cost_what_was_said(name, tmp_path):
+def test_random_plans_cost_what_was_said(name, tmp_path, capsys):
     model = MODELS / f"{name}.onnx"
     inputs = MODELS / f"{name}.inputs.npz"
-    compare(name, dump_of(model, tmp_path, "--shapes-from", inputs), PLANS)
+    compare(name, dump_of(model, tmp_path, "--shapes-from", inputs), PLANS,
+            capsys)
 
 
-def test_random_plans_of_a_training_step_cost_what_was_said(tmp_path):
+def test_random_plans_of_a_training_step_cost_what_was_said(tmp_path, capsys):
     step = Step(batch=256, width=512, layers=3)
     module = tmp_path / "step.mlir"
     module.write_text(step.text())
     (tmp_path / "weights.bin").write_bytes(
         b"".join(weight.tobytes() for weight in step.weights()))
-    compare("a training step", module, PLANS)
+    compare("a training step", module, PLANS, capsys)
 
 
-def test_random_plans_of_gpt2_124m_cost_what_was_said(tmp_path):
+def test_random_plans_of_gpt2_124m_cost_what_was_said(tmp_path, capsys):
     model = tmp_path / "gpt2.onnx"
     run(sys.executable, ROOT / "models" / "gpt2.py", "--size", "small", "--batch",
         4, "--seq", 128, "--weightless", "-o", model)
-    compare("GPT-2 124M", dump_of(model, tmp_path), PLANS)
+    compare("GPT-2 124M", dump_of(model, tmp_path), PLANS, capsys)
