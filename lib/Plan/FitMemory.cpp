@@ -53,18 +53,21 @@ int64_t peakOf(const Setting &setting, const PlanOptions &options,
 }
 
 /// What to try after an answer that needs `missing` bytes more than there are;
-/// after none, if that is nothing.
-static void learn(MemoryView &view, std::optional<int64_t> missing) {
+/// after none, if that is nothing. False if nothing is left to try: stops of
+/// one tensor that turn out to be the same live longer than a problem knows.
+static bool learn(MemoryView &view, std::optional<int64_t> missing) {
   constexpr int kMostTries = 3;
   if (view.detail == MemoryDetail::None) {
     view.detail = MemoryDetail::Resting;
   } else if (missing && view.tries < kMostTries) {
     view.reserve += *missing;
     ++view.tries;
+  } else if (view.detail == MemoryDetail::Resting) {
+    view = {.detail = MemoryDetail::All, .bound = view.bound};
   } else {
-    view.detail = MemoryDetail::All;
-    view.reserve = 0;
+    return false;
   }
+  return true;
 }
 
 FitOutcome solveWithinMemory(const Setting &setting, const PlanOptions &options,
@@ -105,7 +108,13 @@ FitOutcome solveWithinMemory(const Setting &setting, const PlanOptions &options,
     if (fit.fits || isCut || (!isSolved && !wasReserved) || !isWanted()) {
       return fit;
     }
-    learn(view, missing);
+    if (!learn(view, missing)) {
+      // Nothing was proved, since the limit was smaller than the true one.
+      fit.outcome.verdict = search::Verdict::NotFound;
+      fit.outcome.time.reset();
+      fit.outcome.message = "plans that were tried hold more";
+      return fit;
+    }
   }
 }
 

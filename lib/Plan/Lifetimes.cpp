@@ -15,7 +15,8 @@ namespace divisi::plan {
 Lifetimes::Lifetimes(const Dataflow &dataflow)
     : dataflow_(dataflow), values_(dataflow.values.size()),
       overwritten_(dataflow.sites.size()),
-      lastConsumer_(dataflow.values.size()), results_(dataflow.sites.size()) {
+      endsWithLast_(dataflow.values.size(), false),
+      results_(dataflow.sites.size()) {
   size_t most = 1;
   for (const Site &site : dataflow.sites) {
     most = std::max(most, site.nest.operands.size() + site.numResults + 1);
@@ -94,25 +95,18 @@ void Lifetimes::endValues() {
     int64_t made = run(site);
     live.begin = hasPoint(dataflow_, tensor) ? made + 1 : made;
     live.end = live.begin + 1;
-    std::optional<unsigned> last;
-    for (auto [number, consumer] : llvm::enumerate(tensor.consumers)) {
-      if (!last || slot(consumer) > slot(tensor.consumers[*last])) {
-        last = unsigned(number);
-      }
-    }
-    for (auto [number, consumer] : llvm::enumerate(tensor.consumers)) {
-      if (number != last) {
-        live.end = std::max(live.end, held(consumer).end);
-      }
-    }
-    if (!last) {
+    if (tensor.consumers.empty()) {
       continue;
     }
-    const Consumer &consumer = tensor.consumers[*last];
+    // They stand in the order in which they run.
+    for (const Consumer &consumer : llvm::drop_end(tensor.consumers)) {
+      live.end = std::max(live.end, held(consumer).end);
+    }
+    const Consumer &consumer = tensor.consumers.back();
     bool isPlain =
         !consumer.stop && !isAlias(site) && live.end <= slot(consumer) + 1;
     if (isPlain) {
-      lastConsumer_[index] = last;
+      endsWithLast_[index] = true;
       live.end = slot(consumer) + 1;
     } else {
       live.end = std::max(live.end, held(consumer).end);
@@ -159,9 +153,8 @@ search::Lifetime Lifetimes::placing(unsigned site, unsigned number) const {
 
 UseTimes Lifetimes::use(unsigned tensor, const Consumer &consumer) const {
   int64_t begin = slot(consumer);
-  bool isLast =
-      lastConsumer_[tensor] &&
-      &dataflow_.values[tensor].consumers[*lastConsumer_[tensor]] == &consumer;
+  bool isLast = endsWithLast_[tensor] &&
+                &dataflow_.values[tensor].consumers.back() == &consumer;
   return {{begin, begin + 1}, held(consumer), isLast};
 }
 

@@ -73,8 +73,8 @@ private:
   std::vector<search::Lifetime> values_;
   /// Per site: the operand that its result may be written over.
   std::vector<std::optional<unsigned>> overwritten_;
-  std::vector<std::optional<unsigned>> lastConsumer_; ///< Per value.
-  std::vector<std::vector<unsigned>> results_;        ///< Per site, in values.
+  std::vector<bool> endsWithLast_;             ///< Per value: UseTimes::isLast.
+  std::vector<std::vector<unsigned>> results_; ///< Per site, in values.
 };
 
 /// Whether a tensor has a node of its own: where it rests is a decision.
