@@ -102,7 +102,8 @@ Status RankProgram::runTask(Task &task) {
   case Task::Kind::Call:
     return launch(task);
   case Task::Kind::Comm:
-    return task.comm->run(task.operands[0], task.results[0]);
+    return runStep(*communicator_, *task.comm, task.operands[0],
+                   task.results[0]);
   case Task::Kind::Copy:
     for (const BoxCopy &copy : task.copies) {
       copy.run(static_cast<const std::byte *>(task.operands[0]),
@@ -141,7 +142,8 @@ Status RankProgram::run() {
     return {};
   }
   // Before this, another rank may still read what is updated here.
-  if (Status status = endBarrier_->run(nullptr, nullptr); !status.isOk()) {
+  Status status = runStep(*communicator_, *endBarrier_, nullptr, nullptr);
+  if (!status.isOk()) {
     return status;
   }
   // The meeting orders this read behind all ranks' writes.

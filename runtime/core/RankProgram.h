@@ -157,6 +157,7 @@ private:
   uint32_t rank_ = 0;
 
   std::vector<Task> tasks_, updates_;
+  Communicator *communicator_ = nullptr; ///< The context's.
   std::unique_ptr<CommStep> endBarrier_; ///< Null if the entry updates nothing.
   std::map<uint32_t, InputSlice> inputs_;
   std::vector<Patch> inputPatches_, outputPatches_;

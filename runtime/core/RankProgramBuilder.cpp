@@ -192,6 +192,7 @@ Status RankProgramBuilder::build() {
   out_.programIndex_ = programIndex_;
   out_.rank_ = context_.rank;
   out_.sawBadIndex_ = context_.sawBadIndex;
+  out_.communicator_ = context_.communicator;
   if (Status status = makeInputs(); !status.isOk()) {
     return status;
   }

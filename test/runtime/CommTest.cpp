@@ -81,16 +81,17 @@ static std::vector<int32_t> valuesOf(const Box &box, int32_t factor = 1) {
 
 /// Runs one step with a thread per party and returns the statuses.
 template <typename T>
-static std::vector<Status> runStep(Communicator &communicator,
-                                   const StepDesc &step,
-                                   const std::vector<std::vector<T>> &sources,
-                                   std::vector<std::vector<T>> &results) {
+static std::vector<Status> runOnAll(Communicator &communicator,
+                                    const StepDesc &step,
+                                    const std::vector<std::vector<T>> &sources,
+                                    std::vector<std::vector<T>> &results) {
   std::vector<Status> statuses(step.parties.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < step.parties.size(); ++i) {
     threads.emplace_back([&, i] {
       auto share = communicator.prepare(step, i);
-      statuses[i] = share ? (*share)->run(sources[i].data(), results[i].data())
+      statuses[i] = share ? runStep(communicator, **share, sources[i].data(),
+                                    results[i].data())
                           : share.status();
     });
   }
@@ -175,7 +176,7 @@ TEST(CommTest, movesAnyBoxesBetweenAnyParties) {
     }
     auto communicator = makeCommunicator();
     for (const Status &status :
-         runStep(*communicator, step, sources, results)) {
+         runOnAll(*communicator, step, sources, results)) {
       EXPECT_TRUE(status.isOk()) << status.message();
     }
     EXPECT_EQ(results, expected);
@@ -204,7 +205,7 @@ TEST(CommTest, combinesAnyPartOfABox) {
     }
     auto communicator = makeCommunicator();
     for (const Status &status :
-         runStep(*communicator, step, sources, results)) {
+         runOnAll(*communicator, step, sources, results)) {
       EXPECT_TRUE(status.isOk()) << status.message();
     }
     EXPECT_EQ(results, expected);
@@ -231,9 +232,9 @@ static std::vector<std::vector<float>> allReduce(size_t parties, int64_t count,
   auto communicator = makeCommunicator();
   if (inPlace) {
     results = sources;
-    runStep(*communicator, step, results, results);
+    runOnAll(*communicator, step, results, results);
   } else {
-    runStep(*communicator, step, sources, results);
+    runOnAll(*communicator, step, sources, results);
   }
   return results;
 }
@@ -329,7 +330,7 @@ TEST(CommTest, whoDoesNotComeIsNamed) {
     threads.emplace_back([&, i] {
       float source = 0, result = 0;
       auto share = communicator->prepare(step, i);
-      statuses[i] = (*share)->run(&source, &result);
+      statuses[i] = runStep(*communicator, **share, &source, &result);
     });
   }
   for (std::thread &thread : threads) {
@@ -343,7 +344,7 @@ TEST(CommTest, whoDoesNotComeIsNamed) {
   // After reset() the same step works.
   communicator->reset();
   std::vector<std::vector<float>> sources(3, {1.f}), results(3, {0.f});
-  for (const Status &status : runStep(*communicator, step, sources, results)) {
+  for (const Status &status : runOnAll(*communicator, step, sources, results)) {
     EXPECT_TRUE(status.isOk()) << status.message();
   }
 }
@@ -356,16 +357,62 @@ TEST(CommTest, whoComesAfterATimeoutFailsToo) {
   barrier.parties = {{0, {}, {}}, {1, {}, {}}};
   std::unique_ptr<CommStep> late;
   Status lateStatus;
-  auto communicator = makeInprocCommunicator(std::chrono::milliseconds(1), [&] {
-    lateStatus = late->run(nullptr, nullptr);
+  std::unique_ptr<Communicator> communicator;
+  communicator = makeInprocCommunicator(std::chrono::milliseconds(1), [&] {
+    lateStatus = runStep(*communicator, *late, nullptr, nullptr);
   });
   late = std::move(*communicator->prepare(barrier, 1));
   std::unique_ptr<CommStep> first =
       std::move(*communicator->prepare(barrier, 0));
-  Status firstStatus = first->run(nullptr, nullptr);
+  Status firstStatus = runStep(*communicator, *first, nullptr, nullptr);
   EXPECT_EQ(firstStatus.code(), ExitCode::Device);
   EXPECT_EQ(lateStatus.code(), ExitCode::Device);
   EXPECT_EQ(lateStatus.message(), firstStatus.message());
+}
+
+// Rank 0 starts a before b, rank 1 b before a: who blocked in the first would
+// wait for ever.
+TEST(CommTest, stepsInFlightGoOnInAnyOrder) {
+  auto communicator = makeCommunicator();
+  Box box = Box::whole({1}), both = Box::whole({2});
+  Box second{{1}, {2}};
+  std::array<std::array<std::vector<float>, 2>, 2> results;
+  std::vector<std::thread> threads;
+  for (size_t self : {0, 1}) {
+    threads.emplace_back([&, self] {
+      std::array<std::unique_ptr<CommStep>, 2> shares;
+      std::array<float, 2> sources;
+      for (uint32_t tag : {0, 1}) {
+        StepDesc step;
+        step.tag = tag;
+        step.location = "test";
+        step.parties = {{0, box, both}, {1, second, both}};
+        shares[tag] = std::move(*communicator->prepare(step, self));
+        sources[tag] = static_cast<float>(10 * tag + self);
+        results[self][tag].resize(2);
+      }
+      std::vector<CommStep *> inFlight;
+      for (size_t i : {self, 1 - self}) {
+        EXPECT_TRUE(
+            shares[i]->start(&sources[i], results[self][i].data()).isOk());
+        inFlight.push_back(shares[i].get());
+      }
+      while (!inFlight.empty()) {
+        communicator->wait(inFlight);
+        std::erase_if(inFlight, [](CommStep *step) {
+          Expected<bool> isDone = step->poll();
+          return !isDone || *isDone;
+        });
+      }
+    });
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  for (size_t self : {0, 1}) {
+    EXPECT_THAT(results[self][0], testing::ElementsAre(0, 1));
+    EXPECT_THAT(results[self][1], testing::ElementsAre(10, 11));
+  }
 }
 
 TEST(CommTest, abortEndsAWait) {
@@ -377,7 +424,8 @@ TEST(CommTest, abortEndsAWait) {
   Status status;
   std::thread waiter([&] {
     float source = 0, result = 0;
-    status = (*communicator->prepare(step, 0))->run(&source, &result);
+    status = runStep(*communicator, **communicator->prepare(step, 0), &source,
+                     &result);
   });
   communicator->abort(Status(ExitCode::Internal, "rank 1 failed"));
   waiter.join();

@@ -6,26 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A step has one meeting place, shared by its parties. They meet there two or
-// three times:
+// The parties of a step meet (Meeting.h) two or three times:
 //
 //   publish pointers | fetch or combine own part | done
 //   publish pointers | combine own chunk | copy the others' chunks | done
 //
 // The second form is an all-reduce: everybody combines an equal share of the
 // elements, so each is combined once and copied, and the same bits arrive
-// everywhere. Nobody leaves before all have read, because a source may be
+// everywhere. Nobody is done before all have read, because a source may be
 // overwritten by what the rank does next.
 //
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/InprocCommunicator.h"
+#include "runtime/comm/inproc/Meeting.h"
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <tuple>
 
@@ -33,77 +30,6 @@ using namespace divisi;
 using namespace divisi::rt;
 
 namespace {
-
-/// What all meetings of a communicator share: whether it goes on at all.
-class AbortState {
-public:
-  bool isAborted() const { return aborted_.load(std::memory_order_acquire); }
-  Status reason() const {
-    std::lock_guard lock(mutex_);
-    return reason_;
-  }
-  /// Returns false if there is a reason already.
-  bool set(const Status &reason) {
-    std::lock_guard lock(mutex_);
-    if (isAborted()) {
-      return false;
-    }
-    reason_ = reason;
-    aborted_.store(true, std::memory_order_release);
-    return true;
-  }
-  void clear() {
-    std::lock_guard lock(mutex_);
-    reason_ = {};
-    aborted_.store(false, std::memory_order_release);
-  }
-
-private:
-  mutable std::mutex mutex_;
-  std::atomic<bool> aborted_ = false;
-  Status reason_;
-};
-
-/// Where the parties of a step meet: a barrier that can end early, and the
-/// pointers that they show each other.
-class Meeting {
-public:
-  Meeting(const StepDesc &step, AbortState &aborts)
-      : desc(step), sources(step.parties.size()), results(step.parties.size()),
-        aborts_(aborts), present_(step.parties.size()) {}
-
-  /// How a wait ended.
-  struct End {
-    Status status;
-    bool isTimeout = false; ///< The caller has to wake those who wait.
-  };
-  /// Blocks until all parties have come. When the time is up, nobody can meet
-  /// here or elsewhere any more.
-  End wait(size_t self, std::chrono::milliseconds timeout);
-  void wakeAll() {
-    std::lock_guard lock(mutex_);
-    wake_.notify_all();
-  }
-  void reset() {
-    std::lock_guard lock(mutex_);
-    arrived_ = 0;
-    std::fill(present_.begin(), present_.end(), false);
-  }
-
-  const StepDesc desc;
-  std::vector<const std::byte *> sources;
-  std::vector<std::byte *> results;
-
-private:
-  Status timeoutError(size_t self, std::chrono::milliseconds timeout) const;
-
-  AbortState &aborts_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  size_t arrived_ = 0;
-  uint64_t generation_ = 0;
-  std::vector<bool> present_;
-};
 
 class InprocCommunicator : public Communicator {
 public:
@@ -113,19 +39,19 @@ public:
 
   Expected<std::unique_ptr<CommStep>> prepare(const StepDesc &step,
                                               size_t self) override;
+  void wait(std::span<CommStep *const> steps) override;
   void abort(const Status &reason) override;
   void reset() override;
 
-  /// Meeting::wait that tells everybody when the time is up.
-  Status meet(Meeting &meeting, size_t self);
-
 private:
+  Meeting &meetingOf(const StepDesc &step);
   void wakeAll();
 
   std::chrono::milliseconds timeout_;
   std::function<void()> onTimeout_;
   AbortState aborts_;
-  std::mutex mutex_; ///< Guards the map; meetings guard themselves.
+  std::mutex mutex_; ///< Guards the maps; what they hold guards itself.
+  std::map<uint32_t, Bell> bells_; ///< By rank.
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, std::unique_ptr<Meeting>>
       meetings_;
 };
@@ -133,43 +59,55 @@ private:
 /// The common part of the steps.
 class InprocStep : public CommStep {
 public:
-  InprocStep(InprocCommunicator &communicator, Meeting &meeting, size_t self)
-      : communicator_(communicator), meeting_(meeting), self_(self) {}
+  InprocStep(const AbortState &aborts, Meeting &meeting, size_t self)
+      : meeting_(meeting), self_(self), aborts_(aborts) {}
+
+  Status start(const void *source, void *result) final;
+  Expected<bool> poll() final;
+
+  /// Whether poll() may go on.
+  bool hasMet() const { return meeting_.hasMet(number_); }
+  bool giveUp(std::chrono::milliseconds timeout) {
+    return meeting_.giveUp(self_, number_, timeout);
+  }
+  Bell &bell() const { return meeting_.bell(self_); }
 
 protected:
-  Status publish(const void *source, void *result) {
-    meeting_.sources[self_] = static_cast<const std::byte *>(source);
-    meeting_.results[self_] = static_cast<std::byte *>(result);
-    return communicator_.meet(meeting_, self_);
-  }
-  Status meet() { return communicator_.meet(meeting_, self_); }
+  /// What is done behind the meeting that `phase` others came before. Returns
+  /// whether one more follows.
+  virtual bool work(int phase) = 0;
+  std::byte *result() const { return meeting_.results[self_]; }
 
-  InprocCommunicator &communicator_;
   Meeting &meeting_;
   size_t self_;
+
+private:
+  Status arrive();
+
+  const AbortState &aborts_;
+  uint64_t number_ = 0; ///< Of the meeting that it has come to.
+  int phase_ = 0;
 };
 
 /// Every party copies what it wants from the first that has it. With parties
 /// that want nothing it is a barrier, which all pass or none.
 class MoveStep : public InprocStep {
 public:
-  MoveStep(InprocCommunicator &communicator, Meeting &meeting, size_t self,
+  MoveStep(const AbortState &aborts, Meeting &meeting, size_t self,
            std::vector<Fetch> fetches)
-      : InprocStep(communicator, meeting, self), fetches_(std::move(fetches)) {}
-
-  Status run(const void *source, void *result) override {
-    if (Status status = publish(source, result); !status.isOk()) {
-      return status;
-    }
-    for (const Fetch &fetch : fetches_) {
-      fetch.copy.run(meeting_.sources[fetch.owner],
-                     static_cast<std::byte *>(result));
-    }
-    // Where nobody takes anything, nobody's source is read any more.
-    return takesAnything() ? meet() : Status();
-  }
+      : InprocStep(aborts, meeting, self), fetches_(std::move(fetches)) {}
 
 private:
+  bool work(int phase) override {
+    if (phase != 0) {
+      return false;
+    }
+    for (const Fetch &fetch : fetches_) {
+      fetch.copy.run(meeting_.sources[fetch.owner], result());
+    }
+    // Where nobody takes anything, nobody's source is read any more.
+    return takesAnything();
+  }
   bool takesAnything() const {
     return std::any_of(
         meeting_.desc.parties.begin(), meeting_.desc.parties.end(),
@@ -182,23 +120,22 @@ private:
 /// Every party combines the part that it wants: reduce-scatter.
 class CombineStep : public InprocStep {
 public:
-  CombineStep(InprocCommunicator &communicator, Meeting &meeting, size_t self,
+  CombineStep(const AbortState &aborts, Meeting &meeting, size_t self,
               CombineFn combine, BoxCopy part)
-      : InprocStep(communicator, meeting, self), combine_(combine),
+      : InprocStep(aborts, meeting, self), combine_(combine),
         part_(std::move(part)), width_(byteWidth(meeting.desc.type)) {}
 
-  Status run(const void *source, void *result) override {
-    if (Status status = publish(source, result); !status.isOk()) {
-      return status;
+private:
+  bool work(int phase) override {
+    if (phase != 0) {
+      return false;
     }
     part_.forEachRun([&](int64_t from, int64_t to, int64_t bytes) {
-      combine_(meeting_.sources, from, static_cast<std::byte *>(result), to,
-               bytes / width_);
+      combine_(meeting_.sources, from, result(), to, bytes / width_);
     });
-    return meet();
+    return true;
   }
 
-private:
   CombineFn combine_;
   BoxCopy part_;
   int64_t width_;
@@ -207,14 +144,14 @@ private:
 /// All parties hold and want the same box: all-reduce by chunks.
 class ChunkedStep : public InprocStep {
 public:
-  ChunkedStep(InprocCommunicator &communicator, Meeting &meeting, size_t self,
+  ChunkedStep(const AbortState &aborts, Meeting &meeting, size_t self,
               CombineFn combine, int64_t count)
-      : InprocStep(communicator, meeting, self), combine_(combine),
+      : InprocStep(aborts, meeting, self), combine_(combine),
         width_(byteWidth(meeting.desc.type)), count_(count) {}
 
-  Status run(const void *source, void *result) override;
-
 private:
+  bool work(int phase) override;
+
   /// Chunk boundaries, on whole cache lines.
   int64_t chunkBegin(size_t chunk) const {
     constexpr int64_t line = 64;
@@ -230,79 +167,66 @@ private:
 
 } // namespace
 
-Status Meeting::timeoutError(size_t self,
-                             std::chrono::milliseconds timeout) const {
-  std::ostringstream missing;
-  const char *separator = "";
-  for (size_t i = 0; i < present_.size(); ++i) {
-    if (!present_[i]) {
-      missing << separator << desc.parties[i].rank;
-      separator = ", ";
+Status InprocStep::arrive() {
+  Expected<uint64_t> number = meeting_.arrive(self_);
+  number_ = number ? *number : 0;
+  return number ? Status() : number.status();
+}
+
+Status InprocStep::start(const void *source, void *result) {
+  meeting_.sources[self_] = static_cast<const std::byte *>(source);
+  meeting_.results[self_] = static_cast<std::byte *>(result);
+  phase_ = 0;
+  return arrive();
+}
+
+Expected<bool> InprocStep::poll() {
+  while (hasMet()) {
+    if (!work(phase_++)) {
+      return true;
+    }
+    if (Status status = arrive(); !status.isOk()) {
+      return status;
     }
   }
-  return makeError(ExitCode::Device, "rank ", desc.parties[self].rank,
-                   " waited ", timeout.count(), " ms in ", desc.location,
-                   " (tag ", desc.tag, ") for rank ", missing.str(),
-                   ", which did not come; raise the timeout if it is busy");
+  return aborts_.isAborted() ? Expected<bool>(aborts_.reason()) : false;
 }
 
-Meeting::End Meeting::wait(size_t self, std::chrono::milliseconds timeout) {
-  std::unique_lock lock(mutex_);
-  if (aborts_.isAborted()) {
-    return {aborts_.reason()};
+bool ChunkedStep::work(int phase) {
+  if (phase == 0) {
+    int64_t begin = chunkBegin(self_);
+    combine_(meeting_.sources, begin * width_, result(), begin * width_,
+             chunkBegin(self_ + 1) - begin);
+    return true;
   }
-  if (arrived_ + 1 == present_.size()) {
-    arrived_ = 0;
-    std::fill(present_.begin(), present_.end(), false);
-    ++generation_;
-    wake_.notify_all();
-    return {Status()};
-  }
-  ++arrived_;
-  present_[self] = true;
-  uint64_t generation = generation_;
-  auto done = [&] { return generation_ != generation || aborts_.isAborted(); };
-  // A deadline on the steady clock: a change of the wall clock is no timeout.
-  auto deadline = std::chrono::steady_clock::now() + timeout;
-  if (!wake_.wait_until(lock, deadline, done)) {
-    // Under the lock: who comes last would else find all others here and go on,
-    // with what this rank has given up (an update of globals).
-    aborts_.set(timeoutError(self, timeout));
-    return {aborts_.reason(), /*isTimeout=*/true};
-  }
-  return {generation_ != generation ? Status() : aborts_.reason()};
-}
-
-Status ChunkedStep::run(const void *source, void *result) {
-  if (Status status = publish(source, result); !status.isOk()) {
-    return status;
-  }
-  auto *out = static_cast<std::byte *>(result);
-  int64_t begin = chunkBegin(self_) * width_;
-  combine_(meeting_.sources, begin, out, begin,
-           chunkBegin(self_ + 1) - chunkBegin(self_));
-  if (Status status = meet(); !status.isOk()) {
-    return status;
+  if (phase == 2) {
+    return false;
   }
   for (size_t i = 0; i < meeting_.results.size(); ++i) {
     int64_t offset = chunkBegin(i) * width_;
     if (i != self_) {
       std::copy_n(meeting_.results[i] + offset,
-                  chunkBegin(i + 1) * width_ - offset, out + offset);
+                  chunkBegin(i + 1) * width_ - offset, result() + offset);
     }
   }
-  return meet();
+  return true;
 }
 
-Status InprocCommunicator::meet(Meeting &meeting, size_t self) {
-  Meeting::End end = meeting.wait(self, timeout_);
-  if (end.isTimeout) {
+void InprocCommunicator::wait(std::span<CommStep *const> steps) {
+  auto own = [](CommStep *step) { return static_cast<InprocStep *>(step); };
+  InprocStep &first = *own(steps.front());
+  bool isOver = first.bell().wait(timeout_, [&] {
+    return aborts_.isAborted() ||
+           std::any_of(steps.begin(), steps.end(),
+                       [&](CommStep *step) { return own(step)->hasMet(); });
+  });
+  // The first has waited for longest.
+  if (!isOver && first.giveUp(timeout_)) {
     if (onTimeout_) {
       onTimeout_();
     }
     wakeAll();
   }
-  return end.status;
 }
 
 void InprocCommunicator::abort(const Status &reason) {
@@ -313,8 +237,8 @@ void InprocCommunicator::abort(const Status &reason) {
 
 void InprocCommunicator::wakeAll() {
   std::lock_guard lock(mutex_);
-  for (auto &[key, meeting] : meetings_) {
-    meeting->wakeAll();
+  for (auto &[rank, bell] : bells_) {
+    bell.ring();
   }
 }
 
@@ -398,17 +322,22 @@ static Status checkReduce(const StepDesc &step, size_t self) {
   return {};
 }
 
+Meeting &InprocCommunicator::meetingOf(const StepDesc &step) {
+  std::lock_guard lock(mutex_);
+  auto &slot = meetings_[{step.entry, step.tag, step.parties.front().rank}];
+  if (!slot) {
+    std::vector<Bell *> bells;
+    for (const StepParty &party : step.parties) {
+      bells.push_back(&bells_[party.rank]);
+    }
+    slot = std::make_unique<Meeting>(step, std::move(bells), aborts_);
+  }
+  return *slot;
+}
+
 Expected<std::unique_ptr<CommStep>>
 InprocCommunicator::prepare(const StepDesc &step, size_t self) {
-  Meeting *meeting;
-  {
-    std::lock_guard lock(mutex_);
-    auto &slot = meetings_[{step.entry, step.tag, step.parties.front().rank}];
-    if (!slot) {
-      slot = std::make_unique<Meeting>(step, aborts_);
-    }
-    meeting = slot.get();
-  }
+  Meeting &meeting = meetingOf(step);
   std::unique_ptr<CommStep> share;
   if (!step.reduce) {
     Expected<std::vector<Fetch>> fetches = planMove(step, self);
@@ -416,7 +345,7 @@ InprocCommunicator::prepare(const StepDesc &step, size_t self) {
       return fetches.status();
     }
     share =
-        std::make_unique<MoveStep>(*this, *meeting, self, std::move(*fetches));
+        std::make_unique<MoveStep>(aborts_, meeting, self, std::move(*fetches));
     return share;
   }
   if (Status status = checkReduce(step, self); !status.isOk()) {
@@ -425,10 +354,10 @@ InprocCommunicator::prepare(const StepDesc &step, size_t self) {
   CombineFn combine = findCombine(step.type, *step.reduce);
   const StepParty &party = step.parties[self];
   if (isAllReduce(step)) {
-    share = std::make_unique<ChunkedStep>(*this, *meeting, self, combine,
+    share = std::make_unique<ChunkedStep>(aborts_, meeting, self, combine,
                                           party.result->count());
   } else {
-    share = std::make_unique<CombineStep>(*this, *meeting, self, combine,
+    share = std::make_unique<CombineStep>(aborts_, meeting, self, combine,
                                           BoxCopy(byteWidth(step.type),
                                                   *party.result, *party.source,
                                                   *party.result));

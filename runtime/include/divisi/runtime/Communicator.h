@@ -14,6 +14,11 @@
 //   all_gather over 2 ranks   party 0: source [0,2) result [0,4)
 //                             party 1: source [2,4) result [0,4)
 //
+// A rank may have several steps in flight. It starts each, polls all of them
+// between other work, and waits only where it has no other:
+//
+//   start(a)  start(b)  … compute …  poll(a)  … compute …  wait(a, b)  poll(b)
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_COMMUNICATOR_H
@@ -24,6 +29,7 @@
 #include "divisi/runtime/Reduce.h"
 
 #include <memory>
+#include <span>
 
 namespace divisi::rt {
 
@@ -48,16 +54,19 @@ struct StepDesc {
   std::optional<ReduceKind> reduce;
 };
 
-/// One rank's share of a step, ready to run many times.
+/// One rank's share of a step, ready to run many times. Neither call blocks;
+/// both fail if another rank has failed or did not come in time.
 class CommStep {
 public:
   virtual ~CommStep() = default;
-  /// Blocks until the result is there and the source may be overwritten. The
-  /// pointers are the starts of the party's boxes, null where it has none or
-  /// an empty one. Source and result are disjoint, or, where it reduces and
-  /// the boxes are equal, the same. Fails if another rank fails or does not
-  /// come in time, with who is missing in the message.
-  virtual Status run(const void *source, void *result) = 0;
+  /// Comes to the step. The pointers are the starts of the party's boxes, null
+  /// where it has none or an empty one. Source and result are disjoint, or,
+  /// where it reduces and the boxes are equal, the same.
+  virtual Status start(const void *source, void *result) = 0;
+  /// Goes on, after start(), as far as the others let it. True once the result
+  /// is there and the source may be overwritten: the step is then done, and
+  /// can be started again.
+  virtual Expected<bool> poll() = 0;
 };
 
 /// What connects the ranks.
@@ -66,14 +75,23 @@ public:
   virtual ~Communicator() = default;
 
   /// Makes the share of party `self` of `step`. Every party calls it once,
-  /// from any thread, before any of them runs the step.
+  /// from any thread, before any of them starts the step.
   virtual Expected<std::unique_ptr<CommStep>> prepare(const StepDesc &step,
                                                       size_t self) = 0;
-  /// Ends all waits with `reason`, now and until reset(); the first one stays.
+  /// Blocks until a poll of one of `steps`, which one rank has started and
+  /// which are not done, goes on or fails: because another rank has failed, or
+  /// does not come in time, with who is missing in the message.
+  virtual void wait(std::span<CommStep *const> steps) = 0;
+  /// Ends all steps with `reason`, now and until reset(); the first one stays.
   virtual void abort(const Status &reason) = 0;
-  /// Makes it usable again after abort(); no rank is inside of a step.
+  /// Makes it usable again after abort(); no rank is inside of a call. Steps
+  /// that were in flight never were.
   virtual void reset() = 0;
 };
+
+/// Starts `step` and waits until it is done.
+Status runStep(Communicator &communicator, CommStep &step, const void *source,
+               void *result);
 
 } // namespace divisi::rt
 

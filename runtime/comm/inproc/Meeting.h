@@ -1,0 +1,103 @@
+//===- Meeting.h - Where threads of a step meet -----------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A step has one meeting place, at which its parties meet two or three times.
+// To come is not to wait: who has come asks later whether all have, and may
+// come to other meetings meanwhile.
+//
+//   rank 0   arrive(a) -> 7   arrive(b) -> 3   hasMet(a, 7)?  hasMet(b, 3)?
+//   rank 1                    arrive(b) -> 3   hasMet(b, 3)?  wait at its bell
+//
+// Each rank has a bell, rung at every meeting of its own that comes about.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_COMM_INPROC_MEETING_H
+#define DIVISI_RUNTIME_COMM_INPROC_MEETING_H
+
+#include "divisi/runtime/Communicator.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+
+namespace divisi::rt {
+
+/// What all meetings of a communicator share: whether it goes on at all.
+class AbortState {
+public:
+  bool isAborted() const { return aborted_.load(std::memory_order_acquire); }
+  Status reason() const;
+  /// Returns false if there is a reason already.
+  bool set(const Status &reason);
+  void clear();
+
+private:
+  mutable std::mutex mutex_;
+  std::atomic<bool> aborted_ = false;
+  Status reason_;
+};
+
+/// Wakes one rank.
+class Bell {
+public:
+  void ring();
+  /// Blocks until `isOver` holds, which whoever makes it true rings after, or
+  /// `timeout` has passed. Returns whether it holds.
+  bool wait(std::chrono::milliseconds timeout,
+            const std::function<bool()> &isOver);
+
+private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+};
+
+/// A barrier that can end early, and the pointers that parties show each other.
+class Meeting {
+public:
+  /// `bells` has one per party.
+  Meeting(const StepDesc &step, std::vector<Bell *> bells, AbortState &aborts)
+      : desc(step), sources(step.parties.size()), results(step.parties.size()),
+        bells_(std::move(bells)), aborts_(aborts),
+        present_(step.parties.size()) {}
+
+  /// Counts party `self` as come and returns the number of the meeting. Fails
+  /// with the reason once the communicator has been aborted.
+  Expected<uint64_t> arrive(size_t self);
+  /// Whether all have come to meeting `number`.
+  bool hasMet(uint64_t number) const {
+    return number_.load(std::memory_order_acquire) != number;
+  }
+  /// Aborts because `self` has waited too long for meeting `number`: nobody can
+  /// meet here or elsewhere any more. Returns false, and does not, if it came
+  /// about after all or there is a reason already.
+  bool giveUp(size_t self, uint64_t number, std::chrono::milliseconds timeout);
+  void reset();
+
+  Bell &bell(size_t party) const { return *bells_[party]; }
+
+  const StepDesc desc;
+  std::vector<const std::byte *> sources;
+  std::vector<std::byte *> results;
+
+private:
+  Status timeoutError(size_t self, std::chrono::milliseconds timeout) const;
+
+  std::vector<Bell *> bells_;
+  AbortState &aborts_;
+  std::mutex mutex_;
+  size_t arrived_ = 0;
+  std::atomic<uint64_t> number_ = 0; ///< Written under the mutex.
+  std::vector<bool> present_;
+};
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_COMM_INPROC_MEETING_H
