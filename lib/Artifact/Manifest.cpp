@@ -40,6 +40,8 @@ private:
   void addBuffer(Operation &op, artifact::Program &program);
   void addInstruction(Operation &op, artifact::Program &program);
   void addCall(CallOp op, artifact::Call &call);
+  uint32_t queueOf(Operation &op);
+  uint32_t communicatorOf(artifact::Communicator wanted);
 
   void setTensor(RankedTensorType type, FlatSymbolRefAttr grid,
                  artifact::Tensor &tensor);
@@ -52,7 +54,7 @@ private:
   ModuleOp module_;
   ManifestDraft draft_;
   Status status_;
-  llvm::StringMap<uint32_t> grids_, globals_, entries_;
+  llvm::StringMap<uint32_t> grids_, globals_, entries_, communicators_;
   llvm::DenseMap<Value, uint32_t> buffers_; ///< Of the current program.
 };
 
@@ -286,6 +288,45 @@ void ManifestBuilder::addInstruction(Operation &op,
       });
 }
 
+/// The queue of the communicator of these ranks.
+uint32_t ManifestBuilder::communicatorOf(artifact::Communicator wanted) {
+  auto [it, isNew] = communicators_.try_emplace(
+      wanted.name(), draft_.manifest.communicators_size());
+  if (isNew) {
+    *draft_.manifest.add_communicators() = std::move(wanted);
+  }
+  // Compute and copy come before.
+  return 2 + it->second;
+}
+
+uint32_t ManifestBuilder::queueOf(Operation &op) {
+  artifact::Communicator wanted;
+  if (auto transfer = dyn_cast<TransferOp>(op)) {
+    StringRef from = cast<BufferType>(transfer.getFrom()).getGrid().getValue();
+    StringRef to = cast<BufferType>(transfer.getTo()).getGrid().getValue();
+    wanted.set_name((from + "->" + to).str());
+    wanted.set_grid(grids_.lookup(from));
+    wanted.set_target(grids_.lookup(to));
+    return communicatorOf(std::move(wanted));
+  }
+  auto collective = dyn_cast<CollectiveOp>(op);
+  if (!collective ||
+      collective.getKind() == stringifyStepKind(StepKind::Slice) ||
+      collective.getKind() == stringifyStepKind(StepKind::Mask)) {
+    return 0;
+  }
+  BufferType type = collective.getSource().getType();
+  Grid grid = spmd::getLocal(type.getTensor()).getGrid();
+  std::string name = type.getGrid().getValue().str();
+  for (StringRef axis : collective.getAxes().getAsValueRange<StringAttr>()) {
+    wanted.add_axes(grid.find(axis)->index);
+    name += ("." + axis).str();
+  }
+  wanted.set_name(std::move(name));
+  wanted.set_grid(grids_.lookup(type.getGrid().getValue()));
+  return communicatorOf(std::move(wanted));
+}
+
 void ManifestBuilder::addProgram(ProgramOp op) {
   auto entry = entries_.find(op.getEntry());
   if (entry == entries_.end()) {
@@ -303,6 +344,11 @@ void ManifestBuilder::addProgram(ProgramOp op) {
       addBuffer(inner, *program);
     } else {
       addInstruction(inner, *program);
+      artifact::Instruction &added = *program->mutable_instructions()->rbegin();
+      added.set_queue(queueOf(inner));
+      if (int count = program->instructions_size(); count > 1) {
+        added.add_after(count - 2);
+      }
     }
   }
 }

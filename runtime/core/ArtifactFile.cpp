@@ -58,13 +58,12 @@ Status ArtifactFile::Impl::readManifest() {
     return makeError(ExitCode::Invalid,
                      "not a Divisi artifact: it does not begin as one");
   }
-  if (header.version > artifactVersion) {
-    return makeError(ExitCode::Version, "artifact of format version ",
-                     header.version, "; this Divisi reads up to ",
-                     artifactVersion, ": update it, or compile again");
-  }
-  if (header.version == 0) {
-    return damaged("format version 0");
+  if (header.version != artifactVersion) {
+    return makeError(
+        ExitCode::Version, "artifact of format version ", header.version,
+        "; this Divisi reads version ", artifactVersion,
+        header.version > artifactVersion ? ": update it, or " : ": ",
+        "compile the model again");
   }
   if (header.manifestBytes > maxManifestBytes) {
     return damaged("a manifest of ", header.manifestBytes,

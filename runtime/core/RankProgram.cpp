@@ -8,6 +8,7 @@
 
 #include "runtime/core/RankProgram.h"
 
+#include <algorithm>
 #include <chrono>
 #include <tuple>
 
@@ -102,8 +103,8 @@ Status RankProgram::runTask(Task &task) {
   case Task::Kind::Call:
     return launch(task);
   case Task::Kind::Comm:
-    return runStep(*communicator_, *task.comm, task.operands[0],
-                   task.results[0]);
+  case Task::Kind::Nothing:
+    break;
   case Task::Kind::Copy:
     for (const BoxCopy &copy : task.copies) {
       copy.run(static_cast<const std::byte *>(task.operands[0]),
@@ -118,8 +119,7 @@ Status RankProgram::runTask(Task &task) {
 }
 
 Status RankProgram::runAt(size_t index) {
-  bool waits = tasks_[index].kind == Task::Kind::Comm;
-  progress_.store(2 * index + (waits ? 0 : 1), std::memory_order_relaxed);
+  progress_.store(2 * index + 1, std::memory_order_relaxed);
   if (!events_.empty()) {
     events_[index].begin = now();
   }
@@ -131,18 +131,101 @@ Status RankProgram::runAt(size_t index) {
   return status;
 }
 
-Status RankProgram::run() {
-  indexFault_.reset();
-  for (size_t i = 0; i < tasks_.size(); ++i) {
-    if (Status status = runAt(i); !status.isOk()) {
+bool RankProgram::isReady(const Task &task) const {
+  return std::all_of(task.waits.begin(), task.waits.end(),
+                     [this](const Task::Wait &wait) {
+                       return queues_[wait.queue].done >= wait.tasks;
+                     });
+}
+
+/// Goes on with the next task of the queue; returns whether anything changed.
+Expected<bool> RankProgram::advance(Queue &queue) {
+  if (queue.done == queue.tasks.size()) {
+    return false;
+  }
+  size_t index = queue.tasks[queue.done];
+  if (tasks_[index].kind == Task::Kind::Comm) {
+    return advanceComm(queue);
+  }
+  if (!isReady(tasks_[index])) {
+    return false;
+  }
+  Status status = runAt(index);
+  ++queue.done;
+  return status.isOk() ? Expected<bool>(true) : status;
+}
+
+Expected<bool> RankProgram::advanceComm(Queue &queue) {
+  size_t index = queue.tasks[queue.done];
+  Task &task = tasks_[index];
+  bool starts = !queue.isInFlight;
+  if (starts) {
+    if (!isReady(task)) {
+      return false;
+    }
+    if (!events_.empty()) {
+      events_[index].begin = now();
+    }
+    Status status = task.comm->start(task.operands[0], task.results[0]);
+    if (!status.isOk()) {
       return status;
     }
   }
-  if (!endBarrier_) {
-    return {};
+  Expected<bool> isDone = task.comm->poll();
+  queue.isInFlight = isDone && !*isDone;
+  if (queue.isInFlight || !isDone) {
+    return isDone ? Expected<bool>(starts) : isDone;
+  }
+  if (!events_.empty()) {
+    events_[index].end = now();
+  }
+  ++queue.done;
+  return true;
+}
+
+void RankProgram::waitForOthers() {
+  inFlight_.clear();
+  for (Queue &queue : queues_) {
+    if (queue.isInFlight) {
+      inFlight_.push_back(tasks_[queue.tasks[queue.done]].comm.get());
+    }
+  }
+  // Not empty: the first of the list that has not ended waits for no task.
+  communicator_->wait(inFlight_);
+}
+
+Status RankProgram::drainQueues() {
+  for (Queue &queue : queues_) {
+    queue.done = 0;
+    queue.isInFlight = false;
+  }
+  while (true) {
+    bool isOver = true, moved = false;
+    for (Queue &queue : queues_) {
+      Expected<bool> advanced = advance(queue);
+      if (!advanced) {
+        return advanced.status();
+      }
+      moved |= *advanced;
+      isOver &= queue.done == queue.tasks.size();
+    }
+    if (isOver) {
+      return {};
+    }
+    if (!moved) {
+      waitForOthers();
+    }
+  }
+}
+
+Status RankProgram::run() {
+  indexFault_.reset();
+  Status status = drainQueues();
+  if (!status.isOk() || !endBarrier_) {
+    return status;
   }
   // Before this, another rank may still read what is updated here.
-  Status status = runStep(*communicator_, *endBarrier_, nullptr, nullptr);
+  status = runStep(*communicator_, *endBarrier_, nullptr, nullptr);
   if (!status.isOk()) {
     return status;
   }

@@ -7,9 +7,16 @@
 //===----------------------------------------------------------------------===//
 //
 // Loading turns the instructions of a program into tasks with pointers: kernels
-// are prepared, boxes are turned into copies. Walking the tasks looks nothing
-// up and allocates nothing. Only the addresses of inputs and outputs change
-// from run to run; bind() patches them in.
+// are prepared, boxes are turned into copies. Running them looks nothing up and
+// allocates nothing. Only the addresses of inputs and outputs change from run
+// to run; bind() patches them in.
+//
+// One thread runs all queues. It starts every collective whose turn it is and
+// polls those in flight between kernels, and blocks only when no queue has
+// anything else to do:
+//
+//   compute        call     call              call (after the reduce)
+//   communicator      start·····poll·····wait·
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,7 +71,13 @@ public:
   };
   /// One thing to do.
   struct Task {
-    enum class Kind : uint8_t { Call, Comm, Copy, Fill } kind = Kind::Copy;
+    enum class Kind : uint8_t {
+      Call,
+      Comm,
+      Copy,
+      Fill,
+      Nothing, ///< Keeps the place of an instruction that others come after.
+    } kind = Kind::Nothing;
     size_t instruction = 0;                 ///< It comes from.
     std::unique_ptr<PreparedKernel> kernel; // Call
     bool wantsExtraWorkspace = false;       // Call
@@ -76,6 +89,12 @@ public:
     int64_t fillCount = 0;                  // Fill
     std::vector<const void *> operands;
     std::vector<void *> results;
+    /// Begins when so many tasks of another queue have ended.
+    struct Wait {
+      uint32_t queue;
+      size_t tasks;
+    };
+    std::vector<Wait> waits;
   };
 
   /// Fails with Unsupported if no backend takes a call, Invalid if a result
@@ -119,7 +138,7 @@ public:
   const KernelCounts &kernelCounts() const { return kernelCounts_; }
 
   /// What the rank is at, for who watches it meanwhile. It changes with every
-  /// task; see isWorking() and locationOf().
+  /// task but collectives; see isWorking() and locationOf().
   uint64_t progress() const {
     return progress_.load(std::memory_order_relaxed);
   }
@@ -147,9 +166,21 @@ private:
     AlignedBytes staging; ///< Empty if it is used where it lies.
   };
 
+  /// Tasks that run in order, and how far they are.
+  struct Queue {
+    std::vector<size_t> tasks;
+    size_t done = 0;
+    bool isInFlight = false; ///< Whether the next one has been started.
+  };
+
   Status runTask(Task &task);
   Status launch(Task &task);
   Status runAt(size_t index);
+  bool isReady(const Task &task) const;
+  Expected<bool> advance(Queue &queue);
+  Expected<bool> advanceComm(Queue &queue);
+  Status drainQueues();
+  void waitForOthers();
   /// An instruction and the rank, for messages.
   std::string locationAt(size_t instruction) const;
   const ResolvedEntry *entry_ = nullptr;
@@ -157,6 +188,8 @@ private:
   uint32_t rank_ = 0;
 
   std::vector<Task> tasks_, updates_;
+  std::vector<Queue> queues_;            ///< Those in use.
+  std::vector<CommStep *> inFlight_;     ///< While waiting; has room for all.
   Communicator *communicator_ = nullptr; ///< The context's.
   std::unique_ptr<CommStep> endBarrier_; ///< Null if the entry updates nothing.
   std::map<uint32_t, InputSlice> inputs_;

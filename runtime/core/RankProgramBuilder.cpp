@@ -152,6 +152,7 @@ Status RankProgramBuilder::addUpdate(const pb::Update &update,
     task.results.push_back(staging);
   }
   Task &task = out_.updates_.emplace_back();
+  task.kind = Task::Kind::Copy;
   task.instruction = instruction;
   task.copies.push_back(wholeCopy(update.source()));
   if (staging) {
@@ -187,6 +188,32 @@ Status RankProgramBuilder::addInstruction(int index) {
   }
 }
 
+/// Puts what instruction `index` has become, the tasks from `firstTask` on, on
+/// its queue. An instruction that has become none keeps its place there: what
+/// it comes after must have ended for those that come after it.
+void RankProgramBuilder::enqueue(int index, size_t firstTask) {
+  const pb::Instruction &instruction = program_.message->instructions(index);
+  auto number = static_cast<uint32_t>(queues_.size());
+  uint32_t queue =
+      queues_.try_emplace(instruction.queue(), number).first->second;
+  if (queue == number) {
+    out_.queues_.emplace_back();
+  }
+  if (firstTask == out_.tasks_.size()) {
+    newTask(Task::Kind::Nothing, index);
+  }
+  for (uint32_t other : instruction.after()) {
+    if (ends_[other].queue != queue) {
+      out_.tasks_[firstTask].waits.push_back(ends_[other]);
+    }
+  }
+  std::vector<size_t> &tasks = out_.queues_[queue].tasks;
+  for (size_t task = firstTask; task < out_.tasks_.size(); ++task) {
+    tasks.push_back(task);
+  }
+  ends_.push_back({queue, tasks.size()});
+}
+
 Status RankProgramBuilder::build() {
   out_.entry_ = &entry_;
   out_.programIndex_ = programIndex_;
@@ -197,11 +224,14 @@ Status RankProgramBuilder::build() {
     return status;
   }
   for (int i = 0; i < program_.message->instructions_size(); ++i) {
+    size_t firstTask = out_.tasks_.size();
     if (Status status = addInstruction(i); !status.isOk()) {
       return status.in(describeInstruction(entry_, programIndex_, i) +
                        ", rank " + std::to_string(context_.rank));
     }
+    enqueue(i, firstTask);
   }
+  out_.inFlight_.reserve(out_.queues_.size());
   if (context_.trace) {
     out_.events_.resize(out_.tasks_.size());
   }

@@ -30,6 +30,7 @@ private:
   using Task = RankProgram::Task;
 
   Status addInstruction(int index);
+  void enqueue(int index, size_t firstTask);
   Status addCall(const artifact::Call &call, size_t instruction);
   Status addCollective(const artifact::Collective &collective,
                        size_t instruction);
@@ -80,6 +81,9 @@ private:
   size_t programIndex_;
   const ResolvedProgram &program_;
   RankProgram &out_;
+  std::map<uint32_t, uint32_t> queues_; ///< By number: those in use.
+  /// Per instruction: what waits for it waits for this.
+  std::vector<Task::Wait> ends_;
 };
 
 } // namespace divisi::rt

@@ -17,6 +17,7 @@ using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
 static constexpr uint32_t maxRanks = 4096;
+static constexpr int maxCommunicators = 1024;
 
 template <typename... Parts> static Status invalid(const Parts &...parts) {
   return makeError(ExitCode::Invalid, parts...);
@@ -36,6 +37,15 @@ std::string divisi::rt::describeInstruction(const ResolvedEntry &entry,
     os << " (" << location << ")";
   }
   return os.str();
+}
+
+std::string divisi::rt::nameOfQueue(const pb::Manifest &manifest,
+                                    uint32_t queue) {
+  if (queue < firstCommunicator) {
+    return queue == computeQueue ? "compute" : "copy";
+  }
+  return manifest.communicators(static_cast<int>(queue - firstCommunicator))
+      .name();
 }
 
 std::optional<ResolvedProgram::Range>
@@ -72,6 +82,47 @@ static Status readGrid(const pb::Grid &message, uint32_t numRanks,
       return invalid("rank ", rank, " is out of range or stands twice");
     }
     grid.devices.push_back(rank);
+  }
+  return {};
+}
+
+static Status checkCommunicators(const ResolvedManifest &resolved) {
+  const pb::Manifest &manifest = *resolved.manifest;
+  if (manifest.communicators_size() > maxCommunicators) {
+    return invalid("got ", manifest.communicators_size(),
+                   " communicators, expected at most ", maxCommunicators);
+  }
+  for (const pb::Communicator &message : manifest.communicators()) {
+    size_t grids = resolved.grids.size();
+    bool isRight = message.grid() < grids &&
+                   (!message.has_target() || message.target() < grids);
+    for (uint32_t axis : message.axes()) {
+      isRight = isRight && axis < resolved.grids[message.grid()].sizes.size();
+    }
+    if (!isRight) {
+      return invalid("communicator '", message.name(),
+                     "' names a grid or an axis that is not there");
+    }
+  }
+  return {};
+}
+
+/// Order points backwards in the list: no program waits for itself.
+static Status checkOrder(const pb::Manifest &manifest,
+                         const pb::Program &program) {
+  uint32_t queues = firstCommunicator + manifest.communicators_size();
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const pb::Instruction &instruction = program.instructions(i);
+    std::string where = "instruction " + std::to_string(i);
+    if (instruction.queue() >= queues) {
+      return invalid(where, ": queue ", instruction.queue(), " of ", queues);
+    }
+    for (uint32_t other : instruction.after()) {
+      if (other >= static_cast<uint32_t>(i)) {
+        return invalid(where, ": it comes after instruction ", other,
+                       ", which does not come before it in the list");
+      }
+    }
   }
   return {};
 }
@@ -270,6 +321,9 @@ static Status readProgram(const pb::Program &message,
       return invalid("rank ", rank, " is out of range or has two programs");
     }
   }
+  if (Status status = checkOrder(*resolved.manifest, message); !status.isOk()) {
+    return status;
+  }
   BufferReader reader(resolved, entry, program);
   for (int i = 0; i < message.buffers_size(); ++i) {
     if (Status status = reader.read(message.buffers(i)); !status.isOk()) {
@@ -321,6 +375,9 @@ static Status readManifest(ResolvedManifest &resolved) {
     if (!status.isOk()) {
       return status.in("grid '" + message.name() + "'");
     }
+  }
+  if (Status status = checkCommunicators(resolved); !status.isOk()) {
+    return status;
   }
   for (const pb::Global &message : manifest.globals()) {
     if (Status status = readGlobal(message, resolved); !status.isOk()) {

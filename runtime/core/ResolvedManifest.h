@@ -77,6 +77,10 @@ struct ResolvedTransfer {
   const Placement *from = nullptr, *to = nullptr;
 };
 
+/// Queues, as instructions number them: communicators follow.
+inline constexpr uint32_t computeQueue = 0, copyQueue = 1,
+                          firstCommunicator = 2;
+
 struct ResolvedProgram {
   const artifact::Program *message = nullptr;
   std::vector<ResolvedBuffer> buffers;
@@ -127,6 +131,9 @@ Status verifyResolved(const ResolvedManifest &resolved,
 
 /// EntryInfo::computedIn
 DType leastExactType(const ResolvedEntry &entry);
+
+/// `compute`, `copy`, or the name of the communicator.
+std::string nameOfQueue(const artifact::Manifest &manifest, uint32_t queue);
 
 /// `entry 'forward', program 0, instruction 3 (fc1)`: where an error is.
 std::string describeInstruction(const ResolvedEntry &entry, size_t program,

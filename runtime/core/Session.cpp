@@ -430,6 +430,7 @@ Status Session::writeTrace(const std::string &path) const {
       ranks.push_back({rank, program.get()});
     }
   }
-  return writeChromeTrace(path, impl_->resolved->entries[impl_->lastEntry],
-                          ranks);
+  const ResolvedManifest &resolved = *impl_->resolved;
+  return writeChromeTrace(path, *resolved.manifest,
+                          resolved.entries[impl_->lastEntry], ranks);
 }

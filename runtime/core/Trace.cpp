@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -53,6 +54,10 @@ static std::string workOf(const pb::Instruction &instruction) {
   }
 }
 
+static bool isTraced(const RankProgram::Task &task) {
+  return task.kind != RankProgram::Task::Kind::Nothing;
+}
+
 /// Nanoseconds as microseconds with three digits.
 static std::string microseconds(int64_t nanoseconds) {
   char text[32];
@@ -62,13 +67,51 @@ static std::string microseconds(int64_t nanoseconds) {
   return text;
 }
 
+/// The names of a rank and its queues, then its events since `start`.
+static void writeRank(std::ostream &os, const pb::Manifest &manifest,
+                      const pb::Program &program, const TraceRank &rank,
+                      int64_t start) {
+  os << "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": " << rank.rank
+     << ", \"args\": {\"name\": \"rank " << rank.rank << "\"}}";
+  std::set<uint32_t> queues;
+  for (const pb::Instruction &instruction : program.instructions()) {
+    queues.insert(instruction.queue());
+  }
+  for (uint32_t queue : queues) {
+    os << ",\n{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": " << rank.rank
+       << ", \"tid\": " << queue
+       << ", \"args\": {\"name\": " << quote(nameOfQueue(manifest, queue))
+       << "}}";
+  }
+  for (size_t i = 0; i < rank.program->events().size(); ++i) {
+    const RankProgram::Event &event = rank.program->events()[i];
+    const RankProgram::Task &task = rank.program->tasks()[i];
+    if (!isTraced(task)) {
+      continue;
+    }
+    const pb::Instruction &instruction =
+        program.instructions(static_cast<int>(task.instruction));
+    std::string work = workOf(instruction);
+    os << ",\n{\"ph\": \"X\", \"name\": "
+       << quote(instruction.location().empty() ? work : instruction.location())
+       << ", \"cat\": " << quote(work) << ", \"pid\": " << rank.rank
+       << ", \"tid\": " << instruction.queue()
+       << ", \"ts\": " << microseconds(event.begin - start)
+       << ", \"dur\": " << microseconds(event.end - event.begin)
+       << ", \"args\": {\"instruction\": " << task.instruction << "}}";
+  }
+}
+
 Status divisi::rt::writeChromeTrace(const std::string &path,
+                                    const pb::Manifest &manifest,
                                     const ResolvedEntry &entry,
                                     std::span<const TraceRank> ranks) {
   int64_t start = INT64_MAX;
   for (const TraceRank &rank : ranks) {
-    if (!rank.program->events().empty()) {
-      start = std::min(start, rank.program->events().front().begin);
+    for (size_t i = 0; i < rank.program->events().size(); ++i) {
+      if (isTraced(rank.program->tasks()[i])) {
+        start = std::min(start, rank.program->events()[i].begin);
+      }
     }
   }
   std::ostringstream os;
@@ -77,24 +120,9 @@ Status divisi::rt::writeChromeTrace(const std::string &path,
   for (const TraceRank &rank : ranks) {
     const pb::Program &program =
         *entry.programs[entry.programOfRank.at(rank.rank)].message;
-    os << separator
-       << "\n{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": " << rank.rank
-       << ", \"args\": {\"name\": \"rank " << rank.rank << "\"}}";
+    os << separator << "\n";
     separator = ",";
-    for (size_t i = 0; i < rank.program->events().size(); ++i) {
-      const RankProgram::Event &event = rank.program->events()[i];
-      size_t index = rank.program->tasks()[i].instruction;
-      const pb::Instruction &instruction =
-          program.instructions(static_cast<int>(index));
-      std::string work = workOf(instruction);
-      os << ",\n{\"ph\": \"X\", \"name\": "
-         << quote(instruction.location().empty() ? work
-                                                 : instruction.location())
-         << ", \"cat\": " << quote(work) << ", \"pid\": " << rank.rank
-         << ", \"tid\": 0, \"ts\": " << microseconds(event.begin - start)
-         << ", \"dur\": " << microseconds(event.end - event.begin)
-         << ", \"args\": {\"instruction\": " << index << "}}";
-    }
+    writeRank(os, manifest, program, rank, start);
   }
   os << "\n]}\n";
   Expected<OutputFile> file = OutputFile::create(path);

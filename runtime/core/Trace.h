@@ -19,8 +19,11 @@ struct TraceRank {
 };
 
 /// Writes one complete event per task in Chrome's trace format: a process per
-/// rank, microseconds since the first of them.
-Status writeChromeTrace(const std::string &path, const ResolvedEntry &entry,
+/// rank, a thread per queue, microseconds since the first of them. A collective
+/// lasts from its start until it was seen to be done.
+Status writeChromeTrace(const std::string &path,
+                        const artifact::Manifest &manifest,
+                        const ResolvedEntry &entry,
                         std::span<const TraceRank> ranks);
 
 } // namespace divisi::rt

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/Verify.h"
+#include "runtime/core/VerifyOrder.h"
 #include "runtime/core/VerifyProgram.h"
 
 using namespace divisi;
@@ -84,6 +85,10 @@ static Status verifyEntry(const ResolvedManifest &resolved,
     const ResolvedProgram &program = entry.programs[p];
     ProgramVerifier verifier(resolved, program, backends, collectives, checks,
                              entry.outputs.size());
+    if (Status status = verifier.begin(); !status.isOk()) {
+      return status.in("entry '" + entry.message->name() + "', program " +
+                       std::to_string(p));
+    }
     for (int i = 0; i < program.message->instructions_size(); ++i) {
       const pb::Instruction &instruction = program.message->instructions(i);
       std::string where = describeInstruction(entry, p, i);
@@ -101,6 +106,9 @@ static Status verifyEntry(const ResolvedManifest &resolved,
     }
   }
   Status status = checkShared(resolved, checks);
+  if (status.isOk()) {
+    status = verifyOrder(resolved, entry);
+  }
   if (status.isOk()) {
     status = checkComplete(resolved, entry, checks)
                  .in("entry '" + entry.message->name() + "'");

@@ -34,11 +34,9 @@ Status CheckedCollectives::check(const Placement &from, const Placement &to) {
 }
 
 Status ProgramVerifier::share(uint32_t tag, SharedStep step) {
-  if (lastTag_ && tag <= *lastTag_) {
-    return invalid("tag ", tag, " follows tag ", *lastTag_,
-                   "; tags must ascend, or ranks could wait for each other");
+  if (!tags_.insert(tag).second) {
+    return invalid("tag ", tag, " stands twice in the program");
   }
-  lastTag_ = tag;
   step.ranks.insert(program_.message->ranks().begin(),
                     program_.message->ranks().end());
   auto [it, isNew] = checks_.steps.emplace(tag, step);
@@ -46,8 +44,9 @@ Status ProgramVerifier::share(uint32_t tag, SharedStep step) {
     return {};
   }
   SharedStep &other = it->second;
-  if (other.kind != step.kind || other.axes != step.axes ||
-      !(*other.source == *step.source) || !(*other.result == *step.result)) {
+  if (other.kind != step.kind || other.queue != step.queue ||
+      other.axes != step.axes || !(*other.source == *step.source) ||
+      !(*other.result == *step.result)) {
     return invalid("under tag ", tag, " another rank does something else (",
                    other.where, ")");
   }
@@ -55,7 +54,28 @@ Status ProgramVerifier::share(uint32_t tag, SharedStep step) {
   return {};
 }
 
+Status
+ProgramVerifier::verifyCommunicator(uint32_t queue, uint32_t grid,
+                                    std::span<const uint32_t> axes,
+                                    std::optional<uint32_t> target) const {
+  bool isRight = queue >= firstCommunicator;
+  if (isRight) {
+    const pb::Communicator &communicator = resolved_.manifest->communicators(
+        static_cast<int>(queue - firstCommunicator));
+    isRight = communicator.grid() == grid &&
+              std::equal(axes.begin(), axes.end(), communicator.axes().begin(),
+                         communicator.axes().end()) &&
+              communicator.has_target() == target.has_value() &&
+              communicator.target() == target.value_or(0);
+  }
+  return isRight ? Status()
+                 : invalid("it is on queue '",
+                           nameOfQueue(*resolved_.manifest, queue),
+                           "', expected that of a communicator of its ranks");
+}
+
 Status ProgramVerifier::verifyCollective(const pb::Collective &collective,
+                                         uint32_t queue,
                                          const std::string &where) {
   std::optional<CollectiveKind> kind = parseCollectiveKind(collective.kind());
   if (!kind) {
@@ -83,11 +103,19 @@ Status ProgramVerifier::verifyCollective(const pb::Collective &collective,
     return invalid("the result of ", collective.kind(),
                    " lies over its source");
   }
-  contents_.write(to);
-  return isLocal(*kind)
-             ? Status()
-             : share(collective.tag(),
-                     {where, collective.kind(), axes, &source, &result, {}});
+  write(to);
+  if (isLocal(*kind)) {
+    return {};
+  }
+  status = verifyCommunicator(queue, source.grid, axes, {});
+  return status.isOk() ? share(collective.tag(), {where,
+                                                  collective.kind(),
+                                                  queue,
+                                                  axes,
+                                                  &source,
+                                                  &result,
+                                                  {}})
+                       : status;
 }
 
 Status ProgramVerifier::verifyTransferSide(bool isPresent, uint32_t buffer,
@@ -110,9 +138,13 @@ Status ProgramVerifier::verifyTransferSide(bool isPresent, uint32_t buffer,
 }
 
 Status ProgramVerifier::verifyTransfer(const pb::Transfer &transfer, int index,
+                                       uint32_t queue,
                                        const std::string &where) {
   auto [from, to] = program_.transfers.at(index);
   Status status = collectives_.check(*from, *to);
+  if (status.isOk()) {
+    status = verifyCommunicator(queue, from->grid, {}, to->grid);
+  }
   if (status.isOk()) {
     status = verifyTransferSide(transfer.has_source(), transfer.source(), *from,
                                 "source");
@@ -135,7 +167,7 @@ Status ProgramVerifier::verifyTransfer(const pb::Transfer &transfer, int index,
     return invalid("the result of the transfer lies over its source");
   }
   if (transfer.has_result()) {
-    contents_.write(transfer.result());
+    write(transfer.result());
   }
-  return share(transfer.tag(), {where, "transfer", {}, from, to, {}});
+  return share(transfer.tag(), {where, "transfer", queue, {}, from, to, {}});
 }

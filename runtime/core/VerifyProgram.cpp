@@ -22,7 +22,7 @@ template <typename... Parts> static Status invalid(const Parts &...parts) {
 // Places
 //===----------------------------------------------------------------------===//
 
-Status ProgramVerifier::read(uint32_t buffer) const {
+Status ProgramVerifier::checkOperand(uint32_t buffer) const {
   if (buffer >= program_.buffers.size()) {
     return invalid("buffer ", buffer, " of ", program_.buffers.size());
   }
@@ -31,6 +31,27 @@ Status ProgramVerifier::read(uint32_t buffer) const {
                    ", which has not been written, or has been written over");
   }
   return {};
+}
+
+void ProgramVerifier::overwrite(ResolvedProgram::Range range) {
+  contents_.overwrite(range);
+  if (range.begin != range.end) {
+    accesses_.push_back({range, /*writes=*/true});
+  }
+}
+
+Status ProgramVerifier::read(uint32_t buffer) {
+  Status status = checkOperand(buffer);
+  auto range = status.isOk() ? program_.arenaRange(buffer) : std::nullopt;
+  if (range && range->begin != range->end) {
+    accesses_.push_back({*range, /*writes=*/false});
+  }
+  return status;
+}
+
+void ProgramVerifier::write(uint32_t buffer) {
+  overwrite(*program_.arenaRange(buffer));
+  contents_.write(buffer);
 }
 
 Status ProgramVerifier::checkResult(uint32_t buffer) const {
@@ -112,7 +133,7 @@ Status ProgramVerifier::verifyCall(const pb::Call &call) {
     return status;
   }
   for (uint32_t result : call.results()) {
-    contents_.write(result);
+    write(result);
   }
   return {};
 }
@@ -138,7 +159,7 @@ Status ProgramVerifier::verifyWorkspace(const pb::Call &call) {
       return invalid("its workspace cuts into buffer ", buffer);
     }
   }
-  contents_.overwrite(range);
+  overwrite(range);
   return {};
 }
 
@@ -161,7 +182,7 @@ Status ProgramVerifier::verifyCopy(const pb::Copy &copy) {
       !haveSamePlace(copy.source(), copy.result())) {
     return invalid("the result of a copy cuts into its source");
   }
-  contents_.write(copy.result());
+  write(copy.result());
   return {};
 }
 
@@ -189,7 +210,8 @@ Status ProgramVerifier::verifyUpdate(const pb::Update &update) {
     return invalid("global ", update.global(), " of ",
                    resolved_.globals.size());
   }
-  if (Status status = read(update.source()); !status.isOk()) {
+  // Read when the program has ended: no access that is to be ordered.
+  if (Status status = checkOperand(update.source()); !status.isOk()) {
     return status;
   }
   if (!(placement(update.source()) == *resolved_.globals[update.global()])) {
@@ -202,15 +224,42 @@ Status ProgramVerifier::verifyUpdate(const pb::Update &update) {
   return claim(checks_.updates, update.global());
 }
 
+/// What talks to nobody; verifyCommunicator() is for all else.
+Status ProgramVerifier::verifyQueue(const pb::Instruction &instruction) const {
+  bool isTalk = instruction.has_transfer();
+  if (instruction.has_collective()) {
+    auto kind = parseCollectiveKind(instruction.collective().kind());
+    isTalk = !kind || !isLocal(*kind);
+  }
+  uint32_t last = instruction.has_call() ? computeQueue : copyQueue;
+  if (isTalk || instruction.queue() <= last) {
+    return {};
+  }
+  return invalid("it is on queue '",
+                 nameOfQueue(*resolved_.manifest, instruction.queue()),
+                 instruction.has_call() ? "', expected compute"
+                                        : "', expected compute or copy");
+}
+
 Status ProgramVerifier::verify(int index, const std::string &where) {
+  accesses_.clear();
+  Status status = verifyQueue(program_.message->instructions(index));
+  if (status.isOk()) {
+    status = verifyContents(index, where);
+  }
+  return status.isOk() ? order_.add(accesses_) : status;
+}
+
+Status ProgramVerifier::verifyContents(int index, const std::string &where) {
   const pb::Instruction &instruction = program_.message->instructions(index);
+  uint32_t queue = instruction.queue();
   switch (instruction.what_case()) {
   case pb::Instruction::kCall:
     return verifyCall(instruction.call());
   case pb::Instruction::kCollective:
-    return verifyCollective(instruction.collective(), where);
+    return verifyCollective(instruction.collective(), queue, where);
   case pb::Instruction::kTransfer:
-    return verifyTransfer(instruction.transfer(), index, where);
+    return verifyTransfer(instruction.transfer(), index, queue, where);
   case pb::Instruction::kCopy:
     return verifyCopy(instruction.copy());
   case pb::Instruction::kOutput:

@@ -9,6 +9,7 @@
 #ifndef DIVISI_RUNTIME_CORE_VERIFYPROGRAM_H
 #define DIVISI_RUNTIME_CORE_VERIFYPROGRAM_H
 
+#include "runtime/core/AccessOrder.h"
 #include "runtime/core/ArenaContents.h"
 #include "runtime/core/Collectives.h"
 
@@ -21,6 +22,7 @@ namespace divisi::rt {
 struct SharedStep {
   std::string where; ///< The first instruction that has it.
   std::string kind;  ///< Of the collective, or `transfer`.
+  uint32_t queue;    ///< Of its communicator.
   std::vector<uint32_t> axes;
   const Placement *source, *result;
   std::set<uint32_t> ranks; ///< That have it.
@@ -66,6 +68,8 @@ public:
         collectives_(collectives), checks_(checks), numOutputs_(numOutputs),
         contents_(program) {}
 
+  /// Before the first instruction.
+  Status begin() { return order_.begin(program_); }
   /// Checks instruction `index`, which messages call `where`, after all before
   /// it. Invalid, or Unsupported where a kernel is missing.
   Status verify(int index, const std::string &where);
@@ -73,19 +77,27 @@ public:
   Status finish();
 
 private:
+  Status verifyQueue(const artifact::Instruction &instruction) const;
+  Status verifyContents(int index, const std::string &where);
+  Status verifyCommunicator(uint32_t queue, uint32_t grid,
+                            std::span<const uint32_t> axes,
+                            std::optional<uint32_t> target) const;
   Status verifyCall(const artifact::Call &call);
   Status verifyWorkspace(const artifact::Call &call);
   Status verifyCollective(const artifact::Collective &collective,
-                          const std::string &where);
+                          uint32_t queue, const std::string &where);
   Status verifyTransfer(const artifact::Transfer &transfer, int index,
-                        const std::string &where);
+                        uint32_t queue, const std::string &where);
   Status verifyTransferSide(bool isPresent, uint32_t buffer,
                             const Placement &placement, const char *side);
   Status verifyCopy(const artifact::Copy &copy);
   Status verifyOutput(const artifact::Output &output);
   Status verifyUpdate(const artifact::Update &update);
 
-  Status read(uint32_t buffer) const;
+  Status checkOperand(uint32_t buffer) const;
+  Status read(uint32_t buffer);
+  void write(uint32_t buffer);
+  void overwrite(ResolvedProgram::Range range);
   Status checkResult(uint32_t buffer) const;
   bool overlap(uint32_t a, uint32_t b) const;
   bool haveSamePlace(uint32_t a, uint32_t b) const;
@@ -102,7 +114,9 @@ private:
   EntryChecks &checks_;
   size_t numOutputs_;
   ArenaContents contents_;
-  std::optional<uint32_t> lastTag_;
+  AccessOrder order_;
+  std::vector<ArenaAccess> accesses_; ///< Of the present instruction.
+  std::set<uint32_t> tags_;
   std::vector<uint32_t> updateSources_;
 };
 

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from conftest import Divisi
 
-USAGE, FILES, CONTENT, UNSUPPORTED, NEWER = 2, 3, 4, 5, 10
+USAGE, FILES, CONTENT, UNSUPPORTED, VERSION = 2, 3, 4, 5, 10
 X = np.ones((2, 3), np.float32)
 
 
@@ -210,10 +210,12 @@ def artifact_with(data, *, version=None, size=None, manifest=None):
 ARTIFACTS = [
     (CONTENT, "not a Divisi artifact: it does not begin as one",
      lambda data: b"x" + data[1:]),
-    (NEWER, "; this Divisi reads up to 1: update it, or compile again",
+    (VERSION, "format version 99; this Divisi reads version 2: update it, or "
+     "compile the model again",
      lambda data: artifact_with(data, version=99)),
-    (CONTENT, "damaged artifact: format version 0",
-     lambda data: artifact_with(data, version=0)),
+    (VERSION, "format version 1; this Divisi reads version 2: compile the "
+     "model again",
+     lambda data: artifact_with(data, version=1)),
     (CONTENT, "a manifest of 4294967295 bytes; expected at most ",
      lambda data: artifact_with(data, size=(1 << 32) - 1)),
     (CONTENT, "its manifest is cut off; the file may be truncated",

@@ -114,15 +114,20 @@ TEST_F(ArtifactFileTest, truncationIsFoundAtEveryLength) {
   EXPECT_THAT(open().message(), HasSubstr("it may be truncated"));
 }
 
-TEST_F(ArtifactFileTest, aNewerVersionHasItsOwnCode) {
+TEST_F(ArtifactFileTest, anotherVersionHasItsOwnCode) {
   ASSERT_TRUE(write().isOk());
-  std::string newer = read();
-  newer[8] = 2;
-  overwrite(newer);
-  EXPECT_EQ(open().code(), ExitCode::Version);
-  EXPECT_THAT(open().message(),
-              HasSubstr("artifact of format version 2; this Divisi reads up "
-                        "to 1"));
+  std::string other = read();
+  for (auto [version, advice] :
+       {std::pair(1, ": compile the model again"),
+        std::pair(3, ": update it, or compile the model again")}) {
+    other[8] = static_cast<char>(version);
+    overwrite(other);
+    EXPECT_EQ(open().code(), ExitCode::Version);
+    EXPECT_THAT(open().message(),
+                testing::EndsWith("artifact of format version " +
+                                  std::to_string(version) +
+                                  "; this Divisi reads version 2" + advice));
+  }
 }
 
 TEST_F(ArtifactFileTest, changedDataIsFoundWhenAskedFor) {

@@ -103,7 +103,7 @@ struct RandomCase {
     for (float &value : expected) {
       value *= factor;
     }
-    auto session = openSession(builder.manifest);
+    auto session = openSession(inOneOrder(builder.manifest));
     ASSERT_TRUE(session) << session.status().message() << "\n"
                          << builder.manifest.DebugString();
     std::vector<HostTensor> inputs = listOf(makeTensor(dims, x));
@@ -166,7 +166,7 @@ TEST(CollectiveTest, allToAllMovesAnAxisBetweenDimensions) {
   uint32_t in = p.input(0, rows), out = p.alloc(columns);
   p.collective("all_to_all", {0}, in, out, 0);
   p.output(out, 0);
-  auto session = openSession(b.manifest);
+  auto session = openSession(inOneOrder(b.manifest));
   ASSERT_TRUE(session) << session.status().message();
   auto y = (*session)->run("f", listOf(makeTensor({5, 4}, counting(20))));
   ASSERT_TRUE(y) << y.status().message();

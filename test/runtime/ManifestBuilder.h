@@ -212,6 +212,54 @@ private:
   uint32_t last() const { return program.buffers_size() - 1; }
 };
 
+/// Puts every instruction on its queue, behind the one before it: one after the
+/// other, as they stand.
+inline pb::Manifest inOneOrder(pb::Manifest manifest) {
+  auto communicator = [&](uint32_t grid, const auto &axes,
+                          std::optional<uint32_t> target) {
+    pb::Communicator wanted;
+    wanted.set_grid(grid);
+    *wanted.mutable_axes() = axes;
+    if (target) {
+      wanted.set_target(*target);
+    }
+    int number = 0;
+    for (pb::Communicator &known : *manifest.mutable_communicators()) {
+      wanted.set_name(known.name());
+      if (wanted.SerializeAsString() == known.SerializeAsString()) {
+        return 2 + number;
+      }
+      ++number;
+    }
+    wanted.set_name("c" + std::to_string(number));
+    *manifest.add_communicators() = wanted;
+    return 2 + number;
+  };
+  for (pb::Entry &entry : *manifest.mutable_entries()) {
+    for (pb::Program &program : *entry.mutable_programs()) {
+      for (int i = 0; i < program.instructions_size(); ++i) {
+        pb::Instruction &instruction = *program.mutable_instructions(i);
+        const pb::Collective &c = instruction.collective();
+        if (instruction.has_transfer()) {
+          instruction.set_queue(
+              communicator(instruction.transfer().from().grid(), c.axes(),
+                           instruction.transfer().to().grid()));
+        } else if (instruction.has_collective() && c.kind() != "slice" &&
+                   c.kind() != "mask") {
+          uint32_t grid =
+              program.buffers(static_cast<int>(c.source())).tensor().grid();
+          instruction.set_queue(communicator(grid, c.axes(), {}));
+        }
+        if (i > 0 &&
+            instruction.queue() != program.instructions(i - 1).queue()) {
+          instruction.add_after(i - 1);
+        }
+      }
+    }
+  }
+  return manifest;
+}
+
 inline void addValue(google::protobuf::RepeatedPtrField<pb::Value> *values,
                      const std::string &name, const pb::Tensor &tensor) {
   pb::Value &value = *values->Add();

@@ -48,7 +48,7 @@ static pb::Manifest validManifest() {
   p.program.set_arena_bytes(p.program.arena_bytes() + 64);
   p.transfer(here, there, r, y, 1);
   p.output(y, 0);
-  return b.manifest;
+  return inOneOrder(b.manifest);
 }
 
 static SessionOptions testOptions() {

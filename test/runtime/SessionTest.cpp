@@ -94,7 +94,7 @@ TEST(SessionTest, saysWhichBackendTakesWhichCalls) {
   p.output(view, 0);
   SessionOptions options = testOptions();
   options.backends.push_back(&referenceBackend());
-  auto session = openSession(b.manifest, {}, options);
+  auto session = openSession(inOneOrder(b.manifest), {}, options);
   ASSERT_TRUE(session) << session.status().message();
   std::vector<std::string> lines;
   for (const KernelCalls &calls : (*session)->kernelCalls()) {
@@ -132,7 +132,7 @@ TEST(SessionTest, valuesGoToAnotherGridAndBack) {
   q.transfer(x, split, {}, here, 0);
   q.call("test.relu", {here}, done); // in place
   q.transfer(split, x, done, {}, 1);
-  auto session = openSession(b.manifest);
+  auto session = openSession(inOneOrder(b.manifest));
   ASSERT_TRUE(session) << session.status().message();
   std::vector<float> values = counting(14, -5), expected = values;
   for (float &value : expected) {
@@ -165,7 +165,7 @@ TEST(SessionTest, gridsMayShareRanks) {
   uint32_t out = to.alloc(y);
   to.transfer(x, y, {}, out, 0);
   to.output(out, 0);
-  auto session = openSession(b.manifest);
+  auto session = openSession(inOneOrder(b.manifest));
   ASSERT_TRUE(session) << session.status().message();
   auto outputs = (*session)->run("f", listOf(makeTensor({5}, counting(5))));
   ASSERT_TRUE(outputs) << outputs.status().message();
@@ -222,7 +222,7 @@ TEST(SessionTest, viewsAndWorkspacesWork) {
   p.program.set_arena_bytes(p.program.arena_bytes() + 256);
   p.call("test.scratch", {once}, twice);
   p.output(twice, 0);
-  auto session = openSession(b.manifest, {counting(6, 10)});
+  auto session = openSession(inOneOrder(b.manifest), {counting(6, 10)});
   ASSERT_TRUE(session) << session.status().message();
   auto y = (*session)->run("f", listOf(makeTensor({6}, counting(6))));
   ASSERT_TRUE(y) << y.status().message();
@@ -246,7 +246,7 @@ TEST(SessionTest, emptyOperandsStillMakeResults) {
   p.call("test.sum", {relu}, part);
   p.collective("all_reduce", {0}, part, out, 0);
   p.output(out, 0);
-  auto session = openSession(b.manifest);
+  auto session = openSession(inOneOrder(b.manifest));
   ASSERT_TRUE(session) << session.status().message();
   auto y = (*session)->run("f", listOf(makeTensor({1}, {5})));
   ASSERT_TRUE(y) << y.status().message();

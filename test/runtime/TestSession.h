@@ -79,7 +79,7 @@ inline pb::Manifest matmulManifest(int64_t ranks, MatmulSplit split) {
   p.collective(split == MatmulSplit::K ? "all_reduce" : "all_gather", {0},
                local, out, 1);
   p.output(out, 0);
-  return b.manifest;
+  return inOneOrder(b.manifest);
 }
 
 /// m += x, n gets what m was; y is what n was.
@@ -99,7 +99,7 @@ inline pb::Manifest stateManifest() {
   p.update(sum, m);
   p.update(oldM, n);
   p.output(oldN, 0);
-  return b.manifest;
+  return inOneOrder(b.manifest);
 }
 
 } // namespace divisi::rt

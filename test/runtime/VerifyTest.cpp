@@ -60,7 +60,7 @@ static pb::Manifest validManifest() {
   uint32_t out = q.alloc(there);
   q.transfer(whole, there, {}, out, 2);
   q.output(out, 0);
-  return b.manifest;
+  return inOneOrder(b.manifest);
 }
 
 namespace {
@@ -118,7 +118,7 @@ TEST(VerifyTest, manyCollectivesOfManyRanksAreCheckedAtOnce) {
     p.collective("all_to_all", {0}, y, z, 2 * i + 1);
   }
   p.output(z, 0);
-  Status status = verify(b.manifest);
+  Status status = verify(inOneOrder(b.manifest));
   EXPECT_TRUE(status.isOk()) << status.message();
 }
 
@@ -279,6 +279,7 @@ TEST(VerifyTest, callsAndValues) {
          // The relu again, at the place of what the update takes.
          v.buffer(2).set_arena_offset(v.buffer(4).arena_offset());
          *v.program().add_instructions() = v.program().instructions(0);
+         v.instruction(5).add_after(4);
        }},
       {"result buffer 5 cuts into operand buffer 4",
        [](Victim v) {
@@ -304,13 +305,16 @@ TEST(VerifyTest, collectivesAndTransfers) {
       {"position 0 needs elements that its group does not hold",
        [](Victim v) { v.collective().clear_axes(); }},
       {"slice: the result at position 0 is not inside of the source's box",
-       [](Victim v) { v.collective().set_kind("slice"); }},
+       [](Victim v) {
+         v.collective().set_kind("slice");
+         v.instruction(1).set_queue(0);
+       }},
       {"all_reduce: the partial axes of source and result do not fit",
        [](Victim v) { v.collective().set_kind("all_reduce"); }},
       {"the result of all_gather lies over its source",
        [](Victim v) { v.buffer(3).set_arena_offset(0); }},
-      {"tag 2 follows tag 9; tags must ascend",
-       [](Victim v) { v.collective().set_tag(9); }},
+      {"tag 2 stands twice in the program",
+       [](Victim v) { v.collective().set_tag(2); }},
       {"rank 2 does not take part, but is in its grid",
        [](Victim v) { v.instruction(0, 1).mutable_transfer()->set_tag(3); }},
       {"under tag 2 another rank does something else",

@@ -44,7 +44,7 @@ public:
   ~ArtifactFile();
 
   /// Fails with File if a file cannot be read, Invalid if it is damaged,
-  /// truncated or leads out of its folder, Version if it is newer.
+  /// truncated or leads out of its folder, Version if it is of another one.
   static Expected<ArtifactFile> open(const std::string &path,
                                      const ArtifactOptions &options = {});
 

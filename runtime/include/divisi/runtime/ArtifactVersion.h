@@ -13,8 +13,8 @@
 
 namespace divisi::rt {
 
-/// The format that this code writes, and the newest that it reads.
-inline constexpr uint32_t artifactVersion = 1;
+/// The format that this code writes, and the only one that it reads.
+inline constexpr uint32_t artifactVersion = 2;
 
 } // namespace divisi::rt
 

@@ -10,12 +10,17 @@
 //
 //   places       all indices exist, buffers lie in their arena and hold every
 //                rank's box, layouts are legal for their grids;
-//   values       what is read was written, and nothing was written over it
-//                since; results meet live operands only where that is allowed;
-//   collectives  all ranks of a grid have the same steps with the same tags,
-//                and tags ascend in every program: one order for everybody, so
-//                no two ranks wait for each other. Each rank's result can be
-//                fetched from its group;
+//   values       in the order of the list, what is read was written, and
+//                nothing was written over it since; results meet live operands
+//                only where that is allowed;
+//   order        of two instructions that touch the same bytes, one of them
+//                writing, the later begins when the earlier has ended: by queue
+//                order and `after`;
+//   collectives  all ranks of a grid have the same steps with the same tags;
+//                each rank's result can be fetched from its group; all ranks of
+//                a communicator have one order; and no two ranks wait for each
+//                other: queue order, `after` and the collectives, each one
+//                event for its ranks, have no cycle;
 //   completeness every rank of an output's or an updated global's grid writes
 //                its box of it, once;
 //   kernels      every operator has a kernel of the called version.

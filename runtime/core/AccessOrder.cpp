@@ -1,0 +1,129 @@
+//===- AccessOrder.cpp - Which accesses to the arena are ordered ----------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/AccessOrder.h"
+
+#include <algorithm>
+
+using namespace divisi;
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+/// Numbers in all clocks: 1 GiB of them.
+static constexpr size_t maxClockNumbers = size_t(1) << 28;
+
+Status AccessOrder::begin(const ResolvedProgram &program) {
+  program_ = program.message;
+  std::map<uint32_t, uint32_t> queues;
+  for (const pb::Instruction &instruction : program_->instructions()) {
+    auto number = static_cast<uint32_t>(queues.size());
+    queueOf_.push_back(
+        queues.try_emplace(instruction.queue(), number).first->second);
+  }
+  if (queueOf_.size() * queues.size() > maxClockNumbers) {
+    return makeError(ExitCode::Invalid, queueOf_.size(), " instructions on ",
+                     queues.size(), " queues are too many to be checked");
+  }
+  last_.assign(queues.size(), -1);
+  segments_[0].end = program_->arena_bytes();
+  return {};
+}
+
+AccessOrder::Clock
+AccessOrder::clockBefore(const pb::Instruction &instruction) const {
+  Clock clock(last_.size());
+  auto join = [&](int other) {
+    for (size_t queue = 0; queue < clock.size(); ++queue) {
+      clock[queue] = std::max(clock[queue], ended_[other][queue]);
+    }
+  };
+  if (int last = last_[queueOf_[ended_.size()]]; last >= 0) {
+    join(last);
+  }
+  for (uint32_t other : instruction.after()) {
+    join(static_cast<int>(other));
+  }
+  return clock;
+}
+
+/// The segment that begins at `byte`, which is one of the arena or its end.
+AccessOrder::Segments::iterator AccessOrder::splitAt(int64_t byte) {
+  auto it = segments_.lower_bound(byte);
+  if (it != segments_.end() && it->first == byte) {
+    return it;
+  }
+  auto before = std::prev(it);
+  if (before->second.end <= byte) {
+    return it;
+  }
+  Segment rest = before->second;
+  before->second.end = byte;
+  return segments_.emplace_hint(it, byte, std::move(rest));
+}
+
+std::optional<int> AccessOrder::findRace(const ArenaAccess &access,
+                                         const Clock &before) {
+  auto end = splitAt(access.range.end);
+  for (auto it = splitAt(access.range.begin); it != end; ++it) {
+    const Segment &segment = it->second;
+    if (segment.writer >= 0 && !hasEnded(segment.writer, before)) {
+      return segment.writer;
+    }
+    for (int reader : segment.readers) {
+      if (access.writes && !hasEnded(reader, before)) {
+        return reader;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void AccessOrder::record(const ArenaAccess &access, const Clock &before) {
+  auto self = static_cast<int>(ended_.size());
+  auto end = splitAt(access.range.end), it = splitAt(access.range.begin);
+  if (access.writes) {
+    it->second = {access.range.end, self, {}};
+    segments_.erase(std::next(it), end);
+    return;
+  }
+  for (; it != end; ++it) {
+    std::vector<int> &readers = it->second.readers;
+    std::erase_if(readers, [&](int reader) {
+      return reader == self || hasEnded(reader, before);
+    });
+    readers.push_back(self);
+  }
+}
+
+Status AccessOrder::add(std::span<const ArenaAccess> accesses) {
+  auto self = static_cast<int>(ended_.size());
+  Clock before = clockBefore(program_->instructions(self));
+  // All are looked at before any is kept: an instruction does not race itself.
+  for (const ArenaAccess &access : accesses) {
+    if (std::optional<int> other = findRace(access, before)) {
+      const std::string &name = program_->instructions(*other).location();
+      return makeError(
+          ExitCode::Invalid, "it touches bytes ", access.range.begin, " to ",
+          access.range.end, " of the arena and may run at the same time as ",
+          "instruction ", *other, name.empty() ? "" : " (" + name + ")",
+          ", which does, too: it must come after that");
+    }
+  }
+  for (bool writes : {false, true}) {
+    for (const ArenaAccess &access : accesses) {
+      if (access.writes == writes) {
+        record(access, before);
+      }
+    }
+  }
+  uint32_t queue = queueOf_[self];
+  ++before[queue];
+  last_[queue] = self;
+  ended_.push_back(std::move(before));
+  return {};
+}

@@ -1,0 +1,76 @@
+//===- AccessOrder.h - Which accesses to the arena are ordered --*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In the order of its list a program is right (ArenaContents.h). Queues let
+// instructions run earlier or at the same time; the program stays right if of
+// any two that touch the same bytes, one of them writing, the later one begins
+// when the earlier has ended:
+//
+//   0 call        compute              writes a
+//   1 all_reduce  communicator, after 0     reads a, writes b
+//   2 call        compute              writes over a     refused: must come
+//                                                        after 1
+//
+// What has ended when an instruction begins is one number per queue, since a
+// queue runs in order.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_CORE_ACCESSORDER_H
+#define DIVISI_RUNTIME_CORE_ACCESSORDER_H
+
+#include "runtime/core/ResolvedManifest.h"
+
+namespace divisi::rt {
+
+/// Bytes of the arena that an instruction reads or writes.
+struct ArenaAccess {
+  ResolvedProgram::Range range;
+  bool writes = false;
+};
+
+class AccessOrder {
+public:
+  /// Invalid if there is too much of it to be checked.
+  Status begin(const ResolvedProgram &program);
+
+  /// Follows the next instruction of the list. Invalid if it may run at the
+  /// same time as one that it must come after.
+  Status add(std::span<const ArenaAccess> accesses);
+
+private:
+  /// How many instructions of each queue have ended.
+  using Clock = std::vector<uint32_t>;
+  /// Bytes with the same history.
+  struct Segment {
+    int64_t end;
+    int writer = -1; ///< The last.
+    /// Since then; of those that are ordered only the last.
+    std::vector<int> readers;
+  };
+  using Segments = std::map<int64_t, Segment>;
+
+  Clock clockBefore(const artifact::Instruction &instruction) const;
+  Segments::iterator splitAt(int64_t byte);
+  std::optional<int> findRace(const ArenaAccess &access, const Clock &before);
+  void record(const ArenaAccess &access, const Clock &before);
+  bool hasEnded(int instruction, const Clock &before) const {
+    size_t queue = queueOf_[instruction];
+    return ended_[instruction][queue] <= before[queue];
+  }
+
+  const artifact::Program *program_ = nullptr;
+  std::vector<uint32_t> queueOf_; ///< Per instruction, those in use counted.
+  std::vector<Clock> ended_;      ///< Per instruction, when it has ended.
+  std::vector<int> last_;         ///< Per queue, or -1.
+  Segments segments_;             ///< By their first byte; all of the arena.
+};
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_CORE_ACCESSORDER_H
