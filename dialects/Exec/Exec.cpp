@@ -177,9 +177,41 @@ LogicalResult EntryOp::verify() {
   return success();
 }
 
+static bool isWeighted(const Grid &grid) {
+  return llvm::any_of(
+      grid.axes(), [](const GridAxis &axis) { return !axis.weights.empty(); });
+}
+
+/// Without weights, the largest shard of all: ranks differ by what ceil leaves.
+std::optional<int64_t> ProgramOp::bytesOf(BufferType type) {
+  RankedTensorType tensor = type.getTensor();
+  spmd::LocalAttr local = spmd::getLocal(tensor);
+  spmd::GridOp grid = spmd::lookupGrid(*this, type.getGrid());
+  if (!isWeighted(local.getGrid()) || !grid) {
+    return type.byteSize();
+  }
+  int64_t most = 0;
+  for (auto [position, device] : llvm::enumerate(grid.getDeviceIds())) {
+    if (!llvm::binary_search(getRanks(), device)) {
+      continue;
+    }
+    auto extents = llvm::map_to_vector(
+        local.getLayout().box(local.getGrid(), local.getGlobalShape(),
+                              int64_t(position)),
+        [](Interval interval) { return interval.size(); });
+    std::optional<int64_t> bytes =
+        nn::byteCount(RankedTensorType::get(extents, tensor.getElementType()));
+    if (!bytes) {
+      return std::nullopt;
+    }
+    most = std::max(most, *bytes);
+  }
+  return most;
+}
+
 static LogicalResult verifyInArena(ProgramOp program, AllocOp alloc) {
   std::optional<uint64_t> offset = alloc.getOffset();
-  std::optional<int64_t> bytes = alloc.getBuffer().getType().byteSize();
+  std::optional<int64_t> bytes = program.bytesOf(alloc.getBuffer().getType());
   if (!offset || !bytes) {
     return bytes ? success() : alloc.emitOpError("has too many bytes");
   }

@@ -53,7 +53,9 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove,
   let summary = "the instructions of all ranks that belong to the same grids";
   let description = [{
     Runs for one entry. `arena` is the number of bytes that a rank needs for
-    all buffers of `exec.alloc`; 0 until memory is planned.
+    all buffers of `exec.alloc`; 0 until memory is planned. Where the axes of a
+    grid have weights, ranks of different kinds of devices have programs of
+    their own, each with its arena.
 
     **Constraints**
     - (C1) The ranks ascend, and there is at least one.
@@ -76,6 +78,11 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove,
   let assemblyFormat = [{
     $sym_name `entry` $entry `ranks` $ranks `arena` $arena_bytes
     attr-dict-with-keyword $body
+  }];
+  let extraClassDeclaration = [{
+    /// The most bytes that one of its ranks has of a buffer of `type`; nothing
+    /// if an int64_t does not count them.
+    std::optional<int64_t> bytesOf(::divisi::exec::BufferType type);
   }];
   let hasVerifier = 1;
 }

@@ -176,7 +176,7 @@ void ManifestBuilder::addEntry(EntryOp entry) {
 /// arena, a view of another, or the bytes of a global or a constant.
 void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
   auto type = cast<BufferType>(op.getResult(0).getType());
-  std::optional<int64_t> bytes = type.byteSize();
+  std::optional<int64_t> bytes = op.getParentOfType<ProgramOp>().bytesOf(type);
   if (!bytes) {
     return fail(&op, "the buffer has too many bytes");
   }

@@ -90,6 +90,30 @@ DeviceKind Cluster::pace(llvm::ArrayRef<size_t> groups) const {
   return *least;
 }
 
+const DeviceKind &Cluster::kindOf(int64_t device) const {
+  for (const DeviceGroup &group : devices) {
+    if (device < group.count) {
+      return group.kind;
+    }
+    device -= group.count;
+  }
+  return devices.back().kind;
+}
+
+bool Cluster::hasKinds() const {
+  return llvm::any_of(devices, [&](const DeviceGroup &group) {
+    return !(group.kind == devices.front().kind);
+  });
+}
+
+int64_t Cluster::memoryLimit(const DeviceKind &kind,
+                             std::optional<int64_t> given) const {
+  if (!given) {
+    return kind.memoryBytes;
+  }
+  return hasKinds() ? std::min(*given, kind.memoryBytes) : *given;
+}
+
 int64_t Cluster::unitSize(size_t level) const {
   int64_t size = 1;
   for (const LinkLevel &joined : llvm::ArrayRef(levels).take_front(level + 1)) {

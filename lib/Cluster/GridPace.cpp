@@ -76,4 +76,29 @@ GridPace::GridPace(const Cluster &cluster, const Grid &grid,
   parts.push_back({cluster.pace(groups), {}});
 }
 
+std::vector<GridMemory> memoriesOf(const Cluster &cluster, const Grid &grid,
+                                   llvm::ArrayRef<int64_t> devices) {
+  std::vector<GridMemory> memories;
+  for (const GridPace::Part &part : GridPace(cluster, grid, devices).parts) {
+    auto known = llvm::find_if(memories, [&](const GridMemory &memory) {
+      return memory.kind == part.kind;
+    });
+    if (known == memories.end()) {
+      known = memories.insert(known, {part.kind, {}});
+    }
+    known->positions.push_back(part.positions);
+  }
+  if (memories.size() > 1) {
+    return memories;
+  }
+  memories.front().positions = {GridPart()};
+  llvm::SmallVector<size_t, 8> groups = groupsOf(cluster, grid, devices);
+  auto least = llvm::min_element(groups, [&](size_t a, size_t b) {
+    return cluster.devices[a].kind.memoryBytes <
+           cluster.devices[b].kind.memoryBytes;
+  });
+  memories.front().kind = cluster.devices[*least].kind;
+  return memories;
+}
+
 } // namespace divisi

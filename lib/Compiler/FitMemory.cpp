@@ -21,6 +21,7 @@
 #include "divisi/Plan/PlanRecord.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace mlir;
 using namespace divisi;
@@ -43,51 +44,73 @@ Status Compilation::addMemory(Report &report) {
   return Status();
 }
 
-/// Of all ranks the one that holds most.
-static rt::RankMemory fullest(const std::vector<rt::RankMemory> &ranks) {
-  rt::RankMemory most;
-  for (const rt::RankMemory &rank : ranks) {
-    most = rank.total() > most.total() ? rank : most;
+/// Of each kind of devices the one that holds most.
+static std::vector<DeviceMemory>
+fullest(const std::vector<rt::RankMemory> &ranks, const Cluster &machine,
+        std::optional<int64_t> given) {
+  std::vector<DeviceMemory> kinds;
+  for (auto [device, rank] : llvm::enumerate(ranks)) {
+    const DeviceKind &kind = machine.kindOf(int64_t(device));
+    auto known = llvm::find_if(kinds, [&](const DeviceMemory &other) {
+      return other.kind == kind.name;
+    });
+    if (known == kinds.end()) {
+      kinds.push_back({kind.name, machine.memoryLimit(kind, given), rank});
+    } else if (rank.total() > known->held.total()) {
+      known->held = rank;
+    }
   }
-  return most;
+  // Devices of a kind may all be idle.
+  bool isHeld = llvm::any_of(
+      kinds, [](const DeviceMemory &kind) { return kind.held.total() > 0; });
+  llvm::erase_if(kinds, [&](const DeviceMemory &kind) {
+    return isHeld && kind.held.total() == 0;
+  });
+  return kinds;
 }
 
-Expected<rt::RankMemory> Compilation::memory() {
+Expected<std::vector<DeviceMemory>> Compilation::memory() {
   Expected<Cluster> machine = clusterOf(*module_, options_.plan.cluster);
   if (!machine) {
     return machine.status();
   }
   Expected<std::vector<rt::RankMemory>> ranks =
       predictMemory(*module_, hasKnownKernels(*machine));
-  return ranks ? Expected<rt::RankMemory>(fullest(*ranks)) : ranks.status();
-}
-
-Expected<int64_t> Compilation::memoryLimit() {
-  Expected<Cluster> machine = clusterOf(*module_, options_.plan.cluster);
-  if (!machine) {
-    return machine.status();
+  if (!ranks) {
+    return ranks.status();
   }
-  return options_.plan.memoryLimit.value_or(machine->pace().memoryBytes);
+  return fullest(*ranks, *machine, options_.plan.memoryLimit);
 }
 
-std::optional<rt::RankMemory> Compilation::memoryOfPlan() {
+std::optional<std::vector<DeviceMemory>> Compilation::memoryOfPlan() {
   std::unique_ptr<Compilation> trial = fork(options_.plan);
   trial->options_.progress = nullptr;
   trial->stage_ = Stage::Plan;
   if (!trial->advanceTo(Stage::Lower).isOk()) {
     return std::nullopt;
   }
-  Expected<rt::RankMemory> held = trial->memory();
-  return held ? std::optional(*held) : std::nullopt;
+  Expected<std::vector<DeviceMemory>> held = trial->memory();
+  return held ? std::optional(std::move(*held)) : std::nullopt;
 }
 
-static Status tooLarge(const PlanOptions &options, int64_t limit,
-                       const rt::RankMemory &held) {
+/// The one of which most is missing.
+static const DeviceMemory &tightest(const std::vector<DeviceMemory> &kinds) {
+  return *llvm::max_element(kinds,
+                            [](const DeviceMemory &a, const DeviceMemory &b) {
+                              return a.missing() < b.missing();
+                            });
+}
+
+static Status tooLarge(const PlanOptions &options,
+                       const std::vector<DeviceMemory> &kinds) {
+  const auto &[kind, limit, held] = tightest(kinds);
+  std::string device = kinds.size() == 1 ? "device" : kind;
   return makeError(ExitCode::Infeasible,
                    "no plan was found that fits into the memory limit "
                    "of ",
-                   limit, " bytes per device (",
-                   options.memoryLimit ? "--memory-limit" : "what a device has",
+                   limit, " bytes per ", device, " (",
+                   options.memoryLimit == limit ? "--memory-limit"
+                                                : "what a " + device + " has",
                    "): the last one holds ", held.total(), " bytes (weights ",
                    held.weights, ", arena ", held.arena,
                    ", workspace of kernels ", held.workspace,
@@ -95,23 +118,12 @@ static Status tooLarge(const PlanOptions &options, int64_t limit,
                    "); raise --memory-limit or take more devices");
 }
 
-/// Notes what was asked for, not the lower limit that led there.
-static Status noteLimit(ModuleOp module, std::optional<int64_t> limit) {
+/// How much less than the limit the plan in `module` needs by the planner's
+/// count; of unequal parts at least what it was not to use.
+static int64_t plannedSlack(ModuleOp module, int64_t limit, int64_t reserve) {
   Expected<std::optional<PlanRecord>> record = getPlanRecord(module);
-  if (!record) {
-    return record.status();
-  }
-  if (*record) {
-    (*record)->memoryLimit = limit;
-    setPlanRecord(module, **record);
-  }
-  return Status();
-}
-
-/// What the planner thinks that the plan in `module` needs.
-static int64_t plannedPeak(ModuleOp module, int64_t limit) {
-  Expected<std::optional<PlanRecord>> record = getPlanRecord(module);
-  return record && *record ? std::min((*record)->peakBytes, limit) : limit;
+  bool isKnown = record && *record && (*record)->kindPeakBytes.empty();
+  return isKnown ? std::max(limit - (*record)->peakBytes, reserve) : reserve;
 }
 
 Status Compilation::planToFit() {
@@ -120,44 +132,42 @@ Status Compilation::planToFit() {
   if (!options_.report || options_.plan.solver == "random") {
     return runPipeline(Stage::Plan);
   }
-  const PlanOptions asked = options_.plan;
-  Expected<int64_t> known = memoryLimit();
-  if (!known) {
-    return known.status();
-  }
-  const int64_t limit = *known;
   OwningOpRef<ModuleOp> unplanned = cast<ModuleOp>((*module_)->clone());
-  std::optional<rt::RankMemory> held;
-  // Plans of `above` hold too much; of `below` there are none.
-  int64_t above = limit, below = 0;
+  std::optional<std::vector<DeviceMemory>> held;
+  // Plans that leave `tooLittle` free hold too much; there are none that leave
+  // `tooMuch`.
+  int64_t tooLittle = 0, tooMuch = std::numeric_limits<int64_t>::max();
+  int64_t &reserve = options_.plan.memoryReserve;
   Status status;
   for (int replans = 0;; ++replans) {
     status = runPipeline(Stage::Plan);
     if (!status.isOk() && replans == 0) {
       break;
     }
-    int64_t next = 0;
+    int64_t next = tooMuch;
     if (status.isOk()) {
       held = memoryOfPlan();
-      if (!held || held->total() <= limit) {
-        status = replans == 0 ? status : noteLimit(*module_, asked.memoryLimit);
+      if (!held || tightest(*held).missing() <= 0) {
         break;
       }
-      above = plannedPeak(*module_, above);
-      next = above - (held->total() - limit);
+      for (const DeviceMemory &kind : *held) {
+        tooMuch = std::min(tooMuch, kind.limit);
+      }
+      tooLittle = plannedSlack(*module_, tightest(*held).limit, reserve);
+      next = tooLittle + tightest(*held).missing();
     } else {
-      below = *options_.plan.memoryLimit;
+      tooMuch = reserve;
     }
-    if (next <= below) {
-      next = below + (above - below) / 2;
+    if (next >= tooMuch) {
+      next = tooMuch - (tooMuch - tooLittle) / 2;
     }
-    if (replans == kMostReplans || next <= below || next >= above) {
-      status = tooLarge(asked, limit, *held);
+    if (replans == kMostReplans || next >= tooMuch || next <= tooLittle) {
+      status = tooLarge(options_.plan, *held);
       break;
     }
-    options_.plan.memoryLimit = next;
+    reserve = next;
     module_ = cast<ModuleOp>((*unplanned)->clone());
   }
-  options_.plan = asked;
+  reserve = 0;
   return status;
 }

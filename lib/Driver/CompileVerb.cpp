@@ -14,6 +14,7 @@
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Support/Units.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -173,6 +174,23 @@ Status CompileVerb::writeDump() {
   return (*compilation)->advanceTo(stage.value_or(Stage::Lower));
 }
 
+/// What messages call a device of `kind`, of all of `kinds`.
+static std::string nameOf(const DeviceMemory &kind,
+                          const std::vector<DeviceMemory> &kinds) {
+  return kinds.size() == 1 ? "device" : kind.kind;
+}
+
+/// `a run needs 8 GB per device`, or `8 GB per a100 and 2 GB per v100`.
+static std::string needs(const std::vector<DeviceMemory> &kinds) {
+  return "a run needs " +
+         join(map_range(kinds,
+                        [&](const DeviceMemory &kind) {
+                          return formatBytes(double(kind.held.total())) +
+                                 " per " + nameOf(kind, kinds);
+                        }),
+              " and ");
+}
+
 Status CompileVerb::writeArtifact() {
   if (Status status = refuseTerminal(output_, "an artifact"); !status.isOk()) {
     return status;
@@ -194,22 +212,22 @@ Status CompileVerb::writeArtifact() {
   if (!summary) {
     return summary.status();
   }
-  divisi::Expected<rt::RankMemory> memory = (*compilation)->memory();
+  auto memory = (*compilation)->memory();
   if (!memory) {
     return memory.status();
   }
   // The planner keeps to the limit; a plan that was read need not.
-  divisi::Expected<int64_t> limit = (*compilation)->memoryLimit();
-  if (limit && memory->total() > *limit) {
-    errs() << "divisi: warning: a device holds " << memory->total()
-           << " bytes under this plan, more than the " << *limit
-           << " that it has\n";
+  for (const DeviceMemory &kind : *memory) {
+    if (kind.missing() > 0) {
+      errs() << "divisi: warning: a " << nameOf(kind, *memory) << " holds "
+             << kind.held.total() << " bytes under this plan, more than the "
+             << kind.limit << " that it has\n";
+    }
   }
   tellWritten(output_,
               countText((*compilation)->numDevices(), "device") + ", " +
-                  formatBytes(double(summary->weightBytes)) +
-                  " of weights; a run needs " +
-                  formatBytes(double(memory->total())) + " per device",
+                  formatBytes(double(summary->weightBytes)) + " of weights; " +
+                  needs(*memory),
               summary->fileBytes);
   return Status();
 }
@@ -229,8 +247,7 @@ Status PlanVerb::run() {
     std::string what =
         "plan for " + countText((*compilation)->numDevices(), "device");
     if (auto memory = (*compilation)->memoryOfPlan()) {
-      what += "; a run needs " + formatBytes(double(memory->total())) +
-              " per device";
+      what += "; " + needs(*memory);
     }
     tellWritten(output, what, *bytes);
   }

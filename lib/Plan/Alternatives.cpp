@@ -18,16 +18,19 @@ using namespace divisi::plan;
 /// So many alternatives are tried with their neighbours chosen anew.
 static constexpr size_t kAdapted = 8;
 
+/// Per kind of devices, per time.
+using UsageByTime = std::vector<std::vector<search::Wide>>;
+
 struct PlanAlternatives::State {
   Setting setting;
   PlanningProblem planning;
   search::Solution plan; ///< The module's, in the problem.
   std::vector<Decision> decisions;
-  std::vector<unsigned> nodes;     ///< Per decision.
-  std::vector<search::Wide> usage; ///< Of the plan, per time.
+  std::vector<unsigned> nodes; ///< Per decision.
+  UsageByTime usage;           ///< Of the plan.
 
-  search::Wide peakWith(const Around &around, unsigned node,
-                        uint32_t choice) const;
+  std::vector<search::Wide> peaksWith(const Around &around, unsigned node,
+                                      uint32_t choice) const;
 };
 
 PlanAlternatives::PlanAlternatives(std::unique_ptr<State> state)
@@ -90,23 +93,37 @@ static void addUsage(std::vector<search::Wide> &usage, search::Lifetime live,
   }
 }
 
-/// The bytes that walking `edge` takes.
-static int64_t usageOf(const search::Problem &problem, const search::Edge &edge,
-                       const std::vector<uint32_t> &assignment) {
-  return edge.usages ? problem.matrices[*edge.usages].at(assignment[edge.from],
-                                                         assignment[edge.to])
-                     : 0;
+/// Adds, `sign` times, what `node` takes.
+static void addNode(UsageByTime &usage, const search::Node &node,
+                    uint32_t choice, int64_t sign) {
+  search::forEachUsage(node, [&](uint32_t kind, const auto &usages) {
+    search::forEachLife(node, [&](search::Lifetime live) {
+      addUsage(usage[kind], live, sign * usages[choice]);
+    });
+  });
 }
 
-static std::vector<search::Wide>
-usageByTime(const search::Problem &problem,
-            const std::vector<uint32_t> &assignment) {
-  std::vector<search::Wide> usage;
+/// Adds, `sign` times, what walking `edge` takes.
+static void addEdge(UsageByTime &usage, const search::Problem &problem,
+                    const search::Edge &edge,
+                    const std::vector<uint32_t> &assignment, int64_t sign) {
+  search::forEachUsage(edge, [&](uint32_t kind, uint32_t matrix) {
+    int64_t bytes =
+        problem.matrices[matrix].at(assignment[edge.from], assignment[edge.to]);
+    search::forEachLife(edge, [&](search::Lifetime live) {
+      addUsage(usage[kind], live, sign * bytes);
+    });
+  });
+}
+
+static UsageByTime usageByTime(const search::Problem &problem,
+                               const std::vector<uint32_t> &assignment) {
+  UsageByTime usage(problem.numResources());
   for (auto [node, choice] : llvm::zip_equal(problem.nodes, assignment)) {
-    addUsage(usage, node.live, node.usages[choice]);
+    addNode(usage, node, choice, 1);
   }
   for (const search::Edge &edge : problem.edges) {
-    addUsage(usage, edge.live, usageOf(problem, edge, assignment));
+    addEdge(usage, problem, edge, assignment, 1);
   }
   return usage;
 }
@@ -146,23 +163,25 @@ int64_t PlanAlternatives::nanoseconds() const {
   return nanosecondsOf(state_->plan.cost);
 }
 
-/// The peak of the plan with `choice` for `node`.
-search::Wide PlanAlternatives::State::peakWith(const Around &around,
-                                               unsigned node,
-                                               uint32_t choice) const {
+/// The peaks of the plan with `choice` for `node`.
+std::vector<search::Wide>
+PlanAlternatives::State::peaksWith(const Around &around, unsigned node,
+                                   uint32_t choice) const {
   const search::Problem &problem = planning.problem;
-  std::vector<search::Wide> changed = usage;
+  UsageByTime changed = usage;
   std::vector<uint32_t> assignment = plan.assignment;
-  const search::Node &info = problem.nodes[node];
   assignment[node] = choice;
-  addUsage(changed, info.live,
-           info.usages[choice] - info.usages[plan.assignment[node]]);
+  addNode(changed, problem.nodes[node], plan.assignment[node], -1);
+  addNode(changed, problem.nodes[node], choice, 1);
   for (const search::Edge *edge : around.edgesOf(node)) {
-    addUsage(changed, edge->live,
-             usageOf(problem, *edge, assignment) -
-                 usageOf(problem, *edge, plan.assignment));
+    addEdge(changed, problem, *edge, plan.assignment, -1);
+    addEdge(changed, problem, *edge, assignment, 1);
   }
-  return changed.empty() ? 0 : *llvm::max_element(changed);
+  std::vector<search::Wide> peaks;
+  for (const std::vector<search::Wide> &kind : changed) {
+    peaks.push_back(kind.empty() ? 0 : *llvm::max_element(kind));
+  }
+  return peaks;
 }
 
 /// What all edges at `node` cost when it takes `choice`.
@@ -207,9 +226,15 @@ std::vector<Alternative> PlanAlternatives::alternatives(size_t decision) const {
     std::vector<uint32_t> assignment = plan.assignment;
     assignment[node] = choice;
     other.growth = growth(assignment);
-    other.bytes = info.usages[choice];
-    other.peakBytes = int64_t(state_->peakWith(around, node, choice));
-    other.fits = !problem.usageLimit || other.peakBytes <= *problem.usageLimit;
+    search::forEachUsage(info, [&](uint32_t, const auto &usages) {
+      other.bytes = std::max(other.bytes, usages[choice]);
+    });
+    auto peaks = state_->peaksWith(around, node, choice);
+    other.peakBytes = int64_t(*llvm::max_element(peaks));
+    for (auto [kind, peak] : llvm::enumerate(peaks)) {
+      std::optional<int64_t> limit = problem.limitOf(uint32_t(kind));
+      other.fits &= !limit || peak <= *limit;
+    }
     found.push_back({std::move(other), choice});
   }
   llvm::stable_sort(found, [](const auto &a, const auto &b) {

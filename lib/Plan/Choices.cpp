@@ -181,6 +181,7 @@ ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits,
   choices->leftOut = leftOut;
   choices->operands.resize(nest.operands.size());
   choices->results.resize(nest.results.size());
+  choices->resultBytes.resize(memories_.size());
   for (const Split &split : splits) {
     choices->nanoseconds.push_back(
         opNanoseconds(nest, grid_, split, site.profile, pace_));
@@ -190,18 +191,23 @@ ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits,
       choices->operands[i].push_back(
           pool_.intern(tensorClass, operandLayout(nest, grid_, split, i)));
     }
-    int64_t bytes = 0;
+    llvm::SmallVector<int64_t, 2> bytes(memories_.size(), 0);
     for (unsigned i = 0; i != nest.results.size(); ++i) {
       const TensorMap &result = nest.results[i];
       unsigned tensorClass =
           pool_.classOf(result.shape, site.profile.results[i]);
       Layout layout = resultLayout(nest, grid_, split, i);
-      bytes += localBytes(grid_, layout, result.shape, site.profile.results[i]);
+      for (auto [sum, memory] : llvm::zip_equal(bytes, memories_)) {
+        sum += memory.localBytes(grid_, layout, result.shape,
+                                 site.profile.results[i]);
+      }
       choices->results[i].push_back(pool_.intern(tensorClass, layout));
     }
     bool isView = isAlias(site) && site.profile.isView &&
                   site.profile.isView(nest, grid_, split);
-    choices->resultBytes.push_back(isView ? 0 : bytes);
+    for (auto [list, sum] : llvm::zip_equal(choices->resultBytes, bytes)) {
+      list.push_back(isView ? 0 : sum);
+    }
   }
   choices->splits = std::move(splits);
   return choices;

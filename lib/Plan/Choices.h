@@ -15,6 +15,7 @@
 #ifndef DIVISI_LIB_PLAN_CHOICES_H
 #define DIVISI_LIB_PLAN_CHOICES_H
 
+#include "KindMemory.h"
 #include "LayoutPool.h"
 
 #include "divisi/Cluster/DeviceGrid.h"
@@ -31,8 +32,9 @@ struct SiteChoices {
   /// Legal splits that are not among them, as there are too many.
   size_t leftOut = 0;
   std::vector<int64_t> nanoseconds;
-  /// What the results take on the fullest device; a view takes nothing.
-  std::vector<int64_t> resultBytes;
+  /// Per kind of devices, per split: what the results take on the fullest of
+  /// them; a view takes nothing.
+  std::vector<std::vector<int64_t>> resultBytes;
   /// Per operand or result, per split: the layout's number in its class.
   std::vector<std::vector<unsigned>> operands, results;
 };
@@ -47,8 +49,9 @@ struct SplitRules {
 class ChoiceMaker {
 public:
   ChoiceMaker(const Grid &grid, const GridPace &pace, SplitRules rules,
-              LayoutPool &pool)
-      : grid_(grid), pace_(pace), rules_(std::move(rules)), pool_(pool) {}
+              LayoutPool &pool, KindMemories memories = KindMemories(1))
+      : grid_(grid), pace_(pace), rules_(std::move(rules)), pool_(pool),
+        memories_(std::move(memories)) {}
 
   /// The choices of `site`: those of its loops, or `fixed` alone.
   std::shared_ptr<const SiteChoices> choicesOf(const Site &site,
@@ -85,6 +88,7 @@ private:
   GridPace pace_;
   SplitRules rules_;
   LayoutPool &pool_;
+  KindMemories memories_;
   std::map<unsigned, std::shared_ptr<const SiteChoices>> known_; ///< By kind.
   std::map<unsigned, int64_t> least_;                            ///< The same.
 };

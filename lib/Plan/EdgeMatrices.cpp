@@ -18,18 +18,18 @@
 namespace divisi::plan {
 
 EdgeMatrices::EdgeMatrices(const Grid &grid, const GridLinks &links,
-                           const LayoutPool &pool,
+                           KindMemories memories, const LayoutPool &pool,
                            std::vector<search::Matrix> &matrices,
                            std::function<bool()> isStruck,
                            std::function<void()> tell)
-    : grid_(grid), stepPrices_(stepPrices(grid, links)), pool_(pool),
-      matrices_(matrices), isStruck_(std::move(isStruck)),
-      tell_(std::move(tell)) {}
+    : grid_(grid), stepPrices_(stepPrices(grid, links)),
+      memories_(std::move(memories)), pool_(pool), matrices_(matrices),
+      isStruck_(std::move(isStruck)), tell_(std::move(tell)) {}
 
 uint32_t EdgeMatrices::usages(unsigned tensorClass, const Port &from,
-                              const Port &to, Bytes bytes) {
+                              const Port &to, Bytes bytes, unsigned kind) {
   auto [it, isNew] =
-      known_.try_emplace({tensorClass, *from.layouts, *to.layouts, bytes},
+      known_.try_emplace({tensorClass, *from.layouts, *to.layouts, bytes, kind},
                          uint32_t(matrices_.size()));
   if (isNew) {
     matrices_.push_back(
@@ -40,22 +40,41 @@ uint32_t EdgeMatrices::usages(unsigned tensorClass, const Port &from,
 }
 
 namespace {
-/// Routes between the layouts of a class, each asked for once.
-class ClassRoutes {
+/// What routes between the layouts of a class cost, each asked for once.
+class ClassPrices {
 public:
-  ClassRoutes(const Grid &grid, const TensorClass &tensor, Router &router)
-      : grid_(grid), tensor_(tensor), router_(router),
-        prices_(tensor.layouts.size() * tensor.layouts.size(), kUnknown),
-        peaks_(prices_.size(), Peaks{kUnknown, kUnknown}) {
+  ClassPrices(const TensorClass &tensor, Router &router)
+      : tensor_(tensor), router_(router),
+        prices_(tensor.layouts.size() * tensor.layouts.size(), kUnknown) {}
+
+  int64_t price(unsigned from, unsigned to);
+
+private:
+  static constexpr int64_t kUnknown = -1;
+  const TensorClass &tensor_;
+  Router &router_;
+  std::vector<int64_t> prices_;
+};
+
+/// What memory they take on devices of a kind.
+class ClassBytes {
+public:
+  ClassBytes(const Grid &grid, const KindMemory &memory,
+             const TensorClass &tensor, Router &router)
+      : grid_(grid), memory_(memory), tensor_(tensor), router_(router),
+        peaks_(tensor.layouts.size() * tensor.layouts.size(),
+               Peaks{kUnknown, kUnknown}) {
     for (const Layout &layout : tensor.layouts) {
-      bytes_.push_back(localBytes(grid, layout, tensor.shape, tensor.bits));
+      bytes_.push_back(bytesOf(layout));
     }
   }
 
-  int64_t price(unsigned from, unsigned to);
   int64_t bytes(EdgeMatrices::Bytes which, unsigned from, unsigned to);
 
 private:
+  int64_t bytesOf(const Layout &layout) const {
+    return memory_.localBytes(grid_, layout, tensor_.shape, tensor_.bits);
+  }
   /// Of the tensors on a route: the most of what its first step makes and of
   /// what stands side by side afterwards.
   struct Peaks {
@@ -65,15 +84,16 @@ private:
 
   static constexpr int64_t kUnknown = -1;
   const Grid &grid_;
+  const KindMemory &memory_;
   const TensorClass &tensor_;
   Router &router_;
-  std::vector<int64_t> bytes_, prices_;
+  std::vector<int64_t> bytes_;
   std::vector<Peaks> peaks_;
 };
 } // namespace
 
-int64_t ClassRoutes::price(unsigned from, unsigned to) {
-  int64_t &known = prices_[from * bytes_.size() + to];
+int64_t ClassPrices::price(unsigned from, unsigned to) {
+  int64_t &known = prices_[from * tensor_.layouts.size() + to];
   if (known == kUnknown) {
     std::optional<int64_t> nanoseconds =
         from == to ? 0
@@ -84,7 +104,7 @@ int64_t ClassRoutes::price(unsigned from, unsigned to) {
   return known;
 }
 
-const ClassRoutes::Peaks &ClassRoutes::peaks(unsigned from, unsigned to) {
+const ClassBytes::Peaks &ClassBytes::peaks(unsigned from, unsigned to) {
   Peaks &known = peaks_[from * bytes_.size() + to];
   if (known.first == kUnknown) {
     known = {bytes_[to], 0};
@@ -94,8 +114,7 @@ const ClassRoutes::Peaks &ClassRoutes::peaks(unsigned from, unsigned to) {
     int64_t before = 0;
     for (const Step &step :
          route ? route->steps : llvm::SmallVector<Step, 2>()) {
-      int64_t made =
-          localBytes(grid_, step.result, tensor_.shape, tensor_.bits);
+      int64_t made = bytesOf(step.result);
       if (before == 0) {
         known.first = made;
       } else {
@@ -107,8 +126,8 @@ const ClassRoutes::Peaks &ClassRoutes::peaks(unsigned from, unsigned to) {
   return known;
 }
 
-int64_t ClassRoutes::bytes(EdgeMatrices::Bytes which, unsigned from,
-                           unsigned to) {
+int64_t ClassBytes::bytes(EdgeMatrices::Bytes which, unsigned from,
+                          unsigned to) {
   using Bytes = EdgeMatrices::Bytes;
   if (which == Bytes::Target) {
     return bytes_[to];
@@ -137,9 +156,14 @@ int64_t ClassRoutes::bytes(EdgeMatrices::Bytes which, unsigned from,
 
 void EdgeMatrices::fillClass(unsigned tensorClass, Router &router,
                              llvm::function_ref<bool()> goesOn) {
-  ClassRoutes routes(grid_, pool_.get(tensorClass), router);
+  const TensorClass &tensor = pool_.get(tensorClass);
+  ClassPrices prices(tensor, router);
+  std::vector<ClassBytes> kinds;
+  for (const KindMemory &memory : memories_) {
+    kinds.emplace_back(grid_, memory, tensor, router);
+  }
   for (const Request &request : requests_.at(tensorClass)) {
-    const auto &[ignored, from, to, bytes] = *request.ports;
+    const auto &[ignored, from, to, bytes, kind] = *request.ports;
     std::vector<int64_t> &entries = matrices_[request.matrix].entries;
     entries.reserve(from.size() * to.size());
     for (unsigned row : from) {
@@ -148,8 +172,8 @@ void EdgeMatrices::fillClass(unsigned tensorClass, Router &router,
       for (unsigned column : to) {
         entries.push_back(!isWanted ? 0
                           : bytes == Bytes::Prices
-                              ? routes.price(row, column)
-                              : routes.bytes(bytes, row, column));
+                              ? prices.price(row, column)
+                              : kinds[kind].bytes(bytes, row, column));
       }
     }
   }

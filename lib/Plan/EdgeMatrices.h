@@ -9,6 +9,7 @@
 #ifndef DIVISI_LIB_PLAN_EDGEMATRICES_H
 #define DIVISI_LIB_PLAN_EDGEMATRICES_H
 
+#include "KindMemory.h"
 #include "LayoutPool.h"
 
 #include "divisi/Cluster/GridLinks.h"
@@ -48,18 +49,18 @@ public:
   /// fill() ends early once `isStruck`, which any thread may ask; what is
   /// filled then is of no use. It calls `tell` now and then. All that is named
   /// must outlive it.
-  EdgeMatrices(const Grid &grid, const GridLinks &links, const LayoutPool &pool,
-               std::vector<search::Matrix> &matrices,
+  EdgeMatrices(const Grid &grid, const GridLinks &links, KindMemories memories,
+               const LayoutPool &pool, std::vector<search::Matrix> &matrices,
                std::function<bool()> isStruck, std::function<void()> tell);
 
   /// Of what it takes to bring a tensor of the class from one to the other. Its
   /// entries are there after fill().
   uint32_t prices(unsigned tensorClass, const Port &from, const Port &to) {
-    return usages(tensorClass, from, to, Bytes::Prices);
+    return usages(tensorClass, from, to, Bytes::Prices, 0);
   }
-  /// Which bytes a matrix counts, on the fullest device. Of the first three
-  /// there are none where the layouts are equal; a route of several steps has
-  /// two tensors at a time.
+  /// Which bytes a matrix counts, on the fullest device of a kind. Of the first
+  /// three there are none where the layouts are equal; a route of several steps
+  /// has two tensors at a time.
   enum class Bytes : uint8_t {
     Copy,    ///< Of the second tensor.
     Moving,  ///< On the way, beside the first tensor.
@@ -68,17 +69,18 @@ public:
     Target,  ///< Of the second tensor, also where it is the first.
     Prices,  ///< None: nanoseconds.
   };
-  /// Of tensors of the class. Its entries may only be there after fill().
+  /// Of tensors of the class, on devices of the kind of that number. Its
+  /// entries may only be there after fill().
   uint32_t usages(unsigned tensorClass, const Port &from, const Port &to,
-                  Bytes bytes);
+                  Bytes bytes, unsigned kind);
   /// Of no cost.
   uint32_t zeros(const Port &from, const Port &to);
   /// Prices what was asked for, on two threads.
   void fill();
 
 private:
-  using PortKey =
-      std::tuple<unsigned, std::vector<unsigned>, std::vector<unsigned>, Bytes>;
+  using PortKey = std::tuple<unsigned, std::vector<unsigned>,
+                             std::vector<unsigned>, Bytes, unsigned>;
   /// A matrix without entries, and what it is of.
   struct Request {
     uint32_t matrix = 0;
@@ -90,6 +92,7 @@ private:
 
   Grid grid_;
   StepPrices stepPrices_;
+  KindMemories memories_;
   const LayoutPool &pool_;
   std::vector<search::Matrix> &matrices_;
   std::function<bool()> isStruck_;

@@ -35,32 +35,40 @@ static Fixed fixedBy(const PlanningProblem &planning,
   return fixed;
 }
 
-int64_t peakOf(const Setting &setting, const PlanOptions &options,
-               const PlanningProblem &planning,
-               const std::vector<uint32_t> &assignment) {
-  ProblemOptions request;
-  request.links = setting.devices.links;
-  request.memoryLimit = memoryLimitOf(setting, options);
-  std::optional<PlanningProblem> whole = buildProblem(
-      setting.dataflow, setting.devices.grid, setting.cluster.pace(),
-      {setting.devices.roles, options.maxStrategies},
-      fixedBy(planning, assignment), request);
-  // Nobody cuts it short, and every node has one strategy.
-  return int64_t(
-      search::evaluate(whole->problem,
-                       std::vector<uint32_t>(whole->problem.nodes.size(), 0))
-          .peak);
+bool MemoryUse::fits() const {
+  return llvm::all_of(missing, [](int64_t bytes) { return bytes <= 0; });
+}
+
+/// Nobody cuts it short, and every node has one strategy.
+MemoryUse memoryOf(const Setting &setting, const PlanOptions &options,
+                   const PlanningProblem &planning,
+                   const std::vector<uint32_t> &assignment) {
+  Fixed fixed = fixedBy(planning, assignment);
+  search::Problem problem =
+      makeProblem(setting, options, {.fixed = &fixed, .isControlled = false})
+          ->problem;
+  MemoryUse use;
+  use.peaks = peaksOf(search::evaluate(
+      problem, std::vector<uint32_t>(problem.nodes.size(), 0)));
+  for (auto [kind, peak] : llvm::enumerate(use.peaks)) {
+    use.missing.push_back(peak - *problem.limitOf(unsigned(kind)));
+  }
+  return use;
 }
 
 /// What to try after an answer that needs `missing` bytes more than there are;
 /// after none, if that is nothing. False if nothing is left to try: stops of
 /// one tensor that turn out to be the same live longer than a problem knows.
-static bool learn(MemoryView &view, std::optional<int64_t> missing) {
+static bool learn(MemoryView &view,
+                  const std::optional<std::vector<int64_t>> &missing) {
   constexpr int kMostTries = 3;
   if (view.detail == MemoryDetail::None) {
     view.detail = MemoryDetail::Resting;
   } else if (missing && view.tries < kMostTries) {
-    view.reserve += *missing;
+    view.reserve.resize(missing->size(), 0);
+    for (auto [reserve, bytes] : llvm::zip_equal(view.reserve, *missing)) {
+      reserve += std::max<int64_t>(bytes, 0);
+    }
     ++view.tries;
   } else if (view.detail == MemoryDetail::Resting) {
     view = {.detail = MemoryDetail::All, .bound = view.bound};
@@ -75,7 +83,6 @@ FitOutcome solveWithinMemory(const Setting &setting, const PlanOptions &options,
                              const search::Options &solverOptions,
                              MemoryView &view,
                              llvm::function_ref<bool()> isWanted) {
-  int64_t limit = memoryLimitOf(setting, options);
   FitOutcome fit;
   while (true) {
     fit.planning = makeProblem(
@@ -90,17 +97,18 @@ FitOutcome solveWithinMemory(const Setting &setting, const PlanOptions &options,
     fit.outcome = solver.solve(fit.planning->problem, asked);
     fit.work += fit.outcome.work;
     bool isSolved = fit.outcome.verdict == search::Verdict::Solved;
-    bool wasReserved = view.reserve > 0;
+    bool wasReserved = !view.reserve.empty();
     if (isSolved && !wasReserved) {
       view.bound =
           std::max(view.bound, nanosecondsOf(fit.outcome.solution.lowerBound));
     }
-    std::optional<int64_t> missing;
+    std::optional<std::vector<int64_t>> missing;
     if (isSolved) {
-      fit.peakBytes = peakOf(setting, options, *fit.planning,
-                             fit.outcome.solution.assignment);
-      fit.fits = fit.peakBytes <= limit;
-      missing = fit.peakBytes - limit;
+      MemoryUse use = memoryOf(setting, options, *fit.planning,
+                               fit.outcome.solution.assignment);
+      fit.fits = use.fits();
+      fit.peaks = std::move(use.peaks);
+      missing = std::move(use.missing);
     }
     bool isCut = fit.outcome.stopped == search::Stopped::Time ||
                  fit.outcome.stopped == search::Stopped::Interrupted;

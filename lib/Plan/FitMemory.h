@@ -24,18 +24,19 @@ namespace divisi::plan {
 /// What the problem of a grid has learnt of memory.
 struct MemoryView {
   MemoryDetail detail = MemoryDetail::None;
-  int64_t reserve = 0; ///< Bytes of the limit that nothing may rest in.
-  int tries = 0;       ///< With one reserve or another.
-  int64_t bound = 0;   ///< No plan that fits takes less, in nanoseconds.
+  /// Bytes of each limit that nothing may rest in; empty: none.
+  std::vector<int64_t> reserve = {};
+  int tries = 0;     ///< With one reserve or another.
+  int64_t bound = 0; ///< No plan that fits takes less, in nanoseconds.
 };
 
 /// The last problem that was solved, and its answer.
 struct FitOutcome {
   std::optional<PlanningProblem> planning; ///< Nothing if it was cut short.
   search::Outcome outcome;
-  bool fits = false;     ///< There is a plan, and it fits.
-  int64_t peakBytes = 0; ///< Of the plan.
-  int64_t work = 0;      ///< Of all problems.
+  bool fits = false;          ///< There is a plan, and it fits.
+  std::vector<int64_t> peaks; ///< Of the plan, for each kind of devices.
+  int64_t work = 0;           ///< Of all problems.
 };
 
 /// Solves the problem of `setting` from what `view` has learnt until the answer
@@ -46,10 +47,19 @@ FitOutcome solveWithinMemory(const Setting &setting, const PlanOptions &options,
                              MemoryView &view,
                              llvm::function_ref<bool()> isWanted);
 
-/// The bytes that a device holds at the fullest time, all counted.
-int64_t peakOf(const Setting &setting, const PlanOptions &options,
-               const PlanningProblem &planning,
-               const std::vector<uint32_t> &assignment);
+/// Memory of a plan, all counted.
+struct MemoryUse {
+  std::vector<int64_t> peaks;   ///< For each kind of devices.
+  std::vector<int64_t> missing; ///< By how much it is above the limit of each.
+
+  /// Whether it is above none.
+  bool fits() const;
+};
+
+/// What devices hold at the fullest time.
+MemoryUse memoryOf(const Setting &setting, const PlanOptions &options,
+                   const PlanningProblem &planning,
+                   const std::vector<uint32_t> &assignment);
 
 } // namespace divisi::plan
 

@@ -228,7 +228,7 @@ Status GridSearch::adopt(Candidate &grid, FitOutcome fit) {
     return status;
   }
   best_ = {grid.devices, std::move(planning), std::move(outcome),
-           fit.peakBytes};
+           std::move(fit.peaks)};
   bestGrid_ = &grid;
   return Status();
 }
@@ -269,20 +269,20 @@ Status GridSearch::refine() {
       outcome.solution.cost > best_->outcome.solution.cost) {
     return Status();
   }
-  if (bestGrid_->memory.reserve == 0) {
+  if (bestGrid_->memory.reserve.empty()) {
     bestGrid_->bound =
         std::max(bestGrid_->bound, nanosecondsOf(outcome.solution.lowerBound));
   }
   setting_.devices = bestGrid_->devices;
-  int64_t peak =
-      peakOf(setting_, options_, best_->planning, outcome.solution.assignment);
-  if (peak > memoryLimitOf(setting_, options_)) {
+  MemoryUse use = memoryOf(setting_, options_, best_->planning,
+                           outcome.solution.assignment);
+  if (!use.fits()) {
     return Status();
   }
   if (Status status = checkPlan(best_->planning, outcome); !status.isOk()) {
     return status;
   }
-  best_->peakBytes = peak;
+  best_->peaks = std::move(use.peaks);
   best_->outcome = std::move(outcome);
   return Status();
 }

@@ -10,6 +10,7 @@
 #include "dialects/NN/Locations.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -51,7 +52,42 @@ static std::string tellShortage(const ModuleDataflow &dataflow,
                           " ");
     }
   }
+  // A kind of devices is a resource of the problem.
+  std::string resource = ofResource(planning.problem, outcome.resource);
+  size_t at = resource.empty() ? std::string::npos : message.find(resource);
+  if (at != std::string::npos) {
+    message.replace(at, resource.size(),
+                    " on each " + planning.problem.nameOf(outcome.resource));
+  }
   return message;
+}
+
+/// `8 bytes per device (--memory-limit)`, and where there are kinds of devices
+/// `8 bytes per v100 (what it has)`: the limit that binds, and where it comes
+/// from. If none binds alone, all of them.
+static std::string limitText(const Setting &setting, const PlanOptions &options,
+                             const search::Outcome &outcome) {
+  KindMemories memories = memoriesOf(setting, options);
+  if (outcome.limitAtLeast) {
+    memories = {memories[outcome.resource]};
+  }
+  return llvm::join(
+      llvm::map_range(memories,
+                      [&](const KindMemory &memory) {
+                        bool isGiven = memory.limit == options.memoryLimit;
+                        bool isAlone = memory.kind.empty();
+                        std::string has =
+                            isAlone ? "what a device of the cluster " +
+                                          llvm::StringRef(setting.cluster.name)
+                                              .split(':')
+                                              .first.str() +
+                                          " has"
+                                    : "what it has";
+                        return std::to_string(*memory.limit) + " bytes per " +
+                               (isAlone ? "device" : memory.kind) + " (" +
+                               (isGiven ? "--memory-limit" : has) + ")";
+                      }),
+      " and ");
 }
 
 /// Names the limit and where it comes from, where it binds, and what would
@@ -66,16 +102,9 @@ static std::string explainInfeasible(const Setting &setting,
       bytes += tensor.bytes();
     }
   }
-  std::string origin =
-      options.memoryLimit
-          ? "--memory-limit"
-          : "what a device of the cluster " +
-                llvm::StringRef(setting.cluster.name).split(':').first.str() +
-                " has";
   return "no plan fits into the memory limit of " +
-         std::to_string(memoryLimitOf(setting, options)) +
-         " bytes per device (" + origin +
-         "): " + tellShortage(setting.dataflow, planning, outcome) +
+         limitText(setting, options, outcome) + ": " +
+         tellShortage(setting.dataflow, planning, outcome) +
          "; the globals have " + std::to_string(bytes) + " bytes over " +
          std::to_string(setting.devices.grid.numPositions()) +
          " devices; raise --memory-limit or take more devices";

@@ -179,9 +179,22 @@ static Expected<Start> prepare(ModuleOp module, const PlanOptions &options) {
   return start;
 }
 
-int64_t plan::memoryLimitOf(const Setting &setting,
-                            const PlanOptions &options) {
-  return options.memoryLimit.value_or(setting.cluster.pace().memoryBytes);
+KindMemories plan::memoriesOf(const Setting &setting,
+                              const PlanOptions &options) {
+  KindMemories memories;
+  const DeviceGrid &grid = setting.devices;
+  for (GridMemory &memory :
+       memoriesOf(setting.cluster, grid.grid, grid.devices)) {
+    memories.push_back(
+        {memory.kind.name,
+         setting.cluster.memoryLimit(memory.kind, options.memoryLimit) -
+             options.memoryReserve,
+         std::move(memory.positions)});
+  }
+  if (!setting.cluster.hasKinds()) {
+    memories.front().kind.clear();
+  }
+  return memories;
 }
 
 std::optional<PlanningProblem>
@@ -191,22 +204,28 @@ plan::makeProblem(const Setting &setting, const PlanOptions &options,
   ProblemOptions planning;
   planning.links = setting.devices.links;
   planning.memory = request.memory;
-  if (request.memory != MemoryDetail::None) {
-    planning.memoryLimit = memoryLimitOf(setting, options) - request.reserve;
+  planning.memories = memoriesOf(setting, options);
+  for (auto [kind, memory] : llvm::enumerate(planning.memories)) {
+    if (request.memory == MemoryDetail::None) {
+      memory.limit.reset();
+    } else if (!request.reserve.empty()) {
+      *memory.limit -= request.reserve[kind];
+    }
   }
   planning.maxStrategies = options.maxStrategies;
   planning.names = request.names;
-  planning.control = &options.control;
+  planning.control = request.isControlled ? &options.control : nullptr;
   planning.present = request.present;
   return buildProblem(setting.dataflow, setting.devices.grid,
-                      setting.paceOf(setting.devices), rules, setting.fixed,
-                      planning);
+                      setting.paceOf(setting.devices), rules,
+                      request.fixed ? *request.fixed : setting.fixed, planning);
 }
 
 static PlanReport reportOf(const Setting &setting, const GridAnswer &answer) {
   const PlanningProblem &planning = answer.planning;
   const search::Solution &solution = answer.outcome.solution;
   PlanReport report;
+  std::vector<int64_t> resting(answer.peaks.size(), 0);
   report.stopped = answer.outcome.stopped;
   report.nodes = int64_t(planning.problem.nodes.size());
   report.edges = int64_t(planning.problem.edges.size());
@@ -214,13 +233,22 @@ static PlanReport reportOf(const Setting &setting, const GridAnswer &answer) {
     if (tensor.kind == DataflowValue::Kind::Global) {
       unsigned number = planning.valueNodes[index];
       const search::Node &node = planning.problem.nodes[number];
-      report.residentBytes += node.usages[solution.assignment[number]];
+      forEachUsage(node, [&](uint32_t kind, const auto &usages) {
+        resting[kind] += usages[solution.assignment[number]];
+      });
       report.parameterBytes += tensor.bytes();
     }
   }
   report.nanoseconds = nanosecondsOf(solution.cost);
   report.lowerBound = answer.lowerBound;
-  report.peakBytes = answer.peakBytes;
+  report.residentBytes = *llvm::max_element(resting);
+  report.peakBytes = *llvm::max_element(answer.peaks);
+  if (answer.peaks.size() > 1) {
+    for (auto [kind, bytes] : llvm::enumerate(answer.peaks)) {
+      report.kindPeaks.push_back(
+          {planning.problem.nameOf(uint32_t(kind)), bytes});
+    }
+  }
   return report;
 }
 
@@ -255,6 +283,9 @@ static PlanRecord recordOf(const Setting &setting, const PlanOptions &options,
   record.lowerBound = report.lowerBound;
   record.grids = report.grids;
   record.peakBytes = report.peakBytes;
+  for (const KindPeak &peak : report.kindPeaks) {
+    record.kindPeakBytes.push_back(peak.bytes);
+  }
   return record;
 }
 

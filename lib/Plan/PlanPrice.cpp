@@ -34,7 +34,7 @@ divisi::Expected<PlanPrice> divisi::priceOfPlan(ModuleOp module,
       search::evaluate(planning.problem, std::move(*assignment));
   PlanPrice price;
   price.nanoseconds = nanosecondsOf(solution.cost);
-  price.peakBytes = int64_t(solution.peak);
+  price.peaks = peaksOf(solution);
   for (const search::Edge &edge : planning.problem.edges) {
     int64_t cost = planning.problem.matrices[edge.costs].at(
         solution.assignment[edge.from], solution.assignment[edge.to]);

@@ -68,6 +68,11 @@ public:
       (*this)(name, *number);
     }
   }
+  void operator()(StringRef name, const std::vector<int64_t> &numbers) {
+    if (!numbers.empty()) {
+      list_.set(name, builder_.getDenseI64ArrayAttr(numbers));
+    }
+  }
 
 private:
   NamedAttrList &list_;
@@ -109,6 +114,14 @@ public:
   void operator()(StringRef name, std::optional<int64_t> &number) {
     if (attributes_.contains(name)) {
       (*this)(name, number.emplace());
+    }
+  }
+  void operator()(StringRef name, std::vector<int64_t> &numbers) {
+    if (!attributes_.contains(name)) {
+      return;
+    }
+    if (auto attribute = get<DenseI64ArrayAttr>(name)) {
+      numbers = attribute.asArrayRef().vec();
     }
   }
 

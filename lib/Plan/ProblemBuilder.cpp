@@ -76,12 +76,26 @@ search::Edge &ProblemBuilder::addEdge(const Way &way) {
   return edge;
 }
 
+/// Of a node: a list per kind of devices.
+static void setUsages(search::Node &node,
+                      std::vector<std::vector<int64_t>> usages) {
+  node.usages = std::move(usages.front());
+  node.moreUsages.assign(std::make_move_iterator(usages.begin() + 1),
+                         std::make_move_iterator(usages.end()));
+}
+
 /// What a node keeps beside itself is none of its strategies' making.
 void ProblemBuilder::addUsage(const Way &way, search::Edge &edge,
                               EdgeMatrices::Bytes bytes,
                               search::Lifetime live) {
   if (way.isCounted && way.from.node != way.to.node && live.begin < live.end) {
-    edge.usages = matrices_.usages(way.tensorClass, way.from, way.to, bytes);
+    auto usages = [&](unsigned kind) {
+      return matrices_.usages(way.tensorClass, way.from, way.to, bytes, kind);
+    };
+    edge.usages = usages(0);
+    for (unsigned kind = 1; kind != options_.memories.size(); ++kind) {
+      edge.moreUsages.push_back(usages(kind));
+    }
     edge.live = live;
   }
 }
@@ -125,7 +139,7 @@ void ProblemBuilder::addMaker(unsigned index) {
   unsigned site = tensor.index;
   const SiteChoices &choices = *planning_.choices[site];
   search::Node &node = planning_.problem.nodes[planning_.siteNodes[site]];
-  node.usages = choices.resultBytes;
+  setUsages(node, choices.resultBytes);
   if (!hasPoint(dataflow_, tensor)) {
     node.live = lifetimes_.value(index);
     return;
@@ -140,6 +154,7 @@ void ProblemBuilder::addMaker(unsigned index) {
     // It takes memory only where it is converted.
     search::Node &point = planning_.problem.nodes[way.to.node];
     point.usages.assign(point.usages.size(), 0);
+    point.moreUsages.clear();
     addUsage(way, edge, Bytes::Copy, lifetimes_.value(index));
   } else {
     addUsage(way, edge, Bytes::Placing,
@@ -202,7 +217,12 @@ void ProblemBuilder::sortNodes() {
 
 std::optional<PlanningProblem> ProblemBuilder::build() {
   planning_.problem.name = "plan";
-  planning_.problem.usageLimit = options_.memoryLimit;
+  const KindMemories &memories = options_.memories;
+  planning_.problem.resource = memories.front().kind;
+  planning_.problem.usageLimit = memories.front().limit;
+  for (const KindMemory &more : llvm::drop_begin(memories)) {
+    planning_.problem.moreResources.push_back({more.kind, more.limit});
+  }
   planning_.positions = lifetimes_.positions();
   planning_.valueNodes.resize(dataflow_.values.size());
   planning_.valuePlaces.resize(dataflow_.values.size());

@@ -52,7 +52,7 @@ enum class MemoryDetail : uint8_t {
 /// What the builder is told.
 struct ProblemOptions {
   GridLinks links;
-  std::optional<int64_t> memoryLimit;
+  KindMemories memories = KindMemories(1);
   MemoryDetail memory = MemoryDetail::All;
   size_t maxStrategies = 512;
   bool names = false; ///< For people who read the problem.

@@ -22,10 +22,12 @@ public:
                  const GridPace &pace, const SplitRules &rules,
                  const Fixed &fixed, const ProblemOptions &options)
       : dataflow_(dataflow), lifetimes_(dataflow), grid_(grid), fixed_(fixed),
-        options_(options), maker_(grid, pace, rules, planning_.pool),
+        options_(options),
+        maker_(grid, pace, rules, planning_.pool, options.memories),
         matrices_(
-            grid, options.links, planning_.pool, planning_.problem.matrices,
-            [this] { return isStruck(); }, [this] { goesOn(); }) {}
+            grid, options.links, options.memories, planning_.pool,
+            planning_.problem.matrices, [this] { return isStruck(); },
+            [this] { goesOn(); }) {}
 
   std::optional<PlanningProblem> build();
 

@@ -8,8 +8,6 @@
 
 #include "ProblemParts.h"
 
-#include "divisi/Cost/OpCost.h"
-
 #include "llvm/ADT/STLExtras.h"
 
 namespace divisi::plan {
@@ -95,11 +93,17 @@ unsigned ProblemBuilder::addPointNode(const DataflowValue &tensor,
   unsigned tensorClass = classOf(tensor);
   search::Node &node = planning_.problem.nodes.emplace_back();
   node.live = live;
+  node.moreUsages.resize(options_.memories.size() - 1);
   for (unsigned id : places) {
     const Layout &layout = planning_.pool.layout(tensorClass, id);
-    int64_t bytes = localBytes(grid_, layout, tensor.shape, tensor.bits);
-    node.costs.push_back(int64_t(restPerByte * double(bytes)));
-    node.usages.push_back(bytes);
+    int64_t most = 0;
+    for (auto [kind, memory] : llvm::enumerate(options_.memories)) {
+      int64_t bytes =
+          memory.localBytes(grid_, layout, tensor.shape, tensor.bits);
+      (kind == 0 ? node.usages : node.moreUsages[kind - 1]).push_back(bytes);
+      most = std::max(most, bytes);
+    }
+    node.costs.push_back(int64_t(restPerByte * double(most)));
     if (options_.names) {
       node.strategies.push_back(layout.str(grid_));
     }

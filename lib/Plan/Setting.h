@@ -56,7 +56,8 @@ struct GridAnswer {
   DeviceGrid devices;
   PlanningProblem planning;
   search::Outcome outcome;
-  int64_t peakBytes = 0; ///< Of the plan, with all that takes memory.
+  /// Of the plan, with all that takes memory, for each kind of devices.
+  std::vector<int64_t> peaks;
   /// No strategies on any of the grids take less, in nanoseconds.
   int64_t lowerBound = 0;
 };
@@ -73,8 +74,8 @@ Status explainNoPlan(const Setting &setting, const PlanOptions &options,
                      const PlanningProblem &planning,
                      const search::Outcome &outcome);
 
-/// The bytes that a plan may use on a device.
-int64_t memoryLimitOf(const Setting &setting, const PlanOptions &options);
+/// What plans on the grid of `setting` may use of each kind of devices.
+KindMemories memoriesOf(const Setting &setting, const PlanOptions &options);
 
 /// Solves `setting` by `solver` on each of `grids` that can still win: a grid
 /// is built only if a bound that needs no problem is below the best plan so
@@ -90,7 +91,12 @@ struct ProblemRequest {
   /// What is among the choices in any case, or null.
   const Fixed *present = nullptr;
   MemoryDetail memory = MemoryDetail::All;
-  int64_t reserve = 0; ///< Bytes of the limit that may not be used.
+  /// Bytes of each limit that may not be used; empty: none.
+  std::vector<int64_t> reserve = {};
+  /// What is decided already; null: what the setting says.
+  const Fixed *fixed = nullptr;
+  /// Whether the options may cut the building short, and hear of it.
+  bool isControlled = true;
 };
 
 /// The planning problem of `setting`; nothing if `options` cut it short.

@@ -206,7 +206,7 @@ SliceProblems::make(const Dataflow &slice, const DeviceGrid &grid,
   }
   ProblemOptions options;
   options.links = grid.links;
-  options.memoryLimit = memoryLimit_;
+  options.memories.front().limit = memoryLimit_;
   options.memory = memoryLimit_ ? MemoryDetail::All : MemoryDetail::None;
   options.maxStrategies = maxStrategies_;
   return std::make_shared<PlanningProblem>(*buildProblem(

@@ -33,6 +33,7 @@ public:
 
 private:
   void addGrids();
+  void addKinds();
   void addWeights();
   std::string nameOfGrid(const Grid &value);
   void addTensors(func::FuncOp function, const std::string &entry);
@@ -82,6 +83,16 @@ void ReportBuilder::addGrids() {
       }
     }
     report_.grids.push_back(std::move(out));
+  }
+}
+
+void ReportBuilder::addKinds() {
+  std::optional<int64_t> given =
+      report_.plan ? report_.plan->memoryLimit : std::nullopt;
+  for (auto [number, device] : llvm::enumerate(report_.devices)) {
+    const DeviceKind &kind = cluster_.kindOf(int64_t(number));
+    device.kind = kind.name;
+    device.limitBytes = cluster_.memoryLimit(kind, given);
   }
 }
 
@@ -309,6 +320,7 @@ Expected<Report> ReportBuilder::run() {
     return status;
   }
   addGrids();
+  addKinds();
   addWeights();
   for (auto function : module_.getOps<func::FuncOp>()) {
     if (!spmd::isEntry(function)) {

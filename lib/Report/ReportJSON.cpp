@@ -68,7 +68,9 @@ static bool fromJSON(const json::Value &value, ReportTensor &tensor,
 }
 
 static json::Value toJSON(const ReportDevice &device) {
-  return json::Object{{"weight_bytes", device.weightBytes},
+  return json::Object{{"kind", device.kind},
+                      {"limit_bytes", device.limitBytes},
+                      {"weight_bytes", device.weightBytes},
                       {"arena_bytes", device.arenaBytes},
                       {"workspace_bytes", device.workspaceBytes},
                       {"packed_bytes", device.packedBytes},
@@ -78,7 +80,9 @@ static json::Value toJSON(const ReportDevice &device) {
 static bool fromJSON(const json::Value &value, ReportDevice &device,
                      json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("weight_bytes", device.weightBytes) &&
+  return map && map.mapOptional("kind", device.kind) &&
+         map.mapOptional("limit_bytes", device.limitBytes) &&
+         map.map("weight_bytes", device.weightBytes) &&
          map.map("arena_bytes", device.arenaBytes) &&
          map.mapOptional("workspace_bytes", device.workspaceBytes) &&
          map.mapOptional("packed_bytes", device.packedBytes);
@@ -132,6 +136,10 @@ static json::Value toJSON(const ReportShare &share) {
                       {"nanoseconds", share.nanoseconds}};
 }
 
+/// What most reports have nothing of stands in those alone that have it.
+static bool isAbsent(const auto &value) { return false; }
+static bool isAbsent(const std::vector<int64_t> &list) { return list.empty(); }
+
 /// With the gap, which follows from the others.
 static json::Value toJSON(const std::optional<PlanRecord> &plan) {
   if (!plan) {
@@ -139,7 +147,9 @@ static json::Value toJSON(const std::optional<PlanRecord> &plan) {
   }
   json::Object object;
   forEachField(*plan, [&](StringRef name, const auto &value) {
-    object[name] = json::Value(value);
+    if (!isAbsent(value)) {
+      object[name] = json::Value(value);
+    }
   });
   if (plan->lowerBound) {
     object["gap_to_bound"] =
@@ -156,7 +166,8 @@ static bool fromJSON(const json::Value &value, std::optional<PlanRecord> &plan,
   json::ObjectMapper map(value, path);
   bool ok = bool(map);
   forEachField(plan.emplace(), [&](StringLiteral name, auto &field) {
-    ok = ok && map.map(name, field);
+    ok = ok && (isAbsent(field) ? map.mapOptional(name, field)
+                                : map.map(name, field));
   });
   return ok;
 }

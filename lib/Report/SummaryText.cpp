@@ -184,27 +184,60 @@ static void printShares(const Report &report, raw_ostream &os) {
 // Memory and communication
 //===----------------------------------------------------------------------===//
 
-/// Of the fullest device: it decides whether a plan fits.
-static void printMemory(const Report &report, raw_ostream &os) {
-  const ReportDevice *fullest = nullptr;
+/// The fullest device of each kind, in the order of the first of each.
+static std::vector<const ReportDevice *> fullestOfKinds(const Report &report) {
+  std::vector<const ReportDevice *> fullest;
   for (const ReportDevice &device : report.devices) {
-    if (!fullest || device.totalBytes() > fullest->totalBytes()) {
-      fullest = &device;
+    auto same = llvm::find_if(fullest, [&](const ReportDevice *other) {
+      return other->kind == device.kind;
+    });
+    if (same == fullest.end()) {
+      fullest.push_back(&device);
+    } else if (device.totalBytes() > (*same)->totalBytes()) {
+      *same = &device;
     }
   }
-  if (!fullest) {
-    return;
-  }
-  double total = double(fullest->totalBytes());
-  line(os, "memory") << formatBytes(total) << " on the fullest device";
-  if (report.memoryLimit > 0) {
-    os << ", " << percent(total / double(report.memoryLimit)) << " of "
-       << formatBytes(double(report.memoryLimit)) << " ("
-       << (report.memoryLimitIsGiven ? std::string("--memory-limit")
-                                     : "what a device of this cluster has")
-       << ")";
+  return fullest;
+}
+
+/// `, 34 % of 80 GB (what each a100 has)`
+static void printShareOf(int64_t limit, bool isGiven, const Twine &owner,
+                         int64_t bytes, raw_ostream &os) {
+  if (limit > 0) {
+    os << ", " << percent(double(bytes) / double(limit)) << " of "
+       << formatBytes(double(limit)) << " (";
+    (isGiven ? os << "--memory-limit" : os << "what " << owner << " has")
+        << ")";
   }
   os << "\n";
+}
+
+/// Of the fullest device: it decides whether a plan fits. Where there are kinds
+/// of devices, each has its own.
+static void printMemory(const Report &report, raw_ostream &os) {
+  std::vector<const ReportDevice *> kinds = fullestOfKinds(report);
+  if (kinds.empty()) {
+    return;
+  }
+  const ReportDevice *fullest = *llvm::max_element(
+      kinds, [](const ReportDevice *a, const ReportDevice *b) {
+        return a->totalBytes() < b->totalBytes();
+      });
+  if (kinds.size() == 1) {
+    line(os, "memory") << formatBytes(double(fullest->totalBytes()))
+                       << " on the fullest device";
+    printShareOf(report.memoryLimit, report.memoryLimitIsGiven,
+                 "a device of this cluster", fullest->totalBytes(), os);
+  } else {
+    for (const ReportDevice *device : kinds) {
+      line(os, "memory") << formatBytes(double(device->totalBytes()))
+                         << " on the fullest " << device->kind;
+      bool isGiven =
+          report.plan && report.plan->memoryLimit == device->limitBytes;
+      printShareOf(device->limitBytes, isGiven, "each " + device->kind,
+                   device->totalBytes(), os);
+    }
+  }
   std::string parts;
   auto add = [&](StringRef name, int64_t bytes) {
     if (bytes > 0) {
@@ -217,7 +250,8 @@ static void printMemory(const Report &report, raw_ostream &os) {
   add("workspace", fullest->workspaceBytes);
   add("packed constants", fullest->packedBytes);
   if (!parts.empty()) {
-    line(os, "") << parts
+    line(os, "") << (kinds.size() > 1 ? "the " + fullest->kind + " " : "")
+                 << parts
                  << (report.countsKernels
                          ? ""
                          : "; workspace and packed constants are not counted")

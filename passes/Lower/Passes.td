@@ -37,6 +37,29 @@ def LowerToExec : Pass<"lower-to-exec", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divisi::exec::ExecDialect"];
 }
 
+def SplitKinds : Pass<"split-kinds", "::mlir::ModuleOp"> {
+  let summary = "give each kind of devices a program of its own";
+  let description = [{
+    Precondition: programs whose memory is not planned yet.
+
+    Effect: a program that has buffers on a grid with weights, and ranks on
+    devices of several kinds (`divisi.cluster`), becomes one for each kind, all
+    with the same instructions and tags. Others stay.
+
+    Postcondition: the ranks of each program that was split are of one kind.
+
+    ```mlir
+    exec.program @forward__0 entry @forward ranks [0, 1] arena 0 { … }
+    // becomes, of an a100 and a v100
+    exec.program @forward__0 entry @forward ranks [0] arena 0 { … }
+    exec.program @forward__0_v100 entry @forward ranks [1] arena 0 { … }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSplit", "split", "programs made beside those there were">,
+  ];
+}
+
 def PlanMemory : Pass<"plan-memory", "::divisi::exec::ProgramOp"> {
   let summary = "give every buffer its place in the arena";
   let description = [{

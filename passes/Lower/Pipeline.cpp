@@ -14,6 +14,8 @@
 void divisi::buildLowerPipeline(mlir::OpPassManager &manager) {
   // Operators become kernel calls; from here on order is program order.
   manager.addPass(createLowerToExec());
+  // Small devices have small parts, and memory for no more.
+  manager.addPass(createSplitKinds());
   // Lifetimes are final only now.
   manager.addNestedPass<exec::ProgramOp>(createPlanMemory());
   // Proves the work of all passes above.

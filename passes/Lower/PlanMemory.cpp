@@ -126,7 +126,8 @@ std::optional<size_t> BlockBuilder::blockToReuse(CallOp call, int64_t bytes,
 /// Gives `alloc`, first written by `writer` at `time`, a block.
 LogicalResult BlockBuilder::place(AllocOp alloc, Operation &writer,
                                   int64_t time) {
-  std::optional<int64_t> bytes = alloc.getBuffer().getType().byteSize();
+  std::optional<int64_t> bytes =
+      alloc->getParentOfType<ProgramOp>().bytesOf(alloc.getBuffer().getType());
   if (!bytes) {
     return alloc.emitOpError("has more bytes than an int64_t holds");
   }

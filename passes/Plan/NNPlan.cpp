@@ -16,6 +16,8 @@
 #include "passes/Plan/Passes.h"
 #include "passes/StatusDiagnostic.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 namespace divisi {
 #define GEN_PASS_DEF_NNPLAN
 #include "passes/Plan/Passes.h.inc"
@@ -36,7 +38,9 @@ public:
 private:
   PlanOptions planOptions() const;
 
-  PlanControl control_; ///< Not written as text, unlike the options.
+  // Not written as text, unlike the options.
+  int64_t reserve_ = 0;
+  PlanControl control_;
 };
 } // namespace
 
@@ -45,7 +49,7 @@ private:
 
 NNPlanPass::NNPlanPass(const PlanOptions &options) {
   const auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_,
-               gap_, maxStrategies_, control] = options;
+               gap_, maxStrategies_, reserve, control] = options;
   const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
       grid;
   cluster = cluster_;
@@ -61,13 +65,14 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
   work = work_;
   gap = gap_;
   maxStrategies = maxStrategies_;
+  reserve_ = reserve;
   control_ = control;
 }
 
 PlanOptions NNPlanPass::planOptions() const {
   PlanOptions options;
   auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_, gap_,
-         maxStrategies_, control] = options;
+         maxStrategies_, reserve, control] = options;
   auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
   cluster_ = cluster;
   devices_ = devices;
@@ -82,8 +87,22 @@ PlanOptions NNPlanPass::planOptions() const {
   work_ = work;
   gap_ = gap;
   maxStrategies_ = maxStrategies;
+  reserve = reserve_;
   control = control_;
   return options;
+}
+
+/// `8 bytes`, or `8 bytes of a100, 2 bytes of v100`.
+static std::string peakText(const PlanReport &report) {
+  if (report.kindPeaks.empty()) {
+    return std::to_string(report.peakBytes) + " bytes";
+  }
+  return llvm::join(llvm::map_range(report.kindPeaks,
+                                    [](const KindPeak &peak) {
+                                      return std::to_string(peak.bytes) +
+                                             " bytes of " + peak.kind;
+                                    }),
+                    ", ");
 }
 
 void NNPlanPass::runOnOperation() {
@@ -98,7 +117,7 @@ void NNPlanPass::runOnOperation() {
   if (report) {
     mlir::emitRemark(getOperation().getLoc())
         << "predicted " << result->nanoseconds << " ns, peak "
-        << result->peakBytes << " bytes; of " << result->parameterBytes
+        << peakText(*result) << "; of " << result->parameterBytes
         << " bytes of globals " << result->residentBytes << " rest on a device";
   }
 }

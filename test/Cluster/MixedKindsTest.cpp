@@ -103,3 +103,39 @@ TEST(MixedKinds, KindsArePacedByTheirOwnWhereWeightsPartThem) {
   EXPECT_EQ(pace("2", {}), "a100 0:0;");
   EXPECT_EQ(pace("2", {3, 2}), "v100 0:0;");
 }
+
+TEST(MixedKinds, HoldWhatEachHas) {
+  Cluster mixed = mixedCluster(2, 2);
+  EXPECT_TRUE(mixed.hasKinds());
+  EXPECT_FALSE(presetCluster("dgx-a100", 4)->hasKinds());
+  EXPECT_EQ(mixed.kindOf(1).name, "a100");
+  EXPECT_EQ(mixed.kindOf(2).name, "v100");
+  EXPECT_EQ(mixed.kindOf(7).name, "v100");
+  const DeviceKind &large = mixed.kindOf(0), &small = mixed.kindOf(2);
+  ASSERT_GT(large.memoryBytes, small.memoryBytes);
+  EXPECT_EQ(mixed.memoryLimit(large, std::nullopt), large.memoryBytes);
+  EXPECT_EQ(mixed.memoryLimit(large, 1 << 30), 1 << 30);
+  EXPECT_EQ(mixed.memoryLimit(small, large.memoryBytes), small.memoryBytes);
+  // Of one kind, a user may know better.
+  EXPECT_EQ(presetCluster("dgx-v100", 4)->memoryLimit(small, large.memoryBytes),
+            large.memoryBytes);
+}
+
+TEST(MixedKinds, AreCountedByPart) {
+  Cluster mixed = mixedCluster(2, 2);
+  // Equal parts: the smallest memory binds.
+  std::vector<GridMemory> even = memoriesOf(mixed, Grid({{"x", 4}}), {});
+  ASSERT_EQ(even.size(), 1u);
+  EXPECT_EQ(even[0].kind.name, "v100");
+  EXPECT_EQ(even[0].positions.front().numPositions(Grid({{"x", 4}})), 4);
+  EXPECT_EQ(memoriesOf(mixed, Grid({{"x", 2}}), {0, 1})[0].kind.name, "a100");
+  // Runs of a kind that stand apart are one memory.
+  Grid weighted({{"x", 4, {2, 1, 2, 1}}});
+  std::vector<GridMemory> kinds = memoriesOf(mixed, weighted, {0, 2, 1, 3});
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(kinds[0].kind.name, "a100");
+  ASSERT_EQ(kinds[0].positions.size(), 2u);
+  EXPECT_EQ(kinds[0].positions[1].coordinates, (Interval{2, 3}));
+  EXPECT_EQ(kinds[1].kind.name, "v100");
+  EXPECT_EQ(kinds[1].positions[1].coordinates, (Interval{3, 4}));
+}

@@ -35,10 +35,10 @@ def dump_of(model, folder, *flags):
     return dump
 
 
-def compare(name, dump, plans, capsys):
-    for mesh in MESHES:
+def compare(name, dump, plans, capsys, meshes=MESHES, flags=()):
+    for mesh in meshes:
         out = run(BUILD / "bin" / "price-plans", dump, "--mesh", mesh,
-                  f"--plans={plans}")
+                  f"--plans={plans}", *flags)
         conversions = int(re.search(r"(\d+) conversions:", out).group(1))
         # A plan that converts nothing shows nothing.
         assert conversions > plans, out
@@ -55,6 +55,16 @@ def test_random_plans_cost_what_was_said(name, tmp_path, capsys):
     inputs = MODELS / f"{name}.inputs.npz"
     compare(name, dump_of(model, tmp_path, "--shapes-from", inputs), PLANS,
             capsys)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "resnet"])
+def test_memory_is_right_by_kind_of_device(name, tmp_path, capsys):
+    cluster = ROOT / "test" / "endtoend" / "Inputs" / "a100-v100.yaml"
+    dump = dump_of(MODELS / f"{name}.onnx", tmp_path, "--shapes-from",
+                   MODELS / f"{name}.inputs.npz")
+    compare(name, dump, PLANS // 2, capsys,
+            ["x0=2:[18,7],x1=2,x2=2", "x0=8:[5,5,5,5,1,1,1,1]", "2x2x2"],
+            ["--cluster", cluster])
 
 
 def test_random_plans_of_a_training_step_cost_what_was_said(tmp_path, capsys):

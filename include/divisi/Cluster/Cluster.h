@@ -30,6 +30,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace llvm {
@@ -145,6 +146,14 @@ struct Cluster {
   DeviceKind pace() const;
   /// The same of those of `groups`, by their places in `devices`; at least one.
   DeviceKind pace(llvm::ArrayRef<size_t> groups) const;
+  /// What `device` is; one beyond the last is one more of the last group.
+  const DeviceKind &kindOf(int64_t device) const;
+  /// Whether there are devices of more than one kind.
+  bool hasKinds() const;
+  /// The bytes that a device of `kind` may hold where a user has `given` a
+  /// limit or not. Where there are kinds, none holds more than it has.
+  int64_t memoryLimit(const DeviceKind &kind,
+                      std::optional<int64_t> given) const;
   /// The devices in a whole unit of `level`.
   int64_t unitSize(size_t level) const;
   /// One assumption per line.

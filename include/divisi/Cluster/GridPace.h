@@ -14,6 +14,9 @@
 //   (x=4)              one part, at the pace of the slowest
 //   (x=4:[5,5,2,2])    x=0 and x=1 at the pace of a100, x=2 and x=3 of v100
 //
+// What they may hold goes the same way: where all have equal parts, the
+// smallest memory binds, else each kind's own.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_CLUSTER_GRIDPACE_H
@@ -21,6 +24,8 @@
 
 #include "divisi/Cluster/Cluster.h"
 #include "divisi/Layout/Layout.h"
+
+#include <vector>
 
 namespace divisi {
 
@@ -41,6 +46,18 @@ struct GridPace {
   GridPace(const Cluster &cluster, const Grid &grid,
            llvm::ArrayRef<int64_t> devices);
 };
+
+/// The memory of devices of a grid that hold equal parts.
+struct GridMemory {
+  DeviceKind kind; ///< Of the devices; of several kinds the one that has least.
+  llvm::SmallVector<GridPart, 1> positions; ///< Where they stand.
+};
+
+/// The memories of `grid`, whose position p is device `devices[p]` of `cluster`
+/// (p itself if there are none), in the order in which the parts of its pace
+/// first mention a kind; at least one.
+std::vector<GridMemory> memoriesOf(const Cluster &cluster, const Grid &grid,
+                                   llvm::ArrayRef<int64_t> devices);
 
 /// Per position of `grid`: the first group of `cluster` whose kind its device
 /// is of. Devices beyond the last are taken for more of the same.

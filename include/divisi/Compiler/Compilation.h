@@ -51,6 +51,16 @@ namespace divisi {
 
 struct InputFile;
 
+/// What the fullest device of a kind holds, and may hold.
+struct DeviceMemory {
+  std::string kind;    ///< DeviceKind::name
+  int64_t limit = 0;   ///< Bytes.
+  rt::RankMemory held; ///< Of one of these devices.
+
+  /// Above the limit; less than 0: what is left.
+  int64_t missing() const { return held.total() - limit; }
+};
+
 /// What a Compilation is told.
 struct CompileOptions {
   ImportOptions import;       ///< Unused where IR is read.
@@ -127,14 +137,12 @@ public:
   /// for one that there is not.
   Expected<Cluster> cluster();
 
-  /// What the fullest device will hold; the module has reached Stage::Lower. Of
-  /// another machine than this one without what kernels hold.
-  Expected<rt::RankMemory> memory();
-  /// What a device may hold: as the options say, or as much as it has.
-  Expected<int64_t> memoryLimit();
+  /// What the fullest device of each kind will hold; the module has reached
+  /// Stage::Lower. Of another machine than this one without what kernels hold.
+  Expected<std::vector<DeviceMemory>> memory();
   /// The same of a module that has reached Stage::Plan, by lowering a copy of
   /// it; nothing if that fails, for advanceTo says why.
-  std::optional<rt::RankMemory> memoryOfPlan();
+  std::optional<std::vector<DeviceMemory>> memoryOfPlan();
 
   /// Another compilation of the same module, which has been imported: it shares
   /// nothing that later stages change, and what @init computes is computed once

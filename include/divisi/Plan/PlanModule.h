@@ -41,8 +41,16 @@ struct PlanOptions {
   double gap = 1e-4;
   /// The most strategies that one operator or value is given.
   size_t maxStrategies = 512;
-  /// No option of the pass: what reaches the planner only through C++.
+  /// No options of the pass: what reaches the planner only through C++. Bytes
+  /// of each device's limit that are for what lies beside tensors; and control.
+  int64_t memoryReserve = 0;
   PlanControl control;
+};
+
+/// The memory of a plan on the devices of one kind.
+struct KindPeak {
+  std::string kind;  ///< DeviceKind::name
+  int64_t bytes = 0; ///< On the fullest of them.
 };
 
 /// What came of it.
@@ -51,8 +59,10 @@ struct PlanReport {
   int64_t nanoseconds = 0;      ///< Predicted, all entries together.
   /// No declared strategies on any of the grids take less, in nanoseconds.
   int64_t lowerBound = 0;
-  int64_t grids = 0;          ///< That were candidates.
-  int64_t peakBytes = 0;      ///< On one device.
+  int64_t grids = 0;     ///< That were candidates.
+  int64_t peakBytes = 0; ///< On the fullest device.
+  /// The same of each kind of devices, where they hold unequal parts.
+  std::vector<KindPeak> kindPeaks;
   int64_t parameterBytes = 0; ///< All globals.
   int64_t residentBytes = 0;  ///< Of these, at rest on the fullest device.
   /// What the user may not have meant, and what may not be known: for stderr.

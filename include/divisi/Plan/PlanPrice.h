@@ -23,7 +23,8 @@ struct PlanPrice {
   int64_t nanoseconds = 0; ///< Of all operators and conversions.
   /// Of each tensor on its way that is converted, ascending.
   std::vector<int64_t> conversions;
-  int64_t peakBytes = 0; ///< At the fullest time, on the fullest device.
+  /// At the fullest time, on the fullest device of each kind (memoriesOf).
+  std::vector<int64_t> peaks;
 };
 
 /// Prices the plan of `module`, which has been through the stage Plan for

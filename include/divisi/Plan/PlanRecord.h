@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace divisi {
 
@@ -49,7 +50,9 @@ struct PlanRecord {
   /// if no solver has looked for one.
   std::optional<int64_t> lowerBound;
   int64_t grids = 0;     ///< PlanReport::grids
-  int64_t peakBytes = 0; ///< Of tensors, on one device.
+  int64_t peakBytes = 0; ///< Of tensors, on the fullest device.
+  /// The same by kind (memoriesOf), where there are several with unequal parts.
+  std::vector<int64_t> kindPeakBytes;
   /// Of all strategies and places.
   int64_t fingerprint = 0;
   /// Whether strategies or places are others than were found: what is said of
@@ -79,6 +82,7 @@ void forEachField(Record &record, Field field) {
   field("lower_bound", record.lowerBound);
   field("grids", record.grids);
   field("peak_bytes", record.peakBytes);
+  field("kind_peak_bytes", record.kindPeakBytes);
   field("fingerprint", record.fingerprint);
   field("edited", record.edited);
 }

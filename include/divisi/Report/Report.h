@@ -74,6 +74,8 @@ struct ReportDevice {
   int64_t arenaBytes = 0;     ///< Activations: the largest program's arena.
   int64_t workspaceBytes = 0; ///< Scratch of kernels beside the arena.
   int64_t packedBytes = 0;    ///< Constants in the layouts of kernels.
+  std::string kind = {};      ///< DeviceKind::name
+  int64_t limitBytes = 0;     ///< What it may hold in all.
 
   /// All of it.
   int64_t totalBytes() const {
@@ -118,7 +120,7 @@ struct Report {
   std::vector<ReportTensor> globals;
   std::vector<ReportTensor> tensors; ///< Inputs and outputs of all entries.
   std::vector<ReportDevice> devices;
-  int64_t memoryLimit = 0;         ///< Bytes per device.
+  int64_t memoryLimit = 0;         ///< Bytes per device; of kinds the least.
   bool memoryLimitIsGiven = false; ///< Else it is what a device has.
   /// Whether `devices` count what kernels hold: those of the target are known
   /// if it is a CPU, as this machine is.

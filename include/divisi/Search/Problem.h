@@ -116,6 +116,10 @@ struct Problem {
 
   /// At least one.
   uint32_t numResources() const { return uint32_t(moreResources.size()) + 1; }
+  /// The name of a resource; may be empty.
+  const std::string &nameOf(uint32_t resource) const {
+    return resource == 0 ? this->resource : moreResources[resource - 1].name;
+  }
   /// The limit of a resource, or none.
   std::optional<int64_t> limitOf(uint32_t resource) const {
     return resource == 0 ? usageLimit : moreResources[resource - 1].limit;

@@ -197,9 +197,7 @@ std::string ofResource(const Problem &problem, uint32_t resource) {
   if (problem.numResources() == 1) {
     return "";
   }
-  const std::string &name = resource == 0
-                                ? problem.resource
-                                : problem.moreResources[resource - 1].name;
+  const std::string &name = problem.nameOf(resource);
   return " of resource " + std::to_string(resource) +
          (name.empty() ? "" : " ('" + name + "')");
 }
