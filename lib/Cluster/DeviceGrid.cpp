@@ -279,7 +279,10 @@ void GridMaker::factorShares(llvm::ArrayRef<Share> shares, size_t axesLeft,
 }
 
 void GridMaker::onLevels(const Placement &placement) {
-  order_ = devicesOf(cluster_, placement);
+  // Empty if position p is device p.
+  if (placement.devices.back() + 1 != devices_) {
+    order_ = placement.devices;
+  }
   Shares shares = sharesOf(placement.counts);
   size_t axes = std::max<size_t>(
       shares.size(), std::min<size_t>(request_.maxAxes, mostFactors(shares)));
@@ -328,14 +331,39 @@ static Status checkDegrees(const GridRequest &request, int64_t devices) {
   return Status();
 }
 
-/// Of the devices of `placement`, each once.
-static llvm::SmallVector<size_t, 8>
-kindsOf(const Cluster &cluster, const Placement &placement, int64_t devices) {
-  llvm::SmallVector<size_t, 8> kinds = groupsOf(
-      cluster, Grid({{"all", devices}}), devicesOf(cluster, placement));
+namespace {
+/// The placements that are worth a look, as they are listed.
+class Placements {
+public:
+  explicit Placements(const Cluster &cluster) : cluster_(cluster) {}
+
+  /// Whether one before can do whatever a grid on `placement` can: it has as
+  /// many devices of each kind, and no other kind.
+  bool isNew(const Placement &placement);
+
+private:
+  const Cluster &cluster_;
+  /// With the sorted groups of its devices.
+  std::vector<std::pair<Placement, llvm::SmallVector<size_t, 8>>> known_;
+};
+} // namespace
+
+bool Placements::isNew(const Placement &placement) {
+  Grid all({{"all", int64_t(placement.devices.size())}});
+  llvm::SmallVector<size_t, 8> kinds =
+      groupsOf(cluster_, all, placement.devices);
   llvm::sort(kinds);
-  kinds.erase(llvm::unique(kinds), kinds.end());
-  return kinds;
+  bool isNew = llvm::none_of(known_, [&](const auto &finer) {
+    return finer.first.contains(placement) &&
+           llvm::all_of(
+               finer.second,
+               [&](size_t kind) { return llvm::is_contained(kinds, kind); }) &&
+           std::ranges::includes(finer.second, kinds);
+  });
+  if (isNew) {
+    known_.push_back({placement, kinds});
+  }
+  return isNew;
 }
 
 Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
@@ -358,25 +386,17 @@ Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
       request.dataParallel ? devices / *request.dataParallel : 1);
   std::vector<DeviceGrid> grids;
   // Fewer devices can be better where slow ones are left out.
-  using Placed = std::pair<Placement, llvm::SmallVector<size_t, 8>>;
-  std::vector<Placed> placed;
+  Placements placements(cluster);
+  std::vector<DevicePool> pools = devicePools(cluster);
   for (int64_t count : deviceCounts(devices)) {
-    std::optional<Placement> placement = placeEvenly(cluster, count, model);
-    llvm::SmallVector<size_t, 8> kinds;
-    if (placement) {
-      kinds = kindsOf(cluster, *placement, count);
-    }
-    if (placement && llvm::any_of(placed, [&](const Placed &finer) {
-          return finer.first.contains(*placement) && finer.second == kinds;
-        })) {
-      continue;
-    }
-    GridMaker maker(cluster, request, count, grids);
-    if (placement) {
-      placed.push_back({*placement, kinds});
-      maker.onLevels(*placement);
-    } else if (count == devices) {
-      maker.acrossLevels();
+    for (const DevicePool &pool : pools) {
+      auto placement = placeEvenly(cluster, pool, count, model);
+      GridMaker maker(cluster, request, count, grids);
+      if (placement && placements.isNew(*placement)) {
+        maker.onLevels(*placement);
+      } else if (!placement && count == devices && &pool == &pools.front()) {
+        maker.acrossLevels();
+      }
     }
     // Who names degrees names the number of devices, too.
     if (hasRoles) {

@@ -61,10 +61,12 @@ static std::optional<AxisId> axisOfKinds(const Grid &grid,
   return std::nullopt;
 }
 
-/// `grid` with weights along one axis, for which as few of the outer ones are
-/// merged as goes; nothing if no axis has kinds apart, or all are equally fast.
+/// `grid` with weights along one axis in the proportion of what `measure` tells
+/// of kinds; as few of the outer axes are merged as goes. Nothing if no axis
+/// has kinds apart, or all measure the same.
 static std::optional<DeviceGrid>
-weighted(const Cluster &cluster, const DeviceGrid &grid, Precision precision) {
+weighted(const Cluster &cluster, const DeviceGrid &grid,
+         llvm::function_ref<double(const DeviceKind &)> measure) {
   llvm::SmallVector<size_t, 8> groups =
       groupsOf(cluster, grid.grid, grid.devices);
   if (llvm::all_equal(groups)) {
@@ -82,7 +84,7 @@ weighted(const Cluster &cluster, const DeviceGrid &grid, Precision precision) {
     llvm::SmallVector<double, 8> rates;
     auto along = groupsAlong(found.grid, *axis, groups);
     for (size_t group : *along) {
-      rates.push_back(cluster.devices[group].kind.flopsPerSecond(precision));
+      rates.push_back(measure(cluster.devices[group].kind));
     }
     llvm::SmallVector<GridAxis, 4> axes(found.grid.axes());
     axes[axis->index].weights = proportion(rates);
@@ -97,14 +99,23 @@ void addWeighted(const Cluster &cluster, Precision precision,
                  std::vector<DeviceGrid> &grids) {
   std::vector<DeviceGrid> all;
   for (DeviceGrid &grid : grids) {
-    std::optional<DeviceGrid> other = weighted(cluster, grid, precision);
-    all.push_back(std::move(grid));
-    if (other && llvm::none_of(all, [&](const DeviceGrid &known) {
-          return known.grid == other->grid && known.devices == other->devices &&
-                 known.roles == other->roles;
-        })) {
-      all.push_back(std::move(*other));
-    }
+    auto add = [&](std::optional<DeviceGrid> other) {
+      if (other && llvm::none_of(all, [&](const DeviceGrid &known) {
+            return known.grid == other->grid &&
+                   known.devices == other->devices &&
+                   known.roles == other->roles;
+          })) {
+        all.push_back(std::move(*other));
+      }
+    };
+    all.push_back(grid);
+    add(weighted(cluster, grid, [&](const DeviceKind &kind) {
+      return kind.flopsPerSecond(precision);
+    }));
+    // What does not fit by rates may fit by memory.
+    add(weighted(cluster, grid, [](const DeviceKind &kind) {
+      return double(kind.memoryBytes);
+    }));
   }
   grids = std::move(all);
 }

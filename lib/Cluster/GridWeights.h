@@ -14,9 +14,10 @@
 namespace divisi {
 
 /// After each of `grids` whose devices are of several kinds, the same with
-/// weights, by the rates in `precision`, along one axis of which each position
-/// is of one kind. As few of the outermost axes become one as it takes for
-/// that. Nothing where no axis has kinds apart, or all are equally fast.
+/// weights, by the rates in `precision` and by memory, along one axis of which
+/// each position is of one kind. As few of the outermost axes become one as it
+/// takes for that. Nothing where no axis has kinds apart, or all are equally
+/// fast.
 void addWeighted(const Cluster &cluster, Precision precision,
                  std::vector<DeviceGrid> &grids);
 

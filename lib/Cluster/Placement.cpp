@@ -10,9 +10,11 @@
 
 #include "divisi/Cluster/DeviceGrid.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace divisi {
 
@@ -76,11 +78,122 @@ bool Placement::contains(const Placement &other) const {
   });
 }
 
-/// Places `devices` on the levels from `level` on, of whose units (devices, for
-/// the first) the first `available` are there.
+//===----------------------------------------------------------------------===//
+// Pools
+//===----------------------------------------------------------------------===//
+
+/// The devices of each kind.
+static std::vector<DevicePool> kindsOf(const Cluster &cluster) {
+  std::vector<DevicePool> kinds;
+  llvm::SmallVector<const DeviceKind *, 2> seen;
+  for (int64_t device = 0; device != cluster.numDevices(); ++device) {
+    const DeviceKind &kind = cluster.kindOf(device);
+    size_t index =
+        llvm::find_if(seen,
+                      [&](const DeviceKind *other) { return *other == kind; }) -
+        seen.begin();
+    if (index == seen.size()) {
+      seen.push_back(&kind);
+      kinds.emplace_back();
+    }
+    kinds[index].push_back(device);
+  }
+  return kinds;
+}
+
+/// One device of each kind after the other, as long as there are any.
+static DevicePool byTurns(const std::vector<DevicePool> &kinds, size_t count) {
+  DevicePool pool;
+  for (size_t turn = 0; pool.size() != count; ++turn) {
+    for (const DevicePool &kind : kinds) {
+      if (turn < kind.size()) {
+        pool.push_back(kind[turn]);
+      }
+    }
+  }
+  return pool;
+}
+
+/// Appends to `pools` all that begin with `begun` and go on with any kinds of
+/// which `taken` is not set.
+static void addOrders(const std::vector<DevicePool> &kinds,
+                      std::vector<bool> &taken, const DevicePool &begun,
+                      std::vector<DevicePool> &pools) {
+  for (size_t kind = 0; kind != kinds.size(); ++kind) {
+    if (taken[kind]) {
+      continue;
+    }
+    taken[kind] = true;
+    DevicePool pool = begun;
+    llvm::append_range(pool, kinds[kind]);
+    pools.push_back(pool);
+    addOrders(kinds, taken, pool, pools);
+    taken[kind] = false;
+  }
+}
+
+std::vector<DevicePool> devicePools(const Cluster &cluster) {
+  // The orders of more would be many.
+  constexpr size_t kMostKinds = 3;
+  DevicePool all(cluster.numDevices());
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<DevicePool> pools = {all};
+  std::vector<DevicePool> kinds = kindsOf(cluster);
+  if (kinds.size() == 1) {
+    return pools;
+  }
+  pools.push_back(byTurns(kinds, all.size()));
+  if (kinds.size() > kMostKinds) {
+    llvm::append_range(pools, kinds);
+    return pools;
+  }
+  std::vector<bool> taken(kinds.size(), false);
+  addOrders(kinds, taken, {}, pools);
+  return pools;
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+/// Devices that stand next to each other in a grid.
+using Run = llvm::SmallVector<int64_t, 8>;
+
+/// Of each unit of `level` that holds so many of `runs`, the first `inside` of
+/// them as one.
+static std::vector<Run> joinInUnits(const Cluster &cluster, size_t level,
+                                    int64_t inside,
+                                    const std::vector<Run> &runs) {
+  int64_t unitSize = cluster.unitSize(level);
+  llvm::MapVector<int64_t, std::vector<const Run *>> units;
+  for (const Run &run : runs) {
+    std::vector<const Run *> &unit = units[run.front() / unitSize];
+    if (int64_t(unit.size()) < inside) {
+      unit.push_back(&run);
+    }
+  }
+  std::vector<Run> joined;
+  for (auto &[number, unit] : units) {
+    if (int64_t(unit.size()) < inside) {
+      continue;
+    }
+    llvm::sort(unit, [](const Run *a, const Run *b) {
+      return a->front() < b->front();
+    });
+    Run &run = joined.emplace_back();
+    for (const Run *part : unit) {
+      llvm::append_range(run, *part);
+    }
+  }
+  return joined;
+}
+
+/// Places `devices` of `runs`, of which each is in one unit of the level below
+/// `level`.
 static bool place(const Cluster &cluster, size_t level, int64_t devices,
-                  int64_t available, int64_t model, Placement &placement) {
+                  std::vector<Run> runs, int64_t model, Placement &placement) {
   if (level == cluster.levels.size()) {
+    placement.devices = runs.front();
     return devices == 1;
   }
   int64_t fanout = cluster.levels[level].fanout;
@@ -89,14 +202,14 @@ static bool place(const Cluster &cluster, size_t level, int64_t devices,
     if (devices % inside != 0 || !keepsModel) {
       continue;
     }
-    // The last unit may be partly there.
-    int64_t units = available / fanout + (available % fanout >= inside);
-    if (devices / inside > units) {
+    std::vector<Run> joined = joinInUnits(cluster, level, inside, runs);
+    if (devices / inside > int64_t(joined.size())) {
       continue;
     }
     placement.counts.push_back(inside);
     int64_t rest = std::max<int64_t>(1, model / inside);
-    if (place(cluster, level + 1, devices / inside, units, rest, placement)) {
+    if (place(cluster, level + 1, devices / inside, std::move(joined), rest,
+              placement)) {
       return true;
     }
     placement.counts.pop_back();
@@ -104,30 +217,21 @@ static bool place(const Cluster &cluster, size_t level, int64_t devices,
   return false;
 }
 
-std::optional<Placement> placeEvenly(const Cluster &cluster, int64_t devices,
+std::optional<Placement> placeEvenly(const Cluster &cluster,
+                                     const DevicePool &pool, int64_t devices,
                                      int64_t model) {
+  if (devices > int64_t(pool.size())) {
+    return std::nullopt;
+  }
+  std::vector<Run> runs;
+  for (int64_t device : pool) {
+    runs.push_back({device});
+  }
   Placement placement;
-  if (!place(cluster, 0, devices, cluster.numDevices(), model, placement)) {
+  if (!place(cluster, 0, devices, std::move(runs), model, placement)) {
     return std::nullopt;
   }
   return placement;
-}
-
-llvm::SmallVector<int64_t, 8> devicesOf(const Cluster &cluster,
-                                        const Placement &placement) {
-  llvm::SmallVector<int64_t, 8> devices = {0};
-  for (size_t level = placement.counts.size(); level-- > 0;) {
-    int64_t stride = level == 0 ? 1 : cluster.unitSize(level - 1);
-    llvm::SmallVector<int64_t, 8> finer;
-    for (int64_t device : devices) {
-      for (int64_t unit = 0; unit < placement.counts[level]; ++unit) {
-        finer.push_back(device + unit * stride);
-      }
-    }
-    devices = std::move(finer);
-  }
-  bool isPlain = devices.back() + 1 == int64_t(devices.size());
-  return isPlain ? llvm::SmallVector<int64_t, 8>() : devices;
 }
 
 } // namespace divisi

@@ -19,20 +19,28 @@ namespace divisi {
 /// Equally many devices of equally many units, level by level.
 struct Placement {
   llvm::SmallVector<int64_t, 2> counts; ///< Per level, innermost first.
-  /// Whether a grid on this one can do whatever one on `other` can.
+  /// At every position of a grid whose axes follow `counts`, the outermost
+  /// level first.
+  llvm::SmallVector<int64_t, 8> devices;
+
+  /// Whether a grid on this one can do whatever one on `other` can, were all
+  /// devices alike.
   bool contains(const Placement &other) const;
 };
 
-/// `devices` of `cluster`, as many in each innermost unit as goes; `model` of
+/// Devices of a cluster, those first that are to be taken first.
+using DevicePool = std::vector<int64_t>;
+
+/// What plans may take devices from: all, in their order. Where there are
+/// kinds, also all in other orders and by turns, and some kinds alone.
+std::vector<DevicePool> devicePools(const Cluster &cluster);
+
+/// `devices` of `pool`, as many in each innermost unit as goes; `model` of
 /// them, if not 1, are to be near each other. Nothing if their number does not
 /// divide like that.
-std::optional<Placement> placeEvenly(const Cluster &cluster, int64_t devices,
+std::optional<Placement> placeEvenly(const Cluster &cluster,
+                                     const DevicePool &pool, int64_t devices,
                                      int64_t model);
-
-/// The device at every position of a grid whose axes follow `placement`, the
-/// outermost level first. Empty if position p is device p.
-llvm::SmallVector<int64_t, 8> devicesOf(const Cluster &cluster,
-                                        const Placement &placement);
 
 /// All ways to write `number` as `parts` factors of at least 2, each the
 /// largest first; () for 1 and no parts.

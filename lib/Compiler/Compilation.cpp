@@ -191,7 +191,7 @@ Status Compilation::checkWeights() {
 // Stages
 //===----------------------------------------------------------------------===//
 
-int64_t Compilation::numDevices() { return countDevices(*module_); }
+int64_t Compilation::numDevices() { return countUsedDevices(*module_); }
 
 Expected<Cluster> Compilation::cluster() {
   return clusterOf(*module_, options_.plan.cluster);

@@ -12,6 +12,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace divisi {
@@ -184,6 +186,16 @@ int64_t countDevices(ModuleOp module) {
     }
   }
   return devices;
+}
+
+int64_t countUsedDevices(ModuleOp module) {
+  std::set<int64_t> devices;
+  for (auto grid : module.getOps<spmd::GridOp>()) {
+    for (int64_t device : grid.getDeviceIds()) {
+      devices.insert(device);
+    }
+  }
+  return std::max<int64_t>(1, int64_t(devices.size()));
 }
 
 } // namespace divisi

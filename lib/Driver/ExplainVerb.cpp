@@ -82,8 +82,8 @@ Status ExplainVerb::compare(const PlanOptions &asked, Report &report) {
     options.batchDim = report.plan->batchDim;
     options.memoryLimit = report.plan->memoryLimit;
   }
-  divisi::Expected<DeviceComparison> comparison = compareDevices(
-      planned_->module(), options, int64_t(report.devices.size()));
+  divisi::Expected<DeviceComparison> comparison =
+      compareDevices(planned_->module(), options, report.numDevices());
   if (!comparison) {
     return comparison.status();
   }

@@ -86,6 +86,7 @@ void ReportBuilder::addGrids() {
   }
 }
 
+/// Limits are the planner's; a plan by hand has those of the machine.
 void ReportBuilder::addKinds() {
   std::optional<int64_t> given =
       report_.plan ? report_.plan->memoryLimit : std::nullopt;
@@ -94,6 +95,16 @@ void ReportBuilder::addKinds() {
     device.kind = kind.name;
     device.limitBytes = cluster_.memoryLimit(kind, given);
   }
+  std::optional<int64_t> least;
+  for (const ReportGrid &grid : report_.grids) {
+    for (int64_t device : grid.devices) {
+      int64_t limit = report_.devices[device].limitBytes;
+      least = std::min(least.value_or(limit), limit);
+    }
+  }
+  report_.memoryLimit =
+      least.value_or(cluster_.memoryLimit(cluster_.pace(), given));
+  report_.memoryLimitIsGiven = report_.memoryLimit == given;
 }
 
 /// A global without a grid is read by @init alone and rests nowhere.
@@ -286,7 +297,6 @@ Status ReportBuilder::addFunction(func::FuncOp function) {
   return Status();
 }
 
-/// The limit is the planner's; a plan by hand has that of the machine.
 Status ReportBuilder::addRecords() {
   Expected<std::optional<PlanRecord>> record = getPlanRecord(module_);
   if (!record) {
@@ -299,11 +309,6 @@ Status ReportBuilder::addRecords() {
     return precision.status();
   }
   report_.precision = std::move(*precision);
-  report_.memoryLimit = cluster_.pace().memoryBytes;
-  if (report_.plan && report_.plan->memoryLimit) {
-    report_.memoryLimit = *report_.plan->memoryLimit;
-    report_.memoryLimitIsGiven = true;
-  }
   return Status();
 }
 

@@ -63,7 +63,7 @@ static void printFewer(const Report &report, raw_ostream &os) {
 }
 
 static void printTime(const Report &report, raw_ostream &os) {
-  int64_t devices = int64_t(report.devices.size());
+  int64_t devices = report.numDevices();
   line(os, "on one device")
       << formatTime(report.oneDeviceNanoseconds)
       << " a run, predicted, nothing overlapping"
@@ -184,10 +184,17 @@ static void printShares(const Report &report, raw_ostream &os) {
 // Memory and communication
 //===----------------------------------------------------------------------===//
 
-/// The fullest device of each kind, in the order of the first of each.
+/// The fullest device of each kind, in the order of the first of each. Idle
+/// ones hold nothing.
 static std::vector<const ReportDevice *> fullestOfKinds(const Report &report) {
   std::vector<const ReportDevice *> fullest;
+  bool isAnyHeld = llvm::any_of(report.devices, [](const ReportDevice &device) {
+    return device.totalBytes() > 0;
+  });
   for (const ReportDevice &device : report.devices) {
+    if (isAnyHeld && device.totalBytes() == 0) {
+      continue;
+    }
     auto same = llvm::find_if(fullest, [&](const ReportDevice *other) {
       return other->kind == device.kind;
     });

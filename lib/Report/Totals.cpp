@@ -40,6 +40,14 @@ void divisi::sumRows(Report &report) {
   report.replicatedBytes = share(movedReplicated, moved);
 }
 
+int64_t Report::numDevices() const {
+  std::set<int64_t> used;
+  for (const ReportGrid &grid : grids) {
+    used.insert(grid.devices.begin(), grid.devices.end());
+  }
+  return std::max<int64_t>(1, int64_t(used.size()));
+}
+
 Status divisi::keepEntry(Report &report, llvm::StringRef entry) {
   std::vector<std::string> names;
   for (const ReportRow &row : report.rows) {
@@ -68,7 +76,7 @@ Status divisi::keepEntry(Report &report, llvm::StringRef entry) {
 
 std::optional<ReportComparison> divisi::fasterOnFewer(const Report &report) {
   std::vector<ReportComparison> plans = report.fewer;
-  if (plans.empty() && report.devices.size() > 1) {
+  if (plans.empty() && report.numDevices() > 1) {
     plans.push_back({1, report.weightBytes <= report.memoryLimit,
                      report.oneDeviceNanoseconds});
   }

@@ -13,6 +13,9 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <set>
+
 using namespace divisi;
 
 /// So many A100 and V100 in one node.
@@ -41,18 +44,22 @@ static std::string mixedGrids(const Cluster &cluster,
 }
 
 TEST(MixedKinds, FasterKindsGetWeights) {
-  // 312 * 0.869 to 125 * 0.85 is 2.55, and in f32 it is 1.27.
+  // 312 * 0.869 to 125 * 0.85 is 2.55, and in f32 it is 1.27; memory 5.57.
   EXPECT_EQ(mixedGrids(mixedCluster(4, 4), {}, Precision::F16),
-            "(x0=2, x1=2, x2=2) (x0=2:[18,7], x1=2, x2=2)");
+            "(x0=2, x1=2, x2=2) (x0=2:[18,7], x1=2, x2=2) "
+            "(x0=2:[28,5], x1=2, x2=2)");
   EXPECT_EQ(mixedGrids(mixedCluster(4, 4), {}),
-            "(x0=2, x1=2, x2=2) (x0=2:[14,11], x1=2, x2=2)");
+            "(x0=2, x1=2, x2=2) (x0=2:[14,11], x1=2, x2=2) "
+            "(x0=2:[28,5], x1=2, x2=2)");
   // Two axes become one, of which each position is of one kind.
   EXPECT_EQ(mixedGrids(mixedCluster(6, 2), {}),
-            "(x0=2, x1=2, x2=2) (x0=4:[14,14,14,11], x2=2)");
-  EXPECT_EQ(mixedGrids(mixedCluster(2, 1), {}), "(x0=3) (x0=3:[14,14,11])");
+            "(x0=2, x1=2, x2=2) (x0=4:[14,14,14,11], x2=2) "
+            "(x0=4:[28,28,28,5], x2=2)");
+  EXPECT_EQ(mixedGrids(mixedCluster(2, 1), {}),
+            "(x0=3) (x0=3:[14,14,11]) (x0=3:[28,28,5])");
   // Data and model axes stay apart.
   EXPECT_EQ(mixedGrids(mixedCluster(2, 2), {.tensorParallel = 2}),
-            "(d0=2, m0=2) (d0=2:[14,11], m0=2)");
+            "(d0=2, m0=2) (d0=2:[14,11], m0=2) (d0=2:[28,5], m0=2)");
   EXPECT_EQ(mixedGrids(mixedCluster(3, 1), {.tensorParallel = 2}),
             "(d0=2, m0=2)");
   // As fast as each other, or alone.
@@ -60,10 +67,11 @@ TEST(MixedKinds, FasterKindsGetWeights) {
   Cluster equal = mixedCluster(2, 2);
   equal.devices[1].kind.peaks = equal.devices[0].kind.peaks;
   equal.devices[1].kind.efficiency = equal.devices[0].kind.efficiency;
+  equal.devices[1].kind.memoryBytes = equal.devices[0].kind.memoryBytes;
   EXPECT_EQ(mixedGrids(equal, {}), "(x0=2, x1=2)");
 }
 
-TEST(MixedKinds, FastDevicesAreTriedAlone) {
+TEST(MixedKinds, KindsAreTriedAloneAndLess) {
   auto count = [](const Cluster &cluster) {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -76,7 +84,7 @@ TEST(MixedKinds, FastDevicesAreTriedAlone) {
   };
   // What 2 can do, 6 can, too, if all are alike.
   EXPECT_EQ(count(*presetCluster("dgx-a100", 6)), "6 5 4");
-  EXPECT_EQ(count(mixedCluster(2, 4)), "6 6 5 5 4 4 2");
+  EXPECT_EQ(count(mixedCluster(2, 4)), "6 6 6 5 5 5 5 5 5 4 4 4 4 3 2");
 }
 
 TEST(MixedKinds, KindsArePacedByTheirOwnWhereWeightsPartThem) {
@@ -102,6 +110,42 @@ TEST(MixedKinds, KindsArePacedByTheirOwnWhereWeightsPartThem) {
   // Devices that no grid has set no pace.
   EXPECT_EQ(pace("2", {}), "a100 0:0;");
   EXPECT_EQ(pace("2", {3, 2}), "v100 0:0;");
+}
+
+/// The devices of all candidates of `count` positions.
+static std::set<std::vector<int64_t>> devicesOf(const Cluster &cluster,
+                                                int64_t count) {
+  std::set<std::vector<int64_t>> all;
+  auto grids = candidateGrids(cluster, {.devices = count});
+  EXPECT_TRUE(grids) << grids.status().message();
+  for (const DeviceGrid &candidate : *grids) {
+    if (candidate.grid.numPositions() == count) {
+      std::vector<int64_t> devices(candidate.devices.begin(),
+                                   candidate.devices.end());
+      if (devices.empty()) {
+        devices.resize(count);
+        std::iota(devices.begin(), devices.end(), 0);
+      }
+      all.insert(std::move(devices));
+    }
+  }
+  return all;
+}
+
+TEST(MixedKinds, AreTakenInAnyOrder) {
+  using Sets = std::set<std::vector<int64_t>>;
+  EXPECT_EQ(devicesOf(mixedCluster(4, 4), 4),
+            (Sets{{0, 1, 2, 3}, {0, 1, 4, 5}, {4, 5, 6, 7}}));
+  EXPECT_EQ(devicesOf(mixedCluster(4, 4), 6),
+            (Sets{{0, 1, 2, 3, 4, 5}, {0, 1, 2, 4, 5, 6}, {0, 1, 4, 5, 6, 7}}));
+  EXPECT_EQ(devicesOf(mixedCluster(4, 4), 8), (Sets{{0, 1, 2, 3, 4, 5, 6, 7}}));
+  EXPECT_EQ(devicesOf(*presetCluster("dgx-a100", 8), 4), (Sets{{0, 1, 2, 3}}));
+  // A kind that is spread over nodes is taken from all of them.
+  Cluster spread = mixedCluster(2, 2);
+  spread.devices.append({spread.devices[0], spread.devices[1]});
+  spread.levels.push_back(presetCluster("dgx-a100", 16)->levels.back());
+  EXPECT_EQ(devicesOf(spread, 4),
+            (Sets{{0, 1, 2, 3}, {0, 1, 4, 5}, {2, 3, 6, 7}}));
 }
 
 TEST(MixedKinds, HoldWhatEachHas) {

@@ -128,3 +128,39 @@ def test_a_plan_that_was_read_need_not_fit(divisi, generated):
     fast, slow = (sorted({tuple(map(int, rank)) for rank in ranks})
                   for ranks in (held[:2], held[2:]))
     assert all(a > b for a, b in zip(fast[0], slow[-1]))
+
+
+def test_fewer_devices_are_the_fast_ones(divisi, generated):
+    m = generated("mlp.py", "--widths", "66,96,31", "--batch", 41)
+    kinds = re.findall(r"  - \{count.*?\}.*?\}\n", KINDS, re.S)
+    assert len(kinds) == 2
+    slow_first = KINDS.replace("".join(kinds), "".join(reversed(kinds)))
+    # The limit is that of the devices in use.
+    slow_first = slow_first.replace("3e10, memory_bytes: 1",
+                                    "3e10, memory_bytes: 2")
+    divisi.path("c.yaml").write_text(slow_first)
+    plan = divisi("plan", m.onnx, "--cluster", "c.yaml", "--devices", 2, "-o",
+                  "p.mlir")
+    assert re.search(r"@g \(x0 = 2\) devices \[2, 3\]",
+                     divisi.path("p.mlir").read_text())
+    # Two others are idle, and counted nowhere.
+    assert "plan for 2 devices; " in plan.err
+    made = divisi("compile", "p.mlir", "-o", "p.divisi")
+    assert "p.divisi: 2 devices, " in made.err
+    text = divisi("explain", "p.divisi").out
+    assert "\non these 2  " in text
+    assert re.search(r"^memory +\S+ \S+ on the fullest device, \S+ % of "
+                     r"1.9 GiB \(what a device of this cluster has\)", text,
+                     re.M)
+    divisi("check", "p.divisi", "--inputs", m.inputs, "--expect", m.outputs)
+
+
+def test_idle_devices_are_not_counted(divisi, generated):
+    m = generated("mlp.py", "--widths", "4096,4096", "--batch", 8192,
+                  "--weightless")
+    plan = divisi("plan", m.onnx, "--cluster", "dgx-h100:16", "--devices", 12,
+                  "-o", "p.mlir")
+    # Six of each node: the last is number 13.
+    assert "devices [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13]" in (
+        divisi.path("p.mlir").read_text())
+    assert "plan for 12 devices; " in plan.err

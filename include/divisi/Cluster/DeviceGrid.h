@@ -21,8 +21,10 @@
 //
 // Model axes stand innermost, where links are fast. A plan may leave devices
 // idle: 7 devices are also 6, which factor. Where devices are of several kinds,
-// each grid also comes with weights, by their rates, along an axis of which
-// each position is of one kind.
+// those to leave idle are chosen in several ways: the last, those of some kinds
+// first, as many of each kind. Each grid also comes with weights, by their
+// rates and by their memories, along an axis of which each position is of one
+// kind.
 //
 //===----------------------------------------------------------------------===//
 

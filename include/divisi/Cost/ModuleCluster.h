@@ -43,6 +43,10 @@ GridLinks linksOf(spmd::GridOp grid, const Cluster &cluster);
 /// One more than the highest device of all grids of `module`; 1 without.
 int64_t countDevices(mlir::ModuleOp module);
 
+/// How many devices the grids of `module` have together; 1 without. Others
+/// below countDevices are idle.
+int64_t countUsedDevices(mlir::ModuleOp module);
+
 } // namespace divisi
 
 #endif // DIVISI_COST_MODULECLUSTER_H

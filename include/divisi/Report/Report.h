@@ -120,7 +120,7 @@ struct Report {
   std::vector<ReportTensor> globals;
   std::vector<ReportTensor> tensors; ///< Inputs and outputs of all entries.
   std::vector<ReportDevice> devices;
-  int64_t memoryLimit = 0;         ///< Bytes per device; of kinds the least.
+  int64_t memoryLimit = 0;         ///< Bytes; of devices in use, the least.
   bool memoryLimitIsGiven = false; ///< Else it is what a device has.
   /// Whether `devices` count what kernels hold: those of the target are known
   /// if it is a CPU, as this machine is.
@@ -143,6 +143,8 @@ struct Report {
   /// more than one device.
   double replicatedFlops = 0, replicatedBytes = 0;
 
+  /// How many devices its grids have; others are idle.
+  int64_t numDevices() const;
   /// How many times faster than one device; 0 if nothing takes time.
   double speedUp() const {
     return nanoseconds > 0 ? double(oneDeviceNanoseconds) / double(nanoseconds)
