@@ -40,6 +40,8 @@ static void printTypeList(OpAsmPrinter &printer, Operation *, TypeRange types) {
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Exec/ExecTypes.cpp.inc"
 
+#include "dialects/Exec/ExecInterfaces.cpp.inc"
+
 #define GET_OP_CLASSES
 #include "dialects/Exec/ExecOps.cpp.inc"
 
@@ -75,6 +77,13 @@ std::optional<int64_t> BufferType::byteSize() const {
   return nn::byteCount(getTensor());
 }
 
+Value exec::rootOf(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewOp>()) {
+    buffer = view.getSource();
+  }
+  return buffer;
+}
+
 LogicalResult ConstantOp::verify() {
   auto value = cast<ShapedType>(getValue().getType());
   RankedTensorType tensor = getBuffer().getType().getTensor();
@@ -107,6 +116,95 @@ LogicalResult ViewOp::verify() {
   }
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+static constexpr StringRef computeName = "compute", copyName = "copy";
+
+std::string exec::queueName(InstructionInterface instruction) {
+  if (StringAttr name = instruction.getQueueAttr()) {
+    return name.str();
+  }
+  std::optional<Meeting> meeting = instruction.getMeeting();
+  if (!meeting) {
+    return computeName.str();
+  }
+  std::string name = meeting->grid.getValue().str();
+  if (meeting->target) {
+    return name + "->" + meeting->target.getValue().str();
+  }
+  auto collective = cast<CollectiveOp>(instruction.getOperation());
+  for (StringRef axis : collective.getAxes().getAsValueRange<StringAttr>()) {
+    name += ("." + axis).str();
+  }
+  return name;
+}
+
+LogicalResult exec::verifyQueue(Operation *op) {
+  auto instruction = cast<InstructionInterface>(op);
+  StringAttr name = instruction.getQueueAttr();
+  bool isCompute = !name || name == computeName;
+  bool isLocal = isCompute || name == copyName;
+  StringRef expected;
+  if (instruction.getMeeting()) {
+    expected = name && isLocal ? "that of a communicator" : "";
+  } else if (isa<CallOp>(op)) {
+    expected = isCompute ? "" : "compute";
+  } else {
+    expected = isLocal ? "" : "compute or copy";
+  }
+  if (!expected.empty()) {
+    return op->emitOpError("(Q1) is on queue '")
+           << name.getValue() << "', expected " << expected;
+  }
+  return success();
+}
+
+std::optional<Meeting> CallOp::getMeeting() { return std::nullopt; }
+SmallVector<Value> CallOp::getReads() { return getInputs(); }
+SmallVector<Value> CallOp::getWrites() { return getOutputs(); }
+
+std::optional<Meeting> CollectiveOp::getMeeting() {
+  std::optional<StepKind> kind = parseStepKind(getKind());
+  if (kind == StepKind::Slice || kind == StepKind::Mask) {
+    return std::nullopt;
+  }
+  BufferType type = getSource().getType();
+  Meeting meeting{type.getGrid(), {}, nullptr};
+  const Grid &grid = spmd::getLocal(type.getTensor()).getGrid();
+  for (StringRef name : getAxes().getAsValueRange<StringAttr>()) {
+    if (std::optional<AxisId> axis = grid.find(name)) {
+      meeting.axes.push_back(*axis);
+    }
+  }
+  return meeting;
+}
+
+SmallVector<Value> CollectiveOp::getReads() { return {getSource()}; }
+SmallVector<Value> CollectiveOp::getWrites() { return {getTarget()}; }
+
+std::optional<Meeting> TransferOp::getMeeting() {
+  return Meeting{cast<BufferType>(getFrom()).getGrid(),
+                 {},
+                 cast<BufferType>(getTo()).getGrid()};
+}
+
+static SmallVector<Value> listOf(Value value) {
+  return value ? SmallVector<Value>{value} : SmallVector<Value>();
+}
+
+SmallVector<Value> TransferOp::getReads() { return listOf(getSource()); }
+SmallVector<Value> TransferOp::getWrites() { return listOf(getTarget()); }
+
+std::optional<Meeting> OutputOp::getMeeting() { return std::nullopt; }
+SmallVector<Value> OutputOp::getReads() { return {getSource()}; }
+SmallVector<Value> OutputOp::getWrites() { return {}; }
+
+std::optional<Meeting> UpdateOp::getMeeting() { return std::nullopt; }
+SmallVector<Value> UpdateOp::getReads() { return {}; }
+SmallVector<Value> UpdateOp::getWrites() { return {}; }
 
 //===----------------------------------------------------------------------===//
 // Instructions

@@ -13,6 +13,8 @@
 #ifndef DIVISI_DIALECTS_EXEC_EXEC_H
 #define DIVISI_DIALECTS_EXEC_EXEC_H
 
+#include "divisi/Layout/Grid.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -22,11 +24,36 @@
 #include "mlir/IR/SymbolTable.h"
 
 #include <optional>
+#include <string>
 
 #include "dialects/Exec/ExecBase.h.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Exec/ExecTypes.h.inc"
+
+namespace divisi::exec {
+
+/// Who meets in a collective or transfer: the communicator that it needs.
+struct Meeting {
+  mlir::FlatSymbolRefAttr grid; ///< Of a transfer, that of the source.
+  /// Positions meet that differ in these only. For a transfer none: all of the
+  /// grid, and all of `target`.
+  llvm::SmallVector<AxisId, 2> axes;
+  mlir::FlatSymbolRefAttr target; ///< Null except for transfers.
+};
+
+/// The buffer whose bytes `buffer` sees: itself, if it is no view.
+mlir::Value rootOf(mlir::Value buffer);
+
+class InstructionInterface;
+/// InstructionInterface::queueName
+std::string queueName(InstructionInterface instruction);
+/// Checks (Q1) of the interface.
+mlir::LogicalResult verifyQueue(mlir::Operation *op);
+
+} // namespace divisi::exec
+
+#include "dialects/Exec/ExecInterfaces.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/Exec/ExecOps.h.inc"

@@ -17,11 +17,22 @@ def Exec_Dialect : Dialect {
   let summary = "How a sharded program runs: buffers, kernel calls, collectives";
   let description = [{
     The last language of a compilation. One `exec.program` is the list of
-    instructions of all ranks that belong to the same grids; it is walked from
-    top to bottom, without branches and without allocation. Every value is a
-    buffer: an offset in the rank's arena, a global at rest, an input, or a view
-    of one of these. Each op is one message of the artifact's schema
-    (`runtime/schema/artifact.proto`).
+    instructions of all ranks that belong to the same grids; it runs without
+    branches and without allocation. Every value is a buffer (an offset in the
+    rank's arena, a global at rest, an input, or a view of one of these) or a
+    token, which says that an instruction has ended. Each op is one message of
+    the artifact's schema (`runtime/schema/artifact.proto`).
+
+    Instructions stand on queues, which run side by side and each in the order
+    of the list. Order between queues is said by tokens:
+
+    ```mlir
+    %0 = exec.call "nn.matmul"(%x, %w) into (%p) {…} : … -> !exec.token
+    %1 = exec.collective "all_reduce" axes ["x"] tag 0 %p into %r after %0
+      : … -> !exec.token                               // on queue g.x
+    exec.call "nn.matmul"(%x, %v) into (%q) {…} : …    // while that goes on
+    exec.call "nn.add"(%q, %r) into (%y) {…} after %1 : …
+    ```
   }];
   let cppNamespace = "::divisi::exec";
   let useDefaultTypePrinterParser = 1;

@@ -9,6 +9,7 @@
 #ifndef DIVISI_DIALECTS_EXEC_EXECOPS_TD
 #define DIVISI_DIALECTS_EXEC_EXECOPS_TD
 
+include "dialects/Exec/ExecInterfaces.td"
 include "dialects/Exec/ExecTypes.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/CommonAttrConstraints.td"
@@ -179,7 +180,15 @@ def Exec_ViewOp : Exec_BufferOp<"view"> {
 // Instructions
 //===----------------------------------------------------------------------===//
 
-def Exec_CallOp : Exec_Op<"call", [AttrSizedOperandSegments]> {
+class Exec_InstructionOp<string mnemonic, list<Trait> traits = []>
+    : Exec_Op<mnemonic, traits # [DeclareOpInterfaceMethods<
+        Exec_InstructionInterface, ["getMeeting", "getReads", "getWrites"]>]> {
+  dag order = (ins OptionalAttr<StrAttr>:$queue,
+      Variadic<Exec_TokenType>:$after);
+  let results = (outs Optional<Exec_TokenType>:$done);
+}
+
+def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
   let summary = "one kernel call";
   let description = [{
     `callee` is the name of the `nn` operator; `config` are its attributes,
@@ -193,20 +202,22 @@ def Exec_CallOp : Exec_Op<"call", [AttrSizedOperandSegments]> {
       into (!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>)
     ```
   }];
-  let arguments = (ins StrAttr:$callee, Variadic<Exec_BufferType>:$inputs,
-      Variadic<Exec_BufferType>:$outputs, DictionaryAttr:$config);
+  let arguments = !con((ins StrAttr:$callee, Variadic<Exec_BufferType>:$inputs,
+      Variadic<Exec_BufferType>:$outputs, DictionaryAttr:$config), order);
   let assemblyFormat = [{
-    $callee `(` $inputs `)` `into` ` ` `(` $outputs `)` $config attr-dict `:`
+    $callee `(` $inputs `)` `into` ` ` `(` $outputs `)` $config
+    (`on` $queue^)? (`after` $after^)? attr-dict `:`
     custom<TypeList>(type($inputs)) `into` custom<TypeList>(type($outputs))
+    (`->` type($done)^)?
   }];
 }
 
-def Exec_CollectiveOp : Exec_Op<"collective"> {
+def Exec_CollectiveOp : Exec_InstructionOp<"collective"> {
   let summary = "one step between two layouts on a grid";
   let description = [{
     `kind` is the mnemonic of the op in `spmd`. What moves follows from the two
     layouts; `axes` name the positions that take part. Tags are equal on all
-    ranks that take part and ascend in program order.
+    ranks that take part, and stand once in a program.
 
     **Constraints**
     - (C1) The kind is one of `spmd`'s steps, and legal between the layouts.
@@ -219,16 +230,18 @@ def Exec_CollectiveOp : Exec_Op<"collective"> {
       into !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
     ```
   }];
-  let arguments = (ins StrAttr:$kind, StrArrayAttr:$axes, I64Attr:$tag,
-      Exec_BufferType:$source, Exec_BufferType:$target);
+  let arguments = !con((ins StrAttr:$kind, StrArrayAttr:$axes, I64Attr:$tag,
+      Exec_BufferType:$source, Exec_BufferType:$target), order);
   let assemblyFormat = [{
-    $kind `axes` $axes `tag` $tag $source `into` $target attr-dict
-    `:` type($source) `into` type($target)
+    $kind `axes` $axes `tag` $tag $source `into` $target
+    (`on` $queue^)? (`after` $after^)? attr-dict
+    `:` type($source) `into` type($target) (`->` type($done)^)?
   }];
   let hasVerifier = 1;
 }
 
-def Exec_TransferOp : Exec_Op<"transfer", [AttrSizedOperandSegments]> {
+def Exec_TransferOp : Exec_InstructionOp<"transfer",
+    [AttrSizedOperandSegments]> {
   let summary = "a tensor from one grid to another";
   let description = [{
     Ranks outside of the source grid have no source, ranks outside of the
@@ -245,18 +258,20 @@ def Exec_TransferOp : Exec_Op<"transfer", [AttrSizedOperandSegments]> {
       tag 1 source %y : !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
     ```
   }];
-  let arguments = (ins TypeAttrOf<Exec_BufferType>:$from,
+  let arguments = !con((ins TypeAttrOf<Exec_BufferType>:$from,
       TypeAttrOf<Exec_BufferType>:$to, I64Attr:$tag,
-      Optional<Exec_BufferType>:$source, Optional<Exec_BufferType>:$target);
+      Optional<Exec_BufferType>:$source, Optional<Exec_BufferType>:$target),
+      order);
   let assemblyFormat = [{
     `from` $from `to` $to `tag` $tag
     (`source` $source^ `:` type($source))?
-    (`target` $target^ `:` type($target))? attr-dict
+    (`target` $target^ `:` type($target))?
+    (`on` $queue^)? (`after` $after^)? attr-dict (`->` type($done)^)?
   }];
   let hasVerifier = 1;
 }
 
-def Exec_OutputOp : Exec_Op<"output"> {
+def Exec_OutputOp : Exec_InstructionOp<"output"> {
   let summary = "hands a buffer to the caller as an output of the entry";
   let description = [{
     Example:
@@ -264,11 +279,14 @@ def Exec_OutputOp : Exec_Op<"output"> {
     exec.output 0 %y : !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
     ```
   }];
-  let arguments = (ins I64Attr:$index, Exec_BufferType:$source);
-  let assemblyFormat = "$index $source attr-dict `:` type($source)";
+  let arguments = !con((ins I64Attr:$index, Exec_BufferType:$source), order);
+  let assemblyFormat = [{
+    $index $source (`on` $queue^)? (`after` $after^)? attr-dict
+    `:` type($source) (`->` type($done)^)?
+  }];
 }
 
-def Exec_UpdateOp : Exec_Op<"update"> {
+def Exec_UpdateOp : Exec_InstructionOp<"update"> {
   let summary = "makes a buffer the value of a global for the next run";
   let description = [{
     Takes effect when all ranks have ended the program; reads of the global
@@ -279,8 +297,12 @@ def Exec_UpdateOp : Exec_Op<"update"> {
     exec.update @w %x : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$global, Exec_BufferType:$source);
-  let assemblyFormat = "$global $source attr-dict `:` type($source)";
+  let arguments = !con((ins FlatSymbolRefAttr:$global,
+      Exec_BufferType:$source), order);
+  let assemblyFormat = [{
+    $global $source (`on` $queue^)? (`after` $after^)? attr-dict
+    `:` type($source) (`->` type($done)^)?
+  }];
 }
 
 #endif // DIVISI_DIALECTS_EXEC_EXECOPS_TD

@@ -31,4 +31,15 @@ def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let genVerifyDecl = 1;
 }
 
+def Exec_TokenType : TypeDef<Exec_Dialect, "Token"> {
+  let mnemonic = "token";
+  let summary = "that an instruction has ended";
+  let description = [{
+    What takes the token of an instruction begins when that has ended; for a
+    collective: when the result is there and the source may be overwritten.
+
+    Example: `!exec.token`
+  }];
+}
+
 #endif // DIVISI_DIALECTS_EXEC_EXECTYPES_TD

@@ -38,10 +38,9 @@ private:
   void addEntry(EntryOp entry);
   void addProgram(ProgramOp program);
   void addBuffer(Operation &op, artifact::Program &program);
-  void addInstruction(Operation &op, artifact::Program &program);
+  void addInstruction(InstructionInterface op, artifact::Program &program);
   void addCall(CallOp op, artifact::Call &call);
-  uint32_t queueOf(Operation &op);
-  uint32_t communicatorOf(artifact::Communicator wanted);
+  uint32_t queueOf(InstructionInterface op);
 
   void setTensor(RankedTensorType type, FlatSymbolRefAttr grid,
                  artifact::Tensor &tensor);
@@ -56,6 +55,7 @@ private:
   Status status_;
   llvm::StringMap<uint32_t> grids_, globals_, entries_, communicators_;
   llvm::DenseMap<Value, uint32_t> buffers_; ///< Of the current program.
+  llvm::DenseMap<Value, uint32_t> tokens_;  ///< Whose: its instructions.
 };
 
 } // namespace
@@ -241,12 +241,19 @@ void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
 }
 
 /// One message per operation that does something; buffers were added before.
-void ManifestBuilder::addInstruction(Operation &op,
+void ManifestBuilder::addInstruction(InstructionInterface op,
                                      artifact::Program &program) {
+  if (Value done = op.getDone()) {
+    tokens_[done] = program.instructions_size();
+  }
   artifact::Instruction *instruction = program.add_instructions();
+  instruction->set_queue(queueOf(op));
+  for (Value token : op.getAfter()) {
+    instruction->add_after(tokens_.lookup(token));
+  }
   // ONNX does not promise UTF-8, and proto3 wants it.
   instruction->set_location(llvm::json::fixUTF8(nn::nodeName(op.getLoc())));
-  llvm::TypeSwitch<Operation *>(&op)
+  llvm::TypeSwitch<Operation *>(op)
       .Case([&](CallOp call) { addCall(call, *instruction->mutable_call()); })
       .Case([&](CollectiveOp collective) {
         artifact::Collective *message = instruction->mutable_collective();
@@ -288,43 +295,32 @@ void ManifestBuilder::addInstruction(Operation &op,
       });
 }
 
-/// The queue of the communicator of these ranks.
-uint32_t ManifestBuilder::communicatorOf(artifact::Communicator wanted) {
-  auto [it, isNew] = communicators_.try_emplace(
-      wanted.name(), draft_.manifest.communicators_size());
+/// The number of the queue, as instructions have it.
+uint32_t ManifestBuilder::queueOf(InstructionInterface op) {
+  std::string name = op.queueName();
+  std::optional<Meeting> meeting = op.getMeeting();
+  if (!meeting) {
+    return name == "copy" ? 1 : 0;
+  }
+  artifact::Communicator wanted;
+  wanted.set_name(name);
+  wanted.set_grid(grids_.lookup(meeting->grid.getValue()));
+  for (AxisId axis : meeting->axes) {
+    wanted.add_axes(axis.index);
+  }
+  if (meeting->target) {
+    wanted.set_target(grids_.lookup(meeting->target.getValue()));
+  }
+  auto [it, isNew] =
+      communicators_.try_emplace(name, draft_.manifest.communicators_size());
   if (isNew) {
-    *draft_.manifest.add_communicators() = std::move(wanted);
+    *draft_.manifest.add_communicators() = wanted;
+  } else if (draft_.manifest.communicators(it->second).SerializeAsString() !=
+             wanted.SerializeAsString()) {
+    fail(op, "the queue '" + name + "' is that of another communicator");
   }
   // Compute and copy come before.
   return 2 + it->second;
-}
-
-uint32_t ManifestBuilder::queueOf(Operation &op) {
-  artifact::Communicator wanted;
-  if (auto transfer = dyn_cast<TransferOp>(op)) {
-    StringRef from = cast<BufferType>(transfer.getFrom()).getGrid().getValue();
-    StringRef to = cast<BufferType>(transfer.getTo()).getGrid().getValue();
-    wanted.set_name((from + "->" + to).str());
-    wanted.set_grid(grids_.lookup(from));
-    wanted.set_target(grids_.lookup(to));
-    return communicatorOf(std::move(wanted));
-  }
-  auto collective = dyn_cast<CollectiveOp>(op);
-  if (!collective ||
-      collective.getKind() == stringifyStepKind(StepKind::Slice) ||
-      collective.getKind() == stringifyStepKind(StepKind::Mask)) {
-    return 0;
-  }
-  BufferType type = collective.getSource().getType();
-  Grid grid = spmd::getLocal(type.getTensor()).getGrid();
-  std::string name = type.getGrid().getValue().str();
-  for (StringRef axis : collective.getAxes().getAsValueRange<StringAttr>()) {
-    wanted.add_axes(grid.find(axis)->index);
-    name += ("." + axis).str();
-  }
-  wanted.set_name(std::move(name));
-  wanted.set_grid(grids_.lookup(type.getGrid().getValue()));
-  return communicatorOf(std::move(wanted));
 }
 
 void ManifestBuilder::addProgram(ProgramOp op) {
@@ -333,6 +329,7 @@ void ManifestBuilder::addProgram(ProgramOp op) {
     return fail(op, "no entry @" + op.getEntry());
   }
   buffers_.clear();
+  tokens_.clear();
   artifact::Program *program =
       draft_.manifest.mutable_entries(entry->second)->add_programs();
   for (int64_t rank : op.getRanks()) {
@@ -340,15 +337,10 @@ void ManifestBuilder::addProgram(ProgramOp op) {
   }
   program->set_arena_bytes(op.getArenaBytes());
   for (Operation &inner : op.getBody().front()) {
-    if (inner.getNumResults() == 1) {
-      addBuffer(inner, *program);
+    if (auto instruction = dyn_cast<InstructionInterface>(inner)) {
+      addInstruction(instruction, *program);
     } else {
-      addInstruction(inner, *program);
-      artifact::Instruction &added = *program->mutable_instructions()->rbegin();
-      added.set_queue(queueOf(inner));
-      if (int count = program->instructions_size(); count > 1) {
-        added.add_after(count - 2);
-      }
+      addBuffer(inner, *program);
     }
   }
 }

@@ -156,17 +156,18 @@ LogicalResult FunctionLowering::lowerOperator(nn::LoopInterface op) {
     outputs.push_back(allocate(loc, result.getType(), *grid));
     buffers_.map(result, outputs.back());
   }
-  CallOp::create(builder_, loc, callee, inputs, outputs, config);
+  CallOp::create(builder_, loc, Type(), callee, inputs, outputs, config,
+                 StringAttr(), ValueRange());
   return success();
 }
 
 void FunctionLowering::lowerStep(spmd::StepInterface step) {
   Value target =
       allocate(step.getLoc(), step.getOutput().getType(), step.getGridAttr());
-  CollectiveOp::create(builder_, step.getLoc(),
-                       stringifyStepKind(step.getStepKind()),
-                       step.getAxesAttr(), step.getTag().value_or(0),
-                       buffers_.lookup(step.getInput()), target);
+  CollectiveOp::create(
+      builder_, step.getLoc(), Type(), stringifyStepKind(step.getStepKind()),
+      step.getAxesAttr(), step.getTag().value_or(0),
+      buffers_.lookup(step.getInput()), target, StringAttr(), ValueRange());
   buffers_.map(step.getOutput(), target);
 }
 
@@ -182,10 +183,10 @@ LogicalResult FunctionLowering::lowerTransfer(spmd::TransferOp op) {
     target = allocate(op.getLoc(), op.getTo(), op.getTargetGridAttr());
     buffers_.map(op.getOutput(), target);
   }
-  TransferOp::create(builder_, op.getLoc(),
+  TransferOp::create(builder_, op.getLoc(), Type(),
                      bufferType(op.getFrom(), op.getSourceGridAttr()),
                      bufferType(op.getTo(), op.getTargetGridAttr()),
-                     *op.getTag(), source, target);
+                     *op.getTag(), source, target, StringAttr(), ValueRange());
   return success();
 }
 
@@ -196,7 +197,8 @@ LogicalResult FunctionLowering::lowerReturn(func::ReturnOp op) {
       return op.emitOpError("returns a value without an index; run split-ranks "
                             "first");
     }
-    OutputOp::create(builder_, op.getLoc(), *index, buffers_.lookup(value));
+    OutputOp::create(builder_, op.getLoc(), Type(), *index,
+                     buffers_.lookup(value), StringAttr(), ValueRange());
   }
   return success();
 }
@@ -215,8 +217,9 @@ LogicalResult FunctionLowering::lower(Operation &op) {
     return success();
   }
   if (auto update = dyn_cast<nn::UpdateOp>(op)) {
-    UpdateOp::create(builder_, op.getLoc(), update.getGlobalAttr(),
-                     buffers_.lookup(update.getValue()));
+    UpdateOp::create(builder_, op.getLoc(), Type(), update.getGlobalAttr(),
+                     buffers_.lookup(update.getValue()), StringAttr(),
+                     ValueRange());
     return success();
   }
   if (auto step = dyn_cast<spmd::StepInterface>(op)) {

@@ -79,13 +79,41 @@ def PlanMemory : Pass<"plan-memory", "::divisi::exec::ProgramOp"> {
   ];
 }
 
+def OrderQueues : Pass<"order-queues", "::divisi::exec::ProgramOp"> {
+  let summary = "let instructions come after those of other queues";
+  let description = [{
+    Precondition: every buffer is placed, and the program is right in the order
+    of its list.
+
+    Effect: what touches bytes that an instruction of another queue has touched
+    before it, one of them writing, comes after that; no edge is added that
+    follows from queue order and the others (`divisi/Memory/NeededOrder.h`).
+
+    Postcondition: the program is right in every order that its queues and
+    `after` allow.
+
+    ```mlir
+    exec.call "nn.relu"(%x) into (%p) {} : …
+    exec.collective "all_reduce" axes ["x"] tag 0 %p into %r : …
+    // becomes
+    %0 = exec.call "nn.relu"(%x) into (%p) {} : … -> !exec.token
+    exec.collective "all_reduce" axes ["x"] tag 0 %p into %r after %0 : …
+    ```
+  }];
+  let dependentDialects = ["::divisi::exec::ExecDialect"];
+  let statistics = [
+    Statistic<"numEdges", "edges", "instructions that others come after">,
+  ];
+}
+
 def VerifyLower : Pass<"verify-lower", "::mlir::ModuleOp"> {
   let summary = "check that a module can be emitted";
   let description = [{
     Checks the postconditions of the stage: beside globals, grids and `@init`
     there are only entries and programs; every buffer is placed; every input
     and output of an entry is there; the ranks of an entry's programs are
-    disjoint; collectives and transfers come in ascending order of their tags.
+    disjoint. That queues and `after` order all that has to be is checked when
+    the artifact is written (`divisi/runtime/Verify.h`).
   }];
 }
 

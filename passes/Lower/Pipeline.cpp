@@ -12,12 +12,14 @@
 #include "mlir/Pass/PassRegistry.h"
 
 void divisi::buildLowerPipeline(mlir::OpPassManager &manager) {
-  // Operators become kernel calls; from here on order is program order.
+  // Operators become kernel calls.
   manager.addPass(createLowerToExec());
   // Small devices have small parts, and memory for no more.
   manager.addPass(createSplitKinds());
   // Lifetimes are final only now.
   manager.addNestedPass<exec::ProgramOp>(createPlanMemory());
+  // Which bytes are used again is known only now.
+  manager.addNestedPass<exec::ProgramOp>(createOrderQueues());
   // Proves the work of all passes above.
   manager.addPass(createVerifyLower());
 }

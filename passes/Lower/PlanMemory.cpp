@@ -36,14 +36,6 @@ using namespace mlir;
 using namespace divisi;
 using namespace divisi::exec;
 
-/// The buffer whose bytes `value` sees.
-static Value rootOf(Value value) {
-  while (auto view = value.getDefiningOp<ViewOp>()) {
-    value = view.getSource();
-  }
-  return value;
-}
-
 static SmallVector<Type> tensorTypes(ValueRange buffers) {
   return llvm::map_to_vector(buffers, [](Value buffer) -> Type {
     return cast<BufferType>(buffer.getType()).getTensor();

@@ -42,29 +42,6 @@ static LogicalResult verifyKind(Operation &op) {
   return op.emitOpError("cannot be emitted; run lower-to-exec first");
 }
 
-/// Tags ascend, so that two ranks that meet in two instructions meet in the
-/// same order.
-static LogicalResult verifyTags(ProgramOp program) {
-  int64_t last = -1;
-  for (Operation &op : program.getBody().front()) {
-    std::optional<int64_t> tag;
-    if (auto collective = dyn_cast<CollectiveOp>(op)) {
-      StringRef kind = collective.getKind();
-      bool isLocal = kind == stringifyStepKind(StepKind::Slice) ||
-                     kind == stringifyStepKind(StepKind::Mask);
-      tag = isLocal ? std::nullopt : std::optional(collective.getTag());
-    } else if (auto transfer = dyn_cast<TransferOp>(op)) {
-      tag = transfer.getTag();
-    }
-    if (tag && *tag <= last) {
-      return op.emitOpError("has tag ")
-             << *tag << " after tag " << last << ": tags must ascend";
-    }
-    last = tag.value_or(last);
-  }
-  return success();
-}
-
 /// Every buffer that an instruction names is placed, and inputs and outputs
 /// are the entry's.
 static LogicalResult verifyBuffers(ProgramOp program, EntryOp entry) {
@@ -110,7 +87,7 @@ static LogicalResult verifyEntry(ModuleOp module, EntryOp entry) {
     for (OutputOp output : program.getBody().getOps<OutputOp>()) {
       outputs.insert(output.getIndex());
     }
-    if (failed(verifyTags(program)) || failed(verifyBuffers(program, entry))) {
+    if (failed(verifyBuffers(program, entry))) {
       return failure();
     }
   }

@@ -103,6 +103,45 @@ def test_two_entries_share_one_set_of_weights(divisi, program):
         assert_close(load(divisi.path("y.npz")), {"y": y})
 
 
+def test_stages_that_meet_in_different_orders(divisi, program):
+    random = np.random.default_rng(5)
+    x = random.standard_normal((2, 4), np.float32)
+    np.savez(divisi.path("x.npz"), x0=x[0], x1=x[1])
+    divisi("compile", program("one_forward_one_backward.mlir"),
+           "-o", "m.divisi")
+    divisi("run", "m.divisi", "--inputs", "x.npz", "--repeat", 3,
+           "-o", "y.npz")
+    y = (2 * np.maximum(x, 0)) ** 2
+    assert_close(load(divisi.path("y.npz")), {"y0": y[0], "y1": y[1]})
+
+
+def test_stages_that_would_wait_for_each_other_are_refused(divisi, program):
+    text = (PROGRAMS / "one_forward_one_backward.mlir").read_text()
+    # Device 0 wants the gradient before it sends what device 1 needs for it.
+    late = text.replace("after %F0 ->", "after %F0, %got0 ->")
+    got = next(line for line in text.splitlines() if "%got0 = " in line)
+    late = late.replace(got + "\n", "", 1).replace(
+        "    %sent0 =", got + "\n    %sent0 =", 1)
+    divisi.path("late.mlir").write_text(late)
+    done = divisi("compile", "late.mlir", "-o", "late.divisi", exits=4)
+    assert "ranks would wait for each other: entry 'step'" in done.err
+    # Both directions by one communicator: it would need two orders.
+    joined = text
+    for tag, name in ((0, "one"), (1, "one"), (2, "other"), (3, "other")):
+        joined = "\n".join(
+            line.replace(" after ", f' on "{name}" after ')
+            if f"tag {tag} " in line and " after " in line else
+            line.replace(" -> !exec", f' on "{name}" -> !exec')
+            if f"tag {tag} " in line else line
+            for line in joined.splitlines())
+    divisi.path("named.mlir").write_text(joined)
+    divisi("compile", "named.mlir", "-o", "named.divisi")
+    one = joined.replace('"other"', '"one"')
+    divisi.path("one.mlir").write_text(one)
+    done = divisi("compile", "one.mlir", "-o", "one.divisi", exits=4)
+    assert "the queue 'one' is that of another communicator" in done.err
+
+
 def test_a_program_that_could_not_run_is_not_written(divisi, program):
     divisi("compile", program("two_entries.mlir"), "--devices", 2,
            "-o", "m.divisi", "--dump-after", "lower", "--dump-to", ".")

@@ -42,7 +42,7 @@ enum class ExitCode : int {
   NoPlan = 7,      ///< No plan found in time.
   Differs = 8,     ///< Results differ (`check`).
   Device = 9,      ///< A device or transport failed.
-  Version = 10,    ///< Made by a newer version.
+  Version = 10,    ///< Artifact of another format.
 };
 
 /// Success, or an exit code with a message.

@@ -107,6 +107,37 @@ func.func @transfer_to_another_shape(%x: !shard) {
 
 // -----
 
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+
+func.func @call_that_copies(%x: !shard, %y: !shard) {
+  // expected-error @below {{(Q1) is on queue 'copy', expected compute}}
+  exec.call "nn.neg"(%x) into (%y) {} on "copy" : (!shard) into (!shard)
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+
+func.func @output_on_a_communicator(%x: !shard) {
+  // expected-error @below {{(Q1) is on queue 'g.x', expected compute or copy}}
+  exec.output 0 %x on "g.x" : !shard
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+
+func.func @gather_alone(%x: !shard, %y: !whole) {
+  // expected-error @below {{(Q1) is on queue 'compute', expected that of a communicator}}
+  exec.collective "all_gather" axes ["x"] tag 0 %x into %y on "compute" : !shard into !whole
+  return
+}
+
+// -----
+
 // expected-error @below {{(C1) has 1 names for 0 inputs and 0 names for 0 outputs}}
 exec.entry @forward inputs ["a"] [] outputs [] []
 

@@ -38,6 +38,26 @@ exec.program @forward__0 entry @forward ranks [0, 1] arena 64 {
   exec.update @w %0 : !shard
 }
 
+// Queues and tokens.
+// CHECK: exec.program @ordered__0
+exec.program @ordered__0 entry @forward ranks [3, 4] arena 128 {
+  %a = exec.input 0 : !shard
+  %0 = exec.alloc at 0 : !shard
+  %1 = exec.alloc at 64 : !whole
+  // CHECK: %[[CALL:.*]] = exec.call "nn.neg"(%{{.*}}) into (%{{.*}}) {} on "compute" : ({{.*}}) into ({{.*}}) -> !exec.token
+  %called = exec.call "nn.neg"(%a) into (%0) {} on "compute" : (!shard) into (!shard) -> !exec.token
+  // CHECK: %[[MET:.*]] = exec.collective "all_gather" axes ["x"] tag 0 %{{.*}} into %{{.*}} on "other" after %[[CALL]] : {{.*}} -> !exec.token
+  %met = exec.collective "all_gather" axes ["x"] tag 0 %0 into %1 on "other" after %called : !shard into !whole -> !exec.token
+  // CHECK: %[[CUT:.*]] = exec.collective "slice" axes ["x"] tag 0 %{{.*}} into %{{.*}} on "copy" after %[[MET]] : {{.*}} -> !exec.token
+  %cut = exec.collective "slice" axes ["x"] tag 0 %1 into %0 on "copy" after %met : !whole into !shard -> !exec.token
+  // CHECK: %[[SENT:.*]] = exec.transfer {{.*}} source %{{.*}} : {{.*}} after %[[MET]] -> !exec.token
+  %sent = exec.transfer from !whole to !other tag 1 source %1 : !whole after %met -> !exec.token
+  // CHECK: %[[OUT:.*]] = exec.output 0 %{{.*}} on "copy" after %[[CUT]], %[[SENT]] : {{.*}} -> !exec.token
+  %out = exec.output 0 %0 on "copy" after %cut, %sent : !shard -> !exec.token
+  // CHECK: exec.update @w %{{.*}} after %[[OUT]] : {{.*}} -> !exec.token
+  %updated = exec.update @w %0 after %out : !shard -> !exec.token
+}
+
 exec.program @forward__1 entry @forward ranks [2] arena 64 {
   %0 = exec.alloc at 0 : !other
   // CHECK: exec.transfer from {{.*}} to {{.*}} tag 1 target

@@ -9,21 +9,6 @@ func.func @forward__0() attributes {spmd.entry = "forward", spmd.ranks = array<i
 // -----
 
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
-!whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
-exec.entry @forward inputs [] [] outputs [] []
-exec.program @p entry @forward ranks [0, 1] arena 128 {
-  %0 = exec.alloc at 0 : !shard
-  %1 = exec.alloc at 64 : !whole
-  exec.collective "all_gather" axes ["x"] tag 3 %0 into %1 : !shard into !whole
-  // What a rank does alone has no tag that counts.
-  exec.collective "slice" axes ["x"] tag 0 %1 into %0 : !whole into !shard
-  // expected-error @below {{has tag 3 after tag 3: tags must ascend}}
-  exec.collective "all_gather" axes ["x"] tag 3 %0 into %1 : !shard into !whole
-}
-
-// -----
-
-!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 exec.entry @forward inputs [] [] outputs [] []
 exec.program @p entry @forward ranks [0, 1] arena 0 {
   // expected-error @below {{has no offset; run plan-memory first}}

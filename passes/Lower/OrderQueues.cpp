@@ -1,0 +1,110 @@
+//===- OrderQueues.cpp - Let instructions come after others ---------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The list says in which order a program is right; queues run side by side.
+// What has to stay in order is said with tokens, here for a write over bytes
+// that another queue still reads:
+//
+//   call … into (%p)                          %0 = call … into (%p)
+//   collective "all_reduce" %p into %r    →   %1 = collective … after %0
+//   call … into (%q)   // at %p's bytes       call … into (%q) after %1
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Lower/Passes.h"
+
+#include "divisi/Memory/NeededOrder.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace divisi {
+#define GEN_PASS_DEF_ORDERQUEUES
+#include "passes/Lower/Passes.h.inc"
+} // namespace divisi
+
+using namespace mlir;
+using namespace divisi;
+using namespace divisi::exec;
+
+namespace {
+
+/// See Passes.td.
+class OrderQueuesPass : public divisi::impl::OrderQueuesBase<OrderQueuesPass> {
+public:
+  void runOnOperation() override;
+};
+
+} // namespace
+
+/// Appends the bytes of `buffer` in the arena, if it has some there.
+static void addAccess(Value buffer, bool writes,
+                      SmallVectorImpl<ByteAccess> &accesses) {
+  auto alloc = rootOf(buffer).getDefiningOp<AllocOp>();
+  if (alloc && alloc.getOffset()) {
+    auto begin = static_cast<int64_t>(*alloc.getOffset());
+    auto program = alloc->getParentOfType<ProgramOp>();
+    int64_t bytes = program.bytesOf(alloc.getBuffer().getType()).value_or(0);
+    accesses.push_back({begin, begin + bytes, writes});
+  }
+}
+
+static SmallVector<ByteAccess> accessesOf(InstructionInterface op) {
+  SmallVector<ByteAccess> accesses;
+  for (Value buffer : op.getReads()) {
+    addAccess(buffer, /*writes=*/false, accesses);
+  }
+  for (Value buffer : op.getWrites()) {
+    addAccess(buffer, /*writes=*/true, accesses);
+  }
+  return accesses;
+}
+
+/// The token of `op`, which is made anew if it has none yet.
+static Value tokenOf(InstructionInterface &op) {
+  if (!op.getDone()) {
+    Operation *old = op;
+    Operation *made = Operation::create(
+        old->getLoc(), old->getName(), TokenType::get(old->getContext()),
+        old->getOperands(), old->getDiscardableAttrDictionary(),
+        old->getPropertiesStorage(), BlockRange(), /*numRegions=*/0);
+    old->getBlock()->getOperations().insert(Block::iterator(old), made);
+    old->erase();
+    op = cast<InstructionInterface>(made);
+  }
+  return op.getDone();
+}
+
+void OrderQueuesPass::runOnOperation() {
+  NeededOrder order;
+  SmallVector<InstructionInterface> instructions;
+  llvm::StringMap<size_t> queues;
+  llvm::DenseMap<Value, size_t> instructionOf; // by token
+  Block &body = getOperation().getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(body)) {
+    auto instruction = dyn_cast<InstructionInterface>(op);
+    if (!instruction) {
+      continue;
+    }
+    SmallVector<size_t> given =
+        llvm::map_to_vector(instruction.getAfter(), [&](Value token) {
+          return instructionOf.lookup(token);
+        });
+    size_t queue = queues.try_emplace(instruction.queueName(), queues.size())
+                       .first->second;
+    for (size_t earlier : order.add(queue, given, accessesOf(instruction))) {
+      Value token = tokenOf(instructions[earlier]);
+      instructionOf[token] = earlier;
+      instruction.getAfterMutable().append(token);
+      ++numEdges;
+    }
+    if (Value token = instruction.getDone()) {
+      instructionOf[token] = instructions.size();
+    }
+    instructions.push_back(instruction);
+  }
+}
