@@ -9,7 +9,9 @@
 #include "TestSession.h"
 #include "divisi/runtime/Verify.h"
 
+#include <array>
 #include <gmock/gmock.h>
+#include <iostream>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -132,6 +134,40 @@ TEST(OrderTest, stagesThatMeetInDifferentOrdersRun) {
       EXPECT_EQ(valuesOf((*outputs)[y]), expected);
     }
   }
+}
+
+/// Rank 0 is held in its first call until rank 1 has made its second, which
+/// comes after the gather in the list and has nothing to do with it.
+static pb::Manifest gatherBesideACall() {
+  ManifestBuilder b(2);
+  uint32_t g = b.grid({2});
+  addCommunicator(b.manifest, "all", g, {}, {0});
+  pb::Tensor part = b.tensor(g, {4}, {DimSplit({0})});
+  pb::Tensor whole = b.tensor(g, {4}, {{}});
+  pb::Entry &entry = *b.manifest.add_entries();
+  entry.set_name("f");
+  addValue(entry.mutable_inputs(), "x", part);
+  addValue(entry.mutable_outputs(), "y", whole);
+  ProgramBuilder p(entry, {0, 1});
+  uint32_t x = p.input(0, part), slow = p.alloc(part), y = p.alloc(whole);
+  uint32_t free = p.alloc(part);
+  p.call("test.slow", {x}, slow);
+  p.collective("all_gather", {0}, slow, y, 0);
+  p.call("test.open", {x}, free);
+  p.output(y, 0);
+  order(p.program, 1, 2, {0});
+  order(p.program, 3, 0, {1});
+  return b.manifest;
+}
+
+TEST(OrderTest, aRankComputesWhileItsCollectiveWaits) {
+  auto session = openSession(gatherBesideACall());
+  ASSERT_TRUE(session) << session.status().message();
+  TestBackend::gate.close();
+  auto y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
+  TestBackend::gate.open();
+  ASSERT_TRUE(y) << y.status().message();
+  EXPECT_EQ(valuesOf(y->front()), counting(4));
 }
 
 TEST(OrderTest, oneQueueForAllOfItWouldBlock) {
@@ -307,4 +343,67 @@ TEST(OrderTest, groupsOfACommunicatorHaveOrdersOfTheirOwn) {
   entry.mutable_programs(1)->set_ranks(0, 2);
   EXPECT_THAT(verify(b.manifest).message(),
               HasSubstr("tag 1 comes where other ranks of communicator 'a' "));
+}
+
+/// Layers of calls and collectives on a grid of 64 x 8 ranks, in as many
+/// programs, each of the ranks that are `programs` apart.
+static pb::Manifest manyRanks(uint32_t programs, int layers) {
+  constexpr uint32_t ranks = 512;
+  ManifestBuilder b(ranks);
+  uint32_t g = b.grid({64, 8});
+  pb::Tensor whole = b.tensor(g, {64, 8}, {{}, {}});
+  pb::Tensor rows = b.tensor(g, {64, 8}, {DimSplit({0}), {}});
+  pb::Tensor partial = b.tensor(g, {64, 8}, {DimSplit({0}), {}}, {1});
+  pb::Entry &entry = *b.manifest.add_entries();
+  entry.set_name("f");
+  addValue(entry.mutable_inputs(), "x", rows);
+  addValue(entry.mutable_outputs(), "y", rows);
+  for (uint32_t first = 0; first < programs; ++first) {
+    Axes own;
+    for (uint32_t rank = first; rank < ranks; rank += programs) {
+      own.push_back(rank);
+    }
+    ProgramBuilder p(entry, own);
+    uint32_t x = p.input(0, rows), gathered = p.alloc(whole);
+    std::array<uint32_t, 2> values = {p.alloc(rows), p.alloc(rows)};
+    uint32_t masked = p.alloc(partial);
+    for (int layer = 0; layer < layers; ++layer) {
+      for (int i = 0; i < 20; ++i) {
+        p.call("test.relu", {x}, values[i % 2]);
+        x = values[i % 2];
+      }
+      p.collective("mask", {1}, x, masked, 0);
+      p.collective("all_reduce", {1}, masked, values[0], 2 * layer);
+      p.collective("all_gather", {0}, values[0], gathered, 2 * layer + 1);
+      x = values[0];
+    }
+    p.output(x, 0);
+  }
+  return inOneOrder(b.manifest);
+}
+
+// What is checked is programs, not ranks.
+TEST(OrderTest, manyRanksAndManyProgramsAreCheckedAtOnce) {
+  for (uint32_t programs : {1, 512}) {
+    pb::Manifest manifest = manyRanks(programs, 8);
+    auto begin = std::chrono::steady_clock::now();
+    Status status = verify(manifest);
+    std::chrono::duration<double> took =
+        std::chrono::steady_clock::now() - begin;
+    EXPECT_TRUE(status.isOk()) << status.message();
+    std::cout << "512 ranks, " << programs << " programs: verified in "
+              << took.count() << " s\n";
+  }
+}
+
+TEST(OrderTest, manyRanksLoadAndRun) {
+  auto begin = std::chrono::steady_clock::now();
+  auto session = openSession(manyRanks(512, 8));
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  ASSERT_TRUE(session) << session.status().message();
+  std::cout << "512 ranks with a program each: written and loaded in "
+            << took.count() << " s\n";
+  auto y = (*session)->run("f", listOf(makeTensor({64, 8}, counting(512))));
+  ASSERT_TRUE(y) << y.status().message();
+  EXPECT_EQ(valuesOf(y->front()), counting(512));
 }

@@ -14,6 +14,7 @@
 //   test.scale    x * the first element of a second operand
 //   test.sum      of all elements; of none: 0
 //   test.slow     copies, once TestBackend::gate is open
+//   test.open     copies, and opens the gate
 //   test.scratch  copies through its workspace of 256 bytes
 //   test.refused  never can be prepared
 //
@@ -169,6 +170,11 @@ private:
       }
       copy(result, in[0], out);
     };
+    constexpr auto open = [](const auto &, const TensorInfo &result, auto in,
+                             float *out, void *) {
+      copy(result, in[0], out);
+      gate.open();
+    };
     constexpr auto sum = [](const auto &infos, const TensorInfo &, auto in,
                             float *out, void *) {
       out[0] = 0;
@@ -179,6 +185,7 @@ private:
     using enum KernelUse;
     return {{"test.add", 1, Whole, nothingSpecial, prepare<add>},
             {"test.matmul", 1, Whole, nothingSpecial, prepare<matmul>},
+            {"test.open", 1, Whole, nothingSpecial, prepare<open>},
             {"test.refused", 1, Whole, nothingSpecial, refuse},
             {"test.relu", 1, Whole, inPlace, prepare<relu>},
             {"test.reshape", 1, Whole, view, prepare<reshape>},

@@ -1,0 +1,337 @@
+//===- OrderMutationTest.cpp - Programs whose order is damaged ------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiles models and programs, damages what orders their instructions, one
+// thing at a time, and asks whether that is refused before anything runs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Compiler/Compilation.h"
+#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/Verify.h"
+#include "lib/Artifact/Manifest.h"
+
+#include <gmock/gmock.h>
+
+using namespace divisi;
+namespace pb = divisi::artifact;
+
+namespace {
+
+/// What is compiled, and how.
+struct Case {
+  const char *name;
+  std::string path;
+  std::optional<int64_t> devices, tensorParallel;
+  std::map<std::string, std::vector<int64_t>> shapes;
+};
+
+class OrderMutationTest : public testing::TestWithParam<Case> {
+protected:
+  void SetUp() override;
+
+  /// Expects that `manifest` is refused.
+  void expectRefused(const pb::Manifest &manifest);
+  pb::Program &program(pb::Manifest &manifest, int entry, int program) const {
+    return *manifest.mutable_entries(entry)->mutable_programs(program);
+  }
+  /// Calls `body(entry, program, instruction)` for all that there are.
+  template <typename Body> void forEachInstruction(Body body) {
+    for (int e = 0; e < valid.entries_size(); ++e) {
+      for (int p = 0; p < valid.entries(e).programs_size(); ++p) {
+        int size = valid.entries(e).programs(p).instructions_size();
+        for (int i = 0; i < size; ++i) {
+          body(e, p, i);
+        }
+      }
+    }
+  }
+
+  pb::Manifest valid;
+  int count = 0;
+};
+
+/// Bytes of an arena.
+struct Access {
+  int64_t begin, end;
+  bool writes;
+};
+
+} // namespace
+
+static Status verify(const pb::Manifest &manifest) {
+  const rt::Backend *const backends[] = {&rt::referenceBackend()};
+  return rt::verifyManifest(manifest, backends);
+}
+
+void OrderMutationTest::SetUp() {
+  const Case &param = GetParam();
+  CompileOptions options;
+  options.report = false;
+  options.plan.grid.devices = param.devices;
+  options.plan.grid.tensorParallel = param.tensorParallel;
+  for (const auto &[name, dims] : param.shapes) {
+    options.import.inputs[name] = {dims, std::nullopt};
+  }
+  Compilation compilation(std::move(options));
+  Status status = compilation.load(param.path);
+  if (status.isOk()) {
+    status = compilation.advanceTo(Stage::Lower);
+  }
+  ASSERT_TRUE(status.isOk()) << status.message();
+  Expected<ManifestDraft> draft = draftManifest(compilation.module());
+  ASSERT_TRUE(draft) << draft.status().message();
+  valid = std::move(draft->manifest);
+  // The data is not needed, and not looked at.
+  for (pb::Global &global : *valid.mutable_globals()) {
+    const pb::Tensor &tensor = global.tensor();
+    global.set_bytes(*rt::checkedBytes(
+        *rt::parseDType(tensor.dtype()),
+        rt::Dims(tensor.dims().begin(), tensor.dims().end())));
+  }
+  status = verify(valid);
+  ASSERT_TRUE(status.isOk()) << status.message();
+}
+
+void OrderMutationTest::expectRefused(const pb::Manifest &manifest) {
+  EXPECT_EQ(verify(manifest).code(), ExitCode::Invalid);
+  ++count;
+}
+
+static void addAccess(const pb::Program &program, uint32_t buffer, bool writes,
+                      std::vector<Access> &accesses) {
+  const pb::Buffer *bytes = &program.buffers(static_cast<int>(buffer));
+  while (bytes->where_case() == pb::Buffer::kView) {
+    bytes = &program.buffers(static_cast<int>(bytes->view()));
+  }
+  if (bytes->where_case() == pb::Buffer::kArenaOffset) {
+    accesses.push_back({bytes->arena_offset(),
+                        bytes->arena_offset() + bytes->bytes(), writes});
+  }
+}
+
+/// What an instruction touches while it runs.
+static std::vector<Access> accessesOf(const pb::Program &program,
+                                      const pb::Instruction &instruction) {
+  std::vector<Access> accesses;
+  auto read = [&](uint32_t buffer) {
+    addAccess(program, buffer, /*writes=*/false, accesses);
+  };
+  auto write = [&](uint32_t buffer) {
+    addAccess(program, buffer, /*writes=*/true, accesses);
+  };
+  llvm::for_each(instruction.call().operands(), read);
+  llvm::for_each(instruction.call().results(), write);
+  if (instruction.has_collective()) {
+    read(instruction.collective().source());
+    write(instruction.collective().result());
+  }
+  if (instruction.transfer().has_source()) {
+    read(instruction.transfer().source());
+  }
+  if (instruction.transfer().has_result()) {
+    write(instruction.transfer().result());
+  }
+  if (instruction.has_output()) {
+    read(instruction.output().source());
+  }
+  return accesses;
+}
+
+static bool meet(const std::vector<Access> &a, const std::vector<Access> &b) {
+  return llvm::any_of(a, [&](const Access &x) {
+    return llvm::any_of(b, [&](const Access &y) {
+      return x.begin < y.end && y.begin < x.end && (x.writes || y.writes);
+    });
+  });
+}
+
+/// Whether all pairs of instructions that meet in the arena are ordered, by the
+/// whole closure of queue order and `after`.
+static bool isOrdered(const pb::Program &program) {
+  int size = program.instructions_size();
+  std::vector<std::vector<bool>> before(size, std::vector<bool>(size, false));
+  std::vector<std::vector<Access>> accesses;
+  for (int i = 0; i < size; ++i) {
+    const pb::Instruction &instruction = program.instructions(i);
+    accesses.push_back(accessesOf(program, instruction));
+    auto join = [&](int earlier) {
+      before[i][earlier] = true;
+      for (int j = 0; j < earlier; ++j) {
+        before[i][j] = before[i][j] || before[earlier][j];
+      }
+    };
+    for (int j = i - 1; j >= 0; --j) {
+      if (program.instructions(j).queue() == instruction.queue()) {
+        join(j);
+        break;
+      }
+    }
+    llvm::for_each(instruction.after(), join);
+    for (int j = 0; j < i; ++j) {
+      if (!before[i][j] && meet(accesses[i], accesses[j])) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+TEST_P(OrderMutationTest, everyEdgeIsNeeded) {
+  forEachInstruction([&](int e, int p, int i) {
+    int edges = valid.entries(e).programs(p).instructions(i).after_size();
+    for (int edge = 0; edge < edges; ++edge) {
+      pb::Manifest manifest = valid;
+      auto &after =
+          *program(manifest, e, p).mutable_instructions(i)->mutable_after();
+      after.erase(after.begin() + edge);
+      EXPECT_FALSE(isOrdered(program(manifest, e, p)));
+      expectRefused(manifest);
+    }
+  });
+  std::cout << GetParam().name << ": " << count << " edges dropped\n";
+  EXPECT_GT(count, 0);
+}
+
+static uint32_t tagOf(const pb::Instruction &instruction) {
+  return instruction.has_transfer() ? instruction.transfer().tag()
+                                    : instruction.collective().tag();
+}
+
+static void setTag(pb::Instruction &instruction, uint32_t tag) {
+  if (instruction.has_transfer()) {
+    instruction.mutable_transfer()->set_tag(tag);
+  } else {
+    instruction.mutable_collective()->set_tag(tag);
+  }
+}
+
+/// A program of the last rank alone; the others keep theirs.
+static pb::Program &splitLastRank(pb::Entry &entry, int index) {
+  pb::Program &program = *entry.mutable_programs(index);
+  if (program.ranks_size() == 1) {
+    return program;
+  }
+  pb::Program own = program;
+  own.clear_ranks();
+  own.add_ranks(program.ranks(program.ranks_size() - 1));
+  program.mutable_ranks()->RemoveLast();
+  return *entry.add_programs() = std::move(own);
+}
+
+TEST_P(OrderMutationTest, everyCommunicatorHasOneOrder) {
+  std::map<std::tuple<int, int, uint32_t>, int> last; // by queue
+  forEachInstruction([&](int e, int p, int i) {
+    uint32_t queue = valid.entries(e).programs(p).instructions(i).queue();
+    auto [it, isFirst] = last.try_emplace({e, p, queue}, i);
+    int before = std::exchange(it->second, i);
+    if (queue < 2 || isFirst) {
+      return;
+    }
+    pb::Manifest manifest = valid;
+    pb::Program &own = splitLastRank(*manifest.mutable_entries(e), p);
+    EXPECT_TRUE(verify(manifest).isOk());
+    uint32_t first = tagOf(own.instructions(before));
+    uint32_t second = tagOf(own.instructions(i));
+    setTag(*own.mutable_instructions(before), second);
+    setTag(*own.mutable_instructions(i), first);
+    expectRefused(manifest);
+  });
+  std::cout << GetParam().name << ": " << count << " pairs swapped\n";
+}
+
+TEST_P(OrderMutationTest, noBufferIsLargerThanNeeded) {
+  for (int e = 0; e < valid.entries_size(); ++e) {
+    for (int p = 0; p < valid.entries(e).programs_size(); ++p) {
+      for (int b = 0; b < valid.entries(e).programs(p).buffers_size(); ++b) {
+        pb::Manifest manifest = valid;
+        pb::Buffer &buffer = *program(manifest, e, p).mutable_buffers(b);
+        if (buffer.where_case() == pb::Buffer::kArenaOffset) {
+          buffer.set_bytes(buffer.bytes() - 1);
+          expectRefused(manifest);
+        }
+      }
+    }
+  }
+  std::cout << GetParam().name << ": " << count << " buffers shrunk\n";
+  EXPECT_GT(count, 0);
+}
+
+// What talks to nobody may be on two queues, and some of it is right on both:
+// by the closure of all edges. All else is refused on every other queue.
+TEST_P(OrderMutationTest, everyQueueIsTheRightOne) {
+  int right = 0;
+  forEachInstruction([&](int e, int p, int i) {
+    uint32_t queues = 2 + valid.communicators_size();
+    const pb::Instruction &instruction =
+        valid.entries(e).programs(p).instructions(i);
+    for (uint32_t queue = 0; queue < queues; ++queue) {
+      if (queue == instruction.queue()) {
+        continue;
+      }
+      pb::Manifest manifest = valid;
+      pb::Program &moved = program(manifest, e, p);
+      moved.mutable_instructions(i)->set_queue(queue);
+      bool isLocal = instruction.queue() < 2 && !instruction.has_call();
+      if (isLocal && queue < 2 && isOrdered(moved)) {
+        EXPECT_TRUE(verify(manifest).isOk());
+        ++right;
+        continue;
+      }
+      expectRefused(manifest);
+    }
+  });
+  std::cout << GetParam().name << ": " << count << " moved, " << right
+            << " more that are right there\n";
+  EXPECT_GT(count, 0);
+}
+
+static std::string model(const char *name) {
+  return std::string(DIVISI_MODELS "/") + name + ".onnx";
+}
+
+static std::string handWritten(const char *name) {
+  return std::string(DIVISI_PROGRAMS "/") + name + ".mlir";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, OrderMutationTest,
+    testing::Values(Case{"gpt2_tensor_4",
+                         model("gpt2"),
+                         4,
+                         4,
+                         {{"input_ids", {8, 16}}, {"attention_mask", {8, 16}}}},
+                    Case{"gpt2_data_2_tensor_2",
+                         model("gpt2"),
+                         4,
+                         2,
+                         {{"input_ids", {8, 16}}, {"attention_mask", {8, 16}}}},
+                    Case{"llama_tensor_2",
+                         model("llama"),
+                         2,
+                         2,
+                         {{"input_ids", {8, 16}}, {"attention_mask", {8, 16}}}},
+                    Case{"t5_tensor_2",
+                         model("t5"),
+                         2,
+                         2,
+                         {{"input_ids", {8, 16}},
+                          {"decoder_input_ids", {8, 8}}}},
+                    Case{"resnet_tensor_3",
+                         model("resnet"),
+                         3,
+                         3,
+                         {{"pixel_values", {8, 3, 64, 64}}}},
+                    Case{"train_step", handWritten("train_step"), 4, {}, {}},
+                    Case{"two_grids", handWritten("two_grids"), {}, {}, {}},
+                    Case{"one_forward_one_backward",
+                         handWritten("one_forward_one_backward"),
+                         {},
+                         {},
+                         {}}),
+    [](const auto &info) { return std::string(info.param.name); });
