@@ -33,7 +33,9 @@ static constexpr StringLiteral kPasses[] = {
     "split-ranks",
     "verify-partition",
     "lower-to-exec",
+    "split-kinds",
     "plan-memory",
+    "order-queues",
     "verify-lower",
 };
 
