@@ -101,4 +101,8 @@ std::vector<GridMemory> memoriesOf(const Cluster &cluster, const Grid &grid,
   return memories;
 }
 
+bool GridPace::fuses() const {
+  return llvm::all_of(parts, [](const Part &part) { return part.kind.fuses; });
+}
+
 } // namespace divisi

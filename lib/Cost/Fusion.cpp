@@ -8,9 +8,17 @@
 
 #include "divisi/Cost/Fusion.h"
 
+#include "dialects/SPMD/Strategy.h"
+
 #include "llvm/ADT/STLExtras.h"
 
+using namespace mlir;
+
 namespace divisi {
+
+//===----------------------------------------------------------------------===//
+// By loops
+//===----------------------------------------------------------------------===//
 
 /// Whether each element is made in one place: no window of another's.
 static bool isMadeOnce(const TensorMap &result) {
@@ -56,6 +64,77 @@ bool fuses(const LoopNest &producer, unsigned result, const LoopNest &consumer,
   return producer.results[result].shape == consumer.operands[operand].shape &&
          isMadeOnce(producer.results[result]) &&
          isElementwise(consumer, operand);
+}
+
+//===----------------------------------------------------------------------===//
+// In a program
+//===----------------------------------------------------------------------===//
+
+/// Whether a kernel runs, on whole tensors, that could be part of another.
+static bool hasKernel(nn::LoopInterface op) {
+  if (isa<nn::ReadOp, nn::UpdateOp>(op)) {
+    return false;
+  }
+  LoopNest nest = op.getLoopNest();
+  return !profileOf(op).isView(nest, Grid(), Split::replicated(nest));
+}
+
+/// Whether it does on the shards of a device.
+static bool hasLocalKernel(nn::LoopInterface op) {
+  FailureOr<spmd::Strategy> strategy = spmd::requireStrategy(op);
+  return succeeded(strategy) &&
+         !profileOf(op).isView(strategy->nest, strategy->grid.getValue(),
+                               strategy->split);
+}
+
+/// The operator whose only result `operand` is on no way but this, along which
+/// steps may change its layout; null if there is none.
+static nn::LoopInterface makerOf(OpOperand &operand) {
+  Value value = operand.get();
+  while (value.hasOneUse()) {
+    Operation *op = value.getDefiningOp();
+    if (auto step = dyn_cast_or_null<spmd::StepInterface>(op)) {
+      value = step.getInput();
+    } else if (auto transfer = dyn_cast_or_null<spmd::TransferOp>(op);
+               transfer && transfer.getInput()) {
+      value = transfer.getInput();
+    } else {
+      auto maker = dyn_cast_or_null<nn::LoopInterface>(op);
+      return maker && op->getNumResults() == 1 ? maker : nullptr;
+    }
+  }
+  return nullptr;
+}
+
+/// Whether each device has of `operand` what its kernel goes on with.
+static bool isFused(OpOperand &operand, nn::LoopInterface maker) {
+  spmd::LocalAttr local = spmd::getLocal(operand.get().getType());
+  return local && operand.get().getDefiningOp() == maker &&
+         !local.getLayout().isPartial() && hasLocalKernel(maker) &&
+         hasLocalKernel(cast<nn::LoopInterface>(operand.getOwner()));
+}
+
+llvm::DenseMap<Operation *, OpFusion> fusionsOf(Block &body) {
+  llvm::DenseMap<Operation *, OpFusion> fusions;
+  for (auto op : body.getOps<nn::LoopInterface>()) {
+    LoopNest nest = op.getLoopNest();
+    for (OpOperand &operand : op->getOpOperands()) {
+      unsigned number = operand.getOperandNumber();
+      nn::LoopInterface maker = makerOf(operand);
+      if (!maker || !fuses(maker.getLoopNest(), 0, nest, number) ||
+          !hasKernel(maker) || !hasKernel(op)) {
+        continue;
+      }
+      fusions[op].fusible.operands = {number};
+      fusions[maker].fusible.results = {0};
+      if (isFused(operand, maker)) {
+        fusions[op].fused.operands = {number};
+        fusions[maker].fused.results = {0};
+      }
+      break;
+    }
+  }
+  return fusions;
 }
 
 } // namespace divisi

@@ -90,4 +90,18 @@ int64_t opNanoseconds(const LoopNest &nest, const Grid &grid,
   return longest;
 }
 
+OpTime opTime(const LoopNest &nest, const Grid &grid, const Split &split,
+              const OpProfile &profile, const GridPace &pace,
+              const FusedEnds &fusible) {
+  auto timeWith = [&](const FusedEnds &fused) {
+    return opNanoseconds(nest, grid, split, profile, pace, fused);
+  };
+  // Most operators have at most one such end.
+  int64_t all = timeWith(fusible);
+  int64_t written =
+      fusible.results.empty() ? all : timeWith({.operands = fusible.operands});
+  int64_t apart = fusible.operands.empty() ? written : timeWith({});
+  return {all, written - all, apart - written};
+}
+
 } // namespace divisi

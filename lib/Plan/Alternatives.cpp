@@ -31,6 +31,9 @@ struct PlanAlternatives::State {
 
   std::vector<search::Wide> peaksWith(const Around &around, unsigned node,
                                       uint32_t choice) const;
+  struct EdgeCosts;
+  EdgeCosts edgeCosts(const Around &around, unsigned node,
+                      uint32_t choice) const;
 };
 
 PlanAlternatives::PlanAlternatives(std::unique_ptr<State> state)
@@ -184,17 +187,32 @@ PlanAlternatives::State::peaksWith(const Around &around, unsigned node,
   return peaks;
 }
 
-/// What all edges at `node` cost when it takes `choice`.
-static search::Wide conversions(const Around &around, unsigned node,
-                                uint32_t choice,
-                                const std::vector<uint32_t> &assignment) {
-  search::Wide sum = 0;
+/// What all edges at `node` cost when it takes `choice`; of these `apart`, what
+/// it takes itself more as it is not fused.
+struct PlanAlternatives::State::EdgeCosts {
+  search::Wide all = 0, apart = 0;
+};
+
+PlanAlternatives::State::EdgeCosts
+PlanAlternatives::State::edgeCosts(const Around &around, unsigned node,
+                                   uint32_t choice) const {
+  EdgeCosts costs;
   for (const search::Edge *edge : around.edgesOf(node)) {
-    uint32_t from = edge->from == node ? choice : assignment[edge->from];
-    uint32_t to = edge->to == node ? choice : assignment[edge->to];
-    sum += around.problem().matrices[edge->costs].at(from, to);
+    bool isMaker = edge->from == node;
+    uint32_t from = isMaker ? choice : plan.assignment[edge->from];
+    uint32_t to = edge->to == node ? choice : plan.assignment[edge->to];
+    int64_t cost = planning.problem.matrices[edge->costs].at(from, to);
+    costs.all += cost;
+    const FusionEdge *fusion =
+        planning.fusionAt(size_t(edge - planning.problem.edges.data()));
+    if (fusion && cost > 0) {
+      const std::vector<ApartTime> &own =
+          isMaker ? planning.choices[fusion->maker]->resultApart
+                  : planning.choices[fusion->user]->operandApart;
+      costs.apart += costOf(own[choice].value_or(0));
+    }
   }
-  return sum;
+  return costs;
 }
 
 /// A nanosecond count, or nothing if a part of it cannot be.
@@ -219,10 +237,10 @@ std::vector<Alternative> PlanAlternatives::alternatives(size_t decision) const {
     Alternative other;
     other.strategy = info.strategies[choice];
     other.isChosen = choice == plan.assignment[node];
-    other.nanoseconds = nanosecondsOf(info.costs[choice]);
+    State::EdgeCosts edges = state_->edgeCosts(around, node, choice);
+    other.nanoseconds = nanosecondsOf(info.costs[choice] + edges.apart);
     other.conversionNanoseconds =
-        possible(conversions(around, node, choice, plan.assignment))
-            .value_or(search::kInfeasible);
+        possible(edges.all - edges.apart).value_or(search::kInfeasible);
     std::vector<uint32_t> assignment = plan.assignment;
     assignment[node] = choice;
     other.growth = growth(assignment);

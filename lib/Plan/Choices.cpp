@@ -160,13 +160,19 @@ std::vector<Split> ChoiceMaker::splitsOf(const Site &site,
   return kept;
 }
 
+ChoiceMaker::KindKey ChoiceMaker::keyOf(const Site &site) const {
+  FusedEnds ends = site.fusibleOn(pace_);
+  return {site.kind, std::move(ends.operands), std::move(ends.results)};
+}
+
 int64_t ChoiceMaker::leastNanoseconds(const Site &site) {
-  auto [known, isNew] = least_.try_emplace(site.kind, INT64_MAX);
+  auto [known, isNew] = least_.try_emplace(keyOf(site), INT64_MAX);
   if (isNew) {
+    FusedEnds fusible = site.fusibleOn(pace_);
     for (const Split &split : splitsOf(site)) {
       known->second =
-          std::min(known->second,
-                   opNanoseconds(site.nest, grid_, split, site.profile, pace_));
+          std::min(known->second, opNanoseconds(site.nest, grid_, split,
+                                                site.profile, pace_, fusible));
     }
   }
   return known->second;
@@ -182,9 +188,18 @@ ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits,
   choices->operands.resize(nest.operands.size());
   choices->results.resize(nest.results.size());
   choices->resultBytes.resize(memories_.size());
+  FusedEnds fusible = site.fusibleOn(pace_);
   for (const Split &split : splits) {
-    choices->nanoseconds.push_back(
-        opNanoseconds(nest, grid_, split, site.profile, pace_));
+    bool isView =
+        site.profile.isView && site.profile.isView(nest, grid_, split);
+    OpTime time = opTime(nest, grid_, split, site.profile, pace_, fusible);
+    choices->nanoseconds.push_back(time.fused);
+    if (!fusible.operands.empty()) {
+      choices->operandApart.push_back(isView ? ApartTime() : time.operand);
+    }
+    if (!fusible.results.empty()) {
+      choices->resultApart.push_back(isView ? ApartTime() : time.result);
+    }
     for (unsigned i = 0; i != nest.operands.size(); ++i) {
       unsigned tensorClass =
           pool_.classOf(nest.operands[i].shape, site.profile.operands[i]);
@@ -203,10 +218,8 @@ ChoiceMaker::evaluate(const Site &site, std::vector<Split> splits,
       }
       choices->results[i].push_back(pool_.intern(tensorClass, layout));
     }
-    bool isView = isAlias(site) && site.profile.isView &&
-                  site.profile.isView(nest, grid_, split);
     for (auto [list, sum] : llvm::zip_equal(choices->resultBytes, bytes)) {
-      list.push_back(isView ? 0 : sum);
+      list.push_back(isAlias(site) && isView ? 0 : sum);
     }
   }
   choices->splits = std::move(splits);
@@ -218,7 +231,7 @@ std::shared_ptr<const SiteChoices> ChoiceMaker::choicesOf(const Site &site,
   if (fixed) {
     return evaluate(site, {*fixed});
   }
-  std::shared_ptr<const SiteChoices> &known = known_[site.kind];
+  std::shared_ptr<const SiteChoices> &known = known_[keyOf(site)];
   if (!known) {
     size_t leftOut = 0;
     std::vector<Split> splits = splitsOf(site, &leftOut);

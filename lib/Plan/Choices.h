@@ -26,12 +26,19 @@
 
 namespace divisi::plan {
 
+/// What an operator takes more where an end of it is not fused; nothing where
+/// it is a view and no end can be.
+using ApartTime = std::optional<int64_t>;
+
 /// The strategies of an operator and what follows from them.
 struct SiteChoices {
   std::vector<Split> splits;
   /// Legal splits that are not among them, as there are too many.
   size_t leftOut = 0;
+  /// With every end fused that may be; see OpTime.
   std::vector<int64_t> nanoseconds;
+  /// What it takes more where that end is not fused; empty without one.
+  std::vector<ApartTime> operandApart, resultApart;
   /// Per kind of devices, per split: what the results take on the fullest of
   /// them; a view takes nothing.
   std::vector<std::vector<int64_t>> resultBytes;
@@ -89,8 +96,12 @@ private:
   SplitRules rules_;
   LayoutPool &pool_;
   KindMemories memories_;
-  std::map<unsigned, std::shared_ptr<const SiteChoices>> known_; ///< By kind.
-  std::map<unsigned, int64_t> least_;                            ///< The same.
+  /// Kind, and the operands and results that may be fused.
+  using KindKey = std::tuple<unsigned, llvm::SmallVector<unsigned, 1>,
+                             llvm::SmallVector<unsigned, 1>>;
+  KindKey keyOf(const Site &site) const;
+  std::map<KindKey, std::shared_ptr<const SiteChoices>> known_;
+  std::map<KindKey, int64_t> least_;
 };
 
 } // namespace divisi::plan

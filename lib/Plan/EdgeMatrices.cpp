@@ -227,4 +227,27 @@ uint32_t EdgeMatrices::zeros(const Port &from, const Port &to) {
   return it->second;
 }
 
+uint32_t EdgeMatrices::aparts(unsigned tensorClass, const Port &from,
+                              const Port &to) {
+  auto [it, isNew] = aparts_.try_emplace(
+      {tensorClass, *from.layouts, *to.layouts, *from.apart, *to.apart},
+      uint32_t(matrices_.size()));
+  if (!isNew) {
+    return it->second;
+  }
+  search::Matrix &matrix = matrices_.emplace_back();
+  matrix.rows = uint32_t(from.layouts->size());
+  matrix.columns = uint32_t(to.layouts->size());
+  matrix.entries.reserve(size_t(matrix.rows) * matrix.columns);
+  for (auto [made, makerApart] : llvm::zip_equal(*from.layouts, *from.apart)) {
+    bool isWhole = makerApart && !pool_.layout(tensorClass, made).isPartial();
+    for (auto [used, userApart] : llvm::zip_equal(*to.layouts, *to.apart)) {
+      bool isFused = isWhole && userApart && made == used;
+      matrix.entries.push_back(
+          isFused ? 0 : costOf(makerApart.value_or(0) + userApart.value_or(0)));
+    }
+  }
+  return it->second;
+}
+
 } // namespace divisi::plan

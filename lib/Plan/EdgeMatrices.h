@@ -9,8 +9,8 @@
 #ifndef DIVISI_LIB_PLAN_EDGEMATRICES_H
 #define DIVISI_LIB_PLAN_EDGEMATRICES_H
 
+#include "Choices.h"
 #include "KindMemory.h"
-#include "LayoutPool.h"
 
 #include "divisi/Cluster/GridLinks.h"
 #include "divisi/Route/Router.h"
@@ -40,6 +40,8 @@ inline int64_t costOf(int64_t nanoseconds) {
 struct Port {
   unsigned node = 0;
   const std::vector<unsigned> *layouts = nullptr;
+  /// What the operator takes more where this end is not fused.
+  const std::vector<ApartTime> *apart = nullptr;
 };
 
 /// Fills the matrices of a problem: most edges of a model are alike and share
@@ -75,6 +77,9 @@ public:
                   Bytes bytes, unsigned kind);
   /// Of no cost.
   uint32_t zeros(const Port &from, const Port &to);
+  /// Of what it takes more where two operators are not one kernel: their
+  /// layouts differ or are partial, or one of them is a view.
+  uint32_t aparts(unsigned tensorClass, const Port &from, const Port &to);
   /// Prices what was asked for, on two threads.
   void fill();
 
@@ -99,7 +104,12 @@ private:
   std::function<void()> tell_;
   std::map<PortKey, uint32_t> known_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> zeros_; ///< By extents.
-  std::map<unsigned, std::vector<Request>> requests_;       ///< By class.
+  /// By class, and layouts and times of both ends.
+  std::map<std::tuple<unsigned, std::vector<unsigned>, std::vector<unsigned>,
+                      std::vector<ApartTime>, std::vector<ApartTime>>,
+           uint32_t>
+      aparts_;
+  std::map<unsigned, std::vector<Request>> requests_; ///< By class.
 };
 
 } // namespace divisi::plan

@@ -34,7 +34,8 @@ namespace divisi::plan {
 //===----------------------------------------------------------------------===//
 
 /// What `site` takes at least on the devices of `pace`, however it is split:
-/// together they do the arithmetic, and write the results.
+/// together they do the arithmetic, and write the results. What may be fused is
+/// neither written nor launched.
 static double leastNanoseconds(const Site &site, const Grid &grid,
                                const GridPace &pace) {
   // What computes nothing may be a view.
@@ -45,13 +46,15 @@ static double leastNanoseconds(const Site &site, const Grid &grid,
   Split whole = Split::replicated(site.nest);
   double flops = localFlops(site.nest, one, whole);
   double written = 0;
-  for (auto [result, bits] :
-       llvm::zip_equal(site.nest.results, site.profile.results)) {
-    written += double(localBytes(one, Layout::replicated(result.shape.size()),
-                                 result.shape, bits));
+  FusedEnds fusible = site.fusibleOn(pace);
+  for (auto [number, result] : llvm::enumerate(site.nest.results)) {
+    if (!llvm::is_contained(fusible.results, number)) {
+      written += double(localBytes(one, Layout::replicated(result.shape.size()),
+                                   result.shape, site.profile.results[number]));
+    }
   }
   double flopsPerSecond = 0, bytesPerSecond = 0;
-  int64_t launch = INT64_MAX;
+  int64_t launch = fusible.operands.empty() ? INT64_MAX : 0;
   for (const auto &[kind, part] : pace.parts) {
     double devices = double(part.numPositions(grid));
     flopsPerSecond += devices * kind.flopsPerSecond(site.profile.precision);
@@ -62,7 +65,7 @@ static double leastNanoseconds(const Site &site, const Grid &grid,
          1e9 * std::max(flops / flopsPerSecond, written / bytesPerSecond);
 }
 
-static int64_t quickBound(const Setting &setting, const DeviceGrid &grid) {
+int64_t quickBound(const Setting &setting, const DeviceGrid &grid) {
   GridPace pace = setting.paceOf(grid);
   double sum = 0;
   for (const Site &site : setting.dataflow.sites) {
@@ -71,9 +74,8 @@ static int64_t quickBound(const Setting &setting, const DeviceGrid &grid) {
   return int64_t(sum);
 }
 
-/// As if every operator could take its best strategy, and nothing had to move.
-static int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
-                             const PlanOptions &options) {
+int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
+                      const PlanOptions &options) {
   LayoutPool pool;
   ChoiceMaker maker(grid.grid, setting.paceOf(grid),
                     {grid.roles, options.maxStrategies}, pool);

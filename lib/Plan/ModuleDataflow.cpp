@@ -10,6 +10,7 @@
 
 #include "SiteKinds.h"
 #include "dialects/NN/Functions.h"
+#include "divisi/Cost/Fusion.h"
 #include "divisi/Evaluate/KernelCall.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -57,6 +58,7 @@ private:
   SiteKinds kinds_;
   llvm::DenseMap<Value, unsigned> valueOf_;
   llvm::DenseMap<Value, Reach> reach_;
+  llvm::DenseMap<Operation *, OpFusion> fusions_; ///< Of one entry.
   llvm::DenseSet<Value> parameters_; ///< Made from globals that are no state.
   llvm::StringMap<unsigned> globalValueOf_;
   /// Users that are alike, by value, kind of site and operand; in the order of
@@ -251,6 +253,7 @@ LogicalResult DataflowReader::readSite(nn::LoopInterface op) {
   site.nest = op.getLoopNest();
   site.profile = profileOf(op);
   site.buffers = buffersOf(op);
+  site.fusible = fusions_.lookup(op).fusible;
   site.numResults = op->getNumResults();
   site.time = dataflow_.time;
   for (Value operand : op->getOperands()) {
@@ -286,6 +289,7 @@ LogicalResult DataflowReader::readEntry(func::FuncOp function) {
     return function.emitOpError("has no body of one block, so it cannot be "
                                 "planned");
   }
+  fusions_ = fusionsOf(function.getBody().front());
   unsigned entry = unsigned(dataflow_.entries.size());
   dataflow_.entries.push_back(function);
   int64_t begin = dataflow_.time;

@@ -35,10 +35,10 @@ divisi::Expected<PlanPrice> divisi::priceOfPlan(ModuleOp module,
   PlanPrice price;
   price.nanoseconds = nanosecondsOf(solution.cost);
   price.peaks = peaksOf(solution);
-  for (const search::Edge &edge : planning.problem.edges) {
+  for (auto [index, edge] : llvm::enumerate(planning.problem.edges)) {
     int64_t cost = planning.problem.matrices[edge.costs].at(
         solution.assignment[edge.from], solution.assignment[edge.to]);
-    if (cost > 0) {
+    if (cost > 0 && !planning.fusionAt(index)) {
       price.conversions.push_back(nanosecondsOf(cost));
     }
   }

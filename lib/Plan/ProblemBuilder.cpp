@@ -162,6 +162,22 @@ void ProblemBuilder::addMaker(unsigned index) {
   }
 }
 
+/// As the ends that may be fused are of one tensor with one user, there is a
+/// way from the one operator to the other.
+void ProblemBuilder::addFusion(const Way &way, unsigned maker, unsigned user) {
+  Port from = way.from, to = way.to;
+  from.apart = &planning_.choices[maker]->resultApart;
+  to.apart = &planning_.choices[user]->operandApart;
+  if (from.apart->empty()) {
+    return;
+  }
+  planning_.fusions.push_back({planning_.problem.edges.size(), maker, user});
+  search::Edge &edge = planning_.problem.edges.emplace_back();
+  edge.from = from.node;
+  edge.to = to.node;
+  edge.costs = matrices_.aparts(way.tensorClass, from, to);
+}
+
 Port ProblemBuilder::target(const Consumer &consumer) {
   switch (consumer.kind) {
   case Consumer::Kind::Operand:
@@ -184,8 +200,11 @@ void ProblemBuilder::addEdges(unsigned index) {
     Port from = consumer.stop ? Port{planning_.stopNodes[*consumer.stop],
                                      &stopIds_[*consumer.stop]}
                               : source(index);
-    addUse({classOf(tensor), from, target(consumer), countsCopies(tensor)},
-           lifetimes_.use(index, consumer));
+    Way way = {classOf(tensor), from, target(consumer), countsCopies(tensor)};
+    addUse(way, lifetimes_.use(index, consumer));
+    if (isFusible(tensor)) {
+      addFusion(way, tensor.index, consumer.index);
+    }
   }
 }
 
@@ -260,6 +279,13 @@ std::optional<PlanningProblem> ProblemBuilder::build() {
   }
   sortNodes();
   return std::move(planning_);
+}
+
+const FusionEdge *PlanningProblem::fusionAt(size_t edge) const {
+  auto it = llvm::lower_bound(fusions, edge, [](const auto &fusion, size_t at) {
+    return fusion.edge < at;
+  });
+  return it != fusions.end() && it->edge == edge ? &*it : nullptr;
 }
 
 std::optional<PlanningProblem>

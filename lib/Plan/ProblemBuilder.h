@@ -63,6 +63,13 @@ struct ProblemOptions {
   const Fixed *present = nullptr;
 };
 
+/// An edge between two operators beside the one of the tensor: it costs what
+/// they take more where they are not fused.
+struct FusionEdge {
+  size_t edge = 0;              ///< In Problem::edges.
+  unsigned maker = 0, user = 0; ///< Sites: of its `from`, and of its `to`.
+};
+
 /// A planning problem, and what its nodes stand for.
 struct PlanningProblem {
   search::Problem problem;
@@ -73,8 +80,13 @@ struct PlanningProblem {
   /// node. A tensor without has no layouts.
   std::vector<std::vector<Layout>> valuePlaces, stopPlaces, outputPlaces;
   std::vector<unsigned> valueNodes, stopNodes, outputNodes;
+  /// In the order of their edges.
+  std::vector<FusionEdge> fusions;
   /// Times of the problem in one of the dataflow (Lifetimes.h).
   int64_t positions = 1;
+
+  /// The entry of `fusions` of this edge of the problem, or null.
+  const FusionEdge *fusionAt(size_t edge) const;
 };
 
 /// Nothing if `options.control` struck meanwhile.

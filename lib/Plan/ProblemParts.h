@@ -63,6 +63,11 @@ private:
            (options_.memory == MemoryDetail::Resting &&
             tensor.kind == DataflowValue::Kind::Global);
   }
+  bool isFusible(const DataflowValue &tensor) const {
+    return tensor.kind == DataflowValue::Kind::Result &&
+           llvm::is_contained(dataflow_.sites[tensor.index].fusible.results,
+                              tensor.number);
+  }
   search::Edge &addEdge(const Way &way);
   void addUsage(const Way &way, search::Edge &edge, EdgeMatrices::Bytes bytes,
                 search::Lifetime live);
@@ -70,6 +75,7 @@ private:
                search::Lifetime live);
   void addUse(const Way &way, const UseTimes &times);
   void addMaker(unsigned tensor);
+  void addFusion(const Way &way, unsigned maker, unsigned user);
   Port target(const Consumer &consumer);
   std::string nameOf(const DataflowValue &tensor) const;
   void sortNodes();

@@ -77,6 +77,14 @@ Status explainNoPlan(const Setting &setting, const PlanOptions &options,
 /// What plans on the grid of `setting` may use of each kind of devices.
 KindMemories memoriesOf(const Setting &setting, const PlanOptions &options);
 
+/// What no plan of `setting` on `grid` goes below, in nanoseconds, without a
+/// problem: all devices compute at their pace, however operators are split.
+int64_t quickBound(const Setting &setting, const DeviceGrid &grid);
+
+/// The same: every operator takes its best strategy, and nothing has to move.
+int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
+                      const PlanOptions &options);
+
 /// Solves `setting` by `solver` on each of `grids` that can still win: a grid
 /// is built only if a bound that needs no problem is below the best plan so
 /// far, and solved until its own bound is above. What setting.devices is does

@@ -32,6 +32,7 @@ private:
   bool isInside(const Consumer &consumer) const {
     return consumer.kind == Consumer::Kind::Operand && isInside(consumer.index);
   }
+  void cutFusions(const DataflowValue &tensor);
   void addValue(const DataflowValue &tensor);
   void addConsumers(const DataflowValue &tensor, unsigned index,
                     DataflowValue &part);
@@ -45,6 +46,20 @@ private:
   std::vector<std::optional<unsigned>> stops_; ///< Per stop of the whole.
 };
 } // namespace
+
+/// A kernel does not go on beyond the border.
+void Slicer::cutFusions(const DataflowValue &tensor) {
+  bool isResult = tensor.kind == DataflowValue::Kind::Result;
+  for (const Consumer &consumer : tensor.consumers) {
+    if (isInside(consumer) && !(isResult && isInside(tensor.index))) {
+      llvm::erase(slice_.sites[consumer.index - begin_].fusible.operands,
+                  consumer.operand);
+    } else if (isResult && isInside(tensor.index) && !isInside(consumer)) {
+      llvm::erase(slice_.sites[tensor.index - begin_].fusible.results,
+                  tensor.number);
+    }
+  }
+}
 
 void Slicer::addConsumers(const DataflowValue &tensor, unsigned index,
                           DataflowValue &part) {
@@ -142,6 +157,7 @@ Dataflow Slicer::run() {
   slice_.time = slice_.sites.back().time + 2;
   slice_.entryTimes.push_back({0, slice_.time});
   for (const DataflowValue &tensor : whole_.values) {
+    cutFusions(tensor);
     addValue(tensor);
   }
   dropLonelyStops();
@@ -167,7 +183,10 @@ static std::string describe(const Dataflow &slice, const DeviceGrid &grid,
   os << " on ";
   llvm::interleave(grid.devices, os, ",");
   for (const Site &site : slice.sites) {
-    os << "; " << site.kind << "@" << site.time;
+    os << "; " << site.kind << "@" << site.time << "<";
+    llvm::interleave(site.fusible.operands, os, ",");
+    os << ">";
+    llvm::interleave(site.fusible.results, os, ",");
   }
   for (const DataflowValue &tensor : slice.values) {
     os << "; " << unsigned(tensor.kind) << " " << tensor.index << " "

@@ -99,10 +99,11 @@ static std::string layoutsKey(StringRef layouts) {
 
 /// What a row has in common with its twin in a repeated layer.
 static std::string rowKey(const ReportRow &row) {
-  return join(std::initializer_list<std::string>{row.op, row.grid, row.split,
-                                                 layoutsKey(row.operands),
-                                                 layoutsKey(row.results)},
-              "|");
+  return join(
+      std::initializer_list<std::string>{
+          row.op, row.isFused ? "fused" : "", row.grid, row.split,
+          layoutsKey(row.operands), layoutsKey(row.results)},
+      "|");
 }
 
 namespace {

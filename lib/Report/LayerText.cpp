@@ -26,6 +26,7 @@ bytes that the busiest device receives; layouts of operands -> results
   [x.y, *]       dimension 0 lies in shards over x, each cut over y; of
                  dimension 1 every device has all. {0:5, 4:9}: bounds of shards
   partial sum{x} every device along x has a part of the sum
+  + nn.relu      goes on in the kernel that makes its operand
   h.0-3          layers that differ in their numbers only; a..b: from the least
                  time to the most
 )";
@@ -79,7 +80,7 @@ static std::string shorten(StringRef layouts) {
 void divisi::printGroupRow(const LayerGroup &group, size_t index,
                            raw_ostream &os) {
   const ReportRow &row = group.blocks.front()[index];
-  os << "  " << left_justify(row.op, 20) << " "
+  os << "  " << left_justify((row.isFused ? "+ " : "") + row.op, 20) << " "
      << left_justify(nameBeneath(row, group.headings.front()), 24) << " "
      << left_justify(row.split.empty() ? "-" : row.split, 20) << " "
      << right_justify(

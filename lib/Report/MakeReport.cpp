@@ -11,6 +11,7 @@
 #include "Describe.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/Cost/Fusion.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Cost/OpCost.h"
 #include "divisi/Cost/StepCost.h"
@@ -46,7 +47,8 @@ private:
   ModuleOp module_;
   const Cluster &cluster_;
   Report report_;
-  llvm::StringMap<Router> routers_; ///< By grid.
+  llvm::StringMap<Router> routers_;               ///< By grid.
+  llvm::DenseMap<Operation *, OpFusion> fusions_; ///< Of one function.
 };
 
 } // namespace
@@ -231,16 +233,21 @@ Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
   row.grid = grid.getSymName().str();
   llvm::raw_string_ostream os(row.split);
   split.print(os, value, nest);
-  row.nanoseconds =
-      opNanoseconds(nest, value, split, profile,
-                    GridPace(cluster_, value, grid.getDeviceIds()));
+  GridPace pace(cluster_, value, grid.getDeviceIds()),
+      one(cluster_, Grid(), {});
+  OpFusion fusion = pace.fuses() ? fusions_.lookup(op) : OpFusion();
+  row.isFused = !fusion.fused.operands.empty();
+  row.nanoseconds = opTime(nest, value, split, profile, pace, fusion.fusible)
+                        .with(fusion.fused);
   row.flops = nest.flops();
   int64_t splitOver = value.product(split.usedAxes());
   row.replication = double(value.numPositions()) / double(splitOver);
-  row.movedBytes = movedBytes(nest, value, split, profile) * splitOver;
+  row.movedBytes =
+      movedBytes(nest, value, split, profile, fusion.fused) * splitOver;
+  // There all layouts are equal.
   row.oneDeviceNanoseconds =
-      opNanoseconds(nest, Grid(), Split::replicated(nest), profile,
-                    GridPace(cluster_, Grid(), {}));
+      opNanoseconds(nest, Grid(), Split::replicated(nest), profile, one,
+                    one.fuses() ? fusions_.lookup(op).fusible : FusedEnds());
   report_.rows.push_back(std::move(row));
   return Status();
 }
@@ -273,6 +280,7 @@ Status ReportBuilder::addFunction(func::FuncOp function) {
   auto entry = function->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
   std::string name = (entry ? entry.getValue() : function.getSymName()).str();
   addTensors(function, name);
+  fusions_ = fusionsOf(function.getBody().front());
   for (Operation &op : function.getBody().front()) {
     if (!countsIn(function, op)) {
       continue;

@@ -27,6 +27,7 @@ json::Value toJSON(const ReportRow &row) {
       {"split", row.split},
       {"operands", row.operands},
       {"results", row.results},
+      {"fused", row.isFused},
       {"nanoseconds", row.nanoseconds},
       {"bytes", row.bytes},
       {"flops", row.flops},
@@ -43,6 +44,7 @@ static bool fromJSON(const json::Value &value, ReportRow &row,
          map.map("node", row.node) && map.map("op", row.op) &&
          map.map("grid", row.grid) && map.map("split", row.split) &&
          map.map("operands", row.operands) && map.map("results", row.results) &&
+         map.mapOptional("fused", row.isFused) &&
          map.map("nanoseconds", row.nanoseconds) &&
          map.map("bytes", row.bytes) && map.map("flops", row.flops) &&
          map.map("replication", row.replication) &&

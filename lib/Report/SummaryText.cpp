@@ -303,6 +303,17 @@ static void printCommunication(const Report &report, raw_ostream &os) {
   }
 }
 
+/// How many launches are saved.
+static void printFused(const Report &report, raw_ostream &os) {
+  auto isOperator = [](const ReportRow &row) { return !row.isCollective(); };
+  auto isFused = [](const ReportRow &row) { return row.isFused; };
+  if (int64_t fused = count_if(report.rows, isFused); fused > 0) {
+    line(os, "fused") << fused << " of " << count_if(report.rows, isOperator)
+                      << " operators go on in the kernel that makes their "
+                         "operand\n";
+  }
+}
+
 /// `cpu: matmul (2) gelu (1)`: what has no fast kernel runs on reference.
 static void printKernels(const Report &report, raw_ostream &os) {
   std::map<std::string, std::map<std::string, int64_t>> byBackend;
@@ -340,6 +351,7 @@ void divisi::printSummary(const Report &report, raw_ostream &os) {
                          << " of it replicated\n";
   line(os, "memory traffic")
       << percent(report.replicatedBytes) << " of it replicated\n";
+  printFused(report, os);
   printCommunication(report, os);
   printKernels(report, os);
   os << "\nassumptions\n";

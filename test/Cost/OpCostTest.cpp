@@ -110,6 +110,34 @@ TEST(OpCost, WhatIsFusedDoesNotCrossMemory) {
   EXPECT_EQ(time({.operands = {0}, .results = {0}}), 4 * 512);
 }
 
+// 1024 elements in, 1024 out, 1024 of another operand; a byte takes 1 ns, 1000
+// FLOPs too.
+TEST(OpCost, WhatIsNotFusedTakesMore) {
+  LoopNest nest = elementwise({32, 32}, 2);
+  Split split = Split::replicated(nest);
+  FusedEnds both = {{0}, {0}}, operand = {{0}, {}}, result = {{}, {0}};
+  auto timeWith = [&](const FusedEnds &fused) {
+    return opTime(nest, kGrid, split, kWidths, device(), both).with(fused);
+  };
+  auto roofline = [&](const FusedEnds &fused) {
+    return opNanoseconds(nest, kGrid, split, kWidths, device(), fused);
+  };
+  EXPECT_EQ(timeWith(both), 4096);
+  EXPECT_EQ(timeWith(operand), 2 * 4096);
+  EXPECT_EQ(timeWith(result), 10 + 2 * 4096);
+  EXPECT_EQ(timeWith({}), 10 + 3 * 4096);
+  for (int64_t flops : {1, 5000, 9000, 20000}) {
+    nest.flopsPerPoint = flops;
+    EXPECT_EQ(timeWith(both), roofline(both));
+    EXPECT_EQ(timeWith(operand), roofline(operand));
+    EXPECT_EQ(timeWith({}), roofline({}));
+    EXPECT_GE(timeWith(result), roofline(result));
+  }
+  // Without such ends there are no parts.
+  OpTime plain = opTime(nest, kGrid, split, kWidths, device(), {});
+  EXPECT_EQ(plain.operand + plain.result, 0);
+}
+
 // Four rows of a table of a thousand: the rest is not read.
 TEST(OpCost, OnlyTheChosenRowsOfATableAreRead) {
   LoopNest nest;

@@ -8,7 +8,7 @@
 //
 // What the search over all grids answers, against the exact optimum of every
 // grid by itself, on small programs drawn at random: nothing that it left out
-// was better, and its bound is one.
+// was better, its bound is one, and so are those that need no problem.
 //
 //===----------------------------------------------------------------------===//
 
@@ -186,7 +186,7 @@ std::string ProgramMaker::make() {
 
 /// What has been tried, for the last line.
 struct Counts {
-  int64_t programs = 0, grids = 0, idle = 0, infeasible = 0;
+  int64_t programs = 0, grids = 0, idle = 0, infeasible = 0, fusions = 0;
 };
 
 static Counts &counts() {
@@ -224,11 +224,13 @@ public:
     std::cout << "counted: plans of all grids: " << all.programs
               << " programs enumerated on " << all.grids << " grids; "
               << all.idle << " plans leave devices idle, " << all.infeasible
-              << " programs fit on no grid\n";
+              << " programs fit on no grid; " << all.fusions
+              << " pairs of operators could be fused\n";
     EXPECT_GE(all.programs, 200);
     EXPECT_GT(all.grids, 3 * all.programs);
     EXPECT_GT(all.idle, 0);
     EXPECT_LT(2 * all.idle, all.programs);
+    EXPECT_GT(all.fusions, all.grids / 8);
     EXPECT_GT(all.infeasible, 0);
     EXPECT_LT(4 * all.infeasible, all.programs);
   }
@@ -252,11 +254,14 @@ AllGridsTest::leastOfAllGrids(mlir::ModuleOp module,
     ++counts().grids;
     setting.devices = grid;
     auto planning = plan::makeProblem(setting, options, {});
+    counts().fusions += int64_t(planning->fusions.size());
     search::Outcome outcome = search::solveExact(planning->problem);
     EXPECT_NE(outcome.verdict, search::Verdict::NotFound) << outcome.message;
     if (outcome.verdict == search::Verdict::Solved) {
       EXPECT_EQ(outcome.stopped, search::Stopped::Finished);
       int64_t cost = plan::nanosecondsOf(outcome.solution.cost);
+      EXPECT_LE(plan::quickBound(setting, grid), cost);
+      EXPECT_LE(plan::operatorBound(setting, grid, options), cost);
       least = std::min(least.value_or(cost), cost);
     }
   }

@@ -12,7 +12,9 @@
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
+#include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Plan/PlanModule.h"
+#include "divisi/Plan/PlanPrice.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,12 +26,21 @@ using namespace divisi;
 using testing::HasSubstr;
 
 namespace {
-class AlternativesTest : public testing::Test {
+/// On devices that fuse, and on others.
+class AlternativesTest : public testing::TestWithParam<const char *> {
 protected:
   AlternativesTest() {
     context_.loadDialect<mlir::func::FuncDialect, nn::NNDialect,
                          spmd::SPMDDialect>();
-    cluster_ = *presetCluster("cpu", 4);
+    cluster_ = *findCluster(GetParam());
+  }
+
+  static PlanOptions fourDevices() {
+    PlanOptions options;
+    options.cluster = GetParam();
+    options.grid.devices = 4;
+    options.gap = 0;
+    return options;
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {
@@ -41,14 +52,10 @@ protected:
 };
 } // namespace
 
-static PlanOptions fourDevices() {
-  PlanOptions options;
-  options.grid.devices = 4;
-  options.gap = 0;
-  return options;
-}
+INSTANTIATE_TEST_SUITE_P(Machines, AlternativesTest,
+                         testing::Values("cpu:4", "dgx-h100:8"));
 
-TEST_F(AlternativesTest, NothingIsCheaperThanAnOptimalPlan) {
+TEST_P(AlternativesTest, NothingIsCheaperThanAnOptimalPlan) {
   auto module = parse(kMlp);
   Expected<PlanReport> report = planModule(*module, fourDevices());
   ASSERT_TRUE(report);
@@ -83,7 +90,7 @@ TEST_F(AlternativesTest, NothingIsCheaperThanAnOptimalPlan) {
 }
 
 /// The plan with the ReLU replicated: worse, and not what a solver says.
-TEST_F(AlternativesTest, AGrowthIsWhatPlanningWithTheStrategyCosts) {
+TEST_P(AlternativesTest, AGrowthIsWhatPlanningWithTheStrategyCosts) {
   auto module = parse(kMlp);
   Expected<PlanReport> best = planModule(*module, fourDevices());
   ASSERT_TRUE(best);
@@ -116,7 +123,35 @@ TEST_F(AlternativesTest, AGrowthIsWhatPlanningWithTheStrategyCosts) {
   }
 }
 
-TEST_F(AlternativesTest, AnEditedPlanIsPricedAsItIs) {
+/// Times and conversions of what is chosen make the whole, for plans that fuse
+/// something and others.
+TEST_P(AlternativesTest, TimesAddUp) {
+  for (uint64_t seed = 0; seed != 10; ++seed) {
+    auto module = parse(kMlp);
+    PlanOptions options = fourDevices();
+    options.solver = "random";
+    options.seed = seed;
+    options.grid.mesh = "2x2";
+    ASSERT_TRUE(planModule(*module, options));
+    auto plan = PlanAlternatives::of(*module, cluster_);
+    ASSERT_TRUE(plan) << plan.status().message();
+    Expected<PlanPrice> price = priceOfPlan(*module, cluster_);
+    ASSERT_TRUE(price);
+    int64_t sum = 0;
+    for (int64_t nanoseconds : price->conversions) {
+      sum += nanoseconds;
+    }
+    for (size_t i = 0; i != plan->decisions().size(); ++i) {
+      for (const Alternative &other : plan->alternatives(i)) {
+        sum += other.isChosen ? other.nanoseconds : 0;
+      }
+    }
+    EXPECT_EQ(sum, plan->nanoseconds()) << "seed " << seed;
+    EXPECT_EQ(sum, price->nanoseconds) << "seed " << seed;
+  }
+}
+
+TEST_P(AlternativesTest, AnEditedPlanIsPricedAsItIs) {
   auto module = parse(kMlp);
   ASSERT_TRUE(planModule(*module, fourDevices()));
   module->walk([&](nn::ReluOp op) {
@@ -134,7 +169,7 @@ TEST_F(AlternativesTest, AnEditedPlanIsPricedAsItIs) {
   }
 }
 
-TEST_F(AlternativesTest, PlansOnSeveralGridsAndHalfPlansAreRefused) {
+TEST_P(AlternativesTest, PlansOnSeveralGridsAndHalfPlansAreRefused) {
   auto module = parse(kMlp);
   EXPECT_THAT(PlanAlternatives::of(*module, cluster_).status().message(),
               HasSubstr("the plan has 0 grids; what else could have been "

@@ -9,7 +9,7 @@
 #include "lib/Plan/Slices.h"
 #include "lib/Plan/Ties.h"
 
-#include "divisi/Cluster/Cluster.h"
+#include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Plan/ModuleDataflow.h"
 
 #include "mlir/Parser/Parser.h"
@@ -49,11 +49,12 @@ std::string blocks(int count) {
          body + "return " + at + " : tensor<32x64xf32>\n}\n";
 }
 
-class SlicesTest : public testing::Test {
+/// On devices that fuse, and on others.
+class SlicesTest : public testing::TestWithParam<const char *> {
 protected:
   SlicesTest() {
     context_.loadDialect<nn::NNDialect, mlir::func::FuncDialect>();
-    cluster_ = *presetCluster("cpu", 4);
+    cluster_ = *findCluster(GetParam());
     grid_ = candidateGrids(cluster_, {.mesh = "2x2"})->front();
   }
   ModuleDataflow read(int count) {
@@ -71,7 +72,10 @@ protected:
   DeviceGrid grid_;
 };
 
-TEST_F(SlicesTest, AlikeSlicesHaveOneProblem) {
+INSTANTIATE_TEST_SUITE_P(Machines, SlicesTest,
+                         testing::Values("cpu:4", "dgx-h100:4"));
+
+TEST_P(SlicesTest, AlikeSlicesHaveOneProblem) {
   ModuleDataflow dataflow = read(6);
   SliceProblems problems(dataflow, cluster_.pace());
   std::set<const PlanningProblem *> distinct;
@@ -92,7 +96,7 @@ TEST_F(SlicesTest, AlikeSlicesHaveOneProblem) {
   EXPECT_NE(problems.of(0, kBlock, other, {}), one);
 }
 
-TEST_F(SlicesTest, TheWholeProgramIsASlice) {
+TEST_P(SlicesTest, TheWholeProgramIsASlice) {
   ModuleDataflow dataflow = read(3);
   SliceProblems problems(dataflow, cluster_.pace());
   auto slice = problems.of(0, dataflow.sites.size(), grid_, {});
@@ -107,7 +111,7 @@ TEST_F(SlicesTest, TheWholeProgramIsASlice) {
 
 /// Cut where a value crosses in one layout, the parts cost what the whole does:
 /// the least over that layout.
-TEST_F(SlicesTest, PartsAddUp) {
+TEST_P(SlicesTest, PartsAddUp) {
   ModuleDataflow dataflow = read(2);
   SliceProblems problems(dataflow, cluster_.pace());
   auto whole = problems.of(0, 2 * kBlock, grid_, {});
@@ -127,7 +131,24 @@ TEST_F(SlicesTest, PartsAddUp) {
   EXPECT_LE(double(*parts), 1.05 * double(best));
 }
 
-TEST_F(SlicesTest, ThreadsGetTheSame) {
+/// A block has a product with its ReLU, and one with its sum.
+TEST_P(SlicesTest, KernelsEndAtTheBorder) {
+  ModuleDataflow dataflow = read(1);
+  auto ends = [](const Dataflow &slice) {
+    std::vector<std::pair<size_t, size_t>> ends;
+    for (const Site &site : slice.sites) {
+      ends.push_back(
+          {site.fusible.operands.size(), site.fusible.results.size()});
+    }
+    return ends;
+  };
+  using Ends = std::vector<std::pair<size_t, size_t>>;
+  EXPECT_EQ(ends(dataflow), (Ends{{0, 1}, {1, 0}, {0, 1}, {1, 0}}));
+  EXPECT_EQ(ends(sliceOf(dataflow, 0, 3)), (Ends{{0, 1}, {1, 0}, {0, 0}}));
+  EXPECT_EQ(ends(sliceOf(dataflow, 1, 4)), (Ends{{0, 0}, {0, 1}, {1, 0}}));
+}
+
+TEST_P(SlicesTest, ThreadsGetTheSame) {
   ModuleDataflow dataflow = read(8);
   SliceProblems problems(dataflow, cluster_.pace(), int64_t(1) << 30);
   std::vector<std::vector<const PlanningProblem *>> seen(4);
@@ -153,7 +174,7 @@ TEST_F(SlicesTest, ThreadsGetTheSame) {
 }
 
 /// Folded and unfolded, the same cost.
-TEST_F(SlicesTest, RepeatedBlocksAreTied) {
+TEST_P(SlicesTest, RepeatedBlocksAreTied) {
   for (int count : {4, 8}) {
     ModuleDataflow dataflow = read(count);
     EXPECT_EQ(findRepeats(dataflow),

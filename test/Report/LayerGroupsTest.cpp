@@ -96,6 +96,14 @@ TEST(LayerGroups, AnotherSplitOrLayoutIsAnotherGroup) {
 }
 
 // Axis names end in numbers, too: those are no numbers of a layer.
+TEST(LayerGroups, WhatIsFusedIsAnotherGroup) {
+  std::vector<ReportRow> rows = {row("h.0.fc", "nn.relu"),
+                                 row("h.1.fc", "nn.relu")};
+  EXPECT_THAT(groupsOf(rows), ElementsAre("h.0,1: 2 x 1"));
+  rows[0].isFused = true;
+  EXPECT_THAT(groupsOf(rows), ElementsAre("h.0: 1 x 1", "h.1: 1 x 1"));
+}
+
 TEST(LayerGroups, BoundsMayDifferAndAxesMayNot) {
   std::vector<ReportRow> rows = {row("h.0.a", "nn.conv", "[x0{0:5, 4:9}]"),
                                  row("h.1.a", "nn.conv", "[x0{0:9, 8:17}]"),

@@ -44,6 +44,7 @@ static Report makeReport() {
                  row("train", "spmd.all_reduce", 200000),
                  row("infer", "nn.matmul", 300000, 600000)};
   report.rows[2].replication = 2;
+  report.rows[2].isFused = true;
   report.rows[1].bytes = 4096;
   report.kernels = {{"train", "nn.matmul", "cpu", 2},
                     {"infer", "nn.matmul", "cpu", 3}};
@@ -142,6 +143,9 @@ TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
         "= 1.0 KiB weights + 512 B activations + 256 B workspace + 256 B "
         "packed constants",
         "spmd.all_reduce   1 x, 4.0 KiB per device, 200.0 us",
+        "fused             1 of 2 operators go on in the kernel that makes "
+        "their "
+        "operand",
         "kernels: cpu        matmul (5)", "entry @train      1.20 ms"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
@@ -206,6 +210,6 @@ TEST(Layers, HaveALegendAndABlockPerEntry) {
   EXPECT_THAT(text, HasSubstr("layouts of operands -> results"));
   EXPECT_THAT(text, HasSubstr("\nentry @train\n  input      x "));
   EXPECT_THAT(text, HasSubstr("\nnet.h.0  1.20 ms\n"));
-  EXPECT_THAT(text, HasSubstr("\nentry @infer\nnet.h.0  300.0 us\n"));
+  EXPECT_THAT(text, HasSubstr("\nentry @infer\nnet.h.0  300.0 us\n  + nn.mat"));
   EXPECT_THAT(text, HasSubstr("\nat rest\n  parameter  w "));
 }

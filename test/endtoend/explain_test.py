@@ -113,6 +113,29 @@ def test_first_what_the_plan_is_worth(made):
     assert found == sorted(found)
 
 
+def test_devices_that_fuse_do_operators_in_one_kernel(made):
+    flags = "m.onnx", "--cluster", "dgx-h100:8", "--devices"
+    for devices in (1, 2):
+        got = report(made, *flags, devices)
+        check_sums(got)
+        assert got["plan"]["nanoseconds"] == got["predicted_nanoseconds"]
+        product, rectified = [row for row in got["rows"] if row["op"] in
+                              ("nn.matmul", "nn.relu")]
+        assert rectified["fused"] and not product["fused"]
+        # The launch is the product's.
+        assert rectified["nanoseconds"] < 2000 <= product["nanoseconds"]
+        if devices == 1:
+            alone = got["predicted_nanoseconds"]
+        assert got["one_device_nanoseconds"] == alone
+    out = made("explain", *flags, 2).out
+    assert "fused             1 of 2 operators go on in the kernel" in out
+    assert "\n  + nn.relu " in out and "\n  nn.matmul " in out
+    [item] = report(made, *flags, 2, "--why", "rectified")["items"]
+    [chosen] = [a for a in item["alternatives"] if a["chosen"]]
+    assert chosen["nanoseconds"] == item["row"]["nanoseconds"]
+    assert item["row"]["fused"]
+
+
 @pytest.mark.parametrize("name", ["m.divisi", "plan", "partition", "lower"])
 def test_every_stage_knows_what_the_plan_is_worth(made, name):
     got = report(made, name if "." in name else dump(made, name))

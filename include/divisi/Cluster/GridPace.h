@@ -45,6 +45,9 @@ struct GridPace {
   /// which each position is of one kind.
   GridPace(const Cluster &cluster, const Grid &grid,
            llvm::ArrayRef<int64_t> devices);
+
+  /// Whether operators are fused: by all of them, as all run one program.
+  bool fuses() const;
 };
 
 /// The memory of devices of a grid that hold equal parts.

@@ -13,18 +13,21 @@
 //   %h = matmul %x, %w     m n k     one kernel: the matmul adds the bias to an
 //   %y = add %h, %bias     m n       element while it still has it
 //
-// It is asked of loops alone. Who asks knows what loops don't say: that nobody
-// else uses the result, and that each device makes of it what it uses (equal
-// layouts, not partial). A kernel goes on from one operator: an operator with
-// several operands that could be fused takes one of them from a register, and
-// reads the others.
+// `fuses` asks loops alone. `fusionsOf` asks a program for the rest: that
+// nobody else uses the result, and, once it is partitioned, that each device
+// makes of it what it uses: layouts are equal, and not partial. A kernel goes
+// on from one operator: one with several operands that could be fused takes the
+// first of them from a register, and reads the others.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_COST_FUSION_H
 #define DIVISI_COST_FUSION_H
 
-#include "divisi/Layout/Loops.h"
+#include "divisi/Cost/OpCost.h"
+
+#include "mlir/IR/Block.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace divisi {
 
@@ -34,6 +37,17 @@ namespace divisi {
 /// that operand and of all its results is the same loop of it, or of extent 1.
 bool fuses(const LoopNest &producer, unsigned result, const LoopNest &consumer,
            unsigned operand);
+
+/// The ends of one operator that it may share with others in a kernel.
+struct OpFusion {
+  FusedEnds fusible; ///< If layouts are equal: the same before Partition.
+  FusedEnds fused;   ///< As they are; nothing before Partition.
+};
+
+/// Of the operators of one function that may be fused with others there. An end
+/// is none of an operator that is a view, or makes several results; and nothing
+/// is fused that is a view of the shards that a device has.
+llvm::DenseMap<mlir::Operation *, OpFusion> fusionsOf(mlir::Block &body);
 
 } // namespace divisi
 

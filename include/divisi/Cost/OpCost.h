@@ -69,6 +69,34 @@ int64_t opNanoseconds(const LoopNest &nest, const Grid &grid,
                       const Split &split, const OpProfile &profile,
                       const GridPace &pace, const FusedEnds &fused = {});
 
+/// What an operator takes, by which of the ends that could be fused are. The
+/// ends of an operator are of different edges of a planning problem, so each of
+/// them has a part of its own:
+///
+///   fused     all of them are
+///   result    more, if the result is not: it is written
+///   operand   more, if the operand is not: it is read, and there is a launch
+///
+/// `result` is what it is where the operand is fused, and `operand` where the
+/// result is not. So the sum is the roofline, except of an operator that reads
+/// its operand and has its result fused: with devices of one pace that is no
+/// less, but for rounding, and more where arithmetic takes longer than moving
+/// the other operands.
+struct OpTime {
+  int64_t fused = 0, result = 0, operand = 0; ///< Nanoseconds, at least 0.
+
+  /// The sum, where `ends` are fused.
+  int64_t with(const FusedEnds &ends) const {
+    return fused + (ends.results.empty() ? result : 0) +
+           (ends.operands.empty() ? operand : 0);
+  }
+};
+
+/// Of one operator of which `fusible` could be fused; all 0 for a view.
+OpTime opTime(const LoopNest &nest, const Grid &grid, const Split &split,
+              const OpProfile &profile, const GridPace &pace,
+              const FusedEnds &fusible);
+
 } // namespace divisi
 
 #endif // DIVISI_COST_OPCOST_H

@@ -35,7 +35,8 @@ struct Alternative {
   std::string strategy; ///< `m@x, n@y`; empty if replicated. A place: `[x, *]`.
   bool isChosen = false;
   int64_t nanoseconds = 0; ///< What the operator takes; 0 of a tensor.
-  /// What conversions to and from its neighbours take, which are as planned.
+  /// What conversions to and from its neighbours take, which are as planned,
+  /// and these more as they are not fused with it.
   int64_t conversionNanoseconds = 0;
   /// By how much the plan gets slower, in nanoseconds; nothing if no conversion
   /// is possible.

@@ -44,10 +44,18 @@ struct Site {
   /// Per operand: is it made from parameters and constants alone?
   llvm::SmallVector<bool, 3> parameters;
   ResultBuffers buffers;
+  /// The ends that one kernel may share with other sites (Fusion.h).
+  FusedEnds fusible;
   unsigned numResults = 1;
-  /// Sites of one kind have the same strategies at the same prices.
+  /// Sites of one kind have the same strategies, and with the same `fusible`
+  /// at the same prices.
   unsigned kind = 0;
   int64_t time = 0; ///< When it runs.
+
+  /// `fusible` if devices of `pace` fuse at all.
+  FusedEnds fusibleOn(const GridPace &pace) const {
+    return pace.fuses() ? fusible : FusedEnds();
+  }
 };
 
 /// Somebody who wants a tensor.

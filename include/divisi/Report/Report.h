@@ -41,12 +41,15 @@ struct ReportRow {
   std::string split;    ///< `m@x, n@y`; the axes of a collective.
   std::string operands; ///< Layouts, joined by `, `.
   std::string results;
+  /// Whether an operator goes on in the kernel that makes an operand of it.
+  bool isFused = false;
   int64_t nanoseconds = 0;
   int64_t bytes = 0; ///< A collective's: received by the busiest device.
   double flops = 0;  ///< An operator's, all devices' work counted once.
   /// How many devices do the same work: 1 if it is split over the whole grid.
   double replication = 1;
-  int64_t movedBytes = 0; ///< By an operator, all parts of its work once.
+  /// By an operator through memory, all parts of its work once.
+  int64_t movedBytes = 0;
   /// An operator's time if one device did all of it.
   int64_t oneDeviceNanoseconds = 0;
 
