@@ -92,14 +92,6 @@ bool Portfolio::isExhausted() const {
   return best_.exists() && !ingredients_.branching && dualDone && answersDone;
 }
 
-void Portfolio::consider(const Assignment &assignment, Value value) {
-  double best =
-      candidates_.empty() ? best_.cost : candidates_.back().second.cost;
-  if (value.feasible() && value.cost < best) {
-    candidates_.emplace_back(assignment, value);
-  }
-}
-
 /// Makes an assignment the best one, after looking at it exactly.
 void Portfolio::adopt(Assignment assignment, double cost, std::string_view by) {
   Solution solution =
@@ -129,9 +121,10 @@ int64_t Portfolio::workOnDual(int64_t work) {
   while (done < work && !stopped()) {
     dual_->step(best_.cost);
     done += dual_->workOfStep();
-    consider(dual_->forwardTaken(), dual_->forwardValue());
-    consider(dual_->backwardTaken(), dual_->backwardValue());
-    if (!best_.exists() && !candidates_.empty()) {
+    crossover_->allow(dual_->workOfStep());
+    done += crossover_->add(dual_->forwardTaken(), rounded_);
+    done += crossover_->add(dual_->backwardTaken(), rounded_);
+    if (!best_.exists() && rounded_.exists()) {
       break; // The first answer is wanted at once.
     }
   }
@@ -230,7 +223,7 @@ void Portfolio::lookAtMemory() {
 /// One task improves the dual, the other looks for answers.
 void Portfolio::searchRound() {
   bool dual = (ingredients_.dual && !branching_) || !best_.exists();
-  candidates_.clear();
+  rounded_ = best_;
   improved_ = {};
   // The tasks must not see each other: what both need is looked at before.
   start_ = dual_->best();
@@ -240,9 +233,8 @@ void Portfolio::searchRound() {
   }
   workOnBoth([&] { return dual ? workOnDual(roundWork_) : 0; },
              [&] { return workOnAnswers(roundWork_); });
-  if (!candidates_.empty()) {
-    auto [assignment, value] = std::move(candidates_.back());
-    adopt(std::move(assignment), value.cost, "rounding");
+  if (rounded_.cost < best_.cost) {
+    adopt(std::move(rounded_.assignment), rounded_.cost, "rounding");
   }
   if (improved_.exists() && improved_.cost < best_.cost) {
     adopt(std::move(improved_.assignment), improved_.cost, "neighbourhood");

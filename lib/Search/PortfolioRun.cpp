@@ -15,7 +15,7 @@
 namespace divisi::search {
 
 /// So much of the work may be spent on what is folded.
-static constexpr int64_t kFoldedPart = 8;
+static constexpr int64_t kFoldedPart = 2;
 
 /// Replaces the bound by what a certificate proves.
 void Portfolio::certify(Outcome &outcome) {
@@ -33,6 +33,7 @@ void Portfolio::certify(Outcome &outcome) {
   // Checking takes memory of its own. What refers to the graph goes first.
   branching_.reset();
   dual_.reset();
+  crossover_.reset();
   memory_.reset();
   reduced_ = {};
   Expected<std::optional<Wide>> bound = provedBound(problem_, certificate);
@@ -114,6 +115,7 @@ Outcome Portfolio::run() {
     wholeEntries_ += int64_t(pair.table->rows) * pair.table->columns;
   }
   dual_.emplace(reduced_.graph());
+  crossover_.emplace(reduced_.graph());
   if (ingredients_.start) {
     Assignment start =
         contract(reduction_, reduced_, ingredients_.start->assignment);

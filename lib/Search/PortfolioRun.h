@@ -18,6 +18,7 @@
 #include "lib/Search/Branching/BranchAndBound.h"
 #include "lib/Search/Feasibility/MemoryFirst.h"
 #include "lib/Search/Fold/FoldedSearch.h"
+#include "lib/Search/Neighbourhoods/Crossover.h"
 #include "lib/Search/Neighbourhoods/Neighbourhoods.h"
 #include "lib/Search/Run/Announcer.h"
 
@@ -42,7 +43,6 @@ private:
   int64_t workOnAnswers(int64_t work);
   void workOnBoth(const std::function<int64_t()> &first,
                   const std::function<int64_t()> &second);
-  void consider(const Assignment &assignment, Value value);
   void adopt(Assignment assignment, double cost, std::string_view by);
   void report();
   bool proved() const;
@@ -77,11 +77,11 @@ private:
   std::optional<Neighbourhoods> neighbourhoods_;
   std::optional<BranchAndBound> branching_;
   Incumbent best_;
-  Solution solution_;                                    ///< Of best_, exactly.
-  std::vector<std::pair<Assignment, Value>> candidates_; ///< Of task one.
+  Solution solution_; ///< Of best_, exactly.
+  std::optional<Crossover> crossover_;
   std::vector<Assignment> roundings_;
-  Incumbent improved_; ///< Of task two.
-  DualPoint start_;    ///< What task two sees of task one.
+  Incumbent rounded_, improved_; ///< Of task one, and of task two.
+  DualPoint start_;              ///< What task two sees of task one.
   int64_t roundWork_ = kFirstRound;
   double boundAtRestart_ = -std::numeric_limits<double>::infinity();
   int64_t wholeEntries_ = 0; ///< Of the tables that a certificate covers.

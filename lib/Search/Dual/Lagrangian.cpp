@@ -27,6 +27,9 @@ static constexpr double kFirstAmbition = 0.1;
 /// this, relative.
 static constexpr double kDecay = 0.65;
 static constexpr double kLeastAmbition = 1e-6;
+/// What counts as opposed (the cosine of two directions); what is left then of
+/// the ambition; and how many ambitions below the best a step went too far.
+static constexpr double kOpposed = 0.5, kOpposedDecay = 0.85, kOvershot = 2;
 /// Bounds smaller than this part of what choices matter say nothing of what
 /// answers cost; then the first distance is this part of it.
 static constexpr double kNothing = 1e-7, kFirstOfSpread = 1e-3;
@@ -217,13 +220,33 @@ void Lagrangian::restore() {
   applyPrices();
 }
 
+double Lagrangian::excessAt(size_t t) const {
+  return 0.5 * (forwardExcess_[t] + backwardExcess_[t]);
+}
+
+/// Whether the times whose price can move now want nearly the opposite of what
+/// the last steps did: the optimum lies between.
+bool Lagrangian::isOpposed() const {
+  double along = 0, last = 0, now = 0;
+  for (size_t t = 0; t != prices_.size(); ++t) {
+    double excess = excessAt(t);
+    if (excess > 0 || prices_[t] > 0) {
+      along += gradient_[t] * excess;
+      last += gradient_[t] * gradient_[t];
+      now += excess * excess;
+    }
+  }
+  return along < -kOpposed * std::sqrt(last * now);
+}
+
 /// Polyak's length counts only times whose price can move: at others a gradient
 /// below zero meets a price of zero.
 void Lagrangian::movePrices(double upper) {
   double square = 0;
-  bool first = !priced_;
+  bool opposed = turns_ && priced_ && isOpposed();
+  bool first = !priced_ || opposed;
   for (size_t t = 0; t != prices_.size(); ++t) {
-    double excess = 0.5 * (forwardExcess_[t] + backwardExcess_[t]);
+    double excess = excessAt(t);
     gradient_[t] =
         first ? excess : (1 - kSmoothing) * gradient_[t] + kSmoothing * excess;
     if (gradient_[t] > 0 || prices_[t] > 0) {
@@ -233,6 +256,16 @@ void Lagrangian::movePrices(double upper) {
   priced_ = true;
   if (square == 0) {
     return;
+  }
+  if (opposed && bound_ < best_.bound) {
+    ambition_ = std::max(kOpposedDecay * ambition_, kLeastAmbition * scale());
+    if (bound_ < best_.bound - kOvershot * ambition_) {
+      for (size_t t = 0; t != prices_.size(); ++t) {
+        prices_[t] = 0.5 * (prices_[t] + best_.prices[t]);
+      }
+      applyPrices();
+      return;
+    }
   }
   double target = best_.bound + ambition_;
   if (upper < kForbidden) {

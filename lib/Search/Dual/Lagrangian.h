@@ -75,6 +75,10 @@ public:
   bool ended() const { return idle_ > 2000; }
   /// How far above the best bound the prices aim.
   void setAmbition(double ambition) { ambition_ = ambition; }
+  /// Lets it turn at once where a step went too far, as one does along a line.
+  /// Pays where times want the same; where they want different things it takes
+  /// every turn for the end of the line.
+  void setTurning(bool turns) { turns_ = turns; }
   /// Goes back to the best point.
   void restore();
   /// Passes before the first price; few where prices are given.
@@ -86,6 +90,8 @@ private:
   void applyPrices();
   void priceTables();
   Value judge(const Assignment &taken, std::vector<double> &excess) const;
+  double excessAt(size_t t) const;
+  bool isOpposed() const;
   void movePrices(double upper);
   bool adaptAmbition();
   /// What gains and distances are relative to.
@@ -108,7 +114,7 @@ private:
   double checked_ = -std::numeric_limits<double>::infinity();
   int64_t idle_ = 0; ///< Steps since the bound rose noticeably.
   int64_t work_ = 0;
-  bool priced_ = false;
+  bool priced_ = false, turns_ = false;
 };
 
 } // namespace divisi::search

@@ -50,17 +50,19 @@ Messages::Messages(const CostGraph &graph) : graph_(&graph), layout_(graph) {
     std::ranges::copy(graph.variables[v].costs, costs_.begin() + offsets_[v]);
   }
   values_.assign(layout_.first.back(), 0);
+  slotsOf_.resize(graph.pairs.size());
   for (uint32_t v = 0; v != count; ++v) {
     firstSlot_.push_back(uint32_t(slots_.size()));
-    uint32_t before = 0;
+    double before = 0, after = 0;
+    middleSlot_.push_back(firstSlot_[v]);
     for (uint32_t p : graph.pairsOf[v]) {
       bool first = graph.pairs[p].first == v;
-      before += !first;
+      (first ? after : before) += graph.pairs[p].weight;
+      middleSlot_[v] += !first;
+      slotsOf_[p][!first] = uint32_t(slots_.size());
       slots_.push_back(makeSlot(p, first));
     }
-    middleSlot_.push_back(firstSlot_[v] + before);
-    uint32_t after = uint32_t(slots_.size()) - middleSlot_[v];
-    shares_.push_back(1.0 / std::max({before, after, uint32_t(1)}));
+    shares_.push_back(1.0 / std::max({before, after, 1.0}));
   }
   firstSlot_.push_back(uint32_t(slots_.size()));
   replaced_.resize(graph.pairs.size());
@@ -75,6 +77,7 @@ Messages::Slot Messages::makeSlot(uint32_t p, bool first) const {
   const Pair &pair = graph_->pairs[p];
   Slot slot;
   slot.other = first ? pair.second : pair.first;
+  slot.weight = pair.weight;
   slot.in = first ? layout_.first[p] : layout_.second[p];
   slot.out = first ? layout_.second[p] : layout_.first[p];
   setTable(slot, *pair.table, first);
@@ -96,10 +99,8 @@ void Messages::setTable(Slot &slot, const Table &table, bool first) {
 
 void Messages::setTable(uint32_t pair, std::shared_ptr<const Table> table) {
   replaced_[pair] = std::move(table);
-  for (Slot &slot : slots_) {
-    if (slot.in == layout_.first[pair] || slot.in == layout_.second[pair]) {
-      setTable(slot, *replaced_[pair], slot.in == layout_.first[pair]);
-    }
+  for (bool first : {true, false}) {
+    setTable(slots_[slotsOf_[pair][!first]], *replaced_[pair], first);
   }
 }
 
@@ -139,7 +140,7 @@ double Messages::send(uint32_t v, const Slot &slot) {
   uint32_t states = graph_->numStates(v);
   const float *in = values_.data() + slot.in;
   // Taken off in double, so that little is lost by rounding.
-  double share = shares_[v];
+  double share = shares_[v] * slot.weight;
   double least = share * hat_[0] - in[0];
   for (uint32_t i = 1; i != states; ++i) {
     least = std::min(least, share * hat_[i] - in[i]);
@@ -224,7 +225,11 @@ double Messages::backward(Assignment &taken) {
     for (const Slot &slot : before(v)) {
       bound += send(v, slot);
     }
-    double kept = 1 - double(before(v).size()) * shares_[v];
+    double weight = 0;
+    for (const Slot &slot : before(v)) {
+      weight += slot.weight;
+    }
+    double kept = 1 - weight * shares_[v];
     bound += kept * *std::min_element(hat_.begin(),
                                       hat_.begin() + graph_->numStates(v));
   }

@@ -19,7 +19,8 @@
 //   bound          = sum of the minima taken off the messages
 //                  + sum over v of (1 - before(v) * share(v)) * min hat(v)
 //
-// with share(v) = 1 / max(pairs before v, pairs after v).
+// with share(v) = 1 / max(pairs before v, pairs after v), where a pair that
+// stands for several counts as these, and is sent so many shares.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +28,8 @@
 #define DIVISI_LIB_SEARCH_DUAL_MESSAGES_H
 
 #include "lib/Search/Graph/CostGraph.h"
+
+#include <array>
 
 namespace divisi::search {
 
@@ -82,13 +85,15 @@ public:
   /// Costs and all messages of a variable's states: at the end of a backward
   /// pass, up to what the variable shares, its min-marginals.
   void belief(uint32_t variable, std::vector<double> &hat) const;
-  /// Which part of its belief a variable sends to each neighbour: see above.
+  /// Which part of its belief a variable sends to each neighbour, through a
+  /// pair that stands for itself alone: see above.
   double share(uint32_t variable) const { return shares_[variable]; }
 
 private:
   /// One end of a pair, as seen from the variable that it belongs to.
   struct Slot {
     uint32_t other;
+    double weight;      ///< Pair::weight.
     uint32_t in, out;   ///< Offsets of the message to this end, to the other.
     const float *table; ///< Rows are this end's states, as far as they differ.
     const float *transposed; ///< Rows are the other's states.
@@ -118,6 +123,7 @@ private:
   MessageLayout layout_;
   std::vector<Slot> slots_; ///< By variable, smaller others first.
   std::vector<uint32_t> firstSlot_, middleSlot_;
+  std::vector<std::array<uint32_t, 2>> slotsOf_; ///< Of each pair, its ends.
   std::vector<double> shares_;
   std::vector<std::shared_ptr<const Table>> replaced_;
   // Scratch of the variable that is visited.

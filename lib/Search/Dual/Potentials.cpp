@@ -66,9 +66,9 @@ static Potentials split(const CostGraph &graph, const Lagrangian &at) {
         continue;
       }
       const float *in = messages.toSecond(p);
+      double share = messages.share(v) * graph.pairs[p].weight;
       for (size_t s = 0; s != hat.size(); ++s) {
-        potentials.second[p].push_back(in[s] -
-                                       messages.share(v) * (hat[s] - least));
+        potentials.second[p].push_back(in[s] - share * (hat[s] - least));
       }
       potentials.first[p] = send(at.table(p), potentials.second[p]);
     }

@@ -131,14 +131,13 @@ void Fold::placePairs() {
   }
   for (auto &[ends, number] : numberOf) {
     number = uint32_t(graph_.pairs.size());
-    graph_.pairs.push_back({ends.first, ends.second, nullptr, {}});
+    graph_.pairs.push_back({ends.first, ends.second, nullptr, {}, 0});
   }
-  count_.assign(graph_.pairs.size(), 0);
   for (uint32_t p = 0; p != places_.size(); ++p) {
     if (!places_[p].inside) {
       places_[p].pair = numberOf[std::minmax(
           {classOf_[whole_.pairs[p].first], classOf_[whole_.pairs[p].second]})];
-      ++count_[places_[p].pair];
+      ++graph_.pairs[places_[p].pair].weight;
     }
   }
 }
@@ -197,14 +196,6 @@ void Fold::addPairs() {
   }
 }
 
-Assignment Fold::fold(const Assignment &whole) const {
-  Assignment assignment(graph_.variables.size());
-  for (uint32_t v = 0; v != whole.size(); ++v) {
-    assignment[classOf_[v]] = whole[v];
-  }
-  return assignment;
-}
-
 Assignment Fold::unfold(const Assignment &assignment) const {
   Assignment whole;
   for (uint32_t number : classOf_) {
@@ -237,8 +228,10 @@ Potentials Fold::unfold(const Potentials &potentials) const {
     }
     const auto &first = potentials.first[number];
     const auto &second = potentials.second[number];
-    whole.first.push_back(part(swapped ? second : first, count_[number]));
-    whole.second.push_back(part(swapped ? first : second, count_[number]));
+    whole.first.push_back(
+        part(swapped ? second : first, graph_.pairs[number].weight));
+    whole.second.push_back(
+        part(swapped ? first : second, graph_.pairs[number].weight));
   }
   return whole;
 }

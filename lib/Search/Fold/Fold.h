@@ -45,8 +45,6 @@ public:
 
   /// The folded graph; its positions of capacity are those of the whole.
   const CostGraph &graph() const { return graph_; }
-  /// The other way, of an assignment in which those of a class agree.
-  Assignment fold(const Assignment &whole) const;
   /// An assignment of the whole.
   Assignment unfold(const Assignment &assignment) const;
   /// Potentials of the whole.
@@ -68,8 +66,6 @@ private:
   std::vector<uint32_t> classOf_;
   CostGraph graph_;
   std::vector<Place> places_; ///< Of each pair of the whole.
-  std::vector<uint32_t>
-      count_; ///< For each folded pair, how many it stands for.
 };
 
 } // namespace divisi::search

@@ -8,6 +8,7 @@
 
 #include "FoldedSearch.h"
 
+#include "lib/Search/Neighbourhoods/Crossover.h"
 #include "lib/Search/Neighbourhoods/Neighbourhoods.h"
 
 #include <algorithm>
@@ -17,25 +18,33 @@
 namespace divisi::search {
 
 namespace {
-/// Of one graph.
+/// Of one graph. Its roundings are crossed in the whole.
 class FoldedSearch {
 public:
-  FoldedSearch(const CostGraph &graph, const Options &options, int64_t work,
-               const std::function<bool()> &stopped, Incumbent best)
-      : graph_(graph), options_(options), most_(work), stopped_(stopped),
-        dual_(graph), best_(std::move(best)) {}
+  FoldedSearch(const CostGraph &whole, const Fold &fold, const Options &options,
+               int64_t work, const std::function<bool()> &stopped)
+      : fold_(fold), graph_(fold.graph()), options_(options), most_(work),
+        stopped_(stopped), dual_(graph_), crossover_(whole) {
+    dual_.setTurning(true); // Copies of a layer fill memory alike.
+  }
 
   void run() {
     while (work_ < most_ && !stopped_() && !dual_.stalled() &&
-           !isClosed(best_, dual_.best().bound, options_)) {
-      dual_.step(best_.cost);
+           !isClosed(wholeBest_, dual_.best().bound, options_)) {
+      dual_.step(wholeBest_.cost);
       work_ += dual_.workOfStep();
       consider(dual_.forwardTaken(), dual_.forwardValue());
       consider(dual_.backwardTaken(), dual_.backwardValue());
+      crossover_.allow(dual_.workOfStep());
+      for (const Assignment &taken :
+           {dual_.forwardTaken(), dual_.backwardTaken()}) {
+        work_ += crossover_.add(fold_.unfold(taken), wholeBest_);
+      }
     }
     if (best_.exists() && options_.neighbourhoods && dual_.steps() != 0 &&
-        !isClosed(best_, dual_.best().bound, options_)) {
+        !isClosed(wholeBest_, dual_.best().bound, options_)) {
       improveAnswer();
+      work_ += crossover_.add(fold_.unfold(best_.assignment), wholeBest_);
     }
   }
 
@@ -46,7 +55,8 @@ public:
                                         toleranceOf(best.cost));
   }
 
-  const Incumbent &best() const { return best_; }
+  /// Of the whole.
+  const Incumbent &best() const { return wholeBest_; }
   const DualPoint &point() const { return dual_.best(); }
   int64_t work() const { return work_; }
 
@@ -65,37 +75,32 @@ private:
                                     std::min(most_ - work_, work_), stopped_);
   }
 
-  const CostGraph &graph_;
+  const Fold &fold_;
+  const CostGraph &graph_; ///< The folded one.
   const Options &options_;
   int64_t most_;
   const std::function<bool()> &stopped_;
   Lagrangian dual_;
-  Incumbent best_;
+  Crossover crossover_;
+  Incumbent best_, wholeBest_; ///< Of the folded graph, and of the whole.
   int64_t work_ = 0;
 };
 } // namespace
 
-static std::vector<uint32_t> sizesOf(const std::vector<uint32_t> &classOf) {
-  std::vector<uint32_t> sizes;
-  for (uint32_t number : classOf) {
-    sizes.resize(std::max<size_t>(sizes.size(), number + 1), 0);
-    ++sizes[number];
-  }
-  return sizes;
-}
+/// How many classes each class becomes: neighbours in a chain of copies are
+/// then different variables, and no pair stands for two that differ.
+static constexpr uint32_t kTurns = 3;
 
-/// Each class as `parts` classes, of variables that are next to each other.
-static std::vector<uint32_t> splitClasses(const std::vector<uint32_t> &classOf,
-                                          uint32_t parts) {
-  std::vector<uint32_t> sizes = sizesOf(classOf), seen(sizes.size(), 0);
-  std::map<std::pair<uint32_t, uint64_t>, uint32_t> numberOf;
-  std::vector<uint32_t> split;
+/// Each class as kTurns classes, whose variables come in turn.
+static std::vector<uint32_t> inTurn(const std::vector<uint32_t> &classOf) {
+  std::vector<uint32_t> seen(std::ranges::max(classOf) + 1, 0), turns;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> numberOf;
   for (uint32_t number : classOf) {
-    uint64_t part = uint64_t(seen[number]++) * parts / sizes[number];
+    uint32_t turn = seen[number]++ % kTurns;
     auto next = uint32_t(numberOf.size());
-    split.push_back(numberOf.try_emplace({number, part}, next).first->second);
+    turns.push_back(numberOf.try_emplace({number, turn}, next).first->second);
   }
-  return split;
+  return turns;
 }
 
 /// Potentials as messages that a search of the whole can start from.
@@ -111,10 +116,8 @@ static void takePoint(const CostGraph &whole, const Fold &fold,
   }
   point.bound = boundOf(whole, point, potentials);
   start.work += 4 * whole.numEntries();
-  if (point.bound > start.point.bound) {
-    start.point = std::move(point);
-    start.potentials = std::move(potentials);
-  }
+  start.point = std::move(point);
+  start.potentials = std::move(potentials);
 }
 
 FoldedStart searchFolded(const CostGraph &whole,
@@ -122,28 +125,13 @@ FoldedStart searchFolded(const CostGraph &whole,
                          const Options &options, int64_t work,
                          const std::function<bool()> &stopped) {
   FoldedStart start;
-  uint32_t copies = std::ranges::max(sizesOf(classOf));
-  for (uint32_t parts = 1; parts == 1 || 2 * parts < copies; parts *= 4) {
-    Fold fold(whole, splitClasses(classOf, parts));
-    Incumbent before = start.best;
-    if (before.exists()) {
-      before.assignment = fold.fold(before.assignment);
-    }
-    FoldedSearch search(fold.graph(), options, work - start.work, stopped,
-                        std::move(before));
-    search.run();
-    start.work += search.work();
-    if (search.best().cost < start.best.cost) {
-      start.best.assignment = fold.unfold(search.best().assignment);
-      start.best.cost = costOf(whole, start.best.assignment);
-    }
-    if (std::isfinite(search.point().bound)) {
-      takePoint(whole, fold, search.point(), start);
-    }
-    if (start.work >= work || stopped() ||
-        FoldedSearch::isClosed(start.best, start.point.bound, options)) {
-      break;
-    }
+  Fold fold(whole, inTurn(classOf));
+  FoldedSearch search(whole, fold, options, work, stopped);
+  search.run();
+  start.best = search.best();
+  start.work = search.work();
+  if (std::isfinite(search.point().bound)) {
+    takePoint(whole, fold, search.point(), start);
   }
   return start;
 }

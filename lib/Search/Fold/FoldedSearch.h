@@ -24,10 +24,11 @@ struct FoldedStart {
   int64_t work = 0;      ///< That was done.
 };
 
-/// Searches the graph in which each class of `classOf` is one variable, then
-/// those in which it is 4, 16, … of them, as long as these are less than half
-/// of the whole: a limit of memory is seldom used up by copies that all take
-/// the same state. Each by the dual until that stalls, and as long by
+/// Searches the graph in which each class of `classOf` is three variables, its
+/// members in turn: neighbours in a chain of equal layers then stay apart, so
+/// that the bound is one of the whole but for the ends of the chain, and
+/// answers are all layers in one way, or in another, which the whole then
+/// crosses (Crossover.h). By the dual until that stalls, and as long by
 /// neighbourhoods. Ends when the gap is closed, `work` entries have been looked
 /// at, or `stopped`. Does not branch.
 FoldedStart searchFolded(const CostGraph &whole,

@@ -119,6 +119,7 @@ struct Pair {
   uint32_t first = 0, second = 0;     ///< Variables.
   std::shared_ptr<const Table> table; ///< Shared by pairs of equal costs.
   std::vector<Usage> usages;          ///< Transient memory; usually none.
+  double weight = 1; ///< How many pairs of another graph it stands for.
 };
 
 /// What decides: a node, or several nodes that decide together.

@@ -274,6 +274,7 @@ void Restriction::addPair(uint32_t p) {
   sub.first = uint32_t(number_[pair.first]);
   sub.second = uint32_t(number_[pair.second]);
   sub.table = cut(pair);
+  sub.weight = pair.weight;
   for (const Usage &usage : pair.usages) {
     use(sub.usages, usage, cut(pair, usage));
   }
