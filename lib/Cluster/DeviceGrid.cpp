@@ -194,8 +194,9 @@ public:
       : cluster_(cluster), request_(request), devices_(devices), grids_(grids) {
   }
 
-  /// All on `placement`.
-  void onLevels(const Placement &placement);
+  /// All on `placement`. Bounds of 4x3 and of 3x4 parts differ where a
+  /// dimension is not divisible; `inAnyOrder` lists both.
+  void onLevels(const Placement &placement, bool inAnyOrder);
   /// All on the first devices, whatever they cross.
   void acrossLevels();
 
@@ -210,7 +211,8 @@ private:
   int64_t devices_;
   std::vector<DeviceGrid> &grids_;
   llvm::SmallVector<int64_t, 8> order_; ///< DeviceGrid::devices
-  bool permutes_ = false; ///< Whether the order of factors matters.
+  bool permutes_ = false; ///< Whether the order of all factors matters.
+  bool mixes_ = false;    ///< That of factors of different primes.
 };
 } // namespace
 
@@ -262,6 +264,8 @@ void GridMaker::factorShares(llvm::ArrayRef<Share> shares, size_t axesLeft,
     return;
   }
   Share share = shares.front();
+  bool permutes =
+      permutes_ || (mixes_ && !llvm::all_equal(primeFactors(share.count)));
   size_t begin = begun.size();
   for (size_t parts = 1; parts + shares.size() - 1 <= axesLeft; ++parts) {
     for (llvm::SmallVector<int64_t, 4> sizes :
@@ -273,12 +277,13 @@ void GridMaker::factorShares(llvm::ArrayRef<Share> shares, size_t axesLeft,
         }
         factorShares(shares.drop_front(), axesLeft - parts, begun);
         begun.truncate(begin);
-      } while (permutes_ && std::next_permutation(sizes.begin(), sizes.end()));
+      } while (permutes && std::next_permutation(sizes.begin(), sizes.end()));
     }
   }
 }
 
-void GridMaker::onLevels(const Placement &placement) {
+void GridMaker::onLevels(const Placement &placement, bool inAnyOrder) {
+  mixes_ = inAnyOrder;
   // Empty if position p is device p.
   if (placement.devices.back() + 1 != devices_) {
     order_ = placement.devices;
@@ -393,7 +398,8 @@ Expected<std::vector<DeviceGrid>> candidateGrids(const Cluster &cluster,
       auto placement = placeEvenly(cluster, pool, count, model);
       GridMaker maker(cluster, request, count, grids);
       if (placement && placements.isNew(*placement)) {
-        maker.onLevels(*placement);
+        // Of fewer devices only what is most likely is looked at.
+        maker.onLevels(*placement, count == devices);
       } else if (!placement && count == devices && &pool == &pools.front()) {
         maker.acrossLevels();
       }

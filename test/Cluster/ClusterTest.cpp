@@ -266,7 +266,7 @@ TEST(ClusterFile, BadPointsSayWhatIsWrong) {
 
 TEST(DeviceGrid, AxesAreAsFineAsIsUseful) {
   EXPECT_EQ(gridsOf("cpu:1", {}), "()");
-  EXPECT_EQ(gridsOf("cpu:6", {}), "(x0=3, x1=2)");
+  EXPECT_EQ(gridsOf("cpu:6", {}), "(x0=3, x1=2) (x0=2, x1=3)");
   EXPECT_EQ(gridsOf("cpu:8", {}), "(x0=2, x1=2, x2=2)");
   EXPECT_EQ(gridsOf("cpu:16", {}), "(x0=4, x1=2, x2=2)");
   EXPECT_EQ(gridsOf("cpu:8", {.devices = 5}), "(x0=5)");
