@@ -14,8 +14,8 @@
 
 namespace divisi::search {
 
-/// So much of the work may be spent on what is folded.
-static constexpr int64_t kFoldedPart = 2;
+/// What is folded gets all of the work but this part.
+static constexpr int64_t kUnfoldedPart = 4;
 
 /// Replaces the bound by what a certificate proves.
 void Portfolio::certify(Outcome &outcome) {
@@ -85,7 +85,8 @@ void Portfolio::startFolded() {
   if (classes.empty() || std::ranges::max(classes) + 1 == classes.size()) {
     return;
   }
-  folded_ = searchFolded(graph, classes, options_, options_.work / kFoldedPart,
+  folded_ = searchFolded(graph, classes, options_,
+                         options_.work - options_.work / kUnfoldedPart,
                          [this] { return stopped(); });
   budget_.spend(folded_.work);
   if (folded_.best.exists()) {
