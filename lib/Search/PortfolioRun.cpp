@@ -14,9 +14,6 @@
 
 namespace divisi::search {
 
-/// What is folded gets all of the work but this part.
-static constexpr int64_t kUnfoldedPart = 4;
-
 /// Replaces the bound by what a certificate proves.
 void Portfolio::certify(Outcome &outcome) {
   Certifier certifier(problem_, reduction_, reduced_, best_.cost);
@@ -85,8 +82,7 @@ void Portfolio::startFolded() {
   if (classes.empty() || std::ranges::max(classes) + 1 == classes.size()) {
     return;
   }
-  folded_ = searchFolded(graph, classes, options_,
-                         options_.work - options_.work / kUnfoldedPart,
+  folded_ = searchFolded(graph, classes, options_, options_.work,
                          [this] { return stopped(); });
   budget_.spend(folded_.work);
   if (folded_.best.exists()) {

@@ -103,6 +103,16 @@ static std::vector<uint32_t> inTurn(const std::vector<uint32_t> &classOf) {
   return turns;
 }
 
+/// Of `work`, what a fold is worth: most of it where it is much smaller than
+/// the whole, little where few variables are alike.
+static int64_t budgetOf(const CostGraph &whole, const CostGraph &folded,
+                        int64_t work) {
+  constexpr int64_t kMuchSmaller = 4, kWholePart = 4, kLittle = 8;
+  return kMuchSmaller * folded.numEntries() < whole.numEntries()
+             ? work - work / kWholePart
+             : work / kLittle;
+}
+
 /// Potentials as messages that a search of the whole can start from.
 static void takePoint(const CostGraph &whole, const Fold &fold,
                       const DualPoint &folded, FoldedStart &start) {
@@ -126,7 +136,8 @@ FoldedStart searchFolded(const CostGraph &whole,
                          const std::function<bool()> &stopped) {
   FoldedStart start;
   Fold fold(whole, inTurn(classOf));
-  FoldedSearch search(whole, fold, options, work, stopped);
+  FoldedSearch search(whole, fold, options, budgetOf(whole, fold.graph(), work),
+                      stopped);
   search.run();
   start.best = search.best();
   start.work = search.work();

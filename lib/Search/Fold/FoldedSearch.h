@@ -29,8 +29,9 @@ struct FoldedStart {
 /// that the bound is one of the whole but for the ends of the chain, and
 /// answers are all layers in one way, or in another, which the whole then
 /// crosses (Crossover.h). By the dual until that stalls, and as long by
-/// neighbourhoods. Ends when the gap is closed, `work` entries have been looked
-/// at, or `stopped`. Does not branch.
+/// neighbourhoods. Ends when the gap is closed, a part of `work` is spent
+/// (three quarters where the graph is much smaller than the whole, else an
+/// eighth), or `stopped`. Does not branch.
 FoldedStart searchFolded(const CostGraph &whole,
                          const std::vector<uint32_t> &classOf,
                          const Options &options, int64_t work,
