@@ -7,12 +7,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/ArtifactFile.h"
+#include "divisi/Support/Crc32c.h"
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/Sha256.h"
 #include "divisi/runtime/HostTensor.h"
 #include "runtime/core/ArtifactFormat.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 
 using namespace divisi;
@@ -23,11 +25,15 @@ struct ArtifactFile::Impl {
   Status readManifest();
   Status openGlobal(const pb::Global &global, const std::string &folder);
   Status verifyHash(size_t index) const;
+  Status compareChunks(size_t index, size_t begin, size_t end) const;
+  Status damagedGlobal(size_t index, const std::string &what) const;
 
   MappedFile file;
   pb::Manifest manifest;
   std::map<std::string, MappedFile> externals;
   std::vector<std::span<const std::byte>> globals;
+  /// [global][chunk]: whether somebody has compared its checksum, or does.
+  mutable std::vector<std::vector<std::atomic<bool>>> isCompared;
 };
 
 ArtifactFile::ArtifactFile(std::unique_ptr<Impl> impl)
@@ -92,6 +98,7 @@ Status ArtifactFile::Impl::openGlobal(const pb::Global &global,
                                       const std::string &folder) {
   if (global.bytes() == 0) {
     globals.emplace_back();
+    isCompared.emplace_back();
     return {};
   }
   std::span<const std::byte> source = file.bytes();
@@ -115,20 +122,80 @@ Status ArtifactFile::Impl::openGlobal(const pb::Global &global,
                    size);
   }
   globals.push_back(source.subspan(global.offset(), global.bytes()));
+  int64_t chunks = (global.bytes() + checkedChunkBytes - 1) / checkedChunkBytes;
+  if (global.chunk_crc32c_size() != chunks) {
+    return damaged("global '", global.name(), "' has ",
+                   global.chunk_crc32c_size(), " checksums, expected ", chunks);
+  }
+  isCompared.emplace_back(chunks);
   return {};
 }
 
-Status ArtifactFile::Impl::verifyHash(size_t index) const {
+/// `what` it has not as it should.
+Status ArtifactFile::Impl::damagedGlobal(size_t index,
+                                         const std::string &what) const {
   const pb::Global &global = manifest.globals(static_cast<int>(index));
-  if (Sha256::of(globals[index]) == global.sha256()) {
-    return {};
-  }
-  return damaged("global '", global.name(),
-                 "' does not have the hash that it should have",
+  return damaged("global '", global.name(), "' does not have the ", what,
+                 " that it should have",
                  global.external_file().empty()
                      ? ""
                      : "; has its file '" + global.external_file() +
                            "' been changed since the artifact was made?");
+}
+
+Status ArtifactFile::Impl::verifyHash(size_t index) const {
+  const pb::Global &global = manifest.globals(static_cast<int>(index));
+  return Sha256::of(globals[index]) == global.sha256()
+             ? Status()
+             : damagedGlobal(index, "hash");
+}
+
+/// All of those chunks are the caller's to compare.
+Status ArtifactFile::Impl::compareChunks(size_t index, size_t begin,
+                                         size_t end) const {
+  const pb::Global &global = manifest.globals(static_cast<int>(index));
+  size_t from = begin * checkedChunkBytes;
+  size_t bytes =
+      std::min((end - begin) * checkedChunkBytes, globals[index].size() - from);
+  std::vector<uint32_t> sums =
+      crc32cOfChunks(globals[index].subspan(from, bytes), checkedChunkBytes);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i] != global.chunk_crc32c(static_cast<int>(begin + i))) {
+      isCompared[index][begin + i] = false;
+      size_t first = from + i * checkedChunkBytes;
+      return damagedGlobal(index, "checksum of its bytes from " +
+                                      std::to_string(first) + " on");
+    }
+  }
+  return {};
+}
+
+Status ArtifactFile::checkBytes(size_t index, int64_t begin,
+                                int64_t end) const {
+  // A few chunks at a time, so that threads that begin at the same time share
+  // the work; some at a time are summed sooner than one after the other.
+  constexpr size_t most = 16;
+  std::vector<std::atomic<bool>> &isCompared = impl_->isCompared[index];
+  size_t chunk = begin / checkedChunkBytes;
+  size_t last = (end + checkedChunkBytes - 1) / checkedChunkBytes;
+  while (chunk < last) {
+    size_t mine = chunk;
+    while (mine < std::min(chunk + most, last) &&
+           !isCompared[mine].load(std::memory_order_relaxed) &&
+           !isCompared[mine].exchange(true)) {
+      ++mine;
+    }
+    if (mine == chunk) {
+      ++chunk;
+      continue;
+    }
+    Status status = impl_->compareChunks(index, chunk, mine);
+    if (!status.isOk()) {
+      return status;
+    }
+    chunk = mine;
+  }
+  return {};
 }
 
 Expected<ArtifactFile> ArtifactFile::open(const std::string &path,

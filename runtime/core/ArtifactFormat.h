@@ -27,6 +27,9 @@ inline constexpr char artifactMagic[8] = {'D', 'I', 'V',  'I',
                                           'S', 'I', '\0', '\n'};
 /// Sections begin at multiples of this, so that they can be mapped.
 inline constexpr int64_t sectionAlignment = 4096;
+/// Each so many bytes of a global have a checksum: few enough to look at no
+/// more than a rank reads, many enough for the sums to be small beside them.
+inline constexpr int64_t checkedChunkBytes = 65536;
 /// A manifest says what is done, not with which data: past this it is not one.
 inline constexpr uint32_t maxManifestBytes = 256u << 20;
 

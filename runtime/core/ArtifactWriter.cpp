@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Support/Crc32c.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/Support/Sha256.h"
 #include "divisi/runtime/ArtifactFile.h"
@@ -75,6 +76,9 @@ collectSections(pb::Manifest &manifest, std::span<const GlobalData> data) {
     std::string hash = Sha256::of(data[i].bytes);
     global.set_bytes(static_cast<int64_t>(data[i].bytes.size()));
     global.set_sha256(hash);
+    std::vector<uint32_t> sums =
+        crc32cOfChunks(data[i].bytes, checkedChunkBytes);
+    global.mutable_chunk_crc32c()->Assign(sums.begin(), sums.end());
     global.set_external_file(data[i].externalFile);
     global.set_offset(data[i].externalOffset);
     if (data[i].bytes.empty() || !data[i].externalFile.empty()) {

@@ -14,10 +14,11 @@ using namespace divisi::rt;
 Expected<GlobalBoxes> GlobalBoxes::load(const ResolvedManifest &resolved,
                                         const ArtifactFile &file) {
   GlobalBoxes store;
+  store.resolved_ = &resolved;
+  store.file_ = &file;
   for (size_t i = 0; i < resolved.globals.size(); ++i) {
     store.pointers_.emplace_back(resolved.manifest->num_ranks(), nullptr);
-    Status status = store.loadGlobal(resolved, i, file.globalBytes(i));
-    if (!status.isOk()) {
+    if (Status status = store.loadGlobal(i); !status.isOk()) {
       return status.in("global '" +
                        resolved.manifest->globals(static_cast<int>(i)).name() +
                        "'");
@@ -26,30 +27,67 @@ Expected<GlobalBoxes> GlobalBoxes::load(const ResolvedManifest &resolved,
   return store;
 }
 
-Expected<std::byte *> GlobalBoxes::makeBox(const Placement &placement,
-                                           const Box &box,
-                                           std::span<const std::byte> bytes) {
-  int64_t width = byteWidth(placement.type);
-  int64_t size = box.count() * width;
-  Expected<AlignedBytes> copy =
+/// From the file to a box without gaps.
+static BoxCopy copyOf(const Placement &placement, const Box &box) {
+  return BoxCopy(byteWidth(placement.type), box, Box::whole(placement.dims),
+                 box);
+}
+
+Status GlobalBoxes::checkBox(size_t index, const BoxCopy &read) const {
+  // Runs ascend: near ones, which may share a chunk, are asked for as one.
+  constexpr int64_t near = 4096;
+  Status status;
+  int64_t begin = 0, end = 0;
+  read.forEachRun([&](int64_t from, int64_t, int64_t bytes) {
+    if (from - end > near) {
+      if (status.isOk()) {
+        status = file_->checkBytes(index, begin, end);
+      }
+      begin = from;
+    }
+    end = from + bytes;
+  });
+  return status.isOk() ? file_->checkBytes(index, begin, end) : status;
+}
+
+Status GlobalBoxes::check(size_t global, uint32_t rank) const {
+  const std::byte *data = pointers_[global][rank];
+  std::span<const std::byte> file = file_->globalBytes(global);
+  if (data < file.data() || data >= file.data() + file.size()) {
+    return {}; // copied, or nothing
+  }
+  const Placement &placement = *resolved_->globals[global];
+  size_t position = *resolved_->grids[placement.grid].positionOf(rank);
+  int64_t begin = data - file.data();
+  return file_->checkBytes(global, begin, begin + placement.bytes(position));
+}
+
+Expected<std::byte *> GlobalBoxes::makeBox(size_t index, const Box &box) {
+  const Placement &placement = *resolved_->globals[index];
+  std::span<const std::byte> bytes = file_->globalBytes(index);
+  int64_t size = box.count() * byteWidth(placement.type);
+  Expected<AlignedBytes> made =
       bytes.empty() ? AlignedBytes::zeros(size) : AlignedBytes::allocate(size);
-  if (!copy) {
-    return copy.status();
+  if (!made) {
+    return made.status();
   }
   if (!bytes.empty()) {
-    BoxCopy(width, box, Box::whole(placement.dims), box)
-        .run(bytes.data(), copy->data());
+    BoxCopy copy = copyOf(placement, box);
+    if (Status status = checkBox(index, copy); !status.isOk()) {
+      return status;
+    }
+    copy.run(bytes.data(), made->data());
   }
-  owned_.push_back(std::move(*copy));
+  owned_.push_back(std::move(*made));
   return owned_.back().data();
 }
 
-Status GlobalBoxes::loadGlobal(const ResolvedManifest &resolved, size_t index,
-                               std::span<const std::byte> bytes) {
+Status GlobalBoxes::loadGlobal(size_t index) {
   constexpr uintptr_t alignment = 64; // what kernels are promised
-  const Placement &placement = *resolved.globals[index];
-  const GridInfo &grid = resolved.grids[placement.grid];
-  Box whole = Box::whole(placement.dims);
+  std::span<const std::byte> bytes = file_->globalBytes(index);
+  bool isUpdated = resolved_->isUpdated[index];
+  const Placement &placement = *resolved_->globals[index];
+  const GridInfo &grid = resolved_->grids[placement.grid];
   std::map<std::pair<Dims, Dims>, const std::byte *> shared;
   for (size_t p = 0; p < grid.numPositions(); ++p) {
     const Box &box = placement.boxes[p];
@@ -58,17 +96,17 @@ Status GlobalBoxes::loadGlobal(const ResolvedManifest &resolved, size_t index,
     }
     const std::byte *&pointer = pointers_[index][grid.devices[p]];
     const std::byte **slot = &pointer;
-    if (!resolved.isUpdated[index]) {
+    if (!isUpdated) {
       slot = &shared[{box.begin, box.end}];
     }
-    if (!*slot && !bytes.empty() && !resolved.isUpdated[index]) {
-      BoxCopy copy(byteWidth(placement.type), box, whole, box);
+    if (!*slot && !bytes.empty() && !isUpdated) {
+      BoxCopy copy = copyOf(placement, box);
       const std::byte *inPlace = bytes.data() + copy.sourceOffset();
       bool isAligned = reinterpret_cast<uintptr_t>(inPlace) % alignment == 0;
       *slot = copy.isContiguous() && isAligned ? inPlace : nullptr;
     }
     if (!*slot) {
-      Expected<std::byte *> made = makeBox(placement, box, bytes);
+      Expected<std::byte *> made = makeBox(index, box);
       if (!made) {
         return made.status();
       }

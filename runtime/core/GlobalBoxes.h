@@ -18,10 +18,17 @@ namespace divisi::rt {
 /// Each rank's box of each global. A box that lies in one piece in the file is
 /// used where it is mapped; others are copied once for all ranks that hold the
 /// same. A global that an entry updates has memory of its own on every rank.
+/// What is copied is checked on the way; what is used where it is mapped, when
+/// check() is called.
 class GlobalBoxes {
 public:
+  /// Both outlive the result.
   static Expected<GlobalBoxes> load(const ResolvedManifest &resolved,
                                     const ArtifactFile &file);
+
+  /// Invalid if the rank's box is used where it is mapped, and damaged there.
+  /// By any thread; to be called before the bytes are read.
+  Status check(size_t global, uint32_t rank) const;
 
   /// The rank's box, dense; null if it holds none or an empty one.
   const std::byte *data(size_t global, uint32_t rank) const {
@@ -33,11 +40,12 @@ public:
   }
 
 private:
-  Status loadGlobal(const ResolvedManifest &resolved, size_t index,
-                    std::span<const std::byte> bytes);
-  Expected<std::byte *> makeBox(const Placement &placement, const Box &box,
-                                std::span<const std::byte> bytes);
+  Status loadGlobal(size_t index);
+  Expected<std::byte *> makeBox(size_t index, const Box &box);
+  Status checkBox(size_t index, const BoxCopy &read) const;
 
+  const ResolvedManifest *resolved_ = nullptr;
+  const ArtifactFile *file_ = nullptr;
   std::vector<std::vector<const std::byte *>> pointers_; ///< [global][rank]
   std::vector<AlignedBytes> owned_;
 };

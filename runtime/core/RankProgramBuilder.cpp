@@ -63,6 +63,19 @@ Expected<AlignedBytes> RankProgramBuilder::stage(int64_t bytes) {
   return AlignedBytes::allocate(onlyCounts() ? 0 : bytes);
 }
 
+/// Before a kernel packs them, or a run reads them where they are mapped.
+Status RankProgramBuilder::checkGlobals() const {
+  for (const pb::Buffer &buffer : program_.message->buffers()) {
+    if (buffer.where_case() == pb::Buffer::kGlobal) {
+      Status status = context_.globals->check(buffer.global(), context_.rank);
+      if (!status.isOk()) {
+        return status;
+      }
+    }
+  }
+  return {};
+}
+
 Status RankProgramBuilder::makeInputs() {
   constexpr int64_t alignment = 64; // what kernels are promised
   for (const pb::Buffer &buffer : program_.message->buffers()) {
@@ -220,7 +233,11 @@ Status RankProgramBuilder::build() {
   out_.rank_ = context_.rank;
   out_.sawBadIndex_ = context_.sawBadIndex;
   out_.communicator_ = context_.communicator;
-  if (Status status = makeInputs(); !status.isOk()) {
+  Status status = checkGlobals();
+  if (status.isOk()) {
+    status = makeInputs();
+  }
+  if (!status.isOk()) {
     return status;
   }
   for (int i = 0; i < program_.message->instructions_size(); ++i) {

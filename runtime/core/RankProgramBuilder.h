@@ -45,6 +45,7 @@ private:
   Status addUpdate(const artifact::Update &update, size_t instruction);
   Status addEndBarrier();
 
+  Status checkGlobals() const;
   Status makeInputs();
   /// Bytes that are the program's; none while memory is only counted.
   Expected<AlignedBytes> stage(int64_t bytes);

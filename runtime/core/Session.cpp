@@ -305,8 +305,11 @@ Expected<HostTensor> Session::readGlobal(std::string_view name) const {
     planFetches(byteWidth(placement.type), Box::whole(placement.dims),
                 placement.boxes, order, fetches);
     for (const Fetch &fetch : fetches) {
-      fetch.copy.run(impl_->globals.data(i, grid.devices[fetch.owner]),
-                     tensor->data());
+      uint32_t owner = grid.devices[fetch.owner];
+      if (Status status = impl_->globals.check(i, owner); !status.isOk()) {
+        return status;
+      }
+      fetch.copy.run(impl_->globals.data(i, owner), tensor->data());
     }
     return tensor;
   }

@@ -8,6 +8,7 @@
 
 #include "divisi/runtime/ArtifactFile.h"
 #include "ManifestBuilder.h"
+#include "divisi/Support/Sha256.h"
 
 #include <filesystem>
 #include <fstream>
@@ -119,14 +120,14 @@ TEST_F(ArtifactFileTest, anotherVersionHasItsOwnCode) {
   std::string other = read();
   for (auto [version, advice] :
        {std::pair(1, ": compile the model again"),
-        std::pair(3, ": update it, or compile the model again")}) {
+        std::pair(4, ": update it, or compile the model again")}) {
     other[8] = static_cast<char>(version);
     overwrite(other);
     EXPECT_EQ(open().code(), ExitCode::Version);
     EXPECT_THAT(open().message(),
                 testing::EndsWith("artifact of format version " +
                                   std::to_string(version) +
-                                  "; this Divisi reads version 2" + advice));
+                                  "; this Divisi reads version 3" + advice));
   }
 }
 
@@ -139,6 +140,50 @@ TEST_F(ArtifactFileTest, changedDataIsFoundWhenAskedFor) {
   Status status = open({{}, /*verifyHashes=*/true});
   EXPECT_EQ(status.code(), ExitCode::Invalid);
   EXPECT_THAT(status.message(), HasSubstr("global 'a' does not have the hash"));
+}
+
+TEST_F(ArtifactFileTest, aChunkIsComparedWhenItIsReadFirst) {
+  values_.assign(70000, 1); // 280,000 bytes: five chunks, the last shorter
+  builder_.manifest.clear_globals();
+  builder_.global("a", "parameter",
+                  builder_.tensor(builder_.grid({1}), {70000}, {{}}));
+  GlobalData data{bytes(), {}, 0};
+  ASSERT_TRUE(writeArtifact(path_, builder_.manifest, {&data, 1}));
+  std::string changed = read();
+  changed[4096 + 2 * 65536 + 5] ^= 1;
+  changed.back() ^= 1;
+  overwrite(changed);
+  auto file = ArtifactFile::open(path_);
+  ASSERT_TRUE(file) << file.status().message();
+  EXPECT_TRUE(file->checkBytes(0, 0, 2 * 65536).isOk());
+  EXPECT_TRUE(file->checkBytes(0, 3 * 65536, 3 * 65536).isOk());
+  for (auto [begin, end] : {std::pair(2 * 65536 - 1, 2 * 65536 + 1),
+                            std::pair(3 * 65536 - 1, 3 * 65536)}) {
+    Status status = file->checkBytes(0, begin, end);
+    EXPECT_EQ(status.code(), ExitCode::Invalid);
+    EXPECT_THAT(status.message(),
+                HasSubstr("global 'a' does not have the checksum of its bytes "
+                          "from 131072 on that it should have"));
+  }
+  EXPECT_THAT(file->checkBytes(0, 279999, 280000).message(),
+              HasSubstr("of its bytes from 262144 on"));
+}
+
+TEST_F(ArtifactFileTest, everyChunkHasAChecksum) {
+  ASSERT_TRUE(write().isOk());
+  std::string content = read();
+  pb::Manifest manifest = ArtifactFile::open(path_)->manifest();
+  manifest.mutable_globals(1)->clear_chunk_crc32c();
+  std::string text = manifest.SerializeAsString(), hash = Sha256::of(text);
+  auto size = static_cast<uint32_t>(text.size());
+  std::memcpy(content.data() + 12, &size, 4);
+  content.replace(16, hash.size(), hash);
+  content.replace(48, text.size(), text);
+  overwrite(content);
+  EXPECT_EQ(open().code(), ExitCode::Invalid);
+  EXPECT_THAT(open().message(),
+              HasSubstr("damaged artifact: global 'b' has 0 checksums, "
+                        "expected 1"));
 }
 
 TEST_F(ArtifactFileTest, externalWeightsStayInTheirFile) {
@@ -156,7 +201,8 @@ TEST_F(ArtifactFileTest, externalWeightsStayInTheirFile) {
   EXPECT_TRUE(open({folder_ + "/other", true}).isOk());
   overwrite("head" + std::string(12, 'x'), "weights.bin");
   EXPECT_THAT(open({{}, true}).message(),
-              HasSubstr("has its file 'weights.bin' been changed"));
+              HasSubstr("; has its file 'weights.bin' been changed since the "
+                        "artifact was made?"));
   overwrite("head", "weights.bin");
   EXPECT_THAT(open().message(),
               HasSubstr("global 'a' lies at bytes 4 + 12 of a file of 4"));

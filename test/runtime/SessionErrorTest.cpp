@@ -147,6 +147,50 @@ TEST(SessionTest, theFirstBadIndexOfAllRanksEndsTheRunAndUpdatesNothing) {
   TestBackend::extent = 1e30f;
 }
 
+/// The product's code, message and values once the artifact of `content` runs.
+static Expected<std::vector<HostTensor>>
+runContent(const std::string &content) {
+  std::string path = temporaryFile("damaged.divisi");
+  std::ofstream(path, std::ios::binary) << content;
+  auto session = Session::open(path, testOptions());
+  std::filesystem::remove(path);
+  if (!session) {
+    return session.status();
+  }
+  return (*session)->run("forward", listOf(makeTensor({4, 6}, counting(24))));
+}
+
+// The parameter is split over rows, over columns (and copied), or not at all.
+TEST(SessionTest, noDamagedByteGoesUnseenThatARankReads) {
+  size_t unseen = 0;
+  for (auto split : {MatmulSplit::M, MatmulSplit::N, MatmulSplit::K}) {
+    std::vector<float> weights = counting(30);
+    GlobalData data{std::as_bytes(std::span<const float>(weights)), {}, 0};
+    std::string path = temporaryFile("whole.divisi");
+    ASSERT_TRUE(writeArtifact(path, matmulManifest(2, split), {&data, 1}));
+    std::stringstream whole;
+    whole << std::ifstream(path, std::ios::binary).rdbuf();
+    std::filesystem::remove(path);
+    std::string good = whole.str();
+    uint32_t manifestBytes;
+    std::memcpy(&manifestBytes, good.data() + 12, 4);
+    for (size_t i = 0; i < good.size(); i += i < 4000 ? 7 : 1) {
+      bool isPadding = i >= 48 + manifestBytes && i < 4096;
+      std::string bad = good;
+      bad[i] = static_cast<char>(bad[i] ^ (1 << i % 8));
+      auto y = runContent(bad);
+      unseen += bool(y);
+      EXPECT_EQ(bool(y), isPadding) << i << ": " << y.status().message();
+      if (i >= 4096) {
+        EXPECT_THAT(y.status().message(),
+                    HasSubstr("damaged artifact: global 'w' does not have the "
+                              "checksum of its bytes from 0 on"));
+      }
+    }
+  }
+  EXPECT_GT(unseen, 0u); // padding is not looked at
+}
+
 TEST(SessionTest, inputsThatDoNotFitAreRefused) {
   auto session = openSession(matmulManifest(2, MatmulSplit::M), {counting(30)});
   ASSERT_TRUE(session) << session.status().message();

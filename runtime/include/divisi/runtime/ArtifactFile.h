@@ -32,7 +32,7 @@ struct ArtifactOptions {
   /// must not lead out of it.
   std::string externalFolder;
   /// Hash every global now. Otherwise only the manifest is hashed, and weights
-  /// are not touched before they are used.
+  /// are not touched before they are used: see ArtifactFile::checkBytes.
   bool verifyHashes = false;
 };
 
@@ -53,6 +53,12 @@ public:
   /// The bytes of the whole global; empty where it begins as zeros. They live
   /// as long as this object.
   std::span<const std::byte> globalBytes(size_t index) const;
+
+  /// Compares the checksums of those chunks of a global in which the bytes from
+  /// `begin` to `end` lie, and which nobody has compared before: whoever reads
+  /// bytes asks first. Fails with Invalid where one is damaged. May be called
+  /// by several threads, of which one compares a chunk; the others go on.
+  Status checkBytes(size_t index, int64_t begin, int64_t end) const;
 
 private:
   struct Impl;
