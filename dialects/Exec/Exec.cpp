@@ -150,7 +150,7 @@ LogicalResult exec::verifyQueue(Operation *op) {
   StringRef expected;
   if (instruction.getMeeting()) {
     expected = name && isLocal ? "that of a communicator" : "";
-  } else if (isa<CallOp>(op)) {
+  } else if (isa<CallOp, CommitOp>(op)) {
     expected = isCompute ? "" : "compute";
   } else {
     expected = isLocal ? "" : "compute or copy";
@@ -201,6 +201,18 @@ SmallVector<Value> TransferOp::getWrites() { return listOf(getTarget()); }
 std::optional<Meeting> OutputOp::getMeeting() { return std::nullopt; }
 SmallVector<Value> OutputOp::getReads() { return {getSource()}; }
 SmallVector<Value> OutputOp::getWrites() { return {}; }
+
+std::optional<Meeting> CopyOp::getMeeting() { return std::nullopt; }
+SmallVector<Value> CopyOp::getReads() { return {getSource()}; }
+SmallVector<Value> CopyOp::getWrites() { return {getTarget()}; }
+
+std::optional<Meeting> CommitOp::getMeeting() { return std::nullopt; }
+SmallVector<Value> CommitOp::getReads() {
+  return llvm::map_to_vector(
+      (*this)->getParentOfType<ProgramOp>().getBody().getOps<NewGlobalOp>(),
+      [](NewGlobalOp global) -> Value { return global.getBuffer(); });
+}
+SmallVector<Value> CommitOp::getWrites() { return {}; }
 
 std::optional<Meeting> UpdateOp::getMeeting() { return std::nullopt; }
 SmallVector<Value> UpdateOp::getReads() { return {}; }

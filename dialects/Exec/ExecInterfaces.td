@@ -25,8 +25,8 @@ def Exec_InstructionInterface : OpInterface<"InstructionInterface"> {
     is named by grid and axes: `g.x`, `g->h`.
 
     **Constraints**
-    - (Q1) What meets other ranks is on the queue of a communicator, a call on
-      `compute`, all else on `compute` or `copy`.
+    - (Q1) What meets other ranks is on the queue of a communicator, a call or
+      commit on `compute`, all else on `compute` or `copy`.
   }];
   let methods = [
     InterfaceMethod<"The name of the queue, if it is not the default.",
@@ -37,7 +37,8 @@ def Exec_InstructionInterface : OpInterface<"InstructionInterface"> {
       "::mlir::MutableOperandRange", "getAfterMutable">,
     InterfaceMethod<"Its own token; null if nobody asks for it.",
       "::mlir::TypedValue<::divisi::exec::TokenType>", "getDone">,
-    InterfaceMethod<"Who meets in it; nothing if it needs no other rank.",
+    InterfaceMethod<[{
+        Who meets in it; nothing if it needs no other rank, or all (a commit).}],
       "::std::optional<::divisi::exec::Meeting>", "getMeeting">,
     InterfaceMethod<[{
         The buffers that it reads while it runs. Not what an update takes: it is

@@ -121,6 +121,22 @@ def Exec_GlobalOp : Exec_BufferOp<"global"> {
   let assemblyFormat = "$global attr-dict `:` type($buffer)";
 }
 
+def Exec_NewGlobalOp : Exec_BufferOp<"new_global"> {
+  let summary = "the bytes of a global at rest, for its new value";
+  let description = [{
+    Each rank's box of the global, as `exec.global` has it with the old value.
+    What writes it replaces the global, and comes after the program's
+    `exec.commit`; what reads the old value comes before that.
+
+    Example:
+    ```mlir
+    %v = exec.new_global @w : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$global);
+  let assemblyFormat = "$global attr-dict `:` type($buffer)";
+}
+
 def Exec_ConstantOp : Exec_BufferOp<"constant"> {
   let summary = "a small constant; stored in the artifact like a global";
   let description = [{
@@ -286,11 +302,51 @@ def Exec_OutputOp : Exec_InstructionOp<"output"> {
   }];
 }
 
+def Exec_CopyOp : Exec_InstructionOp<"copy", [
+    AllTypesMatch<["source", "target"]>]> {
+  let summary = "copies a buffer to another place";
+  let description = [{
+    **Constraints**
+    - (C1) Source and target have one type.
+
+    Example:
+    ```mlir
+    exec.copy %x into %y : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+    ```
+  }];
+  let arguments = !con((ins Exec_BufferType:$source, Exec_BufferType:$target),
+      order);
+  let assemblyFormat = [{
+    $source `into` $target (`on` $queue^)? (`after` $after^)? attr-dict
+    `:` type($source) (`->` type($done)^)?
+  }];
+}
+
+def Exec_CommitOp : Exec_InstructionOp<"commit"> {
+  let summary = "all ranks of the entry come here before globals are written";
+  let description = [{
+    Either all ranks pass it or none does. A run that fails before it has
+    changed nothing. It stands on `compute`, so that all calls before it have
+    ended, and with them the checks of indices. What writes a global comes after
+    it, which is why it counts as reading all of them that the program writes.
+
+    Example:
+    ```mlir
+    exec.commit
+    ```
+  }];
+  let arguments = order;
+  let assemblyFormat = [{
+    (`on` $queue^)? (`after` $after^)? attr-dict (`->` type($done)^)?
+  }];
+}
+
 def Exec_UpdateOp : Exec_InstructionOp<"update"> {
   let summary = "makes a buffer the value of a global for the next run";
   let description = [{
     Takes effect when all ranks have ended the program; reads of the global
-    before that give the old value.
+    before that give the old value. `write-globals` replaces it: by the call
+    that computes the value, writing `exec.new_global`, or by a copy.
 
     Example:
     ```mlir

@@ -41,6 +41,7 @@ private:
   void addInstruction(InstructionInterface op, artifact::Program &program);
   void addCall(CallOp op, artifact::Call &call);
   uint32_t queueOf(InstructionInterface op);
+  uint32_t globalOf(Operation *op, StringRef name);
 
   void setTensor(RankedTensorType type, FlatSymbolRefAttr grid,
                  artifact::Tensor &tensor);
@@ -187,11 +188,10 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](InputOp input) { buffer->set_input(input.getIndex()); })
       .Case([&](GlobalOp global) {
-        auto found = globals_.find(global.getGlobal());
-        if (found == globals_.end()) {
-          return fail(global, "no global @" + global.getGlobal());
-        }
-        buffer->set_global(found->second);
+        buffer->set_global(globalOf(global, global.getGlobal()));
+      })
+      .Case([&](NewGlobalOp global) {
+        buffer->set_new_global(globalOf(global, global.getGlobal()));
       })
       .Case([&](AllocOp alloc) {
         buffer->set_arena_offset(alloc.getOffset().value_or(0));
@@ -205,6 +205,16 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
         draft_.constants.push_back(constant.getValue());
       })
       .Case([&](ViewOp view) { buffer->set_view(bufferOf(view.getSource())); });
+}
+
+/// The number of the global that `op` names.
+uint32_t ManifestBuilder::globalOf(Operation *op, StringRef name) {
+  auto found = globals_.find(name);
+  if (found == globals_.end()) {
+    fail(op, "no global @" + name);
+    return 0;
+  }
+  return found->second;
 }
 
 /// Attributes go by the type that a kernel reads them as.
@@ -285,14 +295,11 @@ void ManifestBuilder::addInstruction(InstructionInterface op,
         instruction->mutable_output()->set_source(bufferOf(output.getSource()));
         instruction->mutable_output()->set_output(output.getIndex());
       })
-      .Case([&](UpdateOp update) {
-        auto found = globals_.find(update.getGlobal());
-        if (found == globals_.end()) {
-          return fail(update, "no global @" + update.getGlobal());
-        }
-        instruction->mutable_update()->set_source(bufferOf(update.getSource()));
-        instruction->mutable_update()->set_global(found->second);
-      });
+      .Case([&](CopyOp copy) {
+        instruction->mutable_copy()->set_source(bufferOf(copy.getSource()));
+        instruction->mutable_copy()->set_result(bufferOf(copy.getTarget()));
+      })
+      .Case([&](CommitOp) { instruction->mutable_commit(); });
 }
 
 /// The number of the queue, as instructions have it.

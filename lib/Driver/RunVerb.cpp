@@ -66,8 +66,9 @@ private:
       "trace", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
       cl::desc("the last run as Chrome's trace events")};
   cl::opt<bool> verbose_{"verbose", cl::sub(command), on(ActsOn::Run),
-                         cl::desc("say what each device holds in memory, and "
-                                  "what was predicted")};
+                         cl::desc("say what each device holds in memory, what "
+                                  "was predicted, and what a run does to "
+                                  "globals")};
   SessionFlags sessionFlags_{command};
   std::vector<int64_t> times_;
 };
@@ -186,6 +187,19 @@ Status RunVerb::noteMemory(const rt::Session &session) const {
   return Status();
 }
 
+/// One line per device: what a run does to its part of the globals.
+static void noteState(const LoadedEntry &loaded) {
+  std::vector<rt::StateBytes> ranks =
+      loaded.session->stateBytes(loaded.entry->name);
+  for (auto [rank, bytes] : enumerate(ranks)) {
+    if (bytes != rt::StateBytes()) {
+      errs() << "divisi: note: a run writes " << bytes.inPlace
+             << " bytes of globals in place on device " << rank
+             << " and copies " << bytes.copied << "\n";
+    }
+  }
+}
+
 Status RunVerb::run() {
   if (repeat_ < 1) {
     return Status(ExitCode::Usage, "--repeat must be at least 1");
@@ -203,6 +217,7 @@ Status RunVerb::run() {
     if (Status status = noteMemory(*loaded->session); !status.isOk()) {
       return status;
     }
+    noteState(*loaded);
   }
   auto tensors = readInputs(inputs_, *loaded->entry);
   if (!tensors) {

@@ -41,25 +41,66 @@ public:
 
 } // namespace
 
-/// Appends the bytes of `buffer` in the arena, if it has some there.
-static void addAccess(Value buffer, bool writes,
-                      SmallVectorImpl<ByteAccess> &accesses) {
-  auto alloc = rootOf(buffer).getDefiningOp<AllocOp>();
-  if (alloc && alloc.getOffset()) {
-    auto begin = static_cast<int64_t>(*alloc.getOffset());
-    auto program = alloc->getParentOfType<ProgramOp>();
-    int64_t bytes = program.bytesOf(alloc.getBuffer().getType()).value_or(0);
-    accesses.push_back({begin, begin + bytes, writes});
+namespace {
+
+/// Where bytes lie that are written: in the arena, and behind it, for want of
+/// an address, those of globals.
+class Bytes {
+public:
+  explicit Bytes(ProgramOp program) : program_(program) {
+    int64_t end = program.getArenaBytes();
+    for (auto global : program.getBody().getOps<NewGlobalOp>()) {
+      begin_.try_emplace(global.getGlobal(), end);
+      end += program.bytesOf(global.getBuffer().getType()).value_or(0);
+    }
+  }
+
+  SmallVector<ByteAccess> accessesOf(InstructionInterface op) const;
+
+private:
+  void add(Value buffer, bool writes,
+           SmallVectorImpl<ByteAccess> &accesses) const;
+  std::optional<int64_t> beginOf(Operation *root) const;
+
+  ProgramOp program_;
+  llvm::StringMap<int64_t> begin_; ///< Of globals that the program writes.
+};
+
+} // namespace
+
+/// Of the bytes that `root` makes a buffer of; nothing if nobody writes them.
+std::optional<int64_t> Bytes::beginOf(Operation *root) const {
+  if (auto alloc = dyn_cast<AllocOp>(root)) {
+    std::optional<uint64_t> offset = alloc.getOffset();
+    return offset ? std::optional<int64_t>(*offset) : std::nullopt;
+  }
+  StringRef name;
+  if (auto global = dyn_cast<GlobalOp>(root)) {
+    name = global.getGlobal();
+  } else if (auto global = dyn_cast<NewGlobalOp>(root)) {
+    name = global.getGlobal();
+  }
+  auto found = begin_.find(name);
+  return found == begin_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Bytes::add(Value buffer, bool writes,
+                SmallVectorImpl<ByteAccess> &accesses) const {
+  Value root = rootOf(buffer);
+  if (std::optional<int64_t> begin = beginOf(root.getDefiningOp())) {
+    auto type = cast<BufferType>(root.getType());
+    int64_t bytes = ProgramOp(program_).bytesOf(type).value_or(0);
+    accesses.push_back({*begin, *begin + bytes, writes});
   }
 }
 
-static SmallVector<ByteAccess> accessesOf(InstructionInterface op) {
+SmallVector<ByteAccess> Bytes::accessesOf(InstructionInterface op) const {
   SmallVector<ByteAccess> accesses;
   for (Value buffer : op.getReads()) {
-    addAccess(buffer, /*writes=*/false, accesses);
+    add(buffer, /*writes=*/false, accesses);
   }
   for (Value buffer : op.getWrites()) {
-    addAccess(buffer, /*writes=*/true, accesses);
+    add(buffer, /*writes=*/true, accesses);
   }
   return accesses;
 }
@@ -81,6 +122,7 @@ static Value tokenOf(InstructionInterface &op) {
 
 void OrderQueuesPass::runOnOperation() {
   NeededOrder order;
+  Bytes bytes(getOperation());
   SmallVector<InstructionInterface> instructions;
   llvm::StringMap<size_t> queues;
   llvm::DenseMap<Value, size_t> instructionOf; // by token
@@ -96,7 +138,8 @@ void OrderQueuesPass::runOnOperation() {
         });
     size_t queue = queues.try_emplace(instruction.queueName(), queues.size())
                        .first->second;
-    for (size_t earlier : order.add(queue, given, accessesOf(instruction))) {
+    for (size_t earlier :
+         order.add(queue, given, bytes.accessesOf(instruction))) {
       Value token = tokenOf(instructions[earlier]);
       instructionOf[token] = earlier;
       instruction.getAfterMutable().append(token);

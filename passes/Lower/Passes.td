@@ -60,6 +60,40 @@ def SplitKinds : Pass<"split-kinds", "::mlir::ModuleOp"> {
   ];
 }
 
+def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
+  let summary = "write the new values of globals where they rest";
+  let description = [{
+    Precondition: programs with `exec.update`, whose memory is not planned yet.
+
+    Effect: a call or collective that computes the new value of a global writes
+    it there, if all that reads the old one stands before it in the list, or the
+    kernel allows its result over that operand. Other new values are copied at
+    the end of the list. Where an entry updates a global, all of its programs
+    get an `exec.commit`, before the first of these writes; if it has several
+    programs, behind all that ranks do together, so that no rank waits at the
+    commit for one that waits for it.
+
+    Postcondition: no `exec.update` is left.
+
+    ```mlir
+    %w = exec.global @w
+    %v = exec.alloc
+    exec.call "nn.sub"(%w, %r) into (%v) {}
+    exec.update @w %v
+    // becomes
+    %w = exec.global @w
+    %v = exec.new_global @w
+    exec.commit
+    exec.call "nn.sub"(%w, %r) into (%v) {}
+    ```
+  }];
+  let dependentDialects = ["::divisi::exec::ExecDialect"];
+  let statistics = [
+    Statistic<"numInPlace", "in-place", "new values written where they rest">,
+    Statistic<"numCopied", "copied", "new values copied there">,
+  ];
+}
+
 def PlanMemory : Pass<"plan-memory", "::divisi::exec::ProgramOp"> {
   let summary = "give every buffer its place in the arena";
   let description = [{
@@ -112,7 +146,7 @@ def VerifyLower : Pass<"verify-lower", "::mlir::ModuleOp"> {
     Checks the postconditions of the stage: beside globals, grids and `@init`
     there are only entries and programs; every buffer is placed; every input
     and output of an entry is there; the ranks of an entry's programs are
-    disjoint. That queues and `after` order all that has to be is checked when
+    disjoint; no update is left to `write-globals`. That queues and `after` order all that has to be is checked when
     the artifact is written (`divisi/runtime/Verify.h`).
   }];
 }

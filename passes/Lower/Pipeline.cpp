@@ -16,6 +16,8 @@ void divisi::buildLowerPipeline(mlir::OpPassManager &manager) {
   manager.addPass(createLowerToExec());
   // Small devices have small parts, and memory for no more.
   manager.addPass(createSplitKinds());
+  // The list is final: who reads an old value when another writes the new one.
+  manager.addPass(createWriteGlobals());
   // Lifetimes are final only now.
   manager.addNestedPass<exec::ProgramOp>(createPlanMemory());
   // Which bytes are used again is known only now.

@@ -78,14 +78,11 @@ public:
 
 } // namespace
 
-/// A global takes its new value when the program ends.
 void BlockBuilder::measure(ProgramOp program) {
-  Block &body = program.getBody().front();
-  int64_t programEnd = int64_t(body.getOperations().size());
-  for (auto [time, op] : llvm::enumerate(body)) {
+  for (auto [time, op] : llvm::enumerate(program.getBody().front())) {
     for (Value operand : op.getOperands()) {
       int64_t &last = lastUse_[rootOf(operand)];
-      last = std::max(last, isa<UpdateOp>(op) ? programEnd : int64_t(time));
+      last = std::max(last, int64_t(time));
     }
   }
 }

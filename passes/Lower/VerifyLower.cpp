@@ -49,6 +49,10 @@ static LogicalResult verifyBuffers(ProgramOp program, EntryOp entry) {
     if (auto alloc = dyn_cast<AllocOp>(op); alloc && !alloc.getOffset()) {
       return alloc.emitOpError("has no offset; run plan-memory first");
     }
+    if (isa<UpdateOp>(op)) {
+      return op.emitOpError("is no instruction of an artifact; run "
+                            "write-globals first");
+    }
     auto input = dyn_cast<InputOp>(op);
     if (input &&
         (input.getIndex() >= entry.getInputTypes().size() ||

@@ -1,4 +1,4 @@
-//===- AccessOrder.cpp - Which accesses to the arena are ordered ----------===//
+//===- AccessOrder.cpp - Which accesses to bytes are ordered --------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -17,7 +17,10 @@ namespace pb = divisi::artifact;
 /// Numbers in all clocks: 1 GiB of them.
 static constexpr size_t maxClockNumbers = size_t(1) << 28;
 
-Status AccessOrder::begin(const ResolvedProgram &program) {
+Status AccessOrder::begin(const ResolvedProgram &program,
+                          const pb::Manifest &manifest) {
+  manifest_ = &manifest;
+  resolved_ = &program;
   program_ = program.message;
   std::map<uint32_t, uint32_t> queues;
   for (const pb::Instruction &instruction : program_->instructions()) {
@@ -30,7 +33,7 @@ Status AccessOrder::begin(const ResolvedProgram &program) {
                      queues.size(), " queues are too many to be checked");
   }
   last_.assign(queues.size(), -1);
-  segments_[0].end = program_->arena_bytes();
+  segments_[0].end = program.bytes;
   return {};
 }
 
@@ -51,7 +54,7 @@ AccessOrder::clockBefore(const pb::Instruction &instruction) const {
   return clock;
 }
 
-/// The segment that begins at `byte`, which is one of the arena or its end.
+/// The segment that begins at `byte`, which is one of them or their end.
 AccessOrder::Segments::iterator AccessOrder::splitAt(int64_t byte) {
   auto it = segments_.lower_bound(byte);
   if (it != segments_.end() && it->first == byte) {
@@ -66,7 +69,7 @@ AccessOrder::Segments::iterator AccessOrder::splitAt(int64_t byte) {
   return segments_.emplace_hint(it, byte, std::move(rest));
 }
 
-std::optional<int> AccessOrder::findRace(const ArenaAccess &access,
+std::optional<int> AccessOrder::findRace(const MemoryAccess &access,
                                          const Clock &before) {
   auto end = splitAt(access.range.end);
   for (auto it = splitAt(access.range.begin); it != end; ++it) {
@@ -83,7 +86,7 @@ std::optional<int> AccessOrder::findRace(const ArenaAccess &access,
   return std::nullopt;
 }
 
-void AccessOrder::record(const ArenaAccess &access, const Clock &before) {
+void AccessOrder::record(const MemoryAccess &access, const Clock &before) {
   auto self = static_cast<int>(ended_.size());
   auto end = splitAt(access.range.end), it = splitAt(access.range.begin);
   if (access.writes) {
@@ -100,22 +103,22 @@ void AccessOrder::record(const ArenaAccess &access, const Clock &before) {
   }
 }
 
-Status AccessOrder::add(std::span<const ArenaAccess> accesses) {
+Status AccessOrder::add(std::span<const MemoryAccess> accesses) {
   auto self = static_cast<int>(ended_.size());
   Clock before = clockBefore(program_->instructions(self));
   // All are looked at before any is kept: an instruction does not race itself.
-  for (const ArenaAccess &access : accesses) {
+  for (const MemoryAccess &access : accesses) {
     if (std::optional<int> other = findRace(access, before)) {
       const std::string &name = program_->instructions(*other).location();
-      return makeError(
-          ExitCode::Invalid, "it touches bytes ", access.range.begin, " to ",
-          access.range.end, " of the arena and may run at the same time as ",
-          "instruction ", *other, name.empty() ? "" : " (" + name + ")",
-          ", which does, too: it must come after that");
+      return makeError(ExitCode::Invalid, "it touches ",
+                       resolved_->describe(access.range, *manifest_),
+                       " and may run at the same time as instruction ", *other,
+                       name.empty() ? "" : " (" + name + ")",
+                       ", which does, too: it must come after that");
     }
   }
   for (bool writes : {false, true}) {
-    for (const ArenaAccess &access : accesses) {
+    for (const MemoryAccess &access : accesses) {
       if (access.writes == writes) {
         record(access, before);
       }

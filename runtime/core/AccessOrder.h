@@ -1,4 +1,4 @@
-//===- AccessOrder.h - Which accesses to the arena are ordered --*- C++ -*-===//
+//===- AccessOrder.h - Which accesses to bytes are ordered ------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,6 +16,9 @@
 //   2 call        compute              writes over a     refused: must come
 //                                                        after 1
 //
+// The bytes are those of the arena and of the globals that the program writes:
+// who reads the old value of one ends before it is overwritten.
+//
 // What has ended when an instruction begins is one number per queue, since a
 // queue runs in order.
 //
@@ -28,8 +31,8 @@
 
 namespace divisi::rt {
 
-/// Bytes of the arena that an instruction reads or writes.
-struct ArenaAccess {
+/// Bytes that an instruction reads or writes.
+struct MemoryAccess {
   ResolvedProgram::Range range;
   bool writes = false;
 };
@@ -37,11 +40,12 @@ struct ArenaAccess {
 class AccessOrder {
 public:
   /// Invalid if there is too much of it to be checked.
-  Status begin(const ResolvedProgram &program);
+  Status begin(const ResolvedProgram &program,
+               const artifact::Manifest &manifest);
 
   /// Follows the next instruction of the list. Invalid if it may run at the
   /// same time as one that it must come after.
-  Status add(std::span<const ArenaAccess> accesses);
+  Status add(std::span<const MemoryAccess> accesses);
 
 private:
   /// How many instructions of each queue have ended.
@@ -57,18 +61,20 @@ private:
 
   Clock clockBefore(const artifact::Instruction &instruction) const;
   Segments::iterator splitAt(int64_t byte);
-  std::optional<int> findRace(const ArenaAccess &access, const Clock &before);
-  void record(const ArenaAccess &access, const Clock &before);
+  std::optional<int> findRace(const MemoryAccess &access, const Clock &before);
+  void record(const MemoryAccess &access, const Clock &before);
   bool hasEnded(int instruction, const Clock &before) const {
     size_t queue = queueOf_[instruction];
     return ended_[instruction][queue] <= before[queue];
   }
 
-  const artifact::Program *program_ = nullptr;
+  const artifact::Manifest *manifest_ = nullptr;
+  const ResolvedProgram *resolved_ = nullptr;
+  const artifact::Program *program_ = nullptr; ///< Of it.
   std::vector<uint32_t> queueOf_; ///< Per instruction, those in use counted.
   std::vector<Clock> ended_;      ///< Per instruction, when it has ended.
   std::vector<int> last_;         ///< Per queue, or -1.
-  Segments segments_;             ///< By their first byte; all of the arena.
+  Segments segments_;             ///< By their first byte; all there are.
 };
 
 } // namespace divisi::rt

@@ -23,12 +23,18 @@ namespace divisi::rt {
 
 class ArenaContents {
 public:
-  explicit ArenaContents(const ResolvedProgram &program) : program_(program) {}
+  explicit ArenaContents(const ResolvedProgram &program) : program_(program) {
+    for (uint32_t b = 0; b < program.buffers.size(); ++b) {
+      if (program.root(b).has_global() && program.range(b)) {
+        write(b); // what the global is at the beginning
+      }
+    }
+  }
 
   /// Whether `buffer` has its whole value: written, and not written over since.
-  /// Globals and inputs always have.
+  /// Inputs always have, and globals that the program does not write.
   bool has(uint32_t buffer) const {
-    auto range = program_.arenaRange(buffer);
+    auto range = program_.range(buffer);
     if (!range || range->begin == range->end) {
       return true;
     }
@@ -39,7 +45,7 @@ public:
 
   /// `buffer`, which lies in the arena, gets a value.
   void write(uint32_t buffer) {
-    ResolvedProgram::Range range = *program_.arenaRange(buffer);
+    ResolvedProgram::Range range = *program_.range(buffer);
     overwrite(range);
     if (range.begin != range.end) {
       values_[range.begin] = {range.end, program_.buffers[buffer].root};

@@ -52,10 +52,10 @@ bool RankProgramBuilder::mayShare(const pb::Call &call,
                                   bool &isNothing) const {
   isNothing = call.results_size() != 0;
   for (int r = 0; r < call.results_size(); ++r) {
-    auto result = program_.arenaRange(call.results(r));
+    auto result = program_.range(call.results(r));
     bool isView = false;
     for (int o = 0; o < call.operands_size(); ++o) {
-      auto operand = program_.arenaRange(call.operands(o));
+      auto operand = program_.range(call.operands(o));
       if (!operand || operand->begin != result->begin ||
           boxOf(call.operands(o)).empty()) {
         continue;
@@ -158,7 +158,7 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   task.instruction = instruction;
   out_.tasks_.push_back(std::move(task));
   for (uint32_t buffer : call.operands()) {
-    setOperand(&RankProgram::tasks_, buffer);
+    setOperand(buffer);
   }
   for (uint32_t buffer : call.results()) {
     setResult(buffer);

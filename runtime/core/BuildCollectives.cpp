@@ -28,7 +28,7 @@ Status RankProgramBuilder::addComm(OwnStep own, uint32_t tag,
   Task &task = newTask(Task::Kind::Comm, instruction);
   task.comm = std::move(*comm);
   if (source) {
-    setOperand(&RankProgram::tasks_, *source);
+    setOperand(*source);
   } else {
     task.operands.push_back(nullptr);
   }
@@ -75,7 +75,7 @@ Status RankProgramBuilder::addLocal(CollectiveKind kind,
   Task &task = newTask(Task::Kind::Copy, instruction);
   task.copies.emplace_back(byteWidth(result.type), box,
                            boxOf(collective.source()), box);
-  setOperand(&RankProgram::tasks_, collective.source());
+  setOperand(collective.source());
   setResult(collective.result());
   return {};
 }
@@ -96,21 +96,12 @@ Status RankProgramBuilder::addTransfer(const pb::Transfer &transfer,
                  transfer.tag(), "transfer", source, result, instruction);
 }
 
-Status RankProgramBuilder::addEndBarrier() {
-  bool updates = false;
-  for (const ResolvedProgram &program : entry_.programs) {
-    for (const pb::Instruction &instruction : program.message->instructions()) {
-      updates |= instruction.has_update();
-    }
-  }
-  if (!updates) {
-    return {};
-  }
+Status RankProgramBuilder::addCommit(size_t instruction) {
   OwnStep own;
   // Behind the entries' own numbers: no tag of theirs can be met.
   own.step.entry = static_cast<uint32_t>(context_.resolved.entries.size() +
                                          context_.entryIndex);
-  own.step.location = "the end of entry '" + entry_.message->name() + "'";
+  own.step.location = "the commit of entry '" + entry_.message->name() + "'";
   for (const auto &[rank, program] : entry_.programOfRank) {
     if (rank == context_.rank) {
       own.self = own.step.parties.size();
@@ -122,6 +113,10 @@ Status RankProgramBuilder::addEndBarrier() {
   if (!comm) {
     return comm.status();
   }
-  out_.endBarrier_ = std::move(*comm);
+  out_.commit_ = out_.tasks_.size();
+  Task &task = newTask(Task::Kind::Comm, instruction);
+  task.comm = std::move(*comm);
+  task.operands = {nullptr};
+  task.results = {nullptr};
   return {};
 }

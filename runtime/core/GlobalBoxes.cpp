@@ -8,6 +8,8 @@
 
 #include "runtime/core/GlobalBoxes.h"
 
+#include <cstring>
+
 using namespace divisi;
 using namespace divisi::rt;
 
@@ -62,21 +64,28 @@ Status GlobalBoxes::check(size_t global, uint32_t rank) const {
   return file_->checkBytes(global, begin, begin + placement.bytes(position));
 }
 
-Expected<std::byte *> GlobalBoxes::makeBox(size_t index, const Box &box) {
+Status GlobalBoxes::fillBox(size_t index, const Box &box,
+                            std::byte *data) const {
   const Placement &placement = *resolved_->globals[index];
   std::span<const std::byte> bytes = file_->globalBytes(index);
-  int64_t size = box.count() * byteWidth(placement.type);
-  Expected<AlignedBytes> made =
-      bytes.empty() ? AlignedBytes::zeros(size) : AlignedBytes::allocate(size);
-  if (!made) {
-    return made.status();
+  if (bytes.empty()) {
+    std::memset(data, 0, box.count() * byteWidth(placement.type));
+    return {};
   }
-  if (!bytes.empty()) {
-    BoxCopy copy = copyOf(placement, box);
-    if (Status status = checkBox(index, copy); !status.isOk()) {
-      return status;
-    }
-    copy.run(bytes.data(), made->data());
+  BoxCopy copy = copyOf(placement, box);
+  Status status = checkBox(index, copy);
+  if (status.isOk()) {
+    copy.run(bytes.data(), data);
+  }
+  return status;
+}
+
+Expected<std::byte *> GlobalBoxes::makeBox(size_t index, const Box &box) {
+  int64_t width = byteWidth(resolved_->globals[index]->type);
+  Expected<AlignedBytes> made = AlignedBytes::allocate(box.count() * width);
+  Status status = made ? fillBox(index, box, made->data()) : made.status();
+  if (!status.isOk()) {
+    return status;
   }
   owned_.push_back(std::move(*made));
   return owned_.back().data();
@@ -113,6 +122,24 @@ Status GlobalBoxes::loadGlobal(size_t index) {
       *slot = *made;
     }
     pointer = *slot;
+  }
+  return {};
+}
+
+Status GlobalBoxes::reload() {
+  for (size_t i = 0; i < pointers_.size(); ++i) {
+    const Placement &placement = *resolved_->globals[i];
+    const GridInfo &grid = resolved_->grids[placement.grid];
+    for (size_t p = 0; resolved_->isUpdated[i] && p < grid.numPositions();
+         ++p) {
+      const Box &box = placement.boxes[p];
+      Status status = box.empty()
+                          ? Status()
+                          : fillBox(i, box, mutableData(i, grid.devices[p]));
+      if (!status.isOk()) {
+        return status;
+      }
+    }
   }
   return {};
 }

@@ -29,6 +29,8 @@ public:
   /// Invalid if the rank's box is used where it is mapped, and damaged there.
   /// By any thread; to be called before the bytes are read.
   Status check(size_t global, uint32_t rank) const;
+  /// Gives the globals that an entry updates the values of the file again.
+  Status reload();
 
   /// The rank's box, dense; null if it holds none or an empty one.
   const std::byte *data(size_t global, uint32_t rank) const {
@@ -41,6 +43,7 @@ public:
 
 private:
   Status loadGlobal(size_t index);
+  Status fillBox(size_t index, const Box &box, std::byte *data) const;
   Expected<std::byte *> makeBox(size_t index, const Box &box);
   Status checkBox(size_t index, const BoxCopy &read) const;
 

@@ -44,8 +44,7 @@ void RankProgram::bind(std::span<const HostTensor> inputs,
     }
   }
   for (const Patch &patch : inputPatches_) {
-    (this->*patch.list)[patch.task].operands[patch.operand] =
-        addresses[patch.value];
+    tasks_[patch.task].operands[patch.operand] = addresses[patch.value];
   }
   for (const Patch &patch : outputPatches_) {
     tasks_[patch.task].results[0] = outputs[patch.value].data();
@@ -66,7 +65,9 @@ Status RankProgram::launch(Task &task) {
   Status status = task.kernel->launch(context);
   if (context.badIndex && !indexFault_) {
     indexFault_ = {task.instruction, std::move(*context.badIndex)};
-    sawBadIndex_->store(true, std::memory_order_relaxed);
+    bool isEarly = commit_ != SIZE_MAX && !hasCommitted_;
+    (isEarly ? state_->sawBadIndex : state_->sawLateBadIndex)
+        .store(true, std::memory_order_relaxed);
   }
   return status.isOk() ? status : status.in(locationAt(task.instruction));
 }
@@ -180,6 +181,14 @@ Expected<bool> RankProgram::advanceComm(Queue &queue) {
     events_[index].end = now();
   }
   ++queue.done;
+  if (index == commit_) {
+    // The meeting orders this read behind what all ranks have written before.
+    isStopped_ = state_->sawBadIndex.load(std::memory_order_relaxed);
+    hasCommitted_ = !isStopped_;
+    if (hasCommitted_) {
+      state_->hasCommitted.store(true, std::memory_order_relaxed);
+    }
+  }
   return true;
 }
 
@@ -208,6 +217,9 @@ Status RankProgram::drainQueues() {
       }
       moved |= *advanced;
       isOver &= queue.done == queue.tasks.size();
+      if (isStopped_) {
+        return {};
+      }
     }
     if (isOver) {
       return {};
@@ -220,23 +232,6 @@ Status RankProgram::drainQueues() {
 
 Status RankProgram::run() {
   indexFault_.reset();
-  Status status = drainQueues();
-  if (!status.isOk() || !endBarrier_) {
-    return status;
-  }
-  // Before this, another rank may still read what is updated here.
-  status = runStep(*communicator_, *endBarrier_, nullptr, nullptr);
-  if (!status.isOk()) {
-    return status;
-  }
-  // The meeting orders this read behind all ranks' writes.
-  if (sawBadIndex_->load(std::memory_order_relaxed)) {
-    return {};
-  }
-  for (Task &update : updates_) {
-    if (Status status = runTask(update); !status.isOk()) {
-      return status;
-    }
-  }
-  return {};
+  hasCommitted_ = isStopped_ = false;
+  return drainQueues();
 }

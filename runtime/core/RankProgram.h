@@ -37,7 +37,7 @@ namespace divisi::rt {
 /// What one program of a rank holds beside its arena, in bytes.
 struct ProgramMemory {
   int64_t workspace = 0; ///< Of its largest call; programs share one.
-  int64_t staging = 0;   ///< Slices of inputs, copies of state.
+  int64_t staging = 0;   ///< Slices of inputs.
   int64_t packed = 0;    ///< Constants.
 };
 
@@ -45,6 +45,18 @@ struct ProgramMemory {
 std::vector<RankMemory> plannedMemory(const ResolvedManifest &resolved);
 /// Adds all of `program` but its workspace.
 void addMemory(RankMemory &rank, const ProgramMemory &program);
+
+/// What the ranks of one run have met with.
+struct RunState {
+  /// A bad index, before the commit: seen by all when they come to it.
+  std::atomic<bool> sawBadIndex = false;
+  /// The same after it, or where there is none: looked at when all have ended.
+  std::atomic<bool> sawLateBadIndex = false;
+  /// That globals are written from now on.
+  std::atomic<bool> hasCommitted = false;
+
+  void reset() { sawBadIndex = sawLateBadIndex = hasCommitted = false; }
+};
 
 /// What a program is prepared from, for one rank.
 struct RankContext {
@@ -58,9 +70,7 @@ struct RankContext {
   int threads;
   bool trace = false;
   bool checksIndices = true;
-  /// Set by a rank that meets a bad index in a run, read by all behind the
-  /// run's last meeting.
-  std::atomic<bool> *sawBadIndex = nullptr;
+  RunState *state = nullptr; ///< One for all ranks.
 };
 
 class RankProgram {
@@ -114,9 +124,15 @@ public:
   /// Sets the entry's inputs and outputs for the next run, slicing what does
   /// not lie in one piece. They stay where they are until the run has ended.
   void bind(std::span<const HostTensor> inputs, std::span<HostTensor> outputs);
-  /// Walks the tasks, and, when all ranks have, applies the updates, unless a
-  /// rank has met a bad index.
+  /// Walks the tasks; up to the commit only, without an error, if a rank has
+  /// met a bad index before. All ranks then stop there, maybe with collectives
+  /// in flight.
   Status run();
+  /// Whether the last run did.
+  bool isStopped() const { return isStopped_; }
+
+  /// What a run does to globals, in bytes.
+  const StateBytes &stateBytes() const { return stateBytes_; }
 
   /// A bad index of a call.
   struct IndexFault {
@@ -156,7 +172,6 @@ private:
 
   /// Where the address of an input or output goes.
   struct Patch {
-    std::vector<Task> RankProgram::*list;
     size_t task, operand; ///< The operand is unused for outputs.
     uint32_t value;       ///< Input or output.
   };
@@ -187,21 +202,23 @@ private:
   size_t programIndex_ = 0;
   uint32_t rank_ = 0;
 
-  std::vector<Task> tasks_, updates_;
+  std::vector<Task> tasks_;
   std::vector<Queue> queues_;            ///< Those in use.
   std::vector<CommStep *> inFlight_;     ///< While waiting; has room for all.
   Communicator *communicator_ = nullptr; ///< The context's.
-  std::unique_ptr<CommStep> endBarrier_; ///< Null if the entry updates nothing.
+  size_t commit_ = SIZE_MAX;             ///< The task; else there is none.
+  bool hasCommitted_ = false;            ///< In the last run.
+  bool isStopped_ = false;               ///< The same, at the commit.
   std::map<uint32_t, InputSlice> inputs_;
   std::vector<Patch> inputPatches_, outputPatches_;
-  std::vector<AlignedBytes> staging_; ///< Of updates from updated globals.
   std::vector<Event> events_;
   std::optional<IndexFault> indexFault_;
-  std::atomic<bool> *sawBadIndex_ = nullptr; ///< The context's.
+  RunState *state_ = nullptr; ///< The context's.
   KernelCounts kernelCounts_;
   /// Twice the task's index; and 1 while it works.
   std::atomic<uint64_t> progress_ = 0;
   ProgramMemory memory_;
+  StateBytes stateBytes_;
 };
 
 } // namespace divisi::rt

@@ -28,6 +28,10 @@ const void *RankProgramBuilder::addressOf(uint32_t buffer) const {
       return &context_; // any address: there are no bytes yet
     }
     return context_.globals->data(root.global(), context_.rank);
+  case pb::Buffer::kNewGlobal:
+    return onlyCounts() ? nullptr
+                        : context_.globals->mutableData(root.new_global(),
+                                                        context_.rank);
   default:
     return nullptr; // an input: bind() knows
   }
@@ -41,21 +45,26 @@ RankProgramBuilder::Task &RankProgramBuilder::newTask(Task::Kind kind,
   return task;
 }
 
-/// Appends the operand `buffer` to the newest task of `list`.
-void RankProgramBuilder::setOperand(std::vector<Task> RankProgram::*list,
-                                    uint32_t buffer) {
-  std::vector<Task> &tasks = out_.*list;
+/// Appends the operand `buffer` to the newest task.
+void RankProgramBuilder::setOperand(uint32_t buffer) {
+  std::vector<Task> &tasks = out_.tasks_;
   const pb::Buffer &root = program_.root(buffer);
   if (root.where_case() == pb::Buffer::kInput) {
     out_.inputPatches_.push_back(
-        {list, tasks.size() - 1, tasks.back().operands.size(), root.input()});
+        {tasks.size() - 1, tasks.back().operands.size(), root.input()});
   }
   tasks.back().operands.push_back(addressOf(buffer));
 }
 
 void RankProgramBuilder::setResult(uint32_t buffer) {
-  // Verified to lie in the arena.
-  out_.tasks_.back().results.push_back(const_cast<void *>(addressOf(buffer)));
+  Task &task = out_.tasks_.back();
+  // Verified to lie in the arena or to be the new value of a global.
+  task.results.push_back(const_cast<void *>(addressOf(buffer)));
+  if (program_.root(buffer).has_new_global()) {
+    StateBytes &bytes = out_.stateBytes_;
+    (task.kind == Task::Kind::Copy ? bytes.copied : bytes.inPlace) +=
+        placement(buffer).bytes(positionOf(placement(buffer)));
+  }
 }
 
 Expected<AlignedBytes> RankProgramBuilder::stage(int64_t bytes) {
@@ -103,7 +112,7 @@ Status RankProgramBuilder::makeInputs() {
 }
 
 //===----------------------------------------------------------------------===//
-// Copies, outputs, updates
+// Copies, outputs
 //===----------------------------------------------------------------------===//
 
 void RankProgramBuilder::addCopy(const pb::Copy &copy, size_t instruction) {
@@ -113,7 +122,7 @@ void RankProgramBuilder::addCopy(const pb::Copy &copy, size_t instruction) {
   }
   Task &task = newTask(Task::Kind::Copy, instruction);
   task.copies.push_back(wholeCopy(copy.source()));
-  setOperand(&RankProgram::tasks_, copy.source());
+  setOperand(copy.source());
   setResult(copy.result());
 }
 
@@ -137,46 +146,9 @@ void RankProgramBuilder::addOutput(const pb::Output &output,
     task.copies.emplace_back(byteWidth(at.type), piece, box,
                              Box::whole(at.dims));
   }
-  setOperand(&RankProgram::tasks_, output.source());
+  setOperand(output.source());
   task.results.push_back(nullptr);
-  out_.outputPatches_.push_back(
-      {&RankProgram::tasks_, out_.tasks_.size() - 1, 0, output.output()});
-}
-
-/// The value is taken when the program has ended, unless it is a global that
-/// is updated itself: then another update could come first.
-Status RankProgramBuilder::addUpdate(const pb::Update &update,
-                                     size_t instruction) {
-  const pb::Buffer &root = program_.root(update.source());
-  bool isStaged = root.where_case() == pb::Buffer::kGlobal &&
-                  context_.resolved.isUpdated[root.global()];
-  std::byte *staging = nullptr;
-  if (isStaged && !boxOf(update.source()).empty()) {
-    BoxCopy copy = wholeCopy(update.source());
-    Expected<AlignedBytes> bytes = stage(copy.bytes());
-    if (!bytes) {
-      return bytes.status();
-    }
-    staging = bytes->data();
-    out_.staging_.push_back(std::move(*bytes));
-    Task &task = newTask(Task::Kind::Copy, instruction);
-    task.copies.push_back(std::move(copy));
-    setOperand(&RankProgram::tasks_, update.source());
-    task.results.push_back(staging);
-  }
-  Task &task = out_.updates_.emplace_back();
-  task.kind = Task::Kind::Copy;
-  task.instruction = instruction;
-  task.copies.push_back(wholeCopy(update.source()));
-  if (staging) {
-    task.operands.push_back(staging);
-  } else {
-    setOperand(&RankProgram::updates_, update.source());
-  }
-  task.results.push_back(onlyCounts() ? nullptr
-                                      : context_.globals->mutableData(
-                                            update.global(), context_.rank));
-  return {};
+  out_.outputPatches_.push_back({out_.tasks_.size() - 1, 0, output.output()});
 }
 
 Status RankProgramBuilder::addInstruction(int index) {
@@ -194,8 +166,8 @@ Status RankProgramBuilder::addInstruction(int index) {
   case pb::Instruction::kOutput:
     addOutput(instruction.output(), index);
     return {};
-  case pb::Instruction::kUpdate:
-    return addUpdate(instruction.update(), index);
+  case pb::Instruction::kCommit:
+    return addCommit(index);
   default:
     return makeError(ExitCode::Invalid, "unknown instruction");
   }
@@ -231,7 +203,7 @@ Status RankProgramBuilder::build() {
   out_.entry_ = &entry_;
   out_.programIndex_ = programIndex_;
   out_.rank_ = context_.rank;
-  out_.sawBadIndex_ = context_.sawBadIndex;
+  out_.state_ = context_.state;
   out_.communicator_ = context_.communicator;
   Status status = checkGlobals();
   if (status.isOk()) {
@@ -252,19 +224,17 @@ Status RankProgramBuilder::build() {
   if (context_.trace) {
     out_.events_.resize(out_.tasks_.size());
   }
-  return addEndBarrier();
+  return {};
 }
 
-/// Of what an instruction becomes only calls and updates have memory of their
-/// own.
+/// Of what an instruction becomes only calls have memory of their own.
 Status RankProgramBuilder::countMemory() {
   if (Status status = makeInputs(); !status.isOk()) {
     return status;
   }
   for (int i = 0; i < program_.message->instructions_size(); ++i) {
     const pb::Instruction &instruction = program_.message->instructions(i);
-    bool counts = instruction.has_call() || instruction.has_update();
-    Status status = counts ? addInstruction(i) : Status();
+    Status status = instruction.has_call() ? addInstruction(i) : Status();
     if (!status.isOk()) {
       return status.in(describeInstruction(entry_, programIndex_, i) +
                        ", rank " + std::to_string(context_.rank));

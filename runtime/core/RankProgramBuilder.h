@@ -42,8 +42,7 @@ private:
                  size_t instruction);
   void addCopy(const artifact::Copy &copy, size_t instruction);
   void addOutput(const artifact::Output &output, size_t instruction);
-  Status addUpdate(const artifact::Update &update, size_t instruction);
-  Status addEndBarrier();
+  Status addCommit(size_t instruction);
 
   Status checkGlobals() const;
   Status makeInputs();
@@ -56,7 +55,7 @@ private:
                 bool &isNothing) const;
 
   Task &newTask(Task::Kind kind, size_t instruction);
-  void setOperand(std::vector<Task> RankProgram::*list, uint32_t buffer);
+  void setOperand(uint32_t buffer);
   void setResult(uint32_t buffer);
   const void *addressOf(uint32_t buffer) const;
   size_t positionOf(const Placement &placement) const {

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/ResolvedManifest.h"
 #include "divisi/runtime/HostTensor.h"
+#include "runtime/core/ResolveProgram.h"
 
 #include <algorithm>
 #include <set>
@@ -46,15 +46,6 @@ std::string divisi::rt::nameOfQueue(const pb::Manifest &manifest,
   }
   return manifest.communicators(static_cast<int>(queue - firstCommunicator))
       .name();
-}
-
-std::optional<ResolvedProgram::Range>
-ResolvedProgram::arenaRange(uint32_t buffer) const {
-  const pb::Buffer &bytes = root(buffer);
-  if (bytes.where_case() != pb::Buffer::kArenaOffset) {
-    return std::nullopt;
-  }
-  return Range{bytes.arena_offset(), bytes.arena_offset() + bytes.bytes()};
 }
 
 static Status readGrid(const pb::Grid &message, uint32_t numRanks,
@@ -107,26 +98,6 @@ static Status checkCommunicators(const ResolvedManifest &resolved) {
   return {};
 }
 
-/// Order points backwards in the list: no program waits for itself.
-static Status checkOrder(const pb::Manifest &manifest,
-                         const pb::Program &program) {
-  uint32_t queues = firstCommunicator + manifest.communicators_size();
-  for (int i = 0; i < program.instructions_size(); ++i) {
-    const pb::Instruction &instruction = program.instructions(i);
-    std::string where = "instruction " + std::to_string(i);
-    if (instruction.queue() >= queues) {
-      return invalid(where, ": queue ", instruction.queue(), " of ", queues);
-    }
-    for (uint32_t other : instruction.after()) {
-      if (other >= static_cast<uint32_t>(i)) {
-        return invalid(where, ": it comes after instruction ", other,
-                       ", which does not come before it in the list");
-      }
-    }
-  }
-  return {};
-}
-
 static Status readGlobal(const pb::Global &message,
                          ResolvedManifest &resolved) {
   Expected<const Placement *> placement = resolved.place(message.tensor());
@@ -145,124 +116,6 @@ static Status readGlobal(const pb::Global &message,
                    bytes);
   }
   return {};
-}
-
-namespace {
-
-/// Reads the buffers of one program.
-class BufferReader {
-public:
-  BufferReader(ResolvedManifest &resolved, const ResolvedEntry &entry,
-               ResolvedProgram &program)
-      : resolved_(resolved), entry_(entry), program_(program) {}
-
-  Status read(const pb::Buffer &message);
-
-private:
-  Status checkView(const pb::Buffer &message, const Placement &placement,
-                   uint32_t &root) const;
-  Status checkWhere(const pb::Buffer &message,
-                    const Placement &placement) const;
-  Status checkSize(const pb::Buffer &message, const Placement &placement) const;
-
-  ResolvedManifest &resolved_;
-  const ResolvedEntry &entry_;
-  ResolvedProgram &program_;
-};
-
-} // namespace
-
-Status BufferReader::checkView(const pb::Buffer &message,
-                               const Placement &placement,
-                               uint32_t &root) const {
-  if (message.view() >= program_.buffers.size()) {
-    return invalid("a view of buffer ", message.view(),
-                   ", which does not come before it");
-  }
-  const ResolvedBuffer &source = program_.buffers[message.view()];
-  root = source.root;
-  if (source.placement->grid != placement.grid) {
-    return invalid("a view on another grid");
-  }
-  for (size_t p = 0; p < placement.boxes.size(); ++p) {
-    if (source.placement->type != placement.type ||
-        source.placement->bytes(p) != placement.bytes(p)) {
-      return invalid("a view of ", placement.bytes(p), " bytes of a buffer of ",
-                     source.placement->bytes(p), " at position ", p);
-    }
-  }
-  return {};
-}
-
-Status BufferReader::checkWhere(const pb::Buffer &message,
-                                const Placement &placement) const {
-  const pb::Program &program = *program_.message;
-  switch (message.where_case()) {
-  case pb::Buffer::kArenaOffset: {
-    int64_t offset = message.arena_offset();
-    if (offset < 0 || offset % 64 != 0 || message.bytes() < 0 ||
-        offset > program.arena_bytes() ||
-        message.bytes() > program.arena_bytes() - offset) {
-      return invalid("bytes ", offset, " + ", message.bytes(),
-                     " of an arena of ", program.arena_bytes(),
-                     "; expected a multiple of 64 and inside of it");
-    }
-    return {};
-  }
-  case pb::Buffer::kGlobal:
-    if (message.global() >= resolved_.globals.size()) {
-      return invalid("global ", message.global(), " of ",
-                     resolved_.globals.size());
-    }
-    if (!(*resolved_.globals[message.global()] == placement)) {
-      return invalid("it does not lie as its global does at rest");
-    }
-    return {};
-  case pb::Buffer::kInput:
-    if (message.input() >= entry_.inputs.size()) {
-      return invalid("input ", message.input(), " of ", entry_.inputs.size());
-    }
-    if (!(*entry_.inputs[message.input()] == placement)) {
-      return invalid("it does not lie as its input does");
-    }
-    return {};
-  default:
-    return invalid("it lies nowhere");
-  }
-}
-
-Status BufferReader::checkSize(const pb::Buffer &message,
-                               const Placement &placement) const {
-  const GridInfo &grid = resolved_.grids[placement.grid];
-  for (uint32_t rank : program_.message->ranks()) {
-    std::optional<size_t> position = grid.positionOf(rank);
-    if (!position) {
-      return invalid("its grid '", grid.name, "' does not have rank ", rank,
-                     " of the program");
-    }
-    if (message.where_case() == pb::Buffer::kArenaOffset &&
-        placement.bytes(*position) > message.bytes()) {
-      return invalid("rank ", rank, " needs ", placement.bytes(*position),
-                     " bytes, got ", message.bytes());
-    }
-  }
-  return {};
-}
-
-Status BufferReader::read(const pb::Buffer &message) {
-  Expected<const Placement *> placement = resolved_.place(message.tensor());
-  if (!placement) {
-    return placement.status();
-  }
-  auto root = static_cast<uint32_t>(program_.buffers.size());
-  Status status = message.where_case() == pb::Buffer::kView
-                      ? checkView(message, **placement, root)
-                      : checkWhere(message, **placement);
-  if (status.isOk()) {
-    status = checkSize(message, **placement);
-  }
-  program_.buffers.push_back({*placement, root});
-  return status;
 }
 
 static Status
@@ -286,53 +139,6 @@ readValues(const google::protobuf::RepeatedPtrField<pb::Value> &messages,
   return {};
 }
 
-static Status readTransfers(ResolvedManifest &resolved,
-                            ResolvedProgram &program) {
-  for (int i = 0; i < program.message->instructions_size(); ++i) {
-    const pb::Instruction &instruction = program.message->instructions(i);
-    if (!instruction.has_transfer()) {
-      continue;
-    }
-    Expected<const Placement *> from =
-        resolved.place(instruction.transfer().from());
-    Expected<const Placement *> to =
-        resolved.place(instruction.transfer().to());
-    if (!from || !to) {
-      return (!from ? from.status() : to.status())
-          .in("instruction " + std::to_string(i));
-    }
-    program.transfers[i] = {*from, *to};
-  }
-  return {};
-}
-
-static Status readProgram(const pb::Program &message,
-                          ResolvedManifest &resolved, ResolvedEntry &entry) {
-  size_t index = entry.programs.size();
-  ResolvedProgram &program = entry.programs.emplace_back();
-  program.message = &message;
-  if (message.arena_bytes() < 0 || message.ranks_size() == 0) {
-    return invalid("it has an arena of ", message.arena_bytes(), " bytes and ",
-                   message.ranks_size(), " ranks");
-  }
-  for (uint32_t rank : message.ranks()) {
-    if (rank >= resolved.manifest->num_ranks() ||
-        !entry.programOfRank.emplace(rank, index).second) {
-      return invalid("rank ", rank, " is out of range or has two programs");
-    }
-  }
-  if (Status status = checkOrder(*resolved.manifest, message); !status.isOk()) {
-    return status;
-  }
-  BufferReader reader(resolved, entry, program);
-  for (int i = 0; i < message.buffers_size(); ++i) {
-    if (Status status = reader.read(message.buffers(i)); !status.isOk()) {
-      return status.in("buffer " + std::to_string(i));
-    }
-  }
-  return readTransfers(resolved, program);
-}
-
 static Status readEntry(const pb::Entry &message, ResolvedManifest &resolved) {
   ResolvedEntry &entry = resolved.entries.emplace_back();
   entry.message = &message;
@@ -343,7 +149,7 @@ static Status readEntry(const pb::Entry &message, ResolvedManifest &resolved) {
                         resolved, entry.outputs);
   }
   for (int i = 0; status.isOk() && i < message.programs_size(); ++i) {
-    status = readProgram(message.programs(i), resolved, entry)
+    status = resolveProgram(message.programs(i), resolved, entry)
                  .in("program " + std::to_string(i));
   }
   return status;
@@ -351,13 +157,10 @@ static Status readEntry(const pb::Entry &message, ResolvedManifest &resolved) {
 
 static void markUpdated(ResolvedManifest &resolved) {
   resolved.isUpdated.assign(resolved.globals.size(), false);
-  for (const pb::Entry &entry : resolved.manifest->entries()) {
-    for (const pb::Program &program : entry.programs()) {
-      for (const pb::Instruction &instruction : program.instructions()) {
-        if (instruction.has_update() &&
-            instruction.update().global() < resolved.globals.size()) {
-          resolved.isUpdated[instruction.update().global()] = true;
-        }
+  for (const ResolvedEntry &entry : resolved.entries) {
+    for (const ResolvedProgram &program : entry.programs) {
+      for (const auto &[global, begin] : program.writtenGlobals) {
+        resolved.isUpdated[global] = true;
       }
     }
   }

@@ -85,15 +85,23 @@ struct ResolvedProgram {
   const artifact::Program *message = nullptr;
   std::vector<ResolvedBuffer> buffers;
   std::map<int, ResolvedTransfer> transfers; ///< By instruction.
+  /// Of the globals that it writes: where their bytes, as many as the largest
+  /// box of its ranks has, are counted. They follow those of the arena.
+  std::map<uint32_t, int64_t> writtenGlobals;
+  int64_t bytes = 0; ///< Of the arena and these globals.
 
   const artifact::Buffer &root(uint32_t buffer) const {
     return message->buffers(static_cast<int>(buffers[buffer].root));
   }
-  /// Its bytes in the arena; nothing for globals and inputs.
+  /// Its bytes, in the arena or of a global that the program writes, which both
+  /// the old value and the new one have. Nothing for what is only read: inputs
+  /// and other globals.
   struct Range {
     int64_t begin, end;
   };
-  std::optional<Range> arenaRange(uint32_t buffer) const;
+  std::optional<Range> range(uint32_t buffer) const;
+  /// `bytes 0 to 64 of the arena`: where `range` is, for messages.
+  std::string describe(Range range, const artifact::Manifest &manifest) const;
 };
 
 struct ResolvedEntry {

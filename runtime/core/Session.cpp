@@ -6,18 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/Session.h"
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/InprocCommunicator.h"
 #include "runtime/core/EntryInputs.h"
-#include "runtime/core/GlobalBoxes.h"
-#include "runtime/core/RankProgram.h"
-#include "runtime/core/RankThreads.h"
-#include "runtime/core/Trace.h"
+#include "runtime/core/SessionImpl.h"
 
 #include <algorithm>
-#include <atomic>
-#include <numeric>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -25,35 +19,6 @@ namespace pb = divisi::artifact;
 
 /// Each rank is a thread of this process.
 static constexpr uint32_t maxThreads = 512;
-
-struct Session::Impl {
-  Impl(ArtifactFile file, const SessionOptions &options)
-      : options(options), file(std::move(file)) {}
-
-  Status load();
-  Status allocateArenas();
-  Status prepareRank(uint32_t rank);
-  void describeEntries();
-  /// RankThreads::runOnAll, with waits ended at an error and possible again
-  /// afterwards.
-  Status runOnAll(RankThreads::Job job, RankWatch watch = {});
-  /// Device once a rank is stuck.
-  Status checkAlive() const;
-
-  SessionOptions options;
-  ArtifactFile file;
-  std::unique_ptr<ResolvedManifest> resolved;
-  GlobalBoxes globals;
-  std::unique_ptr<Communicator> communicator;
-  std::vector<EntryInfo> entries;
-  std::vector<AlignedBytes> arenas;          ///< One per rank.
-  std::vector<AlignedBytes> extraWorkspaces; ///< One per rank.
-  /// [entry][rank]; null where a rank has no program.
-  std::vector<std::vector<std::unique_ptr<RankProgram>>> programs;
-  size_t lastEntry = 0;
-  std::atomic<bool> sawBadIndex = false; ///< In the last run, by any rank.
-  std::unique_ptr<RankThreads> threads;  ///< Last: they use all of the above.
-};
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
@@ -119,7 +84,7 @@ Status Session::Impl::prepareRank(uint32_t rank) {
     Expected<std::unique_ptr<RankProgram>> program = RankProgram::prepare(
         {*resolved, e, rank, arenas[rank].data(), &globals, communicator.get(),
          options.backends, options.threadsPerDevice, options.trace,
-         options.checksIndices, &sawBadIndex});
+         options.checksIndices, &run});
     if (!program) {
       return program.status();
     }
@@ -161,6 +126,16 @@ Status Session::Impl::checkAlive() const {
                          "the session is dead: a kernel of an earlier run has "
                          "not returned; open the artifact again")
              : Status();
+}
+
+Status Session::Impl::checkState() const {
+  Status status = checkAlive();
+  if (status.isOk() && stateIsLost) {
+    return makeError(ExitCode::Device,
+                     "the state of the session is lost: an earlier run failed "
+                     "after its commit; load the state again");
+  }
+  return status;
 }
 
 Status Session::Impl::load() {
@@ -215,108 +190,6 @@ Session::open(const std::string &path, const SessionOptions &options) {
 }
 
 //===----------------------------------------------------------------------===//
-// Asking
-//===----------------------------------------------------------------------===//
-
-uint32_t Session::numRanks() const {
-  return impl_->resolved->manifest->num_ranks();
-}
-
-std::span<const EntryInfo> Session::entries() const { return impl_->entries; }
-
-const EntryInfo *Session::findEntry(std::string_view name) const {
-  for (const EntryInfo &entry : impl_->entries) {
-    if (entry.name == name) {
-      return &entry;
-    }
-  }
-  return nullptr;
-}
-
-std::vector<GlobalInfo> Session::globals() const {
-  std::vector<GlobalInfo> infos;
-  const ResolvedManifest &resolved = *impl_->resolved;
-  for (size_t i = 0; i < resolved.globals.size(); ++i) {
-    const pb::Global &message = resolved.manifest->globals(static_cast<int>(i));
-    infos.push_back(
-        {{message.name(), resolved.globals[i]->type, resolved.globals[i]->dims},
-         message.kind(),
-         resolved.isUpdated[i]});
-  }
-  return infos;
-}
-
-std::vector<KernelCalls> Session::kernelCalls() const {
-  std::vector<KernelCalls> all;
-  for (size_t e = 0; e < impl_->programs.size(); ++e) {
-    for (uint32_t rank = 0; rank < numRanks(); ++rank) {
-      const auto &program = impl_->programs[e][rank];
-      if (!program) {
-        continue;
-      }
-      for (const auto &[key, calls] : program->kernelCounts()) {
-        all.push_back(
-            {impl_->entries[e].name, rank, key.first, key.second, calls});
-      }
-    }
-  }
-  return all;
-}
-
-std::vector<RankMemory> Session::memory() const {
-  std::vector<RankMemory> ranks = plannedMemory(*impl_->resolved);
-  for (uint32_t rank = 0; rank < numRanks(); ++rank) {
-    ranks[rank].arena = impl_->arenas[rank].size();
-    ranks[rank].workspace = impl_->extraWorkspaces[rank].size();
-    for (const auto &ofEntry : impl_->programs) {
-      if (ofEntry[rank]) {
-        addMemory(ranks[rank], ofEntry[rank]->memory());
-      }
-    }
-  }
-  return ranks;
-}
-
-Expected<std::vector<RankMemory>> Session::predictedMemory() const {
-  return predictMemory(*impl_->resolved->manifest, impl_->options.backends,
-                       impl_->options.threadsPerDevice);
-}
-
-Expected<HostTensor> Session::readGlobal(std::string_view name) const {
-  if (Status status = impl_->checkAlive(); !status.isOk()) {
-    return status;
-  }
-  const ResolvedManifest &resolved = *impl_->resolved;
-  for (size_t i = 0; i < resolved.globals.size(); ++i) {
-    if (resolved.manifest->globals(static_cast<int>(i)).name() != name) {
-      continue;
-    }
-    const Placement &placement = *resolved.globals[i];
-    const GridInfo &grid = resolved.grids[placement.grid];
-    Expected<HostTensor> tensor =
-        HostTensor::zeros(placement.type, placement.dims, std::string(name));
-    if (!tensor) {
-      return tensor;
-    }
-    std::vector<size_t> order(placement.boxes.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::vector<Fetch> fetches;
-    // Layouts leave no index to nobody, so all of it is found.
-    planFetches(byteWidth(placement.type), Box::whole(placement.dims),
-                placement.boxes, order, fetches);
-    for (const Fetch &fetch : fetches) {
-      uint32_t owner = grid.devices[fetch.owner];
-      if (Status status = impl_->globals.check(i, owner); !status.isOk()) {
-        return status;
-      }
-      fetch.copy.run(impl_->globals.data(i, owner), tensor->data());
-    }
-    return tensor;
-  }
-  return makeError(ExitCode::Usage, "the artifact has no global '", name, "'");
-}
-
-//===----------------------------------------------------------------------===//
 // Running
 //===----------------------------------------------------------------------===//
 
@@ -334,11 +207,6 @@ static Expected<std::vector<HostTensor>> makeOutputs(const EntryInfo &entry) {
 }
 
 namespace {
-
-/// What the ranks of one run read and write.
-struct RunTensors {
-  std::vector<HostTensor> inputs, outputs;
-};
 
 /// Since when a rank is at what it is at.
 struct RankProgress {
@@ -374,6 +242,34 @@ watchKernels(const std::vector<std::unique_ptr<RankProgram>> &programs,
       }};
 }
 
+/// Tells of a bad index after all else, so that it does not depend on who was
+/// faster.
+Status Session::Impl::runEntry(size_t entry,
+                               const std::shared_ptr<RunTensors> &tensors) {
+  lastEntry = entry;
+  run.reset();
+  const auto &ofEntry = programs[entry];
+  Status status = runOnAll(
+      [&ofEntry, tensors](uint32_t rank) {
+        RankProgram *program = ofEntry[rank].get();
+        if (!program) {
+          return Status();
+        }
+        program->bind(tensors->inputs, tensors->outputs);
+        return program->run();
+      },
+      watchKernels(ofEntry, options));
+  if (status.isOk() && (run.sawBadIndex || run.sawLateBadIndex)) {
+    status = RankProgram::firstFault(ofEntry);
+    if (run.sawBadIndex) { // all have stopped, maybe with steps in flight
+      communicator->abort(status);
+      communicator->reset();
+    }
+  }
+  stateIsLost = !status.isOk() && run.hasCommitted;
+  return status;
+}
+
 Expected<std::vector<HostTensor>>
 Session::run(std::string_view name, std::span<const HostTensor> inputs) {
   const EntryInfo *info = findEntry(name);
@@ -381,7 +277,7 @@ Session::run(std::string_view name, std::span<const HostTensor> inputs) {
     return makeError(ExitCode::Usage, "the artifact has no entry '", name, "'");
   }
   size_t entry = info - impl_->entries.data();
-  Status status = impl_->checkAlive();
+  Status status = impl_->checkState();
   if (status.isOk()) {
     status = checkInputs(*info, inputs);
   }
@@ -396,44 +292,18 @@ Session::run(std::string_view name, std::span<const HostTensor> inputs) {
   auto shared = std::make_shared<RunTensors>();
   shared->inputs.assign(inputs.begin(), inputs.end());
   shared->outputs = std::move(*made);
-  impl_->lastEntry = entry;
-  impl_->sawBadIndex = false;
-  const auto &programs = impl_->programs[entry];
-  status = impl_->runOnAll(
-      [&programs, shared](uint32_t rank) {
-        RankProgram *program = programs[rank].get();
-        if (!program) {
-          return Status();
-        }
-        program->bind(shared->inputs, shared->outputs);
-        return program->run();
-      },
-      watchKernels(programs, impl_->options));
-  if (status.isOk() && impl_->sawBadIndex) {
-    status = RankProgram::firstFault(programs);
-  }
+  status = impl_->runEntry(entry, shared);
   if (!status.isOk()) {
     return status.in("entry '" + std::string(name) + "'");
   }
   return std::move(shared->outputs);
 }
 
-Status Session::writeTrace(const std::string &path) const {
-  if (!impl_->options.trace) {
-    return makeError(ExitCode::Usage,
-                     "the session was opened without recording a trace");
+Status Session::reloadState() {
+  Status status = impl_->checkAlive();
+  if (status.isOk()) {
+    status = impl_->globals.reload();
+    impl_->stateIsLost &= !status.isOk();
   }
-  if (Status status = impl_->checkAlive(); !status.isOk()) {
-    return status;
-  }
-  std::vector<TraceRank> ranks;
-  for (uint32_t rank = 0; rank < numRanks(); ++rank) {
-    const auto &program = impl_->programs[impl_->lastEntry][rank];
-    if (program) {
-      ranks.push_back({rank, program.get()});
-    }
-  }
-  const ResolvedManifest &resolved = *impl_->resolved;
-  return writeChromeTrace(path, *resolved.manifest,
-                          resolved.entries[impl_->lastEntry], ranks);
+  return status;
 }

@@ -50,7 +50,7 @@ static std::string workOf(const pb::Instruction &instruction) {
   case pb::Instruction::kOutput:
     return "output";
   default:
-    return "update";
+    return "commit";
   }
 }
 

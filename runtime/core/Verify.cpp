@@ -53,11 +53,17 @@ static Status checkComplete(const ResolvedManifest &resolved,
       return status.in("output " + std::to_string(i));
     }
   }
-  for (auto &[index, ranks] : checks.updates) {
+  for (auto &[index, ranks] : checks.globals) {
     const GridInfo &grid = resolved.grids[resolved.globals[index]->grid];
-    Status status = checkRanks(ranks, grid.devices, "update it");
+    Status status = checkRanks(ranks, grid.devices, "write it");
     if (!status.isOk()) {
       return status.in("global " + std::to_string(index));
+    }
+  }
+  for (const ResolvedProgram &program : entry.programs) {
+    if (!checks.committing.empty() && !checks.committing.contains(&program)) {
+      return invalid("program ", &program - entry.programs.data(),
+                     " has no commit, but others have");
     }
   }
   return {};
@@ -99,10 +105,6 @@ static Status verifyEntry(const ResolvedManifest &resolved,
       if (!status.isOk()) {
         return status.in(where);
       }
-    }
-    if (Status status = verifier.finish(); !status.isOk()) {
-      return status.in("entry '" + entry.message->name() + "', program " +
-                       std::to_string(p));
     }
   }
   Status status = checkShared(resolved, checks);

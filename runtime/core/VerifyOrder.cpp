@@ -45,6 +45,7 @@ public:
 private:
   bool isUsed(int communicator) const;
   Status joinMeetings(int communicator);
+  void joinCommits();
   Status joinPrograms(int communicator, size_t first, size_t second);
   std::vector<size_t> programsThatMeet(int communicator) const;
   void addEdges(size_t program);
@@ -174,6 +175,20 @@ Status OrderVerifier::joinMeetings(int communicator) {
   return {};
 }
 
+/// A commit is one for all programs.
+void OrderVerifier::joinCommits() {
+  std::optional<Node> first;
+  for (size_t p = 0; p < entry_.programs.size(); ++p) {
+    const pb::Program &program = *entry_.programs[p].message;
+    for (int i = 0; i < program.instructions_size(); ++i) {
+      if (program.instructions(i).has_commit()) {
+        first = first.value_or(begin_[p] + i);
+        leader_[begin_[p] + i] = *first;
+      }
+    }
+  }
+}
+
 void OrderVerifier::addEdges(size_t program) {
   for (const auto &[queue, instructions] : queues_[program]) {
     for (size_t i = 1; i < instructions.size(); ++i) {
@@ -256,6 +271,7 @@ Status OrderVerifier::run() {
       return status;
     }
   }
+  joinCommits();
   for (size_t program = 0; program < entry_.programs.size(); ++program) {
     addEdges(program);
   }

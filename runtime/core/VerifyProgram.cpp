@@ -42,7 +42,7 @@ void ProgramVerifier::overwrite(ResolvedProgram::Range range) {
 
 Status ProgramVerifier::read(uint32_t buffer) {
   Status status = checkOperand(buffer);
-  auto range = status.isOk() ? program_.arenaRange(buffer) : std::nullopt;
+  auto range = status.isOk() ? program_.range(buffer) : std::nullopt;
   if (range && range->begin != range->end) {
     accesses_.push_back({*range, /*writes=*/false});
   }
@@ -50,28 +50,43 @@ Status ProgramVerifier::read(uint32_t buffer) {
 }
 
 void ProgramVerifier::write(uint32_t buffer) {
-  overwrite(*program_.arenaRange(buffer));
+  overwrite(*program_.range(buffer));
   contents_.write(buffer);
 }
 
-Status ProgramVerifier::checkResult(uint32_t buffer) const {
+/// Notes who writes the new value of a global, if it is one.
+Status ProgramVerifier::checkResult(uint32_t buffer) {
   if (buffer >= program_.buffers.size()) {
     return invalid("buffer ", buffer, " of ", program_.buffers.size());
   }
-  if (program_.buffers[buffer].root != buffer || !program_.arenaRange(buffer)) {
-    return invalid("it writes buffer ", buffer,
-                   ", which does not lie in the arena itself");
+  const pb::Buffer &message =
+      program_.message->buffers(static_cast<int>(buffer));
+  if (message.has_arena_offset()) {
+    return {};
   }
+  if (!message.has_new_global()) {
+    return invalid("it writes buffer ", buffer,
+                   ", which neither lies in the arena itself nor is the new "
+                   "value of a global");
+  }
+  uint32_t global = message.new_global();
+  if (!checks_.committing.contains(&program_)) {
+    return invalid("it writes global '",
+                   resolved_.manifest->globals(static_cast<int>(global)).name(),
+                   "', which only what comes after a commit may do");
+  }
+  checks_.globals[global].insert(program_.message->ranks().begin(),
+                                 program_.message->ranks().end());
   return {};
 }
 
 bool ProgramVerifier::overlap(uint32_t a, uint32_t b) const {
-  auto x = program_.arenaRange(a), y = program_.arenaRange(b);
+  auto x = program_.range(a), y = program_.range(b);
   return x && y && x->begin < y->end && y->begin < x->end;
 }
 
 bool ProgramVerifier::haveSamePlace(uint32_t a, uint32_t b) const {
-  auto x = program_.arenaRange(a), y = program_.arenaRange(b);
+  auto x = program_.range(a), y = program_.range(b);
   return x && y && x->begin == y->begin;
 }
 
@@ -154,7 +169,7 @@ Status ProgramVerifier::verifyWorkspace(const pb::Call &call) {
   std::vector<uint32_t> touched(call.operands().begin(), call.operands().end());
   touched.insert(touched.end(), call.results().begin(), call.results().end());
   for (uint32_t buffer : touched) {
-    auto other = program_.arenaRange(buffer);
+    auto other = program_.range(buffer);
     if (other && other->begin < range.end && range.begin < other->end) {
       return invalid("its workspace cuts into buffer ", buffer);
     }
@@ -164,7 +179,7 @@ Status ProgramVerifier::verifyWorkspace(const pb::Call &call) {
 }
 
 //===----------------------------------------------------------------------===//
-// Copies, outputs, updates
+// Copies, outputs, commits
 //===----------------------------------------------------------------------===//
 
 Status ProgramVerifier::verifyCopy(const pb::Copy &copy) {
@@ -205,23 +220,19 @@ Status ProgramVerifier::verifyOutput(const pb::Output &output) {
   return claim(checks_.outputs, output.output());
 }
 
-Status ProgramVerifier::verifyUpdate(const pb::Update &update) {
-  if (update.global() >= resolved_.globals.size()) {
-    return invalid("global ", update.global(), " of ",
-                   resolved_.globals.size());
+/// It reads what the program writes of globals: so whoever writes it has to
+/// come after the commit, which needs to come after nobody.
+Status ProgramVerifier::verifyCommit() {
+  if (!checks_.committing.insert(&program_).second) {
+    return invalid("a program commits once");
   }
-  // Read when the program has ended: no access that is to be ordered.
-  if (Status status = checkOperand(update.source()); !status.isOk()) {
-    return status;
+  for (uint32_t b = 0; b < program_.buffers.size(); ++b) {
+    auto range = program_.range(b);
+    if (program_.root(b).has_new_global() && range->begin != range->end) {
+      accesses_.push_back({*range, /*writes=*/false});
+    }
   }
-  if (!(placement(update.source()) == *resolved_.globals[update.global()])) {
-    return invalid(
-        "the new value of global '",
-        resolved_.manifest->globals(static_cast<int>(update.global())).name(),
-        "' does not lie as the global does at rest");
-  }
-  updateSources_.push_back(update.source());
-  return claim(checks_.updates, update.global());
+  return {};
 }
 
 /// What talks to nobody; verifyCommunicator() is for all else.
@@ -231,14 +242,14 @@ Status ProgramVerifier::verifyQueue(const pb::Instruction &instruction) const {
     auto kind = parseCollectiveKind(instruction.collective().kind());
     isTalk = !kind || !isLocal(*kind);
   }
-  uint32_t last = instruction.has_call() ? computeQueue : copyQueue;
+  bool computes = instruction.has_call() || instruction.has_commit();
+  uint32_t last = computes ? computeQueue : copyQueue;
   if (isTalk || instruction.queue() <= last) {
     return {};
   }
-  return invalid("it is on queue '",
-                 nameOfQueue(*resolved_.manifest, instruction.queue()),
-                 instruction.has_call() ? "', expected compute"
-                                        : "', expected compute or copy");
+  return invalid(
+      "it is on queue '", nameOfQueue(*resolved_.manifest, instruction.queue()),
+      computes ? "', expected compute" : "', expected compute or copy");
 }
 
 Status ProgramVerifier::verify(int index, const std::string &where) {
@@ -264,20 +275,9 @@ Status ProgramVerifier::verifyContents(int index, const std::string &where) {
     return verifyCopy(instruction.copy());
   case pb::Instruction::kOutput:
     return verifyOutput(instruction.output());
-  case pb::Instruction::kUpdate:
-    return verifyUpdate(instruction.update());
+  case pb::Instruction::kCommit:
+    return verifyCommit();
   default:
     return invalid("unknown instruction");
   }
-}
-
-Status ProgramVerifier::finish() {
-  for (uint32_t source : updateSources_) {
-    if (!contents_.has(source)) {
-      return invalid("buffer ", source,
-                     ", the new value of a global, is "
-                     "written over before the program ends");
-    }
-  }
-  return {};
 }

@@ -28,13 +28,14 @@ struct SharedStep {
   std::set<uint32_t> ranks; ///< That have it.
 };
 
-/// Who writes an output or an update.
+/// Who writes an output or a global.
 using Writers = std::map<uint32_t, std::set<uint32_t>>;
 
 /// What the programs of an entry must agree on.
 struct EntryChecks {
-  std::map<uint32_t, SharedStep> steps; ///< By tag.
-  Writers outputs, updates;             ///< By index.
+  std::map<uint32_t, SharedStep> steps;         ///< By tag.
+  Writers outputs, globals;                     ///< By index.
+  std::set<const ResolvedProgram *> committing; ///< Programs with a commit.
 };
 
 /// Collectives that have been found right. The checks look at every position of
@@ -69,12 +70,10 @@ public:
         contents_(program) {}
 
   /// Before the first instruction.
-  Status begin() { return order_.begin(program_); }
+  Status begin() { return order_.begin(program_, *resolved_.manifest); }
   /// Checks instruction `index`, which messages call `where`, after all before
   /// it. Invalid, or Unsupported where a kernel is missing.
   Status verify(int index, const std::string &where);
-  /// What updates take must still be there when the program ends.
-  Status finish();
 
 private:
   Status verifyQueue(const artifact::Instruction &instruction) const;
@@ -92,13 +91,13 @@ private:
                             const Placement &placement, const char *side);
   Status verifyCopy(const artifact::Copy &copy);
   Status verifyOutput(const artifact::Output &output);
-  Status verifyUpdate(const artifact::Update &update);
+  Status verifyCommit();
 
   Status checkOperand(uint32_t buffer) const;
   Status read(uint32_t buffer);
   void write(uint32_t buffer);
   void overwrite(ResolvedProgram::Range range);
-  Status checkResult(uint32_t buffer) const;
+  Status checkResult(uint32_t buffer);
   bool overlap(uint32_t a, uint32_t b) const;
   bool haveSamePlace(uint32_t a, uint32_t b) const;
   Status share(uint32_t tag, SharedStep step);
@@ -115,9 +114,8 @@ private:
   size_t numOutputs_;
   ArenaContents contents_;
   AccessOrder order_;
-  std::vector<ArenaAccess> accesses_; ///< Of the present instruction.
+  std::vector<MemoryAccess> accesses_; ///< Of the present instruction.
   std::set<uint32_t> tags_;
-  std::vector<uint32_t> updateSources_;
 };
 
 } // namespace divisi::rt

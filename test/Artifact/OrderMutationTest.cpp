@@ -56,7 +56,7 @@ protected:
   int count = 0;
 };
 
-/// Bytes of an arena.
+/// Bytes of an arena or a global.
 struct Access {
   int64_t begin, end;
   bool writes;
@@ -109,10 +109,16 @@ static void addAccess(const pb::Program &program, uint32_t buffer, bool writes,
   while (bytes->where_case() == pb::Buffer::kView) {
     bytes = &program.buffers(static_cast<int>(bytes->view()));
   }
-  if (bytes->where_case() == pb::Buffer::kArenaOffset) {
-    accesses.push_back({bytes->arena_offset(),
-                        bytes->arena_offset() + bytes->bytes(), writes});
+  int64_t begin = bytes->arena_offset();
+  if (bytes->has_global() || bytes->has_new_global()) {
+    // Old value and new one, far from the arena.
+    begin = (1 + int64_t(bytes->has_global() ? bytes->global()
+                                             : bytes->new_global()))
+            << 40;
+  } else if (!bytes->has_arena_offset()) {
+    return;
   }
+  accesses.push_back({begin, begin + bytes->bytes(), writes});
 }
 
 /// What an instruction touches while it runs.
@@ -139,6 +145,15 @@ static std::vector<Access> accessesOf(const pb::Program &program,
   }
   if (instruction.has_output()) {
     read(instruction.output().source());
+  }
+  if (instruction.has_copy()) {
+    read(instruction.copy().source());
+    write(instruction.copy().result());
+  }
+  for (int b = 0; instruction.has_commit() && b < program.buffers_size(); ++b) {
+    if (program.buffers(b).has_new_global()) {
+      read(b); // whoever writes it comes after the commit
+    }
   }
   return accesses;
 }
@@ -277,7 +292,8 @@ TEST_P(OrderMutationTest, everyQueueIsTheRightOne) {
       pb::Manifest manifest = valid;
       pb::Program &moved = program(manifest, e, p);
       moved.mutable_instructions(i)->set_queue(queue);
-      bool isLocal = instruction.queue() < 2 && !instruction.has_call();
+      bool isLocal = instruction.queue() < 2 && !instruction.has_call() &&
+                     !instruction.has_commit();
       if (isLocal && queue < 2 && isOrdered(moved)) {
         EXPECT_TRUE(verify(manifest).isOk());
         ++right;

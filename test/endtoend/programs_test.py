@@ -71,6 +71,25 @@ def test_training_steps_over_four_devices(divisi, program, steps):
                  {"loss": np.array(losses[-1], np.float32)})
 
 
+@pytest.mark.parametrize("devices", [1, 2, 3, 4])
+def test_weights_and_momenta_are_written_where_they_rest(
+        divisi, program, devices):
+    """Nothing is copied, and each device writes its part."""
+    path = divisi.path(program("train_step.mlir"))
+    path.write_text(path.read_text().replace("x = 4", f"x = {devices}"))
+    x, t = batch(8)
+    np.savez(divisi.path("x.npz"), x=x, t=t)
+    divisi("compile", path, "--devices", devices, "-o", "m.divisi")
+    run = divisi("run", "m.divisi", "--inputs", "x.npz", "--verbose")
+    for device in range(devices):
+        def part(size):
+            step = -(-size // devices)
+            return max(0, min(size, (device + 1) * step) - device * step)
+        written = 2 * 4 * (part(12) * 16 + part(16) * 6)
+        assert (f"a run writes {written} bytes of globals in place on device "
+                f"{device} and copies 0\n") in run.err
+
+
 def test_weights_at_rest_lie_where_the_program_says(divisi, program):
     divisi("plan", program("train_step.mlir"), "--devices", 4,
            "-o", "p.mlir")

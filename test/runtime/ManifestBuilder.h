@@ -195,11 +195,11 @@ public:
     output.set_source(source);
     output.set_output(index);
   }
-  void update(uint32_t source, uint32_t global) {
-    pb::Update &update = *program.add_instructions()->mutable_update();
-    update.set_source(source);
-    update.set_global(global);
+  uint32_t newGlobal(uint32_t index, const pb::Tensor &tensor) {
+    add(tensor).set_new_global(index);
+    return last();
   }
+  void commit() { program.add_instructions()->mutable_commit(); }
 
   pb::Program &program;
 

@@ -31,7 +31,9 @@ static pb::Manifest slowManifest() {
   uint32_t x = p.input(0, part), slow = p.alloc(part), y = p.alloc(whole);
   p.call("test.slow", {x}, slow);
   p.collective("all_gather", {0}, slow, y, 5);
-  p.update(y, m);
+  uint32_t newM = p.newGlobal(m, whole);
+  p.commit();
+  p.copy(y, newM);
   p.output(y, 0);
   return inOneOrder(b.manifest);
 }
@@ -84,6 +86,7 @@ TEST(SessionTest, aKernelThatNeverReturnsEndsTheSession) {
   y = (*session)->run("f", listOf(makeTensor({4}, counting(4))));
   EXPECT_EQ(y.status().message(), dead);
   EXPECT_EQ((*session)->readGlobal("m").status().message(), dead);
+  EXPECT_EQ((*session)->reloadState().message(), dead);
   EXPECT_EQ((*session)->writeTrace(temporaryFile("dead")).message(), dead);
   // The kernel goes on in the memory of the session that is gone, and returns.
   session = makeError(ExitCode::Usage, "closed");
@@ -228,17 +231,17 @@ TEST(SessionTest, aCallThatNoBackendTakesIsNamed) {
 TEST(SessionTest, writingOverAnOperandNeedsTheKernelsLeave) {
   pb::Manifest manifest = stateManifest();
   pb::Program &program = *manifest.mutable_entries(0)->mutable_programs(0);
-  // sum = x + m; twice = sum + sum at the place of sum.
-  *program.add_buffers() = program.buffers(3);
+  // sum = x + m; twice = sum + sum at the place of sum, buffer 5.
+  *program.add_buffers() = program.buffers(5);
   pb::Instruction twice = program.instructions(0);
-  twice.mutable_call()->set_operands(0, 3);
-  twice.mutable_call()->set_operands(1, 3);
-  twice.mutable_call()->set_results(0, 4);
+  twice.mutable_call()->set_operands(0, 5);
+  twice.mutable_call()->set_operands(1, 5);
+  twice.mutable_call()->set_results(0, 6);
   pb::Instruction first = program.instructions(0);
   program.clear_instructions();
   *program.add_instructions() = first;
   *program.add_instructions() = twice;
-  program.add_instructions()->mutable_output()->set_source(4);
+  program.add_instructions()->mutable_output()->set_source(6);
   auto session = openSession(manifest, {{}, {0, 0, 0}});
   ASSERT_FALSE(session);
   EXPECT_THAT(session.status().message(),

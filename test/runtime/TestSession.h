@@ -94,11 +94,13 @@ inline pb::Manifest stateManifest() {
   addValue(entry.mutable_outputs(), "y", t);
   ProgramBuilder p(entry, {0, 1});
   uint32_t x = p.input(0, t), oldM = p.global(m, t), oldN = p.global(n, t);
+  uint32_t newM = p.newGlobal(m, t), newN = p.newGlobal(n, t);
   uint32_t sum = p.alloc(t);
   p.call("test.add", {x, oldM}, sum);
-  p.update(sum, m);
-  p.update(oldM, n);
   p.output(oldN, 0);
+  p.commit();
+  p.copy(oldM, newN);
+  p.copy(sum, newM);
   return inOneOrder(b.manifest);
 }
 

@@ -24,15 +24,16 @@ static Status verify(const pb::Manifest &manifest) {
   return verifyManifest(manifest, backends);
 }
 
-/// Two ranks and one: a relu with workspace, an all-gather, a copy, an update
-/// and a transfer to rank 2, which writes the output.
+/// Two ranks and one: a relu with workspace, an all-gather, a copy, a transfer
+/// to rank 2, which writes the output, and the new value of a global.
 ///
 ///   program 0 (ranks 0, 1)                    program 1 (rank 2)
 ///   0 call test.relu(0) -> 2                  0 transfer -> 0, tag 2
 ///   1 collective all_gather 2 -> 3, tag 1     1 output 0
-///   2 copy 3 -> 4
-///   3 update global m from 4
-///   4 transfer 4 ->, tag 2
+///   2 copy 3 -> 4                             2 commit
+///   3 transfer 4 ->, tag 2
+///   4 commit
+///   5 copy 4 -> 5, the new value of m
 static pb::Manifest validManifest() {
   ManifestBuilder b(3);
   uint32_t g = b.grid("pair", {2}, {0, 1}), h = b.grid("one", {1}, {2});
@@ -54,12 +55,15 @@ static pb::Manifest validManifest() {
   p.program.set_arena_bytes(p.program.arena_bytes() + 64);
   p.collective("all_gather", {0}, r, y, 1);
   p.copy(y, z);
-  p.update(z, m);
+  uint32_t newM = p.newGlobal(m, whole);
   p.transfer(whole, there, z, {}, 2);
+  p.commit();
+  p.copy(z, newM);
   ProgramBuilder q(entry, {2});
   uint32_t out = q.alloc(there);
   q.transfer(whole, there, {}, out, 2);
   q.output(out, 0);
+  q.commit();
   return inOneOrder(b.manifest);
 }
 
@@ -249,10 +253,11 @@ TEST(VerifyTest, callsAndValues) {
       {"version 2 of kernel 'test.relu' is called, there is 1",
        [](Victim v) { v.call().set_version(2); }, ExitCode::Unsupported},
       {"entry 'f', program 0, instruction 0 (node of test.relu): buffer 99 of "
-       "5",
+       "6",
        [](Victim v) { v.call().set_operands(0, 99); }},
-      {"buffer 99 of 5", [](Victim v) { v.call().set_results(0, 99); }},
-      {"it writes buffer 1, which does not lie in the arena itself",
+      {"buffer 99 of 6", [](Victim v) { v.call().set_results(0, 99); }},
+      {"it writes buffer 1, which neither lies in the arena itself nor is "
+       "the new value of a global",
        [](Victim v) { v.call().set_results(0, 1); }},
       {"it reads buffer 4, which has not been written",
        [](Victim v) { v.call().set_operands(0, 4); }},
@@ -273,24 +278,16 @@ TEST(VerifyTest, callsAndValues) {
        }},
       {"source and result of a copy lie differently",
        [](Victim v) { v.instruction(2).mutable_copy()->set_result(2); }},
-      {"buffer 4, the new value of a global, is written over before the "
-       "program ends",
-       [](Victim v) {
-         // The relu again, at the place of what the update takes.
-         v.buffer(2).set_arena_offset(v.buffer(4).arena_offset());
-         *v.program().add_instructions() = v.program().instructions(0);
-         v.instruction(5).add_after(4);
-       }},
-      {"result buffer 5 cuts into operand buffer 4",
+      {"result buffer 6 cuts into operand buffer 4",
        [](Victim v) {
          v.program().set_arena_bytes(1024);
          v.buffer(4).set_bytes(128);
          *v.program().add_buffers() = v.buffer(4);
-         v.buffer(5).set_arena_offset(v.buffer(4).arena_offset() + 64);
+         v.buffer(6).set_arena_offset(v.buffer(4).arena_offset() + 64);
          pb::Instruction &again = *v.program().add_instructions();
          again = v.program().instructions(0);
          again.mutable_call()->set_operands(0, 4);
-         again.mutable_call()->set_results(0, 5);
+         again.mutable_call()->set_results(0, 6);
        }},
       {"unknown instruction", [](Victim v) { v.program().add_instructions(); }},
   });
@@ -333,12 +330,12 @@ TEST(VerifyTest, collectivesAndTransfers) {
        }},
       {"source and result differ in type or global shape",
        [](Victim v) {
-         pb::Tensor &to = *v.instruction(4).mutable_transfer()->mutable_to();
+         pb::Tensor &to = *v.instruction(3).mutable_transfer()->mutable_to();
          to.set_dims(0, 4);
        }},
       {"the target needs elements that the source does not hold",
        [](Victim v) {
-         pb::DimLayout &dim = *v.instruction(4)
+         pb::DimLayout &dim = *v.instruction(3)
                                    .mutable_transfer()
                                    ->mutable_from()
                                    ->mutable_layout()
@@ -348,7 +345,7 @@ TEST(VerifyTest, collectivesAndTransfers) {
        }},
       {"a partial value cannot go to another grid",
        [](Victim v) {
-         pb::Layout &layout = *v.instruction(4)
+         pb::Layout &layout = *v.instruction(3)
                                    .mutable_transfer()
                                    ->mutable_from()
                                    ->mutable_layout();
@@ -356,24 +353,27 @@ TEST(VerifyTest, collectivesAndTransfers) {
          layout.set_partial_kind("sum");
        }},
       {"rank 0 has no source but is in its grid",
-       [](Victim v) { v.instruction(4).mutable_transfer()->clear_source(); }},
+       [](Victim v) { v.instruction(3).mutable_transfer()->clear_source(); }},
       {"rank 0 has a result but is not in its grid",
-       [](Victim v) { v.instruction(4).mutable_transfer()->set_result(3); }},
+       [](Victim v) { v.instruction(3).mutable_transfer()->set_result(3); }},
       {"the source buffer 2 does not lie as the transfer says",
-       [](Victim v) { v.instruction(4).mutable_transfer()->set_source(2); }},
+       [](Victim v) { v.instruction(3).mutable_transfer()->set_source(2); }},
       {"grid 5 of 2",
        [](Victim v) {
-         v.instruction(4).mutable_transfer()->mutable_to()->set_grid(5);
+         v.instruction(3).mutable_transfer()->mutable_to()->set_grid(5);
        }},
   });
 }
 
-TEST(VerifyTest, outputsAndUpdates) {
+TEST(VerifyTest, outputs) {
   expectFound({
       {"output 3 of 1",
        [](Victim v) { v.instruction(1, 1).mutable_output()->set_output(3); }},
       {"output 0: rank 2 does not write it, but is in its grid",
-       [](Victim v) { v.program(1).mutable_instructions()->RemoveLast(); }},
+       [](Victim v) {
+         *v.program(1).mutable_instructions(1) = v.program(1).instructions(2);
+         v.program(1).mutable_instructions()->RemoveLast();
+       }},
       {"rank 2 writes number 0 twice",
        [](Victim v) {
          *v.program(1).add_instructions() = v.program(1).instructions(1);
@@ -382,13 +382,42 @@ TEST(VerifyTest, outputsAndUpdates) {
        [](Victim v) {
          v.program().add_instructions()->mutable_output()->set_source(4);
        }},
-      {"global 3 of 1",
-       [](Victim v) { v.instruction(3).mutable_update()->set_global(3); }},
-      {"the new value of global 'm' does not lie as the global does",
-       [](Victim v) { v.instruction(3).mutable_update()->set_source(2); }},
-      {"rank 0 writes number 0 twice",
+  });
+}
+
+TEST(VerifyTest, commitsAndGlobals) {
+  expectFound({
+      {"buffer 5: global 3 of 1",
+       [](Victim v) { v.buffer(5).set_new_global(3); }},
+      {"buffer 5: it does not lie as its global does at rest",
+       [](Victim v) { *v.buffer(5).mutable_tensor() = v.buffer(2).tensor(); }},
+      {"a program commits once",
        [](Victim v) {
-         *v.program().add_instructions() = v.program().instructions(3);
+         *v.program().add_instructions() = v.program().instructions(4);
+       }},
+      {"it is on queue 'copy', expected compute",
+       [](Victim v) { v.instruction(4).set_queue(1); }},
+      {"program 1 has no commit, but others have",
+       [](Victim v) { v.program(1).mutable_instructions()->RemoveLast(); }},
+      {"it writes global 'm', which only what comes after a commit may do",
+       [](Victim v) { v.instruction(2).mutable_copy()->set_result(5); }},
+      {"it writes buffer 1, which neither lies in the arena itself nor is the "
+       "new value of a global",
+       [](Victim v) { v.instruction(2).mutable_copy()->set_result(1); }},
+      {"it touches bytes 0 to 60 of global 'm' and may run at the same time as "
+       "instruction 4",
+       [](Victim v) {
+         v.instruction(5).set_queue(1);
+         v.instruction(5).clear_after();
+         v.instruction(5).add_after(2);
+       }},
+      {"ranks would wait for each other: entry 'f', program 0, instruction",
+       [](Victim v) {
+         // Rank 2 comes to the commit when it has what is sent after that.
+         v.program().mutable_instructions()->SwapElements(3, 4);
+         v.instruction(3).clear_after();
+         v.instruction(3).add_after(1);
+         v.instruction(4).add_after(3);
        }},
   });
 }

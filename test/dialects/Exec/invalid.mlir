@@ -117,6 +117,14 @@ func.func @call_that_copies(%x: !shard, %y: !shard) {
 
 // -----
 
+func.func @commit_that_copies() {
+  // expected-error @below {{(Q1) is on queue 'copy', expected compute}}
+  exec.commit on "copy"
+  return
+}
+
+// -----
+
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 
 func.func @output_on_a_communicator(%x: !shard) {

@@ -36,6 +36,12 @@ exec.program @forward__0 entry @forward ranks [0, 1] arena 64 {
   exec.transfer from !whole to !other tag 1 source %1 : !whole
   // CHECK: exec.update @w
   exec.update @w %0 : !shard
+  // CHECK: %[[NEW:.*]] = exec.new_global @w
+  %new = exec.new_global @w : !shard
+  // CHECK: exec.commit{{$}}
+  exec.commit
+  // CHECK: exec.copy %{{.*}} into %[[NEW]] :
+  exec.copy %0 into %new : !shard
 }
 
 // Queues and tokens.
@@ -56,6 +62,10 @@ exec.program @ordered__0 entry @forward ranks [3, 4] arena 128 {
   %out = exec.output 0 %0 on "copy" after %cut, %sent : !shard -> !exec.token
   // CHECK: exec.update @w %{{.*}} after %[[OUT]] : {{.*}} -> !exec.token
   %updated = exec.update @w %0 after %out : !shard -> !exec.token
+  // CHECK: %[[COMMIT:.*]] = exec.commit on "compute" after %[[OUT]] -> !exec.token
+  %commit = exec.commit on "compute" after %out -> !exec.token
+  // CHECK: exec.copy %{{.*}} into %{{.*}} on "copy" after %[[COMMIT]] : {{.*}} -> !exec.token
+  %copied = exec.copy %a into %0 on "copy" after %commit : !shard -> !exec.token
 }
 
 exec.program @forward__1 entry @forward ranks [2] arena 64 {

@@ -37,6 +37,16 @@ exec.program @p entry @forward ranks [0, 1] arena 0 {
 
 // -----
 
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+exec.entry @forward inputs ["a"] [!shard] outputs [] []
+exec.program @p entry @forward ranks [0, 1] arena 0 {
+  %0 = exec.input 0 : !shard
+  // expected-error @below {{is no instruction of an artifact; run write-globals first}}
+  exec.update @w %0 : !shard
+}
+
+// -----
+
 exec.entry @forward inputs [] [] outputs [] []
 exec.program @p entry @forward ranks [0, 1] arena 0 {
 }

@@ -34,12 +34,20 @@ struct RankMemory {
   /// equal boxes; each is counted as if it were alone.
   int64_t weights = 0;
   int64_t arena = 0;     ///< Of the largest program.
-  int64_t workspace = 0; ///< Scratch of kernels, slices of inputs and of state.
+  int64_t workspace = 0; ///< Scratch of kernels, slices of inputs.
   int64_t packed = 0;    ///< Constants in the layouts of kernels.
 
   /// All of it.
   int64_t total() const { return weights + arena + workspace + packed; }
   friend bool operator==(const RankMemory &, const RankMemory &) = default;
+};
+
+/// What a run of an entry does to a rank's boxes of globals, in bytes.
+struct StateBytes {
+  int64_t inPlace = 0; ///< Of boxes that calls and collectives write.
+  int64_t copied = 0;  ///< New values that were computed elsewhere.
+
+  friend bool operator==(const StateBytes &, const StateBytes &) = default;
 };
 
 /// What each rank of a session of `manifest` will hold when it prefers

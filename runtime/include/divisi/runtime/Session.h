@@ -104,6 +104,11 @@ struct KernelCalls {
 
 /// A loaded artifact. Not for use by two threads at once.
 ///
+/// A run of an entry that updates globals commits before it writes the first.
+/// One that fails before has changed nothing. One that fails later leaves state
+/// that is neither old nor new: run() and readGlobal() then fail with Device
+/// until reloadState() has brought back what the artifact has.
+///
 /// A kernel that does not return within the time-out and the lateness is given
 /// up: the run fails with Device, by default within a second of the time-out,
 /// and the session is dead. run(), readGlobal() and writeTrace() then
@@ -139,19 +144,27 @@ public:
   /// What predictMemory() says of the artifact under the session's options.
   Expected<std::vector<RankMemory>> predictedMemory() const;
 
+  /// What a run of the entry of that name does to globals, by rank; zeros for
+  /// ranks that have no part in it.
+  std::vector<StateBytes> stateBytes(std::string_view entry) const;
+
   /// Runs an entry on whole tensors, in the order of its inputs, and returns
   /// its outputs in order. Fails with Usage if there is no such entry, Invalid
   /// if the inputs do not fit it or an index in the data is bad (the first in
   /// the order of the program, then of the indices, however the ranks hold
-  /// them), Device if ranks fail or wait too long: then no global has been
-  /// updated, and the session can be used again unless it is
-  /// dead.
+  /// them), Device if ranks fail or wait too long: the session can then be used
+  /// again, unless it is dead or its state is lost.
   Expected<std::vector<HostTensor>> run(std::string_view entry,
                                         std::span<const HostTensor> inputs);
 
   /// The present value of a global, put together from the ranks. Fails with
   /// Usage if there is none of that name, with Device when memory runs out.
   Expected<HostTensor> readGlobal(std::string_view name) const;
+
+  /// Gives every global that an entry updates the value that it had when the
+  /// artifact was opened. Fails with Device if the session is dead, with Invalid
+  /// if those bytes are damaged.
+  Status reloadState();
 
   /// Writes what the last run did, per rank and instruction, as Chrome's trace
   /// events (JSON; also read by Perfetto). Needs SessionOptions::trace.

@@ -1,0 +1,277 @@
+//===- ResolveProgram.cpp - A program, all numbers resolved ---------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/ResolveProgram.h"
+#include "divisi/Support/CheckedMath.h"
+
+#include <algorithm>
+
+using namespace divisi;
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+template <typename... Parts> static Status invalid(const Parts &...parts) {
+  return makeError(ExitCode::Invalid, parts...);
+}
+
+std::optional<ResolvedProgram::Range>
+ResolvedProgram::range(uint32_t buffer) const {
+  const pb::Buffer &where = root(buffer);
+  if (where.where_case() == pb::Buffer::kArenaOffset) {
+    return Range{where.arena_offset(), where.arena_offset() + where.bytes()};
+  }
+  if (where.where_case() != pb::Buffer::kGlobal &&
+      where.where_case() != pb::Buffer::kNewGlobal) {
+    return std::nullopt;
+  }
+  auto it = writtenGlobals.find(where.has_global() ? where.global()
+                                                   : where.new_global());
+  if (it == writtenGlobals.end()) {
+    return std::nullopt;
+  }
+  auto next = std::next(it);
+  return Range{it->second, next == writtenGlobals.end() ? bytes : next->second};
+}
+
+std::string ResolvedProgram::describe(Range range,
+                                      const pb::Manifest &manifest) const {
+  int64_t base = 0;
+  std::string where = "the arena";
+  for (auto [global, begin] : writtenGlobals) {
+    if (begin <= range.begin) {
+      base = begin;
+      where =
+          "global '" + manifest.globals(static_cast<int>(global)).name() + "'";
+    }
+  }
+  return "bytes " + std::to_string(range.begin - base) + " to " +
+         std::to_string(range.end - base) + " of " + where;
+}
+
+/// Order points backwards in the list: no program waits for itself.
+static Status checkOrder(const pb::Manifest &manifest,
+                         const pb::Program &program) {
+  uint32_t queues = firstCommunicator + manifest.communicators_size();
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const pb::Instruction &instruction = program.instructions(i);
+    std::string where = "instruction " + std::to_string(i);
+    if (instruction.queue() >= queues) {
+      return invalid(where, ": queue ", instruction.queue(), " of ", queues);
+    }
+    for (uint32_t other : instruction.after()) {
+      if (other >= static_cast<uint32_t>(i)) {
+        return invalid(where, ": it comes after instruction ", other,
+                       ", which does not come before it in the list");
+      }
+    }
+  }
+  return {};
+}
+
+namespace {
+
+/// Reads the buffers of one program.
+class BufferReader {
+public:
+  BufferReader(ResolvedManifest &resolved, const ResolvedEntry &entry,
+               ResolvedProgram &program)
+      : resolved_(resolved), entry_(entry), program_(program) {}
+
+  Status read(const pb::Buffer &message);
+
+private:
+  Status checkView(const pb::Buffer &message, const Placement &placement,
+                   uint32_t &root) const;
+  Status checkWhere(const pb::Buffer &message,
+                    const Placement &placement) const;
+  Status checkSize(const pb::Buffer &message, const Placement &placement) const;
+
+  ResolvedManifest &resolved_;
+  const ResolvedEntry &entry_;
+  ResolvedProgram &program_;
+  std::map<uint32_t, uint32_t> oldValues_; ///< Per global, its first buffer.
+};
+
+} // namespace
+
+Status BufferReader::checkView(const pb::Buffer &message,
+                               const Placement &placement,
+                               uint32_t &root) const {
+  if (message.view() >= program_.buffers.size()) {
+    return invalid("a view of buffer ", message.view(),
+                   ", which does not come before it");
+  }
+  const ResolvedBuffer &source = program_.buffers[message.view()];
+  root = source.root;
+  if (source.placement->grid != placement.grid) {
+    return invalid("a view on another grid");
+  }
+  for (size_t p = 0; p < placement.boxes.size(); ++p) {
+    if (source.placement->type != placement.type ||
+        source.placement->bytes(p) != placement.bytes(p)) {
+      return invalid("a view of ", placement.bytes(p), " bytes of a buffer of ",
+                     source.placement->bytes(p), " at position ", p);
+    }
+  }
+  return {};
+}
+
+Status BufferReader::checkWhere(const pb::Buffer &message,
+                                const Placement &placement) const {
+  const pb::Program &program = *program_.message;
+  switch (message.where_case()) {
+  case pb::Buffer::kArenaOffset: {
+    int64_t offset = message.arena_offset();
+    if (offset < 0 || offset % 64 != 0 || message.bytes() < 0 ||
+        offset > program.arena_bytes() ||
+        message.bytes() > program.arena_bytes() - offset) {
+      return invalid("bytes ", offset, " + ", message.bytes(),
+                     " of an arena of ", program.arena_bytes(),
+                     "; expected a multiple of 64 and inside of it");
+    }
+    return {};
+  }
+  case pb::Buffer::kGlobal:
+  case pb::Buffer::kNewGlobal: {
+    uint32_t global =
+        message.has_global() ? message.global() : message.new_global();
+    if (global >= resolved_.globals.size()) {
+      return invalid("global ", global, " of ", resolved_.globals.size());
+    }
+    if (!(*resolved_.globals[global] == placement)) {
+      return invalid("it does not lie as its global does at rest");
+    }
+    return {};
+  }
+  case pb::Buffer::kInput:
+    if (message.input() >= entry_.inputs.size()) {
+      return invalid("input ", message.input(), " of ", entry_.inputs.size());
+    }
+    if (!(*entry_.inputs[message.input()] == placement)) {
+      return invalid("it does not lie as its input does");
+    }
+    return {};
+  default:
+    return invalid("it lies nowhere");
+  }
+}
+
+Status BufferReader::checkSize(const pb::Buffer &message,
+                               const Placement &placement) const {
+  const GridInfo &grid = resolved_.grids[placement.grid];
+  for (uint32_t rank : program_.message->ranks()) {
+    std::optional<size_t> position = grid.positionOf(rank);
+    if (!position) {
+      return invalid("its grid '", grid.name, "' does not have rank ", rank,
+                     " of the program");
+    }
+    if (message.where_case() == pb::Buffer::kArenaOffset &&
+        placement.bytes(*position) > message.bytes()) {
+      return invalid("rank ", rank, " needs ", placement.bytes(*position),
+                     " bytes, got ", message.bytes());
+    }
+  }
+  return {};
+}
+
+Status BufferReader::read(const pb::Buffer &message) {
+  Expected<const Placement *> placement = resolved_.place(message.tensor());
+  if (!placement) {
+    return placement.status();
+  }
+  auto root = static_cast<uint32_t>(program_.buffers.size());
+  if (message.has_global()) {
+    // All that show the old value of a global are one.
+    root = oldValues_.try_emplace(message.global(), root).first->second;
+  }
+  Status status = message.where_case() == pb::Buffer::kView
+                      ? checkView(message, **placement, root)
+                      : checkWhere(message, **placement);
+  if (status.isOk()) {
+    status = checkSize(message, **placement);
+  }
+  program_.buffers.push_back({*placement, root});
+  return status;
+}
+
+static Status readTransfers(ResolvedManifest &resolved,
+                            ResolvedProgram &program) {
+  for (int i = 0; i < program.message->instructions_size(); ++i) {
+    const pb::Instruction &instruction = program.message->instructions(i);
+    if (!instruction.has_transfer()) {
+      continue;
+    }
+    Expected<const Placement *> from =
+        resolved.place(instruction.transfer().from());
+    Expected<const Placement *> to =
+        resolved.place(instruction.transfer().to());
+    if (!from || !to) {
+      return (!from ? from.status() : to.status())
+          .in("instruction " + std::to_string(i));
+    }
+    program.transfers[i] = {*from, *to};
+  }
+  return {};
+}
+
+/// Counts the bytes of the globals that the program writes behind its arena.
+static Status countGlobals(const ResolvedManifest &resolved,
+                           ResolvedProgram &program) {
+  for (const pb::Buffer &buffer : program.message->buffers()) {
+    if (buffer.has_new_global()) {
+      program.writtenGlobals[buffer.new_global()] = 0;
+    }
+  }
+  program.bytes = program.message->arena_bytes();
+  for (auto &[global, begin] : program.writtenGlobals) {
+    begin = program.bytes;
+    const Placement &placement = *resolved.globals[global];
+    const GridInfo &grid = resolved.grids[placement.grid];
+    int64_t most = 0;
+    for (uint32_t rank : program.message->ranks()) {
+      most = std::max(most, placement.bytes(*grid.positionOf(rank)));
+    }
+    std::optional<int64_t> end = checkedAdd(program.bytes, most);
+    if (!end) {
+      return invalid("its globals have more than 2^63 bytes");
+    }
+    program.bytes = *end;
+  }
+  return {};
+}
+
+Status divisi::rt::resolveProgram(const pb::Program &message,
+                                  ResolvedManifest &resolved,
+                                  ResolvedEntry &entry) {
+  size_t index = entry.programs.size();
+  ResolvedProgram &program = entry.programs.emplace_back();
+  program.message = &message;
+  if (message.arena_bytes() < 0 || message.ranks_size() == 0) {
+    return invalid("it has an arena of ", message.arena_bytes(), " bytes and ",
+                   message.ranks_size(), " ranks");
+  }
+  for (uint32_t rank : message.ranks()) {
+    if (rank >= resolved.manifest->num_ranks() ||
+        !entry.programOfRank.emplace(rank, index).second) {
+      return invalid("rank ", rank, " is out of range or has two programs");
+    }
+  }
+  if (Status status = checkOrder(*resolved.manifest, message); !status.isOk()) {
+    return status;
+  }
+  BufferReader reader(resolved, entry, program);
+  for (int i = 0; i < message.buffers_size(); ++i) {
+    if (Status status = reader.read(message.buffers(i)); !status.isOk()) {
+      return status.in("buffer " + std::to_string(i));
+    }
+  }
+  if (Status status = countGlobals(resolved, program); !status.isOk()) {
+    return status;
+  }
+  return readTransfers(resolved, program);
+}

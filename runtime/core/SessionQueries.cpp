@@ -1,0 +1,144 @@
+//===- SessionQueries.cpp - What a session tells of itself ----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/SessionImpl.h"
+#include "runtime/core/Trace.h"
+
+#include <numeric>
+
+using namespace divisi;
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+uint32_t Session::numRanks() const {
+  return impl_->resolved->manifest->num_ranks();
+}
+
+std::span<const EntryInfo> Session::entries() const { return impl_->entries; }
+
+const EntryInfo *Session::findEntry(std::string_view name) const {
+  for (const EntryInfo &entry : impl_->entries) {
+    if (entry.name == name) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<GlobalInfo> Session::globals() const {
+  std::vector<GlobalInfo> infos;
+  const ResolvedManifest &resolved = *impl_->resolved;
+  for (size_t i = 0; i < resolved.globals.size(); ++i) {
+    const pb::Global &message = resolved.manifest->globals(static_cast<int>(i));
+    infos.push_back(
+        {{message.name(), resolved.globals[i]->type, resolved.globals[i]->dims},
+         message.kind(),
+         resolved.isUpdated[i]});
+  }
+  return infos;
+}
+
+std::vector<KernelCalls> Session::kernelCalls() const {
+  std::vector<KernelCalls> all;
+  for (size_t e = 0; e < impl_->programs.size(); ++e) {
+    for (uint32_t rank = 0; rank < numRanks(); ++rank) {
+      const auto &program = impl_->programs[e][rank];
+      if (!program) {
+        continue;
+      }
+      for (const auto &[key, calls] : program->kernelCounts()) {
+        all.push_back(
+            {impl_->entries[e].name, rank, key.first, key.second, calls});
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<RankMemory> Session::memory() const {
+  std::vector<RankMemory> ranks = plannedMemory(*impl_->resolved);
+  for (uint32_t rank = 0; rank < numRanks(); ++rank) {
+    ranks[rank].arena = impl_->arenas[rank].size();
+    ranks[rank].workspace = impl_->extraWorkspaces[rank].size();
+    for (const auto &ofEntry : impl_->programs) {
+      if (ofEntry[rank]) {
+        addMemory(ranks[rank], ofEntry[rank]->memory());
+      }
+    }
+  }
+  return ranks;
+}
+
+std::vector<StateBytes> Session::stateBytes(std::string_view entry) const {
+  std::vector<StateBytes> ranks(numRanks());
+  const EntryInfo *info = findEntry(entry);
+  for (uint32_t rank = 0; info && rank < numRanks(); ++rank) {
+    const auto &program = impl_->programs[info - impl_->entries.data()][rank];
+    ranks[rank] = program ? program->stateBytes() : StateBytes();
+  }
+  return ranks;
+}
+
+Expected<std::vector<RankMemory>> Session::predictedMemory() const {
+  return predictMemory(*impl_->resolved->manifest, impl_->options.backends,
+                       impl_->options.threadsPerDevice);
+}
+
+Expected<HostTensor> Session::readGlobal(std::string_view name) const {
+  if (Status status = impl_->checkState(); !status.isOk()) {
+    return status;
+  }
+  const ResolvedManifest &resolved = *impl_->resolved;
+  for (size_t i = 0; i < resolved.globals.size(); ++i) {
+    if (resolved.manifest->globals(static_cast<int>(i)).name() != name) {
+      continue;
+    }
+    const Placement &placement = *resolved.globals[i];
+    const GridInfo &grid = resolved.grids[placement.grid];
+    Expected<HostTensor> tensor =
+        HostTensor::zeros(placement.type, placement.dims, std::string(name));
+    if (!tensor) {
+      return tensor;
+    }
+    std::vector<size_t> order(placement.boxes.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::vector<Fetch> fetches;
+    // Layouts leave no index to nobody, so all of it is found.
+    planFetches(byteWidth(placement.type), Box::whole(placement.dims),
+                placement.boxes, order, fetches);
+    for (const Fetch &fetch : fetches) {
+      uint32_t owner = grid.devices[fetch.owner];
+      if (Status status = impl_->globals.check(i, owner); !status.isOk()) {
+        return status;
+      }
+      fetch.copy.run(impl_->globals.data(i, owner), tensor->data());
+    }
+    return tensor;
+  }
+  return makeError(ExitCode::Usage, "the artifact has no global '", name, "'");
+}
+
+Status Session::writeTrace(const std::string &path) const {
+  if (!impl_->options.trace) {
+    return makeError(ExitCode::Usage,
+                     "the session was opened without recording a trace");
+  }
+  if (Status status = impl_->checkAlive(); !status.isOk()) {
+    return status;
+  }
+  std::vector<TraceRank> ranks;
+  for (uint32_t rank = 0; rank < numRanks(); ++rank) {
+    const auto &program = impl_->programs[impl_->lastEntry][rank];
+    if (program) {
+      ranks.push_back({rank, program.get()});
+    }
+  }
+  const ResolvedManifest &resolved = *impl_->resolved;
+  return writeChromeTrace(path, *resolved.manifest,
+                          resolved.entries[impl_->lastEntry], ranks);
+}
