@@ -56,74 +56,81 @@ MemoryUse memoryOf(const Setting &setting, const PlanOptions &options,
   return use;
 }
 
-/// What to try after an answer that needs `missing` bytes more than there are;
-/// after none, if that is nothing. False if nothing is left to try: stops of
-/// one tensor that turn out to be the same live longer than a problem knows.
-static bool learn(MemoryView &view,
-                  const std::optional<std::vector<int64_t>> &missing) {
+/// Of a problem with all that rests, also for a view that leaves that out:
+/// a usage without a limit is nothing to solvers.
+static MemoryDetail detailOf(const MemoryView &view) {
+  return view.detail == MemoryDetail::None ? MemoryDetail::Resting
+                                           : view.detail;
+}
+
+static void setLimits(const Setting &setting, const PlanOptions &options,
+                      const MemoryView &view, search::Problem &problem) {
+  KindMemories memories = memoriesOf(setting, options);
+  for (auto [kind, memory] : llvm::enumerate(memories)) {
+    std::optional<int64_t> &limit =
+        kind == 0 ? problem.usageLimit : problem.moreResources[kind - 1].limit;
+    limit = memory.limit;
+    if (view.detail == MemoryDetail::None) {
+      limit.reset();
+    } else if (!view.reserve.empty()) {
+      *limit -= view.reserve[kind];
+    }
+  }
+}
+
+FitOutcome solveView(const Setting &setting, const PlanOptions &options,
+                     const search::Solver &solver,
+                     const search::Options &solverOptions,
+                     const MemoryView &view,
+                     std::optional<PlanningProblem> known) {
+  FitOutcome fit;
+  fit.planning =
+      known && known->memory == detailOf(view)
+          ? std::move(known)
+          : makeProblem(setting, options, {.memory = detailOf(view)});
+  if (!fit.planning) {
+    return fit;
+  }
+  setLimits(setting, options, view, fit.planning->problem);
+  search::Options asked = solverOptions;
+  if (auto ties = tiesOf(setting.dataflow, *fit.planning)) {
+    asked.ties = std::move(*ties);
+  }
+  fit.outcome = solver.solve(fit.planning->problem, asked);
+  if (fit.outcome.verdict == search::Verdict::Solved) {
+    fit.use = memoryOf(setting, options, *fit.planning,
+                       fit.outcome.solution.assignment);
+  }
+  return fit;
+}
+
+/// False if nothing is left to try: stops of one tensor that turn out to be the
+/// same live longer than a problem knows. What has no plan has none under a
+/// smaller limit.
+bool learn(MemoryView &view, const FitOutcome &fit) {
   constexpr int kMostTries = 3;
+  if (!fit.use && view.reserve.empty()) {
+    return false;
+  }
   if (view.detail == MemoryDetail::None) {
     view.detail = MemoryDetail::Resting;
-  } else if (missing && view.tries < kMostTries) {
-    view.reserve.resize(missing->size(), 0);
-    for (auto [reserve, bytes] : llvm::zip_equal(view.reserve, *missing)) {
-      reserve += std::max<int64_t>(bytes, 0);
+  } else if (fit.use && view.tries < kMostTries) {
+    view.reserve.resize(fit.use->missing.size(), 0);
+    // What the problem did not see of a plan will be there in others.
+    for (auto [reserve, missing, peak, seen] :
+         llvm::zip_equal(view.reserve, fit.use->missing, fit.use->peaks,
+                         peaksOf(fit.outcome.solution))) {
+      if (missing > 0) {
+        reserve = std::max(reserve + missing, peak - seen);
+      }
     }
     ++view.tries;
   } else if (view.detail == MemoryDetail::Resting) {
-    view = {.detail = MemoryDetail::All, .bound = view.bound};
+    view = {.detail = MemoryDetail::All};
   } else {
     return false;
   }
   return true;
-}
-
-FitOutcome solveWithinMemory(const Setting &setting, const PlanOptions &options,
-                             const search::Solver &solver,
-                             const search::Options &solverOptions,
-                             MemoryView &view,
-                             llvm::function_ref<bool()> isWanted) {
-  FitOutcome fit;
-  while (true) {
-    fit.planning = makeProblem(
-        setting, options, {.memory = view.detail, .reserve = view.reserve});
-    if (!fit.planning) {
-      return fit;
-    }
-    search::Options asked = solverOptions;
-    if (auto ties = tiesOf(setting.dataflow, *fit.planning)) {
-      asked.ties = std::move(*ties);
-    }
-    fit.outcome = solver.solve(fit.planning->problem, asked);
-    fit.work += fit.outcome.work;
-    bool isSolved = fit.outcome.verdict == search::Verdict::Solved;
-    bool wasReserved = !view.reserve.empty();
-    if (isSolved && !wasReserved) {
-      view.bound =
-          std::max(view.bound, nanosecondsOf(fit.outcome.solution.lowerBound));
-    }
-    std::optional<std::vector<int64_t>> missing;
-    if (isSolved) {
-      MemoryUse use = memoryOf(setting, options, *fit.planning,
-                               fit.outcome.solution.assignment);
-      fit.fits = use.fits();
-      fit.peaks = std::move(use.peaks);
-      missing = std::move(use.missing);
-    }
-    bool isCut = fit.outcome.stopped == search::Stopped::Time ||
-                 fit.outcome.stopped == search::Stopped::Interrupted;
-    // Nothing is known of a smaller limit than the true one.
-    if (fit.fits || isCut || (!isSolved && !wasReserved) || !isWanted()) {
-      return fit;
-    }
-    if (!learn(view, missing)) {
-      // Nothing was proved, since the limit was smaller than the true one.
-      fit.outcome.verdict = search::Verdict::NotFound;
-      fit.outcome.time.reset();
-      fit.outcome.message = "plans that were tried hold more";
-      return fit;
-    }
-  }
 }
 
 } // namespace divisi::plan

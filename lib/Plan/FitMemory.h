@@ -26,26 +26,8 @@ struct MemoryView {
   MemoryDetail detail = MemoryDetail::None;
   /// Bytes of each limit that nothing may rest in; empty: none.
   std::vector<int64_t> reserve = {};
-  int tries = 0;     ///< With one reserve or another.
-  int64_t bound = 0; ///< No plan that fits takes less, in nanoseconds.
+  int tries = 0; ///< With one reserve or another.
 };
-
-/// The last problem that was solved, and its answer.
-struct FitOutcome {
-  std::optional<PlanningProblem> planning; ///< Nothing if it was cut short.
-  search::Outcome outcome;
-  bool fits = false;          ///< There is a plan, and it fits.
-  std::vector<int64_t> peaks; ///< Of the plan, for each kind of devices.
-  int64_t work = 0;           ///< Of all problems.
-};
-
-/// Solves the problem of `setting` from what `view` has learnt until the answer
-/// fits, there is none, or `isWanted` says that it need not be found.
-FitOutcome solveWithinMemory(const Setting &setting, const PlanOptions &options,
-                             const search::Solver &solver,
-                             const search::Options &solverOptions,
-                             MemoryView &view,
-                             llvm::function_ref<bool()> isWanted);
 
 /// Memory of a plan, all counted.
 struct MemoryUse {
@@ -55,6 +37,28 @@ struct MemoryUse {
   /// Whether it is above none.
   bool fits() const;
 };
+
+/// A problem that was solved, and its answer.
+struct FitOutcome {
+  std::optional<PlanningProblem> planning; ///< Nothing if it was cut short.
+  search::Outcome outcome;
+  std::optional<MemoryUse> use; ///< Of the plan, if there is one.
+
+  /// There is a plan, and it fits.
+  bool fits() const { return use && use->fits(); }
+};
+
+/// Solves the problem of `setting` with what `view` has learnt. `known` may be
+/// what an earlier view was solved with.
+FitOutcome solveView(const Setting &setting, const PlanOptions &options,
+                     const search::Solver &solver,
+                     const search::Options &solverOptions,
+                     const MemoryView &view,
+                     std::optional<PlanningProblem> known);
+
+/// Whether another view may have a plan, after `fit` has none that fits; then
+/// `view` is that one.
+bool learn(MemoryView &view, const FitOutcome &fit);
 
 /// What devices hold at the fullest time.
 MemoryUse memoryOf(const Setting &setting, const PlanOptions &options,

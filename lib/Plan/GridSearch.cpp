@@ -14,7 +14,9 @@
 //   3  the solver's, on a part of the budget         the planning problem
 //   4  the solver's, on what is left                 the same, again
 //
-// The first good plan then rules out most of the others.
+// The first good plan then rules out most of the others. Each round looks at
+// the two of least bound, on a thread each; what comes of it does not depend on
+// who ends first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,71 +26,11 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <numeric>
+#include <thread>
 
 using namespace mlir;
 
 namespace divisi::plan {
-
-//===----------------------------------------------------------------------===//
-// Bounds without a problem
-//===----------------------------------------------------------------------===//
-
-/// What `site` takes at least on the devices of `pace`, however it is split:
-/// together they do the arithmetic, and write the results. What may be fused is
-/// neither written nor launched.
-static double leastNanoseconds(const Site &site, const Grid &grid,
-                               const GridPace &pace) {
-  // What computes nothing may be a view.
-  if (site.nest.flopsPerPoint == 0) {
-    return 0;
-  }
-  Grid one;
-  Split whole = Split::replicated(site.nest);
-  double flops = localFlops(site.nest, one, whole);
-  double written = 0;
-  FusedEnds fusible = site.fusibleOn(pace);
-  for (auto [number, result] : llvm::enumerate(site.nest.results)) {
-    if (!llvm::is_contained(fusible.results, number)) {
-      written += double(localBytes(one, Layout::replicated(result.shape.size()),
-                                   result.shape, site.profile.results[number]));
-    }
-  }
-  double flopsPerSecond = 0, bytesPerSecond = 0;
-  int64_t launch = fusible.operands.empty() ? INT64_MAX : 0;
-  for (const auto &[kind, part] : pace.parts) {
-    double devices = double(part.numPositions(grid));
-    flopsPerSecond += devices * kind.flopsPerSecond(site.profile.precision);
-    bytesPerSecond += devices * kind.memoryBytesPerSecond;
-    launch = std::min(launch, kind.launchNanoseconds);
-  }
-  return double(launch) +
-         1e9 * std::max(flops / flopsPerSecond, written / bytesPerSecond);
-}
-
-int64_t quickBound(const Setting &setting, const DeviceGrid &grid) {
-  GridPace pace = setting.paceOf(grid);
-  double sum = 0;
-  for (const Site &site : setting.dataflow.sites) {
-    sum += leastNanoseconds(site, grid.grid, pace);
-  }
-  return int64_t(sum);
-}
-
-int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
-                      const PlanOptions &options) {
-  LayoutPool pool;
-  ChoiceMaker maker(grid.grid, setting.paceOf(grid),
-                    {grid.roles, options.maxStrategies}, pool);
-  int64_t sum = 0;
-  for (const Site &site : setting.dataflow.sites) {
-    sum += maker.leastNanoseconds(site);
-  }
-  return sum;
-}
-
-//===----------------------------------------------------------------------===//
-// The search
-//===----------------------------------------------------------------------===//
 
 /// Of a budget that is larger, or only ends with time, the rest is for the best
 /// grid, once all have been looked at.
@@ -99,12 +41,14 @@ static constexpr int64_t kFirstPercent = 10, kFirstMorePercent = 30;
 /// Of the whole budget, what a first look gets at least: one in so many parts.
 static constexpr int64_t kLeastPart = 64;
 static constexpr double kFairGap = 0.01;
+/// Grids that are looked at side by side.
+static constexpr size_t kLooks = 2;
 
 namespace {
 /// See searchGrids.
 class GridSearch {
 public:
-  GridSearch(Setting &setting, const PlanOptions &options,
+  GridSearch(const Setting &setting, const PlanOptions &options,
              const search::Solver &solver, std::vector<DeviceGrid> grids)
       : setting_(setting), options_(options), solver_(solver),
         left_(options.work) {
@@ -124,11 +68,22 @@ private:
     enum { New, Bounded, Solved, Done } stage = New;
     int64_t work = 0; ///< That the solver did on it.
     MemoryView memory;
+    /// What was solved last, if that was in the last round.
+    std::optional<PlanningProblem> planning;
+  };
+  /// One look at a grid, and what comes of it.
+  struct Look {
+    Candidate &grid;
+    search::Options asked;
+    bool isFirst = true; ///< Of its round; people are told of this one.
+    int64_t bound = 0;   ///< Of a new grid.
+    FitOutcome fit;      ///< Of another.
   };
 
-  Candidate *leastBounded();
-  Status lookAt(Candidate &grid);
-  Status solve(Candidate &grid, int64_t work, int64_t moreWork);
+  std::vector<Candidate *> leastBounded(size_t count);
+  std::vector<Look> prepareRound();
+  void take(Look &look) const;
+  Status conclude(Look &look);
   Status refine();
   bool isCut() const {
     return stopped_ == search::Stopped::Time ||
@@ -137,10 +92,11 @@ private:
   search::Options solverOptions(int64_t work, int64_t moreWork) const;
   search::Wide cutoff(double gap) const;
   bool mayWin(const Candidate &grid, double gap) const;
+  Setting settingOf(const Candidate &grid) const;
   bool isOpen(const Candidate &grid) const;
   Status adopt(Candidate &grid, FitOutcome fit);
 
-  Setting &setting_;
+  const Setting &setting_;
   const PlanOptions &options_;
   const search::Solver &solver_;
   std::vector<Candidate> grids_;
@@ -164,6 +120,12 @@ search::Wide GridSearch::cutoff(double gap) const {
 
 bool GridSearch::mayWin(const Candidate &grid, double gap) const {
   return !best_ || grid.bound < nanosecondsOf(cutoff(gap));
+}
+
+Setting GridSearch::settingOf(const Candidate &grid) const {
+  Setting setting = setting_;
+  setting.devices = grid.devices;
+  return setting;
 }
 
 search::Options GridSearch::solverOptions(int64_t work,
@@ -206,6 +168,7 @@ static Status checkPlan(const PlanningProblem &planning,
                : Status();
 }
 
+/// Takes what `fit` has found on `grid`, or keeps why that is nothing.
 Status GridSearch::adopt(Candidate &grid, FitOutcome fit) {
   PlanningProblem &planning = *fit.planning;
   search::Outcome &outcome = fit.outcome;
@@ -216,11 +179,11 @@ Status GridSearch::adopt(Candidate &grid, FitOutcome fit) {
     if (int64_t devices = grid.devices.grid.numPositions();
         devices > failedDevices_) {
       failedDevices_ = devices;
-      failure_ = explainNoPlan(setting_, options_, planning, outcome);
+      failure_ = explainNoPlan(settingOf(grid), options_, planning, outcome);
     }
     return Status();
   }
-  if (!fit.fits) {
+  if (!fit.fits()) {
     return Status();
   }
   if (best_ && best_->outcome.solution.cost <= outcome.solution.cost) {
@@ -230,33 +193,69 @@ Status GridSearch::adopt(Candidate &grid, FitOutcome fit) {
     return status;
   }
   best_ = {grid.devices, std::move(planning), std::move(outcome),
-           std::move(fit.peaks)};
+           std::move(fit.use->peaks)};
   bestGrid_ = &grid;
   return Status();
 }
 
-Status GridSearch::solve(Candidate &grid, int64_t work, int64_t moreWork) {
-  setting_.devices = grid.devices;
-  FitOutcome fit =
-      solveWithinMemory(setting_, options_, solver_,
-                        solverOptions(work, moreWork), grid.memory, [&] {
-                          grid.bound = std::max(grid.bound, grid.memory.bound);
-                          return mayWin(grid, options_.gap);
-                        });
-  grid.work += fit.work;
-  left_ -= std::min(left_, fit.work);
-  work_ += fit.work;
-  grid.bound = std::max(grid.bound, grid.memory.bound);
+/// What may run beside another: it changes nothing but `look`.
+void GridSearch::take(Look &look) const {
+  Candidate &grid = look.grid;
+  PlanOptions options = options_;
+  if (!look.isFirst) {
+    options.control.onProgress = nullptr;
+  }
+  if (grid.stage == Candidate::New) {
+    // The only grid is looked at in any case.
+    if (grids_.size() > 1) {
+      look.bound = operatorBound(setting_, grid.devices, options);
+    }
+    return;
+  }
+  look.fit = solveView(settingOf(grid), options, solver_, look.asked,
+                       grid.memory, std::move(grid.planning));
+}
+
+Status GridSearch::conclude(Look &look) {
+  Candidate &grid = look.grid;
+  FitOutcome &fit = look.fit;
+  if (grid.stage == Candidate::New) {
+    grid.stage = Candidate::Bounded;
+    grid.bound = std::max(grid.bound, look.bound);
+    return Status();
+  }
+  grid.work += fit.outcome.work;
+  left_ -= std::min(left_, fit.outcome.work);
+  work_ += fit.outcome.work;
   if (!fit.planning) {
     stopped_ = options_.control.struck();
-    return best_ ? Status()
-                 : cutShort(stopped_, "while the planning problem was built");
+    if (!failure_) {
+      failure_ = cutShort(stopped_, "while the planning problem was built");
+    }
+    return Status();
   }
-  if (fit.outcome.stopped == search::Stopped::Finished) {
-    grid.stage = Candidate::Done;
-  } else {
+  // Nothing is known of a smaller limit than the true one.
+  bool isTrue = grid.memory.reserve.empty();
+  if (fit.use && isTrue) {
+    grid.bound =
+        std::max(grid.bound, nanosecondsOf(fit.outcome.solution.lowerBound));
+  }
+  bool isFinished = fit.outcome.stopped == search::Stopped::Finished;
+  if (!isFinished) {
     stopped_ = fit.outcome.stopped;
   }
+  if (!fit.fits() && !isCut() && learn(grid.memory, fit)) {
+    grid.planning = std::move(fit.planning);
+    return Status();
+  }
+  if (!fit.fits() && !isCut() && (fit.use || !isTrue)) {
+    fit.outcome.verdict = search::Verdict::NotFound;
+    fit.outcome.time.reset();
+    fit.outcome.message = "plans that were tried hold more";
+  }
+  grid.stage = isFinished || grid.stage == Candidate::Solved
+                   ? Candidate::Done
+                   : Candidate::Solved;
   return adopt(grid, std::move(fit));
 }
 
@@ -275,8 +274,7 @@ Status GridSearch::refine() {
     bestGrid_->bound =
         std::max(bestGrid_->bound, nanosecondsOf(outcome.solution.lowerBound));
   }
-  setting_.devices = bestGrid_->devices;
-  MemoryUse use = memoryOf(setting_, options_, best_->planning,
+  MemoryUse use = memoryOf(settingOf(*bestGrid_), options_, best_->planning,
                            outcome.solution.assignment);
   if (!use.fits()) {
     return Status();
@@ -305,50 +303,71 @@ bool GridSearch::isOpen(const Candidate &grid) const {
   return false;
 }
 
-/// The grid to look at next, or null if none may win.
-GridSearch::Candidate *GridSearch::leastBounded() {
-  Candidate *least = nullptr;
+/// The grids to look at next, none if none may win. What is left of the budget
+/// can be spent on one of them alone.
+std::vector<GridSearch::Candidate *> GridSearch::leastBounded(size_t count) {
+  std::vector<Candidate *> open;
   for (Candidate &grid : grids_) {
-    if (isOpen(grid) && (!least || grid.bound < least->bound)) {
-      least = &grid;
+    if (isOpen(grid)) {
+      open.push_back(&grid);
     }
   }
-  return least;
+  llvm::stable_sort(open, [](const Candidate *a, const Candidate *b) {
+    return a->bound < b->bound;
+  });
+  open.resize(std::min(open.size(), count));
+  auto isSecond = [](const Candidate *grid) {
+    return grid->stage == Candidate::Solved;
+  };
+  if (llvm::any_of(open, isSecond)) {
+    open.resize(1);
+  }
+  return open;
 }
 
-Status GridSearch::lookAt(Candidate &grid) {
+std::vector<GridSearch::Look> GridSearch::prepareRound() {
+  std::vector<Look> looks;
   int64_t most = std::min(left_, kMostForGrids);
-  switch (grid.stage) {
-  case Candidate::New:
-    grid.stage = Candidate::Bounded;
-    if (grids_.size() > 1) {
-      grid.bound =
-          std::max(grid.bound, operatorBound(setting_, grid.devices, options_));
+  int64_t first = most * kFirstPercent / 100;
+  for (Candidate *grid : leastBounded(kLooks)) {
+    search::Options asked =
+        grid->stage == Candidate::Solved
+            ? solverOptions(first, most - first)
+            : solverOptions(std::max(first, options_.work / kLeastPart),
+                            most * kFirstMorePercent / 100);
+    bool isFirst = looks.empty();
+    if (!isFirst) {
+      asked.onProgress = nullptr;
     }
-    return Status();
-  case Candidate::Bounded:
-    grid.stage = Candidate::Solved;
-    return solve(
-        grid, std::max(most * kFirstPercent / 100, options_.work / kLeastPart),
-        most * kFirstMorePercent / 100);
-  case Candidate::Solved:
-    grid.stage = Candidate::Done;
-    return solve(grid, most * kFirstPercent / 100,
-                 most - most * kFirstPercent / 100);
-  case Candidate::Done:
-    break;
+    looks.push_back({*grid, std::move(asked), isFirst});
   }
-  return Status();
+  for (Candidate &grid : grids_) {
+    if (llvm::none_of(looks,
+                      [&](const Look &look) { return &look.grid == &grid; })) {
+      grid.planning.reset();
+    }
+  }
+  return looks;
 }
 
 Expected<GridAnswer> GridSearch::run() {
   while (!isCut()) {
-    Candidate *next = leastBounded();
-    if (!next) {
+    std::vector<Look> looks = prepareRound();
+    if (looks.empty()) {
       break;
     }
-    if (Status status = lookAt(*next); !status.isOk()) {
-      return status;
+    std::vector<std::thread> threads;
+    for (Look &look : llvm::drop_begin(looks)) {
+      threads.emplace_back([&] { take(look); });
+    }
+    take(looks.front());
+    for (std::thread &thread : threads) {
+      thread.join();
+    }
+    for (Look &look : looks) {
+      if (Status status = conclude(look); !status.isOk()) {
+        return status;
+      }
     }
   }
   if (!best_) {
@@ -374,7 +393,8 @@ Expected<GridAnswer> GridSearch::run() {
   return std::move(*best_);
 }
 
-Expected<GridAnswer> searchGrids(Setting &setting, const PlanOptions &options,
+Expected<GridAnswer> searchGrids(const Setting &setting,
+                                 const PlanOptions &options,
                                  const search::Solver &solver,
                                  std::vector<DeviceGrid> grids) {
   return GridSearch(setting, options, solver, std::move(grids)).run();

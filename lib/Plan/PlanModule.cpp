@@ -205,13 +205,6 @@ plan::makeProblem(const Setting &setting, const PlanOptions &options,
   planning.links = setting.devices.links;
   planning.memory = request.memory;
   planning.memories = memoriesOf(setting, options);
-  for (auto [kind, memory] : llvm::enumerate(planning.memories)) {
-    if (request.memory == MemoryDetail::None) {
-      memory.limit.reset();
-    } else if (!request.reserve.empty()) {
-      *memory.limit -= request.reserve[kind];
-    }
-  }
   planning.maxStrategies = options.maxStrategies;
   planning.names = request.names;
   planning.control = request.isControlled ? &options.control : nullptr;

@@ -242,6 +242,7 @@ std::optional<PlanningProblem> ProblemBuilder::build() {
   for (const KindMemory &more : llvm::drop_begin(memories)) {
     planning_.problem.moreResources.push_back({more.kind, more.limit});
   }
+  planning_.memory = options_.memory;
   planning_.positions = lifetimes_.positions();
   planning_.valueNodes.resize(dataflow_.values.size());
   planning_.valuePlaces.resize(dataflow_.values.size());

@@ -73,6 +73,7 @@ struct FusionEdge {
 /// A planning problem, and what its nodes stand for.
 struct PlanningProblem {
   search::Problem problem;
+  MemoryDetail memory = MemoryDetail::All;
   LayoutPool pool;
   std::vector<std::shared_ptr<const SiteChoices>> choices; ///< Per site.
   std::vector<unsigned> siteNodes;                         ///< Per site.

@@ -89,7 +89,8 @@ int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
 /// is built only if a bound that needs no problem is below the best plan so
 /// far, and solved until its own bound is above. What setting.devices is does
 /// not matter. Fails as planModule.
-Expected<GridAnswer> searchGrids(Setting &setting, const PlanOptions &options,
+Expected<GridAnswer> searchGrids(const Setting &setting,
+                                 const PlanOptions &options,
                                  const search::Solver &solver,
                                  std::vector<DeviceGrid> grids);
 
@@ -99,8 +100,6 @@ struct ProblemRequest {
   /// What is among the choices in any case, or null.
   const Fixed *present = nullptr;
   MemoryDetail memory = MemoryDetail::All;
-  /// Bytes of each limit that may not be used; empty: none.
-  std::vector<int64_t> reserve = {};
   /// What is decided already; null: what the setting says.
   const Fixed *fixed = nullptr;
   /// Whether the options may cut the building short, and hear of it.

@@ -236,11 +236,13 @@ TEST_F(PlanTest, BuildingTellsHowItGoesOn) {
   EXPECT_GT(lines, 10);
 }
 
-/// With the last line about the problem, before the solver's first.
+/// With the last line about the problem of the only grid, before the solver's
+/// first.
 TEST_F(PlanTest, StopBeforeTheFirstAnswerSaysSo) {
   std::atomic<bool> stop = false;
   int lines = 0, last = 0;
   PlanOptions options = onDevices(4);
+  options.grid.mesh = "2x2";
   options.control.stop = &stop;
   options.control.onProgress = [&](const search::Progress &line) {
     lines += line.by == kBuildingProblem;

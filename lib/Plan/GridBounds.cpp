@@ -1,0 +1,72 @@
+//===- GridBounds.cpp - What no plan on a grid goes below -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Bounds that need no planning problem, so that few grids need one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Setting.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace divisi::plan {
+
+/// What `site` takes at least on the devices of `pace`, however it is split:
+/// together they do the arithmetic, and write the results. What may be fused is
+/// neither written nor launched.
+static double leastNanoseconds(const Site &site, const Grid &grid,
+                               const GridPace &pace) {
+  // What computes nothing may be a view.
+  if (site.nest.flopsPerPoint == 0) {
+    return 0;
+  }
+  Grid one;
+  Split whole = Split::replicated(site.nest);
+  double flops = localFlops(site.nest, one, whole);
+  double written = 0;
+  FusedEnds fusible = site.fusibleOn(pace);
+  for (auto [number, result] : llvm::enumerate(site.nest.results)) {
+    if (!llvm::is_contained(fusible.results, number)) {
+      written += double(localBytes(one, Layout::replicated(result.shape.size()),
+                                   result.shape, site.profile.results[number]));
+    }
+  }
+  double flopsPerSecond = 0, bytesPerSecond = 0;
+  int64_t launch = fusible.operands.empty() ? INT64_MAX : 0;
+  for (const auto &[kind, part] : pace.parts) {
+    double devices = double(part.numPositions(grid));
+    flopsPerSecond += devices * kind.flopsPerSecond(site.profile.precision);
+    bytesPerSecond += devices * kind.memoryBytesPerSecond;
+    launch = std::min(launch, kind.launchNanoseconds);
+  }
+  return double(launch) +
+         1e9 * std::max(flops / flopsPerSecond, written / bytesPerSecond);
+}
+
+int64_t quickBound(const Setting &setting, const DeviceGrid &grid) {
+  GridPace pace = setting.paceOf(grid);
+  double sum = 0;
+  for (const Site &site : setting.dataflow.sites) {
+    sum += leastNanoseconds(site, grid.grid, pace);
+  }
+  return int64_t(sum);
+}
+
+int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
+                      const PlanOptions &options) {
+  LayoutPool pool;
+  ChoiceMaker maker(grid.grid, setting.paceOf(grid),
+                    {grid.roles, options.maxStrategies}, pool);
+  int64_t sum = 0;
+  for (const Site &site : setting.dataflow.sites) {
+    sum += maker.leastNanoseconds(site);
+  }
+  return sum;
+}
+
+} // namespace divisi::plan
