@@ -427,6 +427,17 @@ TakeAlongOp::getFactoredForm(const Factors &factors) {
   return axisForm(*this, getData(), getAxis(), factors);
 }
 
+/// One offset counts along its axis.
+void InsertOp::tieDims(DimTies &ties) {
+  ties.tieLoops(*this);
+  ties.keepWhole(getY(), unsigned(getAxis()));
+  ties.keepWhole(getSlice(), unsigned(getAxis()));
+}
+
+std::optional<FactoredForm> InsertOp::getFactoredForm(const Factors &factors) {
+  return axisForm(*this, getX(), getAxis(), factors);
+}
+
 void ResampleOp::tieDims(DimTies &ties) { ties.tieLoops(*this); }
 
 std::optional<FactoredForm>

@@ -114,6 +114,53 @@ LoopNest TakeAlongOp::getLoopNest() {
   return nest;
 }
 
+//===- insert -------------------------------------------------------------===//
+
+FailureOr<RankedTensorType> InsertOp::inferType(Adaptor adaptor,
+                                                EmitError emitError) {
+  RankedTensorType type = globalType(adaptor.getX().getType());
+  RankedTensorType slice = globalType(adaptor.getSlice().getType());
+  int64_t axis = adaptor.getAxis();
+  if (failed(checkAxis(axis, type.getRank(), emitError))) { // C1
+    return failure();
+  }
+  SmallVector<int64_t> most(type.getShape()), shape(slice.getShape());
+  if (shape.size() == most.size()) {
+    shape[axis] = std::max(shape[axis], most[axis]);
+  }
+  if (shape != most) { // C2
+    return emitError() << "inserts a slice of shape [" << slice.getShape()
+                       << "] into [" << most << "], expected the same but for "
+                       << "less along dimension " << axis;
+  }
+  ArrayRef<int64_t> offset = globalShape(adaptor.getOffset().getType());
+  if (!offset.empty()) { // C3
+    return emitError() << "has an offset of shape [" << offset
+                       << "], expected a scalar";
+  }
+  if (slice.getElementType() != type.getElementType()) { // C4
+    return emitError() << "inserts elements of type " << slice.getElementType()
+                       << " among elements of type " << type.getElementType()
+                       << ", expected the same type";
+  }
+  return type;
+}
+
+/// A shard writes what falls on it of the slice, which it has all of.
+LoopNest InsertOp::getLoopNest() {
+  LoopNest nest;
+  SmallVector<LoopId, 4> loops = addLoops(nest, globalShape(getY().getType()));
+  SmallVector<LoopId, 4> slice = loops;
+  slice[getAxis()] = nest.add("n", globalShape(getSlice().getType())[getAxis()],
+                              LoopKind::Whole);
+  nest.operands = {mapLoops(getX().getType(), loops),
+                   mapLoops(getSlice().getType(), slice),
+                   mapLoops(getOffset().getType(), {})};
+  nest.results = {mapLoops(getY().getType(), loops)};
+  addLinear(nest, getX().getType(), {0, 1});
+  return nest;
+}
+
 //===- scatter ------------------------------------------------------------===//
 
 FailureOr<RankedTensorType> ScatterOp::inferType(Adaptor adaptor,

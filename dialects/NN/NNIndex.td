@@ -81,6 +81,41 @@ def NN_TakeAlongOp : NN_InferredOp<"take_along", [NN_Unflattens]> {
       "data, indices, axis">];
 }
 
+def NN_InsertOp : NN_InferredOp<"insert", [NN_Unflattens]> {
+  let summary = "a tensor with a slice replaced, at a place that data chooses";
+  let description = [{
+    The result is `x`, except that its indices offset, offset+1, .. along `axis`
+    are those of `slice`. There are as many places as extents differ, and one:
+    offsets begin at 0, and negative ones count from the end, so that the slice
+    at -1 is the last part of `x`. Any other offset is a bad index.
+
+    So a slice of a global is updated: insert it into what `nn.read` gives, and
+    let `nn.update` take the result. Both lie at the global's place, if nobody
+    needs the old value any more, and then only the slice is written.
+
+    Constraints:
+    - (C1) `axis` is a dimension of `x`.
+    - (C2) `slice` has the shape of `x`, or less along `axis`.
+    - (C3) `offset` is a scalar.
+    - (C4) `x` and `slice` have one element type.
+
+    Example:
+    ```mlir
+    nn.global @k state : tensor<2x64x8xf32> zero
+    %k = nn.read @k : tensor<2x64x8xf32>
+    %y = nn.insert %k, %row, %position {axis = 1} : (tensor<2x64x8xf32>,
+        tensor<2x1x8xf32>, tensor<i64>) -> tensor<2x64x8xf32>
+    nn.update @k, %y : tensor<2x64x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$x, NN_Tensor:$slice, NN_IndexTensor:$offset,
+                       NN_I64:$axis);
+  let results = (outs NN_Tensor:$y);
+  let builders = [NN_InferringBuilder<
+      (ins "::mlir::Value":$x, "::mlir::Value":$slice, "::mlir::Value":$offset,
+           "int64_t":$axis), "x, slice, offset, axis">];
+}
+
 def NN_ScatterOp : NN_InferredOp<"scatter"> {
   let summary = "a tensor with rows replaced or combined, chosen by data";
   let description = [{

@@ -235,7 +235,99 @@ static std::unique_ptr<PreparedKernel> prepareScatter(const CallSite &site,
   return error.empty() ? noKernelFor(checks, site.operands[1].type) : nullptr;
 }
 
-/// Only over `init`.
+namespace {
+
+struct InsertPlan {
+  StridedCopy whole;              ///< The result's box of the tensor.
+  StridedCopy row;                ///< One index along the axis, of the slice.
+  int64_t rows = 0, firstRow = 0; ///< Of the result's box, along the axis.
+  int64_t sliceRows = 0, places = 0;
+  int64_t toStride = 0, fromStride = 0; ///< From row to row, in bytes.
+  IndexCheck check;
+
+  void run(int64_t offset, std::byte *to, const std::byte *from) const {
+    int64_t begin = (offset < 0 ? offset + places : offset) - firstRow;
+    for (int64_t i = std::max<int64_t>(0, -begin);
+         i < std::min(sliceRows, rows - begin); ++i) {
+      row.run(to + (begin + i) * toStride, from + i * fromStride);
+    }
+  }
+};
+
+} // namespace
+
+static bool makeInsertPlan(const CallSite &site, const Checks &checks,
+                           size_t axis, InsertPlan &plan) {
+  const TensorInfo &result = site.results[0], &slice = site.operands[1];
+  plan.sliceRows = slice.global[axis];
+  plan.places = result.global[axis] - plan.sliceRows + 1;
+  if (plan.places < 1) {
+    return checks.fail("the slice is longer than the tensor");
+  }
+  Dims strides = rowMajorStrides(result.extents), rowExtents;
+  Walk whole, rowTo, rowFrom, along;
+  for (size_t d = 0; d < result.rank(); ++d) {
+    if (!addAligned(site, checks, 0, d, d, whole)) {
+      return false;
+    }
+    if (d == axis) {
+      if (!addAffine(site, checks, 1, d, 0, 1, plan.sliceRows, along)) {
+        return false;
+      }
+      continue;
+    }
+    rowExtents.push_back(result.extents[d]);
+    rowTo.strides.push_back(strides[d]);
+    if (!addAligned(site, checks, 1, d, d, rowFrom)) {
+      return false;
+    }
+  }
+  rowFrom.base += along.base;
+  int64_t width = byteWidth(result.type);
+  plan.whole = StridedCopy(width, result.extents, denseWalk(result), whole);
+  plan.row = StridedCopy(width, rowExtents, rowTo, rowFrom);
+  plan.rows = result.extents[axis];
+  plan.firstRow = result.offset[axis];
+  plan.toStride = strides[axis] * width;
+  plan.fromStride = along.strides[0] * width;
+  plan.check = IndexCheck(site, 2, {}, {}, plan.places);
+  return true;
+}
+
+/// A bad offset inserts nothing.
+static std::unique_ptr<PreparedKernel> prepareInsert(const CallSite &site,
+                                                     std::string &error) {
+  Checks checks(site, error);
+  int64_t axis = 0;
+  InsertPlan plan;
+  if (!checks.counts(3, 1) || !checks.resultType(0, site.operands[0].type) ||
+      !checks.operandType(1, site.operands[0].type) ||
+      !checks.resultRank(0, site.operands[0].rank()) ||
+      !checks.operandRank(1, site.operands[0].rank()) ||
+      !checks.operandRank(2, 0) ||
+      !checks.getInt("axis", 0, int64_t(site.operands[0].rank()) - 1, axis) ||
+      !makeInsertPlan(site, checks, axis, plan)) {
+    return nullptr;
+  }
+  std::unique_ptr<PreparedKernel> kernel;
+  bool known = dispatch<Indices>(site.operands[2].type, [&](auto zero) {
+    using Index = decltype(zero);
+    kernel = makeKernel([=](LaunchContext &context) {
+      const auto *offset = static_cast<const Index *>(context.operands[2]);
+      plan.check.run(offset, context);
+      if (context.results[0] != context.operands[0]) {
+        plan.whole.run(context.results[0], context.operands[0]);
+      }
+      if (*offset >= -plan.places && *offset < plan.places) {
+        plan.run(*offset, static_cast<std::byte *>(context.results[0]),
+                 static_cast<const std::byte *>(context.operands[1]));
+      }
+    });
+  });
+  return known ? std::move(kernel) : noKernelFor(checks, site.operands[2].type);
+}
+
+/// Only over the first operand.
 static KernelQuery queryScatter(const CallSite &site) {
   KernelQuery query = queryInPlace(site);
   std::erase_if(query.inPlace,
@@ -246,6 +338,7 @@ static KernelQuery queryScatter(const CallSite &site) {
 std::span<const Kernel> scatterKernels() {
   using enum KernelUse;
   static constexpr Kernel kernels[] = {
+      {"nn.insert", 1, Parts, queryScatter, prepareInsert},
       {"nn.scatter", 1, Parts, queryScatter, prepareScatter},
   };
   return kernels;

@@ -43,6 +43,15 @@ void addOrder(std::vector<Case> &cases) {
                        f32(dims)});
     }
   }
+  Case insert{"insert",
+              "nn.insert",
+              {{"axis", int64_t(1)}},
+              {f32({3, 9, 4}), f32({3, 2, 4}), i64({})},
+              f32({3, 9, 4})};
+  insert.low = -8;
+  insert.high = 8;
+  insert.indexed = 8; // places
+  cases.push_back(insert);
   for (const char *kind : {"set", "add", "mul", "max", "min"}) {
     Case test{S("scatter_") + kind,
               "nn.scatter",

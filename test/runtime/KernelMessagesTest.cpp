@@ -55,6 +55,17 @@ TEST(KernelMessages, OfNumbersAndBoxes) {
             "result needs 0 to 4");
 }
 
+TEST(KernelMessages, OfInsertedSlices) {
+  TensorInfo x = f32({4, 2}), offset = i64({});
+  auto insert = [&](const TensorInfo &slice) {
+    return refusal("nn.insert", {{"axis", int64_t(0)}}, {x, slice, offset},
+                   {x});
+  };
+  EXPECT_EQ(insert(f32({4, 2})), "none");
+  EXPECT_EQ(insert(f32({5, 2})),
+            "nn.insert: the slice is longer than the tensor");
+}
+
 TEST(KernelMessages, OfTypesAndRanks) {
   TensorInfo x = f32({4}), n = i64({4});
   EXPECT_EQ(refusal("nn.add", {}, {x, n}, {x}),

@@ -324,6 +324,56 @@ func.func @top_k_c2(%x: tensor<4x8xf32>) {
 
 // -----
 
+func.func @insert_c1(%x: tensor<4x8xf32>, %s: tensor<4x2xf32>,
+                     %o: tensor<i64>) {
+  // expected-error @+1 {{axis 2 is no dimension of a tensor of rank 2}}
+  %0 = nn.insert %x, %s, %o {axis = 2} : (tensor<4x8xf32>, tensor<4x2xf32>,
+      tensor<i64>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @insert_c2(%x: tensor<4x8xf32>, %s: tensor<4x9xf32>,
+                     %o: tensor<i64>) {
+  // expected-error @+1 {{inserts a slice of shape [4, 9] into [4, 8], expected the same but for less along dimension 1}}
+  %0 = nn.insert %x, %s, %o {axis = 1} : (tensor<4x8xf32>, tensor<4x9xf32>,
+      tensor<i64>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @insert_c2_rank(%x: tensor<4x8xf32>, %s: tensor<4xf32>,
+                          %o: tensor<i64>) {
+  // expected-error @+1 {{inserts a slice of shape [4] into [4, 8], expected}}
+  %0 = nn.insert %x, %s, %o {axis = 1} : (tensor<4x8xf32>, tensor<4xf32>,
+      tensor<i64>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @insert_c3(%x: tensor<4x8xf32>, %s: tensor<4x2xf32>,
+                     %o: tensor<1xi64>) {
+  // expected-error @+1 {{has an offset of shape [1], expected a scalar}}
+  %0 = nn.insert %x, %s, %o {axis = 1} : (tensor<4x8xf32>, tensor<4x2xf32>,
+      tensor<1xi64>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @insert_c4(%x: tensor<4x8xf32>, %s: tensor<4x2xf16>,
+                     %o: tensor<i64>) {
+  // expected-error @+1 {{inserts elements of type 'f16' among elements of type 'f32', expected the same type}}
+  %0 = nn.insert %x, %s, %o {axis = 1} : (tensor<4x8xf32>, tensor<4x2xf16>,
+      tensor<i64>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
 func.func @scatter_c1(%x: tensor<4x8xf32>, %i: tensor<4xi64>,
                       %u: tensor<4xf32>) {
   // expected-error @+1 {{'batch_dims' is 2, expected at least 0, below the rank 2 of init and at most the rank 1 of indices}}

@@ -72,6 +72,16 @@ func.func @order(%x: tensor<4x8x5xf32>, %i: tensor<4x3x2xi64>,
   %4 = nn.scatter %x, %i, %u {batch_dims = 1, kind = "add"}
       : (tensor<4x8x5xf32>, tensor<4x3x2xi64>, tensor<4x3x2x5xf32>)
       -> tensor<4x8x5xf32>
+  // CHECK: nn.insert d0=4 d1=8 d2=5 n=3:whole 0 flops
+  // CHECK-NEXT:   in  (d0)(d1)(d2)
+  // CHECK-NEXT:   in  (d0)(n)(d2)
+  // CHECK-NEXT:   in {{$}}
+  // CHECK-NEXT:   out (d0)(d1)(d2)
+  // CHECK-NEXT:   linear {0, 1}
+  %slice = nn.constant dense<1.0> : tensor<4x3x5xf32>
+  %offset = nn.constant dense<2> : tensor<i64>
+  %inserted = nn.insert %x, %slice, %offset {axis = 1} : (tensor<4x8x5xf32>,
+      tensor<4x3x5xf32>, tensor<i64>) -> tensor<4x8x5xf32>
   // CHECK: nn.shift d0=4 d1=8 32 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   in  (d0)(d1)

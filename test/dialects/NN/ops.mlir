@@ -247,6 +247,11 @@ func.func @order(%x: tensor<4x8xf32>, %x2: tensor<4x2xf32>,
   // CHECK: nn.top_k %{{.*}} {axis = 1 : i64, k = 2 : i64, largest = true}
   %2 = nn.top_k %x {axis = 1, k = 2, largest = true} : (tensor<4x8xf32>)
       -> tensor<4x2xi64>
+  // CHECK: nn.insert %{{.*}}, %{{.*}}, %{{.*}} {axis = 1 : i64}
+  %slice = nn.constant dense<1.0> : tensor<4x2xf32>
+  %offset = nn.constant dense<2> : tensor<i64>
+  %inserted = nn.insert %x, %slice, %offset {axis = 1} : (tensor<4x8xf32>,
+      tensor<4x2xf32>, tensor<i64>) -> tensor<4x8xf32>
   // CHECK: nn.scatter %{{.*}}, %{{.*}}, %{{.*}} {batch_dims = 1 : i64, kind = "add"}
   %3 = nn.scatter %x, %2, %x2 {batch_dims = 1, kind = "add"} : (tensor<4x8xf32>,
       tensor<4x2xi64>, tensor<4x2xf32>) -> tensor<4x8xf32>

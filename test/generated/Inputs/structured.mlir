@@ -317,6 +317,16 @@ func.func @top_k_smallest(%x: tensor<5x9x3xf32>) -> tensor<5x4x3xi64> {
   return %0 : tensor<5x4x3xi64>
 }
 
+func.func @insert(%x: tensor<3x9x2xf32>, %s: tensor<3x4x2xf32>, %o: tensor<i64> {test.range = array<i64: -6, 5>}) -> tensor<3x9x2xf32> {
+  %0 = nn.insert %x, %s, %o {axis = 1} : (tensor<3x9x2xf32>, tensor<3x4x2xf32>, tensor<i64>) -> tensor<3x9x2xf32>
+  return %0 : tensor<3x9x2xf32>
+}
+
+func.func @insert_all(%x: tensor<5x3xi32>, %s: tensor<5x3xi32>, %o: tensor<i32> {test.range = array<i64: -1, 0>}) -> tensor<5x3xi32> {
+  %0 = nn.insert %x, %s, %o {axis = 0} : (tensor<5x3xi32>, tensor<5x3xi32>, tensor<i32>) -> tensor<5x3xi32>
+  return %0 : tensor<5x3xi32>
+}
+
 func.func @scatter_set(%x: tensor<9x5xf32>, %i: tensor<2x4xi64> {test.range = array<i64: -9, 8>}, %u: tensor<2x4x5xf32>) -> tensor<9x5xf32> {
   %0 = nn.scatter %x, %i, %u {batch_dims = 0, kind = "set"} : (tensor<9x5xf32>, tensor<2x4xi64>, tensor<2x4x5xf32>) -> tensor<9x5xf32>
   return %0 : tensor<9x5xf32>
