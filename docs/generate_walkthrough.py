@@ -78,6 +78,15 @@ axes (`[m0, *]` of `7x6`) say what each device holds of it.
 `spmd.computes` is a hash of what the entry computes, taken before the stage.
 `verify-partition` compares it with what the local programs compute.
 """,
+    "schedule": """\
+## After Schedule: in which order
+
+The same operations in an order in which collectives run beside operators. Here
+all that follows needs the sum, so the order is as it was, and without
+`spmd.overlap` on the function what follows lowers it as it stands. What the
+stage predicts, in nanoseconds, is on the module; `exposed` is the communication
+that no operator hides.
+""",
     "lower": """\
 ## After Lower: how it runs
 

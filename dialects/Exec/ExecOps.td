@@ -56,7 +56,9 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove,
     Runs for one entry. `arena` is the number of bytes that a rank needs for
     all buffers of `exec.alloc`; 0 until memory is planned. Where the axes of a
     grid have weights, ranks of different kinds of devices have programs of
-    their own, each with its arena.
+    their own, each with its arena. `overlap` says that the list was made for
+    collectives to run beside calls: what they use is then not used again
+    before some call waits for them anyway.
 
     **Constraints**
     - (C1) The ranks ascend, and there is at least one.
@@ -74,11 +76,11 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove,
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$entry,
-      DenseI64ArrayAttr:$ranks, I64Attr:$arena_bytes);
+      DenseI64ArrayAttr:$ranks, I64Attr:$arena_bytes, UnitAttr:$overlap);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `entry` $entry `ranks` $ranks `arena` $arena_bytes
-    attr-dict-with-keyword $body
+    (`overlap` $overlap^)? attr-dict-with-keyword $body
   }];
   let extraClassDeclaration = [{
     /// The most bytes that one of its ranks has of a buffer of `type`; nothing

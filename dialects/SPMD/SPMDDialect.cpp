@@ -132,10 +132,15 @@ LogicalResult SPMDDialect::verifyOperationAttribute(Operation *op,
                ? success()
                : op->emitOpError("spmd.computes: expected array<i64: ...>");
   }
+  if (name == kOverlap) {
+    return llvm::isa<UnitAttr>(attr.getValue())
+               ? success()
+               : op->emitOpError("spmd.overlap: expected a unit attribute");
+  }
   return op->emitOpError() << "unknown attribute '" << name
                            << "', expected spmd.split, spmd.place, "
-                           << "spmd.places, spmd.stops, spmd.entry, spmd.ranks "
-                           << "or spmd.computes";
+                           << "spmd.places, spmd.stops, spmd.entry, "
+                           << "spmd.ranks, spmd.overlap or spmd.computes";
 }
 
 // What an argument or result of a function may have; `typeIn` returns its type.

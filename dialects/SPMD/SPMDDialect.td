@@ -37,6 +37,7 @@ def SPMD_Dialect : Dialect {
     | `spmd.entry` | the function          | the name of the entry (a string) |
     | `spmd.ranks` | the function          | who runs it (`array<i32>`, ascending) |
     | `spmd.index` | arguments and results | the index in the entry's signature (`i64`) |
+    | `spmd.overlap` | the function        | that its order was made for collectives to run beside operators (unit), by the stage `schedule` |
 
     After partitioning every tensor type carries `#spmd.local`, and what moves
     data between layouts is an operation of this dialect.
@@ -51,10 +52,11 @@ def SPMD_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kPlace = "spmd.place";
     static constexpr ::llvm::StringLiteral kPlaces = "spmd.places";
     static constexpr ::llvm::StringLiteral kStops = "spmd.stops";
-    /// On a function made by split-ranks: the entry that it is a part of, and
-    /// the ranks that run it.
+    /// On a function made by split-ranks: the entry that it is a part of,
+    /// the ranks that run it, and whether collectives run beside operators.
     static constexpr ::llvm::StringLiteral kEntry = "spmd.entry";
     static constexpr ::llvm::StringLiteral kRanks = "spmd.ranks";
+    static constexpr ::llvm::StringLiteral kOverlap = "spmd.overlap";
     /// On an entry from the Partition stage on: hashes of what it computes.
     static constexpr ::llvm::StringLiteral kComputes = "spmd.computes";
     /// On its arguments and results: their index in the entry's signature.

@@ -15,6 +15,7 @@
 #include "dialects/NN/NN.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Cost/ModuleCluster.h"
+#include "divisi/Cost/ScheduleRecord.h"
 #include "divisi/Plan/DropPlan.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "passes/Import/Passes.h"
@@ -22,6 +23,7 @@
 #include "passes/ModuleNotes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Plan/Passes.h"
+#include "passes/Schedule/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Path.h"
@@ -222,6 +224,9 @@ Status Compilation::runPipeline(Stage stage) {
   case Stage::Partition:
     buildPartitionPipeline(passes);
     break;
+  case Stage::Schedule:
+    buildSchedulePipeline(passes);
+    break;
   case Stage::Lower:
     buildLowerPipeline(passes);
     break;
@@ -241,6 +246,7 @@ Status Compilation::verifyStage() {
     passes.addPass(createVerifyPlan());
     break;
   case Stage::Partition:
+  case Stage::Schedule:
     passes.addPass(createVerifyPartition());
     break;
   case Stage::Lower:
@@ -263,9 +269,15 @@ Status Compilation::runStage(Stage stage) {
       return status;
     }
   }
-  Status ran = stage == Stage::Plan ? planToFit() : runPipeline(stage);
+  bool isLeft = stage == Stage::Schedule && !options_.overlap;
+  Status ran = stage == Stage::Plan ? planToFit()
+               : isLeft             ? Status()
+                                    : runPipeline(stage);
   if (!ran.isOk()) {
     return ran;
+  }
+  if (isLeft) {
+    noteOnModule(*module_, kStageAttr, stringifyStage(stage));
   }
   if (stage == Stage::Partition && options_.report) {
     Expected<Report> report = reportOf(*module_, *machine);
@@ -340,6 +352,13 @@ Expected<Report> Compilation::report() {
     report_ = std::move(*read);
   }
   Report report = *report_;
+  Expected<std::vector<ScheduleRecord>> schedule = getScheduleRecords(*module_);
+  if (!schedule) {
+    return schedule.status();
+  }
+  if (!schedule->empty()) {
+    report.schedule = std::move(*schedule);
+  }
   addLoweredFacts(*module_, report);
   if (stage_ == Stage::Lower) {
     if (Status status = addMemory(report); !status.isOk()) {

@@ -18,6 +18,7 @@
 #include "ModuleReport.h"
 #include "divisi/Artifact/Memory.h"
 #include "divisi/Compiler/Compilation.h"
+#include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
 
 #include <algorithm>
@@ -82,9 +83,11 @@ Expected<std::vector<DeviceMemory>> Compilation::memory() {
   return fullest(*ranks, *machine, options_.plan.memoryLimit);
 }
 
-std::optional<std::vector<DeviceMemory>> Compilation::memoryOfPlan() {
+std::optional<std::vector<DeviceMemory>>
+Compilation::memoryOfPlan(bool overlap) {
   std::unique_ptr<Compilation> trial = fork(options_.plan);
   trial->options_.progress = nullptr;
+  trial->options_.overlap = overlap;
   trial->stage_ = Stage::Plan;
   if (!trial->advanceTo(Stage::Lower).isOk()) {
     return std::nullopt;
@@ -146,7 +149,7 @@ Status Compilation::planToFit() {
     }
     int64_t next = tooMuch;
     if (status.isOk()) {
-      held = memoryOfPlan();
+      held = memoryOfPlan(/*overlap=*/false);
       if (!held || tightest(*held).missing() <= 0) {
         break;
       }

@@ -19,6 +19,7 @@
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Plan/Passes.h"
+#include "passes/Schedule/Passes.h"
 
 void divisi::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, nn::NNDialect, spmd::SPMDDialect,
@@ -42,6 +43,8 @@ void divisi::registerAllPasses() {
       });
   registerPlanPasses();
   registerPlanPipeline();
+  registerSchedulePasses();
+  registerSchedulePipeline();
   registerLowerPasses();
   registerLowerPipeline();
 }

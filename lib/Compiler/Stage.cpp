@@ -14,9 +14,10 @@ using namespace llvm;
 using namespace divisi;
 
 static constexpr Stage kStages[] = {Stage::Import, Stage::Plan,
-                                    Stage::Partition, Stage::Lower};
+                                    Stage::Partition, Stage::Schedule,
+                                    Stage::Lower};
 static constexpr StringLiteral kStageNames[] = {"import", "plan", "partition",
-                                                "lower"};
+                                                "schedule", "lower"};
 
 ArrayRef<Stage> divisi::allStages() { return kStages; }
 

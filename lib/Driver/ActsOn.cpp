@@ -14,17 +14,21 @@ using namespace llvm;
 using namespace divisi;
 
 ArrayRef<ActsOn> divisi::allSteps() {
-  static constexpr ActsOn kSteps[] = {ActsOn::Answer, ActsOn::Import,
-                                      ActsOn::Plan,   ActsOn::Dump,
-                                      ActsOn::Emit,   ActsOn::Run};
+  static constexpr ActsOn kSteps[] = {
+      ActsOn::Answer, ActsOn::Import, ActsOn::Plan, ActsOn::Schedule,
+      ActsOn::Dump,   ActsOn::Emit,   ActsOn::Run};
   return kSteps;
 }
 
 // In the order of ActsOn. LLVM's parser keeps a list of them.
 cl::OptionCategory &divisi::optionsOn(ActsOn step) {
-  static cl::OptionCategory categories[] = {
-      {"Options"},         {"Import, of a model"}, {"Plan, of what has none"},
-      {"Stages that run"}, {"The artifact"},       {"Runs"}};
+  static cl::OptionCategory categories[] = {{"Options"},
+                                            {"Import, of a model"},
+                                            {"Plan, of what has none"},
+                                            {"Schedule, of what has none"},
+                                            {"Stages that run"},
+                                            {"The artifact"},
+                                            {"Runs"}};
   return categories[size_t(step)];
 }
 

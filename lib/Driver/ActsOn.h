@@ -27,12 +27,13 @@ namespace divisi {
 
 /// A step on the way from a model to results.
 enum class ActsOn : uint8_t {
-  Answer, ///< What the verb answers: no input has that behind it.
-  Import, ///< Models alone.
-  Plan,   ///< What has no plan, or loses it by --replan.
-  Dump,   ///< Stages that are run; each value says which.
-  Emit,   ///< Everything that is not an artifact yet.
-  Run,    ///< Runs of the program.
+  Answer,   ///< What the verb answers: no input has that behind it.
+  Import,   ///< Models alone.
+  Plan,     ///< What has no plan, or loses it by --replan.
+  Schedule, ///< What has no schedule.
+  Dump,     ///< Stages that are run; each value says which.
+  Emit,     ///< Everything that is not an artifact yet.
+  Run,      ///< Runs of the program.
 };
 
 /// All of them, in order.

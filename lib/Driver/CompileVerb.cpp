@@ -246,7 +246,7 @@ Status PlanVerb::run() {
   if (bytes) {
     std::string what =
         "plan for " + countText((*compilation)->numDevices(), "device");
-    if (auto memory = (*compilation)->memoryOfPlan()) {
+    if (auto memory = (*compilation)->memoryOfPlan(!planFlags_.noOverlap)) {
       what += "; " + needs(*memory);
     }
     tellWritten(output, what, *bytes);

@@ -209,6 +209,9 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
            cl::CommaSeparated,
            cl::desc("with --replan: leave the strategies of these nodes, "
                     "scopes, operators or globals")),
+      noOverlap("no-overlap", cl::sub(verb), on(ActsOn::Schedule),
+                cl::desc("no collective runs beside operators: the order of "
+                         "the model stays")),
       limits(verb, ActsOn::Plan, PlanOptions().work) {}
 
 // A count that is not given is searched, so its default must not count as
@@ -258,8 +261,8 @@ Status PlanFlags::dropPlan(Compilation &compilation) const {
 DumpFlags::DumpFlags(cl::SubCommand &verb)
     : after("dump-after", cl::sub(verb), on(ActsOn::Dump),
             cl::value_desc("STAGE"),
-            cl::desc("write the module after import, plan, partition, lower "
-                     "or all")),
+            cl::desc("write the module after import, plan, partition, "
+                     "schedule, lower or all")),
       folder("dump-to", cl::sub(verb), on(ActsOn::Dump),
              cl::value_desc("FOLDER"),
              cl::desc("where dumps go, as MODEL.STAGE.mlir (default: the "
@@ -274,7 +277,7 @@ Status DumpFlags::apply(CompileOptions &options, StringRef output) const {
       options.dumpAfter.push_back(*stage);
     } else {
       return usage("--dump-after", name,
-                   "import, plan, partition, lower or all");
+                   "import, plan, partition, schedule, lower or all");
     }
   }
   options.dumpFolder =
@@ -348,6 +351,7 @@ Status divisi::gatherOptions(const ImportFlags &importFlags,
   options.import = *import;
   options.precision = *precision;
   options.plan = *plan;
+  options.overlap = !planFlags.noOverlap;
   watchPlanning(options, planFlags.limits.seconds());
   options.lowered = [progress =
                          options.progress](const PrecisionRecord &record) {

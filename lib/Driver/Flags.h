@@ -74,6 +74,7 @@ struct PlanFlags {
   llvm::cl::opt<uint64_t> seed;
   llvm::cl::opt<bool> replan;
   llvm::cl::list<std::string> keep;
+  llvm::cl::opt<bool> noOverlap;
   LimitFlags limits;
 };
 

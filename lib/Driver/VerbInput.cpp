@@ -24,8 +24,22 @@ bool divisi::isArtifact(const std::string &path) {
   return buffer && (*buffer)->getBuffer() == "DIVISI";
 }
 
+std::string VerbInput::scheduleRefusal() const {
+  if (kind_ == Kind::Artifact) {
+    return "'" + path_ + "' is an artifact; give the model, or a dump";
+  }
+  return kind_ == Kind::IR && stage_ >= Stage::Schedule
+             ? "'" + path_ + "' has been through the stage " +
+                   stringifyStage(stage_).str() +
+                   "; give the model, or an earlier dump"
+             : "";
+}
+
 std::string VerbInput::refusal(ActsOn step, bool replan) const {
   bool isPlan = step == ActsOn::Plan;
+  if (step == ActsOn::Schedule) {
+    return scheduleRefusal();
+  }
   if (kind_ == Kind::Model || (!isPlan && step != ActsOn::Import)) {
     return "";
   }

@@ -58,6 +58,7 @@ public:
 
 private:
   Status checkReplan() const;
+  std::string scheduleRefusal() const;
 
   std::string path_;
   Kind kind_;

@@ -208,8 +208,9 @@ static ArenaPlan search(std::span<const ArenaBlock> blocks,
   return *best;
 }
 
-std::optional<ArenaPlan> divisi::planArena(std::span<const ArenaBlock> blocks,
-                                           int64_t alignment) {
+/// Each block with its padding.
+static std::optional<std::vector<int64_t>>
+paddedSizes(std::span<const ArenaBlock> blocks, int64_t alignment) {
   std::vector<int64_t> sizes;
   for (const ArenaBlock &block : blocks) {
     std::optional<int64_t> padded = checkedAdd(block.bytes, alignment - 1);
@@ -218,12 +219,25 @@ std::optional<ArenaPlan> divisi::planArena(std::span<const ArenaBlock> blocks,
     }
     sizes.push_back(*padded / alignment * alignment);
   }
+  return sizes;
+}
+
+std::optional<int64_t> divisi::leastArena(std::span<const ArenaBlock> blocks,
+                                          int64_t alignment) {
+  std::optional<std::vector<int64_t>> sizes = paddedSizes(blocks, alignment);
+  return sizes ? largestLiveSum(blocks, *sizes) : std::nullopt;
+}
+
+std::optional<ArenaPlan> divisi::planArena(std::span<const ArenaBlock> blocks,
+                                           int64_t alignment) {
+  std::optional<std::vector<int64_t>> sizes = paddedSizes(blocks, alignment);
   // The sum bounds every offset, which therefore cannot overflow.
-  std::optional<int64_t> largest = largestLiveSum(blocks, sizes);
+  std::optional<int64_t> largest =
+      sizes ? largestLiveSum(blocks, *sizes) : std::nullopt;
   if (!largest) {
     return std::nullopt;
   }
-  ArenaPlan plan = search(blocks, sizes, *largest);
+  ArenaPlan plan = search(blocks, *sizes, *largest);
   plan.lowerBound = *largest;
   return plan;
 }

@@ -11,11 +11,8 @@
 #include "Describe.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
-#include "divisi/Cost/Fusion.h"
 #include "divisi/Cost/ModuleCluster.h"
-#include "divisi/Cost/OpCost.h"
-#include "divisi/Cost/StepCost.h"
-#include "divisi/Route/Router.h"
+#include "divisi/Cost/OperationCost.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -28,7 +25,7 @@ namespace {
 class ReportBuilder {
 public:
   ReportBuilder(ModuleOp module, const Cluster &cluster)
-      : module_(module), cluster_(cluster) {}
+      : module_(module), cluster_(cluster), cost_(module, cluster) {}
 
   Expected<Report> run();
 
@@ -47,8 +44,7 @@ private:
   ModuleOp module_;
   const Cluster &cluster_;
   Report report_;
-  llvm::StringMap<Router> routers_;               ///< By grid.
-  llvm::DenseMap<Operation *, OpFusion> fusions_; ///< Of one function.
+  OperationCost cost_;
 };
 
 } // namespace
@@ -170,32 +166,15 @@ void ReportBuilder::addTensors(func::FuncOp function,
   }
 }
 
-/// The router is asked again: what it says of the two layouts is what the plan
-/// was priced by.
 Status ReportBuilder::addStep(spmd::StepInterface step, ReportRow row) {
-  spmd::GridOp grid = spmd::lookupGrid(step, step.getGridAttr());
-  spmd::LocalAttr from = spmd::getLocal(step.getInput().getType());
-  spmd::LocalAttr to = spmd::getLocal(step.getOutput().getType());
-  if (!grid || !from || !to) {
+  std::optional<MoveCost> cost = cost_.ofStep(step);
+  if (!cost) {
     return Status(ExitCode::Invalid,
                   row.op + " '" + row.node + "' has no grid or no layout");
   }
-  auto router = routers_.find(grid.getSymName());
-  if (router == routers_.end()) {
-    router =
-        routers_
-            .try_emplace(grid.getSymName(), grid.getValue(),
-                         stepPrices(grid.getValue(), linksOf(grid, cluster_)))
-            .first;
-  }
-  std::optional<Route> route = router->second.route(
-      from.getGlobalShape(), widthOf(step.getInput().getType()),
-      from.getLayout(), to.getLayout());
-  for (const Step &part : route ? route->steps : SmallVector<Step, 2>()) {
-    row.nanoseconds += part.nanoseconds;
-    row.bytes += part.bytes;
-  }
-  row.grid = grid.getSymName().str();
+  row.nanoseconds = cost->nanoseconds;
+  row.bytes = cost->bytes;
+  row.grid = step.getGridAttr().getValue().str();
   llvm::raw_string_ostream os(row.split);
   llvm::interleave(step.getAxesAttr().getAsValueRange<StringAttr>(), os, ".");
   report_.rows.push_back(std::move(row));
@@ -208,14 +187,9 @@ void ReportBuilder::addTransfer(spmd::TransferOp op, ReportRow row) {
   row.grid = (op.getSourceGrid() + " to " + op.getTargetGrid()).str();
   row.operands = from.getLayout().str(from.getGrid());
   row.results = to.getLayout().str(to.getGrid());
-  row.bytes = localBytes(to.getGrid(), to.getLayout(), to.getGlobalShape(),
-                         widthOf(op.getTo()));
-  // Whom it concerns is not looked at: as if all devices took part.
-  GridLinks links(cluster_, Grid({{"all", countDevices(module_)}}));
-  row.nanoseconds = transferNanoseconds(
-      to.getGlobalShape(), widthOf(op.getTo()), from.getGrid(),
-      from.getLayout(), to.getGrid(), to.getLayout(), links.reach({AxisId{0}}),
-      links.levels());
+  MoveCost cost = cost_.ofTransfer(op);
+  row.nanoseconds = cost.nanoseconds;
+  row.bytes = cost.bytes;
   report_.rows.push_back(std::move(row));
 }
 
@@ -235,10 +209,9 @@ Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
   split.print(os, value, nest);
   GridPace pace(cluster_, value, grid.getDeviceIds()),
       one(cluster_, Grid(), {});
-  OpFusion fusion = pace.fuses() ? fusions_.lookup(op) : OpFusion();
+  OpFusion fusion = cost_.fusionOf(op, pace);
   row.isFused = !fusion.fused.operands.empty();
-  row.nanoseconds = opTime(nest, value, split, profile, pace, fusion.fusible)
-                        .with(fusion.fused);
+  row.nanoseconds = cost_.ofOperator(op, *strategy);
   row.flops = nest.flops();
   int64_t splitOver = value.product(split.usedAxes());
   row.replication = double(value.numPositions()) / double(splitOver);
@@ -247,7 +220,7 @@ Status ReportBuilder::addOperator(nn::LoopInterface op, ReportRow row) {
   // There all layouts are equal.
   row.oneDeviceNanoseconds =
       opNanoseconds(nest, Grid(), Split::replicated(nest), profile, one,
-                    one.fuses() ? fusions_.lookup(op).fusible : FusedEnds());
+                    cost_.fusionOf(op, one).fusible);
   report_.rows.push_back(std::move(row));
   return Status();
 }
@@ -280,7 +253,7 @@ Status ReportBuilder::addFunction(func::FuncOp function) {
   auto entry = function->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
   std::string name = (entry ? entry.getValue() : function.getSymName()).str();
   addTensors(function, name);
-  fusions_ = fusionsOf(function.getBody().front());
+  cost_.enter(function.getBody().front());
   for (Operation &op : function.getBody().front()) {
     if (!countsIn(function, op)) {
       continue;
@@ -318,10 +291,6 @@ Status ReportBuilder::addRecords() {
   }
   report_.precision = std::move(*precision);
   return Status();
-}
-
-bool divisi::hasKnownKernels(const Cluster &cluster) {
-  return cluster.pace().name == "cpu";
 }
 
 Expected<Report> ReportBuilder::run() {

@@ -131,6 +131,24 @@ static bool fromJSON(const json::Value &value, ReportComparison &other,
          map.map("nanoseconds", other.nanoseconds);
 }
 
+/// With what is hidden, which follows from the others.
+static json::Value toJSON(const ScheduleRecord &record) {
+  return json::Object{{"entry", record.entry},
+                      {"nanoseconds", record.nanoseconds},
+                      {"communication", record.communication},
+                      {"exposed", record.exposed},
+                      {"hidden", record.communication - record.exposed}};
+}
+
+static bool fromJSON(const json::Value &value, ScheduleRecord &record,
+                     json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("entry", record.entry) &&
+         map.map("nanoseconds", record.nanoseconds) &&
+         map.map("communication", record.communication) &&
+         map.map("exposed", record.exposed);
+}
+
 static json::Value toJSON(const ReportShare &share) {
   return json::Object{{"op", share.op},
                       {"where", share.where},
@@ -252,7 +270,7 @@ json::Value divisi::toJSON(const Report &report) {
       {"per_device", toArray(report.devices)},
   };
   std::optional<ReportComparison> faster = fasterOnFewer(report);
-  return json::Object{
+  json::Object object{
       {"schema_version", kReportSchemaVersion},
       {"model", report.model},
       {"cluster", report.cluster},
@@ -279,6 +297,10 @@ json::Value divisi::toJSON(const Report &report) {
       {"rows", toArray(report.rows)},
       {"kernels", toArray(report.kernels)},
   };
+  if (!report.schedule.empty()) {
+    object["schedule"] = toArray(report.schedule);
+  }
+  return object;
 }
 
 static bool mapMemory(const json::Value &value, Report &report,
@@ -322,6 +344,7 @@ divisi::Expected<Report> divisi::reportFromText(StringRef text) {
        map.map("globals", report.globals) &&
        map.map("tensors", report.tensors) && map.map("rows", report.rows) &&
        map.map("kernels", report.kernels) &&
+       map.mapOptional("schedule", report.schedule) &&
        map.map("fewer_devices", report.fewer) &&
        map.map("comparison_work", report.comparisonWork);
   if (!ok) {

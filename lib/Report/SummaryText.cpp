@@ -62,6 +62,23 @@ static void printFewer(const Report &report, raw_ostream &os) {
   }
 }
 
+/// What the summary has said before is without overlap.
+static void printSchedule(const Report &report, raw_ostream &os) {
+  ScheduleRecord sum;
+  for (const ScheduleRecord &record : report.schedule) {
+    sum.nanoseconds += record.nanoseconds;
+    sum.communication += record.communication;
+    sum.exposed += record.exposed;
+  }
+  if (sum.communication > 0) {
+    line(os, "overlapping")
+        << formatTime(sum.nanoseconds) << ": of "
+        << formatTime(sum.communication) << " of communication "
+        << formatTime(sum.communication - sum.exposed) << " hidden, "
+        << formatTime(sum.exposed) << " exposed\n";
+  }
+}
+
 static void printTime(const Report &report, raw_ostream &os) {
   int64_t devices = report.numDevices();
   line(os, "on one device")
@@ -77,6 +94,7 @@ static void printTime(const Report &report, raw_ostream &os) {
                   100 * report.speedUp() / double(devices));
   }
   os << "\n";
+  printSchedule(report, os);
   printFewer(report, os);
 }
 

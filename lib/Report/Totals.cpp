@@ -68,6 +68,9 @@ Status divisi::keepEntry(Report &report, llvm::StringRef entry) {
   llvm::erase_if(report.tensors, [&](const ReportTensor &tensor) {
     return tensor.entry != entry;
   });
+  llvm::erase_if(report.schedule, [&](const ScheduleRecord &record) {
+    return record.entry != entry;
+  });
   // Fewer devices were compared for all entries together.
   report.fewer.clear();
   sumRows(report);

@@ -6,23 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A buffer lives from the instruction that writes it to the last one that
-// reads it or a view of it. Where a kernel may write its result over an operand
-// that nobody reads afterwards, both become one block:
-//
-//   0  call "nn.matmul"(%x, %w) into (%a)     %a: [0, 2)  ┐ one block [0, 3)
-//   1  call "nn.relu"(%a) into (%b)           %b: [1, 3)  ┘
-//   2  output 0 %b
+// A buffer is needed from the instruction that writes it to the last one that
+// reads it or a view of it (divisi/Memory/BufferBlocks.h). Where a kernel may
+// write its result over an operand, it does.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/Lower/Passes.h"
 
 #include "divisi/Evaluate/KernelCall.h"
-#include "divisi/Memory/ArenaPlanner.h"
+#include "divisi/Memory/BufferBlocks.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Debug.h"
 
 #define DEBUG_TYPE "plan-memory"
@@ -44,30 +40,22 @@ static SmallVector<Type> tensorTypes(ValueRange buffers) {
 
 namespace {
 
-/// Buffers that share one block, by the block's first buffer.
-struct SharedBlock {
-  SmallVector<AllocOp, 1> buffers;
-  ArenaBlock lifetime;
-};
-
-/// Collects the blocks of one program.
-class BlockBuilder {
+/// The steps of one program, and the buffers of its arena.
+class StepReader {
 public:
-  explicit BlockBuilder(ProgramOp program) { measure(program); }
+  /// Reads `program`; failure after an error.
+  LogicalResult run(ProgramOp program);
 
-  /// All blocks, or failure after an error.
-  FailureOr<SmallVector<SharedBlock, 0>> run(ProgramOp program);
-
-  unsigned numInPlace = 0;
+  SmallVector<AllocOp, 0> buffers;
+  SmallVector<int64_t, 0> bytes; ///< Per buffer.
+  std::vector<BufferStep> steps; ///< One per operation.
 
 private:
-  void measure(ProgramOp program);
-  LogicalResult place(AllocOp alloc, Operation &writer, int64_t time);
-  std::optional<size_t> blockToReuse(CallOp call, int64_t bytes, int64_t time);
+  std::optional<size_t> bufferOf(Value value) const;
+  BufferStep stepOf(Operation &op);
 
-  llvm::DenseMap<Value, int64_t> lastUse_; ///< Per root, an instruction.
-  llvm::DenseMap<Value, size_t> blockOf_;  ///< Per root.
-  SmallVector<SharedBlock, 0> blocks_;
+  llvm::DenseMap<Value, size_t> numberOf_;
+  llvm::StringMap<size_t> queues_;
 };
 
 /// See Passes.td.
@@ -78,100 +66,89 @@ public:
 
 } // namespace
 
-void BlockBuilder::measure(ProgramOp program) {
-  for (auto [time, op] : llvm::enumerate(program.getBody().front())) {
-    for (Value operand : op.getOperands()) {
-      int64_t &last = lastUse_[rootOf(operand)];
-      last = std::max(last, int64_t(time));
-    }
-  }
+std::optional<size_t> StepReader::bufferOf(Value value) const {
+  auto found = numberOf_.find(rootOf(value));
+  return found == numberOf_.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// The block of an operand that `call`, at `time`, may overwrite with its only
-/// result of `bytes`.
-std::optional<size_t> BlockBuilder::blockToReuse(CallOp call, int64_t bytes,
-                                                 int64_t time) {
+/// The operands over which `call` may write its only result, as numbers.
+static SmallVector<unsigned> inPlaceOperands(CallOp call) {
+  SmallVector<unsigned> operands;
   std::optional<rt::KernelQuery> query = queryKernel(
       call.getCallee(), call.getConfig(), tensorTypes(call.getInputs()),
       tensorTypes(call.getOutputs()));
-  if (!query || call.getOutputs().size() != 1) {
-    return std::nullopt;
-  }
-  for (auto [operand, result] : query->inPlace) {
-    Value root = rootOf(call.getInputs()[operand]);
-    // An operand that occurs twice would be read while it is overwritten.
-    bool once = llvm::count_if(call.getInputs(), [&](Value input) {
-                  return rootOf(input) == root;
-                }) == 1;
-    auto block = blockOf_.find(root);
-    if (once && block != blockOf_.end() && lastUse_[root] == time &&
-        bytes <= blocks_[block->second].lifetime.bytes) {
-      return block->second;
+  if (query && call.getOutputs().size() == 1) {
+    for (auto [operand, result] : query->inPlace) {
+      operands.push_back(operand);
     }
   }
-  return std::nullopt;
+  return operands;
 }
 
-/// Gives `alloc`, first written by `writer` at `time`, a block.
-LogicalResult BlockBuilder::place(AllocOp alloc, Operation &writer,
-                                  int64_t time) {
-  std::optional<int64_t> bytes =
-      alloc->getParentOfType<ProgramOp>().bytesOf(alloc.getBuffer().getType());
-  if (!bytes) {
-    return alloc.emitOpError("has more bytes than an int64_t holds");
+BufferStep StepReader::stepOf(Operation &op) {
+  BufferStep step;
+  auto instruction = dyn_cast<InstructionInterface>(op);
+  if (!instruction) {
+    return step;
   }
-  int64_t end = lastUse_[alloc.getBuffer()] + 1;
-  std::optional<size_t> reused;
-  if (auto call = dyn_cast<CallOp>(writer)) {
-    reused = blockToReuse(call, *bytes, time);
+  step.queue = queues_.try_emplace(instruction.queueName(), queues_.size())
+                   .first->second;
+  auto add = [&](ValueRange values, std::vector<size_t> &list) {
+    for (Value value : values) {
+      if (std::optional<size_t> buffer = bufferOf(value)) {
+        list.push_back(*buffer);
+      }
+    }
+  };
+  add(instruction.getReads(), step.reads);
+  add(instruction.getWrites(), step.writes);
+  if (auto call = dyn_cast<CallOp>(op)) {
+    for (unsigned operand : inPlaceOperands(call)) {
+      add(call.getInputs()[operand], step.inPlace);
+    }
   }
-  if (reused) {
-    ArenaBlock &lifetime = blocks_[*reused].lifetime;
-    lifetime.end = std::max(lifetime.end, end);
-    ++numInPlace;
-  } else {
-    blocks_.push_back({{}, {time, end, *bytes}});
+  return step;
+}
+
+LogicalResult StepReader::run(ProgramOp program) {
+  queues_["compute"] = 0;
+  for (Operation &op : program.getBody().front()) {
+    if (auto alloc = dyn_cast<AllocOp>(op)) {
+      std::optional<int64_t> size =
+          program.bytesOf(alloc.getBuffer().getType());
+      if (!size) {
+        return alloc.emitOpError("has more bytes than an int64_t holds");
+      }
+      numberOf_[alloc.getBuffer()] = buffers.size();
+      buffers.push_back(alloc);
+      bytes.push_back(*size);
+    }
+    steps.push_back(stepOf(op));
   }
-  size_t index = reused.value_or(blocks_.size() - 1);
-  blocks_[index].buffers.push_back(alloc);
-  blockOf_[alloc.getBuffer()] = index;
   return success();
 }
 
-FailureOr<SmallVector<SharedBlock, 0>> BlockBuilder::run(ProgramOp program) {
-  for (auto [time, op] : llvm::enumerate(program.getBody().front())) {
-    for (Value operand : op.getOperands()) {
-      auto alloc = rootOf(operand).getDefiningOp<AllocOp>();
-      if (alloc && !isa<ViewOp>(op) && !blockOf_.contains(alloc.getBuffer()) &&
-          failed(place(alloc, op, time))) {
-        return failure();
-      }
-    }
-  }
-  return std::move(blocks_);
-}
-
 void PlanMemoryPass::runOnOperation() {
-  BlockBuilder builder(getOperation());
-  FailureOr<SmallVector<SharedBlock, 0>> blocks = builder.run(getOperation());
-  if (failed(blocks)) {
+  ProgramOp program = getOperation();
+  StepReader reader;
+  if (failed(reader.run(program))) {
     return signalPassFailure();
   }
-  SmallVector<ArenaBlock> lifetimes = llvm::map_to_vector(
-      *blocks, [](const SharedBlock &block) { return block.lifetime; });
-  std::optional<ArenaPlan> plan = planArena(lifetimes);
+  BufferBlocks made =
+      blocksOf(reader.steps, reader.bytes, program.getOverlap());
+  std::optional<ArenaPlan> plan = planArena(made.blocks);
   if (!plan) {
-    getOperation().emitOpError("needs more memory than 2^63 bytes");
+    program.emitOpError("needs more memory than 2^63 bytes");
     return signalPassFailure();
   }
   Builder attributes(&getContext());
-  for (auto [block, offset] : llvm::zip_equal(*blocks, plan->offsets)) {
-    for (AllocOp alloc : block.buffers) {
-      alloc.setOffsetAttr(attributes.getI64IntegerAttr(offset));
+  for (auto [alloc, block] : llvm::zip_equal(reader.buffers, made.blockOf)) {
+    if (block != BufferBlocks::none) {
+      alloc.setOffsetAttr(attributes.getI64IntegerAttr(plan->offsets[block]));
     }
   }
-  getOperation().setArenaBytes(plan->bytes);
-  numInPlace += builder.numInPlace;
+  program.setArenaBytes(plan->bytes);
+  numInPlace += made.numInPlace;
   LLVM_DEBUG(llvm::dbgs() << "arena " << plan->bytes << " bytes, at least "
                           << plan->lowerBound << " needed\n");
 }

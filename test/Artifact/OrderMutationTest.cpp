@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Exec/Exec.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/runtime/HostTensor.h"
 #include "divisi/runtime/Verify.h"
@@ -29,6 +30,7 @@ struct Case {
   std::string path;
   std::optional<int64_t> devices, tensorParallel;
   std::map<std::string, std::vector<int64_t>> shapes;
+  bool overlaps = true; ///< Whether its programs have an order made for that.
 };
 
 class OrderMutationTest : public testing::TestWithParam<Case> {
@@ -84,6 +86,9 @@ void OrderMutationTest::SetUp() {
     status = compilation.advanceTo(Stage::Lower);
   }
   ASSERT_TRUE(status.isOk()) << status.message();
+  for (auto program : compilation.module().getOps<exec::ProgramOp>()) {
+    EXPECT_EQ(program.getOverlap(), param.overlaps);
+  }
   Expected<ManifestDraft> draft = draftManifest(compilation.module());
   ASSERT_TRUE(draft) << draft.status().message();
   valid = std::move(draft->manifest);
@@ -344,10 +349,16 @@ INSTANTIATE_TEST_SUITE_P(
                          3,
                          {{"pixel_values", {8, 3, 64, 64}}}},
                     Case{"train_step", handWritten("train_step"), 4, {}, {}},
-                    Case{"two_grids", handWritten("two_grids"), {}, {}, {}},
+                    Case{"two_grids",
+                         handWritten("two_grids"),
+                         {},
+                         {},
+                         {},
+                         /*overlaps=*/false},
                     Case{"one_forward_one_backward",
                          handWritten("one_forward_one_backward"),
                          {},
                          {},
-                         {}}),
+                         {},
+                         /*overlaps=*/false}),
     [](const auto &info) { return std::string(info.param.name); });

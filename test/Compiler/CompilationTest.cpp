@@ -98,7 +98,8 @@ TEST_F(CompilationTest, ForksTakeWhatInitHasComputedBefore) {
 }
 
 TEST_F(CompilationTest, PassesNoteTheStageByTheNameThatIsRead) {
-  for (Stage stage : {Stage::Plan, Stage::Partition, Stage::Lower}) {
+  for (Stage stage :
+       {Stage::Plan, Stage::Partition, Stage::Schedule, Stage::Lower}) {
     Compilation compilation = compile();
     ASSERT_TRUE(compilation.advanceTo(stage).isOk());
     auto noted =

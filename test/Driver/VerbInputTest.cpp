@@ -35,15 +35,18 @@ TEST(VerbInput, StepsBehindAreRefused) {
   VerbInput model("m", VerbInput::Kind::Model);
   VerbInput artifact("m", VerbInput::Kind::Artifact);
   for (ActsOn step : allSteps()) {
-    bool isImport = step == ActsOn::Import, isPlan = step == ActsOn::Plan;
+    bool isImport = step == ActsOn::Import, isPlan = step == ActsOn::Plan,
+         isSchedule = step == ActsOn::Schedule;
     for (bool replan : {false, true}) {
       EXPECT_EQ(model.refusal(step, replan), "");
-      EXPECT_EQ(artifact.refusal(step, replan) != "", isImport || isPlan);
+      EXPECT_EQ(artifact.refusal(step, replan) != "",
+                isImport || isPlan || isSchedule);
       for (Stage stage : allStages()) {
         bool isOpen =
             stage == Stage::Import || (stage == Stage::Plan && replan);
         EXPECT_EQ(VerbInput("m", stage).refusal(step, replan) != "",
-                  isImport || (isPlan && !isOpen));
+                  isImport || (isPlan && !isOpen) ||
+                      (isSchedule && stage >= Stage::Schedule));
       }
     }
   }

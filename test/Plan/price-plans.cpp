@@ -23,6 +23,7 @@
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Cost/OpCost.h"
+#include "divisi/Cost/ScheduleRecord.h"
 #include "divisi/Cost/StepCost.h"
 #include "divisi/Plan/PlanPrice.h"
 #include "divisi/Report/Report.h"
@@ -138,10 +139,11 @@ static int64_t heldBy(const DeviceKind *kind, const Cluster &machine,
 namespace {
 /// What differed over all plans.
 struct Tally {
-  unsigned wrongConversions = 0, wrongTimes = 0;
+  unsigned wrongConversions = 0, wrongTimes = 0, wrongSchedules = 0;
   double worstMemory = 0; ///< Relative, over or under.
   int64_t conversions = 0;
-  int64_t fused = 0; ///< Operators.
+  int64_t fused = 0;  ///< Operators.
+  int64_t hidden = 0; ///< Nanoseconds of communication.
 };
 } // namespace
 
@@ -183,6 +185,25 @@ static void comparePlan(std::unique_ptr<Compilation> plan, unsigned seed,
     llvm::outs() << llvm::formatv("seed {0}: {1} ns planned, {2} ns made\n",
                                   seed, price.nanoseconds, made);
   }
+  // What is planned is the memory of the order as it is.
+  CompileOptions options;
+  options.overlap = false;
+  Compilation inOrder(std::move(options),
+                      cast<mlir::ModuleOp>(plan->module().clone()),
+                      Stage::Partition);
+  mustWork(plan->advanceTo(Stage::Schedule));
+  int64_t inTurn = 0;
+  for (const ScheduleRecord &record :
+       take(getScheduleRecords(plan->module()))) {
+    inTurn += record.nanoseconds - record.exposed + record.communication;
+    tally.hidden += record.communication - record.exposed;
+  }
+  if (inTurn != price.nanoseconds) {
+    ++tally.wrongSchedules;
+    llvm::outs() << llvm::formatv(
+        "seed {0}: {1} ns planned, {2} ns scheduled without overlap\n", seed,
+        price.nanoseconds, inTurn);
+  }
   spmd::GridOp grid = *plan->module().getOps<spmd::GridOp>().begin();
   std::vector<GridMemory> kinds =
       memoriesOf(machine, grid.getValue(), grid.getDeviceIds());
@@ -190,9 +211,9 @@ static void comparePlan(std::unique_ptr<Compilation> plan, unsigned seed,
   for (const GridMemory &kind : kinds) {
     inputs.push_back(bytesOfInputs(plan->module(), kind));
   }
-  mustWork(plan->advanceTo(Stage::Lower));
+  mustWork(inOrder.advanceTo(Stage::Lower));
   std::vector<rt::RankMemory> ranks =
-      take(predictMemory(plan->module(), /*withKernels=*/false));
+      take(predictMemory(inOrder.module(), /*withKernels=*/false));
   for (auto [kind, given, peak] : llvm::zip_equal(kinds, inputs, price.peaks)) {
     const DeviceKind *own = kinds.size() > 1 ? &kind.kind : nullptr;
     double held = double(heldBy(own, machine, ranks) + given);
@@ -232,10 +253,13 @@ int main(int argc, char **argv) {
   }
   llvm::outs() << llvm::formatv(
       "{0} plans, {1} conversions, {2} fused operators: {3} plans with other "
-      "conversions, {4} with another time, memory at worst {5:P1} off\n",
+      "conversions, {4} with another time, {6} scheduled by another, {7} us "
+      "hidden, memory at worst {5:P1} off\n",
       plans, tally.conversions, tally.fused, tally.wrongConversions,
-      tally.wrongTimes, tally.worstMemory);
-  bool isRight = tally.wrongConversions + tally.wrongTimes == 0 &&
-                 (anyMemory || std::abs(tally.worstMemory) <= kMemoryTolerance);
+      tally.wrongTimes, tally.worstMemory, tally.wrongSchedules,
+      tally.hidden / 1000);
+  bool isRight =
+      tally.wrongConversions + tally.wrongTimes + tally.wrongSchedules == 0 &&
+      (anyMemory || std::abs(tally.worstMemory) <= kMemoryTolerance);
   return isRight ? 0 : int(ExitCode::Differs);
 }

@@ -46,6 +46,8 @@ static Report makeReport() {
   report.rows[2].replication = 2;
   report.rows[2].isFused = true;
   report.rows[1].bytes = 4096;
+  report.schedule = {{"train", 1050000, 200000, 50000},
+                     {"infer", 300000, 0, 0}};
   report.kernels = {{"train", "nn.matmul", "cpu", 2},
                     {"infer", "nn.matmul", "cpu", 3}};
   report.fewer = {{1, true, 2400000}};
@@ -84,6 +86,7 @@ TEST(Report, JSONHoldsAllOfIt) {
   EXPECT_EQ(textOf(toJSON(*read)), textOf(toJSON(report)));
   EXPECT_EQ(summaryOf(*read), summaryOf(report));
   EXPECT_EQ(read->plan, report.plan);
+  EXPECT_EQ(read->schedule, report.schedule);
   report.plan = std::nullopt;
   read = reportFromText(textOf(toJSON(report)));
   ASSERT_TRUE(read) << read.status().message();
@@ -119,6 +122,7 @@ TEST(Report, AnEntryIsKeptAlone) {
   EXPECT_EQ(report.nanoseconds, 300000);
   EXPECT_EQ(report.kernels.size(), 1u);
   EXPECT_EQ(report.kernels[0].calls, 3);
+  EXPECT_EQ(report.schedule.size(), 1u);
   EXPECT_TRUE(report.tensors.empty());
   EXPECT_EQ(report.globals.size(), 1u);
   Status status = keepEntry(report, "train");
@@ -131,6 +135,8 @@ TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
   for (const char *part :
        {"on one device     2.40 ms a run, predicted, nothing overlapping",
         "on these 2        1.50 ms: speed-up 1.60, efficiency 80.0 %",
+        "overlapping       1.35 ms: of 200.0 us of communication 150.0 us "
+        "hidden, 50.0 us exposed",
         "fewer devices     1: 2.40 ms, by plans of their own (5 steps)",
         "gap               25.00 %: the plan takes 1.60 ms, and none of the "
         "declared strategies less than 1.20 ms",

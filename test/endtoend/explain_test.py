@@ -136,7 +136,8 @@ def test_devices_that_fuse_do_operators_in_one_kernel(made):
     assert item["row"]["fused"]
 
 
-@pytest.mark.parametrize("name", ["m.divisi", "plan", "partition", "lower"])
+@pytest.mark.parametrize("name", ["m.divisi", "plan", "partition", "schedule",
+                                  "lower"])
 def test_every_stage_knows_what_the_plan_is_worth(made, name):
     got = report(made, name if "." in name else dump(made, name))
     check_sums(got)
@@ -311,7 +312,8 @@ def test_why_without_such_a_name(made):
             "node or tensor; nearest are ") in wrong and "matmul" in wrong
 
 
-@pytest.mark.parametrize("name", ["m.divisi", "partition", "lower"])
+@pytest.mark.parametrize("name", ["m.divisi", "partition", "schedule",
+                                  "lower"])
 def test_why_after_the_plan_says_what_is_needed(made, name):
     path = name if "." in name else dump(made, name)
     text = made("explain", path, "--why", "nn.matmul").out

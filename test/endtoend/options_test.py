@@ -7,8 +7,9 @@ import pytest
 from conftest import Divisi, run_python, ROOT
 
 USAGE, CONTENT = 2, 4
-STAGES = ["import", "plan", "partition", "lower"]
+STAGES = ["import", "plan", "partition", "schedule", "lower"]
 IMPORT, PLAN = "Import, of a model", "Plan, of what has none"
+SCHEDULE = "Schedule, of what has none"
 # A value for every option that an input may refuse.
 VALUES = {
     "constant": "y=m.inputs.npz", "constants-from": "m.inputs.npz",
@@ -62,7 +63,7 @@ def test_help_shows_our_options_alone(made, verb):
     found = groups(made, verb)
     assert not {"General options", "Generic Options"} & set(found)
     assert "help" in found["Options"]
-    known = {IMPORT, PLAN, "Options", "Stages that run", "The artifact",
+    known = {IMPORT, PLAN, SCHEDULE, "Options", "Stages that run", "The artifact",
              "Runs"}
     assert set(found) - {"OPTIONS"} <= known, found
 
@@ -118,6 +119,12 @@ SAYS = [
     (["compile", "lower.mlir", "--devices", 2, "--mesh", "2", "-o", "o"],
      "--devices and --mesh are decided already: 'lower.mlir' has been through "
      "the stage lower"),
+    (["compile", "schedule.mlir", "--no-overlap", "-o", "o"],
+     "--no-overlap is decided already: 'schedule.mlir' has been through the "
+     "stage schedule; give the model, or an earlier dump"),
+    (["explain", "a.divisi", "--no-overlap"],
+     "--no-overlap is decided already: 'a.divisi' is an artifact; give the "
+     "model, or a dump"),
     (["compile", "m.onnx", "--replan", "-o", "o"],
      "--replan is for a plan: 'm.onnx' is a model, which has none"),
     (["compile", "partition.mlir", "--replan", "-o", "o"],

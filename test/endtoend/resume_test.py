@@ -14,7 +14,7 @@ def dumps(divisi, generated):
     m = generated("mlp.py", "--widths", "16,32,8", "--batch", 4)
     divisi("compile", m.onnx, *FLAGS, "--dump-after", "all", "--dump-to", ".",
            "-o", "m.divisi")
-    for stage in ("plan", "partition", "lower"):
+    for stage in ("plan", "partition", "schedule", "lower"):
         divisi.path(f"{m.name}.{stage}.mlir").rename(
             divisi.path(f"{stage}.mlir"))
     return m
@@ -51,13 +51,20 @@ def test_local_tensor_of_another_shape(divisi, dumps):
     divisi("compile", "partition.mlir", "-o", "e.divisi", exits=4)
 
 
+def test_schedule_without_its_times(divisi, dumps):
+    edit(divisi, "schedule.mlir", r"exposed = \d+ : i64", "exposed = 1 : i8")
+    error = divisi("explain", "schedule.mlir", exits=4).err
+    assert ("divisi.schedule: expected a list of entries with nanoseconds, "
+            "communication and exposed, each an i64" in error)
+
+
 def test_buffer_outside_of_the_arena(divisi, dumps):
     edit(divisi, "lower.mlir", r"arena (\d+)", "arena 1")
     error = divisi("compile", "lower.mlir", "-o", "e.divisi", exits=4).err
     assert "arena" in error
 
 
-@pytest.mark.parametrize("stage", ["plan", "partition", "lower"])
+@pytest.mark.parametrize("stage", ["plan", "partition", "schedule", "lower"])
 def test_unedited_dumps_give_the_same_artifact(divisi, dumps, stage):
     divisi("compile", f"{stage}.mlir", "-o", "e.divisi")
     assert (divisi.path("e.divisi").read_bytes()

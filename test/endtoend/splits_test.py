@@ -9,7 +9,7 @@ from conftest import BUILD, ROOT, Divisi
 from files_test import make_model, shell
 
 OPT = BUILD / "bin" / "divisi-opt"
-STAGES = ("import", "plan", "partition", "lower")
+STAGES = ("import", "plan", "partition", "schedule", "lower")
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +28,13 @@ SPLITS = [
     ("import", '--nn-plan="devices=4 mesh=x=2,y=2"'),
     ("import", PLAN),
     ("import", f"{PLAN} --divisi-partition"),
-    ("import", f"{PLAN} --divisi-partition --divisi-lower"),
+    ("import", f"{PLAN} --divisi-partition --divisi-schedule --divisi-lower"),
     ("plan", "--divisi-partition"),
-    ("plan", "--divisi-partition --divisi-lower"),
-    ("partition", "--divisi-lower"),
-    ("partition", "--pass-pipeline='builtin.module(lower-to-exec,"
+    ("plan", "--divisi-partition --divisi-schedule --divisi-lower"),
+    ("partition", "--divisi-schedule"),
+    ("partition", "--divisi-schedule --divisi-lower"),
+    ("schedule", "--divisi-lower"),
+    ("schedule", "--pass-pipeline='builtin.module(lower-to-exec,"
      "exec.program(plan-memory))'"),
     ("lower", ""),
 ]
@@ -49,7 +51,8 @@ def test_every_split_gives_the_same_artifact(made, dump, passes):
 
 def test_stages_one_process_each(made):
     shell(made, f"{OPT} m.import.mlir {PLAN} | {OPT} --divisi-partition | "
-          f"{OPT} --divisi-lower | divisi compile - -o o.divisi")
+          f"{OPT} --divisi-schedule | {OPT} --divisi-lower | "
+          "divisi compile - -o o.divisi")
     assert (made.path("o.divisi").read_bytes() ==
             made.path("m.divisi").read_bytes())
 
@@ -94,7 +97,8 @@ def test_a_round_trip_keeps_the_text(made):
 def test_help_shows_what_divisi_has():
     text = subprocess.run([OPT, "--help"], capture_output=True, text=True,
                           check=True).stdout
-    passes = [name for stage in ("Import", "Plan", "Partition", "Lower")
+    passes = [name for stage in ("Import", "Plan", "Partition", "Schedule",
+                                      "Lower")
               for name in re.findall(
                   r'Pass<"([\w-]+)"',
                   (ROOT / "passes" / stage / "Passes.td").read_text())]

@@ -69,7 +69,7 @@ COMPILE = [
     (["--weights", "lost", "-o", "o.divisi"],
      "--weights 'lost': expected embed or external"),
     (["--dump-after", "lunch", "-o", "o.divisi"],
-     "--dump-after 'lunch': expected import, plan, partition, lower or all"),
+     "--dump-after 'lunch': expected import, plan, partition, schedule, lower or all"),
     (["--memory-limit", "much", "-o", "o.divisi"],
      "--memory-limit 'much': expected a size such as 70GiB, 512MiB or "
      "1000000"),

@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
 PROGRAM = BUILD / "bin" / "divisi"
 MODELS = ROOT / "test" / "models"
-STAGES = ("import", "plan", "partition", "lower")
+STAGES = ("import", "plan", "partition", "schedule", "lower")
 # 0, and what docs promise for wrong files and options; 1 is ours to fix.
 ALLOWED = {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 SECONDS = 120

@@ -12,7 +12,7 @@
 //
 //   Compilation compilation(options);
 //   compilation.load("gpt2.onnx");            // import
-//   compilation.advanceTo(Stage::Lower);      // plan, partition, lower
+//   compilation.advanceTo(Stage::Lower);      // plan, partition, schedule, …
 //   compilation.emit("gpt2.divisi");
 //
 // Every stage is the pipeline that divisi-opt knows as `divisi-<stage>`, which
@@ -67,6 +67,9 @@ struct CompileOptions {
   PrecisionOptions precision; ///< Unused where IR is read.
   PlanOptions plan;           ///< Unused where IR is planned already.
   EmitOptions emit;           ///< Without the report, which is made here.
+  /// Whether collectives run beside operators: else Stage::Schedule leaves the
+  /// order as it is.
+  bool overlap = true;
   /// Stages after which the module is written to `dumpFolder`, as
   /// MODEL.STAGE.mlir, or to `dumpFile` if that is not empty.
   std::vector<Stage> dumpAfter;
@@ -142,7 +145,7 @@ public:
   Expected<std::vector<DeviceMemory>> memory();
   /// The same of a module that has reached Stage::Plan, by lowering a copy of
   /// it; nothing if that fails, for advanceTo says why.
-  std::optional<std::vector<DeviceMemory>> memoryOfPlan();
+  std::optional<std::vector<DeviceMemory>> memoryOfPlan(bool overlap);
 
   /// Another compilation of the same module, which has been imported: it shares
   /// nothing that later stages change, and what @init computes is computed once

@@ -18,12 +18,12 @@
 namespace divisi {
 
 /// The stages in order; each is named after what it produces.
-enum class Stage : uint8_t { Import, Plan, Partition, Lower };
+enum class Stage : uint8_t { Import, Plan, Partition, Schedule, Lower };
 
 /// All of them, in order.
 llvm::ArrayRef<Stage> allStages();
 
-/// `import`, `plan`, `partition`, `lower`.
+/// `import`, `plan`, `partition`, `schedule`, `lower`.
 llvm::StringRef stringifyStage(Stage stage);
 /// Nothing if `name` names no stage.
 std::optional<Stage> parseStage(llvm::StringRef name);

@@ -44,9 +44,13 @@ struct ArenaBlock {
 struct ArenaPlan {
   std::vector<int64_t> offsets; ///< One per block, multiples of `alignment`.
   int64_t bytes = 0;            ///< Of the whole arena.
-  /// The largest sum of live bytes at any time: no plan is smaller.
-  int64_t lowerBound = 0;
+  int64_t lowerBound = 0;       ///< leastArena
 };
+
+/// The largest sum of bytes that live at any time: no plan is smaller. Nothing
+/// if an int64_t does not count them.
+std::optional<int64_t> leastArena(std::span<const ArenaBlock> blocks,
+                                  int64_t alignment = 64);
 
 /// Places all blocks; deterministic. Nothing if the arena would not fit in an
 /// int64_t.

@@ -16,6 +16,7 @@
 #define DIVISI_REPORT_REPORT_H
 
 #include "divisi/Cluster/Cluster.h"
+#include "divisi/Cost/ScheduleRecord.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Precision/Precision.h"
 #include "divisi/Support/Status.h"
@@ -129,6 +130,9 @@ struct Report {
   /// if it is a CPU, as this machine is.
   bool countsKernels = false;
   std::vector<ReportRow> rows; ///< In program order.
+  /// What entries take, collectives beside operators; empty before
+  /// Stage::Schedule, and where nothing overlaps.
+  std::vector<ScheduleRecord> schedule;
   /// By entry, operator and backend; empty before Stage::Lower, and where no
   /// backend of this build runs on the cluster's devices.
   std::vector<ReportKernel> kernels;
@@ -159,8 +163,6 @@ struct Report {
 /// weights are known yet, and no kernels. ExitCode::Invalid for an operator
 /// without a strategy, or a broken record of the plan.
 Expected<Report> makeReport(mlir::ModuleOp module, const Cluster &cluster);
-/// Whether the kernels that run on `cluster` are those of this build.
-bool hasKnownKernels(const Cluster &cluster);
 /// Adds what is known of `module` once it is lowered: its kernels.
 void addLoweredFacts(mlir::ModuleOp module, Report &report);
 

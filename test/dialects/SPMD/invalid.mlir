@@ -257,12 +257,17 @@ func.func private @f() attributes {spmd.ranks = [1]}
 
 // -----
 
+// expected-error @+1 {{spmd.overlap: expected a unit attribute}}
+func.func private @f() attributes {spmd.overlap = true}
+
+// -----
+
 // expected-error @+1 {{spmd.computes: expected array<i64: ...>}}
 func.func private @f() attributes {spmd.computes = 1}
 
 // -----
 
-// expected-error @+1 {{unknown attribute 'spmd.what', expected spmd.split, spmd.place, spmd.places, spmd.stops, spmd.entry, spmd.ranks or spmd.computes}}
+// expected-error @+1 {{unknown attribute 'spmd.what', expected spmd.split, spmd.place, spmd.places, spmd.stops, spmd.entry, spmd.ranks, spmd.overlap or spmd.computes}}
 func.func private @f() attributes {spmd.what}
 
 // -----

@@ -1,0 +1,50 @@
+//===- ScheduleRecord.h - What a schedule is predicted to take --*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The stage Schedule says on the module what it has predicted, for reports:
+//
+//   divisi.schedule = [{entry = "forward", nanoseconds = 900,
+//                       communication = 500, exposed = 100}]
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_COST_SCHEDULERECORD_H
+#define DIVISI_COST_SCHEDULERECORD_H
+
+#include "divisi/Support/Status.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <vector>
+
+namespace divisi {
+
+/// Where it stands.
+inline constexpr llvm::StringLiteral kScheduleAttr = "divisi.schedule";
+
+/// Of one entry, in nanoseconds.
+struct ScheduleRecord {
+  std::string entry;         ///< Its name.
+  int64_t nanoseconds = 0;   ///< Of one run, collectives beside operators.
+  int64_t communication = 0; ///< All collectives, of the rank with the most.
+  int64_t exposed = 0;       ///< What of it operators do not hide.
+  friend bool operator==(const ScheduleRecord &,
+                         const ScheduleRecord &) = default;
+};
+
+/// Writes `records` to `module`.
+void setScheduleRecords(mlir::ModuleOp module,
+                        llvm::ArrayRef<ScheduleRecord> records);
+/// Those of `module`; none before the stage, or without overlap.
+/// ExitCode::Invalid for an attribute that somebody has broken.
+Expected<std::vector<ScheduleRecord>> getScheduleRecords(mlir::ModuleOp module);
+
+} // namespace divisi
+
+#endif // DIVISI_COST_SCHEDULERECORD_H

@@ -1,0 +1,62 @@
+//===- BufferBlocks.h - How long buffers are needed -------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A buffer is needed from the step that writes it to the last one that reads
+// it. Where a step may write its result over an operand that nobody reads
+// afterwards, both become one block:
+//
+//   0  call "nn.matmul"(%x, %w) into (%a)     %a: [0, 2)  ┐ one block [0, 3)
+//   1  call "nn.relu"(%a) into (%b)           %b: [1, 3)  ┘
+//   2  output 0 %b
+//
+// In a program that overlaps, what another queue reads is needed until a step
+// of the first queue knows that it has been read: bytes that were used again
+// before would make that step wait.
+//
+//   0  call … into (%a)                       %a: [0, 4), not [0, 2)
+//   1  collective "all_reduce" %a into %b
+//   2  call … into (%c)                       beside the all-reduce
+//   3  call … into (%d)                       beside the all-reduce
+//   4  call … (%b, %d) into (%e)              after the all-reduce
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_MEMORY_BUFFERBLOCKS_H
+#define DIVISI_MEMORY_BUFFERBLOCKS_H
+
+#include "divisi/Memory/ArenaPlanner.h"
+
+#include <cstddef>
+
+namespace divisi {
+
+/// One place in the list of a program, and the buffers that it touches.
+struct BufferStep {
+  std::vector<size_t> reads, writes; ///< Buffers; reads with repetitions.
+  /// Of `reads`, those over which it may write its only result.
+  std::vector<size_t> inPlace;
+  size_t queue = 0;        ///< 0 is the queue of the operators.
+  bool readsAtEnd = false; ///< When the program has ended.
+};
+
+/// Blocks of buffers, in the order in which they are needed first.
+struct BufferBlocks {
+  /// Stands for the block of a buffer that nobody touches.
+  static constexpr size_t none = size_t(-1);
+  std::vector<ArenaBlock> blocks;
+  std::vector<size_t> blockOf; ///< Per buffer.
+  size_t numInPlace = 0;       ///< Results that lie over an operand.
+};
+
+/// Of the buffers of `steps`, which have so many `bytes`.
+BufferBlocks blocksOf(std::span<const BufferStep> steps,
+                      std::span<const int64_t> bytes, bool overlaps);
+
+} // namespace divisi
+
+#endif // DIVISI_MEMORY_BUFFERBLOCKS_H

@@ -1,0 +1,63 @@
+//===- ScheduleRecord.cpp - What a schedule is predicted to take ----------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Cost/ScheduleRecord.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace divisi;
+
+void divisi::setScheduleRecords(ModuleOp module,
+                                ArrayRef<ScheduleRecord> records) {
+  Builder builder(module.getContext());
+  auto number = [&](StringRef name, int64_t value) {
+    return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
+  };
+  auto list = llvm::map_to_vector(records, [&](const ScheduleRecord &record) {
+    return Attribute(builder.getDictionaryAttr(
+        {builder.getNamedAttr("entry", builder.getStringAttr(record.entry)),
+         number("nanoseconds", record.nanoseconds),
+         number("communication", record.communication),
+         number("exposed", record.exposed)}));
+  });
+  module->setAttr(kScheduleAttr, builder.getArrayAttr(list));
+}
+
+divisi::Expected<std::vector<ScheduleRecord>>
+divisi::getScheduleRecords(ModuleOp module) {
+  std::vector<ScheduleRecord> records;
+  Attribute attribute = module->getAttr(kScheduleAttr);
+  if (!attribute) {
+    return records;
+  }
+  auto list = dyn_cast<ArrayAttr>(attribute);
+  bool isRight = bool(list);
+  for (Attribute item : list ? list.getValue() : ArrayRef<Attribute>()) {
+    auto fields = dyn_cast<DictionaryAttr>(item);
+    auto name = fields ? fields.getAs<StringAttr>("entry") : StringAttr();
+    ScheduleRecord record;
+    isRight &= bool(name);
+    record.entry = name ? name.str() : "";
+    for (auto [field, value] :
+         {std::pair("nanoseconds", &record.nanoseconds),
+          std::pair("communication", &record.communication),
+          std::pair("exposed", &record.exposed)}) {
+      auto number = fields ? fields.getAs<IntegerAttr>(field) : IntegerAttr();
+      isRight &= number && number.getType().isSignlessInteger(64);
+      *value = isRight ? number.getInt() : 0;
+    }
+    records.push_back(std::move(record));
+  }
+  if (!isRight) {
+    return makeError(ExitCode::Invalid, kScheduleAttr.str(),
+                     ": expected a list of entries with nanoseconds, "
+                     "communication and exposed, each an i64");
+  }
+  return records;
+}

@@ -1,0 +1,41 @@
+//===- LocalOperation.h - What becomes of a local operation -----*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An operation of a partitioned function is lowered to a call, a collective, or
+// to no instruction at all.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_PASSES_SCHEDULE_LOCALOPERATION_H
+#define DIVISI_PASSES_SCHEDULE_LOCALOPERATION_H
+
+#include "mlir/IR/Operation.h"
+
+#include <optional>
+#include <string>
+
+namespace divisi {
+
+/// The tag of what ranks do together.
+std::optional<uint64_t> tagOf(mlir::Operation *op);
+
+/// The operand that the only result sees, of what is no call but a view.
+std::optional<unsigned> viewedOperandOf(mlir::Operation *op);
+
+/// Whether it takes time on one rank: a call, or a local move.
+bool isOperator(mlir::Operation *op);
+
+/// Whether nothing but its operands says when it may run.
+bool canMove(mlir::Operation &op);
+
+/// Who meets in it, which has a tag: the name of the queue that it will be on.
+std::string communicatorOf(mlir::Operation *op);
+
+} // namespace divisi
+
+#endif // DIVISI_PASSES_SCHEDULE_LOCALOPERATION_H

@@ -1,0 +1,55 @@
+//===- Passes.td - Passes of the Schedule stage ------------*- tablegen -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_PASSES_SCHEDULE_PASSES_TD
+#define DIVISI_PASSES_SCHEDULE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ScheduleOverlap : Pass<"schedule-overlap", "::mlir::ModuleOp"> {
+  let summary = "order operations so that collectives run beside operators";
+  let description = [{
+    Precondition: `verify-partition` holds, and `split-ranks` has made one
+    function per entry and set of ranks.
+
+    Effect: of several orders of each entry the one that is predicted to take
+    least (`divisi/Schedule/ListSchedule.h`) among those whose arenas are at
+    most `growth` bytes larger than before. Without the option a copy is lowered
+    to see what devices hold: arenas then grow up to the plan's memory limit, or,
+    if none was given, by half of what is held, and up to what a device has. Collectives come right behind what
+    makes their operands, weights are fetched ahead of their use, and operators
+    that need no collective run while there is one. What ranks do together is
+    numbered again. An entry of which no communication can be hidden, or whose
+    operations have effects that operands do not tell, stays as it is.
+
+    Postcondition: `verify-partition` holds. The functions that have another
+    order have `spmd.overlap`, and the module says what all entries take
+    (`divisi.schedule`).
+
+    ```mlir
+    %1 = nn.matmul %0, %w : …              // weight's gradient
+    %2 = nn.matmul %0, %v : …              // partial
+    %3 = spmd.all_reduce %2 {tag = 0} : …
+    // becomes
+    %2 = nn.matmul %0, %v : …
+    %3 = spmd.all_reduce %2 {tag = 0} : …
+    %1 = nn.matmul %0, %w : …              // beside the all-reduce
+    ```
+  }];
+  let options = [
+    Option<"growth", "growth", "std::optional<int64_t>", "std::nullopt",
+      "bytes by which arenas may grow; without, as memory allows">,
+  ];
+  let dependentDialects = ["::divisi::exec::ExecDialect",
+                           "::divisi::spmd::SPMDDialect"];
+  let statistics = [
+    Statistic<"numOverlapped", "overlapped", "entries with another order">,
+  ];
+}
+
+#endif // DIVISI_PASSES_SCHEDULE_PASSES_TD
