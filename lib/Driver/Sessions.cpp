@@ -58,6 +58,8 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
                                        ": expected 1 to 86400000 ms");
   }
   options.timeout = std::chrono::milliseconds(timeout);
+  // Who says how long a kernel may take wants it given up after that.
+  options.loneRankHasThread = timeout.getNumOccurrences() != 0;
   options.backends = *selected;
   options.threadsPerDevice = threads;
   options.verifyHashes = verify;
@@ -106,10 +108,10 @@ SessionFlags::open(const std::string &artifact) const {
   }
   unsigned cores = std::thread::hardware_concurrency();
   bool isShared =
-      cores > 0 && (*session)->numRanks() * unsigned(threads) > cores;
+      cores > 0 && (*session)->localRanks().size() * unsigned(threads) > cores;
   if (isShared && !std::exchange(isSharingNoted_, true)) {
-    errs() << "divisi: note: " << (*session)->numRanks() << " devices of "
-           << threads << " thread(s) share " << cores
+    errs() << "divisi: note: " << (*session)->localRanks().size()
+           << " devices of " << threads << " thread(s) share " << cores
            << " cores; times say little\n";
   }
   return LoadedEntry{std::move(*session), *entry};

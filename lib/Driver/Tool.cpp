@@ -16,7 +16,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <unistd.h>
 
@@ -32,17 +31,6 @@ static void printOverview(raw_ostream &os) {
   os << "\ndivisi VERB --help lists the options of one\n";
 }
 
-/// Lets the threads of kernels sleep while they wait for each other, unless the
-/// user has chosen. By default libgomp's spin for milliseconds: on a machine
-/// with other work, or with more ranks than cores, they spin away the time in
-/// which the thread that they wait for could run, and a model takes several
-/// times as long. libgomp reads the environment when it is loaded, before main.
-static void waitAsleep() {
-  if (!std::getenv("OMP_WAIT_POLICY") && !std::getenv("GOMP_SPINCOUNT")) {
-    setenv("OMP_WAIT_POLICY", "passive", 1);
-  }
-}
-
 /// Becomes divisi-compiler, which lies beside the folder of this program.
 /// Returns only if that fails.
 static Status startCompiler(const VerbInfo &verb, char **argv) {
@@ -51,9 +39,6 @@ static Status startCompiler(const VerbInfo &verb, char **argv) {
   sys::path::remove_filename(path);
   sys::path::append(path, "..", "libexec", "divisi-compiler");
   sys::path::remove_dots(path, /*remove_dot_dot=*/true);
-  if (verb.runsKernels) {
-    waitAsleep();
-  }
   execv(path.c_str(), argv);
   return Status(ExitCode::File, ("cannot start '" + path + "', which " +
                                  verb.name + " needs: " + std::strerror(errno) +

@@ -21,23 +21,23 @@ using namespace llvm;
 using namespace divisi;
 
 static constexpr VerbInfo kVerbs[] = {
-    {"compile", "from a model to a program for many devices", true, false},
-    {"plan", "from a model to its plan: the annotated module", true, false},
-    {"run", "an artifact on inputs, in this process", true, true},
+    {"compile", "from a model to a program for many devices", true},
+    {"plan", "from a model to its plan: the annotated module", true},
+    {"run", "an artifact on inputs, in this process", true},
     {"check",
      "an artifact against expected outputs, or a model on N devices against "
      "one",
-     true, true},
+     true},
     {"explain",
      "what a plan does and what it costs, of a model, of a dump, or of an "
      "artifact",
-     true, false},
+     true},
     {"cluster", "all numbers of a machine, as YAML to change and plan for",
-     true, false},
+     true},
     {"solve",
      "the cheapest strategies of a planning problem, or --check of a solution",
-     false, false},
-    {"version", "what this program and its parts are", false, false},
+     false},
+    {"version", "what this program and its parts are", false},
 };
 
 ArrayRef<VerbInfo> divisi::verbInfos() { return kVerbs; }

@@ -24,7 +24,6 @@ struct VerbInfo {
   llvm::StringLiteral name;        ///< What a user types.
   llvm::StringLiteral description; ///< One line of the overview.
   bool needsCompiler;              ///< divisi-compiler has it, not divisi.
-  bool runsKernels;                ///< On threads of OpenMP.
 };
 
 /// All verbs, in the order of the help.

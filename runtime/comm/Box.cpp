@@ -78,39 +78,56 @@ void divisi::rt::subtract(const Box &box, const Box &cut,
   }
 }
 
+Dims divisi::rt::denseStrides(int64_t width, const Dims &extents) {
+  Dims strides(extents.size());
+  for (size_t d = extents.size(); d-- > 0;) {
+    strides[d] = width;
+    width *= extents[d];
+  }
+  return strides;
+}
+
 BoxCopy::BoxCopy(int64_t width, const Box &piece, const Box &source,
-                 const Box &result) {
+                 const Box &result)
+    : BoxCopy(width, piece, source, denseStrides(width, source.extents()),
+              result, denseStrides(width, result.extents())) {}
+
+BoxCopy::BoxCopy(int64_t width, const Box &piece, const Box &source,
+                 const Dims &sourceStrides, const Box &result,
+                 const Dims &resultStrides) {
   bytes_ = piece.count() * width;
   runBytes_ = width;
   if (bytes_ == 0) {
     return;
   }
-  int64_t sourceStride = width, resultStride = width;
-  // Innermost first. A dimension joins the run or the loop inside of it where
-  // it goes on exactly where that one ends, on both sides.
   for (size_t d = piece.rank(); d-- > 0;) {
-    sourceOffset_ += (piece.begin[d] - source.begin[d]) * sourceStride;
-    resultOffset_ += (piece.begin[d] - result.begin[d]) * resultStride;
-    int64_t count = piece.end[d] - piece.begin[d];
-    if (count != 1) {
-      bool joinsRun = loops_.empty() && sourceStride == runBytes_ &&
-                      resultStride == runBytes_;
-      bool joinsLoop =
-          !loops_.empty() &&
-          sourceStride == loops_.back().count * loops_.back().sourceStride &&
-          resultStride == loops_.back().count * loops_.back().resultStride;
-      if (joinsRun) {
-        runBytes_ *= count;
-      } else if (joinsLoop) {
-        loops_.back().count *= count;
-      } else {
-        loops_.push_back({count, sourceStride, resultStride});
-      }
-    }
-    sourceStride *= source.end[d] - source.begin[d];
-    resultStride *= result.end[d] - result.begin[d];
+    sourceOffset_ += (piece.begin[d] - source.begin[d]) * sourceStrides[d];
+    resultOffset_ += (piece.begin[d] - result.begin[d]) * resultStrides[d];
+    addDim(piece.end[d] - piece.begin[d], sourceStrides[d], resultStrides[d]);
   }
   std::reverse(loops_.begin(), loops_.end());
+}
+
+/// Innermost first. A dimension joins the run or the loop inside of it where it
+/// goes on exactly where that one ends, on both sides.
+void BoxCopy::addDim(int64_t count, int64_t sourceStride,
+                     int64_t resultStride) {
+  if (count == 1) {
+    return;
+  }
+  bool joinsRun =
+      loops_.empty() && sourceStride == runBytes_ && resultStride == runBytes_;
+  bool joinsLoop =
+      !loops_.empty() &&
+      sourceStride == loops_.back().count * loops_.back().sourceStride &&
+      resultStride == loops_.back().count * loops_.back().resultStride;
+  if (joinsRun) {
+    runBytes_ *= count;
+  } else if (joinsLoop) {
+    loops_.back().count *= count;
+  } else {
+    loops_.push_back({count, sourceStride, resultStride});
+  }
 }
 
 void BoxCopy::run(const std::byte *source, std::byte *result) const {

@@ -96,27 +96,52 @@ Status RankProgramBuilder::addTransfer(const pb::Transfer &transfer,
                  transfer.tag(), "transfer", source, result, instruction);
 }
 
-Status RankProgramBuilder::addCommit(size_t instruction) {
+/// A step of all ranks of the entry, in which each says yes or no, and learns
+/// whether anybody has said yes. `number` tells several of an entry apart.
+Expected<std::unique_ptr<CommStep>>
+RankProgramBuilder::prepareVote(uint32_t number, const std::string &what) {
   OwnStep own;
   // Behind the entries' own numbers: no tag of theirs can be met.
   own.step.entry = static_cast<uint32_t>(context_.resolved.entries.size() +
                                          context_.entryIndex);
-  own.step.location = "the commit of entry '" + entry_.message->name() + "'";
+  own.step.tag = number;
+  own.step.location = what + " of entry '" + entry_.message->name() + "'";
+  own.step.type = DType::Bool;
+  own.step.reduce = ReduceKind::Or;
+  Box vote = Box::whole({1});
   for (const auto &[rank, program] : entry_.programOfRank) {
     if (rank == context_.rank) {
       own.self = own.step.parties.size();
     }
-    own.step.parties.push_back({rank, {}, {}});
+    own.step.parties.push_back({rank, vote, vote});
   }
-  Expected<std::unique_ptr<CommStep>> comm =
-      context_.communicator->prepare(own.step, own.self);
+  return context_.communicator->prepare(own.step, own.self);
+}
+
+Status RankProgramBuilder::addCommit(size_t instruction) {
+  Expected<std::unique_ptr<CommStep>> comm = prepareVote(0, "the commit");
   if (!comm) {
     return comm.status();
   }
   out_.commit_ = out_.tasks_.size();
   Task &task = newTask(Task::Kind::Comm, instruction);
   task.comm = std::move(*comm);
-  task.operands = {nullptr};
-  task.results = {nullptr};
+  task.operands = {&out_.commitVote_};
+  task.results = {&out_.isStopped_};
+  return {};
+}
+
+/// Where ranks of other sessions may meet a bad index, all learn of it at the
+/// end.
+Status RankProgramBuilder::addEndStep() {
+  if (context_.localRanks.size() == context_.resolved.manifest->num_ranks() ||
+      entry_.programOfRank.size() == 1) {
+    return {};
+  }
+  Expected<std::unique_ptr<CommStep>> comm = prepareVote(1, "the end");
+  if (!comm) {
+    return comm.status();
+  }
+  out_.endStep_ = std::move(*comm);
   return {};
 }

@@ -14,13 +14,19 @@
 namespace divisi::rt {
 
 /// Whether each of `got` has the type and shape of the one `expected`, of which
-/// there are as many; Invalid with all that have not. `role` is "input" or
-/// "output".
+/// there are as many, or of its boxes; Invalid with all that have not. `role`
+/// is "input" or "output".
 Status checkTensors(std::span<const ValueInfo> expected,
-                    std::span<const HostTensor> got, const std::string &role);
+                    std::span<const TensorArgument> got,
+                    const std::string &role);
 
-/// Whether `inputs` are as many as the entry takes, and fit it.
-Status checkInputs(const EntryInfo &entry, std::span<const HostTensor> inputs);
+/// Whether the arguments of a run are as many as the entry has, and fit it.
+Status checkArguments(const EntryInfo &entry,
+                      std::span<const TensorArgument> inputs,
+                      std::span<const TensorArgument> outputs);
+
+/// Usage where other sessions have a part of an output.
+Status checkWholeOutputs(const EntryInfo &entry);
 
 } // namespace divisi::rt
 

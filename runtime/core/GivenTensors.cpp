@@ -43,7 +43,11 @@ arrange(const EntryInfo &entry, const std::vector<ValueInfo> &values,
     }
     arranged[(*slotOf)[i]] = std::move(tensor);
   }
-  if (Status status = checkTensors(values, arranged, role); !status.isOk()) {
+  std::vector<TensorArgument> views;
+  for (const HostTensor &tensor : arranged) {
+    views.push_back(TensorView::of(tensor));
+  }
+  if (Status status = checkTensors(values, views, role); !status.isOk()) {
     return status;
   }
   return arranged;

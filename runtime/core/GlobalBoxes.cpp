@@ -14,13 +14,14 @@ using namespace divisi;
 using namespace divisi::rt;
 
 Expected<GlobalBoxes> GlobalBoxes::load(const ResolvedManifest &resolved,
-                                        const ArtifactFile &file) {
+                                        const ArtifactFile &file,
+                                        std::span<const uint32_t> ranks) {
   GlobalBoxes store;
   store.resolved_ = &resolved;
   store.file_ = &file;
   for (size_t i = 0; i < resolved.globals.size(); ++i) {
     store.pointers_.emplace_back(resolved.manifest->num_ranks(), nullptr);
-    if (Status status = store.loadGlobal(i); !status.isOk()) {
+    if (Status status = store.loadGlobal(i, ranks); !status.isOk()) {
       return status.in("global '" +
                        resolved.manifest->globals(static_cast<int>(i)).name() +
                        "'");
@@ -91,19 +92,20 @@ Expected<std::byte *> GlobalBoxes::makeBox(size_t index, const Box &box) {
   return owned_.back().data();
 }
 
-Status GlobalBoxes::loadGlobal(size_t index) {
+Status GlobalBoxes::loadGlobal(size_t index, std::span<const uint32_t> ranks) {
   constexpr uintptr_t alignment = 64; // what kernels are promised
   std::span<const std::byte> bytes = file_->globalBytes(index);
   bool isUpdated = resolved_->isUpdated[index];
   const Placement &placement = *resolved_->globals[index];
   const GridInfo &grid = resolved_->grids[placement.grid];
   std::map<std::pair<Dims, Dims>, const std::byte *> shared;
-  for (size_t p = 0; p < grid.numPositions(); ++p) {
-    const Box &box = placement.boxes[p];
-    if (box.empty()) {
+  for (uint32_t rank : ranks) {
+    std::optional<size_t> position = grid.positionOf(rank);
+    if (!position || placement.boxes[*position].empty()) {
       continue;
     }
-    const std::byte *&pointer = pointers_[index][grid.devices[p]];
+    const Box &box = placement.boxes[*position];
+    const std::byte *&pointer = pointers_[index][rank];
     const std::byte **slot = &pointer;
     if (!isUpdated) {
       slot = &shared[{box.begin, box.end}];
@@ -132,10 +134,8 @@ Status GlobalBoxes::reload() {
     const GridInfo &grid = resolved_->grids[placement.grid];
     for (size_t p = 0; resolved_->isUpdated[i] && p < grid.numPositions();
          ++p) {
-      const Box &box = placement.boxes[p];
-      Status status = box.empty()
-                          ? Status()
-                          : fillBox(i, box, mutableData(i, grid.devices[p]));
+      std::byte *data = mutableData(i, grid.devices[p]);
+      Status status = data ? fillBox(i, placement.boxes[p], data) : Status();
       if (!status.isOk()) {
         return status;
       }

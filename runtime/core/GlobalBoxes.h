@@ -22,9 +22,10 @@ namespace divisi::rt {
 /// check() is called.
 class GlobalBoxes {
 public:
-  /// Both outlive the result.
+  /// Of `ranks`, ascending. What it refers to outlives the result.
   static Expected<GlobalBoxes> load(const ResolvedManifest &resolved,
-                                    const ArtifactFile &file);
+                                    const ArtifactFile &file,
+                                    std::span<const uint32_t> ranks);
 
   /// Invalid if the rank's box is used where it is mapped, and damaged there.
   /// By any thread; to be called before the bytes are read.
@@ -42,7 +43,7 @@ public:
   }
 
 private:
-  Status loadGlobal(size_t index);
+  Status loadGlobal(size_t index, std::span<const uint32_t> ranks);
   Status fillBox(size_t index, const Box &box, std::byte *data) const;
   Expected<std::byte *> makeBox(size_t index, const Box &box);
   Status checkBox(size_t index, const BoxCopy &read) const;

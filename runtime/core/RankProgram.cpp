@@ -29,28 +29,6 @@ void RankProgram::setExtraWorkspace(void *workspace) {
   }
 }
 
-void RankProgram::bind(std::span<const HostTensor> inputs,
-                       std::span<HostTensor> outputs) {
-  std::map<uint32_t, const std::byte *> addresses;
-  for (auto &[index, slice] : inputs_) {
-    const std::byte *source = inputs[index].data();
-    if (slice.staging.size() != 0) {
-      slice.copy.run(source, slice.staging.data());
-      addresses[index] = slice.staging.data();
-    } else if (slice.copy.bytes() != 0) {
-      addresses[index] = source + slice.copy.sourceOffset();
-    } else {
-      addresses[index] = nullptr;
-    }
-  }
-  for (const Patch &patch : inputPatches_) {
-    tasks_[patch.task].operands[patch.operand] = addresses[patch.value];
-  }
-  for (const Patch &patch : outputPatches_) {
-    tasks_[patch.task].results[0] = outputs[patch.value].data();
-  }
-}
-
 std::string RankProgram::locationAt(size_t instruction) const {
   return describeInstruction(*entry_, programIndex_, instruction) + ", rank " +
          std::to_string(rank_);
@@ -65,9 +43,6 @@ Status RankProgram::launch(Task &task) {
   Status status = task.kernel->launch(context);
   if (context.badIndex && !indexFault_) {
     indexFault_ = {task.instruction, std::move(*context.badIndex)};
-    bool isEarly = commit_ != SIZE_MAX && !hasCommitted_;
-    (isEarly ? state_->sawBadIndex : state_->sawLateBadIndex)
-        .store(true, std::memory_order_relaxed);
   }
   return status.isOk() ? status : status.in(locationAt(task.instruction));
 }
@@ -151,6 +126,9 @@ Expected<bool> RankProgram::advance(Queue &queue) {
   if (!isReady(tasks_[index])) {
     return false;
   }
+  if (state_->isGivenUp.load(std::memory_order_relaxed)) {
+    return kernelFailure();
+  }
   Status status = runAt(index);
   ++queue.done;
   return status.isOk() ? Expected<bool>(true) : status;
@@ -167,6 +145,9 @@ Expected<bool> RankProgram::advanceComm(Queue &queue) {
     if (!events_.empty()) {
       events_[index].begin = now();
     }
+    if (index == commit_) {
+      commitVote_ = indexFault_.has_value();
+    }
     Status status = task.comm->start(task.operands[0], task.results[0]);
     if (!status.isOk()) {
       return status;
@@ -182,8 +163,6 @@ Expected<bool> RankProgram::advanceComm(Queue &queue) {
   }
   ++queue.done;
   if (index == commit_) {
-    // The meeting orders this read behind what all ranks have written before.
-    isStopped_ = state_->sawBadIndex.load(std::memory_order_relaxed);
     hasCommitted_ = !isStopped_;
     if (hasCommitted_) {
       state_->hasCommitted.store(true, std::memory_order_relaxed);
@@ -232,6 +211,11 @@ Status RankProgram::drainQueues() {
 
 Status RankProgram::run() {
   indexFault_.reset();
-  hasCommitted_ = isStopped_ = false;
-  return drainQueues();
+  hasCommitted_ = isStopped_ = othersFault_ = false;
+  Status status = drainQueues();
+  if (!status.isOk() || isStopped_ || !endStep_) {
+    return status;
+  }
+  bool ownFault = indexFault_.has_value();
+  return runStep(*communicator_, *endStep_, &ownFault, &othersFault_);
 }

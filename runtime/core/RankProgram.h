@@ -27,6 +27,7 @@
 #include "divisi/runtime/HostTensor.h"
 #include "divisi/runtime/Kernel.h"
 #include "divisi/runtime/RankMemory.h"
+#include "divisi/runtime/TensorView.h"
 #include "runtime/core/GlobalBoxes.h"
 #include "runtime/core/ResolvedManifest.h"
 
@@ -46,16 +47,12 @@ std::vector<RankMemory> plannedMemory(const ResolvedManifest &resolved);
 /// Adds all of `program` but its workspace.
 void addMemory(RankMemory &rank, const ProgramMemory &program);
 
-/// What the ranks of one run have met with.
+/// What the session and its ranks tell each other in a run.
 struct RunState {
-  /// A bad index, before the commit: seen by all when they come to it.
-  std::atomic<bool> sawBadIndex = false;
-  /// The same after it, or where there is none: looked at when all have ended.
-  std::atomic<bool> sawLateBadIndex = false;
   /// That globals are written from now on.
   std::atomic<bool> hasCommitted = false;
-
-  void reset() { sawBadIndex = sawLateBadIndex = hasCommitted = false; }
+  /// That the run goes on without a rank: it must write nothing any more.
+  std::atomic<bool> isGivenUp = false;
 };
 
 /// What a program is prepared from, for one rank.
@@ -70,7 +67,9 @@ struct RankContext {
   int threads;
   bool trace = false;
   bool checksIndices = true;
-  RunState *state = nullptr; ///< One for all ranks.
+  RunState *state = nullptr; ///< One for all ranks of the session.
+  /// The ranks of the session, ascending.
+  std::span<const uint32_t> localRanks;
 };
 
 class RankProgram {
@@ -122,8 +121,10 @@ public:
   void setExtraWorkspace(void *workspace);
 
   /// Sets the entry's inputs and outputs for the next run, slicing what does
-  /// not lie in one piece. They stay where they are until the run has ended.
-  void bind(std::span<const HostTensor> inputs, std::span<HostTensor> outputs);
+  /// not lie in one piece. They fit (checkArguments), and stay where they are
+  /// until the run has ended. Fails with Device where memory runs out.
+  Status bind(std::span<const TensorArgument> inputs,
+              std::span<const TensorArgument> outputs);
   /// Walks the tasks; up to the commit only, without an error, if a rank has
   /// met a bad index before. All ranks then stop there, maybe with collectives
   /// in flight.
@@ -142,6 +143,8 @@ public:
   /// The first of the last run, in the order of the program. Nothing ends a
   /// program there: which one is told must not depend on who was faster.
   const std::optional<IndexFault> &indexFault() const { return indexFault_; }
+  /// Whether some rank has met one in the last run, as far as this one knows.
+  bool sawBadIndex() const { return indexFault_ || isStopped_ || othersFault_; }
   /// The first fault of all ranks of a run: by instruction, by position, by
   /// rank. Success without one, else Invalid with node and operator.
   static Status
@@ -170,15 +173,39 @@ public:
 private:
   friend class RankProgramBuilder;
 
-  /// Where the address of an input or output goes.
-  struct Patch {
-    size_t task, operand; ///< The operand is unused for outputs.
-    uint32_t value;       ///< Input or output.
+  /// Where the address of an input goes.
+  struct InputPatch {
+    size_t task, operand;
+    uint32_t input;
   };
-  /// An input that has to be sliced.
+  /// How the caller's memory is laid out.
+  struct ViewLayout {
+    bool isWhole = true;
+    Dims strides = {}; ///< As in TensorView.
+
+    friend bool operator==(const ViewLayout &, const ViewLayout &) = default;
+    /// Copies pieces of `box` between a box without gaps and the view.
+    BoxCopy copyIn(const Placement &placement, const Box &box) const;
+    BoxCopy copyOut(const Placement &placement, const Box &box,
+                    const Box &piece) const;
+  };
+  /// What the rank takes of an input.
   struct InputSlice {
+    const Placement *placement;
+    Box box;
+    ViewLayout layout; ///< That `copy` is for.
     BoxCopy copy;
-    AlignedBytes staging; ///< Empty if it is used where it lies.
+    AlignedBytes staging; ///< Empty while it is used where it lies.
+    const std::byte *address = nullptr; ///< Of the bound box.
+  };
+  /// What the rank writes of an output.
+  struct OutputPatch {
+    size_t task;
+    uint32_t output;
+    const Placement *placement;
+    Box box;
+    std::vector<Box> pieces;          ///< Of the box, of a whole output.
+    std::optional<ViewLayout> layout; ///< That the task's copies are for.
   };
 
   /// Tasks that run in order, and how far they are.
@@ -196,11 +223,14 @@ private:
   Expected<bool> advanceComm(Queue &queue);
   Status drainQueues();
   void waitForOthers();
+  Status bindInput(InputSlice &slice, const TensorArgument &argument);
+  void bindOutput(OutputPatch &patch, const TensorArgument &argument);
   /// An instruction and the rank, for messages.
   std::string locationAt(size_t instruction) const;
   const ResolvedEntry *entry_ = nullptr;
   size_t programIndex_ = 0;
   uint32_t rank_ = 0;
+  size_t local_ = 0; ///< Its number among the session's ranks.
 
   std::vector<Task> tasks_;
   std::vector<Queue> queues_;            ///< Those in use.
@@ -208,9 +238,13 @@ private:
   Communicator *communicator_ = nullptr; ///< The context's.
   size_t commit_ = SIZE_MAX;             ///< The task; else there is none.
   bool hasCommitted_ = false;            ///< In the last run.
-  bool isStopped_ = false;               ///< The same, at the commit.
+  bool commitVote_ = false;              ///< Whether it must not.
+  bool isStopped_ = false;               ///< Whether a rank has said that.
+  std::unique_ptr<CommStep> endStep_;    ///< Null if all ranks are local.
+  bool othersFault_ = false;             ///< What they say there.
   std::map<uint32_t, InputSlice> inputs_;
-  std::vector<Patch> inputPatches_, outputPatches_;
+  std::vector<InputPatch> inputPatches_;
+  std::vector<OutputPatch> outputPatches_;
   std::vector<Event> events_;
   std::optional<IndexFault> indexFault_;
   RunState *state_ = nullptr; ///< The context's.

@@ -94,9 +94,9 @@ Status RankProgramBuilder::makeInputs() {
     }
     const Placement &placement = *entry_.inputs[buffer.input()];
     const Box &box = placement.boxes[positionOf(placement)];
-    RankProgram::InputSlice slice{BoxCopy(byteWidth(placement.type), box,
-                                          Box::whole(placement.dims), box),
-                                  {}};
+    RankProgram::ViewLayout whole;
+    RankProgram::InputSlice slice{
+        &placement, box, whole, whole.copyIn(placement, box), {}};
     if (slice.copy.bytes() != 0 &&
         (!slice.copy.isContiguous() ||
          slice.copy.sourceOffset() % alignment != 0)) {
@@ -126,29 +126,35 @@ void RankProgramBuilder::addCopy(const pb::Copy &copy, size_t instruction) {
   setResult(copy.result());
 }
 
-/// Of an element that several positions hold, the first writes it, so that no
-/// two threads write the same bytes.
+/// Of an element that several ranks of the session hold, the first writes it,
+/// so that no two threads write the same bytes.
 void RankProgramBuilder::addOutput(const pb::Output &output,
                                    size_t instruction) {
   const Placement &at = placement(output.source());
   size_t position = positionOf(at);
-  const Box &box = at.boxes[position];
-  std::vector<Box> pieces = {box}, rest;
+  const std::vector<uint32_t> &devices =
+      context_.resolved.grids[at.grid].devices;
+  std::vector<Box> pieces = {at.boxes[position]}, rest;
   for (size_t p = 0; p < position; ++p) {
+    if (!std::binary_search(context_.localRanks.begin(),
+                            context_.localRanks.end(), devices[p])) {
+      continue;
+    }
     rest.clear();
     for (const Box &piece : pieces) {
       subtract(piece, at.boxes[p], rest);
     }
     std::swap(pieces, rest);
   }
-  Task &task = newTask(Task::Kind::Copy, instruction);
-  for (const Box &piece : pieces) {
-    task.copies.emplace_back(byteWidth(at.type), piece, box,
-                             Box::whole(at.dims));
-  }
+  newTask(Task::Kind::Copy, instruction);
   setOperand(output.source());
-  task.results.push_back(nullptr);
-  out_.outputPatches_.push_back({out_.tasks_.size() - 1, 0, output.output()});
+  out_.tasks_.back().results.push_back(nullptr); // bind() knows
+  out_.outputPatches_.push_back({out_.tasks_.size() - 1,
+                                 output.output(),
+                                 &at,
+                                 at.boxes[position],
+                                 std::move(pieces),
+                                 {}});
 }
 
 Status RankProgramBuilder::addInstruction(int index) {
@@ -204,6 +210,9 @@ Status RankProgramBuilder::build() {
   out_.programIndex_ = programIndex_;
   out_.rank_ = context_.rank;
   out_.state_ = context_.state;
+  out_.local_ = std::lower_bound(context_.localRanks.begin(),
+                                 context_.localRanks.end(), context_.rank) -
+                context_.localRanks.begin();
   out_.communicator_ = context_.communicator;
   Status status = checkGlobals();
   if (status.isOk()) {
@@ -224,7 +233,7 @@ Status RankProgramBuilder::build() {
   if (context_.trace) {
     out_.events_.resize(out_.tasks_.size());
   }
-  return {};
+  return addEndStep();
 }
 
 /// Of what an instruction becomes only calls have memory of their own.

@@ -42,7 +42,10 @@ private:
                  size_t instruction);
   void addCopy(const artifact::Copy &copy, size_t instruction);
   void addOutput(const artifact::Output &output, size_t instruction);
+  Expected<std::unique_ptr<CommStep>> prepareVote(uint32_t number,
+                                                  const std::string &what);
   Status addCommit(size_t instruction);
+  Status addEndStep();
 
   Status checkGlobals() const;
   Status makeInputs();

@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/RankThreads.h"
+#include "divisi/runtime/Spin.h"
 
 using namespace divisi;
 using namespace divisi::rt;
 
-RankThreads::RankThreads(uint32_t numRanks) : alive_(numRanks) {
+RankThreads::RankThreads(uint32_t numRanks, std::chrono::microseconds spin)
+    : spin_(spin), alive_(numRanks) {
   for (uint32_t rank = 0; rank < numRanks; ++rank) {
     threads_.emplace_back([this, rank] { loop(rank); });
   }
@@ -51,6 +53,11 @@ Status RankThreads::runOnAll(Job job, OnError onError, const RankWatch &watch) {
   running_ = threads_.size();
   ++generation_;
   start_.notify_all();
+  if (spin_.count() != 0) {
+    lock.unlock();
+    spinUntil(spin_, allAreDone);
+    lock.lock();
+  }
   if (!watch.check) {
     done_.wait(lock, allAreDone);
   }
@@ -76,9 +83,12 @@ void RankThreads::loop(uint32_t rank) {
   uint64_t seen = 0;
   while (true) {
     std::shared_ptr<const Work> work;
+    if (spin_.count() != 0) {
+      spinUntil(spin_, [&] { return hasNews(seen); });
+    }
     {
       std::unique_lock lock(mutex_);
-      start_.wait(lock, [&] { return stops_ || generation_ != seen; });
+      start_.wait(lock, [&] { return hasNews(seen); });
       if (stops_) {
         if (--alive_ == 0) {
           owner = std::move(owner_);

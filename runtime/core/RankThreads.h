@@ -11,6 +11,7 @@
 
 #include "divisi/Support/Status.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -36,7 +37,9 @@ public:
   using Job = std::function<Status(uint32_t rank)>;
   using OnError = std::function<void(const Status &)>;
 
-  explicit RankThreads(uint32_t numRanks);
+  /// Who waits, the threads for work or the caller for them, looks for it for
+  /// `spin` before it sleeps.
+  RankThreads(uint32_t numRanks, std::chrono::microseconds spin);
   ~RankThreads();
 
   /// Runs `job` on all threads and returns when all are done: the error of the
@@ -59,13 +62,18 @@ private:
   };
 
   void loop(uint32_t rank);
+  bool hasNews(uint64_t seen) const { return stops_ || generation_ != seen; }
 
+  const std::chrono::microseconds spin_;
   std::mutex mutex_;
   std::condition_variable start_, done_;
-  uint64_t generation_ = 0; ///< Of the work; new work begins when it changes.
-  size_t running_ = 0;
+  // Written under the mutex, and looked at without.
+  /// Of the work; new work begins when it changes.
+  std::atomic<uint64_t> generation_ = 0;
+  std::atomic<size_t> running_ = 0;
+  std::atomic<bool> stops_ = false;
   size_t alive_; ///< Threads that have not left their loop.
-  bool stops_ = false, isStuck_ = false;
+  bool isStuck_ = false;
   std::shared_ptr<const Work> work_;
   Status firstError_;
   std::shared_ptr<void> owner_; ///< Only after abandon().

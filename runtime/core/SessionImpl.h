@@ -9,6 +9,7 @@
 #ifndef DIVISI_RUNTIME_CORE_SESSIONIMPL_H
 #define DIVISI_RUNTIME_CORE_SESSIONIMPL_H
 
+#include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/Session.h"
 #include "runtime/core/GlobalBoxes.h"
 #include "runtime/core/RankProgram.h"
@@ -16,42 +17,62 @@
 
 namespace divisi::rt {
 
-/// What the ranks of one run read and write.
-struct RunTensors {
-  std::vector<HostTensor> inputs, outputs;
-};
-
 struct Session::Impl {
   Impl(ArtifactFile file, const SessionOptions &options)
       : options(options), file(std::move(file)) {}
 
   Status load();
-  Status allocateArenas();
-  Status prepareRank(uint32_t rank);
-  void describeEntries();
-  /// RankThreads::runOnAll, with waits ended at an error and possible again
-  /// afterwards.
-  Status runOnAll(RankThreads::Job job, RankWatch watch = {});
+  /// Runs an entry, all of whose arguments fit. What `kept` holds lives until
+  /// no rank uses it any more.
+  Status run(size_t entry, std::span<const TensorArgument> inputs,
+             std::span<const TensorArgument> outputs,
+             std::shared_ptr<void> kept);
   /// Device once a rank is stuck.
   Status checkAlive() const;
   /// The same while the state is lost.
   Status checkState() const;
-  Status runEntry(size_t entry, const std::shared_ptr<RunTensors> &tensors);
+  /// The same once a run has failed in which other sessions had a part.
+  Status checkRunnable() const;
+  bool isStuck() const { return threads && threads->isStuck(); }
+  bool hasAllRanks() const {
+    return localRanks.size() == resolved->manifest->num_ranks();
+  }
 
   SessionOptions options;
   ArtifactFile file;
   std::unique_ptr<ResolvedManifest> resolved;
+  std::vector<uint32_t> localRanks; ///< Ascending.
   GlobalBoxes globals;
-  std::unique_ptr<Communicator> communicator;
+  std::shared_ptr<Communicator> communicator;
   std::vector<EntryInfo> entries;
-  std::vector<AlignedBytes> arenas;          ///< One per rank.
-  std::vector<AlignedBytes> extraWorkspaces; ///< One per rank.
-  /// [entry][rank]; null where a rank has no program.
+  // By rank; empty of those that are not local.
+  std::vector<AlignedBytes> arenas, extraWorkspaces;
+  /// [entry][rank]; null where a rank has no program, or is not local.
   std::vector<std::vector<std::unique_ptr<RankProgram>>> programs;
   size_t lastEntry = 0;
-  RunState run;                         ///< Of the last one.
-  bool stateIsLost = false;             ///< Until it is loaded again.
-  std::unique_ptr<RankThreads> threads; ///< Last: they use all of the above.
+  bool isCutOff = false;    ///< From the ranks of other sessions.
+  RunState state;           ///< Of the last run.
+  bool stateIsLost = false; ///< Until it is loaded again.
+  /// Null where the only rank works on the caller's thread. Last: they use all
+  /// of the above.
+  std::unique_ptr<RankThreads> threads;
+
+private:
+  Status chooseRanks();
+  Status connect();
+  Status allocateArenas();
+  Status prepareRank(uint32_t rank);
+  void describeEntries();
+  std::vector<std::optional<Box>> localBoxes(const Placement &placement) const;
+  /// Calls `job` with each local rank. RankThreads::runOnAll, with waits ended
+  /// at an error and possible again afterwards.
+  Status runOnAll(RankThreads::Job job, RankWatch watch = {});
+  Status runOnCaller(const RankThreads::Job &job);
+  /// How long a thread may spin: the ranks' threads and `others` have a core
+  /// each, or not at all.
+  std::chrono::microseconds spinWith(size_t others) const;
+  RankWatch watchKernels(size_t entry);
+  Status findBadIndex(size_t entry);
 };
 
 } // namespace divisi::rt

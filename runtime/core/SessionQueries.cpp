@@ -9,14 +9,16 @@
 #include "runtime/core/SessionImpl.h"
 #include "runtime/core/Trace.h"
 
-#include <numeric>
-
 using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
 uint32_t Session::numRanks() const {
   return impl_->resolved->manifest->num_ranks();
+}
+
+std::span<const uint32_t> Session::localRanks() const {
+  return impl_->localRanks;
 }
 
 std::span<const EntryInfo> Session::entries() const { return impl_->entries; }
@@ -46,7 +48,7 @@ std::vector<GlobalInfo> Session::globals() const {
 std::vector<KernelCalls> Session::kernelCalls() const {
   std::vector<KernelCalls> all;
   for (size_t e = 0; e < impl_->programs.size(); ++e) {
-    for (uint32_t rank = 0; rank < numRanks(); ++rank) {
+    for (uint32_t rank : impl_->localRanks) {
       const auto &program = impl_->programs[e][rank];
       if (!program) {
         continue;
@@ -61,8 +63,10 @@ std::vector<KernelCalls> Session::kernelCalls() const {
 }
 
 std::vector<RankMemory> Session::memory() const {
-  std::vector<RankMemory> ranks = plannedMemory(*impl_->resolved);
-  for (uint32_t rank = 0; rank < numRanks(); ++rank) {
+  std::vector<RankMemory> planned = plannedMemory(*impl_->resolved);
+  std::vector<RankMemory> ranks(planned.size());
+  for (uint32_t rank : impl_->localRanks) {
+    ranks[rank].weights = planned[rank].weights;
     ranks[rank].arena = impl_->arenas[rank].size();
     ranks[rank].workspace = impl_->extraWorkspaces[rank].size();
     for (const auto &ofEntry : impl_->programs) {
@@ -105,12 +109,18 @@ Expected<HostTensor> Session::readGlobal(std::string_view name) const {
     if (!tensor) {
       return tensor;
     }
-    std::vector<size_t> order(placement.boxes.size());
-    std::iota(order.begin(), order.end(), 0);
+    std::vector<size_t> order;
+    for (uint32_t rank : impl_->localRanks) {
+      if (auto position = grid.positionOf(rank)) {
+        order.push_back(*position);
+      }
+    }
     std::vector<Fetch> fetches;
-    // Layouts leave no index to nobody, so all of it is found.
-    planFetches(byteWidth(placement.type), Box::whole(placement.dims),
-                placement.boxes, order, fetches);
+    if (!planFetches(byteWidth(placement.type), Box::whole(placement.dims),
+                     placement.boxes, order, fetches)) {
+      return makeError(ExitCode::Usage, "global '", name,
+                       "' lies partly on ranks of other sessions");
+    }
     for (const Fetch &fetch : fetches) {
       uint32_t owner = grid.devices[fetch.owner];
       if (Status status = impl_->globals.check(i, owner); !status.isOk()) {
@@ -132,7 +142,7 @@ Status Session::writeTrace(const std::string &path) const {
     return status;
   }
   std::vector<TraceRank> ranks;
-  for (uint32_t rank = 0; rank < numRanks(); ++rank) {
+  for (uint32_t rank : impl_->localRanks) {
     const auto &program = impl_->programs[impl_->lastEntry][rank];
     if (program) {
       ranks.push_back({rank, program.get()});

@@ -67,17 +67,26 @@ static Expected<int64_t> bytesOrError(DType type, const Dims &dims) {
                    " has a negative dimension or more than 2^63 bytes");
 }
 
-Expected<HostTensor> HostTensor::zeros(DType type, Dims dims,
-                                       std::string name) {
+Expected<HostTensor> HostTensor::allocate(DType type, Dims dims,
+                                          std::string name) {
   Expected<int64_t> bytes = bytesOrError(type, dims);
   if (!bytes) {
     return bytes.status();
   }
-  Expected<AlignedBytes> data = AlignedBytes::zeros(*bytes);
+  Expected<AlignedBytes> data = AlignedBytes::allocate(*bytes);
   if (!data) {
     return data.status();
   }
   return HostTensor(type, std::move(dims), std::move(name), std::move(*data));
+}
+
+Expected<HostTensor> HostTensor::zeros(DType type, Dims dims,
+                                       std::string name) {
+  auto tensor = allocate(type, std::move(dims), std::move(name));
+  if (tensor && tensor->byteSize() != 0) {
+    std::memset(tensor->data(), 0, tensor->byteSize());
+  }
+  return tensor;
 }
 
 /// Makes the bits of every element those of its value: booleans have many, and

@@ -358,7 +358,7 @@ TEST(CommTest, whoComesAfterATimeoutFailsToo) {
   std::unique_ptr<CommStep> late;
   Status lateStatus;
   std::unique_ptr<Communicator> communicator;
-  communicator = makeInprocCommunicator(std::chrono::milliseconds(1), [&] {
+  communicator = makeInprocCommunicator(std::chrono::milliseconds(1), {}, [&] {
     lateStatus = runStep(*communicator, *late, nullptr, nullptr);
   });
   late = std::move(*communicator->prepare(barrier, 1));

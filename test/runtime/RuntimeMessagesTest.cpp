@@ -96,7 +96,7 @@ TEST(RuntimeMessages, OfRanksAndGrids) {
               }),
               HasSubstr("it has more positions than the 2 ranks"));
   EXPECT_THAT(refusal([](pb::Manifest &m) { m.set_num_ranks(513); }),
-              HasSubstr("the artifact is for 513 ranks; one process runs at "
+              HasSubstr("the session is for 513 ranks; one process runs at "
                         "most 512"));
   EXPECT_THAT(refusal([](pb::Manifest &m) { program(m).set_arena_bytes(-64); }),
               HasSubstr("it has an arena of -64 bytes and 2 ranks"));

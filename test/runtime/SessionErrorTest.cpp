@@ -101,6 +101,7 @@ TEST(SessionTest, aKernelOfOneRankIsGivenUpToo) {
   call.set_op("test.slow");
   SessionOptions options = testOptions();
   options.timeout = options.lateness = std::chrono::milliseconds(50);
+  options.loneRankHasThread = true;
   auto session = openSession(manifest, {counting(30)}, options);
   ASSERT_TRUE(session) << session.status().message();
   TestBackend::gate.close();

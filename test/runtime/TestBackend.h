@@ -29,6 +29,7 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 namespace divisi::rt {
 
@@ -52,6 +53,8 @@ public:
   inline static Gate gate;
   /// Whether kernels fail on the rank whose result begins at 0.
   inline static std::atomic<bool> fails = false;
+  /// Who has launched a kernel last.
+  inline static std::atomic<std::thread::id> lastThread;
   /// Elements of first operands from here on are bad indices.
   inline static std::atomic<float> extent = 1e30f;
 
@@ -73,6 +76,7 @@ private:
           result_(site.results[0]), body_(std::move(body)),
           in_(operands_.size()) {}
     Status launch(LaunchContext &context) override {
+      lastThread = std::this_thread::get_id();
       for (size_t i = 0; i < in_.size(); ++i) {
         in_[i] = static_cast<const float *>(context.operands[i]);
       }

@@ -59,8 +59,7 @@ public:
     // is none.
     TeamSize team(threads_);
     bool failed = false;
-#pragma omp parallel for num_threads(threads_) schedule(static, 1)             \
-    reduction(|| : failed)
+#pragma omp parallel for schedule(static, 1) reduction(|| : failed)
     for (int thread = 0; thread < threads_; ++thread) {
       auto *scores = reinterpret_cast<float *>(workspace + thread * bytes);
       for (int64_t i = thread; i < count; i += threads_) {

@@ -9,11 +9,42 @@
 #include "runtime/backends/cpu/OneDnn.h"
 
 #include <cstdlib>
+#include <future>
 #include <omp.h>
+#include <thread>
+#include <unistd.h>
 
 namespace divisi::rt::cpu {
 
+/// libgomp's threads look for work for milliseconds before they sleep, unless
+/// it has more of them than there are cores: then for a microsecond or two. On
+/// a machine with other work, or more ranks than cores, the long wait takes the
+/// core from the thread that is waited for, and a model several times as long.
+/// No function changes that, only the environment that libgomp reads when it is
+/// loaded, which is not ours. So there is one team more than cores, asleep.
+static void shortenWaits() {
+  static const bool isDone = [] {
+    std::promise<void> hasTeam;
+    std::thread([&hasTeam] {
+#pragma omp parallel num_threads(omp_get_num_procs() + 1)
+      {
+#pragma omp barrier // a region of nothing would be left out
+      }
+      hasTeam.set_value();
+      while (true) {
+        pause();
+      }
+    }).detach();
+    hasTeam.get_future().wait();
+    return true;
+  }();
+  (void)isDone;
+}
+
 TeamSize::TeamSize(int threads) : before_(omp_get_max_threads()) {
+  if (threads > 1) {
+    shortenWaits();
+  }
   omp_set_num_threads(threads < 1 ? 1 : threads);
 }
 

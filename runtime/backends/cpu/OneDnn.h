@@ -23,6 +23,8 @@ namespace divisi::rt::cpu {
 
 /// Sets the calling thread's team size while it lives: oneDNN asks OpenMP for
 /// it when a primitive is made and again when it runs, and the two must agree.
+/// All teams of a thread have one size, since OpenMP ends and makes threads
+/// where it changes, and wait for each other awake for a moment only.
 class TeamSize {
 public:
   explicit TeamSize(int threads);

@@ -38,13 +38,14 @@ struct Pieces {
 
 class ThreadedKernel final : public PreparedKernel {
 public:
-  explicit ThreadedKernel(std::vector<Piece> pieces)
-      : pieces_(std::move(pieces)) {}
+  ThreadedKernel(std::vector<Piece> pieces, int threads)
+      : pieces_(std::move(pieces)), threads_(threads) {}
 
   Status launch(LaunchContext &context) override {
     int count = int(pieces_.size()), firstFailed = count;
     Status failure;
-#pragma omp parallel for num_threads(count) schedule(static, 1)
+    TeamSize team(threads_);
+#pragma omp parallel for schedule(static, 1)
     for (int i = 0; i < count; ++i) {
       void *result =
           static_cast<std::byte *>(context.results[0]) + pieces_[i].resultBytes;
@@ -71,6 +72,7 @@ public:
 
 private:
   std::vector<Piece> pieces_;
+  int threads_; ///< At least as many.
 };
 
 } // namespace
@@ -124,7 +126,8 @@ static KernelQuery queryThreaded(const CallSite &site) {
 static std::unique_ptr<PreparedKernel> prepareThreaded(const CallSite &site,
                                                        std::string &error) {
   std::optional<Pieces> pieces = makePieces(site, error);
-  return pieces ? std::make_unique<ThreadedKernel>(std::move(pieces->all))
+  return pieces ? std::make_unique<ThreadedKernel>(std::move(pieces->all),
+                                                   site.threads)
                 : nullptr;
 }
 

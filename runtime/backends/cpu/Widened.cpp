@@ -80,7 +80,8 @@ static std::optional<size_t> soleConstant(const CallSite &site) {
 template <typename To, typename From>
 static void convertAll(To *to, const From *from, int64_t count, int threads) {
   int64_t piece = (count + threads - 1) / threads;
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  TeamSize team(threads);
+#pragma omp parallel for schedule(static, 1)
   for (int t = 0; t < threads; ++t) {
     int64_t last = std::min(count, (t + 1) * piece);
     for (int64_t i = t * piece; i < last; ++i) {

@@ -34,8 +34,9 @@ namespace {
 class InprocCommunicator : public Communicator {
 public:
   InprocCommunicator(std::chrono::milliseconds timeout,
+                     std::chrono::microseconds spin,
                      std::function<void()> onTimeout)
-      : timeout_(timeout), onTimeout_(std::move(onTimeout)) {}
+      : timeout_(timeout), spin_(spin), onTimeout_(std::move(onTimeout)) {}
 
   Expected<std::unique_ptr<CommStep>> prepare(const StepDesc &step,
                                               size_t self) override;
@@ -44,10 +45,11 @@ public:
   void reset() override;
 
 private:
-  Meeting &meetingOf(const StepDesc &step);
+  Expected<Meeting *> meetingOf(const StepDesc &step);
   void wakeAll();
 
   std::chrono::milliseconds timeout_;
+  std::chrono::microseconds spin_;
   std::function<void()> onTimeout_;
   AbortState aborts_;
   std::mutex mutex_; ///< Guards the maps; what they hold guards itself.
@@ -215,7 +217,7 @@ bool ChunkedStep::work(int phase) {
 void InprocCommunicator::wait(std::span<CommStep *const> steps) {
   auto own = [](CommStep *step) { return static_cast<InprocStep *>(step); };
   InprocStep &first = *own(steps.front());
-  bool isOver = first.bell().wait(timeout_, [&] {
+  bool isOver = first.bell().wait(timeout_, spin_, [&] {
     return aborts_.isAborted() ||
            std::any_of(steps.begin(), steps.end(),
                        [&](CommStep *step) { return own(step)->hasMet(); });
@@ -322,7 +324,7 @@ static Status checkReduce(const StepDesc &step, size_t self) {
   return {};
 }
 
-Meeting &InprocCommunicator::meetingOf(const StepDesc &step) {
+Expected<Meeting *> InprocCommunicator::meetingOf(const StepDesc &step) {
   std::lock_guard lock(mutex_);
   auto &slot = meetings_[{step.entry, step.tag, step.parties.front().rank}];
   if (!slot) {
@@ -331,33 +333,40 @@ Meeting &InprocCommunicator::meetingOf(const StepDesc &step) {
       bells.push_back(&bells_[party.rank]);
     }
     slot = std::make_unique<Meeting>(step, std::move(bells), aborts_);
+  } else if (slot->desc != step) {
+    return makeError(ExitCode::Invalid, step.location, " (tag ", step.tag,
+                     "): another session has another step there; do all have "
+                     "the same artifact?");
   }
-  return *slot;
+  return slot.get();
 }
 
 Expected<std::unique_ptr<CommStep>>
 InprocCommunicator::prepare(const StepDesc &step, size_t self) {
-  Meeting &meeting = meetingOf(step);
+  Expected<std::vector<Fetch>> fetches = std::vector<Fetch>();
+  if (!step.reduce) {
+    fetches = planMove(step, self);
+  } else if (Status status = checkReduce(step, self); !status.isOk()) {
+    return status;
+  }
+  Expected<Meeting *> meeting =
+      fetches ? meetingOf(step) : Expected<Meeting *>(fetches.status());
+  if (!meeting) {
+    return meeting.status();
+  }
   std::unique_ptr<CommStep> share;
   if (!step.reduce) {
-    Expected<std::vector<Fetch>> fetches = planMove(step, self);
-    if (!fetches) {
-      return fetches.status();
-    }
-    share =
-        std::make_unique<MoveStep>(aborts_, meeting, self, std::move(*fetches));
+    share = std::make_unique<MoveStep>(aborts_, **meeting, self,
+                                       std::move(*fetches));
     return share;
-  }
-  if (Status status = checkReduce(step, self); !status.isOk()) {
-    return status;
   }
   CombineFn combine = findCombine(step.type, *step.reduce);
   const StepParty &party = step.parties[self];
   if (isAllReduce(step)) {
-    share = std::make_unique<ChunkedStep>(aborts_, meeting, self, combine,
+    share = std::make_unique<ChunkedStep>(aborts_, **meeting, self, combine,
                                           party.result->count());
   } else {
-    share = std::make_unique<CombineStep>(aborts_, meeting, self, combine,
+    share = std::make_unique<CombineStep>(aborts_, **meeting, self, combine,
                                           BoxCopy(byteWidth(step.type),
                                                   *party.result, *party.source,
                                                   *party.result));
@@ -367,6 +376,8 @@ InprocCommunicator::prepare(const StepDesc &step, size_t self) {
 
 std::unique_ptr<Communicator>
 divisi::rt::makeInprocCommunicator(std::chrono::milliseconds timeout,
+                                   std::chrono::microseconds spin,
                                    std::function<void()> onTimeout) {
-  return std::make_unique<InprocCommunicator>(timeout, std::move(onTimeout));
+  return std::make_unique<InprocCommunicator>(timeout, spin,
+                                              std::move(onTimeout));
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/comm/inproc/Meeting.h"
+#include "divisi/runtime/Spin.h"
 
 #include <algorithm>
 #include <sstream>
@@ -42,7 +43,11 @@ void Bell::ring() {
 }
 
 bool Bell::wait(std::chrono::milliseconds timeout,
+                std::chrono::microseconds spin,
                 const std::function<bool()> &isOver) {
+  if (spin.count() != 0 && spinUntil(spin, isOver)) {
+    return true;
+  }
   // A deadline on the steady clock: a change of the wall clock is no timeout.
   auto deadline = std::chrono::steady_clock::now() + timeout;
   std::unique_lock lock(mutex_);

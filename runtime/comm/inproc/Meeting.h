@@ -50,8 +50,9 @@ class Bell {
 public:
   void ring();
   /// Blocks until `isOver` holds, which whoever makes it true rings after, or
-  /// `timeout` has passed. Returns whether it holds.
-  bool wait(std::chrono::milliseconds timeout,
+  /// `timeout` has passed, the first `spin` of it awake. Returns whether it
+  /// holds.
+  bool wait(std::chrono::milliseconds timeout, std::chrono::microseconds spin,
             const std::function<bool()> &isOver);
 
 private:

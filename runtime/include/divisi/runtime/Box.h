@@ -55,12 +55,21 @@ bool contains(const Box &outer, const Box &inner);
 /// Appends disjoint boxes to `rest` that are together `box` without `cut`.
 void subtract(const Box &box, const Box &cut, std::vector<Box> &rest);
 
+/// From an element of a row-major box without gaps to the next of each
+/// dimension, in units of `width`.
+Dims denseStrides(int64_t width, const Dims &extents);
+
 /// One copy of a piece from one dense box to another.
 class BoxCopy {
 public:
   /// `piece` lies in both boxes; elements are `width` bytes wide.
   BoxCopy(int64_t width, const Box &piece, const Box &source,
           const Box &result);
+  /// The same where the boxes have gaps, or another order: the strides are in
+  /// bytes.
+  BoxCopy(int64_t width, const Box &piece, const Box &source,
+          const Dims &sourceStrides, const Box &result,
+          const Dims &resultStrides);
 
   /// Of the piece.
   int64_t bytes() const { return bytes_; }
@@ -82,6 +91,8 @@ public:
   }
 
 private:
+  void addDim(int64_t count, int64_t sourceStride, int64_t resultStride);
+
   struct Loop {
     int64_t count, sourceStride, resultStride; // strides in bytes
   };

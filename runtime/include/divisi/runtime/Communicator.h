@@ -28,6 +28,8 @@
 #include "divisi/runtime/Box.h"
 #include "divisi/runtime/Reduce.h"
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -38,6 +40,8 @@ struct StepParty {
   uint32_t rank = 0;         ///< Who it is.
   std::optional<Box> source; ///< What it holds; absent: nothing.
   std::optional<Box> result; ///< What it wants; absent: nothing.
+
+  friend bool operator==(const StepParty &, const StepParty &) = default;
 };
 
 /// One step, described alike on all of its parties.
@@ -52,6 +56,8 @@ struct StepDesc {
   /// sources, in group order; they all hold the same box. Else it is copied
   /// from the first party that has it, a party that has it itself coming first.
   std::optional<ReduceKind> reduce;
+
+  friend bool operator==(const StepDesc &, const StepDesc &) = default;
 };
 
 /// One rank's share of a step, ready to run many times. Neither call blocks;
@@ -75,7 +81,9 @@ public:
   virtual ~Communicator() = default;
 
   /// Makes the share of party `self` of `step`. Every party calls it once,
-  /// from any thread, before any of them starts the step.
+  /// from any thread, before it starts the step; others may have started.
+  /// Fails with Invalid where it sees that parties describe it differently:
+  /// their artifacts are not the same.
   virtual Expected<std::unique_ptr<CommStep>> prepare(const StepDesc &step,
                                                       size_t self) = 0;
   /// Blocks until a poll of one of `steps`, which one rank has started and
@@ -85,9 +93,26 @@ public:
   /// Ends all steps with `reason`, now and until reset(); the first one stays.
   virtual void abort(const Status &reason) = 0;
   /// Makes it usable again after abort(); no rank is inside of a call. Steps
-  /// that were in flight never were.
+  /// that were in flight never were. Only called where one session has all
+  /// ranks: others cannot know when the last of them has noticed.
   virtual void reset() = 0;
 };
+
+/// What a session asks a communicator for.
+struct CommunicatorRequest {
+  uint32_t numRanks = 0;                ///< Of the artifact.
+  std::span<const uint32_t> localRanks; ///< Those of the session.
+  std::chrono::milliseconds timeout{0}; ///< After which a wait fails.
+  /// How long a wait may keep a core busy before it sleeps; 0 where the
+  /// session's ranks have more threads than there are cores.
+  std::chrono::microseconds spin{0};
+};
+
+/// Makes what connects the ranks of a session to all others; several sessions
+/// may get the same.
+using CommunicatorFactory =
+    std::function<Expected<std::shared_ptr<Communicator>>(
+        const CommunicatorRequest &)>;
 
 /// Starts `step` and waits until it is done.
 Status runStep(Communicator &communicator, CommStep &step, const void *source,

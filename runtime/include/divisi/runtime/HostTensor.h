@@ -64,6 +64,9 @@ public:
   /// hold the bytes, with Device where this machine cannot.
   static Expected<HostTensor> zeros(DType type, Dims dims,
                                     std::string name = {});
+  /// Undefined elements, to be written; fails like zeros().
+  static Expected<HostTensor> allocate(DType type, Dims dims,
+                                       std::string name = {});
   /// A copy of `bytes`; fails like zeros(), and with Invalid where they are not
   /// as many as the shape says. Booleans become 0 or 1, i4 and u4 the value of
   /// their lower bits, residues less than the prime.

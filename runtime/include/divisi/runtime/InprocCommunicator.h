@@ -17,12 +17,14 @@
 namespace divisi::rt {
 
 /// Ranks are threads that read each other's memory: a step publishes pointers,
-/// waits for its group, and copies. Waits block (no spinning) and end after
-/// `timeout`. A group's meeting comes about for all of it or for nobody: once a
-/// rank has given up, who comes late fails too. `onTimeout` is called by a rank
-/// that has given up, before it wakes others; tests let somebody be late there.
+/// waits for its group, and copies. A wait is awake for `spin`, sleeps then,
+/// and ends after `timeout`. A group's meeting comes about for all of it or for
+/// nobody: once a rank has given up, who comes late fails too. `onTimeout` is
+/// called by a rank that has given up, before it wakes others; tests let
+/// somebody be late there.
 std::unique_ptr<Communicator>
 makeInprocCommunicator(std::chrono::milliseconds timeout,
+                       std::chrono::microseconds spin = {},
                        std::function<void()> onTimeout = {});
 
 } // namespace divisi::rt

@@ -15,11 +15,14 @@
 //     return session.status();
 //   auto outputs = (*session)->run("forward", inputs);
 //
-// Every rank has a thread of its own, an arena, and a flat list of
-// instructions; they meet only in the steps of the list. Loading maps weights,
-// slices what a rank holds, and prepares every kernel; running allocates
-// nothing but the outputs. Globals that an entry updates keep their new values
-// from run to run.
+// Every rank has a thread (one that is alone: the caller's), an arena, and a
+// flat list of instructions; they meet only in the steps of the list. Loading
+// maps weights, slices what a rank holds, and prepares every kernel; running
+// allocates nothing. Globals that an entry updates keep their new values from
+// run to run.
+//
+// A session may have some of the ranks only, and a communicator that connects
+// them with those of other sessions: in this process, in others, elsewhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,9 +30,10 @@
 #define DIVISI_RUNTIME_SESSION_H
 
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/Communicator.h"
 #include "divisi/runtime/Kernel.h"
 #include "divisi/runtime/RankMemory.h"
+#include "divisi/runtime/TensorView.h"
 
 #include <chrono>
 #include <memory>
@@ -46,6 +50,10 @@ struct SessionOptions {
   std::vector<const Backend *> backends;
   /// Threads that the kernels of one rank may use.
   int threadsPerDevice = 1;
+  /// The ranks that run in this session; empty: all.
+  std::vector<uint32_t> localRanks;
+  /// Called once; empty: ranks meet in this process, and all are local.
+  CommunicatorFactory communicator;
   /// Hash every global while loading, not the manifest alone.
   bool verifyHashes = false;
   /// Where external weights lie; empty: the artifact's folder.
@@ -53,6 +61,9 @@ struct SessionOptions {
   /// How long a rank waits for others in one step, or works at one kernel,
   /// before the run fails.
   std::chrono::milliseconds timeout{60000};
+  /// Whether a rank that is alone in its session has a thread, too, so that a
+  /// kernel of it can be given up. It costs a run the time to wake it.
+  bool loneRankHasThread = false;
   /// How much later a kernel may return: the session then lives on, though the
   /// run has failed. See Session.
   std::chrono::milliseconds lateness{700};
@@ -75,6 +86,9 @@ struct ValueInfo {
   std::string name;        ///< As the model has it.
   DType type = DType::F32; ///< Of its elements.
   Dims dims;               ///< Global extents.
+  /// Of an input or output: what each of Session::localRanks() reads or writes,
+  /// in that order; nothing of a rank outside of the value's grid.
+  std::vector<std::optional<Box>> boxes = {};
 };
 
 /// An entry function and what it takes and gives, in order.
@@ -109,25 +123,32 @@ struct KernelCalls {
 /// that is neither old nor new: run() and readGlobal() then fail with Device
 /// until reloadState() has brought back what the artifact has.
 ///
-/// A kernel that does not return within the time-out and the lateness is given
-/// up: the run fails with Device, by default within a second of the time-out,
-/// and the session is dead. run(), readGlobal() and writeTrace() then
-/// fail with Device. The thread in that kernel is left alone, with the
-/// session's memory, until it returns or the process exits, which it does not
-/// prevent.
+/// With a part of the ranks, a run that fails ends the session: others cannot
+/// know when all have noticed. run() then fails with Device.
+///
+/// A kernel of a rank with a thread of its own that does not return within the
+/// time-out and the lateness is given up: the run fails with Device, by default
+/// within a second of the time-out, and the session is dead. run(),
+/// readGlobal() and writeTrace() then fail with Device. The thread in that
+/// kernel is left alone, with the session's memory, until it returns or the
+/// process exits, which it does not prevent.
 class Session {
 public:
   ~Session();
 
   /// Loads and verifies the artifact at `path`. Fails with File, Invalid or
-  /// Version as ArtifactFile does, with Invalid or Unsupported where a program
-  /// cannot run (Verify.h), with Unsupported where no backend takes a call,
-  /// with Device when memory runs out.
+  /// Version as ArtifactFile does, with Usage where the local ranks are none of
+  /// the artifact's or have no communicator, with Invalid or Unsupported where
+  /// a program cannot run (Verify.h), with Unsupported where no backend takes a
+  /// call, with Device when memory runs out.
   static Expected<std::unique_ptr<Session>> open(const std::string &path,
                                                  const SessionOptions &options);
 
-  /// How many ranks, each a thread, it runs on.
+  /// How many ranks the artifact is for.
   uint32_t numRanks() const;
+  /// Those that run here, ascending: each on a thread of its own, or the only
+  /// one on the caller's of open() and run().
+  std::span<const uint32_t> localRanks() const;
   /// All entries, in the order of the artifact.
   std::span<const EntryInfo> entries() const;
   /// The entry of that name, or null.
@@ -139,7 +160,8 @@ public:
   /// needs no call (views, empty results) is not counted.
   std::vector<KernelCalls> kernelCalls() const;
 
-  /// What each rank holds, by what has been allocated.
+  /// What each rank holds, by what has been allocated; nothing of a rank that
+  /// is not local.
   std::vector<RankMemory> memory() const;
   /// What predictMemory() says of the artifact under the session's options.
   Expected<std::vector<RankMemory>> predictedMemory() const;
@@ -148,22 +170,31 @@ public:
   /// ranks that have no part in it.
   std::vector<StateBytes> stateBytes(std::string_view entry) const;
 
-  /// Runs an entry on whole tensors, in the order of its inputs, and returns
-  /// its outputs in order. Fails with Usage if there is no such entry, Invalid
-  /// if the inputs do not fit it or an index in the data is bad (the first in
-  /// the order of the program, then of the indices, however the ranks hold
-  /// them), Device if ranks fail or wait too long: the session can then be used
-  /// again, unless it is dead or its state is lost.
+  /// Runs an entry on tensors where they lie, in the order of its inputs and
+  /// outputs, each whole or as boxes. All sessions that have ranks of the entry
+  /// run it at the same time. Fails with Usage if there is no such entry,
+  /// Invalid if the tensors do not fit it or an index in the data is bad (the
+  /// first in the order of the program, then of the indices, however the ranks
+  /// hold them), Device if ranks fail or wait too long: outputs then have any
+  /// value, and the session can be used again unless it is dead or its state is
+  /// lost. If a kernel was given up, the tensors stay where they are until that
+  /// returns.
+  Status run(std::string_view entry, std::span<const TensorArgument> inputs,
+             std::span<const TensorArgument> outputs);
+
+  /// The same on whole tensors, returning whole outputs: fails with Usage also
+  /// where other sessions have a part of one.
   Expected<std::vector<HostTensor>> run(std::string_view entry,
                                         std::span<const HostTensor> inputs);
 
   /// The present value of a global, put together from the ranks. Fails with
-  /// Usage if there is none of that name, with Device when memory runs out.
+  /// Usage if there is none of that name, or other sessions have a part of it,
+  /// with Device when memory runs out, with Invalid if it is damaged.
   Expected<HostTensor> readGlobal(std::string_view name) const;
 
   /// Gives every global that an entry updates the value that it had when the
-  /// artifact was opened. Fails with Device if the session is dead, with Invalid
-  /// if those bytes are damaged.
+  /// artifact was opened. Fails with Device if the session is dead, with
+  /// Invalid if those bytes are damaged.
   Status reloadState();
 
   /// Writes what the last run did, per rank and instruction, as Chrome's trace

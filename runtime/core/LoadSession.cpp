@@ -1,0 +1,215 @@
+//===- LoadSession.cpp - Loading an artifact ------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/InprocCommunicator.h"
+#include "divisi/runtime/Spin.h"
+#include "runtime/core/SessionImpl.h"
+
+#include <algorithm>
+#include <numeric>
+#include <sched.h>
+
+using namespace divisi;
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+static ValueInfo describeValue(const pb::Value &value,
+                               const Placement &placement) {
+  return {value.name(), placement.type, placement.dims, {}};
+}
+
+std::vector<std::optional<Box>>
+Session::Impl::localBoxes(const Placement &placement) const {
+  std::vector<std::optional<Box>> boxes;
+  for (uint32_t rank : localRanks) {
+    auto position = resolved->grids[placement.grid].positionOf(rank);
+    boxes.push_back(position ? std::optional(placement.boxes[*position])
+                             : std::nullopt);
+  }
+  return boxes;
+}
+
+void Session::Impl::describeEntries() {
+  for (const ResolvedEntry &entry : resolved->entries) {
+    EntryInfo &info = entries.emplace_back();
+    info.name = entry.message->name();
+    for (size_t i = 0; i < entry.inputs.size(); ++i) {
+      info.inputs.push_back(describeValue(
+          entry.message->inputs(static_cast<int>(i)), *entry.inputs[i]));
+      info.inputs.back().boxes = localBoxes(*entry.inputs[i]);
+    }
+    for (size_t i = 0; i < entry.outputs.size(); ++i) {
+      info.outputs.push_back(describeValue(
+          entry.message->outputs(static_cast<int>(i)), *entry.outputs[i]));
+      info.outputs.back().boxes = localBoxes(*entry.outputs[i]);
+    }
+    info.computedIn = leastExactType(entry);
+  }
+}
+
+/// One arena per rank serves all entries: they never run at the same time.
+Status Session::Impl::allocateArenas() {
+  std::vector<int64_t> bytes(resolved->manifest->num_ranks(), 0);
+  for (const ResolvedEntry &entry : resolved->entries) {
+    for (const auto &[rank, program] : entry.programOfRank) {
+      bytes[rank] =
+          std::max(bytes[rank], entry.programs[program].message->arena_bytes());
+    }
+  }
+  arenas.resize(bytes.size());
+  extraWorkspaces.resize(bytes.size());
+  for (uint32_t rank : localRanks) {
+    Expected<AlignedBytes> arena = AlignedBytes::allocate(bytes[rank]);
+    if (!arena) {
+      return arena.status().in("the arena of rank " + std::to_string(rank));
+    }
+    arenas[rank] = std::move(*arena);
+  }
+  return {};
+}
+
+/// Runs on the rank's own thread, so that what it packs lies near to it.
+Status Session::Impl::prepareRank(uint32_t rank) {
+  int64_t extraBytes = 0;
+  for (size_t e = 0; e < resolved->entries.size(); ++e) {
+    if (!resolved->entries[e].programOfRank.contains(rank)) {
+      continue;
+    }
+    Expected<std::unique_ptr<RankProgram>> program = RankProgram::prepare(
+        {*resolved, e, rank, arenas[rank].data(), &globals, communicator.get(),
+         options.backends, options.threadsPerDevice, options.trace,
+         options.checksIndices, &state, localRanks});
+    if (!program) {
+      return program.status();
+    }
+    programs[e][rank] = std::move(*program);
+    extraBytes = std::max(extraBytes, programs[e][rank]->memory().workspace);
+  }
+  Expected<AlignedBytes> workspace = AlignedBytes::allocate(extraBytes);
+  if (!workspace) {
+    return workspace.status().in("the workspace of rank " +
+                                 std::to_string(rank));
+  }
+  extraWorkspaces[rank] = std::move(*workspace);
+  for (auto &ofEntry : programs) {
+    if (ofEntry[rank]) {
+      ofEntry[rank]->setExtraWorkspace(extraWorkspaces[rank].data());
+    }
+  }
+  return {};
+}
+
+/// Each local rank may be a thread of this process.
+static constexpr uint32_t maxThreads = 512;
+
+Status Session::Impl::chooseRanks() {
+  uint32_t numRanks = resolved->manifest->num_ranks();
+  localRanks = options.localRanks;
+  if (localRanks.empty()) {
+    localRanks.resize(numRanks);
+    std::iota(localRanks.begin(), localRanks.end(), 0);
+  }
+  std::sort(localRanks.begin(), localRanks.end());
+  if (std::adjacent_find(localRanks.begin(), localRanks.end()) !=
+      localRanks.end()) {
+    return makeError(ExitCode::Usage, "a local rank is named twice");
+  }
+  if (localRanks.back() >= numRanks) {
+    return makeError(ExitCode::Usage, "local rank ", localRanks.back(),
+                     ": the artifact has ", numRanks, " ranks");
+  }
+  if (localRanks.size() > maxThreads) {
+    return makeError(ExitCode::Unsupported, "the session is for ",
+                     localRanks.size(), " ranks; one process runs at most ",
+                     maxThreads);
+  }
+  if (!hasAllRanks() && !options.communicator) {
+    return makeError(ExitCode::Usage,
+                     "a session of some ranks needs a communicator to others");
+  }
+  return {};
+}
+
+std::chrono::microseconds Session::Impl::spinWith(size_t others) const {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  size_t wanted =
+      localRanks.size() * std::max(options.threadsPerDevice, 1) + others;
+  bool hasCores = sched_getaffinity(0, sizeof(cores), &cores) == 0 &&
+                  wanted <= static_cast<size_t>(CPU_COUNT(&cores));
+  return hasCores ? spinLimit : std::chrono::microseconds(0);
+}
+
+Status Session::Impl::connect() {
+  std::chrono::microseconds spin = spinWith(0);
+  if (!options.communicator) {
+    communicator = makeInprocCommunicator(options.timeout, spin);
+    return {};
+  }
+  Expected<std::shared_ptr<Communicator>> made = options.communicator(
+      {resolved->manifest->num_ranks(), localRanks, options.timeout, spin});
+  if (!made) {
+    return made.status();
+  }
+  communicator = std::move(*made);
+  return {};
+}
+
+Status Session::Impl::load() {
+  Expected<std::unique_ptr<ResolvedManifest>> read =
+      resolveManifest(file.manifest());
+  if (!read) {
+    return read.status();
+  }
+  resolved = std::move(*read);
+  Status status = verifyResolved(*resolved, options.backends);
+  if (status.isOk()) {
+    status = chooseRanks();
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  Expected<GlobalBoxes> store = GlobalBoxes::load(*resolved, file, localRanks);
+  if (!store) {
+    return store.status();
+  }
+  globals = std::move(*store);
+  if (status = connect(); !status.isOk()) {
+    return status;
+  }
+  describeEntries();
+  if (status = allocateArenas(); !status.isOk()) {
+    return status;
+  }
+  programs.resize(resolved->entries.size());
+  for (auto &ofEntry : programs) {
+    ofEntry.resize(resolved->manifest->num_ranks());
+  }
+  if (localRanks.size() > 1 || options.loneRankHasThread) {
+    // Between runs and while they last, the caller's thread wants a core, too.
+    threads = std::make_unique<RankThreads>(localRanks.size(), spinWith(1));
+  }
+  return runOnAll([this](uint32_t rank) { return prepareRank(rank); });
+}
+
+Expected<std::unique_ptr<Session>>
+Session::open(const std::string &path, const SessionOptions &options) {
+  if (options.backends.empty()) {
+    return makeError(ExitCode::Usage, "no backend was chosen");
+  }
+  Expected<ArtifactFile> file =
+      ArtifactFile::open(path, {options.externalFolder, options.verifyHashes});
+  if (!file) {
+    return file.status();
+  }
+  auto impl = std::make_unique<Impl>(std::move(*file), options);
+  if (Status status = impl->load(); !status.isOk()) {
+    return status.in("'" + path + "'");
+  }
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
+}
