@@ -82,9 +82,10 @@ private:
 
   std::vector<Candidate *> leastBounded(size_t count);
   std::vector<Look> prepareRound();
+  void takeAll(std::vector<Look> &looks) const;
   void take(Look &look) const;
-  Status conclude(Look &look);
-  Status refine();
+  void conclude(Look &look);
+  void refine();
   bool isCut() const {
     return stopped_ == search::Stopped::Time ||
            stopped_ == search::Stopped::Interrupted;
@@ -94,7 +95,7 @@ private:
   bool mayWin(const Candidate &grid, double gap) const;
   Setting settingOf(const Candidate &grid) const;
   bool isOpen(const Candidate &grid) const;
-  Status adopt(Candidate &grid, FitOutcome fit);
+  void adopt(Candidate &grid, FitOutcome fit);
 
   const Setting &setting_;
   const PlanOptions &options_;
@@ -160,16 +161,8 @@ search::Options GridSearch::solverOptions(int64_t work,
   return solver;
 }
 
-static Status checkPlan(const PlanningProblem &planning,
-                        const search::Outcome &outcome) {
-  auto wrong = search::check(planning.problem, outcome.solution);
-  return wrong ? Status(ExitCode::Internal,
-                        "the solver's plan is wrong: " + *wrong)
-               : Status();
-}
-
 /// Takes what `fit` has found on `grid`, or keeps why that is nothing.
-Status GridSearch::adopt(Candidate &grid, FitOutcome fit) {
+void GridSearch::adopt(Candidate &grid, FitOutcome fit) {
   PlanningProblem &planning = *fit.planning;
   search::Outcome &outcome = fit.outcome;
   if (outcome.verdict != search::Verdict::Solved) {
@@ -181,21 +174,17 @@ Status GridSearch::adopt(Candidate &grid, FitOutcome fit) {
       failedDevices_ = devices;
       failure_ = explainNoPlan(settingOf(grid), options_, planning, outcome);
     }
-    return Status();
+    return;
   }
   if (!fit.fits()) {
-    return Status();
+    return;
   }
   if (best_ && best_->outcome.solution.cost <= outcome.solution.cost) {
-    return Status();
-  }
-  if (Status status = checkPlan(planning, outcome); !status.isOk()) {
-    return status;
+    return;
   }
   best_ = {grid.devices, std::move(planning), std::move(outcome),
            std::move(fit.use->peaks)};
   bestGrid_ = &grid;
-  return Status();
 }
 
 /// What may run beside another: it changes nothing but `look`.
@@ -216,13 +205,13 @@ void GridSearch::take(Look &look) const {
                        grid.memory, std::move(grid.planning));
 }
 
-Status GridSearch::conclude(Look &look) {
+void GridSearch::conclude(Look &look) {
   Candidate &grid = look.grid;
   FitOutcome &fit = look.fit;
   if (grid.stage == Candidate::New) {
     grid.stage = Candidate::Bounded;
     grid.bound = std::max(grid.bound, look.bound);
-    return Status();
+    return;
   }
   grid.work += fit.outcome.work;
   left_ -= std::min(left_, fit.outcome.work);
@@ -232,7 +221,7 @@ Status GridSearch::conclude(Look &look) {
     if (!failure_) {
       failure_ = cutShort(stopped_, "while the planning problem was built");
     }
-    return Status();
+    return;
   }
   // Nothing is known of a smaller limit than the true one.
   bool isTrue = grid.memory.reserve.empty();
@@ -246,7 +235,7 @@ Status GridSearch::conclude(Look &look) {
   }
   if (!fit.fits() && !isCut() && learn(grid.memory, fit)) {
     grid.planning = std::move(fit.planning);
-    return Status();
+    return;
   }
   if (!fit.fits() && !isCut() && (fit.use || !isTrue)) {
     fit.outcome.verdict = search::Verdict::NotFound;
@@ -256,11 +245,11 @@ Status GridSearch::conclude(Look &look) {
   grid.stage = isFinished || grid.stage == Candidate::Solved
                    ? Candidate::Done
                    : Candidate::Solved;
-  return adopt(grid, std::move(fit));
+  adopt(grid, std::move(fit));
 }
 
 /// Spends what is left on the grid of the best plan.
-Status GridSearch::refine() {
+void GridSearch::refine() {
   search::Options solver = solverOptions(left_, 0);
   solver.cutoff.reset();
   search::Outcome outcome = solver_.solve(best_->planning.problem, solver);
@@ -268,7 +257,7 @@ Status GridSearch::refine() {
   stopped_ = outcome.stopped;
   if (outcome.verdict != search::Verdict::Solved ||
       outcome.solution.cost > best_->outcome.solution.cost) {
-    return Status();
+    return;
   }
   if (bestGrid_->memory.reserve.empty()) {
     bestGrid_->bound =
@@ -277,14 +266,10 @@ Status GridSearch::refine() {
   MemoryUse use = memoryOf(settingOf(*bestGrid_), options_, best_->planning,
                            outcome.solution.assignment);
   if (!use.fits()) {
-    return Status();
-  }
-  if (Status status = checkPlan(best_->planning, outcome); !status.isOk()) {
-    return status;
+    return;
   }
   best_->peaks = std::move(use.peaks);
   best_->outcome = std::move(outcome);
-  return Status();
 }
 
 /// A problem that has been solved before is solved again only if it would win
@@ -350,24 +335,26 @@ std::vector<GridSearch::Look> GridSearch::prepareRound() {
   return looks;
 }
 
+void GridSearch::takeAll(std::vector<Look> &looks) const {
+  std::vector<std::thread> threads;
+  for (Look &look : llvm::drop_begin(looks)) {
+    threads.emplace_back([&] { take(look); });
+  }
+  take(looks.front());
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+}
+
 Expected<GridAnswer> GridSearch::run() {
   while (!isCut()) {
     std::vector<Look> looks = prepareRound();
     if (looks.empty()) {
       break;
     }
-    std::vector<std::thread> threads;
-    for (Look &look : llvm::drop_begin(looks)) {
-      threads.emplace_back([&] { take(look); });
-    }
-    take(looks.front());
-    for (std::thread &thread : threads) {
-      thread.join();
-    }
+    takeAll(looks);
     for (Look &look : looks) {
-      if (Status status = conclude(look); !status.isOk()) {
-        return status;
-      }
+      conclude(look);
     }
   }
   if (!best_) {
@@ -378,9 +365,11 @@ Expected<GridAnswer> GridSearch::run() {
                                best_->outcome.solution.lowerBound);
   };
   if (!isCut() && left_ > kMostForGrids && gap() > options_.gap) {
-    if (Status status = refine(); !status.isOk()) {
-      return status;
-    }
+    refine();
+  }
+  if (auto wrong =
+          search::check(best_->planning.problem, best_->outcome.solution)) {
+    return Status(ExitCode::Internal, "the solver's plan is wrong: " + *wrong);
   }
   best_->lowerBound = nanosecondsOf(best_->outcome.solution.cost);
   for (const Candidate &grid : grids_) {
