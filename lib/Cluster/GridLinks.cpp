@@ -119,4 +119,35 @@ Reach GridLinks::reach(llvm::ArrayRef<AxisId> axes) const {
   return reaches_[set];
 }
 
+/// Whether it makes no difference to any group if one takes the other's place.
+bool GridLinks::areAlike(AxisId a, AxisId b) const {
+  const GridAxis &first = grid_.axes()[a.index];
+  const GridAxis &second = grid_.axes()[b.index];
+  if (first.size != second.size || !first.weights.empty() ||
+      !second.weights.empty()) {
+    return false;
+  }
+  for (uint64_t set = 0; set != reaches_.size(); ++set) {
+    bool hasA = set >> a.index & 1, hasB = set >> b.index & 1;
+    uint64_t swapped =
+        set ^ (uint64_t(1) << a.index) ^ (uint64_t(1) << b.index);
+    if (hasA && !hasB && reaches_[set] != reaches_[swapped]) {
+      return false;
+    }
+  }
+  return !reaches_.empty();
+}
+
+llvm::SmallVector<uint32_t, 6> GridLinks::alikeAxes() const {
+  llvm::SmallVector<uint32_t, 6> alike;
+  for (uint32_t axis = 0; axis != grid_.numAxes(); ++axis) {
+    uint32_t first = 0;
+    while (first != axis && !areAlike(AxisId{first}, AxisId{axis})) {
+      ++first;
+    }
+    alike.push_back(first);
+  }
+  return alike;
+}
+
 } // namespace divisi

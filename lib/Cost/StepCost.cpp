@@ -193,11 +193,14 @@ StepPrice priceStep(const Grid &grid, const GridLinks &links,
 }
 
 StepPrices stepPrices(Grid grid, GridLinks links) {
-  return [grid = std::move(grid),
-          links = std::move(links)](const Transition &transition,
-                                    const Move &move, int64_t elementBits) {
+  StepPrices prices;
+  prices.alike = links.alikeAxes();
+  prices.of = [grid = std::move(grid), links = std::move(links)](
+                  const Transition &transition, const Move &move,
+                  int64_t elementBits) {
     return priceStep(grid, links, transition, move, elementBits);
   };
+  return prices;
 }
 
 int64_t transferNanoseconds(ArrayRef<int64_t> shape, int64_t elementBits,

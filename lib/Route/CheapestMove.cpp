@@ -20,7 +20,7 @@ cheapestMove(const StepPrices &prices, const Transition &transition,
     if (best && move.kind == StepKind::Exchange) {
       break;
     }
-    StepPrice price = prices(transition, move, elementBits);
+    StepPrice price = prices.of(transition, move, elementBits);
     if (!best || price.nanoseconds < best->second.nanoseconds) {
       best = {std::move(move), price};
     }

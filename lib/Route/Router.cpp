@@ -21,6 +21,7 @@
 
 #include "CheapestMove.h"
 #include "Difference.h"
+#include "Renaming.h"
 #include "RouteGraph.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -28,6 +29,7 @@
 #include "llvm/ADT/bit.h"
 
 #include <map>
+#include <unordered_map>
 
 using namespace llvm;
 
@@ -43,6 +45,14 @@ static constexpr size_t maxUnits = 2;
 // Router
 //===----------------------------------------------------------------------===//
 
+namespace {
+struct PairHash {
+  size_t operator()(const std::pair<Layout, Layout> &pair) const {
+    return hash_combine(pair.first, pair.second);
+  }
+};
+} // namespace
+
 struct Router::Impl {
   Grid grid;
   StepPrices prices;
@@ -55,6 +65,10 @@ struct Router::Impl {
     SmallVector<int64_t, 4> shape;
     int64_t elementBits = 0;
     DenseMap<std::pair<uint64_t, uint64_t>, RouteGraph *> graphs{0};
+    /// Of pairs for which no graph of all layouts stands.
+    std::unordered_map<std::pair<Layout, Layout>, std::optional<int64_t>,
+                       PairHash>
+        prices;
   };
   Recent recent;
   TransitionCache transitions;
@@ -64,6 +78,7 @@ struct Router::Impl {
   std::optional<RouteSpace> wholeSpace(const RouteSpace &base,
                                        const Layout &from,
                                        const Layout &to) const;
+  void turnTo(ArrayRef<int64_t> shape, int64_t elementBits);
   RouteGraph *graph(ArrayRef<int64_t> shape, int64_t elementBits,
                     const Layout &from, const Layout &to);
   RouteGraph *findGraph(ArrayRef<int64_t> shape, int64_t elementBits,
@@ -71,6 +86,10 @@ struct Router::Impl {
   std::optional<Route> follow(ArrayRef<int64_t> shape, int64_t elementBits,
                               ArrayRef<const Layout *> path);
   std::optional<Route> routeByRule(ArrayRef<int64_t> shape, int64_t elementBits,
+                                   const Layout &from, const Layout &to);
+  std::optional<Route> find(ArrayRef<int64_t> shape, int64_t elementBits,
+                            const Layout &from, const Layout &to);
+  std::optional<int64_t> findPrice(ArrayRef<int64_t> shape, int64_t elementBits,
                                    const Layout &from, const Layout &to);
 };
 
@@ -160,17 +179,30 @@ static std::optional<uint64_t> plainAxes(const Layout &layout) {
   return isPlain ? std::optional(axes) : std::nullopt;
 }
 
+/// Forgets what is recent where it is of other tensors.
+void Router::Impl::turnTo(ArrayRef<int64_t> shape, int64_t elementBits) {
+  if (ArrayRef(recent.shape) != shape || recent.elementBits != elementBits) {
+    recent.shape = to_vector<4>(shape);
+    recent.elementBits = elementBits;
+    recent.graphs.clear();
+    recent.prices.clear();
+  }
+}
+
+/// Whether a graph of all layouts answers.
+static bool isOfFew(const Layout &from, const Layout &to) {
+  std::optional<uint64_t> source = plainAxes(from), target = plainAxes(to);
+  return source && target &&
+         countNodes(llvm::popcount(*source | *target), from.rank()) <= maxNodes;
+}
+
 RouteGraph *Router::Impl::graph(ArrayRef<int64_t> shape, int64_t elementBits,
                                 const Layout &from, const Layout &to) {
   std::optional<uint64_t> source = plainAxes(from), target = plainAxes(to);
   if (!source || !target) {
     return findGraph(shape, elementBits, from, to);
   }
-  if (ArrayRef(recent.shape) != shape || recent.elementBits != elementBits) {
-    recent.shape = to_vector<4>(shape);
-    recent.elementBits = elementBits;
-    recent.graphs.clear();
-  }
+  turnTo(shape, elementBits);
   uint64_t axes = *source | *target;
   auto kind = uint64_t(from.isPartial() ? from.partialKind : to.partialKind);
   if (RouteGraph *known = recent.graphs.lookup({axes, kind})) {
@@ -178,7 +210,7 @@ RouteGraph *Router::Impl::graph(ArrayRef<int64_t> shape, int64_t elementBits,
   }
   RouteGraph *found = findGraph(shape, elementBits, from, to);
   // A space of some of the layouts depends on more than on these.
-  if (countNodes(llvm::popcount(axes), shape.size()) <= maxNodes) {
+  if (isOfFew(from, to)) {
     recent.graphs[{axes, kind}] = found;
   }
   return found;
@@ -316,24 +348,56 @@ static bool needsRules(const Layout &from, const Layout &to) {
 }
 
 /// Where both a search and the rules have an answer, the cheaper one counts.
-std::optional<Route> Router::route(ArrayRef<int64_t> shape, int64_t elementBits,
-                                   const Layout &from, const Layout &to) {
-  if (from == to) {
-    return Route();
-  }
-  RouteGraph *graph = impl_->graph(shape, elementBits, from, to);
+std::optional<Route> Router::Impl::find(ArrayRef<int64_t> shape,
+                                        int64_t elementBits, const Layout &from,
+                                        const Layout &to) {
+  RouteGraph *graph = this->graph(shape, elementBits, from, to);
   std::optional<Route> byRule, searched;
   if (!graph || needsRules(from, to)) {
-    byRule = impl_->routeByRule(shape, elementBits, from, to);
+    byRule = routeByRule(shape, elementBits, from, to);
   }
   if (graph) {
     if (auto path = graph->path(from, to)) {
-      searched = impl_->follow(shape, elementBits, *path);
+      searched = follow(shape, elementBits, *path);
     }
   }
   bool takeRule =
       byRule && (!searched || byRule->nanoseconds < searched->nanoseconds);
   return takeRule ? byRule : searched;
+}
+
+std::optional<Route> Router::route(ArrayRef<int64_t> shape, int64_t elementBits,
+                                   const Layout &from, const Layout &to) {
+  if (from == to) {
+    return Route();
+  }
+  Renaming renaming(impl_->prices.alike, from, to);
+  if (renaming.isIdentity()) {
+    return impl_->find(shape, elementBits, from, to);
+  }
+  std::optional<Route> route =
+      impl_->find(shape, elementBits, renaming.apply(from), renaming.apply(to));
+  return route ? std::optional(renaming.undo(std::move(*route))) : route;
+}
+
+std::optional<int64_t> Router::Impl::findPrice(ArrayRef<int64_t> shape,
+                                               int64_t elementBits,
+                                               const Layout &from,
+                                               const Layout &to) {
+  if (isOfFew(from, to)) {
+    return graph(shape, elementBits, from, to)->length(from, to);
+  }
+  turnTo(shape, elementBits);
+  auto [known, isNew] = recent.prices.try_emplace({from, to});
+  if (isNew) {
+    RouteGraph *graph = this->graph(shape, elementBits, from, to);
+    if (graph && !needsRules(from, to)) {
+      known->second = graph->length(from, to);
+    } else if (auto route = find(shape, elementBits, from, to)) {
+      known->second = route->nanoseconds;
+    }
+  }
+  return known->second;
 }
 
 std::optional<int64_t> Router::price(ArrayRef<int64_t> shape,
@@ -342,12 +406,11 @@ std::optional<int64_t> Router::price(ArrayRef<int64_t> shape,
   if (from == to) {
     return 0;
   }
-  RouteGraph *graph = impl_->graph(shape, elementBits, from, to);
-  if (graph && !needsRules(from, to)) {
-    return graph->length(from, to);
-  }
-  std::optional<Route> route = this->route(shape, elementBits, from, to);
-  return route ? std::optional(route->nanoseconds) : std::nullopt;
+  Renaming renaming(impl_->prices.alike, from, to);
+  return renaming.isIdentity()
+             ? impl_->findPrice(shape, elementBits, from, to)
+             : impl_->findPrice(shape, elementBits, renaming.apply(from),
+                                renaming.apply(to));
 }
 
 } // namespace divisi

@@ -105,8 +105,8 @@ TEST(RouterTest, NoPartialAxisIsLost) {
             "all_reduce {b} -> [*, *] partial sum {a}");
   EXPECT_EQ(
       routeText("(a=2, b=2)", {64, 64}, "[*, *] partial sum {a, b}", "[b, a]"),
-      "reduce_scatter {a} -> [*, a] partial sum {b}; "
-      "reduce_scatter {b} -> [b, a]");
+      "reduce_scatter {b} -> [b, *] partial sum {a}; "
+      "reduce_scatter {a} -> [b, a]");
 }
 
 TEST(RouterTest, OnlySumsAreMade) {

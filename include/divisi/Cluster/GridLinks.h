@@ -49,12 +49,16 @@ public:
 
   /// The groups of positions that differ in `axes` only.
   Reach reach(llvm::ArrayRef<AxisId> axes) const;
+  /// Per axis, the first of those of its size that may change places with it:
+  /// groups reach equally far. Axes with weights are like no other.
+  llvm::SmallVector<uint32_t, 6> alikeAxes() const;
   /// Of the cluster, innermost first.
   llvm::ArrayRef<LinkLevel> levels() const { return levels_; }
   /// Of the slowest device.
   double memoryBytesPerSecond() const { return memoryBytesPerSecond_; }
 
 private:
+  bool areAlike(AxisId a, AxisId b) const;
   Reach computeReach(llvm::ArrayRef<AxisId> inside) const;
 
   Grid grid_;

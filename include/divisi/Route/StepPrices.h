@@ -16,6 +16,8 @@
 
 #include "divisi/Layout/StepRules.h"
 
+#include "llvm/ADT/SmallVector.h"
+
 #include <functional>
 
 namespace divisi {
@@ -26,11 +28,18 @@ struct StepPrice {
   int64_t bytes = 0;       ///< That the busiest position receives from others.
 };
 
-/// The price of `move`, one of the legalMoves of `transition`, for a tensor
-/// whose elements take `elementBits` in memory. Equal questions have equal
-/// answers, and no step is free.
-using StepPrices = std::function<StepPrice(
-    const Transition &transition, const Move &move, int64_t elementBits)>;
+/// The prices of steps on a grid.
+struct StepPrices {
+  /// The price of `move`, one of the legalMoves of `transition`, for a tensor
+  /// whose elements take `elementBits` in memory. Equal questions have equal
+  /// answers, and no step is free.
+  std::function<StepPrice(const Transition &transition, const Move &move,
+                          int64_t elementBits)>
+      of;
+  /// Per axis of the grid, the first of those that may change places with it:
+  /// no price depends on which is which.
+  llvm::SmallVector<uint32_t, 6> alike;
+};
 
 } // namespace divisi
 
