@@ -202,6 +202,7 @@ public:
 
 private:
   Shares sharesOf(llvm::ArrayRef<int64_t> counts) const;
+  void factorShares(llvm::ArrayRef<Share> shares);
   void factorShares(llvm::ArrayRef<Share> shares, size_t axesLeft,
                     Factors &begun);
   void addGrid(llvm::ArrayRef<Factor> factors);
@@ -254,6 +255,15 @@ void GridMaker::addGrid(llvm::ArrayRef<Factor> factors) {
   grids_.push_back(std::move(grid));
 }
 
+/// Into as many axes as may be.
+void GridMaker::factorShares(llvm::ArrayRef<Share> shares) {
+  size_t most = size_t(request_.maxAxes.value_or(kMostAxes));
+  Factors begun;
+  factorShares(shares,
+               std::max(shares.size(), std::min(most, mostFactors(shares))),
+               begun);
+}
+
 /// Gives each share some of the axes that are left, in all ways that use all.
 void GridMaker::factorShares(llvm::ArrayRef<Share> shares, size_t axesLeft,
                              Factors &begun) {
@@ -289,19 +299,13 @@ void GridMaker::onLevels(const Placement &placement, bool inAnyOrder) {
     order_ = placement.devices;
   }
   Shares shares = sharesOf(placement.counts);
-  size_t axes = std::max<size_t>(
-      shares.size(), std::min<size_t>(request_.maxAxes, mostFactors(shares)));
-  Factors begun;
-  factorShares(shares, axes, begun);
+  factorShares(shares);
 }
 
 void GridMaker::acrossLevels() {
   permutes_ = true;
   Shares shares = sharesOf({devices_});
-  size_t axes = std::max<size_t>(
-      shares.size(), std::min<size_t>(request_.maxAxes, mostFactors(shares)));
-  Factors begun;
-  factorShares(shares, axes, begun);
+  factorShares(shares);
 }
 
 static Status checkDegree(const char *what, std::optional<int64_t> degree,

@@ -184,6 +184,10 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
               cl::desc("the machine: cpu:N or dgx-h100:N")),
       mesh("mesh", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("2x4"),
            cl::desc("the axes of the grid, also as data=2,model=4")),
+      maxAxes("max-axes", cl::sub(verb), on(ActsOn::Plan), cl::value_desc("N"),
+              cl::init(0),
+              cl::desc("the most axes of a grid that is searched (default: 4, "
+                       "or 3 for large models)")),
       dataParallel("data-parallel-size", cl::sub(verb), on(ActsOn::Plan),
                    cl::value_desc("N"), cl::init(0),
                    cl::desc("how many ways the batch is split (default: "
@@ -227,6 +231,7 @@ divisi::Expected<PlanOptions> PlanFlags::options() const {
   options.cluster = cluster;
   options.grid.mesh = mesh;
   setCount(devices, options.grid.devices);
+  setCount(maxAxes, options.grid.maxAxes);
   setCount(dataParallel, options.grid.dataParallel);
   setCount(tensorParallel, options.grid.tensorParallel);
   options.batchDim = batchDim;

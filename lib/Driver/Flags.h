@@ -66,6 +66,7 @@ struct PlanFlags {
   llvm::cl::opt<int64_t> devices;
   llvm::cl::opt<std::string> cluster;
   llvm::cl::opt<std::string> mesh;
+  llvm::cl::opt<int64_t> maxAxes;
   llvm::cl::opt<int64_t> dataParallel;
   llvm::cl::opt<int64_t> tensorParallel;
   llvm::cl::opt<int64_t> batchDim;

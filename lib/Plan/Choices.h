@@ -49,7 +49,7 @@ struct SiteChoices {
 /// Which splits the options leave.
 struct SplitRules {
   llvm::SmallVector<AxisRole, 4> roles; ///< Per axis of the grid.
-  size_t maxStrategies = 512;
+  size_t maxStrategies = 1024;
 };
 
 /// Makes and remembers the choices of operators.

@@ -1,4 +1,4 @@
-//===- GridBounds.cpp - What no plan on a grid goes below -----------------===//
+//===- GridBounds.cpp - What is known of a grid beforehand --------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,13 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Bounds that need no planning problem, so that few grids need one.
+// What can be said of a grid without a planning problem, so that few grids need
+// one.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Setting.h"
 
 #include "llvm/ADT/STLExtras.h"
+
+#include <set>
 
 namespace divisi::plan {
 
@@ -67,6 +70,30 @@ int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
     sum += maker.leastNanoseconds(site);
   }
   return sum;
+}
+
+/// Routes are asked for between all pairs of strategies of two operators.
+int64_t mostAxes(const Dataflow &dataflow, size_t maxStrategies) {
+  constexpr size_t kMostPairs = 4'000'000;
+  // Nowhere are there more strategies than on axes of two.
+  llvm::SmallVector<GridAxis, 4> axes;
+  while (int64_t(axes.size()) < kMostAxes) {
+    axes.push_back({"x" + std::to_string(axes.size()), 2});
+  }
+  Grid grid(axes);
+  std::set<unsigned> kinds;
+  size_t pairs = 0;
+  for (const Site &site : dataflow.sites) {
+    if (!kinds.insert(site.kind).second) {
+      continue;
+    }
+    size_t count = enumerateSplits(site.nest, grid, maxStrategies + 1).size();
+    pairs += count * count;
+    if (count > maxStrategies || pairs > kMostPairs) {
+      return kMostAxes - 1;
+    }
+  }
+  return kMostAxes;
 }
 
 } // namespace divisi::plan

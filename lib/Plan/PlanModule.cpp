@@ -81,6 +81,9 @@ chooseGrids(ModuleOp module, const PlanOptions &options, Setting &setting) {
           (request.mesh.empty() ? "" : ",") + axis.name + "=" + axis.sizeText();
     }
   }
+  if (!request.maxAxes) {
+    request.maxAxes = mostAxes(setting.dataflow, options.maxStrategies);
+  }
   Expected<std::vector<DeviceGrid>> grids =
       candidateGrids(setting.cluster, request, precisionOf(setting.dataflow));
   if (!grids || known.empty()) {
@@ -129,9 +132,9 @@ static Status checkOptions(const PlanOptions &options) {
     return Status(ExitCode::Usage, "the most strategies of an operator are 0, "
                                    "expected at least 1");
   }
-  if (options.grid.maxAxes < 1) {
-    return Status(ExitCode::Usage,
-                  "the most axes of a grid are 0, expected at least 1");
+  if (options.grid.maxAxes && *options.grid.maxAxes < 1) {
+    return makeError(ExitCode::Usage, "the most axes of a grid are ",
+                     *options.grid.maxAxes, ", expected at least 1");
   }
   return Status();
 }
@@ -214,10 +217,10 @@ plan::makeProblem(const Setting &setting, const PlanOptions &options,
                       request.fixed ? *request.fixed : setting.fixed, planning);
 }
 
-static PlanReport reportOf(const Setting &setting, const GridAnswer &answer) {
+static void tellAnswer(const Setting &setting, const GridAnswer &answer,
+                       PlanReport &report) {
   const PlanningProblem &planning = answer.planning;
   const search::Solution &solution = answer.outcome.solution;
-  PlanReport report;
   std::vector<int64_t> resting(answer.peaks.size(), 0);
   report.stopped = answer.outcome.stopped;
   report.nodes = int64_t(planning.problem.nodes.size());
@@ -242,7 +245,6 @@ static PlanReport reportOf(const Setting &setting, const GridAnswer &answer) {
           {planning.problem.nameOf(uint32_t(kind)), bytes});
     }
   }
-  return report;
 }
 
 /// `any data model`: one word per axis.
@@ -275,6 +277,7 @@ static PlanRecord recordOf(const Setting &setting, const PlanOptions &options,
   record.nanoseconds = report.nanoseconds;
   record.lowerBound = report.lowerBound;
   record.grids = report.grids;
+  record.maxAxes = report.maxAxes;
   record.peakBytes = report.peakBytes;
   for (const KindPeak &peak : report.kindPeaks) {
     record.kindPeakBytes.push_back(peak.bytes);
@@ -342,7 +345,11 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
     return start.status();
   }
   Setting &setting = start->setting;
-  size_t candidates = start->grids.size();
+  PlanReport report;
+  report.grids = int64_t(start->grids.size());
+  for (const DeviceGrid &grid : start->grids) {
+    report.maxAxes = std::max(report.maxAxes, int64_t(grid.grid.numAxes()));
+  }
   Expected<GridAnswer> answer =
       searchGrids(setting, options, *solver, std::move(start->grids));
   if (!answer) {
@@ -351,8 +358,7 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   setGrid(module, answer->devices, setting);
   annotate(setting.dataflow, answer->planning, setting.grid,
            answer->outcome.solution.assignment);
-  PlanReport report = reportOf(setting, *answer);
-  report.grids = int64_t(candidates);
+  tellAnswer(setting, *answer, report);
   writeRecord(module, recordOf(setting, options, answer->outcome, report),
               setting.dataflow);
   addWarnings(setting, options, answer->planning, answer->outcome, report);

@@ -54,7 +54,7 @@ struct ProblemOptions {
   GridLinks links;
   KindMemories memories = KindMemories(1);
   MemoryDetail memory = MemoryDetail::All;
-  size_t maxStrategies = 512;
+  size_t maxStrategies = 1024;
   bool names = false; ///< For people who read the problem.
   /// May cut the building short; null: nothing does.
   const PlanControl *control = nullptr;

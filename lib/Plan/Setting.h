@@ -85,6 +85,11 @@ int64_t quickBound(const Setting &setting, const DeviceGrid &grid);
 int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
                       const PlanOptions &options);
 
+/// How many axes grids have at most, unless a user says it: kMostAxes, or one
+/// less where operators would have more than `maxStrategies` strategies each or
+/// very many together.
+int64_t mostAxes(const Dataflow &dataflow, size_t maxStrategies);
+
 /// Solves `setting` by `solver` on each of `grids` that can still win: a grid
 /// is built only if a bound that needs no problem is below the best plan so
 /// far, and solved until its own bound is above. What setting.devices is does

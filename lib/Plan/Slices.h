@@ -43,7 +43,7 @@ public:
   /// problems.
   SliceProblems(const Dataflow &dataflow, DeviceKind device,
                 std::optional<int64_t> memoryLimit = std::nullopt,
-                size_t maxStrategies = 512)
+                size_t maxStrategies = 1024)
       : dataflow_(dataflow), device_(std::move(device)),
         memoryLimit_(memoryLimit), maxStrategies_(maxStrategies) {}
 

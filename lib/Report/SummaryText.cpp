@@ -161,8 +161,10 @@ static void printQuality(const Report &report, raw_ostream &os) {
     double gap = search::relativeGap(plan.nanoseconds, *plan.lowerBound);
     line(os, "gap") << formatv(
         "{0:F2} %: the plan takes {1}, and none of the declared strategies "
-        "less than {2}\n",
-        100 * gap, formatTime(plan.nanoseconds), formatTime(*plan.lowerBound));
+        "on {2} {3} of up to {4} axes less than {5}\n",
+        100 * gap, formatTime(plan.nanoseconds), plan.grids,
+        plan.grids == 1 ? "grid" : "grids", plan.maxAxes,
+        formatTime(*plan.lowerBound));
     line(os, "search") << formatv("{0}, seed {1}: {2}; {3} of {4}\n",
                                   plan.solver, plan.seed, endOf(plan, gap),
                                   formatAmount(double(plan.workDone), ""),

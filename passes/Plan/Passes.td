@@ -57,7 +57,7 @@ def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
     Option<"solver", "solver", "std::string", "\"auto\"",
            "auto, another solver of the search, or random">,
     Option<"seed", "seed", "uint64_t", "0", "of the solver">,
-    Option<"maxAxes", "max-axes", "unsigned", "::divisi::GridRequest().maxAxes",
+    Option<"maxAxes", "max-axes", "std::optional<int64_t>", "std::nullopt",
            "the most axes of a grid that is chosen">,
     Option<"work", "work", "int64_t", "::divisi::PlanOptions().work",
            "the budget of the solver, in matrix entries">,

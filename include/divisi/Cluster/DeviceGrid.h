@@ -44,6 +44,10 @@ namespace divisi {
 /// reach.
 enum class AxisRole : uint8_t { Any, Data, Model };
 
+/// How many axes grids have at most, if nobody says. Plans of operators with
+/// many loops may settle for fewer.
+inline constexpr int64_t kMostAxes = 4;
+
 /// What a user asks of a grid.
 struct GridRequest {
   std::optional<int64_t> devices; ///< All of the cluster if not said.
@@ -53,8 +57,9 @@ struct GridRequest {
   std::string mesh;
   /// With one of them the other takes the rest.
   std::optional<int64_t> dataParallel, tensorParallel;
-  /// No grid has more axes, unless levels and roles ask for them.
-  unsigned maxAxes = 3;
+  /// No grid has more axes, unless levels and roles ask for them; kMostAxes if
+  /// not said.
+  std::optional<int64_t> maxAxes;
 };
 
 /// A grid for planning.

@@ -40,7 +40,7 @@ struct PlanOptions {
   /// search::Options::gap: costs are estimates, so closing it pays little.
   double gap = 1e-4;
   /// The most strategies that one operator or value is given.
-  size_t maxStrategies = 512;
+  size_t maxStrategies = 1024;
   /// No options of the pass: what reaches the planner only through C++. Bytes
   /// of each device's limit that are for what lies beside tensors; and control.
   int64_t memoryReserve = 0;
@@ -60,6 +60,7 @@ struct PlanReport {
   /// No declared strategies on any of the grids take less, in nanoseconds.
   int64_t lowerBound = 0;
   int64_t grids = 0;     ///< That were candidates.
+  int64_t maxAxes = 0;   ///< The most axes that one of them has.
   int64_t peakBytes = 0; ///< On the fullest device.
   /// The same of each kind of devices, where they hold unequal parts.
   std::vector<KindPeak> kindPeaks;
