@@ -177,35 +177,70 @@ static std::vector<size_t> promote(std::vector<size_t> order,
   return order;
 }
 
-/// The best of the first orders, and of what becomes of the best of them when
-/// blocks that stick out are placed earlier, as long as that is no worse.
+namespace {
+/// An order, and where its blocks come to lie.
+struct Ordered {
+  std::vector<size_t> order;
+  ArenaPlan plan;
+};
+} // namespace
+
+/// What becomes of `best` when blocks that stick out are placed earlier, as
+/// long as that is no worse.
+static void improve(Placer &placer, std::span<const int64_t> sizes,
+                    int64_t lowerBound, int64_t work, Ordered &best) {
+  std::minstd_rand random;
+  int64_t end = placer.work + work;
+  while (best.plan.bytes > lowerBound && placer.work < end) {
+    std::vector<size_t> other =
+        promote(best.order, best.plan, sizes, lowerBound, random);
+    if (ArenaPlan plan = placer.place(other); plan.bytes <= best.plan.bytes) {
+      best = {std::move(other), std::move(plan)};
+    }
+  }
+}
+
+// Well below a second.
+static constexpr int64_t kWork = 20'000'000;
+
+/// From coarse to fine: the large blocks are ordered first, which is soon done
+/// as they are few, and smaller ones, in the order of `rest`, find their places
+/// between them.
+static Ordered orderBySize(Placer &placer, std::span<const int64_t> sizes,
+                           int64_t lowerBound, std::vector<size_t> rest) {
+  // A block is large if it has more than one in so many parts of the arena.
+  constexpr int64_t kParts[] = {8, 32, 128, 512, INT64_MAX};
+  Ordered best;
+  for (int64_t parts : kParts) {
+    std::vector<size_t> left;
+    for (size_t block : rest) {
+      bool isLarge = parts == INT64_MAX || sizes[block] > lowerBound / parts;
+      (isLarge ? best.order : left).push_back(block);
+    }
+    rest = std::move(left);
+    best.plan = placer.place(best.order);
+    improve(placer, sizes, lowerBound, kWork / 10, best);
+  }
+  return best;
+}
+
+/// The better of that and of the best of the first orders, improved.
 static ArenaPlan search(std::span<const ArenaBlock> blocks,
                         std::span<const int64_t> sizes, int64_t lowerBound) {
-  // Well below a second.
-  constexpr int64_t kWork = 20'000'000;
-  constexpr int kRounds = 2000;
   Placer placer(blocks, sizes);
-  std::vector<size_t> order;
-  std::optional<ArenaPlan> best;
-  for (std::vector<size_t> &first : firstOrders(blocks, sizes)) {
-    if (ArenaPlan plan = placer.place(first);
-        !best || plan.bytes < best->bytes) {
-      best = std::move(plan);
-      order = std::move(first);
+  std::vector<std::vector<size_t>> orders = firstOrders(blocks, sizes);
+  Ordered coarse = orderBySize(placer, sizes, lowerBound, orders.front());
+  std::optional<Ordered> best;
+  for (std::vector<size_t> &order : orders) {
+    ArenaPlan plan = placer.place(order);
+    if (!best || plan.bytes < best->plan.bytes) {
+      best = {std::move(order), std::move(plan)};
     }
   }
-  std::minstd_rand random;
-  for (int round = 0;
-       round != kRounds && best->bytes > lowerBound && placer.work < kWork;
-       ++round) {
-    std::vector<size_t> other =
-        promote(order, *best, sizes, lowerBound, random);
-    if (ArenaPlan plan = placer.place(other); plan.bytes <= best->bytes) {
-      best = std::move(plan);
-      order = std::move(other);
-    }
+  if (coarse.plan.bytes > lowerBound) {
+    improve(placer, sizes, lowerBound, kWork / 2, *best);
   }
-  return *best;
+  return coarse.plan.bytes < best->plan.bytes ? coarse.plan : best->plan;
 }
 
 /// Each block with its padding.

@@ -1,4 +1,4 @@
-//===- GridBounds.cpp - What is known of a grid beforehand --------------===//
+//===- GridBounds.cpp - What is known of a grid beforehand ----------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -159,11 +159,14 @@ static void printQuality(const Report &report, raw_ostream &os) {
                      << ": how far it is from the best is not known\n";
   } else {
     double gap = search::relativeGap(plan.nanoseconds, *plan.lowerBound);
+    std::string where = plan.grids == 1 ? "this grid"
+                                        : formatv("{0} grids of up to {1} axes",
+                                                  plan.grids, plan.maxAxes)
+                                              .str();
     line(os, "gap") << formatv(
         "{0:F2} %: the plan takes {1}, and none of the declared strategies "
-        "on {2} {3} of up to {4} axes less than {5}\n",
-        100 * gap, formatTime(plan.nanoseconds), plan.grids,
-        plan.grids == 1 ? "grid" : "grids", plan.maxAxes,
+        "on {2} less than {3}\n",
+        100 * gap, formatTime(plan.nanoseconds), where,
         formatTime(*plan.lowerBound));
     line(os, "search") << formatv("{0}, seed {1}: {2}; {3} of {4}\n",
                                   plan.solver, plan.seed, endOf(plan, gap),

@@ -268,14 +268,15 @@ TEST(DeviceGrid, AxesAreAsFineAsIsUseful) {
   EXPECT_EQ(gridsOf("cpu:1", {}), "()");
   EXPECT_EQ(gridsOf("cpu:6", {}), "(x0=3, x1=2) (x0=2, x1=3)");
   EXPECT_EQ(gridsOf("cpu:8", {}), "(x0=2, x1=2, x2=2)");
-  EXPECT_EQ(gridsOf("cpu:16", {}), "(x0=4, x1=2, x2=2)");
+  EXPECT_EQ(gridsOf("cpu:16", {}), "(x0=2, x1=2, x2=2, x3=2)");
+  EXPECT_EQ(gridsOf("cpu:16", {.maxAxes = 3}), "(x0=4, x1=2, x2=2)");
   EXPECT_EQ(gridsOf("cpu:8", {.devices = 5}), "(x0=5)");
 }
 
 TEST(DeviceGrid, AxesLieWithinALevel) {
-  EXPECT_EQ(gridsOf("dgx-h100:64", {}),
+  EXPECT_EQ(gridsOf("dgx-h100:64", {.maxAxes = 3}),
             "(x0=8, x1=4, x2=2) (x0=4, x1=2, x2=8)");
-  EXPECT_EQ(gridsOf("dgx-h100:64", {.maxAxes = 4}),
+  EXPECT_EQ(gridsOf("dgx-h100:64", {}),
             "(x0=8, x1=2, x2=2, x3=2) (x0=4, x1=2, x2=4, x3=2) "
             "(x0=2, x1=2, x2=2, x3=8)");
   // Over nodes of 8, 12 devices cross them somewhere, or 6 stand in each.
@@ -290,7 +291,7 @@ TEST(DeviceGrid, AxesLieWithinALevel) {
 TEST(DeviceGrid, FewerDevicesAreCandidatesUnlessAFinerGridHasThem) {
   auto counts = [](llvm::StringRef spec) {
     std::vector<int64_t> counts;
-    for (const DeviceGrid &grid : grids(spec, {})) {
+    for (const DeviceGrid &grid : grids(spec, {.maxAxes = 3})) {
       counts.push_back(grid.grid.numPositions());
     }
     return counts;
@@ -302,13 +303,13 @@ TEST(DeviceGrid, FewerDevicesAreCandidatesUnlessAFinerGridHasThem) {
 
 TEST(DeviceGrid, ModelAxesStandInnermost) {
   EXPECT_EQ(gridsOf("dgx-h100:16", {.tensorParallel = 8}),
-            "(d0=2, m0=4, m1=2)");
+            "(d0=2, m0=2, m1=2, m2=2)");
   EXPECT_EQ(gridsOf("cpu:4", {.dataParallel = 4}), "(d0=2, d1=2)");
   EXPECT_EQ(gridsOf("cpu:4", {.dataParallel = 2, .tensorParallel = 2}),
             "(d0=2, m0=2)");
   // Where they reach beyond a node, some of them stand between nodes.
   EXPECT_EQ(gridsOf("dgx-h100:64", {.tensorParallel = 16}),
-            "(d0=4, m0=2, m1=8)");
+            "(d0=4, m0=2, m1=4, m2=2) (d0=2, d1=2, m0=2, m1=8)");
 }
 
 TEST(DeviceGrid, MeshesAreTakenAsTheyAre) {

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 //
 //   price-plans MODULE --mesh AXES [--cluster NAME] [--plans N] [--verbose]
-//               [--any-memory]
 //
 // MODULE is a dump of the stage Import. Makes N plans of it on one grid, and
 // compares for each what the planner says with the program that Partition and
@@ -15,7 +14,7 @@
 // of the fullest device. Every other plan is drawn at random; of the others,
 // where more layouts meet, only every eighth operator of the best plan is.
 // Prints a line for each plan that differs and one in the end; exits with 8 if
-// a price differs, or the memory by more than 5 %, unless --any-memory.
+// a price differs, or the memory by more than 5 %.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +47,6 @@ static llvm::cl::opt<std::string> mesh("mesh", llvm::cl::Required);
 static llvm::cl::opt<std::string> cluster("cluster");
 static llvm::cl::opt<unsigned> plans("plans", llvm::cl::init(200));
 static llvm::cl::opt<bool> verbose("verbose");
-static llvm::cl::opt<bool> anyMemory("any-memory");
 
 [[noreturn]] static void stop(const Status &status) {
   llvm::errs() << "error: " << status.message() << "\n";
@@ -260,6 +258,6 @@ int main(int argc, char **argv) {
       tally.hidden / 1000);
   bool isRight =
       tally.wrongConversions + tally.wrongTimes + tally.wrongSchedules == 0 &&
-      (anyMemory || std::abs(tally.worstMemory) <= kMemoryTolerance);
+      std::abs(tally.worstMemory) <= kMemoryTolerance;
   return isRight ? 0 : int(ExitCode::Differs);
 }

@@ -63,6 +63,8 @@ static Report makeReport() {
   plan.workDone = 1000;
   plan.nanoseconds = 1600000;
   plan.lowerBound = 1200000;
+  plan.grids = 7;
+  plan.maxAxes = 3;
   report.plan = plan;
   sumRows(report);
   return report;
@@ -139,7 +141,7 @@ TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
         "hidden, 50.0 us exposed",
         "fewer devices     1: 2.40 ms, by plans of their own (5 steps)",
         "gap               25.00 %: the plan takes 1.60 ms, and none of the "
-        "declared strategies less than 1.20 ms",
+        "declared strategies on 7 grids of up to 3 axes less than 1.20 ms",
         "weights           2.0 KiB in all, 50.0 % of it on that device",
         "auto, seed 0: the budget of work is spent; 1 K of 1 K steps",
         "1.30 ms  86.7 %  2 x nn.matmul in net.h.0",

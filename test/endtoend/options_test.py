@@ -16,7 +16,8 @@ VALUES = {
     "dim": "n=2", "shape": "x=4x16", "shapes-from": "m.inputs.npz",
     "precision": "bf16", "keep-f32": "matmul",
     "batch-dim": "0", "cluster": "cpu:2", "data-parallel-size": "2",
-    "devices": "2", "memory-limit": "1GiB", "mesh": "2", "seed": "1",
+    "devices": "2", "memory-limit": "1GiB", "max-axes": "2",
+    "mesh": "2", "seed": "1",
     "solver": "auto", "tensor-parallel-size": "1", "time-limit": "100",
     "work-limit": "100", "random-plans": "1",
 }

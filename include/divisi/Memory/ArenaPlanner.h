@@ -19,7 +19,8 @@
 // optimal on inference graphs (Pisarchyk and Lee, "Efficient memory management
 // for deep neural net inference", 2020, "greedy by size"). Other orders are
 // tried after it, and blocks that stick out are placed earlier, until nothing
-// does or a fixed amount of work is done: local search over orders.
+// does or a fixed amount of work is done: local search over orders, of the
+// large blocks first.
 //
 //===----------------------------------------------------------------------===//
 
