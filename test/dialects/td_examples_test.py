@@ -50,7 +50,10 @@ def wrap_exec(lines):
     made, allocs = {line.split(" = ")[0] for line in lines}, []
     for line in lines:
         names = re.findall(r"%\w+", line.split(" = ")[-1])
-        for name, type_ in zip(names, re.findall(BUFFER, of_operands(line))):
+        types = re.findall(BUFFER, of_operands(line))
+        # One type that is written once is that of all.
+        for name, type_ in zip(names, types * len(names) if len(types) == 1
+                               else types):
             if name not in made:
                 made.add(name)
                 allocs.append(f"{name} = exec.alloc : {type_}")
@@ -61,7 +64,7 @@ def wrap_exec(lines):
 def of_operands(line):
     """The part of a line that has the operands' types, in their order."""
     return line[line.index(" tag "):] if "exec.transfer" in line \
-        else line[line.index(" : "):]
+        else line.partition(" : ")[2]
 
 
 def wrap(name, example):
