@@ -63,7 +63,7 @@ public:
              const TensorClass &tensor, Router &router)
       : grid_(grid), memory_(memory), tensor_(tensor), router_(router),
         peaks_(tensor.layouts.size() * tensor.layouts.size(),
-               Peaks{kUnknown, kUnknown}) {
+               Peaks{kUnknown, kUnknown, kUnknown}) {
     for (const Layout &layout : tensor.layouts) {
       bytes_.push_back(bytesOf(layout));
     }
@@ -79,6 +79,7 @@ private:
   /// what stands side by side afterwards.
   struct Peaks {
     int64_t first = 0, later = 0;
+    int64_t landing = 0; ///< The most of all before the last step.
   };
   const Peaks &peaks(unsigned from, unsigned to);
 
@@ -107,14 +108,17 @@ int64_t ClassPrices::price(unsigned from, unsigned to) {
 const ClassBytes::Peaks &ClassBytes::peaks(unsigned from, unsigned to) {
   Peaks &known = peaks_[from * bytes_.size() + to];
   if (known.first == kUnknown) {
-    known = {bytes_[to], 0};
+    known = {bytes_[to], 0, 0};
     std::optional<Route> route =
         router_.route(tensor_.shape, tensor_.bits, tensor_.layouts[from],
                       tensor_.layouts[to]);
     int64_t before = 0;
-    for (const Step &step :
-         route ? route->steps : llvm::SmallVector<Step, 2>()) {
+    auto steps = route ? route->steps : llvm::SmallVector<Step, 2>();
+    for (const Step &step : steps) {
       int64_t made = bytesOf(step.result);
+      if (&step != &steps.back()) {
+        known.landing = std::max(known.landing, before + made);
+      }
       if (before == 0) {
         known.first = made;
       } else {
@@ -138,11 +142,15 @@ int64_t ClassBytes::bytes(EdgeMatrices::Bytes which, unsigned from,
   switch (which) {
   case Bytes::Copy:
     return bytes_[to];
+  case Bytes::Source:
+    return bytes_[from];
   case Bytes::Moving:
     return std::max(peaks(from, to).first, peaks(from, to).later);
   case Bytes::Ending:
     return std::max(peaks(from, to).first,
                     peaks(from, to).later - bytes_[from]);
+  case Bytes::Landing:
+    return peaks(from, to).landing;
   case Bytes::Placing:
     return std::max(bytes_[from] + peaks(from, to).first,
                     peaks(from, to).later) -

@@ -61,12 +61,14 @@ public:
     return usages(tensorClass, from, to, Bytes::Prices, 0);
   }
   /// Which bytes a matrix counts, on the fullest device of a kind. Of the first
-  /// three there are none where the layouts are equal; a route of several steps
+  /// five there are none where the layouts are equal; a route of several steps
   /// has two tensors at a time.
   enum class Bytes : uint8_t {
     Copy,    ///< Of the second tensor.
+    Source,  ///< Of the first tensor.
     Moving,  ///< On the way, beside the first tensor.
     Ending,  ///< The same, of a first tensor that its first step frees.
+    Landing, ///< The same without the second tensor, which lies elsewhere.
     Placing, ///< The same, beside the second, which counts already.
     Target,  ///< Of the second tensor, also where it is the first.
     Prices,  ///< None: nanoseconds.

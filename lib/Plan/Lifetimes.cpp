@@ -15,6 +15,8 @@ namespace divisi::plan {
 Lifetimes::Lifetimes(const Dataflow &dataflow)
     : dataflow_(dataflow), values_(dataflow.values.size()),
       overwritten_(dataflow.sites.size()),
+      overwritesEither_(dataflow.sites.size(), false),
+      writtenGlobal_(dataflow.values.size()),
       endsWithLast_(dataflow.values.size(), false),
       results_(dataflow.sites.size()) {
   size_t most = 1;
@@ -30,6 +32,7 @@ Lifetimes::Lifetimes(const Dataflow &dataflow)
       results_[tensor.index].push_back(unsigned(index));
     }
   }
+  writeGlobals();
   overwriteOperands();
   endValues();
 }
@@ -45,6 +48,52 @@ int64_t Lifetimes::slot(const Consumer &consumer) const {
     break;
   }
   return consumer.time * stride_;
+}
+
+/// Whether all who read the old value of `global` in the entry of `writer` do
+/// so before that runs, or it may write its result over it.
+bool Lifetimes::isOverwrittenBy(unsigned global, const Site &writer) const {
+  auto entry = llvm::find_if(dataflow_.entryTimes, [&](EntryTimes times) {
+    return times.begin <= writer.time && writer.time < times.end;
+  });
+  int64_t own = 0;
+  for (const Consumer &reader : dataflow_.values[global].consumers) {
+    if (reader.time < entry->begin || entry->end <= reader.time) {
+      continue;
+    }
+    if (reader.kind != Consumer::Kind::Operand || reader.time > writer.time) {
+      return false;
+    }
+    const ResultBuffers &buffers = dataflow_.sites[reader.index].buffers;
+    if (buffers.viewed == reader.operand) {
+      return false; // whoever reads the view may come later
+    }
+    if (reader.time == writer.time) {
+      ++own;
+      if (!llvm::is_contained(buffers.overwritable, reader.operand)) {
+        return false;
+      }
+    }
+  }
+  return own <= 1;
+}
+
+void Lifetimes::writeGlobals() {
+  llvm::SmallVector<bool> isTaken(dataflow_.values.size(), false);
+  for (auto [index, tensor] : llvm::enumerate(dataflow_.values)) {
+    if (tensor.kind != DataflowValue::Kind::Result ||
+        isAlias(dataflow_.sites[tensor.index])) {
+      continue;
+    }
+    for (const Consumer &consumer : tensor.consumers) {
+      if (consumer.kind == Consumer::Kind::Update && !isTaken[consumer.index] &&
+          isOverwrittenBy(consumer.index, dataflow_.sites[tensor.index])) {
+        isTaken[consumer.index] = true;
+        writtenGlobal_[index] = consumer.index;
+        break;
+      }
+    }
+  }
 }
 
 /// An operand that nobody needs afterwards, else one whose copy may be written
@@ -79,6 +128,13 @@ void Lifetimes::overwriteOperands() {
     if (!overwritten_[index] && !site.buffers.overwritable.empty()) {
       overwritten_[index] = site.buffers.overwritable.front();
     }
+    for (unsigned result : results_[index]) {
+      if (overwritten_[index] && isWrittenInPlace(result) &&
+          !hasPoint(dataflow_, dataflow_.values[result])) {
+        overwritten_[index] = std::nullopt;
+        overwritesEither_[index] = true;
+      }
+    }
   }
 }
 
@@ -93,14 +149,16 @@ void Lifetimes::endValues() {
     }
     const Site &site = dataflow_.sites[tensor.index];
     int64_t made = run(site);
-    live.begin = hasPoint(dataflow_, tensor) ? made + 1 : made;
+    bool isLater =
+        hasPoint(dataflow_, tensor) || overwritesEither_[tensor.index];
+    live.begin = isLater ? made + 1 : made;
     live.end = live.begin + 1;
     if (tensor.consumers.empty()) {
       continue;
     }
     // They stand in the order in which they run.
     for (const Consumer &consumer : llvm::drop_end(tensor.consumers)) {
-      live.end = std::max(live.end, held(consumer).end);
+      live.end = std::max(live.end, held(unsigned(index), consumer).end);
     }
     const Consumer &consumer = tensor.consumers.back();
     bool isPlain =
@@ -109,13 +167,17 @@ void Lifetimes::endValues() {
       endsWithLast_[index] = true;
       live.end = slot(consumer) + 1;
     } else {
-      live.end = std::max(live.end, held(consumer).end);
+      live.end = std::max(live.end, held(unsigned(index), consumer).end);
     }
   }
 }
 
-search::Lifetime Lifetimes::held(const Consumer &consumer) const {
+search::Lifetime Lifetimes::held(unsigned tensor,
+                                 const Consumer &consumer) const {
   int64_t begin = slot(consumer) + 1;
+  if (isWrittenInPlace(tensor, consumer)) {
+    return {begin, begin};
+  }
   switch (consumer.kind) {
   case Consumer::Kind::Operand: {
     const Site &site = dataflow_.sites[consumer.index];
@@ -134,7 +196,7 @@ search::Lifetime Lifetimes::held(const Consumer &consumer) const {
   case Consumer::Kind::Update:
     break;
   }
-  // Globals get their new values when the entry has ended.
+  // Other new values are copied when the entry ends.
   auto entry = llvm::find_if(dataflow_.entryTimes, [&](EntryTimes times) {
     return times.begin <= consumer.time && consumer.time < times.end;
   });
@@ -155,12 +217,15 @@ UseTimes Lifetimes::use(unsigned tensor, const Consumer &consumer) const {
   int64_t begin = slot(consumer);
   bool isLast = endsWithLast_[tensor] &&
                 &dataflow_.values[tensor].consumers.back() == &consumer;
-  return {{begin, begin + 1}, held(consumer), isLast};
+  return {{begin, begin + 1},
+          held(tensor, consumer),
+          isLast,
+          isWrittenInPlace(tensor, consumer)};
 }
 
 UseTimes Lifetimes::stop(const Stop &stop, int64_t end) const {
   int64_t begin = stop.begin * stride_;
-  return {{begin, begin + 1}, {begin + 1, end * stride_}, false};
+  return {{begin, begin + 1}, {begin + 1, end * stride_}};
 }
 
 } // namespace divisi::plan

@@ -20,6 +20,8 @@
 //
 // Where the operator writes its result over an operand, the operand's time ends
 // before it runs; where the result is a view, the operand lives as long as it.
+// The new value of a global lies at the global's place, if nobody reads the old
+// one after it is made (pass write-globals).
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +40,7 @@ struct UseTimes {
   /// Whether the tensor itself, if it is used as it lies, is held so, too: its
   /// own lifetime ends with `moving`.
   bool isLast = false;
+  bool isWritten = false; ///< Lifetimes::isWrittenInPlace.
 };
 
 /// See the file's head. The dataflow must outlive it.
@@ -56,6 +59,16 @@ public:
   search::Lifetime value(unsigned tensor) const { return values_[tensor]; }
   /// What a user takes, or has brought.
   UseTimes use(unsigned tensor, const Consumer &consumer) const;
+  /// Whether the user is an update for which the tensor, where it rests as the
+  /// global does, is written over the global and takes no memory.
+  bool isWrittenInPlace(unsigned tensor, const Consumer &consumer) const {
+    return consumer.kind == Consumer::Kind::Update &&
+           writtenGlobal_[tensor] == consumer.index;
+  }
+  /// The same of any of its users.
+  bool isWrittenInPlace(unsigned tensor) const {
+    return writtenGlobal_[tensor].has_value();
+  }
   /// What is brought to a stop that is needed until `end`, a time.
   UseTimes stop(const Stop &stop, int64_t end) const;
 
@@ -64,7 +77,9 @@ private:
   int64_t run(const Site &site) const {
     return site.time * stride_ + int64_t(site.nest.operands.size());
   }
-  search::Lifetime held(const Consumer &consumer) const;
+  search::Lifetime held(unsigned tensor, const Consumer &consumer) const;
+  bool isOverwrittenBy(unsigned global, const Site &writer) const;
+  void writeGlobals();
   void overwriteOperands();
   void endValues();
 
@@ -73,6 +88,11 @@ private:
   std::vector<search::Lifetime> values_;
   /// Per site: the operand that its result may be written over.
   std::vector<std::optional<unsigned>> overwritten_;
+  /// Per site: whether it either writes a global and leaves that operand, or
+  /// not and writes over it. Then the result counts from when it has run.
+  std::vector<bool> overwritesEither_;
+  /// Per value: the global, another value, in which it may be written.
+  std::vector<std::optional<unsigned>> writtenGlobal_;
   std::vector<bool> endsWithLast_;             ///< Per value: UseTimes::isLast.
   std::vector<std::vector<unsigned>> results_; ///< Per site, in values.
 };

@@ -114,8 +114,10 @@ void ProblemBuilder::addHeld(const Way &way, EdgeMatrices::Bytes bytes,
 
 void ProblemBuilder::addUse(const Way &way, const UseTimes &times) {
   using Bytes = EdgeMatrices::Bytes;
-  addUsage(way, addEdge(way), times.isLast ? Bytes::Ending : Bytes::Moving,
-           times.moving);
+  Bytes moving = times.isWritten ? Bytes::Landing
+                 : times.isLast  ? Bytes::Ending
+                                 : Bytes::Moving;
+  addUsage(way, addEdge(way), moving, times.moving);
   addHeld(way, times.isLast ? Bytes::Target : Bytes::Copy, times.held);
 }
 
@@ -132,6 +134,12 @@ void ProblemBuilder::addStopEdge(unsigned index) {
          lifetimes_.stop(stop, stops_[index].end));
 }
 
+/// What it stands for takes memory elsewhere, or only for some users.
+static void takeNothing(search::Node &node) {
+  node.usages.assign(node.usages.size(), 0);
+  node.moreUsages.clear();
+}
+
 /// How a result takes memory as it is made, and the way to where it rests.
 void ProblemBuilder::addMaker(unsigned index) {
   using Bytes = EdgeMatrices::Bytes;
@@ -141,6 +149,9 @@ void ProblemBuilder::addMaker(unsigned index) {
   search::Node &node = planning_.problem.nodes[planning_.siteNodes[site]];
   setUsages(node, choices.resultBytes);
   if (!hasPoint(dataflow_, tensor)) {
+    if (lifetimes_.isWrittenInPlace(index)) {
+      takeNothing(node);
+    }
     node.live = lifetimes_.value(index);
     return;
   }
@@ -152,13 +163,14 @@ void ProblemBuilder::addMaker(unsigned index) {
   search::Edge &edge = addEdge(way);
   if (isAlias(dataflow_.sites[site])) {
     // It takes memory only where it is converted.
-    search::Node &point = planning_.problem.nodes[way.to.node];
-    point.usages.assign(point.usages.size(), 0);
-    point.moreUsages.clear();
+    takeNothing(planning_.problem.nodes[way.to.node]);
     addUsage(way, edge, Bytes::Copy, lifetimes_.value(index));
   } else {
     addUsage(way, edge, Bytes::Placing,
              lifetimes_.placing(site, tensor.number));
+  }
+  if (lifetimes_.isWrittenInPlace(index)) {
+    takeNothing(planning_.problem.nodes[way.to.node]);
   }
 }
 
@@ -202,6 +214,10 @@ void ProblemBuilder::addEdges(unsigned index) {
                               : source(index);
     Way way = {classOf(tensor), from, target(consumer), countsCopies(tensor)};
     addUse(way, lifetimes_.use(index, consumer));
+    if (lifetimes_.isWrittenInPlace(index, consumer)) {
+      // Where it rests as the global does, it lies there.
+      addHeld(way, EdgeMatrices::Bytes::Source, lifetimes_.value(index));
+    }
     if (isFusible(tensor)) {
       addFusion(way, tensor.index, consumer.index);
     }

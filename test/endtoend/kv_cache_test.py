@@ -3,6 +3,8 @@ its position, which is state itself, and attends to all before it. Whatever the
 cache is split over, only what is new in it is written.
 """
 
+import json
+
 import numpy as np
 import pytest
 from conftest import assert_close, load
@@ -136,6 +138,19 @@ def test_a_row_is_written_and_nothing_copied(divisi, decode, devices, split):
         assert all(copied == 0 for _, copied in rows)
         parts = 1 if split == "nothing" else devices
         assert max(place for place, _ in rows) >= 2 * CACHE // parts
+
+
+def test_the_planner_counts_no_second_cache(divisi, decode):
+    """A limit that leaves room for the caches once is kept, and by little."""
+    decode(1, 1)
+    report = json.loads(divisi("explain", "m.divisi", "--json").out)
+    [device] = report["memory"]["per_device"]
+    total = device["total_bytes"]
+    assert device["arena_bytes"] < CACHE < device["weight_bytes"]
+    divisi("compile", "m.mlir", "--devices", 1, "--memory-limit", total,
+           "-o", "m.divisi")
+    divisi("compile", "m.mlir", "--devices", 1, "--memory-limit", total - 1,
+           "-o", "m.divisi", exits=6)
 
 
 @pytest.mark.parametrize("devices", [1, 2])
