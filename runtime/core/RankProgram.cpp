@@ -114,12 +114,10 @@ bool RankProgram::isReady(const Task &task) const {
                      });
 }
 
-/// Goes on with the next task of the queue; returns whether anything changed.
+/// Goes on with the next task of the queue, which is not over; returns whether
+/// anything changed.
 Expected<bool> RankProgram::advance(Queue &queue) {
-  if (queue.done == queue.tasks.size()) {
-    return false;
-  }
-  size_t index = queue.tasks[queue.done];
+  size_t index = queue.next();
   if (tasks_[index].kind == Task::Kind::Comm) {
     return advanceComm(queue);
   }
@@ -135,7 +133,7 @@ Expected<bool> RankProgram::advance(Queue &queue) {
 }
 
 Expected<bool> RankProgram::advanceComm(Queue &queue) {
-  size_t index = queue.tasks[queue.done];
+  size_t index = queue.next();
   Task &task = tasks_[index];
   bool starts = !queue.isInFlight;
   if (starts) {
@@ -175,38 +173,55 @@ void RankProgram::waitForOthers() {
   inFlight_.clear();
   for (Queue &queue : queues_) {
     if (queue.isInFlight) {
-      inFlight_.push_back(tasks_[queue.tasks[queue.done]].comm.get());
+      inFlight_.push_back(tasks_[queue.next()].comm.get());
     }
   }
   // Not empty: the first of the list that has not ended waits for no task.
   communicator_->wait(inFlight_);
 }
 
+/// One task of each queue where a step is next, or of each where none is.
+Expected<bool> RankProgram::advanceAll(bool steps) {
+  bool moved = false;
+  for (Queue &queue : queues_) {
+    if (queue.isOver() ||
+        steps != (tasks_[queue.next()].kind == Task::Kind::Comm)) {
+      continue;
+    }
+    Expected<bool> advanced = advance(queue);
+    if (!advanced || isStopped_) {
+      return advanced;
+    }
+    moved |= *advanced;
+  }
+  return moved;
+}
+
+/// Steps go on before a kernel is begun: what is next on a link is not kept
+/// waiting by it.
 Status RankProgram::drainQueues() {
   for (Queue &queue : queues_) {
     queue.done = 0;
     queue.isInFlight = false;
   }
-  while (true) {
-    bool isOver = true, moved = false;
-    for (Queue &queue : queues_) {
-      Expected<bool> advanced = advance(queue);
+  while (!std::all_of(queues_.begin(), queues_.end(),
+                      [](const Queue &queue) { return queue.isOver(); })) {
+    bool moved = false;
+    for (bool steps : {true, false}) {
+      Expected<bool> advanced = moved ? moved : advanceAll(steps);
       if (!advanced) {
         return advanced.status();
       }
-      moved |= *advanced;
-      isOver &= queue.done == queue.tasks.size();
+      moved = *advanced;
       if (isStopped_) {
         return {};
       }
-    }
-    if (isOver) {
-      return {};
     }
     if (!moved) {
       waitForOthers();
     }
   }
+  return {};
 }
 
 Status RankProgram::run() {

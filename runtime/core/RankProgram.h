@@ -213,6 +213,9 @@ private:
     std::vector<size_t> tasks;
     size_t done = 0;
     bool isInFlight = false; ///< Whether the next one has been started.
+
+    bool isOver() const { return done == tasks.size(); }
+    size_t next() const { return tasks[done]; }
   };
 
   Status runTask(Task &task);
@@ -221,6 +224,7 @@ private:
   bool isReady(const Task &task) const;
   Expected<bool> advance(Queue &queue);
   Expected<bool> advanceComm(Queue &queue);
+  Expected<bool> advanceAll(bool steps);
   Status drainQueues();
   void waitForOthers();
   Status bindInput(InputSlice &slice, const TensorArgument &argument);
