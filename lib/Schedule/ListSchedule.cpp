@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
+#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -312,4 +312,21 @@ Schedule Simulation::run() {
 Schedule divisi::makeSchedule(std::span<const ScheduleTask> tasks,
                               const ScheduleReach &reach) {
   return Simulation(tasks, reach).run();
+}
+
+int64_t divisi::timeInTurn(std::span<const ScheduleTask> tasks) {
+  std::map<size_t, int64_t> free; // by program
+  int64_t last = 0;
+  for (const ScheduleTask &task : tasks) {
+    int64_t end = 0;
+    for (size_t program : task.programs) {
+      end = std::max(end, free[program]);
+    }
+    end += task.nanoseconds;
+    for (size_t program : task.programs) {
+      free[program] = end;
+    }
+    last = std::max(last, end);
+  }
+  return last;
 }

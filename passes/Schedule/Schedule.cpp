@@ -48,7 +48,7 @@ using namespace divisi::spmd;
 /// Orders that take at most so many times as long as the fastest compete by
 /// memory.
 static constexpr double kNearlyAsFast = 1.02;
-/// So much of the communication has to be hidden for an order to be taken.
+/// So much of the communication an order has to save to be taken.
 static constexpr double kWorthwhile = 0.01;
 /// How many orders have their arenas planned, at most.
 static constexpr size_t kMostPlanned = 6;
@@ -208,9 +208,10 @@ bool EntryScheduler::fits(const Candidate &candidate) const {
 
 std::optional<Candidate> EntryScheduler::best() const {
   std::vector<Candidate> all = candidates();
-  llvm::erase_if(all, [](const Candidate &one) {
+  int64_t inTurn = timeInTurn(slow_);
+  llvm::erase_if(all, [&](const Candidate &one) {
     const Schedule &schedule = one.schedule;
-    return double(schedule.communication - schedule.exposed) <=
+    return double(inTurn - schedule.nanoseconds) <=
            kWorthwhile * double(schedule.communication);
   });
   int64_t fastest = std::numeric_limits<int64_t>::max();
@@ -262,16 +263,14 @@ void EntryScheduler::apply(const Schedule &schedule) {
 
 /// As nothing overlaps.
 ScheduleRecord EntryScheduler::unchanged() const {
-  ScheduleRecord record;
   std::vector<int64_t> communication(functions_.size());
   for (const ScheduleTask &task : entry_.tasks) {
-    record.nanoseconds += task.nanoseconds;
     for (size_t program : task.programs) {
       communication[program] += task.meets ? task.nanoseconds : 0;
     }
   }
-  record.communication = record.exposed = *llvm::max_element(communication);
-  return record;
+  int64_t most = *llvm::max_element(communication);
+  return {"", timeInTurn(entry_.tasks), most, most};
 }
 
 std::optional<ScheduleRecord> EntryScheduler::run(OperationCost &cost,

@@ -48,6 +48,7 @@ TEST(ListScheduleTest, operatorsFillTheTimeOfCollectives) {
   EXPECT_THAT(kept.order, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(kept.nanoseconds, 38);
   EXPECT_EQ(kept.exposed, 8);
+  EXPECT_EQ(timeInTurn(tasks), 38);
 }
 
 /// One weight is on its way while the one before is used; more with room.
@@ -86,6 +87,7 @@ TEST(ListScheduleTest, programsMeet) {
   Schedule made = makeSchedule(tasks, kFar);
   EXPECT_THAT(made.order, ElementsAre(0, 2, 1, 3, 4, 5));
   EXPECT_EQ(made.nanoseconds, 70);
+  EXPECT_EQ(timeInTurn(tasks), 80);
 }
 
 /// What `order` takes if the operators of a program run one after another, and

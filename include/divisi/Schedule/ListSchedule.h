@@ -70,6 +70,9 @@ struct Schedule {
 Schedule makeSchedule(std::span<const ScheduleTask> tasks,
                       const ScheduleReach &reach);
 
+/// What `tasks` take in their order if nothing runs beside a collective.
+int64_t timeInTurn(std::span<const ScheduleTask> tasks);
+
 } // namespace divisi
 
 #endif // DIVISI_SCHEDULE_LISTSCHEDULE_H
