@@ -1,0 +1,195 @@
+"""Collectives that run beside operators change no bit, and no limit."""
+
+import json
+import re
+import subprocess
+
+import numpy as np
+import planned_steps
+import pytest
+from conftest import BUILD, ROOT, load, model
+from train_steps import Step
+
+MODELS = ["bert", "gpt2", "llama", "resnet", "segformer", "t5", "vit"]
+DEVICES = [2, 3, 4]
+# What the search finds, and plans that convert much.
+PLANS = {"found": ("--tensor-parallel-size",),
+         "drawn": ("--solver", "random", "--seed")}
+
+
+def run_delayed(divisi):
+    """The same on a network that is slow by turns, also of what is updated, by
+    other kernels; measured memory is what was said."""
+    done = subprocess.run(
+        [BUILD / "bin" / "run-delayed", "overlap.divisi", "order.divisi"],
+        cwd=divisi.folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def run_both(divisi, plan, inputs):
+    """Outputs with overlap and without, and what hides of communication."""
+    outputs = {}
+    for name, flags in (("overlap", ()), ("order", ("--no-overlap",))):
+        divisi("compile", plan, *flags, "-o", f"{name}.divisi")
+        divisi("run", f"{name}.divisi", "--inputs", inputs, "-o",
+               f"{name}.npz")
+        outputs[name] = load(divisi.path(f"{name}.npz"))
+    assert outputs["overlap"].keys() == outputs["order"].keys()
+    for name, want in outputs["order"].items():
+        assert outputs["overlap"][name].tobytes() == want.tobytes(), name
+    run_delayed(divisi)
+    facts = json.loads(divisi("explain", "overlap.divisi", "--json").out)
+    order = json.loads(divisi("explain", "order.divisi", "--json").out)
+    assert "schedule" not in order
+    [entry] = facts["schedule"]
+    assert facts["predicted_nanoseconds"] == order["predicted_nanoseconds"]
+    # Programs on several grids run side by side.
+    if len(facts["grids"]) == 1:
+        assert (entry["nanoseconds"] - entry["exposed"]
+                + entry["communication"] == facts["predicted_nanoseconds"])
+    return entry["hidden"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_outputs_are_equal_bit_by_bit(divisi, name, capsys):
+    m, hidden = model(name), 0
+    for devices in DEVICES:
+        for kind, flags in PLANS.items():
+            divisi("plan", m.onnx, *m.shapes, "--devices", devices, *flags,
+                   devices, "-o", "p.mlir")
+            hidden += run_both(divisi, "p.mlir", m.inputs) > 0
+    with capsys.disabled():
+        print(f"\ncounted: {name}: equal bits of {len(DEVICES) * len(PLANS)} "
+              f"plans, {hidden} of which overlap")
+    assert hidden > 0
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+def test_a_training_step_is_equal_bit_by_bit(divisi, devices):
+    step = Step(batch=48, width=60, layers=3)
+    divisi.path("step.mlir").write_text(step.text())
+    divisi.path("weights.bin").write_bytes(
+        b"".join(w.tobytes() for w in step.weights()))
+    x, t = step.batch_of_data()
+    np.savez(divisi.path("x.npz"), x=x, t=t)
+    divisi("plan", "step.mlir", "--data-parallel-size", devices, "-o",
+           "p.mlir")
+    assert run_both(divisi, "p.mlir", "x.npz") > 0
+
+
+def steps_of(text):
+    """[(operator or collective, token, what it comes after)] of a program."""
+    steps = []
+    for line in text.splitlines():
+        found = re.match(r'\s*(?:(%\d+) = )?exec\.(call|collective|commit|output)'
+                         r'\b(?: "([\w.]+)")?(.*)', line)
+        if found:
+            token, kind, name, rest = found.groups()
+            after = re.search(r" after (%\d+(?:, %\d+)*)", rest)
+            steps.append((name or kind, token, re.findall(
+                r"%\d+", after.group(1) if after else "")))
+    return steps
+
+
+def products_beside(steps):
+    """Of each collective of a program with one communicator, how many products
+    may run while it is on its way: from when its operand is there, and those
+    before it have begun, until an operator waits for it or one behind it."""
+    at = {token: i for i, (_, token, _) in enumerate(steps) if token}
+    collectives = [i for i, step in enumerate(steps)
+                   if step[0].startswith(("all_", "reduce_scatter"))]
+    counts, begin = [], -1
+    for own in collectives:
+        begin = max([begin, *(at[token] for token in steps[own][2])])
+        end = next((i for i, (_, _, after) in enumerate(steps)
+                    if i not in collectives and any(
+                        at[token] in collectives and at[token] >= own
+                        for token in after)), len(steps))
+        counts.append(sum(name == "nn.matmul"
+                          for name, _, _ in steps[begin + 1:end]))
+    return counts
+
+
+@pytest.mark.parametrize("plan", ["zero", "megatron"])
+def test_collectives_have_products_beside_them(divisi, plan):
+    """By the order that the program says, not by the clock."""
+    blocks = 4
+    step = planned_steps.Step(plan, blocks, width=256, batch=256)
+    divisi.path("step.mlir").write_text(step.text())
+    divisi.path("weights.bin").write_bytes(step.weights())
+    counts = []
+    for flags in ((), ("--no-overlap",)):
+        divisi("compile", "step.mlir", *flags, "--dump-after", "lower",
+               "--dump-to", ".", "-o", "m.divisi")
+        text = divisi.path("step.lower.mlir").read_text()
+        counts.append(products_beside(steps_of(text)))
+    scheduled, in_order = counts
+    # The sum of the loss has nobody who waits for it but the end.
+    assert sum(count > 0 for count in in_order) <= 1
+    if plan == "zero":
+        # All but the first gather and the last gradient's scatter.
+        assert len(scheduled) == 4 * blocks + 2 * blocks
+        assert scheduled.count(0) == 2
+    else:
+        # Sums of activations are waited for, those of their gradients take
+        # as long as the gradients of two weights.
+        assert len(scheduled) == 2 * blocks - 1
+        assert scheduled[:blocks] == [0] * blocks
+        assert min(scheduled[blocks:]) == 2
+
+
+@pytest.mark.parametrize("plan", ["zero", "megatron"])
+def test_a_planned_step_is_equal_bit_by_bit(divisi, plan):
+    step = planned_steps.Step(plan, blocks=3, width=64, batch=64)
+    divisi.path("step.mlir").write_text(step.text())
+    divisi.path("weights.bin").write_bytes(step.weights())
+    random = np.random.default_rng(3)
+    np.savez(divisi.path("x.npz"), **{
+        name: random.standard_normal((64, 64), np.float32) for name in "xt"})
+    assert run_both(divisi, "step.mlir", "x.npz") > 0
+
+
+@pytest.mark.parametrize("plan", ["zero", "megatron"])
+def test_the_programs_that_others_damage_are_such_steps(plan):
+    """test/Artifact/OrderMutationTest.cpp"""
+    file = ROOT / "test" / "endtoend" / "Inputs" / f"{plan}_step.mlir"
+    assert file.read_text() == planned_steps.Step(
+        plan, blocks=2, width=256, batch=256).text()
+
+
+def test_without_overlap_the_order_is_that_of_partition(divisi):
+    m = model("gpt2")
+    divisi("compile", m.onnx, *m.shapes, "--tensor-parallel-size", 2,
+           "--no-overlap", "--dump-after", "all", "--dump-to", ".", "-o",
+           "m.divisi")
+    texts = {stage: divisi.path(f"gpt2.{stage}.mlir").read_text()
+             for stage in ("partition", "schedule", "lower")}
+    assert texts["schedule"] == texts["partition"].replace(
+        'divisi.stage = "partition"', 'divisi.stage = "schedule"')
+    assert "overlap" not in texts["lower"]
+
+
+def test_the_memory_limit_is_kept(divisi):
+    """Just what the order of the model needs, and a little more."""
+    step = Step(batch=256, width=256, layers=4)
+    divisi.path("step.mlir").write_text(step.text())
+    divisi.path("weights.bin").write_bytes(
+        b"".join(w.tobytes() for w in step.weights()))
+
+    def facts(*flags):
+        out = divisi("explain", "step.mlir", "--data-parallel-size", 2,
+                     "--no-compare", *flags, "--json").out
+        return json.loads(out)
+
+    def most(report):
+        return max(sum(device[f"{part}_bytes"] for part in (
+            "weight", "arena", "workspace", "packed"))
+            for device in report["memory"]["per_device"])
+
+    needed = most(facts("--no-overlap"))
+    hidden = []
+    for limit in (11 * needed // 10, 2 * needed):
+        report = facts("--memory-limit", f"{limit}B")
+        assert most(report) <= limit
+        hidden.append(report["schedule"][0]["hidden"])
+    assert hidden[1] > 0
