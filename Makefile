@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 600
 BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 FORMATTED = git ls-files '*.h' '*.cpp'
 
-.PHONY: setup build demo test sweep node-suite fuzz format models
+.PHONY: setup build demo test sweep node-suite races fuzz format models
 .DEFAULT_GOAL := build
 
 setup:
@@ -42,6 +42,12 @@ sweep: build
 # All of ONNX's tests of single nodes: what is right, refused and why.
 node-suite: build
 	$(call script,test/Import/node_suite.sh)
+
+# Needs a build of its own, of the runtime alone, under the thread sanitizer.
+races: build
+	@cmake --preset tsan --log-level=NOTICE
+	@cmake --build build-tsan -j $(JOBS) --target RuntimeTest run-delayed
+	$(call script,test/races.sh)
 
 # Needs a build of its own, by clang; only the fuzzed libraries are built.
 fuzz: setup
