@@ -150,7 +150,7 @@ LogicalResult exec::verifyQueue(Operation *op) {
   StringRef expected;
   if (instruction.getMeeting()) {
     expected = name && isLocal ? "that of a communicator" : "";
-  } else if (isa<CallOp, CommitOp>(op)) {
+  } else if (isa<CallOp, CommitOp, LoopOp>(op)) {
     expected = isCompute ? "" : "compute";
   } else {
     expected = isLocal ? "" : "compute or copy";
@@ -197,6 +197,22 @@ static SmallVector<Value> listOf(Value value) {
 
 SmallVector<Value> TransferOp::getReads() { return listOf(getSource()); }
 SmallVector<Value> TransferOp::getWrites() { return listOf(getTarget()); }
+
+std::optional<Meeting> LoopOp::getMeeting() { return std::nullopt; }
+
+SmallVector<Value> LoopOp::getReads() {
+  SmallVector<Value> reads = {getCount()};
+  llvm::append_range(reads, getCarried());
+  llvm::append_range(reads, getGiven());
+  return reads;
+}
+
+SmallVector<Value> LoopOp::getWrites() {
+  SmallVector<Value> writes(getOutputs());
+  llvm::append_range(writes, getSpares());
+  llvm::append_range(writes, listOf(getArena()));
+  return writes;
+}
 
 std::optional<Meeting> OutputOp::getMeeting() { return std::nullopt; }
 SmallVector<Value> OutputOp::getReads() { return {getSource()}; }
@@ -261,6 +277,22 @@ LogicalResult TransferOp::verify() {
   }
   if (nn::globalType(from.getTensor()) != nn::globalType(to.getTensor())) {
     return emitOpError("(C2) cannot transfer ") << from << " into " << to;
+  }
+  return success();
+}
+
+LogicalResult LoopOp::verify() {
+  if (getCarried().getTypes() != getOutputs().getTypes() ||
+      getCarried().getTypes() != getSpares().getTypes()) {
+    return emitOpError("(C1) carries (")
+           << getCarried().getTypes() << "), but has outputs ("
+           << getOutputs().getTypes() << ") and spares ("
+           << getSpares().getTypes() << ")";
+  }
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  EntryOp body = module ? module.lookupSymbol<EntryOp>(getBodyAttr()) : nullptr;
+  if (!body || !body.getIsBody()) {
+    return emitOpError("(C2) ") << getBodyAttr() << " is no body";
   }
   return success();
 }

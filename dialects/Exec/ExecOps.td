@@ -27,7 +27,9 @@ def Exec_EntryOp : Exec_Op<"entry", [Symbol]> {
   let summary = "what a caller passes to a program and gets from it";
   let description = [{
     The names, global types and layouts of the inputs and outputs of an entry
-    function. All programs of the entry share them.
+    function. All programs of the entry share them. An entry that is a `body` is
+    not for users: an `exec.loop` runs it. Its input 0 is the iteration, output
+    i becomes input i + 1 of the next, and it touches no globals but constants.
 
     **Constraints**
     - (C1) There are as many names as types.
@@ -41,9 +43,9 @@ def Exec_EntryOp : Exec_Op<"entry", [Symbol]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$input_names,
       TypeArrayAttr:$input_types, StrArrayAttr:$output_names,
-      TypeArrayAttr:$output_types);
+      TypeArrayAttr:$output_types, UnitAttr:$is_body);
   let assemblyFormat = [{
-    $sym_name `inputs` $input_names $input_types
+    $sym_name (`body` $is_body^)? `inputs` $input_names $input_types
     `outputs` $output_names $output_types attr-dict
   }];
   let hasVerifier = 1;
@@ -285,6 +287,48 @@ def Exec_TransferOp : Exec_InstructionOp<"transfer",
     (`source` $source^ `:` type($source))?
     (`target` $target^ `:` type($target))?
     (`on` $queue^)? (`after` $after^)? attr-dict (`->` type($done)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Exec_LoopOp : Exec_InstructionOp<"loop", [AttrSizedOperandSegments]> {
+  let summary = "runs the programs of a body many times";
+  let description = [{
+    Each rank runs its program of the entry `body`, as often as `count` says:
+    the same on all of them, and at most `max` times. Inputs of the body are the
+    iteration, what is carried, and what is given. `outputs` have what is carried
+    at the end; in between, iterations read and write `outputs` and `spares` by
+    turns. `arena` is that of the body's program, absent until memory is planned.
+
+    All that is before it in the list has ended when it begins, and all behind
+    it begins when it has ended: on every queue.
+
+    **Constraints**
+    - (C1) Carried buffers, outputs and spares have the same types.
+    - (C2) The body is an `exec.entry` of the module that is one.
+
+    Example:
+    ```mlir
+    exec.loop @step times %n max 24 carries (%x) given () into (%y) spare (%z)
+      : !exec.buffer<tensor<i64, #spmd.local<(x=2), []>>, @g>,
+        (!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>), (),
+        (!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>),
+        (!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>)
+    ```
+  }];
+  let arguments = !con((ins FlatSymbolRefAttr:$body, I64Attr:$max,
+      Exec_BufferType:$count, Variadic<Exec_BufferType>:$carried,
+      Variadic<Exec_BufferType>:$given, Variadic<Exec_BufferType>:$outputs,
+      Variadic<Exec_BufferType>:$spares, Optional<Exec_BufferType>:$arena),
+      order);
+  let assemblyFormat = [{
+    $body `times` $count `max` $max `carries` ` ` `(` $carried `)`
+    `given` ` ` `(` $given `)` `into` ` ` `(` $outputs `)`
+    `spare` ` ` `(` $spares `)` (`arena` $arena^ `:` type($arena))?
+    (`on` $queue^)? (`after` $after^)? attr-dict `:` type($count) `,`
+    custom<TypeList>(type($carried)) `,` custom<TypeList>(type($given)) `,`
+    custom<TypeList>(type($outputs)) `,` custom<TypeList>(type($spares))
+    (`->` type($done)^)?
   }];
   let hasVerifier = 1;
 }

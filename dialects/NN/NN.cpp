@@ -8,6 +8,7 @@
 
 #include "dialects/NN/NN.h"
 
+#include "dialects/NN/Bodies.h"
 #include "dialects/NN/Nests.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
@@ -60,5 +61,9 @@ void divisi::nn::NNDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/NN/NNOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/NN/NNBodies.cpp.inc"
       >();
 }

@@ -40,6 +40,7 @@ private:
   void addBuffer(Operation &op, artifact::Program &program);
   void addInstruction(InstructionInterface op, artifact::Program &program);
   void addCall(CallOp op, artifact::Call &call);
+  void addLoop(LoopOp op, artifact::Loop &loop);
   uint32_t queueOf(InstructionInterface op);
   uint32_t globalOf(Operation *op, StringRef name);
 
@@ -154,6 +155,7 @@ void ManifestBuilder::addEntry(EntryOp entry) {
   entries_[entry.getSymName()] = draft_.manifest.entries_size();
   artifact::Entry *message = draft_.manifest.add_entries();
   message->set_name(entry.getSymName().str());
+  message->set_is_body(entry.getIsBody());
   auto addValues = [&](ArrayAttr names, ArrayAttr types, auto add) {
     for (auto [name, type] :
          llvm::zip_equal(names.getAsRange<StringAttr>(),
@@ -250,6 +252,24 @@ void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
   }
 }
 
+void ManifestBuilder::addLoop(LoopOp op, artifact::Loop &loop) {
+  loop.set_body(entries_.lookup(op.getBody()));
+  loop.set_most(int64_t(op.getMax()));
+  loop.set_count(bufferOf(op.getCount()));
+  auto add = [&](ValueRange buffers, auto add) {
+    for (Value buffer : buffers) {
+      add(bufferOf(buffer));
+    }
+  };
+  add(op.getCarried(), [&](uint32_t buffer) { loop.add_carried(buffer); });
+  add(op.getGiven(), [&](uint32_t buffer) { loop.add_given(buffer); });
+  add(op.getOutputs(), [&](uint32_t buffer) { loop.add_results(buffer); });
+  add(op.getSpares(), [&](uint32_t buffer) { loop.add_spares(buffer); });
+  if (op.getArena()) {
+    loop.set_arena(bufferOf(op.getArena()));
+  }
+}
+
 /// One message per operation that does something; buffers were added before.
 void ManifestBuilder::addInstruction(InstructionInterface op,
                                      artifact::Program &program) {
@@ -299,6 +319,7 @@ void ManifestBuilder::addInstruction(InstructionInterface op,
         instruction->mutable_copy()->set_source(bufferOf(copy.getSource()));
         instruction->mutable_copy()->set_result(bufferOf(copy.getTarget()));
       })
+      .Case([&](LoopOp loop) { addLoop(loop, *instruction->mutable_loop()); })
       .Case([&](CommitOp) { instruction->mutable_commit(); });
 }
 
@@ -352,6 +373,35 @@ void ManifestBuilder::addProgram(ProgramOp op) {
   }
 }
 
+/// Entries first, then bodies, each behind those with the loop that runs it.
+static std::vector<EntryOp> entriesInOrder(ModuleOp module) {
+  std::vector<EntryOp> order;
+  auto add = [&](EntryOp entry) {
+    if (entry && !llvm::is_contained(order, entry)) {
+      order.push_back(entry);
+    }
+  };
+  for (auto entry : module.getOps<EntryOp>()) {
+    if (!entry.getIsBody()) {
+      add(entry);
+    }
+  }
+  for (size_t next = 0; next < order.size(); ++next) {
+    for (auto program : module.getOps<ProgramOp>()) {
+      if (program.getEntry() != order[next].getSymName()) {
+        continue;
+      }
+      for (auto loop : program.getBody().getOps<LoopOp>()) {
+        add(module.lookupSymbol<EntryOp>(loop.getBody()));
+      }
+    }
+  }
+  for (auto entry : module.getOps<EntryOp>()) {
+    add(entry); // that no loop runs: verification says so
+  }
+  return order;
+}
+
 Expected<ManifestDraft> ManifestBuilder::run() {
   draft_.manifest.set_producer("divisi " + std::string(version()));
   for (auto grid : module_.getOps<spmd::GridOp>()) {
@@ -361,7 +411,7 @@ Expected<ManifestDraft> ManifestBuilder::run() {
     addGlobal(global);
   }
   draft_.numGlobals = draft_.manifest.globals_size();
-  for (auto entry : module_.getOps<EntryOp>()) {
+  for (EntryOp entry : entriesInOrder(module_)) {
     addEntry(entry);
   }
   for (auto program : module_.getOps<ProgramOp>()) {

@@ -10,8 +10,8 @@
 
 #include "ErrorCollector.h"
 #include "dialects/Exec/Exec.h"
+#include "dialects/NN/Bodies.h"
 #include "dialects/NN/Locations.h"
-#include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Compiler/MoveNames.h"
@@ -58,7 +58,9 @@ static bool isPlanned(ModuleOp module) {
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       planned &= bool(spmd::getArgPlace(function, i));
     }
-    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    // Those of bodies are places of arguments.
+    for (unsigned i = 0; !nn::isBody(function) && i < function.getNumResults();
+         ++i) {
       planned &= bool(spmd::getResultPlace(function, i));
     }
   }
@@ -69,7 +71,7 @@ static bool hasEntry(ModuleOp module) {
   return !module.getOps<exec::EntryOp>().empty() ||
          llvm::any_of(module.getOps<mlir::func::FuncOp>(),
                       [](mlir::func::FuncOp function) {
-                        return spmd::isEntry(function);
+                        return spmd::isEntry(function) && !nn::isBody(function);
                       });
 }
 

@@ -8,8 +8,8 @@
 
 #include "divisi/Evaluate/Evaluator.h"
 
+#include "dialects/NN/Bodies.h"
 #include "dialects/NN/Locations.h"
-#include "dialects/NN/NN.h"
 #include "divisi/Evaluate/KernelCall.h"
 #include "divisi/runtime/Kernel.h"
 
@@ -241,7 +241,15 @@ public:
   run(const std::vector<rt::HostTensor> &inputs);
 
 private:
-  Expected<rt::HostTensor> evaluate(mlir::Operation &op);
+  using Tensors = std::vector<rt::HostTensor>;
+
+  Expected<Tensors> evaluate(mlir::Operation &op);
+  Expected<rt::HostTensor> evaluateResult(mlir::Operation &op);
+  Expected<Tensors> runLoop(nn::LoopOp op);
+  Expected<Tensors> runIf(nn::IfOp op);
+  Expected<Tensors> runBody(mlir::Operation *op, mlir::FlatSymbolRefAttr body,
+                            const Tensors &inputs);
+  Tensors operandsOf(mlir::ValueRange operands) const;
   /// Frees what no later operation reads.
   void release(mlir::Operation &op);
 
@@ -253,7 +261,64 @@ private:
 
 } // namespace
 
-Expected<rt::HostTensor> Run::evaluate(mlir::Operation &op) {
+Run::Tensors Run::operandsOf(mlir::ValueRange operands) const {
+  Tensors tensors;
+  for (mlir::Value operand : operands) {
+    tensors.push_back(values_.lookup(operand));
+  }
+  return tensors;
+}
+
+Expected<Run::Tensors> Run::runBody(mlir::Operation *op,
+                                    mlir::FlatSymbolRefAttr body,
+                                    const Tensors &inputs) {
+  auto function = llvm::cast<mlir::func::FuncOp>(nn::lookupBody(op, body));
+  return Run(function, globals_).run(inputs);
+}
+
+Expected<Run::Tensors> Run::runLoop(nn::LoopOp op) {
+  int64_t count = values_.lookup(op.getCount()).intAt(0), max = op.getMax();
+  if (count < 0 || count > max) {
+    return Status(ExitCode::Invalid, "it is to run " + std::to_string(count) +
+                                         " times, expected 0 to " +
+                                         std::to_string(max));
+  }
+  Tensors inputs = operandsOf(op->getOperands());
+  for (int64_t i = 0; i < count; ++i) {
+    auto index = rt::HostTensor::zeros(DType::I64, {});
+    if (!index) {
+      return index.status();
+    }
+    index->as<int64_t>()[0] = i;
+    inputs[0] = *index;
+    Expected<Tensors> results = runBody(op, op.getBodyAttr(), inputs);
+    if (!results) {
+      return results.status();
+    }
+    std::copy(results->begin(), results->end(), inputs.begin() + 1);
+  }
+  return Tensors(inputs.begin() + 1, inputs.begin() + 1 + op.getNumResults());
+}
+
+Expected<Run::Tensors> Run::runIf(nn::IfOp op) {
+  bool condition = values_.lookup(op.getCondition()).intAt(0) != 0;
+  return runBody(op, condition ? op.getThenAttr() : op.getOtherwiseAttr(),
+                 operandsOf(op.getValues()));
+}
+
+Expected<Run::Tensors> Run::evaluate(mlir::Operation &op) {
+  if (auto loop = llvm::dyn_cast<nn::LoopOp>(op)) {
+    return runLoop(loop);
+  }
+  if (auto branch = llvm::dyn_cast<nn::IfOp>(op)) {
+    return runIf(branch);
+  }
+  Expected<rt::HostTensor> result = evaluateResult(op);
+  return result ? Expected<Tensors>(Tensors{std::move(*result)})
+                : result.status();
+}
+
+Expected<rt::HostTensor> Run::evaluateResult(mlir::Operation &op) {
   if (auto read = llvm::dyn_cast<nn::ReadOp>(op)) {
     return globals_.read(read.getGlobal().str());
   }
@@ -272,12 +337,8 @@ Expected<rt::HostTensor> Run::evaluate(mlir::Operation &op) {
                                              op.getName().getStringRef().str() +
                                              "' cannot be evaluated");
   }
-  std::vector<rt::HostTensor> operands;
-  for (mlir::Value operand : op.getOperands()) {
-    operands.push_back(values_.lookup(operand));
-  }
   return evaluateOp(op.getName().getStringRef().str(), toRuntimeAttributes(&op),
-                    operands, *element,
+                    operandsOf(op.getOperands()), *element,
                     rt::Dims(type.getShape().begin(), type.getShape().end()));
 }
 
@@ -311,12 +372,14 @@ Run::run(const std::vector<rt::HostTensor> &inputs) {
         results.push_back(values_.lookup(operand));
       }
     } else {
-      auto value = evaluate(op);
-      if (!value) {
-        return value.status().in(nn::describeLocation(op.getLoc()));
+      auto values = evaluate(op);
+      if (!values) {
+        return values.status().in(nn::describeLocation(op.getLoc()));
       }
-      if (!op.getResult(0).use_empty()) {
-        values_[op.getResult(0)] = *value;
+      for (auto [result, value] : llvm::zip_equal(op.getResults(), *values)) {
+        if (!result.use_empty()) {
+          values_[result] = value;
+        }
       }
     }
     release(op);

@@ -26,14 +26,12 @@ EdgeMatrices::EdgeMatrices(const Grid &grid, const GridLinks &links,
       memories_(std::move(memories)), pool_(pool), matrices_(matrices),
       isStruck_(std::move(isStruck)), tell_(std::move(tell)) {}
 
-uint32_t EdgeMatrices::usages(unsigned tensorClass, const Port &from,
-                              const Port &to, Bytes bytes, unsigned kind) {
+uint32_t EdgeMatrices::request(PortKey key) {
   auto [it, isNew] =
-      known_.try_emplace({tensorClass, *from.layouts, *to.layouts, bytes, kind},
-                         uint32_t(matrices_.size()));
+      known_.try_emplace(std::move(key), uint32_t(matrices_.size()));
   if (isNew) {
-    matrices_.push_back(
-        {uint32_t(from.layouts->size()), uint32_t(to.layouts->size()), {}});
+    const auto &[tensorClass, from, to, bytes, kind, repeats] = it->first;
+    matrices_.push_back({uint32_t(from.size()), uint32_t(to.size()), {}});
     requests_[tensorClass].push_back({it->second, &it->first});
   }
   return it->second;
@@ -47,13 +45,13 @@ public:
       : tensor_(tensor), router_(router),
         prices_(tensor.layouts.size() * tensor.layouts.size(), kUnknown) {}
 
-  int64_t price(unsigned from, unsigned to);
+  int64_t price(unsigned from, unsigned to, int64_t repeats);
 
 private:
-  static constexpr int64_t kUnknown = -1;
+  static constexpr int64_t kUnknown = -1, kNoWay = -2;
   const TensorClass &tensor_;
   Router &router_;
-  std::vector<int64_t> prices_;
+  std::vector<int64_t> prices_; ///< In nanoseconds.
 };
 
 /// What memory they take on devices of a kind.
@@ -93,16 +91,16 @@ private:
 };
 } // namespace
 
-int64_t ClassPrices::price(unsigned from, unsigned to) {
+int64_t ClassPrices::price(unsigned from, unsigned to, int64_t repeats) {
   int64_t &known = prices_[from * tensor_.layouts.size() + to];
   if (known == kUnknown) {
     std::optional<int64_t> nanoseconds =
         from == to ? 0
                    : router_.price(tensor_.shape, tensor_.bits,
                                    tensor_.layouts[from], tensor_.layouts[to]);
-    known = nanoseconds ? costOf(*nanoseconds) : search::kInfeasible;
+    known = nanoseconds ? *nanoseconds : kNoWay;
   }
-  return known;
+  return known == kNoWay ? search::kInfeasible : costOf(known, repeats);
 }
 
 const ClassBytes::Peaks &ClassBytes::peaks(unsigned from, unsigned to) {
@@ -171,7 +169,7 @@ void EdgeMatrices::fillClass(unsigned tensorClass, Router &router,
     kinds.emplace_back(grid_, memory, tensor, router);
   }
   for (const Request &request : requests_.at(tensorClass)) {
-    const auto &[ignored, from, to, bytes, kind] = *request.ports;
+    const auto &[ignored, from, to, bytes, kind, repeats] = *request.ports;
     std::vector<int64_t> &entries = matrices_[request.matrix].entries;
     entries.reserve(from.size() * to.size());
     for (unsigned row : from) {
@@ -180,7 +178,7 @@ void EdgeMatrices::fillClass(unsigned tensorClass, Router &router,
       for (unsigned column : to) {
         entries.push_back(!isWanted ? 0
                           : bytes == Bytes::Prices
-                              ? prices.price(row, column)
+                              ? prices.price(row, column, repeats)
                               : kinds[kind].bytes(bytes, row, column));
       }
     }
@@ -236,10 +234,11 @@ uint32_t EdgeMatrices::zeros(const Port &from, const Port &to) {
 }
 
 uint32_t EdgeMatrices::aparts(unsigned tensorClass, const Port &from,
-                              const Port &to) {
-  auto [it, isNew] = aparts_.try_emplace(
-      {tensorClass, *from.layouts, *to.layouts, *from.apart, *to.apart},
-      uint32_t(matrices_.size()));
+                              const Port &to, int64_t repeats) {
+  auto [it, isNew] =
+      aparts_.try_emplace({tensorClass, *from.layouts, *to.layouts, *from.apart,
+                           *to.apart, repeats},
+                          uint32_t(matrices_.size()));
   if (!isNew) {
     return it->second;
   }
@@ -252,7 +251,9 @@ uint32_t EdgeMatrices::aparts(unsigned tensorClass, const Port &from,
     for (auto [used, userApart] : llvm::zip_equal(*to.layouts, *to.apart)) {
       bool isFused = isWhole && userApart && made == used;
       matrix.entries.push_back(
-          isFused ? 0 : costOf(makerApart.value_or(0) + userApart.value_or(0)));
+          isFused ? 0
+                  : costOf(makerApart.value_or(0) + userApart.value_or(0),
+                           repeats));
     }
   }
   return it->second;

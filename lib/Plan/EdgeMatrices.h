@@ -30,10 +30,12 @@ inline constexpr int64_t kNanosecond = int64_t(1) << 20;
 inline int64_t nanosecondsOf(search::Wide cost) {
   return int64_t(cost / kNanosecond);
 }
-/// A time as a cost; what is beyond any use is not more than can be added.
-inline int64_t costOf(int64_t nanoseconds) {
+/// A time that is taken `repeats` times, at least once, as a cost; what is
+/// beyond any use is not more than can be added.
+inline int64_t costOf(int64_t nanoseconds, int64_t repeats = 1) {
   constexpr int64_t kMost = search::kInfeasible / kNanosecond / 2;
-  return (nanoseconds < kMost ? nanoseconds : kMost) * kNanosecond;
+  bool isMost = nanoseconds >= kMost / repeats;
+  return (isMost ? kMost : nanoseconds * repeats) * kNanosecond;
 }
 
 /// One end of an edge: a node, and per strategy of it the layout of a tensor.
@@ -55,10 +57,12 @@ public:
                const LayoutPool &pool, std::vector<search::Matrix> &matrices,
                std::function<bool()> isStruck, std::function<void()> tell);
 
-  /// Of what it takes to bring a tensor of the class from one to the other. Its
-  /// entries are there after fill().
-  uint32_t prices(unsigned tensorClass, const Port &from, const Port &to) {
-    return usages(tensorClass, from, to, Bytes::Prices, 0);
+  /// Of what it takes to bring a tensor of the class from one to the other so
+  /// many times. Its entries are there after fill().
+  uint32_t prices(unsigned tensorClass, const Port &from, const Port &to,
+                  int64_t repeats = 1) {
+    return request(
+        {tensorClass, *from.layouts, *to.layouts, Bytes::Prices, 0, repeats});
   }
   /// Which bytes a matrix counts, on the fullest device of a kind. Of the first
   /// five there are none where the layouts are equal; a route of several steps
@@ -76,24 +80,28 @@ public:
   /// Of tensors of the class, on devices of the kind of that number. Its
   /// entries may only be there after fill().
   uint32_t usages(unsigned tensorClass, const Port &from, const Port &to,
-                  Bytes bytes, unsigned kind);
+                  Bytes bytes, unsigned kind) {
+    return request({tensorClass, *from.layouts, *to.layouts, bytes, kind, 1});
+  }
   /// Of no cost.
   uint32_t zeros(const Port &from, const Port &to);
   /// Of what it takes more where two operators are not one kernel: their
   /// layouts differ or are partial, or one of them is a view.
-  uint32_t aparts(unsigned tensorClass, const Port &from, const Port &to);
+  uint32_t aparts(unsigned tensorClass, const Port &from, const Port &to,
+                  int64_t repeats = 1);
   /// Prices what was asked for, on two threads.
   void fill();
 
 private:
   using PortKey = std::tuple<unsigned, std::vector<unsigned>,
-                             std::vector<unsigned>, Bytes, unsigned>;
+                             std::vector<unsigned>, Bytes, unsigned, int64_t>;
   /// A matrix without entries, and what it is of.
   struct Request {
     uint32_t matrix = 0;
     const PortKey *ports = nullptr;
   };
 
+  uint32_t request(PortKey key);
   void fillClass(unsigned tensorClass, Router &router,
                  llvm::function_ref<bool()> goesOn);
 
@@ -106,9 +114,9 @@ private:
   std::function<void()> tell_;
   std::map<PortKey, uint32_t> known_;
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> zeros_; ///< By extents.
-  /// By class, and layouts and times of both ends.
+  /// By class, layouts and times of both ends, and repeats.
   std::map<std::tuple<unsigned, std::vector<unsigned>, std::vector<unsigned>,
-                      std::vector<ApartTime>, std::vector<ApartTime>>,
+                      std::vector<ApartTime>, std::vector<ApartTime>, int64_t>,
            uint32_t>
       aparts_;
   std::map<unsigned, std::vector<Request>> requests_; ///< By class.

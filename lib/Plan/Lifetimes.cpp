@@ -45,6 +45,7 @@ int64_t Lifetimes::slot(const Consumer &consumer) const {
   case Consumer::Kind::Output:
     return consumer.time * stride_ + dataflow_.outputs[consumer.index].number;
   case Consumer::Kind::Update:
+  case Consumer::Kind::Argument:
     break;
   }
   return consumer.time * stride_;
@@ -193,6 +194,10 @@ search::Lifetime Lifetimes::held(unsigned tensor,
   }
   case Consumer::Kind::Output:
     return {begin, (consumer.time + 1) * stride_};
+  case Consumer::Kind::Argument: {
+    unsigned body = dataflow_.values[consumer.index].index;
+    return {begin, dataflow_.entryTimes[body].end * stride_};
+  }
   case Consumer::Kind::Update:
     break;
   }

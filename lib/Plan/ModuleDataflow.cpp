@@ -8,7 +8,9 @@
 
 #include "divisi/Plan/ModuleDataflow.h"
 
+#include "BatchReach.h"
 #include "SiteKinds.h"
+#include "dialects/NN/Bodies.h"
 #include "dialects/NN/Functions.h"
 #include "divisi/Cost/Fusion.h"
 #include "divisi/Evaluate/KernelCall.h"
@@ -24,27 +26,25 @@ using namespace mlir;
 namespace divisi::plan {
 
 namespace {
-/// Of a dimension, how many of its major iterations the batch reaches: of a
-/// flattened [B·S] the B. Lookups only, never iterated.
-using Reach = llvm::SmallVector<int64_t, 4>;
-
 class DataflowReader {
 public:
   DataflowReader(ModuleOp module, int64_t batchDim)
-      : module_(module), batchDim_(batchDim) {}
+      : module_(module), reach_(batchDim) {}
 
   FailureOr<ModuleDataflow> read();
 
 private:
   LogicalResult readEntry(func::FuncOp function);
+  FailureOr<unsigned> addEntry(func::FuncOp function);
+  LogicalResult readOps(func::FuncOp function);
+  LogicalResult readLoop(nn::LoopOp op);
+  LogicalResult checkBodies();
   LogicalResult readOp(Operation &op);
   LogicalResult readSite(nn::LoopInterface op);
   LogicalResult readReturn(func::ReturnOp op);
   FailureOr<unsigned> globalValue(Operation &op, StringRef name);
   unsigned addValue(Value value, RankedTensorType type, DataflowValue tensor);
   void use(Value value, Consumer consumer);
-  void reachLoops(Site &site, ValueRange operands);
-  Reach resultReach(const Site &site, unsigned result) const;
   void addStops();
 
   /// Where in a list of consumers.
@@ -53,14 +53,17 @@ private:
   };
 
   ModuleOp module_;
-  int64_t batchDim_;
   ModuleDataflow dataflow_;
   SiteKinds kinds_;
   llvm::DenseMap<Value, unsigned> valueOf_;
-  llvm::DenseMap<Value, Reach> reach_;
+  BatchReach reach_;
   llvm::DenseMap<Operation *, OpFusion> fusions_; ///< Of one entry.
   llvm::DenseSet<Value> parameters_; ///< Made from globals that are no state.
   llvm::StringMap<unsigned> globalValueOf_;
+  /// By function: its number, and that of the tensor of its first argument.
+  llvm::DenseMap<Operation *, unsigned> entryOf_, firstArgumentOf_;
+  /// Of the function that is read: see Site::repeats.
+  int64_t repeats_ = 1;
   /// Users that are alike, by value, kind of site and operand; in the order of
   /// their first ones.
   std::map<std::tuple<const void *, unsigned, unsigned>, size_t> groupOf_;
@@ -84,6 +87,7 @@ unsigned DataflowReader::addValue(Value value, RankedTensorType type,
 
 void DataflowReader::use(Value value, Consumer consumer) {
   consumer.time = dataflow_.time;
+  consumer.repeats = repeats_;
   unsigned index = valueOf_.at(value);
   DataflowValue &tensor = dataflow_.values[index];
   if (consumer.kind == Consumer::Kind::Operand) {
@@ -114,9 +118,10 @@ void DataflowReader::addStops() {
     for (const UserOf &user : group) {
       tensor.consumers[user.consumer].stop = unsigned(dataflow_.stops.size());
     }
-    dataflow_.stops.push_back(
-        {index, tensor.consumers[group.front().consumer].time,
-         tensor.consumers[group.back().consumer].time + 1});
+    const Consumer &first = tensor.consumers[group.front().consumer];
+    dataflow_.stops.push_back({index, first.time,
+                               tensor.consumers[group.back().consumer].time + 1,
+                               first.repeats});
   }
 }
 
@@ -141,58 +146,78 @@ FailureOr<unsigned> DataflowReader::globalValue(Operation &op, StringRef name) {
   return index;
 }
 
-/// Marks the loops behind what the batch reaches of the operands.
-void DataflowReader::reachLoops(Site &site, ValueRange operands) {
-  site.batch.assign(site.nest.loops.size(), false);
-  for (auto [number, operand] : llvm::enumerate(operands)) {
-    auto known = reach_.find(operand);
-    if (known == reach_.end()) {
-      continue;
-    }
-    const TensorMap &map = site.nest.operands[number];
-    for (auto [dim, reached] : llvm::zip_equal(map.dims, known->second)) {
-      int64_t major = 1;
-      for (LoopId loop : dim.loops) {
-        if (major >= reached) {
-          break;
-        }
-        site.batch[loop.index] = true;
-        major *= site.nest.loop(loop).extent;
-      }
-    }
-  }
-}
-
-/// The batch reaches a result as far as the major loops of each dimension are
-/// reached: of [B·S, E] the B iterations of the first.
-Reach DataflowReader::resultReach(const Site &site, unsigned result) const {
-  const TensorMap &map = site.nest.results[result];
-  Reach reach;
-  for (const DimMap &dim : map.dims) {
-    int64_t major = 1;
-    for (LoopId loop : dim.loops) {
-      if (!site.batch[loop.index]) {
-        break;
-      }
-      major *= site.nest.loop(loop).extent;
-    }
-    reach.push_back(major);
-  }
-  return reach;
-}
-
+/// What a body returns becomes its arguments.
 LogicalResult DataflowReader::readReturn(func::ReturnOp op) {
+  auto function = cast<func::FuncOp>(op->getParentOp());
+  if (nn::isBody(function)) {
+    unsigned first = firstArgumentOf_.at(function);
+    for (auto [number, value] : llvm::enumerate(op.getOperands())) {
+      use(value, {.kind = Consumer::Kind::Argument,
+                  .index = first + nn::carriedArgument(unsigned(number))});
+    }
+    return success();
+  }
   for (auto [number, value] : llvm::enumerate(op.getOperands())) {
     unsigned output = unsigned(dataflow_.outputs.size());
     use(value, {.kind = Consumer::Kind::Output, .index = output});
-    dataflow_.outputs.push_back({unsigned(dataflow_.entries.size() - 1),
-                                 unsigned(number), valueOf_.at(value),
-                                 dataflow_.time});
+    dataflow_.outputs.push_back({entryOf_.at(function), unsigned(number),
+                                 valueOf_.at(value), dataflow_.time});
   }
   return success();
 }
 
+/// The body runs here. Its arguments are tensors of both functions: operands
+/// become them, and results are the carried ones of them, as they are then.
+LogicalResult DataflowReader::readLoop(nn::LoopOp op) {
+  auto body = module_.lookupSymbol<func::FuncOp>(op.getBody());
+  if (!body || firstArgumentOf_.contains(body)) {
+    return op.emitOpError() << "runs @" << op.getBody()
+                            << ", which another loop runs, too; run "
+                               "isolate-bodies first";
+  }
+  auto fusions = std::move(fusions_);
+  FailureOr<unsigned> entry = addEntry(body);
+  if (failed(entry)) {
+    return failure();
+  }
+  unsigned first = firstArgumentOf_.at(body);
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    bool isCarried = number != 0 && number <= op.getNumResults();
+    dataflow_.values[first + number].isGiven = !isCarried;
+    use(operand,
+        {.kind = Consumer::Kind::Argument, .index = first + unsigned(number)});
+    Value argument = body.getArgument(unsigned(number));
+    reach_.follow(argument, operand);
+    if (!isCarried && parameters_.contains(operand)) {
+      parameters_.insert(argument);
+    }
+  }
+  ++dataflow_.time;
+  int64_t outside = repeats_, begin = dataflow_.time;
+  repeats_ = nn::repeatsOf(op, outside);
+  if (failed(readOps(body))) {
+    return failure();
+  }
+  repeats_ = outside;
+  dataflow_.entryTimes[*entry] = {begin, dataflow_.time};
+  for (size_t i = 0; i != op->getNumOperands(); ++i) {
+    dataflow_.values[first + i].end = dataflow_.time;
+  }
+  for (OpResult result : op->getResults()) {
+    unsigned argument = nn::carriedArgument(result.getResultNumber());
+    valueOf_[result] = first + argument;
+    reach_.follow(result, body.getArgument(argument));
+  }
+  fusions_ = std::move(fusions);
+  return success();
+}
+
 LogicalResult DataflowReader::readOp(Operation &op) {
+  bool touchesGlobal = isa<nn::ReadOp, nn::UpdateOp>(op);
+  if (touchesGlobal && nn::isBody(cast<func::FuncOp>(op.getParentOp()))) {
+    return op.emitOpError("touches a global in a body, which is not possible; "
+                          "run isolate-bodies first");
+  }
   if (auto read = dyn_cast<nn::ReadOp>(op)) {
     FailureOr<unsigned> tensor = globalValue(op, read.getGlobal());
     if (failed(tensor)) {
@@ -215,6 +240,9 @@ LogicalResult DataflowReader::readOp(Operation &op) {
   }
   if (auto ret = dyn_cast<func::ReturnOp>(op)) {
     return readReturn(ret);
+  }
+  if (auto loop = dyn_cast<nn::LoopOp>(op)) {
+    return readLoop(loop);
   }
   auto loops = dyn_cast<nn::LoopInterface>(op);
   if (!loops) {
@@ -256,19 +284,18 @@ LogicalResult DataflowReader::readSite(nn::LoopInterface op) {
   site.fusible = fusions_.lookup(op).fusible;
   site.numResults = op->getNumResults();
   site.time = dataflow_.time;
+  site.repeats = repeats_;
   for (Value operand : op->getOperands()) {
     site.parameters.push_back(parameters_.contains(operand));
   }
   bool isParameter =
       !site.parameters.empty() && !llvm::is_contained(site.parameters, false);
-  reachLoops(site, op->getOperands());
+  reach_.enter(site, op->getOperands());
   site.kind = kinds_.of(site, op);
   unsigned index = unsigned(dataflow_.sites.size());
-  for (auto [number, result] : llvm::enumerate(op->getResults())) {
-    reach_[result] = resultReach(site, unsigned(number));
-    if (isParameter) {
-      parameters_.insert(result);
-    }
+  reach_.leave(site, op->getResults());
+  if (isParameter) {
+    parameters_.insert_range(op->getResults());
   }
   dataflow_.ops.push_back(op);
   dataflow_.sites.push_back(std::move(site));
@@ -282,9 +309,8 @@ LogicalResult DataflowReader::readSite(nn::LoopInterface op) {
   return success();
 }
 
-/// Every operation takes one unit of time, also those that are no sites: times
-/// are positions in the program.
-LogicalResult DataflowReader::readEntry(func::FuncOp function) {
+/// Adds `function` with its arguments; its number.
+FailureOr<unsigned> DataflowReader::addEntry(func::FuncOp function) {
   if (!function.getBody().hasOneBlock()) {
     return function.emitOpError("has no body of one block, so it cannot be "
                                 "planned");
@@ -292,8 +318,9 @@ LogicalResult DataflowReader::readEntry(func::FuncOp function) {
   fusions_ = fusionsOf(function.getBody().front());
   unsigned entry = unsigned(dataflow_.entries.size());
   dataflow_.entries.push_back(function);
-  int64_t begin = dataflow_.time;
-  size_t firstArgument = dataflow_.values.size();
+  dataflow_.entryTimes.emplace_back();
+  entryOf_[function] = entry;
+  firstArgumentOf_[function] = unsigned(dataflow_.values.size());
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type) {
@@ -301,35 +328,62 @@ LogicalResult DataflowReader::readEntry(func::FuncOp function) {
              << "has an argument of type " << argument.getType()
              << ", expected a tensor";
     }
-    Reach reach(type.getRank(), 1);
-    if (batchDim_ < type.getRank()) {
-      reach[batchDim_] = type.getDimSize(batchDim_);
-    }
-    reach_[argument] = reach;
+    reach_.begin(argument);
     addValue(argument, type,
              {.kind = DataflowValue::Kind::Argument,
               .index = entry,
               .number = argument.getArgNumber()});
   }
+  return entry;
+}
+
+/// Every operation takes one unit of time, also those that are no sites: times
+/// are positions in the program.
+LogicalResult DataflowReader::readOps(func::FuncOp function) {
   for (Operation &op : function.getBody().front()) {
     if (failed(readOp(op))) {
       return failure();
     }
     ++dataflow_.time;
   }
-  dataflow_.entryTimes.push_back({begin, dataflow_.time});
+  return success();
+}
+
+LogicalResult DataflowReader::readEntry(func::FuncOp function) {
+  FailureOr<unsigned> entry = addEntry(function);
+  int64_t begin = dataflow_.time;
+  if (failed(entry) || failed(readOps(function))) {
+    return failure();
+  }
+  dataflow_.entryTimes[*entry] = {begin, dataflow_.time};
   // Whoever runs it keeps them until it is over.
+  unsigned first = firstArgumentOf_.at(function);
   for (size_t i = 0; i != function.getNumArguments(); ++i) {
-    dataflow_.values[firstArgument + i].end = dataflow_.time;
+    dataflow_.values[first + i].end = dataflow_.time;
+  }
+  return success();
+}
+
+/// Bodies are read with the loops that run them.
+LogicalResult DataflowReader::checkBodies() {
+  for (auto function : module_.getOps<func::FuncOp>()) {
+    if (nn::isBody(function) && !firstArgumentOf_.contains(function)) {
+      return function.emitOpError(
+          "is private, and no loop of an entry runs it");
+    }
   }
   return success();
 }
 
 FailureOr<ModuleDataflow> DataflowReader::read() {
   for (auto function : module_.getOps<func::FuncOp>()) {
-    if (!nn::isInit(function) && failed(readEntry(function))) {
+    if (!nn::isInit(function) && !nn::isBody(function) &&
+        failed(readEntry(function))) {
       return failure();
     }
+  }
+  if (failed(checkBodies())) {
+    return failure();
   }
   for (DataflowValue &tensor : dataflow_.values) {
     if (tensor.kind == DataflowValue::Kind::Global) {

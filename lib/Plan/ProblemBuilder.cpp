@@ -46,7 +46,7 @@ void ProblemBuilder::addSite(unsigned index) {
   search::Node &node = planning_.problem.nodes.emplace_back();
   order_.push_back(4 * site.time + 1);
   for (int64_t nanoseconds : choices->nanoseconds) {
-    node.costs.push_back(costOf(nanoseconds));
+    node.costs.push_back(costOf(nanoseconds, site.repeats));
   }
   node.usages.assign(node.costs.size(), 0);
   if (!options_.names) {
@@ -72,7 +72,7 @@ search::Edge &ProblemBuilder::addEdge(const Way &way) {
   search::Edge &edge = planning_.problem.edges.emplace_back();
   edge.from = way.from.node;
   edge.to = way.to.node;
-  edge.costs = matrices_.prices(way.tensorClass, way.from, way.to);
+  edge.costs = matrices_.prices(way.tensorClass, way.from, way.to, way.repeats);
   return edge;
 }
 
@@ -130,12 +130,13 @@ void ProblemBuilder::addStopEdge(unsigned index) {
   addUse({classOf(dataflow_.values[stop.tensor]),
           source(stop.tensor),
           {planning_.stopNodes[index], &stopIds_[index]},
-          countsCopies(dataflow_.values[stop.tensor])},
+          countsCopies(dataflow_.values[stop.tensor]),
+          stop.repeats},
          lifetimes_.stop(stop, stops_[index].end));
 }
 
 /// What it stands for takes memory elsewhere, or only for some users.
-static void takeNothing(search::Node &node) {
+void ProblemBuilder::takeNothing(search::Node &node) {
   node.usages.assign(node.usages.size(), 0);
   node.moreUsages.clear();
 }
@@ -159,7 +160,8 @@ void ProblemBuilder::addMaker(unsigned index) {
   Way way = {classOf(tensor),
              {planning_.siteNodes[site], &choices.results[tensor.number]},
              source(index),
-             countsCopies(tensor)};
+             countsCopies(tensor),
+             dataflow_.sites[site].repeats};
   search::Edge &edge = addEdge(way);
   if (isAlias(dataflow_.sites[site])) {
     // It takes memory only where it is converted.
@@ -187,7 +189,7 @@ void ProblemBuilder::addFusion(const Way &way, unsigned maker, unsigned user) {
   search::Edge &edge = planning_.problem.edges.emplace_back();
   edge.from = from.node;
   edge.to = to.node;
-  edge.costs = matrices_.aparts(way.tensorClass, from, to);
+  edge.costs = matrices_.aparts(way.tensorClass, from, to, way.repeats);
 }
 
 Port ProblemBuilder::target(const Consumer &consumer) {
@@ -198,6 +200,7 @@ Port ProblemBuilder::target(const Consumer &consumer) {
   case Consumer::Kind::Output:
     return {planning_.outputNodes[consumer.index], &outputIds_[consumer.index]};
   case Consumer::Kind::Update:
+  case Consumer::Kind::Argument:
     break;
   }
   return {planning_.valueNodes[consumer.index], &valueIds_[consumer.index]};
@@ -212,7 +215,8 @@ void ProblemBuilder::addEdges(unsigned index) {
     Port from = consumer.stop ? Port{planning_.stopNodes[*consumer.stop],
                                      &stopIds_[*consumer.stop]}
                               : source(index);
-    Way way = {classOf(tensor), from, target(consumer), countsCopies(tensor)};
+    Way way = {classOf(tensor), from, target(consumer), countsCopies(tensor),
+               consumer.repeats};
     addUse(way, lifetimes_.use(index, consumer));
     if (lifetimes_.isWrittenInPlace(index, consumer)) {
       // Where it rests as the global does, it lies there.

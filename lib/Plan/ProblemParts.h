@@ -40,6 +40,7 @@ private:
            options_.control->struck() != search::Stopped::Finished;
   }
   bool goesOn();
+  static void takeNothing(search::Node &node);
   void addSite(unsigned index);
   void addPoint(unsigned index);
   void addStop(unsigned index);
@@ -57,6 +58,7 @@ private:
     unsigned tensorClass = 0;
     Port from, to;
     bool isCounted = false; ///< What it takes.
+    int64_t repeats = 1;    ///< How often it goes.
   };
   bool countsCopies(const DataflowValue &tensor) const {
     return options_.memory == MemoryDetail::All ||

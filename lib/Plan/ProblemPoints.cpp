@@ -138,6 +138,9 @@ void ProblemBuilder::addPoint(unsigned index) {
                    isGlobal ? restPerByte_ : 0, nameOf(tensor));
   planning_.valuePlaces[index] =
       layoutsOf(planning_.pool, classOf(tensor), ids);
+  if (tensor.isGiven) {
+    takeNothing(planning_.problem.nodes[planning_.valueNodes[index]]);
+  }
 }
 
 /// Stops of one tensor that are fixed to one place are the same: the first of

@@ -12,6 +12,7 @@
 #include "Choices.h"
 #include "Setting.h"
 
+#include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
@@ -144,11 +145,18 @@ spmd::PlaceAttr Drawer::drawPlace(llvm::ArrayRef<int64_t> shape,
   return spmd::makePlace(gridOp, shape, layout);
 }
 
+/// A body runs on one grid.
+static bool isInBody(Operation *op) {
+  return nn::isBody(op->getParentOfType<FunctionOpInterface>());
+}
+
 void Drawer::annotateProgram(const ModuleDataflow &dataflow) {
   spmd::GridOp grid = grids_.front();
   for (auto [op, site] : llvm::zip_equal(dataflow.ops, dataflow.sites)) {
     // Runs of operators on one grid, as real plans have them.
-    if (random_.chance(25)) {
+    if (isInBody(op)) {
+      grid = grids_.front();
+    } else if (random_.chance(25)) {
       grid = random_.pick(grids_);
     }
     spmd::setSplit(op, grid, site.nest, drawSplit(site, grid.getValue()));
@@ -160,7 +168,9 @@ void Drawer::annotateProgram(const ModuleDataflow &dataflow) {
       break;
     case DataflowValue::Kind::Argument:
       spmd::setArgPlace(dataflow.entries[tensor.index], tensor.number,
-                        drawPlace(tensor.shape));
+                        nn::isBody(dataflow.entries[tensor.index])
+                            ? drawPlace(tensor.shape, grids_.front())
+                            : drawPlace(tensor.shape));
       break;
     case DataflowValue::Kind::Result:
       if (tensor.consumers.size() > 1 && random_.chance(50)) {
@@ -174,9 +184,13 @@ void Drawer::annotateProgram(const ModuleDataflow &dataflow) {
   }
   for (unsigned stop = 0; stop != dataflow.stops.size(); ++stop) {
     if (random_.chance(50)) {
-      spmd::PlaceAttr place =
-          drawPlace(dataflow.values[dataflow.stops[stop].tensor].shape);
-      for (OpOperand *user : usersOf(dataflow, stop)) {
+      llvm::SmallVector<OpOperand *> users = usersOf(dataflow, stop);
+      llvm::ArrayRef<int64_t> shape =
+          dataflow.values[dataflow.stops[stop].tensor].shape;
+      spmd::PlaceAttr place = isInBody(users.front()->getOwner())
+                                  ? drawPlace(shape, grids_.front())
+                                  : drawPlace(shape);
+      for (OpOperand *user : users) {
         spmd::setStop(*user, place);
       }
     }

@@ -9,12 +9,16 @@
 #include "divisi/Report/Report.h"
 
 #include "Describe.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Cost/OperationCost.h"
 
+#include "divisi/Support/CheckedMath.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace divisi;
@@ -41,10 +45,19 @@ private:
   void addTransfer(spmd::TransferOp op, ReportRow row);
   Status addRecords();
 
+  /// For whom a body runs, and how often.
+  struct Running {
+    std::string entry;
+    int64_t times = 1;
+  };
+  void followLoops(StringRef name, const Running &running);
+  void repeatRows(const Running &running, size_t first);
+
   ModuleOp module_;
   const Cluster &cluster_;
   Report report_;
   OperationCost cost_;
+  std::map<std::string, Running> bodies_; ///< By name.
 };
 
 } // namespace
@@ -248,11 +261,46 @@ static bool countsIn(func::FuncOp function, Operation &op) {
          llvm::is_contained(list.asArrayRef(), grid.getDeviceIds().front());
 }
 
+/// Of the function, before split-ranks.
+static StringRef nameOf(func::FuncOp function) {
+  auto entry = function->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
+  return entry ? entry.getValue() : function.getSymName();
+}
+
+/// Rows of bodies are rows of the entry, as often as they run at most.
+void ReportBuilder::followLoops(StringRef name, const Running &running) {
+  for (auto function : module_.getOps<func::FuncOp>()) {
+    if (nameOf(function) != name) {
+      continue;
+    }
+    for (auto loop : function.getOps<nn::LoopOp>()) {
+      Running inside = {running.entry, nn::repeatsOf(loop, running.times)};
+      bodies_[loop.getBody().str()] = inside;
+      followLoops(loop.getBody(), inside);
+    }
+  }
+}
+
+/// Makes the rows from `first` on, of a body, rows of the entry that runs it.
+void ReportBuilder::repeatRows(const Running &running, size_t first) {
+  for (ReportRow &row : llvm::drop_begin(report_.rows, first)) {
+    row.entry = running.entry;
+    for (int64_t *value : {&row.nanoseconds, &row.bytes, &row.movedBytes,
+                           &row.oneDeviceNanoseconds}) {
+      constexpr int64_t most = int64_t(1) << 50; // sums fit
+      *value = std::min(most, checkedMul(*value, running.times).value_or(most));
+    }
+    row.flops *= double(running.times);
+  }
+}
+
 /// Constants and reads cost nothing, and are nobody's question.
 Status ReportBuilder::addFunction(func::FuncOp function) {
-  auto entry = function->getAttrOfType<StringAttr>(spmd::SPMDDialect::kEntry);
-  std::string name = (entry ? entry.getValue() : function.getSymName()).str();
-  addTensors(function, name);
+  std::string name = nameOf(function).str();
+  size_t firstRow = report_.rows.size();
+  if (!nn::isBody(function)) {
+    addTensors(function, name);
+  }
   cost_.enter(function.getBody().front());
   for (Operation &op : function.getBody().front()) {
     if (!countsIn(function, op)) {
@@ -274,6 +322,9 @@ Status ReportBuilder::addFunction(func::FuncOp function) {
     if (!status.isOk()) {
       return status;
     }
+  }
+  if (auto body = bodies_.find(name); body != bodies_.end()) {
+    repeatRows(body->second, firstRow);
   }
   return Status();
 }
@@ -304,6 +355,12 @@ Expected<Report> ReportBuilder::run() {
   addGrids();
   addKinds();
   addWeights();
+  for (auto function : module_.getOps<func::FuncOp>()) {
+    if (!nn::isBody(function)) {
+      std::string name = nameOf(function).str();
+      followLoops(name, {name, 1});
+    }
+  }
   for (auto function : module_.getOps<func::FuncOp>()) {
     if (!spmd::isEntry(function)) {
       continue;

@@ -8,7 +8,8 @@
 
 #include "Agreement.h"
 
-#include "dialects/NN/NN.h"
+#include "Loops.h"
+#include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/SPMD.h"
 
 #include <set>
@@ -239,6 +240,11 @@ LogicalResult AgreementVerifier::visit(Operation *op) {
   }
   if (auto update = dyn_cast<nn::UpdateOp>(op)) {
     return visitGlobal(op, update.getGlobalAttr());
+  }
+  if (auto loop = dyn_cast<nn::LoopOp>(op)) {
+    FlatSymbolRefAttr grid = gridOf(loop);
+    join("loop of " + loop.getBody().str(), op, devicesOf(op, grid));
+    return expectOn(op, grid);
   }
   if (auto split = op->getAttrOfType<SplitAttr>(SPMDDialect::kSplit)) {
     return expectOn(op, split.getGrid());

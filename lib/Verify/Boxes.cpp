@@ -150,6 +150,18 @@ verify::heldByGroup(const Grid &grid, int64_t extent, const DimLayout &dim,
   return parts;
 }
 
+Layout verify::renumbered(Layout layout, const Axes &axes) {
+  for (DimLayout &dim : layout.dims) {
+    for (AxisId &axis : dim.axes) {
+      axis = axes[axis.index];
+    }
+  }
+  for (AxisId &axis : layout.partialAxes) {
+    axis = axes[axis.index];
+  }
+  return layout;
+}
+
 // One dimension of verifyForm; `seen` are the axes that stood before.
 static Complaint verifyDim(const Grid &grid, int64_t extent,
                            const DimLayout &dim, Axes &seen) {

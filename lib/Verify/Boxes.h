@@ -77,6 +77,9 @@ llvm::SmallVector<Interval, 8> heldByGroup(const Grid &grid, int64_t extent,
                                            llvm::ArrayRef<AxisId> axes,
                                            Coordinates at);
 
+/// `layout` where the axis that it calls i is `axes[i]`.
+Layout renumbered(Layout layout, const Axes &axes);
+
 /// What makes `layout` no layout of a tensor of `shape` on `grid`: an unknown
 /// axis, one that stands twice, bounds that are too few or leave the tensor.
 Complaint verifyForm(const Grid &grid, llvm::ArrayRef<int64_t> shape,

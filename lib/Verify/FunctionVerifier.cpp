@@ -8,9 +8,10 @@
 
 #include "FunctionVerifier.h"
 
+#include "Loops.h"
 #include "Moves.h"
 #include "Operators.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/SPMD.h"
 
 #include <vector>
@@ -42,6 +43,7 @@ private:
   LogicalResult visitGlobal(Operation *op, FlatSymbolRefAttr symbol,
                             Value value);
   LogicalResult visitReturn(Operation *op);
+  LogicalResult visitLoop(nn::LoopOp op);
 
   /// What `type` claims, after its form is proved.
   FailureOr<Claim> claimOf(Operation *op, Type type, const Twine &what);
@@ -294,20 +296,6 @@ LogicalResult FunctionVerifier::visitTransfer(TransferOp op) {
   return success();
 }
 
-// The layout that `place` means where its axes are numbered as `axes` say.
-static Layout layoutOf(PlaceAttr place, const Axes &axes) {
-  Layout layout = place.getLayout();
-  for (DimLayout &dim : layout.dims) {
-    for (AxisId &axis : dim.axes) {
-      axis = axes[axis.index];
-    }
-  }
-  for (AxisId &axis : layout.partialAxes) {
-    axis = axes[axis.index];
-  }
-  return layout;
-}
-
 // Boxes are compared, not spellings: a place may name axes of size 1.
 LogicalResult FunctionVerifier::verifyAtRest(Operation *op, Value value,
                                              PlaceAttr place,
@@ -327,7 +315,7 @@ LogicalResult FunctionVerifier::verifyAtRest(Operation *op, Value value,
   if (failed(axes)) {
     return failure();
   }
-  Layout layout = layoutOf(place, *axes);
+  Layout layout = renumbered(place.getLayout(), *axes);
   Complaint complaint = verifyForm(claim->grid, claim->shape, layout);
   if (!complaint && !relevant(claim->grid, layout.partialAxes).empty()) {
     complaint = "its place is partial; what enters, leaves or stays must be "
@@ -382,6 +370,30 @@ LogicalResult FunctionVerifier::visitReturn(Operation *op) {
   return success();
 }
 
+// Its values lie as arguments of the body do.
+LogicalResult FunctionVerifier::visitLoop(nn::LoopOp op) {
+  FailureOr<SmallVector<PlaceAttr>> places = placesOf(op);
+  if (failed(places)) {
+    return failure();
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    if (failed(verifyAtRest(op, operand.get(), (*places)[index],
+                            "operand " + Twine(index)))) {
+      return failure();
+    }
+  }
+  for (OpResult result : op->getResults()) {
+    unsigned number = result.getResultNumber();
+    PlaceAttr place = (*places)[nn::carriedArgument(number)];
+    gridOf_[result] = place.getGrid();
+    if (failed(verifyAtRest(op, result, place, "result " + Twine(number)))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
 LogicalResult FunctionVerifier::visit(Operation *op) {
   if (isa<ConvertOp>(op)) {
     return op->emitOpError("is left; expected steps, run spmd-route");
@@ -403,6 +415,9 @@ LogicalResult FunctionVerifier::visit(Operation *op) {
   }
   if (isa<func::ReturnOp>(op)) {
     return visitReturn(op);
+  }
+  if (auto loop = dyn_cast<nn::LoopOp>(op)) {
+    return visitLoop(loop);
   }
   return op->emitOpError("may not exist after partitioning; expected "
                          "operators of 'nn' and moves of 'spmd'");

@@ -11,6 +11,7 @@
 #include "Agreement.h"
 #include "Dataflow.h"
 #include "FunctionVerifier.h"
+#include "Loops.h"
 #include "dialects/NN/Functions.h"
 #include "dialects/SPMD/SPMD.h"
 
@@ -68,7 +69,7 @@ static LogicalResult verifyComputes(ArrayRef<func::FuncOp> parts,
 LogicalResult divisi::verifyPartition(ModuleOp module) {
   for (auto &[name, parts] : collectEntries(module)) {
     for (func::FuncOp part : parts) {
-      if (failed(verifyFunction(part))) {
+      if (failed(verifyFunction(part)) || failed(verifyBody(part))) {
         return failure();
       }
     }

@@ -71,7 +71,7 @@ static int64_t countOf(Value value) {
 
 bool Hoister::isHoisted(Operation &op) const {
   if (op.getNumOperands() == 0 || op.getNumResults() != 1 ||
-      !isa<nn::NNDialect>(op.getDialect())) {
+      !isa<nn::LoopInterface>(op)) {
     return false;
   }
   int64_t read = 0;

@@ -24,7 +24,7 @@
 
 #include "passes/Lower/Passes.h"
 
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Evaluate/KernelCall.h"
@@ -72,6 +72,7 @@ private:
   LogicalResult lower(Operation &op);
   LogicalResult lowerOperator(nn::LoopInterface op);
   LogicalResult lowerTransfer(spmd::TransferOp op);
+  LogicalResult lowerLoop(nn::LoopOp op);
   void lowerStep(spmd::StepInterface step);
   LogicalResult lowerReturn(func::ReturnOp op);
 
@@ -103,6 +104,7 @@ struct Signature {
 /// An entry and the functions that split-ranks has made of it.
 struct EntryParts {
   StringAttr name;
+  bool isBody = false;
   SmallVector<func::FuncOp, 1> functions;
   Signature inputs, outputs;
 };
@@ -190,6 +192,29 @@ LogicalResult FunctionLowering::lowerTransfer(spmd::TransferOp op) {
   return success();
 }
 
+LogicalResult FunctionLowering::lowerLoop(nn::LoopOp op) {
+  spmd::PlaceAttr place = spmd::getPlace(op->getResult(0));
+  if (!place) {
+    return op.emitOpError("has no place; run the partition stage first");
+  }
+  SmallVector<Value> operands, outputs, spares;
+  for (Value operand : op.getValues()) {
+    operands.push_back(buffers_.lookup(operand));
+  }
+  for (Value result : op->getResults()) {
+    outputs.push_back(allocate(op.getLoc(), result.getType(), place.getGrid()));
+    spares.push_back(allocate(op.getLoc(), result.getType(), place.getGrid()));
+    buffers_.map(result, outputs.back());
+  }
+  ArrayRef<Value> values = operands;
+  LoopOp::create(builder_, op.getLoc(), Type(), op.getBody(),
+                 uint64_t(op.getMax()), buffers_.lookup(op.getCount()),
+                 values.take_front(outputs.size()),
+                 values.drop_front(outputs.size()), outputs, spares,
+                 /*arena=*/Value(), StringAttr(), ValueRange());
+  return success();
+}
+
 LogicalResult FunctionLowering::lowerReturn(func::ReturnOp op) {
   for (auto [number, value] : llvm::enumerate(op.getOperands())) {
     std::optional<int64_t> index = indexIn(function_.getResultAttrDict(number));
@@ -231,6 +256,9 @@ LogicalResult FunctionLowering::lower(Operation &op) {
   }
   if (auto returns = dyn_cast<func::ReturnOp>(op)) {
     return lowerReturn(returns);
+  }
+  if (auto loop = dyn_cast<nn::LoopOp>(op)) {
+    return lowerLoop(loop);
   }
   if (auto loops = dyn_cast<nn::LoopInterface>(op)) {
     return lowerOperator(loops);
@@ -327,7 +355,8 @@ static FailureOr<std::vector<EntryParts>> collectEntries(ModuleOp module) {
       return candidate.name == name;
     });
     if (entry == entries.end()) {
-      entry = entries.insert(entries.end(), EntryParts{name, {}, {}, {}});
+      entry = entries.insert(
+          entries.end(), EntryParts{name, nn::isBody(function), {}, {}, {}});
     }
     entry->functions.push_back(function);
     if (failed(addSignature(*entry, function))) {
@@ -368,7 +397,10 @@ void LowerToExecPass::runOnOperation() {
     OpBuilder builder(entry.functions.front());
     EntryOp::create(builder, entry.functions.front().getLoc(), entry.name,
                     entry.inputs.names(builder), entry.inputs.types(builder),
-                    entry.outputs.names(builder), entry.outputs.types(builder));
+                    entry.outputs.names(builder), entry.outputs.types(builder),
+                    entry.isBody);
+  }
+  for (EntryParts &entry : *entries) {
     for (func::FuncOp function : entry.functions) {
       if (failed(lowerProgram(function, entry.name))) {
         return signalPassFailure();

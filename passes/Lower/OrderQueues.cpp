@@ -14,6 +14,9 @@
 //   collective "all_reduce" %p into %r    →   %1 = collective … after %0
 //   call … into (%q)   // at %p's bytes       call … into (%q) after %1
 //
+// A loop comes after all before it and before all behind it: as if it wrote a
+// byte that all others read.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/Lower/Passes.h"
@@ -53,6 +56,9 @@ public:
       begin_.try_emplace(global.getGlobal(), end);
       end += program.bytesOf(global.getBuffer().getType()).value_or(0);
     }
+    if (!program.getBody().getOps<LoopOp>().empty()) {
+      barrier_ = end;
+    }
   }
 
   SmallVector<ByteAccess> accessesOf(InstructionInterface op) const;
@@ -64,6 +70,7 @@ private:
 
   ProgramOp program_;
   llvm::StringMap<int64_t> begin_; ///< Of globals that the program writes.
+  std::optional<int64_t> barrier_; ///< The byte behind all.
 };
 
 } // namespace
@@ -101,6 +108,9 @@ SmallVector<ByteAccess> Bytes::accessesOf(InstructionInterface op) const {
   }
   for (Value buffer : op.getWrites()) {
     add(buffer, /*writes=*/true, accesses);
+  }
+  if (barrier_) {
+    accesses.push_back({*barrier_, *barrier_ + 1, isa<LoopOp>(op)});
   }
   return accesses;
 }

@@ -94,14 +94,15 @@ def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
   ];
 }
 
-def PlanMemory : Pass<"plan-memory", "::divisi::exec::ProgramOp"> {
+def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
   let summary = "give every buffer its place in the arena";
   let description = [{
     Precondition: buffers without offsets.
 
     Effect: a result takes its operand's bytes where the kernel allows it and
     the operand is not needed any more; all others are placed by lifetime
-    (`divisi/Memory/ArenaPlanner.h`).
+    (`divisi/Memory/ArenaPlanner.h`). The arena of a body lies in that of the
+    program with the loop, as a buffer that is needed while it runs.
 
     Postcondition: every `exec.alloc` has an offset, and the program the size of
     its arena. No bytes are shared by buffers that are needed at the same time,

@@ -19,7 +19,7 @@ void divisi::buildLowerPipeline(mlir::OpPassManager &manager) {
   // The list is final: who reads an old value when another writes the new one.
   manager.addPass(createWriteGlobals());
   // Lifetimes are final only now.
-  manager.addNestedPass<exec::ProgramOp>(createPlanMemory());
+  manager.addPass(createPlanMemory());
   // Which bytes are used again is known only now.
   manager.addNestedPass<exec::ProgramOp>(createOrderQueues());
   // Proves the work of all passes above.

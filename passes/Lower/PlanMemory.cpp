@@ -10,14 +10,20 @@
 // reads it or a view of it (divisi/Memory/BufferBlocks.h). Where a kernel may
 // write its result over an operand, it does.
 //
+// The arena of a body is a buffer of the program with the loop, which is
+// written there alone. So bodies come first.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/Lower/Passes.h"
 
+#include "dialects/SPMD/Strategy.h"
 #include "divisi/Evaluate/KernelCall.h"
 #include "divisi/Memory/BufferBlocks.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Debug.h"
 
@@ -62,6 +68,12 @@ private:
 class PlanMemoryPass : public divisi::impl::PlanMemoryBase<PlanMemoryPass> {
 public:
   void runOnOperation() override;
+
+private:
+  LogicalResult plan(ProgramOp program);
+  LogicalResult makeArena(ProgramOp program, LoopOp loop);
+
+  llvm::SmallPtrSet<Operation *, 8> planned_;
 };
 
 } // namespace
@@ -128,18 +140,54 @@ LogicalResult StepReader::run(ProgramOp program) {
   return success();
 }
 
-void PlanMemoryPass::runOnOperation() {
-  ProgramOp program = getOperation();
+/// Gives `loop` a buffer of as many bytes as its body needs on these ranks.
+LogicalResult PlanMemoryPass::makeArena(ProgramOp program, LoopOp loop) {
+  int64_t bytes = 0;
+  for (auto body : getOperation().getOps<ProgramOp>()) {
+    bool isOwn = body.getEntry() == loop.getBody() &&
+                 llvm::any_of(body.getRanks(), [&](int64_t rank) {
+                   return llvm::is_contained(program.getRanks(), rank);
+                 });
+    if (isOwn) {
+      if (failed(plan(body))) {
+        return failure();
+      }
+      bytes = std::max(bytes, int64_t(body.getArenaBytes()));
+    }
+  }
+  if (bytes == 0 || loop.getArena()) {
+    return success();
+  }
+  OpBuilder builder(loop);
+  auto count = cast<BufferType>(loop.getCount().getType());
+  RankedTensorType type = spmd::localType(
+      RankedTensorType::get(bytes, builder.getI8Type()),
+      spmd::getLocal(count.getTensor()).getGrid(), Layout::replicated(1));
+  auto arena = AllocOp::create(
+      builder, loop.getLoc(),
+      BufferType::get(&getContext(), type, count.getGrid()), IntegerAttr());
+  loop.getArenaMutable().assign(arena);
+  return success();
+}
+
+LogicalResult PlanMemoryPass::plan(ProgramOp program) {
+  if (!planned_.insert(program).second) {
+    return success();
+  }
+  for (auto loop : program.getBody().getOps<LoopOp>()) {
+    if (failed(makeArena(program, loop))) {
+      return failure();
+    }
+  }
   StepReader reader;
   if (failed(reader.run(program))) {
-    return signalPassFailure();
+    return failure();
   }
   BufferBlocks made =
       blocksOf(reader.steps, reader.bytes, program.getOverlap());
   std::optional<ArenaPlan> plan = planArena(made.blocks);
   if (!plan) {
-    program.emitOpError("needs more memory than 2^63 bytes");
-    return signalPassFailure();
+    return program.emitOpError("needs more memory than 2^63 bytes");
   }
   Builder attributes(&getContext());
   for (auto [alloc, block] : llvm::zip_equal(reader.buffers, made.blockOf)) {
@@ -151,4 +199,13 @@ void PlanMemoryPass::runOnOperation() {
   numInPlace += made.numInPlace;
   LLVM_DEBUG(llvm::dbgs() << "arena " << plan->bytes << " bytes, at least "
                           << plan->lowerBound << " needed\n");
+  return success();
+}
+
+void PlanMemoryPass::runOnOperation() {
+  for (auto program : getOperation().getOps<ProgramOp>()) {
+    if (failed(plan(program))) {
+      return signalPassFailure();
+    }
+  }
 }

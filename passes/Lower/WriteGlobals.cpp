@@ -89,7 +89,7 @@ void GlobalWriter::index() {
       continue;
     }
     timeOf_[&op] = time;
-    if (instruction.getMeeting()) {
+    if (instruction.getMeeting() || isa<LoopOp>(op)) {
       lastMeeting_ = time + 1;
     }
     for (Value buffer : instruction.getWrites()) {
@@ -133,7 +133,8 @@ bool GlobalWriter::mayOverwrite(Operation *writer, StringRef global,
 bool GlobalWriter::writesInPlace(UpdateOp update) const {
   Value source = update.getSource();
   Operation *writer = writerOf_.lookup(source);
-  if (!source.getDefiningOp<AllocOp>() || !writer ||
+  // A loop writes its results again and again.
+  if (!source.getDefiningOp<AllocOp>() || !writer || isa<LoopOp>(writer) ||
       (commitsLast_ && timeOf_.at(writer) < lastMeeting_)) {
     return false;
   }

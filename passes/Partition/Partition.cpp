@@ -25,6 +25,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Verify/Partition.h"
+#include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/Strategy.h"
 #include "passes/ModuleNotes.h"
 #include "passes/Partition/Passes.h"
@@ -62,6 +63,7 @@ private:
   LogicalResult visitRead(nn::ReadOp op);
   LogicalResult visitUpdate(nn::UpdateOp op);
   LogicalResult visitReturn(func::ReturnOp op);
+  LogicalResult visitLoop(nn::LoopOp op);
 
   FailureOr<ResolvedPlace> globalTarget(Operation *op,
                                         FlatSymbolRefAttr symbol);
@@ -101,6 +103,13 @@ LogicalResult FunctionPartitioner::run() {
     }
     define(argument, *target);
   }
+  if (nn::isBody(function_)) {
+    // What an iteration makes is what the next one gets.
+    for (unsigned i = 0; i < function_.getNumResults(); ++i) {
+      setResultPlace(function_, i,
+                     getArgPlace(function_, nn::carriedArgument(i)));
+    }
+  }
   SmallVector<Operation *> ops;
   for (Operation &op : function_.front()) {
     ops.push_back(&op);
@@ -128,6 +137,9 @@ LogicalResult FunctionPartitioner::visit(Operation *op) {
   }
   if (auto ret = dyn_cast<func::ReturnOp>(op)) {
     return visitReturn(ret);
+  }
+  if (auto loop = dyn_cast<nn::LoopOp>(op)) {
+    return visitLoop(loop);
   }
   if (auto loops = dyn_cast<nn::LoopInterface>(op)) {
     return visitLoops(loops);
@@ -207,6 +219,34 @@ LogicalResult FunctionPartitioner::visitReturn(func::ReturnOp op) {
       return failure();
     }
     operand.set(bring(operand.get(), *target, op.getLoc()));
+  }
+  return success();
+}
+
+/// Operands go where the arguments of the body rest, and so do the results.
+LogicalResult FunctionPartitioner::visitLoop(nn::LoopOp op) {
+  FunctionOpInterface body = nn::lookupBody(op, op.getBodyAttr());
+  SmallVector<ResolvedPlace> places;
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    FailureOr<ResolvedPlace> place =
+        requirePlace(body, getArgPlace(body, index), operand.get().getType(),
+                     "argument " + Twine(index));
+    if (failed(place)) {
+      return failure();
+    }
+    places.push_back(*place);
+    if (places.front().grid != place->grid) {
+      return op.emitOpError()
+             << "has values on " << places.front().grid.getRef() << " and "
+             << place->grid.getRef() << ", expected one grid for all of a loop";
+    }
+    operand.set(bring(operand.get(), *place, op.getLoc()));
+  }
+  for (OpResult result : op->getResults()) {
+    unsigned index = nn::carriedArgument(result.getResultNumber());
+    define(result, places[index]);
+    setPlace(result, getArgPlace(body, index));
   }
   return success();
 }

@@ -22,6 +22,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/Strategy.h"
 #include "passes/Partition/Passes.h"
 
@@ -71,6 +72,11 @@ static SmallVector<FlatSymbolRefAttr, 2> gridsOf(Operation *op) {
   }
   if (SplitAttr split = getSplit(op)) {
     return {split.getGrid()};
+  }
+  if (auto loop = dyn_cast<nn::LoopOp>(op)) {
+    PlaceAttr place = spmd::getPlace(loop->getResult(0));
+    return place ? SmallVector<FlatSymbolRefAttr, 2>{place.getGrid()}
+                 : SmallVector<FlatSymbolRefAttr, 2>{};
   }
   FlatSymbolRefAttr symbol;
   if (auto read = dyn_cast<nn::ReadOp>(op)) {
@@ -275,6 +281,10 @@ LogicalResult SplitRanksPass::split(func::FuncOp entry) {
   FailureOr<SmallVector<RankSet>> sets = collectRankSets(entry, *grids);
   if (failed(sets)) {
     return failure();
+  }
+  if (nn::isBody(entry) && sets->size() != 1) {
+    return entry.emitOpError() << "is on " << grids->size()
+                               << " grids, expected a loop's body on one";
   }
   assignTags(entry);
   assignIndices(entry);

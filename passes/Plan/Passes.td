@@ -11,6 +11,34 @@
 
 include "mlir/Pass/PassBase.td"
 
+def IsolateBodies : Pass<"isolate-bodies", "::mlir::ModuleOp"> {
+  let summary = "give every body one loop that runs it, and no globals";
+  let description = [{
+    Precondition: values are global.
+
+    Effect: an `nn.if` becomes two `nn.loop`, one for each branch, that run at
+    most once. A body that several loops run is copied for each. What a body
+    reads of globals becomes an argument of it, which the loop gives it. A body
+    that updates a global is an error.
+
+    Postcondition: bodies touch no globals, and each is run by one `nn.loop`.
+
+    ```mlir
+    func.func private @step(%i: tensor<i64>, %x: T) -> T {
+      %w = nn.read @w : T
+      …
+    }
+    %y = nn.loop @step(%n, %x) max 3 : …
+    // becomes
+    func.func private @step(%i: tensor<i64>, %x: T, %w: T) -> T { … }
+    %w = nn.read @w : T
+    %y = nn.loop @step(%n, %x, %w) max 3 : …
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
 def NNPlan : Pass<"nn-plan", "::mlir::ModuleOp"> {
   let summary = "choose grids, and a strategy for every operator and value";
   let description = [{

@@ -15,6 +15,8 @@ using namespace mlir;
 
 /// Both ways into the stage come here.
 static void buildPipeline(OpPassManager &manager, std::unique_ptr<Pass> plan) {
+  // The planner knows one form of body only.
+  manager.addPass(divisi::createIsolateBodies());
   manager.addPass(std::move(plan));
   // Whoever planned, a person or a solver: what follows relies on it.
   manager.addPass(divisi::createVerifyPlan());

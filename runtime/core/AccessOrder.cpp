@@ -33,7 +33,7 @@ Status AccessOrder::begin(const ResolvedProgram &program,
                      queues.size(), " queues are too many to be checked");
   }
   last_.assign(queues.size(), -1);
-  segments_[0].end = program.bytes;
+  segments_[0].end = program.bytes + 1; // the last is what loops write
   return {};
 }
 

@@ -96,26 +96,37 @@ Status RankProgramBuilder::addTransfer(const pb::Transfer &transfer,
                  transfer.tag(), "transfer", source, result, instruction);
 }
 
-/// A step of all ranks of the entry, in which each says yes or no, and learns
-/// whether anybody has said yes. `number` tells several of an entry apart.
+/// A step of all ranks of an entry, which combines `count` elements of each.
+/// `number` tells several of an entry apart.
 Expected<std::unique_ptr<CommStep>>
-RankProgramBuilder::prepareVote(uint32_t number, const std::string &what) {
+RankProgramBuilder::prepareForAll(size_t entryIndex, uint32_t number,
+                                  const std::string &what, DType type,
+                                  ReduceKind reduce, int64_t count) {
+  const ResolvedEntry &entry = context_.resolved.entries[entryIndex];
   OwnStep own;
   // Behind the entries' own numbers: no tag of theirs can be met.
-  own.step.entry = static_cast<uint32_t>(context_.resolved.entries.size() +
-                                         context_.entryIndex);
+  own.step.entry =
+      static_cast<uint32_t>(context_.resolved.entries.size() + entryIndex);
   own.step.tag = number;
-  own.step.location = what + " of entry '" + entry_.message->name() + "'";
-  own.step.type = DType::Bool;
-  own.step.reduce = ReduceKind::Or;
-  Box vote = Box::whole({1});
-  for (const auto &[rank, program] : entry_.programOfRank) {
+  own.step.location = what + " of entry '" + entry.message->name() + "'";
+  own.step.type = type;
+  own.step.reduce = reduce;
+  Box box = Box::whole({count});
+  for (const auto &[rank, program] : entry.programOfRank) {
     if (rank == context_.rank) {
       own.self = own.step.parties.size();
     }
-    own.step.parties.push_back({rank, vote, vote});
+    own.step.parties.push_back({rank, box, box});
   }
   return context_.communicator->prepare(own.step, own.self);
+}
+
+/// A step in which each rank of the entry says yes or no, and learns whether
+/// anybody has said yes.
+Expected<std::unique_ptr<CommStep>>
+RankProgramBuilder::prepareVote(uint32_t number, const std::string &what) {
+  return prepareForAll(context_.entryIndex, number, what, DType::Bool,
+                       ReduceKind::Or, 1);
 }
 
 Status RankProgramBuilder::addCommit(size_t instruction) {
@@ -134,7 +145,8 @@ Status RankProgramBuilder::addCommit(size_t instruction) {
 /// Where ranks of other sessions may meet a bad index, all learn of it at the
 /// end.
 Status RankProgramBuilder::addEndStep() {
-  if (context_.localRanks.size() == context_.resolved.manifest->num_ranks() ||
+  if (entry_.isBody() ||
+      context_.localRanks.size() == context_.resolved.manifest->num_ranks() ||
       entry_.programOfRank.size() == 1) {
     return {};
   }

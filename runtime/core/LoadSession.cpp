@@ -36,6 +36,9 @@ Session::Impl::localBoxes(const Placement &placement) const {
 
 void Session::Impl::describeEntries() {
   for (const ResolvedEntry &entry : resolved->entries) {
+    if (entry.isBody()) {
+      break; // they are the last
+    }
     EntryInfo &info = entries.emplace_back();
     info.name = entry.message->name();
     for (size_t i = 0; i < entry.inputs.size(); ++i) {
@@ -48,7 +51,7 @@ void Session::Impl::describeEntries() {
           entry.message->outputs(static_cast<int>(i)), *entry.outputs[i]));
       info.outputs.back().boxes = localBoxes(*entry.outputs[i]);
     }
-    info.computedIn = leastExactType(entry);
+    info.computedIn = leastExactType(*resolved, entry);
   }
 }
 
@@ -77,7 +80,8 @@ Status Session::Impl::allocateArenas() {
 Status Session::Impl::prepareRank(uint32_t rank) {
   int64_t extraBytes = 0;
   for (size_t e = 0; e < resolved->entries.size(); ++e) {
-    if (!resolved->entries[e].programOfRank.contains(rank)) {
+    const ResolvedEntry &entry = resolved->entries[e];
+    if (entry.isBody() || !entry.programOfRank.contains(rank)) {
       continue;
     }
     Expected<std::unique_ptr<RankProgram>> program = RankProgram::prepare(

@@ -53,7 +53,8 @@ divisi::rt::predictMemory(const artifact::Manifest &manifest,
     }
     int64_t workspace = 0;
     for (size_t e = 0; e < (*resolved)->entries.size(); ++e) {
-      if (!(*resolved)->entries[e].programOfRank.contains(rank)) {
+      const ResolvedEntry &entry = (*resolved)->entries[e];
+      if (entry.isBody() || !entry.programOfRank.contains(rank)) {
         continue;
       }
       Expected<ProgramMemory> program = RankProgram::predict(

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/RankProgram.h"
+#include "runtime/core/RankLoop.h"
 
 #include <algorithm>
 #include <chrono>
@@ -25,6 +25,8 @@ void RankProgram::setExtraWorkspace(void *workspace) {
   for (Task &task : tasks_) {
     if (task.wantsExtraWorkspace) {
       task.workspace = workspace;
+    } else if (task.loop) {
+      task.loop->body->setExtraWorkspace(workspace);
     }
   }
 }
@@ -34,15 +36,29 @@ std::string RankProgram::locationAt(size_t instruction) const {
          std::to_string(rank_);
 }
 
+std::string RankProgram::nodeAt(size_t instruction) const {
+  const artifact::Instruction &message =
+      entry_->programs[programIndex_].message->instructions(
+          static_cast<int>(instruction));
+  const std::string &node = message.location();
+  return (node.empty() ? "instruction " + std::to_string(instruction)
+                       : "node '" + node + "'") +
+         " (" + (message.has_loop() ? "nn.loop" : message.call().op()) + ")";
+}
+
 std::string RankProgram::locationOf(uint64_t progress) const {
-  return locationAt(tasks_[progress / 2].instruction);
+  const RankProgram *inner = inner_.load(std::memory_order_relaxed);
+  return inner ? inner->locationOf(progress)
+               : locationAt(tasks_[progress / 2 % tasks_.size()].instruction);
 }
 
 Status RankProgram::launch(Task &task) {
   LaunchContext context{task.operands, task.results, task.workspace};
   Status status = task.kernel->launch(context);
   if (context.badIndex && !indexFault_) {
-    indexFault_ = {task.instruction, std::move(*context.badIndex)};
+    indexFault_ = {{task.instruction},
+                   nodeAt(task.instruction),
+                   std::move(*context.badIndex)};
   }
   return status.isOk() ? status : status.in(locationAt(task.instruction));
 }
@@ -52,7 +68,7 @@ Status RankProgram::firstFault(
   const RankProgram *first = nullptr;
   auto key = [](const RankProgram &program) {
     const IndexFault &fault = *program.indexFault_;
-    return std::tie(fault.instruction, fault.index.position);
+    return std::tie(fault.at, fault.index.position);
   };
   for (const auto &program : programs) {
     if (program && program->indexFault_ &&
@@ -63,21 +79,16 @@ Status RankProgram::firstFault(
   if (!first) {
     return {};
   }
-  const auto &[instruction, index] = *first->indexFault_;
-  const artifact::Instruction &message =
-      first->entry_->programs[first->programIndex_].message->instructions(
-          static_cast<int>(instruction));
-  const std::string &node = message.location();
-  return makeError(ExitCode::Invalid,
-                   node.empty() ? "instruction " + std::to_string(instruction)
-                                : "node '" + node + "'",
-                   " (", message.call().op(), "): ", index.message());
+  const auto &[at, where, index] = *first->indexFault_;
+  return makeError(ExitCode::Invalid, where, ": ", index.message());
 }
 
 Status RankProgram::runTask(Task &task) {
   switch (task.kind) {
   case Task::Kind::Call:
     return launch(task);
+  case Task::Kind::Loop:
+    return runLoop(task);
   case Task::Kind::Comm:
   case Task::Kind::Nothing:
     break;
@@ -95,7 +106,10 @@ Status RankProgram::runTask(Task &task) {
 }
 
 Status RankProgram::runAt(size_t index) {
-  progress_.store(2 * index + 1, std::memory_order_relaxed);
+  // A loop works where its body does.
+  bool works = tasks_[index].kind != Task::Kind::Loop;
+  uint64_t progress = progressBase_ + 2 * index;
+  progress_.store(progress + (works ? 1 : 0), std::memory_order_relaxed);
   if (!events_.empty()) {
     events_[index].begin = now();
   }
@@ -103,7 +117,7 @@ Status RankProgram::runAt(size_t index) {
   if (!events_.empty()) {
     events_[index].end = now();
   }
-  progress_.store(2 * index + 2, std::memory_order_relaxed);
+  progress_.store(progress + 2, std::memory_order_relaxed);
   return status;
 }
 

@@ -72,6 +72,8 @@ struct RankContext {
   std::span<const uint32_t> localRanks;
 };
 
+struct RankLoop;
+
 class RankProgram {
 public:
   /// When an instruction began and ended, in nanoseconds of the steady clock.
@@ -85,6 +87,7 @@ public:
       Comm,
       Copy,
       Fill,
+      Loop,
       Nothing, ///< Keeps the place of an instruction that others come after.
     } kind = Kind::Nothing;
     size_t instruction = 0;                 ///< It comes from.
@@ -96,6 +99,7 @@ public:
     DType fillType = DType::F32;            // Fill
     ReduceKind fillKind = ReduceKind::Sum;  // Fill
     int64_t fillCount = 0;                  // Fill
+    std::unique_ptr<RankLoop> loop;         // Loop
     std::vector<const void *> operands;
     std::vector<void *> results;
     /// Begins when so many tasks of another queue have ended.
@@ -104,6 +108,10 @@ public:
       size_t tasks;
     };
     std::vector<Wait> waits;
+
+    Task();
+    Task(Task &&) noexcept;
+    ~Task();
   };
 
   /// Fails with Unsupported if no backend takes a call, Invalid if a result
@@ -137,7 +145,9 @@ public:
 
   /// A bad index of a call.
   struct IndexFault {
-    size_t instruction = 0; ///< The call.
+    /// The call; in a body the loop, its iteration, and the call, and so on.
+    std::vector<uint64_t> at;
+    std::string where; ///< Node and operator.
     BadIndex index;
   };
   /// The first of the last run, in the order of the program. Nothing ends a
@@ -159,7 +169,9 @@ public:
   /// What the rank is at, for who watches it meanwhile. It changes with every
   /// task but collectives; see isWorking() and locationOf().
   uint64_t progress() const {
-    return progress_.load(std::memory_order_relaxed);
+    const RankProgram *inner = inner_.load(std::memory_order_relaxed);
+    return inner ? inner->progress()
+                 : progress_.load(std::memory_order_relaxed);
   }
   /// Whether the rank is in a kernel or copy, not waiting for others.
   static bool isWorking(uint64_t progress) { return progress % 2 != 0; }
@@ -221,6 +233,11 @@ private:
   Status runTask(Task &task);
   Status launch(Task &task);
   Status runAt(size_t index);
+  Status runLoop(Task &task);
+  Expected<int64_t> agreeOnCount(const Task &task);
+  void adoptFault(const Task &task);
+  Status iterate(std::span<const void *const> inputs,
+                 std::span<void *const> outputs);
   bool isReady(const Task &task) const;
   Expected<bool> advance(Queue &queue);
   Expected<bool> advanceComm(Queue &queue);
@@ -231,6 +248,8 @@ private:
   void bindOutput(OutputPatch &patch, const TensorArgument &argument);
   /// An instruction and the rank, for messages.
   std::string locationAt(size_t instruction) const;
+  /// `node 'fc1' (nn.matmul)`, alike on all ranks of a program.
+  std::string nodeAt(size_t instruction) const;
   const ResolvedEntry *entry_ = nullptr;
   size_t programIndex_ = 0;
   uint32_t rank_ = 0;
@@ -253,8 +272,11 @@ private:
   std::optional<IndexFault> indexFault_;
   RunState *state_ = nullptr; ///< The context's.
   KernelCounts kernelCounts_;
-  /// Twice the task's index; and 1 while it works.
+  /// Twice the task's index; and 1 while it works. Of a body, more in each
+  /// iteration.
   std::atomic<uint64_t> progress_ = 0;
+  uint64_t progressBase_ = 0;
+  std::atomic<const RankProgram *> inner_ = nullptr; ///< In a loop: the body.
   ProgramMemory memory_;
   StateBytes stateBytes_;
 };

@@ -85,7 +85,11 @@ Status RankProgramBuilder::checkGlobals() const {
   return {};
 }
 
+/// Those of a body lie where its loop has them.
 Status RankProgramBuilder::makeInputs() {
+  if (entry_.isBody()) {
+    return {};
+  }
   constexpr int64_t alignment = 64; // what kernels are promised
   for (const pb::Buffer &buffer : program_.message->buffers()) {
     if (buffer.where_case() != pb::Buffer::kInput ||
@@ -170,10 +174,16 @@ Status RankProgramBuilder::addInstruction(int index) {
     addCopy(instruction.copy(), index);
     return {};
   case pb::Instruction::kOutput:
-    addOutput(instruction.output(), index);
+    if (entry_.isBody()) {
+      addBodyOutput(instruction.output(), index);
+    } else {
+      addOutput(instruction.output(), index);
+    }
     return {};
   case pb::Instruction::kCommit:
     return addCommit(index);
+  case pb::Instruction::kLoop:
+    return addLoop(instruction.loop(), index);
   default:
     return makeError(ExitCode::Invalid, "unknown instruction");
   }
@@ -236,14 +246,17 @@ Status RankProgramBuilder::build() {
   return addEndStep();
 }
 
-/// Of what an instruction becomes only calls have memory of their own.
+/// Of what an instruction becomes only calls and bodies have memory of their
+/// own.
 Status RankProgramBuilder::countMemory() {
   if (Status status = makeInputs(); !status.isOk()) {
     return status;
   }
   for (int i = 0; i < program_.message->instructions_size(); ++i) {
     const pb::Instruction &instruction = program_.message->instructions(i);
-    Status status = instruction.has_call() ? addInstruction(i) : Status();
+    Status status = instruction.has_call()   ? addInstruction(i)
+                    : instruction.has_loop() ? countLoop(instruction.loop())
+                                             : Status();
     if (!status.isOk()) {
       return status.in(describeInstruction(entry_, programIndex_, i) +
                        ", rank " + std::to_string(context_.rank));

@@ -42,6 +42,14 @@ private:
                  size_t instruction);
   void addCopy(const artifact::Copy &copy, size_t instruction);
   void addOutput(const artifact::Output &output, size_t instruction);
+  void addBodyOutput(const artifact::Output &output, size_t instruction);
+  Status addLoop(const artifact::Loop &loop, size_t instruction);
+  Status countLoop(const artifact::Loop &loop);
+  void addBodyMemory(const ProgramMemory &body);
+  RankContext contextOf(const artifact::Loop &loop) const;
+  Expected<std::unique_ptr<CommStep>>
+  prepareForAll(size_t entryIndex, uint32_t number, const std::string &what,
+                DType type, ReduceKind reduce, int64_t count);
   Expected<std::unique_ptr<CommStep>> prepareVote(uint32_t number,
                                                   const std::string &what);
   Status addCommit(size_t instruction);

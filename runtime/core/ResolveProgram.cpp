@@ -40,6 +40,9 @@ ResolvedProgram::range(uint32_t buffer) const {
 
 std::string ResolvedProgram::describe(Range range,
                                       const pb::Manifest &manifest) const {
+  if (range.begin == bytes) {
+    return "what a loop keeps apart";
+  }
   int64_t base = 0;
   std::string where = "the arena";
   for (auto [global, begin] : writtenGlobals) {
@@ -242,7 +245,8 @@ static Status countGlobals(const ResolvedManifest &resolved,
     }
     program.bytes = *end;
   }
-  return {};
+  return checkedAdd(program.bytes, 1) ? Status()
+                                      : invalid("it has more than 2^63 bytes");
 }
 
 Status divisi::rt::resolveProgram(const pb::Program &message,

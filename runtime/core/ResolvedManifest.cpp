@@ -189,6 +189,12 @@ static Status readManifest(ResolvedManifest &resolved) {
   }
   std::set<std::string> names;
   for (const pb::Entry &message : manifest.entries()) {
+    bool isBehindBody =
+        !resolved.entries.empty() && resolved.entries.back().isBody();
+    if (isBehindBody && !message.is_body()) {
+      return invalid("entry '", message.name(),
+                     "' comes behind a body, expected bodies last");
+    }
     if (!names.insert(message.name()).second) {
       return invalid("two entries are named '", message.name(), "'");
     }
@@ -216,13 +222,20 @@ static bool isLessExact(DType type, DType than) {
          (type == DType::F8E5M2 && than == DType::F8E4M3FN);
 }
 
-DType divisi::rt::leastExactType(const ResolvedEntry &entry) {
+DType divisi::rt::leastExactType(const ResolvedManifest &resolved,
+                                 const ResolvedEntry &entry) {
   DType least = DType::F64;
+  auto take = [&](DType type) {
+    least = isFloatType(type) && isLessExact(type, least) ? type : least;
+  };
   for (const ResolvedProgram &program : entry.programs) {
     for (const pb::Instruction &instruction : program.message->instructions()) {
       for (uint32_t result : instruction.call().results()) {
-        DType type = program.buffers[result].placement->type;
-        least = isFloatType(type) && isLessExact(type, least) ? type : least;
+        take(program.buffers[result].placement->type);
+      }
+      if (instruction.has_loop()) {
+        take(leastExactType(resolved,
+                            resolved.entries[instruction.loop().body()]));
       }
     }
   }

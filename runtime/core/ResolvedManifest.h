@@ -109,6 +109,9 @@ struct ResolvedEntry {
   std::vector<const Placement *> inputs, outputs;
   std::vector<ResolvedProgram> programs;
   std::map<uint32_t, size_t> programOfRank;
+
+  /// Whether it is for a loop, not for users.
+  bool isBody() const { return message->is_body(); }
 };
 
 /// What the whole manifest says. Points into it.
@@ -137,8 +140,9 @@ resolveManifest(const artifact::Manifest &manifest);
 Status verifyResolved(const ResolvedManifest &resolved,
                       std::span<const Backend *const> backends);
 
-/// EntryInfo::computedIn
-DType leastExactType(const ResolvedEntry &entry);
+/// EntryInfo::computedIn, with that of bodies that it runs.
+DType leastExactType(const ResolvedManifest &resolved,
+                     const ResolvedEntry &entry);
 
 /// `compute`, `copy`, or the name of the communicator.
 std::string nameOfQueue(const artifact::Manifest &manifest, uint32_t queue);

@@ -49,6 +49,8 @@ static std::string workOf(const pb::Instruction &instruction) {
     return "copy";
   case pb::Instruction::kOutput:
     return "output";
+  case pb::Instruction::kLoop:
+    return "loop";
   default:
     return "commit";
   }

@@ -85,8 +85,13 @@ static Status checkOutputPlace(const ResolvedEntry &entry,
 static Status verifyEntry(const ResolvedManifest &resolved,
                           const ResolvedEntry &entry,
                           std::span<const Backend *const> backends,
-                          CheckedCollectives &collectives) {
+                          CheckedCollectives &collectives, Writers &bodies) {
   EntryChecks checks;
+  checks.entry = &entry - resolved.entries.data();
+  if (Status status = entry.isBody() ? checkBody(resolved, entry) : Status();
+      !status.isOk()) {
+    return status.in("entry '" + entry.message->name() + "'");
+  }
   for (size_t p = 0; p < entry.programs.size(); ++p) {
     const ResolvedProgram &program = entry.programs[p];
     ProgramVerifier verifier(resolved, program, backends, collectives, checks,
@@ -107,6 +112,12 @@ static Status verifyEntry(const ResolvedManifest &resolved,
       }
     }
   }
+  for (auto &[body, ranks] : checks.bodies) {
+    if (!bodies.emplace(body, ranks).second) {
+      return invalid("body '", resolved.entries[body].message->name(),
+                     "' is run by two entries");
+    }
+  }
   Status status = checkShared(resolved, checks);
   if (status.isOk()) {
     status = verifyOrder(resolved, entry);
@@ -121,13 +132,14 @@ static Status verifyEntry(const ResolvedManifest &resolved,
 Status divisi::rt::verifyResolved(const ResolvedManifest &resolved,
                                   std::span<const Backend *const> backends) {
   CheckedCollectives collectives;
+  Writers bodies;
   for (const ResolvedEntry &entry : resolved.entries) {
-    Status status = verifyEntry(resolved, entry, backends, collectives);
+    Status status = verifyEntry(resolved, entry, backends, collectives, bodies);
     if (!status.isOk()) {
       return status;
     }
   }
-  return {};
+  return checkBodyRanks(resolved, bodies);
 }
 
 Status divisi::rt::verifyManifest(const pb::Manifest &manifest,

@@ -45,7 +45,7 @@ public:
 private:
   bool isUsed(int communicator) const;
   Status joinMeetings(int communicator);
-  void joinCommits();
+  void joinBarriers();
   Status joinPrograms(int communicator, size_t first, size_t second);
   std::vector<size_t> programsThatMeet(int communicator) const;
   void addEdges(size_t program);
@@ -175,15 +175,20 @@ Status OrderVerifier::joinMeetings(int communicator) {
   return {};
 }
 
-/// A commit is one for all programs.
-void OrderVerifier::joinCommits() {
-  std::optional<Node> first;
+/// A commit is one for all programs, and so is a loop: what its body does
+/// together is verified as that of an entry.
+void OrderVerifier::joinBarriers() {
+  constexpr int64_t commit = -1;
+  std::map<int64_t, Node> first; // by body
   for (size_t p = 0; p < entry_.programs.size(); ++p) {
     const pb::Program &program = *entry_.programs[p].message;
     for (int i = 0; i < program.instructions_size(); ++i) {
-      if (program.instructions(i).has_commit()) {
-        first = first.value_or(begin_[p] + i);
-        leader_[begin_[p] + i] = *first;
+      const pb::Instruction &instruction = program.instructions(i);
+      if (instruction.has_commit() || instruction.has_loop()) {
+        int64_t key =
+            instruction.has_loop() ? instruction.loop().body() : commit;
+        leader_[begin_[p] + i] =
+            first.try_emplace(key, begin_[p] + i).first->second;
       }
     }
   }
@@ -271,7 +276,7 @@ Status OrderVerifier::run() {
       return status;
     }
   }
-  joinCommits();
+  joinBarriers();
   for (size_t program = 0; program < entry_.programs.size(); ++program) {
     addEdges(program);
   }

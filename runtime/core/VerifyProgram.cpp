@@ -242,7 +242,8 @@ Status ProgramVerifier::verifyQueue(const pb::Instruction &instruction) const {
     auto kind = parseCollectiveKind(instruction.collective().kind());
     isTalk = !kind || !isLocal(*kind);
   }
-  bool computes = instruction.has_call() || instruction.has_commit();
+  bool computes = instruction.has_call() || instruction.has_commit() ||
+                  instruction.has_loop();
   uint32_t last = computes ? computeQueue : copyQueue;
   if (isTalk || instruction.queue() <= last) {
     return {};
@@ -257,6 +258,12 @@ Status ProgramVerifier::verify(int index, const std::string &where) {
   Status status = verifyQueue(program_.message->instructions(index));
   if (status.isOk()) {
     status = verifyContents(index, where);
+  }
+  if (hasLoops_) {
+    // A loop comes after all before it and before all behind it: as if it wrote
+    // a byte that all others read.
+    bool isLoop = program_.message->instructions(index).has_loop();
+    accesses_.push_back({{program_.bytes, program_.bytes + 1}, isLoop});
   }
   return status.isOk() ? order_.add(accesses_) : status;
 }
@@ -277,6 +284,8 @@ Status ProgramVerifier::verifyContents(int index, const std::string &where) {
     return verifyOutput(instruction.output());
   case pb::Instruction::kCommit:
     return verifyCommit();
+  case pb::Instruction::kLoop:
+    return verifyLoop(instruction.loop());
   default:
     return invalid("unknown instruction");
   }

@@ -28,13 +28,15 @@ struct SharedStep {
   std::set<uint32_t> ranks; ///< That have it.
 };
 
-/// Who writes an output or a global.
+/// Who writes an output or a global, or runs a body.
 using Writers = std::map<uint32_t, std::set<uint32_t>>;
 
 /// What the programs of an entry must agree on.
 struct EntryChecks {
+  size_t entry = 0;                             ///< Which one.
   std::map<uint32_t, SharedStep> steps;         ///< By tag.
   Writers outputs, globals;                     ///< By index.
+  Writers bodies;                               ///< By index: who runs them.
   std::set<const ResolvedProgram *> committing; ///< Programs with a commit.
 };
 
@@ -67,7 +69,12 @@ public:
                   size_t numOutputs)
       : resolved_(resolved), program_(program), backends_(backends),
         collectives_(collectives), checks_(checks), numOutputs_(numOutputs),
-        contents_(program) {}
+        contents_(program) {
+    for (const artifact::Instruction &instruction :
+         program.message->instructions()) {
+      hasLoops_ |= instruction.has_loop();
+    }
+  }
 
   /// Before the first instruction.
   Status begin() { return order_.begin(program_, *resolved_.manifest); }
@@ -92,6 +99,12 @@ private:
   Status verifyCopy(const artifact::Copy &copy);
   Status verifyOutput(const artifact::Output &output);
   Status verifyCommit();
+  Status verifyLoop(const artifact::Loop &loop);
+  Expected<const ResolvedEntry *> bodyOf(const artifact::Loop &loop) const;
+  Status checkLoopPlaces(const artifact::Loop &loop,
+                         const ResolvedEntry &body) const;
+  Status checkLoopRanks(const artifact::Loop &loop, const ResolvedEntry &body);
+  Status writeInLoop(const artifact::Loop &loop);
 
   Status checkOperand(uint32_t buffer) const;
   Status read(uint32_t buffer);
@@ -116,7 +129,15 @@ private:
   AccessOrder order_;
   std::vector<MemoryAccess> accesses_; ///< Of the present instruction.
   std::set<uint32_t> tags_;
+  bool hasLoops_ = false;
 };
+
+/// What only bodies must be: `entry` writes no globals, and reads none that are
+/// written.
+Status checkBody(const ResolvedManifest &resolved, const ResolvedEntry &entry);
+
+/// Whether all ranks of every body run it.
+Status checkBodyRanks(const ResolvedManifest &resolved, const Writers &bodies);
 
 } // namespace divisi::rt
 

@@ -10,7 +10,7 @@ import pytest
 
 BUILD = Path(os.environ["DIVISI_BUILD"])
 # Generated from the .td files: what a reader sees.
-REFERENCES = sorted(BUILD.glob("dialects/*/*Ops.md"))
+REFERENCES = sorted(BUILD.glob("dialects/*/*.md"))
 OPERATION = re.compile(
     r"^(?:(?P<results>%[\w, %]+) = )?(?P<name>\w+\.\w+)(?P<rest>.*)$")
 
@@ -35,11 +35,12 @@ def operands_of(rest):
 def wrap(example):
     """The example as a module: what it uses but does not define comes in."""
     globals_, body, arguments, known = [], [], [], set()
-    # A line that is indented continues the one before.
-    joined = re.sub(r"\n +", " ", textwrap.dedent(example))
+    # A line that is indented continues the one before, and so does a bracket.
+    joined = re.sub(r"\n(?: +|(?=\}))", " ", textwrap.dedent(example))
     for line in joined.splitlines():
         match = OPERATION.match(line)
-        if match and match["name"] == "nn.global":
+        is_symbol = match and match["name"] in ("nn.global", "func.func")
+        if is_symbol:
             globals_.append(line)
             continue
         body.append(line)

@@ -23,6 +23,7 @@ GRIDS = "spmd.grid @g (x = 2)\nspmd.grid @h (z = 3) devices [2, 3, 4]\n"
 BUFFER = r"!exec\.buffer<tensor<[^>]*#spmd\.local<[^>]*>>, @\w+>"
 X = "!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>"
 ENTRY = f'exec.entry @forward inputs ["x"] [{X}] outputs ["y"] [{X}]\n'
+BODY = "exec.entry @step body inputs [] [] outputs [] []\n"
 WEIGHT = "nn.global @w parameter : tensor<4xf32>\n"
 
 
@@ -57,7 +58,7 @@ def wrap_exec(lines):
             if name not in made:
                 made.add(name)
                 allocs.append(f"{name} = exec.alloc : {type_}")
-    return "\n".join([ENTRY, WEIGHT, "exec.program @example entry @forward "
+    return "\n".join([ENTRY, BODY, WEIGHT, "exec.program @example entry @forward "
                       "ranks [0, 1] arena 0 {", *allocs, *lines, "}"])
 
 

@@ -21,12 +21,25 @@ using namespace divisi;
 
 /// The passes of the stages, in the order in which their pipelines run them.
 static constexpr StringLiteral kPasses[] = {
-    "nn-fuse-activations", "nn-unflatten",     "nn-lower-precision",
-    "nn-hoist-init",       "verify-import",    "nn-plan",
-    "verify-plan",         "spmd-partition",   "spmd-route",
-    "split-ranks",         "verify-partition", "schedule-overlap",
-    "lower-to-exec",       "split-kinds",      "write-globals",
-    "plan-memory",         "order-queues",     "verify-lower",
+    "nn-fuse-activations",
+    "nn-unflatten",
+    "nn-lower-precision",
+    "nn-hoist-init",
+    "verify-import",
+    "isolate-bodies",
+    "nn-plan",
+    "verify-plan",
+    "spmd-partition",
+    "spmd-route",
+    "split-ranks",
+    "verify-partition",
+    "schedule-overlap",
+    "lower-to-exec",
+    "split-kinds",
+    "write-globals",
+    "plan-memory",
+    "order-queues",
+    "verify-lower",
 };
 
 bool divisi::wantsHelp(ArrayRef<char *> arguments) {

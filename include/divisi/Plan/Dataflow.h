@@ -51,6 +51,8 @@ struct Site {
   /// at the same prices.
   unsigned kind = 0;
   int64_t time = 0; ///< When it runs.
+  /// How often, in one run of the entry: more than once in a loop's body.
+  int64_t repeats = 1;
 
   /// `fusible` if devices of `pace` fuse at all.
   FusedEnds fusibleOn(const GridPace &pace) const {
@@ -60,12 +62,15 @@ struct Site {
 
 /// Somebody who wants a tensor.
 struct Consumer {
-  /// An operator, the end of an entry, or what replaces a global.
-  enum class Kind : uint8_t { Operand, Output, Update };
+  /// An operator, the end of an entry, what replaces a global, or what becomes
+  /// an argument of a body, before its first iteration or its next.
+  enum class Kind : uint8_t { Operand, Output, Update, Argument };
   Kind kind = Kind::Operand; ///< What `index` counts.
-  unsigned index = 0;   ///< Of the site, the output, or the updated tensor.
+  /// Of the site, the output, the updated tensor, or the argument.
+  unsigned index = 0;
   unsigned operand = 0; ///< Of the site.
   int64_t time = 0;
+  int64_t repeats = 1; ///< As Site::repeats.
   /// Where it takes the tensor from, in Dataflow::stops; else from the tensor.
   std::optional<unsigned> stop;
 };
@@ -82,6 +87,8 @@ struct DataflowValue {
   int64_t bits = 0;           ///< Per element, in memory.
   int64_t begin = 0, end = 0; ///< The times at which it is needed.
   std::vector<Consumer> consumers;
+  /// Of an argument of a body: that it lies where what is given for it does.
+  bool isGiven = false;
 
   /// Of the whole tensor.
   int64_t bytes() const;
@@ -92,6 +99,7 @@ struct DataflowValue {
 struct Stop {
   unsigned tensor = 0;        ///< In Dataflow::values.
   int64_t begin = 0, end = 0; ///< From the first of its users to the last.
+  int64_t repeats = 1;        ///< As Site::repeats.
 };
 
 /// A result of an entry function.
@@ -102,13 +110,13 @@ struct Output {
   int64_t time = 0;    ///< When the entry returns.
 };
 
-/// From when to when an entry runs.
+/// From when to when an entry runs; a body within the entry that runs it.
 struct EntryTimes {
   int64_t begin = 0; ///< Of its first operation.
   int64_t end = 0;   ///< After its last.
 };
 
-/// A program: entry functions one after the other.
+/// A program: entry functions one after the other, bodies at their loops.
 struct Dataflow {
   std::vector<Site> sites;            ///< As they run.
   std::vector<DataflowValue> values;  ///< As they are first mentioned.

@@ -19,9 +19,10 @@ namespace divisi::plan {
 
 /// A dataflow, and what its parts are in the module.
 struct ModuleDataflow : Dataflow {
-  std::vector<nn::LoopInterface> ops;      ///< Per site.
-  std::vector<mlir::func::FuncOp> entries; ///< In the module's order.
-  std::vector<nn::GlobalOp> globals;       ///< Those that an entry mentions.
+  std::vector<nn::LoopInterface> ops; ///< Per site.
+  /// In the module's order, bodies behind the entries that run them.
+  std::vector<mlir::func::FuncOp> entries;
+  std::vector<nn::GlobalOp> globals; ///< Those that an entry mentions.
 };
 
 /// Reads the entry functions of `module`. `batchDim` is the dimension of the

@@ -184,3 +184,39 @@ exec.program @p entry @forward ranks [0] arena 64 {
   // expected-error @below {{has too many bytes}}
   %0 = exec.alloc at 0 : !huge
 }
+
+// -----
+
+!count = !exec.buffer<tensor<i64, #spmd.local<(x=2), []>>, @g>
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+
+func.func @loop_that_loses_a_value(%n: !count, %x: !shard, %y: !shard) {
+  // expected-error-re @below {{(C1) carries ({{.*}}), but has outputs ({{.*}}) and spares ()}}
+  exec.loop @step times %n max 3 carries (%x) given () into (%y) spare ()
+    : !count, (!shard), (), (!shard), ()
+  return
+}
+
+// -----
+
+!count = !exec.buffer<tensor<i64, #spmd.local<(x=2), []>>, @g>
+
+exec.entry @step inputs [] [] outputs [] []
+func.func @loop_of_an_entry(%n: !count) {
+  // expected-error @below {{(C2) @step is no body}}
+  exec.loop @step times %n max 3 carries () given () into () spare ()
+    : !count, (), (), (), ()
+  return
+}
+
+// -----
+
+!count = !exec.buffer<tensor<i64, #spmd.local<(x=2), []>>, @g>
+
+exec.entry @step body inputs [] [] outputs [] []
+func.func @loop_beside_calls(%n: !count) {
+  // expected-error @below {{(Q1) is on queue 'copy', expected compute}}
+  exec.loop @step times %n max 3 carries () given () into () spare () on "copy"
+    : !count, (), (), (), ()
+  return
+}

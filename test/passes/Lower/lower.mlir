@@ -1,7 +1,7 @@
 // A partitioned function becomes a program: reads and arguments are buffers,
 // operators calls, a reshape a view; memory is placed by lifetime.
 // RUN: divisi-opt %s --lower-to-exec | FileCheck %s --check-prefix=EXEC
-// RUN: divisi-opt %s --pass-pipeline='builtin.module(lower-to-exec,exec.program(plan-memory),verify-lower)' | FileCheck %s --check-prefix=PLACED
+// RUN: divisi-opt %s --pass-pipeline='builtin.module(lower-to-exec,plan-memory,verify-lower)' | FileCheck %s --check-prefix=PLACED
 
 spmd.grid @g (x = 2)
 nn.global @w parameter : tensor<8x4xf32> {spmd.place = #spmd.place<@g: [x, *]>}

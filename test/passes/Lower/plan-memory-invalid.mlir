@@ -1,4 +1,4 @@
-// RUN: divisi-opt %s --pass-pipeline='builtin.module(exec.program(plan-memory))' --verify-diagnostics
+// RUN: divisi-opt %s --pass-pipeline='builtin.module(plan-memory)' --verify-diagnostics
 
 !huge = !exec.buffer<tensor<1152921504606846976xf32, #spmd.local<(x=1), [*], 1152921504606846976>>, @g>
 exec.entry @forward inputs [] [] outputs [] []

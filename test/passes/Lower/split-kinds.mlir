@@ -1,8 +1,8 @@
 // Where shards follow weights, each kind of devices has a program of its own,
 // whose arena is no larger than its shards; the ranks meet in one collective.
-// RUN: divisi-opt %s --pass-pipeline='builtin.module(split-kinds,exec.program(plan-memory),verify-lower)' | FileCheck %s
+// RUN: divisi-opt %s --pass-pipeline='builtin.module(split-kinds,plan-memory,verify-lower)' | FileCheck %s
 // Of one kind, all ranks share a program.
-// RUN: sed 's/kind = "b"/kind = "a"/; s/name = "ab"/name = "aa"/' %s | divisi-opt --pass-pipeline='builtin.module(split-kinds,exec.program(plan-memory),verify-lower)' | FileCheck %s --check-prefix=ALIKE
+// RUN: sed 's/kind = "b"/kind = "a"/; s/name = "ab"/name = "aa"/' %s | divisi-opt --pass-pipeline='builtin.module(split-kinds,plan-memory,verify-lower)' | FileCheck %s --check-prefix=ALIKE
 // A broken cluster is told.
 // RUN: sed 's/count = 1 : i64/count = 0 : i64/' %s | not divisi-opt --split-kinds 2>&1 | FileCheck %s --check-prefix=BROKEN
 

@@ -1,7 +1,7 @@
 // The new value of a global is written where it rests, behind a commit, unless
 // the old one is still needed.
 // RUN: divisi-opt %s --write-globals --split-input-file | FileCheck %s
-// RUN: divisi-opt %s --pass-pipeline='builtin.module(write-globals,exec.program(plan-memory,order-queues),verify-lower)' --split-input-file | FileCheck %s --check-prefix=PLACED
+// RUN: divisi-opt %s --pass-pipeline='builtin.module(write-globals,plan-memory,exec.program(order-queues),verify-lower)' --split-input-file | FileCheck %s --check-prefix=PLACED
 
 spmd.grid @g ()
 nn.global @m state : tensor<16xf32> zero {spmd.place = #spmd.place<@g: [*]>}

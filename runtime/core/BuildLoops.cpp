@@ -1,0 +1,102 @@
+//===- BuildLoops.cpp - A rank's loops ------------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/RankLoop.h"
+#include "runtime/core/RankProgramBuilder.h"
+
+#include <algorithm>
+
+using namespace divisi;
+using namespace divisi::rt;
+namespace pb = divisi::artifact;
+
+/// The context of the body's program, whose arena is a buffer of this one.
+RankContext RankProgramBuilder::contextOf(const pb::Loop &loop) const {
+  RankContext context = context_;
+  context.entryIndex = loop.body();
+  context.arena = nullptr;
+  if (loop.has_arena() && !onlyCounts()) {
+    context.arena = context_.arena + program_.root(loop.arena()).arena_offset();
+  }
+  context.trace = false;
+  return context;
+}
+
+void RankProgramBuilder::addBodyMemory(const ProgramMemory &body) {
+  ProgramMemory &memory = out_.memory_;
+  memory.workspace = std::max(memory.workspace, body.workspace);
+  memory.staging += body.staging;
+  memory.packed += body.packed;
+}
+
+Status RankProgramBuilder::countLoop(const pb::Loop &loop) {
+  Expected<ProgramMemory> body = RankProgram::predict(contextOf(loop));
+  if (body) {
+    addBodyMemory(*body);
+  }
+  return body.status();
+}
+
+Status RankProgramBuilder::addLoop(const pb::Loop &loop, size_t instruction) {
+  auto ready = std::make_unique<RankLoop>();
+  Expected<std::unique_ptr<RankProgram>> body =
+      RankProgram::prepare(contextOf(loop));
+  if (!body) {
+    return body.status();
+  }
+  ready->body = std::move(*body);
+  addBodyMemory(ready->body->memory());
+  for (const auto &[key, calls] : ready->body->kernelCounts()) {
+    out_.kernelCounts_[key] += calls;
+  }
+  ready->most = loop.most();
+  const ResolvedEntry &entry = context_.resolved.entries[loop.body()];
+  if (entry.programOfRank.size() > 1) {
+    // Behind the entries' own numbers: a body has no tags there.
+    Expected<std::unique_ptr<CommStep>> step = prepareForAll(
+        loop.body(), 0, "the count", DType::I64, ReduceKind::Max, 2);
+    if (!step) {
+      return step.status();
+    }
+    ready->agreement = std::move(*step);
+  }
+  for (uint32_t buffer : loop.spares()) {
+    ready->spares.push_back(const_cast<void *>(addressOf(buffer)));
+    ready->bytes.push_back(
+        placement(buffer).bytes(positionOf(placement(buffer))));
+  }
+  ready->outputs.resize(ready->spares.size());
+  newTask(Task::Kind::Loop, instruction).loop = std::move(ready);
+  setOperand(loop.count());
+  for (uint32_t buffer : loop.carried()) {
+    setOperand(buffer);
+  }
+  for (uint32_t buffer : loop.given()) {
+    setOperand(buffer);
+  }
+  for (uint32_t buffer : loop.results()) {
+    setResult(buffer);
+  }
+  return {};
+}
+
+/// What a body makes goes where the next iteration reads it.
+void RankProgramBuilder::addBodyOutput(const pb::Output &output,
+                                       size_t instruction) {
+  const Placement &at = placement(output.source());
+  Task &task = newTask(Task::Kind::Copy, instruction);
+  task.copies.push_back(wholeCopy(output.source()));
+  setOperand(output.source());
+  out_.tasks_.back().results.push_back(nullptr); // iterate() knows
+  out_.outputPatches_.push_back({out_.tasks_.size() - 1,
+                                 output.output(),
+                                 &at,
+                                 at.boxes[positionOf(at)],
+                                 {},
+                                 {}});
+}

@@ -1,0 +1,103 @@
+//===- RankLoop.cpp - Running a loop --------------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/RankLoop.h"
+
+#include <cstring>
+
+using namespace divisi;
+using namespace divisi::rt;
+
+RankProgram::Task::Task() = default;
+RankProgram::Task::Task(Task &&) noexcept = default;
+RankProgram::Task::~Task() = default;
+
+/// How often the body runs: the same on all ranks, or an error on all of them.
+Expected<int64_t> RankProgram::agreeOnCount(const Task &task) {
+  RankLoop &loop = *task.loop;
+  int64_t count = *static_cast<const int64_t *>(task.operands[0]);
+  if (loop.agreement) {
+    loop.own[0] = count;
+    loop.own[1] = ~count;
+    Status status =
+        runStep(*communicator_, *loop.agreement, loop.own, loop.largest);
+    if (!status.isOk()) {
+      return status;
+    }
+    int64_t most = loop.largest[0], least = ~loop.largest[1];
+    if (most != least) {
+      return makeError(ExitCode::Invalid, nodeAt(task.instruction),
+                       " is to run ", least, " times on one rank and ", most,
+                       " times on another");
+    }
+  }
+  if (count < 0 || count > loop.most) {
+    return makeError(ExitCode::Invalid, nodeAt(task.instruction), " is to run ",
+                     count, " times, expected 0 to ", loop.most);
+  }
+  return count;
+}
+
+/// One iteration of a body, whose inputs and outputs lie there.
+Status RankProgram::iterate(std::span<const void *const> inputs,
+                            std::span<void *const> outputs) {
+  for (const InputPatch &patch : inputPatches_) {
+    tasks_[patch.task].operands[patch.operand] = inputs[patch.input];
+  }
+  for (const OutputPatch &patch : outputPatches_) {
+    tasks_[patch.task].results[0] = outputs[patch.output];
+  }
+  progressBase_ += 2 * tasks_.size();
+  return drainQueues();
+}
+
+/// Keeps the first fault of the body as one of this program.
+void RankProgram::adoptFault(const Task &task) {
+  const RankLoop &loop = *task.loop;
+  if (loop.body->indexFault_ && !indexFault_) {
+    indexFault_ = loop.body->indexFault_;
+    uint64_t at[] = {task.instruction, static_cast<uint64_t>(loop.index)};
+    indexFault_->at.insert(indexFault_->at.begin(), std::begin(at),
+                           std::end(at));
+  }
+}
+
+Status RankProgram::runLoop(Task &task) {
+  RankLoop &loop = *task.loop;
+  Expected<int64_t> count = agreeOnCount(task);
+  if (!count) {
+    return count.status();
+  }
+  bool isInResults = *count % 2 == 0;
+  auto place = [&](size_t value, bool inResults) {
+    return inResults ? task.results[value] : loop.spares[value];
+  };
+  size_t carried = task.results.size();
+  for (size_t i = 0; i < carried; ++i) {
+    if (loop.bytes[i] != 0) {
+      std::memcpy(place(i, isInResults), task.operands[1 + i], loop.bytes[i]);
+    }
+  }
+  // The first is the iteration instead of the count.
+  loop.inputs.assign(task.operands.begin(), task.operands.end());
+  loop.inputs[0] = &loop.index;
+  loop.body->indexFault_.reset();
+  inner_.store(loop.body.get(), std::memory_order_relaxed);
+  Status status;
+  for (loop.index = 0; status.isOk() && loop.index < *count; ++loop.index) {
+    for (size_t i = 0; i < carried; ++i) {
+      loop.inputs[1 + i] = place(i, isInResults);
+      loop.outputs[i] = place(i, !isInResults);
+    }
+    isInResults = !isInResults;
+    status = loop.body->iterate(loop.inputs, loop.outputs);
+    adoptFault(task);
+  }
+  inner_.store(nullptr, std::memory_order_relaxed);
+  return status;
+}
