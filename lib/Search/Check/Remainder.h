@@ -35,7 +35,8 @@ struct Remainder {
     uint32_t number; ///< That of the node it began as.
     uint32_t begin, end;
     /// Whether it has one state.
-    bool isFixed() const { return end - begin == 1; }
+    bool isFixed() const { return size() == 1; }
+    uint32_t size() const { return end - begin; }
   };
   /// Two variables that are free and joined by edges, u < v.
   struct Pair {
@@ -76,8 +77,13 @@ struct Remainder {
   std::optional<uint32_t> find(uint32_t number) const;
   /// The states of a variable, ascending.
   std::span<const uint32_t> statesOf(const Variable &variable) const {
-    return std::span(states).subspan(variable.begin,
-                                     variable.end - variable.begin);
+    return std::span(states).subspan(variable.begin, variable.size());
+  }
+  /// Those of a pair.
+  std::span<const Wide> entriesOf(const Pair &pair) const {
+    return std::span(entries).subspan(pair.firstEntry,
+                                      size_t(variables[pair.u].size()) *
+                                          variables[pair.v].size());
   }
 };
 

@@ -12,9 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "TreeBound.h"
+#include "Consistency.h"
 #include "Prices.h"
 
 #include <algorithm>
+#include <map>
 
 namespace divisi::search {
 
@@ -35,18 +37,24 @@ private:
     size_t childrenLeft = 0;
   };
 
+  /// A state of one end of a pair, and its potential in units.
+  struct End {
+    uint32_t state;
+    Wide shift;
+  };
+
   std::optional<std::string> visit(uint32_t index);
   void inherit(uint32_t index);
   Wide value(const BoundNode &node, const std::vector<bool> &alive);
   void chargeMemory(const Prices &prices);
   Wide pairMinimum(size_t pair, const Prices &prices, const int64_t *potentials,
                    const std::vector<bool> &alive);
+  Wide leastEntry(const Wide *entries, uint32_t width);
+  std::span<const Remainder::PairUse> usesOf(size_t pair) const;
   void chargePair(size_t pair, const Prices &prices);
   Wide minimumOf(const Remainder::Variable &variable,
                  const std::vector<bool> &alive) const;
   void fix(Wide value, std::vector<bool> &alive);
-  void makeConsistent(std::vector<bool> &alive) const;
-  bool loseLonely(const Remainder::Pair &pair, std::vector<bool> &alive) const;
   std::optional<std::string> checkCover(const Known &known);
   Expected<std::optional<Wide>> leastOfLeaves();
 
@@ -55,13 +63,15 @@ private:
   Remainder remainder_; ///< Its costs and entries are scaled to units.
   int unitBits_, potentialShift_, priceShift_;
   CheckedWide exact_;
-  std::vector<uint32_t> hardPairs_; ///< Those with infeasible entries.
+  Consistency consistency_; ///< Of the remainder.
+  /// Least entries of pairs at the node that is being evaluated, by all that
+  /// they follow from: entries, what is alive of both ends, potentials.
+  std::map<std::vector<int64_t>, Wide> leastOf_;
   std::vector<Known> known_;
   // Of the node that is being evaluated:
-  std::vector<Wide> terms_;       ///< Of each state: its cost and potentials.
-  std::vector<Wide> charged_;     ///< A pair's entries with memory.
-  std::vector<uint32_t> columns_; ///< States of v that are alive.
-  std::vector<Wide> shift_;       ///< Their potentials, in units.
+  std::vector<Wide> terms_;         ///< Of each state: its cost and potentials.
+  std::vector<Wide> charged_;       ///< A pair's entries with memory.
+  std::vector<End> rows_, columns_; ///< What is alive of a pair's ends.
 };
 } // namespace
 
@@ -72,23 +82,11 @@ TreeCheck::TreeCheck(Merging &merging, Remainder remainder,
       remainder_(std::move(remainder)),
       unitBits_(std::max(certificate.priceBits, 0)),
       potentialShift_(unitBits_ - certificate.potentialBits),
-      priceShift_(unitBits_ - certificate.priceBits),
+      priceShift_(unitBits_ - certificate.priceBits), consistency_(remainder_),
       known_(certificate.tree.size()) {
   for (std::vector<Wide> *list : {&remainder_.costs, &remainder_.entries}) {
     for (Wide &cost : *list) {
       cost = cost == kNever ? kNever : exact_.scale(cost, unitBits_);
-    }
-  }
-  for (uint32_t i = 0; i != remainder_.pairs.size(); ++i) {
-    const Remainder::Pair &pair = remainder_.pairs[i];
-    std::span<const Wide> entries =
-        std::span(remainder_.entries)
-            .subspan(
-                pair.firstEntry,
-                remainder_.statesOf(remainder_.variables[pair.u]).size() *
-                    remainder_.statesOf(remainder_.variables[pair.v]).size());
-    if (std::ranges::find(entries, kNever) != entries.end()) {
-      hardPairs_.push_back(i);
     }
   }
   for (uint32_t i = 1; i != certificate.tree.size(); ++i) {
@@ -101,7 +99,7 @@ TreeCheck::TreeCheck(Merging &merging, Remainder remainder,
   for (Wide cost : remainder_.costs) {
     known_[0].alive.push_back(cost != kNever);
   }
-  makeConsistent(known_[0].alive);
+  consistency_.restore(known_[0].alive);
 }
 
 Expected<std::optional<Wide>> TreeCheck::bound() {
@@ -131,7 +129,7 @@ std::optional<std::string> TreeCheck::visit(uint32_t index) {
     known.value = value(node, known.alive);
     if (node.fixes) {
       fix(*known.value, known.alive);
-      makeConsistent(known.alive);
+      consistency_.restore(known.alive);
     }
   }
   if (!known.children.empty()) {
@@ -150,61 +148,21 @@ void TreeCheck::inherit(uint32_t index) {
   known.value = parent.value;
   known.alive =
       --parent.childrenLeft == 0 ? std::move(parent.alive) : parent.alive;
-  const Remainder::Variable &variable =
-      remainder_.variables[*remainder_.find(node.variable)];
+  uint32_t at = *remainder_.find(node.variable);
+  const Remainder::Variable &variable = remainder_.variables[at];
   for (uint32_t s = variable.begin; s != variable.end; ++s) {
     if (!std::ranges::binary_search(node.kept, remainder_.states[s])) {
       known.alive[s] = false;
     }
   }
-  makeConsistent(known.alive);
-}
-
-/// Until nothing changes, takes away states that some pair leaves alone.
-void TreeCheck::makeConsistent(std::vector<bool> &alive) const {
-  bool changed = true;
-  while (changed) {
-    changed = false;
-    for (uint32_t pair : hardPairs_) {
-      changed |= loseLonely(remainder_.pairs[pair], alive);
-    }
-  }
-}
-
-/// Takes away the states of both ends that go with no state of the other.
-bool TreeCheck::loseLonely(const Remainder::Pair &pair,
-                           std::vector<bool> &alive) const {
-  const Remainder::Variable &u = remainder_.variables[pair.u];
-  const Remainder::Variable &v = remainder_.variables[pair.v];
-  std::vector<bool> met(v.end - v.begin, false);
-  const Wide *entry = remainder_.entries.data() + pair.firstEntry;
-  bool changed = false;
-  for (uint32_t s = u.begin; s != u.end; ++s) {
-    bool meets = false;
-    for (uint32_t t = v.begin; t != v.end; ++t, ++entry) {
-      if (alive[s] && alive[t] && *entry != kNever) {
-        meets = true;
-        met[t - v.begin] = true;
-      }
-    }
-    if (alive[s] && !meets) {
-      alive[s] = false;
-      changed = true;
-    }
-  }
-  for (uint32_t t = v.begin; t != v.end; ++t) {
-    if (alive[t] && !met[t - v.begin]) {
-      alive[t] = false;
-      changed = true;
-    }
-  }
-  return changed;
+  consistency_.restore(known.alive, at);
 }
 
 /// The formula of Certificate.h for the states that are alive.
 Wide TreeCheck::value(const BoundNode &node, const std::vector<bool> &alive) {
   Prices prices(node.prices, priceShift_, exact_);
   terms_ = remainder_.costs;
+  leastOf_.clear();
   chargeMemory(prices);
   bool infinite = false;
   Wide sum = 0;
@@ -257,43 +215,56 @@ Wide TreeCheck::pairMinimum(size_t index, const Prices &prices,
   const Remainder::Pair &pair = remainder_.pairs[index];
   const Remainder::Variable &u = remainder_.variables[pair.u];
   const Remainder::Variable &v = remainder_.variables[pair.v];
-  uint32_t width = v.end - v.begin;
-  const Wide *row = remainder_.entries.data() + pair.firstEntry;
-  if (!remainder_.pairUses.empty() && !prices.areAllZero()) {
-    chargePair(index, prices);
-    row = charged_.data();
-  }
-  auto move = [&](uint32_t state, int64_t potential) {
-    Wide shift = exact_.scale(potential, potentialShift_);
-    terms_[state] = exact_.add(terms_[state], shift);
-    return shift;
-  };
-  columns_.clear();
-  shift_.clear();
-  for (uint32_t t = 0; t != width; ++t) {
-    if (alive[v.begin + t]) {
-      columns_.push_back(t);
-      shift_.push_back(move(v.begin + t, potentials[u.end - u.begin + t]));
-    }
-  }
-  Wide least = kNever;
-  for (uint32_t s = u.begin; s != u.end; ++s, row += width) {
-    if (!alive[s]) {
-      continue;
-    }
-    Wide leastOfRow = kNever;
-    for (size_t i = 0; i != columns_.size(); ++i) {
-      // Both are results of exact_, so their difference does not wrap.
-      if (Wide entry = row[columns_[i]]; entry != kNever) {
-        leastOfRow = std::min(leastOfRow, entry - shift_[i]);
+  std::vector<int64_t> key{int64_t(pair.firstEntry)};
+  auto move = [&](const Remainder::Variable &end, const int64_t *potential,
+                  std::vector<End> &ends) {
+    ends.clear();
+    for (uint32_t s = end.begin; s != end.end; ++s, ++potential) {
+      if (alive[s]) {
+        Wide shift = exact_.scale(*potential, potentialShift_);
+        terms_[s] = exact_.add(terms_[s], shift);
+        ends.push_back({s - end.begin, shift});
+        key.push_back(s - end.begin);
+        key.push_back(*potential);
       }
     }
-    Wide shift = move(s, potentials[s - u.begin]);
+    key.push_back(-1);
+  };
+  move(u, potentials, rows_);
+  move(v, potentials + u.size(), columns_);
+  if (!usesOf(index).empty() && !prices.areAllZero()) {
+    chargePair(index, prices);
+    return leastEntry(charged_.data(), v.size());
+  }
+  auto [known, isNew] = leastOf_.try_emplace(std::move(key));
+  if (isNew) {
+    known->second = leastEntry(remainder_.entriesOf(pair).data(), v.size());
+  }
+  return known->second;
+}
+
+/// Of a pair's `entries`, those of rows_ and columns_ less their shifts.
+Wide TreeCheck::leastEntry(const Wide *entries, uint32_t width) {
+  Wide least = kNever;
+  for (End row : rows_) {
+    const Wide *entry = entries + size_t(row.state) * width;
+    Wide leastOfRow = kNever;
+    for (End column : columns_) {
+      // Both are results of exact_, so their difference does not wrap.
+      if (entry[column.state] != kNever) {
+        leastOfRow = std::min(leastOfRow, entry[column.state] - column.shift);
+      }
+    }
     if (leastOfRow != kNever) {
-      least = std::min(least, exact_.subtract(leastOfRow, shift));
+      least = std::min(least, exact_.subtract(leastOfRow, row.shift));
     }
   }
   return least;
+}
+
+std::span<const Remainder::PairUse> TreeCheck::usesOf(size_t pair) const {
+  return std::ranges::equal_range(remainder_.pairUses, pair, {},
+                                  &Remainder::PairUse::pair);
 }
 
 /// Leaves in charged_ the pair's entries with what its edges use.
@@ -302,11 +273,10 @@ void TreeCheck::chargePair(size_t index, const Prices &prices) {
   const Remainder::Pair &pair = remainder_.pairs[index];
   const Remainder::Variable &u = remainder_.variables[pair.u];
   const Remainder::Variable &v = remainder_.variables[pair.v];
-  size_t size = size_t(u.end - u.begin) * (v.end - v.begin);
+  size_t size = size_t(u.size()) * v.size();
   auto first = remainder_.entries.begin() + ptrdiff_t(pair.firstEntry);
   charged_.assign(first, first + ptrdiff_t(size));
-  for (const Remainder::PairUse &use : std::ranges::equal_range(
-           remainder_.pairUses, index, {}, &Remainder::PairUse::pair)) {
+  for (const Remainder::PairUse &use : usesOf(index)) {
     const Edge &edge = problem.edges[use.edge];
     Wide price = prices.during(use.resource, use.live);
     if (price == 0) {

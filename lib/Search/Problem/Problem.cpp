@@ -114,8 +114,19 @@ validateMatrix(const Problem &problem, const Edge &edge, uint32_t index) {
   return std::nullopt;
 }
 
-static std::optional<std::string>
-validateEdgeUsages(const Problem &problem, const Edge &edge, uint32_t matrix) {
+namespace {
+/// Matrices whose entries have been looked at, since many edges share them.
+struct SeenMatrices {
+  std::vector<bool> costs, usages;
+  explicit SeenMatrices(const Problem &problem)
+      : costs(problem.matrices.size()), usages(problem.matrices.size()) {}
+};
+} // namespace
+
+static std::optional<std::string> validateEdgeUsages(const Problem &problem,
+                                                     const Edge &edge,
+                                                     uint32_t matrix,
+                                                     SeenMatrices &seen) {
   if (auto error = validateLives(edge.live, edge.moreLives)) {
     return error;
   }
@@ -125,12 +136,16 @@ validateEdgeUsages(const Problem &problem, const Edge &edge, uint32_t matrix) {
   if (auto error = validateMatrix(problem, edge, matrix)) {
     return "usage " + *error;
   }
+  if (seen.usages[matrix]) {
+    return std::nullopt;
+  }
+  seen.usages[matrix] = true;
   return validateUsages(problem.matrices[matrix].entries);
 }
 
 /// Indices first: what follows looks them up.
-static std::optional<std::string> validateEdge(const Problem &problem,
-                                               const Edge &edge) {
+static std::optional<std::string>
+validateEdge(const Problem &problem, const Edge &edge, SeenMatrices &seen) {
   size_t last = std::max(edge.from, edge.to);
   if (last >= problem.nodes.size()) {
     return "refers to node " + std::to_string(last) + ", of " +
@@ -139,15 +154,18 @@ static std::optional<std::string> validateEdge(const Problem &problem,
   if (auto error = validateMatrix(problem, edge, edge.costs)) {
     return error;
   }
-  if (auto error = validateCosts(problem.matrices[edge.costs].entries)) {
-    return error;
+  if (!seen.costs[edge.costs]) {
+    seen.costs[edge.costs] = true;
+    if (auto error = validateCosts(problem.matrices[edge.costs].entries)) {
+      return error;
+    }
   }
   if (auto error = validateResources(problem, edge.moreUsages.size())) {
     return error;
   }
   std::optional<std::string> error;
   forEachUsage(edge, [&](uint32_t, uint32_t matrix) {
-    error = error ? error : validateEdgeUsages(problem, edge, matrix);
+    error = error ? error : validateEdgeUsages(problem, edge, matrix, seen);
   });
   return error;
 }
@@ -162,8 +180,9 @@ std::optional<std::string> validate(const Problem &problem) {
       return "node " + std::to_string(i) + " " + *error;
     }
   }
+  SeenMatrices seen(problem);
   for (size_t i = 0; i != problem.edges.size(); ++i) {
-    if (auto error = validateEdge(problem, problem.edges[i])) {
+    if (auto error = validateEdge(problem, problem.edges[i], seen)) {
       return "edge " + std::to_string(i) + " " + *error;
     }
   }
