@@ -63,6 +63,7 @@ static MemoryDetail detailOf(const MemoryView &view) {
                                            : view.detail;
 }
 
+/// What `view` leaves of the limits.
 static void setLimits(const Setting &setting, const PlanOptions &options,
                       const MemoryView &view, search::Problem &problem) {
   KindMemories memories = memoriesOf(setting, options);
@@ -76,6 +77,22 @@ static void setLimits(const Setting &setting, const PlanOptions &options,
       *limit -= view.reserve[kind];
     }
   }
+}
+
+/// Of all plans that fit, from what is proved of those that leave a reserve:
+/// prices and potentials bound at any limit, only less well.
+static std::optional<search::Wide>
+boundAtLimits(const Setting &setting, const PlanOptions &options,
+              const MemoryView &view, search::Problem &problem,
+              const search::Solution &solution) {
+  if (view.reserve.empty()) {
+    return solution.lowerBound;
+  }
+  setLimits(setting, options, {.detail = view.detail}, problem);
+  Expected<std::optional<search::Wide>> bound =
+      search::provedBound(problem, solution.certificate);
+  setLimits(setting, options, view, problem);
+  return bound ? *bound : std::nullopt;
 }
 
 FitOutcome solveView(const Setting &setting, const PlanOptions &options,
@@ -100,8 +117,20 @@ FitOutcome solveView(const Setting &setting, const PlanOptions &options,
   if (fit.outcome.verdict == search::Verdict::Solved) {
     fit.use = memoryOf(setting, options, *fit.planning,
                        fit.outcome.solution.assignment);
+    fit.bound = boundAtLimits(setting, options, view, fit.planning->problem,
+                              fit.outcome.solution);
   }
   return fit;
+}
+
+/// What a plan holds that its problem has not seen, on each kind.
+static std::vector<int64_t> unseenBy(const FitOutcome &fit) {
+  std::vector<int64_t> unseen;
+  for (auto [peak, seen] :
+       llvm::zip_equal(fit.use->peaks, peaksOf(fit.outcome.solution))) {
+    unseen.push_back(std::max<int64_t>(peak - seen, 0));
+  }
+  return unseen;
 }
 
 /// False if nothing is left to try: stops of one tensor that turn out to be the
@@ -113,17 +142,21 @@ bool learn(MemoryView &view, const FitOutcome &fit) {
     return false;
   }
   if (view.detail == MemoryDetail::None) {
-    view.detail = MemoryDetail::Resting;
+    view = {.detail = MemoryDetail::Resting,
+            .reserve = unseenBy(fit),
+            .isGuess = true};
+  } else if (!fit.use && view.isGuess) {
+    view = {.detail = view.detail};
   } else if (fit.use && view.tries < kMostTries) {
-    view.reserve.resize(fit.use->missing.size(), 0);
     // What the problem did not see of a plan will be there in others.
-    for (auto [reserve, missing, peak, seen] :
-         llvm::zip_equal(view.reserve, fit.use->missing, fit.use->peaks,
-                         peaksOf(fit.outcome.solution))) {
+    view.reserve.resize(fit.use->missing.size(), 0);
+    for (auto [reserve, missing, unseen] :
+         llvm::zip_equal(view.reserve, fit.use->missing, unseenBy(fit))) {
       if (missing > 0) {
-        reserve = std::max(reserve + missing, peak - seen);
+        reserve = std::max(reserve + missing, unseen);
       }
     }
+    view.isGuess = false;
     ++view.tries;
   } else if (view.detail == MemoryDetail::Resting) {
     view = {.detail = MemoryDetail::All};

@@ -8,9 +8,10 @@
 
 // Most plans fit without being asked to, and what takes memory only on its way
 // makes problems large. So a problem learns of memory by and by: nothing at
-// first; if the answer does not fit, what rests; then that less may rest, by as
-// much as was missing; in the end everything. A bound of what counts less, or
-// of no smaller limit, is one of the problem.
+// first; if the answer does not fit, what rests, and that as much less may rest
+// as that answer had on its way; then by as much less as was missing; in the
+// end everything. A bound of what counts less is one of the problem, and so is
+// one at prices of a smaller limit, if the true one is what they are paid for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +27,8 @@ struct MemoryView {
   MemoryDetail detail = MemoryDetail::None;
   /// Bytes of each limit that nothing may rest in; empty: none.
   std::vector<int64_t> reserve = {};
-  int tries = 0; ///< With one reserve or another.
+  bool isGuess = false; ///< It is of a plan that counted no memory.
+  int tries = 0;        ///< With one reserve or another.
 };
 
 /// Memory of a plan, all counted.
@@ -43,6 +45,8 @@ struct FitOutcome {
   std::optional<PlanningProblem> planning; ///< Nothing if it was cut short.
   search::Outcome outcome;
   std::optional<MemoryUse> use; ///< Of the plan, if there is one.
+  /// Proved, also of plans that leave no reserve; of costs, as the outcome's.
+  std::optional<search::Wide> bound;
 
   /// There is a plan, and it fits.
   bool fits() const { return use && use->fits(); }

@@ -27,6 +27,7 @@
 
 #include <numeric>
 #include <thread>
+#include <utility>
 
 using namespace mlir;
 
@@ -68,7 +69,7 @@ private:
     enum { New, Bounded, Solved, Done } stage = New;
     int64_t work = 0; ///< That the solver did on it.
     MemoryView memory;
-    /// What was solved last, if that was in the last round.
+    /// What was solved last, if it is to be solved again soon.
     std::optional<PlanningProblem> planning;
   };
   /// One look at a grid, and what comes of it.
@@ -80,6 +81,9 @@ private:
     FitOutcome fit;      ///< Of another.
   };
 
+  static bool hasLessBound(const Candidate *a, const Candidate *b) {
+    return a->bound < b->bound;
+  }
   std::vector<Candidate *> leastBounded(size_t count);
   std::vector<Look> prepareRound();
   void takeAll(std::vector<Look> &looks) const;
@@ -95,7 +99,8 @@ private:
   bool mayWin(const Candidate &grid, double gap) const;
   Setting settingOf(const Candidate &grid) const;
   bool isOpen(const Candidate &grid) const;
-  void adopt(Candidate &grid, FitOutcome fit);
+  void adopt(Candidate &grid, MemoryView view, FitOutcome fit);
+  void forgetProblems(const std::vector<Look> &looks);
 
   const Setting &setting_;
   const PlanOptions &options_;
@@ -104,7 +109,8 @@ private:
   int64_t left_; ///< Of the budget of work.
   std::optional<GridAnswer> best_;
   Candidate *bestGrid_ = nullptr;
-  int64_t work_ = 0; ///< Done.
+  MemoryView bestView_; ///< With which it was solved.
+  int64_t work_ = 0;    ///< Done.
   search::Stopped stopped_ = search::Stopped::Finished;
   /// Of the grid of most devices, if none has a plan.
   std::optional<Status> failure_;
@@ -162,7 +168,7 @@ search::Options GridSearch::solverOptions(int64_t work,
 }
 
 /// Takes what `fit` has found on `grid`, or keeps why that is nothing.
-void GridSearch::adopt(Candidate &grid, FitOutcome fit) {
+void GridSearch::adopt(Candidate &grid, MemoryView view, FitOutcome fit) {
   PlanningProblem &planning = *fit.planning;
   search::Outcome &outcome = fit.outcome;
   if (outcome.verdict != search::Verdict::Solved) {
@@ -185,6 +191,7 @@ void GridSearch::adopt(Candidate &grid, FitOutcome fit) {
   best_ = {grid.devices, std::move(planning), std::move(outcome),
            std::move(fit.use->peaks)};
   bestGrid_ = &grid;
+  bestView_ = std::move(view);
 }
 
 /// What may run beside another: it changes nothing but `look`.
@@ -202,7 +209,7 @@ void GridSearch::take(Look &look) const {
     return;
   }
   look.fit = solveView(settingOf(grid), options, solver_, look.asked,
-                       grid.memory, std::move(grid.planning));
+                       grid.memory, std::exchange(grid.planning, std::nullopt));
 }
 
 void GridSearch::conclude(Look &look) {
@@ -223,11 +230,8 @@ void GridSearch::conclude(Look &look) {
     }
     return;
   }
-  // Nothing is known of a smaller limit than the true one.
-  bool isTrue = grid.memory.reserve.empty();
-  if (fit.use && isTrue) {
-    grid.bound =
-        std::max(grid.bound, nanosecondsOf(fit.outcome.solution.lowerBound));
+  if (fit.bound) {
+    grid.bound = std::max(grid.bound, nanosecondsOf(*fit.bound));
   }
   bool isFinished = fit.outcome.stopped == search::Stopped::Finished;
   if (!isFinished) {
@@ -237,39 +241,38 @@ void GridSearch::conclude(Look &look) {
     grid.planning = std::move(fit.planning);
     return;
   }
-  if (!fit.fits() && !isCut() && (fit.use || !isTrue)) {
+  if (!fit.fits() && !isCut() && (fit.use || !grid.memory.reserve.empty())) {
     fit.outcome.verdict = search::Verdict::NotFound;
     fit.outcome.time.reset();
     fit.outcome.message = "plans that were tried hold more";
   }
-  grid.stage = isFinished || grid.stage == Candidate::Solved
+  // Other plans may have less on their way than the one that was guessed after.
+  MemoryView view = grid.memory;
+  if (view.isGuess) {
+    grid.memory = {.detail = view.detail};
+  }
+  grid.stage = (isFinished && !view.isGuess) || grid.stage == Candidate::Solved
                    ? Candidate::Done
                    : Candidate::Solved;
-  adopt(grid, std::move(fit));
+  adopt(grid, std::move(view), std::move(fit));
 }
 
 /// Spends what is left on the grid of the best plan.
 void GridSearch::refine() {
-  search::Options solver = solverOptions(left_, 0);
-  solver.cutoff.reset();
-  search::Outcome outcome = solver_.solve(best_->planning.problem, solver);
-  work_ += outcome.work;
-  stopped_ = outcome.stopped;
-  if (outcome.verdict != search::Verdict::Solved ||
-      outcome.solution.cost > best_->outcome.solution.cost) {
-    return;
+  search::Options asked = solverOptions(left_, 0);
+  asked.cutoff.reset();
+  FitOutcome fit = solveView(settingOf(*bestGrid_), options_, solver_, asked,
+                             bestView_, std::move(best_->planning));
+  best_->planning = std::move(*fit.planning);
+  work_ += fit.outcome.work;
+  stopped_ = fit.outcome.stopped;
+  if (fit.bound) {
+    bestGrid_->bound = std::max(bestGrid_->bound, nanosecondsOf(*fit.bound));
   }
-  if (bestGrid_->memory.reserve.empty()) {
-    bestGrid_->bound =
-        std::max(bestGrid_->bound, nanosecondsOf(outcome.solution.lowerBound));
+  if (fit.fits() && fit.outcome.solution.cost <= best_->outcome.solution.cost) {
+    best_->peaks = std::move(fit.use->peaks);
+    best_->outcome = std::move(fit.outcome);
   }
-  MemoryUse use = memoryOf(settingOf(*bestGrid_), options_, best_->planning,
-                           outcome.solution.assignment);
-  if (!use.fits()) {
-    return;
-  }
-  best_->peaks = std::move(use.peaks);
-  best_->outcome = std::move(outcome);
 }
 
 /// A problem that has been solved before is solved again only if it would win
@@ -297,9 +300,7 @@ std::vector<GridSearch::Candidate *> GridSearch::leastBounded(size_t count) {
       open.push_back(&grid);
     }
   }
-  llvm::stable_sort(open, [](const Candidate *a, const Candidate *b) {
-    return a->bound < b->bound;
-  });
+  llvm::stable_sort(open, hasLessBound);
   open.resize(std::min(open.size(), count));
   auto isSecond = [](const Candidate *grid) {
     return grid->stage == Candidate::Solved;
@@ -326,13 +327,25 @@ std::vector<GridSearch::Look> GridSearch::prepareRound() {
     }
     looks.push_back({*grid, std::move(asked), isFirst});
   }
+  forgetProblems(looks);
+  return looks;
+}
+
+/// Problems are large: of grids that wait, those stay that are next.
+void GridSearch::forgetProblems(const std::vector<Look> &looks) {
+  std::vector<Candidate *> waiting;
   for (Candidate &grid : grids_) {
-    if (llvm::none_of(looks,
-                      [&](const Look &look) { return &look.grid == &grid; })) {
-      grid.planning.reset();
+    if (grid.planning && llvm::none_of(looks, [&](const Look &look) {
+          return &look.grid == &grid;
+        })) {
+      waiting.push_back(&grid);
     }
   }
-  return looks;
+  llvm::stable_sort(waiting, hasLessBound);
+  for (Candidate *grid :
+       llvm::drop_begin(waiting, std::min(waiting.size(), kLooks))) {
+    grid->planning.reset();
+  }
 }
 
 void GridSearch::takeAll(std::vector<Look> &looks) const {
