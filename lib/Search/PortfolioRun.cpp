@@ -84,6 +84,9 @@ void Portfolio::startFolded() {
   }
   folded_ = searchFolded(graph, classes, options_, options_.work,
                          [this] { return stopped(); });
+  if (folded_.work == 0) {
+    return;
+  }
   budget_.spend(folded_.work);
   if (folded_.best.exists()) {
     adopt(std::move(folded_.best.assignment), folded_.best.cost, "folding");

@@ -9,7 +9,6 @@
 #include "Consistency.h"
 
 #include <algorithm>
-#include <map>
 
 namespace divisi::search {
 
@@ -21,7 +20,7 @@ struct Losses {
 };
 } // namespace
 
-static Losses lossesOf(std::span<const Wide> entries, size_t columns) {
+static Losses lossesOf(const std::vector<Wide> &entries, size_t columns) {
   Losses losses;
   std::vector<bool> meets(columns, false);
   for (size_t row = 0; row != entries.size(); row += columns) {
@@ -39,16 +38,16 @@ static Losses lossesOf(std::span<const Wide> entries, size_t columns) {
 }
 
 Consistency::Consistency(const Remainder &remainder) : remainder_(remainder) {
-  std::map<size_t, Losses> lossesAt;
+  std::vector<std::optional<Losses>> losses(remainder.blocks.size());
   for (uint32_t i = 0; i != remainder.pairs.size(); ++i) {
     const Remainder::Pair &pair = remainder.pairs[i];
-    auto [known, isNew] = lossesAt.try_emplace(pair.firstEntry);
-    if (isNew) {
-      known->second = lossesOf(remainder.entriesOf(pair),
-                               remainder.variables[pair.v].size());
+    std::optional<Losses> &known = losses[pair.block];
+    if (!known) {
+      known = lossesOf(remainder.blocks[pair.block],
+                       remainder.variables[pair.v].size());
     }
-    if (known->second.isHard) {
-      pairs_.push_back({i, known->second.isLonely});
+    if (known->isHard) {
+      pairs_.push_back({i, known->isLonely});
     }
   }
 }
@@ -64,8 +63,8 @@ void Consistency::restore(std::vector<bool> &alive,
     again = false;
     std::vector<bool> next(changed.size(), false);
     for (const HardPair &hard : pairs_) {
-      auto [u, v, entries, potentials] = remainder_.pairs[hard.index];
-      if (changed[u] || changed[v] || next[u] || next[v]) {
+      const Remainder::Pair &pair = remainder_.pairs[hard.index];
+      if (changed[pair.u] || changed[pair.v] || next[pair.u] || next[pair.v]) {
         again |= lose(hard, alive, next);
       }
     }
@@ -88,7 +87,7 @@ bool Consistency::lose(const HardPair &hard, std::vector<bool> &alive,
     return false;
   }
   std::vector<bool> met(v.size(), false);
-  const Wide *entry = remainder_.entriesOf(pair).data();
+  const Wide *entry = remainder_.blocks[pair.block].data();
   bool lost = false;
   for (uint32_t s = u.begin; s != u.end; ++s) {
     bool meets = false;

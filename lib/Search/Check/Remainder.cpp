@@ -203,9 +203,9 @@ private:
       key.insert(key.end(), ofV.begin(), ofV.end());
     }
     auto [known, isNew] =
-        entriesOf_.try_emplace(std::move(key), out_.entries.size());
+        blockOf_.try_emplace(std::move(key), uint32_t(out_.blocks.size()));
     if (isNew) {
-      out_.entries.resize(out_.entries.size() + rows * columns, 0);
+      out_.blocks.emplace_back(rows * columns, 0);
     }
     out_.pairs.push_back({u, v, known->second, out_.numPotentials});
     out_.numPotentials += rows + columns;
@@ -220,10 +220,10 @@ private:
     if (addsEntries) {
       auto [ofU, ofV] = strategiesOfEnds(crossing);
       const Matrix &costs = problem_.matrices[edge.costs];
-      size_t entry = out_.pairs.back().firstEntry;
+      Wide *entry = out_.blocks.back().data();
       for (uint32_t s : ofU) {
         for (uint32_t t : ofV) {
-          accumulate(out_.entries[entry++],
+          accumulate(*entry++,
                      crossing.forward ? costs.at(s, t) : costs.at(t, s));
         }
       }
@@ -244,7 +244,7 @@ private:
   Remainder out_;
   std::vector<uint32_t> indexOf_; ///< By the number of a variable.
   std::vector<Crossing> crossings_;
-  std::map<std::vector<uint32_t>, size_t> entriesOf_;
+  std::map<std::vector<uint32_t>, uint32_t> blockOf_;
 };
 } // namespace
 

@@ -40,10 +40,8 @@ struct Remainder {
   };
   /// Two variables that are free and joined by edges, u < v.
   struct Pair {
-    uint32_t u, v; ///< Indices into `variables`.
-    /// Row-major over u's states x v's. Pairs of equal edges share theirs:
-    /// layers of a network are alike.
-    size_t firstEntry;
+    uint32_t u, v;         ///< Indices into `variables`.
+    uint32_t block;        ///< Its entries; pairs of equal edges share theirs.
     size_t firstPotential; ///< Of u's; v's follow.
   };
   /// Memory that depends on the state of one variable.
@@ -67,7 +65,8 @@ struct Remainder {
   std::vector<uint32_t> states;    ///< As deductions call them: a strategy.
   std::vector<Wide> costs;         ///< Of each state.
   std::vector<Pair> pairs;         ///< Sorted by u, then v.
-  std::vector<Wide> entries;
+  /// Entries of pairs, row-major over u's states x v's.
+  std::vector<std::vector<Wide>> blocks;
   std::vector<Use> uses;
   std::vector<int64_t> usages;
   std::vector<PairUse> pairUses; ///< Sorted by pair.
@@ -78,12 +77,6 @@ struct Remainder {
   /// The states of a variable, ascending.
   std::span<const uint32_t> statesOf(const Variable &variable) const {
     return std::span(states).subspan(variable.begin, variable.size());
-  }
-  /// Those of a pair.
-  std::span<const Wide> entriesOf(const Pair &pair) const {
-    return std::span(entries).subspan(pair.firstEntry,
-                                      size_t(variables[pair.u].size()) *
-                                          variables[pair.v].size());
   }
 };
 

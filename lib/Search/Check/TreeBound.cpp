@@ -43,6 +43,7 @@ private:
     Wide shift;
   };
 
+  void scale(std::vector<Wide> &costs);
   std::optional<std::string> visit(uint32_t index);
   void inherit(uint32_t index);
   Wide value(const BoundNode &node, const std::vector<bool> &alive);
@@ -84,10 +85,9 @@ TreeCheck::TreeCheck(Merging &merging, Remainder remainder,
       potentialShift_(unitBits_ - certificate.potentialBits),
       priceShift_(unitBits_ - certificate.priceBits), consistency_(remainder_),
       known_(certificate.tree.size()) {
-  for (std::vector<Wide> *list : {&remainder_.costs, &remainder_.entries}) {
-    for (Wide &cost : *list) {
-      cost = cost == kNever ? kNever : exact_.scale(cost, unitBits_);
-    }
+  scale(remainder_.costs);
+  for (std::vector<Wide> &block : remainder_.blocks) {
+    scale(block);
   }
   for (uint32_t i = 1; i != certificate.tree.size(); ++i) {
     known_[size_t(certificate.tree[i].parent)].children.push_back(i);
@@ -100,6 +100,12 @@ TreeCheck::TreeCheck(Merging &merging, Remainder remainder,
     known_[0].alive.push_back(cost != kNever);
   }
   consistency_.restore(known_[0].alive);
+}
+
+void TreeCheck::scale(std::vector<Wide> &costs) {
+  for (Wide &cost : costs) {
+    cost = cost == kNever ? kNever : exact_.scale(cost, unitBits_);
+  }
 }
 
 Expected<std::optional<Wide>> TreeCheck::bound() {
@@ -215,7 +221,7 @@ Wide TreeCheck::pairMinimum(size_t index, const Prices &prices,
   const Remainder::Pair &pair = remainder_.pairs[index];
   const Remainder::Variable &u = remainder_.variables[pair.u];
   const Remainder::Variable &v = remainder_.variables[pair.v];
-  std::vector<int64_t> key{int64_t(pair.firstEntry)};
+  std::vector<int64_t> key{pair.block};
   auto move = [&](const Remainder::Variable &end, const int64_t *potential,
                   std::vector<End> &ends) {
     ends.clear();
@@ -238,7 +244,7 @@ Wide TreeCheck::pairMinimum(size_t index, const Prices &prices,
   }
   auto [known, isNew] = leastOf_.try_emplace(std::move(key));
   if (isNew) {
-    known->second = leastEntry(remainder_.entriesOf(pair).data(), v.size());
+    known->second = leastEntry(remainder_.blocks[pair.block].data(), v.size());
   }
   return known->second;
 }
@@ -273,9 +279,7 @@ void TreeCheck::chargePair(size_t index, const Prices &prices) {
   const Remainder::Pair &pair = remainder_.pairs[index];
   const Remainder::Variable &u = remainder_.variables[pair.u];
   const Remainder::Variable &v = remainder_.variables[pair.v];
-  size_t size = size_t(u.size()) * v.size();
-  auto first = remainder_.entries.begin() + ptrdiff_t(pair.firstEntry);
-  charged_.assign(first, first + ptrdiff_t(size));
+  charged_ = remainder_.blocks[pair.block];
   for (const Remainder::PairUse &use : usesOf(index)) {
     const Edge &edge = problem.edges[use.edge];
     Wide price = prices.during(use.resource, use.live);

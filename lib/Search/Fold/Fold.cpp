@@ -89,6 +89,23 @@ static std::vector<double> transposed(const Numbers &entries, uint32_t rows,
   return result;
 }
 
+int64_t foldedEntries(const CostGraph &whole,
+                      const std::vector<uint32_t> &classOf) {
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> entries;
+  for (const Pair &pair : whole.pairs) {
+    uint32_t first = classOf[pair.first], second = classOf[pair.second];
+    if (first != second) {
+      entries[std::minmax(first, second)] =
+          int64_t(pair.table->rows) * pair.table->columns;
+    }
+  }
+  int64_t sum = 0;
+  for (const auto &[ends, count] : entries) {
+    sum += count;
+  }
+  return sum;
+}
+
 Fold::Fold(const CostGraph &whole, std::vector<uint32_t> classOf)
     : whole_(whole), classOf_(std::move(classOf)) {
   graph_.constant = whole.constant;

@@ -37,6 +37,10 @@ namespace divisi::search {
 std::vector<uint32_t> classesOf(const Ties &ties, const Reduction &reduction,
                                 const ReducedGraph &reduced);
 
+/// How many entries the tables of a fold of `whole` have.
+int64_t foldedEntries(const CostGraph &whole,
+                      const std::vector<uint32_t> &classOf);
+
 /// A graph with one variable for each class of another.
 class Fold {
 public:

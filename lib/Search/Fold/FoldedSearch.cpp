@@ -104,13 +104,15 @@ static std::vector<uint32_t> inTurn(const std::vector<uint32_t> &classOf) {
 }
 
 /// Of `work`, what a fold is worth: most of it where it is much smaller than
-/// the whole, little where few variables are alike.
-static int64_t budgetOf(const CostGraph &whole, const CostGraph &folded,
-                        int64_t work) {
-  constexpr int64_t kMuchSmaller = 4, kWholePart = 4, kLittle = 8;
-  return kMuchSmaller * folded.numEntries() < whole.numEntries()
-             ? work - work / kWholePart
-             : work / kLittle;
+/// the whole, little where that is less so, nothing where few variables are
+/// alike.
+static int64_t budgetOf(int64_t whole, int64_t folded, int64_t work) {
+  constexpr int64_t kMuchSmaller = 4, kWholePart = 4, kSmaller = 2, kLittle = 8;
+  if (kSmaller * folded >= whole) {
+    return 0;
+  }
+  return kMuchSmaller * folded < whole ? work - work / kWholePart
+                                       : work / kLittle;
 }
 
 /// Potentials as messages that a search of the whole can start from.
@@ -135,9 +137,13 @@ FoldedStart searchFolded(const CostGraph &whole,
                          const Options &options, int64_t work,
                          const std::function<bool()> &stopped) {
   FoldedStart start;
-  Fold fold(whole, inTurn(classOf));
-  FoldedSearch search(whole, fold, options, budgetOf(whole, fold.graph(), work),
-                      stopped);
+  std::vector<uint32_t> turns = inTurn(classOf);
+  work = budgetOf(whole.numEntries(), foldedEntries(whole, turns), work);
+  if (work == 0) {
+    return start;
+  }
+  Fold fold(whole, std::move(turns));
+  FoldedSearch search(whole, fold, options, work, stopped);
   search.run();
   start.best = search.best();
   start.work = search.work();
