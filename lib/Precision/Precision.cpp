@@ -10,6 +10,7 @@
 
 #include "StoredWeights.h"
 #include "TypeChoice.h"
+#include "dialects/NN/Bodies.h"
 #include "dialects/NN/Functions.h"
 #include "dialects/NN/Locations.h"
 #include "dialects/NN/NN.h"
@@ -333,6 +334,12 @@ divisi::lowerPrecision(ModuleOp module, const PrecisionOptions &options) {
   NameFinder finder(options.keepF32);
   SmallVector<func::FuncOp> entries;
   for (auto function : module.getOps<func::FuncOp>()) {
+    if (nn::isBody(function)) {
+      return Status(ExitCode::Unsupported,
+                    "--precision: '" + function.getSymName().str() +
+                        "' is run by an nn.loop or nn.if, whose values have "
+                        "the types that they have; leave it out");
+    }
     if (nn::isEntry(function)) {
       entries.push_back(function);
       finder.find(function);

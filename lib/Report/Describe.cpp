@@ -8,6 +8,8 @@
 
 #include "Describe.h"
 
+#include "dialects/NN/Bodies.h"
+
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -47,6 +49,21 @@ ReportRow divisi::describe(Operation &op) {
   row.layer = llvm::json::fixUTF8(scopeOf(&op));
   row.op = op.getName().getStringRef().str();
   return row;
+}
+
+std::string divisi::entryOf(Operation *op) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  for (Operation *next = op; next && nn::isBody(function);) {
+    next = nullptr;
+    auto module = function->getParentOfType<ModuleOp>();
+    module.walk([&](nn::LoopOp loop) {
+      bool runs = loop.getBody() == function.getSymName();
+      next = runs ? loop : next;
+      return runs ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    function = next ? next->getParentOfType<func::FuncOp>() : function;
+  }
+  return function.getSymName().str();
 }
 
 static std::string nameOr(Attribute name, const char *kind, unsigned index) {

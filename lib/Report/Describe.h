@@ -19,6 +19,9 @@ namespace divisi {
 /// after the stages.
 ReportRow describe(mlir::Operation &op);
 
+/// The entry for which `op` runs, also where a body has it.
+std::string entryOf(mlir::Operation *op);
+
 /// The model's name for an argument of `entry`, or `input0`.
 std::string argumentName(mlir::func::FuncOp entry, unsigned index);
 /// The model's name for a result of `entry`, or `output0`.

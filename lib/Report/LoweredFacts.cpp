@@ -30,11 +30,31 @@ static std::vector<rt::TensorInfo> tensorsOf(ValueRange buffers) {
   return infos;
 }
 
+/// The entry for which `program` runs, also where it is that of a body.
+static std::string entryOf(exec::ProgramOp program) {
+  auto module = program->getParentOfType<ModuleOp>();
+  llvm::SmallPtrSet<Operation *, 4> seen;
+  for (exec::ProgramOp next = program; next && seen.insert(next).second;) {
+    program = next;
+    next = nullptr;
+    auto entry = module.lookupSymbol<exec::EntryOp>(program.getEntryAttr());
+    if (entry && entry.getIsBody()) {
+      module.walk([&](exec::LoopOp loop) {
+        bool runs = loop.getBody() == program.getEntry();
+        next = runs ? loop->getParentOfType<exec::ProgramOp>() : next;
+        return runs ? WalkResult::interrupt() : WalkResult::advance();
+      });
+    }
+  }
+  return program.getEntry().str();
+}
+
 /// Counts which backend takes the calls of `program`, of those that `run` asks
 /// unless told otherwise.
 static void countKernels(exec::ProgramOp program, CallCounts &calls) {
   const rt::Backend *const backends[] = {&rt::cpuBackend(),
                                          &rt::referenceBackend()};
+  std::string entry = entryOf(program);
   for (auto call : program.getBody().getOps<exec::CallOp>()) {
     std::vector<rt::TensorInfo> operands = tensorsOf(call.getInputs());
     std::vector<rt::TensorInfo> results = tensorsOf(call.getOutputs());
@@ -43,8 +63,7 @@ static void countKernels(exec::ProgramOp program, CallCounts &calls) {
     const rt::Backend *taker =
         rt::chooseBackend({op, attributes, operands, results},
                           rt::kernelVersion(op).value_or(0), backends);
-    ++calls[{program.getEntry().str(), op,
-             std::string((taker ? taker : backends[1])->name())}];
+    ++calls[{entry, op, std::string((taker ? taker : backends[1])->name())}];
   }
 }
 

@@ -18,7 +18,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace divisi;
@@ -39,25 +39,24 @@ private:
   void addWeights();
   std::string nameOfGrid(const Grid &value);
   void addTensors(func::FuncOp function, const std::string &entry);
-  Status addFunction(func::FuncOp function);
   Status addOperator(nn::LoopInterface op, ReportRow row);
   Status addStep(spmd::StepInterface step, ReportRow row);
   void addTransfer(spmd::TransferOp op, ReportRow row);
   Status addRecords();
 
-  /// For whom a body runs, and how often.
+  /// For whom a function runs, and how often.
   struct Running {
     std::string entry;
     int64_t times = 1;
   };
-  void followLoops(StringRef name, const Running &running);
-  void repeatRows(const Running &running, size_t first);
+  Status addFunction(func::FuncOp function, const Running &running);
+  Status addBody(nn::LoopOp loop, const Running &running);
 
   ModuleOp module_;
   const Cluster &cluster_;
   Report report_;
   OperationCost cost_;
-  std::map<std::string, Running> bodies_; ///< By name.
+  std::set<std::string> bodies_; ///< That were added, by name.
 };
 
 } // namespace
@@ -267,51 +266,51 @@ static StringRef nameOf(func::FuncOp function) {
   return entry ? entry.getValue() : function.getSymName();
 }
 
-/// Rows of bodies are rows of the entry, as often as they run at most.
-void ReportBuilder::followLoops(StringRef name, const Running &running) {
+/// The parts of the body, once, as often as they run at most: rows of the entry
+/// where it has the loop.
+Status ReportBuilder::addBody(nn::LoopOp loop, const Running &running) {
+  if (!bodies_.insert(loop.getBody().str()).second) {
+    return Status();
+  }
+  Running inside = {running.entry, nn::repeatsOf(loop, running.times)};
+  Status status;
   for (auto function : module_.getOps<func::FuncOp>()) {
-    if (nameOf(function) != name) {
-      continue;
-    }
-    for (auto loop : function.getOps<nn::LoopOp>()) {
-      Running inside = {running.entry, nn::repeatsOf(loop, running.times)};
-      bodies_[loop.getBody().str()] = inside;
-      followLoops(loop.getBody(), inside);
+    if (status.isOk() && nameOf(function) == loop.getBody()) {
+      status = addFunction(function, inside);
     }
   }
+  return status;
 }
 
-/// Makes the rows from `first` on, of a body, rows of the entry that runs it.
-void ReportBuilder::repeatRows(const Running &running, size_t first) {
-  for (ReportRow &row : llvm::drop_begin(report_.rows, first)) {
-    row.entry = running.entry;
-    for (int64_t *value : {&row.nanoseconds, &row.bytes, &row.movedBytes,
-                           &row.oneDeviceNanoseconds}) {
-      constexpr int64_t most = int64_t(1) << 50; // sums fit
-      *value = std::min(most, checkedMul(*value, running.times).value_or(most));
-    }
-    row.flops *= double(running.times);
+/// Makes the numbers of `row` those of all its runs.
+static void repeat(ReportRow &row, int64_t times) {
+  for (int64_t *value : {&row.nanoseconds, &row.bytes, &row.movedBytes,
+                         &row.oneDeviceNanoseconds}) {
+    constexpr int64_t most = int64_t(1) << 50; // sums fit
+    *value = std::min(most, checkedMul(*value, times).value_or(most));
   }
+  row.flops *= double(times);
 }
 
 /// Constants and reads cost nothing, and are nobody's question.
-Status ReportBuilder::addFunction(func::FuncOp function) {
-  std::string name = nameOf(function).str();
-  size_t firstRow = report_.rows.size();
-  if (!nn::isBody(function)) {
-    addTensors(function, name);
-  }
+Status ReportBuilder::addFunction(func::FuncOp function,
+                                  const Running &running) {
   cost_.enter(function.getBody().front());
   for (Operation &op : function.getBody().front()) {
     if (!countsIn(function, op)) {
       continue;
     }
     ReportRow row = describe(op);
-    row.entry = name;
+    row.entry = running.entry;
     row.operands = joinLayouts(op.getOperandTypes());
     row.results = joinLayouts(op.getResultTypes());
     Status status;
-    if (auto step = dyn_cast<spmd::StepInterface>(op)) {
+    size_t before = report_.rows.size();
+    if (auto loop = dyn_cast<nn::LoopOp>(op)) {
+      status = addBody(loop, running);
+      cost_.enter(function.getBody().front());
+      before = report_.rows.size();
+    } else if (auto step = dyn_cast<spmd::StepInterface>(op)) {
       status = addStep(step, std::move(row));
     } else if (auto transfer = dyn_cast<spmd::TransferOp>(op)) {
       addTransfer(transfer, std::move(row));
@@ -322,9 +321,9 @@ Status ReportBuilder::addFunction(func::FuncOp function) {
     if (!status.isOk()) {
       return status;
     }
-  }
-  if (auto body = bodies_.find(name); body != bodies_.end()) {
-    repeatRows(body->second, firstRow);
+    if (report_.rows.size() > before) {
+      repeat(report_.rows.back(), running.times);
+    }
   }
   return Status();
 }
@@ -356,16 +355,12 @@ Expected<Report> ReportBuilder::run() {
   addKinds();
   addWeights();
   for (auto function : module_.getOps<func::FuncOp>()) {
-    if (!nn::isBody(function)) {
-      std::string name = nameOf(function).str();
-      followLoops(name, {name, 1});
-    }
-  }
-  for (auto function : module_.getOps<func::FuncOp>()) {
-    if (!spmd::isEntry(function)) {
+    if (!spmd::isEntry(function) || nn::isBody(function)) {
       continue;
     }
-    Status status = addFunction(function);
+    std::string name = nameOf(function).str();
+    addTensors(function, name);
+    Status status = addFunction(function, {name, 1});
     if (!status.isOk()) {
       return status;
     }

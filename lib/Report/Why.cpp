@@ -53,8 +53,7 @@ DecisionFinder::DecisionFinder(const PlanAlternatives &plan,
     switch (decision.kind) {
     case Decision::Kind::Operator: {
       ReportRow row = describe(*decision.op);
-      row.entry =
-          decision.op->getParentOfType<func::FuncOp>().getSymName().str();
+      row.entry = entryOf(decision.op);
       operators_[keyOf(row)].push_back(index);
       break;
     }

@@ -37,7 +37,8 @@ struct RankLoop {
   alignas(64) int64_t index = 0; ///< The body's input 0.
   /// The count and its complement, as the rank has them and the largest of
   /// all.
-  int64_t own[2] = {}, largest[2] = {};
+  alignas(64) int64_t own[2] = {};
+  alignas(64) int64_t largest[2] = {};
   std::vector<const void *> inputs; ///< Of the body.
   std::vector<void *> outputs;
 };

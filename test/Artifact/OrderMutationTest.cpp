@@ -180,6 +180,19 @@ static std::vector<Access> accessesOf(const pb::Program &program,
     read(instruction.copy().source());
     write(instruction.copy().result());
   }
+  llvm::for_each(instruction.loop().carried(), read);
+  llvm::for_each(instruction.loop().given(), read);
+  llvm::for_each(instruction.loop().results(), write);
+  llvm::for_each(instruction.loop().spares(), write);
+  if (instruction.has_loop()) {
+    read(instruction.loop().count());
+  }
+  if (instruction.loop().has_arena()) {
+    write(instruction.loop().arena());
+  }
+  // A loop is beside nothing.
+  constexpr int64_t apart = int64_t(1) << 60;
+  accesses.push_back({apart, apart + 1, instruction.has_loop()});
   for (int b = 0; instruction.has_commit() && b < program.buffers_size(); ++b) {
     if (program.buffers(b).has_new_global()) {
       read(b); // whoever writes it comes after the commit
@@ -322,7 +335,7 @@ TEST_P(OrderMutationTest, everyQueueIsTheRightOne) {
       pb::Program &moved = program(manifest, e, p);
       moved.mutable_instructions(i)->set_queue(queue);
       bool isLocal = instruction.queue() < 2 && !instruction.has_call() &&
-                     !instruction.has_commit();
+                     !instruction.has_commit() && !instruction.has_loop();
       if (isLocal && queue < 2 && isOrdered(moved)) {
         EXPECT_TRUE(verify(manifest).isOk());
         continue;
@@ -373,6 +386,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train_step", handWritten("train_step"), 4, {}, {}},
         Case{"zero_step", handWritten("zero_step"), {}, {}, {}},
         Case{"megatron_step", handWritten("megatron_step"), {}, {}, {}},
+        // Entries with loops keep their order.
+        Case{"loop", handWritten("loop"), {}, {}, {}, false},
         Case{"two_grids",
              handWritten("two_grids"),
              {},

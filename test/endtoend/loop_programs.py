@@ -178,6 +178,38 @@ func.func @run(%n: tensor<i64> {nn.name = "n"}, %c: tensor<i1> {nn.name = "c"},
 """
 
 
+# In the field a split that is wrong gives other bits, and a sum in another
+# order the same.
+FIELD = """
+!f = tensor<4x8x!nn.field>
+!w = tensor<8x8x!nn.field>
+func.func private @step(%i: tensor<i64>, %x: !f, %y: !f, %w: !w) -> (!f, !f) {
+  %0 = nn.matmul %x, %w {labels = "mk,kn->mn"} : (!f, !w) -> !f
+  %1 = nn.tanh %0 : (!f) -> !f
+  %2 = nn.mul %1, %y : (!f, !f) -> !f
+  return %2, %1 : !f, !f
+}
+func.func @run(%n: tensor<i64> {nn.name = "n"},
+    %x: tensor<4x8xi64> {nn.name = "x"}, %w: tensor<8x8xi64> {nn.name = "w"})
+    -> (tensor<4x8xi64> {nn.name = "y"}) {
+  %0 = nn.cast %x : (tensor<4x8xi64>) -> !f
+  %1 = nn.cast %w : (tensor<8x8xi64>) -> !w
+  %2, %3 = nn.loop @step(%n, %0, %0, %1) max 9
+      : (tensor<i64>, !f, !f, !w) -> (!f, !f)
+  %4 = nn.add %2, %3 : (!f, !f) -> !f
+  %5 = nn.cast %4 : (!f) -> tensor<4x8xi64>
+  return %5 : tensor<4x8xi64>
+}
+"""
+
+
+def field_tensors(count):
+    random = np.random.default_rng(10)
+    return {"n": np.array(count),
+            "x": random.integers(-9, 9, (4, 8), np.int64),
+            "w": random.integers(-9, 9, (8, 8), np.int64)}
+
+
 def nested_tensors(count, condition):
     random = np.random.default_rng(9)
     w = random.integers(-9, 9, (8, 8), np.int32)

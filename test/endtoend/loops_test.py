@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 from conftest import assert_close, load
-from loop_programs import (MOST, NESTED, STEPS, jacobi, jacobi_tensors, lstm,
-                           lstm_tensors, nested_tensors, run_jacobi, run_lstm,
-                           run_nested)
+from loop_programs import (FIELD, MOST, NESTED, STEPS, field_tensors, jacobi,
+                           jacobi_tensors, lstm, lstm_tensors, nested_tensors,
+                           run_jacobi, run_lstm, run_nested)
 
 DEVICES = [1, 2, 3, 4, 8]
 
@@ -81,9 +81,11 @@ def test_random_plans(divisi, devices):
     divisi.path("weights.bin").write_bytes(w.tobytes())
     divisi.path("nested.mlir").write_text(NESTED)
     divisi.path("jacobi.mlir").write_text(jacobi(1, False))
+    divisi.path("field.mlir").write_text(FIELD)
+    np.savez(divisi.path("field.npz"), **field_tensors(6))
     np.savez(divisi.path("nested.npz"), **tensors)
     np.savez(divisi.path("jacobi.npz"), **jacobi_tensors(7))
-    for name in ("nested", "jacobi"):
+    for name in ("nested", "jacobi", "field"):
         divisi("check", f"{name}.mlir", "--devices", devices,
                "--random-plans", 12, "--inputs", f"{name}.npz")
 
@@ -114,6 +116,80 @@ def test_a_count_out_of_range_is_an_error(divisi, compute, devices, count):
     err = divisi("run", "m.divisi", "--inputs", "in.npz", "-o", "out.npz",
                  exits=4).err
     assert f"(nn.loop) is to run {count} times, expected 0 to {MOST}" in err
+
+
+@pytest.mark.parametrize("devices", [1, 2, 3])
+def test_an_index_in_a_body_is_checked(divisi, compute, devices):
+    w, r, x = lstm_tensors()
+    divisi.path("weights.bin").write_bytes(w.tobytes() + r.tobytes())
+    divisi.path("m.mlir").write_text(
+        lstm(devices, True).replace(f"dense<{STEPS}>", f"dense<{STEPS + 1}>")
+        .replace(f"max {STEPS}", f"max {STEPS + 1}"))
+    np.savez(divisi.path("in.npz"), x=x)
+    divisi("compile", "m.mlir", "--devices", devices, "-o", "m.divisi")
+    err = divisi("run", "m.divisi", "--inputs", "in.npz", "-o", "out.npz",
+                 exits=4).err
+    assert (f"(nn.gather): index {STEPS} at [] is outside of an extent of "
+            f"{STEPS}") in err
+
+
+def test_measured_memory_is_what_was_predicted(divisi, compute):
+    w, tensors = nested_tensors(5, True)
+    compute(NESTED, tensors, 4, weights=[w])
+    err = divisi("run", "m.divisi", "--inputs", "in.npz", "--verbose",
+                 "-o", "out.npz").err
+    rows = [line.split() for line in err.splitlines() if " holds " in line]
+    assert len(rows) == 4 and all(row[5] == row[-1] for row in rows)
+
+
+def test_state_that_a_loop_reads_and_its_result_replaces(divisi, compute):
+    program = """
+nn.global @s state : tensor<8x4xf32> zero
+func.func private @step(%i: tensor<i64>, %a: tensor<8x4xf32>,
+    %x: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %s = nn.read @s : tensor<8x4xf32>
+  %0 = nn.add %a, %x : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.add %0, %s : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}
+func.func @run(%n: tensor<i64> {nn.name = "n"},
+    %x: tensor<8x4xf32> {nn.name = "x"})
+    -> (tensor<8x4xf32> {nn.name = "y"}) {
+  %s = nn.read @s : tensor<8x4xf32>
+  %1 = nn.loop @step(%n, %s, %x) max 5
+      : (tensor<i64>, tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  nn.update @s, %1 : tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}
+"""
+    x = np.arange(32, dtype=np.float32).reshape(8, 4)
+    for devices in (1, 2, 4):
+        compute(program, {"n": np.array(2), "x": x}, devices)
+        divisi("run", "m.divisi", "--inputs", "in.npz", "--repeat", 3,
+               "-o", "out.npz")
+        state = 0 * x
+        for _ in range(3):
+            state = 3 * state + 2 * x
+        assert_close(load(divisi.path("out.npz")), {"y": state})
+
+
+@pytest.mark.parametrize("stage", ["plan", "partition", "schedule", "lower"])
+def test_every_dump_gives_the_same_artifact(divisi, compute, stage):
+    w, tensors = nested_tensors(2, True)
+    compute(NESTED, tensors, 4, weights=[w])
+    divisi("compile", "m.mlir", "--devices", 4, "--dump-after", stage,
+           "-o", "m.divisi")
+    divisi("compile", f"m.{stage}.mlir", "-o", "again.divisi")
+    assert (divisi.path("m.divisi").read_bytes()
+            == divisi.path("again.divisi").read_bytes())
+
+
+def test_why_finds_operators_of_bodies(divisi, compute):
+    w, tensors = nested_tensors(2, True)
+    compute(NESTED, tensors, 2, weights=[w])
+    out = divisi("explain", "m.mlir", "--devices", 2, "--why", "nn.matmul").out
+    assert out.count("nn.matmul, entry @run") == 2
+    assert out.count("adapted") >= 2
 
 
 def test_two_runs_give_the_same_artifact(divisi, compute):

@@ -21,6 +21,9 @@
 //                a communicator have one order; and no two ranks wait for each
 //                other: queue order, `after` and the collectives, each one
 //                event for its ranks, have no cycle;
+//   loops        a loop gives its body what lies as the body has it, bytes that
+//                nothing else of the loop has, and room for its arena; nothing
+//                is beside it; every rank of a body runs it, in one loop;
 //   completeness every rank of an output's or an updated global's grid writes
 //                its box of it, once;
 //   kernels      every operator has a kernel of the called version.
