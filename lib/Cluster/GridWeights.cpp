@@ -63,7 +63,7 @@ static std::optional<AxisId> axisOfKinds(const Grid &grid,
 
 /// `grid` with weights along one axis in the proportion of what `measure` tells
 /// of kinds; as few of the outer axes are merged as goes. Nothing if no axis
-/// has kinds apart, or all measure the same.
+/// has kinds apart, or it tells the same of all.
 static std::optional<DeviceGrid>
 weighted(const Cluster &cluster, const DeviceGrid &grid,
          llvm::function_ref<double(const DeviceKind &)> measure) {

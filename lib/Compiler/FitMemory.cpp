@@ -52,11 +52,13 @@ fullest(const std::vector<rt::RankMemory> &ranks, const Cluster &machine,
   std::vector<DeviceMemory> kinds;
   for (auto [device, rank] : llvm::enumerate(ranks)) {
     const DeviceKind &kind = machine.kindOf(int64_t(device));
+    auto limit = machine.memoryLimit(kind, given);
+    // Nothing keeps a file from giving two kinds one name.
     auto known = llvm::find_if(kinds, [&](const DeviceMemory &other) {
-      return other.kind == kind.name;
+      return other.kind == kind.name && other.limit == limit;
     });
     if (known == kinds.end()) {
-      kinds.push_back({kind.name, machine.memoryLimit(kind, given), rank});
+      kinds.push_back({kind.name, limit, rank});
     } else if (rank.total() > known->held.total()) {
       known->held = rank;
     }

@@ -9,12 +9,12 @@
 // A graph of all instructions of all programs, in which what a group of ranks
 // does together is one node:
 //
-//   program 0   call ─ send 0 ─ call ─ send 1 ─ …      edges: queue order,
-//   after
+//   program 0   call ─ send 0 ─ call ─ send 1 ─ …
 //                        │               │
-//   program 1          receive 0 ─ …   receive 1       nodes that are one
+//   program 1          receive 0 ─ …   receive 1
 //
-// An order of the nodes is one in which all ranks can run.
+// Edges (─) are the order of a queue, and `after`; what │ joins is one node. An
+// order of the nodes is one in which all ranks can run.
 //
 //===----------------------------------------------------------------------===//
 

@@ -14,6 +14,7 @@
 // whatever can be said on (x=8) can be said on (x=4, y=2).
 //
 //   8 devices                          (x0=2, x1=2, x2=2)
+//   12 devices                         (x0=3, x1=2, x2=2), (x0=2, x1=3, x2=2), …
 //   8 nodes of 8, three axes           (x0=8, x1=4, x2=2), (x0=4, x1=2, x2=8)
 //   2 nodes of 8, tensor parallel 8    (d0=2, m0=4, m1=2)
 //   --mesh data=2,model=4              (data=2, model=4)

@@ -71,9 +71,9 @@ struct Options {
   /// Ingredients of solveAuto; off only to measure what they add.
   bool neighbourhoods = true;
   bool branching = true;
-  /// solveAuto first looks among assignments that give tied nodes the same
-  /// strategy, with a part of the work; what it learns there it goes on from.
-  /// Ties that are wrong are an error.
+  /// solveAuto first looks among assignments that give every third of tied
+  /// nodes the same strategy, if these are much fewer, with a part of the work;
+  /// what it learns there it goes on from. Ties that are wrong are an error.
   Ties ties;
   /// Seconds since `start`, or no limit.
   std::optional<double> timeLimit;

@@ -104,11 +104,11 @@ static std::vector<uint32_t> inTurn(const std::vector<uint32_t> &classOf) {
 }
 
 /// Of `work`, what a fold is worth: most of it where it is much smaller than
-/// the whole, little where that is less so, nothing where few variables are
-/// alike.
+/// the whole, little where that is less so. Where few variables are alike it is
+/// larger, as tables that pairs of the whole share are summed apart.
 static int64_t budgetOf(int64_t whole, int64_t folded, int64_t work) {
-  constexpr int64_t kMuchSmaller = 4, kWholePart = 4, kSmaller = 2, kLittle = 8;
-  if (kSmaller * folded >= whole) {
+  constexpr int64_t kMuchSmaller = 4, kWholePart = 4, kLittle = 8;
+  if (folded >= whole) {
     return 0;
   }
   return kMuchSmaller * folded < whole ? work - work / kWholePart

@@ -31,8 +31,7 @@ struct FoldedStart {
 /// crosses (Crossover.h). By the dual until that stalls, and as long by
 /// neighbourhoods. Ends when the gap is closed, a part of `work` is spent
 /// (three quarters where the graph is much smaller than the whole, an eighth
-/// where it is less than half of it, else nothing), or `stopped`. Does not
-/// branch.
+/// where it is smaller, else nothing), or `stopped`. Does not branch.
 FoldedStart searchFolded(const CostGraph &whole,
                          const std::vector<uint32_t> &classOf,
                          const Options &options, int64_t work,
