@@ -33,14 +33,21 @@ ctest --test-dir "$build" --output-on-failure --no-tests=error -R RuntimeTest
 "$DIVISI_PYTHON" - "$here/endtoend" <<'PYTHON'
 import sys
 sys.path.append(sys.argv[1])
-import planned_steps, train_steps
+import os
+import loop_programs, planned_steps, train_steps
 for plan in ("zero", "megatron"):
     step = planned_steps.Step(plan, blocks=3, width=64, batch=64)
     open(f"{plan}.mlir", "w").write(step.text())
 open("weights.bin", "wb").write(step.weights())
 step = train_steps.Step(batch=48, width=60, layers=3)
 open("adam.mlir", "w").write(step.text())
+w, r, x = loop_programs.lstm_tensors()
+os.makedirs("lstm", exist_ok=True)
+open("lstm/weights.bin", "wb").write(w.tobytes() + r.tobytes())
+open("lstm/lstm.mlir", "w").write(loop_programs.lstm(2, True))
 PYTHON
+both lstm lstm/lstm.mlir --devices 2
+both loop "$here/endtoend/Inputs/loop.mlir"
 both zero zero.mlir
 both megatron megatron.mlir
 for devices in 2 3 4; do

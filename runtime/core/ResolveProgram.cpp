@@ -222,6 +222,31 @@ static Status readTransfers(ResolvedManifest &resolved,
   return {};
 }
 
+/// Loops run what is behind them, so that nothing runs itself.
+static Status checkLoops(const pb::Program &program,
+                         ResolvedManifest &resolved) {
+  constexpr uint32_t deepest = 64;
+  const pb::Manifest &manifest = *resolved.manifest;
+  auto own = static_cast<uint32_t>(resolved.entries.size() - 1);
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    if (!program.instructions(i).has_loop()) {
+      continue;
+    }
+    uint32_t body = program.instructions(i).loop().body();
+    if (body <= own || body >= resolved.depths.size() ||
+        !manifest.entries(static_cast<int>(body)).is_body()) {
+      return invalid("instruction ", i, ": it runs entry ", body,
+                     ", expected a body behind its own entry");
+    }
+    resolved.depths[body] =
+        std::max(resolved.depths[body], resolved.depths[own] + 1);
+    if (resolved.depths[body] > deepest) {
+      return invalid("loops are nested more than ", deepest, " deep");
+    }
+  }
+  return {};
+}
+
 /// Counts the bytes of the globals that the program writes behind its arena.
 static Status countGlobals(const ResolvedManifest &resolved,
                            ResolvedProgram &program) {
@@ -266,6 +291,9 @@ Status divisi::rt::resolveProgram(const pb::Program &message,
     }
   }
   if (Status status = checkOrder(*resolved.manifest, message); !status.isOk()) {
+    return status;
+  }
+  if (Status status = checkLoops(message, resolved); !status.isOk()) {
     return status;
   }
   BufferReader reader(resolved, entry, program);

@@ -187,6 +187,7 @@ static Status readManifest(ResolvedManifest &resolved) {
       return status.in("global '" + message.name() + "'");
     }
   }
+  resolved.depths.resize(manifest.entries_size());
   std::set<std::string> names;
   for (const pb::Entry &message : manifest.entries()) {
     bool isBehindBody =

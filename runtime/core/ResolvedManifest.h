@@ -121,6 +121,7 @@ struct ResolvedManifest {
   std::vector<const Placement *> globals;
   std::vector<bool> isUpdated; ///< Per global: by some entry.
   std::vector<ResolvedEntry> entries;
+  std::vector<uint32_t> depths; ///< Per entry: in how many loops it is.
 
   /// Computes the placement of `tensor`, once per distinct one.
   Expected<const Placement *> place(const artifact::Tensor &tensor);

@@ -87,7 +87,6 @@ static Status verifyEntry(const ResolvedManifest &resolved,
                           std::span<const Backend *const> backends,
                           CheckedCollectives &collectives, Writers &bodies) {
   EntryChecks checks;
-  checks.entry = &entry - resolved.entries.data();
   if (Status status = entry.isBody() ? checkBody(resolved, entry) : Status();
       !status.isOk()) {
     return status.in("entry '" + entry.message->name() + "'");

@@ -23,16 +23,10 @@ template <typename... Parts> static Status invalid(const Parts &...parts) {
   return makeError(ExitCode::Invalid, parts...);
 }
 
-/// The body of `loop`, if it is one that may be run from here.
+/// The body of `loop`, if it takes and gives as many values.
 Expected<const ResolvedEntry *>
 ProgramVerifier::bodyOf(const pb::Loop &loop) const {
-  const std::vector<ResolvedEntry> &entries = resolved_.entries;
-  if (loop.body() >= entries.size() || !entries[loop.body()].isBody() ||
-      loop.body() <= checks_.entry) {
-    return invalid("it runs entry ", loop.body(),
-                   ", expected a body behind its own entry");
-  }
-  const ResolvedEntry &body = entries[loop.body()];
+  const ResolvedEntry &body = resolved_.entries[loop.body()];
   auto carried = static_cast<size_t>(loop.carried_size());
   if (body.inputs.size() != 1 + carried + loop.given_size() ||
       body.outputs.size() != carried || loop.results_size() != int(carried) ||

@@ -33,7 +33,6 @@ using Writers = std::map<uint32_t, std::set<uint32_t>>;
 
 /// What the programs of an entry must agree on.
 struct EntryChecks {
-  size_t entry = 0;                             ///< Which one.
   std::map<uint32_t, SharedStep> steps;         ///< By tag.
   Writers outputs, globals;                     ///< By index.
   Writers bodies;                               ///< By index: who runs them.

@@ -11,6 +11,8 @@
 #include "divisi/runtime/Verify.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/message.h>
+#include <random>
 #include <thread>
 
 using namespace divisi;
@@ -185,6 +187,29 @@ TEST(VerifyLoopTest, theBodyIsBehindTheEntryAndRunOnce) {
   EXPECT_EQ(complaint(m), "body 'step' is run by two entries");
 }
 
+TEST(VerifyLoopTest, loopsAreNestedAsDeepAsAStackIs) {
+  for (int depth : {64, 65}) {
+    pb::Manifest m = loopManifest();
+    // A body that runs the next, without values.
+    pb::Entry chain;
+    chain.set_is_body(true);
+    chain.add_programs()->add_ranks(0);
+    pb::Loop &next =
+        *chain.mutable_programs(0)->add_instructions()->mutable_loop();
+    for (int i = 1; i <= depth; ++i) {
+      chain.set_name("chain" + std::to_string(i));
+      next.set_body(2 + i);
+      *m.add_entries() = chain;
+    }
+    m.mutable_entries(1 + depth)->clear_programs();
+    program(m, 0).mutable_instructions(0)->mutable_loop()->set_body(2);
+    EXPECT_EQ(complaint(m).find("loops are nested more than 64 deep") !=
+                  std::string::npos,
+              depth == 65)
+        << complaint(m);
+  }
+}
+
 TEST(VerifyLoopTest, theBodyGetsWhatItExpects) {
   pb::Manifest m = loopManifest();
   loop(m).set_most(-1);
@@ -303,4 +328,98 @@ TEST(VerifyLoopTest, moreBytesThanCanBeCounted) {
   pb::Manifest m = loopManifest();
   program(m).set_arena_bytes(INT64_MAX);
   EXPECT_THAT(complaint(m), HasSubstr("it has more than 2^63 bytes"));
+}
+
+namespace {
+
+/// Changes numbers of messages.
+class Damager {
+public:
+  explicit Damager(uint32_t seed) : random_(seed) {}
+
+  /// Changes one number in `message` or what it holds; false if it has none.
+  bool damage(google::protobuf::Message &message);
+
+private:
+  uint64_t pick(uint64_t below) { return random_() % below; }
+  /// Near to what it was, or far from it.
+  int64_t other(int64_t value) {
+    const int64_t values[] = {value + 1, value - 1, 0, 1, 64, -1, INT64_MAX};
+    return values[pick(std::size(values))];
+  }
+
+  std::mt19937_64 random_;
+};
+
+} // namespace
+
+bool Damager::damage(google::protobuf::Message &message) {
+  using Field = google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection &of = *message.GetReflection();
+  std::vector<const Field *> fields;
+  of.ListFields(message, &fields);
+  std::shuffle(fields.begin(), fields.end(), random_);
+  for (const Field *field : fields) {
+    int size = field->is_repeated() ? of.FieldSize(message, field) : 0;
+    int at = size == 0 ? 0 : int(pick(size));
+    if (field->cpp_type() == Field::CPPTYPE_MESSAGE) {
+      if (damage(field->is_repeated()
+                     ? *of.MutableRepeatedMessage(&message, field, at)
+                     : *of.MutableMessage(&message, field))) {
+        return true;
+      }
+    } else if (field->cpp_type() == Field::CPPTYPE_INT64) {
+      if (field->is_repeated()) {
+        of.SetRepeatedInt64(&message, field, at,
+                            other(of.GetRepeatedInt64(message, field, at)));
+      } else {
+        of.SetInt64(&message, field, other(of.GetInt64(message, field)));
+      }
+      return true;
+    } else if (field->cpp_type() == Field::CPPTYPE_UINT32) {
+      if (field->is_repeated()) {
+        of.SetRepeatedUInt32(
+            &message, field, at,
+            uint32_t(other(of.GetRepeatedUInt32(message, field, at))));
+      } else {
+        of.SetUInt32(&message, field,
+                     uint32_t(other(of.GetUInt32(message, field))));
+      }
+      return true;
+    } else if (field->cpp_type() == Field::CPPTYPE_BOOL) {
+      of.SetBool(&message, field, !of.GetBool(message, field));
+      return true;
+    }
+  }
+  return false;
+}
+
+// What is not refused runs: to an end, or to an error.
+TEST(VerifyLoopTest, aDamagedManifestIsRefusedOrRuns) {
+  int refused = 0, ran = 0;
+  SessionOptions options = testOptions();
+  options.timeout = std::chrono::seconds(5);
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    Damager damager(seed);
+    pb::Manifest manifest = loopManifest();
+    for (uint32_t i = 0; i <= seed % 3; ++i) {
+      ASSERT_TRUE(damager.damage(manifest));
+    }
+    auto session = openSession(manifest, {}, options);
+    if (!session) {
+      ++refused;
+      EXPECT_NE(session.status().code(), ExitCode::Internal);
+      continue;
+    }
+    ++ran;
+    if (const EntryInfo *entry = (*session)->findEntry("f");
+        entry && entry->inputs.size() == 3) {
+      auto y = (*session)->run("f", inputs(3));
+      EXPECT_TRUE(y || y.status().code() == ExitCode::Invalid)
+          << seed << ": " << y.status().message();
+    }
+  }
+  std::cout << "counted: damaged loops: " << refused << " refused, " << ran
+            << " ran\n";
+  EXPECT_GT(refused, 200);
 }
