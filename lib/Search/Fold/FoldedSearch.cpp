@@ -29,7 +29,7 @@ public:
   }
 
   void run() {
-    while (work_ < most_ && !stopped_() && !dual_.stalled() &&
+    while (work_ < most_ && !stopped_() && !dual_.stalled() && !isUseless() &&
            !isClosed(wholeBest_, dual_.best().bound, options_)) {
       dual_.step(wholeBest_.cost);
       work_ += dual_.workOfStep();
@@ -42,7 +42,7 @@ public:
       }
     }
     if (best_.exists() && options_.neighbourhoods && dual_.steps() != 0 &&
-        !isClosed(wholeBest_, dual_.best().bound, options_)) {
+        !isUseless() && !isClosed(wholeBest_, dual_.best().bound, options_)) {
       improveAnswer();
       work_ += crossover_.add(fold_.unfold(best_.assignment), wholeBest_);
     }
@@ -53,6 +53,14 @@ public:
     return best.exists() &&
            bound > best.cost - std::max(options.gap * std::abs(best.cost),
                                         toleranceOf(best.cost));
+  }
+
+  /// Whether the bound of the whole will rule out answers below the cutoff, as
+  /// far as this one tells.
+  bool isUseless() const {
+    constexpr double kSurely = 1.02;
+    return options_.cutoff &&
+           dual_.best().bound > kSurely * double(*options_.cutoff);
   }
 
   /// Of the whole.
