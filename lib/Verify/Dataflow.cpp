@@ -98,6 +98,55 @@ bool DataflowHashes::visit(Operation &op) {
   return true;
 }
 
+DataflowHashes::Parts DataflowHashes::partsOf(Value value) const {
+  auto parts = madeOf_.find(of(value));
+  return parts != madeOf_.end()
+             ? parts->second
+             : Parts{{of(value), nn::globalType(value.getType())}};
+}
+
+DataflowHashes::Parts DataflowHashes::partsOfResult(Operation &op) const {
+  Parts parts;
+  if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
+    Value x = reshape.getX();
+    parts = partsOf(x);
+    // The elements of several are not in the order of one after the other.
+    return parts.size() == 1 ? parts
+                             : Parts{{of(x), nn::globalType(x.getType())}};
+  }
+  // Side by side: of two dimensions the last.
+  if (op.getNumResults() != 1 ||
+      nn::globalType(op.getResult(0).getType()).getRank() != 2) {
+    return parts;
+  }
+  if (auto concat = dyn_cast<nn::ConcatOp>(op);
+      concat && concat.getAxis() == 1) {
+    for (Value x : concat.getXs()) {
+      parts.append(partsOf(x));
+    }
+    return parts;
+  }
+  auto slice = dyn_cast<nn::SliceOp>(op);
+  if (!slice || slice.getSteps() != ArrayRef<int64_t>({1, 1})) {
+    return parts;
+  }
+  int64_t rows = nn::globalType(slice.getX().getType()).getDimSize(0);
+  int64_t first = slice.getStarts()[1], limit = slice.getLimits()[1];
+  if (slice.getStarts()[0] != 0 || slice.getLimits()[0] != rows || rows == 0) {
+    return parts;
+  }
+  int64_t begin = 0, taken = 0;
+  for (const Part &part : partsOf(slice.getX())) {
+    int64_t end = begin + part.type.getNumElements() / rows;
+    if (first <= begin && end <= limit) {
+      parts.push_back(part);
+      taken += end - begin;
+    }
+    begin = end;
+  }
+  return taken == limit - first ? parts : Parts();
+}
+
 // Attributes with a dialect's prefix are notes about where, not what.
 void DataflowHashes::visitOperator(Operation &op) {
   std::string text = op.getName().getStringRef().str();
@@ -115,6 +164,25 @@ void DataflowHashes::visitOperator(Operation &op) {
     hashes_[result] =
         hashOf(text + " " + std::to_string(result.getResultNumber()));
   }
+  Parts parts = partsOfResult(op);
+  if (parts.empty()) {
+    return;
+  }
+  Value result = op.getResult(0);
+  RankedTensorType type = nn::globalType(result.getType());
+  if (parts.size() == 1 && parts.front().type == type) {
+    hashes_[result] = parts.front().hash;
+    return;
+  }
+  // What is made of the same parts is the same, however it was made.
+  std::string expression = "parts";
+  llvm::raw_string_ostream list(expression);
+  for (const Part &part : parts) {
+    list << " " << part.hash << " " << part.type;
+  }
+  list << " -> " << type;
+  hashes_[result] = hashOf(expression);
+  madeOf_[hashes_[result]] = std::move(parts);
 }
 
 FailureOr<std::vector<int64_t>> DataflowHashes::computed() const {

@@ -11,6 +11,15 @@
 // are the identity; a transfer that only arrives has the hash of the one that
 // leaves, which another function holds under the same tag.
 //
+// A tensor that becomes a matrix, is joined with others of as many rows, and is
+// taken out again, is the tensor that it was:
+//
+//   %a : 4x3, %b : 2x5                    parts
+//   %1 = nn.reshape %a : 2x6              %a
+//   %2 = nn.concat %1, %b : 2x11          %a, %b
+//   %3 = nn.slice %2 [0:2, 0:6] : 2x6     %a
+//   %4 = nn.reshape %3 : 4x3              %a, whose hash it has
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_LIB_VERIFY_DATAFLOW_H
@@ -44,8 +53,20 @@ private:
   bool visit(mlir::Operation &op);
   void visitOperator(mlir::Operation &op);
 
+  /// A tensor all of whose elements are in another.
+  struct Part {
+    uint64_t hash;
+    mlir::RankedTensorType type; ///< Global.
+  };
+  /// One part: its elements in row-major order. Several: matrices side by side.
+  using Parts = llvm::SmallVector<Part, 1>;
+  Parts partsOf(mlir::Value value) const;
+  /// What the result of `op` is made of; empty if that is no whole tensors.
+  Parts partsOfResult(mlir::Operation &op) const;
+
   std::vector<mlir::func::FuncOp> parts_;
   llvm::DenseMap<mlir::Value, uint64_t> hashes_; // looked up only
+  std::map<uint64_t, Parts> madeOf_;             // if not of itself alone
   std::map<uint64_t, uint64_t> transferred_;     // by tag
 };
 

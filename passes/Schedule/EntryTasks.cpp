@@ -29,8 +29,6 @@ class StateOrder {
 public:
   explicit StateOrder(ArrayRef<func::FuncOp> functions);
 
-  /// Notes that `value` shows the old value of a global, where it does.
-  void follow(Value value, Operation &maker);
   /// Adds to `after` what `op`, the next task of its function, comes after.
   void add(Operation &op, size_t task, std::vector<size_t> &after);
 
@@ -43,7 +41,6 @@ private:
 
   bool areSeveral_;
   llvm::DenseMap<Operation *, StringRef> writes_; ///< A global.
-  llvm::DenseMap<Value, StringRef> shows_;        ///< A global.
   llvm::DenseMap<Operation *, Function> functions_;
 };
 
@@ -91,17 +88,6 @@ StateOrder::StateOrder(ArrayRef<func::FuncOp> functions)
   }
 }
 
-void StateOrder::follow(Value value, Operation &maker) {
-  if (auto read = dyn_cast<nn::ReadOp>(maker)) {
-    shows_[value] = read.getGlobal();
-  } else if (std::optional<unsigned> operand = viewedOperandOf(&maker)) {
-    if (StringRef global = shows_.lookup(maker.getOperand(*operand));
-        !global.empty()) {
-      shows_[value] = global;
-    }
-  }
-}
-
 void StateOrder::add(Operation &op, size_t task, std::vector<size_t> &after) {
   Function &function = functions_[op.getParentOp()];
   if (StringRef global = writes_.lookup(&op); !global.empty()) {
@@ -115,7 +101,7 @@ void StateOrder::add(Operation &op, size_t task, std::vector<size_t> &after) {
     function.others.push_back(task);
   }
   for (Value operand : op.getOperands()) {
-    if (StringRef global = shows_.lookup(operand); !global.empty()) {
+    if (StringRef global = oldGlobalOf(operand); !global.empty()) {
       function.readers[global].push_back(task);
     }
   }
@@ -180,9 +166,6 @@ void TaskReader::follow(Operation &op) {
       taskOf_[op.getResult(0)] = maker->second;
     }
   }
-  for (Value result : op.getResults()) {
-    state_.follow(result, op);
-  }
 }
 
 /// Goes on in one function up to what others have not come to yet; whether
@@ -224,26 +207,12 @@ bool TaskReader::price(ArrayRef<func::FuncOp> functions, OperationCost &cost) {
       if (task.programs.front() != program) {
         continue;
       }
-      Operation *op = operations.front();
-      if (auto transfer = dyn_cast<TransferOp>(op)) {
-        MoveCost move = cost.ofTransfer(transfer);
-        task.nanoseconds = move.nanoseconds;
-        task.slowdown = move.slowdown;
-      } else if (auto step = dyn_cast<StepInterface>(op)) {
-        std::optional<MoveCost> move = cost.ofStep(step);
-        if (!move) {
-          return false;
-        }
-        task.nanoseconds = move->nanoseconds;
-        task.slowdown = move->slowdown;
-      } else {
-        auto loops = cast<nn::LoopInterface>(op);
-        FailureOr<Strategy> strategy = requireStrategy(loops);
-        if (failed(strategy)) {
-          return false;
-        }
-        task.nanoseconds = cost.ofOperator(loops, *strategy);
+      std::optional<MoveCost> price = priceOf(operations.front(), cost);
+      if (!price) {
+        return false;
       }
+      task.nanoseconds = price->nanoseconds;
+      task.slowdown = price->slowdown;
     }
   }
   return true;
@@ -251,11 +220,6 @@ bool TaskReader::price(ArrayRef<func::FuncOp> functions, OperationCost &cost) {
 
 std::optional<EntryTasks> divisi::readTasks(ArrayRef<func::FuncOp> functions,
                                             OperationCost &cost) {
-  for (func::FuncOp function : functions) {
-    if (!llvm::all_of(function.front(), canMove)) {
-      return std::nullopt;
-    }
-  }
   TaskReader reader(functions);
   if (!reader.findTags(functions) || !reader.run() ||
       !reader.price(functions, cost)) {

@@ -20,6 +20,7 @@
 #include "divisi/Schedule/ListSchedule.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/BitVector.h"
 
 namespace divisi {
 
@@ -35,18 +36,19 @@ struct EntryTasks {
                                         llvm::ArrayRef<size_t> order) const;
 };
 
-/// Reads the functions of one entry, as programs in this order. Nothing where
-/// an operation has no price, or has effects that its operands do not tell, or
-/// where functions have what they do together in different orders.
+/// Reads the functions of one entry, as programs in this order; their
+/// operations can move. Nothing where one has no price, or where functions have
+/// what they do together in different orders.
 std::optional<EntryTasks>
 readTasks(llvm::ArrayRef<mlir::func::FuncOp> functions, OperationCost &cost);
 
 /// The buffers that a function will have once it is lowered.
 class FunctionBuffers {
 public:
-  /// Reads `function`; nothing where a buffer has more bytes than an int64_t
-  /// counts.
-  static std::optional<FunctionBuffers> read(mlir::func::FuncOp function);
+  /// Reads `function`, one of its entry's, or all of it; nothing where a buffer
+  /// has more bytes than an int64_t counts.
+  static std::optional<FunctionBuffers> read(mlir::func::FuncOp function,
+                                             bool isAll);
 
   /// Their blocks if the operations of the function stand in this order:
   /// those that plan-memory will find.
@@ -54,16 +56,28 @@ public:
                                  bool overlaps) const;
 
 private:
+  /// A new value that its writer may write where the global rests, if all who
+  /// read the old one come before (passes/Lower/WriteGlobals.cpp).
+  struct Update {
+    size_t buffer;
+    mlir::Operation *writer;
+    llvm::SmallVector<mlir::Operation *> readers; ///< But the writer.
+  };
+
   bool add(mlir::Operation &op);
+  void addUpdates(mlir::func::FuncOp function);
+  llvm::BitVector atRest(llvm::ArrayRef<mlir::Operation *> order) const;
   std::optional<size_t> make(mlir::Value value);
   void addUse(mlir::Value value, std::vector<size_t> &list) const;
   size_t queueOf(const std::string &name);
 
   size_t numInputs_ = 0;
+  bool isAll_ = true;
   std::vector<int64_t> bytes_;                   ///< Per buffer.
   llvm::DenseMap<mlir::Value, size_t> bufferOf_; ///< Not of what rests.
   llvm::DenseMap<mlir::Operation *, std::vector<BufferStep>> steps_;
   llvm::StringMap<size_t> queues_;
+  std::vector<Update> updates_;
 };
 
 } // namespace divisi

@@ -96,23 +96,105 @@ bool FunctionBuffers::add(Operation &op) {
   return true;
 }
 
-std::optional<FunctionBuffers> FunctionBuffers::read(func::FuncOp function) {
+/// Whether `writer` may write its result over its operand that shows `global`.
+static bool mayOverwrite(Operation *writer, StringRef global, Value result) {
+  auto isOld = [&](Value operand) { return oldGlobalOf(operand) == global; };
+  // An operand that occurs twice would be read while it is overwritten.
+  if (!isa<nn::LoopInterface>(writer) ||
+      llvm::count_if(writer->getOperands(), isOld) != 1) {
+    return false;
+  }
+  std::optional<rt::KernelQuery> query =
+      queryKernel(writer->getName().getStringRef(), kernelConfig(writer),
+                  writer->getOperandTypes(), writer->getResultTypes());
+  int operand = llvm::find_if(writer->getOperands(), isOld).getIndex();
+  int number = cast<OpResult>(result).getResultNumber();
+  return query &&
+         llvm::is_contained(query->inPlace, std::pair(operand, number));
+}
+
+void FunctionBuffers::addUpdates(func::FuncOp function) {
+  llvm::StringMap<SmallVector<Operation *>> readers;
+  for (Operation &op : function.front()) {
+    if (isa<nn::UpdateOp>(op) || viewedOperandOf(&op)) {
+      continue;
+    }
+    for (Value operand : op.getOperands()) {
+      if (StringRef global = oldGlobalOf(operand); !global.empty()) {
+        readers[global].push_back(&op);
+      }
+    }
+  }
+  for (auto update : function.front().getOps<nn::UpdateOp>()) {
+    Value value = update.getValue();
+    Operation *writer = value.getDefiningOp();
+    if (!writer || (!isOperator(writer) && !tagOf(writer))) {
+      continue;
+    }
+    Update made{bufferOf_.at(value), writer, readers[update.getGlobal()]};
+    if (llvm::is_contained(made.readers, writer)) {
+      if (!mayOverwrite(writer, update.getGlobal(), value)) {
+        continue;
+      }
+      llvm::erase(made.readers, writer);
+    }
+    updates_.push_back(std::move(made));
+  }
+}
+
+std::optional<FunctionBuffers> FunctionBuffers::read(func::FuncOp function,
+                                                     bool isAll) {
   FunctionBuffers made;
   made.numInputs_ = function.getNumArguments();
+  made.isAll_ = isAll;
   for (Operation &op : function.front()) {
     if (!made.add(op)) {
       return std::nullopt;
     }
   }
+  made.addUpdates(function);
   return made;
+}
+
+/// The buffers that are no part of the arena: new values in place.
+llvm::BitVector FunctionBuffers::atRest(ArrayRef<Operation *> order) const {
+  llvm::BitVector rests(bytes_.size());
+  if (updates_.empty()) {
+    return rests;
+  }
+  llvm::DenseMap<Operation *, size_t> timeOf;
+  size_t meetings = 0; // up to the last one
+  for (auto [time, op] : llvm::enumerate(order)) {
+    timeOf[op] = time;
+    meetings = tagOf(op) && !isAll_ ? time + 1 : meetings;
+  }
+  for (const Update &update : updates_) {
+    size_t time = timeOf.at(update.writer);
+    rests[update.buffer] =
+        rests[update.buffer] ||
+        (time >= meetings &&
+         llvm::all_of(update.readers, [&](Operation *reader) {
+           return timeOf.at(reader) < time;
+         }));
+  }
+  return rests;
 }
 
 std::vector<ArenaBlock> FunctionBuffers::blocks(ArrayRef<Operation *> order,
                                                 bool overlaps) const {
+  llvm::BitVector rests = atRest(order);
   std::vector<BufferStep> steps(numInputs_);
   for (Operation *op : order) {
     const std::vector<BufferStep> &own = steps_.at(op);
     steps.insert(steps.end(), own.begin(), own.end());
+  }
+  if (rests.any()) {
+    for (BufferStep &step : steps) {
+      for (std::vector<size_t> *list :
+           {&step.reads, &step.writes, &step.inPlace}) {
+        llvm::erase_if(*list, [&](size_t buffer) { return rests[buffer]; });
+      }
+    }
   }
   return blocksOf(steps, bytes_, overlaps).blocks;
 }

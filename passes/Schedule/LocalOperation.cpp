@@ -27,6 +27,14 @@ std::optional<uint64_t> divisi::tagOf(Operation *op) {
   return step ? step.getTag() : std::nullopt;
 }
 
+void divisi::setTag(Operation *op, uint64_t tag) {
+  if (auto transfer = dyn_cast<TransferOp>(op)) {
+    transfer.setTag(tag);
+  } else {
+    cast<StepInterface>(op).setTag(tag);
+  }
+}
+
 std::optional<unsigned> divisi::viewedOperandOf(Operation *op) {
   if (!isa<nn::LoopInterface>(op) ||
       isa<nn::ReadOp, nn::UpdateOp, nn::ConstantOp>(op)) {
@@ -36,6 +44,20 @@ std::optional<unsigned> divisi::viewedOperandOf(Operation *op) {
       queryKernel(op->getName().getStringRef(), kernelConfig(op),
                   op->getOperandTypes(), op->getResultTypes());
   return query ? viewedOperand(*query, op->getNumResults()) : std::nullopt;
+}
+
+StringRef divisi::oldGlobalOf(Value value) {
+  while (Operation *maker = value.getDefiningOp()) {
+    if (auto read = dyn_cast<nn::ReadOp>(maker)) {
+      return read.getGlobal();
+    }
+    std::optional<unsigned> viewed = viewedOperandOf(maker);
+    if (!viewed) {
+      break;
+    }
+    value = maker->getOperand(*viewed);
+  }
+  return {};
 }
 
 bool divisi::isOperator(Operation *op) {
@@ -50,6 +72,23 @@ bool divisi::isOperator(Operation *op) {
 bool divisi::canMove(Operation &op) {
   return tagOf(&op) || isa<nn::ReadOp, nn::UpdateOp, func::ReturnOp>(op) ||
          (isPure(&op) && isa<nn::LoopInterface, StepInterface>(op));
+}
+
+std::optional<MoveCost> divisi::priceOf(Operation *op, OperationCost &cost) {
+  if (auto transfer = dyn_cast<TransferOp>(op)) {
+    return cost.ofTransfer(transfer);
+  }
+  if (auto step = dyn_cast<StepInterface>(op)) {
+    return cost.ofStep(step);
+  }
+  auto loops = cast<nn::LoopInterface>(op);
+  FailureOr<Strategy> strategy = requireStrategy(loops);
+  if (failed(strategy)) {
+    return std::nullopt;
+  }
+  MoveCost price;
+  price.nanoseconds = cost.ofOperator(loops, *strategy);
+  return price;
 }
 
 std::string divisi::communicatorOf(Operation *op) {

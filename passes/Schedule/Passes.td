@@ -21,10 +21,12 @@ def ScheduleOverlap : Pass<"schedule-overlap", "::mlir::ModuleOp"> {
     least (`divisi/Schedule/ListSchedule.h`) among those whose arenas are at
     most `growth` bytes larger than before. Without the option a copy is lowered
     to see what devices hold: arenas then grow up to the plan's memory limit, or,
-    if none was given, by half of what is held, and up to what a device has. Collectives come right behind what
-    makes their operands, weights are fetched ahead of their use, and operators
-    that need no collective run while there is one. What ranks do together is
-    numbered again. An entry of which no communication can be hidden, or whose
+    if none was given, by half of what is held, and up to what a device has.
+    Collectives come right behind what makes their operands, weights are fetched
+    ahead of their use, and operators that need no collective run while there is
+    one. Small reductions become one where that is faster
+    (`passes/Schedule/BucketReductions.h`). What ranks do together is numbered
+    again. An entry of which no communication can be hidden, or whose
     operations have effects that operands do not tell, stays as it is.
 
     Postcondition: `verify-partition` holds. The functions that have another
@@ -49,6 +51,7 @@ def ScheduleOverlap : Pass<"schedule-overlap", "::mlir::ModuleOp"> {
                            "::divisi::spmd::SPMDDialect"];
   let statistics = [
     Statistic<"numOverlapped", "overlapped", "entries with another order">,
+    Statistic<"numBuckets", "buckets", "all-reduces of several tensors">,
   ];
 }
 

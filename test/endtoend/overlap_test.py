@@ -26,10 +26,14 @@ def run_delayed(divisi):
     assert done.returncode == 0, done.stderr
 
 
-def run_both(divisi, plan, inputs):
-    """Outputs with overlap and without, and what hides of communication."""
+def compile_both(divisi, plan, inputs):
+    """With overlap and without: what they compute is equal, in every bit.
+    Returns how many reductions there are after partition, and when they are
+    scheduled."""
     outputs = {}
-    for name, flags in (("overlap", ()), ("order", ("--no-overlap",))):
+    dumps = ("--dump-after", "partition", "--dump-after", "schedule",
+             "--dump-to", ".")
+    for name, flags in (("overlap", dumps), ("order", ("--no-overlap",))):
         divisi("compile", plan, *flags, "-o", f"{name}.divisi")
         divisi("run", f"{name}.divisi", "--inputs", inputs, "-o",
                f"{name}.npz")
@@ -38,13 +42,22 @@ def run_both(divisi, plan, inputs):
     for name, want in outputs["order"].items():
         assert outputs["overlap"][name].tobytes() == want.tobytes(), name
     run_delayed(divisi)
+    stem = plan.removesuffix(".mlir")
+    return [len(re.findall(r"= spmd\.(?:all_reduce|reduce_scatter)",
+                           divisi.path(f"{stem}.{stage}.mlir").read_text()))
+            for stage in ("partition", "schedule")]
+
+
+def run_both(divisi, plan, inputs):
+    """The same; returns what hides of communication."""
+    before, after = compile_both(divisi, plan, inputs)
     facts = json.loads(divisi("explain", "overlap.divisi", "--json").out)
     order = json.loads(divisi("explain", "order.divisi", "--json").out)
     assert "schedule" not in order
     [entry] = facts["schedule"]
     assert facts["predicted_nanoseconds"] == order["predicted_nanoseconds"]
-    # Programs on several grids run side by side.
-    if len(facts["grids"]) == 1:
+    # Programs on several grids run side by side, and buckets change the sum.
+    if len(facts["grids"]) == 1 and before == after:
         assert (entry["nanoseconds"] - entry["exposed"]
                 + entry["communication"] == facts["predicted_nanoseconds"])
     return entry["hidden"]
@@ -157,6 +170,20 @@ def test_the_programs_that_others_damage_are_such_steps(plan):
         plan, blocks=2, width=256, batch=256).text()
 
 
+def test_small_reductions_are_one(divisi):
+    """Gradients of 24 x 24, on links that take microseconds for anything."""
+    step = Step(batch=48, width=24, layers=6)
+    divisi.path("step.mlir").write_text(step.text())
+    divisi.path("weights.bin").write_bytes(
+        b"".join(w.tobytes() for w in step.weights()))
+    x, t = step.batch_of_data()
+    np.savez(divisi.path("x.npz"), x=x, t=t)
+    divisi("plan", "step.mlir", "--cluster", "dgx-h100:8",
+           "--data-parallel-size", 8, "-o", "p.mlir")
+    before, after = compile_both(divisi, "p.mlir", "x.npz")
+    assert before == 7 and after <= before - 3
+
+
 def test_without_overlap_the_order_is_that_of_partition(divisi):
     m = model("gpt2")
     divisi("compile", m.onnx, *m.shapes, "--tensor-parallel-size", 2,
@@ -169,9 +196,11 @@ def test_without_overlap_the_order_is_that_of_partition(divisi):
     assert "overlap" not in texts["lower"]
 
 
-def test_the_memory_limit_is_kept(divisi):
-    """Just what the order of the model needs, and a little more."""
-    step = Step(batch=256, width=256, layers=4)
+@pytest.mark.parametrize("batch, width, layers",
+                         [(256, 256, 4), (16, 128, 8), (48, 24, 6)])
+def test_the_memory_limit_is_kept(divisi, batch, width, layers):
+    """Just what the order of the model needs, and more."""
+    step = Step(batch, width, layers)
     divisi.path("step.mlir").write_text(step.text())
     divisi.path("weights.bin").write_bytes(
         b"".join(w.tobytes() for w in step.weights()))
@@ -188,8 +217,9 @@ def test_the_memory_limit_is_kept(divisi):
 
     needed = most(facts("--no-overlap"))
     hidden = []
-    for limit in (11 * needed // 10, 2 * needed):
+    for percent in (100, 102, 105, 110, 120, 150, 200):
+        limit = percent * needed // 100
         report = facts("--memory-limit", f"{limit}B")
         assert most(report) <= limit
         hidden.append(report["schedule"][0]["hidden"])
-    assert hidden[1] > 0
+    assert hidden[-1] > 0
