@@ -143,7 +143,7 @@ static void runWork(benchmark::State &state, const Backend &backend,
   Buffer workspace = makeBuffer(kernel->query(site).workspaceBytes);
   void *data = out.get();
   for (auto _ : state) {
-    LaunchContext context{pointers, {&data, 1}, workspace.get()};
+    LaunchContext context{pointers, {&data, 1}, workspace.get(), site.threads};
     if (!prepared->launch(context).isOk()) {
       state.SkipWithError("the kernel failed");
       return;

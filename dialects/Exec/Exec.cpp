@@ -95,11 +95,14 @@ LogicalResult ConstantOp::verify() {
   return success();
 }
 
+static bool isPlace(std::optional<int64_t> offset) {
+  return !offset || (*offset >= 0 && *offset % 64 == 0);
+}
+
 LogicalResult AllocOp::verify() {
-  std::optional<uint64_t> offset = getOffset();
-  if (offset && (static_cast<int64_t>(*offset) < 0 || *offset % 64 != 0)) {
+  if (!isPlace(getOffset())) {
     return emitOpError("(C1) offset ")
-           << static_cast<int64_t>(*offset)
+           << static_cast<int64_t>(*getOffset())
            << " is not a multiple of 64 that is at least 0";
   }
   return success();
@@ -238,6 +241,27 @@ SmallVector<Value> UpdateOp::getWrites() { return {}; }
 // Instructions
 //===----------------------------------------------------------------------===//
 
+LogicalResult CallOp::verify() {
+  ArrayRef<int64_t> pairs = getOver().value_or(ArrayRef<int64_t>());
+  bool isRight = pairs.size() % 2 == 0;
+  for (size_t i = 0; isRight && i < pairs.size(); i += 2) {
+    isRight = pairs[i] >= 0 && pairs[i] < int64_t(getInputs().size()) &&
+              pairs[i + 1] >= 0 && pairs[i + 1] < int64_t(getOutputs().size());
+  }
+  if (!isRight) {
+    return emitOpError(
+               "(C1) 'over' needs pairs of an input and an output, got [")
+           << pairs << "]";
+  }
+  int64_t bytes = getWorkspace().value_or(1);
+  if (bytes < 1 || !isPlace(getWorkspaceOffset())) {
+    return emitOpError("(C2) cannot have a workspace of ")
+           << bytes << " bytes at "
+           << static_cast<int64_t>(getWorkspaceOffset().value_or(0));
+  }
+  return success();
+}
+
 LogicalResult CollectiveOp::verify() {
   std::optional<StepKind> kind = parseStepKind(getKind());
   if (!kind) {
@@ -351,17 +375,17 @@ std::optional<int64_t> ProgramOp::bytesOf(BufferType type) {
   return most;
 }
 
-static LogicalResult verifyInArena(ProgramOp program, AllocOp alloc) {
-  std::optional<uint64_t> offset = alloc.getOffset();
-  std::optional<int64_t> bytes = program.bytesOf(alloc.getBuffer().getType());
+/// That what `op` has at `offset`, if it has been placed, is in the arena.
+static LogicalResult verifyInArena(ProgramOp program, Operation *op,
+                                   std::optional<int64_t> offset,
+                                   std::optional<int64_t> bytes) {
   if (!offset || !bytes) {
-    return bytes ? success() : alloc.emitOpError("has too many bytes");
+    return bytes ? success() : op->emitOpError("has too many bytes");
   }
-  int64_t begin = *offset;
-  std::optional<int64_t> end = checkedAdd(begin, *bytes);
+  std::optional<int64_t> end = checkedAdd(*offset, *bytes);
   if (!end || *end > static_cast<int64_t>(program.getArenaBytes())) {
-    return alloc.emitOpError("(C3) ")
-           << *bytes << " bytes at " << begin << " leave the arena of "
+    return op->emitOpError("(C3) ")
+           << *bytes << " bytes at " << *offset << " leave the arena of "
            << program.getArenaBytes() << " bytes";
   }
   return success();
@@ -380,7 +404,14 @@ LogicalResult ProgramOp::verify() {
     return emitOpError("(C2) ") << getEntryAttr() << " is not an exec.entry";
   }
   for (AllocOp alloc : getBody().getOps<AllocOp>()) {
-    if (failed(verifyInArena(*this, alloc))) {
+    if (failed(verifyInArena(*this, alloc, alloc.getOffset(),
+                             bytesOf(alloc.getBuffer().getType())))) {
+      return failure();
+    }
+  }
+  for (CallOp call : getBody().getOps<CallOp>()) {
+    if (failed(verifyInArena(*this, call, call.getWorkspaceOffset(),
+                             call.getWorkspace().value_or(0)))) {
       return failure();
     }
   }

@@ -65,7 +65,8 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove,
     **Constraints**
     - (C1) The ranks ascend, and there is at least one.
     - (C2) The entry is an `exec.entry` of the module.
-    - (C3) Once memory is planned, every `exec.alloc` lies inside of the arena.
+    - (C3) Once memory is planned, every `exec.alloc` lies inside of the arena,
+      and every workspace.
 
     Example:
     ```mlir
@@ -215,21 +216,35 @@ def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
     unchanged from the global program: a kernel learns from the buffers' layouts
     which box of the operator it computes.
 
+    `over` are pairs of an operand and a result that lies at its place: all that
+    there are, once memory is planned. `workspace` are bytes of the arena that
+    the kernel uses while it runs; a kernel that wants more than is planned gets
+    memory beside the arena when the artifact is loaded.
+
+    **Constraints**
+    - (C1) `over` has pairs of an input and an output of the call.
+    - (C2) The workspace has at least one byte, and an offset as `exec.alloc`.
+
     Example:
     ```mlir
-    exec.call "nn.neg"(%x) into (%y) {}
+    exec.call "nn.neg"(%x) into (%y) {} workspace 64
       : (!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>)
       into (!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>)
     ```
   }];
   let arguments = !con((ins StrAttr:$callee, Variadic<Exec_BufferType>:$inputs,
-      Variadic<Exec_BufferType>:$outputs, DictionaryAttr:$config), order);
+      Variadic<Exec_BufferType>:$outputs, DictionaryAttr:$config), order,
+      (ins OptionalAttr<DenseI64ArrayAttr>:$over,
+      OptionalAttr<I64Attr>:$workspace,
+      OptionalAttr<I64Attr>:$workspace_offset));
   let assemblyFormat = [{
     $callee `(` $inputs `)` `into` ` ` `(` $outputs `)` $config
-    (`on` $queue^)? (`after` $after^)? attr-dict `:`
+    (`on` $queue^)? (`after` $after^)? (`over` $over^)?
+    (`workspace` $workspace^ (`at` $workspace_offset^)?)? attr-dict `:`
     custom<TypeList>(type($inputs)) `into` custom<TypeList>(type($outputs))
     (`->` type($done)^)?
   }];
+  let hasVerifier = 1;
 }
 
 def Exec_CollectiveOp : Exec_InstructionOp<"collective"> {

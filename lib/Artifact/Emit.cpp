@@ -168,9 +168,10 @@ DataCollector::run(const ManifestDraft &draft) {
     if (data.size() < draft.numGlobals) {
       next = dataOf(module_.lookupSymbol<nn::GlobalOp>(message.name()));
     } else {
-      auto tensor =
-          fromDenseAttr(cast<DenseElementsAttr>(draft.constants[constant]),
-                        rt::parseDType(message.tensor().dtype()));
+      auto tensor = fromDenseAttr(
+          cast<DenseElementsAttr>(draft.constants[constant]),
+          rt::parseDType(
+              draft.manifest.tensors(int(message.tensor())).dtype()));
       next = tensor ? keep(*tensor) : Expected<rt::GlobalData>(tensor.status());
     }
     if (!next) {

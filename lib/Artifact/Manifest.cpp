@@ -44,10 +44,9 @@ private:
   uint32_t queueOf(InstructionInterface op);
   uint32_t globalOf(Operation *op, StringRef name);
 
-  void setTensor(RankedTensorType type, FlatSymbolRefAttr grid,
-                 artifact::Tensor &tensor);
-  void setTensor(BufferType type, artifact::Tensor &tensor) {
-    setTensor(type.getTensor(), type.getGrid(), tensor);
+  uint32_t tensorOf(RankedTensorType type, FlatSymbolRefAttr grid);
+  uint32_t tensorOf(BufferType type) {
+    return tensorOf(type.getTensor(), type.getGrid());
   }
   uint32_t bufferOf(Value value) { return buffers_.lookup(value); }
   void fail(Operation *op, const Twine &what);
@@ -56,6 +55,7 @@ private:
   ManifestDraft draft_;
   Status status_;
   llvm::StringMap<uint32_t> grids_, globals_, entries_, communicators_;
+  llvm::DenseMap<std::pair<Type, Attribute>, uint32_t> tensors_;
   llvm::DenseMap<Value, uint32_t> buffers_; ///< Of the current program.
   llvm::DenseMap<Value, uint32_t> tokens_;  ///< Whose: its instructions.
 };
@@ -94,14 +94,22 @@ static void setLayout(const spmd::LocalAttr &local, artifact::Layout &message) {
   }
 }
 
-void ManifestBuilder::setTensor(RankedTensorType type, FlatSymbolRefAttr grid,
-                                artifact::Tensor &tensor) {
+/// The number of the tensor, which is added when it occurs first.
+uint32_t ManifestBuilder::tensorOf(RankedTensorType type,
+                                   FlatSymbolRefAttr grid) {
+  auto [known, isNew] =
+      tensors_.try_emplace({type, grid}, draft_.manifest.tensors_size());
+  if (!isNew) {
+    return known->second;
+  }
+  artifact::Tensor &tensor = *draft_.manifest.add_tensors();
   std::optional<rt::DType> element = fromMLIRType(type.getElementType());
   spmd::LocalAttr local = spmd::getLocal(type);
   auto found = grids_.find(grid.getValue());
   if (!element || !local || found == grids_.end()) {
-    return fail(module_, "no layout, grid or element type for a tensor on " +
-                             grid.getValue());
+    fail(module_,
+         "no layout, grid or element type for a tensor on " + grid.getValue());
+    return known->second;
   }
   tensor.set_dtype(std::string(rt::stringify(*element)));
   for (int64_t extent : local.getGlobalShape()) {
@@ -109,6 +117,7 @@ void ManifestBuilder::setTensor(RankedTensorType type, FlatSymbolRefAttr grid,
   }
   tensor.set_grid(found->second);
   setLayout(local, *tensor.mutable_layout());
+  return known->second;
 }
 
 void ManifestBuilder::addGrid(spmd::GridOp grid) {
@@ -146,8 +155,9 @@ void ManifestBuilder::addGlobal(nn::GlobalOp global) {
   artifact::Global *message = draft_.manifest.add_globals();
   message->set_name(global.getSymName().str());
   message->set_kind(nn::stringifyGlobalKind(global.getKind()).str());
-  setTensor(spmd::localType(global.getType(), grid.getValue(), *layout),
-            place.getGrid(), *message->mutable_tensor());
+  message->set_tensor(
+      tensorOf(spmd::localType(global.getType(), grid.getValue(), *layout),
+               place.getGrid()));
 }
 
 /// Inputs and outputs in the order of the signature, each with its whole type.
@@ -162,7 +172,7 @@ void ManifestBuilder::addEntry(EntryOp entry) {
                          types.getAsValueRange<TypeAttr>())) {
       artifact::Value *value = add();
       value->set_name(llvm::json::fixUTF8(name));
-      setTensor(cast<BufferType>(type), *value->mutable_tensor());
+      value->set_tensor(tensorOf(cast<BufferType>(type)));
     }
   };
   addValues(entry.getInputNames(), entry.getInputTypes(),
@@ -185,7 +195,7 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
   }
   buffers_[op.getResult(0)] = program.buffers_size();
   artifact::Buffer *buffer = program.add_buffers();
-  setTensor(type, *buffer->mutable_tensor());
+  buffer->set_tensor(tensorOf(type));
   buffer->set_bytes(*bytes);
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](InputOp input) { buffer->set_input(input.getIndex()); })
@@ -203,7 +213,7 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
         artifact::Global *global = draft_.manifest.add_globals();
         global->set_name(("constant" + Twine(draft_.constants.size())).str());
         global->set_kind("constant");
-        setTensor(type, *global->mutable_tensor());
+        global->set_tensor(buffer->tensor());
         draft_.constants.push_back(constant.getValue());
       })
       .Case([&](ViewOp view) { buffer->set_view(bufferOf(view.getSource())); });
@@ -230,7 +240,14 @@ void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
   for (Value output : op.getOutputs()) {
     call.add_results(bufferOf(output));
   }
-  call.set_workspace_offset(-1);
+  call.set_workspace_offset(op.getWorkspaceOffset().value_or(-1));
+  call.set_workspace_bytes(op.getWorkspace().value_or(0));
+  ArrayRef<int64_t> pairs = op.getOver().value_or(ArrayRef<int64_t>());
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+    artifact::InPlace *pair = call.add_in_place();
+    pair->set_operand(pairs[i]);
+    pair->set_result(pairs[i + 1]);
+  }
   rt::Attributes attributes = toRuntimeAttributes(op.getConfig());
   for (const auto &[name, value] : attributes.values()) {
     artifact::Attribute *attribute = call.add_attributes();
@@ -306,9 +323,8 @@ void ManifestBuilder::addInstruction(InstructionInterface op,
         if (transfer.getTarget()) {
           message->set_result(bufferOf(transfer.getTarget()));
         }
-        setTensor(cast<BufferType>(transfer.getFrom()),
-                  *message->mutable_from());
-        setTensor(cast<BufferType>(transfer.getTo()), *message->mutable_to());
+        message->set_from(tensorOf(cast<BufferType>(transfer.getFrom())));
+        message->set_to(tensorOf(cast<BufferType>(transfer.getTo())));
         message->set_tag(transfer.getTag());
       })
       .Case([&](OutputOp output) {

@@ -22,7 +22,8 @@ divisi::predictMemory(ModuleOp module, bool countsKernels) {
   }
   // A resolved manifest has data, as many bytes as the types say.
   for (artifact::Global &global : *draft->manifest.mutable_globals()) {
-    const artifact::Tensor &tensor = global.tensor();
+    const artifact::Tensor &tensor =
+        draft->manifest.tensors(int(global.tensor()));
     std::optional<rt::DType> type = rt::parseDType(tensor.dtype());
     std::optional<int64_t> bytes =
         type ? rt::checkedBytes(

@@ -161,6 +161,10 @@ BufferBlocks divisi::blocksOf(std::span<const BufferStep> steps,
         made.blockOf[buffer] = block;
       }
     }
+    for (size_t buffer : step.scratch) {
+      made.blockOf[buffer] = made.blocks.size();
+      made.blocks.push_back({int64_t(time), int64_t(time) + 1, bytes[buffer]});
+    }
   }
   return made;
 }

@@ -276,7 +276,7 @@ static void printMemory(const Report &report, raw_ostream &os) {
     }
   };
   add("weights", fullest->weightBytes);
-  add("activations", fullest->arenaBytes);
+  add("arena", fullest->arenaBytes);
   add("workspace", fullest->workspaceBytes);
   add("packed constants", fullest->packedBytes);
   if (!parts.empty()) {

@@ -159,7 +159,8 @@ LogicalResult FunctionLowering::lowerOperator(nn::LoopInterface op) {
     buffers_.map(result, outputs.back());
   }
   CallOp::create(builder_, loc, Type(), callee, inputs, outputs, config,
-                 StringAttr(), ValueRange());
+                 StringAttr(), ValueRange(), DenseI64ArrayAttr(), IntegerAttr(),
+                 IntegerAttr());
   return success();
 }
 

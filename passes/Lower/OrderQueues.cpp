@@ -112,6 +112,13 @@ SmallVector<ByteAccess> Bytes::accessesOf(InstructionInterface op) const {
   if (barrier_) {
     accesses.push_back({*barrier_, *barrier_ + 1, isa<LoopOp>(op)});
   }
+  auto call = dyn_cast<CallOp>(op.getOperation());
+  if (std::optional<int64_t> begin =
+          call ? call.getWorkspaceOffset() : std::nullopt) {
+    accesses.push_back({*begin,
+                        *begin + int64_t(call.getWorkspace().value_or(0)),
+                        /*writes=*/true});
+  }
   return accesses;
 }
 

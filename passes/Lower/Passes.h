@@ -33,7 +33,9 @@ namespace divisi {
 #include "passes/Lower/Passes.h.inc"
 
 /// Appends the stage: partitioned functions in, placed programs out.
-void buildLowerPipeline(mlir::OpPassManager &manager);
+/// Without `plansScratch` kernels are not asked for the scratch memory that
+/// they want: all of it is then beside the arena.
+void buildLowerPipeline(mlir::OpPassManager &manager, bool plansScratch = true);
 
 /// Makes the stage known as `divisi-lower`.
 void registerLowerPipeline();

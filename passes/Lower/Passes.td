@@ -94,6 +94,29 @@ def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
   ];
 }
 
+def AskKernels : Pass<"ask-kernels", "::mlir::ModuleOp"> {
+  let summary = "ask kernels for the scratch memory that their calls want";
+  let description = [{
+    Precondition: programs whose memory is not planned yet; globals that are
+    updated have an `exec.new_global`.
+
+    Effect: a call gets the workspace that the kernel wants which a session
+    takes unless told otherwise, on the rank that wants most, with one thread.
+    Only kernels of this build are asked: of a module for other devices than
+    CPUs (`divisi.cluster`) no call has one.
+
+    ```mlir
+    exec.call "nn.conv"(%x, %w) into (%y) {…}
+    // becomes
+    exec.call "nn.conv"(%x, %w) into (%y) {…} workspace 802816
+    ```
+  }];
+  let dependentDialects = ["::divisi::exec::ExecDialect"];
+  let statistics = [
+    Statistic<"numWorkspaces", "workspaces", "calls that want scratch memory">,
+  ];
+}
+
 def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
   let summary = "give every buffer its place in the arena";
   let description = [{
@@ -101,12 +124,14 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
 
     Effect: a result takes its operand's bytes where the kernel allows it and
     the operand is not needed any more; all others are placed by lifetime
-    (`divisi/Memory/ArenaPlanner.h`). The arena of a body lies in that of the
-    program with the loop, as a buffer that is needed while it runs.
+    (`divisi/Memory/ArenaPlanner.h`), workspaces of calls among them, which live
+    as long as their call. The arena of a body lies in that of the program with
+    the loop, as a buffer that is needed while it runs.
 
-    Postcondition: every `exec.alloc` has an offset, and the program the size of
-    its arena. No bytes are shared by buffers that are needed at the same time,
-    save a result over its operand.
+    Postcondition: every `exec.alloc` and every workspace has an offset, and the
+    program the size of its arena. No bytes are shared by buffers that are
+    needed at the same time, save a result over its operand, which its call
+    says (`over`).
   }];
   let dependentDialects = ["::divisi::exec::ExecDialect"];
   let statistics = [

@@ -11,13 +11,18 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
-void divisi::buildLowerPipeline(mlir::OpPassManager &manager) {
+void divisi::buildLowerPipeline(mlir::OpPassManager &manager,
+                                bool plansScratch) {
   // Operators become kernel calls.
   manager.addPass(createLowerToExec());
   // Small devices have small parts, and memory for no more.
   manager.addPass(createSplitKinds());
   // The list is final: who reads an old value when another writes the new one.
   manager.addPass(createWriteGlobals());
+  // What they want beside their buffers lies in the arena, too.
+  if (plansScratch) {
+    manager.addPass(createAskKernels());
+  }
   // Lifetimes are final only now.
   manager.addPass(createPlanMemory());
   // Which bytes are used again is known only now.
@@ -30,5 +35,5 @@ void divisi::registerLowerPipeline() {
   mlir::PassPipelineRegistration<>(
       "divisi-lower",
       "From local programs to instruction lists with placed buffers",
-      buildLowerPipeline);
+      [](mlir::OpPassManager &manager) { buildLowerPipeline(manager); });
 }

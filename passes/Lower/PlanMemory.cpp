@@ -8,7 +8,8 @@
 //
 // A buffer is needed from the instruction that writes it to the last one that
 // reads it or a view of it (divisi/Memory/BufferBlocks.h). Where a kernel may
-// write its result over an operand, it does.
+// write its result over an operand, it does. A workspace is needed by its call
+// alone.
 //
 // The arena of a body is a buffer of the program with the loop, which is
 // written there alone. So bodies come first.
@@ -26,6 +27,8 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Debug.h"
+
+#include <limits>
 
 #define DEBUG_TYPE "plan-memory"
 
@@ -52,9 +55,10 @@ public:
   /// Reads `program`; failure after an error.
   LogicalResult run(ProgramOp program);
 
-  SmallVector<AllocOp, 0> buffers;
-  SmallVector<int64_t, 0> bytes; ///< Per buffer.
-  std::vector<BufferStep> steps; ///< One per operation.
+  SmallVector<Operation *, 0> owners; ///< Per buffer its `exec.alloc`, or the
+                                      ///< call that has it for a workspace.
+  SmallVector<int64_t, 0> bytes;      ///< Per buffer.
+  std::vector<BufferStep> steps;      ///< One per operation.
 
 private:
   std::optional<size_t> bufferOf(Value value) const;
@@ -118,6 +122,11 @@ BufferStep StepReader::stepOf(Operation &op) {
     for (unsigned operand : inPlaceOperands(call)) {
       add(call.getInputs()[operand], step.inPlace);
     }
+    if (std::optional<uint64_t> workspace = call.getWorkspace()) {
+      step.scratch.push_back(owners.size());
+      owners.push_back(call);
+      bytes.push_back(int64_t(*workspace));
+    }
   }
   return step;
 }
@@ -131,13 +140,74 @@ LogicalResult StepReader::run(ProgramOp program) {
       if (!size) {
         return alloc.emitOpError("has more bytes than an int64_t holds");
       }
-      numberOf_[alloc.getBuffer()] = buffers.size();
-      buffers.push_back(alloc);
+      numberOf_[alloc.getBuffer()] = owners.size();
+      owners.push_back(alloc);
       bytes.push_back(*size);
     }
     steps.push_back(stepOf(op));
   }
   return success();
+}
+
+/// Places all blocks. Those of calls lie between buffers, or at one place for
+/// all of them, if that takes less.
+static std::optional<ArenaPlan> placeBlocks(std::vector<ArenaBlock> blocks,
+                                            ArrayRef<size_t> scratch) {
+  std::optional<ArenaPlan> plan = planArena(blocks);
+  if (!plan || scratch.empty() || plan->bytes == plan->lowerBound) {
+    return plan;
+  }
+  ArenaBlock shared{std::numeric_limits<int64_t>::max(), 0, 0};
+  for (const ArenaBlock &block : blocks) {
+    shared.begin = std::min(shared.begin, block.begin);
+    shared.end = std::max(shared.end, block.end);
+  }
+  for (size_t block : scratch) {
+    shared.bytes = std::max(shared.bytes, blocks[block].bytes);
+    blocks[block].bytes = 0;
+  }
+  blocks[scratch.front()] = shared;
+  std::optional<ArenaPlan> other = planArena(blocks);
+  if (!other || other->bytes >= plan->bytes) {
+    return plan;
+  }
+  for (size_t block : scratch) {
+    other->offsets[block] = other->offsets[scratch.front()];
+  }
+  return other;
+}
+
+/// Whether two buffers, which both have bytes, begin at the same one.
+static bool haveSamePlace(Value input, Value output) {
+  Operation *from = rootOf(input).getDefiningOp();
+  Operation *to = rootOf(output).getDefiningOp();
+  if (auto global = dyn_cast<NewGlobalOp>(to)) {
+    auto old = dyn_cast<GlobalOp>(from);
+    auto fresh = dyn_cast<NewGlobalOp>(from);
+    return (old && old.getGlobal() == global.getGlobal()) ||
+           (fresh && fresh.getGlobal() == global.getGlobal());
+  }
+  auto program = to->getParentOfType<ProgramOp>();
+  auto a = dyn_cast<AllocOp>(from), b = dyn_cast<AllocOp>(to);
+  auto hasBytes = [&](AllocOp alloc) {
+    return program.bytesOf(alloc.getBuffer().getType()) != 0;
+  };
+  return a && b && a.getOffset() == b.getOffset() && hasBytes(a) && hasBytes(b);
+}
+
+/// Says which results of `call`, which have been placed, lie over operands.
+static void sayInPlace(CallOp call) {
+  SmallVector<int64_t> over;
+  for (auto [r, output] : llvm::enumerate(call.getOutputs())) {
+    for (auto [o, input] : llvm::enumerate(call.getInputs())) {
+      if (haveSamePlace(input, output)) {
+        over.append({int64_t(o), int64_t(r)});
+      }
+    }
+  }
+  if (!over.empty()) {
+    call.setOver(over);
+  }
 }
 
 /// Gives `loop` a buffer of as many bytes as its body needs on these ranks.
@@ -185,15 +255,30 @@ LogicalResult PlanMemoryPass::plan(ProgramOp program) {
   }
   BufferBlocks made =
       blocksOf(reader.steps, reader.bytes, program.getOverlap());
-  std::optional<ArenaPlan> plan = planArena(made.blocks);
+  std::vector<size_t> scratch;
+  for (auto [owner, block] : llvm::zip_equal(reader.owners, made.blockOf)) {
+    if (isa<CallOp>(owner)) {
+      scratch.push_back(block);
+    }
+  }
+  std::optional<ArenaPlan> plan = placeBlocks(made.blocks, scratch);
   if (!plan) {
     return program.emitOpError("needs more memory than 2^63 bytes");
   }
   Builder attributes(&getContext());
-  for (auto [alloc, block] : llvm::zip_equal(reader.buffers, made.blockOf)) {
-    if (block != BufferBlocks::none) {
-      alloc.setOffsetAttr(attributes.getI64IntegerAttr(plan->offsets[block]));
+  for (auto [owner, block] : llvm::zip_equal(reader.owners, made.blockOf)) {
+    if (block == BufferBlocks::none) {
+      continue;
     }
+    auto offset = attributes.getI64IntegerAttr(plan->offsets[block]);
+    if (auto alloc = dyn_cast<AllocOp>(owner)) {
+      alloc.setOffsetAttr(offset);
+    } else {
+      cast<CallOp>(owner).setWorkspaceOffsetAttr(offset);
+    }
+  }
+  for (CallOp call : program.getBody().getOps<CallOp>()) {
+    sayInPlace(call);
   }
   program.setArenaBytes(plan->bytes);
   numInPlace += made.numInPlace;

@@ -49,6 +49,11 @@ static LogicalResult verifyBuffers(ProgramOp program, EntryOp entry) {
     if (auto alloc = dyn_cast<AllocOp>(op); alloc && !alloc.getOffset()) {
       return alloc.emitOpError("has no offset; run plan-memory first");
     }
+    if (auto call = dyn_cast<CallOp>(op);
+        call && call.getWorkspace() && !call.getWorkspaceOffset()) {
+      return call.emitOpError("has no place for its workspace; run plan-memory "
+                              "first");
+    }
     if (isa<UpdateOp>(op)) {
       return op.emitOpError("is no instruction of an artifact; run "
                             "write-globals first");

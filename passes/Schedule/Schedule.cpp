@@ -137,7 +137,9 @@ static bool meets(ModuleOp module) {
 int64_t ScheduleOverlapPass::roomFor(const Cluster &cluster) {
   OwningOpRef<ModuleOp> trial = getOperation().clone();
   PassManager passes(&getContext());
-  buildLowerPipeline(passes);
+  // Arenas are compared without the scratch of kernels; with it they need no
+  // more than both have.
+  buildLowerPipeline(passes, /*plansScratch=*/false);
   // What is wrong is said when the module itself is lowered.
   ScopedDiagnosticHandler quiet(&getContext(),
                                 [](Diagnostic &) { return success(); });

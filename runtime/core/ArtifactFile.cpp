@@ -24,6 +24,7 @@ namespace pb = divisi::artifact;
 struct ArtifactFile::Impl {
   Status readManifest();
   Status openGlobal(const pb::Global &global, const std::string &folder);
+  Status openCode(const pb::Code &code);
   Status verifyHash(size_t index) const;
   Status compareChunks(size_t index, size_t begin, size_t end) const;
   Status damagedGlobal(size_t index, const std::string &what) const;
@@ -31,7 +32,7 @@ struct ArtifactFile::Impl {
   MappedFile file;
   pb::Manifest manifest;
   std::map<std::string, MappedFile> externals;
-  std::vector<std::span<const std::byte>> globals;
+  std::vector<std::span<const std::byte>> globals, codes;
   /// [global][chunk]: whether somebody has compared its checksum, or does.
   mutable std::vector<std::vector<std::atomic<bool>>> isCompared;
 };
@@ -46,6 +47,10 @@ const pb::Manifest &ArtifactFile::manifest() const { return impl_->manifest; }
 
 std::span<const std::byte> ArtifactFile::globalBytes(size_t index) const {
   return impl_->globals[index];
+}
+
+std::span<const std::byte> ArtifactFile::codeBytes(size_t index) const {
+  return impl_->codes[index];
 }
 
 template <typename... Parts> static Status damaged(const Parts &...parts) {
@@ -129,6 +134,22 @@ Status ArtifactFile::Impl::openGlobal(const pb::Global &global,
   }
   isCompared.emplace_back(chunks);
   return {};
+}
+
+/// Whatever runs it believes it: all of it is looked at.
+Status ArtifactFile::Impl::openCode(const pb::Code &code) {
+  std::span<const std::byte> source = file.bytes();
+  auto size = static_cast<int64_t>(source.size());
+  if (code.offset() < 0 || code.bytes() < 0 || code.offset() > size ||
+      code.bytes() > size - code.offset()) {
+    return damaged("code for '", code.target(), "' lies at bytes ",
+                   code.offset(), " + ", code.bytes(), " of a file of ", size);
+  }
+  codes.push_back(source.subspan(code.offset(), code.bytes()));
+  return Sha256::of(codes.back()) == code.sha256()
+             ? Status()
+             : damaged("code for '", code.target(),
+                       "' does not have the hash that it should have");
 }
 
 /// `what` it has not as it should.
@@ -215,6 +236,9 @@ Expected<ArtifactFile> ArtifactFile::open(const std::string &path,
         !impl->globals.back().empty()) {
       status = impl->verifyHash(i);
     }
+  }
+  for (int i = 0; status.isOk() && i < impl->manifest.codes_size(); ++i) {
+    status = impl->openCode(impl->manifest.codes(i));
   }
   if (!status.isOk()) {
     return status.in("'" + path + "'");

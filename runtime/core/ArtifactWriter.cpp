@@ -26,15 +26,21 @@ namespace {
 struct Section {
   std::span<const std::byte> bytes;
   std::vector<pb::Global *> globals; ///< That have these bytes.
+  pb::Code *code = nullptr;          ///< That has them.
   int64_t offset = 0;
 };
 
 } // namespace
 
-static Status checkData(const pb::Global &global, const GlobalData &data) {
-  std::optional<DType> type = parseDType(global.tensor().dtype());
-  std::vector<int64_t> dims(global.tensor().dims().begin(),
-                            global.tensor().dims().end());
+static Status checkData(const pb::Manifest &manifest, const pb::Global &global,
+                        const GlobalData &data) {
+  static const pb::Tensor none;
+  const pb::Tensor &tensor =
+      global.tensor() < static_cast<uint32_t>(manifest.tensors_size())
+          ? manifest.tensors(static_cast<int>(global.tensor()))
+          : none;
+  std::optional<DType> type = parseDType(tensor.dtype());
+  std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
   std::optional<int64_t> bytes;
   if (type) {
     bytes = checkedBytes(*type, dims);
@@ -60,6 +66,9 @@ static int64_t placeSections(std::vector<Section> &sections,
     for (pb::Global *global : section.globals) {
       global->set_offset(section.offset);
     }
+    if (section.code) {
+      section.code->set_offset(section.offset);
+    }
   }
   return end;
 }
@@ -70,7 +79,7 @@ collectSections(pb::Manifest &manifest, std::span<const GlobalData> data) {
   std::map<std::string, size_t> sectionOfHash;
   for (size_t i = 0; i < data.size(); ++i) {
     pb::Global &global = *manifest.mutable_globals(static_cast<int>(i));
-    if (Status status = checkData(global, data[i]); !status.isOk()) {
+    if (Status status = checkData(manifest, global, data[i]); !status.isOk()) {
       return status;
     }
     std::string hash = Sha256::of(data[i].bytes);
@@ -86,43 +95,68 @@ collectSections(pb::Manifest &manifest, std::span<const GlobalData> data) {
     }
     auto [it, isNew] = sectionOfHash.emplace(hash, sections.size());
     if (isNew) {
-      sections.push_back({data[i].bytes, {}, 0});
+      sections.push_back({data[i].bytes, {}});
     }
     sections[it->second].globals.push_back(&global);
   }
   return sections;
 }
 
-Expected<int64_t> divisi::rt::writeArtifact(const std::string &path,
-                                            pb::Manifest manifest,
-                                            std::span<const GlobalData> data) {
-  if (static_cast<int>(data.size()) != manifest.globals_size()) {
-    return makeError(ExitCode::Usage, "got data of ", data.size(),
-                     " globals, expected ", manifest.globals_size());
+static void addCodes(pb::Manifest &manifest,
+                     std::span<const std::span<const std::byte>> codes,
+                     std::vector<Section> &sections) {
+  for (size_t i = 0; i < codes.size(); ++i) {
+    pb::Code &code = *manifest.mutable_codes(static_cast<int>(i));
+    code.set_bytes(static_cast<int64_t>(codes[i].size()));
+    code.set_sha256(Sha256::of(codes[i]));
+    sections.push_back({codes[i], {}, &code});
   }
-  Expected<std::vector<Section>> sections = collectSections(manifest, data);
-  if (!sections) {
-    return sections.status();
-  }
+}
+
+/// Gives all sections their places; returns the manifest as it is written.
+static Expected<std::string> placeAll(pb::Manifest &manifest,
+                                      std::vector<Section> &sections) {
   manifest.set_file_bytes(0);
   // Offsets stand in the manifest, whose length moves them: repeat until the
   // length stays. Numbers only grow with it, and are bounded.
   size_t manifestBytes = 0;
   do {
     manifestBytes = manifest.ByteSizeLong();
-    manifest.set_file_bytes(placeSections(*sections, manifestBytes));
+    manifest.set_file_bytes(placeSections(sections, manifestBytes));
   } while (manifest.ByteSizeLong() != manifestBytes);
   if (manifestBytes > maxManifestBytes) {
     return makeError(ExitCode::Usage, "a manifest of ", manifestBytes,
                      " bytes; expected at most ", maxManifestBytes);
   }
+  return manifest.SerializeAsString();
+}
 
-  std::string text = manifest.SerializeAsString();
-  std::string hash = Sha256::of(text);
+Expected<int64_t>
+divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
+                          std::span<const GlobalData> data,
+                          std::span<const std::span<const std::byte>> codes) {
+  if (static_cast<int>(data.size()) != manifest.globals_size()) {
+    return makeError(ExitCode::Usage, "got data of ", data.size(),
+                     " globals, expected ", manifest.globals_size());
+  }
+  if (static_cast<int>(codes.size()) != manifest.codes_size()) {
+    return makeError(ExitCode::Usage, "got ", codes.size(), " codes, expected ",
+                     manifest.codes_size());
+  }
+  Expected<std::vector<Section>> sections = collectSections(manifest, data);
+  if (!sections) {
+    return sections.status();
+  }
+  addCodes(manifest, codes, *sections);
+  Expected<std::string> text = placeAll(manifest, *sections);
+  if (!text) {
+    return text.status();
+  }
+  std::string hash = Sha256::of(*text);
   ArtifactHeader header = {};
   std::copy_n(artifactMagic, sizeof(artifactMagic), header.magic);
   header.version = artifactVersion;
-  header.manifestBytes = static_cast<uint32_t>(text.size());
+  header.manifestBytes = static_cast<uint32_t>(text->size());
   std::copy_n(hash.data(), hash.size(),
               reinterpret_cast<char *>(header.manifestHash));
 
@@ -133,7 +167,7 @@ Expected<int64_t> divisi::rt::writeArtifact(const std::string &path,
   Status status =
       file->write(std::as_bytes(std::span<const ArtifactHeader>(&header, 1)));
   if (status.isOk()) {
-    status = file->write(text);
+    status = file->write(*text);
   }
   for (const Section &section : *sections) {
     if (status.isOk()) {

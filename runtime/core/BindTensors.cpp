@@ -10,9 +10,15 @@
 // aligned, else copied. How to copy is worked out when a layout comes for the
 // first time, and kept for the runs after.
 //
+// An output is computed where the caller wants it if its box is there in one
+// piece and aligned, and no input lies there, too: the caller's memory then
+// takes the place of a buffer of the arena. Else it is copied from that.
+//
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/RankProgram.h"
+
+#include <algorithm>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -83,21 +89,79 @@ Status RankProgram::bindInput(InputSlice &slice,
   return {};
 }
 
+/// Notes where all bytes of inputs are: of any rank, that may read them last.
+void RankProgram::listInputs(std::span<const TensorArgument> inputs) {
+  inputBytes_.clear();
+  for (const TensorArgument &argument : inputs) {
+    for (const TensorView &view : argument.views) {
+      if (!view.data || numElements(view.dims) == 0) {
+        continue;
+      }
+      auto width = static_cast<uintptr_t>(byteWidth(view.type));
+      auto begin = reinterpret_cast<uintptr_t>(view.first());
+      uintptr_t end = begin + width;
+      if (view.strides.empty()) {
+        end = begin + width * numElements(view.dims);
+      }
+      for (size_t d = 0; d < view.strides.size(); ++d) {
+        uintptr_t reach = width * (view.dims[d] - 1) * view.strides[d];
+        (view.strides[d] < 0 ? begin : end) += reach;
+      }
+      inputBytes_.push_back({begin, end});
+    }
+  }
+}
+
+/// Where the caller's memory takes the box as the arena would; null if nowhere.
+std::byte *RankProgram::placeFor(const OutputPatch &patch,
+                                 const TensorView &view) const {
+  constexpr uintptr_t alignment = 64; // what kernels are promised
+  const std::vector<BoxCopy> &copies = tasks_[patch.task].copies;
+  if (patch.mentions.empty() || !copies.front().isContiguous()) {
+    return nullptr;
+  }
+  std::byte *place = view.first() + copies.front().resultOffset();
+  auto begin = reinterpret_cast<uintptr_t>(place);
+  uintptr_t end = begin + static_cast<uintptr_t>(copies.front().bytes());
+  bool isFree = std::none_of(inputBytes_.begin(), inputBytes_.end(),
+                             [=](const CallerBytes &input) {
+                               return input.begin < end && begin < input.end;
+                             });
+  return isFree && begin % alignment == 0 ? place : nullptr;
+}
+
 void RankProgram::bindOutput(OutputPatch &patch,
                              const TensorArgument &argument) {
   const TensorView &view = argument.viewOf(local_);
   Task &task = tasks_[patch.task];
-  task.results[0] = view.first();
   ViewLayout layout{argument.isWhole, view.strides};
-  if (layout == patch.layout) {
-    return;
+  if (layout != patch.layout) {
+    task.copies.clear();
+    std::span<const Box> pieces = patch.pieces;
+    for (const Box &piece :
+         layout.isWhole ? pieces : std::span(&patch.box, 1)) {
+      task.copies.push_back(layout.copyOut(*patch.placement, patch.box, piece));
+    }
+    patch.layout = std::move(layout);
   }
-  task.copies.clear();
-  std::span<const Box> pieces = patch.pieces;
-  for (const Box &piece : layout.isWhole ? pieces : std::span(&patch.box, 1)) {
-    task.copies.push_back(layout.copyOut(*patch.placement, patch.box, piece));
+  std::byte *place = placeFor(patch, view);
+  std::byte *wanted = place ? place : patch.arena;
+  if (wanted != patch.present) {
+    for (const Mention &mention : patch.mentions) {
+      Task &other = tasks_[mention.task];
+      if (mention.isResult) {
+        other.results[mention.index] = wanted;
+      } else {
+        other.operands[mention.index] = wanted;
+      }
+    }
+    patch.present = wanted;
   }
-  patch.layout = std::move(layout);
+  task.isSkipped = place != nullptr;
+  task.results[0] = view.first();
+  for (const BoxCopy &copy : task.copies) {
+    (place ? outputBytes_.inPlace : outputBytes_.copied) += copy.bytes();
+  }
 }
 
 Status RankProgram::bind(std::span<const TensorArgument> inputs,
@@ -111,6 +175,8 @@ Status RankProgram::bind(std::span<const TensorArgument> inputs,
     tasks_[patch.task].operands[patch.operand] =
         inputs_.at(patch.input).address;
   }
+  listInputs(inputs);
+  outputBytes_ = {};
   for (OutputPatch &patch : outputPatches_) {
     bindOutput(patch, outputs[patch.output]);
   }

@@ -73,10 +73,40 @@ bool RankProgramBuilder::mayShare(const pb::Call &call,
   return true;
 }
 
+/// Whether the results' buffers hold what the kernel writes.
+bool RankProgramBuilder::hasRoom(const pb::Call &call,
+                                 const KernelQuery &query) const {
+  for (size_t r = 0; r < query.resultBytes.size(); ++r) {
+    uint32_t result = call.results(static_cast<int>(r));
+    if (query.resultBytes[r] > program_.root(result).bytes()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// What the artifact plans, if that is enough; else some beside the arena.
+void RankProgramBuilder::setWorkspace(const pb::Call &call, int64_t bytes,
+                                      Task &task) {
+  std::vector<int64_t> &extra = out_.memory_.workspaces;
+  extra.resize(std::max<size_t>(extra.size(), call.space() + 1));
+  if (bytes > call.workspace_bytes()) {
+    extra[call.space()] = std::max(extra[call.space()], bytes);
+    task.wantsExtraWorkspace = true;
+  } else if (bytes > 0) {
+    task.workspace = arena(call.space()) + call.workspace_offset();
+  }
+}
+
 Status RankProgramBuilder::chooseKernel(const pb::Call &call,
                                         const CallSite &site, Task &task) {
   std::ostringstream reasons;
+  std::string_view space =
+      nameOfSpace(*context_.resolved.manifest, call.space());
   for (const Backend *backend : context_.backends) {
+    if (backend->space() != space) {
+      continue;
+    }
     const Kernel *kernel = backend->find(site, int(call.version()));
     if (!kernel) {
       reasons << "; backend '" << backend->name() << "' has no kernel for it";
@@ -89,15 +119,17 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
               << "' cannot write a result over its operand";
       continue;
     }
+    if (!hasRoom(call, query)) {
+      reasons << "; backend '" << backend->name()
+              << "' needs more room for a result in its format";
+      continue;
+    }
     if (isNothing) {
       return {};
     }
-    bool isExtra = query.workspaceBytes > call.workspace_bytes();
     ProgramMemory &memory = out_.memory_;
-    if (isExtra) {
-      memory.workspace = std::max(memory.workspace, query.workspaceBytes);
-    }
     if (onlyCounts()) {
+      setWorkspace(call, query.workspaceBytes, task);
       memory.packed += query.packedBytes;
       return {};
     }
@@ -109,32 +141,46 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
     }
     ++out_.kernelCounts_[{call.op(), std::string(backend->name())}];
     memory.packed += task.kernel->packedBytes();
-    if (isExtra) {
-      task.wantsExtraWorkspace = true;
-    } else if (query.workspaceBytes > 0) {
-      task.workspace = context_.arena + call.workspace_offset();
-    }
+    setWorkspace(call, query.workspaceBytes, task);
     return {};
   }
   return makeError(ExitCode::Unsupported, "no backend can do '", call.op(), "'",
                    reasons.str());
 }
 
+/// Its bytes are only looked at in prepare().
+std::optional<KernelCode>
+RankProgramBuilder::codeOf(const pb::Call &call) const {
+  if (!call.has_code()) {
+    return std::nullopt;
+  }
+  if (!onlyCounts()) {
+    return context_.codes[call.code()];
+  }
+  return KernelCode{
+      context_.resolved.manifest->codes(static_cast<int>(call.code())).target(),
+      {}};
+}
+
+/// Any address while there are no bytes yet.
+const void *RankProgramBuilder::hostBytesOf(uint32_t global) const {
+  return onlyCounts() ? static_cast<const void *>(&context_)
+                      : context_.globals->data(global, context_.rank);
+}
+
 Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   std::vector<TensorInfo> operands, results;
   std::vector<const void *> constants;
   for (uint32_t buffer : call.operands()) {
-    const Placement &at = placement(buffer);
-    operands.push_back(at.info(positionOf(at)));
+    operands.push_back(infoOf(buffer));
     const pb::Buffer &root = program_.root(buffer);
     bool isConstant = root.where_case() == pb::Buffer::kGlobal &&
                       !context_.resolved.isUpdated[root.global()];
-    constants.push_back(isConstant ? addressOf(buffer) : nullptr);
+    constants.push_back(isConstant ? hostBytesOf(root.global()) : nullptr);
   }
   bool allEmpty = true;
   for (uint32_t buffer : call.results()) {
-    const Placement &at = placement(buffer);
-    results.push_back(at.info(positionOf(at)));
+    results.push_back(infoOf(buffer));
     allEmpty &= results.back().count() == 0;
   }
   if (allEmpty) {
@@ -147,15 +193,23 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   CallSite site{
       call.op(),        *attributes,           operands, results, constants,
       context_.threads, context_.checksIndices};
+  std::optional<KernelCode> code = codeOf(call);
+  site.code = code ? &*code : nullptr;
   Task task;
   if (Status status = chooseKernel(call, site, task); !status.isOk()) {
     return status;
   }
-  if (!task.kernel) {
-    return {}; // all results are views
+  if (!task.kernel) { // all results are views
+    for (const auto *buffers : {&call.operands(), &call.results()}) {
+      for (uint32_t buffer : *buffers) {
+        sharing_.insert(program_.buffers[buffer].root);
+      }
+    }
+    return {};
   }
   task.kind = Task::Kind::Call;
   task.instruction = instruction;
+  setSpace(task, call.space());
   out_.tasks_.push_back(std::move(task));
   for (uint32_t buffer : call.operands()) {
     setOperand(buffer);

@@ -17,6 +17,13 @@ Status RankProgramBuilder::addComm(OwnStep own, uint32_t tag,
                                    std::optional<uint32_t> source,
                                    std::optional<uint32_t> result,
                                    size_t instruction) {
+  uint32_t space = program_.space(source ? *source : *result);
+  std::string_view name = nameOfSpace(*context_.resolved.manifest, space);
+  if (!context_.communicator->reaches(name)) {
+    return makeError(ExitCode::Unsupported,
+                     "the communicator does not reach memory space '", name,
+                     "'");
+  }
   own.step.entry = static_cast<uint32_t>(context_.entryIndex);
   own.step.tag = tag;
   own.step.location = what + " of '" + locationOf(instruction) + "'";
@@ -66,6 +73,7 @@ Status RankProgramBuilder::addLocal(CollectiveKind kind,
   if (kind == CollectiveKind::Mask &&
       isMasked(grid, axes, positionOf(result))) {
     Task &task = newTask(Task::Kind::Fill, instruction);
+    setSpace(task, program_.space(collective.result()));
     task.fillType = result.type;
     task.fillKind = result.partialKind;
     task.fillCount = box.count();
@@ -73,6 +81,7 @@ Status RankProgramBuilder::addLocal(CollectiveKind kind,
     return {};
   }
   Task &task = newTask(Task::Kind::Copy, instruction);
+  setSpace(task, program_.space(collective.result()));
   task.copies.emplace_back(byteWidth(result.type), box,
                            boxOf(collective.source()), box);
   setOperand(collective.source());

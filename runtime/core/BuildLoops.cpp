@@ -19,9 +19,10 @@ namespace pb = divisi::artifact;
 RankContext RankProgramBuilder::contextOf(const pb::Loop &loop) const {
   RankContext context = context_;
   context.entryIndex = loop.body();
-  context.arena = nullptr;
-  if (loop.has_arena() && !onlyCounts()) {
-    context.arena = context_.arena + program_.root(loop.arena()).arena_offset();
+  context.bodyArena = nullptr;
+  if (loop.has_arena()) {
+    context.bodyArena =
+        arena(hostSpaceNumber) + program_.root(loop.arena()).arena_offset();
   }
   context.trace = false;
   return context;
@@ -29,7 +30,7 @@ RankContext RankProgramBuilder::contextOf(const pb::Loop &loop) const {
 
 void RankProgramBuilder::addBodyMemory(const ProgramMemory &body) {
   ProgramMemory &memory = out_.memory_;
-  memory.workspace = std::max(memory.workspace, body.workspace);
+  raiseWorkspaces(memory.workspaces, body);
   memory.staging += body.staging;
   memory.packed += body.packed;
 }
@@ -90,6 +91,7 @@ void RankProgramBuilder::addBodyOutput(const pb::Output &output,
                                        size_t instruction) {
   const Placement &at = placement(output.source());
   Task &task = newTask(Task::Kind::Copy, instruction);
+  setSpace(task, hostSpaceNumber);
   task.copies.push_back(wholeCopy(output.source()));
   setOperand(output.source());
   out_.tasks_.back().results.push_back(nullptr); // iterate() knows

@@ -55,54 +55,50 @@ void Session::Impl::describeEntries() {
   }
 }
 
-/// One arena per rank serves all entries: they never run at the same time.
-Status Session::Impl::allocateArenas() {
-  std::vector<int64_t> bytes(resolved->manifest->num_ranks(), 0);
-  for (const ResolvedEntry &entry : resolved->entries) {
-    for (const auto &[rank, program] : entry.programOfRank) {
-      bytes[rank] =
-          std::max(bytes[rank], entry.programs[program].message->arena_bytes());
-    }
+Status Session::Impl::allocateSpaces() {
+  const pb::Manifest &manifest = *resolved->manifest;
+  for (int i = 0; i < manifest.codes_size(); ++i) {
+    codes.push_back({manifest.codes(i).target(), file.codeBytes(i)});
   }
-  arenas.resize(bytes.size());
-  extraWorkspaces.resize(bytes.size());
+  spaces.resize(manifest.num_ranks());
   for (uint32_t rank : localRanks) {
-    Expected<AlignedBytes> arena = AlignedBytes::allocate(bytes[rank]);
-    if (!arena) {
-      return arena.status().in("the arena of rank " + std::to_string(rank));
+    Expected<RankSpaces> made =
+        makeRankSpaces(*resolved, rank, globals, options.device);
+    if (!made) {
+      return made.status();
     }
-    arenas[rank] = std::move(*arena);
+    spaces[rank] = std::move(*made);
   }
   return {};
 }
 
 /// Runs on the rank's own thread, so that what it packs lies near to it.
 Status Session::Impl::prepareRank(uint32_t rank) {
-  int64_t extraBytes = 0;
+  std::vector<int64_t> workspaces;
   for (size_t e = 0; e < resolved->entries.size(); ++e) {
     const ResolvedEntry &entry = resolved->entries[e];
     if (entry.isBody() || !entry.programOfRank.contains(rank)) {
       continue;
     }
     Expected<std::unique_ptr<RankProgram>> program = RankProgram::prepare(
-        {*resolved, e, rank, arenas[rank].data(), &globals, communicator.get(),
+        {*resolved, e, rank, &spaces[rank], &globals, communicator.get(),
          options.backends, options.threadsPerDevice, options.trace,
-         options.checksIndices, &state, localRanks});
+         options.checksIndices, &state, localRanks, codes});
     if (!program) {
       return program.status();
     }
     programs[e][rank] = std::move(*program);
-    extraBytes = std::max(extraBytes, programs[e][rank]->memory().workspace);
+    raiseWorkspaces(workspaces, programs[e][rank]->memory());
   }
-  Expected<AlignedBytes> workspace = AlignedBytes::allocate(extraBytes);
-  if (!workspace) {
-    return workspace.status().in("the workspace of rank " +
-                                 std::to_string(rank));
+  for (size_t space = 0; space < workspaces.size(); ++space) {
+    Status status = spaces[rank][space].allocateWorkspace(workspaces[space]);
+    if (!status.isOk()) {
+      return status.in("the workspace of rank " + std::to_string(rank));
+    }
   }
-  extraWorkspaces[rank] = std::move(*workspace);
   for (auto &ofEntry : programs) {
     if (ofEntry[rank]) {
-      ofEntry[rank]->setExtraWorkspace(extraWorkspaces[rank].data());
+      ofEntry[rank]->setExtraWorkspaces(spaces[rank]);
     }
   }
   return {};
@@ -187,7 +183,7 @@ Status Session::Impl::load() {
     return status;
   }
   describeEntries();
-  if (status = allocateArenas(); !status.isOk()) {
+  if (status = allocateSpaces(); !status.isOk()) {
     return status;
   }
   programs.resize(resolved->entries.size());

@@ -192,16 +192,20 @@ static Status readPlacement(const pb::Tensor &tensor, const GridInfo &grid,
   return readPartial(tensor.layout(), grid, usedAxes, placement);
 }
 
-Expected<const Placement *> ResolvedManifest::place(const pb::Tensor &tensor) {
+Expected<const Placement *> ResolvedManifest::place(uint32_t number) {
   // A few words can ask for many boxes: each of a thousand buffers on a grid
   // of thousands.
   constexpr int64_t maxIntervals = int64_t(1) << 26;
-  if (tensor.grid() >= grids.size()) {
-    return invalid("grid ", tensor.grid(), " of ", grids.size());
+  if (number >= static_cast<uint32_t>(manifest->tensors_size())) {
+    return invalid("tensor ", number, " of ", manifest->tensors_size());
   }
-  std::unique_ptr<Placement> &slot = placements_[tensor.SerializeAsString()];
+  std::unique_ptr<Placement> &slot = placements_[number];
   if (slot) {
     return slot.get();
+  }
+  const pb::Tensor &tensor = manifest->tensors(static_cast<int>(number));
+  if (tensor.grid() >= grids.size()) {
+    return invalid("grid ", tensor.grid(), " of ", grids.size());
   }
   const GridInfo &grid = grids[tensor.grid()];
   numIntervals_ += static_cast<int64_t>(grid.numPositions()) *

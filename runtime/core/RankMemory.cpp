@@ -23,13 +23,28 @@ divisi::rt::plannedMemory(const ResolvedManifest &resolved) {
       ranks[grid.devices[p]].weights += global->bytes(p);
     }
   }
-  for (const ResolvedEntry &entry : resolved.entries) {
-    for (const auto &[rank, program] : entry.programOfRank) {
-      ranks[rank].arena = std::max(
-          ranks[rank].arena, entry.programs[program].message->arena_bytes());
-    }
+  for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+    SpacePlan plan = planSpaces(resolved, rank);
+    ranks[rank].arena = plan.arenas[hostSpaceNumber];
+    ranks[rank].device = plan.deviceBytes();
   }
   return ranks;
+}
+
+void divisi::rt::raiseWorkspaces(std::vector<int64_t> &workspaces,
+                                 const ProgramMemory &program) {
+  workspaces.resize(std::max(workspaces.size(), program.workspaces.size()));
+  for (size_t space = 0; space < program.workspaces.size(); ++space) {
+    workspaces[space] = std::max(workspaces[space], program.workspaces[space]);
+  }
+}
+
+void divisi::rt::addWorkspaces(RankMemory &rank,
+                               std::span<const int64_t> workspaces) {
+  for (size_t space = 0; space < workspaces.size(); ++space) {
+    (space == hostSpaceNumber ? rank.workspace : rank.device) +=
+        workspaces[space];
+  }
 }
 
 void divisi::rt::addMemory(RankMemory &rank, const ProgramMemory &program) {
@@ -51,7 +66,7 @@ divisi::rt::predictMemory(const artifact::Manifest &manifest,
     if (backends.empty()) {
       break;
     }
-    int64_t workspace = 0;
+    std::vector<int64_t> workspaces;
     for (size_t e = 0; e < (*resolved)->entries.size(); ++e) {
       const ResolvedEntry &entry = (*resolved)->entries[e];
       if (entry.isBody() || !entry.programOfRank.contains(rank)) {
@@ -63,9 +78,9 @@ divisi::rt::predictMemory(const artifact::Manifest &manifest,
         return program.status();
       }
       addMemory(ranks[rank], *program);
-      workspace = std::max(workspace, program->workspace);
+      raiseWorkspaces(workspaces, *program);
     }
-    ranks[rank].workspace += workspace;
+    addWorkspaces(ranks[rank], workspaces);
   }
   return ranks;
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <tuple>
 
 using namespace divisi;
@@ -21,12 +22,12 @@ static int64_t now() {
       .count();
 }
 
-void RankProgram::setExtraWorkspace(void *workspace) {
+void RankProgram::setExtraWorkspaces(const RankSpaces &spaces) {
   for (Task &task : tasks_) {
     if (task.wantsExtraWorkspace) {
-      task.workspace = workspace;
+      task.workspace = spaces[task.space].workspace->data();
     } else if (task.loop) {
-      task.loop->body->setExtraWorkspace(workspace);
+      task.loop->body->setExtraWorkspaces(spaces);
     }
   }
 }
@@ -52,15 +53,20 @@ std::string RankProgram::locationOf(uint64_t progress) const {
                : locationAt(tasks_[progress / 2 % tasks_.size()].instruction);
 }
 
-Status RankProgram::launch(Task &task) {
-  LaunchContext context{task.operands, task.results, task.workspace};
-  Status status = task.kernel->launch(context);
+void RankProgram::noteFault(const Task &task, LaunchContext &context) {
   if (context.badIndex && !indexFault_) {
     indexFault_ = {{task.instruction},
                    nodeAt(task.instruction),
                    std::move(*context.badIndex)};
   }
-  return status.isOk() ? status : status.in(locationAt(task.instruction));
+}
+
+Status RankProgram::launch(Task &task) {
+  LaunchContext context{task.operands, task.results, task.workspace, threads_,
+                        task.queue};
+  Status status = task.kernel->launch(context);
+  noteFault(task, context);
+  return status;
 }
 
 Status RankProgram::firstFault(
@@ -93,14 +99,20 @@ Status RankProgram::runTask(Task &task) {
   case Task::Kind::Nothing:
     break;
   case Task::Kind::Copy:
+    if (task.isSkipped) {
+      break;
+    }
     for (const BoxCopy &copy : task.copies) {
-      copy.run(static_cast<const std::byte *>(task.operands[0]),
-               static_cast<std::byte *>(task.results[0]));
+      Status status = task.device->copyBox(task.queue, copy, task.operands[0],
+                                           task.results[0]);
+      if (!status.isOk()) {
+        return status;
+      }
     }
     break;
   case Task::Kind::Fill:
-    fillNeutral(task.fillType, task.fillKind, task.results[0], task.fillCount);
-    break;
+    return task.device->fill(task.queue, task.fillType, task.fillKind,
+                             task.results[0], task.fillCount);
   }
   return {};
 }
@@ -118,40 +130,122 @@ Status RankProgram::runAt(size_t index) {
     events_[index].end = now();
   }
   progress_.store(progress + 2, std::memory_order_relaxed);
-  return status;
+  return status.isOk() || !works
+             ? status
+             : status.in(locationAt(tasks_[index].instruction));
 }
 
-bool RankProgram::isReady(const Task &task) const {
+/// Whether the device of `task` can be told to wait: what it waits for has
+/// begun in a queue of the same device.
+bool RankProgram::canWaitThere(const Task &task, const Task::Wait &wait) const {
+  const Queue &other = queues_[wait.queue];
+  return task.queue && other.begun >= wait.tasks &&
+         tasks_[other.tasks[wait.tasks - 1]].device == task.device;
+}
+
+bool RankProgram::mayBegin(const Queue &queue, const Task &task) const {
+  if (queue.isInFlight() &&
+      !(task.queue &&
+        tasks_[queue.tasks[queue.begun - 1]].device == task.device)) {
+    return false;
+  }
   return std::all_of(task.waits.begin(), task.waits.end(),
-                     [this](const Task::Wait &wait) {
-                       return queues_[wait.queue].done >= wait.tasks;
+                     [&](const Task::Wait &wait) {
+                       return queues_[wait.queue].done >= wait.tasks ||
+                              canWaitThere(task, wait);
                      });
 }
 
-/// Goes on with the next task of the queue, which is not over; returns whether
+Status RankProgram::beginOnDevice(size_t index) {
+  Task &task = tasks_[index];
+  for (const Task::Wait &wait : task.waits) {
+    const Queue &other = queues_[wait.queue];
+    if (other.done < wait.tasks) {
+      Status status = task.device->wait(
+          *task.queue, *tasks_[other.tasks[wait.tasks - 1]].ended);
+      if (!status.isOk()) {
+        return status;
+      }
+    }
+  }
+  Status status = runAt(index);
+  return status.isOk() ? task.device->record(*task.queue, *task.ended) : status;
+}
+
+/// Looks which tasks that a device does have ended.
+Expected<bool> RankProgram::collectEnded(Queue &queue) {
+  bool moved = false;
+  while (queue.isInFlight()) {
+    Task &task = tasks_[queue.next()];
+    Expected<bool> hasEnded = task.device->poll(*task.ended);
+    if (!hasEnded) {
+      return hasEnded.status().in(locationAt(task.instruction));
+    }
+    if (!*hasEnded) {
+      break;
+    }
+    if (task.kind == Task::Kind::Call) {
+      LaunchContext context{};
+      task.kernel->collect(context);
+      noteFault(task, context);
+    }
+    if (!events_.empty()) {
+      events_[queue.next()].end = now();
+    }
+    ++queue.done;
+    moved = true;
+  }
+  return moved;
+}
+
+/// After a failure: until no device touches memory of the run any more.
+void RankProgram::awaitDevices() {
+  for (Queue &queue : queues_) {
+    while (queue.isInFlight() && tasks_[queue.next()].ended) {
+      Task &task = tasks_[queue.next()];
+      (void)finish(*task.device, *task.ended); // nothing is worse than failed
+      ++queue.done;
+    }
+  }
+}
+
+/// Goes on with the next tasks of the queue, which is not over; returns whether
 /// anything changed.
 Expected<bool> RankProgram::advance(Queue &queue) {
-  size_t index = queue.next();
-  if (tasks_[index].kind == Task::Kind::Comm) {
+  if (tasks_[queue.next()].kind == Task::Kind::Comm) {
     return advanceComm(queue);
   }
-  if (!isReady(tasks_[index])) {
-    return false;
+  Expected<bool> moved = false;
+  if (queue.isInFlight()) {
+    moved = collectEnded(queue);
+  }
+  if (!moved || queue.begun == queue.tasks.size()) {
+    return moved;
+  }
+  size_t index = queue.tasks[queue.begun];
+  if (!mayBegin(queue, tasks_[index])) {
+    return moved;
   }
   if (state_->isGivenUp.load(std::memory_order_relaxed)) {
     return kernelFailure();
   }
-  Status status = runAt(index);
-  ++queue.done;
-  return status.isOk() ? Expected<bool>(true) : status;
+  Status status = tasks_[index].queue ? beginOnDevice(index) : runAt(index);
+  if (!status.isOk()) {
+    return status;
+  }
+  ++queue.begun;
+  if (!tasks_[index].queue) {
+    queue.done = queue.begun;
+  }
+  return true;
 }
 
 Expected<bool> RankProgram::advanceComm(Queue &queue) {
   size_t index = queue.next();
   Task &task = tasks_[index];
-  bool starts = !queue.isInFlight;
+  bool starts = !queue.isInFlight();
   if (starts) {
-    if (!isReady(task)) {
+    if (!mayBegin(queue, task)) {
       return false;
     }
     if (!events_.empty()) {
@@ -164,10 +258,10 @@ Expected<bool> RankProgram::advanceComm(Queue &queue) {
     if (!status.isOk()) {
       return status;
     }
+    ++queue.begun;
   }
   Expected<bool> isDone = task.comm->poll();
-  queue.isInFlight = isDone && !*isDone;
-  if (queue.isInFlight || !isDone) {
+  if (!isDone || !*isDone) {
     return isDone ? Expected<bool>(starts) : isDone;
   }
   if (!events_.empty()) {
@@ -183,15 +277,31 @@ Expected<bool> RankProgram::advanceComm(Queue &queue) {
   return true;
 }
 
-void RankProgram::waitForOthers() {
+/// Something is in flight: the first of the list that has not ended waits for
+/// no task. A device cannot wake who waits for it.
+Status RankProgram::waitForOthers() {
+  constexpr std::chrono::microseconds pause(20);
   inFlight_.clear();
+  bool isOnDevice = false;
   for (Queue &queue : queues_) {
-    if (queue.isInFlight) {
-      inFlight_.push_back(tasks_[queue.next()].comm.get());
+    if (!queue.isInFlight()) {
+      continue;
+    }
+    if (const Task &task = tasks_[queue.next()]; task.comm) {
+      inFlight_.push_back(task.comm.get());
+    } else {
+      progress_.store(2 * queue.next() + 1, std::memory_order_relaxed);
+      isOnDevice = true;
     }
   }
-  // Not empty: the first of the list that has not ended waits for no task.
-  communicator_->wait(inFlight_);
+  if (!isOnDevice) {
+    communicator_->wait(inFlight_);
+  } else if (state_->isGivenUp.load(std::memory_order_relaxed)) {
+    return kernelFailure();
+  } else {
+    std::this_thread::sleep_for(pause);
+  }
+  return {};
 }
 
 /// One task of each queue where a step is next, or of each where none is.
@@ -215,8 +325,7 @@ Expected<bool> RankProgram::advanceAll(bool steps) {
 /// waiting by it.
 Status RankProgram::drainQueues() {
   for (Queue &queue : queues_) {
-    queue.done = 0;
-    queue.isInFlight = false;
+    queue.done = queue.begun = 0;
   }
   while (!std::all_of(queues_.begin(), queues_.end(),
                       [](const Queue &queue) { return queue.isOver(); })) {
@@ -231,8 +340,9 @@ Status RankProgram::drainQueues() {
         return {};
       }
     }
-    if (!moved) {
-      waitForOthers();
+    Status status = moved ? Status() : waitForOthers();
+    if (!status.isOk()) {
+      return status;
     }
   }
   return {};
@@ -242,6 +352,9 @@ Status RankProgram::run() {
   indexFault_.reset();
   hasCommitted_ = isStopped_ = othersFault_ = false;
   Status status = drainQueues();
+  if (!status.isOk() || isStopped_) {
+    awaitDevices();
+  }
   if (!status.isOk() || isStopped_ || !endStep_) {
     return status;
   }

@@ -18,6 +18,10 @@
 //   compute        call     call              call (after the reduce)
 //   communicator      start·····poll·····wait·
 //
+// What is done by a device with queues of its own has then only begun. What
+// comes after it on the same device begins at once, and waits for it there; all
+// else when it has ended.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_CORE_RANKPROGRAM_H
@@ -28,24 +32,30 @@
 #include "divisi/runtime/Kernel.h"
 #include "divisi/runtime/RankMemory.h"
 #include "divisi/runtime/TensorView.h"
-#include "runtime/core/GlobalBoxes.h"
-#include "runtime/core/ResolvedManifest.h"
+#include "runtime/core/RankSpaces.h"
 
 #include <atomic>
 
 namespace divisi::rt {
 
-/// What one program of a rank holds beside its arena, in bytes.
+/// What one program of a rank holds beside its arenas, in bytes.
 struct ProgramMemory {
-  int64_t workspace = 0; ///< Of its largest call; programs share one.
-  int64_t staging = 0;   ///< Slices of inputs.
-  int64_t packed = 0;    ///< Constants.
+  /// By memory space, what the call that wants most wants beyond what the
+  /// artifact plans for it; programs share it.
+  std::vector<int64_t> workspaces;
+  int64_t staging = 0; ///< Slices of inputs.
+  int64_t packed = 0;  ///< Constants.
 };
 
-/// Weights and arena of every rank, as the manifest plans them.
+/// Weights and arenas of every rank, as the manifest plans them.
 std::vector<RankMemory> plannedMemory(const ResolvedManifest &resolved);
-/// Adds all of `program` but its workspace.
+/// Adds what programs hold each for itself: all but workspaces.
 void addMemory(RankMemory &rank, const ProgramMemory &program);
+/// Raises each of `workspaces`, by memory space, to what `program` wants.
+void raiseWorkspaces(std::vector<int64_t> &workspaces,
+                     const ProgramMemory &program);
+/// Adds these workspaces.
+void addWorkspaces(RankMemory &rank, std::span<const int64_t> workspaces);
 
 /// What the session and its ranks tell each other in a run.
 struct RunState {
@@ -60,8 +70,8 @@ struct RankContext {
   const ResolvedManifest &resolved;
   size_t entryIndex;
   uint32_t rank;
-  std::byte *arena;     ///< With room for every entry's program of this rank.
-  GlobalBoxes *globals; ///< Unused by predict(), as what follows.
+  const RankSpaces *spaces; ///< Unused by predict(), as what follows.
+  GlobalBoxes *globals;
   Communicator *communicator; ///< Never null for prepare().
   std::span<const Backend *const> backends;
   int threads;
@@ -70,6 +80,10 @@ struct RankContext {
   RunState *state = nullptr; ///< One for all ranks of the session.
   /// The ranks of the session, ascending.
   std::span<const uint32_t> localRanks;
+  /// Of each code of the artifact; unused by predict().
+  std::span<const KernelCode> codes = {};
+  /// Of a body: where its arena begins, in that of the program with the loop.
+  std::byte *bodyArena = nullptr;
 };
 
 struct RankLoop;
@@ -90,16 +104,21 @@ public:
       Loop,
       Nothing, ///< Keeps the place of an instruction that others come after.
     } kind = Kind::Nothing;
-    size_t instruction = 0;                 ///< It comes from.
+    size_t instruction = 0;             ///< It comes from.
+    uint32_t space = hostSpaceNumber;   ///< Of its kernel, or what it moves.
+    Device *device = nullptr;           ///< Who does it; of Comm none.
+    DeviceQueue *queue = nullptr;       ///< Where; null if done at once.
+    std::unique_ptr<DeviceEvent> ended; ///< Recorded there behind it.
     std::unique_ptr<PreparedKernel> kernel; // Call
     bool wantsExtraWorkspace = false;       // Call
     void *workspace = nullptr;              // Call
     std::unique_ptr<CommStep> comm;         // Comm
     std::vector<BoxCopy> copies;            // Copy
-    DType fillType = DType::F32;            // Fill
-    ReduceKind fillKind = ReduceKind::Sum;  // Fill
-    int64_t fillCount = 0;                  // Fill
-    std::unique_ptr<RankLoop> loop;         // Loop
+    bool isSkipped = false; ///< Copy: in this run the bytes are there already.
+    DType fillType = DType::F32;           // Fill
+    ReduceKind fillKind = ReduceKind::Sum; // Fill
+    int64_t fillCount = 0;                 // Fill
+    std::unique_ptr<RankLoop> loop;        // Loop
     std::vector<const void *> operands;
     std::vector<void *> results;
     /// Begins when so many tasks of another queue have ended.
@@ -123,10 +142,9 @@ public:
   /// kernels.
   static Expected<ProgramMemory> predict(const RankContext &context);
 
-  /// What it holds; the workspace is what kernels want beyond what the artifact
-  /// plans, and the caller's to give.
+  /// What it holds; the workspaces are the caller's to give.
   const ProgramMemory &memory() const { return memory_; }
-  void setExtraWorkspace(void *workspace);
+  void setExtraWorkspaces(const RankSpaces &spaces);
 
   /// Sets the entry's inputs and outputs for the next run, slicing what does
   /// not lie in one piece. They fit (checkArguments), and stay where they are
@@ -142,6 +160,10 @@ public:
 
   /// What a run does to globals, in bytes.
   const StateBytes &stateBytes() const { return stateBytes_; }
+  /// What a run copies from one memory space to another.
+  const SpaceCopies &spaceCopies() const { return spaceCopies_; }
+  /// What the last run did to the caller's outputs, in bytes.
+  const OutputBytes &outputBytes() const { return outputBytes_; }
 
   /// A bad index of a call.
   struct IndexFault {
@@ -210,6 +232,12 @@ private:
     AlignedBytes staging; ///< Empty while it is used where it lies.
     const std::byte *address = nullptr; ///< Of the bound box.
   };
+  /// Where the address of a buffer stands in the tasks.
+  struct Mention {
+    size_t task;
+    bool isResult;
+    size_t index;
+  };
   /// What the rank writes of an output.
   struct OutputPatch {
     size_t task;
@@ -218,15 +246,26 @@ private:
     Box box;
     std::vector<Box> pieces;          ///< Of the box, of a whole output.
     std::optional<ViewLayout> layout; ///< That the task's copies are for.
+    /// Of the buffer that it comes from: all, if the caller's memory can take
+    /// its place; else none.
+    std::vector<Mention> mentions;
+    std::byte *arena = nullptr;   ///< Where that buffer lies.
+    std::byte *present = nullptr; ///< What its mentions say.
+  };
+  /// Bytes of the caller's: addresses.
+  struct CallerBytes {
+    uintptr_t begin, end;
   };
 
   /// Tasks that run in order, and how far they are.
   struct Queue {
     std::vector<size_t> tasks;
-    size_t done = 0;
-    bool isInFlight = false; ///< Whether the next one has been started.
+    size_t done = 0;  ///< How many have ended, ...
+    size_t begun = 0; ///< ... and how many have begun.
 
     bool isOver() const { return done == tasks.size(); }
+    bool isInFlight() const { return begun != done; }
+    /// The first that has not ended.
     size_t next() const { return tasks[done]; }
   };
 
@@ -238,13 +277,20 @@ private:
   void adoptFault(const Task &task);
   Status iterate(std::span<const void *const> inputs,
                  std::span<void *const> outputs);
-  bool isReady(const Task &task) const;
+  void noteFault(const Task &task, LaunchContext &context);
+  bool canWaitThere(const Task &task, const Task::Wait &wait) const;
+  bool mayBegin(const Queue &queue, const Task &task) const;
+  Status beginOnDevice(size_t index);
+  Expected<bool> collectEnded(Queue &queue);
+  void awaitDevices();
   Expected<bool> advance(Queue &queue);
   Expected<bool> advanceComm(Queue &queue);
   Expected<bool> advanceAll(bool steps);
   Status drainQueues();
-  void waitForOthers();
+  Status waitForOthers();
   Status bindInput(InputSlice &slice, const TensorArgument &argument);
+  void listInputs(std::span<const TensorArgument> inputs);
+  std::byte *placeFor(const OutputPatch &patch, const TensorView &view) const;
   void bindOutput(OutputPatch &patch, const TensorArgument &argument);
   /// An instruction and the rank, for messages.
   std::string locationAt(size_t instruction) const;
@@ -255,7 +301,11 @@ private:
   uint32_t rank_ = 0;
   size_t local_ = 0; ///< Its number among the session's ranks.
 
+  std::vector<std::shared_ptr<Device>> devices_; ///< By memory space.
   std::vector<Task> tasks_;
+  /// By queue and memory space. They end before what they work on does.
+  std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<DeviceQueue>>
+      deviceQueues_;
   std::vector<Queue> queues_;            ///< Those in use.
   std::vector<CommStep *> inFlight_;     ///< While waiting; has room for all.
   Communicator *communicator_ = nullptr; ///< The context's.
@@ -268,6 +318,7 @@ private:
   std::map<uint32_t, InputSlice> inputs_;
   std::vector<InputPatch> inputPatches_;
   std::vector<OutputPatch> outputPatches_;
+  std::vector<CallerBytes> inputBytes_; ///< Of all inputs of the run.
   std::vector<Event> events_;
   std::optional<IndexFault> indexFault_;
   RunState *state_ = nullptr; ///< The context's.
@@ -277,8 +328,11 @@ private:
   std::atomic<uint64_t> progress_ = 0;
   uint64_t progressBase_ = 0;
   std::atomic<const RankProgram *> inner_ = nullptr; ///< In a loop: the body.
+  int threads_ = 1;                                  ///< Of the rank's team.
   ProgramMemory memory_;
   StateBytes stateBytes_;
+  SpaceCopies spaceCopies_;
+  OutputBytes outputBytes_;
 };
 
 } // namespace divisi::rt

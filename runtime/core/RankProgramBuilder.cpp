@@ -18,14 +18,25 @@ namespace pb = divisi::artifact;
 // Addresses
 //===----------------------------------------------------------------------===//
 
+/// Null while memory is only counted.
+std::byte *RankProgramBuilder::arena(uint32_t space) const {
+  if (onlyCounts() || entry_.isBody()) {
+    return context_.bodyArena;
+  }
+  return (*context_.spaces)[space].arena->data();
+}
+
 const void *RankProgramBuilder::addressOf(uint32_t buffer) const {
   const pb::Buffer &root = program_.root(buffer);
   switch (root.where_case()) {
   case pb::Buffer::kArenaOffset:
-    return context_.arena + root.arena_offset();
+    return arena(root.space()) + root.arena_offset();
   case pb::Buffer::kGlobal:
     if (onlyCounts()) {
       return &context_; // any address: there are no bytes yet
+    }
+    if (root.space() != hostSpaceNumber) {
+      return (*context_.spaces)[root.space()].globals.at(root.global())->data();
     }
     return context_.globals->data(root.global(), context_.rank);
   case pb::Buffer::kNewGlobal:
@@ -45,6 +56,28 @@ RankProgramBuilder::Task &RankProgramBuilder::newTask(Task::Kind kind,
   return task;
 }
 
+/// Says who does the task.
+void RankProgramBuilder::setSpace(Task &task, uint32_t space) {
+  task.space = space;
+  if (!onlyCounts()) {
+    task.device = (*context_.spaces)[space].device.get();
+  }
+}
+
+TensorInfo RankProgramBuilder::infoOf(uint32_t buffer) const {
+  TensorInfo info = placement(buffer).info(positionOf(placement(buffer)));
+  info.format = program_.root(buffer).format();
+  return info;
+}
+
+/// Notes that the newest task names `buffer`.
+void RankProgramBuilder::mention(uint32_t buffer, bool isResult, size_t index) {
+  if (program_.root(buffer).has_arena_offset()) {
+    mentions_[program_.buffers[buffer].root].push_back(
+        {out_.tasks_.size() - 1, isResult, index});
+  }
+}
+
 /// Appends the operand `buffer` to the newest task.
 void RankProgramBuilder::setOperand(uint32_t buffer) {
   std::vector<Task> &tasks = out_.tasks_;
@@ -53,12 +86,14 @@ void RankProgramBuilder::setOperand(uint32_t buffer) {
     out_.inputPatches_.push_back(
         {tasks.size() - 1, tasks.back().operands.size(), root.input()});
   }
+  mention(buffer, /*isResult=*/false, tasks.back().operands.size());
   tasks.back().operands.push_back(addressOf(buffer));
 }
 
 void RankProgramBuilder::setResult(uint32_t buffer) {
   Task &task = out_.tasks_.back();
-  // Verified to lie in the arena or to be the new value of a global.
+  mention(buffer, /*isResult=*/true, task.results.size());
+  // Verified to lie in an arena or to be the new value of a global.
   task.results.push_back(const_cast<void *>(addressOf(buffer)));
   if (program_.root(buffer).has_new_global()) {
     StateBytes &bytes = out_.stateBytes_;
@@ -122,10 +157,19 @@ Status RankProgramBuilder::makeInputs() {
 void RankProgramBuilder::addCopy(const pb::Copy &copy, size_t instruction) {
   const void *result = addressOf(copy.result());
   if (addressOf(copy.source()) == result) {
+    sharing_.insert(program_.buffers[copy.source()].root);
+    sharing_.insert(program_.buffers[copy.result()].root);
     return;
   }
   Task &task = newTask(Task::Kind::Copy, instruction);
   task.copies.push_back(wholeCopy(copy.source()));
+  uint32_t from = program_.space(copy.source());
+  uint32_t to = program_.space(copy.result());
+  setSpace(task, std::max(from, to)); // the host's is 0
+  if (from != to) {
+    ++out_.spaceCopies_.copies;
+    out_.spaceCopies_.bytes += task.copies.front().bytes();
+  }
   setOperand(copy.source());
   setResult(copy.result());
 }
@@ -150,7 +194,7 @@ void RankProgramBuilder::addOutput(const pb::Output &output,
     }
     std::swap(pieces, rest);
   }
-  newTask(Task::Kind::Copy, instruction);
+  setSpace(newTask(Task::Kind::Copy, instruction), hostSpaceNumber);
   setOperand(output.source());
   out_.tasks_.back().results.push_back(nullptr); // bind() knows
   out_.outputPatches_.push_back({out_.tasks_.size() - 1,
@@ -158,7 +202,32 @@ void RankProgramBuilder::addOutput(const pb::Output &output,
                                  &at,
                                  at.boxes[position],
                                  std::move(pieces),
+                                 {},
                                  {}});
+}
+
+/// Lets outputs that come from an arena be computed where the caller has them:
+/// if all of the rank's box is given out, and no other buffer has those bytes
+/// without a copy. Of several outputs of one buffer the first is.
+void RankProgramBuilder::writeOutputsInPlace() {
+  for (RankProgram::OutputPatch &patch : out_.outputPatches_) {
+    const Task &task = out_.tasks_[patch.task];
+    const pb::Output &output =
+        program_.message->instructions(static_cast<int>(task.instruction))
+            .output();
+    uint32_t root = program_.buffers[output.source()].root;
+    auto found = mentions_.find(root);
+    bool isWhole =
+        patch.pieces.size() == 1 && patch.pieces.front() == patch.box;
+    if (found != mentions_.end() && isWhole && !patch.box.empty() &&
+        !sharing_.contains(root)) {
+      patch.arena =
+          static_cast<std::byte *>(const_cast<void *>(task.operands.front()));
+      patch.present = patch.arena;
+      patch.mentions = std::move(found->second);
+      mentions_.erase(found);
+    }
+  }
 }
 
 Status RankProgramBuilder::addInstruction(int index) {
@@ -192,7 +261,7 @@ Status RankProgramBuilder::addInstruction(int index) {
 /// Puts what instruction `index` has become, the tasks from `firstTask` on, on
 /// its queue. An instruction that has become none keeps its place there: what
 /// it comes after must have ended for those that come after it.
-void RankProgramBuilder::enqueue(int index, size_t firstTask) {
+Status RankProgramBuilder::enqueue(int index, size_t firstTask) {
   const pb::Instruction &instruction = program_.message->instructions(index);
   auto number = static_cast<uint32_t>(queues_.size());
   uint32_t queue =
@@ -211,8 +280,34 @@ void RankProgramBuilder::enqueue(int index, size_t firstTask) {
   std::vector<size_t> &tasks = out_.queues_[queue].tasks;
   for (size_t task = firstTask; task < out_.tasks_.size(); ++task) {
     tasks.push_back(task);
+    Status status = putOnDevice(out_.tasks_[task], queue);
+    if (!status.isOk()) {
+      return status;
+    }
   }
   ends_.push_back({queue, tasks.size()});
+  return {};
+}
+
+/// Gives the task the queue of its device that stands for `queue`.
+Status RankProgramBuilder::putOnDevice(Task &task, uint32_t queue) {
+  if (!task.device || task.device->isImmediate()) {
+    return {};
+  }
+  std::unique_ptr<DeviceQueue> &slot = out_.deviceQueues_[{queue, task.space}];
+  if (!slot) {
+    auto made = task.device->makeQueue();
+    if (!made) {
+      return made.status();
+    }
+    slot = std::move(*made);
+  }
+  task.queue = slot.get();
+  auto ended = task.device->makeEvent();
+  if (ended) {
+    task.ended = std::move(*ended);
+  }
+  return ended.status();
 }
 
 Status RankProgramBuilder::build() {
@@ -224,6 +319,10 @@ Status RankProgramBuilder::build() {
                                  context_.localRanks.end(), context_.rank) -
                 context_.localRanks.begin();
   out_.communicator_ = context_.communicator;
+  out_.threads_ = context_.threads;
+  for (const RankSpace &space : *context_.spaces) {
+    out_.devices_.push_back(space.device);
+  }
   Status status = checkGlobals();
   if (status.isOk()) {
     status = makeInputs();
@@ -233,12 +332,16 @@ Status RankProgramBuilder::build() {
   }
   for (int i = 0; i < program_.message->instructions_size(); ++i) {
     size_t firstTask = out_.tasks_.size();
-    if (Status status = addInstruction(i); !status.isOk()) {
+    status = addInstruction(i);
+    if (status.isOk()) {
+      status = enqueue(i, firstTask);
+    }
+    if (!status.isOk()) {
       return status.in(describeInstruction(entry_, programIndex_, i) +
                        ", rank " + std::to_string(context_.rank));
     }
-    enqueue(i, firstTask);
   }
+  writeOutputsInPlace();
   out_.inFlight_.reserve(out_.queues_.size());
   if (context_.trace) {
     out_.events_.resize(out_.tasks_.size());

@@ -12,6 +12,8 @@
 #include "runtime/core/Collectives.h"
 #include "runtime/core/RankProgram.h"
 
+#include <set>
+
 namespace divisi::rt {
 
 /// Makes the tasks of a program for one rank.
@@ -30,7 +32,8 @@ private:
   using Task = RankProgram::Task;
 
   Status addInstruction(int index);
-  void enqueue(int index, size_t firstTask);
+  Status enqueue(int index, size_t firstTask);
+  Status putOnDevice(RankProgram::Task &task, uint32_t queue);
   Status addCall(const artifact::Call &call, size_t instruction);
   Status addCollective(const artifact::Collective &collective,
                        size_t instruction);
@@ -64,10 +67,19 @@ private:
                       Task &task);
   bool mayShare(const artifact::Call &call, const KernelQuery &query,
                 bool &isNothing) const;
+  std::optional<KernelCode> codeOf(const artifact::Call &call) const;
+  const void *hostBytesOf(uint32_t global) const;
+  bool hasRoom(const artifact::Call &call, const KernelQuery &query) const;
+  void setWorkspace(const artifact::Call &call, int64_t bytes, Task &task);
 
   Task &newTask(Task::Kind kind, size_t instruction);
   void setOperand(uint32_t buffer);
   void setResult(uint32_t buffer);
+  void setSpace(RankProgram::Task &task, uint32_t space);
+  void mention(uint32_t buffer, bool isResult, size_t index);
+  void writeOutputsInPlace();
+  TensorInfo infoOf(uint32_t buffer) const;
+  std::byte *arena(uint32_t space) const;
   const void *addressOf(uint32_t buffer) const;
   size_t positionOf(const Placement &placement) const {
     return *context_.resolved.grids[placement.grid].positionOf(context_.rank);
@@ -93,6 +105,10 @@ private:
   const ResolvedProgram &program_;
   RankProgram &out_;
   std::map<uint32_t, uint32_t> queues_; ///< By number: those in use.
+  /// By root: where the arena's buffers stand in the tasks.
+  std::map<uint32_t, std::vector<RankProgram::Mention>> mentions_;
+  /// Roots that have the bytes of another one, whose call or copy was dropped.
+  std::set<uint32_t> sharing_;
   /// Per instruction: what waits for it waits for this.
   std::vector<Task::Wait> ends_;
 };

@@ -23,7 +23,8 @@ std::optional<ResolvedProgram::Range>
 ResolvedProgram::range(uint32_t buffer) const {
   const pb::Buffer &where = root(buffer);
   if (where.where_case() == pb::Buffer::kArenaOffset) {
-    return Range{where.arena_offset(), where.arena_offset() + where.bytes()};
+    int64_t begin = arenas[where.space()] + where.arena_offset();
+    return Range{begin, begin + where.bytes()};
   }
   if (where.where_case() != pb::Buffer::kGlobal &&
       where.where_case() != pb::Buffer::kNewGlobal) {
@@ -43,8 +44,15 @@ std::string ResolvedProgram::describe(Range range,
   if (range.begin == bytes) {
     return "what a loop keeps apart";
   }
-  int64_t base = 0;
+  auto space = static_cast<uint32_t>(
+      std::upper_bound(arenas.begin(), arenas.end() - 1, range.begin) -
+      arenas.begin() - 1);
+  int64_t base = arenas[space];
   std::string where = "the arena";
+  if (space != hostSpaceNumber) {
+    where +=
+        " in memory space '" + std::string(nameOfSpace(manifest, space)) + "'";
+  }
   for (auto [global, begin] : writtenGlobals) {
     if (begin <= range.begin) {
       base = begin;
@@ -92,12 +100,14 @@ private:
                    uint32_t &root) const;
   Status checkWhere(const pb::Buffer &message,
                     const Placement &placement) const;
+  Status checkSpace(const pb::Buffer &message) const;
   Status checkSize(const pb::Buffer &message, const Placement &placement) const;
 
   ResolvedManifest &resolved_;
   const ResolvedEntry &entry_;
   ResolvedProgram &program_;
-  std::map<uint32_t, uint32_t> oldValues_; ///< Per global, its first buffer.
+  /// Per global and memory space, the first buffer.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> oldValues_;
 };
 
 } // namespace
@@ -126,15 +136,14 @@ Status BufferReader::checkView(const pb::Buffer &message,
 
 Status BufferReader::checkWhere(const pb::Buffer &message,
                                 const Placement &placement) const {
-  const pb::Program &program = *program_.message;
   switch (message.where_case()) {
   case pb::Buffer::kArenaOffset: {
     int64_t offset = message.arena_offset();
+    int64_t arena = arenaBytes(*program_.message, message.space());
     if (offset < 0 || offset % 64 != 0 || message.bytes() < 0 ||
-        offset > program.arena_bytes() ||
-        message.bytes() > program.arena_bytes() - offset) {
+        offset > arena || message.bytes() > arena - offset) {
       return invalid("bytes ", offset, " + ", message.bytes(),
-                     " of an arena of ", program.arena_bytes(),
+                     " of an arena of ", arena,
                      "; expected a multiple of 64 and inside of it");
     }
     return {};
@@ -164,6 +173,25 @@ Status BufferReader::checkWhere(const pb::Buffer &message,
   }
 }
 
+/// Which memory a buffer may lie in, and how.
+Status BufferReader::checkSpace(const pb::Buffer &message) const {
+  auto spaces = static_cast<uint32_t>(resolved_.manifest->spaces_size());
+  if (message.space() > spaces) {
+    return invalid("memory space ", message.space(), " of ", spaces + 1);
+  }
+  if (message.space() != hostSpaceNumber && !message.has_arena_offset() &&
+      !message.has_global()) {
+    return invalid("it is in memory space '",
+                   nameOfSpace(*resolved_.manifest, message.space()),
+                   "', where only arenas and copies of globals are");
+  }
+  if (!message.format().empty() && !message.has_arena_offset()) {
+    return invalid("it has the format '", message.format(),
+                   "', which only what lies in an arena may");
+  }
+  return {};
+}
+
 Status BufferReader::checkSize(const pb::Buffer &message,
                                const Placement &placement) const {
   const GridInfo &grid = resolved_.grids[placement.grid];
@@ -184,17 +212,19 @@ Status BufferReader::checkSize(const pb::Buffer &message,
 
 Status BufferReader::read(const pb::Buffer &message) {
   Expected<const Placement *> placement = resolved_.place(message.tensor());
-  if (!placement) {
-    return placement.status();
+  Status status = placement ? checkSpace(message) : placement.status();
+  if (!status.isOk()) {
+    return status;
   }
   auto root = static_cast<uint32_t>(program_.buffers.size());
   if (message.has_global()) {
     // All that show the old value of a global are one.
-    root = oldValues_.try_emplace(message.global(), root).first->second;
+    root = oldValues_.try_emplace({message.global(), message.space()}, root)
+               .first->second;
   }
-  Status status = message.where_case() == pb::Buffer::kView
-                      ? checkView(message, **placement, root)
-                      : checkWhere(message, **placement);
+  status = message.where_case() == pb::Buffer::kView
+               ? checkView(message, **placement, root)
+               : checkWhere(message, **placement);
   if (status.isOk()) {
     status = checkSize(message, **placement);
   }
@@ -247,6 +277,30 @@ static Status checkLoops(const pb::Program &program,
   return {};
 }
 
+/// Counts the bytes of its arenas, one behind the other.
+static Status countArenas(const pb::Manifest &manifest,
+                          ResolvedProgram &program) {
+  const pb::Program &message = *program.message;
+  std::optional<int64_t> end = 0;
+  if (message.arena_bytes() < 0 || message.ranks_size() == 0) {
+    return invalid("it has an arena of ", message.arena_bytes(), " bytes and ",
+                   message.ranks_size(), " ranks");
+  }
+  bool isRight = message.device_arena_bytes_size() <= manifest.spaces_size();
+  for (int space = 0; isRight && space <= manifest.spaces_size(); ++space) {
+    program.arenas.push_back(*end);
+    int64_t bytes = arenaBytes(message, space);
+    end = bytes < 0 ? std::nullopt : checkedAdd(*end, bytes);
+    isRight = end.has_value();
+  }
+  if (!isRight) {
+    return invalid("its arenas in memory spaces of devices are more than "
+                   "there are of these, less than nothing, or too large");
+  }
+  program.arenas.push_back(*end);
+  return {};
+}
+
 /// Counts the bytes of the globals that the program writes behind its arena.
 static Status countGlobals(const ResolvedManifest &resolved,
                            ResolvedProgram &program) {
@@ -255,7 +309,7 @@ static Status countGlobals(const ResolvedManifest &resolved,
       program.writtenGlobals[buffer.new_global()] = 0;
     }
   }
-  program.bytes = program.message->arena_bytes();
+  program.bytes = program.arenas.back();
   for (auto &[global, begin] : program.writtenGlobals) {
     begin = program.bytes;
     const Placement &placement = *resolved.globals[global];
@@ -280,9 +334,9 @@ Status divisi::rt::resolveProgram(const pb::Program &message,
   size_t index = entry.programs.size();
   ResolvedProgram &program = entry.programs.emplace_back();
   program.message = &message;
-  if (message.arena_bytes() < 0 || message.ranks_size() == 0) {
-    return invalid("it has an arena of ", message.arena_bytes(), " bytes and ",
-                   message.ranks_size(), " ranks");
+  Status status = countArenas(*resolved.manifest, program);
+  if (!status.isOk()) {
+    return status;
   }
   for (uint32_t rank : message.ranks()) {
     if (rank >= resolved.manifest->num_ranks() ||
@@ -290,19 +344,19 @@ Status divisi::rt::resolveProgram(const pb::Program &message,
       return invalid("rank ", rank, " is out of range or has two programs");
     }
   }
-  if (Status status = checkOrder(*resolved.manifest, message); !status.isOk()) {
+  if (status = checkOrder(*resolved.manifest, message); !status.isOk()) {
     return status;
   }
-  if (Status status = checkLoops(message, resolved); !status.isOk()) {
+  if (status = checkLoops(message, resolved); !status.isOk()) {
     return status;
   }
   BufferReader reader(resolved, entry, program);
   for (int i = 0; i < message.buffers_size(); ++i) {
-    if (Status status = reader.read(message.buffers(i)); !status.isOk()) {
+    if (status = reader.read(message.buffers(i)); !status.isOk()) {
       return status.in("buffer " + std::to_string(i));
     }
   }
-  if (Status status = countGlobals(resolved, program); !status.isOk()) {
+  if (status = countGlobals(resolved, program); !status.isOk()) {
     return status;
   }
   return readTransfers(resolved, program);

@@ -18,6 +18,7 @@ namespace pb = divisi::artifact;
 
 static constexpr uint32_t maxRanks = 4096;
 static constexpr int maxCommunicators = 1024;
+static constexpr int maxSpaces = 16;
 
 template <typename... Parts> static Status invalid(const Parts &...parts) {
   return makeError(ExitCode::Invalid, parts...);
@@ -46,6 +47,23 @@ std::string divisi::rt::nameOfQueue(const pb::Manifest &manifest,
   }
   return manifest.communicators(static_cast<int>(queue - firstCommunicator))
       .name();
+}
+
+std::string_view divisi::rt::nameOfSpace(const pb::Manifest &manifest,
+                                         uint32_t space) {
+  return space == hostSpaceNumber
+             ? hostSpace
+             : manifest.spaces(static_cast<int>(space - 1));
+}
+
+int64_t divisi::rt::arenaBytes(const pb::Program &program, uint32_t space) {
+  if (space == hostSpaceNumber) {
+    return program.arena_bytes();
+  }
+  auto index = static_cast<int>(space - 1);
+  return index < program.device_arena_bytes_size()
+             ? program.device_arena_bytes(index)
+             : 0;
 }
 
 static Status readGrid(const pb::Grid &message, uint32_t numRanks,
@@ -94,6 +112,20 @@ static Status checkCommunicators(const ResolvedManifest &resolved) {
       return invalid("communicator '", message.name(),
                      "' names a grid or an axis that is not there");
     }
+  }
+  return {};
+}
+
+static Status checkSpaces(const pb::Manifest &manifest) {
+  std::set<std::string_view> names = {hostSpace};
+  for (const std::string &name : manifest.spaces()) {
+    names.insert(name);
+  }
+  if (manifest.spaces_size() > maxSpaces ||
+      names.size() != static_cast<size_t>(manifest.spaces_size()) + 1) {
+    return invalid("got ", manifest.spaces_size(),
+                   " memory spaces beside the host's, expected at most ",
+                   maxSpaces, ", of different names");
   }
   return {};
 }
@@ -166,6 +198,26 @@ static void markUpdated(ResolvedManifest &resolved) {
   }
 }
 
+/// Only the host's bytes of a global are ever written.
+static Status checkCopies(const ResolvedManifest &resolved) {
+  for (const ResolvedEntry &entry : resolved.entries) {
+    for (const ResolvedProgram &program : entry.programs) {
+      for (const pb::Buffer &buffer : program.message->buffers()) {
+        if (buffer.has_global() && buffer.space() != hostSpaceNumber &&
+            resolved.isUpdated[buffer.global()]) {
+          return invalid(
+              "entry '", entry.message->name(), "' reads a copy of global '",
+              resolved.manifest->globals(static_cast<int>(buffer.global()))
+                  .name(),
+              "', which is updated, in memory space '",
+              nameOfSpace(*resolved.manifest, buffer.space()), "'");
+        }
+      }
+    }
+  }
+  return {};
+}
+
 static Status readManifest(ResolvedManifest &resolved) {
   const pb::Manifest &manifest = *resolved.manifest;
   if (manifest.num_ranks() == 0 || manifest.num_ranks() > maxRanks) {
@@ -179,7 +231,11 @@ static Status readManifest(ResolvedManifest &resolved) {
       return status.in("grid '" + message.name() + "'");
     }
   }
-  if (Status status = checkCommunicators(resolved); !status.isOk()) {
+  Status status = checkCommunicators(resolved);
+  if (status.isOk()) {
+    status = checkSpaces(manifest);
+  }
+  if (!status.isOk()) {
     return status;
   }
   for (const pb::Global &message : manifest.globals()) {
@@ -204,7 +260,7 @@ static Status readManifest(ResolvedManifest &resolved) {
     }
   }
   markUpdated(resolved);
-  return {};
+  return checkCopies(resolved);
 }
 
 Expected<std::unique_ptr<ResolvedManifest>>

@@ -81,19 +81,33 @@ struct ResolvedTransfer {
 inline constexpr uint32_t computeQueue = 0, copyQueue = 1,
                           firstCommunicator = 2;
 
+/// The memory space of the host, as buffers and calls number them; those of
+/// Manifest.spaces follow.
+inline constexpr uint32_t hostSpaceNumber = 0;
+
+/// The name of a memory space.
+std::string_view nameOfSpace(const artifact::Manifest &manifest,
+                             uint32_t space);
+/// The bytes of a program's arena in it.
+int64_t arenaBytes(const artifact::Program &program, uint32_t space);
+
 struct ResolvedProgram {
   const artifact::Program *message = nullptr;
   std::vector<ResolvedBuffer> buffers;
   std::map<int, ResolvedTransfer> transfers; ///< By instruction.
+  /// Per memory space: where the bytes of its arena are counted; then the end.
+  std::vector<int64_t> arenas;
   /// Of the globals that it writes: where their bytes, as many as the largest
-  /// box of its ranks has, are counted. They follow those of the arena.
+  /// box of its ranks has, are counted. They follow those of the arenas.
   std::map<uint32_t, int64_t> writtenGlobals;
-  int64_t bytes = 0; ///< Of the arena and these globals.
+  int64_t bytes = 0; ///< Of the arenas and these globals.
 
   const artifact::Buffer &root(uint32_t buffer) const {
     return message->buffers(static_cast<int>(buffers[buffer].root));
   }
-  /// Its bytes, in the arena or of a global that the program writes, which both
+  /// The memory space in which it lies.
+  uint32_t space(uint32_t buffer) const { return root(buffer).space(); }
+  /// Its bytes, in an arena or of a global that the program writes, which both
   /// the old value and the new one have. Nothing for what is only read: inputs
   /// and other globals.
   struct Range {
@@ -123,11 +137,11 @@ struct ResolvedManifest {
   std::vector<ResolvedEntry> entries;
   std::vector<uint32_t> depths; ///< Per entry: in how many loops it is.
 
-  /// Computes the placement of `tensor`, once per distinct one.
-  Expected<const Placement *> place(const artifact::Tensor &tensor);
+  /// Computes the placement of tensor number `tensor`, once.
+  Expected<const Placement *> place(uint32_t tensor);
 
 private:
-  std::map<std::string, std::unique_ptr<Placement>> placements_;
+  std::map<uint32_t, std::unique_ptr<Placement>> placements_;
   int64_t numIntervals_ = 0; ///< In all placements.
 };
 

@@ -38,6 +38,10 @@ struct Session::Impl {
     return localRanks.size() == resolved->manifest->num_ranks();
   }
 
+  /// What each rank's program of the entry answers; without one: nothing.
+  template <typename Query>
+  auto askRanks(const EntryInfo *entry, Query query) const;
+
   SessionOptions options;
   ArtifactFile file;
   std::unique_ptr<ResolvedManifest> resolved;
@@ -45,8 +49,8 @@ struct Session::Impl {
   GlobalBoxes globals;
   std::shared_ptr<Communicator> communicator;
   std::vector<EntryInfo> entries;
-  // By rank; empty of those that are not local.
-  std::vector<AlignedBytes> arenas, extraWorkspaces;
+  std::vector<KernelCode> codes;  ///< Of the artifact.
+  std::vector<RankSpaces> spaces; ///< By rank; empty of those not local.
   /// [entry][rank]; null where a rank has no program, or is not local.
   std::vector<std::vector<std::unique_ptr<RankProgram>>> programs;
   size_t lastEntry = 0;
@@ -60,7 +64,7 @@ struct Session::Impl {
 private:
   Status chooseRanks();
   Status connect();
-  Status allocateArenas();
+  Status allocateSpaces();
   Status prepareRank(uint32_t rank);
   void describeEntries();
   std::vector<std::optional<Box>> localBoxes(const Placement &placement) const;

@@ -67,8 +67,17 @@ std::vector<RankMemory> Session::memory() const {
   std::vector<RankMemory> ranks(planned.size());
   for (uint32_t rank : impl_->localRanks) {
     ranks[rank].weights = planned[rank].weights;
-    ranks[rank].arena = impl_->arenas[rank].size();
-    ranks[rank].workspace = impl_->extraWorkspaces[rank].size();
+    std::vector<int64_t> workspaces;
+    for (const RankSpace &space : impl_->spaces[rank]) {
+      bool isHost = &space == impl_->spaces[rank].data();
+      (isHost ? ranks[rank].arena : ranks[rank].device) +=
+          space.arena ? space.arena->size() : 0;
+      workspaces.push_back(space.workspace ? space.workspace->size() : 0);
+      for (const auto &[global, copy] : space.globals) {
+        ranks[rank].device += copy->size();
+      }
+    }
+    addWorkspaces(ranks[rank], workspaces);
     for (const auto &ofEntry : impl_->programs) {
       if (ofEntry[rank]) {
         addMemory(ranks[rank], ofEntry[rank]->memory());
@@ -78,14 +87,34 @@ std::vector<RankMemory> Session::memory() const {
   return ranks;
 }
 
-std::vector<StateBytes> Session::stateBytes(std::string_view entry) const {
-  std::vector<StateBytes> ranks(numRanks());
-  const EntryInfo *info = findEntry(entry);
-  for (uint32_t rank = 0; info && rank < numRanks(); ++rank) {
-    const auto &program = impl_->programs[info - impl_->entries.data()][rank];
-    ranks[rank] = program ? program->stateBytes() : StateBytes();
+template <typename Query>
+auto Session::Impl::askRanks(const EntryInfo *entry, Query query) const {
+  std::vector<std::decay_t<std::invoke_result_t<Query, RankProgram &>>> ranks(
+      resolved->manifest->num_ranks());
+  for (uint32_t rank = 0; entry && rank < ranks.size(); ++rank) {
+    if (const auto &program = programs[entry - entries.data()][rank]) {
+      ranks[rank] = query(*program);
+    }
   }
   return ranks;
+}
+
+std::vector<StateBytes> Session::stateBytes(std::string_view entry) const {
+  return impl_->askRanks(findEntry(entry), [](const RankProgram &program) {
+    return program.stateBytes();
+  });
+}
+
+std::vector<SpaceCopies> Session::spaceCopies(std::string_view entry) const {
+  return impl_->askRanks(findEntry(entry), [](const RankProgram &program) {
+    return program.spaceCopies();
+  });
+}
+
+std::vector<OutputBytes> Session::outputBytes(std::string_view entry) const {
+  return impl_->askRanks(findEntry(entry), [](const RankProgram &program) {
+    return program.outputBytes();
+  });
 }
 
 Expected<std::vector<RankMemory>> Session::predictedMemory() const {

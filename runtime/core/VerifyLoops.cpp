@@ -47,7 +47,9 @@ Status ProgramVerifier::checkLoopPlaces(const pb::Loop &loop,
     if (buffer >= program_.buffers.size()) {
       return invalid("buffer ", buffer, " of ", program_.buffers.size());
     }
-    return placement(buffer) == *expected
+    bool isPlain = program_.space(buffer) == hostSpaceNumber &&
+                   program_.root(buffer).format().empty();
+    return isPlain && placement(buffer) == *expected
                ? Status()
                : invalid("buffer ", buffer, " does not lie as the body has it");
   };
@@ -75,7 +77,8 @@ Status ProgramVerifier::checkLoopPlaces(const pb::Loop &loop,
 Status ProgramVerifier::checkLoopRanks(const pb::Loop &loop,
                                        const ResolvedEntry &body) {
   int64_t room = 0;
-  if (loop.has_arena() && loop.arena() < program_.buffers.size()) {
+  if (loop.has_arena() && loop.arena() < program_.buffers.size() &&
+      program_.space(loop.arena()) == hostSpaceNumber) {
     room = program_.root(loop.arena()).bytes();
   }
   for (uint32_t rank : program_.message->ranks()) {
@@ -155,6 +158,10 @@ Status divisi::rt::checkBody(const ResolvedManifest &resolved,
                              const ResolvedEntry &entry) {
   for (const ResolvedProgram &program : entry.programs) {
     for (const pb::Buffer &buffer : program.message->buffers()) {
+      if (buffer.space() != hostSpaceNumber) {
+        return invalid("a body works in the memory of the host, not in '",
+                       nameOfSpace(*resolved.manifest, buffer.space()), "'");
+      }
       if (buffer.has_new_global() ||
           (buffer.has_global() && resolved.isUpdated[buffer.global()])) {
         uint32_t global =

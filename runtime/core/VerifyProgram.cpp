@@ -94,10 +94,13 @@ bool ProgramVerifier::haveSamePlace(uint32_t a, uint32_t b) const {
 // Calls
 //===----------------------------------------------------------------------===//
 
-static Status findKernel(const pb::Call &call,
+static Status findKernel(const pb::Call &call, std::string_view space,
                          std::span<const Backend *const> backends) {
   std::ostringstream versions;
   for (const Backend *backend : backends) {
+    if (backend->space() != space) {
+      continue;
+    }
     for (const Kernel &kernel : backend->kernels()) {
       if (kernel.op != call.op()) {
         continue;
@@ -110,7 +113,10 @@ static Status findKernel(const pb::Call &call,
   }
   if (versions.str().empty()) {
     return makeError(ExitCode::Unsupported, "no backend in use has a kernel '",
-                     call.op(), "'");
+                     call.op(), "'",
+                     space == hostSpace
+                         ? ""
+                         : " for memory space '" + std::string(space) + "'");
   }
   return makeError(ExitCode::Unsupported, "version ", call.version(),
                    " of kernel '", call.op(), "' is called, there is",
@@ -118,17 +124,31 @@ static Status findKernel(const pb::Call &call,
 }
 
 Status ProgramVerifier::verifyCall(const pb::Call &call) {
-  if (Status status = findKernel(call, backends_); !status.isOk()) {
-    return status;
+  auto spaces = static_cast<uint32_t>(resolved_.manifest->spaces_size());
+  if (call.space() > spaces) {
+    return invalid("memory space ", call.space(), " of ", spaces + 1);
   }
-  for (uint32_t operand : call.operands()) {
-    if (Status status = read(operand); !status.isOk()) {
-      return status;
+  Status status = findKernel(
+      call, nameOfSpace(*resolved_.manifest, call.space()), backends_);
+  if (status.isOk()) {
+    status = verifyCode(call);
+  }
+  for (int o = 0; status.isOk() && o < call.operands_size(); ++o) {
+    status = read(call.operands(o));
+    if (status.isOk()) {
+      status = checkInSpace(call, call.operands(o));
     }
+  }
+  if (!status.isOk()) {
+    return status;
   }
   for (int r = 0; r < call.results_size(); ++r) {
     uint32_t result = call.results(r);
-    if (Status status = checkResult(result); !status.isOk()) {
+    status = checkResult(result);
+    if (status.isOk()) {
+      status = checkInSpace(call, result);
+    }
+    if (!status.isOk()) {
       return status;
     }
     for (int other = 0; other < r; ++other) {
@@ -144,7 +164,11 @@ Status ProgramVerifier::verifyCall(const pb::Call &call) {
       }
     }
   }
-  if (Status status = verifyWorkspace(call); !status.isOk()) {
+  status = verifyInPlace(call);
+  if (status.isOk()) {
+    status = verifyWorkspace(call);
+  }
+  if (!status.isOk()) {
     return status;
   }
   for (uint32_t result : call.results()) {
@@ -158,13 +182,14 @@ Status ProgramVerifier::verifyWorkspace(const pb::Call &call) {
     return {};
   }
   int64_t begin = call.workspace_offset(), bytes = call.workspace_bytes();
-  int64_t arena = program_.message->arena_bytes();
+  int64_t arena = arenaBytes(*program_.message, call.space());
   if (begin < 0 || begin % 64 != 0 || bytes < 0 || begin > arena ||
       bytes > arena - begin) {
     return invalid("its workspace is at bytes ", begin, " + ", bytes,
                    " of an arena of ", arena,
                    "; expected a multiple of 64 and inside of it");
   }
+  begin += program_.arenas[call.space()];
   ResolvedProgram::Range range{begin, begin + bytes};
   std::vector<uint32_t> touched(call.operands().begin(), call.operands().end());
   touched.insert(touched.end(), call.results().begin(), call.results().end());
@@ -255,14 +280,18 @@ Status ProgramVerifier::verifyQueue(const pb::Instruction &instruction) const {
 
 Status ProgramVerifier::verify(int index, const std::string &where) {
   accesses_.clear();
-  Status status = verifyQueue(program_.message->instructions(index));
+  const pb::Instruction &instruction = program_.message->instructions(index);
+  Status status = verifyQueue(instruction);
   if (status.isOk()) {
     status = verifyContents(index, where);
+  }
+  if (status.isOk()) {
+    status = verifyMove(instruction);
   }
   if (hasLoops_) {
     // A loop comes after all before it and before all behind it: as if it wrote
     // a byte that all others read.
-    bool isLoop = program_.message->instructions(index).has_loop();
+    bool isLoop = instruction.has_loop();
     accesses_.push_back({{program_.bytes, program_.bytes + 1}, isLoop});
   }
   return status.isOk() ? order_.add(accesses_) : status;

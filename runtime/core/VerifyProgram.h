@@ -51,7 +51,7 @@ public:
   Status check(const Placement &from, const Placement &to);
 
 private:
-  // Equal placements are one object: ResolvedManifest::place.
+  // A tensor has one placement: ResolvedManifest::place.
   std::set<std::tuple<CollectiveKind, std::vector<uint32_t>, const Placement *,
                       const Placement *>>
       collectives_;
@@ -89,6 +89,11 @@ private:
                             std::optional<uint32_t> target) const;
   Status verifyCall(const artifact::Call &call);
   Status verifyWorkspace(const artifact::Call &call);
+  Status verifyInPlace(const artifact::Call &call) const;
+  Status verifyCode(const artifact::Call &call) const;
+  Status verifyMove(const artifact::Instruction &instruction) const;
+  Status checkInSpace(const artifact::Call &call, uint32_t buffer) const;
+  std::string spaceOf(uint32_t buffer) const;
   Status verifyCollective(const artifact::Collective &collective,
                           uint32_t queue, const std::string &where);
   Status verifyTransfer(const artifact::Transfer &transfer, int index,

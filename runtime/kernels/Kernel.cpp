@@ -12,13 +12,23 @@
 
 namespace divisi::rt {
 
+/// Whether the kernel knows what is special about the call.
+static bool mayAsk(const Kernel &kernel, const CallSite &site) {
+  auto isPlain = [](const TensorInfo &info) { return info.format.empty(); };
+  bool hasFormat =
+      !std::all_of(site.operands.begin(), site.operands.end(), isPlain) ||
+      !std::all_of(site.results.begin(), site.results.end(), isPlain);
+  return (kernel.takesFormats || !hasFormat) &&
+         kernel.takesCode == (site.code != nullptr);
+}
+
 const Kernel *Backend::find(const CallSite &site) const {
   std::span<const Kernel> table = kernels();
   auto it = std::lower_bound(
       table.begin(), table.end(), site.op,
       [](const Kernel &kernel, std::string_view op) { return kernel.op < op; });
   for (; it != table.end() && it->op == site.op; ++it) {
-    if (!it->accepts || it->accepts(site)) {
+    if (mayAsk(*it, site) && (!it->accepts || it->accepts(site))) {
       return &*it;
     }
   }

@@ -101,7 +101,7 @@ void OrderMutationTest::SetUp() {
   valid = std::move(draft->manifest);
   // The data is not needed, and not looked at.
   for (pb::Global &global : *valid.mutable_globals()) {
-    const pb::Tensor &tensor = global.tensor();
+    const pb::Tensor &tensor = valid.tensors(int(global.tensor()));
     global.set_bytes(*rt::checkedBytes(
         *rt::parseDType(tensor.dtype()),
         rt::Dims(tensor.dims().begin(), tensor.dims().end())));
@@ -163,6 +163,11 @@ static std::vector<Access> accessesOf(const pb::Program &program,
   };
   llvm::for_each(instruction.call().operands(), read);
   llvm::for_each(instruction.call().results(), write);
+  if (const pb::Call &call = instruction.call(); call.workspace_bytes() > 0) {
+    accesses.push_back({call.workspace_offset(),
+                        call.workspace_offset() + call.workspace_bytes(),
+                        /*writes=*/true});
+  }
   if (instruction.has_collective()) {
     read(instruction.collective().source());
     write(instruction.collective().result());

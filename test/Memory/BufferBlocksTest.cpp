@@ -61,6 +61,17 @@ TEST(BufferBlocksTest, queueOrderIsKnowledge) {
   EXPECT_EQ(made.blocks[made.blockOf[6]].end, 6);
 }
 
+/// Scratch is needed while its step runs, and lies over no operand.
+TEST(BufferBlocksTest, scratchHasBytesOfItsOwn) {
+  std::vector<BufferStep> steps = {
+      {{}, {0}, {}}, {{0}, {1}, {0}, 0, false, {2}}, {{1}, {}, {}}};
+  for (bool overlaps : {false, true}) {
+    BufferBlocks made = blocksOf(steps, std::vector<int64_t>(3, 64), overlaps);
+    EXPECT_THAT(timesOf(made), ElementsAre(Pair(0, 3), Pair(1, 2)));
+    EXPECT_EQ(made.blockOf[2], 1u);
+  }
+}
+
 /// Nothing is written over what a collective still reads.
 TEST(BufferBlocksTest, inPlaceWaitsForOtherQueues) {
   std::vector<BufferStep> steps = {

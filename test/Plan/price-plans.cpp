@@ -29,6 +29,7 @@
 #include "divisi/Route/Router.h"
 
 #include "dialects/SPMD/Strategy.h"
+#include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -221,7 +222,13 @@ static void comparePlan(std::unique_ptr<Compilation> plan, unsigned seed,
   for (const GridMemory &kind : kinds) {
     inputs.push_back(bytesOfInputs(plan->module(), kind));
   }
-  mustWork(inOrder.advanceTo(Stage::Lower));
+  mustWork(inOrder.advanceTo(Stage::Schedule));
+  // The planner counts tensors, and no scratch of kernels.
+  mlir::PassManager passes(inOrder.module().getContext());
+  buildLowerPipeline(passes, /*plansScratch=*/false);
+  if (failed(passes.run(inOrder.module()))) {
+    stop(Status(ExitCode::Internal, "a plan cannot be lowered"));
+  }
   std::vector<rt::RankMemory> ranks =
       take(predictMemory(inOrder.module(), /*withKernels=*/false));
   for (auto [kind, given, peak] : llvm::zip_equal(kinds, inputs, price.peaks)) {

@@ -148,7 +148,7 @@ TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
         "200.0 us  13.3 %  1 x spmd.all_reduce\n",
         "memory            2.0 KiB on the fullest device, 25.0 % of 8.0 KiB "
         "(what a device of this cluster has)",
-        "= 1.0 KiB weights + 512 B activations + 256 B workspace + 256 B "
+        "= 1.0 KiB weights + 512 B arena + 256 B workspace + 256 B "
         "packed constants",
         "spmd.all_reduce   1 x, 4.0 KiB per device, 200.0 us",
         "fused             1 of 2 operators go on in the kernel that makes "

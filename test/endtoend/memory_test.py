@@ -121,13 +121,26 @@ def test_a_process_holds_what_was_predicted(images, divisi):
     assert 0.6 * total < grown < 1.1 * (total + 2 * tensors) + 16e6
 
 
-def test_what_kernels_share_is_held_once(images):
-    """One layer's workspace does for all of them."""
+def test_scratch_lies_in_the_arena_once(images):
+    """A layer, its scratch and what follows have the bytes of those before."""
     images("compile", "m.onnx", "-o", "m.divisi")
     device = fullest(images, "m.divisi")
     image = 4 * np.prod(IMAGE)
-    assert image <= device["workspace_bytes"] < 3 * image
-    assert device["arena_bytes"] < 4 * image
+    assert device["workspace_bytes"] == 0
+    assert 3 * image <= device["arena_bytes"] < 5 * image
+
+
+def test_scratch_that_was_not_planned_lies_beside(images):
+    """Two threads want more than one, for which the artifact is."""
+    images("compile", "m.onnx", "-o", "m.divisi")
+    told = images("run", "m.divisi", "--inputs", "x.npz", "--verbose",
+                  "--threads-per-device", 2).err
+    held, arena, workspace, predicted = map(int, re.search(
+        r"holds (\d+) bytes: .*arena (\d+), workspace (\d+), .*predicted (\d+)",
+        told).groups())
+    assert held == predicted
+    assert arena == fullest(images, "m.divisi")["arena_bytes"]
+    assert workspace > 0
 
 
 def test_the_limit_counts_all_of_it(images):

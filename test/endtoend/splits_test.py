@@ -35,7 +35,7 @@ SPLITS = [
     ("partition", "--divisi-schedule --divisi-lower"),
     ("schedule", "--divisi-lower"),
     ("schedule", "--pass-pipeline='builtin.module(lower-to-exec,"
-     "plan-memory)'"),
+     "ask-kernels,plan-memory)'"),
     ("lower", ""),
 ]
 

@@ -31,7 +31,7 @@ protected:
     fs::remove_all(folder_);
     fs::create_directory(folder_);
     path_ = folder_ + "/x.divisi";
-    pb::Tensor tensor = builder_.tensor(builder_.grid({1}), {3}, {{}});
+    TensorRef tensor = builder_.tensor(builder_.grid({1}), {3}, {{}});
     builder_.global("a", "parameter", tensor);
     builder_.global("b", "derived", tensor);
     builder_.global("c", "state", tensor);

@@ -75,8 +75,8 @@ struct RandomCase {
     return splits;
   }
 
-  pb::Tensor tensor(const std::vector<DimSplit> &splits,
-                    const Axes &partial = {}) {
+  TensorRef tensor(const std::vector<DimSplit> &splits,
+                   const Axes &partial = {}) {
     return builder.tensor(0, dims, splits, partial);
   }
   Axes allAxes() const {
@@ -90,7 +90,7 @@ struct RandomCase {
     return ranks;
   }
   /// An entry x -> y of these layouts.
-  pb::Entry &entry(const pb::Tensor &x, const pb::Tensor &y) {
+  pb::Entry &entry(const TensorRef &x, const TensorRef &y) {
     pb::Entry &entry = *builder.manifest.add_entries();
     entry.set_name("f");
     addValue(entry.mutable_inputs(), "x", x);
@@ -127,8 +127,8 @@ TEST(CollectiveTest, exchangeLeadsFromAnyLayoutToAnyOther) {
   Random random(5);
   for (int round = 0; round < 120; ++round) {
     RandomCase c(random);
-    pb::Tensor x = c.tensor(c.splits(c.allAxes()));
-    pb::Tensor y = c.tensor(c.splits(c.allAxes()));
+    TensorRef x = c.tensor(c.splits(c.allAxes()));
+    TensorRef y = c.tensor(c.splits(c.allAxes()));
     ProgramBuilder p(c.entry(x, y), c.allRanks());
     uint32_t in = p.input(0, x), out = p.alloc(y);
     p.collective("exchange", c.allAxes(), in, out, 0);
@@ -141,8 +141,8 @@ TEST(CollectiveTest, allGatherUndoesSlice) {
   Random random(6);
   for (int round = 0; round < 80; ++round) {
     RandomCase c(random);
-    pb::Tensor whole = c.tensor(std::vector<DimSplit>(c.dims.size()));
-    pb::Tensor split = c.tensor(c.splits(c.allAxes()));
+    TensorRef whole = c.tensor(std::vector<DimSplit>(c.dims.size()));
+    TensorRef split = c.tensor(c.splits(c.allAxes()));
     ProgramBuilder p(c.entry(whole, whole), c.allRanks());
     uint32_t in = p.input(0, whole), part = p.alloc(split),
              out = p.alloc(whole);
@@ -156,8 +156,8 @@ TEST(CollectiveTest, allGatherUndoesSlice) {
 TEST(CollectiveTest, allToAllMovesAnAxisBetweenDimensions) {
   ManifestBuilder b(3);
   uint32_t g = b.grid({3});
-  pb::Tensor rows = b.tensor(g, {5, 4}, {{0}, {}});
-  pb::Tensor columns = b.tensor(g, {5, 4}, {{}, {0}});
+  TensorRef rows = b.tensor(g, {5, 4}, {{0}, {}});
+  TensorRef columns = b.tensor(g, {5, 4}, {{}, {0}});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", rows);
@@ -193,9 +193,9 @@ TEST(CollectiveTest, partialSumsCombineOnAnyLayout) {
         splits[d].bounds.clear();
       }
     }
-    pb::Tensor x = c.tensor(splits), partial = c.tensor(splits, {0});
-    pb::Tensor y = c.tensor(finer);
-    pb::Tensor weights = c.builder.tensor(0, {c.sizes[0]}, {DimSplit({0})});
+    TensorRef x = c.tensor(splits), partial = c.tensor(splits, {0});
+    TensorRef y = c.tensor(finer);
+    TensorRef weights = c.builder.tensor(0, {c.sizes[0]}, {DimSplit({0})});
     pb::Entry &entry = c.entry(x, y);
     addValue(entry.mutable_inputs(), "weights", weights);
     ProgramBuilder p(entry, c.allRanks());
@@ -218,7 +218,7 @@ TEST(CollectiveTest, maskMakesASumOfOneSummand) {
     Axes rest = c.allAxes();
     rest.erase(rest.begin());
     std::vector<DimSplit> splits = c.splits(rest);
-    pb::Tensor x = c.tensor(splits), partial = c.tensor(splits, {0});
+    TensorRef x = c.tensor(splits), partial = c.tensor(splits, {0});
     ProgramBuilder p(c.entry(x, x), c.allRanks());
     uint32_t in = p.input(0, x), masked = p.alloc(partial);
     uint32_t out = p.alloc(x, p.program.buffers(masked).arena_offset());

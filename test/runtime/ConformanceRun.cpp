@@ -123,7 +123,7 @@ CallEnd callOnBoxes(const Subject &subject, const Case &test,
   void *data = end.result.data.data();
   // Twice: a kernel has no state that a launch uses up.
   for (int i = 0; i < 2; ++i) {
-    LaunchContext context{pointers, {&data, 1}, workspace.data()};
+    LaunchContext context{pointers, {&data, 1}, workspace.data(), site.threads};
     EXPECT_TRUE(prepared->launch(context).isOk());
     end.badIndex = context.badIndex;
   }

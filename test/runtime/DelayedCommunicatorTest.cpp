@@ -20,8 +20,8 @@ using Clock = std::chrono::steady_clock;
 static pb::Manifest twoGathers() {
   ManifestBuilder b(2);
   uint32_t g = b.grid({2});
-  pb::Tensor part = b.tensor(g, {1024}, {DimSplit({0})});
-  pb::Tensor whole = b.tensor(g, {1024}, {{}});
+  TensorRef part = b.tensor(g, {1024}, {DimSplit({0})});
+  TensorRef whole = b.tensor(g, {1024}, {{}});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", part);

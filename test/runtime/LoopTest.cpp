@@ -28,9 +28,9 @@ enum Buffers : uint32_t { N, X, F, Y, Spare, Arena };
 static pb::Manifest loopManifest() {
   ManifestBuilder b(2);
   uint32_t g = b.grid({2});
-  pb::Tensor count = b.tensor(g, {}, {}, {}, "", "i64");
-  pb::Tensor t = b.tensor(g, {4}, {DimSplit({0})}),
-             whole = b.tensor(g, {4}, {{}});
+  TensorRef count = b.tensor(g, {}, {}, {}, "", "i64");
+  TensorRef t = b.tensor(g, {4}, {DimSplit({0})}),
+            whole = b.tensor(g, {4}, {{}});
   pb::Entry &entry = *b.manifest.add_entries(),
             &body = *b.manifest.add_entries();
   entry.set_name("f");
@@ -226,15 +226,15 @@ TEST(VerifyLoopTest, theBodyGetsWhatItExpects) {
   EXPECT_THAT(complaint(m), HasSubstr("buffer 99 of 6"));
   m = loopManifest();
   for (int e : {0, 1}) {
-    m.mutable_entries(e)->mutable_inputs(0)->mutable_tensor()->set_dtype("f64");
+    ownTensor(m, *m.mutable_entries(e)->mutable_inputs(0)).set_dtype("f64");
   }
-  program(m).mutable_buffers(N)->mutable_tensor()->set_dtype("f64");
+  program(m).mutable_buffers(N)->set_tensor(m.entries(0).inputs(0).tensor());
   EXPECT_THAT(complaint(m),
               HasSubstr("input 0 of the body is no i64 to count with"));
   // It returns the gathered value.
   m = loopManifest();
-  pb::Tensor whole = program(m, 1).buffers(3).tensor();
-  *m.mutable_entries(1)->mutable_outputs(0)->mutable_tensor() = whole;
+  uint32_t whole = program(m, 1).buffers(3).tensor();
+  m.mutable_entries(1)->mutable_outputs(0)->set_tensor(whole);
   program(m, 1).mutable_instructions(3)->mutable_output()->set_source(3);
   EXPECT_THAT(complaint(m), HasSubstr("output 0 of the body does not lie as "
                                       "input 1, which it becomes"));
@@ -275,10 +275,10 @@ static pb::Manifest withState(pb::Manifest m) {
   pb::Global &global = *m.add_globals();
   global.set_name("s");
   global.set_kind("state");
-  *global.mutable_tensor() = m.entries(0).inputs(1).tensor();
+  global.set_tensor(m.entries(0).inputs(1).tensor());
   pb::Program &p = program(m);
   pb::Buffer &buffer = *p.add_buffers();
-  *buffer.mutable_tensor() = global.tensor();
+  buffer.set_tensor(global.tensor());
   buffer.set_new_global(0);
   p.add_instructions()->mutable_commit();
   pb::Copy &copy = *p.add_instructions()->mutable_copy();
@@ -291,13 +291,21 @@ TEST(VerifyLoopTest, bodiesLeaveGlobalsAlone) {
   EXPECT_EQ(complaint(withState(loopManifest())), "");
   pb::Manifest m = withState(loopManifest());
   pb::Buffer &buffer = *program(m, 1).add_buffers();
-  *buffer.mutable_tensor() = m.globals(0).tensor();
+  buffer.set_tensor(m.globals(0).tensor());
   buffer.set_global(0);
   EXPECT_EQ(complaint(m), "entry 'step': a body touches global 's', which some "
                           "entry writes");
   m = loopManifest();
   program(m, 1).add_instructions()->mutable_commit();
   EXPECT_EQ(complaint(m), "entry 'step': a body cannot commit");
+  m = loopManifest();
+  m.add_spaces("far");
+  pb::Buffer &there = *program(m, 1).add_buffers();
+  there = program(m, 1).buffers(3);
+  there.set_space(1);
+  program(m, 1).add_device_arena_bytes(1024);
+  EXPECT_EQ(complaint(m), "entry 'step': a body works in the memory of the "
+                          "host, not in 'far'");
   // Its results are in the arena.
   m = withState(loopManifest());
   program(m).mutable_instructions()->SwapElements(0, 2);

@@ -32,6 +32,27 @@ struct DimSplit {
       : axes(std::move(axes)), bounds(std::move(bounds)) {}
 };
 
+/// A tensor of a manifest: its number there, and what that says.
+struct TensorRef {
+  uint32_t number;
+  pb::Tensor message;
+};
+
+/// Adds a tensor like that of the number, and returns its own.
+inline uint32_t copyTensor(pb::Manifest &manifest, uint32_t number) {
+  pb::Tensor copy = manifest.tensors(static_cast<int>(number));
+  *manifest.add_tensors() = std::move(copy);
+  return manifest.tensors_size() - 1;
+}
+
+/// Makes a tensor that `user`, a message of `manifest`, alone has, and which is
+/// for now what it had.
+template <typename Message>
+pb::Tensor &ownTensor(pb::Manifest &manifest, Message &user) {
+  user.set_tensor(copyTensor(manifest, user.tensor()));
+  return *manifest.mutable_tensors(static_cast<int>(user.tensor()));
+}
+
 /// Makes the parts of a manifest.
 class ManifestBuilder {
 public:
@@ -59,10 +80,10 @@ public:
     return grid("g", sizes, devices);
   }
 
-  pb::Tensor tensor(uint32_t grid, const Dims &dims,
-                    const std::vector<DimSplit> &splits,
-                    const Axes &partial = {}, const std::string &kind = "sum",
-                    const std::string &dtype = "f32") const {
+  TensorRef tensor(uint32_t grid, const Dims &dims,
+                   const std::vector<DimSplit> &splits,
+                   const Axes &partial = {}, const std::string &kind = "sum",
+                   const std::string &dtype = "f32") {
     pb::Tensor tensor;
     tensor.set_dtype(dtype);
     tensor.set_grid(grid);
@@ -82,15 +103,17 @@ public:
     if (!partial.empty()) {
       tensor.mutable_layout()->set_partial_kind(kind);
     }
-    return tensor;
+    uint32_t number = manifest.tensors_size();
+    *manifest.add_tensors() = tensor;
+    return {number, std::move(tensor)};
   }
 
   uint32_t global(const std::string &name, const std::string &kind,
-                  const pb::Tensor &tensor) {
+                  const TensorRef &tensor) {
     pb::Global &global = *manifest.add_globals();
     global.set_name(name);
     global.set_kind(kind);
-    *global.mutable_tensor() = tensor;
+    global.set_tensor(tensor.number);
     return manifest.globals_size() - 1;
   }
 
@@ -123,22 +146,23 @@ public:
     program.mutable_ranks()->Assign(ranks.begin(), ranks.end());
   }
 
-  uint32_t input(uint32_t index, const pb::Tensor &tensor) {
+  uint32_t input(uint32_t index, const TensorRef &tensor) {
     add(tensor).set_input(index);
     return last();
   }
-  uint32_t global(uint32_t index, const pb::Tensor &tensor) {
+  uint32_t global(uint32_t index, const TensorRef &tensor) {
     add(tensor).set_global(index);
     return last();
   }
-  uint32_t view(uint32_t source, const pb::Tensor &tensor) {
+  uint32_t view(uint32_t source, const TensorRef &tensor) {
     add(tensor).set_view(source);
     return last();
   }
   /// Room for the whole tensor, or at a place of the caller's.
-  uint32_t alloc(const pb::Tensor &tensor, int64_t offset = -1) {
-    Dims dims(tensor.dims().begin(), tensor.dims().end());
-    int64_t bytes = *checkedBytes(*parseDType(tensor.dtype()), dims);
+  uint32_t alloc(const TensorRef &tensor, int64_t offset = -1) {
+    const pb::Tensor &message = tensor.message;
+    Dims dims(message.dims().begin(), message.dims().end());
+    int64_t bytes = *checkedBytes(*parseDType(message.dtype()), dims);
     int64_t rounded = (bytes + 63) / 64 * 64;
     pb::Buffer &buffer = add(tensor);
     buffer.set_bytes(bytes);
@@ -171,12 +195,12 @@ public:
     collective.set_tag(tag);
     return collective;
   }
-  void transfer(const pb::Tensor &from, const pb::Tensor &to,
+  void transfer(const TensorRef &from, const TensorRef &to,
                 std::optional<uint32_t> source, std::optional<uint32_t> result,
                 uint32_t tag) {
     pb::Transfer &transfer = *program.add_instructions()->mutable_transfer();
-    *transfer.mutable_from() = from;
-    *transfer.mutable_to() = to;
+    transfer.set_from(from.number);
+    transfer.set_to(to.number);
     transfer.set_tag(tag);
     if (source) {
       transfer.set_source(*source);
@@ -195,7 +219,7 @@ public:
     output.set_source(source);
     output.set_output(index);
   }
-  uint32_t newGlobal(uint32_t index, const pb::Tensor &tensor) {
+  uint32_t newGlobal(uint32_t index, const TensorRef &tensor) {
     add(tensor).set_new_global(index);
     return last();
   }
@@ -204,16 +228,46 @@ public:
   pb::Program &program;
 
 private:
-  pb::Buffer &add(const pb::Tensor &tensor) {
+  pb::Buffer &add(const TensorRef &tensor) {
     pb::Buffer &buffer = *program.add_buffers();
-    *buffer.mutable_tensor() = tensor;
+    buffer.set_tensor(tensor.number);
     return buffer;
   }
   uint32_t last() const { return program.buffers_size() - 1; }
 };
 
+/// Says which results of the program's calls lie at an operand's place.
+inline void sayInPlace(pb::Program &program) {
+  auto placeOf = [&](uint32_t number) {
+    const pb::Buffer *buffer = &program.buffers(static_cast<int>(number));
+    while (buffer->has_view()) {
+      buffer = &program.buffers(static_cast<int>(buffer->view()));
+    }
+    int64_t place = buffer->has_new_global() ? buffer->new_global()
+                    : buffer->has_global()   ? buffer->global()
+                    : buffer->has_input()    ? -1
+                                             : buffer->arena_offset();
+    return std::tuple(buffer->has_arena_offset(), buffer->space(), place);
+  };
+  for (pb::Instruction &instruction : *program.mutable_instructions()) {
+    pb::Call call = instruction.call();
+    if (instruction.has_call()) {
+      instruction.mutable_call()->clear_in_place();
+    }
+    for (int r = 0; r < call.results_size(); ++r) {
+      for (int o = 0; o < call.operands_size(); ++o) {
+        if (placeOf(call.results(r)) == placeOf(call.operands(o))) {
+          pb::InPlace &pair = *instruction.mutable_call()->add_in_place();
+          pair.set_operand(o);
+          pair.set_result(r);
+        }
+      }
+    }
+  }
+}
+
 /// Puts every instruction on its queue, behind the one before it: one after the
-/// other, as they stand.
+/// other, as they stand. Calls say what they write in place.
 inline pb::Manifest inOneOrder(pb::Manifest manifest) {
   auto communicator = [&](uint32_t grid, const auto &axes,
                           std::optional<uint32_t> target) {
@@ -235,20 +289,24 @@ inline pb::Manifest inOneOrder(pb::Manifest manifest) {
     *manifest.add_communicators() = wanted;
     return 2 + number;
   };
+  auto gridOf = [&](uint32_t tensor) {
+    return manifest.tensors(static_cast<int>(tensor)).grid();
+  };
   for (pb::Entry &entry : *manifest.mutable_entries()) {
     for (pb::Program &program : *entry.mutable_programs()) {
+      sayInPlace(program);
       for (int i = 0; i < program.instructions_size(); ++i) {
         pb::Instruction &instruction = *program.mutable_instructions(i);
         const pb::Collective &c = instruction.collective();
         if (instruction.has_transfer()) {
-          instruction.set_queue(
-              communicator(instruction.transfer().from().grid(), c.axes(),
-                           instruction.transfer().to().grid()));
+          const pb::Transfer &transfer = instruction.transfer();
+          instruction.set_queue(communicator(gridOf(transfer.from()), c.axes(),
+                                             gridOf(transfer.to())));
         } else if (instruction.has_collective() && c.kind() != "slice" &&
                    c.kind() != "mask") {
-          uint32_t grid =
-              program.buffers(static_cast<int>(c.source())).tensor().grid();
-          instruction.set_queue(communicator(grid, c.axes(), {}));
+          uint32_t source =
+              program.buffers(static_cast<int>(c.source())).tensor();
+          instruction.set_queue(communicator(gridOf(source), c.axes(), {}));
         }
         if (i > 0 &&
             instruction.queue() != program.instructions(i - 1).queue()) {
@@ -261,10 +319,10 @@ inline pb::Manifest inOneOrder(pb::Manifest manifest) {
 }
 
 inline void addValue(google::protobuf::RepeatedPtrField<pb::Value> *values,
-                     const std::string &name, const pb::Tensor &tensor) {
+                     const std::string &name, const TensorRef &tensor) {
   pb::Value &value = *values->Add();
   value.set_name(name);
-  *value.mutable_tensor() = tensor;
+  value.set_tensor(tensor.number);
 }
 
 inline HostTensor makeTensor(const Dims &dims,
@@ -280,6 +338,30 @@ inline std::vector<HostTensor> listOf(HostTensor tensor) {
   tensors.push_back(std::move(tensor));
   return tensors;
 }
+
+/// One rank, and an entry `f` from x to y of so many floats each.
+struct OneRank {
+  explicit OneRank(int64_t count)
+      : grid(b.grid({1})), t(b.tensor(grid, {count}, {{}})), entry(addEntry()),
+        p(entry, {0}), x(p.input(0, t)) {}
+  pb::Manifest manifest() const { return inOneOrder(b.manifest); }
+
+  ManifestBuilder b{1};
+  uint32_t grid;
+  TensorRef t;
+  pb::Entry &entry;
+  ProgramBuilder p;
+  uint32_t x;
+
+private:
+  pb::Entry &addEntry() {
+    pb::Entry &added = *b.manifest.add_entries();
+    added.set_name("f");
+    addValue(added.mutable_inputs(), "x", t);
+    addValue(added.mutable_outputs(), "y", t);
+    return added;
+  }
+};
 
 inline std::vector<float> valuesOf(const HostTensor &tensor) {
   auto values = tensor.as<float>();

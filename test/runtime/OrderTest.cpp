@@ -65,7 +65,7 @@ static pb::Manifest oneForwardOneBackward() {
   uint32_t g = b.grid("first", {1}, {0}), h = b.grid("second", {1}, {1});
   addCommunicator(b.manifest, "forward", g, h);
   addCommunicator(b.manifest, "backward", h, g);
-  pb::Tensor here = b.tensor(g, {4}, {{}}), there = b.tensor(h, {4}, {{}});
+  TensorRef here = b.tensor(g, {4}, {{}}), there = b.tensor(h, {4}, {{}});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("step");
   for (const char *name : {"0", "1"}) {
@@ -114,6 +114,8 @@ static pb::Manifest oneForwardOneBackward() {
                                                               {5, 3, {4}}}) {
     order(q.program, instruction, queue, after);
   }
+  sayInPlace(p.program);
+  sayInPlace(q.program);
   return b.manifest;
 }
 
@@ -142,8 +144,8 @@ static pb::Manifest gatherBesideACall() {
   ManifestBuilder b(2);
   uint32_t g = b.grid({2});
   addCommunicator(b.manifest, "all", g, {}, {0});
-  pb::Tensor part = b.tensor(g, {4}, {DimSplit({0})});
-  pb::Tensor whole = b.tensor(g, {4}, {{}});
+  TensorRef part = b.tensor(g, {4}, {DimSplit({0})});
+  TensorRef whole = b.tensor(g, {4}, {{}});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", part);
@@ -316,8 +318,8 @@ TEST(OrderTest, groupsOfACommunicatorHaveOrdersOfTheirOwn) {
   ManifestBuilder b(4);
   uint32_t g = b.grid({2, 2});
   addCommunicator(b.manifest, "a", g, {}, {0});
-  pb::Tensor split = b.tensor(g, {4}, {DimSplit({0})});
-  pb::Tensor whole = b.tensor(g, {4}, {{}});
+  TensorRef split = b.tensor(g, {4}, {DimSplit({0})});
+  TensorRef whole = b.tensor(g, {4}, {{}});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", split);
@@ -351,9 +353,9 @@ static pb::Manifest manyRanks(uint32_t programs, int layers) {
   constexpr uint32_t ranks = 512;
   ManifestBuilder b(ranks);
   uint32_t g = b.grid({64, 8});
-  pb::Tensor whole = b.tensor(g, {64, 8}, {{}, {}});
-  pb::Tensor rows = b.tensor(g, {64, 8}, {DimSplit({0}), {}});
-  pb::Tensor partial = b.tensor(g, {64, 8}, {DimSplit({0}), {}}, {1});
+  TensorRef whole = b.tensor(g, {64, 8}, {{}, {}});
+  TensorRef rows = b.tensor(g, {64, 8}, {DimSplit({0}), {}});
+  TensorRef partial = b.tensor(g, {64, 8}, {DimSplit({0}), {}}, {1});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", rows);

@@ -34,8 +34,8 @@ static TestBackend testBackend;
 static pb::Manifest validManifest() {
   ManifestBuilder b(2);
   uint32_t g = b.grid("g", {2}, {0, 1}), h = b.grid("h", {2}, {1, 0});
-  pb::Tensor here = b.tensor(g, {4}, {DimSplit({0})});
-  pb::Tensor there = b.tensor(h, {4}, {DimSplit({0})});
+  TensorRef here = b.tensor(g, {4}, {DimSplit({0})});
+  TensorRef there = b.tensor(h, {4}, {DimSplit({0})});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", here);
@@ -118,7 +118,7 @@ TEST(RuntimeMessages, OfBuffers) {
               HasSubstr("a view on another grid"));
   EXPECT_THAT(
       refusal([](pb::Manifest &m) {
-        pb::Tensor &tensor = *program(m).mutable_buffers(1)->mutable_tensor();
+        pb::Tensor &tensor = ownTensor(m, *program(m).mutable_buffers(1));
         tensor.mutable_layout()->mutable_dims(0)->mutable_bounds()->Truncate(2);
       }),
       HasSubstr("got 2 bounds for 2 shards, expected two each"));

@@ -20,8 +20,8 @@ using testing::HasSubstr;
 static pb::Manifest slowManifest() {
   ManifestBuilder b(2);
   uint32_t g = b.grid({2});
-  pb::Tensor part = b.tensor(g, {4}, {DimSplit({0})}),
-             whole = b.tensor(g, {4}, {{}});
+  TensorRef part = b.tensor(g, {4}, {DimSplit({0})}),
+            whole = b.tensor(g, {4}, {{}});
   uint32_t m = b.global("m", "state", whole);
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
@@ -243,6 +243,7 @@ TEST(SessionTest, writingOverAnOperandNeedsTheKernelsLeave) {
   *program.add_instructions() = first;
   *program.add_instructions() = twice;
   program.add_instructions()->mutable_output()->set_source(6);
+  sayInPlace(program);
   auto session = openSession(manifest, {{}, {0, 0, 0}});
   ASSERT_FALSE(session);
   EXPECT_THAT(session.status().message(),

@@ -87,7 +87,7 @@ TEST(SessionRanksTest, halvesGiveWhatTheWholeGives) {
 static pb::Manifest boxManifest() {
   ManifestBuilder b(4);
   uint32_t g = b.grid({2, 2});
-  pb::Tensor t = b.tensor(g, {4, 6}, {DimSplit({0}), DimSplit({1})});
+  TensorRef t = b.tensor(g, {4, 6}, {DimSplit({0}), DimSplit({1})});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", t);
@@ -282,7 +282,7 @@ TEST(SessionRanksTest, anotherArtifactIsNoticed) {
 /// y = m + x becomes m; both ranks have all of it.
 static pb::Manifest addManifest() {
   ManifestBuilder b(2);
-  pb::Tensor t = b.tensor(b.grid({2}), {2}, {{}});
+  TensorRef t = b.tensor(b.grid({2}), {2}, {{}});
   uint32_t m = b.global("m", "state", t);
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");

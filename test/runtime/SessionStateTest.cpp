@@ -21,8 +21,8 @@ using testing::HasSubstr;
 static pb::Manifest overwritingManifest() {
   ManifestBuilder b(2);
   uint32_t g = b.grid({2});
-  pb::Tensor part = b.tensor(g, {4}, {DimSplit({0})}),
-             whole = b.tensor(g, {4}, {{}});
+  TensorRef part = b.tensor(g, {4}, {DimSplit({0})}),
+            whole = b.tensor(g, {4}, {{}});
   uint32_t m = b.global("m", "state", part), n = b.global("n", "state", part);
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");

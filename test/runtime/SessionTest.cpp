@@ -78,7 +78,7 @@ TEST(SessionTest, referenceKernelsRunTheSameProgram) {
 TEST(SessionTest, saysWhichBackendTakesWhichCalls) {
   ManifestBuilder b(3);
   uint32_t g = b.grid({3});
-  pb::Tensor t = b.tensor(g, {2}, {DimSplit({0})}); // rank 2 has none
+  TensorRef t = b.tensor(g, {2}, {DimSplit({0})}); // rank 2 has none
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", t);
@@ -115,8 +115,8 @@ TEST(SessionTest, valuesGoToAnotherGridAndBack) {
   ManifestBuilder b(4);
   uint32_t one = b.grid("one", {1}, {0}),
            three = b.grid("three", {3}, {1, 2, 3});
-  pb::Tensor x = b.tensor(one, {7, 2}, {{}, {}});
-  pb::Tensor split = b.tensor(three, {7, 2}, {DimSplit({0}), {}});
+  TensorRef x = b.tensor(one, {7, 2}, {{}, {}});
+  TensorRef split = b.tensor(three, {7, 2}, {DimSplit({0}), {}});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", x);
@@ -149,8 +149,8 @@ TEST(SessionTest, gridsMayShareRanks) {
   ManifestBuilder b(3);
   uint32_t left = b.grid("left", {2}, {1, 0}),
            right = b.grid("right", {2}, {2, 0});
-  pb::Tensor x = b.tensor(left, {5}, {DimSplit({0})});
-  pb::Tensor y = b.tensor(right, {5}, {DimSplit({0}, {0, 2, 1, 5})});
+  TensorRef x = b.tensor(left, {5}, {DimSplit({0})});
+  TensorRef y = b.tensor(right, {5}, {DimSplit({0}, {0, 2, 1, 5})});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", x);
@@ -197,8 +197,8 @@ TEST(SessionTest, updatesAreSeenByTheNextRun) {
 TEST(SessionTest, viewsAndWorkspacesWork) {
   ManifestBuilder b(1);
   uint32_t g = b.grid({1});
-  pb::Tensor flat = b.tensor(g, {6}, {{}}),
-             square = b.tensor(g, {2, 3}, {{}, {}});
+  TensorRef flat = b.tensor(g, {6}, {{}}),
+            square = b.tensor(g, {2, 3}, {{}, {}});
   uint32_t w = b.global("w", "parameter", flat);
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
@@ -233,8 +233,8 @@ TEST(SessionTest, emptyOperandsStillMakeResults) {
   // Three ranks share one row: two sum over nothing, which is 0.
   ManifestBuilder b(3);
   uint32_t g = b.grid({3});
-  pb::Tensor x = b.tensor(g, {1}, {DimSplit({0})});
-  pb::Tensor partial = b.tensor(g, {}, {}, {0}), total = b.tensor(g, {}, {});
+  TensorRef x = b.tensor(g, {1}, {DimSplit({0})});
+  TensorRef partial = b.tensor(g, {}, {}, {0}), total = b.tensor(g, {}, {});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", x);

@@ -17,6 +17,9 @@
 //   test.open     copies, and opens the gate
 //   test.scratch  copies through its workspace of 256 bytes
 //   test.refused  never can be prepared
+//   test.code     adds the float that its code for "test-machine" is
+//   test.reverse  copies to or from the format "reversed", which has one
+//                 element more, in front
 //
 //===----------------------------------------------------------------------===//
 
@@ -122,6 +125,40 @@ private:
     return nullptr;
   }
 
+  static bool isForMachine(const CallSite &site) {
+    return site.code->target == "test-machine";
+  }
+  static std::unique_ptr<PreparedKernel> prepareCode(const CallSite &site,
+                                                     std::string &error) {
+    float number = 0;
+    if (site.code->bytes.size() != sizeof(number)) {
+      error = "the code is no float";
+      return nullptr;
+    }
+    std::memcpy(&number, site.code->bytes.data(), sizeof(number));
+    return std::make_unique<Prepared>(
+        site, [number](const auto &, const TensorInfo &result, auto in,
+                       float *out, void *) {
+          for (int64_t i = 0; i < result.count(); ++i) {
+            out[i] = in[0][i] + number;
+          }
+        });
+  }
+
+  static KernelQuery queryReverse(const CallSite &site) {
+    KernelQuery query;
+    const TensorInfo &result = site.results[0];
+    query.resultBytes = {result.bytes() + (result.format.empty() ? 0 : 4)};
+    return query;
+  }
+  static void reverse(const std::vector<TensorInfo> &operands,
+                      const TensorInfo &result,
+                      std::span<const float *const> in, float *out, void *) {
+    const float *from = in[0] + (operands[0].format.empty() ? 0 : 1);
+    float *to = out + (result.format.empty() ? 0 : 1);
+    std::reverse_copy(from, from + result.count(), to);
+  }
+
   static std::vector<Kernel> makeTable() {
     constexpr auto add = [](const auto &, const TensorInfo &result, auto in,
                             float *out, void *) {
@@ -188,11 +225,15 @@ private:
     };
     using enum KernelUse;
     return {{"test.add", 1, Whole, nothingSpecial, prepare<add>},
+            {"test.code", 1, Whole, nothingSpecial, prepareCode, isForMachine,
+             /*takesFormats=*/false, /*takesCode=*/true},
             {"test.matmul", 1, Whole, nothingSpecial, prepare<matmul>},
             {"test.open", 1, Whole, nothingSpecial, prepare<open>},
             {"test.refused", 1, Whole, nothingSpecial, refuse},
             {"test.relu", 1, Whole, inPlace, prepare<relu>},
             {"test.reshape", 1, Whole, view, prepare<reshape>},
+            {"test.reverse", 1, Whole, queryReverse, prepare<reverse>, nullptr,
+             /*takesFormats=*/true},
             {"test.scale", 1, Whole, nothingSpecial, prepare<scale>},
             {"test.scratch", 1, Whole, scratch, prepare<scratchBody>},
             {"test.slow", 1, Whole, nothingSpecial, prepare<slow>},

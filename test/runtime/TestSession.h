@@ -60,11 +60,11 @@ inline pb::Manifest matmulManifest(int64_t ranks, MatmulSplit split) {
   uint32_t g = b.grid({ranks});
   DimSplit m, n, k;
   (split == MatmulSplit::M ? m : split == MatmulSplit::N ? n : k).axes = {0};
-  pb::Tensor x = b.tensor(g, {4, 6}, {m, k});
-  pb::Tensor w = b.tensor(g, {6, 5}, {k, n});
-  pb::Tensor whole = b.tensor(g, {4, 5}, {{}, {}});
-  pb::Tensor y = split == MatmulSplit::K ? b.tensor(g, {4, 5}, {{}, {}}, {0})
-                                         : b.tensor(g, {4, 5}, {m, n});
+  TensorRef x = b.tensor(g, {4, 6}, {m, k});
+  TensorRef w = b.tensor(g, {6, 5}, {k, n});
+  TensorRef whole = b.tensor(g, {4, 5}, {{}, {}});
+  TensorRef y = split == MatmulSplit::K ? b.tensor(g, {4, 5}, {{}, {}}, {0})
+                                        : b.tensor(g, {4, 5}, {m, n});
   uint32_t weight = b.global("w", "parameter", w);
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("forward");
@@ -86,7 +86,7 @@ inline pb::Manifest matmulManifest(int64_t ranks, MatmulSplit split) {
 inline pb::Manifest stateManifest() {
   ManifestBuilder b(2);
   uint32_t g = b.grid({2});
-  pb::Tensor t = b.tensor(g, {3}, {DimSplit({0})});
+  TensorRef t = b.tensor(g, {3}, {DimSplit({0})});
   uint32_t m = b.global("m", "state", t), n = b.global("n", "parameter", t);
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("step");

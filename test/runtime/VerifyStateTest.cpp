@@ -23,7 +23,7 @@ static Status verify(const pb::Manifest &manifest) {
 static pb::Manifest overwritingManifest() {
   ManifestBuilder b(1);
   uint32_t g = b.grid({1});
-  pb::Tensor t = b.tensor(g, {4}, {{}});
+  TensorRef t = b.tensor(g, {4}, {{}});
   uint32_t m = b.global("m", "state", t), n = b.global("n", "state", t);
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
@@ -39,7 +39,7 @@ static pb::Manifest overwritingManifest() {
 TEST(VerifyTest, aGlobalIsWrittenByAllThatHoldIt) {
   ManifestBuilder b(2);
   uint32_t g = b.grid({2});
-  pb::Tensor t = b.tensor(g, {4}, {{}});
+  TensorRef t = b.tensor(g, {4}, {{}});
   uint32_t m = b.global("m", "state", t);
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
@@ -62,13 +62,14 @@ TEST(VerifyTest, anOldValueIsGoneOnceItIsWrittenOver) {
             "entry 'f', program 0, instruction 2 (node of test.add): it reads "
             "buffer 0, which has not been written, or has been written over");
   program.mutable_instructions(2)->mutable_call()->set_operands(0, 1);
+  sayInPlace(program);
   EXPECT_EQ(verify(manifest).message(), "");
 }
 
 TEST(VerifyTest, moreGlobalsThanCanBeCounted) {
   ManifestBuilder b(1);
   uint32_t g = b.grid({1});
-  pb::Tensor t = b.tensor(g, {int64_t(1) << 39, 1 << 21}, {{}, {}});
+  TensorRef t = b.tensor(g, {int64_t(1) << 39, 1 << 21}, {{}, {}});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   ProgramBuilder p(entry, {0});

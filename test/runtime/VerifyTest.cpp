@@ -37,9 +37,9 @@ static Status verify(const pb::Manifest &manifest) {
 static pb::Manifest validManifest() {
   ManifestBuilder b(3);
   uint32_t g = b.grid("pair", {2}, {0, 1}), h = b.grid("one", {1}, {2});
-  pb::Tensor split = b.tensor(g, {5, 3}, {DimSplit({0}), {}});
-  pb::Tensor whole = b.tensor(g, {5, 3}, {{}, {}});
-  pb::Tensor there = b.tensor(h, {5, 3}, {{}, {}});
+  TensorRef split = b.tensor(g, {5, 3}, {DimSplit({0}), {}});
+  TensorRef whole = b.tensor(g, {5, 3}, {{}, {}});
+  TensorRef there = b.tensor(h, {5, 3}, {{}, {}});
   uint32_t m = b.global("m", "state", whole);
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
@@ -83,9 +83,21 @@ struct Victim {
   }
   pb::Call &call() { return *instruction(0).mutable_call(); }
   pb::Collective &collective() { return *instruction(1).mutable_collective(); }
-  pb::Layout &layout(int i) {
-    return *buffer(i).mutable_tensor()->mutable_layout();
+  /// What a transfer comes from, by its own telling alone.
+  pb::Tensor &from(int i, int p = 0) {
+    pb::Transfer &transfer = *instruction(i, p).mutable_transfer();
+    transfer.set_from(copyTensor(manifest, transfer.from()));
+    return *manifest.mutable_tensors(static_cast<int>(transfer.from()));
   }
+  /// The same of what it goes to.
+  pb::Tensor &to(int i) {
+    pb::Transfer &transfer = *instruction(i).mutable_transfer();
+    transfer.set_to(copyTensor(manifest, transfer.to()));
+    return *manifest.mutable_tensors(static_cast<int>(transfer.to()));
+  }
+  /// That of the buffer alone.
+  pb::Tensor &tensor(int i) { return ownTensor(manifest, buffer(i)); }
+  pb::Layout &layout(int i) { return *tensor(i).mutable_layout(); }
 };
 
 struct Damage {
@@ -107,8 +119,8 @@ TEST(VerifyTest, manyCollectivesOfManyRanksAreCheckedAtOnce) {
   constexpr uint32_t ranks = 512, rounds = 2000;
   ManifestBuilder b(ranks);
   uint32_t g = b.grid({ranks});
-  pb::Tensor rows = b.tensor(g, {ranks, ranks}, {DimSplit({0}), {}});
-  pb::Tensor columns = b.tensor(g, {ranks, ranks}, {{}, DimSplit({0})});
+  TensorRef rows = b.tensor(g, {ranks, ranks}, {DimSplit({0}), {}});
+  TensorRef columns = b.tensor(g, {ranks, ranks}, {{}, DimSplit({0})});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", rows);
@@ -151,12 +163,11 @@ TEST(VerifyTest, gridsAndLayouts) {
        [](Victim v) { v.manifest.mutable_grids(0)->set_devices(1, 0); }},
       {"grid 'one': rank 3 is out of range or stands twice",
        [](Victim v) { v.manifest.mutable_grids(1)->set_devices(0, 3); }},
-      {"grid 9 of 2",
-       [](Victim v) { v.buffer(2).mutable_tensor()->set_grid(9); }},
+      {"grid 9 of 2", [](Victim v) { v.tensor(2).set_grid(9); }},
       {"unknown element type 'f33'",
-       [](Victim v) { v.buffer(2).mutable_tensor()->set_dtype("f33"); }},
+       [](Victim v) { v.tensor(2).set_dtype("f33"); }},
       {"has a negative dimension",
-       [](Victim v) { v.buffer(2).mutable_tensor()->set_dims(0, -1); }},
+       [](Victim v) { v.tensor(2).set_dims(0, -1); }},
       {"a layout of 1 dimensions for a tensor of 2",
        [](Victim v) { v.layout(2).mutable_dims()->RemoveLast(); }},
       {"axis 7 of a grid with 1",
@@ -171,20 +182,19 @@ TEST(VerifyTest, gridsAndLayouts) {
        [](Victim v) { v.layout(2).mutable_dims(0)->set_bounds(3, 6); }},
       {"output 'y' leaves an element to nobody",
        [](Victim v) {
-         pb::DimLayout &dim = *v.manifest.mutable_entries(0)
-                                   ->mutable_outputs(0)
-                                   ->mutable_tensor()
-                                   ->mutable_layout()
+         pb::Entry &entry = *v.manifest.mutable_entries(0);
+         pb::DimLayout &dim = *ownTensor(v.manifest, *entry.mutable_outputs(0))
+                                   .mutable_layout()
                                    ->mutable_dims(0);
          dim.add_bounds(1);
          dim.add_bounds(5);
        }},
       {"global 'm': a global cannot be partial, nor leave an element to nobody",
        [](Victim v) {
-         pb::DimLayout &dim = *v.manifest.mutable_globals(0)
-                                   ->mutable_tensor()
-                                   ->mutable_layout()
-                                   ->mutable_dims(0);
+         pb::DimLayout &dim =
+             *ownTensor(v.manifest, *v.manifest.mutable_globals(0))
+                  .mutable_layout()
+                  ->mutable_dims(0);
          dim.add_bounds(0);
          dim.add_bounds(4);
        }},
@@ -195,10 +205,9 @@ TEST(VerifyTest, gridsAndLayouts) {
        }},
       {"input 'x' cannot be partial",
        [](Victim v) {
-         pb::Layout &layout = *v.manifest.mutable_entries(0)
-                                   ->mutable_inputs(0)
-                                   ->mutable_tensor()
-                                   ->mutable_layout();
+         pb::Entry &entry = *v.manifest.mutable_entries(0);
+         pb::Layout &layout =
+             *ownTensor(v.manifest, *entry.mutable_inputs(0)).mutable_layout();
          layout.mutable_dims(0)->Clear();
          layout.add_partial_axes(0);
          layout.set_partial_kind("sum");
@@ -231,7 +240,7 @@ TEST(VerifyTest, buffersAndPrograms) {
       {"its grid 'one' does not have rank 0 of the program",
        [](Victim v) {
          v.layout(3).Clear();
-         *v.buffer(3).mutable_tensor() = v.buffer(0, 1).tensor();
+         v.buffer(3).set_tensor(v.buffer(0, 1).tensor());
        }},
       {"rank 0 is out of range or has two programs",
        [](Victim v) { v.program(0).set_ranks(1, 0); }},
@@ -240,7 +249,7 @@ TEST(VerifyTest, buffersAndPrograms) {
       {"global 'm': it has 60 bytes of data, expected 0",
        [](Victim v) {
          v.manifest.mutable_globals(0)->set_bytes(60);
-         v.manifest.mutable_globals(0)->mutable_tensor()->set_dims(1, 0);
+         ownTensor(v.manifest, *v.manifest.mutable_globals(0)).set_dims(1, 0);
        }},
   });
 }
@@ -263,6 +272,16 @@ TEST(VerifyTest, callsAndValues) {
        [](Victim v) { v.call().set_operands(0, 4); }},
       {"two results lie at the same bytes",
        [](Victim v) { v.call().add_results(2); }},
+      {"result 0 lies at the place of operand 0, which the call does not say",
+       [](Victim v) {
+         pb::Instruction &again = *v.program().add_instructions();
+         again = v.program().instructions(0);
+         again.mutable_call()->set_operands(0, 4);
+         again.mutable_call()->set_results(0, 4);
+       }},
+      {"it says that result 0 lies at the place of operand 0, where it does "
+       "not",
+       [](Victim v) { v.call().add_in_place(); }},
       {"its workspace is at bytes 32 + 64",
        [](Victim v) { v.call().set_workspace_offset(32); }},
       {"its workspace is at bytes -1 + 64",
@@ -316,11 +335,7 @@ TEST(VerifyTest, collectivesAndTransfers) {
        [](Victim v) { v.instruction(0, 1).mutable_transfer()->set_tag(3); }},
       {"under tag 2 another rank does something else",
        [](Victim v) {
-         auto &axes = *v.instruction(0, 1)
-                           .mutable_transfer()
-                           ->mutable_from()
-                           ->mutable_layout()
-                           ->mutable_dims(0);
+         auto &axes = *v.from(0, 1).mutable_layout()->mutable_dims(0);
          axes.add_axes(0);
          for (int64_t bound : {0, 5, 0, 5}) {
            axes.add_bounds(bound);
@@ -329,26 +344,16 @@ TEST(VerifyTest, collectivesAndTransfers) {
          axes.set_bounds(1, 4);
        }},
       {"source and result differ in type or global shape",
-       [](Victim v) {
-         pb::Tensor &to = *v.instruction(3).mutable_transfer()->mutable_to();
-         to.set_dims(0, 4);
-       }},
+       [](Victim v) { v.to(3).set_dims(0, 4); }},
       {"the target needs elements that the source does not hold",
        [](Victim v) {
-         pb::DimLayout &dim = *v.instruction(3)
-                                   .mutable_transfer()
-                                   ->mutable_from()
-                                   ->mutable_layout()
-                                   ->mutable_dims(0);
+         pb::DimLayout &dim = *v.from(3).mutable_layout()->mutable_dims(0);
          dim.add_bounds(1);
          dim.add_bounds(5);
        }},
       {"a partial value cannot go to another grid",
        [](Victim v) {
-         pb::Layout &layout = *v.instruction(3)
-                                   .mutable_transfer()
-                                   ->mutable_from()
-                                   ->mutable_layout();
+         pb::Layout &layout = *v.from(3).mutable_layout();
          layout.add_partial_axes(0);
          layout.set_partial_kind("sum");
        }},
@@ -358,10 +363,9 @@ TEST(VerifyTest, collectivesAndTransfers) {
        [](Victim v) { v.instruction(3).mutable_transfer()->set_result(3); }},
       {"the source buffer 2 does not lie as the transfer says",
        [](Victim v) { v.instruction(3).mutable_transfer()->set_source(2); }},
-      {"grid 5 of 2",
-       [](Victim v) {
-         v.instruction(3).mutable_transfer()->mutable_to()->set_grid(5);
-       }},
+      {"grid 5 of 2", [](Victim v) { v.to(3).set_grid(5); }},
+      {"tensor 99 of 3",
+       [](Victim v) { v.instruction(3).mutable_transfer()->set_to(99); }},
   });
 }
 
@@ -390,7 +394,7 @@ TEST(VerifyTest, commitsAndGlobals) {
       {"buffer 5: global 3 of 1",
        [](Victim v) { v.buffer(5).set_new_global(3); }},
       {"buffer 5: it does not lie as its global does at rest",
-       [](Victim v) { *v.buffer(5).mutable_tensor() = v.buffer(2).tensor(); }},
+       [](Victim v) { v.buffer(5).set_tensor(v.buffer(2).tensor()); }},
       {"a program commits once",
        [](Victim v) {
          *v.program().add_instructions() = v.program().instructions(4);

@@ -37,6 +37,7 @@ static constexpr StringLiteral kPasses[] = {
     "lower-to-exec",
     "split-kinds",
     "write-globals",
+    "ask-kernels",
     "plan-memory",
     "order-queues",
     "verify-lower",

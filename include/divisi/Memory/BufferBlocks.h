@@ -40,8 +40,9 @@ struct BufferStep {
   std::vector<size_t> reads, writes; ///< Buffers; reads with repetitions.
   /// Of `reads`, those over which it may write its only result.
   std::vector<size_t> inPlace;
-  size_t queue = 0;        ///< 0 is the queue of the operators.
-  bool readsAtEnd = false; ///< When the program has ended.
+  size_t queue = 0;                 ///< 0 is the queue of the operators.
+  bool readsAtEnd = false;          ///< When the program has ended.
+  std::vector<size_t> scratch = {}; ///< Buffers that no other step touches.
 };
 
 /// Blocks of buffers, in the order in which they are needed first.

@@ -76,7 +76,7 @@ struct ReportTensor {
 struct ReportDevice {
   int64_t weightBytes = 0;    ///< Its boxes of all globals.
   int64_t arenaBytes = 0;     ///< Activations: the largest program's arena.
-  int64_t workspaceBytes = 0; ///< Scratch of kernels beside the arena.
+  int64_t workspaceBytes = 0; ///< Scratch that is not in it.
   int64_t packedBytes = 0;    ///< Constants in the layouts of kernels.
   std::string kind = {};      ///< DeviceKind::name
   int64_t limitBytes = 0;     ///< What it may hold in all.

@@ -39,8 +39,7 @@ struct QueryBlock {
 
 class AttentionKernel final : public PreparedKernel {
 public:
-  AttentionKernel(const AttentionPlan &plan, int threads)
-      : plan_(plan), threads_(threads) {}
+  explicit AttentionKernel(const AttentionPlan &plan) : plan_(plan) {}
 
   /// Of one thread.
   static int64_t scratchBytes(const AttentionPlan &plan) {
@@ -57,12 +56,13 @@ public:
     int64_t bytes = scratchBytes(plan_);
     // oneDNN's products are made by one thread inside of a team; a team of one
     // is none.
-    TeamSize team(threads_);
+    int threads = context.threads;
+    TeamSize team(threads);
     bool failed = false;
 #pragma omp parallel for schedule(static, 1) reduction(|| : failed)
-    for (int thread = 0; thread < threads_; ++thread) {
+    for (int thread = 0; thread < threads; ++thread) {
       auto *scores = reinterpret_cast<float *>(workspace + thread * bytes);
-      for (int64_t i = thread; i < count; i += threads_) {
+      for (int64_t i = thread; i < count; i += threads) {
         QueryBlock block;
         block.batch = i / perHead / heads;
         block.head = i / perHead % heads;
@@ -186,7 +186,6 @@ private:
   }
 
   AttentionPlan plan_;
-  int threads_;
 };
 
 } // namespace
@@ -219,7 +218,7 @@ static std::unique_ptr<PreparedKernel> prepareAttention(const CallSite &site,
     error = std::string(site.op) + ": oneDNN cannot do this product";
     return nullptr;
   }
-  return std::make_unique<AttentionKernel>(plan, site.threads);
+  return std::make_unique<AttentionKernel>(plan);
 }
 
 std::span<const Kernel> attentionKernels() {

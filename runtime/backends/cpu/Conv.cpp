@@ -80,8 +80,7 @@ namespace {
 class ConvKernel final : public PreparedKernel {
 public:
   ConvKernel(ConvPlan plan, const CallSite &site)
-      : threads_(site.threads), primitive_(plan.primitive.get()),
-        workspace_(layOut(plan)) {
+      : primitive_(plan.primitive.get()), workspace_(layOut(plan)) {
     static constexpr int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS,
                                         DNNL_ARG_DST};
     for (size_t i = 0; i < 3; ++i) {
@@ -109,7 +108,7 @@ public:
   bool isReady() const { return ready_ && primitive_; }
 
   Status launch(LaunchContext &context) override {
-    TeamSize team(threads_);
+    TeamSize team(context.threads);
     auto *workspace = static_cast<std::byte *>(context.workspace);
     void *scratchpad = workspace + workspace_.scratchpad;
     const void *x = bring(0, context.operands[0], workspace);
@@ -141,7 +140,6 @@ private:
     return done ? to : nullptr;
   }
 
-  int threads_;
   Primitive primitive_;
   ConvWorkspace workspace_;
   bool ready_ = true;

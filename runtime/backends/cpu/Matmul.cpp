@@ -47,7 +47,7 @@ class MatmulKernel final : public PreparedKernel {
 public:
   MatmulKernel(MatmulPlan plan, const CallSite &site)
       : product_(plan.product), scratchpad_(plan.scratchpadOffset()),
-        threads_(site.threads), primitive_(plan.primitive.get()) {
+        primitive_(plan.primitive.get()) {
     if (primitive_) {
       primitive_.bind(DNNL_ARG_SRC, plan.descs[LeftMatrix].get());
       primitive_.bind(DNNL_ARG_WEIGHTS, plan.wantedRight());
@@ -61,7 +61,7 @@ public:
   bool isReady() const { return bool(primitive_); }
 
   Status launch(LaunchContext &context) override {
-    TeamSize team(threads_);
+    TeamSize team(context.threads);
     const auto &[left, right, result] = product_.matrices;
     void *workspace = context.workspace;
     const float *a = place(left, context.operands[product_.swapped], workspace);
@@ -115,7 +115,6 @@ private:
 
   MatrixProduct product_;
   int64_t scratchpad_; ///< Offset into the workspace.
-  int threads_;
   Primitive primitive_;
   Bytes constant_;
 };

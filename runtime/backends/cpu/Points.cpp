@@ -21,10 +21,10 @@ namespace {
 
 class PointKernel final : public PreparedKernel {
 public:
-  PointKernel(Primitive primitive, int threads)
-      : primitive_(std::move(primitive)), threads_(threads) {}
+  explicit PointKernel(Primitive primitive)
+      : primitive_(std::move(primitive)) {}
   Status launch(LaunchContext &context) override {
-    TeamSize team(threads_);
+    TeamSize team(context.threads);
     bool done = primitive_.run({context.operands[0], context.results[0]},
                                context.workspace);
     return done ? Status() : kernelFailure();
@@ -32,7 +32,6 @@ public:
 
 private:
   Primitive primitive_;
-  int threads_;
 };
 
 } // namespace
@@ -65,8 +64,7 @@ static std::unique_ptr<PreparedKernel> preparePoint(const CallSite &site,
         primitive.bind(DNNL_ARG_DST, memory.get());
       }
       if (primitive) {
-        return std::make_unique<PointKernel>(std::move(primitive),
-                                             site.threads);
+        return std::make_unique<PointKernel>(std::move(primitive));
       }
     }
   }

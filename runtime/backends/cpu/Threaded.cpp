@@ -38,13 +38,13 @@ struct Pieces {
 
 class ThreadedKernel final : public PreparedKernel {
 public:
-  ThreadedKernel(std::vector<Piece> pieces, int threads)
-      : pieces_(std::move(pieces)), threads_(threads) {}
+  explicit ThreadedKernel(std::vector<Piece> pieces)
+      : pieces_(std::move(pieces)) {}
 
   Status launch(LaunchContext &context) override {
     int count = int(pieces_.size()), firstFailed = count;
     Status failure;
-    TeamSize team(threads_);
+    TeamSize team(context.threads);
 #pragma omp parallel for schedule(static, 1)
     for (int i = 0; i < count; ++i) {
       void *result =
@@ -71,8 +71,7 @@ public:
   }
 
 private:
-  std::vector<Piece> pieces_;
-  int threads_; ///< At least as many.
+  std::vector<Piece> pieces_; ///< No more than threads.
 };
 
 } // namespace
@@ -126,8 +125,7 @@ static KernelQuery queryThreaded(const CallSite &site) {
 static std::unique_ptr<PreparedKernel> prepareThreaded(const CallSite &site,
                                                        std::string &error) {
   std::optional<Pieces> pieces = makePieces(site, error);
-  return pieces ? std::make_unique<ThreadedKernel>(std::move(pieces->all),
-                                                   site.threads)
+  return pieces ? std::make_unique<ThreadedKernel>(std::move(pieces->all))
                 : nullptr;
 }
 

@@ -104,8 +104,8 @@ namespace {
 class WidenedKernel final : public PreparedKernel {
 public:
   WidenedKernel(const CallSite &site, WidenedSite wide)
-      : type_(site.operands[0].type), threads_(site.threads),
-        wide_(std::move(wide)), constants_(wide_.operands.size()) {
+      : type_(site.operands[0].type), wide_(std::move(wide)),
+        constants_(wide_.operands.size()) {
     operands_.reserve(wide_.operands.size());
   }
 
@@ -116,7 +116,7 @@ public:
       if (WidenedSite::isConstant(site, i)) {
         constants_[i] = Bytes(size_t(wide_.operands[i].bytes()));
         widen(type_, static_cast<float *>(constants_[i].data()),
-              site.constants[i], wide_.operands[i].count(), threads_);
+              site.constants[i], wide_.operands[i].count(), site.threads);
         constants[i] = constants_[i].data();
       }
     }
@@ -137,16 +137,17 @@ public:
       if (!to && packed_ != i) {
         to = workspace + wide_.operandAt[i];
         widen(type_, static_cast<float *>(to), context.operands[i],
-              wide_.operands[i].count(), threads_);
+              wide_.operands[i].count(), context.threads);
       }
       operands_.push_back(to);
     }
     void *result =
         wide_.narrowsResult ? workspace + wide_.resultAt : context.results[0];
-    LaunchContext inner{operands_, {&result, 1}, workspace + wide_.innerAt};
+    LaunchContext inner{
+        operands_, {&result, 1}, workspace + wide_.innerAt, context.threads};
     Status status = inner_->launch(inner);
     if (status.isOk() && wide_.narrowsResult) {
-      narrow(static_cast<const float *>(result), context.results[0]);
+      narrow(static_cast<const float *>(result), context);
     }
     return status;
   }
@@ -160,17 +161,17 @@ public:
   }
 
 private:
-  void narrow(const float *from, void *to) const {
+  void narrow(const float *from, const LaunchContext &context) const {
     int64_t count = wide_.results[0].count();
+    void *to = context.results[0];
     if (type_ == DType::F16) {
-      convertAll(static_cast<Half *>(to), from, count, threads_);
+      convertAll(static_cast<Half *>(to), from, count, context.threads);
     } else {
-      convertAll(static_cast<BFloat *>(to), from, count, threads_);
+      convertAll(static_cast<BFloat *>(to), from, count, context.threads);
     }
   }
 
   DType type_;
-  int threads_;
   WidenedSite wide_;
   std::vector<Bytes> constants_; ///< In f32; empty for what is no constant.
   /// The constant that the inner kernel has packed, and reads no more.

@@ -199,6 +199,17 @@ func.func @loop_that_loses_a_value(%n: !count, %x: !shard, %y: !shard) {
 
 // -----
 
+!t = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+exec.entry @forward inputs [] [] outputs [] []
+exec.program @p entry @forward ranks [0, 1] arena 64 {
+  %0 = exec.input 0 : !t
+  %1 = exec.alloc at 0 : !t
+  // expected-error @below {{(C1) 'over' needs pairs of an input and an output, got [1, 0]}}
+  exec.call "nn.neg"(%0) into (%1) {} over [1, 0] : (!t) into (!t)
+}
+
+// -----
+
 !count = !exec.buffer<tensor<i64, #spmd.local<(x=2), []>>, @g>
 
 exec.entry @step inputs [] [] outputs [] []
@@ -211,6 +222,17 @@ func.func @loop_of_an_entry(%n: !count) {
 
 // -----
 
+!t = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+exec.entry @forward inputs [] [] outputs [] []
+exec.program @p entry @forward ranks [0, 1] arena 128 {
+  %0 = exec.input 0 : !t
+  %1 = exec.alloc at 0 : !t
+  // expected-error @below {{(C2) cannot have a workspace of 64 bytes at 32}}
+  exec.call "nn.neg"(%0) into (%1) {} workspace 64 at 32 : (!t) into (!t)
+}
+
+// -----
+
 !count = !exec.buffer<tensor<i64, #spmd.local<(x=2), []>>, @g>
 
 exec.entry @step body inputs [] [] outputs [] []
@@ -219,4 +241,15 @@ func.func @loop_beside_calls(%n: !count) {
   exec.loop @step times %n max 3 carries () given () into () spare () on "copy"
     : !count, (), (), (), ()
   return
+}
+
+// -----
+
+!t = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+exec.entry @forward inputs [] [] outputs [] []
+exec.program @p entry @forward ranks [0, 1] arena 64 {
+  %0 = exec.input 0 : !t
+  %1 = exec.alloc at 0 : !t
+  // expected-error @below {{(C3) 64 bytes at 64 leave the arena of 64 bytes}}
+  exec.call "nn.neg"(%0) into (%1) {} workspace 64 at 64 : (!t) into (!t)
 }

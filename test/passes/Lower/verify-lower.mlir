@@ -74,3 +74,14 @@ exec.program @b__0 entry @b ranks [0] arena 0 {
 func.func @init() {
   return
 }
+
+// -----
+
+!t = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+exec.entry @forward inputs ["a"] [!t] outputs [] []
+exec.program @p entry @forward ranks [0, 1] arena 64 {
+  %0 = exec.input 0 : !t
+  %1 = exec.alloc at 0 : !t
+  // expected-error @below {{has no place for its workspace; run plan-memory first}}
+  exec.call "nn.neg"(%0) into (%1) {} workspace 64 : (!t) into (!t)
+}

@@ -54,6 +54,9 @@ public:
   /// as long as this object.
   std::span<const std::byte> globalBytes(size_t index) const;
 
+  /// The bytes of a code, whose hash has been compared; they live likewise.
+  std::span<const std::byte> codeBytes(size_t index) const;
+
   /// Compares the checksums of those chunks of a global in which the bytes from
   /// `begin` to `end` lie, and which nobody has compared before: whoever reads
   /// bytes asks first. Fails with Invalid where one is damaged. May be called
@@ -79,11 +82,14 @@ struct GlobalData {
 /// Writes `manifest` with `data` (one per global, in order) to `path`, through
 /// a temporary name, and returns how many bytes that are. The globals' places
 /// and hashes and the file's size are filled in here; globals of equal bytes
-/// share one section. The same arguments give the same bytes. Fails with Usage
-/// if `data` does not fit the globals, with File if the file cannot be written.
-Expected<int64_t> writeArtifact(const std::string &path,
-                                artifact::Manifest manifest,
-                                std::span<const GlobalData> data);
+/// share one section. `codes` are the bytes of the manifest's codes, in order.
+/// The same arguments give the same bytes. Fails with Usage if `data` does not
+/// fit the globals or `codes` the codes, with File if the file cannot be
+/// written.
+Expected<int64_t>
+writeArtifact(const std::string &path, artifact::Manifest manifest,
+              std::span<const GlobalData> data,
+              std::span<const std::span<const std::byte>> codes = {});
 
 } // namespace divisi::rt
 

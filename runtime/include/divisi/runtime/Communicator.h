@@ -80,6 +80,10 @@ class Communicator {
 public:
   virtual ~Communicator() = default;
 
+  /// Whether it reads and writes boxes in the memory space of that name.
+  virtual bool reaches(std::string_view space) const {
+    return space == hostSpace;
+  }
   /// Makes the share of party `self` of `step`. Every party calls it once,
   /// from any thread, before it starts the step; others may have started.
   /// Fails with Invalid where it sees that parties describe it differently:

@@ -12,7 +12,8 @@
 //            results may take an operand's buffer;
 //   prepare  once per rank at load: extents and offsets are fixed, constants
 //            are at hand to be packed, primitives are made;
-//   launch   many times: pointers in, results out; no allocation.
+//   launch   many times: pointers in, results out; no allocation. On a device
+//            with queues it only puts its work on one.
 //
 // Indices that data gives (of a gather, of a scatter) are checked by the kernel
 // against the whole tensor, whatever part of it the rank holds: ranks agree on
@@ -42,6 +43,14 @@
 
 namespace divisi::rt {
 
+class DeviceQueue;
+
+/// What an artifact has for a kernel to run: see `Code` in the schema.
+struct KernelCode {
+  std::string_view target;          ///< What it was made for.
+  std::span<const std::byte> bytes; ///< They live as long as the session.
+};
+
 /// One operator on one rank.
 struct CallSite {
   std::string_view op; ///< "nn.matmul"
@@ -49,18 +58,21 @@ struct CallSite {
   std::span<const TensorInfo> operands;
   std::span<const TensorInfo> results;
   /// Per operand its bytes if they never change after load, else null; may be
-  /// empty, then nothing is known. Only prepare() reads the bytes: whoever asks
-  /// before there are any gives any address.
+  /// empty, then nothing is known. They are the host's, wherever the operand
+  /// lies. Only prepare() reads them: whoever asks before there are any gives
+  /// any address.
   std::span<const void *const> constants = {};
   int threads = 1;
   /// Whether the kernel looks for bad indices. It is memory-safe without.
   bool checksIndices = true;
+  /// What the artifact says that it should run; null for a kernel of its own.
+  const KernelCode *code = nullptr;
 };
 
 /// What a kernel says about a call before it is prepared.
 struct KernelQuery {
-  /// Scratch memory that launch() gets; 0 for none. All calls of a rank have
-  /// the same, one after the other.
+  /// Scratch memory that launch() gets, in the kernel's space; 0 for none. It
+  /// is the call's until its work has ended.
   int64_t workspaceBytes = 0;
   /// What prepare() will keep of constants in a layout of its own.
   int64_t packedBytes = 0;
@@ -69,6 +81,9 @@ struct KernelQuery {
   /// {operand, result}: the result has the operand's bytes unchanged, so that
   /// it can be a view of it and the call can be dropped (reshape).
   std::vector<std::pair<int, int>> views;
+  /// Per result the bytes that it fills, where they are not those of its box;
+  /// may be empty, then they are.
+  std::vector<int64_t> resultBytes = {};
 };
 
 /// An index that lies outside of the dimension that it counts along.
@@ -81,13 +96,19 @@ struct BadIndex {
   std::string message() const;
 };
 
-/// What one launch works on, and what it finds.
+/// What one launch works on and with, and what it finds.
 struct LaunchContext {
   /// In order, dense, aligned to 64 bytes unless they are empty (then possibly
-  /// null).
+  /// null). They are in the kernel's space.
   std::span<const void *const> operands;
   std::span<void *const> results;
   void *workspace = nullptr; ///< Of the queried bytes.
+  /// The rank's one team: so many threads as the call site has, of which the
+  /// calling one is the first.
+  int threads = 1;
+  /// Where a kernel of a device puts its work; null on the host, where it is
+  /// done when launch() returns.
+  DeviceQueue *queue = nullptr;
   /// Set by the kernel: the first by position of those that it reads.
   std::optional<BadIndex> badIndex = {};
 
@@ -101,6 +122,9 @@ public:
   virtual ~PreparedKernel() = default;
   /// Fails if the device or a library did: the results are then undefined.
   virtual Status launch(LaunchContext &context) = 0;
+  /// Called when work that launch() has put on a queue has ended: notes in a
+  /// context without pointers what it has found.
+  virtual void collect(LaunchContext &) {}
   /// The bytes of the packed constants that it owns.
   virtual int64_t packedBytes() const { return 0; }
 };
@@ -132,6 +156,10 @@ struct Kernel {
                                              std::string &error);
   /// Whether this kernel takes the call (types, ranks, attributes); null: all.
   bool (*accepts)(const CallSite &site) = nullptr;
+  /// Whether it is asked about calls with a tensor in a format, ...
+  bool takesFormats = false;
+  /// ... and whether about those with code, and about no others.
+  bool takesCode = false;
 };
 
 /// A named table of kernels.
@@ -140,9 +168,12 @@ public:
   virtual ~Backend() = default;
   /// As `--backend` takes it: "cpu".
   virtual std::string_view name() const = 0;
+  /// The memory space in which all buffers of its kernels lie.
+  virtual std::string_view space() const { return hostSpace; }
   /// All kernels, ordered by operator name.
   virtual std::span<const Kernel> kernels() const = 0;
-  /// The first kernel that takes `site`, or null.
+  /// The first kernel that takes `site`, or null. It asks no kernel about what
+  /// that does not know: see Kernel::takesFormats.
   const Kernel *find(const CallSite &site) const;
   /// The same if it has that version. It can still refuse in prepare().
   const Kernel *find(const CallSite &site, int version) const;

@@ -33,12 +33,18 @@ struct RankMemory {
   /// Its boxes of all globals, mapped or copied. Ranks of one process share
   /// equal boxes; each is counted as if it were alone.
   int64_t weights = 0;
-  int64_t arena = 0;     ///< Of the largest program.
-  int64_t workspace = 0; ///< Scratch of kernels, slices of inputs.
-  int64_t packed = 0;    ///< Constants in the layouts of kernels.
+  /// Of the largest program, with the scratch that the artifact plans.
+  int64_t arena = 0;
+  /// Scratch that kernels want beyond that, slices of inputs.
+  int64_t workspace = 0;
+  int64_t packed = 0; ///< Constants in the layouts of kernels.
+  /// In memory spaces of devices: arenas, scratch, copies of globals.
+  int64_t device = 0;
 
   /// All of it.
-  int64_t total() const { return weights + arena + workspace + packed; }
+  int64_t total() const {
+    return weights + arena + workspace + packed + device;
+  }
   friend bool operator==(const RankMemory &, const RankMemory &) = default;
 };
 
@@ -48,6 +54,23 @@ struct StateBytes {
   int64_t copied = 0;  ///< New values that were computed elsewhere.
 
   friend bool operator==(const StateBytes &, const StateBytes &) = default;
+};
+
+/// What a run of an entry copies from one memory space of a rank to another:
+/// what it costs that not all kernels are for the same.
+struct SpaceCopies {
+  int64_t copies = 0; ///< How many instructions.
+  int64_t bytes = 0;  ///< That they copy.
+
+  friend bool operator==(const SpaceCopies &, const SpaceCopies &) = default;
+};
+
+/// What a run of an entry does to a rank's part of the outputs, in bytes.
+struct OutputBytes {
+  int64_t inPlace = 0; ///< Computed where the caller has them.
+  int64_t copied = 0;  ///< Computed in the arena.
+
+  friend bool operator==(const OutputBytes &, const OutputBytes &) = default;
 };
 
 /// What each rank of a session of `manifest` will hold when it prefers

@@ -31,6 +31,7 @@
 
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/Communicator.h"
+#include "divisi/runtime/Device.h"
 #include "divisi/runtime/Kernel.h"
 #include "divisi/runtime/RankMemory.h"
 #include "divisi/runtime/TensorView.h"
@@ -54,6 +55,8 @@ struct SessionOptions {
   std::vector<uint32_t> localRanks;
   /// Called once; empty: ranks meet in this process, and all are local.
   CommunicatorFactory communicator;
+  /// Called for each memory space beside the host's that a rank uses.
+  DeviceFactory device;
   /// Hash every global while loading, not the manifest alone.
   bool verifyHashes = false;
   /// Where external weights lie; empty: the artifact's folder.
@@ -140,7 +143,8 @@ public:
   /// Version as ArtifactFile does, with Usage where the local ranks are none of
   /// the artifact's or have no communicator, with Invalid or Unsupported where
   /// a program cannot run (Verify.h), with Unsupported where no backend takes a
-  /// call, with Device when memory runs out.
+  /// call or there is no device with a memory space, with Device when memory
+  /// runs out.
   static Expected<std::unique_ptr<Session>> open(const std::string &path,
                                                  const SessionOptions &options);
 
@@ -169,6 +173,10 @@ public:
   /// What a run of the entry of that name does to globals, by rank; zeros for
   /// ranks that have no part in it.
   std::vector<StateBytes> stateBytes(std::string_view entry) const;
+  /// What a run of it copies between memory spaces, likewise.
+  std::vector<SpaceCopies> spaceCopies(std::string_view entry) const;
+  /// What the last run of it did to outputs, likewise.
+  std::vector<OutputBytes> outputBytes(std::string_view entry) const;
 
   /// Runs an entry on tensors where they lie, in the order of its inputs and
   /// outputs, each whole or as boxes. All sessions that have ranks of the entry
@@ -176,9 +184,9 @@ public:
   /// Invalid if the tensors do not fit it or an index in the data is bad (the
   /// first in the order of the program, then of the indices, however the ranks
   /// hold them), Device if ranks fail or wait too long: outputs then have any
-  /// value, and the session can be used again unless it is dead or its state is
-  /// lost. If a kernel was given up, the tensors stay where they are until that
-  /// returns.
+  /// value, and so they may while a run lasts, and the session can be used
+  /// again unless it is dead or its state is lost. If a kernel was given up,
+  /// the tensors stay where they are until that returns.
   Status run(std::string_view entry, std::span<const TensorArgument> inputs,
              std::span<const TensorArgument> outputs);
 

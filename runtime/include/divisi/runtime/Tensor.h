@@ -64,6 +64,9 @@ DType sumType(DType type);
 /// The type of that name, or nothing.
 std::optional<DType> parseDType(std::string_view name);
 
+/// The name of the memory space that every rank has.
+inline constexpr std::string_view hostSpace = "host";
+
 /// Extents, or an index, one per dimension.
 using Dims = std::vector<int64_t>;
 
@@ -73,9 +76,12 @@ int64_t numElements(const Dims &dims);
 /// What a kernel knows of an operand or result before it runs.
 struct TensorInfo {
   DType type = DType::F32; ///< Of its elements.
-  Dims extents; ///< Of this rank's box: valid elements only, dense, row-major.
-  Dims offset;  ///< Global index of the box's first element.
-  Dims global;  ///< Extents of the whole tensor.
+  Dims extents;            ///< Of this rank's box: valid elements only, dense.
+  Dims offset;             ///< Global index of the box's first element.
+  Dims global;             ///< Extents of the whole tensor.
+  /// How the elements are ordered, by a name that kernels know; empty:
+  /// row-major.
+  std::string format = {};
 
   /// The number of elements in the box.
   int64_t count() const { return numElements(extents); }

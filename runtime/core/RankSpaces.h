@@ -1,0 +1,66 @@
+//===- RankSpaces.h - What a rank has in each memory space ------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_CORE_RANKSPACES_H
+#define DIVISI_RUNTIME_CORE_RANKSPACES_H
+
+#include "divisi/runtime/Device.h"
+#include "runtime/core/GlobalBoxes.h"
+#include "runtime/core/ResolvedManifest.h"
+
+namespace divisi::rt {
+
+/// A rank's part of one memory space.
+struct RankSpace {
+  std::shared_ptr<Device> device; ///< Null where the rank has no part.
+  /// One serves all entries: they never run at the same time.
+  std::unique_ptr<DeviceMemory> arena;
+  /// What kernels want beyond what the artifact plans; null if nothing.
+  std::unique_ptr<DeviceMemory> workspace;
+  /// Copies of globals, in other spaces than the host's.
+  std::map<uint32_t, std::unique_ptr<DeviceMemory>> globals;
+
+  /// Allocates the workspace.
+  Status allocateWorkspace(int64_t bytes);
+};
+
+/// By number; the host's is the first.
+using RankSpaces = std::vector<RankSpace>;
+
+/// The largest arena of the rank's programs in each space, and its boxes of the
+/// globals that they read there, by number of the space and of the global. What
+/// the host has of globals is not among them.
+struct SpacePlan {
+  std::vector<int64_t> arenas;
+  std::vector<std::map<uint32_t, int64_t>> globals;
+
+  /// Whether the rank has a part of the space.
+  bool uses(uint32_t space) const {
+    return space == hostSpaceNumber || arenas[space] > 0 ||
+           !globals[space].empty();
+  }
+  /// In all spaces of devices.
+  int64_t deviceBytes() const;
+};
+
+/// Of all entries.
+SpacePlan planSpaces(const ResolvedManifest &resolved, uint32_t rank);
+
+/// Allocates what the rank needs, and copies globals to where they are read.
+/// Fails with Unsupported where `devices` has none of a space, with Device
+/// where memory runs out or a copy fails, with Invalid at damaged globals.
+Expected<RankSpaces> makeRankSpaces(const ResolvedManifest &resolved,
+                                    uint32_t rank, const GlobalBoxes &globals,
+                                    const DeviceFactory &devices);
+
+/// Blocks until `event` has been reached.
+Status finish(Device &device, DeviceEvent &event);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_CORE_RANKSPACES_H
