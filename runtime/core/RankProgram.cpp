@@ -323,25 +323,28 @@ Expected<bool> RankProgram::advanceAll(bool steps) {
 
 /// Steps go on before a kernel is begun: what is next on a link is not kept
 /// waiting by it.
+Expected<bool> RankProgram::advanceQueues() {
+  if (queues_.size() == 1) {
+    return advance(queues_.front());
+  }
+  Expected<bool> moved = advanceAll(/*steps=*/true);
+  return !moved || *moved || isStopped_ ? moved : advanceAll(/*steps=*/false);
+}
+
 Status RankProgram::drainQueues() {
   for (Queue &queue : queues_) {
     queue.done = queue.begun = 0;
   }
   while (!std::all_of(queues_.begin(), queues_.end(),
                       [](const Queue &queue) { return queue.isOver(); })) {
-    bool moved = false;
-    for (bool steps : {true, false}) {
-      Expected<bool> advanced = moved ? moved : advanceAll(steps);
-      if (!advanced) {
-        return advanced.status();
-      }
-      moved = *advanced;
-      if (isStopped_) {
-        return {};
-      }
+    Expected<bool> moved = advanceQueues();
+    if (!moved || isStopped_) {
+      return moved.status();
     }
-    Status status = moved ? Status() : waitForOthers();
-    if (!status.isOk()) {
+    if (*moved) {
+      continue;
+    }
+    if (Status status = waitForOthers(); !status.isOk()) {
       return status;
     }
   }

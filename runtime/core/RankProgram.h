@@ -286,6 +286,7 @@ private:
   Expected<bool> advance(Queue &queue);
   Expected<bool> advanceComm(Queue &queue);
   Expected<bool> advanceAll(bool steps);
+  Expected<bool> advanceQueues();
   Status drainQueues();
   Status waitForOthers();
   Status bindInput(InputSlice &slice, const TensorArgument &argument);
