@@ -51,15 +51,20 @@ int64_t Lifetimes::slot(const Consumer &consumer) const {
   return consumer.time * stride_;
 }
 
+/// Of the entry that runs then.
+EntryTimes Lifetimes::entryAt(int64_t time) const {
+  return *llvm::find_if(dataflow_.entryTimes, [&](EntryTimes times) {
+    return times.begin <= time && time < times.end;
+  });
+}
+
 /// Whether all who read the old value of `global` in the entry of `writer` do
 /// so before that runs, or it may write its result over it.
 bool Lifetimes::isOverwrittenBy(unsigned global, const Site &writer) const {
-  auto entry = llvm::find_if(dataflow_.entryTimes, [&](EntryTimes times) {
-    return times.begin <= writer.time && writer.time < times.end;
-  });
+  EntryTimes entry = entryAt(writer.time);
   int64_t own = 0;
   for (const Consumer &reader : dataflow_.values[global].consumers) {
-    if (reader.time < entry->begin || entry->end <= reader.time) {
+    if (reader.time < entry.begin || entry.end <= reader.time) {
       continue;
     }
     if (reader.kind != Consumer::Kind::Operand || reader.time > writer.time) {
@@ -202,10 +207,7 @@ search::Lifetime Lifetimes::held(unsigned tensor,
     break;
   }
   // Other new values are copied when the entry ends.
-  auto entry = llvm::find_if(dataflow_.entryTimes, [&](EntryTimes times) {
-    return times.begin <= consumer.time && consumer.time < times.end;
-  });
-  return {begin, entry->end * stride_};
+  return {begin, entryAt(consumer.time).end * stride_};
 }
 
 search::Lifetime Lifetimes::made(unsigned site) const {

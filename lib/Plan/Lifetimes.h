@@ -78,6 +78,7 @@ private:
     return site.time * stride_ + int64_t(site.nest.operands.size());
   }
   search::Lifetime held(unsigned tensor, const Consumer &consumer) const;
+  EntryTimes entryAt(int64_t time) const;
   bool isOverwrittenBy(unsigned global, const Site &writer) const;
   void writeGlobals();
   void overwriteOperands();

@@ -73,11 +73,8 @@ def test_memory_is_right_by_kind_of_device(name, tmp_path, capsys):
 
 def test_random_plans_of_a_training_step_cost_what_was_said(tmp_path, capsys):
     step = Step(batch=256, width=512, layers=3)
-    module = tmp_path / "step.mlir"
-    module.write_text(step.text())
-    (tmp_path / "weights.bin").write_bytes(
-        b"".join(weight.tobytes() for weight in step.weights()))
-    compare("a training step", module, PLANS, capsys)
+    step.write(tmp_path)
+    compare("a training step", tmp_path / "step.mlir", PLANS, capsys)
 
 
 def test_random_plans_of_gpt2_124m_cost_what_was_said(tmp_path, capsys):

@@ -80,11 +80,7 @@ def test_outputs_are_equal_bit_by_bit(divisi, name, capsys):
 @pytest.mark.parametrize("devices", DEVICES)
 def test_a_training_step_is_equal_bit_by_bit(divisi, devices):
     step = Step(batch=48, width=60, layers=3)
-    divisi.path("step.mlir").write_text(step.text())
-    divisi.path("weights.bin").write_bytes(
-        b"".join(w.tobytes() for w in step.weights()))
-    x, t = step.batch_of_data()
-    np.savez(divisi.path("x.npz"), x=x, t=t)
+    step.write(divisi.folder)
     divisi("plan", "step.mlir", "--data-parallel-size", devices, "-o",
            "p.mlir")
     assert run_both(divisi, "p.mlir", "x.npz") > 0
@@ -128,8 +124,7 @@ def test_collectives_have_products_beside_them(divisi, plan):
     """By the order that the program says, not by the clock."""
     blocks = 4
     step = planned_steps.Step(plan, blocks, width=256, batch=256)
-    divisi.path("step.mlir").write_text(step.text())
-    divisi.path("weights.bin").write_bytes(step.weights())
+    step.write(divisi.folder)
     counts = []
     for flags in ((), ("--no-overlap",)):
         divisi("compile", "step.mlir", *flags, "--dump-after", "lower",
@@ -154,8 +149,7 @@ def test_collectives_have_products_beside_them(divisi, plan):
 @pytest.mark.parametrize("plan", ["zero", "megatron"])
 def test_a_planned_step_is_equal_bit_by_bit(divisi, plan):
     step = planned_steps.Step(plan, blocks=3, width=64, batch=64)
-    divisi.path("step.mlir").write_text(step.text())
-    divisi.path("weights.bin").write_bytes(step.weights())
+    step.write(divisi.folder)
     random = np.random.default_rng(3)
     np.savez(divisi.path("x.npz"), **{
         name: random.standard_normal((64, 64), np.float32) for name in "xt"})
@@ -173,11 +167,7 @@ def test_the_programs_that_others_damage_are_such_steps(plan):
 def test_small_reductions_are_one(divisi):
     """Gradients of 24 x 24, on links that take microseconds for anything."""
     step = Step(batch=48, width=24, layers=6)
-    divisi.path("step.mlir").write_text(step.text())
-    divisi.path("weights.bin").write_bytes(
-        b"".join(w.tobytes() for w in step.weights()))
-    x, t = step.batch_of_data()
-    np.savez(divisi.path("x.npz"), x=x, t=t)
+    step.write(divisi.folder)
     divisi("plan", "step.mlir", "--cluster", "dgx-h100:8",
            "--data-parallel-size", 8, "-o", "p.mlir")
     before, after = compile_both(divisi, "p.mlir", "x.npz")
@@ -201,9 +191,7 @@ def test_without_overlap_the_order_is_that_of_partition(divisi):
 def test_the_memory_limit_is_kept(divisi, batch, width, layers):
     """Just what the order of the model needs, and more."""
     step = Step(batch, width, layers)
-    divisi.path("step.mlir").write_text(step.text())
-    divisi.path("weights.bin").write_bytes(
-        b"".join(w.tobytes() for w in step.weights()))
+    step.write(divisi.folder)
 
     def facts(*flags):
         out = divisi("explain", "step.mlir", "--data-parallel-size", 2,

@@ -29,6 +29,11 @@ class Step:
              * np.float32(shape[0] ** -0.5)).tobytes()
             for _ in range(self.blocks) for shape in self.shapes())
 
+    def write(self, folder):
+        """The program as `step.mlir`, with what it reads beside it."""
+        (folder / "step.mlir").write_text(self.text())
+        (folder / "weights.bin").write_bytes(self.weights())
+
     @staticmethod
     def type(shape, element="f32"):
         return f"tensor<{'x'.join(map(str, [*shape, element]))}>"

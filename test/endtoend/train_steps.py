@@ -29,6 +29,15 @@ class Step:
         shape = (self.batch, self.width)
         return [random.standard_normal(shape, np.float32) for _ in range(2)]
 
+    def write(self, folder):
+        """The program as `step.mlir`, with what it reads beside it, and a
+        batch as `x.npz`."""
+        (folder / "step.mlir").write_text(self.text())
+        (folder / "weights.bin").write_bytes(
+            b"".join(w.tobytes() for w in self.weights()))
+        x, t = self.batch_of_data()
+        np.savez(folder / "x.npz", x=x, t=t)
+
     def emit(self, op, operands, shape, attributes="", types=None):
         self.count += 1
         name, result = f"%{self.count}", self.type(shape)

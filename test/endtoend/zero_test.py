@@ -27,9 +27,7 @@ FLAGS = {
 
 @pytest.fixture
 def step(divisi):
-    divisi.path("step.mlir").write_text(STEP.text())
-    divisi.path("weights.bin").write_bytes(
-        b"".join(w.tobytes() for w in STEP.weights()))
+    STEP.write(divisi.folder)
     return "step.mlir"
 
 
@@ -63,8 +61,6 @@ def test_states_and_updates_are_split_over_all_devices(divisi, step, flags):
 
 @pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
 def test_steps_compute_what_one_device_computes(divisi, step, flags):
-    x, t = STEP.batch_of_data()
-    np.savez(divisi.path("x.npz"), x=x, t=t)
     for name, where in (("one", ("--devices", 1)), ("parts", flags)):
         divisi("compile", step, *where, "-o", "m.divisi")
         divisi("run", "m.divisi", "--inputs", "x.npz", "--repeat", 3,
