@@ -37,6 +37,61 @@ static void printTypeList(OpAsmPrinter &printer, Operation *, TypeRange types) {
   printer << '(' << types << ')';
 }
 
+/// The one type, or both where they lie in different memory spaces: T to U.
+static ParseResult parseCopyTypes(OpAsmParser &parser, Type &source,
+                                  Type &target) {
+  if (parser.parseType(source)) {
+    return failure();
+  }
+  target = source;
+  return succeeded(parser.parseOptionalKeyword("to")) ? parser.parseType(target)
+                                                      : ParseResult(success());
+}
+
+static void printCopyTypes(OpAsmPrinter &printer, Operation *, Type source,
+                           Type target) {
+  printer << source;
+  if (target != source) {
+    printer << " to " << target;
+  }
+}
+
+/// The host's arena, and those of devices: 64, "cuda" 128.
+static ParseResult parseArenas(OpAsmParser &parser, IntegerAttr &host,
+                               DictionaryAttr &devices) {
+  Type i64 = parser.getBuilder().getI64Type();
+  if (parser.parseAttribute(host, i64)) {
+    return failure();
+  }
+  NamedAttrList arenas;
+  while (succeeded(parser.parseOptionalComma())) {
+    SMLoc where = parser.getCurrentLocation();
+    std::string space;
+    IntegerAttr bytes;
+    if (parser.parseString(&space) || parser.parseAttribute(bytes, i64)) {
+      return failure();
+    }
+    if (arenas.get(space)) {
+      return parser.emitError(where)
+             << "memory space '" << space << "' has two arenas";
+    }
+    arenas.append(space, bytes);
+  }
+  if (!arenas.empty()) {
+    devices = arenas.getDictionary(parser.getContext());
+  }
+  return success();
+}
+
+static void printArenas(OpAsmPrinter &printer, ProgramOp program,
+                        IntegerAttr host, DictionaryAttr) {
+  printer << host.getInt();
+  for (NamedAttribute arena : program.deviceArenas()) {
+    printer << ", \"" << arena.getName().getValue() << "\" "
+            << cast<IntegerAttr>(arena.getValue()).getInt();
+  }
+}
+
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Exec/ExecTypes.cpp.inc"
 
@@ -62,7 +117,8 @@ void ExecDialect::initialize() {
 
 LogicalResult
 BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                   RankedTensorType tensor, FlatSymbolRefAttr) {
+                   RankedTensorType tensor, FlatSymbolRefAttr,
+                   StringRef space) {
   if (!tensor.hasStaticShape()) {
     return emitError() << "a buffer needs a static shape, got " << tensor;
   }
@@ -70,11 +126,23 @@ BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "a buffer holds a local tensor, got " << tensor
                        << " without a layout";
   }
+  if (space == kHostSpace) {
+    return emitError() << "a buffer that lies with the host names no space";
+  }
   return success();
 }
 
 std::optional<int64_t> BufferType::byteSize() const {
   return nn::byteCount(getTensor());
+}
+
+BufferType BufferType::inSpace(StringRef space) const {
+  return get(getContext(), getTensor(), getGrid(), space);
+}
+
+/// The memory space of `buffer`.
+static StringRef spaceOf(Value buffer) {
+  return cast<BufferType>(buffer.getType()).getSpace();
 }
 
 Value exec::rootOf(Value buffer) {
@@ -112,130 +180,14 @@ LogicalResult ViewOp::verify() {
   BufferType source = getSource().getType(), result = getBuffer().getType();
   if (source.getTensor().getElementType() !=
           result.getTensor().getElementType() ||
-      source.getGrid() != result.getGrid()) {
+      source.getGrid() != result.getGrid() ||
+      source.getSpace() != result.getSpace()) {
     return emitOpError("(C1) cannot see ")
            << source << " as " << result
-           << ": element types and grids must be equal";
+           << ": element types, grids and memory spaces must be equal";
   }
   return success();
 }
-
-//===----------------------------------------------------------------------===//
-// Order
-//===----------------------------------------------------------------------===//
-
-static constexpr StringRef computeName = "compute", copyName = "copy";
-
-std::string exec::queueName(InstructionInterface instruction) {
-  if (StringAttr name = instruction.getQueueAttr()) {
-    return name.str();
-  }
-  std::optional<Meeting> meeting = instruction.getMeeting();
-  if (!meeting) {
-    return computeName.str();
-  }
-  std::string name = meeting->grid.getValue().str();
-  if (meeting->target) {
-    return name + "->" + meeting->target.getValue().str();
-  }
-  auto collective = cast<CollectiveOp>(instruction.getOperation());
-  for (StringRef axis : collective.getAxes().getAsValueRange<StringAttr>()) {
-    name += ("." + axis).str();
-  }
-  return name;
-}
-
-LogicalResult exec::verifyQueue(Operation *op) {
-  auto instruction = cast<InstructionInterface>(op);
-  StringAttr name = instruction.getQueueAttr();
-  bool isCompute = !name || name == computeName;
-  bool isLocal = isCompute || name == copyName;
-  StringRef expected;
-  if (instruction.getMeeting()) {
-    expected = name && isLocal ? "that of a communicator" : "";
-  } else if (isa<CallOp, CommitOp, LoopOp>(op)) {
-    expected = isCompute ? "" : "compute";
-  } else {
-    expected = isLocal ? "" : "compute or copy";
-  }
-  if (!expected.empty()) {
-    return op->emitOpError("(Q1) is on queue '")
-           << name.getValue() << "', expected " << expected;
-  }
-  return success();
-}
-
-std::optional<Meeting> CallOp::getMeeting() { return std::nullopt; }
-SmallVector<Value> CallOp::getReads() { return getInputs(); }
-SmallVector<Value> CallOp::getWrites() { return getOutputs(); }
-
-std::optional<Meeting> CollectiveOp::getMeeting() {
-  std::optional<StepKind> kind = parseStepKind(getKind());
-  if (kind == StepKind::Slice || kind == StepKind::Mask) {
-    return std::nullopt;
-  }
-  BufferType type = getSource().getType();
-  Meeting meeting{type.getGrid(), {}, nullptr};
-  const Grid &grid = spmd::getLocal(type.getTensor()).getGrid();
-  for (StringRef name : getAxes().getAsValueRange<StringAttr>()) {
-    if (std::optional<AxisId> axis = grid.find(name)) {
-      meeting.axes.push_back(*axis);
-    }
-  }
-  return meeting;
-}
-
-SmallVector<Value> CollectiveOp::getReads() { return {getSource()}; }
-SmallVector<Value> CollectiveOp::getWrites() { return {getTarget()}; }
-
-std::optional<Meeting> TransferOp::getMeeting() {
-  return Meeting{cast<BufferType>(getFrom()).getGrid(),
-                 {},
-                 cast<BufferType>(getTo()).getGrid()};
-}
-
-static SmallVector<Value> listOf(Value value) {
-  return value ? SmallVector<Value>{value} : SmallVector<Value>();
-}
-
-SmallVector<Value> TransferOp::getReads() { return listOf(getSource()); }
-SmallVector<Value> TransferOp::getWrites() { return listOf(getTarget()); }
-
-std::optional<Meeting> LoopOp::getMeeting() { return std::nullopt; }
-
-SmallVector<Value> LoopOp::getReads() {
-  SmallVector<Value> reads = {getCount()};
-  llvm::append_range(reads, getCarried());
-  llvm::append_range(reads, getGiven());
-  return reads;
-}
-
-SmallVector<Value> LoopOp::getWrites() {
-  SmallVector<Value> writes(getOutputs());
-  llvm::append_range(writes, getSpares());
-  llvm::append_range(writes, listOf(getArena()));
-  return writes;
-}
-
-std::optional<Meeting> OutputOp::getMeeting() { return std::nullopt; }
-SmallVector<Value> OutputOp::getReads() { return {getSource()}; }
-SmallVector<Value> OutputOp::getWrites() { return {}; }
-
-std::optional<Meeting> CopyOp::getMeeting() { return std::nullopt; }
-SmallVector<Value> CopyOp::getReads() { return {getSource()}; }
-SmallVector<Value> CopyOp::getWrites() { return {getTarget()}; }
-
-std::optional<Meeting> CommitOp::getMeeting() { return std::nullopt; }
-SmallVector<Value> CommitOp::getReads() {
-  return llvm::map_to_vector(
-      (*this)->getParentOfType<ProgramOp>().getBody().getOps<NewGlobalOp>(),
-      [](NewGlobalOp global) -> Value { return global.getBuffer(); });
-}
-SmallVector<Value> CommitOp::getWrites() { return {}; }
-
-std::optional<Meeting> UpdateOp::getMeeting() { return std::nullopt; }
-SmallVector<Value> UpdateOp::getReads() { return {}; }
-SmallVector<Value> UpdateOp::getWrites() { return {}; }
 
 //===----------------------------------------------------------------------===//
 // Instructions
@@ -259,7 +211,30 @@ LogicalResult CallOp::verify() {
            << bytes << " bytes at "
            << static_cast<int64_t>(getWorkspaceOffset().value_or(0));
   }
+  SmallVector<Value> buffers = getReads();
+  llvm::append_range(buffers, getWrites());
+  for (Value buffer : buffers) {
+    if (spaceOf(buffer) != getSpace()) {
+      return emitOpError("(C3) works in memory space '")
+             << nameOfSpace(getSpace()) << "', and a buffer lies in '"
+             << nameOfSpace(spaceOf(buffer)) << "': it must be copied";
+    }
+  }
   return success();
+}
+
+StringRef CallOp::getSpace() {
+  return getOutputs().empty() ? "" : spaceOf(getOutputs().front());
+}
+
+/// What meets others moves bytes within one memory space.
+static LogicalResult verifyOneSpace(Operation *op, Value source, Value target) {
+  if (spaceOf(source) == spaceOf(target)) {
+    return success();
+  }
+  return op->emitOpError("(C3) leads from memory space '")
+         << nameOfSpace(spaceOf(source)) << "' to '"
+         << nameOfSpace(spaceOf(target)) << "', which only exec.copy does";
 }
 
 LogicalResult CollectiveOp::verify() {
@@ -288,19 +263,41 @@ LogicalResult CollectiveOp::verify() {
                      from.getLayout(), to.getLayout())) {
     return emitOpError("(C1) ") << *reason;
   }
-  return success();
+  return verifyOneSpace(*this, getSource(), getTarget());
 }
 
 LogicalResult TransferOp::verify() {
   auto from = cast<BufferType>(getFrom()), to = cast<BufferType>(getTo());
-  bool fits = (!getSource() || getSource().getType() == from) &&
-              (!getTarget() || getTarget().getType() == to);
+  auto isOf = [](TypedValue<BufferType> buffer, BufferType type) {
+    return !buffer || buffer.getType().inSpace("") == type;
+  };
+  bool fits = isOf(getSource(), from) && isOf(getTarget(), to);
   if ((!getSource() && !getTarget()) || !fits) {
     return emitOpError("(C1) needs a source of type ")
            << from << ", a target of type " << to << ", or both";
   }
   if (nn::globalType(from.getTensor()) != nn::globalType(to.getTensor())) {
     return emitOpError("(C2) cannot transfer ") << from << " into " << to;
+  }
+  return getSource() && getTarget()
+             ? verifyOneSpace(*this, getSource(), getTarget())
+             : success();
+}
+
+LogicalResult CopyOp::verify() {
+  BufferType from = getSource().getType(), to = getTarget().getType();
+  if (from.inSpace("") != to.inSpace("")) {
+    return emitOpError("(C1) cannot copy ") << from << " to " << to;
+  }
+  bool isLocal = from.getSpace() == to.getSpace();
+  if (!isLocal && getQueue() != kCopyQueue) {
+    return emitOpError("(C2) leads from one memory space to another on queue '")
+           << queueName() << "', expected copy";
+  }
+  if (!isLocal && !from.isOnHost() && !to.isOnHost()) {
+    return emitOpError("(C2) leads from memory space '")
+           << from.getSpace() << "' to '" << to.getSpace()
+           << "', expected the host's for one of the two";
   }
   return success();
 }
@@ -317,103 +314,6 @@ LogicalResult LoopOp::verify() {
   EntryOp body = module ? module.lookupSymbol<EntryOp>(getBodyAttr()) : nullptr;
   if (!body || !body.getIsBody()) {
     return emitOpError("(C2) ") << getBodyAttr() << " is no body";
-  }
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Programs
-//===----------------------------------------------------------------------===//
-
-LogicalResult EntryOp::verify() {
-  if (getInputNames().size() != getInputTypes().size() ||
-      getOutputNames().size() != getOutputTypes().size()) {
-    return emitOpError("(C1) has ")
-           << getInputNames().size() << " names for " << getInputTypes().size()
-           << " inputs and " << getOutputNames().size() << " names for "
-           << getOutputTypes().size() << " outputs";
-  }
-  for (Type type :
-       llvm::concat<const Type>(getInputTypes().getAsValueRange<TypeAttr>(),
-                                getOutputTypes().getAsValueRange<TypeAttr>())) {
-    if (!isa<BufferType>(type)) {
-      return emitOpError("(C1) expected buffer types, got ") << type;
-    }
-  }
-  return success();
-}
-
-static bool isWeighted(const Grid &grid) {
-  return llvm::any_of(
-      grid.axes(), [](const GridAxis &axis) { return !axis.weights.empty(); });
-}
-
-/// Without weights, the largest shard of all: ranks differ by what ceil leaves.
-std::optional<int64_t> ProgramOp::bytesOf(BufferType type) {
-  RankedTensorType tensor = type.getTensor();
-  spmd::LocalAttr local = spmd::getLocal(tensor);
-  spmd::GridOp grid = spmd::lookupGrid(*this, type.getGrid());
-  if (!isWeighted(local.getGrid()) || !grid) {
-    return type.byteSize();
-  }
-  int64_t most = 0;
-  for (auto [position, device] : llvm::enumerate(grid.getDeviceIds())) {
-    if (!llvm::binary_search(getRanks(), device)) {
-      continue;
-    }
-    auto extents = llvm::map_to_vector(
-        local.getLayout().box(local.getGrid(), local.getGlobalShape(),
-                              int64_t(position)),
-        [](Interval interval) { return interval.size(); });
-    std::optional<int64_t> bytes =
-        nn::byteCount(RankedTensorType::get(extents, tensor.getElementType()));
-    if (!bytes) {
-      return std::nullopt;
-    }
-    most = std::max(most, *bytes);
-  }
-  return most;
-}
-
-/// That what `op` has at `offset`, if it has been placed, is in the arena.
-static LogicalResult verifyInArena(ProgramOp program, Operation *op,
-                                   std::optional<int64_t> offset,
-                                   std::optional<int64_t> bytes) {
-  if (!offset || !bytes) {
-    return bytes ? success() : op->emitOpError("has too many bytes");
-  }
-  std::optional<int64_t> end = checkedAdd(*offset, *bytes);
-  if (!end || *end > static_cast<int64_t>(program.getArenaBytes())) {
-    return op->emitOpError("(C3) ")
-           << *bytes << " bytes at " << *offset << " leave the arena of "
-           << program.getArenaBytes() << " bytes";
-  }
-  return success();
-}
-
-LogicalResult ProgramOp::verify() {
-  ArrayRef<int64_t> ranks = getRanks();
-  bool ascending = llvm::is_sorted(ranks, std::less_equal<int64_t>()) &&
-                   (ranks.empty() || ranks.front() >= 0);
-  if (ranks.empty() || !ascending) {
-    return emitOpError("(C1) ranks must ascend from 0 or more, without "
-                       "repetition, and there must be at least one");
-  }
-  auto module = (*this)->getParentOfType<ModuleOp>();
-  if (!module || !module.lookupSymbol<EntryOp>(getEntryAttr())) {
-    return emitOpError("(C2) ") << getEntryAttr() << " is not an exec.entry";
-  }
-  for (AllocOp alloc : getBody().getOps<AllocOp>()) {
-    if (failed(verifyInArena(*this, alloc, alloc.getOffset(),
-                             bytesOf(alloc.getBuffer().getType())))) {
-      return failure();
-    }
-  }
-  for (CallOp call : getBody().getOps<CallOp>()) {
-    if (failed(verifyInArena(*this, call, call.getWorkspaceOffset(),
-                             call.getWorkspace().value_or(0)))) {
-      return failure();
-    }
   }
   return success();
 }

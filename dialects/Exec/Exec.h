@@ -42,6 +42,18 @@ struct Meeting {
   mlir::FlatSymbolRefAttr target; ///< Null except for transfers.
 };
 
+/// The queues that are no communicator's.
+inline constexpr llvm::StringLiteral kComputeQueue = "compute",
+                                     kCopyQueue = "copy";
+
+/// How messages call the host's memory space, which has no name in types.
+inline constexpr llvm::StringLiteral kHostSpace = "host";
+
+/// For messages: `space`, or kHostSpace if it is empty.
+inline llvm::StringRef nameOfSpace(llvm::StringRef space) {
+  return space.empty() ? llvm::StringRef(kHostSpace) : space;
+}
+
 /// The buffer whose bytes `buffer` sees: itself, if it is no view.
 mlir::Value rootOf(mlir::Value buffer);
 

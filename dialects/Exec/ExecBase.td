@@ -33,9 +33,20 @@ def Exec_Dialect : Dialect {
     exec.call "nn.matmul"(%x, %v) into (%q) {…} : …    // while that goes on
     exec.call "nn.add"(%q, %r) into (%y) {…} after %1 : …
     ```
+
+    A buffer lies with the host, or in the memory space of a device, which its
+    type names. A kernel works in one of them; between them lead copies.
+
+    ```mlir
+    %d = exec.alloc : !exec.buffer<T, @g, "cuda">
+    exec.copy %x into %d on "copy" : !exec.buffer<T, @g> to !exec.buffer<T, @g, "cuda">
+    ```
   }];
   let cppNamespace = "::divisi::exec";
   let useDefaultTypePrinterParser = 1;
 }
+
+class Exec_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Exec_Dialect, mnemonic, traits>;
 
 #endif // DIVISI_DIALECTS_EXEC_EXECBASE_TD

@@ -10,88 +10,10 @@
 #define DIVISI_DIALECTS_EXEC_EXECOPS_TD
 
 include "dialects/Exec/ExecInterfaces.td"
+include "dialects/Exec/ExecPrograms.td"
 include "dialects/Exec/ExecTypes.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/CommonAttrConstraints.td"
-include "mlir/IR/RegionKindInterface.td"
-include "mlir/IR/SymbolInterfaces.td"
-
-class Exec_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Exec_Dialect, mnemonic, traits>;
-
-//===----------------------------------------------------------------------===//
-// Programs
-//===----------------------------------------------------------------------===//
-
-def Exec_EntryOp : Exec_Op<"entry", [Symbol]> {
-  let summary = "what a caller passes to a program and gets from it";
-  let description = [{
-    The names, global types and layouts of the inputs and outputs of an entry
-    function. All programs of the entry share them. An entry that is a `body` is
-    not for users: an `exec.loop` runs it. Its input 0 is the iteration, output
-    i becomes input i + 1 of the next, and it touches no globals but constants.
-
-    **Constraints**
-    - (C1) There are as many names as types.
-
-    Example:
-    ```mlir
-    exec.entry @forward
-      inputs ["x"] [!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>]
-      outputs ["y"] [!exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>]
-    ```
-  }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$input_names,
-      TypeArrayAttr:$input_types, StrArrayAttr:$output_names,
-      TypeArrayAttr:$output_types, UnitAttr:$is_body);
-  let assemblyFormat = [{
-    $sym_name (`body` $is_body^)? `inputs` $input_names $input_types
-    `outputs` $output_names $output_types attr-dict
-  }];
-  let hasVerifier = 1;
-}
-
-def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove,
-    NoTerminator, SingleBlock, NoRegionArguments]> {
-  let summary = "the instructions of all ranks that belong to the same grids";
-  let description = [{
-    Runs for one entry. `arena` is the number of bytes that a rank needs for
-    all buffers of `exec.alloc`; 0 until memory is planned. Where the axes of a
-    grid have weights, ranks of different kinds of devices have programs of
-    their own, each with its arena. `overlap` says that the list was made for
-    collectives to run beside calls: what they use is then not used again
-    before some call waits for them anyway.
-
-    **Constraints**
-    - (C1) The ranks ascend, and there is at least one.
-    - (C2) The entry is an `exec.entry` of the module.
-    - (C3) Once memory is planned, every `exec.alloc` lies inside of the arena,
-      and every workspace.
-
-    Example:
-    ```mlir
-    exec.program @forward__0 entry @forward ranks [0, 1] arena 64 {
-      %x = exec.input 0 : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
-      %y = exec.alloc at 0 : !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
-      exec.collective "all_gather" axes ["x"] tag 0 %x into %y : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g> into !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
-      exec.output 0 %y : !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
-    }
-    ```
-  }];
-  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$entry,
-      DenseI64ArrayAttr:$ranks, I64Attr:$arena_bytes, UnitAttr:$overlap);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{
-    $sym_name `entry` $entry `ranks` $ranks `arena` $arena_bytes
-    (`overlap` $overlap^)? attr-dict-with-keyword $body
-  }];
-  let extraClassDeclaration = [{
-    /// The most bytes that one of its ranks has of a buffer of `type`; nothing
-    /// if an int64_t does not count them.
-    std::optional<int64_t> bytesOf(::divisi::exec::BufferType type);
-  }];
-  let hasVerifier = 1;
-}
 
 //===----------------------------------------------------------------------===//
 // Buffers
@@ -111,12 +33,16 @@ def Exec_InputOp : Exec_BufferOp<"input"> {
     ```
   }];
   let arguments = (ins I64Attr:$index);
+  let results = (outs Exec_HostBuffer:$buffer);
   let assemblyFormat = "$index attr-dict `:` type($buffer)";
 }
 
 def Exec_GlobalOp : Exec_BufferOp<"global"> {
   let summary = "a global at rest, each rank's box of it";
   let description = [{
+    In the memory space of a device it is a copy of one that nobody updates,
+    made when the program is loaded; `exec.constant` likewise.
+
     Example:
     ```mlir
     %w = exec.global @w : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
@@ -139,6 +65,7 @@ def Exec_NewGlobalOp : Exec_BufferOp<"new_global"> {
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$global);
+  let results = (outs Exec_HostBuffer:$buffer);
   let assemblyFormat = "$global attr-dict `:` type($buffer)";
 }
 
@@ -184,7 +111,7 @@ def Exec_ViewOp : Exec_BufferOp<"view"> {
     in the same order: a reshape that costs nothing.
 
     **Constraints**
-    - (C1) Source and result have equal element types and grids.
+    - (C1) Source and result have equal element types, grids and memory spaces.
 
     Example:
     ```mlir
@@ -224,6 +151,8 @@ def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
     **Constraints**
     - (C1) `over` has pairs of an input and an output of the call.
     - (C2) The workspace has at least one byte, and an offset as `exec.alloc`.
+    - (C3) All buffers lie in one memory space: that of the kernel, and of the
+      workspace.
 
     Example:
     ```mlir
@@ -244,6 +173,10 @@ def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
     custom<TypeList>(type($inputs)) `into` custom<TypeList>(type($outputs))
     (`->` type($done)^)?
   }];
+  let extraClassDeclaration = [{
+    /// The memory space that it works in; "": the host's.
+    ::llvm::StringRef getSpace();
+  }];
   let hasVerifier = 1;
 }
 
@@ -257,6 +190,7 @@ def Exec_CollectiveOp : Exec_InstructionOp<"collective"> {
     **Constraints**
     - (C1) The kind is one of `spmd`'s steps, and legal between the layouts.
     - (C2) Source and result lie on the same grid.
+    - (C3) Source and result lie in one memory space.
 
     Example:
     ```mlir
@@ -283,8 +217,10 @@ def Exec_TransferOp : Exec_InstructionOp<"transfer",
     target grid no target; `from` and `to` say both types on all of them.
 
     **Constraints**
-    - (C1) There is a source, a target, or both, of the types `from` and `to`.
+    - (C1) There is a source, a target, or both, of the types `from` and `to`
+      but for the memory space.
     - (C2) Both types have the same global shape and element type.
+    - (C3) Source and target lie in one memory space.
 
     Example:
     ```mlir
@@ -293,8 +229,8 @@ def Exec_TransferOp : Exec_InstructionOp<"transfer",
       tag 1 source %y : !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
     ```
   }];
-  let arguments = !con((ins TypeAttrOf<Exec_BufferType>:$from,
-      TypeAttrOf<Exec_BufferType>:$to, I64Attr:$tag,
+  let arguments = !con((ins TypeAttrOf<Exec_HostBuffer>:$from,
+      TypeAttrOf<Exec_HostBuffer>:$to, I64Attr:$tag,
       Optional<Exec_BufferType>:$source, Optional<Exec_BufferType>:$target),
       order);
   let assemblyFormat = [{
@@ -332,9 +268,9 @@ def Exec_LoopOp : Exec_InstructionOp<"loop", [AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$body, I64Attr:$max,
-      Exec_BufferType:$count, Variadic<Exec_BufferType>:$carried,
-      Variadic<Exec_BufferType>:$given, Variadic<Exec_BufferType>:$outputs,
-      Variadic<Exec_BufferType>:$spares, Optional<Exec_BufferType>:$arena),
+      Exec_HostBuffer:$count, Variadic<Exec_HostBuffer>:$carried,
+      Variadic<Exec_HostBuffer>:$given, Variadic<Exec_HostBuffer>:$outputs,
+      Variadic<Exec_HostBuffer>:$spares, Optional<Exec_HostBuffer>:$arena),
       order);
   let assemblyFormat = [{
     $body `times` $count `max` $max `carries` ` ` `(` $carried `)`
@@ -356,31 +292,35 @@ def Exec_OutputOp : Exec_InstructionOp<"output"> {
     exec.output 0 %y : !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
     ```
   }];
-  let arguments = !con((ins I64Attr:$index, Exec_BufferType:$source), order);
+  let arguments = !con((ins I64Attr:$index, Exec_HostBuffer:$source), order);
   let assemblyFormat = [{
     $index $source (`on` $queue^)? (`after` $after^)? attr-dict
     `:` type($source) (`->` type($done)^)?
   }];
 }
 
-def Exec_CopyOp : Exec_InstructionOp<"copy", [
-    AllTypesMatch<["source", "target"]>]> {
-  let summary = "copies a buffer to another place";
+def Exec_CopyOp : Exec_InstructionOp<"copy"> {
+  let summary = "copies a buffer to another place, also to another memory space";
   let description = [{
     **Constraints**
-    - (C1) Source and target have one type.
+    - (C1) Source and target have one type, but for the memory space.
+    - (C2) From one memory space to another it leads on queue `copy`, and from
+      or to the host.
 
     Example:
     ```mlir
-    exec.copy %x into %y : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+    exec.copy %x into %y on "copy"
+      : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+      to !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
     ```
   }];
   let arguments = !con((ins Exec_BufferType:$source, Exec_BufferType:$target),
       order);
   let assemblyFormat = [{
     $source `into` $target (`on` $queue^)? (`after` $after^)? attr-dict
-    `:` type($source) (`->` type($done)^)?
+    `:` custom<CopyTypes>(type($source), type($target)) (`->` type($done)^)?
   }];
+  let hasVerifier = 1;
 }
 
 def Exec_CommitOp : Exec_InstructionOp<"commit"> {
@@ -415,7 +355,7 @@ def Exec_UpdateOp : Exec_InstructionOp<"update"> {
     ```
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$global,
-      Exec_BufferType:$source), order);
+      Exec_HostBuffer:$source), order);
   let assemblyFormat = [{
     $global $source (`on` $queue^)? (`after` $after^)? attr-dict
     `:` type($source) (`->` type($done)^)?

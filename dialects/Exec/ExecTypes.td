@@ -19,17 +19,34 @@ def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
     encoding says the global shape and the layout. A rank uses the bytes of its
     own box, dense and row-major, from the buffer's begin.
 
-    Example: `!exec.buffer<tensor<2x8xf32, #spmd.local<(x=2), [x, *], 4x8>>, @g>`
+    They lie with the host, or in the memory space of the rank's device that is
+    named behind the grid.
+
+    Examples: `!exec.buffer<tensor<2x8xf32, #spmd.local<(x=2), [x, *], 4x8>>, @g>`,
+    `!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">`
   }];
   let parameters = (ins "::mlir::RankedTensorType":$tensor,
-                        "::mlir::FlatSymbolRefAttr":$grid);
-  let assemblyFormat = "`<` $tensor `,` $grid `>`";
+      "::mlir::FlatSymbolRefAttr":$grid,
+      StringRefParameter<"the memory space; empty: the host's", "\"\"">:$space);
+  let builders = [TypeBuilder<(ins "::mlir::RankedTensorType":$tensor,
+      "::mlir::FlatSymbolRefAttr":$grid), [{
+    return $_get($_ctxt, tensor, grid, "");
+  }]>];
+  let assemblyFormat = "`<` $tensor `,` $grid (`,` $space^)? `>`";
   let extraClassDeclaration = [{
+    /// Whether it lies with the host.
+    bool isOnHost() const { return getSpace().empty(); }
+    /// The same in another memory space; "": with the host.
+    BufferType inSpace(::llvm::StringRef space) const;
     /// Bytes of the largest box, or nothing if they do not fit in an int64_t.
     std::optional<int64_t> byteSize() const;
   }];
   let genVerifyDecl = 1;
 }
+
+def Exec_HostBuffer : Type<And<[Exec_BufferType.predicate,
+    CPred<"::llvm::cast<::divisi::exec::BufferType>($_self).isOnHost()">]>,
+    "buffer in the memory of the host", "::divisi::exec::BufferType">;
 
 def Exec_TokenType : TypeDef<Exec_Dialect, "Token"> {
   let mnemonic = "token";

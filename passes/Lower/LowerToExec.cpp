@@ -379,7 +379,7 @@ static LogicalResult lowerProgram(func::FuncOp function, StringAttr entry) {
   auto program = ProgramOp::create(
       builder, function.getLoc(), function.getSymNameAttr(),
       FlatSymbolRefAttr::get(entry), builder.getDenseI64ArrayAttr(wide),
-      builder.getI64IntegerAttr(0),
+      builder.getI64IntegerAttr(0), /*device_arenas=*/DictionaryAttr(),
       function->getAttrOfType<UnitAttr>(spmd::SPMDDialect::kOverlap));
   builder.createBlock(&program.getBody());
   if (failed(FunctionLowering(builder, function).run())) {

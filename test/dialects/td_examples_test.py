@@ -13,14 +13,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 OPT = Path(os.environ["DIVISI_BUILD"]) / "bin/divisi-opt"
-FILES = {"spmd": ROOT / "dialects/SPMD/SPMDOps.td",
-         "exec": ROOT / "dialects/Exec/ExecOps.td"}
+FILES = {"spmd": [ROOT / "dialects/SPMD/SPMDOps.td"],
+         "exec": [ROOT / "dialects/Exec/ExecPrograms.td",
+                  ROOT / "dialects/Exec/ExecOps.td"]}
 DEFINITION = re.compile(
     r'^def \w+ : [A-Za-z]+_\w+<"(\w+)"(.*?)(?=^def |^class |^#endif)',
     flags=re.M | re.S)
 SPMD_MOVE = re.compile(r"(?:%\w+ = )?spmd\.\w+ (%\w+) .*? : (.*?) -> ")
 GRIDS = "spmd.grid @g (x = 2)\nspmd.grid @h (z = 3) devices [2, 3, 4]\n"
-BUFFER = r"!exec\.buffer<tensor<[^>]*#spmd\.local<[^>]*>>, @\w+>"
+BUFFER = r'!exec\.buffer<tensor<[^>]*#spmd\.local<[^>]*>>, @\w+(?:, "\w+")?>'
 X = "!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>"
 ENTRY = f'exec.entry @forward inputs ["x"] [{X}] outputs ["y"] [{X}]\n'
 BODY = "exec.entry @step body inputs [] [] outputs [] []\n"
@@ -29,7 +30,7 @@ WEIGHT = "nn.global @w parameter : tensor<4xf32>\n"
 
 def read_examples(dialect):
     """Yields (name, example or None)."""
-    text = FILES[dialect].read_text(encoding="utf-8")
+    text = "".join(path.read_text(encoding="utf-8") for path in FILES[dialect])
     for definition in DEFINITION.finditer(text):
         code = re.search(r"```mlir\n(.*?)```", definition[2], flags=re.S)
         yield (f"{dialect}.{definition[1]}",
@@ -85,7 +86,7 @@ CASES = [case for dialect in FILES for case in read_examples(dialect)]
 
 def test_all_operations_are_found():
     definitions = [re.findall(r"^def \w+Op : ", path.read_text(), re.M)
-                   for path in FILES.values()]
+                   for paths in FILES.values() for path in paths]
     assert len(CASES) == sum(map(len, definitions)) > 0
 
 

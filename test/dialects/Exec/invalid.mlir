@@ -35,7 +35,7 @@ func.func @offset_between_lines() {
 !other = !exec.buffer<tensor<2xi32, #spmd.local<(x=2), [x], 4>>, @g>
 
 func.func @view_as_integers(%x: !shard) {
-  // expected-error-re @below {{(C1) cannot see {{.*}} as {{.*}}: element types and grids must be equal}}
+  // expected-error-re @below {{(C1) cannot see {{.*}} as {{.*}}: element types, grids and memory spaces must be equal}}
   %0 = exec.view %x : !shard to !other
   return
 }

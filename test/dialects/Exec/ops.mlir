@@ -75,3 +75,29 @@ exec.program @forward__1 entry @forward ranks [2] arena 64 {
   // CHECK: exec.output 0
   exec.output 0 %0 : !other
 }
+
+// Memory spaces: a buffer of a device names its own, and each has an arena.
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+!whole_there = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g, "cuda">
+// CHECK: exec.program @spaces__0 entry @forward ranks [5] arena 64, "cuda" 192, "other" 0 overlap {
+exec.program @spaces__0 entry @forward ranks [5] arena 64, "cuda" 192, "other" 0 overlap {
+  %a = exec.input 0 : !shard
+  // CHECK: exec.global @w : <tensor<{{.*}}>, @g, "cuda">
+  %w = exec.global @w : !there
+  // CHECK: exec.constant {{.*}} : <tensor<{{.*}}>, @g, "cuda">
+  %one = exec.constant dense<1.0> : tensor<4xf32> : !there
+  // CHECK: %[[THERE:.*]] = exec.alloc at 0 : <tensor<{{.*}}>, @g, "cuda">
+  %0 = exec.alloc at 0 : !there
+  // CHECK: exec.copy %{{.*}} into %[[THERE]] on "copy" : !exec.buffer<tensor<{{.*}}>, @g> to !exec.buffer<tensor<{{.*}}>, @g, "cuda"> -> !exec.token
+  %copied = exec.copy %a into %0 on "copy" : !shard to !there -> !exec.token
+  %1 = exec.alloc at 64 : !there
+  // CHECK: exec.call "nn.add"({{.*}}) into ({{.*}}) {} after %{{.*}} workspace 64 at 128 : (!exec.buffer<tensor<{{.*}}>, @g, "cuda">,
+  exec.call "nn.add"(%0, %w) into (%1) {} after %copied workspace 64 at 128 : (!there, !there) into (!there)
+  %v = exec.view %1 : !there to !there
+  %2 = exec.alloc at 0 : !whole_there
+  // CHECK: exec.collective "all_gather" {{.*}}, @g, "cuda"> into {{.*}}, @g, "cuda">
+  exec.collective "all_gather" axes ["x"] tag 0 %v into %2 : !there into !whole_there
+  // What a transfer leads between says nothing of where it lies.
+  // CHECK: exec.transfer from {{.*}}, @g> to {{.*}}, @h> tag 1 source %{{.*}} : {{.*}}, @g, "cuda">
+  exec.transfer from !whole to !other tag 1 source %2 : !whole_there
+}

@@ -1,0 +1,244 @@
+// What the verifiers of exec refuse of memory spaces.
+// RUN: divisi-opt %s --split-input-file --verify-diagnostics
+
+
+// expected-error @below {{a buffer that lies with the host names no space}}
+func.func private @named() -> !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "host">
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+func.func @view_in_another_space(%x: !shard) {
+  // expected-error-re @below {{(C1) cannot see {{.*}} as {{.*}}: element types, grids and memory spaces must be equal}}
+  %0 = exec.view %x : !shard to !there
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+func.func @call_in_two_spaces(%x: !shard, %y: !there) {
+  // expected-error @below {{(C3) works in memory space 'cuda', and a buffer lies in 'host': it must be copied}}
+  exec.call "nn.neg"(%x) into (%y) {} : (!shard) into (!there)
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+func.func @call_that_reads_there(%x: !there, %y: !shard) {
+  // expected-error @below {{(C3) works in memory space 'host', and a buffer lies in 'cuda': it must be copied}}
+  exec.call "nn.neg"(%x) into (%y) {} : (!there) into (!shard)
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+!whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+
+func.func @gather_from_a_device(%x: !there, %y: !whole) {
+  // expected-error @below {{(C3) leads from memory space 'cuda' to 'host', which only exec.copy does}}
+  exec.collective "all_gather" axes ["x"] tag 0 %x into %y : !there into !whole
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+!other = !exec.buffer<tensor<4xf32, #spmd.local<(z=1), [*], 4>>, @h>
+!other_there = !exec.buffer<tensor<4xf32, #spmd.local<(z=1), [*], 4>>, @h, "cuda">
+
+func.func @transfer_to_a_device(%x: !shard, %y: !other_there) {
+  // expected-error @below {{(C3) leads from memory space 'host' to 'cuda', which only exec.copy does}}
+  exec.transfer from !shard to !other tag 1 source %x : !shard target %y : !other_there
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+func.func @transfer_that_names_a_space(%x: !there) {
+  // expected-error @below {{attribute 'from' failed to satisfy constraint: type attribute of buffer in the memory of the host}}
+  exec.transfer from !there to !shard tag 1 source %x : !there
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+!other = !exec.buffer<tensor<2xi32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+func.func @copy_of_another_type(%x: !shard, %y: !other) {
+  // expected-error-re @below {{(C1) cannot copy {{.*}} to {{.*}}}}
+  exec.copy %x into %y : !shard to !other
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+func.func @copy_beside_calls(%x: !shard, %y: !there) {
+  // expected-error @below {{(C2) leads from one memory space to another on queue 'compute', expected copy}}
+  exec.copy %x into %y : !shard to !there
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+!elsewhere = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "other">
+
+func.func @copy_between_devices(%x: !there, %y: !elsewhere) {
+  // expected-error @below {{(C2) leads from memory space 'cuda' to 'other', expected the host's for one of the two}}
+  exec.copy %x into %y on "copy" : !there to !elsewhere
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+func.func @input_of_a_device() {
+  // expected-error @below {{result #0 must be buffer in the memory of the host}}
+  %0 = exec.input 0 : !there
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+func.func @global_written_there() {
+  // expected-error @below {{result #0 must be buffer in the memory of the host}}
+  %0 = exec.new_global @w : !there
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+func.func @output_of_a_device(%x: !there) {
+  // expected-error @below {{operand #0 must be buffer in the memory of the host}}
+  exec.output 0 %x : !there
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+func.func @update_from_a_device(%x: !there) {
+  // expected-error @below {{operand #0 must be buffer in the memory of the host}}
+  exec.update @w %x : !there
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+!count = !exec.buffer<tensor<i64, #spmd.local<(x=2), []>>, @g>
+
+func.func @loop_on_a_device(%n: !count, %x: !there) {
+  // expected-error @below {{operand #1 must be variadic of buffer in the memory of the host}}
+  exec.loop @step times %n max 3 carries () given (%x) into () spare ()
+    : !count, (), (!there), (), ()
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+// expected-error @below {{(C2) passes what lies in memory space 'cuda', not with the host}}
+exec.entry @forward inputs [] [] outputs ["y"] [!there]
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+exec.entry @forward inputs [] [] outputs [] []
+exec.program @p entry @forward ranks [0, 1] arena 128, "cuda" 64 {
+  // expected-error @below {{(C3) 8 bytes at 64 leave the arena of 64 bytes}}
+  %0 = exec.alloc at 64 : !there
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+exec.entry @forward inputs [] [] outputs [] []
+exec.program @p entry @forward ranks [0, 1] arena 128 {
+  // expected-error @below {{(C3) 8 bytes at 0 leave the arena of 0 bytes}}
+  %0 = exec.alloc at 0 : !there
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+exec.entry @forward inputs [] [] outputs [] []
+exec.program @p entry @forward ranks [0, 1] arena 1024, "cuda" 64 {
+  %0 = exec.alloc at 0 : !there
+  // expected-error @below {{(C3) 64 bytes at 64 leave the arena of 64 bytes}}
+  exec.call "nn.neg"(%0) into (%0) {} workspace 64 at 64 : (!there) into (!there)
+}
+
+// -----
+
+
+exec.entry @forward inputs [] [] outputs [] []
+// expected-error @below {{(C4) cannot have an arena of -64 : i64 bytes in memory space 'cuda'}}
+exec.program @p entry @forward ranks [0] arena 0, "cuda" -64 {
+}
+
+// -----
+
+
+exec.entry @forward inputs [] [] outputs [] []
+// expected-error @below {{(C4) cannot have an arena of 64 : i64 bytes in memory space 'host'}}
+exec.program @p entry @forward ranks [0] arena 0, "host" 64 {
+}
+
+// -----
+
+
+exec.entry @forward inputs [] [] outputs [] []
+// expected-error @below {{memory space 'cuda' has two arenas}}
+exec.program @p entry @forward ranks [0] arena 0, "cuda" 64, "cuda" 64 {
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+
+exec.entry @step body inputs [] [] outputs [] []
+exec.program @p entry @step ranks [0, 1] arena 0, "cuda" 64 {
+  // expected-error @below {{(C5) lies in memory space 'cuda', and a body with the host}}
+  %0 = exec.alloc at 0 : !there
+}
