@@ -186,11 +186,15 @@ DataCollector::run(const ManifestDraft &draft) {
 /// Verifies what is about to be written as a session would on loading it, so
 /// that no artifact exists that nobody can load.
 static Status verifyDraft(artifact::Manifest &manifest,
-                          const std::vector<rt::GlobalData> &data) {
+                          const std::vector<rt::GlobalData> &data,
+                          const rt::Backend *device) {
   for (auto [i, source] : llvm::enumerate(data)) {
     manifest.mutable_globals(i)->set_bytes(source.bytes.size());
   }
-  const rt::Backend *backends[] = {&rt::referenceBackend()};
+  std::vector<const rt::Backend *> backends = {&rt::referenceBackend()};
+  if (device) {
+    backends.push_back(device);
+  }
   return rt::verifyManifest(manifest, backends)
       .in("nothing was written, for the program could not run");
 }
@@ -212,7 +216,8 @@ Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
   if (!data) {
     return data.status();
   }
-  if (Status status = verifyDraft(draft->manifest, *data); !status.isOk()) {
+  if (Status status = verifyDraft(draft->manifest, *data, options.device);
+      !status.isOk()) {
     return status;
   }
   Expected<int64_t> written =

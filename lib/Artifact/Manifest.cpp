@@ -8,6 +8,7 @@
 
 #include "Manifest.h"
 
+#include "EntryOrder.h"
 #include "dialects/NN/Locations.h"
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
@@ -43,6 +44,7 @@ private:
   void addLoop(LoopOp op, artifact::Loop &loop);
   uint32_t queueOf(InstructionInterface op);
   uint32_t globalOf(Operation *op, StringRef name);
+  uint32_t spaceOf(StringRef name);
 
   uint32_t tensorOf(RankedTensorType type, FlatSymbolRefAttr grid);
   uint32_t tensorOf(BufferType type) {
@@ -54,7 +56,7 @@ private:
   ModuleOp module_;
   ManifestDraft draft_;
   Status status_;
-  llvm::StringMap<uint32_t> grids_, globals_, entries_, communicators_;
+  llvm::StringMap<uint32_t> grids_, globals_, entries_, communicators_, spaces_;
   llvm::DenseMap<std::pair<Type, Attribute>, uint32_t> tensors_;
   llvm::DenseMap<Value, uint32_t> buffers_; ///< Of the current program.
   llvm::DenseMap<Value, uint32_t> tokens_;  ///< Whose: its instructions.
@@ -197,6 +199,9 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
   artifact::Buffer *buffer = program.add_buffers();
   buffer->set_tensor(tensorOf(type));
   buffer->set_bytes(*bytes);
+  if (!isa<ViewOp>(op)) { // which lies where its source does
+    buffer->set_space(spaceOf(type.getSpace()));
+  }
   llvm::TypeSwitch<Operation *>(&op)
       .Case([&](InputOp input) { buffer->set_input(input.getIndex()); })
       .Case([&](GlobalOp global) {
@@ -229,6 +234,19 @@ uint32_t ManifestBuilder::globalOf(Operation *op, StringRef name) {
   return found->second;
 }
 
+/// The number of the memory space, which is added when it occurs first.
+uint32_t ManifestBuilder::spaceOf(StringRef name) {
+  if (name.empty()) {
+    return 0;
+  }
+  auto [it, isNew] =
+      spaces_.try_emplace(name, draft_.manifest.spaces_size() + 1);
+  if (isNew) {
+    draft_.manifest.add_spaces(name.str());
+  }
+  return it->second;
+}
+
 /// Attributes go by the type that a kernel reads them as.
 void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
   call.set_op(op.getCallee().str());
@@ -242,6 +260,7 @@ void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
   }
   call.set_workspace_offset(op.getWorkspaceOffset().value_or(-1));
   call.set_workspace_bytes(op.getWorkspace().value_or(0));
+  call.set_space(spaceOf(op.getSpace()));
   ArrayRef<int64_t> pairs = op.getOver().value_or(ArrayRef<int64_t>());
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
     artifact::InPlace *pair = call.add_in_place();
@@ -344,7 +363,7 @@ uint32_t ManifestBuilder::queueOf(InstructionInterface op) {
   std::string name = op.queueName();
   std::optional<Meeting> meeting = op.getMeeting();
   if (!meeting) {
-    return name == "copy" ? 1 : 0;
+    return name == kCopyQueue ? 1 : 0;
   }
   artifact::Communicator wanted;
   wanted.set_name(name);
@@ -380,6 +399,12 @@ void ManifestBuilder::addProgram(ProgramOp op) {
     program->add_ranks(rank);
   }
   program->set_arena_bytes(op.getArenaBytes());
+  for (NamedAttribute arena : op.deviceArenas()) {
+    auto space = int(spaceOf(arena.getName()));
+    auto &bytes = *program->mutable_device_arena_bytes();
+    bytes.Resize(std::max(bytes.size(), space), 0);
+    bytes.Set(space - 1, op.arenaBytesIn(arena.getName()));
+  }
   for (Operation &inner : op.getBody().front()) {
     if (auto instruction = dyn_cast<InstructionInterface>(inner)) {
       addInstruction(instruction, *program);
@@ -387,35 +412,6 @@ void ManifestBuilder::addProgram(ProgramOp op) {
       addBuffer(inner, *program);
     }
   }
-}
-
-/// Entries first, then bodies, each behind those with the loop that runs it.
-static std::vector<EntryOp> entriesInOrder(ModuleOp module) {
-  std::vector<EntryOp> order;
-  auto add = [&](EntryOp entry) {
-    if (entry && !llvm::is_contained(order, entry)) {
-      order.push_back(entry);
-    }
-  };
-  for (auto entry : module.getOps<EntryOp>()) {
-    if (!entry.getIsBody()) {
-      add(entry);
-    }
-  }
-  for (size_t next = 0; next < order.size(); ++next) {
-    for (auto program : module.getOps<ProgramOp>()) {
-      if (program.getEntry() != order[next].getSymName()) {
-        continue;
-      }
-      for (auto loop : program.getBody().getOps<LoopOp>()) {
-        add(module.lookupSymbol<EntryOp>(loop.getBody()));
-      }
-    }
-  }
-  for (auto entry : module.getOps<EntryOp>()) {
-    add(entry); // that no loop runs: verification says so
-  }
-  return order;
 }
 
 Expected<ManifestDraft> ManifestBuilder::run() {

@@ -15,7 +15,8 @@ using namespace mlir;
 using namespace divisi;
 
 Expected<std::vector<rt::RankMemory>>
-divisi::predictMemory(ModuleOp module, bool countsKernels) {
+divisi::predictMemory(ModuleOp module, bool countsKernels,
+                      const rt::Backend *device) {
   Expected<ManifestDraft> draft = draftManifest(module);
   if (!draft) {
     return draft.status();
@@ -31,10 +32,13 @@ divisi::predictMemory(ModuleOp module, bool countsKernels) {
              : std::nullopt;
     global.set_bytes(bytes.value_or(0));
   }
-  // As `run` asks them, unless told otherwise.
-  const rt::Backend *const backends[] = {&rt::cpuBackend(),
-                                         &rt::referenceBackend()};
-  return rt::predictMemory(
-      draft->manifest, countsKernels ? std::span(backends)
-                                     : std::span<const rt::Backend *const>());
+  std::vector<const rt::Backend *> backends;
+  if (countsKernels) {
+    // As `run` asks them, unless told otherwise.
+    backends = {&rt::cpuBackend(), &rt::referenceBackend()};
+    if (device) {
+      backends.push_back(device);
+    }
+  }
+  return rt::predictMemory(draft->manifest, backends);
 }

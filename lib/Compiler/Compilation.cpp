@@ -228,7 +228,7 @@ Status Compilation::runPipeline(Stage stage) {
     buildSchedulePipeline(passes);
     break;
   case Stage::Lower:
-    buildLowerPipeline(passes);
+    buildLowerPipeline(passes, {.device = options_.device});
     break;
   }
   return runPasses(passes, stage);
@@ -368,9 +368,15 @@ Expected<Report> Compilation::report() {
   return report;
 }
 
+EmitOptions Compilation::emitOptions() const {
+  EmitOptions options = options_.emit;
+  options.device = options_.device.backend;
+  return options;
+}
+
 Expected<EmitSummary> Compilation::emit(const std::string &path) {
   tellPhase("emit");
-  EmitOptions options = options_.emit;
+  EmitOptions options = emitOptions();
   if (report_ || (*module_)->hasAttr(kReportAttr)) {
     Expected<Report> known = report();
     if (!known) {
@@ -386,7 +392,7 @@ Expected<EmitSummary> Compilation::emit(const std::string &path) {
 }
 
 Expected<TemporaryArtifact> Compilation::emitTemporary() {
-  return emitTemporaryArtifact(*module_, *store_, options_.emit);
+  return emitTemporaryArtifact(*module_, *store_, emitOptions());
 }
 
 std::unique_ptr<Compilation> Compilation::fork(const PlanOptions &plan) {

@@ -32,7 +32,7 @@ static constexpr int kMostReplans = 6;
 
 Status Compilation::addMemory(Report &report) {
   Expected<std::vector<rt::RankMemory>> ranks =
-      predictMemory(*module_, report.countsKernels);
+      predictMemory(*module_, report.countsKernels, options_.device.backend);
   if (!ranks) {
     return ranks.status();
   }
@@ -77,8 +77,8 @@ Expected<std::vector<DeviceMemory>> Compilation::memory() {
   if (!machine) {
     return machine.status();
   }
-  Expected<std::vector<rt::RankMemory>> ranks =
-      predictMemory(*module_, hasKnownKernels(*machine));
+  Expected<std::vector<rt::RankMemory>> ranks = predictMemory(
+      *module_, hasKnownKernels(*machine), options_.device.backend);
   if (!ranks) {
     return ranks.status();
   }
@@ -120,6 +120,9 @@ static Status tooLarge(const PlanOptions &options,
                    held.weights, ", arena ", held.arena,
                    ", workspace of kernels ", held.workspace,
                    ", constants packed by kernels ", held.packed,
+                   held.device == 0 ? ""
+                                    : ", in memory of devices " +
+                                          std::to_string(held.device),
                    "); raise --memory-limit or take more devices");
 }
 

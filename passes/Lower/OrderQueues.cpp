@@ -52,6 +52,10 @@ class Bytes {
 public:
   explicit Bytes(ProgramOp program) : program_(program) {
     int64_t end = program.getArenaBytes();
+    for (NamedAttribute arena : program.deviceArenas()) {
+      arenas_[arena.getName().getValue()] = end;
+      end += program.arenaBytesIn(arena.getName());
+    }
     for (auto global : program.getBody().getOps<NewGlobalOp>()) {
       begin_.try_emplace(global.getGlobal(), end);
       end += program.bytesOf(global.getBuffer().getType()).value_or(0);
@@ -69,8 +73,9 @@ private:
   std::optional<int64_t> beginOf(Operation *root) const;
 
   ProgramOp program_;
-  llvm::StringMap<int64_t> begin_; ///< Of globals that the program writes.
-  std::optional<int64_t> barrier_; ///< The byte behind all.
+  llvm::StringMap<int64_t> arenas_; ///< Where those of devices begin.
+  llvm::StringMap<int64_t> begin_;  ///< Of globals that the program writes.
+  std::optional<int64_t> barrier_;  ///< The byte behind all.
 };
 
 } // namespace
@@ -79,7 +84,8 @@ private:
 std::optional<int64_t> Bytes::beginOf(Operation *root) const {
   if (auto alloc = dyn_cast<AllocOp>(root)) {
     std::optional<uint64_t> offset = alloc.getOffset();
-    return offset ? std::optional<int64_t>(*offset) : std::nullopt;
+    int64_t arena = arenas_.lookup(alloc.getBuffer().getType().getSpace());
+    return offset ? std::optional<int64_t>(arena + *offset) : std::nullopt;
   }
   StringRef name;
   if (auto global = dyn_cast<GlobalOp>(root)) {
@@ -115,8 +121,8 @@ SmallVector<ByteAccess> Bytes::accessesOf(InstructionInterface op) const {
   auto call = dyn_cast<CallOp>(op.getOperation());
   if (std::optional<int64_t> begin =
           call ? call.getWorkspaceOffset() : std::nullopt) {
-    accesses.push_back({*begin,
-                        *begin + int64_t(call.getWorkspace().value_or(0)),
+    int64_t first = arenas_.lookup(call.getSpace()) + *begin;
+    accesses.push_back({first, first + int64_t(call.getWorkspace().value_or(0)),
                         /*writes=*/true});
   }
   return accesses;

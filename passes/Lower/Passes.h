@@ -14,6 +14,7 @@
 #define DIVISI_PASSES_LOWER_PASSES_H
 
 #include "dialects/Exec/Exec.h"
+#include "divisi/Evaluate/DeviceTarget.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -32,10 +33,24 @@ namespace divisi {
 #define GEN_PASS_REGISTRATION
 #include "passes/Lower/Passes.h.inc"
 
+/// `place-spaces`, asking the kernels of `device`, of which there are some.
+std::unique_ptr<mlir::Pass> createPlaceSpaces(const DeviceTarget &device);
+/// `ask-kernels`, asking them too, if there are any.
+std::unique_ptr<mlir::Pass> createAskKernels(const DeviceTarget &device);
+/// `plan-memory`, likewise.
+std::unique_ptr<mlir::Pass> createPlanMemory(const DeviceTarget &device);
+
+/// How programs are lowered.
+struct LowerOptions {
+  /// Else kernels are not asked for the scratch memory that they want: all of
+  /// it is then beside the arena.
+  bool plansScratch = true;
+  DeviceTarget device = {}; ///< Unless it has no backend, what works there.
+};
+
 /// Appends the stage: partitioned functions in, placed programs out.
-/// Without `plansScratch` kernels are not asked for the scratch memory that
-/// they want: all of it is then beside the arena.
-void buildLowerPipeline(mlir::OpPassManager &manager, bool plansScratch = true);
+void buildLowerPipeline(mlir::OpPassManager &manager,
+                        const LowerOptions &options = {});
 
 /// Makes the stage known as `divisi-lower`.
 void registerLowerPipeline();

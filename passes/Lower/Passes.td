@@ -60,6 +60,53 @@ def SplitKinds : Pass<"split-kinds", "::mlir::ModuleOp"> {
   ];
 }
 
+def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
+  let summary = "let calls work in the memory of a device";
+  let description = [{
+    Precondition: programs whose memory is not planned yet; each buffer is
+    written by one instruction.
+
+    Effect: calls that the device has kernels for, on all ranks of the program,
+    work in its memory space, as do moves of what they make. What is read in
+    another space than that in which it is written is copied, once, on the queue
+    of copies; a global that nobody updates is read in either. Bodies of loops
+    stay with the host, as does what the device has no kernels for.
+
+    From C++ a backend is asked what it takes (`divisi/Evaluate/DeviceTarget.h`);
+    here `kernels` lists it.
+
+    Postcondition: what an instruction touches lies in one memory space, unless
+    it is a copy.
+
+    ```mlir
+    exec.call "nn.neg"(%x) into (%0) {} : …
+    exec.output 0 %0
+    // becomes
+    exec.copy %x into %d on "copy" : !exec.buffer<T, @g> to !exec.buffer<T, @g, "cuda">
+    exec.call "nn.neg"(%d) into (%0) {} : …
+    exec.copy %0 into %h on "copy" : !exec.buffer<T, @g, "cuda"> to !exec.buffer<T, @g>
+    exec.output 0 %h
+    ```
+  }];
+  let dependentDialects = ["::divisi::exec::ExecDialect"];
+  let options = [
+    Option<"space", "space", "std::string", "\"\"",
+      "The memory space of the device">,
+    ListOption<"kernels", "kernels", "std::string",
+      "The operators that it has kernels for">,
+    Option<"isReached", "reached", "bool", "false",
+      "Whether the communicator reaches the device's memory">,
+    Option<"report", "report", "bool", "false",
+      "Say what works where, and what is copied">,
+  ];
+  let statistics = [
+    Statistic<"numOnDevice", "on-device", "calls that work there">,
+    Statistic<"numOnHost", "on-host", "calls that the device has no kernels for">,
+    Statistic<"numCopies", "copies", "copies between memory spaces">,
+    Statistic<"numCopiedBytes", "copied-bytes", "bytes that they move">,
+  ];
+}
+
 def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
   let summary = "write the new values of globals where they rest";
   let description = [{
@@ -102,8 +149,9 @@ def AskKernels : Pass<"ask-kernels", "::mlir::ModuleOp"> {
 
     Effect: a call gets the workspace that the kernel wants which a session
     takes unless told otherwise, on the rank that wants most, with one thread.
-    Only kernels of this build are asked: of a module for other devices than
-    CPUs (`divisi.cluster`) no call has one.
+    Only kernels of this build are asked, and those of a device that the pass is
+    made for: of a module for other devices than CPUs (`divisi.cluster`) no call
+    with the host has one.
 
     ```mlir
     exec.call "nn.conv"(%x, %w) into (%y) {…}
@@ -128,8 +176,10 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
     as long as their call. The arena of a body lies in that of the program with
     the loop, as a buffer that is needed while it runs.
 
+    Each memory space has an arena of its own.
+
     Postcondition: every `exec.alloc` and every workspace has an offset, and the
-    program the size of its arena. No bytes are shared by buffers that are
+    program the sizes of its arenas. No bytes are shared by buffers that are
     needed at the same time, save a result over its operand, which its call
     says (`over`).
   }];
@@ -172,7 +222,8 @@ def VerifyLower : Pass<"verify-lower", "::mlir::ModuleOp"> {
     Checks the postconditions of the stage: beside globals, grids and `@init`
     there are only entries and programs; every buffer is placed; every input
     and output of an entry is there; the ranks of an entry's programs are
-    disjoint; no update is left to `write-globals`. That queues and `after` order all that has to be is checked when
+    disjoint; no update is left to `write-globals`; no device reads a copy of a
+    global that is updated. That queues and `after` order all that has to be is checked when
     the artifact is written (`divisi/runtime/Verify.h`).
   }];
 }

@@ -12,19 +12,23 @@
 #include "mlir/Pass/PassRegistry.h"
 
 void divisi::buildLowerPipeline(mlir::OpPassManager &manager,
-                                bool plansScratch) {
+                                const LowerOptions &options) {
   // Operators become kernel calls.
   manager.addPass(createLowerToExec());
   // Small devices have small parts, and memory for no more.
   manager.addPass(createSplitKinds());
+  // Where values lie is known before where new ones of globals are written.
+  if (options.device.backend) {
+    manager.addPass(createPlaceSpaces(options.device));
+  }
   // The list is final: who reads an old value when another writes the new one.
   manager.addPass(createWriteGlobals());
   // What they want beside their buffers lies in the arena, too.
-  if (plansScratch) {
-    manager.addPass(createAskKernels());
+  if (options.plansScratch) {
+    manager.addPass(createAskKernels(options.device));
   }
   // Lifetimes are final only now.
-  manager.addPass(createPlanMemory());
+  manager.addPass(createPlanMemory(options.device));
   // Which bytes are used again is known only now.
   manager.addNestedPass<exec::ProgramOp>(createOrderQueues());
   // Proves the work of all passes above.

@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
 
 #include "dialects/SPMD/Strategy.h"
@@ -29,6 +30,7 @@
 #include "llvm/Support/Debug.h"
 
 #include <limits>
+#include <map>
 
 #define DEBUG_TYPE "plan-memory"
 
@@ -52,8 +54,13 @@ namespace {
 /// The steps of one program, and the buffers of its arena.
 class StepReader {
 public:
-  /// Reads `program`; failure after an error.
-  LogicalResult run(ProgramOp program);
+  /// Of `program`; of calls in its memory space `device` is asked, if not null.
+  StepReader(ProgramOp program, const llvm::StringSet<> &updated,
+             const rt::Backend *device)
+      : program_(program), sites_(program, updated), device_(device) {}
+
+  /// Reads the program; failure after an error.
+  LogicalResult run();
 
   SmallVector<Operation *, 0> owners; ///< Per buffer its `exec.alloc`, or the
                                       ///< call that has it for a workspace.
@@ -62,21 +69,31 @@ public:
 
 private:
   std::optional<size_t> bufferOf(Value value) const;
+  SmallVector<unsigned> inPlaceOnDevice(CallOp call);
+  SmallVector<unsigned> inPlaceOperands(CallOp call);
   BufferStep stepOf(Operation &op);
 
+  ProgramOp program_;
+  CallSites sites_;
+  const rt::Backend *device_;
   llvm::DenseMap<Value, size_t> numberOf_;
   llvm::StringMap<size_t> queues_;
+  llvm::DenseMap<Attribute, SmallVector<unsigned>> known_; ///< Of the device.
 };
 
 /// See Passes.td.
 class PlanMemoryPass : public divisi::impl::PlanMemoryBase<PlanMemoryPass> {
 public:
+  explicit PlanMemoryPass(const rt::Backend *device = nullptr)
+      : device_(device) {}
   void runOnOperation() override;
 
 private:
   LogicalResult plan(ProgramOp program);
   LogicalResult makeArena(ProgramOp program, LoopOp loop);
 
+  const rt::Backend *device_;
+  llvm::StringSet<> updated_;
   llvm::SmallPtrSet<Operation *, 8> planned_;
 };
 
@@ -87,18 +104,47 @@ std::optional<size_t> StepReader::bufferOf(Value value) const {
   return found == numberOf_.end() ? std::nullopt : std::optional(found->second);
 }
 
+/// The operands over which its only result may be written, as numbers.
+static SmallVector<unsigned> overwritable(const rt::KernelQuery &query) {
+  return llvm::map_to_vector(query.inPlace, [](std::pair<int, int> pair) {
+    return unsigned(pair.first);
+  });
+}
+
+/// What the device's kernels allow on every rank.
+SmallVector<unsigned> StepReader::inPlaceOnDevice(CallOp call) {
+  auto [known, isNew] = known_.try_emplace(sites_.keyOf(call));
+  if (!isNew || !device_ || StringRef(device_->space()) != call.getSpace()) {
+    return known->second;
+  }
+  std::optional<SmallVector<unsigned>> allowed;
+  bool isTaken = sites_.all(call, [&](const rt::CallSite &site, int version) {
+    const rt::Kernel *kernel = device_->find(site, version);
+    if (!kernel) {
+      return false;
+    }
+    SmallVector<unsigned> own = overwritable(kernel->query(site));
+    allowed = allowed.value_or(own);
+    llvm::erase_if(*allowed, [&](unsigned operand) {
+      return !llvm::is_contained(own, operand);
+    });
+    return true;
+  });
+  return known->second = isTaken ? *allowed : SmallVector<unsigned>();
+}
+
 /// The operands over which `call` may write its only result, as numbers.
-static SmallVector<unsigned> inPlaceOperands(CallOp call) {
-  SmallVector<unsigned> operands;
+SmallVector<unsigned> StepReader::inPlaceOperands(CallOp call) {
+  if (call.getOutputs().size() != 1) {
+    return {};
+  }
+  if (!call.getSpace().empty()) {
+    return inPlaceOnDevice(call);
+  }
   std::optional<rt::KernelQuery> query = queryKernel(
       call.getCallee(), call.getConfig(), tensorTypes(call.getInputs()),
       tensorTypes(call.getOutputs()));
-  if (query && call.getOutputs().size() == 1) {
-    for (auto [operand, result] : query->inPlace) {
-      operands.push_back(operand);
-    }
-  }
-  return operands;
+  return query ? overwritable(*query) : SmallVector<unsigned>();
 }
 
 BufferStep StepReader::stepOf(Operation &op) {
@@ -131,12 +177,12 @@ BufferStep StepReader::stepOf(Operation &op) {
   return step;
 }
 
-LogicalResult StepReader::run(ProgramOp program) {
-  queues_["compute"] = 0;
-  for (Operation &op : program.getBody().front()) {
+LogicalResult StepReader::run() {
+  queues_[kComputeQueue] = 0;
+  for (Operation &op : program_.getBody().front()) {
     if (auto alloc = dyn_cast<AllocOp>(op)) {
       std::optional<int64_t> size =
-          program.bytesOf(alloc.getBuffer().getType());
+          program_.bytesOf(alloc.getBuffer().getType());
       if (!size) {
         return alloc.emitOpError("has more bytes than an int64_t holds");
       }
@@ -149,8 +195,8 @@ LogicalResult StepReader::run(ProgramOp program) {
   return success();
 }
 
-/// Places all blocks. Those of calls lie between buffers, or at one place for
-/// all of them, if that takes less.
+/// Places the blocks of one memory space. Those of calls lie between buffers,
+/// or at one place for all of them, if that takes less.
 static std::optional<ArenaPlan> placeBlocks(std::vector<ArenaBlock> blocks,
                                             ArrayRef<size_t> scratch) {
   std::optional<ArenaPlan> plan = planArena(blocks);
@@ -175,6 +221,45 @@ static std::optional<ArenaPlan> placeBlocks(std::vector<ArenaBlock> blocks,
     other->offsets[block] = other->offsets[scratch.front()];
   }
   return other;
+}
+
+/// The memory space of a buffer of the arena.
+static StringRef spaceOf(Operation *owner) {
+  auto alloc = dyn_cast<AllocOp>(owner);
+  return alloc ? alloc.getBuffer().getType().getSpace()
+               : cast<CallOp>(owner).getSpace();
+}
+
+namespace {
+
+/// The blocks of one memory space.
+struct SpaceBlocks {
+  std::vector<ArenaBlock> blocks;
+  std::vector<size_t> numbers; ///< Theirs among those of all spaces.
+  std::vector<size_t> scratch; ///< Those of calls.
+};
+
+} // namespace
+
+/// The blocks of each space, the host's first.
+static std::map<StringRef, SpaceBlocks>
+splitBySpace(const BufferBlocks &made, ArrayRef<Operation *> owners) {
+  std::vector<Operation *> ownerOf(made.blocks.size());
+  for (auto [owner, block] : llvm::zip_equal(owners, made.blockOf)) {
+    if (block != BufferBlocks::none) {
+      ownerOf[block] = owner;
+    }
+  }
+  std::map<StringRef, SpaceBlocks> spaces;
+  for (auto [number, owner] : llvm::enumerate(ownerOf)) {
+    SpaceBlocks &space = spaces[spaceOf(owner)];
+    if (isa<CallOp>(owner)) {
+      space.scratch.push_back(space.blocks.size());
+    }
+    space.blocks.push_back(made.blocks[number]);
+    space.numbers.push_back(number);
+  }
+  return spaces;
 }
 
 /// Whether two buffers, which both have bytes, begin at the same one.
@@ -249,28 +334,41 @@ LogicalResult PlanMemoryPass::plan(ProgramOp program) {
       return failure();
     }
   }
-  StepReader reader;
-  if (failed(reader.run(program))) {
+  StepReader reader(program, updated_, device_);
+  if (failed(reader.run())) {
     return failure();
   }
   BufferBlocks made =
       blocksOf(reader.steps, reader.bytes, program.getOverlap());
-  std::vector<size_t> scratch;
-  for (auto [owner, block] : llvm::zip_equal(reader.owners, made.blockOf)) {
-    if (isa<CallOp>(owner)) {
-      scratch.push_back(block);
-    }
-  }
-  std::optional<ArenaPlan> plan = placeBlocks(made.blocks, scratch);
-  if (!plan) {
-    return program.emitOpError("needs more memory than 2^63 bytes");
-  }
+  std::vector<int64_t> offsets(made.blocks.size());
   Builder attributes(&getContext());
+  NamedAttrList arenas;
+  program.setArenaBytes(0);
+  for (auto &[space, part] : splitBySpace(made, reader.owners)) {
+    std::optional<ArenaPlan> plan = placeBlocks(part.blocks, part.scratch);
+    if (!plan) {
+      return program.emitOpError("needs more memory than 2^63 bytes");
+    }
+    for (auto [number, offset] : llvm::zip_equal(part.numbers, plan->offsets)) {
+      offsets[number] = offset;
+    }
+    if (space.empty()) {
+      program.setArenaBytes(plan->bytes);
+    } else {
+      arenas.append(space, attributes.getI64IntegerAttr(plan->bytes));
+    }
+    LLVM_DEBUG(llvm::dbgs()
+               << "arena " << nameOfSpace(space) << " " << plan->bytes
+               << " bytes, at least " << plan->lowerBound << " needed\n");
+  }
+  if (!arenas.empty()) {
+    program.setDeviceArenasAttr(arenas.getDictionary(&getContext()));
+  }
   for (auto [owner, block] : llvm::zip_equal(reader.owners, made.blockOf)) {
     if (block == BufferBlocks::none) {
       continue;
     }
-    auto offset = attributes.getI64IntegerAttr(plan->offsets[block]);
+    auto offset = attributes.getI64IntegerAttr(offsets[block]);
     if (auto alloc = dyn_cast<AllocOp>(owner)) {
       alloc.setOffsetAttr(offset);
     } else {
@@ -280,17 +378,19 @@ LogicalResult PlanMemoryPass::plan(ProgramOp program) {
   for (CallOp call : program.getBody().getOps<CallOp>()) {
     sayInPlace(call);
   }
-  program.setArenaBytes(plan->bytes);
   numInPlace += made.numInPlace;
-  LLVM_DEBUG(llvm::dbgs() << "arena " << plan->bytes << " bytes, at least "
-                          << plan->lowerBound << " needed\n");
   return success();
 }
 
 void PlanMemoryPass::runOnOperation() {
+  updated_ = updatedGlobals(getOperation());
   for (auto program : getOperation().getOps<ProgramOp>()) {
     if (failed(plan(program))) {
       return signalPassFailure();
     }
   }
+}
+
+std::unique_ptr<Pass> divisi::createPlanMemory(const DeviceTarget &device) {
+  return std::make_unique<PlanMemoryPass>(device.backend);
 }

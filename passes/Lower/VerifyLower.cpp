@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
 
 #include "dialects/NN/NN.h"
@@ -78,6 +79,21 @@ static LogicalResult verifyBuffers(ProgramOp program, EntryOp entry) {
   return success();
 }
 
+/// A device has copies of globals that nobody updates.
+static LogicalResult verifyCopies(ModuleOp module) {
+  llvm::StringSet<> updated = updatedGlobals(module);
+  for (ProgramOp program : module.getOps<ProgramOp>()) {
+    for (GlobalOp global : program.getBody().getOps<GlobalOp>()) {
+      StringRef space = global.getBuffer().getType().getSpace();
+      if (!space.empty() && updated.contains(global.getGlobal())) {
+        return global.emitOpError("has a copy in memory space '")
+               << space << "' of a global that is updated";
+      }
+    }
+  }
+  return success();
+}
+
 /// All programs of one entry: disjoint ranks, every output made by some.
 static LogicalResult verifyEntry(ModuleOp module, EntryOp entry) {
   llvm::SmallSet<int64_t, 16> ranks;
@@ -114,6 +130,9 @@ void VerifyLowerPass::runOnOperation() {
     if (failed(verifyKind(op))) {
       return signalPassFailure();
     }
+  }
+  if (failed(verifyCopies(module))) {
+    return signalPassFailure();
   }
   for (EntryOp entry : module.getOps<EntryOp>()) {
     if (failed(verifyEntry(module, entry))) {

@@ -139,7 +139,7 @@ int64_t ScheduleOverlapPass::roomFor(const Cluster &cluster) {
   PassManager passes(&getContext());
   // Arenas are compared without the scratch of kernels; with it they need no
   // more than both have.
-  buildLowerPipeline(passes, /*plansScratch=*/false);
+  buildLowerPipeline(passes, {.plansScratch = false});
   // What is wrong is said when the module itself is lowered.
   ScopedDiagnosticHandler quiet(&getContext(),
                                 [](Diagnostic &) { return success(); });

@@ -235,7 +235,7 @@ static void comparePlan(std::unique_ptr<Compilation> plan, unsigned seed,
   mustWork(inOrder.advanceTo(Stage::Schedule));
   // The planner counts tensors, and no scratch of kernels.
   mlir::PassManager passes(inOrder.module().getContext());
-  buildLowerPipeline(passes, /*plansScratch=*/false);
+  buildLowerPipeline(passes, {.plansScratch = false});
   if (failed(passes.run(inOrder.module()))) {
     stop(Status(ExitCode::Internal, "a plan cannot be lowered"));
   }

@@ -36,6 +36,7 @@ static constexpr StringLiteral kPasses[] = {
     "schedule-overlap",
     "lower-to-exec",
     "split-kinds",
+    "place-spaces",
     "write-globals",
     "ask-kernels",
     "plan-memory",

@@ -18,6 +18,7 @@
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/Kernel.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -45,6 +46,8 @@ struct EmitOptions {
   /// Filled by the first emission and taken by later ones of modules that have
   /// the same `@init`; null: `@init` runs.
   std::shared_ptr<DerivedValues> derived;
+  /// The kernels of the device that programs are for; null: there is none.
+  const rt::Backend *device = nullptr;
 };
 
 /// What was written.

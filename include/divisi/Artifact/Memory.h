@@ -26,9 +26,11 @@ namespace divisi {
 /// Of `module`, for which `verify-lower` holds, by rank: with the backends and
 /// the threads that a run has unless told otherwise. Without `countsKernels`
 /// kernels have no workspace and pack nothing: those of the target are not
-/// known here. ExitCode::Invalid or Unsupported where no session could run it.
-Expected<std::vector<rt::RankMemory>> predictMemory(mlir::ModuleOp module,
-                                                    bool countsKernels);
+/// known here. `device` has the kernels of the device that it is for; null: it
+/// is for none. ExitCode::Invalid or Unsupported where no session could run it.
+Expected<std::vector<rt::RankMemory>>
+predictMemory(mlir::ModuleOp module, bool countsKernels,
+              const rt::Backend *device = nullptr);
 
 } // namespace divisi
 

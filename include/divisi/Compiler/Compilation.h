@@ -25,6 +25,7 @@
 
 #include "divisi/Artifact/Emit.h"
 #include "divisi/Compiler/Stage.h"
+#include "divisi/Evaluate/DeviceTarget.h"
 #include "divisi/Import/Import.h"
 #include "divisi/Plan/PlanModule.h"
 #include "divisi/Precision/Precision.h"
@@ -66,7 +67,11 @@ struct CompileOptions {
   ImportOptions import;       ///< Unused where IR is read.
   PrecisionOptions precision; ///< Unused where IR is read.
   PlanOptions plan;           ///< Unused where IR is planned already.
-  EmitOptions emit;           ///< Without the report, which is made here.
+  /// Without the report and the device, which are set here.
+  EmitOptions emit;
+  /// Stage::Lower lets what it has kernels for work in its memory. It needs no
+  /// such device here; sessions of the artifact do.
+  DeviceTarget device;
   /// Whether collectives run beside operators: else Stage::Schedule leaves the
   /// order as it is.
   bool overlap = true;
@@ -176,6 +181,7 @@ private:
   /// Plans so that what devices hold, all counted, is within the limit.
   Status planToFit();
   Status addMemory(Report &report);
+  EmitOptions emitOptions() const;
   std::string dumpPath(Stage stage);
   Status dump(Stage stage);
   void tellPhase(llvm::StringRef phase);

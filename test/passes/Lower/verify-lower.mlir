@@ -85,3 +85,17 @@ exec.program @p entry @forward ranks [0, 1] arena 64 {
   // expected-error @below {{has no place for its workspace; run plan-memory first}}
   exec.call "nn.neg"(%0) into (%1) {} workspace 64 : (!t) into (!t)
 }
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+exec.entry @forward inputs [] [] outputs [] []
+exec.program @p entry @forward ranks [0, 1] arena 0 {
+  // expected-error @below {{has a copy in memory space 'cuda' of a global that is updated}}
+  %0 = exec.global @w : !there
+}
+exec.entry @step inputs [] [] outputs [] []
+exec.program @q entry @step ranks [0, 1] arena 0 {
+  %0 = exec.new_global @w : !shard
+}

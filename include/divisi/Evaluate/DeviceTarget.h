@@ -1,0 +1,29 @@
+//===- DeviceTarget.h - A device that programs are made for -----*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_EVALUATE_DEVICETARGET_H
+#define DIVISI_EVALUATE_DEVICETARGET_H
+
+#include "divisi/runtime/Kernel.h"
+
+namespace divisi {
+
+/// What the compiler knows of a device with memory of its own: what it has
+/// kernels for runs there, and all else with the host.
+struct DeviceTarget {
+  /// Its kernels, which outlive the compilation; null: there is no device. They
+  /// are asked about calls, not prepared: no device has to be there.
+  const rt::Backend *backend = nullptr;
+  /// Whether the communicator of the sessions to come reaches its memory
+  /// (rt::Communicator::reaches): else collectives work on copies.
+  bool isReached = false;
+};
+
+} // namespace divisi
+
+#endif // DIVISI_EVALUATE_DEVICETARGET_H

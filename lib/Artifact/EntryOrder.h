@@ -1,0 +1,26 @@
+//===- EntryOrder.h - The order of entries in an artifact -------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_ARTIFACT_ENTRYORDER_H
+#define DIVISI_LIB_ARTIFACT_ENTRYORDER_H
+
+#include "dialects/Exec/Exec.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <vector>
+
+namespace divisi {
+
+/// The entries of `module`, then bodies, each behind those with the loop that
+/// runs it.
+std::vector<exec::EntryOp> entriesInOrder(mlir::ModuleOp module);
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_ARTIFACT_ENTRYORDER_H

@@ -1,0 +1,69 @@
+//===- CallSites.h - Calls as kernels see them ------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which kernel takes a call is decided when the artifact is loaded, by each
+// rank for the boxes that it has. Passes ask the same before, for all of them:
+//
+//   exec.call "nn.conv"(%x, %w) into (%y)      ranks [0, 1, 2]
+//     site of ranks 0, 1: [4, 64, 8, 8] …
+//     site of rank 2:     [3, 64, 8, 8] …
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_PASSES_LOWER_CALLSITES_H
+#define DIVISI_PASSES_LOWER_CALLSITES_H
+
+#include "dialects/Exec/Exec.h"
+#include "divisi/runtime/Kernel.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <memory>
+#include <vector>
+
+namespace divisi {
+
+/// The globals that some program of `module` updates.
+llvm::StringSet<> updatedGlobals(mlir::ModuleOp module);
+
+/// The call sites of one program, which stays as it is but for what calls say
+/// of themselves.
+class CallSites {
+public:
+  /// Of `program`, in a module that updates the globals `updated`.
+  CallSites(exec::ProgramOp program, const llvm::StringSet<> &updated)
+      : program_(program), updated_(updated) {}
+
+  /// What a kernel answers; false: nothing more is asked.
+  using Ask = llvm::function_ref<bool(const rt::CallSite &site, int version)>;
+
+  /// Asks for every rank that `call` makes something on, of equal extents once,
+  /// about the kernel's version that is called. Whether all was answered with
+  /// true, and something asked: not where kernels cannot see an element type.
+  bool all(exec::CallOp call, Ask ask);
+  /// What the answers depend on, beside the program.
+  mlir::Attribute keyOf(exec::CallOp call) const;
+  /// Whether a session sees a constant: one, or a global that nobody updates.
+  bool isConstant(mlir::Value buffer) const;
+
+private:
+  /// Per rank the box that it has of a tensor.
+  using Boxes = std::vector<rt::TensorInfo>;
+
+  const Boxes *boxesOf(mlir::Value buffer);
+
+  exec::ProgramOp program_;
+  const llvm::StringSet<> &updated_;
+  llvm::DenseMap<exec::BufferType, std::unique_ptr<Boxes>> boxes_;
+};
+
+} // namespace divisi
+
+#endif // DIVISI_PASSES_LOWER_CALLSITES_H

@@ -1,0 +1,190 @@
+// Calls work where there are kernels for them, and what is read in another
+// memory space is copied there, once.
+// RUN: divisi-opt %s --place-spaces='space=cuda kernels=nn.mul,nn.matmul' --split-input-file | FileCheck %s
+// RUN: divisi-opt %s --place-spaces='space=cuda kernels=nn.mul,nn.matmul reached' --split-input-file | FileCheck %s --check-prefix=REACHED
+// RUN: divisi-opt %s --place-spaces='space=cuda kernels=nn.mul,nn.matmul report' --split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT
+// RUN: divisi-opt %s --pass-pipeline='builtin.module(place-spaces{space=cuda kernels=nn.mul,nn.matmul},write-globals,ask-kernels,plan-memory,exec.program(order-queues),verify-lower)' --split-input-file | FileCheck %s --check-prefix=PLACED
+// Without a kernel for anything nothing changes.
+// RUN: divisi-opt %s --split-input-file -o %t
+// RUN: divisi-opt %s --place-spaces='space=cuda' --split-input-file | diff %t -
+// RUN: not divisi-opt %s --place-spaces='kernels=nn.mul' --split-input-file 2>&1 | FileCheck %s --check-prefix=UNNAMED
+// RUN: not divisi-opt %s --place-spaces='space=host' --split-input-file 2>&1 | FileCheck %s --check-prefix=HOST
+// RUN: not divisi-opt %s --place-spaces='space=cuda kernels=nn.mull' --split-input-file 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+
+// UNNAMED: error: place-spaces needs the name of a device's memory space, got ''
+// HOST: error: place-spaces needs the name of a device's memory space, got 'host'
+// UNKNOWN: error: no operator has a kernel 'nn.mull'
+
+spmd.grid @g (x = 2)
+nn.global @w parameter : tensor<16xf32> {spmd.place = #spmd.place<@g: [x]>}
+nn.global @m state : tensor<16xf32> zero {spmd.place = #spmd.place<@g: [x]>}
+!t = !exec.buffer<tensor<8xf32, #spmd.local<(x=2), [x], 16>>, @g>
+!u = !exec.buffer<tensor<8x1xf32, #spmd.local<(x=2), [x, *], 16x1>>, @g>
+exec.entry @f inputs ["x"] [!t] outputs ["y", "z"] [!t, !t]
+
+// REPORT: remark: 5 calls work in memory space 'cuda', and 1 with the host: nn.neg (1); 6 copies move 192 bytes
+// CHECK-LABEL: exec.program @f__0 entry @f ranks [0, 1] arena 0 overlap
+// PLACED-LABEL: exec.program @f__0 entry @f ranks [0, 1] arena {{[0-9]+}}, "cuda" {{[0-9]+}} overlap
+exec.program @f__0 entry @f ranks [0, 1] arena 0 {
+  // What nobody updates is read there, and what somebody does is copied.
+  // CHECK-DAG: %[[X:.*]] = exec.input 0
+  // CHECK-DAG: %[[W:.*]] = exec.global @w : {{.*}}, "cuda">
+  // CHECK-DAG: %[[M:.*]] = exec.global @m : {{.*}}, @g>
+  // CHECK-DAG: %[[ONE:.*]] = exec.constant {{.*}}, "cuda">
+  // CHECK-NOT: exec.copy %[[W]]
+  %x = exec.input 0 : !t
+  %w = exec.global @w : !t
+  %m = exec.global @m : !t
+  %one = exec.constant dense<1.0> : tensor<16xf32> : !t
+  // CHECK: exec.copy %[[X]] into %[[DX:.*]] on "copy"
+  // CHECK-NEXT: exec.call "nn.mul"(%[[DX]], %[[W]]) into (%[[A:.*]]) {}
+  %0 = exec.alloc : !t
+  exec.call "nn.mul"(%x, %w) into (%0) {} : (!t, !t) into (!t)
+  // What stays there is not copied, and what was copied is read again.
+  // CHECK: exec.call "nn.mul"(%[[A]], %[[DX]]) into (%[[B:.*]]) {}
+  %1 = exec.alloc : !t
+  exec.call "nn.mul"(%0, %x) into (%1) {} : (!t, !t) into (!t)
+  // A call that the device lacks, between two views: it reads a copy, behind
+  // what makes it, and others read a copy of what it makes.
+  // CHECK: %[[HB:.*]] = exec.alloc : {{.*}}, @g>
+  // CHECK: %[[HV:.*]] = exec.view %[[HB]] : {{.*}}, @g> to {{.*}}, @g>
+  // CHECK: exec.copy %[[B]] into %[[HB]] on "copy"
+  // CHECK: exec.call "nn.neg"(%[[HV]]) into (%[[HN:.*]]) {}
+  // CHECK: %[[DN:.*]] = exec.alloc : {{.*}}, "cuda">
+  // CHECK: %[[DV:.*]] = exec.view %[[DN]]
+  // CHECK: exec.copy %[[HN]] into %[[DN]] on "copy"
+  %v = exec.view %1 : !t to !u
+  %2 = exec.alloc : !u
+  exec.call "nn.neg"(%v) into (%2) {} : (!u) into (!u)
+  %3 = exec.view %2 : !u to !t
+  // One call ahead of its reader, beside which it is made.
+  // CHECK: exec.copy %[[M]] into %[[DM:.*]] on "copy"
+  // CHECK-NEXT: exec.call "nn.mul"(%[[DV]], %[[ONE]]) into (%[[C:.*]]) {}
+  %4 = exec.alloc : !t
+  exec.call "nn.mul"(%3, %one) into (%4) {} : (!t, !t) into (!t)
+  // CHECK: exec.call "nn.mul"(%[[C]], %[[DM]]) into (%[[D:.*]]) {}
+  // CHECK: exec.copy %[[D]] into %[[HD:.*]] on "copy"
+  %5 = exec.alloc : !t
+  exec.call "nn.mul"(%4, %m) into (%5) {} : (!t, !t) into (!t)
+  // CHECK: exec.call "nn.mul"(%[[D]], %[[D]]) into (%[[E:.*]]) {}
+  // CHECK: exec.copy %[[E]] into %[[HE:.*]] on "copy"
+  %6 = exec.alloc : !t
+  exec.call "nn.mul"(%5, %5) into (%6) {} : (!t, !t) into (!t)
+  // The new value is copied where it rests, behind the commit, and all who
+  // want it on the host read it there.
+  // CHECK: exec.update @m %[[HD]]
+  // CHECK: exec.output 0 %[[HD]]
+  // CHECK: exec.output 1 %[[HE]]
+  // PLACED: %[[NEW:.*]] = exec.new_global @m
+  // PLACED-NEXT: %[[COMMIT:.*]] = exec.commit
+  // PLACED-NEXT: exec.copy {{.*}} into %[[NEW]] on "copy" after {{.*}} : {{.*}}, "cuda"> to
+  // PLACED: exec.output 0 %[[NEW]] after
+  exec.update @m %5 : !t
+  exec.output 0 %5 : !t
+  exec.output 1 %6 : !t
+}
+
+// -----
+
+spmd.grid @g (x = 2)
+!part = !exec.buffer<tensor<8xf32, #spmd.local<(x=2), [*] partial sum {x}, 8>>, @g>
+!whole = !exec.buffer<tensor<8xf32, #spmd.local<(x=2), [*], 8>>, @g>
+!shard = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [x], 8>>, @g>
+nn.global @w parameter : tensor<8xf32> {spmd.place = #spmd.place<@g: [*]>}
+exec.entry @f inputs ["x"] [!part] outputs ["y"] [!shard]
+
+// A collective meets other ranks with the host, unless the communicator reaches
+// the device. What talks to nobody is there anyway, if what it moves is, or is
+// at hand.
+// REPORT: remark: 3 calls work in memory space 'cuda', and 0 with the host; 4 copies move 112 bytes
+// CHECK-LABEL: exec.program @moves
+// REACHED-LABEL: exec.program @moves
+exec.program @moves entry @f ranks [0, 1] arena 0 {
+  %x = exec.input 0 : !part
+  %w = exec.global @w : !whole
+  // CHECK: exec.call "nn.mul"({{.*}}) into (%[[P:.*]]) {} : {{.*}}"cuda">)
+  // CHECK: exec.copy %[[P]] into %[[HP:.*]] on "copy"
+  // CHECK: exec.collective "all_reduce" axes ["x"] tag 0 %[[HP]] into %[[HS:.*]] : {{.*}}, @g> into {{.*}}, @g>
+  // CHECK: exec.copy %[[HS]] into %[[S:.*]] on "copy"
+  // REACHED: exec.collective "all_reduce" {{.*}}, @g, "cuda"> into {{.*}}, @g, "cuda">
+  // REACHED-NOT: exec.copy
+  %p = exec.alloc : !part
+  exec.call "nn.mul"(%x, %x) into (%p) {} : (!part, !part) into (!part)
+  %s = exec.alloc : !whole
+  exec.collective "all_reduce" axes ["x"] tag 0 %p into %s : !part into !whole
+  // CHECK: exec.call "nn.mul"(%[[S]], %[[S]]) into (%[[Q:.*]]) {}
+  %q = exec.alloc : !whole
+  exec.call "nn.mul"(%s, %s) into (%q) {} : (!whole, !whole) into (!whole)
+  // CHECK: exec.collective "slice" {{.*}} %[[Q]] into %[[QS:.*]] : {{.*}}, @g, "cuda"> into {{.*}}, @g, "cuda">
+  // CHECK: exec.collective "slice" {{.*}} into %[[WS:.*]] : {{.*}}, @g, "cuda"> into {{.*}}, @g, "cuda">
+  %qs = exec.alloc : !shard
+  exec.collective "slice" axes ["x"] tag 0 %q into %qs : !whole into !shard
+  %ws = exec.alloc : !shard
+  exec.collective "slice" axes ["x"] tag 0 %w into %ws : !whole into !shard
+  // CHECK: exec.call "nn.mul"(%[[QS]], %[[WS]])
+  // REACHED: exec.copy {{.*}}, @g, "cuda"> to {{.*}}, @g>
+  // REACHED-NOT: exec.copy
+  %y = exec.alloc : !shard
+  exec.call "nn.mul"(%qs, %ws) into (%y) {} : (!shard, !shard) into (!shard)
+  exec.output 0 %y : !shard
+}
+
+// -----
+
+spmd.grid @g ()
+nn.global @w parameter : tensor<8xf32> {spmd.place = #spmd.place<@g: [*]>}
+!t = !exec.buffer<tensor<8xf32, #spmd.local<(), [*], 8>>, @g>
+exec.entry @f inputs ["x"] [!t] outputs ["y"] [!t]
+
+// What both read of what nobody updates is read in both.
+// CHECK-LABEL: exec.program @both
+// REACHED-LABEL: exec.program @both
+exec.program @both entry @f ranks [0] arena 0 {
+  // CHECK: %[[X:.*]] = exec.input 0
+  %x = exec.input 0 : !t
+  // CHECK-NEXT: %[[W:.*]] = exec.global @w : {{.*}}, @g>
+  // CHECK-NEXT: %[[DW:.*]] = exec.global @w : {{.*}}, @g, "cuda">
+  %w = exec.global @w : !t
+  %0 = exec.alloc : !t
+  // CHECK: exec.call "nn.add"(%[[X]], %[[W]])
+  exec.call "nn.add"(%x, %w) into (%0) {} : (!t, !t) into (!t)
+  %1 = exec.alloc : !t
+  // CHECK: exec.call "nn.mul"(%{{.*}}, %[[DW]])
+  exec.call "nn.mul"(%0, %w) into (%1) {} : (!t, !t) into (!t)
+  exec.output 0 %1 : !t
+}
+
+// -----
+
+spmd.grid @g ()
+!i = !exec.buffer<tensor<i64, #spmd.local<(), []>>, @g>
+!t = !exec.buffer<tensor<8xf32, #spmd.local<(), [*], 8>>, @g>
+exec.entry @f inputs ["n", "x"] [!i, !t] outputs ["y"] [!t]
+exec.entry @step body inputs ["i", "x"] [!i, !t] outputs ["y"] [!t]
+
+// A loop and its body are with the host.
+// CHECK-LABEL: exec.program @f__0
+// CHECK: exec.call "nn.mul"({{.*}}) into (%[[A:.*]]) {}
+// CHECK: exec.copy %[[A]] into %[[HA:.*]] on "copy"
+// CHECK: exec.loop @step {{.*}} carries (%[[HA]])
+// PLACED-LABEL: exec.program @f__0
+exec.program @f__0 entry @f ranks [0] arena 0 {
+  %n = exec.input 0 : !i
+  %x = exec.input 1 : !t
+  %a = exec.alloc : !t
+  exec.call "nn.mul"(%x, %x) into (%a) {} : (!t, !t) into (!t)
+  %y = exec.alloc : !t
+  %z = exec.alloc : !t
+  exec.loop @step times %n max 3 carries (%a) given () into (%y) spare (%z)
+    : !i, (!t), (), (!t), (!t)
+  exec.output 0 %y : !t
+}
+// CHECK-LABEL: exec.program @step__0
+// CHECK-NOT: "cuda"
+exec.program @step__0 entry @step ranks [0] arena 0 {
+  %i = exec.input 0 : !i
+  %x = exec.input 1 : !t
+  %y = exec.alloc : !t
+  exec.call "nn.mul"(%x, %x) into (%y) {} : (!t, !t) into (!t)
+  exec.output 0 %y : !t
+}
