@@ -22,7 +22,7 @@ namespace {
 /// Programs whose kernels are partly on a device, run by 2 ranks.
 class DeviceTest : public testing::Test {
 protected:
-  DeviceTest() : onDevice_(*device_) {
+  DeviceTest() {
     options_.backends.push_back(&onDevice_);
     options_.device = [this](uint32_t, std::string_view space) {
       return Expected<std::shared_ptr<Device>>(
@@ -37,8 +37,7 @@ protected:
   }
   static Status verify(pb::Manifest manifest) {
     manifest.mutable_globals(0)->set_bytes(6 * 5 * 4);
-    TestDevice device;
-    TestDeviceBackend onDevice(device);
+    TestDeviceBackend onDevice;
     TestBackend host;
     const Backend *backends[] = {&host, &onDevice};
     return verifyManifest(manifest, backends);

@@ -34,15 +34,30 @@
 
 namespace divisi::rt {
 
-/// Does what it is given in order, on a thread of its own.
+class TestDevice;
+
+/// Does what it is given in order, later.
 class TestQueue : public DeviceQueue {
 public:
-  TestQueue() : thread_([this] { work(); }) {}
-  ~TestQueue() override {
+  explicit TestQueue(TestDevice &device) : device_(device) {}
+  virtual void put(std::function<void()> job) = 0;
+  /// Whose it is.
+  TestDevice &device() const { return device_; }
+
+private:
+  TestDevice &device_;
+};
+
+/// On a thread of its own.
+class ThreadQueue : public TestQueue {
+public:
+  explicit ThreadQueue(TestDevice &device)
+      : TestQueue(device), thread_([this] { work(); }) {}
+  ~ThreadQueue() override {
     put(nullptr);
     thread_.join();
   }
-  void put(std::function<void()> job) {
+  void put(std::function<void()> job) override {
     std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
     hasJob_.notify_one();
@@ -79,9 +94,10 @@ public:
     reached_ = number;
     changed_.notify_all();
   }
-  bool isReached() {
+  bool isReached() { return isReached(recorded_); }
+  bool isReached(uint64_t number) {
     std::lock_guard lock(mutex_);
-    return reached_ >= recorded_;
+    return reached_ >= number;
   }
   uint64_t recorded() const { return recorded_; }
   void wait(uint64_t number) {
@@ -119,7 +135,7 @@ public:
     return Device::allocateHost(bytes);
   }
   Expected<std::unique_ptr<DeviceQueue>> makeQueue() override {
-    return std::unique_ptr<DeviceQueue>(std::make_unique<TestQueue>());
+    return std::unique_ptr<DeviceQueue>(std::make_unique<ThreadQueue>(*this));
   }
   Expected<std::unique_ptr<DeviceEvent>> makeEvent() override {
     return std::unique_ptr<DeviceEvent>(std::make_unique<TestEvent>());
@@ -218,15 +234,20 @@ private:
   std::map<std::byte *, TestMemory *> memories_;
 };
 
-/// The kernels of TestBackend, for the memory of a device: each puts on its
-/// queue what that does.
+/// The kernels of a backend of the host, for the memory of a device: each puts
+/// on its queue what that does. Those of one test are of one host's.
 class TestDeviceBackend : public Backend {
 public:
-  explicit TestDeviceBackend(TestDevice &device) {
-    device_ = &device;
-    for (const Kernel &kernel : host_.kernels()) {
-      table_.push_back(kernel);
-      table_.back().prepare = prepare;
+  /// Of `host`, those that `has` wants.
+  explicit TestDeviceBackend(
+      const Backend &host = testKernels_,
+      const std::function<bool(std::string_view op)> &has = nullptr) {
+    host_ = &host;
+    for (const Kernel &kernel : host.kernels()) {
+      if (!has || has(kernel.op)) {
+        table_.push_back(kernel);
+        table_.back().prepare = prepare;
+      }
     }
   }
   std::string_view name() const override { return "test-device"; }
@@ -241,8 +262,9 @@ private:
     Status launch(LaunchContext &context) override {
       operands_.assign(context.operands.begin(), context.operands.end());
       results_.assign(context.results.begin(), context.results.end());
-      void *workspace = context.workspace;
-      TestDevice::put(context.queue, [this, workspace] { run(workspace); });
+      auto &queue = static_cast<TestQueue &>(*context.queue);
+      queue.put([this, &device = queue.device(),
+                 workspace = context.workspace] { run(device, workspace); });
       return {};
     }
     void collect(LaunchContext &context) override {
@@ -253,17 +275,17 @@ private:
     }
 
   private:
-    void run(void *workspace) {
+    void run(TestDevice &device, void *workspace) {
       std::vector<const void *> operands;
       std::vector<void *> results;
       for (const void *operand : operands_) {
-        operands.push_back(device_->find(operand));
+        operands.push_back(device.find(operand));
       }
       for (void *result : results_) {
-        results.push_back(device_->find(result));
+        results.push_back(device.find(result));
       }
       LaunchContext context{operands, results,
-                            workspace ? device_->find(workspace) : nullptr};
+                            workspace ? device.find(workspace) : nullptr};
       (void)kernel_->launch(context);
       badIndex_ = std::move(context.badIndex);
     }
@@ -277,12 +299,12 @@ private:
   static std::unique_ptr<PreparedKernel> prepare(const CallSite &site,
                                                  std::string &error) {
     std::unique_ptr<PreparedKernel> kernel =
-        host_.find(site)->prepare(site, error);
+        host_->find(site)->prepare(site, error);
     return kernel ? std::make_unique<Queued>(std::move(kernel)) : nullptr;
   }
 
-  inline static TestBackend host_;
-  inline static TestDevice *device_ = nullptr; ///< Of the present test.
+  inline static TestBackend testKernels_;
+  inline static const Backend *host_ = nullptr; ///< Of the present test.
   std::vector<Kernel> table_;
 };
 

@@ -1,0 +1,110 @@
+//===- CopyCounter.cpp - What a program has to copy -----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CopyCounter.h"
+
+#include "dialects/NN/NN.h"
+#include "dialects/SPMD/Strategy.h"
+#include "passes/Lower/CallSites.h"
+
+using namespace divisi;
+using namespace divisi::exec;
+
+CopyCounter::CopyCounter(ProgramOp program, const std::set<std::string> &ops,
+                         bool isReached)
+    : program_(program), ops_(ops), isReached_(isReached),
+      updated_(updatedGlobals(program->getParentOfType<mlir::ModuleOp>())) {
+  program.walk([&](InstructionInterface op) {
+    for (mlir::Value buffer : op.getWrites()) {
+      writerOf_[rootOf(buffer)] = op;
+    }
+  });
+}
+
+bool CopyCounter::isAtHand(mlir::Value root) const {
+  auto global = root.getDefiningOp<GlobalOp>();
+  return root.getDefiningOp<ConstantOp>() ||
+         (global && !updated_.contains(global.getGlobal()));
+}
+
+/// Of a root or a view: through all views.
+void CopyCounter::collectReaders(
+    mlir::Value buffer, std::vector<mlir::Operation *> &readers) const {
+  for (mlir::Operation *user : buffer.getUsers()) {
+    if (auto view = mlir::dyn_cast<ViewOp>(user)) {
+      collectReaders(view.getBuffer(), readers);
+    } else if (writerOf_.lookup(buffer) != user) {
+      readers.push_back(user);
+    }
+  }
+}
+
+bool CopyCounter::worksThere(mlir::Operation *op) const {
+  if (auto call = mlir::dyn_cast<CallOp>(op)) {
+    return ops_.contains(call.getCallee().str());
+  }
+  auto moved = mlir::cast<InstructionInterface>(op);
+  if (!mlir::isa<CollectiveOp, TransferOp>(op) ||
+      (moved.getMeeting() && !isReached_)) {
+    return false;
+  }
+  if (!moved.getReads().empty()) {
+    mlir::Value source = rootOf(moved.getReads()[0]);
+    mlir::Operation *writer = writerOf_.lookup(source);
+    if (!isAtHand(source)) {
+      return writer && worksThere(writer);
+    }
+  }
+  std::vector<mlir::Operation *> readers;
+  for (mlir::Value target : moved.getWrites()) {
+    collectReaders(target, readers);
+  }
+  return llvm::any_of(readers, [&](mlir::Operation *reader) {
+    return mlir::isa<CallOp>(reader) && worksThere(reader);
+  });
+}
+
+/// Of the rank's box.
+static int64_t bytesOf(mlir::Value buffer, int64_t rank) {
+  auto type = mlir::cast<BufferType>(buffer.getType());
+  spmd::GridOp grid = spmd::lookupGrid(buffer.getDefiningOp(), type.getGrid());
+  spmd::LocalAttr local = spmd::getLocal(type.getTensor());
+  auto devices = grid.getDeviceIds();
+  int64_t position = llvm::find(devices, rank) - devices.begin();
+  llvm::SmallVector<int64_t> extents;
+  for (Interval interval : local.getLayout().box(
+           local.getGrid(), local.getGlobalShape(), position)) {
+    extents.push_back(interval.size());
+  }
+  return *nn::byteCount(
+      mlir::RankedTensorType::get(extents, type.getTensor().getElementType()));
+}
+
+std::pair<Counted, int64_t> CopyCounter::run(int64_t rank) const {
+  std::pair<Counted, int64_t> result;
+  auto &[counted, bytes] = result;
+  for (mlir::Operation &op : ProgramOp(program_).getBody().front()) {
+    if (mlir::isa<InstructionInterface, ViewOp>(op)) {
+      continue;
+    }
+    mlir::Value root = op.getResult(0);
+    mlir::Operation *writer = writerOf_.lookup(root);
+    bool isMadeThere = writer && worksThere(writer);
+    std::vector<mlir::Operation *> readers;
+    collectReaders(root, readers);
+    bool isReadElsewhere = llvm::any_of(readers, [&](mlir::Operation *reader) {
+      return worksThere(reader) != isMadeThere;
+    });
+    if (!isReadElsewhere || isAtHand(root)) {
+      continue;
+    }
+    ++(isMadeThere ? counted.toHost : counted.toDevice);
+    bytes += bytesOf(root, rank);
+  }
+  return result;
+}

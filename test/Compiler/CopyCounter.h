@@ -1,0 +1,51 @@
+//===- CopyCounter.h - What a program has to copy ---------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_TEST_COMPILER_COPYCOUNTER_H
+#define DIVISI_TEST_COMPILER_COPYCOUNTER_H
+
+#include "dialects/Exec/Exec.h"
+
+#include "llvm/ADT/StringSet.h"
+
+#include <set>
+#include <vector>
+
+namespace divisi {
+
+/// Copies between memory spaces.
+struct Counted {
+  int64_t toDevice = 0, toHost = 0;
+};
+
+/// What a program that has been lowered, and no more, copies if the device has
+/// kernels for some operators.
+class CopyCounter {
+public:
+  CopyCounter(exec::ProgramOp program, const std::set<std::string> &ops,
+              bool isReached);
+
+  /// Of `rank`, and the bytes that it moves.
+  std::pair<Counted, int64_t> run(int64_t rank) const;
+
+private:
+  bool isAtHand(mlir::Value root) const;
+  bool worksThere(mlir::Operation *op) const;
+  void collectReaders(mlir::Value buffer,
+                      std::vector<mlir::Operation *> &readers) const;
+
+  exec::ProgramOp program_;
+  const std::set<std::string> &ops_;
+  bool isReached_;
+  llvm::StringSet<> updated_;
+  llvm::DenseMap<mlir::Value, mlir::Operation *> writerOf_;
+};
+
+} // namespace divisi
+
+#endif // DIVISI_TEST_COMPILER_COPYCOUNTER_H
