@@ -16,6 +16,7 @@
 #include "divisi/runtime/HostTensor.h"
 #include "divisi/runtime/Verify.h"
 #include "lib/Artifact/Manifest.h"
+#include "test/runtime/TestDevice.h"
 
 #include <gmock/gmock.h>
 
@@ -31,6 +32,7 @@ struct Case {
   std::optional<int64_t> devices, tensorParallel;
   std::map<std::string, std::vector<int64_t>> shapes;
   bool overlaps = true; ///< Whether its programs have an order made for that.
+  bool usesDevice = false; ///< For one with memory of its own, and all kernels.
 };
 
 class OrderMutationTest : public testing::TestWithParam<Case> {
@@ -73,8 +75,13 @@ struct Access {
 
 } // namespace
 
+static const rt::Backend &device() {
+  static const rt::TestDeviceBackend backend(rt::referenceBackend());
+  return backend;
+}
+
 static Status verify(const pb::Manifest &manifest) {
-  const rt::Backend *const backends[] = {&rt::referenceBackend()};
+  const rt::Backend *const backends[] = {&rt::referenceBackend(), &device()};
   return rt::verifyManifest(manifest, backends);
 }
 
@@ -84,6 +91,7 @@ void OrderMutationTest::SetUp() {
   options.report = false;
   options.plan.grid.devices = param.devices;
   options.plan.grid.tensorParallel = param.tensorParallel;
+  options.device.backend = param.usesDevice ? &device() : nullptr;
   for (const auto &[name, dims] : param.shapes) {
     options.import.inputs[name] = {dims, std::nullopt};
   }
@@ -133,22 +141,37 @@ void OrderMutationTest::expectRefused(const pb::Manifest &manifest) {
   ++count;
 }
 
-static void addAccess(const pb::Program &program, uint32_t buffer, bool writes,
-                      std::vector<Access> &accesses) {
+/// Of the arena in a memory space: far behind the host's, and globals.
+static int64_t beginOf(uint32_t space) { return int64_t(space) << 56; }
+
+/// The buffer whose bytes `buffer` shows.
+static const pb::Buffer &rootOf(const pb::Program &program, uint32_t buffer) {
   const pb::Buffer *bytes = &program.buffers(static_cast<int>(buffer));
   while (bytes->where_case() == pb::Buffer::kView) {
     bytes = &program.buffers(static_cast<int>(bytes->view()));
   }
-  int64_t begin = bytes->arena_offset();
-  if (bytes->has_global() || bytes->has_new_global()) {
+  return *bytes;
+}
+
+static bool leadsBetweenSpaces(const pb::Program &program,
+                               const pb::Copy &copy) {
+  return rootOf(program, copy.source()).space() !=
+         rootOf(program, copy.result()).space();
+}
+
+static void addAccess(const pb::Program &program, uint32_t buffer, bool writes,
+                      std::vector<Access> &accesses) {
+  const pb::Buffer &bytes = rootOf(program, buffer);
+  int64_t begin = beginOf(bytes.space()) + bytes.arena_offset();
+  if (bytes.has_global() || bytes.has_new_global()) {
     // Old value and new one, far from the arena.
-    begin = (1 + int64_t(bytes->has_global() ? bytes->global()
-                                             : bytes->new_global()))
-            << 40;
-  } else if (!bytes->has_arena_offset()) {
+    begin =
+        (1 + int64_t(bytes.has_global() ? bytes.global() : bytes.new_global()))
+        << 40;
+  } else if (!bytes.has_arena_offset()) {
     return;
   }
-  accesses.push_back({begin, begin + bytes->bytes(), writes});
+  accesses.push_back({begin, begin + bytes.bytes(), writes});
 }
 
 /// What an instruction touches while it runs.
@@ -164,9 +187,9 @@ static std::vector<Access> accessesOf(const pb::Program &program,
   llvm::for_each(instruction.call().operands(), read);
   llvm::for_each(instruction.call().results(), write);
   if (const pb::Call &call = instruction.call(); call.workspace_bytes() > 0) {
-    accesses.push_back({call.workspace_offset(),
-                        call.workspace_offset() + call.workspace_bytes(),
-                        /*writes=*/true});
+    int64_t begin = beginOf(call.space()) + call.workspace_offset();
+    accesses.push_back(
+        {begin, begin + call.workspace_bytes(), /*writes=*/true});
   }
   if (instruction.has_collective()) {
     read(instruction.collective().source());
@@ -340,7 +363,9 @@ TEST_P(OrderMutationTest, everyQueueIsTheRightOne) {
       pb::Program &moved = program(manifest, e, p);
       moved.mutable_instructions(i)->set_queue(queue);
       bool isLocal = instruction.queue() < 2 && !instruction.has_call() &&
-                     !instruction.has_commit() && !instruction.has_loop();
+                     !instruction.has_commit() && !instruction.has_loop() &&
+                     !(instruction.has_copy() &&
+                       leadsBetweenSpaces(moved, instruction.copy()));
       if (isLocal && queue < 2 && isOrdered(moved)) {
         EXPECT_TRUE(verify(manifest).isOk());
         continue;
@@ -368,6 +393,20 @@ INSTANTIATE_TEST_SUITE_P(
              4,
              4,
              {{"input_ids", {8, 16}}, {"attention_mask", {8, 16}}}},
+        Case{"gpt2_tensor_2_device",
+             model("gpt2"),
+             2,
+             2,
+             {{"input_ids", {8, 16}}, {"attention_mask", {8, 16}}},
+             /*overlaps=*/true,
+             /*usesDevice=*/true},
+        Case{"train_step_device",
+             handWritten("train_step"),
+             4,
+             {},
+             {},
+             /*overlaps=*/true,
+             /*usesDevice=*/true},
         Case{"gpt2_data_2_tensor_2",
              model("gpt2"),
              4,
