@@ -359,7 +359,8 @@ Expected<Report> Compilation::report() {
   if (!schedule->empty()) {
     report.schedule = std::move(*schedule);
   }
-  addLoweredFacts(*module_, report);
+  report.countsKernels |= options_.device.backend != nullptr;
+  addLoweredFacts(*module_, report, options_.device.backend);
   if (stage_ == Stage::Lower) {
     if (Status status = addMemory(report); !status.isOk()) {
       return status;

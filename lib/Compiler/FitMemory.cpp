@@ -41,6 +41,7 @@ Status Compilation::addMemory(Report &report) {
     device.arenaBytes = rank.arena;
     device.workspaceBytes = rank.workspace;
     device.packedBytes = rank.packed;
+    device.ownBytes = rank.device;
   }
   return Status();
 }
@@ -59,7 +60,7 @@ fullest(const std::vector<rt::RankMemory> &ranks, const Cluster &machine,
     });
     if (known == kinds.end()) {
       kinds.push_back({kind.name, limit, rank});
-    } else if (rank.total() > known->held.total()) {
+    } else if (rank.limited() > known->held.limited()) {
       known->held = rank;
     }
   }
@@ -70,6 +71,11 @@ fullest(const std::vector<rt::RankMemory> &ranks, const Cluster &machine,
     return isHeld && kind.held.total() == 0;
   });
   return kinds;
+}
+
+/// Those of this build run on CPUs, and beside a device that is known.
+bool Compilation::knowsKernels(const Cluster &cluster) const {
+  return options_.device.backend || hasKnownKernels(cluster);
 }
 
 Expected<std::vector<DeviceMemory>> Compilation::memory() {
@@ -116,7 +122,7 @@ static Status tooLarge(const PlanOptions &options,
                    limit, " bytes per ", device, " (",
                    options.memoryLimit == limit ? "--memory-limit"
                                                 : "what a " + device + " has",
-                   "): the last one holds ", held.total(), " bytes (weights ",
+                   "): the last one holds ", held.limited(), " bytes (weights ",
                    held.weights, ", arena ", held.arena,
                    ", workspace of kernels ", held.workspace,
                    ", constants packed by kernels ", held.packed,

@@ -50,8 +50,9 @@ static std::string entryOf(exec::ProgramOp program) {
 }
 
 /// Counts which backend takes the calls of `program`, of those that `run` asks
-/// unless told otherwise.
-static void countKernels(exec::ProgramOp program, CallCounts &calls) {
+/// unless told otherwise; what was placed on a device was asked of it.
+static void countKernels(exec::ProgramOp program, const rt::Backend *device,
+                         CallCounts &calls) {
   const rt::Backend *const backends[] = {&rt::cpuBackend(),
                                          &rt::referenceBackend()};
   std::string entry = entryOf(program);
@@ -60,6 +61,11 @@ static void countKernels(exec::ProgramOp program, CallCounts &calls) {
     std::vector<rt::TensorInfo> results = tensorsOf(call.getOutputs());
     rt::Attributes attributes = toRuntimeAttributes(call.getConfig());
     std::string op = call.getCallee().str();
+    if (!call.getSpace().empty()) {
+      std::string name(device ? StringRef(device->name()) : call.getSpace());
+      ++calls[{entry, op, name}];
+      continue;
+    }
     const rt::Backend *taker =
         rt::chooseBackend({op, attributes, operands, results},
                           rt::kernelVersion(op).value_or(0), backends);
@@ -67,13 +73,49 @@ static void countKernels(exec::ProgramOp program, CallCounts &calls) {
   }
 }
 
-void divisi::addLoweredFacts(ModuleOp module, Report &report) {
+/// The copies of one program between the host and each device.
+static std::map<StringRef, ReportCopies> copiesOf(exec::ProgramOp program) {
+  std::map<StringRef, ReportCopies> spaces;
+  for (auto copy : program.getBody().getOps<exec::CopyOp>()) {
+    exec::BufferType from = copy.getSource().getType();
+    exec::BufferType to = copy.getTarget().getType();
+    if (from != to) {
+      ReportCopies &copies = spaces[(from.isOnHost() ? to : from).getSpace()];
+      ++copies.copies;
+      copies.bytes += program.bytesOf(to).value_or(0);
+    }
+  }
+  return spaces;
+}
+
+/// Of each entry the program that copies most.
+static void addCopies(ModuleOp module, Report &report) {
+  for (auto program : module.getOps<exec::ProgramOp>()) {
+    for (auto &[space, copies] : copiesOf(program)) {
+      copies.entry = program.getEntry().str();
+      copies.space = space.str();
+      auto known = llvm::find_if(
+          report.spaceCopies, [&, &copies = copies](const ReportCopies &other) {
+            return other.entry == copies.entry && other.space == copies.space;
+          });
+      if (known == report.spaceCopies.end()) {
+        report.spaceCopies.push_back(copies);
+      } else if (copies.bytes > known->bytes) {
+        *known = copies;
+      }
+    }
+  }
+}
+
+void divisi::addLoweredFacts(ModuleOp module, Report &report,
+                             const rt::Backend *device) {
   CallCounts calls;
   for (auto program : module.getOps<exec::ProgramOp>()) {
     if (report.countsKernels) {
-      countKernels(program, calls);
+      countKernels(program, device, calls);
     }
   }
+  addCopies(module, report);
   for (const auto &[key, count] : calls) {
     const auto &[entry, op, backend] = key;
     report.kernels.push_back({entry, op, backend, count});

@@ -70,13 +70,17 @@ static bool fromJSON(const json::Value &value, ReportTensor &tensor,
 }
 
 static json::Value toJSON(const ReportDevice &device) {
-  return json::Object{{"kind", device.kind},
+  json::Object object{{"kind", device.kind},
                       {"limit_bytes", device.limitBytes},
                       {"weight_bytes", device.weightBytes},
                       {"arena_bytes", device.arenaBytes},
                       {"workspace_bytes", device.workspaceBytes},
                       {"packed_bytes", device.packedBytes},
                       {"total_bytes", device.totalBytes()}};
+  if (device.ownBytes > 0) {
+    object["own_bytes"] = device.ownBytes;
+  }
+  return object;
 }
 
 static bool fromJSON(const json::Value &value, ReportDevice &device,
@@ -87,7 +91,8 @@ static bool fromJSON(const json::Value &value, ReportDevice &device,
          map.map("weight_bytes", device.weightBytes) &&
          map.map("arena_bytes", device.arenaBytes) &&
          map.mapOptional("workspace_bytes", device.workspaceBytes) &&
-         map.mapOptional("packed_bytes", device.packedBytes);
+         map.mapOptional("packed_bytes", device.packedBytes) &&
+         map.mapOptional("own_bytes", device.ownBytes);
 }
 
 static json::Value toJSON(const ReportKernel &kernel) {
@@ -102,6 +107,21 @@ static bool fromJSON(const json::Value &value, ReportKernel &kernel,
   json::ObjectMapper map(value, path);
   return map && map.map("entry", kernel.entry) && map.map("op", kernel.op) &&
          map.map("backend", kernel.backend) && map.map("calls", kernel.calls);
+}
+
+static json::Value toJSON(const ReportCopies &copies) {
+  return json::Object{{"entry", copies.entry},
+                      {"space", copies.space},
+                      {"copies", copies.copies},
+                      {"bytes", copies.bytes}};
+}
+
+static bool fromJSON(const json::Value &value, ReportCopies &copies,
+                     json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("entry", copies.entry) &&
+         map.map("space", copies.space) && map.map("copies", copies.copies) &&
+         map.map("bytes", copies.bytes);
 }
 
 static json::Value toJSON(const ReportGrid &grid) {
@@ -300,6 +320,9 @@ json::Value divisi::toJSON(const Report &report) {
   if (!report.schedule.empty()) {
     object["schedule"] = toArray(report.schedule);
   }
+  if (!report.spaceCopies.empty()) {
+    object["space_copies"] = toArray(report.spaceCopies);
+  }
   return object;
 }
 
@@ -345,6 +368,7 @@ divisi::Expected<Report> divisi::reportFromText(StringRef text) {
        map.map("tensors", report.tensors) && map.map("rows", report.rows) &&
        map.map("kernels", report.kernels) &&
        map.mapOptional("schedule", report.schedule) &&
+       map.mapOptional("space_copies", report.spaceCopies) &&
        map.map("fewer_devices", report.fewer) &&
        map.map("comparison_work", report.comparisonWork);
   if (!ok) {

@@ -232,10 +232,15 @@ static std::vector<const ReportDevice *> fullestOfKinds(const Report &report) {
 
 /// `, 34 % of 80 GB (what each a100 has)`
 static void printShareOf(int64_t limit, bool isGiven, const Twine &owner,
-                         int64_t bytes, raw_ostream &os) {
+                         const ReportDevice &device, raw_ostream &os) {
+  if (device.ownBytes > 0) {
+    os << ", " << formatBytes(double(device.ownBytes))
+       << " of it in memory of its own";
+  }
   if (limit > 0) {
-    os << ", " << percent(double(bytes) / double(limit)) << " of "
-       << formatBytes(double(limit)) << " (";
+    double share = double(device.limitedBytes()) / double(limit);
+    os << ", " << percent(share) << " of " << formatBytes(double(limit))
+       << " (";
     (isGiven ? os << "--memory-limit" : os << "what " << owner << " has")
         << ")";
   }
@@ -257,15 +262,15 @@ static void printMemory(const Report &report, raw_ostream &os) {
     line(os, "memory") << formatBytes(double(fullest->totalBytes()))
                        << " on the fullest device";
     printShareOf(report.memoryLimit, report.memoryLimitIsGiven,
-                 "a device of this cluster", fullest->totalBytes(), os);
+                 "a device of this cluster", *fullest, os);
   } else {
     for (const ReportDevice *device : kinds) {
       line(os, "memory") << formatBytes(double(device->totalBytes()))
                          << " on the fullest " << device->kind;
       bool isGiven =
           report.plan && report.plan->memoryLimit == device->limitBytes;
-      printShareOf(device->limitBytes, isGiven, "each " + device->kind,
-                   device->totalBytes(), os);
+      printShareOf(device->limitBytes, isGiven, "each " + device->kind, *device,
+                   os);
     }
   }
   std::string parts;
@@ -279,6 +284,7 @@ static void printMemory(const Report &report, raw_ostream &os) {
   add("arena", fullest->arenaBytes);
   add("workspace", fullest->workspaceBytes);
   add("packed constants", fullest->packedBytes);
+  add("in memory of its own", fullest->ownBytes);
   if (!parts.empty()) {
     line(os, "") << (kinds.size() > 1 ? "the " + fullest->kind + " " : "")
                  << parts
@@ -337,6 +343,16 @@ static void printFused(const Report &report, raw_ostream &os) {
   }
 }
 
+/// What a device costs that has memory of its own, and lacks kernels.
+static void printCopies(const Report &report, raw_ostream &os) {
+  for (const ReportCopies &copies : report.spaceCopies) {
+    line(os, "copies") << copies.copies << " between the host and '"
+                       << copies.space << "', "
+                       << formatBytes(double(copies.bytes))
+                       << " per device, in " << copies.entry << "\n";
+  }
+}
+
 /// `cpu: matmul (2) gelu (1)`: what has no fast kernel runs on reference.
 static void printKernels(const Report &report, raw_ostream &os) {
   std::map<std::string, std::map<std::string, int64_t>> byBackend;
@@ -376,6 +392,7 @@ void divisi::printSummary(const Report &report, raw_ostream &os) {
       << percent(report.replicatedBytes) << " of it replicated\n";
   printFused(report, os);
   printCommunication(report, os);
+  printCopies(report, os);
   printKernels(report, os);
   os << "\nassumptions\n";
   SmallVector<StringRef> lines;

@@ -65,6 +65,9 @@ Status divisi::keepEntry(Report &report, llvm::StringRef entry) {
   llvm::erase_if(report.kernels, [&](const ReportKernel &kernel) {
     return kernel.entry != entry;
   });
+  llvm::erase_if(report.spaceCopies, [&](const ReportCopies &copies) {
+    return copies.entry != entry;
+  });
   llvm::erase_if(report.tensors, [&](const ReportTensor &tensor) {
     return tensor.entry != entry;
   });

@@ -88,7 +88,8 @@ void AskKernelsPass::runOnOperation() {
     emitStatus(module.getLoc(), cluster.status());
     return signalPassFailure();
   }
-  bool knowsHost = hasKnownKernels(*cluster);
+  // Beside a device that is known, the host has the kernels of this build.
+  bool knowsHost = device_ || hasKnownKernels(*cluster);
   llvm::StringSet<> updated = updatedGlobals(module);
   for (auto program : module.getOps<ProgramOp>()) {
     ProgramAsker asker(program, updated, device_);

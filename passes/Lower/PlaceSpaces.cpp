@@ -112,6 +112,13 @@ private:
 
 LogicalResult SpacePlacer::index() {
   for (Operation &op : program_.getBody().front()) {
+    for (Type type : op.getResultTypes()) {
+      auto buffer = dyn_cast<BufferType>(type);
+      if (buffer && !buffer.isOnHost()) {
+        return op.emitOpError("lies in memory space '")
+               << buffer.getSpace() << "' already; place-spaces runs once";
+      }
+    }
     auto instruction = dyn_cast<InstructionInterface>(op);
     if (!instruction) {
       continue;
@@ -284,13 +291,15 @@ void SpacePlacer::place() {
 
 LogicalResult PlaceSpacesPass::checkOptions() {
   if (space.empty() || space == kHostSpace) {
-    return getOperation().emitError("place-spaces needs the name of a device's "
-                                    "memory space, got '")
+    return mlir::emitError(getOperation().getLoc(),
+                           "place-spaces needs the name of a device's memory "
+                           "space, got '")
            << space << "'";
   }
   for (const std::string &name : kernels) {
     if (!rt::kernelVersion(name)) {
-      return getOperation().emitError("no operator has a kernel '")
+      return mlir::emitError(getOperation().getLoc(),
+                             "no operator has a kernel '")
              << name << "'";
     }
   }

@@ -41,7 +41,9 @@ protected:
   /// the copies that the operators tell. What these are, of all ranks.
   Counted expectSameBits(const Names &ops, uint32_t seed, bool isReached);
 
-  /// The programs for `device`, as text.
+  /// The programs for `device`.
+  Compilation lower(DeviceTarget device);
+  /// The same, as text.
   std::string loweredText(DeviceTarget device);
 
   /// All operators that entries call.
@@ -61,7 +63,6 @@ private:
 
   void loadModel(const std::string &name, CompileOptions &options);
   std::string writeProgram(const std::string &name, int64_t devices);
-  Compilation lower(DeviceTarget device);
   std::vector<Results> run(rt::Session &session);
   void expectCopies(rt::Session &session, const Names &ops, bool isReached,
                     Counted &total);

@@ -17,6 +17,10 @@
 
 #include "SpacesFixture.h"
 
+#include "divisi/Compiler/Registration.h"
+
+#include "mlir/Parser/Parser.h"
+
 using namespace divisi;
 using namespace divisi::exec;
 
@@ -63,10 +67,88 @@ TEST_P(SpacesTest, givesTheBitsOfTheHostWithSomeOnTheDevice) {
   EXPECT_EQ(numOvertaken() > 0, !GetParam().isChain);
 }
 
+// Bytes are not used again so early that calls would wait for copies of what
+// they have no part in.
+TEST_P(SpacesTest, callsWaitForCopiesOfWhatTheyReadAlone) {
+  rt::TestDeviceBackend backend(rt::referenceBackend());
+  Compilation compilation = lower({&backend});
+  int64_t numWaits = 0;
+  compilation.module().walk([&](CallOp call) {
+    for (mlir::Value token : call.getAfter()) {
+      auto copy = token.getDefiningOp<CopyOp>();
+      if (!copy) {
+        continue;
+      }
+      ++numWaits;
+      EXPECT_TRUE(llvm::any_of(call.getReads(), [&](mlir::Value buffer) {
+        return rootOf(buffer) == copy.getTarget();
+      })) << call.getCallee().str();
+    }
+  });
+  EXPECT_GT(numWaits, 0);
+}
+
 TEST_P(SpacesTest, aDeviceWithoutKernelsChangesNothing) {
   rt::TestDeviceBackend none(rt::referenceBackend(),
                              [](std::string_view) { return false; });
   EXPECT_EQ(loweredText({.backend = &none}), loweredText({}));
+}
+
+/// A call that may write over its operand, and one that wants scratch memory.
+static constexpr llvm::StringLiteral kProgram = R"mlir(
+  func.func @forward(%x: tensor<8x20xf32> {nn.name = "x"})
+      -> (tensor<8x2xi64> {nn.name = "y"}) {
+    %0 = nn.neg %x : (tensor<8x20xf32>) -> tensor<8x20xf32>
+    %1 = nn.exp %0 : (tensor<8x20xf32>) -> tensor<8x20xf32>
+    %y = nn.top_k %1 {axis = 1, k = 2, largest = true}
+        : (tensor<8x20xf32>) -> tensor<8x2xi64>
+    return %y : tensor<8x2xi64>
+  }
+)mlir";
+
+TEST(SpacesOptionsTest, theDevicesKernelsAreAsked) {
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  mlir::MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  rt::TestDeviceBackend backend(rt::referenceBackend());
+  CompileOptions options;
+  options.device.backend = &backend;
+  // Less than the host and the device have together.
+  options.plan.memoryLimit = 3000;
+  Compilation compilation(
+      std::move(options),
+      mlir::parseSourceString<mlir::ModuleOp>(kProgram, &context),
+      Stage::Import);
+  Status status = compilation.advanceTo(Stage::Lower);
+  ASSERT_TRUE(status.isOk()) << status.message();
+  // x and what is made of it in place, the result, and a row of indices.
+  int64_t tensor = 8 * 20 * 4, result = 8 * 2 * 8, workspace = 20 * 8;
+  compilation.module().walk([&](ProgramOp program) {
+    EXPECT_LE(program.arenaBytesIn("test"), tensor + result + workspace + 128);
+    EXPECT_GE(program.arenaBytesIn("test"), tensor + result + workspace);
+    EXPECT_EQ(program.getArenaBytes(), result);
+  });
+  compilation.module().walk([&](CallOp call) {
+    bool isSorted = call.getCallee() == "nn.top_k";
+    EXPECT_EQ(call.getWorkspace().value_or(0), isSorted ? workspace : 0);
+    EXPECT_EQ(call.getOver().has_value(), !isSorted);
+  });
+  auto memory = compilation.memory();
+  ASSERT_TRUE(memory) << memory.status().message();
+  ASSERT_EQ(memory->size(), 1u);
+  const DeviceMemory &held = memory->front();
+  EXPECT_EQ(held.missing(), held.held.device - 3000);
+  auto report = compilation.report();
+  ASSERT_TRUE(report) << report.status().message();
+  ASSERT_EQ(report->spaceCopies.size(), 1u);
+  EXPECT_EQ(report->spaceCopies[0].entry, "forward");
+  EXPECT_EQ(report->spaceCopies[0].space, "test");
+  EXPECT_EQ(report->spaceCopies[0].copies, 2);
+  EXPECT_EQ(report->spaceCopies[0].bytes, tensor + result);
+  EXPECT_EQ(report->devices[0].ownBytes, held.held.device);
+  ASSERT_EQ(report->kernels.size(), 3u);
+  EXPECT_EQ(report->kernels[0].backend, "test-device");
 }
 
 INSTANTIATE_TEST_SUITE_P(

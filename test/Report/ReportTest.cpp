@@ -132,6 +132,29 @@ TEST(Report, AnEntryIsKeptAlone) {
   EXPECT_EQ(status.message(), "no entry 'train'; there are infer");
 }
 
+TEST(Report, TellsOfMemoryBesideTheHosts) {
+  Report report = makeReport();
+  EXPECT_THAT(textOf(toJSON(report)), Not(HasSubstr("own_bytes")));
+  EXPECT_THAT(textOf(toJSON(report)), Not(HasSubstr("space_copies")));
+  // The limit is of the device: what lies with the host is not compared.
+  report.devices[1].ownBytes = 819;
+  EXPECT_EQ(report.devices[1].totalBytes(), 2048 + 819);
+  EXPECT_EQ(report.devices[1].limitedBytes(), 819);
+  report.spaceCopies = {{"train", "cuda", 23, 625000}, {"infer", "cuda", 2, 8}};
+  Expected<Report> read = reportFromText(textOf(toJSON(report)));
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(textOf(toJSON(*read)), textOf(toJSON(report)));
+  EXPECT_THAT(summaryOf(*read),
+              HasSubstr("819 B of it in memory of its own, 10.0 % of 8.0 KiB"));
+  EXPECT_THAT(summaryOf(*read), HasSubstr("+ 819 B in memory of its own;"));
+  EXPECT_THAT(summaryOf(*read),
+              HasSubstr("copies            23 between the host and 'cuda', "
+                        "610.4 KiB per device, in train\n"));
+  ASSERT_TRUE(keepEntry(report, "infer").isOk());
+  ASSERT_EQ(report.spaceCopies.size(), 1u);
+  EXPECT_EQ(report.spaceCopies[0].copies, 2);
+}
+
 TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
   std::string text = summaryOf(makeReport());
   for (const char *part :

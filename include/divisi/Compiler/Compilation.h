@@ -59,7 +59,7 @@ struct DeviceMemory {
   rt::RankMemory held; ///< Of one of these devices.
 
   /// Above the limit; less than 0: what is left.
-  int64_t missing() const { return held.total() - limit; }
+  int64_t missing() const { return held.limited() - limit; }
 };
 
 /// What a Compilation is told.
@@ -182,6 +182,7 @@ private:
   Status planToFit();
   Status addMemory(Report &report);
   EmitOptions emitOptions() const;
+  bool knowsKernels(const Cluster &cluster) const;
   std::string dumpPath(Stage stage);
   Status dump(Stage stage);
   void tellPhase(llvm::StringRef phase);

@@ -20,6 +20,7 @@
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Precision/Precision.h"
 #include "divisi/Support/Status.h"
+#include "divisi/runtime/Kernel.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
@@ -80,10 +81,17 @@ struct ReportDevice {
   int64_t packedBytes = 0;    ///< Constants in the layouts of kernels.
   std::string kind = {};      ///< DeviceKind::name
   int64_t limitBytes = 0;     ///< What it may hold in all.
+  /// In memory of its own, beside the host's: arenas, scratch, and copies of
+  /// globals.
+  int64_t ownBytes = 0;
 
   /// All of it.
   int64_t totalBytes() const {
-    return weightBytes + arenaBytes + workspaceBytes + packedBytes;
+    return weightBytes + arenaBytes + workspaceBytes + packedBytes + ownBytes;
+  }
+  /// What is compared with the limit: a device's own memory, if it is used.
+  int64_t limitedBytes() const {
+    return ownBytes > 0 ? ownBytes : totalBytes();
   }
 };
 
@@ -100,6 +108,13 @@ struct ReportKernel {
   std::string op;      ///< `nn.matmul`
   std::string backend; ///< cpu; reference where cpu has nothing for a call.
   int64_t calls = 0;
+};
+
+/// What a rank copies in one run between the host and the memory of a device.
+struct ReportCopies {
+  std::string entry;             ///< The entry function.
+  std::string space;             ///< Of the device.
+  int64_t copies = 0, bytes = 0; ///< Of the rank that copies most.
 };
 
 /// What a plan on fewer devices of the same cluster is predicted to take.
@@ -136,6 +151,7 @@ struct Report {
   /// By entry, operator and backend; empty before Stage::Lower, and where no
   /// backend of this build runs on the cluster's devices.
   std::vector<ReportKernel> kernels;
+  std::vector<ReportCopies> spaceCopies; ///< None without a device.
   /// Most devices first; empty if nobody has compared.
   std::vector<ReportComparison> fewer;
   int64_t comparisonWork = 0; ///< Matrix entries that the plans in it took.
@@ -163,8 +179,10 @@ struct Report {
 /// weights are known yet, and no kernels. ExitCode::Invalid for an operator
 /// without a strategy, or a broken record of the plan.
 Expected<Report> makeReport(mlir::ModuleOp module, const Cluster &cluster);
-/// Adds what is known of `module` once it is lowered: its kernels.
-void addLoweredFacts(mlir::ModuleOp module, Report &report);
+/// Adds what is known of `module` once it is lowered, for the device with the
+/// kernels `device` unless that is null: its kernels, copies between memories.
+void addLoweredFacts(mlir::ModuleOp module, Report &report,
+                     const rt::Backend *device = nullptr);
 
 /// Computes the sums of `report` from its rows.
 void sumRows(Report &report);

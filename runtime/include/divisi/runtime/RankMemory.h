@@ -45,6 +45,9 @@ struct RankMemory {
   int64_t total() const {
     return weights + arena + workspace + packed + device;
   }
+  /// What a limit for devices is compared with: what lies in memory of their
+  /// own, if something does; the host has its own limits.
+  int64_t limited() const { return device > 0 ? device : total(); }
   friend bool operator==(const RankMemory &, const RankMemory &) = default;
 };
 
