@@ -136,6 +136,12 @@ std::optional<int64_t> BufferType::byteSize() const {
   return nn::byteCount(getTensor());
 }
 
+SmallVector<Type> exec::tensorTypes(ValueRange buffers) {
+  return llvm::map_to_vector(buffers, [](Value buffer) -> Type {
+    return cast<BufferType>(buffer.getType()).getTensor();
+  });
+}
+
 BufferType BufferType::inSpace(StringRef space) const {
   return get(getContext(), getTensor(), getGrid(), space);
 }
@@ -220,7 +226,11 @@ LogicalResult CallOp::verify() {
              << nameOfSpace(spaceOf(buffer)) << "': it must be copied";
     }
   }
-  return success();
+  if (isFused() != (getCallee() == ExecDialect::kFused)) {
+    return emitOpError("(C4) a region is that of 'fused', got '")
+           << getCallee() << "' " << (isFused() ? "with" : "without") << " one";
+  }
+  return isFused() ? verifyFusedCall(*this) : success();
 }
 
 StringRef CallOp::getSpace() {

@@ -22,6 +22,7 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/RegionKindInterface.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <optional>
 #include <string>
@@ -57,11 +58,18 @@ inline llvm::StringRef nameOfSpace(llvm::StringRef space) {
 /// The buffer whose bytes `buffer` sees: itself, if it is no view.
 mlir::Value rootOf(mlir::Value buffer);
 
+/// The tensors that `buffers` hold.
+llvm::SmallVector<mlir::Type> tensorTypes(mlir::ValueRange buffers);
+
 class InstructionInterface;
 /// InstructionInterface::queueName
 std::string queueName(InstructionInterface instruction);
 /// Checks (Q1) of the interface.
 mlir::LogicalResult verifyQueue(mlir::Operation *op);
+
+class CallOp;
+/// Checks (C4) of a call that has a region.
+mlir::LogicalResult verifyFusedCall(CallOp op);
 
 } // namespace divisi::exec
 

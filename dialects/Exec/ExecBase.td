@@ -44,6 +44,10 @@ def Exec_Dialect : Dialect {
   }];
   let cppNamespace = "::divisi::exec";
   let useDefaultTypePrinterParser = 1;
+  let extraClassDeclaration = [{
+    /// The callee of calls that have a region.
+    static constexpr ::llvm::StringLiteral kFused = "fused";
+  }];
 }
 
 class Exec_Op<string mnemonic, list<Trait> traits = []>

@@ -9,20 +9,12 @@
 #ifndef DIVISI_DIALECTS_EXEC_EXECOPS_TD
 #define DIVISI_DIALECTS_EXEC_EXECOPS_TD
 
-include "dialects/Exec/ExecInterfaces.td"
+include "dialects/Exec/ExecCallOps.td"
 include "dialects/Exec/ExecPrograms.td"
-include "dialects/Exec/ExecTypes.td"
-include "mlir/IR/BuiltinAttributes.td"
-include "mlir/IR/CommonAttrConstraints.td"
 
 //===----------------------------------------------------------------------===//
 // Buffers
 //===----------------------------------------------------------------------===//
-
-class Exec_BufferOp<string mnemonic, list<Trait> traits = []>
-    : Exec_Op<mnemonic, traits> {
-  let results = (outs Exec_BufferType:$buffer);
-}
 
 def Exec_InputOp : Exec_BufferOp<"input"> {
   let summary = "an input of the entry, each rank's box of it";
@@ -127,58 +119,6 @@ def Exec_ViewOp : Exec_BufferOp<"view"> {
 //===----------------------------------------------------------------------===//
 // Instructions
 //===----------------------------------------------------------------------===//
-
-class Exec_InstructionOp<string mnemonic, list<Trait> traits = []>
-    : Exec_Op<mnemonic, traits # [DeclareOpInterfaceMethods<
-        Exec_InstructionInterface, ["getMeeting", "getReads", "getWrites"]>]> {
-  dag order = (ins OptionalAttr<StrAttr>:$queue,
-      Variadic<Exec_TokenType>:$after);
-  let results = (outs Optional<Exec_TokenType>:$done);
-}
-
-def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
-  let summary = "one kernel call";
-  let description = [{
-    `callee` is the name of the `nn` operator; `config` are its attributes,
-    unchanged from the global program: a kernel learns from the buffers' layouts
-    which box of the operator it computes.
-
-    `over` are pairs of an operand and a result that lies at its place: all that
-    there are, once memory is planned. `workspace` are bytes of the arena that
-    the kernel uses while it runs; a kernel that wants more than is planned gets
-    memory beside the arena when the artifact is loaded.
-
-    **Constraints**
-    - (C1) `over` has pairs of an input and an output of the call.
-    - (C2) The workspace has at least one byte, and an offset as `exec.alloc`.
-    - (C3) All buffers lie in one memory space: that of the kernel, and of the
-      workspace.
-
-    Example:
-    ```mlir
-    exec.call "nn.neg"(%x) into (%y) {} workspace 64
-      : (!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>)
-      into (!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>)
-    ```
-  }];
-  let arguments = !con((ins StrAttr:$callee, Variadic<Exec_BufferType>:$inputs,
-      Variadic<Exec_BufferType>:$outputs, DictionaryAttr:$config), order,
-      (ins OptionalAttr<DenseI64ArrayAttr>:$over,
-      OptionalAttr<I64Attr>:$workspace,
-      OptionalAttr<I64Attr>:$workspace_offset));
-  let assemblyFormat = [{
-    $callee `(` $inputs `)` `into` ` ` `(` $outputs `)` $config
-    (`on` $queue^)? (`after` $after^)? (`over` $over^)?
-    (`workspace` $workspace^ (`at` $workspace_offset^)?)? attr-dict `:`
-    custom<TypeList>(type($inputs)) `into` custom<TypeList>(type($outputs))
-    (`->` type($done)^)?
-  }];
-  let extraClassDeclaration = [{
-    /// The memory space that it works in; "": the host's.
-    ::llvm::StringRef getSpace();
-  }];
-  let hasVerifier = 1;
-}
 
 def Exec_CollectiveOp : Exec_InstructionOp<"collective"> {
   let summary = "one step between two layouts on a grid";

@@ -92,6 +92,26 @@ static LogicalResult verifyPlaceAttribute(Operation *op, NamedAttribute attr,
   return verifyPlace(op, place, type, "spmd.place");
 }
 
+static LogicalResult verifyFuseAttribute(Operation *op, NamedAttribute attr) {
+  auto index = llvm::dyn_cast<IntegerAttr>(attr.getValue());
+  bool isOperand = index && index.getType().isInteger(64) &&
+                   index.getInt() >= 0 &&
+                   index.getInt() < int64_t(op->getNumOperands());
+  Value operand = isOperand ? op->getOperand(index.getInt()) : Value();
+  Operation *maker = operand ? operand.getDefiningOp() : nullptr;
+  auto isCalled = [](Operation *op) {
+    return llvm::isa<nn::LoopInterface>(op) &&
+           !llvm::isa<nn::ReadOp, nn::UpdateOp, nn::ConstantOp>(op);
+  };
+  if (!maker || !isCalled(op) || !isCalled(maker) || !operand.hasOneUse() ||
+      maker->getNumResults() != 1 || maker->getBlock() != op->getBlock()) {
+    return op->emitOpError("spmd.fuse: expected the number (i64) of an operand "
+                           "that is the only result of an operator and has no "
+                           "other use");
+  }
+  return success();
+}
+
 LogicalResult SPMDDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attr) {
   // MLIR verifies these attributes before the operation itself: an illegal one
@@ -132,6 +152,9 @@ LogicalResult SPMDDialect::verifyOperationAttribute(Operation *op,
                ? success()
                : op->emitOpError("spmd.computes: expected array<i64: ...>");
   }
+  if (name == kFuse) {
+    return verifyFuseAttribute(op, attr);
+  }
   if (name == kOverlap) {
     return llvm::isa<UnitAttr>(attr.getValue())
                ? success()
@@ -140,7 +163,8 @@ LogicalResult SPMDDialect::verifyOperationAttribute(Operation *op,
   return op->emitOpError() << "unknown attribute '" << name
                            << "', expected spmd.split, spmd.place, "
                            << "spmd.places, spmd.stops, spmd.entry, "
-                           << "spmd.ranks, spmd.overlap or spmd.computes";
+                           << "spmd.ranks, spmd.fuse, spmd.overlap or "
+                           << "spmd.computes";
 }
 
 // What an argument or result of a function may have; `typeIn` returns its type.

@@ -37,6 +37,7 @@ def SPMD_Dialect : Dialect {
     | `spmd.entry` | the function          | the name of the entry (a string) |
     | `spmd.ranks` | the function          | who runs it (`array<i32>`, ascending) |
     | `spmd.index` | arguments and results | the index in the entry's signature (`i64`) |
+    | `spmd.fuse` | a local operator      | the operand which the same kernel makes: the only result, of one use, of an operator before it (i64), by the pass `fuse-operators` |
     | `spmd.overlap` | the function        | that its order was made for collectives to run beside operators (unit), by the stage `schedule` |
 
     After partitioning every tensor type carries `#spmd.local`, and what moves
@@ -52,6 +53,8 @@ def SPMD_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kPlace = "spmd.place";
     static constexpr ::llvm::StringLiteral kPlaces = "spmd.places";
     static constexpr ::llvm::StringLiteral kStops = "spmd.stops";
+    /// On a local operator: the operand that its kernel makes itself.
+    static constexpr ::llvm::StringLiteral kFuse = "spmd.fuse";
     /// On a function made by split-ranks: the entry that it is a part of,
     /// the ranks that run it, and whether collectives run beside operators.
     static constexpr ::llvm::StringLiteral kEntry = "spmd.entry";

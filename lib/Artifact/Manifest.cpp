@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Manifest.h"
+#include "OperatorTable.h"
 
 #include "EntryOrder.h"
 #include "dialects/NN/Locations.h"
@@ -14,7 +15,6 @@
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Support/Version.h"
-#include "divisi/runtime/Kernel.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -29,7 +29,8 @@ namespace {
 /// Builds the draft of one module; the first failure stops it.
 class ManifestBuilder {
 public:
-  explicit ManifestBuilder(ModuleOp module) : module_(module) {}
+  explicit ManifestBuilder(ModuleOp module)
+      : module_(module), operators_(draft_.manifest) {}
 
   Expected<ManifestDraft> run();
 
@@ -42,6 +43,7 @@ private:
   void addInstruction(InstructionInterface op, artifact::Program &program);
   void addCall(CallOp op, artifact::Call &call);
   void addLoop(LoopOp op, artifact::Loop &loop);
+  uint32_t operatorOf(CallOp op);
   uint32_t queueOf(InstructionInterface op);
   uint32_t globalOf(Operation *op, StringRef name);
   uint32_t spaceOf(StringRef name);
@@ -57,6 +59,7 @@ private:
   ManifestDraft draft_;
   Status status_;
   llvm::StringMap<uint32_t> grids_, globals_, entries_, communicators_, spaces_;
+  OperatorTable operators_;
   llvm::DenseMap<std::pair<Type, Attribute>, uint32_t> tensors_;
   llvm::DenseMap<Value, uint32_t> buffers_; ///< Of the current program.
   llvm::DenseMap<Value, uint32_t> tokens_;  ///< Whose: its instructions.
@@ -247,11 +250,19 @@ uint32_t ManifestBuilder::spaceOf(StringRef name) {
   return it->second;
 }
 
-/// Attributes go by the type that a kernel reads them as.
+/// Of a fused call all is on one grid.
+uint32_t ManifestBuilder::operatorOf(CallOp op) {
+  if (!op.isFused()) {
+    return operators_.add(op.getCallee(), op.getConfig());
+  }
+  auto output = cast<BufferType>(op.getOutputs().front().getType());
+  return operators_.add(op.getBody().front(), [&](Type type) {
+    return tensorOf(cast<RankedTensorType>(type), output.getGrid());
+  });
+}
+
 void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
-  call.set_op(op.getCallee().str());
-  // None of version 0: verification says that there is no such kernel.
-  call.set_version(rt::kernelVersion(call.op()).value_or(0));
+  call.set_op(operatorOf(op));
   for (Value input : op.getInputs()) {
     call.add_operands(bufferOf(input));
   }
@@ -266,25 +277,6 @@ void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
     artifact::InPlace *pair = call.add_in_place();
     pair->set_operand(pairs[i]);
     pair->set_result(pairs[i + 1]);
-  }
-  rt::Attributes attributes = toRuntimeAttributes(op.getConfig());
-  for (const auto &[name, value] : attributes.values()) {
-    artifact::Attribute *attribute = call.add_attributes();
-    attribute->set_name(name);
-    if (const auto *integer = std::get_if<int64_t>(&value)) {
-      attribute->set_i(*integer);
-    } else if (const auto *real = std::get_if<double>(&value)) {
-      attribute->set_f(*real);
-    } else if (const auto *text = std::get_if<std::string>(&value)) {
-      attribute->set_s(*text);
-    } else if (const auto *ints = std::get_if<std::vector<int64_t>>(&value)) {
-      attribute->mutable_ints()->mutable_values()->Add(ints->begin(),
-                                                       ints->end());
-    } else {
-      const auto &floats = std::get<std::vector<double>>(value);
-      attribute->mutable_floats()->mutable_values()->Add(floats.begin(),
-                                                         floats.end());
-    }
   }
 }
 

@@ -225,7 +225,7 @@ Status Compilation::runPipeline(Stage stage) {
     buildPartitionPipeline(passes);
     break;
   case Stage::Schedule:
-    buildSchedulePipeline(passes);
+    buildSchedulePipeline(passes, options_.overlap, options_.fuse);
     break;
   case Stage::Lower:
     buildLowerPipeline(passes, {.device = options_.device});
@@ -269,14 +269,11 @@ Status Compilation::runStage(Stage stage) {
       return status;
     }
   }
-  bool isLeft = stage == Stage::Schedule && !options_.overlap;
-  Status ran = stage == Stage::Plan ? planToFit()
-               : isLeft             ? Status()
-                                    : runPipeline(stage);
+  Status ran = stage == Stage::Plan ? planToFit() : runPipeline(stage);
   if (!ran.isOk()) {
     return ran;
   }
-  if (isLeft) {
+  if (stage == Stage::Schedule && !options_.overlap) {
     noteOnModule(*module_, kStageAttr, stringifyStage(stage));
   }
   if (stage == Stage::Partition && options_.report) {

@@ -52,17 +52,50 @@ static std::optional<rt::KernelQuery> askReference(const rt::CallSite &site) {
   return kernel ? std::optional(kernel->query(site)) : std::nullopt;
 }
 
-std::optional<rt::KernelQuery> divisi::queryKernel(StringRef callee,
-                                                   DictionaryAttr config,
-                                                   TypeRange operands,
-                                                   TypeRange results) {
+std::optional<rt::KernelQuery>
+divisi::queryKernel(StringRef callee, DictionaryAttr config, TypeRange operands,
+                    TypeRange results, Block *region) {
   auto operandInfos = kernelTensors(operands);
   auto resultInfos = kernelTensors(results);
-  if (!operandInfos || !resultInfos) {
+  std::optional<rt::Region> parts =
+      region ? kernelRegion(*region) : std::nullopt;
+  if (!operandInfos || !resultInfos || (region && !parts)) {
     return std::nullopt;
   }
   rt::Attributes attributes = toRuntimeAttributes(config);
-  return askReference({callee, attributes, *operandInfos, *resultInfos});
+  rt::CallSite site{callee, attributes, *operandInfos, *resultInfos};
+  site.region = parts ? &*parts : nullptr;
+  return askReference(site);
+}
+
+std::optional<rt::Region> divisi::kernelRegion(Block &block) {
+  rt::Region region;
+  llvm::DenseMap<Value, int> numbers;
+  auto number = [&](Value value) {
+    int next = int(numbers.size());
+    numbers[value] = next;
+  };
+  llvm::for_each(block.getArguments(), number);
+  for (Operation &op : block.without_terminator()) {
+    auto results = kernelTensors(op.getResultTypes());
+    if (!results) {
+      return std::nullopt;
+    }
+    std::string name = op.getName().getStringRef().str();
+    rt::RegionPart &part = region.parts.emplace_back();
+    part.version = rt::kernelVersion(name).value_or(0);
+    part.op = std::move(name);
+    part.attributes = toRuntimeAttributes(&op);
+    for (Value operand : op.getOperands()) {
+      part.operands.push_back(numbers.lookup(operand));
+    }
+    part.results = std::move(*results);
+    llvm::for_each(op.getResults(), number);
+  }
+  for (Value result : block.getTerminator()->getOperands()) {
+    region.results.push_back(numbers.lookup(result));
+  }
+  return region;
 }
 
 std::optional<unsigned> divisi::viewedOperand(const rt::KernelQuery &query,

@@ -66,9 +66,12 @@ static void countKernels(exec::ProgramOp program, const rt::Backend *device,
       ++calls[{entry, op, name}];
       continue;
     }
+    rt::CallSite site{op, attributes, operands, results};
+    std::optional<rt::Region> region =
+        call.isFused() ? kernelRegion(call.getBody().front()) : std::nullopt;
+    site.region = region ? &*region : nullptr;
     const rt::Backend *taker =
-        rt::chooseBackend({op, attributes, operands, results},
-                          rt::kernelVersion(op).value_or(0), backends);
+        rt::chooseBackend(site, rt::kernelVersion(op).value_or(0), backends);
     ++calls[{entry, op, std::string((taker ? taker : backends[1])->name())}];
   }
 }

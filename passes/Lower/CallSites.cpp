@@ -33,8 +33,7 @@ llvm::StringSet<> divisi::updatedGlobals(ModuleOp module) {
 }
 
 /// Null if a kernel cannot see the element type.
-const CallSites::Boxes *CallSites::boxesOf(Value buffer) {
-  auto type = cast<BufferType>(buffer.getType());
+const CallSites::Boxes *CallSites::boxesOf(BufferType type) {
   std::unique_ptr<Boxes> &boxes = boxes_[type];
   bool isNew = !boxes;
   if (isNew) {
@@ -67,18 +66,36 @@ bool CallSites::isConstant(Value buffer) const {
          (global && !updated_.contains(global.getGlobal()));
 }
 
+/// The types of all that `call` touches: operands, results, and what lies
+/// between the parts of a region.
+static SmallVector<BufferType> typesOf(CallOp call) {
+  SmallVector<BufferType> types;
+  for (ValueRange buffers :
+       {ValueRange(call.getInputs()), ValueRange(call.getOutputs())}) {
+    for (Value buffer : buffers) {
+      types.push_back(cast<BufferType>(buffer.getType()));
+    }
+  }
+  for (Block &block : call.getBody()) {
+    for (Operation &part : block.without_terminator()) {
+      for (Type type : part.getResultTypes()) {
+        types.push_back(
+            BufferType::get(type.getContext(), cast<RankedTensorType>(type),
+                            types.back().getGrid(), types.back().getSpace()));
+      }
+    }
+  }
+  return types;
+}
+
 bool CallSites::all(CallOp call, Ask ask) {
-  SmallVector<const Boxes *> operands, results;
-  for (Value input : call.getInputs()) {
-    operands.push_back(boxesOf(input));
-  }
-  for (Value output : call.getOutputs()) {
-    results.push_back(boxesOf(output));
-  }
-  if (llvm::is_contained(operands, nullptr) ||
-      llvm::is_contained(results, nullptr)) {
+  SmallVector<const Boxes *> boxes = llvm::map_to_vector(
+      typesOf(call), [&](BufferType type) { return boxesOf(type); });
+  if (llvm::is_contained(boxes, nullptr)) {
     return false;
   }
+  std::optional<rt::Region> region =
+      call.isFused() ? kernelRegion(call.getBody().front()) : std::nullopt;
   rt::Attributes attributes = toRuntimeAttributes(call.getConfig());
   int version = rt::kernelVersion(call.getCallee()).value_or(0);
   std::vector<const void *> constants;
@@ -88,24 +105,55 @@ bool CallSites::all(CallOp call, Ask ask) {
   }
   std::set<std::vector<rt::Dims>> asked; // by extents, which decide
   for (size_t rank = 0; rank < program_.getRanks().size(); ++rank) {
-    std::vector<rt::TensorInfo> from, to;
+    std::vector<rt::TensorInfo> infos;
     std::vector<rt::Dims> extents;
-    for (const Boxes *boxes : operands) {
-      from.push_back((*boxes)[rank]);
-      extents.push_back(from.back().extents);
+    for (const Boxes *each : boxes) {
+      infos.push_back((*each)[rank]);
+      extents.push_back(infos.back().extents);
     }
-    bool isEmpty = true;
-    for (const Boxes *boxes : results) {
-      to.push_back((*boxes)[rank]);
-      extents.push_back(to.back().extents);
-      isEmpty = isEmpty && to.back().count() == 0;
+    auto from = std::span(infos).first(call.getInputs().size());
+    auto rest = std::span(infos).subspan(from.size());
+    auto to = rest.first(call.getOutputs().size());
+    rest = rest.subspan(to.size());
+    rt::CallSite site{call.getCallee(), attributes, from, to, constants};
+    if (region) {
+      for (rt::RegionPart &part : region->parts) {
+        auto results = rest.first(part.results.size());
+        part.results.assign(results.begin(), results.end());
+        rest = rest.subspan(results.size());
+      }
+      site.region = &*region;
     }
+    bool isEmpty = llvm::all_of(
+        to, [](const rt::TensorInfo &info) { return info.count() == 0; });
     if (!isEmpty && asked.insert(std::move(extents)).second &&
-        !ask({call.getCallee(), attributes, from, to, constants}, version)) {
+        !ask(site, version)) {
       return false;
     }
   }
   return !asked.empty();
+}
+
+/// What the parts of a call's region are, as one attribute.
+static Attribute keyOf(Block &block) {
+  Builder builder(block.getParentOp()->getContext());
+  SmallVector<Attribute> key;
+  llvm::DenseMap<Value, int64_t> numbers;
+  auto number = [&](Value value) {
+    numbers.try_emplace(value, int64_t(numbers.size()));
+  };
+  llvm::for_each(block.getArguments(), number);
+  for (Operation &op : block) {
+    SmallVector<int64_t> operands =
+        llvm::map_to_vector(op.getOperands(), [&](Value operand) {
+          return numbers.lookup(operand);
+        });
+    key.append({op.getName().getIdentifier(), kernelConfig(&op),
+                builder.getTypeArrayAttr(llvm::to_vector(op.getResultTypes())),
+                builder.getDenseI64ArrayAttr(operands)});
+    llvm::for_each(op.getResults(), number);
+  }
+  return builder.getArrayAttr(key);
 }
 
 Attribute CallSites::keyOf(CallOp call) const {
@@ -120,5 +168,8 @@ Attribute CallSites::keyOf(CallOp call) const {
     key.push_back(TypeAttr::get(output.getType()));
   }
   key.push_back(builder.getDenseBoolArrayAttr(areConstant));
+  for (Block &block : call.getBody()) {
+    key.push_back(::keyOf(block));
+  }
   return builder.getArrayAttr(key);
 }

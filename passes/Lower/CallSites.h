@@ -57,7 +57,7 @@ private:
   /// Per rank the box that it has of a tensor.
   using Boxes = std::vector<rt::TensorInfo>;
 
-  const Boxes *boxesOf(mlir::Value buffer);
+  const Boxes *boxesOf(exec::BufferType type);
 
   exec::ProgramOp program_;
   const llvm::StringSet<> &updated_;

@@ -135,7 +135,11 @@ static Value tokenOf(InstructionInterface &op) {
     Operation *made = Operation::create(
         old->getLoc(), old->getName(), TokenType::get(old->getContext()),
         old->getOperands(), old->getDiscardableAttrDictionary(),
-        old->getPropertiesStorage(), BlockRange(), /*numRegions=*/0);
+        old->getPropertiesStorage(), BlockRange(), old->getNumRegions());
+    for (auto [to, from] :
+         llvm::zip_equal(made->getRegions(), old->getRegions())) {
+      to.takeBody(from);
+    }
     old->getBlock()->getOperations().insert(Block::iterator(old), made);
     old->erase();
     op = cast<InstructionInterface>(made);

@@ -20,7 +20,8 @@ def LowerToExec : Pass<"lower-to-exec", "::mlir::ModuleOp"> {
     Effect: every such function becomes an `exec.program`, every entry an
     `exec.entry`. An operator becomes an `exec.call` of the kernel of its name
     with its attributes as they are; what a kernel says is only a view of its
-    operand (a reshape) becomes an `exec.view`.
+    operand (a reshape) becomes an `exec.view`. Operators that `spmd.fuse` joins
+    become one call with a region, at the place of the last.
 
     Postcondition: of the entries only `exec` ops are left; `@init`, the globals
     and the grids stay. No buffer has an offset yet. The module notes the stage.

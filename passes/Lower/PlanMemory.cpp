@@ -16,11 +16,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Lower/CallQuery.h"
 #include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
 
 #include "dialects/SPMD/Strategy.h"
-#include "divisi/Evaluate/KernelCall.h"
 #include "divisi/Memory/BufferBlocks.h"
 
 #include "mlir/IR/Builders.h"
@@ -42,12 +42,6 @@ namespace divisi {
 using namespace mlir;
 using namespace divisi;
 using namespace divisi::exec;
-
-static SmallVector<Type> tensorTypes(ValueRange buffers) {
-  return llvm::map_to_vector(buffers, [](Value buffer) -> Type {
-    return cast<BufferType>(buffer.getType()).getTensor();
-  });
-}
 
 namespace {
 
@@ -141,9 +135,7 @@ SmallVector<unsigned> StepReader::inPlaceOperands(CallOp call) {
   if (!call.getSpace().empty()) {
     return inPlaceOnDevice(call);
   }
-  std::optional<rt::KernelQuery> query = queryKernel(
-      call.getCallee(), call.getConfig(), tensorTypes(call.getInputs()),
-      tensorTypes(call.getOutputs()));
+  std::optional<rt::KernelQuery> query = queryCall(call);
   return query ? overwritable(*query) : SmallVector<unsigned>();
 }
 

@@ -21,9 +21,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Lower/CallQuery.h"
 #include "passes/Lower/Passes.h"
-
-#include "divisi/Evaluate/KernelCall.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -111,14 +110,7 @@ bool GlobalWriter::mayOverwrite(Operation *writer, StringRef global,
   if (!call) {
     return false;
   }
-  auto types = [](ValueRange buffers) {
-    return llvm::map_to_vector(buffers, [](Value buffer) -> Type {
-      return cast<BufferType>(buffer.getType()).getTensor();
-    });
-  };
-  std::optional<rt::KernelQuery> query =
-      queryKernel(call.getCallee(), call.getConfig(), types(call.getInputs()),
-                  types(call.getOutputs()));
+  std::optional<rt::KernelQuery> query = queryCall(call);
   auto isOld = [&](Value input) { return oldGlobal(input) == global; };
   // An operand that occurs twice would be read while it is overwritten.
   if (!query || llvm::count_if(call.getInputs(), isOld) != 1) {

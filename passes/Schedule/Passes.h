@@ -17,6 +17,7 @@
 #include "dialects/SPMD/SPMD.h"
 #include "passes/Plan/OptionalParser.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -34,8 +35,11 @@ namespace divisi {
 #define GEN_PASS_REGISTRATION
 #include "passes/Schedule/Passes.h.inc"
 
-/// Appends the stage: local functions in, the same in another order out.
-void buildSchedulePipeline(mlir::OpPassManager &manager);
+/// Appends the stage: local functions in, the same in another order out, unless
+/// collectives are not to `overlap`; with `fuse`, what one kernel can do is one
+/// call.
+void buildSchedulePipeline(mlir::OpPassManager &manager, bool overlap = true,
+                           bool fuse = false);
 
 /// Makes the stage known as `divisi-schedule`.
 void registerSchedulePipeline();

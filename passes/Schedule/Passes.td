@@ -55,4 +55,32 @@ def ScheduleOverlap : Pass<"schedule-overlap", "::mlir::ModuleOp"> {
   ];
 }
 
+def FuseOperators : Pass<"fuse-operators", "::mlir::func::FuncOp"> {
+  let summary = "say which operators one kernel computes";
+  let description = [{
+    Precondition: `verify-partition` holds.
+
+    Effect: an operator that can go on with an element of its operand where that
+    is made (`divisi/Cost/Fusion.h`) says so: `lower-to-exec` makes one call of
+    both, which gets a region, at the place of the last of them. Prices are those
+    of fused operators with or without this pass. A backend that compiles no
+    regions runs the operators of one after another, and gains nothing from it:
+    so it runs if asked for (`--fuse`).
+
+    Postcondition: `spmd.fuse` names operands that have one maker and one use.
+
+    ```mlir
+    %0 = nn.matmul %x, %w : …
+    %1 = nn.add %0, %b : …
+    // becomes
+    %0 = nn.matmul %x, %w : …
+    %1 = nn.add %0, %b {spmd.fuse = 0 : i64} : …
+    ```
+  }];
+  let dependentDialects = ["::divisi::spmd::SPMDDialect"];
+  let statistics = [
+    Statistic<"numFused", "fused", "operands made by the kernel that uses them">,
+  ];
+}
+
 #endif // DIVISI_PASSES_SCHEDULE_PASSES_TD

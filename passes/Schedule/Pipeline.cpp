@@ -9,18 +9,26 @@
 #include "passes/Partition/Passes.h"
 #include "passes/Schedule/Passes.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
-void divisi::buildSchedulePipeline(mlir::OpPassManager &manager) {
+void divisi::buildSchedulePipeline(mlir::OpPassManager &manager, bool overlap,
+                                   bool fuse) {
+  // What is one call has one place in the order.
+  if (fuse) {
+    manager.addNestedPass<mlir::func::FuncOp>(createFuseOperators());
+  }
   // Collectives early, their users late.
-  manager.addPass(createScheduleOverlap());
+  if (overlap) {
+    manager.addPass(createScheduleOverlap());
+  }
   // The proof of the stage before holds for every order.
   manager.addPass(createVerifyPartition());
 }
 
 void divisi::registerSchedulePipeline() {
-  mlir::PassPipelineRegistration<>("divisi-schedule",
-                                   "Local functions in an order that overlaps",
-                                   buildSchedulePipeline);
+  mlir::PassPipelineRegistration<>(
+      "divisi-schedule", "Local functions in an order that overlaps",
+      [](mlir::OpPassManager &manager) { buildSchedulePipeline(manager); });
 }

@@ -14,37 +14,6 @@ using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
-static Expected<Attributes> readAttributes(const pb::Call &call) {
-  Attributes attributes;
-  for (const pb::Attribute &message : call.attributes()) {
-    const std::string &name = message.name();
-    switch (message.value_case()) {
-    case pb::Attribute::kI:
-      attributes.set(name, int64_t(message.i()));
-      break;
-    case pb::Attribute::kF:
-      attributes.set(name, message.f());
-      break;
-    case pb::Attribute::kS:
-      attributes.set(name, message.s());
-      break;
-    case pb::Attribute::kInts:
-      attributes.set(name, std::vector<int64_t>(message.ints().values().begin(),
-                                                message.ints().values().end()));
-      break;
-    case pb::Attribute::kFloats:
-      attributes.set(name,
-                     std::vector<double>(message.floats().values().begin(),
-                                         message.floats().values().end()));
-      break;
-    default:
-      return makeError(ExitCode::Invalid, "attribute '", name,
-                       "' has no value");
-    }
-  }
-  return attributes;
-}
-
 /// Whether the kernel allows every result that lies at an operand's place.
 /// `isNothing` tells that all of them are views there: no call is needed.
 bool RankProgramBuilder::mayShare(const pb::Call &call,
@@ -107,7 +76,8 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
     if (backend->space() != space) {
       continue;
     }
-    const Kernel *kernel = backend->find(site, int(call.version()));
+    const Kernel *kernel = backend->find(
+        site, int(context_.resolved.operatorOf(call).message->version()));
     if (!kernel) {
       reasons << "; backend '" << backend->name() << "' has no kernel for it";
       continue;
@@ -139,12 +109,12 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
       reasons << "; backend '" << backend->name() << "': " << error;
       continue;
     }
-    ++out_.kernelCounts_[{call.op(), std::string(backend->name())}];
+    ++out_.kernelCounts_[{std::string(site.op), std::string(backend->name())}];
     memory.packed += task.kernel->packedBytes();
     setWorkspace(call, query.workspaceBytes, task);
     return {};
   }
-  return makeError(ExitCode::Unsupported, "no backend can do '", call.op(), "'",
+  return makeError(ExitCode::Unsupported, "no backend can do '", site.op, "'",
                    reasons.str());
 }
 
@@ -160,6 +130,26 @@ RankProgramBuilder::codeOf(const pb::Call &call) const {
   return KernelCode{
       context_.resolved.manifest->codes(static_cast<int>(call.code())).target(),
       {}};
+}
+
+/// As this rank has it.
+Region RankProgramBuilder::regionOf(const ResolvedOperator &what) const {
+  Region region;
+  for (size_t p = 0; p < what.parts.size(); ++p) {
+    const pb::Part &message = what.message->parts(static_cast<int>(p));
+    const ResolvedOperator &op = context_.resolved.operators[message.op()];
+    RegionPart &part = region.parts.emplace_back();
+    part.op = op.message->op();
+    part.version = static_cast<int>(op.message->version());
+    part.attributes = op.attributes;
+    part.operands.assign(message.operands().begin(), message.operands().end());
+    for (const Placement *result : what.parts[p]) {
+      part.results.push_back(result->info(positionOf(*result)));
+    }
+  }
+  region.results.assign(what.message->results().begin(),
+                        what.message->results().end());
+  return region;
 }
 
 /// Any address while there are no bytes yet.
@@ -186,13 +176,12 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   if (allEmpty) {
     return {};
   }
-  Expected<Attributes> attributes = readAttributes(call);
-  if (!attributes) {
-    return attributes.status();
-  }
+  const ResolvedOperator &what = context_.resolved.operatorOf(call);
   CallSite site{
-      call.op(),        *attributes,           operands, results, constants,
-      context_.threads, context_.checksIndices};
+      what.message->op(), what.attributes,       operands, results, constants,
+      context_.threads,   context_.checksIndices};
+  Region region = regionOf(what);
+  site.region = what.parts.empty() ? nullptr : &region;
   std::optional<KernelCode> code = codeOf(call);
   site.code = code ? &*code : nullptr;
   Task task;

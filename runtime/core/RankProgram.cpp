@@ -42,9 +42,14 @@ std::string RankProgram::nodeAt(size_t instruction) const {
       entry_->programs[programIndex_].message->instructions(
           static_cast<int>(instruction));
   const std::string &node = message.location();
-  return (node.empty() ? "instruction " + std::to_string(instruction)
-                       : "node '" + node + "'") +
-         " (" + (message.has_loop() ? "nn.loop" : message.call().op()) + ")";
+  std::string_view op =
+      message.has_loop() ? "nn.loop"
+                         : std::string_view(resolved_->nameOf(message.call()));
+  std::ostringstream os;
+  os << (node.empty() ? "instruction " + std::to_string(instruction)
+                      : "node '" + node + "'")
+     << " (" << op << ")";
+  return os.str();
 }
 
 std::string RankProgram::locationOf(uint64_t progress) const {

@@ -297,6 +297,7 @@ private:
   std::string locationAt(size_t instruction) const;
   /// `node 'fc1' (nn.matmul)`, alike on all ranks of a program.
   std::string nodeAt(size_t instruction) const;
+  const ResolvedManifest *resolved_ = nullptr;
   const ResolvedEntry *entry_ = nullptr;
   size_t programIndex_ = 0;
   uint32_t rank_ = 0;

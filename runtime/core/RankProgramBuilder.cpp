@@ -311,6 +311,7 @@ Status RankProgramBuilder::putOnDevice(Task &task, uint32_t queue) {
 }
 
 Status RankProgramBuilder::build() {
+  out_.resolved_ = &context_.resolved;
   out_.entry_ = &entry_;
   out_.programIndex_ = programIndex_;
   out_.rank_ = context_.rank;

@@ -70,6 +70,7 @@ private:
   std::optional<KernelCode> codeOf(const artifact::Call &call) const;
   const void *hostBytesOf(uint32_t global) const;
   bool hasRoom(const artifact::Call &call, const KernelQuery &query) const;
+  Region regionOf(const ResolvedOperator &what) const;
   void setWorkspace(const artifact::Call &call, int64_t bytes, Task &task);
 
   Task &newTask(Task::Kind kind, size_t instruction);

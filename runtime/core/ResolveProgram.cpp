@@ -252,6 +252,54 @@ static Status readTransfers(ResolvedManifest &resolved,
   return {};
 }
 
+/// Calls have as many operands and results as what they compute, and ranks a
+/// part of all that lies between its parts.
+static Status checkCall(const pb::Call &call, const ResolvedManifest &resolved,
+                        const pb::Program &program) {
+  if (call.op() >= resolved.operators.size()) {
+    return invalid("operator ", call.op(), " of ", resolved.operators.size());
+  }
+  const ResolvedOperator &what = resolved.operatorOf(call);
+  if (what.parts.empty()) {
+    return {};
+  }
+  if (uint32_t(call.operands_size()) != what.message->num_operands() ||
+      call.results_size() != what.message->results_size()) {
+    return invalid("got ", call.operands_size(), " operands and ",
+                   call.results_size(), " results, its parts are of ",
+                   what.message->num_operands(), " and ",
+                   what.message->results_size());
+  }
+  for (const auto &part : what.parts) {
+    for (const Placement *result : part) {
+      const GridInfo &grid = resolved.grids[result->grid];
+      for (uint32_t rank : program.ranks()) {
+        if (!grid.positionOf(rank)) {
+          return invalid("one of its parts is on grid '", grid.name,
+                         "', which does not have rank ", rank,
+                         " of the program");
+        }
+      }
+    }
+  }
+  return {};
+}
+
+static Status checkCalls(const pb::Program &program,
+                         const ResolvedManifest &resolved) {
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    if (!program.instructions(i).has_call()) {
+      continue;
+    }
+    Status status =
+        checkCall(program.instructions(i).call(), resolved, program);
+    if (!status.isOk()) {
+      return status.in("instruction " + std::to_string(i));
+    }
+  }
+  return {};
+}
+
 /// Loops run what is behind them, so that nothing runs itself.
 static Status checkLoops(const pb::Program &program,
                          ResolvedManifest &resolved) {
@@ -347,7 +395,11 @@ Status divisi::rt::resolveProgram(const pb::Program &message,
   if (status = checkOrder(*resolved.manifest, message); !status.isOk()) {
     return status;
   }
-  if (status = checkLoops(message, resolved); !status.isOk()) {
+  status = checkCalls(message, resolved);
+  if (status.isOk()) {
+    status = checkLoops(message, resolved);
+  }
+  if (!status.isOk()) {
     return status;
   }
   BufferReader reader(resolved, entry, program);

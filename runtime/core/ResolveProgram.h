@@ -13,6 +13,10 @@
 
 namespace divisi::rt {
 
+/// Adds what `message` describes; Invalid unless its parts name what is there.
+Status resolveOperator(const artifact::Operator &message,
+                       ResolvedManifest &resolved);
+
 /// Adds the program that `message` describes to `entry`, as resolveManifest()
 /// does. The grids, globals, communicators and the entry's values are resolved
 /// already.

@@ -243,6 +243,14 @@ static Status readManifest(ResolvedManifest &resolved) {
       return status.in("global '" + message.name() + "'");
     }
   }
+  for (int i = 0; i < manifest.operators_size(); ++i) {
+    const pb::Operator &message = manifest.operators(i);
+    status = resolveOperator(message, resolved);
+    if (!status.isOk()) {
+      return status.in("operator " + std::to_string(i) + " ('" + message.op() +
+                       "')");
+    }
+  }
   resolved.depths.resize(manifest.entries_size());
   std::set<std::string> names;
   for (const pb::Entry &message : manifest.entries()) {

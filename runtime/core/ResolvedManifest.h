@@ -91,6 +91,17 @@ std::string_view nameOfSpace(const artifact::Manifest &manifest,
 /// The bytes of a program's arena in it.
 int64_t arenaBytes(const artifact::Program &program, uint32_t space);
 
+/// What calls compute, found once for all of them.
+struct ResolvedOperator {
+  const artifact::Operator *message = nullptr;
+  Attributes attributes;
+  /// Per part the placements of its results.
+  std::vector<std::vector<const Placement *>> parts;
+
+  /// The placement of value number `value` of the parts, which no operand is.
+  const Placement &placement(uint32_t value) const;
+};
+
 struct ResolvedProgram {
   const artifact::Program *message = nullptr;
   std::vector<ResolvedBuffer> buffers;
@@ -132,10 +143,20 @@ struct ResolvedEntry {
 struct ResolvedManifest {
   const artifact::Manifest *manifest = nullptr;
   std::vector<GridInfo> grids;
+  std::vector<ResolvedOperator> operators;
   std::vector<const Placement *> globals;
   std::vector<bool> isUpdated; ///< Per global: by some entry.
   std::vector<ResolvedEntry> entries;
   std::vector<uint32_t> depths; ///< Per entry: in how many loops it is.
+
+  /// What `call` computes.
+  const ResolvedOperator &operatorOf(const artifact::Call &call) const {
+    return operators[call.op()];
+  }
+  /// The same, as its name.
+  const std::string &nameOf(const artifact::Call &call) const {
+    return operatorOf(call).message->op();
+  }
 
   /// Computes the placement of tensor number `tensor`, once.
   Expected<const Placement *> place(uint32_t tensor);

@@ -37,10 +37,11 @@ static std::string quote(const std::string &text) {
 }
 
 /// What kind of work an instruction is: the operator, or the collective.
-static std::string workOf(const pb::Instruction &instruction) {
+static std::string workOf(const pb::Manifest &manifest,
+                          const pb::Instruction &instruction) {
   switch (instruction.what_case()) {
   case pb::Instruction::kCall:
-    return instruction.call().op();
+    return manifest.operators(static_cast<int>(instruction.call().op())).op();
   case pb::Instruction::kCollective:
     return instruction.collective().kind();
   case pb::Instruction::kTransfer:
@@ -93,7 +94,7 @@ static void writeRank(std::ostream &os, const pb::Manifest &manifest,
     }
     const pb::Instruction &instruction =
         program.instructions(static_cast<int>(task.instruction));
-    std::string work = workOf(instruction);
+    std::string work = workOf(manifest, instruction);
     os << ",\n{\"ph\": \"X\", \"name\": "
        << quote(instruction.location().empty() ? work : instruction.location())
        << ", \"cat\": " << quote(work) << ", \"pid\": " << rank.rank

@@ -94,42 +94,12 @@ bool ProgramVerifier::haveSamePlace(uint32_t a, uint32_t b) const {
 // Calls
 //===----------------------------------------------------------------------===//
 
-static Status findKernel(const pb::Call &call, std::string_view space,
-                         std::span<const Backend *const> backends) {
-  std::ostringstream versions;
-  for (const Backend *backend : backends) {
-    if (backend->space() != space) {
-      continue;
-    }
-    for (const Kernel &kernel : backend->kernels()) {
-      if (kernel.op != call.op()) {
-        continue;
-      }
-      if (kernel.version == static_cast<int>(call.version())) {
-        return {};
-      }
-      versions << " " << kernel.version;
-    }
-  }
-  if (versions.str().empty()) {
-    return makeError(ExitCode::Unsupported, "no backend in use has a kernel '",
-                     call.op(), "'",
-                     space == hostSpace
-                         ? ""
-                         : " for memory space '" + std::string(space) + "'");
-  }
-  return makeError(ExitCode::Unsupported, "version ", call.version(),
-                   " of kernel '", call.op(), "' is called, there is",
-                   versions.str(), "; compile the model again");
-}
-
 Status ProgramVerifier::verifyCall(const pb::Call &call) {
   auto spaces = static_cast<uint32_t>(resolved_.manifest->spaces_size());
   if (call.space() > spaces) {
     return invalid("memory space ", call.space(), " of ", spaces + 1);
   }
-  Status status = findKernel(
-      call, nameOfSpace(*resolved_.manifest, call.space()), backends_);
+  Status status = verifyOperator(call);
   if (status.isOk()) {
     status = verifyCode(call);
   }
@@ -164,7 +134,10 @@ Status ProgramVerifier::verifyCall(const pb::Call &call) {
       }
     }
   }
-  status = verifyInPlace(call);
+  status = verifyParts(call);
+  if (status.isOk()) {
+    status = verifyInPlace(call);
+  }
   if (status.isOk()) {
     status = verifyWorkspace(call);
   }

@@ -88,6 +88,8 @@ private:
                             std::span<const uint32_t> axes,
                             std::optional<uint32_t> target) const;
   Status verifyCall(const artifact::Call &call);
+  Status verifyOperator(const artifact::Call &call) const;
+  Status verifyParts(const artifact::Call &call) const;
   Status verifyWorkspace(const artifact::Call &call);
   Status verifyInPlace(const artifact::Call &call) const;
   Status verifyCode(const artifact::Call &call) const;

@@ -8,11 +8,17 @@
 
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/Nest.h"
+#include "runtime/kernels/Region.h"
 
 #include <algorithm>
 
 namespace divisi::rt {
 namespace {
+
+Backends referenceAlone() {
+  static const Backend *const backends[] = {&referenceBackend()};
+  return backends;
+}
 
 /// Joins the families' tables.
 class ReferenceBackend final : public Backend {
@@ -26,6 +32,7 @@ public:
           windowGradKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
+    kernels_.push_back(regionKernel<&referenceAlone>());
     std::sort(kernels_.begin(), kernels_.end(),
               [](const Kernel &a, const Kernel &b) { return a.op < b.op; });
   }

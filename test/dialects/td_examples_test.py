@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 OPT = Path(os.environ["DIVISI_BUILD"]) / "bin/divisi-opt"
 FILES = {"spmd": [ROOT / "dialects/SPMD/SPMDOps.td"],
          "exec": [ROOT / "dialects/Exec/ExecPrograms.td",
-                  ROOT / "dialects/Exec/ExecOps.td"]}
+                  ROOT / "dialects/Exec/ExecOps.td",
+                  ROOT / "dialects/Exec/ExecCallOps.td"]}
 DEFINITION = re.compile(
     r'^def \w+ : [A-Za-z]+_\w+<"(\w+)"(.*?)(?=^def |^class |^#endif)',
     flags=re.M | re.S)

@@ -129,7 +129,7 @@ TEST(CollectiveTest, exchangeLeadsFromAnyLayoutToAnyOther) {
     RandomCase c(random);
     TensorRef x = c.tensor(c.splits(c.allAxes()));
     TensorRef y = c.tensor(c.splits(c.allAxes()));
-    ProgramBuilder p(c.entry(x, y), c.allRanks());
+    ProgramBuilder p(c.builder.manifest, c.entry(x, y), c.allRanks());
     uint32_t in = p.input(0, x), out = p.alloc(y);
     p.collective("exchange", c.allAxes(), in, out, 0);
     p.output(out, 0);
@@ -143,7 +143,7 @@ TEST(CollectiveTest, allGatherUndoesSlice) {
     RandomCase c(random);
     TensorRef whole = c.tensor(std::vector<DimSplit>(c.dims.size()));
     TensorRef split = c.tensor(c.splits(c.allAxes()));
-    ProgramBuilder p(c.entry(whole, whole), c.allRanks());
+    ProgramBuilder p(c.builder.manifest, c.entry(whole, whole), c.allRanks());
     uint32_t in = p.input(0, whole), part = p.alloc(split),
              out = p.alloc(whole);
     p.collective("slice", c.allAxes(), in, part, 0);
@@ -162,7 +162,7 @@ TEST(CollectiveTest, allToAllMovesAnAxisBetweenDimensions) {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", rows);
   addValue(entry.mutable_outputs(), "y", columns);
-  ProgramBuilder p(entry, {0, 1, 2});
+  ProgramBuilder p(b.manifest, entry, {0, 1, 2});
   uint32_t in = p.input(0, rows), out = p.alloc(columns);
   p.collective("all_to_all", {0}, in, out, 0);
   p.output(out, 0);
@@ -198,7 +198,7 @@ TEST(CollectiveTest, partialSumsCombineOnAnyLayout) {
     TensorRef weights = c.builder.tensor(0, {c.sizes[0]}, {DimSplit({0})});
     pb::Entry &entry = c.entry(x, y);
     addValue(entry.mutable_inputs(), "weights", weights);
-    ProgramBuilder p(entry, c.allRanks());
+    ProgramBuilder p(c.builder.manifest, entry, c.allRanks());
     uint32_t in = p.input(0, x), weight = p.input(1, weights);
     uint32_t summand = p.alloc(partial), out = p.alloc(y);
     p.call("test.scale", {in, weight}, summand);
@@ -219,7 +219,7 @@ TEST(CollectiveTest, maskMakesASumOfOneSummand) {
     rest.erase(rest.begin());
     std::vector<DimSplit> splits = c.splits(rest);
     TensorRef x = c.tensor(splits), partial = c.tensor(splits, {0});
-    ProgramBuilder p(c.entry(x, x), c.allRanks());
+    ProgramBuilder p(c.builder.manifest, c.entry(x, x), c.allRanks());
     uint32_t in = p.input(0, x), masked = p.alloc(partial);
     uint32_t out = p.alloc(x, p.program.buffers(masked).arena_offset());
     p.collective("mask", {0}, in, masked, 0);

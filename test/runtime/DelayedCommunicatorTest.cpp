@@ -27,7 +27,7 @@ static pb::Manifest twoGathers() {
   addValue(entry.mutable_inputs(), "x", part);
   addValue(entry.mutable_outputs(), "y", whole);
   addValue(entry.mutable_outputs(), "z", whole);
-  ProgramBuilder p(entry, {0, 1});
+  ProgramBuilder p(b.manifest, entry, {0, 1});
   uint32_t x = p.input(0, part), y = p.alloc(whole), z = p.alloc(whole);
   p.collective("all_gather", {0}, x, y, 0);
   p.collective("all_gather", {0}, x, z, 1);

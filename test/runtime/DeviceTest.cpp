@@ -82,7 +82,7 @@ pb::Manifest DeviceTest::manifest(bool usesDevice) {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", xs);
   addValue(entry.mutable_outputs(), "y", whole);
-  ProgramBuilder p(entry, {0, 1});
+  ProgramBuilder p(b.manifest, entry, {0, 1});
   uint32_t x = p.input(0, xs), weight = p.global(w, ws);
   uint32_t y = p.alloc(partial), z = p.alloc(whole), out = p.alloc(whole);
   auto local = [&](const TensorRef &tensor, int64_t at) {

@@ -42,7 +42,7 @@ static pb::Manifest loopManifest() {
     addValue(e->mutable_inputs(), "f", t);
     addValue(e->mutable_outputs(), "y", t);
   }
-  ProgramBuilder p(entry, {0, 1}), q(body, {0, 1});
+  ProgramBuilder p(b.manifest, entry, {0, 1}), q(b.manifest, body, {0, 1});
   uint32_t x = q.input(1, t), f = q.input(2, t), sum = q.alloc(t);
   uint32_t all = q.alloc(whole), y = q.alloc(t);
   q.call("test.add", {x, f}, sum);

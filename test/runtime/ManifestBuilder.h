@@ -53,6 +53,25 @@ pb::Tensor &ownTensor(pb::Manifest &manifest, Message &user) {
   return *manifest.mutable_tensors(static_cast<int>(user.tensor()));
 }
 
+/// The number of an operator without attributes, which is added if need be.
+inline uint32_t operatorNumber(pb::Manifest &manifest, const std::string &op) {
+  for (int i = 0; i < manifest.operators_size(); ++i) {
+    if (manifest.operators(i).op() == op) {
+      return i;
+    }
+  }
+  manifest.add_operators()->set_op(op);
+  manifest.mutable_operators()->rbegin()->set_version(1);
+  return manifest.operators_size() - 1;
+}
+
+/// Makes an operator that `call` alone computes, for now what it did.
+inline pb::Operator &ownOperator(pb::Manifest &manifest, pb::Call &call) {
+  pb::Operator copy = manifest.operators(static_cast<int>(call.op()));
+  call.set_op(manifest.operators_size());
+  return *manifest.add_operators() = std::move(copy);
+}
+
 /// Makes the parts of a manifest.
 class ManifestBuilder {
 public:
@@ -141,8 +160,8 @@ private:
 /// Makes the instructions of a program; every alloc is a new place.
 class ProgramBuilder {
 public:
-  ProgramBuilder(pb::Entry &entry, const Axes &ranks)
-      : program(*entry.add_programs()) {
+  ProgramBuilder(pb::Manifest &manifest, pb::Entry &entry, const Axes &ranks)
+      : program(*entry.add_programs()), manifest_(manifest) {
     program.mutable_ranks()->Assign(ranks.begin(), ranks.end());
   }
 
@@ -176,8 +195,7 @@ public:
     pb::Instruction &instruction = *program.add_instructions();
     instruction.set_location("node of " + op);
     pb::Call &call = *instruction.mutable_call();
-    call.set_op(op);
-    call.set_version(1);
+    call.set_op(operatorNumber(manifest_, op));
     call.mutable_operands()->Assign(operands.begin(), operands.end());
     call.add_results(result);
     call.set_workspace_offset(-1);
@@ -234,6 +252,8 @@ private:
     return buffer;
   }
   uint32_t last() const { return program.buffers_size() - 1; }
+
+  pb::Manifest &manifest_;
 };
 
 /// Says which results of the program's calls lie at an operand's place.
@@ -343,7 +363,7 @@ inline std::vector<HostTensor> listOf(HostTensor tensor) {
 struct OneRank {
   explicit OneRank(int64_t count)
       : grid(b.grid({1})), t(b.tensor(grid, {count}, {{}})), entry(addEntry()),
-        p(entry, {0}), x(p.input(0, t)) {}
+        p(b.manifest, entry, {0}), x(p.input(0, t)) {}
   pb::Manifest manifest() const { return inOneOrder(b.manifest); }
 
   ManifestBuilder b{1};

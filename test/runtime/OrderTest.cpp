@@ -72,7 +72,7 @@ static pb::Manifest oneForwardOneBackward() {
     addValue(entry.mutable_inputs(), std::string("x") + name, here);
     addValue(entry.mutable_outputs(), std::string("y") + name, here);
   }
-  ProgramBuilder p(entry, {0});
+  ProgramBuilder p(b.manifest, entry, {0});
   uint32_t x0 = p.input(0, here), x1 = p.input(1, here);
   uint32_t f0 = p.alloc(here), f1 = p.alloc(here), g0 = p.alloc(here);
   uint32_t b0 = p.alloc(here, 128), g1 = p.alloc(here, 0);
@@ -96,7 +96,7 @@ static pb::Manifest oneForwardOneBackward() {
                                                               {8, 0, {7}}}) {
     order(p.program, instruction, queue, after);
   }
-  ProgramBuilder q(entry, {1});
+  ProgramBuilder q(b.manifest, entry, {1});
   uint32_t a0 = q.alloc(there), c0 = q.alloc(there);
   uint32_t a1 = q.alloc(there, 0), c1 = q.alloc(there, 64);
   q.transfer(here, there, {}, a0, 0);
@@ -150,7 +150,7 @@ static pb::Manifest gatherBesideACall() {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", part);
   addValue(entry.mutable_outputs(), "y", whole);
-  ProgramBuilder p(entry, {0, 1});
+  ProgramBuilder p(b.manifest, entry, {0, 1});
   uint32_t x = p.input(0, part), slow = p.alloc(part), y = p.alloc(whole);
   uint32_t free = p.alloc(part);
   p.call("test.slow", {x}, slow);
@@ -325,7 +325,7 @@ TEST(OrderTest, groupsOfACommunicatorHaveOrdersOfTheirOwn) {
   addValue(entry.mutable_inputs(), "x", split);
   addValue(entry.mutable_outputs(), "y", whole);
   for (bool second : {false, true}) {
-    ProgramBuilder p(entry, second ? Axes{1, 3} : Axes{0, 2});
+    ProgramBuilder p(b.manifest, entry, second ? Axes{1, 3} : Axes{0, 2});
     uint32_t x = p.input(0, split), y = p.alloc(whole), z = p.alloc(whole);
     p.collective("all_gather", {0}, x, y, second ? 1 : 0);
     p.collective("all_gather", {0}, x, z, second ? 0 : 1);
@@ -365,7 +365,7 @@ static pb::Manifest manyRanks(uint32_t programs, int layers) {
     for (uint32_t rank = first; rank < ranks; rank += programs) {
       own.push_back(rank);
     }
-    ProgramBuilder p(entry, own);
+    ProgramBuilder p(b.manifest, entry, own);
     uint32_t x = p.input(0, rows), gathered = p.alloc(whole);
     std::array<uint32_t, 2> values = {p.alloc(rows), p.alloc(rows)};
     uint32_t masked = p.alloc(partial);

@@ -40,7 +40,7 @@ static pb::Manifest validManifest() {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", here);
   addValue(entry.mutable_outputs(), "y", there);
-  ProgramBuilder p(entry, {0, 1});
+  ProgramBuilder p(b.manifest, entry, {0, 1});
   uint32_t x = p.input(0, here), r = p.alloc(here), y = p.alloc(there);
   pb::Call &call = p.call("test.relu", {x}, r);
   call.set_workspace_offset(p.program.arena_bytes());
@@ -128,14 +128,15 @@ TEST(RuntimeMessages, OfInstructions) {
   auto call = [](pb::Manifest &m) -> pb::Call & {
     return *program(m).mutable_instructions(0)->mutable_call();
   };
-  EXPECT_THAT(refusal([&](pb::Manifest &m) { call(m).set_version(7); }),
-              HasSubstr("version 7 of kernel 'test.relu' is called, there is "
-                        "1; compile the model again"));
+  EXPECT_THAT(
+      refusal([&](pb::Manifest &m) { ownOperator(m, call(m)).set_version(7); }),
+      HasSubstr("version 7 of kernel 'test.relu' is called, there is "
+                "1; compile the model again"));
   EXPECT_THAT(
       refusal([&](pb::Manifest &m) { call(m).set_workspace_offset(32); }),
       HasSubstr("its workspace is at bytes 32 + 64 of an arena of "));
   EXPECT_THAT(refusal([&](pb::Manifest &m) {
-                call(m).add_attributes()->set_name("k");
+                ownOperator(m, call(m)).add_attributes()->set_name("k");
               }),
               HasSubstr("attribute 'k' has no value"));
   EXPECT_THAT(refusal([](pb::Manifest &m) {
@@ -144,7 +145,7 @@ TEST(RuntimeMessages, OfInstructions) {
               }),
               HasSubstr("the result of the transfer lies over its source"));
   pb::Manifest manifest = validManifest();
-  call(manifest).set_op("test.refused");
+  call(manifest).set_op(operatorNumber(manifest, "test.refused"));
   SessionOptions options = testOptions();
   options.backends.push_back(&referenceBackend());
   EXPECT_THAT(openSession(manifest, options).status().message(),

@@ -27,7 +27,7 @@ static pb::Manifest slowManifest() {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", part);
   addValue(entry.mutable_outputs(), "y", whole);
-  ProgramBuilder p(entry, {0, 1});
+  ProgramBuilder p(b.manifest, entry, {0, 1});
   uint32_t x = p.input(0, part), slow = p.alloc(part), y = p.alloc(whole);
   p.call("test.slow", {x}, slow);
   p.collective("all_gather", {0}, slow, y, 5);
@@ -98,7 +98,7 @@ TEST(SessionTest, aKernelOfOneRankIsGivenUpToo) {
   pb::Manifest manifest = matmulManifest(1, MatmulSplit::M);
   pb::Program &program = *manifest.mutable_entries(0)->mutable_programs(0);
   pb::Call &call = *program.mutable_instructions(0)->mutable_call();
-  call.set_op("test.slow");
+  call.set_op(operatorNumber(manifest, "test.slow"));
   SessionOptions options = testOptions();
   options.timeout = options.lateness = std::chrono::milliseconds(50);
   options.loneRankHasThread = true;
@@ -219,7 +219,7 @@ TEST(SessionTest, aCallThatNoBackendTakesIsNamed) {
       ->mutable_programs(0)
       ->mutable_instructions(0)
       ->mutable_call()
-      ->set_op("test.refused");
+      ->set_op(operatorNumber(manifest, "test.refused"));
   auto session = openSession(manifest, {counting(30)});
   ASSERT_FALSE(session);
   EXPECT_EQ(session.status().code(), ExitCode::Unsupported);

@@ -133,7 +133,7 @@ TEST(SessionOutputTest, ranksWriteTheirPartsInPlaceWhereTheyCan) {
     entry.set_name("f");
     addValue(entry.mutable_inputs(), "x", t);
     addValue(entry.mutable_outputs(), "y", t);
-    ProgramBuilder p(entry, {0, 1});
+    ProgramBuilder p(b.manifest, entry, {0, 1});
     uint32_t x = p.input(0, t), y = p.alloc(t);
     p.call("test.relu", {x}, y);
     p.output(y, 0);
@@ -200,7 +200,7 @@ TEST(SessionCodeTest, codeForAnotherMachineHasNoKernel) {
               HasSubstr("backend 'test' has no kernel for it"));
   // Nor has a kernel without code any use for some, or the other way round.
   manifest = codeManifest();
-  firstCall(manifest).set_op("test.relu");
+  firstCall(manifest).set_op(operatorNumber(manifest, "test.relu"));
   EXPECT_EQ(openCode(manifest, 1).status().code(), ExitCode::Unsupported);
   manifest = codeManifest();
   firstCall(manifest).clear_code();
@@ -258,6 +258,7 @@ TEST(SessionFormatTest, callsHandOnFormats) {
 TEST(SessionFormatTest, nothingElseKnowsThem) {
   auto refusal = [](auto damage) {
     pb::Manifest manifest = formatManifest();
+    operatorNumber(manifest, "test.relu");
     damage(*manifest.mutable_entries(0)->mutable_programs(0));
     return openSession(manifest).status().message();
   };
@@ -278,9 +279,8 @@ TEST(SessionFormatTest, nothingElseKnowsThem) {
               HasSubstr("backend 'test' needs more room for a result in its "
                         "format"));
   EXPECT_THAT(refusal([](pb::Program &program) {
-                pb::Call &call =
-                    *program.mutable_instructions(1)->mutable_call();
-                call.set_op("test.relu");
+                // 1: test.relu
+                program.mutable_instructions(1)->mutable_call()->set_op(1);
               }),
               HasSubstr("backend 'test' has no kernel for it"));
 }

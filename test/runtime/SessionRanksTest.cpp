@@ -92,7 +92,7 @@ static pb::Manifest boxManifest() {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", t);
   addValue(entry.mutable_outputs(), "y", t);
-  ProgramBuilder p(entry, {0, 1, 2, 3});
+  ProgramBuilder p(b.manifest, entry, {0, 1, 2, 3});
   uint32_t x = p.input(0, t), y = p.alloc(t);
   p.call("test.relu", {x}, y);
   p.output(y, 0);
@@ -288,7 +288,7 @@ static pb::Manifest addManifest() {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", t);
   addValue(entry.mutable_outputs(), "y", t);
-  ProgramBuilder p(entry, {0, 1});
+  ProgramBuilder p(b.manifest, entry, {0, 1});
   uint32_t x = p.input(0, t), old = p.global(m, t), sum = p.alloc(t);
   p.call("test.add", {x, old}, sum);
   p.output(sum, 0);

@@ -28,7 +28,7 @@ static pb::Manifest overwritingManifest() {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", part);
   addValue(entry.mutable_outputs(), "y", whole);
-  ProgramBuilder p(entry, {0, 1});
+  ProgramBuilder p(b.manifest, entry, {0, 1});
   uint32_t x = p.input(0, part), oldM = p.global(m, part),
            newM = p.newGlobal(m, part), newN = p.newGlobal(n, part);
   uint32_t sum = p.alloc(part), slow = p.alloc(part), y = p.alloc(whole);

@@ -56,8 +56,8 @@ TEST(SessionTest, referenceKernelsRunTheSameProgram) {
                           ->mutable_programs(0)
                           ->mutable_instructions(0)
                           ->mutable_call();
-    call.set_op("nn.matmul");
-    pb::Attribute &labels = *call.add_attributes();
+    call.set_op(operatorNumber(manifest, "nn.matmul"));
+    pb::Attribute &labels = *ownOperator(manifest, call).add_attributes();
     labels.set_name("labels");
     labels.set_s("mk,kn->mn");
     auto session = openSession(manifest, {w}, options);
@@ -83,7 +83,7 @@ TEST(SessionTest, saysWhichBackendTakesWhichCalls) {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", t);
   addValue(entry.mutable_outputs(), "y", t);
-  ProgramBuilder p(entry, {0, 1, 2});
+  ProgramBuilder p(b.manifest, entry, {0, 1, 2});
   uint32_t x = p.input(0, t), first = p.alloc(t), second = p.alloc(t);
   uint32_t third = p.alloc(t);
   uint32_t view = p.alloc(t, p.program.buffers(third).arena_offset());
@@ -121,12 +121,12 @@ TEST(SessionTest, valuesGoToAnotherGridAndBack) {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", x);
   addValue(entry.mutable_outputs(), "y", x);
-  ProgramBuilder p(entry, {0});
+  ProgramBuilder p(b.manifest, entry, {0});
   uint32_t in = p.input(0, x), out = p.alloc(x);
   p.transfer(x, split, in, {}, 0);
   p.transfer(split, x, {}, out, 1);
   p.output(out, 0);
-  ProgramBuilder q(entry, {1, 2, 3});
+  ProgramBuilder q(b.manifest, entry, {1, 2, 3});
   uint32_t here = q.alloc(split);
   uint32_t done = q.alloc(split, q.program.buffers(here).arena_offset());
   q.transfer(x, split, {}, here, 0);
@@ -157,7 +157,8 @@ TEST(SessionTest, gridsMayShareRanks) {
   addValue(entry.mutable_outputs(), "y", y);
   // Rank 0 belongs to both grids, so it has a program of its own: buffers of a
   // program lie on grids that have all of its ranks.
-  ProgramBuilder both(entry, {0}), from(entry, {1}), to(entry, {2});
+  ProgramBuilder both(b.manifest, entry, {0}), from(b.manifest, entry, {1}),
+      to(b.manifest, entry, {2});
   uint32_t source = both.input(0, x), result = both.alloc(y);
   both.transfer(x, y, source, result, 0);
   both.output(result, 0);
@@ -204,7 +205,7 @@ TEST(SessionTest, viewsAndWorkspacesWork) {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", flat);
   addValue(entry.mutable_outputs(), "y", square);
-  ProgramBuilder p(entry, {0});
+  ProgramBuilder p(b.manifest, entry, {0});
   uint32_t x = p.view(p.input(0, flat), square);
   uint32_t weight = p.view(p.global(w, flat), square);
   uint32_t sum = p.alloc(square);
@@ -239,7 +240,7 @@ TEST(SessionTest, emptyOperandsStillMakeResults) {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", x);
   addValue(entry.mutable_outputs(), "y", total);
-  ProgramBuilder p(entry, {0, 1, 2});
+  ProgramBuilder p(b.manifest, entry, {0, 1, 2});
   uint32_t in = p.input(0, x), relu = p.alloc(x), part = p.alloc(partial),
            out = p.alloc(total);
   p.call("test.relu", {in}, relu); // skipped where empty

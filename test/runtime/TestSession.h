@@ -72,7 +72,7 @@ inline pb::Manifest matmulManifest(int64_t ranks, MatmulSplit split) {
   addValue(entry.mutable_outputs(), "y", whole);
   Axes all(ranks);
   std::iota(all.begin(), all.end(), 0);
-  ProgramBuilder p(entry, all);
+  ProgramBuilder p(b.manifest, entry, all);
   uint32_t in = p.input(0, x), weights = p.global(weight, w);
   uint32_t local = p.alloc(y), out = p.alloc(whole);
   p.call("test.matmul", {in, weights}, local);
@@ -92,7 +92,7 @@ inline pb::Manifest stateManifest() {
   entry.set_name("step");
   addValue(entry.mutable_inputs(), "x", t);
   addValue(entry.mutable_outputs(), "y", t);
-  ProgramBuilder p(entry, {0, 1});
+  ProgramBuilder p(b.manifest, entry, {0, 1});
   uint32_t x = p.input(0, t), oldM = p.global(m, t), oldN = p.global(n, t);
   uint32_t newM = p.newGlobal(m, t), newN = p.newGlobal(n, t);
   uint32_t sum = p.alloc(t);

@@ -27,7 +27,7 @@ static pb::Manifest overwritingManifest() {
   uint32_t m = b.global("m", "state", t), n = b.global("n", "state", t);
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
-  ProgramBuilder p(entry, {0});
+  ProgramBuilder p(b.manifest, entry, {0});
   uint32_t oldM = p.global(m, t), oldN = p.global(n, t);
   uint32_t newM = p.newGlobal(m, t), newN = p.newGlobal(n, t);
   p.commit();
@@ -43,7 +43,7 @@ TEST(VerifyTest, aGlobalIsWrittenByAllThatHoldIt) {
   uint32_t m = b.global("m", "state", t);
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
-  ProgramBuilder p(entry, {0}), q(entry, {1});
+  ProgramBuilder p(b.manifest, entry, {0}), q(b.manifest, entry, {1});
   uint32_t oldM = p.global(m, t), newM = p.newGlobal(m, t);
   p.commit();
   p.call("test.relu", {oldM}, newM);
@@ -72,7 +72,7 @@ TEST(VerifyTest, moreGlobalsThanCanBeCounted) {
   TensorRef t = b.tensor(g, {int64_t(1) << 39, 1 << 21}, {{}, {}});
   pb::Entry &entry = *b.manifest.add_entries();
   entry.set_name("f");
-  ProgramBuilder p(entry, {0});
+  ProgramBuilder p(b.manifest, entry, {0});
   for (const char *name : {"a", "b", "c"}) {
     p.newGlobal(b.global(name, "state", t), t);
   }

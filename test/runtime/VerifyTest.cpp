@@ -45,7 +45,7 @@ static pb::Manifest validManifest() {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", split);
   addValue(entry.mutable_outputs(), "y", there);
-  ProgramBuilder p(entry, {0, 1});
+  ProgramBuilder p(b.manifest, entry, {0, 1});
   uint32_t x = p.input(0, split);
   p.global(m, whole);
   uint32_t r = p.alloc(split), y = p.alloc(whole), z = p.alloc(whole);
@@ -59,7 +59,7 @@ static pb::Manifest validManifest() {
   p.transfer(whole, there, z, {}, 2);
   p.commit();
   p.copy(z, newM);
-  ProgramBuilder q(entry, {2});
+  ProgramBuilder q(b.manifest, entry, {2});
   uint32_t out = q.alloc(there);
   q.transfer(whole, there, {}, out, 2);
   q.output(out, 0);
@@ -127,7 +127,7 @@ TEST(VerifyTest, manyCollectivesOfManyRanksAreCheckedAtOnce) {
   addValue(entry.mutable_outputs(), "y", rows);
   Axes all(ranks);
   std::iota(all.begin(), all.end(), 0);
-  ProgramBuilder p(entry, all);
+  ProgramBuilder p(b.manifest, entry, all);
   uint32_t x = p.input(0, rows), y = p.alloc(columns), z = p.alloc(rows);
   for (uint32_t i = 0; i < rounds; ++i) {
     p.collective("all_to_all", {0}, i == 0 ? x : z, y, 2 * i);
@@ -257,10 +257,13 @@ TEST(VerifyTest, buffersAndPrograms) {
 TEST(VerifyTest, callsAndValues) {
   expectFound({
       {"no backend in use has a kernel 'test.unknown'",
-       [](Victim v) { v.call().set_op("test.unknown"); },
+       [](Victim v) {
+         ownOperator(v.manifest, v.call()).set_op("test.unknown");
+       },
        ExitCode::Unsupported},
       {"version 2 of kernel 'test.relu' is called, there is 1",
-       [](Victim v) { v.call().set_version(2); }, ExitCode::Unsupported},
+       [](Victim v) { ownOperator(v.manifest, v.call()).set_version(2); },
+       ExitCode::Unsupported},
       {"entry 'f', program 0, instruction 0 (node of test.relu): buffer 99 of "
        "6",
        [](Victim v) { v.call().set_operands(0, 99); }},

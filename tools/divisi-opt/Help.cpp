@@ -33,6 +33,7 @@ static constexpr StringLiteral kPasses[] = {
     "spmd-route",
     "split-ranks",
     "verify-partition",
+    "fuse-operators",
     "schedule-overlap",
     "lower-to-exec",
     "split-kinds",

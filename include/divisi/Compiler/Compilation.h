@@ -75,6 +75,8 @@ struct CompileOptions {
   /// Whether collectives run beside operators: else Stage::Schedule leaves the
   /// order as it is.
   bool overlap = true;
+  /// Whether what one kernel can do becomes one call.
+  bool fuse = false;
   /// Stages after which the module is written to `dumpFolder`, as
   /// MODEL.STAGE.mlir, or to `dumpFile` if that is not empty.
   std::vector<Stage> dumpAfter;

@@ -7,11 +7,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/Families.h"
+#include "runtime/kernels/Region.h"
 
 #include <algorithm>
 
 namespace divisi::rt {
 namespace {
+
+/// What this backend does not take, the reference does.
+Backends withReference() {
+  static const Backend *const backends[] = {&cpuBackend(), &referenceBackend()};
+  return backends;
+}
 
 /// Joins the tables; of two kernels for one operator oneDNN's is asked first.
 class CpuBackend final : public Backend {
@@ -22,6 +29,7 @@ public:
                         cpu::widenedKernels(), cpu::threadedKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
+    kernels_.push_back(regionKernel<&withReference>());
     std::stable_sort(
         kernels_.begin(), kernels_.end(),
         [](const Kernel &a, const Kernel &b) { return a.op < b.op; });

@@ -253,3 +253,75 @@ exec.program @p entry @forward ranks [0, 1] arena 64 {
   // expected-error @below {{(C3) 64 bytes at 64 leave the arena of 64 bytes}}
   exec.call "nn.neg"(%0) into (%1) {} workspace 64 at 64 : (!t) into (!t)
 }
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!local = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+
+func.func @fused_without_region(%x: !shard, %y: !shard) {
+  // expected-error @below {{(C4) a region is that of 'fused', got 'fused' without one}}
+  exec.call "fused"(%x) into (%y) {} : (!shard) into (!shard)
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!local = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+
+func.func @region_of_another(%x: !shard, %y: !shard) {
+  // expected-error @below {{(C4) a region is that of 'fused', got 'nn.neg' with one}}
+  exec.call "nn.neg"(%x) into (%y) {} {
+  ^bb0(%0: !local):
+    %1 = nn.neg %0 : (!local) -> !local
+    exec.yield %1 : !local
+  } : (!shard) into (!shard)
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!local = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+
+func.func @region_of_other_tensors(%x: !shard, %y: !shard) {
+  // expected-error @below {{(C4) needs a region from the tensors of its inputs to those of its outputs}}
+  exec.call "fused"(%x, %x) into (%y) {} {
+  ^bb0(%0: !local):
+    %1 = nn.neg %0 : (!local) -> !local
+    exec.yield %1 : !local
+  } : (!shard, !shard) into (!shard)
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!local = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+
+func.func @region_that_yields_its_argument(%x: !shard, %y: !shard) {
+  // expected-error @below {{(C4) must yield different results of operators}}
+  exec.call "fused"(%x) into (%y) {} {
+  ^bb0(%0: !local):
+    exec.yield %0 : !local
+  } : (!shard) into (!shard)
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!local = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+
+nn.global @w parameter : tensor<4xf32>
+
+func.func @region_with_a_global(%x: !shard, %y: !shard) {
+  // expected-error @below {{(C4) has a region with 'nn.read', which no kernel computes}}
+  exec.call "fused"(%x) into (%y) {} {
+  ^bb0(%0: !local):
+    %1 = nn.read @w : !local
+    exec.yield %1 : !local
+  } : (!shard) into (!shard)
+  return
+}

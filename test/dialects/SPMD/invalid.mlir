@@ -257,6 +257,32 @@ func.func private @f() attributes {spmd.ranks = [1]}
 
 // -----
 
+func.func @fuse_of_no_operand(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = nn.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @below {{spmd.fuse: expected the number (i64) of an operand that is the only result of an operator and has no other use}}
+  %1 = nn.neg %0 {spmd.fuse = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+func.func @fuse_of_two_uses(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = nn.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @below {{spmd.fuse: expected the number (i64) of an operand}}
+  %1 = nn.neg %0 {spmd.fuse = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+func.func @fuse_of_an_argument(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{spmd.fuse: expected the number (i64) of an operand}}
+  %1 = nn.neg %x {spmd.fuse = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
 // expected-error @+1 {{spmd.overlap: expected a unit attribute}}
 func.func private @f() attributes {spmd.overlap = true}
 
@@ -267,7 +293,7 @@ func.func private @f() attributes {spmd.computes = 1}
 
 // -----
 
-// expected-error @+1 {{unknown attribute 'spmd.what', expected spmd.split, spmd.place, spmd.places, spmd.stops, spmd.entry, spmd.ranks, spmd.overlap or spmd.computes}}
+// expected-error @+1 {{unknown attribute 'spmd.what', expected spmd.split, spmd.place, spmd.places, spmd.stops, spmd.entry, spmd.ranks, spmd.fuse, spmd.overlap or spmd.computes}}
 func.func private @f() attributes {spmd.what}
 
 // -----

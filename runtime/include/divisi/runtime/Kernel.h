@@ -51,9 +51,28 @@ struct KernelCode {
   std::span<const std::byte> bytes; ///< They live as long as the session.
 };
 
-/// One operator on one rank.
+/// The name of calls with a region.
+inline constexpr std::string_view fusedOp = "fused";
+
+/// One operator of a region. Values are numbered: first the operands of the
+/// call, then the results of each part.
+struct RegionPart {
+  std::string op;                  ///< "nn.matmul"
+  int version = 1;                 ///< Of its kernel.
+  Attributes attributes;           ///< Its own.
+  std::vector<int> operands;       ///< Values.
+  std::vector<TensorInfo> results; ///< This rank's boxes.
+};
+
+/// What a call with several operators computes: its parts, in order.
+struct Region {
+  std::vector<RegionPart> parts; ///< Values are made before they are read.
+  std::vector<int> results;      ///< Values of parts: the results of the call.
+};
+
+/// One operator on one rank, or several in one call.
 struct CallSite {
-  std::string_view op; ///< "nn.matmul"
+  std::string_view op; ///< "nn.matmul", or `fusedOp`.
   const Attributes &attributes;
   std::span<const TensorInfo> operands;
   std::span<const TensorInfo> results;
@@ -67,6 +86,8 @@ struct CallSite {
   bool checksIndices = true;
   /// What the artifact says that it should run; null for a kernel of its own.
   const KernelCode *code = nullptr;
+  /// What `fusedOp` is of; null for all others.
+  const Region *region = nullptr;
 };
 
 /// What a kernel says about a call before it is prepared.
