@@ -6,13 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Damager.h"
 #include "TestSession.h"
 #include "divisi/runtime/InprocCommunicator.h"
 #include "divisi/runtime/Verify.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/message.h>
-#include <random>
 #include <thread>
 
 using namespace divisi;
@@ -336,70 +335,6 @@ TEST(VerifyLoopTest, moreBytesThanCanBeCounted) {
   pb::Manifest m = loopManifest();
   program(m).set_arena_bytes(INT64_MAX);
   EXPECT_THAT(complaint(m), HasSubstr("it has more than 2^63 bytes"));
-}
-
-namespace {
-
-/// Changes numbers of messages.
-class Damager {
-public:
-  explicit Damager(uint32_t seed) : random_(seed) {}
-
-  /// Changes one number in `message` or what it holds; false if it has none.
-  bool damage(google::protobuf::Message &message);
-
-private:
-  uint64_t pick(uint64_t below) { return random_() % below; }
-  /// Near to what it was, or far from it.
-  int64_t other(int64_t value) {
-    const int64_t values[] = {value + 1, value - 1, 0, 1, 64, -1, INT64_MAX};
-    return values[pick(std::size(values))];
-  }
-
-  std::mt19937_64 random_;
-};
-
-} // namespace
-
-bool Damager::damage(google::protobuf::Message &message) {
-  using Field = google::protobuf::FieldDescriptor;
-  const google::protobuf::Reflection &of = *message.GetReflection();
-  std::vector<const Field *> fields;
-  of.ListFields(message, &fields);
-  std::shuffle(fields.begin(), fields.end(), random_);
-  for (const Field *field : fields) {
-    int size = field->is_repeated() ? of.FieldSize(message, field) : 0;
-    int at = size == 0 ? 0 : int(pick(size));
-    if (field->cpp_type() == Field::CPPTYPE_MESSAGE) {
-      if (damage(field->is_repeated()
-                     ? *of.MutableRepeatedMessage(&message, field, at)
-                     : *of.MutableMessage(&message, field))) {
-        return true;
-      }
-    } else if (field->cpp_type() == Field::CPPTYPE_INT64) {
-      if (field->is_repeated()) {
-        of.SetRepeatedInt64(&message, field, at,
-                            other(of.GetRepeatedInt64(message, field, at)));
-      } else {
-        of.SetInt64(&message, field, other(of.GetInt64(message, field)));
-      }
-      return true;
-    } else if (field->cpp_type() == Field::CPPTYPE_UINT32) {
-      if (field->is_repeated()) {
-        of.SetRepeatedUInt32(
-            &message, field, at,
-            uint32_t(other(of.GetRepeatedUInt32(message, field, at))));
-      } else {
-        of.SetUInt32(&message, field,
-                     uint32_t(other(of.GetUInt32(message, field))));
-      }
-      return true;
-    } else if (field->cpp_type() == Field::CPPTYPE_BOOL) {
-      of.SetBool(&message, field, !of.GetBool(message, field));
-      return true;
-    }
-  }
-  return false;
 }
 
 // What is not refused runs: to an end, or to an error.
