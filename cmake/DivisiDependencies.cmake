@@ -107,3 +107,19 @@ add_library(divisi::deflate ALIAS divisi_deflate)
 set_target_properties(divisi_deflate PROPERTIES
   IMPORTED_LOCATION ${DIVISI_DEFLATE}
   INTERFACE_INCLUDE_DIRECTORIES ${DIVISI_DEFLATE_INCLUDE})
+
+# divisi::mpi: MPI, if it is there, for a shared object that is opened on
+# demand. Its C API only. Sanitizers see leaks and races in it that are not ours.
+if(NOT DIVISI_SANITIZE)
+  find_package(MPI QUIET COMPONENTS C)
+endif()
+if(MPI_C_FOUND)
+  add_library(divisi_mpi INTERFACE)
+  add_library(divisi::mpi ALIAS divisi_mpi)
+  target_link_libraries(divisi_mpi INTERFACE MPI::MPI_C)
+  target_compile_definitions(divisi_mpi INTERFACE OMPI_SKIP_MPICXX
+    MPICH_SKIP_MPICXX)
+elseif(NOT DIVISI_SANITIZE)
+  message(NOTICE "found no MPI (Debian: libopenmpi-dev openmpi-bin): divisi "
+    "will run artifacts in one process only")
+endif()

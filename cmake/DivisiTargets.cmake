@@ -180,6 +180,18 @@ function(divisi_pytest name)
   _divisi_test_environment(${name})
 endfunction()
 
+# divisi_mpi_test(NAME COUNT PROGRAM [ARGUMENT…])
+# A ctest entry that runs a program in COUNT processes of MPI.
+function(divisi_mpi_test name count program)
+  add_test(NAME ${name}
+    COMMAND ${MPIEXEC_EXECUTABLE} -n ${count} --oversubscribe --bind-to none
+      $<TARGET_FILE:${program}> ${ARGN})
+  _divisi_test_environment(${name})
+  # As which tests may run.
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
+endfunction()
+
 # divisi_skipped_test(NAME REASON…)
 # A ctest entry that is shown as skipped and says why.
 function(divisi_skipped_test name)

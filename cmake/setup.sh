@@ -23,6 +23,8 @@ packages=(
   # the compiler's own
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
   libprotobuf-dev protobuf-compiler zlib1g-dev libsimdjson-dev libdeflate-dev
+  # what connects processes; divisi runs without it, in one
+  libopenmpi-dev openmpi-bin
   # the tools that build it
   g++ make cmake ninja-build ccache git lld-22 clang-22 clang-format-22
   libclang-rt-22-dev python3 python3-venv ca-certificates

@@ -31,6 +31,7 @@ struct ArtifactFile::Impl {
 
   MappedFile file;
   pb::Manifest manifest;
+  std::string hash;
   std::map<std::string, MappedFile> externals;
   std::vector<std::span<const std::byte>> globals, codes;
   /// [global][chunk]: whether somebody has compared its checksum, or does.
@@ -42,6 +43,8 @@ ArtifactFile::ArtifactFile(std::unique_ptr<Impl> impl)
 ArtifactFile::ArtifactFile(ArtifactFile &&) noexcept = default;
 ArtifactFile &ArtifactFile::operator=(ArtifactFile &&) noexcept = default;
 ArtifactFile::~ArtifactFile() = default;
+
+const std::string &ArtifactFile::hash() const { return impl_->hash; }
 
 const pb::Manifest &ArtifactFile::manifest() const { return impl_->manifest; }
 
@@ -85,10 +88,11 @@ Status ArtifactFile::Impl::readManifest() {
   }
   std::span<const std::byte> text =
       bytes.subspan(sizeof(header), header.manifestBytes);
-  std::string hash(reinterpret_cast<const char *>(header.manifestHash), 32);
-  if (Sha256::of(text) != hash) {
+  std::string expected(reinterpret_cast<const char *>(header.manifestHash), 32);
+  if (Sha256::of(text) != expected) {
     return damaged("its manifest does not have the hash that it should have");
   }
+  hash = toHex(expected);
   if (!manifest.ParseFromArray(text.data(), static_cast<int>(text.size()))) {
     return damaged("its manifest cannot be parsed");
   }

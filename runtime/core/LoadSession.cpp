@@ -24,9 +24,10 @@ static ValueInfo describeValue(const pb::Value &value,
 }
 
 std::vector<std::optional<Box>>
-Session::Impl::localBoxes(const Placement &placement) const {
+Session::Impl::boxesOf(const Placement &placement,
+                       std::span<const uint32_t> ranks) const {
   std::vector<std::optional<Box>> boxes;
-  for (uint32_t rank : localRanks) {
+  for (uint32_t rank : ranks) {
     auto position = resolved->grids[placement.grid].positionOf(rank);
     boxes.push_back(position ? std::optional(placement.boxes[*position])
                              : std::nullopt);
@@ -44,12 +45,12 @@ void Session::Impl::describeEntries() {
     for (size_t i = 0; i < entry.inputs.size(); ++i) {
       info.inputs.push_back(describeValue(
           entry.message->inputs(static_cast<int>(i)), *entry.inputs[i]));
-      info.inputs.back().boxes = localBoxes(*entry.inputs[i]);
+      info.inputs.back().boxes = boxesOf(*entry.inputs[i], localRanks);
     }
     for (size_t i = 0; i < entry.outputs.size(); ++i) {
       info.outputs.push_back(describeValue(
           entry.message->outputs(static_cast<int>(i)), *entry.outputs[i]));
-      info.outputs.back().boxes = localBoxes(*entry.outputs[i]);
+      info.outputs.back().boxes = boxesOf(*entry.outputs[i], localRanks);
     }
     info.computedIn = leastExactType(*resolved, entry);
   }

@@ -38,6 +38,10 @@ struct Session::Impl {
     return localRanks.size() == resolved->manifest->num_ranks();
   }
 
+  /// Of each of `ranks`; nothing of one outside of the grid.
+  std::vector<std::optional<Box>>
+  boxesOf(const Placement &placement, std::span<const uint32_t> ranks) const;
+
   /// What each rank's program of the entry answers; without one: nothing.
   template <typename Query>
   auto askRanks(const EntryInfo *entry, Query query) const;
@@ -67,7 +71,6 @@ private:
   Status allocateSpaces();
   Status prepareRank(uint32_t rank);
   void describeEntries();
-  std::vector<std::optional<Box>> localBoxes(const Placement &placement) const;
   /// Calls `job` with each local rank. RankThreads::runOnAll, with waits ended
   /// at an error and possible again afterwards.
   Status runOnAll(RankThreads::Job job, RankWatch watch = {});

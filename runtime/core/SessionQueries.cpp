@@ -9,6 +9,8 @@
 #include "runtime/core/SessionImpl.h"
 #include "runtime/core/Trace.h"
 
+#include <numeric>
+
 using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
@@ -30,6 +32,18 @@ const EntryInfo *Session::findEntry(std::string_view name) const {
     }
   }
   return nullptr;
+}
+
+std::vector<std::vector<std::optional<Box>>>
+Session::outputBoxes(const EntryInfo &entry) const {
+  std::vector<uint32_t> ranks(numRanks());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  size_t index = &entry - impl_->entries.data();
+  std::vector<std::vector<std::optional<Box>>> boxes;
+  for (const Placement *output : impl_->resolved->entries[index].outputs) {
+    boxes.push_back(impl_->boxesOf(*output, ranks));
+  }
+  return boxes;
 }
 
 std::vector<GlobalInfo> Session::globals() const {

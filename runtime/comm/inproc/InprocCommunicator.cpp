@@ -19,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/InprocCommunicator.h"
+#include "runtime/comm/StepShape.h"
 #include "runtime/comm/inproc/Meeting.h"
 
 #include <algorithm>
@@ -107,13 +108,8 @@ private:
     for (const Fetch &fetch : fetches_) {
       fetch.copy.run(meeting_.sources[fetch.owner], result());
     }
-    // Where nobody takes anything, nobody's source is read any more.
-    return takesAnything();
-  }
-  bool takesAnything() const {
-    return std::any_of(
-        meeting_.desc.parties.begin(), meeting_.desc.parties.end(),
-        [](const StepParty &party) { return party.result.has_value(); });
+    // Else nobody's source is read any more.
+    return takesAnything(meeting_.desc);
   }
 
   std::vector<Fetch> fetches_;
@@ -154,13 +150,8 @@ public:
 private:
   bool work(int phase) override;
 
-  /// Chunk boundaries, on whole cache lines.
   int64_t chunkBegin(size_t chunk) const {
-    constexpr int64_t line = 64;
-    int64_t lines = (count_ + line - 1) / line;
-    int64_t parties = static_cast<int64_t>(meeting_.sources.size());
-    return std::min(count_,
-                    lines * static_cast<int64_t>(chunk) / parties * line);
+    return rt::chunkBegin(count_, meeting_.sources.size(), chunk);
   }
 
   CombineFn combine_;
@@ -252,78 +243,6 @@ void InprocCommunicator::reset() {
   }
 }
 
-/// The boxes that parties hold; who holds none has one without elements.
-static std::vector<Box> sourceBoxes(const StepDesc &step) {
-  std::vector<Box> boxes;
-  size_t rank = 0;
-  for (const StepParty &party : step.parties) {
-    if (party.source) {
-      rank = party.source->rank();
-    }
-  }
-  // Rank 0 has no empty box: one of rank 1 stands in, which planFetches never
-  // looks at because such parties are not in the order.
-  for (const StepParty &party : step.parties) {
-    boxes.push_back(party.source ? *party.source : Box::whole(Dims(rank, 0)));
-  }
-  return boxes;
-}
-
-static Expected<std::vector<Fetch>> planMove(const StepDesc &step,
-                                             size_t self) {
-  std::vector<Fetch> fetches;
-  if (!step.parties[self].result) {
-    return fetches;
-  }
-  std::vector<size_t> order;
-  if (step.parties[self].source) {
-    order.push_back(self);
-  }
-  for (size_t i = 0; i < step.parties.size(); ++i) {
-    if (i != self && step.parties[i].source) {
-      order.push_back(i);
-    }
-  }
-  if (!planFetches(byteWidth(step.type), *step.parties[self].result,
-                   sourceBoxes(step), order, fetches)) {
-    return makeError(ExitCode::Invalid, step.location, ": rank ",
-                     step.parties[self].rank,
-                     " needs elements that no rank of its group holds");
-  }
-  return fetches;
-}
-
-/// Whether all parties hold the same box, and all want exactly that one.
-static bool isAllReduce(const StepDesc &step) {
-  for (const StepParty &party : step.parties) {
-    if (party.result != step.parties.front().source) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static Status checkReduce(const StepDesc &step, size_t self) {
-  const StepParty &first = step.parties.front();
-  for (const StepParty &party : step.parties) {
-    if (!party.source || party.source != first.source) {
-      return makeError(ExitCode::Invalid, step.location,
-                       ": the ranks of a group hold different boxes of the "
-                       "value that they combine");
-    }
-  }
-  const StepParty &party = step.parties[self];
-  if (!party.result || !contains(*party.source, *party.result)) {
-    return makeError(ExitCode::Invalid, step.location, ": rank ", party.rank,
-                     " wants elements outside of what its group holds");
-  }
-  if (!findCombine(step.type, *step.reduce)) {
-    return makeError(ExitCode::Unsupported, step.location, ": no ",
-                     stringify(*step.reduce), " of ", stringify(step.type));
-  }
-  return {};
-}
-
 Expected<Meeting *> InprocCommunicator::meetingOf(const StepDesc &step) {
   std::lock_guard lock(mutex_);
   auto &slot = meetings_[{step.entry, step.tag, step.parties.front().rank}];
@@ -334,9 +253,7 @@ Expected<Meeting *> InprocCommunicator::meetingOf(const StepDesc &step) {
     }
     slot = std::make_unique<Meeting>(step, std::move(bells), aborts_);
   } else if (slot->desc != step) {
-    return makeError(ExitCode::Invalid, step.location, " (tag ", step.tag,
-                     "): another session has another step there; do all have "
-                     "the same artifact?");
+    return otherStepError(step);
   }
   return slot.get();
 }

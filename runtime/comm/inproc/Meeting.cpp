@@ -8,33 +8,12 @@
 
 #include "runtime/comm/inproc/Meeting.h"
 #include "divisi/runtime/Spin.h"
+#include "runtime/comm/StepShape.h"
 
 #include <algorithm>
-#include <sstream>
 
 using namespace divisi;
 using namespace divisi::rt;
-
-Status AbortState::reason() const {
-  std::lock_guard lock(mutex_);
-  return reason_;
-}
-
-bool AbortState::set(const Status &reason) {
-  std::lock_guard lock(mutex_);
-  if (isAborted()) {
-    return false;
-  }
-  reason_ = reason;
-  aborted_.store(true, std::memory_order_release);
-  return true;
-}
-
-void AbortState::clear() {
-  std::lock_guard lock(mutex_);
-  reason_ = {};
-  aborted_.store(false, std::memory_order_release);
-}
 
 // Under the lock: else it could ring between the question and the wait.
 void Bell::ring() {
@@ -54,20 +33,14 @@ bool Bell::wait(std::chrono::milliseconds timeout,
   return wake_.wait_until(lock, deadline, isOver);
 }
 
-Status Meeting::timeoutError(size_t self,
-                             std::chrono::milliseconds timeout) const {
-  std::ostringstream missing;
-  const char *separator = "";
+std::vector<uint32_t> Meeting::missing() const {
+  std::vector<uint32_t> missing;
   for (size_t i = 0; i < present_.size(); ++i) {
     if (!present_[i]) {
-      missing << separator << desc.parties[i].rank;
-      separator = ", ";
+      missing.push_back(desc.parties[i].rank);
     }
   }
-  return makeError(ExitCode::Device, "rank ", desc.parties[self].rank,
-                   " waited ", timeout.count(), " ms in ", desc.location,
-                   " (tag ", desc.tag, ") for rank ", missing.str(),
-                   ", which did not come; raise the timeout if it is busy");
+  return missing;
 }
 
 Expected<uint64_t> Meeting::arrive(size_t self) {
@@ -100,7 +73,8 @@ Expected<uint64_t> Meeting::arrive(size_t self) {
 bool Meeting::giveUp(size_t self, uint64_t number,
                      std::chrono::milliseconds timeout) {
   std::lock_guard lock(mutex_);
-  return !hasMet(number) && aborts_.set(timeoutError(self, timeout));
+  return !hasMet(number) &&
+         aborts_.set(timeoutError(desc, self, missing(), timeout));
 }
 
 void Meeting::reset() {

@@ -21,6 +21,7 @@
 #define DIVISI_RUNTIME_COMM_INPROC_MEETING_H
 
 #include "divisi/runtime/Communicator.h"
+#include "runtime/comm/AbortState.h"
 
 #include <atomic>
 #include <chrono>
@@ -29,21 +30,6 @@
 #include <mutex>
 
 namespace divisi::rt {
-
-/// What all meetings of a communicator share: whether it goes on at all.
-class AbortState {
-public:
-  bool isAborted() const { return aborted_.load(std::memory_order_acquire); }
-  Status reason() const;
-  /// Returns false if there is a reason already.
-  bool set(const Status &reason);
-  void clear();
-
-private:
-  mutable std::mutex mutex_;
-  std::atomic<bool> aborted_ = false;
-  Status reason_;
-};
 
 /// Wakes one rank.
 class Bell {
@@ -89,7 +75,7 @@ public:
   std::vector<std::byte *> results;
 
 private:
-  Status timeoutError(size_t self, std::chrono::milliseconds timeout) const;
+  std::vector<uint32_t> missing() const;
 
   std::vector<Bell *> bells_;
   AbortState &aborts_;

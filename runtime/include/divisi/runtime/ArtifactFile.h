@@ -48,6 +48,9 @@ public:
   static Expected<ArtifactFile> open(const std::string &path,
                                      const ArtifactOptions &options = {});
 
+  /// The SHA-256 of the manifest, in hexadecimal: with the hashes in there, of
+  /// all that the artifact has.
+  const std::string &hash() const;
   /// What the artifact says; lives as long as this object.
   const artifact::Manifest &manifest() const;
   /// The bytes of the whole global; empty where it begins as zeros. They live

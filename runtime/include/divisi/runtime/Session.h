@@ -157,6 +157,10 @@ public:
   std::span<const EntryInfo> entries() const;
   /// The entry of that name, or null.
   const EntryInfo *findEntry(std::string_view name) const;
+  /// The box of each rank, of this session or not, in each output of `entry`,
+  /// which is one of entries(); nothing of a rank outside of its grid.
+  std::vector<std::vector<std::optional<Box>>>
+  outputBoxes(const EntryInfo &entry) const;
   /// All globals, in the order of the artifact.
   std::vector<GlobalInfo> globals() const;
 

@@ -1,0 +1,141 @@
+//===- MpiCommunicator.cpp - Ranks in processes that MPI connects ---------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/comm/mpi/MpiCommunicator.h"
+#include "divisi/runtime/Spin.h"
+#include "runtime/comm/StepShape.h"
+#include "runtime/comm/mpi/MpiStep.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+using namespace divisi;
+using namespace divisi::rt;
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+void MessageBuffers::reserve(int64_t bytes) {
+  if (buffers_.empty()) {
+    buffers_.push_back(std::make_unique<Buffer>());
+  }
+  std::vector<std::byte> &first = buffers_.front()->bytes;
+  first.resize(std::max(first.size(), static_cast<size_t>(bytes)));
+}
+
+std::byte *MessageBuffers::take(int64_t bytes) {
+  auto free = std::find_if(buffers_.begin(), buffers_.end(),
+                           [](const auto &buffer) { return !buffer->isTaken; });
+  if (free == buffers_.end()) {
+    free = buffers_.insert(free, std::make_unique<Buffer>());
+  }
+  Buffer &buffer = **free;
+  buffer.isTaken = true;
+  if (buffer.bytes.size() < static_cast<size_t>(bytes)) {
+    buffer.bytes.resize(static_cast<size_t>(bytes));
+  }
+  return buffer.bytes.data();
+}
+
+void MessageBuffers::giveBack(const std::byte *taken) {
+  for (auto &buffer : buffers_) {
+    if (taken && buffer->bytes.data() == taken) {
+      buffer->isTaken = false;
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+Expected<std::unique_ptr<CommStep>>
+MpiCommunicator::prepare(const StepDesc &step, size_t self) {
+  Status status =
+      step.reduce ? checkReduce(step, self) : planMove(step, self).status();
+  if (!status.isOk()) {
+    return status;
+  }
+  std::vector<int> processOf;
+  for (const StepParty &party : step.parties) {
+    processOf.push_back(static_cast<int>(processOf_[party.rank]));
+  }
+  MessageBuffers *buffers;
+  {
+    auto lock = world_.wire.lock();
+    buffers = &buffers_[step.parties[self].rank];
+  }
+  std::unique_ptr<MpiStep> share =
+      makeMpiStep(world_, link_, step, self, std::move(processOf), *buffers);
+  {
+    auto lock = world_.wire.lock();
+    status = share->announce();
+  }
+  return status.isOk() ? Expected<std::unique_ptr<CommStep>>(std::move(share))
+                       : status;
+}
+
+//===----------------------------------------------------------------------===//
+// Waiting
+//===----------------------------------------------------------------------===//
+
+/// How long who has been asked for whom he waits may take to say so; who is in
+/// a kernel does not, and has not come.
+static constexpr std::chrono::milliseconds answerTime(300);
+
+namespace {
+
+/// MPI wakes nobody: who waits looks, ever less often.
+class Pause {
+public:
+  void operator()() {
+    constexpr int yields = 100;
+    constexpr std::chrono::microseconds longest(500);
+    if (count_++ < yields) {
+      std::this_thread::yield();
+      return;
+    }
+    std::this_thread::sleep_for(sleep_);
+    sleep_ = std::min(longest, sleep_ * 5 / 4 + std::chrono::microseconds(1));
+  }
+
+private:
+  int count_ = 0;
+  std::chrono::microseconds sleep_{10};
+};
+
+} // namespace
+
+void MpiCommunicator::wait(std::span<CommStep *const> steps) {
+  auto own = [](CommStep *step) { return static_cast<MpiStep *>(step); };
+  auto isAnyReady = [&] {
+    return std::any_of(steps.begin(), steps.end(),
+                       [&](CommStep *step) { return own(step)->isReady(); });
+  };
+  auto deadline = std::chrono::steady_clock::now() + timeout_;
+  if (spin_.count() != 0 && spinUntil(spin_, isAnyReady)) {
+    return;
+  }
+  // The first has waited for longest.
+  MpiStep &late = *own(steps.front());
+  bool hasAsked = false, hasGivenUp = false;
+  for (Pause pause; !isAnyReady(); pause()) {
+    if (hasGivenUp || std::chrono::steady_clock::now() < deadline) {
+      continue;
+    }
+    if (!std::exchange(hasAsked, true) && late.inquire().isOk()) {
+      deadline += answerTime;
+    }
+    if (late.isAnswered() || std::chrono::steady_clock::now() > deadline) {
+      late.giveUp(timeout_);
+      hasGivenUp = true;
+    }
+  }
+}

@@ -1,0 +1,61 @@
+//===- MpiCommunicator.h - Ranks in processes that MPI connects -*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_COMM_MPI_MPICOMMUNICATOR_H
+#define DIVISI_RUNTIME_COMM_MPI_MPICOMMUNICATOR_H
+
+#include "runtime/comm/mpi/MpiWorld.h"
+
+namespace divisi::rt {
+
+/// Memory for messages that are packed, of one rank. Its steps take turns in
+/// it; those in flight at the same time have their own.
+class MessageBuffers {
+public:
+  /// Before anything runs: a step of the rank will want as much.
+  void reserve(int64_t bytes);
+  /// For one step, until it gives it back.
+  std::byte *take(int64_t bytes);
+  void giveBack(const std::byte *buffer);
+
+private:
+  struct Buffer {
+    std::vector<std::byte> bytes;
+    bool isTaken = false;
+  };
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+};
+
+/// See MpiWorld.h.
+class MpiCommunicator : public Communicator {
+public:
+  MpiCommunicator(MpiWorld &world, std::shared_ptr<Link> link,
+                  std::vector<uint32_t> processOf,
+                  std::chrono::milliseconds timeout,
+                  std::chrono::microseconds spin)
+      : world_(world), link_(std::move(link)), processOf_(std::move(processOf)),
+        timeout_(timeout), spin_(spin) {}
+
+  Expected<std::unique_ptr<CommStep>> prepare(const StepDesc &step,
+                                              size_t self) override;
+  void wait(std::span<CommStep *const> steps) override;
+  void abort(const Status &reason) override { world_.abort(*link_, reason); }
+  void reset() override { link_->aborts.clear(); }
+
+private:
+  MpiWorld &world_;
+  std::shared_ptr<Link> link_;
+  std::vector<uint32_t> processOf_; ///< By rank.
+  std::chrono::milliseconds timeout_;
+  std::chrono::microseconds spin_;
+  std::map<uint32_t, MessageBuffers> buffers_; ///< By rank; under the lock.
+};
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_COMM_MPI_MPICOMMUNICATOR_H

@@ -1,0 +1,264 @@
+//===- MpiStep.cpp - One rank's share of a step, over MPI -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/comm/mpi/MpiStep.h"
+#include "divisi/Support/Sha256.h"
+#include "runtime/comm/StepShape.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+using namespace divisi;
+using namespace divisi::rt;
+
+/// How much longer a rank that is bound by its vote looks for the result.
+static constexpr std::chrono::milliseconds grace(500);
+
+static void describe(std::ostream &os, const std::optional<Box> &box) {
+  for (size_t d = 0; box && d < box->rank(); ++d) {
+    os << ' ' << box->begin[d] << ':' << box->end[d];
+  }
+  os << (box ? '.' : '-');
+}
+
+/// Equal where parties describe the step alike.
+static uint64_t hashOf(const StepDesc &step) {
+  std::ostringstream text;
+  text << step.location << '\n'
+       << int(step.type) << ' ' << (step.reduce ? int(*step.reduce) : -1);
+  for (const StepParty &party : step.parties) {
+    text << '\n' << party.rank;
+    describe(text, party.source);
+    describe(text, party.result);
+  }
+  std::string hash = Sha256::of(text.str());
+  uint64_t value = 0;
+  std::memcpy(&value, hash.data(), sizeof(value));
+  return value;
+}
+
+MpiStep::MpiStep(MpiWorld &world, std::shared_ptr<Link> link,
+                 const StepDesc &step, size_t self, std::vector<int> processOf,
+                 MessageBuffers &buffers, int64_t bytes)
+    : step_(step), self_(self), width_(byteWidth(step.type)), world_(world),
+      link_(std::move(link)), processOf_(std::move(processOf)),
+      buffers_(buffers), bufferBytes_(bytes), hash_(hashOf(step)),
+      tagsOf_(step.parties.size(), -1) {}
+
+MpiStep::~MpiStep() {
+  auto lock = world_.wire.lock();
+  end();
+}
+
+/// After this nothing of the run is left.
+void MpiStep::end() {
+  link_->inFlight.erase(keyOf(self_));
+  if (!requests_.areDone()) {
+    world_.wire.drop(requests_);
+  }
+  unsent_.clear();
+  buffers_.giveBack(buffer_);
+  buffer_ = nullptr;
+}
+
+ShareKey MpiStep::keyOf(size_t party) const {
+  return {step_.entry, step_.tag, step_.parties.front().rank,
+          step_.parties[party].rank};
+}
+
+Status MpiStep::announce() {
+  buffers_.reserve(bufferBytes_);
+  std::vector<size_t> from = senders();
+  if (from.empty()) {
+    return {};
+  }
+  Expected<int> first = world_.takeTags(2 * step_.parties.size());
+  if (!first) {
+    return first.status();
+  }
+  firstTag_ = *first;
+  std::set<int> processes;
+  for (size_t party : from) {
+    processes.insert(processOf_[party]);
+  }
+  for (int process : processes) {
+    world_.offer(*link_, process, {keyOf(self_), firstTag_, hash_});
+  }
+  return {};
+}
+
+Status MpiStep::start(const void *source, void *result) {
+  auto lock = world_.wire.lock();
+  end();
+  if (Status status = world_.progress(); !status.isOk()) {
+    return status;
+  }
+  if (link_->aborts.isAborted()) {
+    return link_->aborts.reason();
+  }
+  failsAt_.reset();
+  source_ = static_cast<const std::byte *>(source);
+  result_ = static_cast<std::byte *>(result);
+  buffer_ = bufferBytes_ == 0 ? nullptr : buffers_.take(bufferBytes_);
+  phase_ = 0;
+  link_->inFlight[keyOf(self_)] = this;
+  return beginPhase();
+}
+
+Status MpiStep::beginPhase() {
+  Status status = begin();
+  return status.isOk() ? sendUnsent() : status;
+}
+
+void MpiStep::send(size_t party, const std::byte *data, int64_t bytes) {
+  if (bytes != 0) {
+    unsent_.push_back({party, data, bytes});
+  }
+}
+
+Status MpiStep::receive(size_t party, std::byte *data, int64_t bytes) {
+  int tag = firstTag_ + 2 * static_cast<int>(party) + phase_;
+  return world_.wire.receive(processOf_[party], tag, data, bytes, party,
+                             requests_);
+}
+
+/// Sends what has an offer by now.
+Status MpiStep::sendUnsent() {
+  Status status;
+  std::erase_if(unsent_, [&](const Message &message) {
+    int &tags = tagsOf_[message.party];
+    if (tags < 0) {
+      auto offer = link_->offers.find(keyOf(message.party));
+      if (offer == link_->offers.end() || !status.isOk()) {
+        return false;
+      }
+      if (offer->second.step != hash_) {
+        status = otherStepError(step_);
+        return false;
+      }
+      tags = offer->second.firstTag;
+    }
+    if (status.isOk()) {
+      int tag = tags + 2 * static_cast<int>(self_) + phase_;
+      status = world_.wire.send(processOf_[message.party], tag, message.data,
+                                message.bytes, message.party, requests_);
+    }
+    return status.isOk();
+  });
+  return status;
+}
+
+Status MpiStep::goOn() {
+  auto lock = world_.wire.lock();
+  Status status = world_.progress();
+  if (status.isOk() && !unsent_.empty()) {
+    status = sendUnsent();
+  }
+  return status.isOk() ? world_.wire.test(requests_) : status;
+}
+
+bool MpiStep::isReady() {
+  if (Status status = goOn(); !status.isOk()) {
+    world_.abort(*link_, status);
+  }
+  return (unsent_.empty() && requests_.areDone()) || mustFail();
+}
+
+bool MpiStep::mustFail() {
+  if (!link_->aborts.isAborted()) {
+    return false;
+  }
+  if (!isBound()) {
+    return true;
+  }
+  auto now = std::chrono::steady_clock::now();
+  failsAt_ = failsAt_.value_or(now + grace);
+  return now > *failsAt_;
+}
+
+Expected<bool> MpiStep::poll() {
+  while (isReady()) {
+    if (mustFail()) {
+      return link_->aborts.reason();
+    }
+    if (!work()) {
+      auto lock = world_.wire.lock();
+      end();
+      return true;
+    }
+    ++phase_;
+    auto lock = world_.wire.lock();
+    if (Status status = beginPhase(); !status.isOk()) {
+      return status;
+    }
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Who does not come
+//===----------------------------------------------------------------------===//
+
+std::vector<size_t> MpiStep::awaitedParties() const {
+  std::vector<size_t> parties = requests_.parties();
+  for (const Message &message : unsent_) {
+    parties.push_back(message.party);
+  }
+  std::sort(parties.begin(), parties.end());
+  parties.erase(std::unique(parties.begin(), parties.end()), parties.end());
+  return parties;
+}
+
+std::vector<uint32_t> MpiStep::awaitedRanks() const {
+  std::vector<uint32_t> ranks;
+  for (size_t party : awaitedParties()) {
+    ranks.push_back(step_.parties[party].rank);
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return ranks;
+}
+
+Status MpiStep::inquire() {
+  auto lock = world_.wire.lock();
+  Status status;
+  for (size_t party : awaitedParties()) {
+    link_->answers.erase(keyOf(party));
+    if (status.isOk()) {
+      status = world_.inquire(*link_, processOf_[party], keyOf(party));
+    }
+  }
+  return status;
+}
+
+bool MpiStep::isAnswered() {
+  auto lock = world_.wire.lock();
+  std::vector<size_t> parties = awaitedParties();
+  return std::all_of(parties.begin(), parties.end(), [&](size_t party) {
+    return link_->answers.contains(keyOf(party));
+  });
+}
+
+/// Who has come, and waits for another, is not missing.
+void MpiStep::giveUp(std::chrono::milliseconds timeout) {
+  std::set<uint32_t> missing;
+  {
+    auto lock = world_.wire.lock();
+    for (size_t party : awaitedParties()) {
+      auto answer = link_->answers.find(keyOf(party));
+      if (answer == link_->answers.end() || answer->second.empty()) {
+        missing.insert(step_.parties[party].rank);
+      } else {
+        missing.insert(answer->second.begin(), answer->second.end());
+      }
+    }
+    missing.erase(step_.parties[self_].rank);
+  }
+  world_.abort(*link_, timeoutError(step_, self_,
+                                    {missing.begin(), missing.end()}, timeout));
+}

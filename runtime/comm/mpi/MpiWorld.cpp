@@ -1,0 +1,251 @@
+//===- MpiWorld.cpp - Processes that MPI connects -------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/comm/mpi/MpiWorld.h"
+#include "divisi/Support/Version.h"
+#include "runtime/comm/mpi/MpiCommunicator.h"
+#include "runtime/comm/mpi/MpiPlugin.h"
+#include "runtime/comm/mpi/MpiStep.h"
+
+#include <cstring>
+#include <thread>
+
+using namespace divisi;
+using namespace divisi::rt;
+
+namespace {
+
+/// What a note is about, and what follows its head.
+enum class NoteKind : int32_t {
+  Offers,  ///< Offers.
+  Abort,   ///< An exit code and a text.
+  Inquiry, ///< The share of which is asked.
+  Answer   ///< The share, and the ranks for which it waits.
+};
+
+struct NoteHead {
+  uint32_t link;
+  NoteKind kind;
+  int32_t from; ///< The process that has written it.
+};
+
+/// Reads a note from its beginning.
+class NoteReader {
+public:
+  explicit NoteReader(const std::string &note) : rest_(note) {}
+  bool isOver() const { return rest_.empty(); }
+  std::string_view rest() const { return rest_; }
+  template <typename T> T next() {
+    T value;
+    std::memcpy(&value, rest_.data(), sizeof(value));
+    rest_.remove_prefix(sizeof(value));
+    return value;
+  }
+
+private:
+  std::string_view rest_;
+};
+
+} // namespace
+
+Status MpiWorld::open() {
+  int provided = MPI_THREAD_SINGLE;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) !=
+          MPI_SUCCESS ||
+      provided < MPI_THREAD_SERIALIZED) {
+    return makeError(ExitCode::Device,
+                     "MPI cannot be used by threads, one at a time");
+  }
+  if (Status status = wire.open(); !status.isOk()) {
+    return status;
+  }
+  if (wire.size() != static_cast<int>(launch_.size)) {
+    return makeError(ExitCode::Device, launch_.launcher, " has started ",
+                     launch_.size, " processes, and MPI knows ", wire.size(),
+                     ": it is no launcher of this MPI; start them by OpenMPI's "
+                     "mpirun, or by srun --mpi=pmix");
+  }
+  // MPI may have numbered them in another way.
+  launch_.self = static_cast<uint32_t>(wire.self());
+  return {};
+}
+
+std::shared_ptr<Communicator>
+MpiWorld::connect(std::vector<uint32_t> processOf,
+                  std::chrono::milliseconds timeout,
+                  std::chrono::microseconds spin) {
+  auto lock = wire.lock();
+  Link &link = linkOf(nextLink_++);
+  auto threads = static_cast<size_t>(wire.neighbours());
+  bool hasCores = threads <= std::thread::hardware_concurrency();
+  return std::make_shared<MpiCommunicator>(
+      *this, links_.at(link.number), std::move(processOf), timeout,
+      hasCores ? spin : std::chrono::microseconds(0));
+}
+
+Link &MpiWorld::linkOf(uint32_t number) {
+  std::shared_ptr<Link> &link = links_[number];
+  if (!link) {
+    link = std::make_shared<Link>(number);
+  }
+  return *link;
+}
+
+Expected<int> MpiWorld::takeTags(size_t count) {
+  if (nextTag_ + static_cast<int64_t>(count) > wire.maxTag()) {
+    return makeError(ExitCode::Unsupported, "MPI has ", wire.maxTag(),
+                     " tags, and the ranks of this process need more");
+  }
+  int64_t first = nextTag_;
+  nextTag_ += static_cast<int64_t>(count);
+  return static_cast<int>(first);
+}
+
+//===----------------------------------------------------------------------===//
+// Notes
+//===----------------------------------------------------------------------===//
+
+template <typename T> static void append(std::string &text, const T &value) {
+  text.append(reinterpret_cast<const char *>(&value), sizeof(value));
+}
+
+void MpiWorld::offer(const Link &link, int process, const Offer &offer) {
+  if (process == wire.self()) {
+    linkOf(link.number).offers.insert_or_assign(offer.key, offer);
+  } else {
+    offers_[{process, link.number}].push_back(offer);
+  }
+}
+
+Status MpiWorld::sendOffers() {
+  constexpr size_t most = (Wire::maxNote - sizeof(NoteHead)) / sizeof(Offer);
+  for (auto &[to, offers] : offers_) {
+    for (size_t begin = 0; begin < offers.size(); begin += most) {
+      std::string note;
+      append(note, NoteHead{to.second, NoteKind::Offers, wire.self()});
+      size_t end = std::min(offers.size(), begin + most);
+      for (size_t i = begin; i < end; ++i) {
+        append(note, offers[i]);
+      }
+      Status status = wire.sendNote(to.first, std::move(note));
+      if (!status.isOk()) {
+        return status;
+      }
+    }
+  }
+  offers_.clear();
+  return {};
+}
+
+Status MpiWorld::inquire(Link &link, int process, const ShareKey &share) {
+  std::string note;
+  append(note, NoteHead{link.number, NoteKind::Inquiry, wire.self()});
+  append(note, share);
+  return wire.sendNote(process, std::move(note));
+}
+
+/// One that is not in flight waits for nobody, and gets no answer.
+Status MpiWorld::answer(Link &link, int process, const ShareKey &share) {
+  auto step = link.inFlight.find(share);
+  if (step == link.inFlight.end()) {
+    return {};
+  }
+  std::string note;
+  append(note, NoteHead{link.number, NoteKind::Answer, wire.self()});
+  append(note, share);
+  for (uint32_t rank : step->second->awaitedRanks()) {
+    if (note.size() + sizeof(rank) <= Wire::maxNote) {
+      append(note, rank);
+    }
+  }
+  return wire.sendNote(process, std::move(note));
+}
+
+Status MpiWorld::read(const std::string &note) {
+  NoteReader reader(note);
+  auto head = reader.next<NoteHead>();
+  Link &link = linkOf(head.link);
+  switch (head.kind) {
+  case NoteKind::Offers:
+    while (!reader.isOver()) {
+      auto offer = reader.next<Offer>();
+      link.offers.insert_or_assign(offer.key, offer);
+    }
+    break;
+  case NoteKind::Abort: {
+    auto code = static_cast<ExitCode>(reader.next<int32_t>());
+    link.aborts.set(Status(code, std::string(reader.rest())));
+    break;
+  }
+  case NoteKind::Inquiry:
+    return answer(link, head.from, reader.next<ShareKey>());
+  case NoteKind::Answer: {
+    std::vector<uint32_t> &ranks = link.answers[reader.next<ShareKey>()];
+    ranks.clear();
+    while (!reader.isOver()) {
+      ranks.push_back(reader.next<uint32_t>());
+    }
+    break;
+  }
+  }
+  return {};
+}
+
+Status MpiWorld::progress() {
+  if (!offers_.empty()) {
+    if (Status status = sendOffers(); !status.isOk()) {
+      return status;
+    }
+  }
+  while (true) {
+    Expected<std::string> note = wire.takeNote();
+    if (!note || note->empty()) {
+      return note.status();
+    }
+    if (Status status = read(*note); !status.isOk()) {
+      return status;
+    }
+  }
+}
+
+void MpiWorld::abort(Link &link, const Status &reason) {
+  if (!link.aborts.set(reason)) {
+    return;
+  }
+  std::string note;
+  append(note, NoteHead{link.number, NoteKind::Abort, wire.self()});
+  append(note, static_cast<int32_t>(reason.code()));
+  note += reason.message().substr(0, Wire::maxNote - note.size());
+  auto lock = wire.lock();
+  for (int process = 0; process < wire.size(); ++process) {
+    if (process != wire.self()) {
+      // Who cannot be told notices at its own time-out.
+      (void)wire.sendNote(process, note);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The shared object
+//===----------------------------------------------------------------------===//
+
+extern "C" __attribute__((visibility("default"))) ProcessWorld *
+divisiOpenMpiWorld(const std::string &build, const Launch &launch,
+                   Status &status) {
+  if (build != version()) {
+    status = makeError(ExitCode::Device, "the library for MPI is of divisi ",
+                       version(), ", and this is ", build,
+                       "; install both from one build");
+    return nullptr;
+  }
+  auto world = std::make_unique<MpiWorld>(launch);
+  status = world->open();
+  return status.isOk() ? world.release() : nullptr;
+}
+
+static_assert(std::is_same_v<decltype(divisiOpenMpiWorld), OpenMpiPlugin>);

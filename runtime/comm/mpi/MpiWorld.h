@@ -1,0 +1,115 @@
+//===- MpiWorld.h - Processes that MPI connects -----------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which tag of MPI a message has is decided by who receives it: the tags of MPI
+// are few, and those of a program, with entry, group and sender, are not. A
+// rank that prepares a step takes as many tags as it may get messages, and
+// offers them in a note to the processes of those who send; these send once
+// they have the offer.
+//
+//   rank 0 (prepare) -- offer: step (0, 7, 0), my tags begin at 40 --> rank 1
+//   rank 1 (start)   -- tag 40 + 2 * my place in the group + phase --> rank 0
+//
+// An offer says what the step is, too, so that who has another step there sends
+// nothing. Other notes say that a communicator has been aborted, and ask who
+// has been waited for too long whom he waits for himself: an element that is
+// late at one rank may be late because of another.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_COMM_MPI_MPIWORLD_H
+#define DIVISI_RUNTIME_COMM_MPI_MPIWORLD_H
+
+#include "divisi/runtime/ProcessWorld.h"
+#include "runtime/comm/AbortState.h"
+#include "runtime/comm/mpi/Wire.h"
+
+#include <compare>
+#include <map>
+
+namespace divisi::rt {
+
+/// The share of one rank in a step, on all processes.
+struct ShareKey {
+  uint32_t entry, tag, first, rank; ///< `first` is the first party's rank.
+  friend auto operator<=>(const ShareKey &, const ShareKey &) = default;
+};
+
+/// Where a share takes messages.
+struct Offer {
+  ShareKey key;
+  int32_t firstTag;
+  uint64_t step; ///< A hash of its description.
+};
+
+class MpiStep;
+
+/// What processes know of one communicator.
+struct Link {
+  explicit Link(uint32_t number) : number(number) {}
+
+  const uint32_t number; ///< The same on all processes.
+  AbortState aborts;
+
+  // Under the wire's lock:
+  std::map<ShareKey, Offer> offers;       ///< That have come.
+  std::map<ShareKey, MpiStep *> inFlight; ///< The shares of this process.
+  /// The ranks for which a share waits, of those that have answered.
+  std::map<ShareKey, std::vector<uint32_t>> answers;
+};
+
+/// See the file's head.
+class MpiWorld : public ProcessWorld {
+public:
+  explicit MpiWorld(const Launch &launch) : launch_(launch) {}
+
+  /// Fails with Device if MPI does not know the processes of the launcher.
+  Status open();
+
+  uint32_t self() const override { return launch_.self; }
+  uint32_t size() const override { return launch_.size; }
+  std::shared_ptr<Communicator>
+  connect(std::vector<uint32_t> processOf, std::chrono::milliseconds timeout,
+          std::chrono::microseconds spin) override;
+  Status finish(std::chrono::milliseconds timeout) override {
+    return wire.close(timeout);
+  }
+
+  /// Ends the communicator here, with what can be sent everywhere.
+  void abort(Link &link, const Status &reason);
+
+  // Under the wire's lock:
+
+  /// As many tags for messages as wanted, the first of them.
+  Expected<int> takeTags(size_t count);
+  /// To `process`, before anything else is sent to it.
+  void offer(const Link &link, int process, const Offer &offer);
+  /// Asks `process` for whom a share of its waits; see Link::answers.
+  Status inquire(Link &link, int process, const ShareKey &share);
+  /// Sends offers, and reads notes that have come.
+  Status progress();
+
+  Wire wire;
+
+private:
+  Link &linkOf(uint32_t number);
+  Status sendOffers();
+  Status read(const std::string &note);
+  Status answer(Link &link, int process, const ShareKey &share);
+
+  Launch launch_;
+  uint32_t nextLink_ = 0;
+  int64_t nextTag_ = 0;
+  std::map<uint32_t, std::shared_ptr<Link>> links_; ///< By number.
+  /// By process and number of the link: not sent yet.
+  std::map<std::pair<int, uint32_t>, std::vector<Offer>> offers_;
+};
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_COMM_MPI_MPIWORLD_H

@@ -1,0 +1,95 @@
+//===- ProcessWorld.h - Processes that run an artifact together -*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A launcher (mpirun, srun) starts the same program several times and tells
+// each process who it is. Each has some ranks of an artifact, in a session of
+// its own, and a communicator to the others:
+//
+//   auto launched = findLaunch();              // process 1 of 2, by mpirun
+//   auto world = openMpiWorld(library, *launched);
+//   options.localRanks = ranksOf(1, 2, 4);                        // 2, 3
+//   options.communicator = [&](const CommunicatorRequest &request) {
+//     return (*world)->connect(processesOf(2, 4), request.timeout, ...);
+//   };
+//
+// What needs MPI is in a shared object that is opened here, so that a program
+// runs where there is none.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_PROCESSWORLD_H
+#define DIVISI_RUNTIME_PROCESSWORLD_H
+
+#include "divisi/runtime/Communicator.h"
+
+#include <string>
+#include <vector>
+
+namespace divisi::rt {
+
+/// What a launcher has told a process.
+struct Launch {
+  std::string launcher; ///< "mpirun"
+  uint32_t self = 0;    ///< Which process this is.
+  uint32_t size = 1;    ///< How many there are.
+};
+
+/// Who has started this process, by the environment: the first of mpirun
+/// (OMPI_COMM_WORLD_RANK and _SIZE), srun (SLURM_PROCID and
+/// SLURM_STEP_NUM_TASKS), mpiexec (PMI_RANK and PMI_SIZE) and torchrun (RANK
+/// and WORLD_SIZE) that both variables are there of; none: it is alone. Fails
+/// with Usage where they are no numbers, or the first not below the second.
+Expected<std::optional<Launch>> findLaunch();
+
+/// The ranks of process `self` of `size`: a block of the artifact's
+/// `numRanks`, of which the first processes have no fewer than others less one.
+std::vector<uint32_t> ranksOf(uint32_t self, uint32_t size, uint32_t numRanks);
+/// Whose each rank is, by ranksOf.
+std::vector<uint32_t> processesOf(uint32_t size, uint32_t numRanks);
+
+/// The processes that a launcher has started. Its communicators may be used by
+/// any thread; it must outlive them.
+class ProcessWorld {
+public:
+  /// Ends what finish() has not: no process may need this one any more.
+  virtual ~ProcessWorld() = default;
+
+  /// Which process this is.
+  virtual uint32_t self() const = 0;
+  /// How many there are.
+  virtual uint32_t size() const = 0;
+  /// Connects ranks, of which rank r is one of process `processOf[r]`. All
+  /// processes call it equally often, in the same order. No rank waits for
+  /// longer than `timeout` for others, and for `spin` of it awake if the
+  /// processes of this machine have a core each. A message between two ranks
+  /// that takes longer than that fails, too.
+  virtual std::shared_ptr<Communicator>
+  connect(std::vector<uint32_t> processOf, std::chrono::milliseconds timeout,
+          std::chrono::microseconds spin) = 0;
+  /// Waits until all processes call it, then leaves the world, of which nothing
+  /// may be used any more. Fails with Device if they do not come in time; it
+  /// may then be called again.
+  virtual Status finish(std::chrono::milliseconds timeout) = 0;
+};
+
+/// Opens MPI, by the shared object `library` of this build, for a process that
+/// was started as `launch` says. Once in a process. Fails with Device if the
+/// library or MPI is missing, with what to install, or is of another build, and
+/// where MPI does not know the processes that the launcher has started.
+Expected<std::shared_ptr<ProcessWorld>> openMpiWorld(const std::string &library,
+                                                     const Launch &launch);
+
+/// What each process gives, by process. All call it at the same time; `what`
+/// names the occasion in messages. Fails as steps do.
+Expected<std::vector<std::string>>
+gatherTexts(ProcessWorld &world, const std::string &own,
+            const std::string &what, std::chrono::milliseconds timeout);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_PROCESSWORLD_H
