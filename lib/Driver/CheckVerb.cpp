@@ -41,6 +41,9 @@ public:
 private:
   Status readTolerance();
   Status checkArtifact();
+  Status readTensors();
+  Status compareOnFirst(const std::vector<rt::HostTensor> &got,
+                        const std::string &name);
   Status checkModel();
   Status checkRandomPlans() const;
   divisi::Expected<LoadedEntry>
@@ -137,17 +140,8 @@ Status CheckVerb::compare(const std::vector<rt::HostTensor> &got,
   return toStatus(run);
 }
 
-/// The artifact says what it takes, so it is loaded before the files.
-Status CheckVerb::checkArtifact() {
-  VerbInput input(input_, VerbInput::Kind::Artifact);
-  if (Status status = input.check(command, planFlags_.replan); !status.isOk()) {
-    return status;
-  }
-  auto loaded = sessionFlags_.open(input_);
-  if (!loaded) {
-    return loaded.status();
-  }
-  entry_ = *loaded->entry;
+/// Inputs and expected outputs of an artifact.
+Status CheckVerb::readTensors() {
   if (expect_.empty()) {
     return Status(ExitCode::Usage, "check of an artifact needs --expect FILE");
   }
@@ -159,9 +153,34 @@ Status CheckVerb::checkArtifact() {
   if (!wanted) {
     return wanted.status();
   }
+  inputs_ = std::move(*read);
   expected_ = std::move(*wanted);
-  auto got = loaded->run(*read);
-  return got ? compare(*got, input_) : got.status();
+  return Status();
+}
+
+/// The artifact says what it takes, so it is loaded before the files.
+Status CheckVerb::checkArtifact() {
+  VerbInput input(input_, VerbInput::Kind::Artifact);
+  if (Status status = input.check(command, planFlags_.replan); !status.isOk()) {
+    return status;
+  }
+  auto loaded = sessionFlags_.open(input_);
+  if (!loaded) {
+    return loaded.status();
+  }
+  entry_ = *loaded->entry;
+  if (Status status = sessionFlags_.agree(readTensors()); !status.isOk()) {
+    return status;
+  }
+  auto got = loaded->runWhole(inputs_);
+  return got ? compareOnFirst(*got, input_) : got.status();
+}
+
+/// The first process compares what it has got; the others learn what came out.
+Status CheckVerb::compareOnFirst(const std::vector<rt::HostTensor> &got,
+                                 const std::string &name) {
+  return sessionFlags_.agree(sessionFlags_.isFirst() ? compare(got, name)
+                                                     : Status());
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,7 +225,8 @@ CheckVerb::load(Compilation &model, const PlanOptions &plan, bool isReference) {
   if (!artifact) {
     return artifact.status();
   }
-  return sessionFlags_.open(artifact->path());
+  return sessionFlags_.open(artifact->path(),
+                            isReference ? RunBy::Each : RunBy::Processes);
 }
 
 /// Reads --inputs, which also say the shapes where nothing else does.
@@ -267,8 +287,8 @@ Status CheckVerb::prepareModel(Compilation &model, const PlanOptions &plan) {
   if (Status status = gatherInputs(); !status.isOk()) {
     return status;
   }
-  auto wanted =
-      expect_.empty() ? loaded->run(inputs_) : readOutputs(expect_, entry_);
+  auto wanted = expect_.empty() ? loaded->runWhole(inputs_)
+                                : readOutputs(expect_, entry_);
   if (!wanted) {
     return wanted.status();
   }
@@ -283,8 +303,8 @@ Status CheckVerb::checkPlan(Compilation &model, const PlanOptions &plan,
     return Status(loaded.status().code(),
                   name + ": " + loaded.status().message());
   }
-  auto got = loaded->run(inputs_);
-  return got ? compare(*got, name)
+  auto got = loaded->runWhole(inputs_);
+  return got ? compareOnFirst(*got, name)
              : Status(got.status().code(),
                       name + ": " + got.status().message());
 }
@@ -340,6 +360,11 @@ Status CheckVerb::checkModel() {
 Status CheckVerb::run() {
   bool named = StringRef(input_).ends_with(".divisi");
   Status status = readTolerance();
+  auto isDone = status.isOk() ? sessionFlags_.launch(*this)
+                              : divisi::Expected<bool>(status);
+  if (!isDone || *isDone) {
+    return isDone.status();
+  }
   if (status.isOk()) {
     status = isArtifact(input_) || named ? checkArtifact() : checkModel();
   }

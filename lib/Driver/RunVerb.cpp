@@ -35,7 +35,11 @@ public:
   Status run() override;
 
 private:
+  using Tensors = std::vector<rt::HostTensor>;
+
   Status checkFiles() const;
+  divisi::Expected<Tensors> runAll(const LoadedEntry &loaded,
+                                   const Tensors &inputs);
   Status writeOutputs(const rt::EntryInfo &entry,
                       std::vector<rt::HostTensor> &outputs);
   Status writeTimes();
@@ -64,7 +68,8 @@ private:
                                cl::desc("the time of every repetition, in ns")};
   cl::opt<std::string> trace_{
       "trace", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
-      cl::desc("the last run as Chrome's trace events")};
+      cl::desc("the last run as Chrome's trace events; of other processes "
+               "than the first in FILE.N, N being their first device")};
   cl::opt<bool> verbose_{"verbose", cl::sub(command), on(ActsOn::Run),
                          cl::desc("say what each device holds in memory, what "
                                   "was predicted, and what a run does to "
@@ -111,10 +116,19 @@ Status RunVerb::writeTimes() {
   return status;
 }
 
+/// Each process writes what its devices have done; the first one to the file
+/// itself.
 Status RunVerb::writeTrace(const rt::Session &session) {
-  Status status = trace_.empty() ? Status() : session.writeTrace(trace_);
-  if (status.isOk() && !trace_.empty()) {
-    tellWritten(trace_, "trace of the last run");
+  if (trace_.empty()) {
+    return Status();
+  }
+  std::string path = trace_;
+  if (!sessionFlags_.isFirst()) {
+    path += "." + std::to_string(session.localRanks().front());
+  }
+  Status status = session.writeTrace(path);
+  if (status.isOk()) {
+    tellWritten(path, "trace of the last run");
   }
   return status;
 }
@@ -140,7 +154,9 @@ Status RunVerb::checkFiles() const {
       return status;
     }
   }
-  return refuseTerminal(output_, "tensors");
+  // What a launcher has started may have one of the launcher's own for stdout.
+  auto launch = rt::findLaunch();
+  return launch && *launch ? Status() : refuseTerminal(output_, "tensors");
 }
 
 /// Says once which calls of the entry no faster backend took, where one was
@@ -167,16 +183,15 @@ void RunVerb::noteReferenceCalls(const LoadedEntry &loaded) const {
   errs() << "\n";
 }
 
-// Only runs are timed, not the loading of the artifact and its inputs.
-/// One line per device: what the session has allocated, and what the artifact
-/// was expected to need.
+/// One line per device of this process: what the session has allocated, and
+/// what the artifact was expected to need.
 Status RunVerb::noteMemory(const rt::Session &session) const {
   auto predicted = session.predictedMemory();
   if (!predicted) {
     return predicted.status();
   }
   std::vector<rt::RankMemory> held = session.memory();
-  for (size_t rank = 0; rank < held.size(); ++rank) {
+  for (uint32_t rank : session.localRanks()) {
     const rt::RankMemory &memory = held[rank];
     errs() << "divisi: note: device " << rank << " holds " << memory.total()
            << " bytes: weights " << memory.weights << ", arena " << memory.arena
@@ -207,39 +222,53 @@ Status RunVerb::run() {
   if (Status status = checkFiles(); !status.isOk()) {
     return status;
   }
+  if (auto isDone = sessionFlags_.launch(*this); !isDone || *isDone) {
+    return isDone.status();
+  }
   sessionFlags_.trace = !trace_.empty();
   auto loaded = sessionFlags_.open(artifact_);
   if (!loaded) {
     return loaded.status();
   }
-  noteReferenceCalls(*loaded);
-  if (verbose_) {
-    if (Status status = noteMemory(*loaded->session); !status.isOk()) {
-      return status;
-    }
+  if (sessionFlags_.isFirst()) {
+    noteReferenceCalls(*loaded);
+  }
+  Status status = verbose_ ? noteMemory(*loaded->session) : Status();
+  if (verbose_ && status.isOk()) {
     noteState(*loaded);
   }
-  auto tensors = readInputs(inputs_, *loaded->entry);
-  if (!tensors) {
-    return tensors.status();
+  auto tensors = status.isOk() ? readInputs(inputs_, *loaded->entry)
+                               : divisi::Expected<Tensors>(status);
+  if (status = sessionFlags_.agree(tensors.status()); !status.isOk()) {
+    return status;
   }
-  std::vector<rt::HostTensor> outputs;
-  for (int64_t i = 0; i < repeat_; ++i) {
-    auto begin = std::chrono::steady_clock::now();
-    auto result = loaded->run(*tensors);
-    times_.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                         std::chrono::steady_clock::now() - begin)
-                         .count());
-    if (!result) {
-      return result.status();
-    }
-    outputs = std::move(*result);
+  auto outputs = runAll(*loaded, *tensors);
+  status = outputs.status();
+  if (status.isOk() && sessionFlags_.isFirst()) {
+    status = writeOutputs(*loaded->entry, *outputs);
   }
-  Status status = writeOutputs(*loaded->entry, outputs);
   if (status.isOk()) {
     status = writeTrace(*loaded->session);
   }
-  return status.isOk() ? writeTimes() : status;
+  return status.isOk() && sessionFlags_.isFirst() ? writeTimes() : status;
+}
+
+/// The outputs of the last of all repetitions, each of which is timed.
+divisi::Expected<RunVerb::Tensors> RunVerb::runAll(const LoadedEntry &loaded,
+                                                   const Tensors &inputs) {
+  Tensors last;
+  for (int64_t i = 0; i < repeat_; ++i) {
+    auto begin = std::chrono::steady_clock::now();
+    auto outputs = loaded.run(inputs);
+    times_.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                         std::chrono::steady_clock::now() - begin)
+                         .count());
+    if (!outputs) {
+      return outputs;
+    }
+    last = std::move(*outputs);
+  }
+  return loaded.collect(std::move(last));
 }
 
 std::unique_ptr<Verb> divisi::makeRunVerb() {

@@ -9,6 +9,7 @@
 #include "Sessions.h"
 
 #include "ActsOn.h"
+#include "Launcher.h"
 #include "TensorArguments.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -37,8 +38,11 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
                             "reads zeros (or is 0, if it is one of several "
                             "that name an element)")),
       entryName("entry", cl::sub(verb), on(ActsOn::Run), cl::value_desc("NAME"),
-                cl::desc("which entry function; needed if there are several")) {
-}
+                cl::desc("which entry function; needed if there are several")),
+      numProcesses("launch", cl::sub(verb), on(ActsOn::Run),
+                   cl::value_desc("N"),
+                   cl::desc("start N processes by mpirun, which divide the "
+                            "devices among them")) {}
 
 divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   rt::SessionOptions options;
@@ -70,7 +74,69 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
 
 divisi::Expected<std::vector<rt::HostTensor>>
 LoadedEntry::run(std::span<const rt::HostTensor> inputs) const {
-  return session->run(entry->name, inputs);
+  return gathered ? gathered->run(*session, inputs)
+                  : session->run(entry->name, inputs);
+}
+
+divisi::Expected<std::vector<rt::HostTensor>>
+LoadedEntry::collect(std::vector<rt::HostTensor> parts) const {
+  return gathered
+             ? gathered->gather(parts)
+             : divisi::Expected<std::vector<rt::HostTensor>>(std::move(parts));
+}
+
+divisi::Expected<std::vector<rt::HostTensor>>
+LoadedEntry::runWhole(std::span<const rt::HostTensor> inputs) const {
+  auto parts = run(inputs);
+  return parts ? collect(std::move(*parts)) : std::move(parts);
+}
+
+//===----------------------------------------------------------------------===//
+// Processes
+//===----------------------------------------------------------------------===//
+
+divisi::Expected<bool> SessionFlags::launch(const Verb &verb) const {
+  if (numProcesses.getNumOccurrences() == 0) {
+    return false;
+  }
+  if (numProcesses < 1 || numProcesses > 4096) {
+    return Status(ExitCode::Usage, "--launch " + std::to_string(numProcesses) +
+                                       ": expected 1 to 4096");
+  }
+  auto launched = rt::findLaunch();
+  if (!launched) {
+    return launched.status();
+  }
+  if (*launched) { // by --launch, or by one who says so twice
+    return false;
+  }
+  Status status = divisi::launch({numProcesses}, verb.arguments);
+  return status.isOk() ? divisi::Expected<bool>(true) : status;
+}
+
+Status SessionFlags::join() const {
+  if (std::exchange(hasJoined_, true)) {
+    return Status();
+  }
+  auto joined = Processes::join(std::chrono::milliseconds(timeout));
+  if (joined) {
+    processes_ = std::move(*joined);
+  }
+  return joined.status();
+}
+
+Status SessionFlags::agree(const Status &own) const {
+  return processes_ ? processes_->agree(own) : own;
+}
+
+/// What all processes must have been told alike.
+std::string SessionFlags::describe() const {
+  std::string text;
+  raw_string_ostream(text) << "--backend " << backends
+                           << " --threads-per-device " << threads
+                           << " --entry '" << entryName << "'"
+                           << (noIndexCheck ? " --no-index-check" : "");
+  return text;
 }
 
 /// The entry called `name`, or the only one if it is empty.
@@ -92,29 +158,49 @@ findEntry(const rt::Session &session, const std::string &name) {
                     names);
 }
 
-divisi::Expected<LoadedEntry>
-SessionFlags::open(const std::string &artifact) const {
+divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
+                                                 RunBy by) const {
   divisi::Expected<rt::SessionOptions> chosen = options();
-  if (!chosen) {
-    return chosen.status();
+  Status status = chosen ? join() : chosen.status();
+  if (!status.isOk()) {
+    return status;
   }
+  Processes *processes = by == RunBy::Processes ? processes_.get() : nullptr;
+  if (processes) {
+    status = processes->divide(artifact, describe(), *chosen);
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  LoadedEntry loaded;
   auto session = rt::Session::open(artifact, *chosen);
-  if (!session) {
-    return session.status();
+  status = session.status();
+  if (session) {
+    loaded.session = std::move(*session);
+    auto entry = findEntry(*loaded.session, entryName);
+    status = entry.status();
+    loaded.entry = entry ? *entry : nullptr;
   }
-  auto entry = findEntry(**session, entryName);
-  if (!entry) {
-    return entry.status();
+  if (processes) {
+    status = processes->agree(status);
   }
+  if (status.isOk() && processes) {
+    auto gathered =
+        GatheredOutputs::prepare(*processes, *loaded.session, *loaded.entry);
+    status = gathered.status();
+    loaded.gathered = gathered ? std::move(*gathered) : nullptr;
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  size_t devices = loaded.session->localRanks().size();
   unsigned cores = std::thread::hardware_concurrency();
-  bool isShared =
-      cores > 0 && (*session)->localRanks().size() * unsigned(threads) > cores;
-  if (isShared && !std::exchange(isSharingNoted_, true)) {
-    errs() << "divisi: note: " << (*session)->localRanks().size()
-           << " devices of " << threads << " thread(s) share " << cores
-           << " cores; times say little\n";
+  bool isShared = cores > 0 && devices * unsigned(threads) > cores;
+  if (isShared && isFirst() && !std::exchange(isSharingNoted_, true)) {
+    errs() << "divisi: note: " << devices << " devices of " << threads
+           << " thread(s) share " << cores << " cores; times say little\n";
   }
-  return LoadedEntry{std::move(*session), *entry};
+  return loaded;
 }
 
 divisi::Expected<std::vector<rt::HostTensor>>

@@ -9,6 +9,8 @@
 #ifndef DIVISI_LIB_DRIVER_SESSIONS_H
 #define DIVISI_LIB_DRIVER_SESSIONS_H
 
+#include "Processes.h"
+#include "Verbs.h"
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/Session.h"
 
@@ -25,14 +27,27 @@ namespace divisi {
 struct LoadedEntry {
   std::unique_ptr<rt::Session> session; ///< Never null.
   const rt::EntryInfo *entry = nullptr; ///< The session's.
+  /// Where several processes have a part in it.
+  std::unique_ptr<GatheredOutputs> gathered;
 
-  /// The outputs for `inputs`, both in the entry's order; fails as
-  /// rt::Session::run does.
+  /// What this process has of the outputs for `inputs`, both in the entry's
+  /// order; fails as rt::Session::run does.
   Expected<std::vector<rt::HostTensor>>
   run(std::span<const rt::HostTensor> inputs) const;
+  /// The outputs, of what run() has given; in several processes the first one
+  /// has them, and others none.
+  Expected<std::vector<rt::HostTensor>>
+  collect(std::vector<rt::HostTensor> parts) const;
+  /// Both.
+  Expected<std::vector<rt::HostTensor>>
+  runWhole(std::span<const rt::HostTensor> inputs) const;
 };
 
-/// How an artifact is run; shared by run and check.
+/// Who runs an artifact: the processes of the command, or each alone.
+enum class RunBy { Processes, Each };
+
+/// How an artifact is run; shared by run and check. The first call that needs
+/// to know joins the other processes that a launcher has started.
 struct SessionFlags {
   /// Adds --backend and what else a session takes to `verb`.
   explicit SessionFlags(llvm::cl::SubCommand &verb);
@@ -41,7 +56,16 @@ struct SessionFlags {
   Expected<rt::SessionOptions> options() const;
   /// Loads `artifact` and finds the entry that --entry names, or the only one.
   /// Says aloud, once, when there are more ranks than this machine has cores.
-  Expected<LoadedEntry> open(const std::string &artifact) const;
+  Expected<LoadedEntry> open(const std::string &artifact,
+                             RunBy by = RunBy::Processes) const;
+
+  /// Before anything else. Whether --launch has run the command of `verb` in
+  /// processes of its own, which is all that there is to do.
+  Expected<bool> launch(const Verb &verb) const;
+  /// Whether this process has the outputs; to be asked once they have joined.
+  bool isFirst() const { return !processes_ || processes_->isFirst(); }
+  /// Success if `own` is one in all processes: see Processes::agree.
+  Status agree(const Status &own) const;
 
   // As they were given.
   llvm::cl::opt<std::string> backends;
@@ -50,10 +74,15 @@ struct SessionFlags {
   llvm::cl::opt<int64_t> timeout;
   llvm::cl::opt<bool> noIndexCheck;
   llvm::cl::opt<std::string> entryName;
+  llvm::cl::opt<int64_t> numProcesses;
   bool trace = false; ///< Set by the verb: whether runs are traced.
 
 private:
-  mutable bool isSharingNoted_ = false;
+  Status join() const;
+  std::string describe() const;
+
+  mutable bool isSharingNoted_ = false, hasJoined_ = false;
+  mutable std::unique_ptr<Processes> processes_; ///< Null: it is alone.
 };
 
 /// The tensors of --inputs in the order of the inputs of `entry`. An entry

@@ -23,7 +23,7 @@ using namespace divisi;
 static constexpr VerbInfo kVerbs[] = {
     {"compile", "from a model to a program for many devices", true},
     {"plan", "from a model to its plan: the annotated module", true},
-    {"run", "an artifact on inputs, in this process", true},
+    {"run", "an artifact on inputs, in this process or in several", true},
     {"check",
      "an artifact against expected outputs, or a model on N devices against "
      "one",
@@ -49,7 +49,7 @@ const VerbInfo *divisi::findVerb(StringRef name) {
 }
 
 int divisi::reportStatus(const Status &status) {
-  if (!status.isOk()) {
+  if (!status.message().empty()) {
     errs() << "divisi: error: " << status.message() << "\n";
   }
   return static_cast<int>(status.code());
@@ -109,6 +109,7 @@ int divisi::runVerb(int argc, char **argv, const Verbs &verbs) {
     return reportStatus(noVerb(name));
   }
   Verb &verb = **found;
+  verb.arguments.assign(argv + 1, argv + argc);
   tidyHelp(verb.command);
   Status status = parse(verb, argc, argv);
   return reportStatus(status.isOk() ? verb.run() : status);

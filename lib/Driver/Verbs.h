@@ -15,6 +15,7 @@
 #include "llvm/Support/CommandLine.h"
 
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace divisi {
@@ -43,6 +44,8 @@ public:
   virtual Status run() = 0;
 
   llvm::cl::SubCommand command; ///< True once the parser has chosen it.
+  /// The verb and what follows, as they were given.
+  std::vector<std::string> arguments;
 };
 
 /// Those that one program has.
@@ -60,7 +63,8 @@ std::unique_ptr<Verb> makeClusterVerb();
 std::unique_ptr<Verb> makeSolveVerb();
 std::unique_ptr<Verb> makeVersionVerb();
 
-/// Prints the message of `status` if it has one; the exit code.
+/// Prints the message of `status` if it has one (another process may have
+/// printed it); the exit code.
 int reportStatus(const Status &status);
 
 /// Parses the command line, whose first argument names one of `verbs`, and runs

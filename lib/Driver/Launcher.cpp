@@ -1,0 +1,197 @@
+//===- Launcher.cpp - Starting a command in several processes -------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Launcher.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace llvm;
+using namespace divisi;
+
+/// libexec/divisi-compiler.
+static SmallString<256> thisProgram() {
+  return SmallString<256>(sys::fs::getMainExecutable(
+      nullptr, reinterpret_cast<void *>(&divisi::launch)));
+}
+
+std::string divisi::mpiLibrary() {
+  SmallString<256> path = thisProgram();
+  sys::path::remove_filename(path);
+  sys::path::append(path, "..", "lib", "libdivisi_mpi.so");
+  sys::path::remove_dots(path, /*remove_dot_dot=*/true);
+  return std::string(path);
+}
+
+//===----------------------------------------------------------------------===//
+// Starting
+//===----------------------------------------------------------------------===//
+
+/// In the child: becomes mpirun, which ends with its parent. `errors` learns
+/// why it has not.
+[[noreturn]] static void becomeLauncher(const std::vector<std::string> &command,
+                                        pid_t parent, int errors) {
+  std::vector<char *> argv;
+  for (const std::string &argument : command) {
+    argv.push_back(const_cast<char *>(argument.c_str()));
+  }
+  argv.push_back(nullptr);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() == parent) {
+    execvp(argv.front(), argv.data());
+  }
+  int error = errno;
+  (void)!write(errors, &error, sizeof(error));
+  _exit(1);
+}
+
+/// How the processes have ended, as mpirun says.
+static Status endOf(int state) {
+  int signal = WIFSIGNALED(state) ? WTERMSIG(state) : 0;
+  int code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;
+  if (code > 128) {
+    signal = code - 128;
+  }
+  if (signal == 0) {
+    return Status(ExitCode(code), "");
+  }
+  return makeError(ExitCode::Device, "a process was ended by signal ", signal,
+                   " (", strsignal(signal), "), and all others with it");
+}
+
+// What a handler of signals can reach.
+static volatile sig_atomic_t started = 0, interruption = 0;
+
+extern "C" {
+static void passOn(int signal) {
+  interruption = signal;
+  kill(started, signal);
+}
+}
+
+/// Signals that would end this process end the processes, by mpirun, and then
+/// this one.
+static int waitFor(pid_t child) {
+  started = child;
+  struct sigaction action{};
+  action.sa_handler = passOn;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  int state = 0;
+  while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
+  }
+  if (interruption != 0) {
+    std::signal(interruption, SIG_DFL);
+    std::raise(interruption);
+  }
+  return state;
+}
+
+Status divisi::launch(const LaunchOptions &options,
+                      const std::vector<std::string> &arguments) {
+  if (geteuid() == 0) { // who runs as root here means it
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+  }
+  std::vector<std::string> command = {"mpirun",
+                                      "--quiet",
+                                      "-n",
+                                      std::to_string(options.processes),
+                                      "--bind-to",
+                                      "none",
+                                      "--oversubscribe",
+                                      std::string(thisProgram())};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  int errors[2];
+  if (pipe(errors) != 0) {
+    return Status(ExitCode::File,
+                  std::string("cannot make a pipe: ") + std::strerror(errno));
+  }
+  pid_t parent = getpid(), child = fork();
+  if (child == 0) {
+    close(errors[0]);
+    fcntl(errors[1], F_SETFD, FD_CLOEXEC);
+    becomeLauncher(command, parent, errors[1]);
+  }
+  close(errors[1]);
+  int error = child < 0 ? errno : 0;
+  bool hasFailed = child < 0 || read(errors[0], &error, sizeof(error)) > 0;
+  close(errors[0]);
+  if (hasFailed) {
+    return Status(ExitCode::File,
+                  std::string("cannot start 'mpirun', which --launch needs: ") +
+                      std::strerror(error) +
+                      "; install it (Debian: openmpi-bin)");
+  }
+  return endOf(waitFor(child));
+}
+
+//===----------------------------------------------------------------------===//
+// Prefixes
+//===----------------------------------------------------------------------===//
+
+/// Copies lines, each with one write, until nobody writes any more.
+[[noreturn]] static void copyLines(int from, int to,
+                                   const std::string &prefix) {
+  std::string line = prefix;
+  auto flush = [&] {
+    (void)!write(to, line.data(), line.size());
+    line = prefix;
+  };
+  char buffer[4096];
+  ssize_t count;
+  while ((count = read(from, buffer, sizeof(buffer))) > 0 ||
+         (count < 0 && errno == EINTR)) {
+    for (ssize_t i = 0; i < count; ++i) {
+      line += buffer[i];
+      if (buffer[i] == '\n') {
+        flush();
+      }
+    }
+  }
+  if (line.size() > prefix.size()) {
+    line += '\n';
+    flush();
+  }
+  _exit(0);
+}
+
+// A process of its own, which what ends this one does not end.
+void divisi::prefixErrors(const std::string &prefix) {
+  int lines[2];
+  errs().flush();
+  if (pipe(lines) != 0) {
+    return; // lines without a prefix say the same
+  }
+  pid_t child = fork();
+  if (child == 0) {
+    int to = dup(STDERR_FILENO);
+    close(lines[1]);
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    close(STDERR_FILENO);
+    std::signal(SIGINT, SIG_IGN);
+    std::signal(SIGTERM, SIG_IGN);
+    copyLines(lines[0], to, prefix);
+  }
+  if (child > 0) {
+    dup2(lines[1], STDERR_FILENO);
+  }
+  close(lines[0]);
+  close(lines[1]);
+}

@@ -1,0 +1,40 @@
+//===- Launcher.h - Starting a command in several processes -----*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_DRIVER_LAUNCHER_H
+#define DIVISI_LIB_DRIVER_LAUNCHER_H
+
+#include "divisi/Support/Status.h"
+
+#include <string>
+#include <vector>
+
+namespace divisi {
+
+/// How `--launch` starts processes.
+struct LaunchOptions {
+  int64_t processes = 1;
+};
+
+/// Starts this program's `arguments` in so many processes of MPI, by mpirun,
+/// and waits for them. Returns their exit code, without a message: they have
+/// said what was wrong. Fails with File if there is no mpirun, with Device if a
+/// process was ended by a signal.
+Status launch(const LaunchOptions &options,
+              const std::vector<std::string> &arguments);
+
+/// Where the shared object for MPI lies, beside the folder of this program.
+std::string mpiLibrary();
+
+/// Writes `prefix` before each line that this process writes to stderr from now
+/// on, also if it crashes.
+void prefixErrors(const std::string &prefix);
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_DRIVER_LAUNCHER_H

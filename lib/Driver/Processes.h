@@ -1,0 +1,94 @@
+//===- Processes.h - Runs that several processes share ----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A launcher has started the same command several times. Each process does what
+// the command says with its ranks of the artifact; they agree on how it went
+// before they go on, so that all end with one code, and one says why. The first
+// has the outputs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_DRIVER_PROCESSES_H
+#define DIVISI_LIB_DRIVER_PROCESSES_H
+
+#include "divisi/Support/Status.h"
+#include "divisi/runtime/ProcessWorld.h"
+#include "divisi/runtime/Session.h"
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace divisi {
+
+/// See the file's head.
+class Processes {
+public:
+  /// Those that a launcher has started; null if this process is alone. From now
+  /// on, what it writes to stderr has its number before each line. `timeout`
+  /// bounds every wait for others.
+  static Expected<std::unique_ptr<Processes>>
+  join(std::chrono::milliseconds timeout);
+  /// Waits for the others for a moment, so that none is ended while it writes.
+  ~Processes();
+
+  /// Whether it is the one that has the outputs.
+  bool isFirst() const { return world_->self() == 0; }
+
+  /// Success if `own` is one on all processes; else the first failure, with a
+  /// message on the first process only.
+  Status agree(const Status &own);
+  /// Gives this process its ranks of the artifact at `path`. `flags` are those
+  /// of which all must have been given the same. Fails on all processes alike:
+  /// with Invalid if artifacts differ, Version if Divisi does, Usage if `flags`
+  /// do or there are more processes than ranks.
+  Status divide(const std::string &path, const std::string &flags,
+                rt::SessionOptions &options);
+
+private:
+  explicit Processes(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+
+  std::chrono::milliseconds timeout_;
+  std::shared_ptr<rt::ProcessWorld> world_;
+
+  friend class GatheredOutputs;
+};
+
+/// What an entry gives, of which each process has a part.
+class GatheredOutputs {
+public:
+  /// All processes make it at the same time; `session` outlives it.
+  static Expected<std::unique_ptr<GatheredOutputs>>
+  prepare(Processes &processes, const rt::Session &session,
+          const rt::EntryInfo &entry);
+
+  /// Runs the entry: the boxes of this process, output by output and rank by
+  /// rank.
+  Expected<std::vector<rt::HostTensor>>
+  run(rt::Session &session, std::span<const rt::HostTensor> inputs) const;
+  /// The whole outputs, of what run() has given on all processes; on all but
+  /// the first process there are none.
+  Expected<std::vector<rt::HostTensor>>
+  gather(const std::vector<rt::HostTensor> &boxes) const;
+
+private:
+  GatheredOutputs(const rt::EntryInfo &entry, bool isFirst)
+      : entry_(entry), isFirst_(isFirst) {}
+
+  const rt::EntryInfo &entry_;
+  bool isFirst_;
+  std::shared_ptr<rt::Communicator> communicator_;
+  /// [output][local rank].
+  std::vector<std::vector<std::unique_ptr<rt::CommStep>>> steps_;
+};
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_DRIVER_PROCESSES_H

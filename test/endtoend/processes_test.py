@@ -1,0 +1,374 @@
+"""One artifact in several processes, which MPI connects, gives the same bits as
+in one; and what goes wrong there has a message and an end.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import BUILD, PROGRAM, load, model
+from loop_programs import (NESTED, jacobi, jacobi_tensors, lstm, lstm_tensors,
+                           nested_tensors)
+
+PROGRAMS = Path(__file__).parent / "Inputs"
+LIBRARY = BUILD / "lib" / "libdivisi_mpi.so"
+COUNTS = [2, 3, 4, 8]
+
+pytestmark = pytest.mark.skipif(
+    not LIBRARY.exists() or not shutil.which("mpirun"),
+    reason="there is no MPI here (Debian: libopenmpi-dev openmpi-bin)")
+
+
+def under_mpirun(count, *command):
+    """The command line by which a user starts processes himself."""
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return (["mpirun", "-n", str(count), "--oversubscribe", "--quiet",
+             "--bind-to", "none", *map(str, command)],
+            {**os.environ, **root})
+
+
+def assert_same_everywhere(divisi, inputs, counts, *options, file="m.divisi"):
+    """Runs the artifact in one process and in each of `counts`."""
+    arguments = ("run", file, "--inputs", inputs, *options)
+    divisi(*arguments, "-o", "one.npz")
+    expected = load(divisi.path("one.npz"))
+    assert expected
+    for count in counts:
+        divisi(*arguments, "-o", "all.npz", "--launch", count)
+        got = load(divisi.path("all.npz"))
+        divisi.path("all.npz").unlink()
+        assert list(got) == list(expected)
+        for name, value in expected.items():
+            assert got[name].dtype == value.dtype
+            assert got[name].tobytes() == value.tobytes(), (name, count)
+
+
+@pytest.fixture
+def mlp(divisi, generated):
+    """An artifact for four devices, m.divisi; returns the model."""
+    made = generated("mlp.py")
+    divisi("compile", made.onnx, "--devices", 4, "-o", "m.divisi")
+    return made
+
+
+#===----------------------------------------------------------------------===#
+# The same bits
+#===----------------------------------------------------------------------===#
+
+MODELS = ["bert", "classifier", "gpt2", "llama", "resnet", "segformer", "t5",
+          "vit"]
+
+
+@pytest.mark.parametrize("name", ["classifier", "llama", "resnet", "vit"])
+def test_models_by_a_plan_that_was_found(divisi, name):
+    made = model(name)
+    divisi("compile", made.onnx, "--devices", 8, *made.shapes,
+           "-o", "m.divisi")
+    assert_same_everywhere(divisi, made.inputs, [8])
+
+
+# Random plans send more, of more kinds, in uneven shards.
+@pytest.mark.parametrize("name,devices", [("bert", 4), ("gpt2", 8),
+                                          ("resnet", 4), ("t5", 3)])
+def test_models_by_a_random_plan(divisi, name, devices):
+    made = model(name)
+    divisi("compile", made.onnx, "--devices", devices, *made.shapes,
+           "--solver", "random", "--seed", devices, "-o", "m.divisi")
+    assert_same_everywhere(divisi, made.inputs, {2, devices})
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("solver", ["auto", "random"])
+@pytest.mark.parametrize("devices", COUNTS)
+@pytest.mark.parametrize("name", MODELS)
+def test_all_models(divisi, name, devices, solver):
+    made = model(name)
+    divisi("compile", made.onnx, "--devices", devices, *made.shapes,
+           "--solver", solver, "--seed", devices, "-o", "m.divisi")
+    assert_same_everywhere(divisi, made.inputs,
+                           [n for n in COUNTS if n <= devices])
+
+
+def test_a_model_in_bf16(divisi):
+    made = model("gpt2")
+    divisi("compile", made.onnx, "--devices", 4, *made.shapes, "--precision",
+           "bf16", "--tensor-parallel-size", 4, "-o", "m.divisi")
+    assert_same_everywhere(divisi, made.inputs, [2, 4])
+
+
+@pytest.mark.parametrize("name", ["train_step.mlir", "two_grids.mlir"])
+def test_training_and_two_grids(divisi, tmp_path, name):
+    random = np.random.default_rng(3)
+    weights = random.standard_normal(12 * 16 + 16 * 6, np.float32)
+    divisi.path("weights.bin").write_bytes(weights.tobytes())
+    tensors = {"x": random.standard_normal((8, 12), np.float32)}
+    if name == "train_step.mlir":
+        tensors["t"] = random.standard_normal((8, 6), np.float32)
+    np.savez(divisi.path("x.npz"), **tensors)
+    shutil.copy(PROGRAMS / name, tmp_path)
+    divisi("compile", name, "-o", "m.divisi")
+    assert_same_everywhere(divisi, "x.npz", [2, 3, 4], "--repeat", 5)
+
+
+@pytest.mark.parametrize("devices", [2, 3, 8])
+def test_loops(divisi, devices):
+    w, r, x = lstm_tensors()
+    nested, tensors = nested_tensors(5, True)
+    divisi.path("weights.bin").write_bytes(w.tobytes() + r.tobytes())
+    divisi.path("lstm.mlir").write_text(lstm(devices, True))
+    np.savez(divisi.path("lstm.npz"), x=x)
+    divisi.path("jacobi.mlir").write_text(jacobi(devices, True))
+    np.savez(divisi.path("jacobi.npz"), **jacobi_tensors(17))
+    for name in ("lstm", "jacobi"):
+        divisi("compile", f"{name}.mlir", "--devices", devices,
+               "-o", "m.divisi")
+        assert_same_everywhere(divisi, f"{name}.npz", {2, devices})
+    divisi.path("weights.bin").write_bytes(nested.tobytes())
+    divisi.path("nested.mlir").write_text(NESTED)
+    np.savez(divisi.path("nested.npz"), **tensors)
+    divisi("compile", "nested.mlir", "--devices", devices, "-o", "m.divisi")
+    assert_same_everywhere(divisi, "nested.npz", {devices})
+
+
+def test_check_compares_on_the_first_process(divisi, mlp):
+    for count in (2, 3):
+        files = ("check", "m.divisi", "--inputs", mlp.inputs)
+        out = divisi(*files, "--expect", mlp.outputs, "--launch", count).out
+        assert out.count("m.divisi: equal") == 1
+    wrong = {name: value + 1 for name, value in load(mlp.outputs).items()}
+    np.savez(divisi.path("wrong.npz"), **wrong)
+    err = divisi(*files, "--expect", "wrong.npz", "--launch", 2, exits=8).err
+    assert err.count("elements differ") == 1
+    out = divisi("check", mlp.onnx, "--devices", 4, "--random-plans", 2,
+                 "--launch", 3).out
+    assert out.count(": equal") == 2
+
+
+def test_sixty_four_processes_of_a_small_model(divisi, generated):
+    made = generated("mlp.py")
+    divisi("compile", made.onnx, "--mesh", "64", "--devices", 64,
+           "--solver", "random", "-o", "m.divisi")
+    assert_same_everywhere(divisi, made.inputs, [64])
+
+
+def test_each_process_has_its_devices_alone(divisi, mlp):
+    """Weights and arenas of its own, written to its own trace."""
+    err = divisi("run", "m.divisi", "--inputs", mlp.inputs, "--verbose",
+                 "--trace", "t.json", "--launch", 2).err
+    for process, devices in enumerate([(0, 1), (2, 3)]):
+        for device in devices:
+            assert err.count(f"[{process}/2] divisi: note: device {device} "
+                             "holds ") == 1
+    assert err.count(" holds ") == 4
+    assert divisi.path("t.json").exists() and divisi.path("t.json.2").exists()
+
+
+def test_outputs_go_to_stdout_once(divisi, mlp):
+    command = [str(PROGRAM), "run", "m.divisi", "--inputs", str(mlp.inputs),
+               "-o", "-"]
+    outputs = {subprocess.run(command + extra, cwd=divisi.folder, check=True,
+                              capture_output=True).stdout
+               for extra in ([], ["--launch", "4"])}
+    assert len(outputs) == 1 and outputs.pop()[:2] == b"PK"
+
+
+def test_whoever_starts_the_processes(divisi, mlp):
+    command, environment = under_mpirun(
+        3, PROGRAM, "run", "m.divisi", "--inputs", mlp.inputs, "-o", "y.npz")
+    done = subprocess.run(command, cwd=divisi.folder, env=environment,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("wrote y.npz") == 1
+
+
+#===----------------------------------------------------------------------===#
+# What goes wrong
+#===----------------------------------------------------------------------===#
+
+def test_more_processes_than_devices(divisi, mlp):
+    err = divisi("run", "m.divisi", "--inputs", mlp.inputs, "--launch", 5,
+                 exits=2).err
+    assert ("5 processes for the 4 devices of 'm.divisi'; start no more "
+            "processes than it has devices") in err
+    assert err.count("divisi: error") == 1
+
+
+def test_what_launch_takes(divisi, mlp):
+    for count in (0, -1, 5000):
+        err = divisi("run", "m.divisi", "--launch", count, exits=2).err
+        assert f"--launch {count}: expected 1 to 4096" in err
+
+
+def test_one_message_for_what_all_meet(divisi, mlp):
+    for arguments, code, message in [
+            (("m.divisi", "--inputs", "nothere.npz"), 3, "nothere.npz"),
+            (("nothere.divisi",), 3, "nothere.divisi"),
+            (("m.divisi",), 2, "takes 1 inputs")]:
+        err = divisi("run", *arguments, "--launch", 2, exits=code).err
+        assert err.count("divisi: error") == 1 and message in err
+
+
+@pytest.mark.parametrize("how", ["artifact", "options", "input"])
+def test_processes_that_were_told_different_things(divisi, mlp, how):
+    divisi("compile", mlp.onnx, "--devices", 4, "--solver", "random",
+           "-o", "other.divisi")
+    run = [PROGRAM, "run", "m.divisi", "--inputs", mlp.inputs]
+    other = {"artifact": [*run[:2], "other.divisi", *run[3:]],
+             "options": [*run, "--threads-per-device", 2],
+             "input": [*run[:4], "gone.npz"]}[how]
+    message, code = {
+        "artifact": ("the processes have different artifacts (by SHA-256): "
+                     "process 0 has ", 4),
+        "options": ("the processes have different options: process 0 has "
+                    "--backend cpu,reference --threads-per-device 1", 2),
+        "input": ("process 1: cannot read 'gone.npz'", 3)}[how]
+    command, environment = under_mpirun(1, *run, ":", "-n", 1, *other)
+    done = subprocess.run(command, cwd=divisi.folder, env=environment,
+                          capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.count("divisi: error") == 1 and message in done.stderr
+
+
+def test_a_process_that_is_late_for_the_meeting(divisi, mlp):
+    """It waits for an input that nobody writes."""
+    os.mkfifo(divisi.path("pipe.npz"))
+    run = [PROGRAM, "run", "m.divisi", "--timeout", 1000, "--inputs"]
+    command, environment = under_mpirun(1, *run, mlp.inputs, ":", "-n", 1, *run,
+                                        "pipe.npz")
+    done = subprocess.run(command, cwd=divisi.folder, env=environment,
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 9, done.stderr
+    assert ("rank 0 waited 1000 ms in the meeting of processes (tag 0) for "
+            "rank 1, which did not come") in done.stderr
+
+
+def test_a_launcher_that_mpi_does_not_know(divisi, mlp):
+    environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "2"}
+    err = divisi("run", "m.divisi", "--inputs", mlp.inputs, exits=9,
+                 env=environment).err
+    assert ("torchrun has started 2 processes, and MPI knows 1: it is no "
+            "launcher of this MPI") in err
+    err = divisi("run", "m.divisi", "--inputs", mlp.inputs, exits=2,
+                 env={**environment, "RANK": "x"}).err
+    assert "RANK=x WORLD_SIZE=2: expected a number below another one" in err
+
+
+def test_there_is_no_mpirun(divisi, mlp):
+    err = divisi("run", "m.divisi", "--inputs", mlp.inputs, "--launch", 2,
+                 exits=3, env={"PATH": ""}).err
+    assert ("cannot start 'mpirun', which --launch needs: No such file or "
+            "directory; install it (Debian: openmpi-bin)") in err
+
+
+def test_there_is_no_library_for_mpi(divisi, mlp, tmp_path):
+    """The program alone runs, in one process."""
+    program = tmp_path / "libexec" / "divisi-compiler"
+    program.parent.mkdir()
+    shutil.copy(BUILD / "libexec" / "divisi-compiler", program)
+    command = [program, "run", "m.divisi", "--inputs", mlp.inputs]
+    alone = subprocess.run(command, cwd=tmp_path, capture_output=True)
+    assert alone.returncode == 0
+    done = subprocess.run(command + ["--launch", "2"], cwd=tmp_path, text=True,
+                          capture_output=True)
+    assert done.returncode == 9
+    assert "several processes need MPI: " in done.stderr
+    assert "install it (Debian: libopenmpi-dev openmpi-bin)" in done.stderr
+
+
+def processes_below(pid):
+    """All that `pid` has started, and these."""
+    listing = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True,
+                             text=True, check=True).stdout
+    parents = {int(row.split()[0]): int(row.split()[1])
+               for row in listing.splitlines()}
+    below = {pid}
+    while True:
+        more = {p for p, parent in parents.items() if parent in below} | below
+        if more == below:
+            return below - {pid}
+        below = more
+
+
+def rank_of(pid):
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        found = [v for v in variables if v.startswith(b"OMPI_COMM_WORLD_RANK=")]
+        return int(found[0].split(b"=")[1]) if found else None
+    except OSError:
+        return None
+
+
+@pytest.fixture
+def endless(divisi, mlp):
+    """Starts a run that does not end by itself, in three processes; gives the
+    launcher, and the processes of each number. None is left afterwards."""
+    started = []
+
+    def start(*options):
+        launcher = subprocess.Popen(
+            [str(PROGRAM), "run", "m.divisi", "--inputs", str(mlp.inputs),
+             "--repeat", "1000000000", "--launch", "3", "-o", "y.npz",
+             *options], cwd=divisi.folder, stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, text=True)
+        started.append(launcher)
+        assert "kernels of the backend" in launcher.stderr.readline()
+        time.sleep(0.3)
+        numbers = {}
+        for pid in processes_below(launcher.pid):
+            if rank_of(pid) is not None:
+                numbers.setdefault(rank_of(pid), []).append(pid)
+        assert sorted(numbers) == [0, 1, 2]
+        # The older of the two: the other one copies its messages.
+        return launcher, {n: min(pids) for n, pids in numbers.items()}, {
+            pid for pids in numbers.values() for pid in pids}
+
+    yield start
+    for launcher in started:
+        if launcher.poll() is None:
+            launcher.terminate()
+            launcher.wait(20)
+
+
+def assert_nothing_is_left(divisi, pids):
+    deadline = time.monotonic() + 10
+    while any(rank_of(pid) is not None for pid in pids):
+        assert time.monotonic() < deadline, "processes are left"
+        time.sleep(0.05)
+    assert not divisi.path("y.npz").exists()
+    assert not list(divisi.path(".").glob("*.tmp*"))
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_process_that_is_killed_ends_all(divisi, endless, number):
+    launcher, first, pids = endless()
+    os.kill(first[number], signal.SIGKILL)
+    _, err = launcher.communicate(timeout=30)
+    assert launcher.returncode == 9, err
+    assert "a process was ended by signal 9 (Killed)" in err
+    assert_nothing_is_left(divisi, pids)
+
+
+def test_a_process_that_stops_is_named(divisi, endless):
+    launcher, first, pids = endless("--timeout", "1000")
+    os.kill(first[1], signal.SIGSTOP)
+    began = time.monotonic()
+    _, err = launcher.communicate(timeout=60)
+    assert launcher.returncode == 9, err
+    assert time.monotonic() - began < 20
+    # Device 1 is its only one, and others are not blamed, which wait, too.
+    assert "for rank 1, which did not come" in err
+    assert_nothing_is_left(divisi, pids)
+
+
+def test_an_interruption_ends_all(divisi, endless):
+    launcher, _, pids = endless()
+    launcher.send_signal(signal.SIGINT)
+    launcher.communicate(timeout=30)
+    assert launcher.returncode == -signal.SIGINT
+    assert_nothing_is_left(divisi, pids)
