@@ -228,7 +228,9 @@ Expected<bool> RankProgram::advance(Queue &queue) {
     return moved;
   }
   size_t index = queue.tasks[queue.begun];
-  if (!mayBegin(queue, tasks_[index])) {
+  // A step has its turn when it is the next that has not ended.
+  if (tasks_[index].kind == Task::Kind::Comm ||
+      !mayBegin(queue, tasks_[index])) {
     return moved;
   }
   if (state_->isGivenUp.load(std::memory_order_relaxed)) {

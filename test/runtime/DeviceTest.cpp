@@ -194,6 +194,46 @@ TEST_F(DeviceTest, anIndexThatADeviceFindsBadIsTold) {
   EXPECT_TRUE((*session)->run("f", x));
 }
 
+TEST_F(DeviceTest, aCommitComesAfterWhatTheDeviceFinds) {
+  // relu(x) on the device, and then m = x, unless that has found an index bad.
+  ManifestBuilder b(2);
+  b.manifest.add_spaces(std::string(TestDevice::name));
+  TensorRef t = b.tensor(b.grid({2}), {8}, {DimSplit({0})});
+  uint32_t m = b.global("m", "state", t);
+  pb::Entry &entry = *b.manifest.add_entries();
+  entry.set_name("f");
+  addValue(entry.mutable_inputs(), "x", t);
+  addValue(entry.mutable_outputs(), "y", t);
+  ProgramBuilder p(entry, {0, 1});
+  uint32_t x = p.input(0, t), fresh = p.newGlobal(m, t);
+  uint32_t there = p.alloc(t, 0), relu = p.alloc(t, 64);
+  p.copy(x, there);
+  p.call("test.relu", {there}, relu);
+  p.commit();
+  p.output(x, 0);
+  p.copy(x, fresh);
+  pb::Manifest manifest = inOneOrder(b.manifest);
+  pb::Program &program = *manifest.mutable_entries(0)->mutable_programs(0);
+  program.add_device_arena_bytes(128);
+  for (uint32_t buffer : {there, relu}) {
+    program.mutable_buffers(int(buffer))->set_space(1);
+  }
+  program.mutable_instructions(1)->mutable_call()->set_space(1);
+  program.mutable_instructions(0)->set_queue(1);
+  after(program, 1, {0});
+  device_->copyDelay = std::chrono::milliseconds(2);
+  auto session = openSession(manifest, {counting(8)}, options_);
+  ASSERT_TRUE(session) << session.status().message();
+  std::vector<HostTensor> values = listOf(makeTensor({8}, counting(8, 20)));
+  TestBackend::extent = 23;
+  auto got = (*session)->run("f", values);
+  TestBackend::extent = 1e30f;
+  EXPECT_THAT(got.status().message(), HasSubstr("index 23"));
+  EXPECT_EQ(valuesOf(*(*session)->readGlobal("m")), counting(8));
+  ASSERT_TRUE((*session)->run("f", values));
+  EXPECT_EQ(valuesOf(*(*session)->readGlobal("m")), counting(8, 20));
+}
+
 TEST_F(DeviceTest, aLostDeviceFailsTheRun) {
   auto session = open(manifest(true));
   ASSERT_TRUE(session);
