@@ -353,9 +353,8 @@ LogicalResult PlanMemoryPass::plan(ProgramOp program) {
                << "arena " << nameOfSpace(space) << " " << plan->bytes
                << " bytes, at least " << plan->lowerBound << " needed\n");
   }
-  if (!arenas.empty()) {
-    program.setDeviceArenasAttr(arenas.getDictionary(&getContext()));
-  }
+  program.setDeviceArenasAttr(
+      arenas.empty() ? nullptr : arenas.getDictionary(&getContext()));
   for (auto [owner, block] : llvm::zip_equal(reader.owners, made.blockOf)) {
     if (block == BufferBlocks::none) {
       continue;

@@ -103,7 +103,7 @@ std::string SpacesFixture::writeProgram(const std::string &name,
   std::string path = folder_ + "/" + name + ".mlir";
   std::ofstream(path) << text;
   std::mt19937 random(3);
-  std::vector<float> weights(4096);
+  std::vector<float> weights(1 << 19);
   for (float &weight : weights) {
     weight = float(random() % 2001) / 1000 - 1;
   }
@@ -173,6 +173,7 @@ void SpacesFixture::prepare(const SpacesCase &param) {
     options.plan.grid.devices = param.devices;
     loadModel(param.model, options);
   }
+  options.fuse = param.fuses;
   programs_ = std::make_unique<Compilation>(std::move(options));
   expectOk(programs_->load(path_));
   expectOk(programs_->advanceTo(Stage::Schedule));
@@ -190,6 +191,7 @@ void SpacesFixture::prepare(const SpacesCase &param) {
       all_.insert(call.getCallee().str());
     }
   });
+  EXPECT_EQ(all_.contains("fused"), param.fuses);
   Compilation plain = lower({});
   auto artifact = plain.emitTemporary();
   ASSERT_TRUE(artifact) << artifact.status().message();
@@ -290,6 +292,10 @@ Counted SpacesFixture::expectSameBits(const Names &ops, uint32_t seed,
       rt::referenceBackend(),
       [&](std::string_view op) { return ops.contains(std::string(op)); });
   Compilation compilation = lower({&backend, isReached});
+  numHostCopies_ = 0;
+  compilation.module().walk([&](CopyOp copy) {
+    numHostCopies_ += copy.getSource().getType() == copy.getTarget().getType();
+  });
   auto artifact = compilation.emitTemporary();
   Devices devices;
   for (uint32_t rank = 0; rank < host_->numRanks(); ++rank) {
@@ -297,6 +303,7 @@ Counted SpacesFixture::expectSameBits(const Names &ops, uint32_t seed,
   }
   rt::SessionOptions options;
   options.backends = {&rt::referenceBackend(), &backend};
+  options.timeout = std::chrono::seconds(10);
   options.device = [&](uint32_t rank, std::string_view space) {
     return Expected<std::shared_ptr<rt::Device>>(
         space == rt::TestDevice::name ? devices[rank] : nullptr);

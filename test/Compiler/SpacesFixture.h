@@ -24,6 +24,7 @@ namespace divisi {
 struct SpacesCase {
   std::string model;
   int64_t devices;
+  bool fuses = false;   ///< Whether calls have regions.
   bool isChain = false; ///< No two calls and copies may run beside each other.
 };
 
@@ -50,6 +51,8 @@ protected:
   const Names &all() const { return all_; }
   const rt::Session &host() const { return *host_; }
   int64_t numUpdated() const;
+  /// Copies from the host to the host, of what was compiled last.
+  int64_t numHostCopies() const { return numHostCopies_; }
   /// Collectives and transfers of all programs.
   int64_t numMeetings();
   /// How often a job on a device came before an earlier one.
@@ -76,6 +79,7 @@ private:
   std::unique_ptr<rt::Session> host_;
   std::vector<Results> expected_;
   int numOvertaken_ = 0;
+  int64_t numHostCopies_ = 0;
 };
 
 } // namespace divisi

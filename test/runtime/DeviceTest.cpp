@@ -204,7 +204,7 @@ TEST_F(DeviceTest, aCommitComesAfterWhatTheDeviceFinds) {
   entry.set_name("f");
   addValue(entry.mutable_inputs(), "x", t);
   addValue(entry.mutable_outputs(), "y", t);
-  ProgramBuilder p(entry, {0, 1});
+  ProgramBuilder p(b.manifest, entry, {0, 1});
   uint32_t x = p.input(0, t), fresh = p.newGlobal(m, t);
   uint32_t there = p.alloc(t, 0), relu = p.alloc(t, 64);
   p.copy(x, there);

@@ -247,9 +247,13 @@ public:
       if (!has || has(kernel.op)) {
         table_.push_back(kernel);
         table_.back().prepare = prepare;
+        table_.back().accepts = accepts;
       }
     }
   }
+  /// Whether kernels take a call that the host's take; null: they do.
+  inline static bool (*takes)(const CallSite &) = nullptr;
+
   std::string_view name() const override { return "test-device"; }
   std::string_view space() const override { return TestDevice::name; }
   std::span<const Kernel> kernels() const override { return table_; }
@@ -296,6 +300,9 @@ private:
     std::optional<BadIndex> badIndex_; ///< The queue's until the event.
   };
 
+  static bool accepts(const CallSite &site) {
+    return host_->find(site) && (!takes || takes(site));
+  }
   static std::unique_ptr<PreparedKernel> prepare(const CallSite &site,
                                                  std::string &error) {
     std::unique_ptr<PreparedKernel> kernel =
