@@ -117,8 +117,8 @@ void ExecDialect::initialize() {
 
 LogicalResult
 BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                   RankedTensorType tensor, FlatSymbolRefAttr,
-                   StringRef space) {
+                   RankedTensorType tensor, FlatSymbolRefAttr, StringRef space,
+                   StringRef format, int64_t formatBytes) {
   if (!tensor.hasStaticShape()) {
     return emitError() << "a buffer needs a static shape, got " << tensor;
   }
@@ -129,10 +129,17 @@ BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   if (space == kHostSpace) {
     return emitError() << "a buffer that lies with the host names no space";
   }
+  if (formatBytes < 0 || (format.empty() && formatBytes != 0)) {
+    return emitError() << "a format has a name and at least 0 bytes, got '"
+                       << format << "' of " << formatBytes;
+  }
   return success();
 }
 
 std::optional<int64_t> BufferType::byteSize() const {
+  if (!isPlain()) {
+    return getFormatBytes();
+  }
   return nn::byteCount(getTensor());
 }
 
@@ -143,7 +150,8 @@ SmallVector<Type> exec::tensorTypes(ValueRange buffers) {
 }
 
 BufferType BufferType::inSpace(StringRef space) const {
-  return get(getContext(), getTensor(), getGrid(), space);
+  return get(getContext(), getTensor(), getGrid(), space, getFormat(),
+             getFormatBytes());
 }
 
 /// The memory space of `buffer`.
@@ -229,6 +237,10 @@ LogicalResult CallOp::verify() {
   if (isFused() != (getCallee() == ExecDialect::kFused)) {
     return emitOpError("(C4) a region is that of 'fused', got '")
            << getCallee() << "' " << (isFused() ? "with" : "without") << " one";
+  }
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  if (getCodeAttr() && module && !module.lookupSymbol<CodeOp>(getCodeAttr())) {
+    return emitOpError("(C5) there is no exec.code ") << getCodeAttr();
   }
   return isFused() ? verifyFusedCall(*this) : success();
 }

@@ -10,6 +10,7 @@
 #define DIVISI_DIALECTS_EXEC_EXECCALLOPS_TD
 
 include "dialects/Exec/ExecOpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
@@ -28,6 +29,9 @@ def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
     grid that one kernel computes together (`exec.yield` has an example). What
     they pass to each other is in no buffer.
 
+    `code` are the bytes that its kernel runs, of a backend that knows their
+    target; without, a kernel is the backend's own.
+
     **Constraints**
     - (C1) `over` has pairs of an input and an output of the call.
     - (C2) The workspace has at least one byte, and an offset as `exec.alloc`.
@@ -36,6 +40,7 @@ def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
     - (C4) `fused`, and no other callee, has a region. Its arguments have the
       types of the inputs, and it yields the outputs: different results of its
       operators, of which none reads a global or runs a body.
+    - (C5) `code` is an `exec.code` of the module.
 
     Example:
     ```mlir
@@ -49,11 +54,13 @@ def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
       Variadic<Exec_BufferType>:$outputs, DictionaryAttr:$config), order,
       (ins OptionalAttr<DenseI64ArrayAttr>:$over,
       OptionalAttr<I64Attr>:$workspace,
-      OptionalAttr<I64Attr>:$workspace_offset));
+      OptionalAttr<I64Attr>:$workspace_offset,
+      OptionalAttr<FlatSymbolRefAttr>:$code));
   let assemblyFormat = [{
     $callee `(` $inputs `)` `into` ` ` `(` $outputs `)` $config
     (`on` $queue^)? (`after` $after^)? (`over` $over^)?
-    (`workspace` $workspace^ (`at` $workspace_offset^)?)? ($body^)? attr-dict `:`
+    (`workspace` $workspace^ (`at` $workspace_offset^)?)? (`code` $code^)?
+    ($body^)? attr-dict `:`
     custom<TypeList>(type($inputs)) `into` custom<TypeList>(type($outputs))
     (`->` type($done)^)?
   }];
@@ -64,6 +71,22 @@ def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
     bool isFused() { return !getBody().empty(); }
   }];
   let hasVerifier = 1;
+}
+
+def Exec_CodeOp : Exec_Op<"code", [Symbol]> {
+  let summary = "what kernels of a target run";
+  let description = [{
+    Bytes that are a section of the artifact, beside their SHA-256. `target` is
+    what they were made for, as a backend calls it.
+
+    Example:
+    ```mlir
+    exec.code @copy for "sm_90" "\7FELF"
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$target,
+      StrAttr:$bytes);
+  let assemblyFormat = "$sym_name `for` $target $bytes attr-dict";
 }
 
 def Exec_YieldOp : Exec_Op<"yield", [Pure, Terminator, HasParent<"CallOp">]> {

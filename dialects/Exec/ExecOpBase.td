@@ -16,7 +16,7 @@ include "mlir/IR/CommonAttrConstraints.td"
 
 class Exec_BufferOp<string mnemonic, list<Trait> traits = []>
     : Exec_Op<mnemonic, traits> {
-  let results = (outs Exec_BufferType:$buffer);
+  let results = (outs Exec_PlainBuffer:$buffer);
 }
 
 class Exec_InstructionOp<string mnemonic, list<Trait> traits = []>

@@ -92,6 +92,7 @@ def Exec_AllocOp : Exec_BufferOp<"alloc"> {
     ```
   }];
   let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let results = (outs Exec_BufferType:$buffer);
   let assemblyFormat = "(`at` $offset^)? attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }
@@ -111,7 +112,7 @@ def Exec_ViewOp : Exec_BufferOp<"view"> {
       to !exec.buffer<tensor<2x1xf32, #spmd.local<(x=2), [x, *], 4x1>>, @g>
     ```
   }];
-  let arguments = (ins Exec_BufferType:$source);
+  let arguments = (ins Exec_PlainBuffer:$source);
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($buffer)";
   let hasVerifier = 1;
 }
@@ -140,7 +141,7 @@ def Exec_CollectiveOp : Exec_InstructionOp<"collective"> {
     ```
   }];
   let arguments = !con((ins StrAttr:$kind, StrArrayAttr:$axes, I64Attr:$tag,
-      Exec_BufferType:$source, Exec_BufferType:$target), order);
+      Exec_PlainBuffer:$source, Exec_PlainBuffer:$target), order);
   let assemblyFormat = [{
     $kind `axes` $axes `tag` $tag $source `into` $target
     (`on` $queue^)? (`after` $after^)? attr-dict
@@ -171,7 +172,7 @@ def Exec_TransferOp : Exec_InstructionOp<"transfer",
   }];
   let arguments = !con((ins TypeAttrOf<Exec_HostBuffer>:$from,
       TypeAttrOf<Exec_HostBuffer>:$to, I64Attr:$tag,
-      Optional<Exec_BufferType>:$source, Optional<Exec_BufferType>:$target),
+      Optional<Exec_PlainBuffer>:$source, Optional<Exec_PlainBuffer>:$target),
       order);
   let assemblyFormat = [{
     `from` $from `to` $to `tag` $tag
@@ -254,7 +255,7 @@ def Exec_CopyOp : Exec_InstructionOp<"copy"> {
       to !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
     ```
   }];
-  let arguments = !con((ins Exec_BufferType:$source, Exec_BufferType:$target),
+  let arguments = !con((ins Exec_PlainBuffer:$source, Exec_PlainBuffer:$target),
       order);
   let assemblyFormat = [{
     $source `into` $target (`on` $queue^)? (`after` $after^)? attr-dict

@@ -50,7 +50,7 @@ std::optional<int64_t> ProgramOp::bytesOf(BufferType type) {
   RankedTensorType tensor = type.getTensor();
   spmd::LocalAttr local = spmd::getLocal(tensor);
   spmd::GridOp grid = spmd::lookupGrid(*this, type.getGrid());
-  if (!isWeighted(local.getGrid()) || !grid) {
+  if (!isWeighted(local.getGrid()) || !grid || !type.isPlain()) {
     return type.byteSize();
   }
   int64_t most = 0;

@@ -22,20 +22,34 @@ def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
     They lie with the host, or in the memory space of the rank's device that is
     named behind the grid.
 
+    Between calls, elements may have another order, a format whose name kernels
+    know. It takes so many bytes for the largest box.
+
     Examples: `!exec.buffer<tensor<2x8xf32, #spmd.local<(x=2), [x, *], 4x8>>, @g>`,
-    `!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">`
+    `!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">`,
+    `!exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g format "blocked8" of 32>`
   }];
   let parameters = (ins "::mlir::RankedTensorType":$tensor,
       "::mlir::FlatSymbolRefAttr":$grid,
-      StringRefParameter<"the memory space; empty: the host's", "\"\"">:$space);
+      StringRefParameter<"the memory space; empty: the host's", "\"\"">:$space,
+      StringRefParameter<"the format; empty: row-major", "\"\"">:$format,
+      DefaultValuedParameter<"int64_t", "0">:$formatBytes);
   let builders = [TypeBuilder<(ins "::mlir::RankedTensorType":$tensor,
       "::mlir::FlatSymbolRefAttr":$grid), [{
-    return $_get($_ctxt, tensor, grid, "");
+    return $_get($_ctxt, tensor, grid, "", "", 0);
+  }]>, TypeBuilder<(ins "::mlir::RankedTensorType":$tensor,
+      "::mlir::FlatSymbolRefAttr":$grid, "::llvm::StringRef":$space), [{
+    return $_get($_ctxt, tensor, grid, space, "", 0);
   }]>];
-  let assemblyFormat = "`<` $tensor `,` $grid (`,` $space^)? `>`";
+  let assemblyFormat = [{
+    `<` $tensor `,` $grid (`,` $space^)? (`format` $format^ `of` $formatBytes)?
+    `>`
+  }];
   let extraClassDeclaration = [{
     /// Whether it lies with the host.
     bool isOnHost() const { return getSpace().empty(); }
+    /// Whether its elements are row-major.
+    bool isPlain() const { return getFormat().empty(); }
     /// The same in another memory space; "": with the host.
     BufferType inSpace(::llvm::StringRef space) const;
     /// Bytes of the largest box, or nothing if they do not fit in an int64_t.
@@ -44,7 +58,11 @@ def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let genVerifyDecl = 1;
 }
 
-def Exec_HostBuffer : Type<And<[Exec_BufferType.predicate,
+def Exec_PlainBuffer : Type<And<[Exec_BufferType.predicate,
+    CPred<"::llvm::cast<::divisi::exec::BufferType>($_self).isPlain()">]>,
+    "buffer in row-major order", "::divisi::exec::BufferType">;
+
+def Exec_HostBuffer : Type<And<[Exec_PlainBuffer.predicate,
     CPred<"::llvm::cast<::divisi::exec::BufferType>($_self).isOnHost()">]>,
     "buffer in the memory of the host", "::divisi::exec::BufferType">;
 

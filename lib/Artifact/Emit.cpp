@@ -221,7 +221,7 @@ Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
     return status;
   }
   Expected<int64_t> written =
-      rt::writeArtifact(path, std::move(draft->manifest), *data);
+      rt::writeArtifact(path, std::move(draft->manifest), *data, draft->codes);
   if (!written) {
     return written.status();
   }

@@ -58,7 +58,8 @@ private:
   ModuleOp module_;
   ManifestDraft draft_;
   Status status_;
-  llvm::StringMap<uint32_t> grids_, globals_, entries_, communicators_, spaces_;
+  llvm::StringMap<uint32_t> grids_, globals_, entries_, communicators_, spaces_,
+      codes_;
   OperatorTable operators_;
   llvm::DenseMap<std::pair<Type, Attribute>, uint32_t> tensors_;
   llvm::DenseMap<Value, uint32_t> buffers_; ///< Of the current program.
@@ -202,6 +203,7 @@ void ManifestBuilder::addBuffer(Operation &op, artifact::Program &program) {
   artifact::Buffer *buffer = program.add_buffers();
   buffer->set_tensor(tensorOf(type));
   buffer->set_bytes(*bytes);
+  buffer->set_format(type.getFormat().str());
   if (!isa<ViewOp>(op)) { // which lies where its source does
     buffer->set_space(spaceOf(type.getSpace()));
   }
@@ -271,6 +273,9 @@ void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
   }
   call.set_workspace_offset(op.getWorkspaceOffset().value_or(-1));
   call.set_workspace_bytes(op.getWorkspace().value_or(0));
+  if (op.getCode()) {
+    call.set_code(codes_.lookup(*op.getCode()));
+  }
   call.set_space(spaceOf(op.getSpace()));
   ArrayRef<int64_t> pairs = op.getOver().value_or(ArrayRef<int64_t>());
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
@@ -415,6 +420,13 @@ Expected<ManifestDraft> ManifestBuilder::run() {
     addGlobal(global);
   }
   draft_.numGlobals = draft_.manifest.globals_size();
+  for (auto code : module_.getOps<CodeOp>()) {
+    codes_[code.getSymName()] = draft_.manifest.codes_size();
+    draft_.manifest.add_codes()->set_target(code.getTarget().str());
+    StringRef bytes = code.getBytes();
+    draft_.codes.push_back(
+        std::as_bytes(std::span(bytes.data(), bytes.size())));
+  }
   for (EntryOp entry : entriesInOrder(module_)) {
     addEntry(entry);
   }

@@ -19,6 +19,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <span>
 #include <vector>
 
 namespace divisi {
@@ -29,6 +30,8 @@ struct ManifestDraft {
   /// Manifest globals beyond those of the module: the values of
   /// exec.constant, in order.
   std::vector<mlir::ElementsAttr> constants;
+  /// The bytes of the manifest's codes, which the module has.
+  std::vector<std::span<const std::byte>> codes;
   /// How many of the manifest's globals are the module's, in its order.
   size_t numGlobals = 0;
 };

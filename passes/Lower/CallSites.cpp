@@ -20,6 +20,21 @@ using namespace mlir;
 using namespace divisi;
 using namespace divisi::exec;
 
+std::optional<rt::KernelQuery> divisi::queryCall(CallOp call) {
+  auto isPlain = [](Value buffer) {
+    return cast<BufferType>(buffer.getType()).isPlain();
+  };
+  bool arePlain = llvm::all_of(call.getInputs(), isPlain) &&
+                  llvm::all_of(call.getOutputs(), isPlain);
+  if (!arePlain || call.getCode()) {
+    return std::nullopt;
+  }
+  return queryKernel(call.getCallee(), call.getConfig(),
+                     tensorTypes(call.getInputs()),
+                     tensorTypes(call.getOutputs()),
+                     call.isFused() ? &call.getBody().front() : nullptr);
+}
+
 llvm::StringSet<> divisi::updatedGlobals(ModuleOp module) {
   llvm::StringSet<> updated;
   module.walk([&](Operation *op) {
@@ -48,6 +63,7 @@ const CallSites::Boxes *CallSites::boxesOf(BufferType type) {
         continue;
       }
       rt::TensorInfo &box = boxes->emplace_back(*info);
+      box.format = type.getFormat().str();
       for (auto [dim, interval] : llvm::enumerate(local.getLayout().box(
                local.getGrid(), local.getGlobalShape(), int64_t(position)))) {
         box.extents[dim] = interval.size();
@@ -88,6 +104,18 @@ static SmallVector<BufferType> typesOf(CallOp call) {
   return types;
 }
 
+/// What its kernel runs; nothing where that is its own.
+static std::optional<rt::KernelCode> codeOf(CallOp call) {
+  if (!call.getCode()) {
+    return std::nullopt;
+  }
+  auto code = call->getParentOfType<ModuleOp>().lookupSymbol<CodeOp>(
+      call.getCodeAttr());
+  StringRef bytes = code.getBytes();
+  return rt::KernelCode{code.getTarget(),
+                        std::as_bytes(std::span(bytes.data(), bytes.size()))};
+}
+
 bool CallSites::all(CallOp call, Ask ask) {
   SmallVector<const Boxes *> boxes = llvm::map_to_vector(
       typesOf(call), [&](BufferType type) { return boxesOf(type); });
@@ -103,6 +131,7 @@ bool CallSites::all(CallOp call, Ask ask) {
     // Any address: only prepare() reads them.
     constants.push_back(isConstant(input) ? &attributes : nullptr);
   }
+  std::optional<rt::KernelCode> code = codeOf(call);
   std::set<std::vector<rt::Dims>> asked; // by extents, which decide
   for (size_t rank = 0; rank < program_.getRanks().size(); ++rank) {
     std::vector<rt::TensorInfo> infos;
@@ -116,6 +145,7 @@ bool CallSites::all(CallOp call, Ask ask) {
     auto to = rest.first(call.getOutputs().size());
     rest = rest.subspan(to.size());
     rt::CallSite site{call.getCallee(), attributes, from, to, constants};
+    site.code = code ? &*code : nullptr;
     if (region) {
       for (rt::RegionPart &part : region->parts) {
         auto results = rest.first(part.results.size());
@@ -159,6 +189,9 @@ static Attribute keyOf(Block &block) {
 Attribute CallSites::keyOf(CallOp call) const {
   Builder builder(call.getContext());
   SmallVector<Attribute> key = {call.getCalleeAttr(), call.getConfig()};
+  if (call.getCode()) {
+    key.push_back(call.getCodeAttr());
+  }
   SmallVector<bool> areConstant;
   for (Value input : call.getInputs()) {
     key.push_back(TypeAttr::get(input.getType()));

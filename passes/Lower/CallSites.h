@@ -26,9 +26,14 @@
 #include "llvm/ADT/StringSet.h"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace divisi {
+
+/// What the reference kernel says about `call`, whatever a rank has of it; as
+/// queryKernel(). It knows no formats, and runs no code.
+std::optional<rt::KernelQuery> queryCall(exec::CallOp call);
 
 /// The globals that some program of `module` updates.
 llvm::StringSet<> updatedGlobals(mlir::ModuleOp module);

@@ -128,7 +128,7 @@ LogicalResult FunctionLowering::lowerOperator(nn::LoopInterface op) {
   }
   CallOp::create(builder_, loc, Type(), callee, inputs, outputs, config,
                  StringAttr(), ValueRange(), DenseI64ArrayAttr(), IntegerAttr(),
-                 IntegerAttr());
+                 IntegerAttr(), FlatSymbolRefAttr());
   return success();
 }
 
@@ -191,7 +191,7 @@ LogicalResult FunctionLowering::lowerFused(nn::LoopInterface last) {
   auto call = CallOp::create(builder_, loc, Type(), ExecDialect::kFused, inputs,
                              outputs, builder_.getDictionaryAttr({}),
                              StringAttr(), ValueRange(), DenseI64ArrayAttr(),
-                             IntegerAttr(), IntegerAttr());
+                             IntegerAttr(), IntegerAttr(), FlatSymbolRefAttr());
   OpBuilder::InsertionGuard guard(builder_);
   Block *block = builder_.createBlock(&call.getBody());
   IRMapping values;

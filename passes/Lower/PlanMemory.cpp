@@ -16,7 +16,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Lower/CallQuery.h"
 #include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
 

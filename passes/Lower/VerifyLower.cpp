@@ -37,7 +37,8 @@ public:
 static LogicalResult verifyKind(Operation &op) {
   auto function = dyn_cast<func::FuncOp>(op);
   bool isInit = function && !spmd::isEntry(function);
-  if (isInit || isa<nn::GlobalOp, spmd::GridOp, EntryOp, ProgramOp>(op)) {
+  if (isInit ||
+      isa<nn::GlobalOp, spmd::GridOp, EntryOp, ProgramOp, CodeOp>(op)) {
     return success();
   }
   return op.emitOpError("cannot be emitted; run lower-to-exec first");

@@ -21,7 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Lower/CallQuery.h"
+#include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
 
 #include "mlir/IR/Builders.h"

@@ -74,7 +74,7 @@ def wrap(name, example):
     """The example as a module: what it uses but does not define comes in."""
     lines = [line for line in re.sub(r"\n +", " ", example).splitlines()
              if line]
-    if name in ("spmd.grid", "exec.entry"):
+    if name in ("spmd.grid", "exec.entry", "exec.code"):
         return ("" if name == "spmd.grid" else GRIDS) + "\n".join(lines)
     if name == "exec.program":
         return GRIDS + ENTRY + example

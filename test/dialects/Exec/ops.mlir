@@ -101,3 +101,33 @@ exec.program @spaces__0 entry @forward ranks [5] arena 64, "cuda" 192, "other" 0
   // CHECK: exec.transfer from {{.*}}, @g> to {{.*}}, @h> tag 1 source %{{.*}} : {{.*}}, @g, "cuda">
   exec.transfer from !whole to !other tag 1 source %2 : !whole_there
 }
+
+// Formats, code and regions: what calls say to their kernels.
+!blocked = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g format "blocked8" of 32>
+!blocked_there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda" format "blocked8" of 32>
+!local = tensor<2xf32, #spmd.local<(x=2), [x], 4>>
+// CHECK: exec.code @copy for "sm_90" "\7FELF"
+exec.code @copy for "sm_90" "\7FELF"
+// CHECK: exec.program @calls__0
+exec.program @calls__0 entry @forward ranks [5] arena 192, "cuda" 64 {
+  %a = exec.input 0 : !shard
+  // CHECK: exec.alloc at 0 : <tensor<{{.*}}>, @g format "blocked8" of 32>
+  %0 = exec.alloc at 0 : !blocked
+  // CHECK: exec.call "nn.neg"({{.*}}) into ({{.*}}) {} code @copy : ({{.*}}) into ({{.*}} format "blocked8" of 32>)
+  exec.call "nn.neg"(%a) into (%0) {} code @copy : (!shard) into (!blocked)
+  // CHECK: exec.alloc at 0 : <tensor<{{.*}}>, @g, "cuda" format "blocked8" of 32>
+  %1 = exec.alloc at 0 : !blocked_there
+  %2 = exec.alloc at 64 : !shard
+  // CHECK: exec.call "fused"({{.*}}) into ({{.*}}) {} workspace 64 at 128 {
+  // CHECK-NEXT: ^bb0(%[[X:.*]]: tensor<{{.*}}, %[[Y:.*]]: tensor<
+  // CHECK-NEXT: %[[S:.*]] = nn.add %[[X]], %[[Y]]
+  // CHECK-NEXT: %[[R:.*]] = nn.relu %[[S]]
+  // CHECK-NEXT: exec.yield %[[R]] :
+  // CHECK-NEXT: } : (
+  exec.call "fused"(%a, %a) into (%2) {} workspace 64 at 128 {
+  ^bb0(%x: !local, %y: !local):
+    %s = nn.add %x, %y : (!local, !local) -> !local
+    %r = nn.relu %s : (!local) -> !local
+    exec.yield %r : !local
+  } : (!shard, !shard) into (!shard)
+}
