@@ -144,6 +144,31 @@ int64_t divisi::rt::chunkBegin(int64_t count, size_t parties, size_t chunk) {
                              static_cast<int64_t>(parties) * line);
 }
 
+int64_t divisi::rt::bytesGiven(const StepDesc &step, size_t self) {
+  size_t parties = step.parties.size();
+  int64_t elements = 0;
+  if (step.reduce && isAllReduce(step)) {
+    int64_t count = step.parties[self].source->count();
+    int64_t own =
+        chunkBegin(count, parties, self + 1) - chunkBegin(count, parties, self);
+    elements = count - own + own * static_cast<int64_t>(parties - 1);
+  } else {
+    for (size_t to = 0; to < parties; ++to) {
+      if (to == self) {
+        continue;
+      }
+      if (step.reduce) {
+        elements += step.parties[to].result->count();
+      }
+      for (const Box &piece :
+           step.reduce ? std::vector<Box>() : piecesOf(step, self, to)) {
+        elements += piece.count();
+      }
+    }
+  }
+  return elements * byteWidth(step.type);
+}
+
 Status divisi::rt::timeoutError(const StepDesc &step, size_t self,
                                 const std::vector<uint32_t> &missing,
                                 std::chrono::milliseconds timeout) {

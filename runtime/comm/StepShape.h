@@ -41,6 +41,10 @@ bool takesAnything(const StepDesc &step);
 /// whole cache lines; the end of the last is that of share `parties`.
 int64_t chunkBegin(int64_t count, size_t parties, size_t chunk);
 
+/// How many bytes party `self` gives to others, as all communicators do it: of
+/// an all-reduce, the chunks that others combine, and its own to all.
+int64_t bytesGiven(const StepDesc &step, size_t self);
+
 /// That `self` has waited in vain for the ranks `missing`.
 Status timeoutError(const StepDesc &step, size_t self,
                     const std::vector<uint32_t> &missing,

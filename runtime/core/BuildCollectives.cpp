@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/comm/StepShape.h"
 #include "runtime/core/RankProgramBuilder.h"
 
 using namespace divisi;
@@ -32,6 +33,9 @@ Status RankProgramBuilder::addComm(OwnStep own, uint32_t tag,
   if (!comm) {
     return comm.status();
   }
+  CollectiveUse &use = out_.collectives_[what];
+  ++use.steps;
+  use.bytes += bytesGiven(own.step, own.self);
   Task &task = newTask(Task::Kind::Comm, instruction);
   task.comm = std::move(*comm);
   if (source) {

@@ -52,6 +52,10 @@ Status RankProgramBuilder::addLoop(const pb::Loop &loop, size_t instruction) {
   }
   ready->body = std::move(*body);
   addBodyMemory(ready->body->memory());
+  for (const auto &[kind, use] : ready->body->collectives()) {
+    out_.collectives_[kind].steps += use.steps;
+    out_.collectives_[kind].bytes += use.bytes;
+  }
   for (const auto &[key, calls] : ready->body->kernelCounts()) {
     out_.kernelCounts_[key] += calls;
   }

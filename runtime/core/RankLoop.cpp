@@ -87,6 +87,7 @@ Status RankProgram::runLoop(Task &task) {
   loop.inputs.assign(task.operands.begin(), task.operands.end());
   loop.inputs[0] = &loop.index;
   loop.body->indexFault_.reset();
+  loop.body->waitingTime_ = 0;
   inner_.store(loop.body.get(), std::memory_order_relaxed);
   Status status;
   for (loop.index = 0; status.isOk() && loop.index < *count; ++loop.index) {
@@ -99,5 +100,6 @@ Status RankProgram::runLoop(Task &task) {
     adoptFault(task);
   }
   inner_.store(nullptr, std::memory_order_relaxed);
+  waitingTime_ += loop.body->waitingTime_;
   return status;
 }

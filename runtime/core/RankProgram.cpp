@@ -302,7 +302,9 @@ Status RankProgram::waitForOthers() {
     }
   }
   if (!isOnDevice) {
+    int64_t begin = now();
     communicator_->wait(inFlight_);
+    waitingTime_ += now() - begin;
   } else if (state_->isGivenUp.load(std::memory_order_relaxed)) {
     return kernelFailure();
   } else {
@@ -361,6 +363,7 @@ Status RankProgram::drainQueues() {
 Status RankProgram::run() {
   indexFault_.reset();
   hasCommitted_ = isStopped_ = othersFault_ = false;
+  waitingTime_ = 0;
   Status status = drainQueues();
   if (!status.isOk() || isStopped_) {
     awaitDevices();
@@ -369,5 +372,8 @@ Status RankProgram::run() {
     return status;
   }
   bool ownFault = indexFault_.has_value();
-  return runStep(*communicator_, *endStep_, &ownFault, &othersFault_);
+  int64_t begin = now();
+  status = runStep(*communicator_, *endStep_, &ownFault, &othersFault_);
+  waitingTime_ += now() - begin;
+  return status;
 }

@@ -162,6 +162,10 @@ public:
   const StateBytes &stateBytes() const { return stateBytes_; }
   /// What a run copies from one memory space to another.
   const SpaceCopies &spaceCopies() const { return spaceCopies_; }
+  /// What it does in collectives, those of bodies once.
+  const CollectiveUses &collectives() const { return collectives_; }
+  /// Nanoseconds of the last run in which it did nothing but wait for others.
+  int64_t waitingTime() const { return waitingTime_; }
   /// What the last run did to the caller's outputs, in bytes.
   const OutputBytes &outputBytes() const { return outputBytes_; }
 
@@ -335,6 +339,8 @@ private:
   StateBytes stateBytes_;
   SpaceCopies spaceCopies_;
   OutputBytes outputBytes_;
+  CollectiveUses collectives_;
+  int64_t waitingTime_ = 0; ///< Of a body: since its loop began.
 };
 
 } // namespace divisi::rt

@@ -125,6 +125,18 @@ std::vector<SpaceCopies> Session::spaceCopies(std::string_view entry) const {
   });
 }
 
+std::vector<CollectiveUses> Session::collectives(std::string_view entry) const {
+  return impl_->askRanks(findEntry(entry), [](const RankProgram &program) {
+    return program.collectives();
+  });
+}
+
+std::vector<int64_t> Session::waitingTimes(std::string_view entry) const {
+  return impl_->askRanks(findEntry(entry), [](const RankProgram &program) {
+    return program.waitingTime();
+  });
+}
+
 std::vector<OutputBytes> Session::outputBytes(std::string_view entry) const {
   return impl_->askRanks(findEntry(entry), [](const RankProgram &program) {
     return program.outputBytes();

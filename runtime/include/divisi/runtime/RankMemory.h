@@ -19,6 +19,7 @@
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/Kernel.h"
 
+#include <map>
 #include <span>
 #include <vector>
 
@@ -75,6 +76,18 @@ struct OutputBytes {
 
   friend bool operator==(const OutputBytes &, const OutputBytes &) = default;
 };
+
+/// What a rank does in the collectives of one kind in a run of an entry; of a
+/// loop, in one iteration.
+struct CollectiveUse {
+  int64_t steps = 0; ///< In which it has a part.
+  int64_t bytes = 0; ///< That it gives to others, each time that it does.
+
+  friend bool operator==(const CollectiveUse &,
+                         const CollectiveUse &) = default;
+};
+/// By kind: `all_reduce`, `transfer`.
+using CollectiveUses = std::map<std::string, CollectiveUse>;
 
 /// What each rank of a session of `manifest` will hold when it prefers
 /// `backends` and kernels have `threads` threads: kernels are chosen and asked

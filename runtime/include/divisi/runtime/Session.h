@@ -179,6 +179,11 @@ public:
   std::vector<StateBytes> stateBytes(std::string_view entry) const;
   /// What a run of it copies between memory spaces, likewise.
   std::vector<SpaceCopies> spaceCopies(std::string_view entry) const;
+  /// What ranks do in the collectives of it, likewise.
+  std::vector<CollectiveUses> collectives(std::string_view entry) const;
+  /// For how many nanoseconds ranks had nothing to do but wait for others in
+  /// the last run of it, likewise.
+  std::vector<int64_t> waitingTimes(std::string_view entry) const;
   /// What the last run of it did to outputs, likewise.
   std::vector<OutputBytes> outputBytes(std::string_view entry) const;
 
