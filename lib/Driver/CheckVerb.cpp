@@ -14,6 +14,7 @@
 #include "ActsOn.h"
 #include "CheckReport.h"
 #include "Flags.h"
+#include "ModelRuns.h"
 #include "Sessions.h"
 #include "TensorArguments.h"
 #include "VerbInput.h"
@@ -26,7 +27,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 using namespace llvm;
 using namespace divisi;
@@ -46,8 +46,6 @@ private:
                         const std::string &name);
   Status checkModel();
   Status checkRandomPlans() const;
-  divisi::Expected<LoadedEntry>
-  load(Compilation &model, const PlanOptions &plan, bool isReference = false);
   Status readGiven(ImportOptions &options);
   Status gatherInputs();
   Status prepareModel(Compilation &model, const PlanOptions &plan);
@@ -187,48 +185,6 @@ Status CheckVerb::compareOnFirst(const std::vector<rt::HostTensor> &got,
 // Models
 //===----------------------------------------------------------------------===//
 
-/// Values that no operator chokes on: indices are small and not negative.
-static divisi::Expected<rt::HostTensor> randomTensor(const rt::ValueInfo &value,
-                                                     std::mt19937_64 &random) {
-  bool isFloat = rt::isFloatType(value.type);
-  auto tensor = rt::HostTensor::zeros(isFloat ? rt::DType::F32 : rt::DType::I64,
-                                      value.dims);
-  if (!tensor) {
-    return tensor.status();
-  }
-  if (isFloat) {
-    std::normal_distribution<float> normal;
-    std::ranges::generate(tensor->as<float>(), [&] { return normal(random); });
-  } else {
-    std::ranges::generate(tensor->as<int64_t>(), [&] { return random() % 2; });
-  }
-  auto result = tensor->castTo(value.type);
-  if (result) {
-    result->setName(value.name);
-  }
-  return result;
-}
-
-/// Lowers `model` as `plan` says and loads it. The reference is the program
-/// without the strategies that it may have.
-divisi::Expected<LoadedEntry>
-CheckVerb::load(Compilation &model, const PlanOptions &plan, bool isReference) {
-  auto planned = model.fork(plan);
-  Status status = isReference ? planned->replan({}) : Status();
-  if (status.isOk()) {
-    status = planned->advanceTo(Stage::Lower);
-  }
-  if (!status.isOk()) {
-    return status;
-  }
-  auto artifact = planned->emitTemporary();
-  if (!artifact) {
-    return artifact.status();
-  }
-  return sessionFlags_.open(artifact->path(),
-                            isReference ? RunBy::Each : RunBy::Processes);
-}
-
 /// Reads --inputs, which also say the shapes where nothing else does.
 Status CheckVerb::readGiven(ImportOptions &options) {
   auto tensors = readTensorArguments(inputsFrom_, "input");
@@ -252,15 +208,11 @@ Status CheckVerb::gatherInputs() {
     }
     return arranged.status();
   }
-  std::mt19937_64 random(planFlags_.seed);
-  for (const rt::ValueInfo &value : entry_.inputs) {
-    auto tensor = randomTensor(value, random);
-    if (!tensor) {
-      return tensor.status();
-    }
-    inputs_.push_back(std::move(*tensor));
+  auto drawn = drawInputs(entry_, planFlags_.seed);
+  if (drawn) {
+    inputs_ = std::move(*drawn);
   }
-  return Status();
+  return drawn.status();
 }
 
 /// Runs `model` on one device: what its entry takes, and what is expected
@@ -279,7 +231,8 @@ Status CheckVerb::prepareModel(Compilation &model, const PlanOptions &plan) {
   single.control = plan.control;
   // Nobody asked for this plan, so that nothing is to be said of it.
   single.control.onPlan = {};
-  auto loaded = load(model, single, /*isReference=*/true);
+  auto loaded = loadPlanned(model, single, sessionFlags_,
+                            /*isReference=*/true);
   if (!loaded) {
     return loaded.status();
   }
@@ -298,7 +251,7 @@ Status CheckVerb::prepareModel(Compilation &model, const PlanOptions &plan) {
 
 Status CheckVerb::checkPlan(Compilation &model, const PlanOptions &plan,
                             const std::string &name) {
-  auto loaded = load(model, plan);
+  auto loaded = loadPlanned(model, plan, sessionFlags_);
   if (!loaded) {
     return Status(loaded.status().code(),
                   name + ": " + loaded.status().message());

@@ -18,6 +18,7 @@ int divisi::runCompilerTool(int argc, char **argv) {
   verbs.push_back(makePlanVerb());
   verbs.push_back(makeRunVerb());
   verbs.push_back(makeCheckVerb());
+  verbs.push_back(makeBenchVerb());
   verbs.push_back(makeExplainVerb());
   verbs.push_back(makeClusterVerb());
   return runVerb(argc, argv, verbs);

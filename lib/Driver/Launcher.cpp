@@ -9,7 +9,10 @@
 #include "Launcher.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/LineIterator.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -102,21 +105,69 @@ static int waitFor(pid_t child) {
   return state;
 }
 
+/// How many processes the hosts of a file take: a host without a number one.
+static divisi::Expected<int64_t> countSlots(const std::string &path) {
+  auto file = MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!file) {
+    return Status(ExitCode::File,
+                  "cannot read '" + path + "': " + file.getError().message());
+  }
+  int64_t all = 0;
+  for (line_iterator line(**file, /*SkipBlanks=*/true, '#'); !line.is_at_end();
+       ++line) {
+    SmallVector<StringRef> words;
+    line->split('#').first.split(words, ' ', -1, /*KeepEmpty=*/false);
+    int64_t slots = words.empty() ? 0 : 1;
+    for (StringRef word : words) {
+      if (word.consume_front("slots=") &&
+          (word.getAsInteger(10, slots) || slots < 0)) {
+        return Status(ExitCode::Invalid,
+                      "'" + path + "':" + std::to_string(line.line_number()) +
+                          ": slots=" + word.str() + ": expected a number");
+      }
+    }
+    all += slots;
+  }
+  return all;
+}
+
+/// mpirun and its options.
+static divisi::Expected<std::vector<std::string>>
+launcherOf(const LaunchOptions &options) {
+  std::vector<std::string> command = {
+      "mpirun",    "--quiet", "-n", std::to_string(options.processes),
+      "--bind-to", "none"};
+  if (options.hosts.empty()) {
+    command.push_back("--oversubscribe");
+    return command;
+  }
+  auto slots = countSlots(options.hosts);
+  if (!slots) {
+    return slots.status();
+  }
+  if (*slots < options.processes) {
+    return makeError(ExitCode::Usage, "the hosts of '", options.hosts,
+                     "' have ", *slots, " slots for ", options.processes,
+                     " processes");
+  }
+  // By slot: host by host, so that neighbours are near to each other.
+  command.insert(command.end(),
+                 {"--hostfile", options.hosts, "--map-by", "slot"});
+  return command;
+}
+
 Status divisi::launch(const LaunchOptions &options,
                       const std::vector<std::string> &arguments) {
+  auto command = launcherOf(options);
+  if (!command) {
+    return command.status();
+  }
   if (geteuid() == 0) { // who runs as root here means it
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
   }
-  std::vector<std::string> command = {"mpirun",
-                                      "--quiet",
-                                      "-n",
-                                      std::to_string(options.processes),
-                                      "--bind-to",
-                                      "none",
-                                      "--oversubscribe",
-                                      std::string(thisProgram())};
-  command.insert(command.end(), arguments.begin(), arguments.end());
+  command->push_back(std::string(thisProgram()));
+  command->insert(command->end(), arguments.begin(), arguments.end());
   int errors[2];
   if (pipe(errors) != 0) {
     return Status(ExitCode::File,
@@ -126,7 +177,7 @@ Status divisi::launch(const LaunchOptions &options,
   if (child == 0) {
     close(errors[0]);
     fcntl(errors[1], F_SETFD, FD_CLOEXEC);
-    becomeLauncher(command, parent, errors[1]);
+    becomeLauncher(*command, parent, errors[1]);
   }
   close(errors[1]);
   int error = child < 0 ? errno : 0;

@@ -19,12 +19,16 @@ namespace divisi {
 /// How `--launch` starts processes.
 struct LaunchOptions {
   int64_t processes = 1;
+  /// A host file of MPI, `name slots=4` in a line; empty: all on this host.
+  std::string hosts;
 };
 
 /// Starts this program's `arguments` in so many processes of MPI, by mpirun,
 /// and waits for them. Returns their exit code, without a message: they have
-/// said what was wrong. Fails with File if there is no mpirun, with Device if a
-/// process was ended by a signal.
+/// said what was wrong. Devices next to each other are on one host as long as
+/// it has slots. Fails with File if there is no mpirun or no host file, with
+/// Usage if the hosts lack slots, with Device if a process was ended by a
+/// signal.
 Status launch(const LaunchOptions &options,
               const std::vector<std::string> &arguments);
 

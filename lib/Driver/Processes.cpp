@@ -18,6 +18,9 @@
 using namespace llvm;
 using namespace divisi;
 
+/// What waits for all processes are called in messages.
+static constexpr char kMeeting[] = "the meeting of processes";
+
 divisi::Expected<std::unique_ptr<Processes>>
 Processes::join(std::chrono::milliseconds timeout) {
   auto launch = rt::findLaunch();
@@ -56,8 +59,8 @@ Processes::~Processes() {
 
 Status Processes::agree(const Status &own) {
   auto texts = rt::gatherTexts(
-      *world_, std::to_string(int(own.code())) + " " + own.message(),
-      "the meeting of processes", timeout_);
+      *world_, std::to_string(int(own.code())) + " " + own.message(), kMeeting,
+      timeout_);
   if (!texts) {
     return texts.status();
   }
@@ -74,6 +77,12 @@ Status Processes::agree(const Status &own) {
     return Status(ExitCode(code), isFirst() ? where + message.str() : "");
   }
   return Status();
+}
+
+divisi::Expected<std::string> Processes::gather(const std::string &own) {
+  auto texts = rt::gatherTexts(*world_, own, kMeeting, timeout_);
+  return texts ? divisi::Expected<std::string>(llvm::join(*texts, ""))
+               : texts.status();
 }
 
 /// Success if all processes have said the same.
@@ -102,8 +111,7 @@ Status Processes::divide(const std::string &path, const std::string &flags,
       {flags, ExitCode::Usage, "options"}};
   Status status;
   for (const auto &[own, code, what] : facts) {
-    auto texts =
-        rt::gatherTexts(*world_, own, "the meeting of processes", timeout_);
+    auto texts = rt::gatherTexts(*world_, own, kMeeting, timeout_);
     if (!texts) {
       return texts.status();
     }

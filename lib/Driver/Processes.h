@@ -45,6 +45,8 @@ public:
   /// Success if `own` is one on all processes; else the first failure, with a
   /// message on the first process only.
   Status agree(const Status &own);
+  /// What all processes say, one behind the other.
+  Expected<std::string> gather(const std::string &own);
   /// Gives this process its ranks of the artifact at `path`. `flags` are those
   /// of which all must have been given the same. Fails on all processes alike:
   /// with Invalid if artifacts differ, Version if Divisi does, Usage if `flags`

@@ -42,7 +42,10 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
       numProcesses("launch", cl::sub(verb), on(ActsOn::Run),
                    cl::value_desc("N"),
                    cl::desc("start N processes by mpirun, which divide the "
-                            "devices among them")) {}
+                            "devices among them")),
+      hosts("hosts", cl::sub(verb), on(ActsOn::Run), cl::value_desc("FILE"),
+            cl::desc("with --launch: the host file for mpirun, 'name slots=N' "
+                     "in a line")) {}
 
 divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   rt::SessionOptions options;
@@ -97,7 +100,10 @@ LoadedEntry::runWhole(std::span<const rt::HostTensor> inputs) const {
 
 divisi::Expected<bool> SessionFlags::launch(const Verb &verb) const {
   if (numProcesses.getNumOccurrences() == 0) {
-    return false;
+    return hosts.empty()
+               ? divisi::Expected<bool>(false)
+               : Status(ExitCode::Usage, "--hosts says where --launch starts "
+                                         "processes; give both");
   }
   if (numProcesses < 1 || numProcesses > 4096) {
     return Status(ExitCode::Usage, "--launch " + std::to_string(numProcesses) +
@@ -110,7 +116,7 @@ divisi::Expected<bool> SessionFlags::launch(const Verb &verb) const {
   if (*launched) { // by --launch, or by one who says so twice
     return false;
   }
-  Status status = divisi::launch({numProcesses}, verb.arguments);
+  Status status = divisi::launch({numProcesses, hosts}, verb.arguments);
   return status.isOk() ? divisi::Expected<bool>(true) : status;
 }
 
@@ -127,6 +133,11 @@ Status SessionFlags::join() const {
 
 Status SessionFlags::agree(const Status &own) const {
   return processes_ ? processes_->agree(own) : own;
+}
+
+divisi::Expected<std::string>
+SessionFlags::gather(const std::string &own) const {
+  return processes_ ? processes_->gather(own) : own;
 }
 
 /// What all processes must have been told alike.

@@ -66,6 +66,8 @@ struct SessionFlags {
   bool isFirst() const { return !processes_ || processes_->isFirst(); }
   /// Success if `own` is one in all processes: see Processes::agree.
   Status agree(const Status &own) const;
+  /// What all processes say, one behind the other.
+  Expected<std::string> gather(const std::string &own) const;
 
   // As they were given.
   llvm::cl::opt<std::string> backends;
@@ -75,6 +77,7 @@ struct SessionFlags {
   llvm::cl::opt<bool> noIndexCheck;
   llvm::cl::opt<std::string> entryName;
   llvm::cl::opt<int64_t> numProcesses;
+  llvm::cl::opt<std::string> hosts;
   bool trace = false; ///< Set by the verb: whether runs are traced.
 
 private:

@@ -28,6 +28,10 @@ static constexpr VerbInfo kVerbs[] = {
      "an artifact against expected outputs, or a model on N devices against "
      "one",
      true},
+    {"bench",
+     "how long runs of an artifact or a model take, and wait, or of two by "
+     "turns",
+     true},
     {"explain",
      "what a plan does and what it costs, of a model, of a dump, or of an "
      "artifact",

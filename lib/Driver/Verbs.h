@@ -56,6 +56,7 @@ std::unique_ptr<Verb> makeCompileVerb();
 std::unique_ptr<Verb> makePlanVerb();
 std::unique_ptr<Verb> makeRunVerb();
 std::unique_ptr<Verb> makeCheckVerb();
+std::unique_ptr<Verb> makeBenchVerb();
 std::unique_ptr<Verb> makeExplainVerb();
 std::unique_ptr<Verb> makeClusterVerb();
 

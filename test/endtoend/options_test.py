@@ -58,7 +58,7 @@ def refused(result):
                              result.err))
 
 
-@pytest.mark.parametrize("verb", ["compile", "plan", "check", "explain",
+@pytest.mark.parametrize("verb", ["compile", "plan", "check", "bench", "explain",
                                   "run", "solve", "version"])
 def test_help_shows_our_options_alone(made, verb):
     found = groups(made, verb)

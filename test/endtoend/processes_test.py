@@ -205,6 +205,23 @@ def test_what_launch_takes(divisi, mlp):
         assert f"--launch {count}: expected 1 to 4096" in err
 
 
+def test_hosts(divisi, mlp):
+    run = ("run", "m.divisi", "--inputs", mlp.inputs, "--launch", 4)
+    divisi.path("hosts").write_text("# both are here\n\nlocalhost slots=4\n")
+    divisi(*run, "--hosts", "hosts", "-o", "y.npz")
+    for text, code, message in [
+            ("localhost slots=2\nlocalhost\n", 2,
+             "the hosts of 'hosts' have 3 slots for 4 processes"),
+            ("localhost slots=x\n", 4, "'hosts':1: slots=x: expected a number"),
+            (None, 3, "cannot read 'gone'")]:
+        name = "hosts" if text else "gone"
+        if text:
+            divisi.path(name).write_text(text)
+        assert message in divisi(*run, "--hosts", name, exits=code).err
+    err = divisi(*run[:4], "--hosts", "hosts", exits=2).err
+    assert "--hosts says where --launch starts processes; give both" in err
+
+
 def test_one_message_for_what_all_meet(divisi, mlp):
     for arguments, code, message in [
             (("m.divisi", "--inputs", "nothere.npz"), 3, "nothere.npz"),

@@ -53,6 +53,8 @@ def test_overview_lists_the_verbs(divisi):
          "run       an artifact on inputs, in this process",
          "check     an artifact against expected outputs, or a model on N "
          "devices against one",
+         "bench     how long runs of an artifact or a model take, and wait, or "
+         "of two by turns",
          "explain   what a plan does and what it costs, of a model, of a dump, "
          "or of an artifact",
          "cluster   all numbers of a machine, as YAML to change and plan for",

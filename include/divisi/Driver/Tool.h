@@ -13,7 +13,7 @@
 // (MLIR, LLVM, ONNX, oneDNN: 100 MB in memory) is loaded before main:
 //
 //   bin/divisi                solve, version, the overview; starts the other
-//   libexec/divisi-compiler   compile, plan, run, check, explain
+//   libexec/divisi-compiler   compile, plan, run, check, bench, explain
 //
 // `divisi compile …` becomes the other program by execv: the process, its
 // signals, its files and its exit code stay one.

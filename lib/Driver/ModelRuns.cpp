@@ -1,0 +1,70 @@
+//===- ModelRuns.cpp - Running models, not artifacts ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelRuns.h"
+
+#include <algorithm>
+#include <random>
+
+using namespace divisi;
+
+/// Values that no operator chokes on: indices are small and not negative.
+static divisi::Expected<rt::HostTensor> randomTensor(const rt::ValueInfo &value,
+                                                     std::mt19937_64 &random) {
+  bool isFloat = rt::isFloatType(value.type);
+  auto tensor = rt::HostTensor::zeros(isFloat ? rt::DType::F32 : rt::DType::I64,
+                                      value.dims);
+  if (!tensor) {
+    return tensor.status();
+  }
+  if (isFloat) {
+    std::normal_distribution<float> normal;
+    std::ranges::generate(tensor->as<float>(), [&] { return normal(random); });
+  } else {
+    std::ranges::generate(tensor->as<int64_t>(), [&] { return random() % 2; });
+  }
+  auto result = tensor->castTo(value.type);
+  if (result) {
+    result->setName(value.name);
+  }
+  return result;
+}
+
+divisi::Expected<std::vector<rt::HostTensor>>
+divisi::drawInputs(const rt::EntryInfo &entry, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<rt::HostTensor> inputs;
+  for (const rt::ValueInfo &value : entry.inputs) {
+    auto tensor = randomTensor(value, random);
+    if (!tensor) {
+      return tensor.status();
+    }
+    inputs.push_back(std::move(*tensor));
+  }
+  return inputs;
+}
+
+divisi::Expected<LoadedEntry> divisi::loadPlanned(Compilation &model,
+                                                  const PlanOptions &plan,
+                                                  const SessionFlags &flags,
+                                                  bool isReference) {
+  auto planned = model.fork(plan);
+  Status status = isReference ? planned->replan({}) : Status();
+  if (status.isOk()) {
+    status = planned->advanceTo(Stage::Lower);
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  auto artifact = planned->emitTemporary();
+  if (!artifact) {
+    return artifact.status();
+  }
+  return flags.open(artifact->path(),
+                    isReference ? RunBy::Each : RunBy::Processes);
+}
