@@ -161,7 +161,7 @@ bool CallSites::all(CallOp call, Ask ask) {
       return false;
     }
   }
-  return !asked.empty();
+  return true;
 }
 
 /// What the parts of a call's region are, as one attribute.

@@ -51,7 +51,7 @@ public:
 
   /// Asks for every rank that `call` makes something on, of equal extents once,
   /// about the kernel's version that is called. Whether all was answered with
-  /// true, and something asked: not where kernels cannot see an element type.
+  /// true, and kernels can see the element types.
   bool all(exec::CallOp call, Ask ask);
   /// What the answers depend on, beside the program.
   mlir::Attribute keyOf(exec::CallOp call) const;

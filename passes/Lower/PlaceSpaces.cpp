@@ -310,9 +310,15 @@ bool PlaceSpacesPass::takes(CallOp call, CallSites &sites) const {
   if (!backend_) {
     return llvm::is_contained(kernels, call.getCallee());
   }
-  return sites.all(call, [&](const rt::CallSite &site, int version) {
-    return backend_->find(site, version) != nullptr;
-  });
+  // Nobody is asked about a call that makes nothing on any rank.
+  auto isOfCall = [&](const rt::Kernel &kernel) {
+    return call.getCallee() == StringRef(kernel.op) &&
+           kernel.version == rt::kernelVersion(kernel.op);
+  };
+  return llvm::any_of(backend_->kernels(), isOfCall) &&
+         sites.all(call, [&](const rt::CallSite &site, int version) {
+           return backend_->find(site, version) != nullptr;
+         });
 }
 
 LogicalResult PlaceSpacesPass::place(ProgramOp program,
@@ -321,9 +327,15 @@ LogicalResult PlaceSpacesPass::place(ProgramOp program,
   if (failed(placer.index())) {
     return failure();
   }
-  placer.choose(
-      [&](CallOp call, CallSites &sites) { return takes(call, sites); },
-      isReached);
+  llvm::DenseMap<Attribute, bool> known; // by all that it depends on
+  auto takesCall = [&](CallOp call, CallSites &sites) {
+    auto [answer, isNew] = known.try_emplace(sites.keyOf(call), false);
+    if (isNew) {
+      answer->second = takes(call, sites);
+    }
+    return answer->second;
+  };
+  placer.choose(takesCall, isReached);
   placer.place();
   int64_t left = 0;
   std::string names;

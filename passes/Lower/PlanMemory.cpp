@@ -123,7 +123,8 @@ SmallVector<unsigned> StepReader::inPlaceOnDevice(CallOp call) {
     });
     return true;
   });
-  return known->second = isTaken ? *allowed : SmallVector<unsigned>();
+  return known->second =
+             isTaken && allowed ? *allowed : SmallVector<unsigned>();
 }
 
 /// The operands over which `call` may write its only result, as numbers.

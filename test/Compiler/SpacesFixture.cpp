@@ -174,6 +174,10 @@ void SpacesFixture::prepare(const SpacesCase &param) {
     loadModel(param.model, options);
   }
   options.fuse = param.fuses;
+  if (param.seed != 0) {
+    options.plan.solver = "random";
+    options.plan.seed = param.seed;
+  }
   programs_ = std::make_unique<Compilation>(std::move(options));
   expectOk(programs_->load(path_));
   expectOk(programs_->advanceTo(Stage::Schedule));

@@ -25,6 +25,7 @@ struct SpacesCase {
   std::string model;
   int64_t devices;
   bool fuses = false;   ///< Whether calls have regions.
+  uint64_t seed = 0;    ///< Of a plan drawn at random; 0: it is the planner's.
   bool isChain = false; ///< No two calls and copies may run beside each other.
 };
 

@@ -212,20 +212,36 @@ TEST_F(SpacesOptionsTest, withoutTheDeviceNothingIsWritten) {
                                  "memory space 'test'"));
 }
 
+static std::string nameOf(const testing::TestParamInfo<SpacesCase> &info) {
+  const SpacesCase &param = info.param;
+  return param.model + "_" + std::to_string(param.devices) +
+         (param.fuses ? "_fused" : "") +
+         (param.seed ? "_random_" + std::to_string(param.seed) : "");
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Models, SpacesTest,
-    testing::Values(
-        SpacesCase{"gpt2", 1}, SpacesCase{"gpt2", 2}, SpacesCase{"gpt2", 4},
-        SpacesCase{"resnet", 1}, SpacesCase{"resnet", 2},
-        SpacesCase{"resnet", 4}, SpacesCase{"train_step", 1},
-        SpacesCase{"train_step", 2}, SpacesCase{"train_step", 4},
-        SpacesCase{"gpt2", 3}, SpacesCase{"gpt2", 2, /*fuses=*/true},
-        SpacesCase{"train_step", 1, /*fuses=*/true}, SpacesCase{"resnet", 3},
-        SpacesCase{"zero_step", 2}, SpacesCase{"megatron_step", 2},
-        SpacesCase{"two_states", 3, /*fuses=*/false, /*isChain=*/true},
-        SpacesCase{"loop", 2},
-        SpacesCase{"two_grids", 4, /*fuses=*/false, /*isChain=*/true}),
-    [](const auto &info) {
-      return info.param.model + "_" + std::to_string(info.param.devices) +
-             (info.param.fuses ? "_fused" : "");
-    });
+    testing::Values(SpacesCase{"gpt2", 1}, SpacesCase{"gpt2", 2},
+                    SpacesCase{"gpt2", 4}, SpacesCase{"resnet", 1},
+                    SpacesCase{"resnet", 2}, SpacesCase{"resnet", 4},
+                    SpacesCase{"train_step", 1}, SpacesCase{"train_step", 2},
+                    SpacesCase{"train_step", 4}, SpacesCase{"gpt2", 3},
+                    SpacesCase{"gpt2", 2, /*fuses=*/true},
+                    SpacesCase{"train_step", 1, /*fuses=*/true},
+                    SpacesCase{"resnet", 3}, SpacesCase{"zero_step", 2},
+                    SpacesCase{"megatron_step", 2},
+                    SpacesCase{"two_states", 3, /*fuses=*/false, /*seed=*/0,
+                               /*isChain=*/true},
+                    SpacesCase{"loop", 2},
+                    SpacesCase{"two_grids", 4, /*fuses=*/false, /*seed=*/0,
+                               /*isChain=*/true}),
+    nameOf);
+
+// What no planner would choose: slices, masks, exchanges, between all layouts.
+INSTANTIATE_TEST_SUITE_P(RandomPlans, SpacesTest,
+                         testing::Values(SpacesCase{"gpt2", 4, false, 1},
+                                         SpacesCase{"gpt2", 4, false, 2},
+                                         SpacesCase{"gpt2", 3, false, 3},
+                                         SpacesCase{"vit", 4, false, 4},
+                                         SpacesCase{"resnet", 2, false, 5}),
+                         nameOf);
