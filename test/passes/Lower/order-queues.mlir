@@ -52,3 +52,25 @@ exec.program @send entry @f ranks [0, 1] arena 64 {
   // CHECK: exec.call "nn.exp"({{.*}} after %[[OUT]] :
   exec.call "nn.exp"(%a) into (%0) {} : (!t) into (!t)
 }
+
+!there = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g, "cuda">
+
+// Each memory space has an arena of its own, also for workspaces: what is copied
+// over one comes after its call, and what lies with the host at the same place
+// does not.
+// CHECK-LABEL: exec.program @spaces
+exec.program @spaces entry @f ranks [0, 1] arena 128, "cuda" 128 {
+  %x = exec.input 0 : !t
+  %a = exec.alloc at 0 : !there
+  // CHECK: %[[CALL:.*]] = exec.call "nn.iota"
+  exec.call "nn.iota"() into (%a) {axis = 0 : i64} workspace 64 at 64 : () into (!there)
+  %h = exec.alloc at 0 : !t
+  %k = exec.alloc at 64 : !t
+  // CHECK: exec.copy %{{.*}} into %{{.*}} on "copy" : {{.*}}, @g>{{$}}
+  exec.copy %x into %h on "copy" : !t
+  // CHECK: exec.copy %{{.*}} into %{{.*}} on "copy" : {{.*}}, @g>{{$}}
+  exec.copy %x into %k on "copy" : !t
+  %b = exec.alloc at 64 : !there
+  // CHECK: exec.copy %{{.*}} into %{{.*}} on "copy" after %[[CALL]] : {{.*}}, "cuda">
+  exec.copy %x into %b on "copy" : !t to !there
+}
