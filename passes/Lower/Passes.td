@@ -115,7 +115,7 @@ def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
 
     Effect: a call or collective that computes the new value of a global writes
     it there, if all that reads the old one stands before it in the list, or the
-    kernel allows its result over that operand. Other new values are copied at
+    kernel allows its result over that operand. Others are copied, or fetched, at
     the end of the list. Where an entry updates a global, all of its programs
     get an `exec.commit`, before the first of these writes; if it has several
     programs, behind all that ranks do together, so that no rank waits at the

@@ -150,12 +150,29 @@ void GlobalWriter::stage(UpdateOp update, Operation *before) {
   update.getSourceMutable().assign(kept);
 }
 
-/// Copies the new value at the end of the list.
+/// Whether `writer` only brings the new value of `update` from a device.
+static bool isOwnCopy(Operation *writer, UpdateOp update) {
+  auto copy = dyn_cast_or_null<CopyOp>(writer);
+  return copy && !copy.getSource().getType().isOnHost() &&
+         llvm::range_size(update.getSource().getUsers()) == 2;
+}
+
+/// Copies the new value at the end of the list, in the copy's place that has
+/// brought it from a device, if that has done so for this alone.
 void GlobalWriter::copy(UpdateOp update) {
   auto builder = OpBuilder::atBlockEnd(&program_.getBody().front());
   auto value =
       NewGlobalOp::create(builder, update.getLoc(),
                           update.getSource().getType(), update.getGlobal());
+  if (Operation *writer = writerOf_.lookup(update.getSource());
+      isOwnCopy(writer, update)) {
+    Operation *alloc = update.getSource().getDefiningOp();
+    writer->moveAfter(value);
+    cast<CopyOp>(writer).getTargetMutable().assign(value);
+    update.erase();
+    alloc->erase();
+    return;
+  }
   CopyOp::create(builder, update.getLoc(), Type(), update.getSource(), value,
                  StringAttr(), ValueRange());
   update.erase();

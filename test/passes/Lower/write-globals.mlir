@@ -204,3 +204,37 @@ exec.program @gathered entry @f ranks [0, 1] arena 0 {
   exec.update @w %v : !shard
   exec.output 0 %y : !whole
 }
+
+// -----
+
+spmd.grid @g ()
+spmd.grid @h (z = 1) devices [1]
+nn.global @m state : tensor<16xf32> zero {spmd.place = #spmd.place<@g: [*]>}
+!t = !exec.buffer<tensor<16xf32, #spmd.local<(), [*], 16>>, @g>
+!there = !exec.buffer<tensor<16xf32, #spmd.local<(), [*], 16>>, @g, "cuda">
+!h = !exec.buffer<tensor<16xf32, #spmd.local<(z=1), [*], 16>>, @h>
+exec.entry @f inputs ["x"] [!t] outputs ["y"] [!h]
+
+// Where a new value comes from a device before ranks meet for the last time, it
+// is fetched later, not copied twice.
+// CHECK-LABEL: exec.program @fetched_later
+exec.program @fetched_later entry @f ranks [0] arena 0 overlap {
+  %x = exec.input 0 : !t
+  // CHECK: %[[D:.*]] = exec.alloc
+  %d = exec.alloc : !there
+  exec.copy %x into %d on "copy" : !t to !there
+  %v = exec.alloc : !t
+  exec.copy %d into %v on "copy" : !there to !t
+  exec.update @m %v : !t
+  // CHECK: exec.transfer
+  // CHECK-NEXT: exec.commit
+  // CHECK-NEXT: %[[M:.*]] = exec.new_global @m
+  // CHECK-NEXT: exec.copy %[[D]] into %[[M]] on "copy"
+  // CHECK-NOT: exec.copy
+  exec.transfer from !t to !h tag 0 source %x : !t
+}
+exec.program @fetched_later_1 entry @f ranks [1] arena 0 {
+  %y = exec.alloc : !h
+  exec.transfer from !t to !h tag 0 target %y : !h
+  exec.output 0 %y : !h
+}
