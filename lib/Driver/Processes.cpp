@@ -9,6 +9,7 @@
 #include "Processes.h"
 
 #include "Launcher.h"
+#include "Process.h"
 #include "divisi/Support/Version.h"
 #include "divisi/runtime/ArtifactFile.h"
 
@@ -20,6 +21,13 @@ using namespace divisi;
 
 /// What waits for all processes are called in messages.
 static constexpr char kMeeting[] = "the meeting of processes";
+
+/// MPI itself waits for all processes at both ends, for ever.
+static std::string didNotCome(std::chrono::milliseconds limit,
+                              const char *what) {
+  return "a process that was started with this one did not come within " +
+         std::to_string(limit.count()) + " ms, while MPI " + what;
+}
 
 divisi::Expected<std::unique_ptr<Processes>>
 Processes::join(std::chrono::milliseconds timeout) {
@@ -33,6 +41,7 @@ Processes::join(std::chrono::milliseconds timeout) {
   std::string number =
       std::to_string((*launch)->self) + "/" + std::to_string((*launch)->size);
   prefixErrors("[" + number + "] ");
+  Watchdog watchdog(timeout, didNotCome(timeout, "begins"));
   auto world = rt::openMpiWorld(mpiLibrary(), **launch);
   if (!world) {
     return world.status();
@@ -44,6 +53,7 @@ Processes::join(std::chrono::milliseconds timeout) {
 
 Processes::~Processes() {
   constexpr std::chrono::milliseconds moment(2000);
+  Watchdog watchdog(2 * moment, didNotCome(2 * moment, "ends"));
   errs().flush();
   outs().flush();
   // Who does not come has failed, and said so, or will be ended.

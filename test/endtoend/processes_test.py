@@ -265,6 +265,17 @@ def test_a_process_that_is_late_for_the_meeting(divisi, mlp):
             "rank 1, which did not come") in done.stderr
 
 
+def test_a_process_that_never_begins(divisi, mlp):
+    command, environment = under_mpirun(
+        1, PROGRAM, "run", "m.divisi", "--timeout", 1000, "--inputs",
+        mlp.inputs, ":", "-n", 1, "sleep", 100)
+    done = subprocess.run(command, cwd=divisi.folder, env=environment,
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 9, done.stderr
+    assert ("a process that was started with this one did not come within "
+            "1000 ms, while MPI begins") in done.stderr
+
+
 def test_a_launcher_that_mpi_does_not_know(divisi, mlp):
     environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "2"}
     err = divisi("run", "m.divisi", "--inputs", mlp.inputs, exits=9,
