@@ -8,6 +8,7 @@
 
 #include "Launcher.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
@@ -22,6 +23,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace llvm;
@@ -87,22 +89,91 @@ static void passOn(int signal) {
 }
 }
 
+/// How many processes `parent` has started that have not ended.
+static size_t countLive(pid_t parent) {
+  std::string folder = "/proc/" + std::to_string(parent) + "/task/" +
+                       std::to_string(parent) + "/children";
+  auto list = MemoryBuffer::getFileAsStream(folder);
+  SmallVector<StringRef> children;
+  if (list) {
+    (*list)->getBuffer().split(children, ' ', -1, /*KeepEmpty=*/false);
+  }
+  return size_t(count_if(children, [](StringRef child) {
+    auto stat = MemoryBuffer::getFileAsStream("/proc/" + child + "/stat");
+    // The state stands behind the name, which is in parentheses.
+    return stat && !(*stat)->getBuffer().rsplit(')').second.starts_with(" Z");
+  }));
+}
+
+namespace {
+
+/// Says when a launcher is not waited for any more. Its processes meet before
+/// they end: where one has ended, the others follow, unless they are stopped;
+/// and mpirun itself may not end when all have.
+class LastWatch {
+public:
+  LastWatch(pid_t launcher, std::chrono::milliseconds timeout)
+      : launcher_(launcher), timeout_(timeout) {}
+
+  bool isOver() {
+    constexpr std::chrono::seconds moment(5);
+    size_t live = countLive(launcher_);
+    auto now = std::chrono::steady_clock::now();
+    if (live >= most_) {
+      most_ = live;
+      firstEnd_ = lastEnd_ = now;
+    } else if (live > 0) {
+      lastEnd_ = now;
+    }
+    return now > firstEnd_ + timeout_ + moment ||
+           (live == 0 && most_ > 0 && now > lastEnd_ + moment);
+  }
+
+private:
+  pid_t launcher_;
+  std::chrono::milliseconds timeout_;
+  size_t most_ = 0;
+  std::chrono::steady_clock::time_point firstEnd_, lastEnd_;
+};
+
+} // namespace
+
+/// Ends what does not end by itself: mpirun ends its processes, if it can.
+static void endLauncher(pid_t child, int &state) {
+  kill(child, SIGTERM);
+  for (int i = 0; i < 50 && waitpid(child, &state, WNOHANG) == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  if (kill(child, SIGKILL) == 0) {
+    waitpid(child, &state, 0);
+  }
+}
+
 /// Signals that would end this process end the processes, by mpirun, and then
 /// this one.
-static int waitFor(pid_t child) {
+static Status waitFor(pid_t child, std::chrono::milliseconds timeout) {
   started = child;
   struct sigaction action{};
   action.sa_handler = passOn;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   int state = 0;
-  while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
+  LastWatch watch(child, timeout);
+  Status status;
+  while (waitpid(child, &state, WNOHANG) == 0) {
+    if (watch.isOver()) {
+      endLauncher(child, state);
+      status = Status(ExitCode::Device,
+                      "processes or mpirun did not end after others had");
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   if (interruption != 0) {
     std::signal(interruption, SIG_DFL);
     std::raise(interruption);
   }
-  return state;
+  return status.isOk() ? endOf(state) : status;
 }
 
 /// How many processes the hosts of a file take: a host without a number one.
@@ -189,7 +260,7 @@ Status divisi::launch(const LaunchOptions &options,
                       std::strerror(error) +
                       "; install it (Debian: openmpi-bin)");
   }
-  return endOf(waitFor(child));
+  return waitFor(child, options.timeout);
 }
 
 //===----------------------------------------------------------------------===//

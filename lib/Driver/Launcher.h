@@ -11,6 +11,7 @@
 
 #include "divisi/Support/Status.h"
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct LaunchOptions {
   int64_t processes = 1;
   /// A host file of MPI, `name slots=4` in a line; empty: all on this host.
   std::string hosts;
+  /// How long after the first of them has ended the others may go on.
+  std::chrono::milliseconds timeout{60000};
 };
 
 /// Starts this program's `arguments` in so many processes of MPI, by mpirun,

@@ -10,11 +10,14 @@
 
 #include "Launcher.h"
 #include "Process.h"
+#include "Verbs.h"
 #include "divisi/Support/Version.h"
 #include "divisi/runtime/ArtifactFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <unistd.h>
 
 using namespace llvm;
 using namespace divisi;
@@ -51,16 +54,29 @@ Processes::join(std::chrono::milliseconds timeout) {
   return processes;
 }
 
+// A process that left without a word would be an error to the launcher.
 Processes::~Processes() {
+  if (!world_) {
+    return;
+  }
   constexpr std::chrono::milliseconds moment(2000);
-  Watchdog watchdog(2 * moment, didNotCome(2 * moment, "ends"));
+  std::chrono::milliseconds limit = isBroken_ ? moment : timeout_;
+  Watchdog watchdog(limit + moment, didNotCome(limit + moment, "ends"));
   errs().flush();
   outs().flush();
-  // Who does not come has failed, and said so, or will be ended.
-  if (world_ && !world_->finish(moment).isOk()) {
-    // What MPI still does must find it.
-    new std::shared_ptr<rt::ProcessWorld>(std::move(world_));
+  Status status = world_->finish(limit);
+  if (status.isOk()) {
+    return;
   }
+  // Nothing may be destroyed that MPI still works on. Where the transport has
+  // failed, somebody has said why.
+  errs().flush();
+  _exit(reportStatus(isBroken_ ? Status(ExitCode::Device, "") : status));
+}
+
+Status Processes::note(const Status &status) {
+  isBroken_ |= status.code() == ExitCode::Device;
+  return status;
 }
 
 //===----------------------------------------------------------------------===//
@@ -72,7 +88,7 @@ Status Processes::agree(const Status &own) {
       *world_, std::to_string(int(own.code())) + " " + own.message(), kMeeting,
       timeout_);
   if (!texts) {
-    return texts.status();
+    return note(texts.status());
   }
   bool isEverywhere = all_equal(*texts);
   for (auto [process, text] : enumerate(*texts)) {
@@ -92,7 +108,7 @@ Status Processes::agree(const Status &own) {
 divisi::Expected<std::string> Processes::gather(const std::string &own) {
   auto texts = rt::gatherTexts(*world_, own, kMeeting, timeout_);
   return texts ? divisi::Expected<std::string>(llvm::join(*texts, ""))
-               : texts.status();
+               : note(texts.status());
 }
 
 /// Success if all processes have said the same.
@@ -123,7 +139,7 @@ Status Processes::divide(const std::string &path, const std::string &flags,
   for (const auto &[own, code, what] : facts) {
     auto texts = rt::gatherTexts(*world_, own, kMeeting, timeout_);
     if (!texts) {
-      return texts.status();
+      return note(texts.status());
     }
     if (status.isOk()) {
       status = compare(*texts, code, what);
@@ -153,8 +169,7 @@ Status Processes::divide(const std::string &path, const std::string &flags,
 divisi::Expected<std::unique_ptr<GatheredOutputs>>
 GatheredOutputs::prepare(Processes &processes, const rt::Session &session,
                          const rt::EntryInfo &entry) {
-  std::unique_ptr<GatheredOutputs> all(
-      new GatheredOutputs(entry, processes.isFirst()));
+  std::unique_ptr<GatheredOutputs> all(new GatheredOutputs(processes, entry));
   rt::ProcessWorld &world = *processes.world_;
   all->communicator_ =
       world.connect(rt::processesOf(world.size(), session.numRanks()),
@@ -205,7 +220,7 @@ GatheredOutputs::run(rt::Session &session,
   Status status = session.run(entry_.name, from, to);
   return status.isOk()
              ? divisi::Expected<std::vector<rt::HostTensor>>(std::move(boxes))
-             : status;
+             : processes_.note(status);
 }
 
 /// Starts all steps of a gathering and goes on until they are done.
@@ -250,7 +265,7 @@ GatheredOutputs::gather(const std::vector<rt::HostTensor> &boxes) const {
       steps.push_back(share.get());
       sources.push_back(boxes[box++].data());
     }
-    if (isFirst_) {
+    if (processes_.isFirst()) {
       auto tensor =
           rt::HostTensor::allocate(output.type, output.dims, output.name);
       if (!tensor) {
@@ -261,7 +276,7 @@ GatheredOutputs::gather(const std::vector<rt::HostTensor> &boxes) const {
     }
     Status status = runAll(*communicator_, steps, sources, results);
     if (!status.isOk()) {
-      return status;
+      return processes_.note(status);
     }
   }
   return whole;

@@ -36,7 +36,8 @@ public:
   /// bounds every wait for others.
   static Expected<std::unique_ptr<Processes>>
   join(std::chrono::milliseconds timeout);
-  /// Waits for the others for a moment, so that none is ended while it writes.
+  /// Waits for the others, so that none is ended while it writes; after a
+  /// failure of the transport for a moment only, and the process then ends.
   ~Processes();
 
   /// Whether it is the one that has the outputs.
@@ -56,9 +57,12 @@ public:
 
 private:
   explicit Processes(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+  /// Returns `status`, which may be a failure of the transport.
+  Status note(const Status &status);
 
   std::chrono::milliseconds timeout_;
   std::shared_ptr<rt::ProcessWorld> world_;
+  bool isBroken_ = false; ///< The transport has failed.
 
   friend class GatheredOutputs;
 };
@@ -66,7 +70,7 @@ private:
 /// What an entry gives, of which each process has a part.
 class GatheredOutputs {
 public:
-  /// All processes make it at the same time; `session` outlives it.
+  /// All processes make it at the same time; the arguments outlive it.
   static Expected<std::unique_ptr<GatheredOutputs>>
   prepare(Processes &processes, const rt::Session &session,
           const rt::EntryInfo &entry);
@@ -81,11 +85,11 @@ public:
   gather(const std::vector<rt::HostTensor> &boxes) const;
 
 private:
-  GatheredOutputs(const rt::EntryInfo &entry, bool isFirst)
-      : entry_(entry), isFirst_(isFirst) {}
+  GatheredOutputs(Processes &processes, const rt::EntryInfo &entry)
+      : processes_(processes), entry_(entry) {}
 
+  Processes &processes_;
   const rt::EntryInfo &entry_;
-  bool isFirst_;
   std::shared_ptr<rt::Communicator> communicator_;
   /// [output][local rank].
   std::vector<std::vector<std::unique_ptr<rt::CommStep>>> steps_;

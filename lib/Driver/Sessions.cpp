@@ -116,7 +116,9 @@ divisi::Expected<bool> SessionFlags::launch(const Verb &verb) const {
   if (*launched) { // by --launch, or by one who says so twice
     return false;
   }
-  Status status = divisi::launch({numProcesses, hosts}, verb.arguments);
+  Status status =
+      divisi::launch({numProcesses, hosts, std::chrono::milliseconds(timeout)},
+                     verb.arguments);
   return status.isOk() ? divisi::Expected<bool>(true) : status;
 }
 

@@ -341,8 +341,9 @@ def endless(divisi, mlp):
     def start(*options):
         launcher = subprocess.Popen(
             [str(PROGRAM), "run", "m.divisi", "--inputs", str(mlp.inputs),
-             "--repeat", "1000000000", "--launch", "3", "-o", "y.npz",
-             *options], cwd=divisi.folder, stderr=subprocess.PIPE,
+             "--launch", "3", "-o", "y.npz",
+             *(options if "--repeat" in options
+               else ("--repeat", "1000000000", *options))], cwd=divisi.folder, stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL, text=True)
         started.append(launcher)
         assert "kernels of the backend" in launcher.stderr.readline()
@@ -392,6 +393,19 @@ def test_a_process_that_stops_is_named(divisi, endless):
     # Device 1 is its only one, and others are not blamed, which wait, too.
     assert "for rank 1, which did not come" in err
     assert_nothing_is_left(divisi, pids)
+
+
+def test_a_process_that_stops_at_the_end(divisi, mlp, endless):
+    """When all is done but MPI's own end; the launcher does not wait for it."""
+    launcher, first, _ = endless("--timeout", "1000", "--repeat", "1500")
+    while "wrote y.npz" not in (line := launcher.stderr.readline()):
+        assert line, "it ended without a word"
+    try:
+        os.kill(first[0], signal.SIGSTOP)
+    except ProcessLookupError:
+        pass  # it was faster
+    _, err = launcher.communicate(timeout=40)
+    assert launcher.returncode in (0, 9), err
 
 
 def test_an_interruption_ends_all(divisi, endless):

@@ -92,7 +92,7 @@ Status Wire::close(std::chrono::milliseconds timeout) {
                        " ms after this one; raise the timeout "
                        "if they are busy");
     }
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   if (!status.isOk()) {
     return status;
