@@ -10,8 +10,12 @@
 
 #include "ActsOn.h"
 #include "Launcher.h"
+#include "Outputs.h"
 #include "TensorArguments.h"
 
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <thread>
@@ -75,10 +79,30 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   return options;
 }
 
+/// For whoever asks who waited for whom: a file, and a note of it.
+static void keepLastSteps(const rt::Session &session) {
+  SmallString<128> path;
+  sys::path::system_temp_directory(/*erasedOnReboot=*/true, path);
+  sys::path::append(path, "divisi-last-steps-" +
+                              std::to_string(sys::Process::getProcessId()) +
+                              ".json");
+  Status status = session.writeLastSteps(std::string(path));
+  errs() << "divisi: note: what "
+         << countText(int64_t(session.localRanks().size()), "device")
+         << " here did last with others "
+         << (status.isOk() ? "is in '" + std::string(path) + "'"
+                           : "could not be written: " + status.message())
+         << "\n";
+}
+
 divisi::Expected<std::vector<rt::HostTensor>>
 LoadedEntry::run(std::span<const rt::HostTensor> inputs) const {
-  return gathered ? gathered->run(*session, inputs)
-                  : session->run(entry->name, inputs);
+  auto outputs = gathered ? gathered->run(*session, inputs)
+                          : session->run(entry->name, inputs);
+  if (!outputs && outputs.status().code() == ExitCode::Device) {
+    keepLastSteps(*session);
+  }
+  return outputs;
 }
 
 divisi::Expected<std::vector<rt::HostTensor>>

@@ -69,6 +69,7 @@ Status Session::Impl::allocateSpaces() {
       return made.status();
     }
     spaces[rank] = std::move(*made);
+    lastSteps.try_emplace(rank);
   }
   return {};
 }
@@ -84,7 +85,8 @@ Status Session::Impl::prepareRank(uint32_t rank) {
     Expected<std::unique_ptr<RankProgram>> program = RankProgram::prepare(
         {*resolved, e, rank, &spaces[rank], &globals, communicator.get(),
          options.backends, options.threadsPerDevice, options.trace,
-         options.checksIndices, &state, localRanks, codes});
+         options.checksIndices, &state, &lastSteps.at(rank), localRanks,
+         codes});
     if (!program) {
       return program.status();
     }

@@ -16,12 +16,6 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-static int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 void RankProgram::setExtraWorkspaces(const RankSpaces &spaces) {
   for (Task &task : tasks_) {
     if (task.wantsExtraWorkspace) {
@@ -128,11 +122,11 @@ Status RankProgram::runAt(size_t index) {
   uint64_t progress = progressBase_ + 2 * index;
   progress_.store(progress + (works ? 1 : 0), std::memory_order_relaxed);
   if (!events_.empty()) {
-    events_[index].begin = now();
+    events_[index].begin = steadyTime();
   }
   Status status = runTask(tasks_[index]);
   if (!events_.empty()) {
-    events_[index].end = now();
+    events_[index].end = steadyTime();
   }
   progress_.store(progress + 2, std::memory_order_relaxed);
   return status.isOk() || !works
@@ -195,7 +189,7 @@ Expected<bool> RankProgram::collectEnded(Queue &queue) {
       noteFault(task, context);
     }
     if (!events_.empty()) {
-      events_[queue.next()].end = now();
+      events_[queue.next()].end = steadyTime();
     }
     ++queue.done;
     moved = true;
@@ -247,6 +241,18 @@ Expected<bool> RankProgram::advance(Queue &queue) {
   return true;
 }
 
+/// That the rank has come to a step, or that this is done.
+void RankProgram::noteStep(size_t index, bool isDone) {
+  int64_t time = steadyTime();
+  if (index == tasks_.size()) { // the last one, which is no task
+    return lastSteps_->note(entryIndex_, LastSteps::endOfEntry, isDone, time);
+  }
+  lastSteps_->note(entryIndex_, tasks_[index].instruction, isDone, time);
+  if (!events_.empty()) {
+    (isDone ? events_[index].end : events_[index].begin) = time;
+  }
+}
+
 Expected<bool> RankProgram::advanceComm(Queue &queue) {
   size_t index = queue.next();
   Task &task = tasks_[index];
@@ -255,9 +261,7 @@ Expected<bool> RankProgram::advanceComm(Queue &queue) {
     if (!mayBegin(queue, task)) {
       return false;
     }
-    if (!events_.empty()) {
-      events_[index].begin = now();
-    }
+    noteStep(index, /*isDone=*/false);
     if (index == commit_) {
       commitVote_ = indexFault_.has_value();
     }
@@ -271,9 +275,7 @@ Expected<bool> RankProgram::advanceComm(Queue &queue) {
   if (!isDone || !*isDone) {
     return isDone ? Expected<bool>(starts) : isDone;
   }
-  if (!events_.empty()) {
-    events_[index].end = now();
-  }
+  noteStep(index, /*isDone=*/true);
   ++queue.done;
   if (index == commit_) {
     hasCommitted_ = !isStopped_;
@@ -302,9 +304,9 @@ Status RankProgram::waitForOthers() {
     }
   }
   if (!isOnDevice) {
-    int64_t begin = now();
+    int64_t begin = steadyTime();
     communicator_->wait(inFlight_);
-    waitingTime_ += now() - begin;
+    waitingTime_ += steadyTime() - begin;
   } else if (state_->isGivenUp.load(std::memory_order_relaxed)) {
     return kernelFailure();
   } else {
@@ -372,8 +374,12 @@ Status RankProgram::run() {
     return status;
   }
   bool ownFault = indexFault_.has_value();
-  int64_t begin = now();
+  int64_t begin = steadyTime();
+  noteStep(tasks_.size(), /*isDone=*/false);
   status = runStep(*communicator_, *endStep_, &ownFault, &othersFault_);
-  waitingTime_ += now() - begin;
+  if (status.isOk()) {
+    noteStep(tasks_.size(), /*isDone=*/true);
+  }
+  waitingTime_ += steadyTime() - begin;
   return status;
 }

@@ -32,6 +32,7 @@
 #include "divisi/runtime/Kernel.h"
 #include "divisi/runtime/RankMemory.h"
 #include "divisi/runtime/TensorView.h"
+#include "runtime/core/LastSteps.h"
 #include "runtime/core/RankSpaces.h"
 
 #include <atomic>
@@ -77,7 +78,8 @@ struct RankContext {
   int threads;
   bool trace = false;
   bool checksIndices = true;
-  RunState *state = nullptr; ///< One for all ranks of the session.
+  RunState *state = nullptr;      ///< One for all ranks of the session.
+  LastSteps *lastSteps = nullptr; ///< One for all programs of the rank.
   /// The ranks of the session, ascending.
   std::span<const uint32_t> localRanks;
   /// Of each code of the artifact; unused by predict().
@@ -282,6 +284,7 @@ private:
   Status iterate(std::span<const void *const> inputs,
                  std::span<void *const> outputs);
   void noteFault(const Task &task, LaunchContext &context);
+  void noteStep(size_t index, bool isDone);
   bool canWaitThere(const Task &task, const Task::Wait &wait) const;
   bool mayBegin(const Queue &queue, const Task &task) const;
   Status beginOnDevice(size_t index);
@@ -327,7 +330,9 @@ private:
   std::vector<CallerBytes> inputBytes_; ///< Of all inputs of the run.
   std::vector<Event> events_;
   std::optional<IndexFault> indexFault_;
-  RunState *state_ = nullptr; ///< The context's.
+  RunState *state_ = nullptr;      ///< The context's.
+  LastSteps *lastSteps_ = nullptr; ///< The context's.
+  uint32_t entryIndex_ = 0;
   KernelCounts kernelCounts_;
   /// Twice the task's index; and 1 while it works. Of a body, more in each
   /// iteration.

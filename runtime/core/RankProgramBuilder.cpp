@@ -316,6 +316,8 @@ Status RankProgramBuilder::build() {
   out_.programIndex_ = programIndex_;
   out_.rank_ = context_.rank;
   out_.state_ = context_.state;
+  out_.lastSteps_ = context_.lastSteps;
+  out_.entryIndex_ = static_cast<uint32_t>(context_.entryIndex);
   out_.local_ = std::lower_bound(context_.localRanks.begin(),
                                  context_.localRanks.end(), context_.rank) -
                 context_.localRanks.begin();

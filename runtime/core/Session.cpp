@@ -133,6 +133,9 @@ Status Session::Impl::run(size_t entry, std::span<const TensorArgument> inputs,
                                               std::move(kept)});
   lastEntry = entry;
   state.hasCommitted = false;
+  for (auto &[rank, steps] : lastSteps) {
+    steps.beginRun();
+  }
   const auto &ofEntry = programs[entry];
   Status status = runOnAll(
       [&ofEntry, tensors](uint32_t rank) {

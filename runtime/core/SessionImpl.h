@@ -55,6 +55,7 @@ struct Session::Impl {
   std::vector<EntryInfo> entries;
   std::vector<KernelCode> codes;  ///< Of the artifact.
   std::vector<RankSpaces> spaces; ///< By rank; empty of those not local.
+  std::map<uint32_t, LastSteps> lastSteps; ///< By local rank.
   /// [entry][rank]; null where a rank has no program, or is not local.
   std::vector<std::vector<std::unique_ptr<RankProgram>>> programs;
   size_t lastEntry = 0;

@@ -207,3 +207,16 @@ Status Session::writeTrace(const std::string &path) const {
   return writeChromeTrace(path, *resolved.manifest,
                           resolved.entries[impl_->lastEntry], ranks);
 }
+
+Status Session::writeLastSteps(const std::string &path) const {
+  std::vector<StepsOfRank> ranks;
+  for (const auto &[rank, steps] : impl_->lastSteps) {
+    const auto &program = impl_->programs[impl_->lastEntry][rank];
+    uint64_t progress = program ? program->progress() : 0;
+    ranks.push_back(
+        {rank,
+         RankProgram::isWorking(progress) ? program->locationOf(progress) : "",
+         &steps});
+  }
+  return rt::writeLastSteps(path, *impl_->resolved, ranks);
+}

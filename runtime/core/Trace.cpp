@@ -137,3 +137,50 @@ Status divisi::rt::writeChromeTrace(const std::string &path,
   }
   return file->commit();
 }
+
+/// One note; times are milliseconds before `end`.
+static void writeStep(std::ostream &os, const ResolvedManifest &resolved,
+                      uint32_t rank, const LastSteps::Note &note, int64_t end) {
+  const ResolvedEntry &entry = resolved.entries[note.entry];
+  os << "{\"run\": " << note.run
+     << ", \"entry\": " << quote(entry.message->name());
+  if (note.instruction == LastSteps::endOfEntry) {
+    os << ", \"what\": \"end of the entry\"";
+  } else {
+    const pb::Instruction &instruction =
+        entry.programs[entry.programOfRank.at(rank)].message->instructions(
+            static_cast<int>(note.instruction));
+    os << ", \"instruction\": " << note.instruction
+       << ", \"what\": " << quote(workOf(*resolved.manifest, instruction))
+       << ", \"node\": " << quote(instruction.location()) << ", \"tag\": "
+       << (instruction.has_transfer() ? instruction.transfer().tag()
+                                      : instruction.collective().tag());
+  }
+  os << ", \"event\": " << (note.isDone ? "\"done\"" : "\"came\"")
+     << ", \"us_before\": " << microseconds(end - note.time) << "}";
+}
+
+Status divisi::rt::writeLastSteps(const std::string &path,
+                                  const ResolvedManifest &resolved,
+                                  std::span<const StepsOfRank> ranks) {
+  int64_t end = steadyTime();
+  std::ostringstream os;
+  os << "{\"schema_version\": 1, \"ranks\": [";
+  const char *separator = "";
+  for (const StepsOfRank &each : ranks) {
+    os << separator << "\n{\"rank\": " << each.rank
+       << ", \"works_at\": " << quote(each.worksAt) << ", \"steps\": [";
+    separator = ",";
+    const char *comma = "";
+    for (const LastSteps::Note &note : each.steps->notes()) {
+      os << comma << "\n";
+      writeStep(os, resolved, each.rank, note, end);
+      comma = ",";
+    }
+    os << "]}";
+  }
+  os << "]}\n";
+  Expected<OutputFile> file = OutputFile::create(path);
+  Status status = file ? file->write(os.str()) : file.status();
+  return status.isOk() ? file->commit() : status;
+}

@@ -26,6 +26,18 @@ Status writeChromeTrace(const std::string &path,
                         const ResolvedEntry &entry,
                         std::span<const TraceRank> ranks);
 
+/// What a rank did last.
+struct StepsOfRank {
+  uint32_t rank;
+  std::string worksAt; ///< The instruction in whose kernel it is; maybe none.
+  const LastSteps *steps;
+};
+
+/// Writes when ranks came to their last steps and when these were done, as
+/// JSON: per rank the oldest first, with microseconds before now.
+Status writeLastSteps(const std::string &path, const ResolvedManifest &resolved,
+                      std::span<const StepsOfRank> ranks);
+
 } // namespace divisi::rt
 
 #endif // DIVISI_RUNTIME_CORE_TRACE_H

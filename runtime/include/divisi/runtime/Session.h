@@ -218,6 +218,11 @@ public:
   /// events (JSON; also read by Perfetto). Needs SessionOptions::trace.
   Status writeTrace(const std::string &path) const;
 
+  /// Writes what the ranks of the session did with others last, as JSON: when
+  /// each came to its last 63 steps and when they were done. Also after a run
+  /// that has failed, and where a rank is stuck.
+  Status writeLastSteps(const std::string &path) const;
+
 private:
   struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);

@@ -1,0 +1,260 @@
+"""Whatever happens to one of several processes, all of them end, soon, with a
+message that says what it was, and leave no process and no half of an output.
+"""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import PROGRAM
+from processes_test import (mlp, processes_below, pytestmark,  # noqa: F401
+                            rank_of, under_mpirun)
+
+PROCESSES = 3
+TIMEOUT = 1500
+# Of MPI, for processes that do not find each other.
+START = 10000
+# To end all processes, on a machine that does other things, too.
+SLACK = 15
+MOMENTS = 20
+
+
+class Run:
+    """A run in three processes, by default one that does not end by itself."""
+
+    def __init__(self, divisi, inputs, launched=True, wrap=None,
+                 repeat=10**9):
+        self.folder = divisi.folder
+        command = [PROGRAM, "run", "m.divisi", "--inputs", inputs, "--repeat",
+                   repeat, "--timeout", TIMEOUT, "-o", "y.npz"]
+        environment = None
+        if launched:
+            command += ["--launch", PROCESSES]
+        else:
+            command = ["bash", "-c", wrap, "bash", *command] if wrap else command
+            command, environment = under_mpirun(PROCESSES, *command)
+        self.process = subprocess.Popen(
+            [str(part) for part in command], cwd=self.folder, text=True,
+            env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.seen = set()
+
+    def find(self, number):
+        """The oldest process of that number, once there is one."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            self.seen |= processes_below(self.process.pid)
+            own = [pid for pid in self.seen if rank_of(pid) == number]
+            if own:
+                return min(own)
+        raise AssertionError(f"process {number} did not start")
+
+    def end(self):
+        """The exit code and stderr; no process is left, nor an output."""
+        self.seen |= processes_below(self.process.pid)
+        try:
+            _, err = self.process.communicate(timeout=START / 1000 + SLACK)
+        except subprocess.TimeoutExpired:
+            for pid in processes_below(self.process.pid):
+                os.kill(pid, signal.SIGKILL)
+            self.process.kill()
+            _, err = self.process.communicate()
+            raise AssertionError("it did not end:\n" + err) from None
+        deadline = time.monotonic() + 10
+        while any(rank_of(pid) is not None for pid in self.seen):
+            assert time.monotonic() < deadline, "processes are left"
+            time.sleep(0.05)
+        assert not list(self.folder.glob("y.npz*")), "half of an output"
+        assert not list(self.folder.glob("*.tmp*"))
+        return self.process.returncode, err
+
+
+#===----------------------------------------------------------------------===#
+# Signals, at any moment
+#===----------------------------------------------------------------------===#
+
+SIGNALS = {
+    "killed": (signal.SIGKILL, r"a process was ended by signal 9 \(Killed\)"),
+    "stopped": (signal.SIGSTOP, r"waited \d+ ms .*which did not come|"
+                r"waited \d+ ms for the 3 processes to find each other|"
+                r"the meeting of processes"),
+    "crashed": (signal.SIGSEGV, r"a process was ended by signal 11 \("),
+    "aborted": (signal.SIGABRT, r"a process was ended by signal 6 \("),
+    "terminated": (signal.SIGTERM, r"a process was ended by signal 15 \("),
+}
+
+
+def moments():
+    for name in SIGNALS:
+        for seed in range(MOMENTS):
+            kept = seed == 0
+            yield pytest.param(name, seed, id=f"{name}-{seed}",
+                               marks=[] if kept else [pytest.mark.sweep])
+
+
+@pytest.mark.parametrize("name, seed", list(moments()))
+def test_a_process_that_gets_a_signal(divisi, mlp, name, seed):
+    number, message = SIGNALS[name]
+    draw = random.Random(f"{name} {seed}")
+    run = Run(divisi, mlp.inputs)
+    victim = run.find(draw.randrange(PROCESSES))
+    time.sleep(draw.uniform(0, 1.2))
+    os.kill(victim, number)
+    code, err = run.end()
+    assert code == 9, err
+    assert re.search(message, err), err
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_interruption_of_one_process_ends_all(divisi, mlp, seed):
+    run = Run(divisi, mlp.inputs)
+    victim = run.find(seed)
+    time.sleep(0.3 * seed)
+    os.kill(victim, signal.SIGINT)
+    code, err = run.end()
+    assert code == 9 and "a process was ended by signal 2 (" in err, err
+
+
+def test_what_was_done_last_is_kept(divisi, mlp):
+    run = Run(divisi, mlp.inputs)
+    victim = run.find(1)
+    time.sleep(2)
+    os.kill(victim, signal.SIGSTOP)
+    code, err = run.end()
+    assert code == 9, err
+    paths = re.findall(r"did last with others is in '(.*)'", err)
+    waiting = set()
+    for path in paths:
+        kept = json.loads(Path(path).read_text(encoding="utf-8"))
+        Path(path).unlink()
+        for rank in kept["ranks"]:
+            if rank["rank"] == 1: # which may have gone on for a moment
+                continue
+            waiting.add(rank["rank"])
+            assert 2 < len(rank["steps"]) < 64
+            runs = [step["run"] for step in rank["steps"]]
+            assert runs == sorted(runs) and runs[-1] > 0
+            # It has come to a step that was not done: the end of an entry, in
+            # which all meet.
+            last = rank["steps"][-1]
+            assert last["event"] == "came"
+            assert last["us_before"] >= TIMEOUT * 1000
+            assert rank["steps"][-2]["event"] == "done"
+    assert waiting, err
+
+
+def child_named(run, name):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        for pid in processes_below(run.process.pid):
+            try:
+                text = Path(f"/proc/{pid}/cmdline").read_bytes()
+            except OSError:
+                continue
+            if text.split(b"\0")[0].endswith(name):
+                return pid
+    raise AssertionError(f"no {name!r}")
+
+
+def test_mpirun_is_killed(divisi, mlp):
+    run = Run(divisi, mlp.inputs)
+    run.find(PROCESSES - 1)
+    time.sleep(0.5)
+    run.seen |= processes_below(run.process.pid)
+    os.kill(child_named(run, b"mpirun"), signal.SIGKILL)
+    code, err = run.end()
+    assert code == 9 and "ended by signal 9" in err, err
+
+
+def test_the_launching_program_is_killed(divisi, mlp):
+    run = Run(divisi, mlp.inputs)
+    run.find(PROCESSES - 1)
+    time.sleep(0.5)
+    run.seen |= processes_below(run.process.pid)
+    os.kill(run.process.pid, signal.SIGKILL)
+    code, _ = run.end()
+    assert code == -signal.SIGKILL
+
+
+#===----------------------------------------------------------------------===#
+# What a process meets
+#===----------------------------------------------------------------------===#
+
+def in_one(action):
+    """A shell's program: process 1 does `action` before it becomes divisi."""
+    return f'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then {action}; fi; exec "$@"'
+
+
+@dataclass(frozen=True)
+class Trouble:
+    action: str    # What process 1 does.
+    codes: tuple   # Of mpirun, which is that of the first to end.
+    message: str   # In stderr.
+
+
+DAMAGE = ("mkdir -p other; cp m.divisi other; cd other; size=$(stat -c %s "
+          "m.divisi); printf x | dd of=m.divisi bs=1 seek=$((size - {})) "
+          "conv=notrunc 2>/dev/null")
+
+TROUBLES = {
+    "exits": Trouble("exit 0", (9,), "find each other|did not come"),
+    "fails": Trouble("exit 3", (3, 9), ""),
+    "no memory": Trouble("ulimit -v 250000", (1, 3, 5, 9, 127, 134), ""),
+    "no files": Trouble("ulimit -n 4", (1, 3, 9), ""),
+    "no artifact": Trouble("mkdir -p other; cd other", (3, 9),
+                           "process 1: cannot read 'm.divisi'"),
+    "an artifact that is cut short": Trouble(
+        "mkdir -p other; head -c 100000 m.divisi > other/m.divisi; cd other",
+        (4,), "process 1: .*m.divisi.*truncated"),
+    "damaged weights": Trouble(DAMAGE.format(5000), (4,),
+                               "process 1: .*(CRC|damaged|checksum)"),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLES)
+def test_a_process_is_in_trouble(divisi, mlp, name):
+    trouble = TROUBLES[name]
+    run = Run(divisi, mlp.inputs.resolve(), launched=False,
+              wrap=in_one(trouble.action))
+    code, err = run.end()
+    assert code in trouble.codes, (code, err)
+    assert re.search(trouble.message, err), err
+
+
+def test_a_file_system_that_is_full(divisi, mlp):
+    """Of the first process, which has the outputs."""
+    limited = 'ulimit -f 1; trap "" XFSZ; exec "$@"'
+    run = Run(divisi, mlp.inputs.resolve(), launched=False, wrap=limited,
+              repeat=1)
+    code, err = run.end()
+    assert code == 3, (code, err)
+    assert "cannot write 'y.npz': File too large" in err, err
+
+
+def test_an_index_that_one_process_meets(divisi):
+    """All end as one does whose data is wrong."""
+    divisi.path("m.mlir").write_text("""
+spmd.grid @g (x = 3)
+func.func @forward(
+    %x: tensor<9x3xf32> {nn.name = "x", spmd.place = #spmd.place<@g: [*, *]>},
+    %i: tensor<6xi64> {nn.name = "i", spmd.place = #spmd.place<@g: [x]>})
+    -> (tensor<6x3xf32> {nn.name = "y", spmd.place = #spmd.place<@g: [x, *]>}) {
+  %0 = nn.gather %x, %i {axis = 0 : i64, batch_dims = 0 : i64}
+      : (tensor<9x3xf32>, tensor<6xi64>) -> tensor<6x3xf32> loc("rows")
+  return %0 : tensor<6x3xf32>
+}
+""")
+    divisi("compile", "m.mlir", "-o", "m.divisi")
+    np.savez(divisi.path("in.npz"), x=np.ones((9, 3), np.float32),
+             i=np.array([0, 1, 2, 99, 4, 5]))
+    run = Run(divisi, divisi.path("in.npz"))
+    code, err = run.end()
+    assert code == 4, (code, err)
+    assert "node 'rows' (nn.gather): index 99 at [3]" in err, err
