@@ -10,7 +10,6 @@
 
 #include "ActsOn.h"
 #include "Launcher.h"
-#include "Outputs.h"
 #include "TensorArguments.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -87,12 +86,13 @@ static void keepLastSteps(const rt::Session &session) {
                               std::to_string(sys::Process::getProcessId()) +
                               ".json");
   Status status = session.writeLastSteps(std::string(path));
-  errs() << "divisi: note: what "
-         << countText(int64_t(session.localRanks().size()), "device")
-         << " here did last with others "
-         << (status.isOk() ? "is in '" + std::string(path) + "'"
-                           : "could not be written: " + status.message())
-         << "\n";
+  if (status.isOk()) {
+    errs() << "divisi: note: what devices did last with others is in '" << path
+           << "'\n";
+  } else {
+    errs() << "divisi: note: what devices did last with others is lost: "
+           << status.message() << "\n";
+  }
 }
 
 divisi::Expected<std::vector<rt::HostTensor>>

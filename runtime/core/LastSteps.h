@@ -17,18 +17,10 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <vector>
 
 namespace divisi::rt {
-
-/// Nanoseconds of a clock that never goes back.
-inline int64_t steadyTime() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 /// A ring of notes. One thread writes it, any may read it.
 class LastSteps {
@@ -43,7 +35,7 @@ public:
     uint32_t entry = 0;       ///< Whose program, ...
     uint32_t instruction = 0; ///< ... and where in it.
     bool isDone = false;      ///< Else the rank has come to it.
-    int64_t time = 0;         ///< As steadyTime() counts.
+    int64_t time = 0;         ///< As steadyNanoseconds() counts.
   };
 
   /// A run begins.

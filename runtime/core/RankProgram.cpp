@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/Support/Clock.h"
 #include "runtime/core/RankLoop.h"
 
 #include <algorithm>
@@ -122,11 +123,11 @@ Status RankProgram::runAt(size_t index) {
   uint64_t progress = progressBase_ + 2 * index;
   progress_.store(progress + (works ? 1 : 0), std::memory_order_relaxed);
   if (!events_.empty()) {
-    events_[index].begin = steadyTime();
+    events_[index].begin = steadyNanoseconds();
   }
   Status status = runTask(tasks_[index]);
   if (!events_.empty()) {
-    events_[index].end = steadyTime();
+    events_[index].end = steadyNanoseconds();
   }
   progress_.store(progress + 2, std::memory_order_relaxed);
   return status.isOk() || !works
@@ -189,7 +190,7 @@ Expected<bool> RankProgram::collectEnded(Queue &queue) {
       noteFault(task, context);
     }
     if (!events_.empty()) {
-      events_[queue.next()].end = steadyTime();
+      events_[queue.next()].end = steadyNanoseconds();
     }
     ++queue.done;
     moved = true;
@@ -243,7 +244,7 @@ Expected<bool> RankProgram::advance(Queue &queue) {
 
 /// That the rank has come to a step, or that this is done.
 void RankProgram::noteStep(size_t index, bool isDone) {
-  int64_t time = steadyTime();
+  int64_t time = steadyNanoseconds();
   if (index == tasks_.size()) { // the last one, which is no task
     return lastSteps_->note(entryIndex_, LastSteps::endOfEntry, isDone, time);
   }
@@ -304,9 +305,9 @@ Status RankProgram::waitForOthers() {
     }
   }
   if (!isOnDevice) {
-    int64_t begin = steadyTime();
+    int64_t begin = steadyNanoseconds();
     communicator_->wait(inFlight_);
-    waitingTime_ += steadyTime() - begin;
+    waitingTime_ += steadyNanoseconds() - begin;
   } else if (state_->isGivenUp.load(std::memory_order_relaxed)) {
     return kernelFailure();
   } else {
@@ -374,12 +375,12 @@ Status RankProgram::run() {
     return status;
   }
   bool ownFault = indexFault_.has_value();
-  int64_t begin = steadyTime();
+  int64_t begin = steadyNanoseconds();
   noteStep(tasks_.size(), /*isDone=*/false);
   status = runStep(*communicator_, *endStep_, &ownFault, &othersFault_);
   if (status.isOk()) {
     noteStep(tasks_.size(), /*isDone=*/true);
   }
-  waitingTime_ += steadyTime() - begin;
+  waitingTime_ += steadyNanoseconds() - begin;
   return status;
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Trace.h"
+#include "divisi/Support/Clock.h"
 #include "divisi/Support/OutputFile.h"
 
 #include <algorithm>
@@ -163,7 +164,7 @@ static void writeStep(std::ostream &os, const ResolvedManifest &resolved,
 Status divisi::rt::writeLastSteps(const std::string &path,
                                   const ResolvedManifest &resolved,
                                   std::span<const StepsOfRank> ranks) {
-  int64_t end = steadyTime();
+  int64_t end = steadyNanoseconds();
   std::ostringstream os;
   os << "{\"schema_version\": 1, \"ranks\": [";
   const char *separator = "";

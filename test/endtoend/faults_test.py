@@ -20,6 +20,8 @@ from processes_test import (mlp, processes_below, pytestmark,  # noqa: F401
 
 PROCESSES = 3
 TIMEOUT = 1500
+# Where nobody has to wait for a time-out.
+PATIENT = 20000
 # Of MPI, for processes that do not find each other.
 START = 10000
 # To end all processes, on a machine that does other things, too.
@@ -31,10 +33,10 @@ class Run:
     """A run in three processes, by default one that does not end by itself."""
 
     def __init__(self, divisi, inputs, launched=True, wrap=None,
-                 repeat=10**9):
+                 repeat=10**9, timeout=TIMEOUT):
         self.folder = divisi.folder
         command = [PROGRAM, "run", "m.divisi", "--inputs", inputs, "--repeat",
-                   repeat, "--timeout", TIMEOUT, "-o", "y.npz"]
+                   repeat, "--timeout", timeout, "-o", "y.npz"]
         environment = None
         if launched:
             command += ["--launch", PROCESSES]
@@ -129,10 +131,12 @@ def test_what_was_done_last_is_kept(divisi, mlp):
     os.kill(victim, signal.SIGSTOP)
     code, err = run.end()
     assert code == 9, err
-    paths = re.findall(r"did last with others is in '(.*)'", err)
+    paths = re.findall(r"what devices did last with others is in '(.*)'", err)
     waiting = set()
     for path in paths:
-        kept = json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        assert ', "what": "end of the entry"' in text
+        kept = json.loads(text)
         Path(path).unlink()
         for rank in kept["ranks"]:
             if rank["rank"] == 1: # which may have gone on for a moment
@@ -148,6 +152,18 @@ def test_what_was_done_last_is_kept(divisi, mlp):
             assert last["us_before"] >= TIMEOUT * 1000
             assert rank["steps"][-2]["event"] == "done"
     assert waiting, err
+
+
+def test_what_was_done_last_cannot_be_kept(divisi, mlp):
+    run = Run(divisi, mlp.inputs.resolve(), launched=False,
+              wrap='export TMPDIR=/absent; exec "$@"')
+    victim = run.find(1)
+    time.sleep(2)
+    os.kill(victim, signal.SIGSTOP)
+    code, err = run.end()
+    assert code == 9, err
+    assert ("what devices did last with others is lost: cannot write "
+            "'/absent/divisi-last-steps-") in err
 
 
 def child_named(run, name):
@@ -222,7 +238,8 @@ TROUBLES = {
 def test_a_process_is_in_trouble(divisi, mlp, name):
     trouble = TROUBLES[name]
     run = Run(divisi, mlp.inputs.resolve(), launched=False,
-              wrap=in_one(trouble.action))
+              wrap=in_one(trouble.action),
+              timeout=TIMEOUT if 9 in trouble.codes else PATIENT)
     code, err = run.end()
     assert code in trouble.codes, (code, err)
     assert re.search(trouble.message, err), err
@@ -232,7 +249,7 @@ def test_a_file_system_that_is_full(divisi, mlp):
     """Of the first process, which has the outputs."""
     limited = 'ulimit -f 1; trap "" XFSZ; exec "$@"'
     run = Run(divisi, mlp.inputs.resolve(), launched=False, wrap=limited,
-              repeat=1)
+              repeat=1, timeout=PATIENT)
     code, err = run.end()
     assert code == 3, (code, err)
     assert "cannot write 'y.npz': File too large" in err, err
@@ -254,7 +271,7 @@ func.func @forward(
     divisi("compile", "m.mlir", "-o", "m.divisi")
     np.savez(divisi.path("in.npz"), x=np.ones((9, 3), np.float32),
              i=np.array([0, 1, 2, 99, 4, 5]))
-    run = Run(divisi, divisi.path("in.npz"))
+    run = Run(divisi, divisi.path("in.npz"), timeout=PATIENT)
     code, err = run.end()
     assert code == 4, (code, err)
     assert "node 'rows' (nn.gather): index 99 at [3]" in err, err

@@ -10,12 +10,20 @@
 #define DIVISI_SUPPORT_CLOCK_H
 
 #include <chrono>
+#include <cstdint>
 
 namespace divisi {
 
 /// std::chrono::steady_clock now, in seconds.
 inline double steadySeconds() {
   return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// The same, in nanoseconds.
+inline int64_t steadyNanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
