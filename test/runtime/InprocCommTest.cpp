@@ -45,17 +45,17 @@ TEST(InprocCommTest, whoComesAfterATimeoutFailsToo) {
 }
 
 TEST(InprocCommTest, afterResetAStepThatFailedWorks) {
-  auto communicator = makeInprocCommunicator(std::chrono::milliseconds(100));
+  auto communicator = makeInprocCommunicator(std::chrono::seconds(1));
   StepDesc step = gatherStep({0, 1});
   float source = 1;
-  std::vector<float> results(2);
+  std::vector<float> results(4); // two of each party
   auto first = communicator->prepare(step, 0);
   EXPECT_EQ(runStep(*communicator, **first, &source, results.data()).code(),
             ExitCode::Device);
   communicator->reset();
   for (const Status &status : runOnAll(
            *communicator, step, [&](size_t) { return &source; },
-           [&](size_t party) { return &results[party]; })) {
+           [&](size_t party) { return &results[2 * party]; })) {
     EXPECT_TRUE(status.isOk()) << status.message();
   }
 }
