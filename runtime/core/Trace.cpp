@@ -37,6 +37,13 @@ static std::string quote(const std::string &text) {
   return json + "\"";
 }
 
+/// All of the text or, where it fails, no file.
+static Status writeText(const std::string &path, const std::string &text) {
+  Expected<OutputFile> file = OutputFile::create(path);
+  Status status = file ? file->write(text) : file.status();
+  return status.isOk() ? file->commit() : status;
+}
+
 /// What kind of work an instruction is: the operator, or the collective.
 static std::string workOf(const pb::Manifest &manifest,
                           const pb::Instruction &instruction) {
@@ -129,14 +136,7 @@ Status divisi::rt::writeChromeTrace(const std::string &path,
     writeRank(os, manifest, program, rank, start);
   }
   os << "\n]}\n";
-  Expected<OutputFile> file = OutputFile::create(path);
-  if (!file) {
-    return file.status();
-  }
-  if (Status status = file->write(os.str()); !status.isOk()) {
-    return status;
-  }
-  return file->commit();
+  return writeText(path, os.str());
 }
 
 /// One note; times are milliseconds before `end`.
@@ -181,7 +181,5 @@ Status divisi::rt::writeLastSteps(const std::string &path,
     os << "]}";
   }
   os << "]}\n";
-  Expected<OutputFile> file = OutputFile::create(path);
-  Status status = file ? file->write(os.str()) : file.status();
-  return status.isOk() ? file->commit() : status;
+  return writeText(path, os.str());
 }

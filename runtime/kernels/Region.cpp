@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/Region.h"
+#include "divisi/runtime/HostTensor.h"
 
 #include <algorithm>
 
@@ -94,13 +95,9 @@ public:
   void add(std::unique_ptr<PreparedKernel> kernel, const RegionPlan &plan,
            const RegionPart &part, std::span<const int> results);
   /// Keeps scratch memory for a part that wants more than was asked for.
-  void wantScratch(int64_t bytes) {
-    own_.resize(std::max(own_.size(), static_cast<size_t>(bytes) + 64));
-  }
+  Status wantScratch(int64_t bytes);
 
 private:
-  std::byte *alignedScratch();
-
   struct Step {
     std::unique_ptr<PreparedKernel> kernel;
     std::vector<RegionPlan::Place> operands, results;
@@ -110,8 +107,8 @@ private:
   };
 
   std::vector<Step> steps_;
-  int64_t scratch_;            ///< Of the parts: where it begins.
-  std::vector<std::byte> own_; ///< Scratch that is not in the workspace.
+  int64_t scratch_;  ///< Of the parts: where it begins.
+  AlignedBytes own_; ///< Scratch that is not in the workspace.
 };
 
 } // namespace
@@ -318,8 +315,15 @@ void PreparedRegion::add(std::unique_ptr<PreparedKernel> kernel,
   step.to.resize(step.results.size());
 }
 
-std::byte *PreparedRegion::alignedScratch() {
-  return own_.data() + (-reinterpret_cast<uintptr_t>(own_.data()) & 63);
+Status PreparedRegion::wantScratch(int64_t bytes) {
+  if (bytes <= own_.size()) {
+    return {};
+  }
+  Expected<AlignedBytes> made = AlignedBytes::allocate(bytes);
+  if (made) {
+    own_ = std::move(*made);
+  }
+  return made.status();
 }
 
 Status PreparedRegion::launch(LaunchContext &context) {
@@ -341,9 +345,9 @@ Status PreparedRegion::launch(LaunchContext &context) {
     LaunchContext own = context;
     own.operands = step.from;
     own.results = step.to;
-    own.workspace = !own_.empty() ? alignedScratch()
-                    : workspace   ? workspace + scratch_
-                                  : nullptr;
+    own.workspace = own_.size() != 0 ? own_.data()
+                    : workspace      ? workspace + scratch_
+                                     : nullptr;
     if (Status status = step.kernel->launch(own); !status.isOk()) {
       return status;
     }
@@ -355,7 +359,7 @@ Status PreparedRegion::launch(LaunchContext &context) {
 }
 
 int64_t PreparedRegion::packedBytes() const {
-  auto bytes = static_cast<int64_t>(own_.size());
+  int64_t bytes = own_.size();
   for (const Step &step : steps_) {
     bytes += step.kernel->packedBytes();
   }
@@ -405,7 +409,10 @@ std::unique_ptr<PreparedKernel> divisi::rt::prepareRegion(const CallSite &site,
       return nullptr;
     }
     if (wanted > plan.scratchBytes()) {
-      region->wantScratch(wanted);
+      if (Status status = region->wantScratch(wanted); !status.isOk()) {
+        error = status.message();
+        return nullptr;
+      }
     }
     region->add(std::move(kernel), plan, part, plan.resultsOf(p));
   }

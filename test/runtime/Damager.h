@@ -9,6 +9,8 @@
 #ifndef DIVISI_TEST_RUNTIME_DAMAGER_H
 #define DIVISI_TEST_RUNTIME_DAMAGER_H
 
+#include "TestSession.h"
+
 #include <google/protobuf/message.h>
 
 #include <algorithm>
@@ -77,6 +79,39 @@ inline bool Damager::damage(google::protobuf::Message &message) {
     }
   }
   return false;
+}
+
+/// Opens manifests that `make` makes and that are damaged, each in up to three
+/// numbers of what `victimOf` returns, one for each seed. What is not refused
+/// runs: to an end, or to an error. Returns how many are refused.
+template <typename Make, typename VictimOf, typename Run>
+int countRefused(const char *what, uint32_t seeds,
+                 const SessionOptions &options, Make make, VictimOf victimOf,
+                 Run run) {
+  int refused = 0, ran = 0;
+  for (uint32_t seed = 0; seed < seeds; ++seed) {
+    Damager damager(seed);
+    pb::Manifest manifest = make();
+    google::protobuf::Message &victim = victimOf(manifest, seed);
+    for (uint32_t i = 0; i <= seed % 3; ++i) {
+      EXPECT_TRUE(damager.damage(victim));
+    }
+    auto session = openSession(manifest, {}, options);
+    if (!session) {
+      ++refused;
+      EXPECT_NE(session.status().code(), ExitCode::Internal);
+      continue;
+    }
+    ++ran;
+    if (const EntryInfo *entry = (*session)->findEntry("f")) {
+      Status status = run(**session, *entry);
+      EXPECT_TRUE(status.isOk() || status.code() == ExitCode::Invalid)
+          << seed << ": " << status.message();
+    }
+  }
+  std::cout << "counted: damaged " << what << ": " << refused << " refused, "
+            << ran << " ran\n";
+  return refused;
 }
 
 } // namespace divisi::rt

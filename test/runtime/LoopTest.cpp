@@ -337,32 +337,17 @@ TEST(VerifyLoopTest, moreBytesThanCanBeCounted) {
   EXPECT_THAT(complaint(m), HasSubstr("it has more than 2^63 bytes"));
 }
 
-// What is not refused runs: to an end, or to an error.
 TEST(VerifyLoopTest, aDamagedManifestIsRefusedOrRuns) {
-  int refused = 0, ran = 0;
   SessionOptions options = testOptions();
   options.timeout = std::chrono::seconds(5);
-  for (uint32_t seed = 0; seed < 300; ++seed) {
-    Damager damager(seed);
-    pb::Manifest manifest = loopManifest();
-    for (uint32_t i = 0; i <= seed % 3; ++i) {
-      ASSERT_TRUE(damager.damage(manifest));
-    }
-    auto session = openSession(manifest, {}, options);
-    if (!session) {
-      ++refused;
-      EXPECT_NE(session.status().code(), ExitCode::Internal);
-      continue;
-    }
-    ++ran;
-    if (const EntryInfo *entry = (*session)->findEntry("f");
-        entry && entry->inputs.size() == 3) {
-      auto y = (*session)->run("f", inputs(3));
-      EXPECT_TRUE(y || y.status().code() == ExitCode::Invalid)
-          << seed << ": " << y.status().message();
-    }
-  }
-  std::cout << "counted: damaged loops: " << refused << " refused, " << ran
-            << " ran\n";
+  int refused = countRefused(
+      "loops", 300, options, loopManifest,
+      [](pb::Manifest &manifest, uint32_t) -> google::protobuf::Message & {
+        return manifest;
+      },
+      [](Session &session, const EntryInfo &entry) {
+        return entry.inputs.size() == 3 ? session.run("f", inputs(3)).status()
+                                        : Status();
+      });
   EXPECT_GT(refused, 200);
 }
