@@ -15,8 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import PROGRAM
-from processes_test import (mlp, processes_below, pytestmark,  # noqa: F401
-                            rank_of, under_mpirun)
+from launched import (mlp, needs_mpi, processes_below,  # noqa: F401
+                      rank_of, under_mpirun)
+
+pytestmark = needs_mpi
 
 PROCESSES = 3
 TIMEOUT = 4000

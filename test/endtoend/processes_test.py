@@ -12,25 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import BUILD, PROGRAM, load, model
+from launched import (mlp, needs_mpi,  # noqa: F401
+                      processes_below, rank_of, under_mpirun)
 from loop_programs import (NESTED, jacobi, jacobi_tensors, lstm, lstm_tensors,
                            nested_tensors)
 
 PROGRAMS = Path(__file__).parent / "Inputs"
-LIBRARY = BUILD / "lib" / "libdivisi_mpi.so"
 COUNTS = [2, 3, 4, 8]
 
-pytestmark = pytest.mark.skipif(
-    not LIBRARY.exists() or not shutil.which("mpirun"),
-    reason="there is no MPI here (Debian: libopenmpi-dev openmpi-bin)")
-
-
-def under_mpirun(count, *command):
-    """The command line by which a user starts processes himself."""
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return (["mpirun", "-n", str(count), "--oversubscribe", "--quiet",
-             "--bind-to", "none", *map(str, command)],
-            {**os.environ, **root})
+pytestmark = needs_mpi
 
 
 def assert_same_everywhere(divisi, inputs, counts, *options, file="m.divisi"):
@@ -47,14 +37,6 @@ def assert_same_everywhere(divisi, inputs, counts, *options, file="m.divisi"):
         for name, value in expected.items():
             assert got[name].dtype == value.dtype
             assert got[name].tobytes() == value.tobytes(), (name, count)
-
-
-@pytest.fixture
-def mlp(divisi, generated):
-    """An artifact for four devices, m.divisi; returns the model."""
-    made = generated("mlp.py")
-    divisi("compile", made.onnx, "--devices", 4, "-o", "m.divisi")
-    return made
 
 
 #===----------------------------------------------------------------------===#
@@ -307,29 +289,6 @@ def test_there_is_no_library_for_mpi(divisi, mlp, tmp_path):
     assert done.returncode == 9
     assert "several processes need MPI: " in done.stderr
     assert "install it (Debian: libopenmpi-dev openmpi-bin)" in done.stderr
-
-
-def processes_below(pid):
-    """All that `pid` has started, and these."""
-    listing = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True,
-                             text=True, check=True).stdout
-    parents = {int(row.split()[0]): int(row.split()[1])
-               for row in listing.splitlines()}
-    below = {pid}
-    while True:
-        more = {p for p, parent in parents.items() if parent in below} | below
-        if more == below:
-            return below - {pid}
-        below = more
-
-
-def rank_of(pid):
-    try:
-        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        found = [v for v in variables if v.startswith(b"OMPI_COMM_WORLD_RANK=")]
-        return int(found[0].split(b"=")[1]) if found else None
-    except OSError:
-        return None
 
 
 @pytest.fixture
