@@ -61,17 +61,12 @@ def random_inputs(model, seed, ints_below=2):
     return arrays
 
 
-def session(path, threads=0):
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    options.intra_op_num_threads = threads
-    return ort.InferenceSession(path, options,
-                                providers=["CPUExecutionProvider"])
-
-
 def run(path, inputs):
     """{output name: array} by ONNX Runtime."""
-    runner = session(path)
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    runner = ort.InferenceSession(path, options,
+                                  providers=["CPUExecutionProvider"])
     names = [output.name for output in runner.get_outputs()]
     return dict(zip(names, runner.run(names, inputs)))
 
