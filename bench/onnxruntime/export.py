@@ -35,13 +35,17 @@ ROOMS = {"zoo": zoo, "handwritten": handwritten}
 
 def settle(model, inputs):
     """Makes random weights behave like trained ones: no bias or scale is
-    trivial, and batch norm has the statistics of what reaches it."""
+    trivial, nothing is multiplied by zeros, and batch norm has the statistics
+    of what reaches it."""
     norms = [m for m in model.modules()
              if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() <= 1:
                 parameter.add_(0.1 * torch.randn_like(parameter))
+            elif not parameter.any():
+                fan = parameter[0].numel()
+                parameter.copy_(torch.randn_like(parameter) / fan ** 0.5)
         model.eval()
         for norm in norms:
             norm.momentum = None

@@ -67,13 +67,13 @@ def exported(arguments):
         except environment.Unavailable as error:
             failed = {name: str(error) for name in missing}
     for name in arguments.only:
-        stem = arguments.models / name
-        files = {kind: Path(f"{stem}.{kind}.npz")
-                 for kind in ("inputs", "outputs", "weights")}
+        base, _ = names.QUANTIZED.get(name, (name, None))
         cases.append(peers.Case(
-            name, Path(f"{stem}.onnx"), files["inputs"],
-            files["outputs"] if name in names.MODELS else None,
-            files["weights"] if name.startswith("spmd-") else None))
+            name, arguments.models / f"{name}.onnx",
+            arguments.models / f"{name}.inputs.npz",
+            arguments.models / f"{base}.outputs.npz",
+            arguments.models / f"{name}.weights.npz"
+            if name.startswith("spmd-") else None))
     return cases, failed
 
 
@@ -123,7 +123,8 @@ def measure_all(arguments, folder):
     return {
         "schema_version": 2,
         "machine": {"processor": processor(), "cores": os.cpu_count(),
-                    "taken_by_others": (all_seconds - own) / core_seconds},
+                    "taken_by_others": max(0, all_seconds - own)
+                    / core_seconds},
         "threads": arguments.threads, "rounds": arguments.rounds,
         "peers": peer_names,
         "settings": measure.settings(rows, runners),
