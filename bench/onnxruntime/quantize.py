@@ -2,7 +2,9 @@
 
 Static, per channel, in the form of QuantizeLinear and DequantizeLinear around
 operators in floating point, which leaves it to each compiler what it computes
-in integers. Calibrated on the distribution that inputs are drawn from.
+in integers. Activations are unsigned and weights signed: the package's default,
+both signed, is two to four times slower in ONNX Runtime. Calibrated on the
+distribution that inputs are drawn from.
 """
 
 import numpy as np
@@ -44,6 +46,8 @@ def quantize(name, folder, seed):
         quantization.quantize_static(
             prepared, folder / f"{name}.part", Reader(tensors, seed),
             quant_format=quantization.QuantFormat.QDQ, per_channel=True,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
             op_types_to_quantize=operators)
     finally:
         prepared.unlink()
