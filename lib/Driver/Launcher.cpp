@@ -141,12 +141,14 @@ private:
 /// Ends what does not end by itself: mpirun ends its processes, if it can.
 static void endLauncher(pid_t child, int &state) {
   kill(child, SIGTERM);
-  for (int i = 0; i < 50 && waitpid(child, &state, WNOHANG) == 0; ++i) {
+  for (int i = 0; i < 50; ++i) {
+    if (waitpid(child, &state, WNOHANG) != 0) {
+      return; // its number may be another's now
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  if (kill(child, SIGKILL) == 0) {
-    waitpid(child, &state, 0);
-  }
+  kill(child, SIGKILL);
+  waitpid(child, &state, 0);
 }
 
 /// Signals that would end this process end the processes, by mpirun, and then
@@ -160,8 +162,9 @@ static Status waitFor(pid_t child, std::chrono::milliseconds timeout) {
   int state = 0;
   LastWatch watch(child, timeout);
   Status status;
-  while (waitpid(child, &state, WNOHANG) == 0) {
-    if (watch.isOver()) {
+  constexpr int looksPerWatch = 10; // an end is noticed sooner than no end
+  for (int look = 1; waitpid(child, &state, WNOHANG) == 0; ++look) {
+    if (look % looksPerWatch == 0 && watch.isOver()) {
       endLauncher(child, state);
       status = Status(ExitCode::Device,
                       "processes or mpirun did not end after others had");
