@@ -37,12 +37,16 @@ class Run:
         self.folder = divisi.folder
         command = [PROGRAM, "run", "m.divisi", "--inputs", inputs, "--repeat",
                    repeat, "--timeout", timeout, "-o", "y.npz"]
-        environment = None
+        environment = dict(os.environ)
         if launched:
             command += ["--launch", PROCESSES]
         else:
             command = ["bash", "-c", wrap, "bash", *command] if wrap else command
             command, environment = under_mpirun(PROCESSES, *command)
+        # Where processes write what they did last.
+        home = self.folder / "temporary"
+        home.mkdir(exist_ok=True)
+        environment["TMPDIR"] = str(home)
         self.process = subprocess.Popen(
             [str(part) for part in command], cwd=self.folder, text=True,
             env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -137,7 +141,6 @@ def test_what_was_done_last_is_kept(divisi, mlp):
         text = Path(path).read_text(encoding="utf-8")
         assert ', "what": "end of the entry"' in text
         kept = json.loads(text)
-        Path(path).unlink()
         for rank in kept["ranks"]:
             if rank["rank"] == 1: # which may have gone on for a moment
                 continue

@@ -1,0 +1,166 @@
+"""Two hosts that a link joins: network namespaces of this machine, which see
+nothing of each other but through a pair of veth with a limited rate.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import PROGRAM, load
+from launched import mlp, needs_mpi  # noqa: F401
+
+pytestmark = needs_mpi
+
+ADDRESSES = ("10.77.0.1", "10.77.0.2")
+RATE = "400mbit"
+TIMEOUT = 3000
+# In which all processes end once a wait has: the launcher's own patience with
+# mpirun, twice, and what a busy machine adds.
+SLACK = 30
+
+
+def ip(*arguments):
+    return subprocess.run(["ip", *map(str, arguments)], check=True, text=True,
+                          capture_output=True).stdout
+
+
+class TwoHosts:
+    """The first is where mpirun runs."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.names = [f"divisi{os.getpid()}{side}" for side in "ab"]
+
+    def up(self):
+        ends = [f"dv{os.getpid()}{side}" for side in "ab"]
+        for name in self.names:
+            ip("netns", "add", name)
+        ip("link", "add", ends[0], "netns", self.names[0], "type", "veth",
+           "peer", "name", ends[1], "netns", self.names[1])
+        for name, end, address in zip(self.names, ends, ADDRESSES):
+            ip("-n", name, "addr", "add", f"{address}/24", "dev", end)
+            ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", name, "link", "set", end, "up")
+            subprocess.run(["tc", "-n", name, "qdisc", "add", "dev", end,
+                            "root", "tbf", "rate", RATE, "burst", "64kb",
+                            "latency", "50ms"], check=True,
+                           capture_output=True)
+        self.link = ends[0]
+
+    def down(self):
+        for name in self.names:
+            with contextlib.suppress(subprocess.CalledProcessError):
+                for pid in self.processes(name):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                ip("netns", "del", name)
+
+    def cut(self):
+        ip("-n", self.names[0], "link", "set", self.link, "down")
+
+    @staticmethod
+    def processes(name):
+        return [int(pid) for pid in ip("netns", "pids", name).split()]
+
+    def ranks(self):
+        """Processes of divisi on either host."""
+        found = []
+        for name in self.names:
+            for pid in self.processes(name):
+                with contextlib.suppress(OSError):
+                    text = Path(f"/proc/{pid}/cmdline").read_bytes()
+                    if b"divisi" in text.split(b"\0")[0]:
+                        found.append(pid)
+        return found
+
+    def start(self, *arguments):
+        """The program on the first host; mpirun reaches the second one not by
+        ssh but as one enters a namespace. Each has a folder of its own for
+        temporary files, in which MPI's daemons meet those of their host."""
+        homes = [self.folder / side for side in "ab"]
+        for home in homes:
+            home.mkdir(exist_ok=True)
+        agent = self.folder / "agent"
+        agent.write_text(f"#!/bin/sh\nshift\nexport TMPDIR={homes[1]}\n"
+                         f'exec ip netns exec {self.names[1]} sh -c "$*"\n')
+        agent.chmod(0o755)
+        command = ["ip", "netns", "exec", self.names[0], PROGRAM, *arguments]
+        # To a file: MPI's daemon has its stderr, too, and may outlive it.
+        with open(self.folder / "stderr", "w", encoding="utf-8") as errors:
+            return subprocess.Popen(
+                [str(part) for part in command], cwd=self.folder, stderr=errors,
+                env={**os.environ, "TMPDIR": str(homes[0]),
+                     "OMPI_MCA_plm_rsh_agent": str(agent),
+                     "OMPI_MCA_btl": "tcp,self"})
+
+    def end(self, process, seconds):
+        """The exit code and stderr."""
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = "none: it did not end"
+        return code, (self.folder / "stderr").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def hosts(divisi):
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces are root's to make")
+    if not shutil.which("ip") or not shutil.which("tc"):
+        pytest.skip("there is no ip or no tc here (Debian: iproute2)")
+    both = TwoHosts(divisi.folder)
+    try:
+        try:
+            both.up()
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"no network namespaces here: {error.stderr}")
+        yield both
+    finally:
+        both.down()
+
+
+def run_on_both(divisi, mlp, output, *options):
+    divisi.path("hosts").write_text(
+        "".join(f"{address} slots=2\n" for address in ADDRESSES))
+    return ("run", "m.divisi", "--inputs", mlp.inputs.resolve(), "--launch", 4,
+            "--hosts", "hosts", "-o", output, *options)
+
+
+def test_two_hosts_give_the_bits_of_one_process(divisi, mlp, hosts):
+    divisi("run", "m.divisi", "--inputs", mlp.inputs, "-o", "one.npz")
+    process = hosts.start(*run_on_both(divisi, mlp, "two.npz"))
+    code, err = hosts.end(process, 60)
+    assert code == 0, err
+    one, two = load(divisi.path("one.npz")), load(divisi.path("two.npz"))
+    assert list(one) == list(two)
+    assert all(one[name].tobytes() == two[name].tobytes() for name in one)
+
+
+def test_a_link_that_is_cut_in_mid_run(divisi, mlp, hosts):
+    process = hosts.start(*run_on_both(divisi, mlp, "y.npz", "--repeat", 10**9,
+                                       "--timeout", TIMEOUT))
+    deadline = time.monotonic() + 20
+    while len(hosts.ranks()) < 5:  # the launching one, too
+        assert time.monotonic() < deadline, "it did not start"
+        time.sleep(0.1)
+    time.sleep(2)
+    assert process.poll() is None, hosts.end(process, 0)
+    hosts.cut()
+    began = time.monotonic()
+    code, err = hosts.end(process, TIMEOUT / 1000 + SLACK)
+    assert code == 9, err
+    # Whoever waits is on this side, and whoever does not come on the other.
+    assert re.search(r"rank [01] waited 3000 ms in .* for rank [23], which did "
+                     "not come", err), err
+    deadline = began + TIMEOUT / 1000 + SLACK
+    while hosts.ranks():
+        assert time.monotonic() < deadline, "processes are left"
+        time.sleep(0.1)
+    assert not list(divisi.folder.glob("y.npz*"))
+    assert not list(divisi.folder.glob("*.tmp*"))
