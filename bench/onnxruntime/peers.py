@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,7 +140,10 @@ class Worker(Peer):
         raise NotImplementedError
 
     def hear(self):
+        limit = threading.Timer(LIMIT, self.process.kill)
+        limit.start()
         line = self.process.stdout.readline()
+        limit.cancel()
         if line:
             return json.loads(line)
         self.process.wait()
