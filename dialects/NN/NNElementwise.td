@@ -84,6 +84,7 @@ def NN_AtanhOp : NN_FloatUnary<"atanh",
     "the inverse hyperbolic tangent of x", 10>;
 def NN_TanhOp : NN_FloatUnary<"tanh", "the hyperbolic tangent of x", 10>;
 def NN_SigmoidOp : NN_FloatUnary<"sigmoid", "1/(1+exp(-x))", 10>;
+def NN_SiluOp : NN_FloatUnary<"silu", "x/(1+exp(-x))", 11>;
 def NN_FloorOp : NN_FloatUnary<"floor", "the largest integer up to x", 1>;
 def NN_CeilOp : NN_FloatUnary<"ceil", "the smallest integer from x on", 1>;
 def NN_RoundOp : NN_FloatUnary<"round",

@@ -32,7 +32,7 @@ static bool movesElements(Operation *op) {
 /// so that only its own rounding is added.
 static bool roundsOnce(Operation *op) {
   return isa<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::TanhOp,
-             nn::SigmoidOp, nn::GeluOp, nn::ResampleOp, nn::RotaryOp,
+             nn::SigmoidOp, nn::SiluOp, nn::GeluOp, nn::ResampleOp, nn::RotaryOp,
              nn::AttentionOp>(op);
 }
 

@@ -187,6 +187,21 @@ static LogicalResult fuseGelu(nn::MulOp op, PatternRewriter &rewriter) {
   return success();
 }
 
+/// x · sigmoid(x).
+static LogicalResult fuseSilu(nn::MulOp op, PatternRewriter &rewriter) {
+  for (auto [x, other] : {std::pair(op.getLhs(), op.getRhs()),
+                          std::pair(op.getRhs(), op.getLhs())}) {
+    auto sigmoid = other.getDefiningOp<nn::SigmoidOp>();
+    if (sigmoid && sigmoid.getX() == x && x.getType() == op.getType()) {
+      auto silu = nn::SiluOp::create(rewriter, op.getLoc(), op.getType(), x);
+      keepScope(op, silu);
+      rewriter.replaceOp(op, silu);
+      return success();
+    }
+  }
+  return rewriter.notifyMatchFailure(op, "is not x times its sigmoid");
+}
+
 //===----------------------------------------------------------------------===//
 // RMS normalisation
 //===----------------------------------------------------------------------===//
@@ -266,6 +281,7 @@ public:
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add(fuseGelu);
+    patterns.add(fuseSilu);
     patterns.add(fuseQuotient);
     patterns.add(fuseProduct);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns)))) {

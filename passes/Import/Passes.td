@@ -17,7 +17,7 @@ def FuseActivations : Pass<"nn-fuse-activations", "::mlir::func::FuncOp"> {
     Precondition: none.
 
     Effect: the sums and products that exporters write for GELU (by erf, by
-    tanh) and for normalisation by the root mean square become one operator.
+    tanh), for SiLU, and for normalisation by the root mean square become one operator.
 
     Postcondition: the values are the same up to rounding.
 
@@ -29,6 +29,30 @@ def FuseActivations : Pass<"nn-fuse-activations", "::mlir::func::FuncOp"> {
     %5 = nn.div %x, %4
     // becomes
     %5 = nn.normalize %x {axes = array<i64: 2>, center = false, epsilon = …}
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+}
+
+def FoldScales : Pass<"nn-fold-scales", "::mlir::ModuleOp"> {
+  let summary = "scale weights of convolutions instead of their results";
+  let description = [{
+    Precondition: values are global.
+
+    Effect: a scale per channel behind a convolution, known before any run, goes
+    into the weights, if nobody else uses them; of two shifts behind one
+    another, and of a shift that is scaled, one is left. All of that from
+    parameters that no entry updates, of f32 or f64.
+
+    Postcondition: the values are the same up to rounding.
+
+    ```mlir
+    %c = nn.conv %x, %w {…}
+    %0 = nn.mul %c, %s : (tensor<1x8x7x7xf32>, tensor<1x8x1x1xf32>)
+    // becomes
+    %f = nn.reshape %s : (tensor<1x8x1x1xf32>) -> tensor<8x1x1x1xf32>
+    %v = nn.mul %w, %f
+    %c = nn.conv %x, %v {…}
     ```
   }];
   let dependentDialects = ["::divisi::nn::NNDialect"];

@@ -27,6 +27,8 @@ void divisi::buildImportPipeline(OpPassManager &manager,
   manager.addNestedPass<func::FuncOp>(createFuseActivations());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // Whole vectors yet.
+  manager.addPass(createFoldScales());
   if (!precision.type.empty()) {
     // Of whole operators, and before casts of weights would have to be done in
     // every run.

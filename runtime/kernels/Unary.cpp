@@ -108,6 +108,9 @@ struct Sigmoid {
     }
   }
 };
+struct Silu {
+  template <typename T> T operator()(T x) const { return x * Sigmoid()(x); }
+};
 struct Floor {
   template <typename T> T operator()(T x) const { return floor(x); }
 };
@@ -282,6 +285,7 @@ std::span<const Kernel> unaryKernels() {
       {"nn.atanh", 1, Parts, queryInPlace, prepareUnary<Atanh, Reals>},
       {"nn.tanh", 1, Parts, queryInPlace, prepareUnary<Tanh, Reals>},
       {"nn.sigmoid", 1, Parts, queryInPlace, prepareUnary<Sigmoid, Reals>},
+      {"nn.silu", 1, Parts, queryInPlace, prepareUnary<Silu, Reals>},
       {"nn.floor", 1, Parts, queryInPlace, prepareUnary<Floor, Reals>},
       {"nn.ceil", 1, Parts, queryInPlace, prepareUnary<Ceil, Reals>},
       {"nn.round", 1, Parts, queryInPlace, prepareUnary<Round, Reals>},

@@ -103,9 +103,11 @@ func.func @unary(%x: tensor<4x8xf32>, %p: tensor<4x8xi1>) {
   // CHECK-NEXT:   out (d0)(d1)
   %tanh = nn.tanh %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   // CHECK: nn.sigmoid d0=4 d1=8 320 flops
+  // CHECK: nn.silu d0=4 d1=8 352 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)
   %sigmoid = nn.sigmoid %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %silu = nn.silu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   // CHECK: nn.gelu d0=4 d1=8 448 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)

@@ -42,6 +42,10 @@ func.func @tanh(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
   return %0 : tensor<5x7xf32>
 }
 
+func.func @silu(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
+  %0 = nn.silu %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
 func.func @sigmoid(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
   %0 = nn.sigmoid %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
   return %0 : tensor<5x7xf32>
