@@ -216,9 +216,9 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
       noOverlap("no-overlap", cl::sub(verb), on(ActsOn::Schedule),
                 cl::desc("no collective runs beside operators: the order of "
                          "the model stays")),
-      fuse("fuse", cl::sub(verb), on(ActsOn::Schedule),
-           cl::desc("one call for operators that one kernel can compute, for "
-                    "backends that compile such; others run them one by one")),
+      noFuse("no-fuse", cl::sub(verb), on(ActsOn::Schedule),
+             cl::desc("each operator is a call of its own, also where one "
+                      "kernel could compute several")),
       limits(verb, ActsOn::Plan, PlanOptions().work) {}
 
 // A count that is not given is searched, so its default must not count as
@@ -360,7 +360,7 @@ Status divisi::gatherOptions(const ImportFlags &importFlags,
   options.precision = *precision;
   options.plan = *plan;
   options.overlap = !planFlags.noOverlap;
-  options.fuse = planFlags.fuse;
+  options.fuse = !planFlags.noFuse;
   watchPlanning(options, planFlags.limits.seconds());
   options.lowered = [progress =
                          options.progress](const PrecisionRecord &record) {

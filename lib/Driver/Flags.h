@@ -76,7 +76,7 @@ struct PlanFlags {
   llvm::cl::opt<bool> replan;
   llvm::cl::list<std::string> keep;
   llvm::cl::opt<bool> noOverlap;
-  llvm::cl::opt<bool> fuse;
+  llvm::cl::opt<bool> noFuse;
   LimitFlags limits;
 };
 

@@ -52,20 +52,17 @@ static std::optional<rt::KernelQuery> askReference(const rt::CallSite &site) {
   return kernel ? std::optional(kernel->query(site)) : std::nullopt;
 }
 
-std::optional<rt::KernelQuery>
-divisi::queryKernel(StringRef callee, DictionaryAttr config, TypeRange operands,
-                    TypeRange results, Block *region) {
+std::optional<rt::KernelQuery> divisi::queryKernel(StringRef callee,
+                                                   DictionaryAttr config,
+                                                   TypeRange operands,
+                                                   TypeRange results) {
   auto operandInfos = kernelTensors(operands);
   auto resultInfos = kernelTensors(results);
-  std::optional<rt::Region> parts =
-      region ? kernelRegion(*region) : std::nullopt;
-  if (!operandInfos || !resultInfos || (region && !parts)) {
+  if (!operandInfos || !resultInfos) {
     return std::nullopt;
   }
   rt::Attributes attributes = toRuntimeAttributes(config);
-  rt::CallSite site{callee, attributes, *operandInfos, *resultInfos};
-  site.region = parts ? &*parts : nullptr;
-  return askReference(site);
+  return askReference({callee, attributes, *operandInfos, *resultInfos});
 }
 
 std::optional<rt::Region> divisi::kernelRegion(Block &block) {

@@ -20,19 +20,34 @@ using namespace mlir;
 using namespace divisi;
 using namespace divisi::exec;
 
+/// Nothing if a kernel cannot see some element type.
+static std::optional<std::vector<rt::TensorInfo>> infosOf(ValueRange buffers) {
+  std::vector<rt::TensorInfo> infos;
+  for (Value buffer : buffers) {
+    auto type = cast<BufferType>(buffer.getType());
+    std::optional<rt::TensorInfo> info = kernelTensor(type.getTensor());
+    if (!info) {
+      return std::nullopt;
+    }
+    infos.push_back(std::move(*info));
+    infos.back().format = type.getFormat().str();
+  }
+  return infos;
+}
+
 std::optional<rt::KernelQuery> divisi::queryCall(CallOp call) {
-  auto isPlain = [](Value buffer) {
-    return cast<BufferType>(buffer.getType()).isPlain();
-  };
-  bool arePlain = llvm::all_of(call.getInputs(), isPlain) &&
-                  llvm::all_of(call.getOutputs(), isPlain);
-  if (!arePlain || call.getCode()) {
+  auto from = infosOf(call.getInputs()), to = infosOf(call.getOutputs());
+  std::optional<rt::Region> region =
+      call.isFused() ? kernelRegion(call.getBody().front()) : std::nullopt;
+  if (!from || !to || call.getCode() || call.isFused() != region.has_value()) {
     return std::nullopt;
   }
-  return queryKernel(call.getCallee(), call.getConfig(),
-                     tensorTypes(call.getInputs()),
-                     tensorTypes(call.getOutputs()),
-                     call.isFused() ? &call.getBody().front() : nullptr);
+  StringRef callee = call.getCallee();
+  rt::Attributes attributes = toRuntimeAttributes(call.getConfig());
+  rt::CallSite site{{callee.data(), callee.size()}, attributes, *from, *to};
+  site.region = region ? &*region : nullptr;
+  const rt::Kernel *kernel = rt::referenceBackend().find(site);
+  return kernel ? std::optional(kernel->query(site)) : std::nullopt;
 }
 
 llvm::StringSet<> divisi::updatedGlobals(ModuleOp module) {

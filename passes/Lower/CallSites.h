@@ -32,7 +32,7 @@
 namespace divisi {
 
 /// What the reference kernel says about `call`, whatever a rank has of it; as
-/// queryKernel(). It knows no formats, and runs no code.
+/// queryKernel(). It runs no code.
 std::optional<rt::KernelQuery> queryCall(exec::CallOp call);
 
 /// The globals that some program of `module` updates.

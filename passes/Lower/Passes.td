@@ -108,6 +108,35 @@ def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
   ];
 }
 
+def ChooseFormats : Pass<"choose-formats", "::mlir::ModuleOp"> {
+  let summary = "let tensors have their channels last where kernels want that";
+  let description = [{
+    Precondition: programs whose memory is not planned yet; each buffer is
+    written by one instruction.
+
+    Effect: buffers with the host get the format `channels_last` where its
+    kernels then reorder less, by more than what has to be packed: instructions
+    that do not take the format, views, inputs and outputs among them, read and
+    write row-major bytes. Only kernels of this build are asked: a module for
+    other devices than CPUs (`divisi.cluster`) stays as it is.
+
+    ```mlir
+    exec.call "nn.conv"(%x, %w) into (%y) {…} : …
+    exec.output 0 %y
+    // becomes, where that is worth it
+    exec.call "nn.conv"(%x, %w) into (%y) {…}
+      : … into (!exec.buffer<T, @g format "channels_last" of 802816>)
+    exec.call "pack"(%y) into (%p) {} : …
+    exec.output 0 %p
+    ```
+  }];
+  let dependentDialects = ["::divisi::exec::ExecDialect"];
+  let statistics = [
+    Statistic<"numFormatted", "formatted", "buffers whose channels come last">,
+    Statistic<"numPacks", "packs", "calls that pack or unpack">,
+  ];
+}
+
 def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
   let summary = "write the new values of globals where they rest";
   let description = [{

@@ -21,6 +21,8 @@ void divisi::buildLowerPipeline(mlir::OpPassManager &manager,
   if (options.device.backend) {
     manager.addPass(createPlaceSpaces(options.device));
   }
+  // What packs and unpacks are calls like others.
+  manager.addPass(createChooseFormats());
   // The list is final: who reads an old value when another writes the new one.
   manager.addPass(createWriteGlobals());
   // What they want beside their buffers lies in the arena, too.

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace divisi {
 #define GEN_PASS_DEF_FUSEOPERATORS
@@ -33,6 +34,21 @@ public:
 
 } // namespace
 
+/// Whether `op` makes the new value of a global from the old one: it may be
+/// written there only by a call that has read what it needs of that.
+static bool updatesInPlace(Operation *op) {
+  llvm::StringSet<> read;
+  for (Value operand : op->getOperands()) {
+    if (auto global = operand.getDefiningOp<nn::ReadOp>()) {
+      read.insert(global.getGlobal());
+    }
+  }
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    auto update = dyn_cast<nn::UpdateOp>(user);
+    return update && read.contains(update.getGlobal());
+  });
+}
+
 void FuseOperatorsPass::runOnOperation() {
   func::FuncOp function = getOperation();
   if (!spmd::isEntry(function) || function.isExternal()) {
@@ -41,7 +57,7 @@ void FuseOperatorsPass::runOnOperation() {
   Builder builder(&getContext());
   Block &body = function.front();
   for (auto &[op, fusion] : fusionsOf(body)) {
-    if (!fusion.fused.operands.empty()) {
+    if (!fusion.fused.operands.empty() && !updatesInPlace(op)) {
       op->setAttr(spmd::SPMDDialect::kFuse,
                   builder.getI64IntegerAttr(fusion.fused.operands.front()));
       ++numFused;

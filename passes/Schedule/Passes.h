@@ -36,10 +36,10 @@ namespace divisi {
 #include "passes/Schedule/Passes.h.inc"
 
 /// Appends the stage: local functions in, the same in another order out, unless
-/// collectives are not to `overlap`; with `fuse`, what one kernel can do is one
-/// call.
+/// collectives are not to `overlap`; what one kernel can do is one call, unless
+/// it is not to `fuse`.
 void buildSchedulePipeline(mlir::OpPassManager &manager, bool overlap = true,
-                           bool fuse = false);
+                           bool fuse = true);
 
 /// Makes the stage known as `divisi-schedule`.
 void registerSchedulePipeline();

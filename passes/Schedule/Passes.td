@@ -63,9 +63,10 @@ def FuseOperators : Pass<"fuse-operators", "::mlir::func::FuncOp"> {
     Effect: an operator that can go on with an element of its operand where that
     is made (`divisi/Cost/Fusion.h`) says so: `lower-to-exec` makes one call of
     both, which gets a region, at the place of the last of them. Prices are those
-    of fused operators with or without this pass. A backend that compiles no
-    regions runs the operators of one after another, and gains nothing from it:
-    so it runs if asked for (`--fuse`).
+    of fused operators with or without this pass, which `--no-fuse` leaves out.
+
+    What makes the new value of a global from the old one is not fused with the
+    maker of another operand: it writes over the old one.
 
     Postcondition: `spmd.fuse` names operands that have one maker and one use.
 

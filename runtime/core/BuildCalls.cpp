@@ -109,7 +109,13 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
       reasons << "; backend '" << backend->name() << "': " << error;
       continue;
     }
-    ++out_.kernelCounts_[{std::string(site.op), std::string(backend->name())}];
+    std::vector<PartKernel> parts = task.kernel->parts();
+    if (parts.empty()) {
+      parts.push_back({std::string(site.op), backend->name()});
+    }
+    for (const PartKernel &part : parts) {
+      ++out_.kernelCounts_[{part.op, std::string(part.backend)}];
+    }
     memory.packed += task.kernel->packedBytes();
     setWorkspace(call, query.workspaceBytes, task);
     return {};

@@ -29,6 +29,13 @@ std::span<const Kernel> rotaryKernels();
 std::span<const Kernel> quantizeKernels();
 std::span<const Kernel> windowGradKernels();
 
+/// Whether an element of its result is made of those at the same place of its
+/// operands, which may broadcast.
+bool isElementwise(std::string_view op);
+/// Whether its result has elements of its operands, any part of which can be
+/// asked for.
+bool isMovement(std::string_view op);
+
 /// For kernels that want no scratch and share no buffer.
 KernelQuery queryNothing(const CallSite &site);
 /// For kernels that may overwrite any operand that has the result's box and

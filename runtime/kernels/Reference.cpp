@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/Families.h"
-#include "runtime/kernels/Nest.h"
+#include "runtime/kernels/Formats.h"
 #include "runtime/kernels/Region.h"
 
 #include <algorithm>
@@ -15,9 +15,10 @@
 namespace divisi::rt {
 namespace {
 
-Backends referenceAlone() {
+const RegionRunner &referenceAlone() {
   static const Backend *const backends[] = {&referenceBackend()};
-  return backends;
+  static const RegionRunner runner{backends};
+  return runner;
 }
 
 /// Joins the families' tables.
@@ -33,6 +34,9 @@ public:
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     kernels_.push_back(regionKernel<&referenceAlone>());
+    std::vector<Kernel> formatted = throughPlain(kernels_);
+    kernels_.insert(kernels_.end(), formatted.begin(), formatted.end());
+    kernels_.push_back(packKernel());
     std::sort(kernels_.begin(), kernels_.end(),
               [](const Kernel &a, const Kernel &b) { return a.op < b.op; });
   }
@@ -49,6 +53,18 @@ const Backend &referenceBackend() {
   static const ReferenceBackend backend;
   return backend;
 }
+
+static bool isIn(std::span<const Kernel> family, std::string_view op) {
+  return std::any_of(family.begin(), family.end(), [&](const Kernel &kernel) {
+    return kernel.op == op && kernel.use == KernelUse::Parts;
+  });
+}
+
+bool isElementwise(std::string_view op) {
+  return isIn(unaryKernels(), op) || isIn(elementwiseKernels(), op);
+}
+
+bool isMovement(std::string_view op) { return isIn(movementKernels(), op); }
 
 KernelQuery queryNothing(const CallSite &) { return {}; }
 

@@ -8,312 +8,321 @@
 
 #include "runtime/kernels/Region.h"
 #include "divisi/runtime/HostTensor.h"
+#include "runtime/kernels/Families.h"
+#include "runtime/kernels/Nest.h"
+#include "runtime/kernels/RegionPlan.h"
 
 #include <algorithm>
+#include <mutex>
 
 using namespace divisi;
 using namespace divisi::rt;
 
-static int64_t roundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-static bool contains(const std::vector<std::pair<int, int>> &pairs, int operand,
-                     int result) {
-  return std::find(pairs.begin(), pairs.end(), std::pair(operand, result)) !=
-         pairs.end();
-}
-
 namespace {
 
-/// A value of a region.
-struct Value {
-  const TensorInfo *info = nullptr;
-  const void *constant = nullptr; ///< CallSite::constants.
-  int maker = -1;                 ///< The part; -1: an operand of the call.
-  int number = 0;                 ///< Among the maker's results, or operands.
-  int lastUse = -1;               ///< The last part that reads it.
-  int result = -1;                ///< Of the call; -1: none.
-  int first = 0;                  ///< The first of the values at its place.
+using Place = RegionPlan::Place;
+
+/// Where one tensor of a kernel lies.
+struct Side {
+  Place place;
+  int64_t offset = 0; ///< Of a piece, in bytes.
 };
 
-/// Where the values of one call lie, and who could make them.
-class RegionPlan {
-public:
-  RegionPlan(const CallSite &site, Backends backends);
+/// A part, or a piece of one.
+struct Step {
+  std::unique_ptr<PreparedKernel> kernel;
+  PartKernel made; ///< The part, and by whom.
+  std::vector<Side> operands, results;
+  /// Of the present launch.
+  std::vector<const void *> from;
+  std::vector<void *> to;
 
-  /// What the part's kernel is asked; points into the plan and the site.
-  CallSite siteOf(size_t part) const;
-  /// Who takes the part, those asked first in front.
-  const std::vector<const Kernel *> &kernelsOf(size_t part) const {
-    return parts_[part].kernels;
-  }
-  KernelQuery query() const;
-
-  struct Place {
-    enum class Kind : uint8_t { Operand, Result, Workspace } kind;
-    int64_t at; ///< Its number, or an offset in bytes.
-  };
-  Place placeOf(int value) const;
-  std::vector<int> resultsOf(size_t part) const;
-  /// Where parts have the workspace that they want themselves.
-  int64_t scratchBegin() const { return scratchBegin_; }
-  /// How much that is, of the kernels that are asked first.
-  int64_t scratchBytes() const;
-
-private:
-  struct Part {
-    std::vector<TensorInfo> operands;
-    std::vector<const void *> constants;
-    std::vector<const Kernel *> kernels;
-    int firstResult = 0; ///< Its value.
-  };
-
-  void addPart(const RegionPart &part, Backends backends);
-  const Kernel *preferred(size_t part) const;
-  bool mayOverwrite(int part, int value, int result) const;
-  void sharePlaces();
-  void placeInWorkspace();
-
-  const CallSite &site_;
-  std::vector<Value> values_;
-  std::vector<Part> parts_;
-  std::vector<int64_t> offsets_; ///< Per value that is the first at its place.
-  int64_t scratchBegin_ = 0;
+  void add(const RegionPlan &plan, std::span<const int> operandValues,
+           std::span<const int> resultValues);
+  Status launch(const LaunchContext &context, void *workspace, void *scratch,
+                std::optional<BadIndex> &badIndex);
 };
 
-/// Its parts, one after another.
+/// Parts one after the other, for each piece of their results.
+struct Group {
+  std::vector<std::vector<Step>> pieces; ///< One, if they are done as wholes.
+  bool isLarge = false; ///< Whether it is worth a team of threads.
+};
+
+/// The groups of its parts, one after another.
 class PreparedRegion final : public PreparedKernel {
 public:
-  explicit PreparedRegion(int64_t scratch) : scratch_(scratch) {}
+  PreparedRegion(int64_t scratch, ForEach forEach)
+      : scratch_(scratch), forEach_(forEach) {}
 
   Status launch(LaunchContext &context) override;
-  void collect(LaunchContext &context) override {
-    for (const Step &step : steps_) {
-      step.kernel->collect(context);
-    }
-  }
+  void collect(LaunchContext &context) override;
   int64_t packedBytes() const override;
-  void add(std::unique_ptr<PreparedKernel> kernel, const RegionPlan &plan,
-           const RegionPart &part, std::span<const int> results);
+  std::vector<PartKernel> parts() const override;
+  void add(Group group) { groups_.push_back(std::move(group)); }
   /// Keeps scratch memory for a part that wants more than was asked for.
   Status wantScratch(int64_t bytes);
 
 private:
-  struct Step {
-    std::unique_ptr<PreparedKernel> kernel;
-    std::vector<RegionPlan::Place> operands, results;
-    /// Of the present launch.
-    std::vector<const void *> from;
-    std::vector<void *> to;
-  };
+  struct Run;
+  static void runPiece(void *run, int piece);
 
-  std::vector<Step> steps_;
-  int64_t scratch_;  ///< Of the parts: where it begins.
+  std::vector<Group> groups_;
+  int64_t scratch_; ///< Of the parts: where it begins.
+  ForEach forEach_;
   AlignedBytes own_; ///< Scratch that is not in the workspace.
 };
 
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Where values lie
+// Launch
 //===----------------------------------------------------------------------===//
 
-RegionPlan::RegionPlan(const CallSite &site, Backends backends) : site_(site) {
-  for (size_t o = 0; o < site.operands.size(); ++o) {
-    Value &value = values_.emplace_back();
-    value.info = &site.operands[o];
-    value.constant = site.constants.empty() ? nullptr : site.constants[o];
-    value.number = static_cast<int>(o);
+void Step::add(const RegionPlan &plan, std::span<const int> operandValues,
+               std::span<const int> resultValues) {
+  for (int value : operandValues) {
+    operands.push_back({plan.placeOf(value)});
   }
-  parts_.reserve(site.region->parts.size()); // sites point into them
-  for (const RegionPart &part : site.region->parts) {
-    addPart(part, backends);
+  for (int value : resultValues) {
+    results.push_back({plan.placeOf(value)});
   }
-  for (size_t r = 0; r < site.region->results.size(); ++r) {
-    values_[site.region->results[r]].result = static_cast<int>(r);
-  }
-  sharePlaces();
-  placeInWorkspace();
+  from.resize(operands.size());
+  to.resize(results.size());
 }
 
-void RegionPlan::addPart(const RegionPart &part, Backends backends) {
-  auto number = static_cast<int>(parts_.size());
-  Part &added = parts_.emplace_back();
-  for (int operand : part.operands) {
-    added.operands.push_back(*values_[operand].info);
-    added.constants.push_back(values_[operand].constant);
-    values_[operand].lastUse = number;
-  }
-  added.firstResult = static_cast<int>(values_.size());
-  for (const TensorInfo &result : part.results) {
-    Value &value = values_.emplace_back();
-    value.info = &result;
-    value.maker = number;
-    value.number = static_cast<int>(values_.size()) - 1 - added.firstResult;
-  }
-  for (const Backend *backend : backends) {
-    if (const Kernel *kernel = backend->find(siteOf(number), part.version)) {
-      added.kernels.push_back(kernel);
-    }
-  }
-}
-
-CallSite RegionPlan::siteOf(size_t part) const {
-  const RegionPart &message = site_.region->parts[part];
-  return {message.op,         message.attributes,     parts_[part].operands,
-          message.results,    parts_[part].constants, site_.threads,
-          site_.checksIndices};
-}
-
-std::vector<int> RegionPlan::resultsOf(size_t part) const {
-  std::vector<int> values;
-  for (size_t r = 0; r < site_.region->parts[part].results.size(); ++r) {
-    values.push_back(parts_[part].firstResult + static_cast<int>(r));
-  }
-  return values;
-}
-
-/// Whether `part`, whoever runs it, may write its result number `result` over
-/// `value`, which it is the last to read.
-bool RegionPlan::mayOverwrite(int part, int value, int result) const {
-  const RegionPart &message = site_.region->parts[part];
-  auto begin = message.operands.begin(), end = message.operands.end();
-  if (values_[value].lastUse != part || values_[value].result >= 0 ||
-      std::count(begin, end, value) != 1 ||
-      values_[value].info->bytes() != message.results[result].bytes()) {
-    return false;
-  }
-  auto operand = static_cast<int>(std::find(begin, end, value) - begin);
-  CallSite site = siteOf(part);
-  return std::all_of(parts_[part].kernels.begin(), parts_[part].kernels.end(),
-                     [&](const Kernel *kernel) {
-                       return contains(kernel->query(site).inPlace, operand,
-                                       result);
-                     });
-}
-
-/// Each value lies where an operand of its part does that nobody reads again.
-void RegionPlan::sharePlaces() {
-  std::vector<bool> isTaken(values_.size());
-  for (size_t v = 0; v < values_.size(); ++v) {
-    Value &value = values_[v];
-    value.first = static_cast<int>(v);
-    if (value.maker < 0) {
-      continue;
-    }
-    for (int operand : site_.region->parts[value.maker].operands) {
-      if (values_[operand].maker >= 0 && !isTaken[operand] &&
-          mayOverwrite(value.maker, operand, value.number)) {
-        isTaken[operand] = true;
-        value.first = values_[operand].first;
-        break;
-      }
-    }
-    // All at one place lie in the call's result, if the last of them does.
-    if (value.result >= 0) {
-      values_[value.first].result = value.result;
-    }
-  }
-}
-
-/// At the first offset that nobody has while the values of a place are needed.
-void RegionPlan::placeInWorkspace() {
-  struct Slot {
-    int64_t begin, end;
-    int lastUse;
+Status Step::launch(const LaunchContext &context, void *workspace,
+                    void *scratch, std::optional<BadIndex> &badIndex) {
+  auto locate = [&](const Side &side) {
+    const void *place =
+        side.place.kind == Place::Kind::Operand
+            ? context.operands[side.place.at]
+        : side.place.kind == Place::Kind::Result
+            ? context.results[side.place.at]
+            : static_cast<std::byte *>(workspace) + side.place.at;
+    return static_cast<const std::byte *>(place) + side.offset;
   };
-  std::vector<int> lastUses(values_.size()); // by place
-  for (const Value &value : values_) {
-    lastUses[value.first] = std::max(lastUses[value.first], value.lastUse);
+  std::transform(operands.begin(), operands.end(), from.begin(), locate);
+  std::transform(
+      results.begin(), results.end(), to.begin(),
+      [&](const Side &side) { return const_cast<std::byte *>(locate(side)); });
+  LaunchContext own = context;
+  own.operands = from;
+  own.results = to;
+  own.workspace = scratch;
+  Status status = kernel->launch(own);
+  badIndex = std::move(own.badIndex);
+  return status;
+}
+
+/// One launch of a group with pieces.
+struct PreparedRegion::Run {
+  Group &group;
+  LaunchContext context; ///< Of one thread.
+  Status status = {};    ///< Of a piece that failed.
+};
+
+/// Elementwise parts want no scratch, and meet no index.
+void PreparedRegion::runPiece(void *run, int piece) {
+  auto &[group, context, failed] = *static_cast<Run *>(run);
+  std::optional<BadIndex> none;
+  for (Step &step : group.pieces[piece]) {
+    if (Status status = step.launch(context, context.workspace, nullptr, none);
+        !status.isOk()) {
+      static std::mutex mutex;
+      std::lock_guard lock(mutex);
+      failed = status;
+      return;
+    }
   }
-  std::vector<Slot> live;
-  offsets_.resize(values_.size());
-  for (size_t v = 0; v < values_.size(); ++v) {
-    const Value &value = values_[v];
-    if (value.maker < 0 || value.first != static_cast<int>(v) ||
-        value.result >= 0) {
+}
+
+Status PreparedRegion::launch(LaunchContext &context) {
+  auto *workspace = static_cast<std::byte *>(context.workspace);
+  void *scratch = own_.size() != 0 ? own_.data()
+                  : workspace      ? workspace + scratch_
+                                   : nullptr;
+  for (Group &group : groups_) {
+    if (group.pieces.size() > 1) {
+      Run run{group, context};
+      run.context.threads = 1;
+      forEach_(group.isLarge ? context.threads : 1, int(group.pieces.size()),
+               &runPiece, &run);
+      if (!run.status.isOk()) {
+        return run.status;
+      }
       continue;
     }
-    std::erase_if(live,
-                  [&](const Slot &slot) { return slot.lastUse < value.maker; });
-    int64_t begin = 0, bytes = roundUp(value.info->bytes());
-    auto next = live.begin();
-    for (; next != live.end() && next->begin < begin + bytes; ++next) {
-      begin = next->end;
-    }
-    live.insert(next, {begin, begin + bytes, lastUses[v]});
-    offsets_[v] = begin;
-    scratchBegin_ = std::max(scratchBegin_, begin + bytes);
-  }
-}
-
-const Kernel *RegionPlan::preferred(size_t part) const {
-  const std::vector<const Kernel *> &kernels = parts_[part].kernels;
-  return kernels.empty() ? nullptr : kernels.front();
-}
-
-RegionPlan::Place RegionPlan::placeOf(int value) const {
-  const Value &first = values_[values_[value].first];
-  if (first.maker < 0) {
-    return {Place::Kind::Operand, first.number};
-  }
-  return first.result >= 0
-             ? Place{Place::Kind::Result, first.result}
-             : Place{Place::Kind::Workspace, offsets_[values_[value].first]};
-}
-
-/// A result of the call may lie over an operand if the first part that writes
-/// there may write over it.
-KernelQuery RegionPlan::query() const {
-  KernelQuery query;
-  query.workspaceBytes = scratchBegin_ + scratchBytes();
-  for (size_t v = 0; v < values_.size(); ++v) {
-    const Value &value = values_[v];
-    if (value.maker < 0 || value.first != static_cast<int>(v) ||
-        value.result < 0) {
-      continue;
-    }
-    for (size_t o = 0; o < site_.operands.size(); ++o) {
-      if (mayOverwrite(value.maker, static_cast<int>(o), value.number)) {
-        query.inPlace.emplace_back(o, value.result);
+    for (Step &step : group.pieces.front()) {
+      std::optional<BadIndex> badIndex;
+      if (Status status = step.launch(context, workspace, scratch, badIndex);
+          !status.isOk()) {
+        return status;
+      }
+      if (badIndex) {
+        context.note(std::move(*badIndex));
       }
     }
   }
-  for (size_t p = 0; p < parts_.size(); ++p) {
-    if (const Kernel *kernel = preferred(p)) {
-      query.packedBytes += kernel->query(siteOf(p)).packedBytes;
-    }
-  }
-  return query;
+  return {};
 }
 
-int64_t RegionPlan::scratchBytes() const {
-  int64_t most = 0;
-  for (size_t p = 0; p < parts_.size(); ++p) {
-    if (const Kernel *kernel = preferred(p)) {
-      most = std::max(most, kernel->query(siteOf(p)).workspaceBytes);
+void PreparedRegion::collect(LaunchContext &context) {
+  for (Group &group : groups_) {
+    for (std::vector<Step> &piece : group.pieces) {
+      for (Step &step : piece) {
+        step.kernel->collect(context);
+      }
     }
   }
-  return most;
+}
+
+int64_t PreparedRegion::packedBytes() const {
+  int64_t bytes = own_.size();
+  for (const Group &group : groups_) {
+    for (const std::vector<Step> &piece : group.pieces) {
+      for (const Step &step : piece) {
+        bytes += step.kernel->packedBytes();
+      }
+    }
+  }
+  return bytes;
+}
+
+/// The pieces of a part have equal kernels.
+std::vector<PartKernel> PreparedRegion::parts() const {
+  std::vector<PartKernel> parts;
+  for (const Group &group : groups_) {
+    for (const Step &step : group.pieces.front()) {
+      parts.push_back(step.made);
+    }
+  }
+  return parts;
+}
+
+//===----------------------------------------------------------------------===//
+// Pieces
+//===----------------------------------------------------------------------===//
+
+/// Boxes that make up `info`, each of which is dense in it, in order: with as
+/// many elements as stay in a core's cache, or more, if they would be too many.
+static std::vector<TensorInfo> piecesOf(const TensorInfo &info) {
+  constexpr int64_t elements = 16384, most = 256;
+  int64_t count = info.count(), limit = std::max(elements, count / most);
+  size_t dim = 0;
+  int64_t row = count,
+          outer = 1; // elements of an index of `dim`; indices before
+  for (; dim < info.rank(); ++dim) {
+    row /= info.extents[dim];
+    if (row <= limit) {
+      break;
+    }
+    outer *= info.extents[dim];
+  }
+  if (dim == info.rank() || count <= limit) {
+    return {info};
+  }
+  int64_t chunk = std::max<int64_t>(1, limit / row), extent = info.extents[dim];
+  std::vector<TensorInfo> pieces;
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t begin = 0; begin < extent; begin += chunk) {
+      TensorInfo &piece = pieces.emplace_back(info);
+      piece.offset[dim] += begin;
+      piece.extents[dim] = std::min(chunk, extent - begin);
+      int64_t index = o;
+      for (size_t d = dim; d-- > 0; index /= info.extents[d]) {
+        piece.offset[d] += index % info.extents[d];
+        piece.extents[d] = 1;
+      }
+    }
+  }
+  return pieces;
+}
+
+/// Where `piece` begins in a dense tensor of the box `whole`, in elements.
+static int64_t beginOf(const TensorInfo &piece, const TensorInfo &whole) {
+  Dims strides = rowMajorStrides(whole.extents);
+  int64_t begin = 0;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    begin += (piece.offset[d] - whole.offset[d]) * strides[d];
+  }
+  return begin;
+}
+
+/// The piece `box` of one part; nothing if nobody does it without scratch.
+static std::optional<Step> preparePiece(const CallSite &part,
+                                        const RegionRunner &runner,
+                                        const TensorInfo &box, Step step) {
+  const TensorInfo &whole = part.results[0];
+  std::vector<TensorInfo> operands(part.operands.begin(), part.operands.end());
+  TensorInfo result = box;
+  result.type = whole.type;
+  int64_t begin = beginOf(box, whole);
+  std::vector<const void *> constants(part.constants.begin(),
+                                      part.constants.end());
+  for (size_t o = 0; o < operands.size(); ++o) {
+    if (isElementwise(part.op) && isSameBox(operands[o], whole)) {
+      int64_t at = begin * byteWidth(operands[o].type);
+      operands[o].extents = box.extents;
+      operands[o].offset = box.offset;
+      step.operands[o].offset = at;
+      if (!constants.empty() && constants[o]) {
+        constants[o] = static_cast<const std::byte *>(constants[o]) + at;
+      }
+    }
+  }
+  step.results[0].offset = begin * byteWidth(whole.type);
+  CallSite site{part.op, part.attributes,   operands, {&result, 1}, constants,
+                1,       part.checksIndices};
+  for (const Backend *backend : runner.backends) {
+    const Kernel *kernel = backend->find(site);
+    std::string ignored;
+    if (kernel && kernel->query(site).workspaceBytes == 0) {
+      step.kernel = kernel->prepare(site, ignored);
+      if (step.kernel) {
+        step.made = {std::string(part.op), backend->name()};
+        return step;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// The parts from `first` on that are run piece by piece, if they are several
+/// or there are several threads; nothing if that cannot be done.
+static std::optional<Group> prepareGroup(const CallSite &site,
+                                         const RegionRunner &runner,
+                                         const RegionPlan &plan, size_t first) {
+  size_t last = plan.groupEnd(first);
+  const TensorInfo &whole = site.region->parts[first].results[0];
+  if (last == first) {
+    return std::nullopt;
+  }
+  std::vector<TensorInfo> boxes = piecesOf(whole);
+  if (boxes.size() < 2) {
+    return std::nullopt;
+  }
+  constexpr int64_t largeWork = 131072; // elements, of all parts
+  Group group;
+  group.isLarge = whole.count() * int64_t(last - first + 1) >= largeWork;
+  for (const TensorInfo &box : boxes) {
+    std::vector<Step> &piece = group.pieces.emplace_back();
+    for (size_t p = first; p <= last; ++p) {
+      Step step;
+      step.add(plan, site.region->parts[p].operands, plan.resultsOf(p));
+      auto made = preparePiece(plan.siteOf(p), runner, box, std::move(step));
+      if (!made) {
+        return std::nullopt;
+      }
+      piece.push_back(std::move(*made));
+    }
+  }
+  return group;
 }
 
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
-
-void PreparedRegion::add(std::unique_ptr<PreparedKernel> kernel,
-                         const RegionPlan &plan, const RegionPart &part,
-                         std::span<const int> results) {
-  Step &step = steps_.emplace_back();
-  step.kernel = std::move(kernel);
-  for (int operand : part.operands) {
-    step.operands.push_back(plan.placeOf(operand));
-  }
-  for (int result : results) {
-    step.results.push_back(plan.placeOf(result));
-  }
-  step.from.resize(step.operands.size());
-  step.to.resize(step.results.size());
-}
 
 Status PreparedRegion::wantScratch(int64_t bytes) {
   if (bytes <= own_.size()) {
@@ -326,68 +335,57 @@ Status PreparedRegion::wantScratch(int64_t bytes) {
   return made.status();
 }
 
-Status PreparedRegion::launch(LaunchContext &context) {
-  using Place = RegionPlan::Place;
-  auto *workspace = static_cast<std::byte *>(context.workspace);
-  auto written = [&](const Place &place) -> void * {
-    return place.kind == Place::Kind::Result ? context.results[place.at]
-                                             : workspace + place.at;
-  };
-  for (Step &step : steps_) {
-    for (size_t o = 0; o < step.operands.size(); ++o) {
-      const Place &place = step.operands[o];
-      step.from[o] = place.kind == Place::Kind::Operand
-                         ? context.operands[place.at]
-                         : written(place);
-    }
-    std::transform(step.results.begin(), step.results.end(), step.to.begin(),
-                   written);
-    LaunchContext own = context;
-    own.operands = step.from;
-    own.results = step.to;
-    own.workspace = own_.size() != 0 ? own_.data()
-                    : workspace      ? workspace + scratch_
-                                     : nullptr;
-    if (Status status = step.kernel->launch(own); !status.isOk()) {
-      return status;
-    }
-    if (own.badIndex) {
-      context.note(std::move(*own.badIndex));
-    }
-  }
-  return {};
-}
-
-int64_t PreparedRegion::packedBytes() const {
-  int64_t bytes = own_.size();
-  for (const Step &step : steps_) {
-    bytes += step.kernel->packedBytes();
-  }
-  return bytes;
-}
-
-bool divisi::rt::acceptsRegion(const CallSite &site, Backends backends) {
+bool divisi::rt::acceptsRegion(const CallSite &site,
+                               const RegionRunner &runner) {
   if (!site.region) {
     return false;
   }
-  RegionPlan plan(site, backends);
+  RegionPlan plan(site, runner);
   for (size_t p = 0; p < site.region->parts.size(); ++p) {
-    if (plan.kernelsOf(p).empty()) {
+    if (plan.takersOf(p).empty()) {
       return false;
     }
   }
   return true;
 }
 
-KernelQuery divisi::rt::queryRegion(const CallSite &site, Backends backends) {
-  return RegionPlan(site, backends).query();
+KernelQuery divisi::rt::queryRegion(const CallSite &site,
+                                    const RegionRunner &runner) {
+  return RegionPlan(site, runner).query();
 }
 
-std::unique_ptr<PreparedKernel> divisi::rt::prepareRegion(const CallSite &site,
-                                                          Backends backends,
-                                                          std::string &error) {
-  RegionPlan plan(site, backends);
-  auto region = std::make_unique<PreparedRegion>(plan.scratchBegin());
+/// Part `p` as a whole; false and a message if nobody does it.
+static bool preparePart(const RegionPlan &plan, const RegionPart &part,
+                        size_t p, PreparedRegion &region, Step &step,
+                        std::string &error) {
+  step.add(plan, part.operands, plan.resultsOf(p));
+  int64_t wanted = 0;
+  for (const auto &[candidate, backend] : plan.takersOf(p)) {
+    if (!step.kernel) {
+      wanted = candidate->query(plan.siteOf(p)).workspaceBytes;
+      step.kernel = candidate->prepare(plan.siteOf(p), error);
+      step.made = {part.op, backend->name()};
+    }
+  }
+  if (!step.kernel) {
+    error = "part " + std::to_string(p) + ", '" + part.op + "': " + error;
+    return false;
+  }
+  if (wanted > plan.scratchBytes()) {
+    if (Status status = region.wantScratch(wanted); !status.isOk()) {
+      error = status.message();
+      return false;
+    }
+  }
+  return true;
+}
+
+std::unique_ptr<PreparedKernel>
+divisi::rt::prepareRegion(const CallSite &site, const RegionRunner &runner,
+                          std::string &error) {
+  RegionPlan plan(site, runner);
+  auto region =
+      std::make_unique<PreparedRegion>(plan.scratchBegin(), runner.forEach);
   for (size_t p = 0; p < site.region->parts.size(); ++p) {
     const RegionPart &part = site.region->parts[p];
     bool allEmpty = std::all_of(
@@ -396,25 +394,18 @@ std::unique_ptr<PreparedKernel> divisi::rt::prepareRegion(const CallSite &site,
     if (allEmpty) {
       continue;
     }
-    std::unique_ptr<PreparedKernel> kernel;
-    int64_t wanted = 0;
-    for (const Kernel *candidate : plan.kernelsOf(p)) {
-      if (!kernel) {
-        wanted = candidate->query(plan.siteOf(p)).workspaceBytes;
-        kernel = candidate->prepare(plan.siteOf(p), error);
-      }
+    if (auto group = prepareGroup(site, runner, plan, p)) {
+      region->add(std::move(*group));
+      p = plan.groupEnd(p);
+      continue;
     }
-    if (!kernel) {
-      error = "part " + std::to_string(p) + ", '" + part.op + "': " + error;
+    Step step;
+    if (!preparePart(plan, part, p, *region, step, error)) {
       return nullptr;
     }
-    if (wanted > plan.scratchBytes()) {
-      if (Status status = region->wantScratch(wanted); !status.isOk()) {
-        error = status.message();
-        return nullptr;
-      }
-    }
-    region->add(std::move(kernel), plan, part, plan.resultsOf(p));
+    Group alone;
+    alone.pieces.emplace_back().push_back(std::move(step));
+    region->add(std::move(alone));
   }
   return region;
 }

@@ -25,24 +25,37 @@ namespace divisi::rt {
 /// Whose kernels run parts, the first that takes one.
 using Backends = std::span<const Backend *const>;
 
-/// Whether one of `backends` takes each part of the region of `site`.
-bool acceptsRegion(const CallSite &site, Backends backends);
-/// What a call wants whose parts are run by any of `backends`.
-KernelQuery queryRegion(const CallSite &site, Backends backends);
-/// The parts, prepared; null and a message if none of `backends` does one.
-std::unique_ptr<PreparedKernel>
-prepareRegion(const CallSite &site, Backends backends, std::string &error);
+/// Calls body(context, i) for every i below `count`, by so many threads.
+using ForEach = void (*)(int threads, int count,
+                         void (*body)(void *context, int i), void *context);
 
-/// The kernel of `fused` that runs parts by what `backends()` returns.
-template <auto backends> Kernel regionKernel() {
+/// Who runs parts, and how.
+struct RegionRunner {
+  Backends backends;
+  /// What runs pieces of the results of elementwise parts, one after another in
+  /// each piece; null: all parts are run as wholes.
+  ForEach forEach = nullptr;
+};
+
+/// Whether somebody takes each part of the region of `site`.
+bool acceptsRegion(const CallSite &site, const RegionRunner &runner);
+/// What a call wants whose parts are run by `runner`.
+KernelQuery queryRegion(const CallSite &site, const RegionRunner &runner);
+/// The parts, prepared; null and a message if nobody does one.
+std::unique_ptr<PreparedKernel> prepareRegion(const CallSite &site,
+                                              const RegionRunner &runner,
+                                              std::string &error);
+
+/// The kernel of `fused` that runs parts by what `runner()` returns.
+template <auto runner> Kernel regionKernel() {
   Kernel kernel{
       fusedOp, 1, KernelUse::Whole,
-      [](const CallSite &site) { return queryRegion(site, backends()); },
+      [](const CallSite &site) { return queryRegion(site, runner()); },
       [](const CallSite &site, std::string &error) {
-        return prepareRegion(site, backends(), error);
+        return prepareRegion(site, runner(), error);
       }};
   kernel.accepts = [](const CallSite &site) {
-    return acceptsRegion(site, backends());
+    return acceptsRegion(site, runner());
   };
   return kernel;
 }

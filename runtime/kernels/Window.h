@@ -75,9 +75,14 @@ public:
     size_t inner = dims_.size() - 1;
     const Dim &last = dims_[inner];
     int64_t stride = strides_[inner];
+    int64_t tap[maxRank] = {}; // of the outer dimensions
     for (int64_t outer = 0, n = taps_ / last.taps; outer < n; ++outer) {
       int64_t at = 0;
-      if (!locateOuter(row, outer, at)) {
+      bool isThere = locateOuter(row, tap, at);
+      for (size_t d = inner; d-- > 0 && ++tap[d] == dims_[d].taps;) {
+        tap[d] = 0;
+      }
+      if (!isThere) {
         continue;
       }
       for (int64_t k = 0; k < last.taps; ++k) {
@@ -121,11 +126,10 @@ public:
 
 private:
   /// The operand's element for the outer dimensions; false in the padding.
-  bool locateOuter(const int64_t *row, int64_t tap, int64_t &at) const {
+  bool locateOuter(const int64_t *row, const int64_t *tap, int64_t &at) const {
     for (size_t d = dims_.size() - 1; d-- > 0;) {
       const Dim &dim = dims_[d];
-      std::optional<int64_t> index = dim.locate(row[d], tap % dim.taps);
-      tap /= dim.taps;
+      std::optional<int64_t> index = dim.locate(row[d], tap[d]);
       if (!index) {
         return false;
       }

@@ -138,6 +138,7 @@ protected:
 } // namespace
 
 TEST_F(SpacesOptionsTest, theDevicesKernelsAreAsked) {
+  options_.fuse = false;
   // Less than the host and the device have together.
   options_.plan.memoryLimit = 3000;
   Compilation compilation = lower(kProgram);
@@ -200,6 +201,7 @@ TEST_F(SpacesOptionsTest, aCallIsOnTheDeviceIfItIsOnAllRanks) {
 }
 
 TEST_F(SpacesOptionsTest, withoutTheDeviceNothingIsWritten) {
+  options_.fuse = false;
   Compilation compilation = lower(kProgram);
   EXPECT_TRUE(compilation.emitTemporary());
   Compilation resumed({},

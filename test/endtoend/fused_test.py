@@ -1,5 +1,6 @@
-"""Operators that one kernel can compute are one call with --fuse, and the
-program computes the same bits."""
+"""Operators that one kernel can compute are one call, unless --no-fuse says
+otherwise. The program then computes the same: to the bit by the reference
+kernels, and up to rounding by those that compute several operators at once."""
 
 import re
 
@@ -20,9 +21,9 @@ PLANS = {
 
 
 def compile_both(divisi, *arguments):
-    """Compiles with and without --fuse; the lowered modules, in this order."""
+    """Compiles with and without --no-fuse; the lowered modules, fused first."""
     texts = []
-    for name, flags in (("fused", ["--fuse"]), ("apart", [])):
+    for name, flags in (("fused", []), ("apart", ["--no-fuse"])):
         divisi.path(name).mkdir(exist_ok=True)
         divisi("compile", *arguments, *flags, "-o", f"{name}.divisi",
                "--dump-after", "lower", "--dump-to", name)
@@ -41,10 +42,12 @@ def run_both(divisi, *arguments):
     return results
 
 
-def expect_equal(fused, apart):
+def expect_equal(fused, apart, tolerance=0):
     assert fused.keys() == apart.keys() and fused
     for name, values in fused.items():
-        np.testing.assert_array_equal(values, apart[name], err_msg=name)
+        scale = np.abs(apart[name]).max(initial=1)
+        np.testing.assert_allclose(values, apart[name], err_msg=name,
+                                   rtol=tolerance, atol=tolerance * scale)
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -53,11 +56,12 @@ def test_models_compute_the_same_bits(divisi, name, plan):
     m = model(name)
     fused, apart = compile_both(divisi, m.onnx, *m.shapes, *PLANS[plan])
     calls = [text.count("exec.call ") for text in (fused, apart)]
-    assert calls[0] < calls[1]
+    # Random plans may leave nothing to fuse.
+    assert calls[0] < calls[1] or plan in ("random", "uneven")
     parts = re.findall(r"^ +%\d+ = nn\.", fused, flags=re.M)
     assert len(parts) + calls[0] - fused.count('exec.call "fused"') >= calls[1]
-    expect_equal(*run_both(divisi, "--inputs", m.inputs))
-    if plan == "found":
+    expect_equal(*run_both(divisi, "--inputs", m.inputs), tolerance=1e-5)
+    if plan in ("found", "one"):
         expect_equal(*run_both(divisi, "--inputs", m.inputs, "--backend",
                                "reference", "--threads-per-device", 2))
 

@@ -68,8 +68,9 @@ class Lookup:
         np.savez(self.divisi.path("ids.npz"), ids=ids)
 
     def compile(self, devices, *flags):
-        self.divisi("compile", "m.onnx", "--devices", devices, *flags, "-o",
-                    "m.divisi")
+        # Messages name one node.
+        self.divisi("compile", "m.onnx", "--devices", devices, "--no-fuse",
+                    *flags, "-o", "m.divisi")
 
     def run(self, *flags, exits=0):
         return self.divisi("run", "m.divisi", "--inputs", "ids.npz", "-o",

@@ -127,8 +127,8 @@ def test_collectives_have_products_beside_them(divisi, plan):
     step.write(divisi.folder)
     counts = []
     for flags in ((), ("--no-overlap",)):
-        divisi("compile", "step.mlir", *flags, "--dump-after", "lower",
-               "--dump-to", ".", "-o", "m.divisi")
+        divisi("compile", "step.mlir", *flags, "--no-fuse", "--dump-after",
+               "lower", "--dump-to", ".", "-o", "m.divisi")
         text = divisi.path("step.lower.mlir").read_text()
         counts.append(products_beside(steps_of(text)))
     scheduled, in_order = counts
@@ -177,8 +177,8 @@ def test_small_reductions_are_one(divisi):
 def test_without_overlap_the_order_is_that_of_partition(divisi):
     m = model("gpt2")
     divisi("compile", m.onnx, *m.shapes, "--tensor-parallel-size", 2,
-           "--no-overlap", "--dump-after", "all", "--dump-to", ".", "-o",
-           "m.divisi")
+           "--no-overlap", "--no-fuse", "--dump-after", "all", "--dump-to",
+           ".", "-o", "m.divisi")
     texts = {stage: divisi.path(f"gpt2.{stage}.mlir").read_text()
              for stage in ("partition", "schedule", "lower")}
     assert texts["schedule"] == texts["partition"].replace(

@@ -72,6 +72,10 @@ public:
   FusedCall draw() {
     call_ = {};
     rows_ = below(7), columns_ = 1 + below(70);
+    if (below(20) == 0) {
+      rows_ = 130 + below(50), columns_ = 130 + below(50); // done in pieces
+      ++numLarge;
+    }
     int64_t inner = 1 + below(20);
     for (int i = 1 + below(3); i > 0; --i) {
       full_.push_back(addOperand({rows_, columns_}));
@@ -108,6 +112,8 @@ public:
     full_.clear();
     return std::move(call_);
   }
+
+  int numLarge = 0;
 
   int64_t below(int64_t end) {
     return std::uniform_int_distribution<int64_t>(0, end - 1)(random_);
@@ -287,6 +293,7 @@ TEST(FusedTest, aRegionIsWhatItsPartsAre) {
     }
   }
   // All of it has been tried.
+  EXPECT_GT(draw.numLarge, 15);
   EXPECT_GT(inPlace, 300);
   EXPECT_GT(withScratch, 300);
   EXPECT_GT(withTwo, 300);

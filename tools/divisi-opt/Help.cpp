@@ -23,6 +23,7 @@ using namespace divisi;
 static constexpr StringLiteral kPasses[] = {
     "nn-fuse-activations",
     "nn-unflatten",
+    "nn-fold-scales",
     "nn-lower-precision",
     "nn-hoist-init",
     "verify-import",
@@ -38,6 +39,7 @@ static constexpr StringLiteral kPasses[] = {
     "lower-to-exec",
     "split-kinds",
     "place-spaces",
+    "choose-formats",
     "write-globals",
     "ask-kernels",
     "plan-memory",

@@ -76,7 +76,7 @@ struct CompileOptions {
   /// order as it is.
   bool overlap = true;
   /// Whether what one kernel can do becomes one call.
-  bool fuse = false;
+  bool fuse = true;
   /// Stages after which the module is written to `dumpFolder`, as
   /// MODEL.STAGE.mlir, or to `dumpFile` if that is not empty.
   std::vector<Stage> dumpAfter;

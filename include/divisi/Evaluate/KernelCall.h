@@ -44,14 +44,12 @@ std::optional<rt::Region> kernelRegion(mlir::Block &block);
 
 /// What the reference kernel `callee` ("nn.add") says about a call on tensors
 /// of these (local) types with these attributes, every operand and result being
-/// as large as its buffer: what holds then holds for each rank's part. `region`
-/// is that of a fused call, else null. Nothing if there is no such kernel, or
-/// if it does not take such a call.
+/// as large as its buffer: what holds then holds for each rank's part. Nothing
+/// if there is no such kernel, or if it does not take such a call.
 std::optional<rt::KernelQuery> queryKernel(llvm::StringRef callee,
                                            mlir::DictionaryAttr config,
                                            mlir::TypeRange operands,
-                                           mlir::TypeRange results,
-                                           mlir::Block *region = nullptr);
+                                           mlir::TypeRange results);
 
 /// The operand of which a call with `numResults` results, about which the
 /// kernel says `query`, makes its result a view: then there is no call, and it

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/Families.h"
+#include "runtime/backends/cpu/Team.h"
 #include "runtime/kernels/Region.h"
 
 #include <algorithm>
@@ -15,18 +16,20 @@ namespace divisi::rt {
 namespace {
 
 /// What this backend does not take, the reference does.
-Backends withReference() {
+const RegionRunner &withReference() {
   static const Backend *const backends[] = {&cpuBackend(), &referenceBackend()};
-  return backends;
+  static const RegionRunner runner{backends, &cpu::forEach};
+  return runner;
 }
 
 /// Joins the tables; of two kernels for one operator oneDNN's is asked first.
 class CpuBackend final : public Backend {
 public:
   CpuBackend() {
-    for (auto family : {cpu::matmulKernels(), cpu::convKernels(),
-                        cpu::pointKernels(), cpu::attentionKernels(),
-                        cpu::widenedKernels(), cpu::threadedKernels()}) {
+    for (auto family :
+         {cpu::matmulKernels(), cpu::convKernels(), cpu::pointKernels(),
+          cpu::attentionKernels(), cpu::clampKernels(), cpu::widenedKernels(),
+          cpu::permutedKernels(), cpu::threadedKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     kernels_.push_back(regionKernel<&withReference>());

@@ -9,46 +9,8 @@
 #include "runtime/backends/cpu/OneDnn.h"
 
 #include <cstdlib>
-#include <future>
-#include <omp.h>
-#include <thread>
-#include <unistd.h>
 
 namespace divisi::rt::cpu {
-
-/// libgomp's threads look for work for milliseconds before they sleep, unless
-/// it has more of them than there are cores: then for a microsecond or two. On
-/// a machine with other work, or more ranks than cores, the long wait takes the
-/// core from the thread that is waited for, and a model several times as long.
-/// No function changes that, only the environment that libgomp reads when it is
-/// loaded, which is not ours. So there is one team more than cores, asleep.
-static void shortenWaits() {
-  static const bool isDone = [] {
-    std::promise<void> hasTeam;
-    std::thread([&hasTeam] {
-#pragma omp parallel num_threads(omp_get_num_procs() + 1)
-      {
-#pragma omp barrier // a region of nothing would be left out
-      }
-      hasTeam.set_value();
-      while (true) {
-        pause();
-      }
-    }).detach();
-    hasTeam.get_future().wait();
-    return true;
-  }();
-  (void)isDone;
-}
-
-TeamSize::TeamSize(int threads) : before_(omp_get_max_threads()) {
-  if (threads > 1) {
-    shortenWaits();
-  }
-  omp_set_num_threads(threads < 1 ? 1 : threads);
-}
-
-TeamSize::~TeamSize() { omp_set_num_threads(before_); }
 
 static dnnl_engine_t makeEngine() {
   dnnl_engine_t engine = nullptr;
@@ -141,9 +103,8 @@ void Primitive::bind(int argument, const_dnnl_memory_desc_t desc) {
   arguments_.push_back(argument);
 }
 
-bool Primitive::run(std::initializer_list<const void *> data,
-                    void *scratchpad) const {
-  constexpr size_t most = 8;
+bool Primitive::run(std::span<const void *const> data, void *scratchpad) const {
+  constexpr size_t most = 40; // 32 post-ops and what they work on
   dnnl_exec_arg_t arguments[most];
   size_t count = memories_.size();
   if (count > most || data.size() + 1 != count) {
@@ -151,9 +112,9 @@ bool Primitive::run(std::initializer_list<const void *> data,
   }
   for (size_t i = 0; i < count; ++i) {
     arguments[i] = {arguments_[i], memories_[i].get()};
-    dnnl_memory_set_data_handle(
-        memories_[i].get(),
-        i == 0 ? scratchpad : const_cast<void *>(data.begin()[i - 1]));
+    dnnl_memory_set_data_handle(memories_[i].get(),
+                                i == 0 ? scratchpad
+                                       : const_cast<void *>(data[i - 1]));
   }
   return dnnl_primitive_execute(primitive_.get(), stream_.get(), int(count),
                                 arguments) == dnnl_success &&

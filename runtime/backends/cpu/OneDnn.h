@@ -16,24 +16,11 @@
 #define DIVISI_RUNTIME_BACKENDS_CPU_ONEDNN_H
 
 #include "divisi/runtime/Kernel.h"
+#include "runtime/backends/cpu/Team.h"
 
 #include "oneapi/dnnl/dnnl.h"
 
 namespace divisi::rt::cpu {
-
-/// Sets the calling thread's team size while it lives: oneDNN asks OpenMP for
-/// it when a primitive is made and again when it runs, and the two must agree.
-/// All teams of a thread have one size, since OpenMP ends and makes threads
-/// where it changes, and wait for each other awake for a moment only.
-class TeamSize {
-public:
-  explicit TeamSize(int threads);
-  ~TeamSize();
-  TeamSize(const TeamSize &) = delete;
-
-private:
-  int before_;
-};
 
 /// The one CPU engine; null if oneDNN cannot make one.
 dnnl_engine_t engine();
@@ -106,7 +93,10 @@ public:
   void bind(int argument, const_dnnl_memory_desc_t desc);
   /// The pointers in the order of the bindings; `scratchpad` has the
   /// scratchpadBytes of the description.
-  bool run(std::initializer_list<const void *> data, void *scratchpad) const;
+  bool run(std::span<const void *const> data, void *scratchpad) const;
+  bool run(std::initializer_list<const void *> data, void *scratchpad) const {
+    return run(std::span(data.begin(), data.size()), scratchpad);
+  }
 
 private:
   Owner<dnnl_primitive, dnnl_primitive_destroy> primitive_;

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/Families.h"
-#include "runtime/backends/cpu/OneDnn.h"
+#include "runtime/backends/cpu/PostOps.h"
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/Nest.h"
 
@@ -88,21 +88,16 @@ template <MakeDesc Make> static KernelQuery queryPoint(const CallSite &site) {
 }
 
 static PrimitiveDesc makeEltwise(const CallSite &site, MemoryDesc &memory) {
-  dnnl_alg_kind_t algorithm = dnnl_eltwise_tanh;
-  if (site.op == "nn.gelu") {
-    algorithm = site.attributes.getString("approximate") == "tanh"
-                    ? dnnl_eltwise_gelu_tanh
-                    : dnnl_eltwise_gelu_erf;
-  } else if (site.op == "nn.sigmoid") {
-    algorithm = dnnl_eltwise_logistic;
-  }
+  std::optional<dnnl_alg_kind_t> algorithm =
+      eltwiseOf(site.op, site.attributes);
   memory = describe({site.results[0].count()}, {1});
   PrimitiveAttr attr = scratchpadAttr();
   dnnl_primitive_desc_t desc = nullptr;
   if (!memory || !attr ||
       dnnl_eltwise_forward_primitive_desc_create(
-          &desc, engine(), dnnl_forward_inference, algorithm, memory.get(),
-          memory.get(), 0, 0, attr.get()) != dnnl_success) {
+          &desc, engine(), dnnl_forward_inference, *algorithm, memory.get(),
+          memory.get(), eltwiseAlpha(*algorithm), 0,
+          attr.get()) != dnnl_success) {
     return nullptr;
   }
   return PrimitiveDesc(desc);
@@ -167,6 +162,7 @@ std::span<const Kernel> pointKernels() {
       makeKernelRow<makeEltwise>("nn.gelu"),
       makeKernelRow<makeNormalize>("nn.normalize"),
       makeKernelRow<makeEltwise>("nn.sigmoid"),
+      makeKernelRow<makeEltwise>("nn.silu"),
       makeKernelRow<makeSoftmax>("nn.softmax"),
       makeKernelRow<makeEltwise>("nn.tanh"),
   };

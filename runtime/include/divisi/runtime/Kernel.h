@@ -54,6 +54,9 @@ struct KernelCode {
 /// The name of calls with a region.
 inline constexpr std::string_view fusedOp = "fused";
 
+/// The name of calls that bring a tensor into another format.
+inline constexpr std::string_view packOp = "pack";
+
 /// One operator of a region. Values are numbered: first the operands of the
 /// call, then the results of each part.
 struct RegionPart {
@@ -97,6 +100,8 @@ struct KernelQuery {
   int64_t workspaceBytes = 0;
   /// What prepare() will keep of constants in a layout of its own.
   int64_t packedBytes = 0;
+  /// Of operands and results that it brings into another order in each launch.
+  int64_t reorderedBytes = 0;
   /// {operand, result}: the result may be written over the operand.
   std::vector<std::pair<int, int>> inPlace;
   /// {operand, result}: the result has the operand's bytes unchanged, so that
@@ -137,6 +142,12 @@ struct LaunchContext {
   void note(BadIndex found);
 };
 
+/// A part of a region that a kernel lets another one run.
+struct PartKernel {
+  std::string op;           ///< "nn.add"
+  std::string_view backend; ///< Its name.
+};
+
 /// A kernel that is ready to run; owns its primitives and packed constants.
 class PreparedKernel {
 public:
@@ -148,6 +159,8 @@ public:
   virtual void collect(LaunchContext &) {}
   /// The bytes of the packed constants that it owns.
   virtual int64_t packedBytes() const { return 0; }
+  /// Who runs the parts of a region, in order; empty: it does all of it itself.
+  virtual std::vector<PartKernel> parts() const { return {}; }
 };
 
 /// What launch() returns where a library says no more than that it failed.

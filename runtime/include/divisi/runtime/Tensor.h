@@ -67,6 +67,10 @@ std::optional<DType> parseDType(std::string_view name);
 /// The name of the memory space that every rank has.
 inline constexpr std::string_view hostSpace = "host";
 
+/// The format in which dimension 1, a tensor's channels, is the innermost one:
+/// those of an image are in the order 0, 2, 3, 1. From rank 3 on.
+inline constexpr std::string_view channelsLast = "channels_last";
+
 /// Extents, or an index, one per dimension.
 using Dims = std::vector<int64_t>;
 

@@ -1,0 +1,261 @@
+//===- PostOps.cpp - What oneDNN does to a result on its way --------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cpu/PostOps.h"
+#include "runtime/kernels/Formats.h"
+
+#include <algorithm>
+
+namespace divisi::rt::cpu {
+
+// What takes a maximum is not among them: NaN is lost in those of oneDNN.
+std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
+                                         const Attributes &attributes) {
+  if (op == "nn.gelu") {
+    return attributes.getString("approximate") == "tanh"
+               ? dnnl_eltwise_gelu_tanh
+               : dnnl_eltwise_gelu_erf;
+  }
+  static constexpr std::pair<std::string_view, dnnl_alg_kind_t> known[] = {
+      {"nn.sigmoid", dnnl_eltwise_logistic},
+      {"nn.silu", dnnl_eltwise_swish},
+      {"nn.tanh", dnnl_eltwise_tanh},
+  };
+  for (auto [name, algorithm] : known) {
+    if (name == op) {
+      return algorithm;
+    }
+  }
+  return std::nullopt;
+}
+
+float eltwiseAlpha(dnnl_alg_kind_t algorithm) {
+  return algorithm == dnnl_eltwise_swish ? 1 : 0;
+}
+
+/// The algorithm of a binary post-op, and whether its operands may change
+/// places.
+static std::optional<std::pair<dnnl_alg_kind_t, bool>>
+binaryOf(std::string_view op) {
+  static constexpr std::tuple<std::string_view, dnnl_alg_kind_t, bool> known[] =
+      {{"nn.add", dnnl_binary_add, true},
+       {"nn.div", dnnl_binary_div, false},
+       {"nn.mul", dnnl_binary_mul, true},
+       {"nn.sub", dnnl_binary_sub, false}};
+  for (auto [name, algorithm, commutes] : known) {
+    if (name == op) {
+      return std::pair(algorithm, commutes);
+    }
+  }
+  return std::nullopt;
+}
+
+/// `part` takes `value`, once, and else an operand of the call.
+bool PostOps::readPart(const RegionPart &part, int value, const CallSite &site,
+                       PostOp &op) {
+  if (part.results.size() != 1 || part.results[0].type != DType::F32 ||
+      std::count(part.operands.begin(), part.operands.end(), value) != 1) {
+    return false;
+  }
+  if (auto eltwise = eltwiseOf(part.op, part.attributes)) {
+    op.algorithm = *eltwise;
+    return true;
+  }
+  auto binary = binaryOf(part.op);
+  if (!binary || part.operands.size() != 2 ||
+      (part.operands[0] != value && !binary->second)) {
+    return false;
+  }
+  int other = part.operands[part.operands[0] == value ? 1 : 0];
+  if (other < 0 || other >= int(site.operands.size())) {
+    return false;
+  }
+  op.algorithm = binary->first;
+  op.isBinary = true;
+  op.operand = size_t(other);
+  op.info = preferChannelsLast(site.operands[other]);
+  return op.info.type == DType::F32;
+}
+
+size_t PostOps::read(const CallSite &site, size_t most) {
+  ops_.clear();
+  bias_.reset();
+  if (!site.region) {
+    return 1;
+  }
+  const std::vector<RegionPart> &parts = site.region->parts;
+  auto value = int(site.operands.size());
+  auto isRead = [&](const RegionPart &part) {
+    return std::count(part.operands.begin(), part.operands.end(), value) != 0;
+  };
+  size_t count = 1;
+  for (; count < std::min(most, parts.size()); ++count, ++value) {
+    // The value lives on if somebody else reads it.
+    bool isUsed = std::count(site.region->results.begin(),
+                             site.region->results.end(), value) != 0 ||
+                  std::any_of(parts.begin() + count + 1, parts.end(), isRead);
+    PostOp op;
+    if (isUsed || !isSameBox(parts[count].results[0], site.results[0]) ||
+        !readPart(parts[count], value, site, op)) {
+      break;
+    }
+    ops_.push_back(std::move(op));
+  }
+  return count;
+}
+
+/// The part of the operand that broadcasts to the result's box.
+bool PostOps::describeOperand(PostOp &op, const TensorInfo &result) {
+  const TensorInfo &info = op.info;
+  size_t rank = result.rank();
+  if (info.rank() > rank) {
+    return false;
+  }
+  Dims own = stridesOf(info), dims(rank, 1), strides(rank, 1);
+  bool isWhole = info.rank() == rank;
+  op.base = 0;
+  for (size_t i = 0; i < info.rank(); ++i) {
+    size_t d = rank - info.rank() + i;
+    if (info.global[i] == 1 && result.global[d] != 1) {
+      isWhole = false;
+      continue;
+    }
+    int64_t first = result.offset[d] - info.offset[i];
+    if (info.global[i] != result.global[d] || first < 0 ||
+        first + result.extents[d] > info.extents[i]) {
+      return false;
+    }
+    op.base += first * own[i];
+    dims[d] = result.extents[d];
+    strides[d] = own[i];
+  }
+  // Where it has no extent it may lie as densely as oneDNN wants.
+  int64_t dense = 1;
+  Dims order = isChannelsLast(result) ? channelsLastOrder(rank) : Dims();
+  for (size_t i = rank; i-- > 0;) {
+    size_t d = order.empty() ? i : size_t(order[i]);
+    strides[d] = dims[d] == 1 ? dense : strides[d];
+    dense = std::max(dense, strides[d] * dims[d]);
+  }
+  op.desc = describe(dims, strides);
+  // oneDNN reads what has no broadcast dimension in the result's own order.
+  return op.desc && (!isWhole || info.format == result.format);
+}
+
+MemoryDesc PostOps::takeBias(const TensorInfo &result, size_t dim) {
+  if (ops_.empty() || ops_[0].algorithm != dnnl_binary_add) {
+    return nullptr;
+  }
+  const TensorInfo &info = ops_[0].info;
+  size_t rank = result.rank();
+  if (info.rank() > rank || info.rank() + dim < rank) {
+    return nullptr;
+  }
+  size_t own = dim + info.rank() - rank;
+  for (size_t d = 0; d < info.rank(); ++d) {
+    if (d != own && info.global[d] != 1) {
+      return nullptr;
+    }
+  }
+  int64_t first = result.offset[dim] - info.offset[own];
+  if (info.global[own] != result.global[dim] || first < 0 ||
+      first + result.extents[dim] > info.extents[own]) {
+    return nullptr;
+  }
+  bias_ = std::move(ops_[0]);
+  ops_.erase(ops_.begin());
+  bias_->base = first;
+  bias_->desc = describe({result.extents[dim]}, {1});
+  return describe({result.extents[dim]}, {1});
+}
+
+bool PostOps::addTo(dnnl_primitive_attr_t attr, const TensorInfo &result) {
+  if (ops_.empty()) {
+    return true;
+  }
+  dnnl_post_ops_t made = nullptr;
+  if (dnnl_post_ops_create(&made) != dnnl_success) {
+    return false;
+  }
+  Owner<dnnl_post_ops, dnnl_post_ops_destroy> ops(made);
+  for (PostOp &op : ops_) {
+    dnnl_status_t status =
+        !op.isBinary ? dnnl_post_ops_append_eltwise(
+                           made, op.algorithm, eltwiseAlpha(op.algorithm), 0)
+        : describeOperand(op, result)
+            ? dnnl_post_ops_append_binary(made, op.algorithm, op.desc.get())
+            : dnnl_unimplemented;
+    if (status != dnnl_success) {
+      return false;
+    }
+  }
+  return dnnl_primitive_attr_set_post_ops(attr, made) == dnnl_success;
+}
+
+void PostOps::bind(Primitive &primitive) const {
+  if (bias_) {
+    primitive.bind(DNNL_ARG_BIAS, bias_->desc.get());
+  }
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    if (ops_[i].isBinary) {
+      primitive.bind(DNNL_ARG_ATTR_MULTIPLE_POST_OP(int(i)) | DNNL_ARG_SRC_1,
+                     ops_[i].desc.get());
+    }
+  }
+}
+
+void PostOps::pointers(std::span<const void *const> operands,
+                       std::vector<const void *> &to) const {
+  auto add = [&](const PostOp &op) {
+    to.push_back(static_cast<const float *>(operands[op.operand]) + op.base);
+  };
+  if (bias_) {
+    add(*bias_);
+  }
+  for (const PostOp &op : ops_) {
+    if (op.isBinary) {
+      add(op);
+    }
+  }
+}
+
+RegionTail::RegionTail(const CallSite &call, size_t done)
+    : operands(call.operands.begin(), call.operands.end()),
+      constants(call.constants.begin(), call.constants.end()), site(call) {
+  auto made = int(operands.size()), taken = int(done);
+  operands.push_back(call.results[0]);
+  constants.resize(constants.empty() ? 0 : operands.size());
+  // The result of the last operator that is done is an operand here.
+  auto renumber = [&](std::vector<int> &values) {
+    for (int &value : values) {
+      value -= value >= made ? taken - 1 : 0;
+    }
+  };
+  region.parts.assign(call.region->parts.begin() + taken,
+                      call.region->parts.end());
+  region.results = call.region->results;
+  renumber(region.results);
+  for (RegionPart &part : region.parts) {
+    renumber(part.operands);
+  }
+  site.operands = operands;
+  site.constants = constants;
+  site.region = &region;
+  kernel = cpuBackend().find(site);
+  auto isInPlace = [&](std::pair<int, int> pair) {
+    return pair == std::pair(made, 0);
+  };
+  if (kernel) {
+    KernelQuery query = kernel->query(site);
+    kernel = std::any_of(query.inPlace.begin(), query.inPlace.end(), isInPlace)
+                 ? kernel
+                 : nullptr;
+  }
+}
+
+} // namespace divisi::rt::cpu

@@ -1,0 +1,84 @@
+//===- PostOps.h - What oneDNN does to a result on its way ------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The operators of a region behind its first, where each takes the element that
+// the one before has made:
+//
+//   %c = conv %x, %w        the primitive
+//   %b = add %c, %bias      its bias
+//   %s = add %b, %rest      a binary post-op, of an operand of the result's box
+//   %y = relu %s            an elementwise post-op
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_BACKENDS_CPU_POSTOPS_H
+#define DIVISI_RUNTIME_BACKENDS_CPU_POSTOPS_H
+
+#include "runtime/backends/cpu/OneDnn.h"
+
+namespace divisi::rt::cpu {
+
+/// The elementwise algorithm of oneDNN that computes `op`, without parameters.
+std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
+                                         const Attributes &attributes);
+/// The first of its parameters; the other is 0.
+float eltwiseAlpha(dnnl_alg_kind_t algorithm);
+
+/// See the file's head.
+class PostOps {
+public:
+  /// Of a region whose call has one result. How many of its operators, the
+  /// first and those that fit behind it, are done, of at most `most`.
+  size_t read(const CallSite &site, size_t most);
+
+  /// A vector along dimension `dim` that is added first leaves the post-ops and
+  /// becomes the bias; null if there is none.
+  MemoryDesc takeBias(const TensorInfo &result, size_t dim);
+  /// Adds the others to `attr`; false if oneDNN refuses.
+  bool addTo(dnnl_primitive_attr_t attr, const TensorInfo &result);
+  /// Binds bias and operands, in the order of `pointers`.
+  void bind(Primitive &primitive) const;
+  /// What has been bound, of the call's operands.
+  void pointers(std::span<const void *const> operands,
+                std::vector<const void *> &to) const;
+
+private:
+  struct PostOp {
+    dnnl_alg_kind_t algorithm = dnnl_alg_kind_undef;
+    bool isBinary = false;
+    size_t operand = 0; ///< Of the call, for a binary one.
+    TensorInfo info;    ///< The operand.
+    int64_t base = 0;   ///< The first element in its box.
+    MemoryDesc desc;
+  };
+
+  static bool readPart(const RegionPart &part, int value, const CallSite &site,
+                       PostOp &op);
+  static bool describeOperand(PostOp &op, const TensorInfo &result);
+
+  std::vector<PostOp> ops_;
+  std::optional<PostOp> bias_;
+};
+
+/// What is left of a region behind the primitive: it goes on with the result,
+/// where that lies.
+struct RegionTail {
+  /// Of a region whose first `done` operators are.
+  RegionTail(const CallSite &call, size_t done);
+  RegionTail(const RegionTail &) = delete;
+
+  std::vector<TensorInfo> operands; ///< Those of the call, and its result.
+  std::vector<const void *> constants;
+  Region region;
+  CallSite site;
+  const Kernel *kernel; ///< Null if none can work in place.
+};
+
+} // namespace divisi::rt::cpu
+
+#endif // DIVISI_RUNTIME_BACKENDS_CPU_POSTOPS_H
