@@ -204,11 +204,13 @@ std::vector<PartKernel> PreparedRegion::parts() const {
 // Pieces
 //===----------------------------------------------------------------------===//
 
-/// Boxes that make up `info`, each of which is dense in it, in order: with as
-/// many elements as stay in a core's cache, or more, if they would be too many.
-static std::vector<TensorInfo> piecesOf(const TensorInfo &info) {
-  constexpr int64_t elements = 16384, most = 256;
-  int64_t count = info.count(), limit = std::max(elements, count / most);
+/// Boxes that make up `info`, each of which is dense in it, in order: some for
+/// each thread, of as many elements as a core's cache has room for.
+static std::vector<TensorInfo> piecesOf(const TensorInfo &info, int threads) {
+  constexpr int64_t fewest = 16384, most = 65536;
+  int64_t count = info.count();
+  int64_t limit = std::max(std::clamp(count / (4 * threads), fewest, most),
+                           count / 512); // and not too many of them
   size_t dim = 0;
   int64_t row = count,
           outer = 1; // elements of an index of `dim`; indices before
@@ -298,7 +300,7 @@ static std::optional<Group> prepareGroup(const CallSite &site,
   if (last == first) {
     return std::nullopt;
   }
-  std::vector<TensorInfo> boxes = piecesOf(whole);
+  std::vector<TensorInfo> boxes = piecesOf(whole, site.threads);
   if (boxes.size() < 2) {
     return std::nullopt;
   }
