@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/backends/cpu/Answers.h"
 #include "runtime/backends/cpu/ConvSides.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/PostOps.h"
@@ -354,31 +355,39 @@ static bool makePlan(const CallSite &call, ConvPlan &plan) {
   return addReorders(plan);
 }
 
-static bool acceptsConv(const CallSite &site) {
+static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   bool isRegion = site.op == fusedOp;
   if (site.results.size() != 1 || isRegion != (site.region != nullptr) ||
       (isRegion && site.region->parts.empty())) {
-    return false;
+    return std::nullopt;
   }
   TeamSize team(site.threads);
   ConvPlan plan(site);
-  return makePlan(site, plan);
+  if (!makePlan(site, plan)) {
+    return std::nullopt;
+  }
+  KernelQuery query;
+  query.workspaceBytes = layOut(plan).bytes;
+  for (size_t i = 0; i < 3; ++i) {
+    query.reorderedBytes += plan.reordersAlways(i) ? plan.bytes(i) : 0;
+  }
+  if (plan.constant && plan.reorders[1]) {
+    query.packedBytes = plan.bytes(1);
+  }
+  return query;
+}
+
+static std::optional<KernelQuery> answerFor(const CallSite &site) {
+  static Answers answers;
+  return answers.of(site, askOneDnn);
+}
+
+static bool acceptsConv(const CallSite &site) {
+  return answerFor(site).has_value();
 }
 
 static KernelQuery queryConv(const CallSite &site) {
-  TeamSize team(site.threads);
-  ConvPlan plan(site);
-  KernelQuery query;
-  if (makePlan(site, plan)) {
-    query.workspaceBytes = layOut(plan).bytes;
-    for (size_t i = 0; i < 3; ++i) {
-      query.reorderedBytes += plan.reordersAlways(i) ? plan.bytes(i) : 0;
-    }
-    if (plan.constant && plan.reorders[1]) {
-      query.packedBytes = plan.bytes(1);
-    }
-  }
-  return query;
+  return answerFor(site).value_or(KernelQuery());
 }
 
 static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,

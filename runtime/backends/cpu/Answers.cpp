@@ -1,0 +1,105 @@
+//===- Answers.cpp - What kernels have said of calls ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cpu/Answers.h"
+
+namespace divisi::rt::cpu {
+namespace {
+
+/// Writes values one after the other, lists behind their length.
+class KeyWriter {
+public:
+  std::string key;
+
+  void add(int64_t value) {
+    key.append(reinterpret_cast<const char *>(&value), sizeof(value));
+  }
+  void add(double value) {
+    key.append(reinterpret_cast<const char *>(&value), sizeof(value));
+  }
+  void add(std::string_view text) {
+    add(int64_t(text.size()));
+    key += text;
+  }
+  template <typename T> void add(const std::vector<T> &values) {
+    add(int64_t(values.size()));
+    for (T value : values) {
+      add(value);
+    }
+  }
+  void add(const std::vector<int> &values) {
+    add(std::vector<int64_t>(values.begin(), values.end()));
+  }
+  void add(const Attributes &attributes) {
+    add(int64_t(attributes.values().size()));
+    for (const auto &[name, value] : attributes.values()) {
+      add(name);
+      add(int64_t(value.index()));
+      std::visit([this](const auto &held) { add(held); }, value);
+    }
+  }
+  void add(const std::string &text) { add(std::string_view(text)); }
+  void add(std::span<const TensorInfo> infos) {
+    add(int64_t(infos.size()));
+    for (const TensorInfo &info : infos) {
+      add(int64_t(info.type));
+      add(info.extents);
+      add(info.offset);
+      add(info.global);
+      add(info.format);
+    }
+  }
+};
+
+} // namespace
+
+std::string keyOf(const CallSite &site) {
+  KeyWriter writer;
+  writer.add(site.op);
+  writer.add(site.attributes);
+  writer.add(site.operands);
+  writer.add(site.results);
+  writer.add(int64_t(site.constants.size()));
+  for (const void *constant : site.constants) {
+    writer.add(int64_t(constant != nullptr));
+  }
+  writer.add(int64_t(site.threads));
+  writer.add(int64_t(site.checksIndices));
+  if (site.region) {
+    for (const RegionPart &part : site.region->parts) {
+      writer.add(part.op);
+      writer.add(int64_t(part.version));
+      writer.add(part.attributes);
+      writer.add(part.operands);
+      writer.add(std::span<const TensorInfo>(part.results));
+    }
+    writer.add(site.region->results);
+  }
+  return std::move(writer.key);
+}
+
+std::optional<KernelQuery>
+Answers::of(const CallSite &site,
+            std::optional<KernelQuery> (*ask)(const CallSite &)) {
+  std::string key = keyOf(site);
+  {
+    std::lock_guard lock(mutex_);
+    if (auto known = known_.find(key); known != known_.end()) {
+      return known->second;
+    }
+  }
+  std::optional<KernelQuery> answer = ask(site);
+  std::lock_guard lock(mutex_);
+  if (known_.size() >= most) {
+    known_.clear();
+  }
+  known_.emplace(std::move(key), answer);
+  return answer;
+}
+
+} // namespace divisi::rt::cpu
