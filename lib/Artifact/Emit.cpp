@@ -209,6 +209,11 @@ Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
     return draft.status();
   }
   draft->manifest.set_report(options.report);
+  if (options.machineDevices > 0) {
+    artifact::Machine &machine = *draft->manifest.mutable_machine();
+    machine.set_ranks(options.machineDevices);
+    machine.set_links(options.machineLinks);
+  }
   std::filesystem::path folder =
       std::filesystem::absolute(path).parent_path().lexically_normal();
   DataCollector collector(module, store, options, folder.string());

@@ -122,6 +122,16 @@ int64_t Cluster::unitSize(size_t level) const {
   return size;
 }
 
+const LinkLevel *Cluster::machineLevel() const {
+  bool hasOne =
+      !levels.empty() && levels.front().transport != Transport::Network;
+  return hasOne ? &levels.front() : nullptr;
+}
+
+int64_t Cluster::machineSize() const {
+  return machineLevel() ? unitSize(0) : 1;
+}
+
 static void printDevices(const DeviceGroup &group, llvm::raw_ostream &os) {
   const DeviceKind &kind = group.kind;
   os << "  " << group.count << " x " << kind.name << "\n";

@@ -366,31 +366,46 @@ Expected<Report> Compilation::report() {
   return report;
 }
 
-EmitOptions Compilation::emitOptions() const {
+Expected<EmitOptions> Compilation::emitOptions() {
   EmitOptions options = options_.emit;
   options.device = options_.device.backend;
+  if (notesCluster()) {
+    Expected<Cluster> machine = getCluster(*module_);
+    if (!machine) {
+      return machine.status();
+    }
+    const LinkLevel *level = machine->machineLevel();
+    options.machineDevices =
+        uint32_t(std::min(machine->machineSize(), Cluster::maxDevices));
+    options.machineLinks = level ? level->name : "";
+  }
   return options;
 }
 
 Expected<EmitSummary> Compilation::emit(const std::string &path) {
   tellPhase("emit");
-  EmitOptions options = emitOptions();
+  Expected<EmitOptions> options = emitOptions();
+  if (!options) {
+    return options.status();
+  }
   if (report_ || (*module_)->hasAttr(kReportAttr)) {
     Expected<Report> known = report();
     if (!known) {
       return known.status();
     }
-    llvm::raw_string_ostream(options.report) << toJSON(*known);
+    llvm::raw_string_ostream(options->report) << toJSON(*known);
   }
   ErrorCollector errors(context_.get());
   Expected<EmitSummary> summary =
-      emitArtifact(*module_, *store_, path, options);
+      emitArtifact(*module_, *store_, path, *options);
   tellPhase("");
   return summary;
 }
 
 Expected<TemporaryArtifact> Compilation::emitTemporary() {
-  return emitTemporaryArtifact(*module_, *store_, emitOptions());
+  Expected<EmitOptions> options = emitOptions();
+  return options ? emitTemporaryArtifact(*module_, *store_, *options)
+                 : Expected<TemporaryArtifact>(options.status());
 }
 
 std::unique_ptr<Compilation> Compilation::fork(const PlanOptions &plan) {

@@ -279,7 +279,7 @@ static void print(const Subject &subject, ArrayRef<int64_t> sorted,
 
 Status BenchVerb::run() {
   Status status = checkNumbers();
-  auto isDone = status.isOk() ? sessionFlags_.launch(*this)
+  auto isDone = status.isOk() ? sessionFlags_.launch(*this, paths_.front())
                               : divisi::Expected<bool>(status);
   if (!isDone || *isDone) {
     return isDone.status();

@@ -313,7 +313,7 @@ Status CheckVerb::checkModel() {
 Status CheckVerb::run() {
   bool named = StringRef(input_).ends_with(".divisi");
   Status status = readTolerance();
-  auto isDone = status.isOk() ? sessionFlags_.launch(*this)
+  auto isDone = status.isOk() ? sessionFlags_.launch(*this, input_)
                               : divisi::Expected<bool>(status);
   if (!isDone || *isDone) {
     return isDone.status();

@@ -12,7 +12,6 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -179,32 +178,6 @@ static Status waitFor(pid_t child, std::chrono::milliseconds timeout) {
   return status.isOk() ? endOf(state) : status;
 }
 
-/// How many processes the hosts of a file take: a host without a number one.
-static divisi::Expected<int64_t> countSlots(const std::string &path) {
-  auto file = MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (!file) {
-    return Status(ExitCode::File,
-                  "cannot read '" + path + "': " + file.getError().message());
-  }
-  int64_t all = 0;
-  for (line_iterator line(**file, /*SkipBlanks=*/true, '#'); !line.is_at_end();
-       ++line) {
-    SmallVector<StringRef> words;
-    line->split('#').first.split(words, ' ', -1, /*KeepEmpty=*/false);
-    int64_t slots = words.empty() ? 0 : 1;
-    for (StringRef word : words) {
-      if (word.consume_front("slots=") &&
-          (word.getAsInteger(10, slots) || slots < 0)) {
-        return Status(ExitCode::Invalid,
-                      "'" + path + "':" + std::to_string(line.line_number()) +
-                          ": slots=" + word.str() + ": expected a number");
-      }
-    }
-    all += slots;
-  }
-  return all;
-}
-
 /// mpirun and its options.
 static divisi::Expected<std::vector<std::string>>
 launcherOf(const LaunchOptions &options) {
@@ -215,18 +188,12 @@ launcherOf(const LaunchOptions &options) {
     command.push_back("--oversubscribe");
     return command;
   }
-  auto slots = countSlots(options.hosts);
-  if (!slots) {
-    return slots.status();
+  auto places = layOnHosts(options.hosts, options.processes, options.shape);
+  if (!places) {
+    return places.status();
   }
-  if (*slots < options.processes) {
-    return makeError(ExitCode::Usage, "the hosts of '", options.hosts,
-                     "' have ", *slots, " slots for ", options.processes,
-                     " processes");
-  }
-  // By slot: host by host, so that neighbours are near to each other.
-  command.insert(command.end(),
-                 {"--hostfile", options.hosts, "--map-by", "slot"});
+  command.insert(command.end(), {"--hostfile", options.hosts, "--host", *places,
+                                 "--map-by", "slot"});
   return command;
 }
 

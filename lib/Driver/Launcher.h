@@ -9,6 +9,7 @@
 #ifndef DIVISI_LIB_DRIVER_LAUNCHER_H
 #define DIVISI_LIB_DRIVER_LAUNCHER_H
 
+#include "Hosts.h"
 #include "divisi/Support/Status.h"
 
 #include <chrono>
@@ -22,16 +23,18 @@ struct LaunchOptions {
   int64_t processes = 1;
   /// A host file of MPI, `name slots=4` in a line; empty: all on this host.
   std::string hosts;
+  /// What lays processes on the hosts.
+  MachineShape shape;
   /// How long after the first of them has ended the others may go on.
   std::chrono::milliseconds timeout{60000};
 };
 
 /// Starts this program's `arguments` in so many processes of MPI, by mpirun,
 /// and waits for them. Returns their exit code, without a message: they have
-/// said what was wrong. Devices next to each other are on one host as long as
-/// it has slots. Fails with File if there is no mpirun or no host file, with
-/// Usage if the hosts lack slots, with Device if a process was ended by a
-/// signal.
+/// said what was wrong. Those whose devices the plan takes to share a machine
+/// are on one host. Fails with File if there is no mpirun or no host file, with
+/// Usage if the hosts do not do (layOnHosts), with Device if a process was
+/// ended by a signal.
 Status launch(const LaunchOptions &options,
               const std::vector<std::string> &arguments);
 

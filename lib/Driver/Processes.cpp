@@ -12,7 +12,6 @@
 #include "Process.h"
 #include "Verbs.h"
 #include "divisi/Support/Version.h"
-#include "divisi/runtime/ArtifactFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -124,8 +123,44 @@ static Status compare(ArrayRef<std::string> texts, ExitCode code,
   return Status();
 }
 
+MachineShape divisi::machineShapeOf(const artifact::Manifest &manifest) {
+  return {manifest.num_ranks(), manifest.machine().ranks(),
+          manifest.machine().links()};
+}
+
+Status Processes::compareMachines(const MachineShape &shape,
+                                  bool wantsMachines) {
+  char name[256] = "";
+  (void)gethostname(name, sizeof(name) - 1); // without one it has none
+  auto texts =
+      rt::gatherTexts(*world_, std::to_string(world_->machine()) + " " + name,
+                      kMeeting, timeout_);
+  if (!texts) {
+    return note(texts.status());
+  }
+  std::vector<ProcessPlace> places;
+  for (StringRef text : *texts) {
+    auto [number, host] = text.split(' ');
+    ProcessPlace &place = places.emplace_back();
+    (void)number.getAsInteger(10, place.machine); // it was written as one
+    place.name = host.str();
+  }
+  std::string wrong = misplacedDevices(places, shape);
+  if (wrong.empty()) {
+    return Status();
+  }
+  if (wantsMachines) {
+    return Status(ExitCode::Usage, wrong);
+  }
+  if (isFirst()) {
+    errs() << "divisi: warning: " << wrong << "; communication will be slower "
+           << "than planned\n";
+  }
+  return Status();
+}
+
 Status Processes::divide(const std::string &path, const std::string &flags,
-                         rt::SessionOptions &options) {
+                         bool wantsMachines, rt::SessionOptions &options) {
   auto file = rt::ArtifactFile::open(path, {options.externalFolder, false});
   if (Status status = agree(file.status()); !status.isOk()) {
     return status;
@@ -151,6 +186,11 @@ Status Processes::divide(const std::string &path, const std::string &flags,
                        "'; start no more processes than it has devices");
   }
   if (status = agree(status); !status.isOk()) {
+    return status;
+  }
+  status =
+      agree(compareMachines(machineShapeOf(file->manifest()), wantsMachines));
+  if (!status.isOk()) {
     return status;
   }
   options.localRanks = rt::ranksOf(world_->self(), world_->size(), numRanks);

@@ -16,7 +16,9 @@
 #ifndef DIVISI_LIB_DRIVER_PROCESSES_H
 #define DIVISI_LIB_DRIVER_PROCESSES_H
 
+#include "Hosts.h"
 #include "divisi/Support/Status.h"
+#include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/ProcessWorld.h"
 #include "divisi/runtime/Session.h"
 
@@ -51,12 +53,16 @@ public:
   /// Gives this process its ranks of the artifact at `path`. `flags` are those
   /// of which all must have been given the same. Fails on all processes alike:
   /// with Invalid if artifacts differ, Version if Divisi does, Usage if `flags`
-  /// do or there are more processes than ranks.
+  /// do or there are more processes than ranks, and if devices that share a
+  /// machine in the plan do not share one and `wantsMachines`; else the first
+  /// process warns of that.
   Status divide(const std::string &path, const std::string &flags,
-                rt::SessionOptions &options);
+                bool wantsMachines, rt::SessionOptions &options);
 
 private:
   explicit Processes(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+  /// Compares what MPI says of machines with what the plan does.
+  Status compareMachines(const MachineShape &shape, bool wantsMachines);
   /// Returns `status`, which may be a failure of the transport.
   Status note(const Status &status);
 
@@ -66,6 +72,9 @@ private:
 
   friend class GatheredOutputs;
 };
+
+/// Which devices an artifact's plan takes to share a machine.
+MachineShape machineShapeOf(const artifact::Manifest &manifest);
 
 /// What an entry gives, of which each process has a part.
 class GatheredOutputs {

@@ -222,7 +222,7 @@ Status RunVerb::run() {
   if (Status status = checkFiles(); !status.isOk()) {
     return status;
   }
-  if (auto isDone = sessionFlags_.launch(*this); !isDone || *isDone) {
+  if (auto isDone = sessionFlags_.launch(*this, artifact_); !isDone || *isDone) {
     return isDone.status();
   }
   sessionFlags_.trace = !trace_.empty();

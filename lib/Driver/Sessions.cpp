@@ -11,6 +11,8 @@
 #include "ActsOn.h"
 #include "Launcher.h"
 #include "TensorArguments.h"
+#include "VerbInput.h"
+#include "divisi/runtime/ArtifactFile.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
@@ -122,7 +124,8 @@ LoadedEntry::runWhole(std::span<const rt::HostTensor> inputs) const {
 // Processes
 //===----------------------------------------------------------------------===//
 
-divisi::Expected<bool> SessionFlags::launch(const Verb &verb) const {
+divisi::Expected<bool> SessionFlags::launch(const Verb &verb,
+                                            const std::string &input) const {
   if (numProcesses.getNumOccurrences() == 0) {
     return hosts.empty()
                ? divisi::Expected<bool>(false)
@@ -140,9 +143,16 @@ divisi::Expected<bool> SessionFlags::launch(const Verb &verb) const {
   if (*launched) { // by --launch, or by one who says so twice
     return false;
   }
-  Status status =
-      divisi::launch({numProcesses, hosts, std::chrono::milliseconds(timeout)},
-                     verb.arguments);
+  LaunchOptions options;
+  options.processes = numProcesses;
+  options.hosts = hosts;
+  options.timeout = std::chrono::milliseconds(timeout);
+  if (!hosts.empty() && isArtifact(input)) {
+    if (auto artifact = rt::ArtifactFile::open(input)) { // else all will say it
+      options.shape = machineShapeOf(artifact->manifest());
+    }
+  }
+  Status status = divisi::launch(options, verb.arguments);
   return status.isOk() ? divisi::Expected<bool>(true) : status;
 }
 
@@ -204,7 +214,7 @@ divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
   }
   Processes *processes = by == RunBy::Processes ? processes_.get() : nullptr;
   if (processes) {
-    status = processes->divide(artifact, describe(), *chosen);
+    status = processes->divide(artifact, describe(), !hosts.empty(), *chosen);
     if (!status.isOk()) {
       return status;
     }

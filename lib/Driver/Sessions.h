@@ -60,8 +60,9 @@ struct SessionFlags {
                              RunBy by = RunBy::Processes) const;
 
   /// Before anything else. Whether --launch has run the command of `verb` in
-  /// processes of its own, which is all that there is to do.
-  Expected<bool> launch(const Verb &verb) const;
+  /// processes of its own, which is all that there is to do. `input` may be an
+  /// artifact, whose plan then says which of them belong on one host.
+  Expected<bool> launch(const Verb &verb, const std::string &input) const;
   /// Whether this process has the outputs; to be asked once they have joined.
   bool isFirst() const { return !processes_ || processes_->isFirst(); }
   /// Success if `own` is one in all processes: see Processes::agree.

@@ -120,14 +120,14 @@ TEST_F(ArtifactFileTest, anotherVersionHasItsOwnCode) {
   std::string other = read();
   for (auto [version, advice] :
        {std::pair(1, ": compile the model again"),
-        std::pair(7, ": update it, or compile the model again")}) {
+        std::pair(8, ": update it, or compile the model again")}) {
     other[8] = static_cast<char>(version);
     overwrite(other);
     EXPECT_EQ(open().code(), ExitCode::Version);
     EXPECT_THAT(open().message(),
                 testing::EndsWith("artifact of format version " +
                                   std::to_string(version) +
-                                  "; this Divisi reads version 6" + advice));
+                                  "; this Divisi reads version 7" + advice));
   }
 }
 

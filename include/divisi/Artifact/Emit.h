@@ -43,6 +43,10 @@ struct EmitOptions {
   bool externalWeights = false;
   /// JSON for `divisi explain`, stored as it is.
   std::string report;
+  /// So many devices share a machine of the cluster, by links of that name; 0:
+  /// nothing is known.
+  uint32_t machineDevices = 0;
+  std::string machineLinks; ///< Empty where each device is a machine.
   /// Filled by the first emission and taken by later ones of modules that have
   /// the same `@init`; null: `@init` runs.
   std::shared_ptr<DerivedValues> derived;

@@ -156,6 +156,11 @@ struct Cluster {
                       std::optional<int64_t> given) const;
   /// The devices in a whole unit of `level`.
   int64_t unitSize(size_t level) const;
+  /// The innermost level, whose units are taken for machines; null: there is
+  /// none, or it is a network, and each device is a machine.
+  const LinkLevel *machineLevel() const;
+  /// The devices in a whole machine.
+  int64_t machineSize() const;
   /// One assumption per line.
   void print(llvm::raw_ostream &os) const;
   friend bool operator==(const Cluster &, const Cluster &) = default;

@@ -183,7 +183,7 @@ private:
   /// Plans so that what devices hold, all counted, is within the limit.
   Status planToFit();
   Status addMemory(Report &report);
-  EmitOptions emitOptions() const;
+  Expected<EmitOptions> emitOptions();
   bool knowsKernels(const Cluster &cluster) const;
   std::string dumpPath(Stage stage);
   Status dump(Stage stage);

@@ -73,6 +73,9 @@ public:
 
   uint32_t self() const override { return launch_.self; }
   uint32_t size() const override { return launch_.size; }
+  uint32_t machine() const override {
+    return static_cast<uint32_t>(wire.machine());
+  }
   std::shared_ptr<Communicator>
   connect(std::vector<uint32_t> processOf, std::chrono::milliseconds timeout,
           std::chrono::microseconds spin) override;

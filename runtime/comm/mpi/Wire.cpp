@@ -37,6 +37,18 @@ static Status check(int code) {
   return makeError(ExitCode::Device, "MPI failed: ", text);
 }
 
+/// Which process of `all` is the first one of `some`.
+static int firstOf(MPI_Comm some, MPI_Comm all) {
+  MPI_Group from = MPI_GROUP_NULL, to = MPI_GROUP_NULL;
+  int first = 0, found = 0;
+  MPI_Comm_group(some, &from);
+  MPI_Comm_group(all, &to);
+  MPI_Group_translate_ranks(from, 1, &first, to, &found);
+  MPI_Group_free(&from);
+  MPI_Group_free(&to);
+  return found;
+}
+
 Status Wire::open() {
   MPI_Comm machine = MPI_COMM_NULL;
   int *maxTag = nullptr, hasMaxTag = 0;
@@ -57,9 +69,10 @@ Status Wire::open() {
   if (Status status = check(code); !status.isOk()) {
     return status;
   }
-  MPI_Comm_size(machine, &neighbours_);
-  MPI_Comm_free(&machine);
   MPI_Comm_rank(data_, &self_);
+  MPI_Comm_size(machine, &neighbours_);
+  machine_ = firstOf(machine, data_);
+  MPI_Comm_free(&machine);
   MPI_Comm_size(data_, &size_);
   MPI_Comm_get_attr(data_, MPI_TAG_UB, static_cast<void *>(&maxTag),
                     &hasMaxTag);

@@ -62,6 +62,8 @@ public:
   int maxTag() const { return maxTag_; }
   /// How many processes share this machine.
   int neighbours() const { return neighbours_; }
+  /// The first of these.
+  int machine() const { return machine_; }
 
   /// To be held over all that follows.
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
@@ -94,7 +96,7 @@ private:
 
   std::mutex mutex_;
   MPI_Comm data_ = MPI_COMM_NULL, notes_ = MPI_COMM_NULL;
-  int self_ = 0, size_ = 1, maxTag_ = 0, neighbours_ = 1;
+  int self_ = 0, size_ = 1, maxTag_ = 0, neighbours_ = 1, machine_ = 0;
   std::list<Note> sent_; ///< Until MPI has taken them.
   std::string incoming_;
   MPI_Request listening_ = MPI_REQUEST_NULL, barrier_ = MPI_REQUEST_NULL;

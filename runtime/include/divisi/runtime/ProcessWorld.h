@@ -63,6 +63,8 @@ public:
   virtual uint32_t self() const = 0;
   /// How many there are.
   virtual uint32_t size() const = 0;
+  /// The first of the processes that share this one's machine.
+  virtual uint32_t machine() const = 0;
   /// Connects ranks, of which rank r is one of process `processOf[r]`. All
   /// processes call it equally often, in the same order. No rank waits for
   /// longer than `timeout` for others, and for `spin` of it awake if the
