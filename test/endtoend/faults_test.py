@@ -7,79 +7,18 @@ import os
 import random
 import re
 import signal
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import PROGRAM
-from launched import (mlp, needs_mpi, processes_below,  # noqa: F401
-                      rank_of, under_mpirun)
+from launched import (PATIENT, PROCESSES, TIMEOUT, Run, mlp,  # noqa: F401
+                      needs_mpi, processes_below)
 
 pytestmark = needs_mpi
 
-PROCESSES = 3
-TIMEOUT = 4000
-# Where nobody has to wait for a time-out.
-PATIENT = 20000
-# To end all processes, on a machine that does other things, too.
-SLACK = 15
 MOMENTS = 20
-
-
-class Run:
-    """A run in three processes, by default one that does not end by itself."""
-
-    def __init__(self, divisi, inputs, launched=True, wrap=None,
-                 repeat=10**9, timeout=TIMEOUT):
-        self.folder = divisi.folder
-        command = [PROGRAM, "run", "m.divisi", "--inputs", inputs, "--repeat",
-                   repeat, "--timeout", timeout, "-o", "y.npz"]
-        environment = dict(os.environ)
-        if launched:
-            command += ["--launch", PROCESSES]
-        else:
-            command = ["bash", "-c", wrap, "bash", *command] if wrap else command
-            command, environment = under_mpirun(PROCESSES, *command)
-        # Where processes write what they did last.
-        home = self.folder / "temporary"
-        home.mkdir(exist_ok=True)
-        environment["TMPDIR"] = str(home)
-        self.process = subprocess.Popen(
-            [str(part) for part in command], cwd=self.folder, text=True,
-            env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.seen = set()
-
-    def find(self, number):
-        """The oldest process of that number, once there is one."""
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            self.seen |= processes_below(self.process.pid)
-            own = [pid for pid in self.seen if rank_of(pid) == number]
-            if own:
-                return min(own)
-        raise AssertionError(f"process {number} did not start")
-
-    def end(self):
-        """The exit code and stderr; no process is left, nor an output."""
-        self.seen |= processes_below(self.process.pid)
-        try:
-            _, err = self.process.communicate(timeout=PATIENT / 1000 + SLACK)
-        except subprocess.TimeoutExpired:
-            for pid in processes_below(self.process.pid):
-                os.kill(pid, signal.SIGKILL)
-            self.process.kill()
-            _, err = self.process.communicate()
-            raise AssertionError("it did not end:\n" + err) from None
-        deadline = time.monotonic() + 10
-        while any(rank_of(pid) is not None for pid in self.seen):
-            assert time.monotonic() < deadline, "processes are left"
-            time.sleep(0.05)
-        assert not list(self.folder.glob("y.npz*")), "half of an output"
-        assert not list(self.folder.glob("*.tmp*"))
-        return self.process.returncode, err
 
 
 #===----------------------------------------------------------------------===#

@@ -296,13 +296,16 @@ def endless(divisi, mlp):
     """Starts a run that does not end by itself, in three processes; gives the
     launcher, and the processes of each number. None is left afterwards."""
     started = []
+    home = divisi.path("temporary")  # where they write what they did last
+    home.mkdir()
 
     def start(*options):
+        if "--repeat" not in options:
+            options += ("--repeat", "1000000000")
         launcher = subprocess.Popen(
             [str(PROGRAM), "run", "m.divisi", "--inputs", str(mlp.inputs),
-             "--launch", "3", "-o", "y.npz",
-             *(options if "--repeat" in options
-               else ("--repeat", "1000000000", *options))], cwd=divisi.folder, stderr=subprocess.PIPE,
+             "--launch", "3", "-o", "y.npz", *options], cwd=divisi.folder,
+            env={**os.environ, "TMPDIR": str(home)}, stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL, text=True)
         started.append(launcher)
         assert "kernels of the backend" in launcher.stderr.readline()
