@@ -57,20 +57,21 @@ def rank_of(pid):
 
 
 class Run:
-    """A run in three processes, by default one that does not end by itself."""
+    """A run in several processes, by default one that does not end by itself.
+    """
 
     def __init__(self, divisi, inputs, launched=True, wrap=None,
                  repeat=10**9, timeout=TIMEOUT, options=("-o", "y.npz"),
-                 home=None):
+                 home=None, processes=PROCESSES):
         self.folder = divisi.folder
         command = [PROGRAM, "run", "m.divisi", "--inputs", inputs, "--repeat",
                    repeat, "--timeout", timeout, *options]
         environment = dict(os.environ)
         if launched:
-            command += ["--launch", PROCESSES]
+            command += ["--launch", processes]
         else:
             command = ["bash", "-c", wrap, "bash", *command] if wrap else command
-            command, environment = under_mpirun(PROCESSES, *command)
+            command, environment = under_mpirun(processes, *command)
         # Where processes write what they did last.
         home = home or self.folder / "temporary"
         home.mkdir(exist_ok=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import BUILD, PROGRAM, load, model
-from launched import (mlp, needs_mpi,  # noqa: F401
+from launched import (Run, mlp, needs_mpi,  # noqa: F401
                       processes_below, rank_of, under_mpirun)
 from loop_programs import (NESTED, jacobi, jacobi_tensors, lstm, lstm_tensors,
                            nested_tensors)
@@ -149,6 +149,54 @@ def test_each_process_has_its_devices_alone(divisi, mlp):
                              "holds ") == 1
     assert err.count(" holds ") == 4
     assert divisi.path("t.json").exists() and divisi.path("t.json.2").exists()
+
+
+def test_each_process_reads_its_slices_of_the_weights(divisi):
+    """The pages of the artifact that a process has touched are its own share,
+    and what the kernel maps with it: 2 MiB at either end of its two slices."""
+    rows, columns, devices = 16384, 1024, 4
+    size = 4 * rows * columns
+    divisi.path("weights.bin").write_bytes(
+        np.random.default_rng(0).random(2 * rows * columns, np.float32))
+    divisi.path("m.mlir").write_text(f"""
+spmd.grid @g (x = {devices})
+nn.global @a parameter : tensor<{rows}x{columns}xf32> from "weights.bin" [0, {size}] {{spmd.place = #spmd.place<@g: [x, *]>}}
+nn.global @b parameter : tensor<{rows}x{columns}xf32> from "weights.bin" [{size}, {size}] {{spmd.place = #spmd.place<@g: [x, *]>}}
+func.func @forward(%x: tensor<2x{rows}xf32> {{nn.name = "x"}})
+    -> (tensor<2x{columns}xf32> {{nn.name = "y"}}) {{
+  %a = nn.read @a : tensor<{rows}x{columns}xf32>
+  %b = nn.read @b : tensor<{rows}x{columns}xf32>
+  %w = nn.add %a, %b {{spmd.split = #spmd.split<@g: d0@x>}}
+      : (tensor<{rows}x{columns}xf32>, tensor<{rows}x{columns}xf32>) -> tensor<{rows}x{columns}xf32>
+  %y = nn.matmul %x, %w {{labels = "mk,kn->mn", spmd.split = #spmd.split<@g: k@x>}}
+      : (tensor<2x{rows}xf32>, tensor<{rows}x{columns}xf32>) -> tensor<2x{columns}xf32>
+  return %y : tensor<2x{columns}xf32>
+}}
+""")
+    divisi("compile", "m.mlir", "-o", "m.divisi")
+    np.savez(divisi.path("in.npz"), x=np.ones((2, rows), np.float32))
+    for processes in (2, 4):
+        run = Run(divisi, divisi.path("in.npz"), processes=processes)
+        first = [run.find(number) for number in range(processes)]
+        time.sleep(2)
+        touched = [pages_of(pid, "m.divisi") for pid in first]
+        run.process.terminate()
+        run.end()
+        share = 2 * size / processes
+        for bytes_ in touched:
+            assert share * 0.95 < bytes_ < share + (9 << 20), (touched, share)
+
+
+def pages_of(pid, name):
+    """Bytes of the file that are mapped to pages of this process."""
+    found, isIt = 0, False
+    for line in Path(f"/proc/{pid}/smaps").read_text("utf-8").splitlines():
+        words = line.split()
+        if "-" in words[0] and not words[0].endswith(":"):
+            isIt = words[-1].endswith(name)
+        elif isIt and words[0] == "Rss:":
+            found += 1024 * int(words[1])
+    return found
 
 
 def test_outputs_go_to_stdout_once(divisi, mlp):
