@@ -216,9 +216,10 @@ static void comparePlan(std::unique_ptr<Compilation> plan, unsigned seed,
     llvm::outs() << llvm::formatv("seed {0}: {1} ns planned, {2} ns made\n",
                                   seed, price.nanoseconds, made);
   }
-  // What is planned is the memory of the order as it is.
+  // What is planned is the memory of the order as it is, each operator a call.
   CompileOptions options;
   options.overlap = false;
+  options.fuse = false;
   Compilation inOrder(std::move(options),
                       cast<mlir::ModuleOp>(plan->module().clone()),
                       Stage::Partition);
