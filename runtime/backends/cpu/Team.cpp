@@ -11,10 +11,11 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <fstream>
 #include <mutex>
 #include <omp.h>
 #include <optional>
-#include <sys/resource.h>
 #include <thread>
 
 namespace divisi::rt::cpu {
@@ -60,61 +61,86 @@ public:
   /// A team of so many threads begins to work.
   void begin(int threads);
   void end(int threads) { busy_ -= threads; }
+  bool areAsleep() {
+    std::lock_guard lock(mutex_);
+    return asleep_.has_value();
+  }
 
 private:
   using Clock = std::chrono::steady_clock;
 
-  void look(Clock::time_point now);
+  /// `isContended`: the cores are wanted by more than there are of them.
+  void note(Clock::time_point now, bool isContended);
 
-  /// How often it is looked whether others want the cores, and how long they
-  /// must not have, before threads wait awake again.
-  static constexpr std::chrono::milliseconds period{20}, calm{500};
-  /// How often the process may lose a core, per second.
-  static constexpr double mostLosses = 100;
+  /// What share of its time a thread lacks a core if others work all the time,
+  /// too: measured, for two teams of two threads on two cores, .37 to .45 of
+  /// those that wait awake and .37 of those that sleep.
+  static constexpr double mostAwake = .33, mostAsleep = .25;
+  /// How long cores must be free before threads wait awake again.
+  static constexpr std::chrono::milliseconds calm{300};
 
   std::atomic<int> busy_ = 0; ///< Threads of all teams at work.
-  std::atomic<Clock::rep> nextLook_ = 0;
-  std::mutex mutex_; ///< Of all that follows.
+  std::mutex mutex_;          ///< Of all that follows.
   std::optional<SleepingTeam> asleep_;
-  Clock::time_point lastLook_, lastLoss_;
-  long losses_ = 0;
+  Clock::time_point lastContended_;
+};
+
+/// How the thread that it belongs to gets its cores.
+class Share {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Of the time since the last answer, the share in which the thread wanted a
+  /// core and had none; nothing if that was a moment ago.
+  std::optional<double> lacked(Clock::time_point now);
+
+private:
+  static constexpr std::chrono::milliseconds period{50};
+
+  Clock::time_point last_;
+  int64_t lacked_ = 0; ///< Until then.
 };
 
 } // namespace
 
-/// How often a thread of this process had to give its core to others.
-static long countLosses() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
+/// How long the calling thread has wanted a core and had none, in ns; 0 if the
+/// system does not say (Linux, scheduler/sched-stats.rst).
+static int64_t timeWithoutCore() {
+  std::ifstream file("/proc/thread-self/schedstat");
+  int64_t ran = 0, lacked = 0;
+  return file >> ran >> lacked ? lacked : 0;
+}
+
+std::optional<double> Share::lacked(Clock::time_point now) {
+  if (now - last_ < period) {
+    return std::nullopt;
+  }
+  bool isFirst = last_ == Clock::time_point();
+  std::chrono::duration<double, std::nano> since = now - last_;
+  int64_t before = lacked_;
+  last_ = now;
+  lacked_ = timeWithoutCore();
+  return isFirst ? std::nullopt
+                 : std::optional(double(lacked_ - before) / since.count());
 }
 
 void Waits::begin(int threads) {
   static const int cores = omp_get_num_procs();
+  static thread_local Share share;
   bool isCrowded = (busy_ += threads) > cores;
   Clock::time_point now = Clock::now();
-  if (isCrowded || now.time_since_epoch().count() >= nextLook_) {
+  std::optional<double> lacked = share.lacked(now);
+  if (isCrowded || lacked) {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock) {
-      lastLoss_ = isCrowded ? now : lastLoss_;
-      look(now);
+      note(now, isCrowded || *lacked > (asleep_ ? mostAsleep : mostAwake));
     }
   }
 }
 
-void Waits::look(Clock::time_point now) {
-  if (now - lastLook_ >= period) {
-    long losses = countLosses();
-    std::chrono::duration<double> since = now - lastLook_;
-    if (double(losses - losses_) > mostLosses * since.count() + 1) {
-      lastLoss_ = now;
-    }
-    losses_ = losses;
-    lastLook_ = now;
-    nextLook_ = (now + period).time_since_epoch().count();
-  }
-  bool isCalm = lastLoss_ == Clock::time_point() || now - lastLoss_ > calm;
-  if (isCalm) {
+void Waits::note(Clock::time_point now, bool isContended) {
+  lastContended_ = isContended ? now : lastContended_;
+  if (lastContended_ == Clock::time_point() || now - lastContended_ > calm) {
     asleep_.reset();
   } else if (!asleep_) {
     asleep_.emplace();
@@ -127,9 +153,14 @@ static Waits &waits() {
   return *waits;
 }
 
+/// Whether the calling thread has a team: those within it are the same threads.
+static thread_local bool hasTeam = false;
+
 TeamSize::TeamSize(int threads)
-    : threads_(threads < 1 ? 1 : threads), before_(omp_get_max_threads()) {
-  if (threads_ > 1) {
+    : threads_(threads < 1 ? 1 : threads), before_(omp_get_max_threads()),
+      counts_(threads_ > 1 && !hasTeam) {
+  if (counts_) {
+    hasTeam = true;
     waits().begin(threads_);
   }
   omp_set_num_threads(threads_);
@@ -137,10 +168,13 @@ TeamSize::TeamSize(int threads)
 
 TeamSize::~TeamSize() {
   omp_set_num_threads(before_);
-  if (threads_ > 1) {
+  if (counts_) {
     waits().end(threads_);
+    hasTeam = false;
   }
 }
+
+bool areTeamsAsleep() { return waits().areAsleep(); }
 
 void forEach(int threads, int count, void (*body)(void *context, int i),
              void *context) {

@@ -15,7 +15,7 @@
 // Awake is right as long as nobody else wants the cores: else the waiting take
 // them from those for whom they wait, and a model takes several times as long.
 // So there is one thread more than cores, asleep, while there are more teams
-// than cores, or the process loses its cores to others again and again.
+// than cores, or whoever begins a team has long lacked a core of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,11 @@ public:
 
 private:
   int threads_, before_;
+  bool counts_; ///< As a team at work; not one within another.
 };
+
+/// Whether the threads of this process wait asleep, not awake.
+bool areTeamsAsleep();
 
 /// Calls body(context, i) for every i below `count`, by a team of `threads`.
 void forEach(int threads, int count, void (*body)(void *context, int i),
