@@ -47,6 +47,38 @@ template <typename T> Tensor make(Dims dims, const std::vector<T> &values) {
   return tensor;
 }
 
+/// The element of `info` that is stored as number `at` with channels last, as
+/// its number in row-major order.
+inline int64_t rowMajorIndex(const TensorInfo &info, int64_t at) {
+  size_t rank = info.rank();
+  Dims index(rank);
+  index[1] = at % info.extents[1];
+  at /= info.extents[1];
+  for (size_t d = rank; d-- > 2;) {
+    index[d] = at % info.extents[d];
+    at /= info.extents[d];
+  }
+  index[0] = at;
+  int64_t number = 0;
+  for (size_t d = 0; d < rank; ++d) {
+    number = number * info.extents[d] + index[d];
+  }
+  return number;
+}
+
+/// A tensor of elements of 4 bytes in the other format.
+inline Tensor turned(const Tensor &tensor) {
+  Tensor to = tensor;
+  bool packs = tensor.info.format.empty();
+  to.info.format = packs ? channelsLast : std::string_view();
+  for (int64_t i = 0; i < tensor.info.count(); ++i) {
+    int64_t plain = rowMajorIndex(tensor.info, i) * 4;
+    std::memcpy(&to.data[packs ? i * 4 : plain],
+                &tensor.data[packs ? plain : i * 4], 4);
+  }
+  return to;
+}
+
 } // namespace divisi::rt::test
 
 #endif // DIVISI_TEST_RUNTIME_TENSORS_H

@@ -5,144 +5,43 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// oneDNN chooses the layouts of what is row-major, and is told those of tensors
-// whose channels come last, which suit it; constant weights are brought to
-// where it wants them once. A region whose operators go on with the result, one
-// after the other, is one primitive.
-//
-//===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/Answers.h"
-#include "runtime/backends/cpu/ConvSides.h"
+#include "runtime/backends/cpu/ConvPlan.h"
 #include "runtime/backends/cpu/Families.h"
-#include "runtime/backends/cpu/PostOps.h"
-#include "runtime/kernels/Formats.h"
-
-#include <algorithm>
-#include <numeric>
 
 namespace divisi::rt::cpu {
 namespace {
 
-/// A convolution alone, or the first operator of a region.
-struct ConvPlan {
-  /// One that has a result.
-  explicit ConvPlan(const CallSite &call);
-  ConvPlan(const ConvPlan &) = delete;
-
-  const std::vector<TensorInfo> operands; ///< Of the convolution.
-  const std::vector<const void *> constants;
-  const TensorInfo result;
-  const CallSite site; ///< The convolution.
-  ConvSides sides;
-  PostOps postOps;
-  std::unique_ptr<RegionTail> tail; ///< Null if the primitive does all.
-  PrimitiveDesc primitive;
-  /// The layouts that the primitive wants of x, w and y.
-  std::array<const_dnnl_memory_desc_t, 3> wanted = {};
-  /// To these of x and w, and back of y; null where they are given.
-  std::array<PrimitiveDesc, 3> reorders;
-  bool constant = false; ///< w is brought there once.
-
-  int64_t bytes(size_t side) const {
-    return int64_t(dnnl_memory_desc_get_size(wanted[side]));
-  }
-  /// Whether each launch reorders it.
-  bool reordersAlways(size_t side) const {
-    return reorders[side] && !(side == 1 && constant);
-  }
-};
-
-/// Where a launch finds its scratch memory.
-struct ConvWorkspace {
-  int64_t scratchpad = 0; ///< One for all primitives: they run in turn.
-  std::array<int64_t, 3> sides = {};
-  int64_t tail = 0;
-  int64_t bytes = 0;
-};
-
-} // namespace
-
-/// The first operator of a region; null if the call has none.
-static const RegionPart *firstPart(const CallSite &call) {
-  return call.region ? &call.region->parts[0] : nullptr;
-}
-
-/// The numbers of the first operator's operands among those of the call.
-static std::vector<int> operandsOf(const CallSite &call) {
-  if (const RegionPart *part = firstPart(call)) {
-    return part->operands;
-  }
-  std::vector<int> all(call.operands.size());
-  std::iota(all.begin(), all.end(), 0);
-  return all;
-}
-
-/// The image may be what suits oneDNN, if it has these bytes.
-static std::vector<TensorInfo> infosOf(const CallSite &call) {
-  std::vector<TensorInfo> infos;
-  for (int operand : operandsOf(call)) {
-    const TensorInfo &info = call.operands[operand];
-    infos.push_back(infos.empty() ? preferChannelsLast(info) : info);
-  }
-  return infos;
-}
-
-static std::vector<const void *> constantsOf(const CallSite &call) {
-  std::vector<const void *> constants;
-  for (int operand : operandsOf(call)) {
-    constants.push_back(call.constants.empty() ? nullptr
-                                               : call.constants[operand]);
-  }
-  return constants;
-}
-
-ConvPlan::ConvPlan(const CallSite &call)
-    : operands(infosOf(call)), constants(constantsOf(call)),
-      result(preferChannelsLast(call.results[0])),
-      site{firstPart(call) ? std::string_view(firstPart(call)->op) : call.op,
-           firstPart(call) ? firstPart(call)->attributes : call.attributes,
-           operands,
-           {&result, 1},
-           constants,
-           call.threads,
-           call.checksIndices} {}
-
-static ConvWorkspace layOut(const ConvPlan &plan) {
-  ConvWorkspace workspace;
-  WorkspaceParts parts;
-  int64_t scratchpad = scratchpadBytes(plan.primitive.get());
-  for (size_t i = 0; i < 3; ++i) {
-    if (plan.reordersAlways(i)) {
-      workspace.sides[i] = parts.add(plan.bytes(i));
-      scratchpad =
-          std::max(scratchpad, scratchpadBytes(plan.reorders[i].get()));
+/// The convolution with what is done to its result on the way.
+struct Chain {
+  Chain() = default;
+  /// Empty if oneDNN refuses, or there is no description.
+  Chain(const PrimitiveDesc &desc, PostOps &&ops, const ConvPlan &plan)
+      : primitive(desc.get()), postOps(std::move(ops)) {
+    static constexpr int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS,
+                                        DNNL_ARG_DST};
+    if (primitive) {
+      for (size_t i = 0; i < 3; ++i) {
+        primitive.bind(arguments[i], plan.wanted[i]);
+      }
+      postOps.bind(primitive);
     }
   }
-  workspace.scratchpad = parts.add(scratchpad);
-  workspace.tail = parts.add(
-      plan.tail ? plan.tail->kernel->query(plan.tail->site).workspaceBytes : 0);
-  workspace.bytes = parts.bytes();
-  return workspace;
-}
 
-namespace {
+  Primitive primitive;
+  PostOps postOps;
+};
 
 class ConvKernel final : public PreparedKernel {
 public:
   ConvKernel(ConvPlan &plan, const CallSite &call)
-      : primitive_(plan.primitive.get()), workspace_(layOut(plan)),
-        postOps_(std::move(plan.postOps)), bases_(plan.sides.bases) {
-    std::vector<int> operands = operandsOf(call);
+      : exact_(plan.primitive, std::move(plan.postOps), plan), workspace_(plan),
+        bases_(plan.sides.bases) {
+    std::vector<int> operands = ConvPlan::operandsOf(call);
     operands_ = {size_t(operands[0]), size_t(operands[1])};
-    static constexpr int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS,
-                                        DNNL_ARG_DST};
     for (size_t i = 0; i < 3; ++i) {
       const_dnnl_memory_desc_t given = plan.sides.given[i].get();
-      if (primitive_) {
-        primitive_.bind(arguments[i], plan.wanted[i]);
-      }
       if (plan.reorders[i]) {
         reorders_[i] =
             i == 2 ? makeReorder(plan.reorders[i], plan.wanted[i], given)
@@ -150,8 +49,12 @@ public:
         ready_ &= bool(reorders_[i]);
       }
     }
-    if (primitive_) {
-      postOps_.bind(primitive_);
+    if (plan.clipped) {
+      clipped_ = Chain(plan.clipped, std::move(plan.clippedOps), plan);
+      clipped_.postOps.measure(call);
+      magnitudes_ = {Magnitude(call, operands_[0]),
+                     Magnitude(call, operands_[1])};
+      terms_ = double(plan.operands[1].count());
     }
     if (plan.constant && plan.reorders[1] && isReady()) {
       constant_ = Bytes(size_t(plan.bytes(1)));
@@ -169,10 +72,13 @@ public:
     }
     return !plan.tail || tail_;
   }
-  bool isReady() const { return ready_ && primitive_; }
+  bool isReady() const { return ready_ && exact_.primitive; }
 
   Status launch(LaunchContext &context) override {
-    if (Status status = convolve(context); !status.isOk() || !tail_) {
+    if (clipped_.primitive && staysFinite(context)) {
+      return convolve(context, clipped_);
+    }
+    if (Status status = convolve(context, exact_); !status.isOk() || !tail_) {
       return status;
     }
     pointers_.assign(context.operands.begin(), context.operands.end());
@@ -189,7 +95,14 @@ public:
   }
 
 private:
-  Status convolve(LaunchContext &context) {
+  /// Whether clips see no NaN. No sum has more terms than there are weights.
+  bool staysFinite(const LaunchContext &context) const {
+    double bound = magnitudes_[1].of(context) * terms_;
+    return clipped_.postOps.staysFinite(bound * magnitudes_[0].of(context),
+                                        context);
+  }
+
+  Status convolve(LaunchContext &context, const Chain &chain) {
     TeamSize team(context.threads);
     auto *workspace = static_cast<std::byte *>(context.workspace);
     void *scratchpad = workspace + workspace_.scratchpad;
@@ -200,8 +113,8 @@ private:
     void *result = context.results[0];
     void *y = reorders_[2] ? workspace + workspace_.sides[2] : result;
     pointers_.assign({x, w, y});
-    postOps_.pointers(context.operands, pointers_);
-    bool done = x && w && primitive_.run(pointers_, scratchpad) &&
+    chain.postOps.pointers(context.operands, pointers_);
+    bool done = x && w && chain.primitive.run(pointers_, scratchpad) &&
                 (!reorders_[2] || reorders_[2].run({y, result}, scratchpad));
     return done ? Status() : kernelFailure();
   }
@@ -222,9 +135,10 @@ private:
     return done ? to : nullptr;
   }
 
-  Primitive primitive_;
+  Chain exact_, clipped_;               ///< See ConvPlan.h.
+  std::array<Magnitude, 2> magnitudes_; ///< x and w, for the clipped one.
+  double terms_ = 0;
   ConvWorkspace workspace_;
-  PostOps postOps_;
   bool ready_ = true;
   std::array<Primitive, 3> reorders_;
   Bytes constant_;                       ///< w, if it is packed once.
@@ -236,125 +150,6 @@ private:
 
 } // namespace
 
-/// The same tensor in any layout.
-static MemoryDesc anyLike(const_dnnl_memory_desc_t given) {
-  const dnnl_dims_t *dims = nullptr;
-  int rank = 0;
-  dnnl_memory_desc_query(given, dnnl_query_dims, &dims);
-  dnnl_memory_desc_query(given, dnnl_query_ndims_s32, &rank);
-  return describeAny(Dims(*dims, *dims + rank));
-}
-
-/// The primitive of `plan`, where x, w and y have these layouts.
-static bool makePrimitive(ConvPlan &plan, const_dnnl_memory_desc_t x,
-                          const_dnnl_memory_desc_t w,
-                          const_dnnl_memory_desc_t y,
-                          const_dnnl_memory_desc_t bias,
-                          const_dnnl_primitive_attr_t attr) {
-  const Attributes &attributes = plan.site.attributes;
-  Dims strides = attributes.getInts("strides");
-  Dims dilations = attributes.getInts("dilations");
-  for (int64_t &dilation : dilations) {
-    --dilation; // oneDNN counts the gaps.
-  }
-  const auto &[before, after] = std::tie(plan.sides.before, plan.sides.after);
-  dnnl_primitive_desc_t desc = nullptr;
-  bool isGradient = plan.site.op == "nn.conv_dgrad";
-  auto *create = isGradient ? dnnl_deconvolution_forward_primitive_desc_create
-                            : dnnl_convolution_forward_primitive_desc_create;
-  auto algorithm =
-      isGradient ? dnnl_deconvolution_direct : dnnl_convolution_direct;
-  dnnl_status_t status = create(
-      &desc, engine(), dnnl_forward_inference, algorithm, x, w, bias, y,
-      strides.data(), dilations.data(), before.data(), after.data(), attr);
-  plan.primitive.reset(desc);
-  return status == dnnl_success && isOptimized(desc);
-}
-
-/// What has to be reordered for the primitive.
-static bool addReorders(ConvPlan &plan) {
-  static constexpr dnnl_query_t queries[] = {
-      dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
-  for (size_t i = 0; i < 3; ++i) {
-    const_dnnl_memory_desc_t given = plan.sides.given[i].get();
-    plan.wanted[i] =
-        dnnl_primitive_desc_query_md(plan.primitive.get(), queries[i], 0);
-    plan.reorders[i] = i == 2 ? describeReorder(plan.wanted[i], given)
-                              : describeReorder(given, plan.wanted[i]);
-    if (!plan.reorders[i] && !dnnl_memory_desc_equal(given, plan.wanted[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/// Whether the reference takes the convolution, whatever its formats.
-static bool isRight(const CallSite &site) {
-  std::string ignored;
-  if (!Checks(site, ignored).counts(2, 1)) {
-    return false;
-  }
-  std::vector<TensorInfo> plain = {asPlain(site.operands[0]), site.operands[1]};
-  TensorInfo result = asPlain(site.results[0]);
-  CallSite reference{site.op, site.attributes, plain, {&result, 1}};
-  auto isF32 = [](const TensorInfo &info) {
-    return info.type == DType::F32 && info.count() != 0;
-  };
-  return std::all_of(plain.begin(), plain.end(), isF32) && isF32(result) &&
-         plain[1].format.empty() &&
-         referenceBackend().find(reference)->prepare(reference, ignored);
-}
-
-/// Lets the primitive do at most `most` operators of the region; how many they
-/// are, or 0 if it cannot.
-static size_t fitPrimitive(const CallSite &call, size_t most, ConvPlan &plan) {
-  const CallSite &site = plan.site;
-  const TensorInfo &x = site.operands[0], &y = site.results[0];
-  auto layoutOf = [&](size_t side, bool isGiven) {
-    return isGiven ? nullptr : anyLike(plan.sides.given[side].get());
-  };
-  MemoryDesc anyX = layoutOf(0, isChannelsLast(x)), anyW = layoutOf(1, false),
-             anyY = layoutOf(2, isChannelsLast(y));
-  PrimitiveAttr attr = scratchpadAttr();
-  size_t done = plan.postOps.read(call, most);
-  MemoryDesc bias =
-      site.op == "nn.conv" ? plan.postOps.takeBias(y, 1) : nullptr;
-  bool fits =
-      attr && plan.postOps.addTo(attr.get(), y) &&
-      makePrimitive(plan, anyX ? anyX.get() : plan.sides.given[0].get(),
-                    anyW.get(), anyY ? anyY.get() : plan.sides.given[2].get(),
-                    bias.get(), attr.get());
-  return fits ? done : done > 1 ? fitPrimitive(call, done - 1, plan) : 0;
-}
-
-/// `call` is a convolution, or a region that begins with one.
-static bool makePlan(const CallSite &call, ConvPlan &plan) {
-  const CallSite &site = plan.site;
-  if (!engine() || (site.op != "nn.conv" && site.op != "nn.conv_dgrad") ||
-      !isPlainOrChannelsLast(call) || !isRight(site) ||
-      !describeSides(site, plan.sides)) {
-    return false;
-  }
-  size_t parts = call.region ? call.region->parts.size() : 1;
-  if (call.region &&
-      (call.region->parts[0].results.size() != 1 ||
-       !isSameBox(call.region->parts[0].results[0], call.results[0]))) {
-    return false;
-  }
-  size_t done = fitPrimitive(call, parts, plan);
-  if (done == 0) {
-    return false;
-  }
-  if (done < parts) {
-    plan.tail = std::make_unique<RegionTail>(call, done);
-    if (!plan.tail->kernel) {
-      return false;
-    }
-  }
-  plan.constant = site.constants.size() > 1 && site.constants[1];
-  return addReorders(plan);
-}
-
 static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   bool isRegion = site.op == fusedOp;
   if (site.results.size() != 1 || isRegion != (site.region != nullptr) ||
@@ -363,11 +158,11 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   }
   TeamSize team(site.threads);
   ConvPlan plan(site);
-  if (!makePlan(site, plan)) {
+  if (!plan.make(site, Clips::Unknown)) {
     return std::nullopt;
   }
   KernelQuery query;
-  query.workspaceBytes = layOut(plan).bytes;
+  query.workspaceBytes = ConvWorkspace(plan).bytes;
   for (size_t i = 0; i < 3; ++i) {
     query.reorderedBytes += plan.reordersAlways(i) ? plan.bytes(i) : 0;
   }
@@ -394,7 +189,7 @@ static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
                                                    std::string &error) {
   TeamSize team(site.threads);
   ConvPlan plan(site);
-  if (makePlan(site, plan)) {
+  if (plan.make(site, Clips::Known)) {
     auto kernel = std::make_unique<ConvKernel>(plan, site);
     if (kernel->isReady() && kernel->prepareTail(plan, error)) {
       return kernel;

@@ -55,14 +55,20 @@ PrimitiveAttr scratchpadAttr() {
   return owner;
 }
 
-bool isOptimized(const_dnnl_primitive_desc_t desc) {
+/// Empty if oneDNN has none.
+static std::string_view nameOf(const_dnnl_primitive_desc_t desc) {
   const char *name = nullptr;
-  if (dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) !=
-          dnnl_success ||
-      !name) {
-    return false;
-  }
-  return std::string_view(name).find("ref") == std::string_view::npos;
+  dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name);
+  return name ? name : "";
+}
+
+bool isOptimized(const_dnnl_primitive_desc_t desc) {
+  std::string_view name = nameOf(desc);
+  return !name.empty() && name.find("ref") == name.npos;
+}
+
+bool hasPlainPostOps(const_dnnl_primitive_desc_t desc) {
+  return nameOf(desc).find(":gemm:") != std::string_view::npos;
 }
 
 void Bytes::Free::operator()(void *data) const { std::free(data); }

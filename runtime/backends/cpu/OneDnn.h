@@ -45,6 +45,9 @@ PrimitiveAttr scratchpadAttr();
 
 /// Whether oneDNN has more than plain loops for it.
 bool isOptimized(const_dnnl_primitive_desc_t desc);
+/// Whether it has plain loops for what is done to the result. Their sigmoid
+/// makes 0 of NaN.
+bool hasPlainPostOps(const_dnnl_primitive_desc_t desc);
 
 /// The scratchpad of a primitive.
 int64_t scratchpadBytes(const_dnnl_primitive_desc_t desc);

@@ -10,6 +10,8 @@
 #include "runtime/kernels/Formats.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace divisi::rt::cpu {
 
@@ -55,15 +57,60 @@ binaryOf(std::string_view op) {
   return std::nullopt;
 }
 
+/// A clip's values; no bound on a side is the largest number there is.
+static constexpr float mostFinite = std::numeric_limits<float>::max();
+
+/// Relu, or a bound that is one number.
+bool PostOps::readClip(const RegionPart &part, int value, const CallSite &site,
+                       Clips clips, PostOp &op) {
+  bool isRelu = part.op == "nn.relu", isUpper = part.op == "nn.min";
+  if (clips == Clips::None || !(isRelu || isUpper || part.op == "nn.max")) {
+    return false;
+  }
+  float bound = 0;
+  if (!isRelu) {
+    auto other = size_t(part.operands[part.operands[0] == value ? 1 : 0]);
+    if (part.operands.size() != 2 || other >= site.operands.size() ||
+        other >= site.constants.size() || !site.constants[other] ||
+        site.operands[other].type != DType::F32 ||
+        numElements(site.operands[other].global) != 1) {
+      return false;
+    }
+    bound = clips == Clips::Known
+                ? *static_cast<const float *>(site.constants[other])
+                : 0;
+  }
+  op.algorithm = dnnl_eltwise_clip_v2;
+  op.alpha = isUpper ? -mostFinite : bound;
+  op.beta = isUpper ? bound : mostFinite;
+  return std::isfinite(bound);
+}
+
+/// Two clips, one after the other, are one.
+bool PostOps::joinClip(const PostOp &op) {
+  if (ops_.empty() || op.algorithm != dnnl_eltwise_clip_v2 ||
+      ops_.back().algorithm != dnnl_eltwise_clip_v2) {
+    return false;
+  }
+  PostOp &last = ops_.back();
+  last.alpha = std::clamp(last.alpha, op.alpha, op.beta);
+  last.beta = std::clamp(last.beta, op.alpha, op.beta);
+  return true;
+}
+
 /// `part` takes `value`, once, and else an operand of the call.
 bool PostOps::readPart(const RegionPart &part, int value, const CallSite &site,
-                       PostOp &op) {
+                       Clips clips, PostOp &op) {
   if (part.results.size() != 1 || part.results[0].type != DType::F32 ||
       std::count(part.operands.begin(), part.operands.end(), value) != 1) {
     return false;
   }
   if (auto eltwise = eltwiseOf(part.op, part.attributes)) {
     op.algorithm = *eltwise;
+    op.alpha = eltwiseAlpha(*eltwise);
+    return true;
+  }
+  if (readClip(part, value, site, clips, op)) {
     return true;
   }
   auto binary = binaryOf(part.op);
@@ -82,7 +129,7 @@ bool PostOps::readPart(const RegionPart &part, int value, const CallSite &site,
   return op.info.type == DType::F32;
 }
 
-size_t PostOps::read(const CallSite &site, size_t most) {
+size_t PostOps::read(const CallSite &site, size_t most, Clips clips) {
   ops_.clear();
   bias_.reset();
   if (!site.region) {
@@ -101,10 +148,12 @@ size_t PostOps::read(const CallSite &site, size_t most) {
                   std::any_of(parts.begin() + count + 1, parts.end(), isRead);
     PostOp op;
     if (isUsed || !isSameBox(parts[count].results[0], site.results[0]) ||
-        !readPart(parts[count], value, site, op)) {
+        !readPart(parts[count], value, site, clips, op)) {
       break;
     }
-    ops_.push_back(std::move(op));
+    if (!joinClip(op)) {
+      ops_.push_back(std::move(op));
+    }
   }
   return count;
 }
@@ -185,8 +234,8 @@ bool PostOps::addTo(dnnl_primitive_attr_t attr, const TensorInfo &result) {
   Owner<dnnl_post_ops, dnnl_post_ops_destroy> ops(made);
   for (PostOp &op : ops_) {
     dnnl_status_t status =
-        !op.isBinary ? dnnl_post_ops_append_eltwise(
-                           made, op.algorithm, eltwiseAlpha(op.algorithm), 0)
+        !op.isBinary ? dnnl_post_ops_append_eltwise(made, op.algorithm,
+                                                    op.alpha, op.beta)
         : describeOperand(op, result)
             ? dnnl_post_ops_append_binary(made, op.algorithm, op.desc.get())
             : dnnl_unimplemented;
@@ -222,6 +271,49 @@ void PostOps::pointers(std::span<const void *const> operands,
       add(op);
     }
   }
+}
+
+int64_t PostOps::costOfBounds(const CallSite &site) const {
+  int64_t cost = bias_ ? Magnitude::cost(site, bias_->operand) : 0;
+  for (const PostOp &op : ops_) {
+    cost += op.isBinary ? Magnitude::cost(site, op.operand) : 0;
+  }
+  return cost;
+}
+
+void PostOps::measure(const CallSite &site) {
+  if (bias_) {
+    bias_->magnitude = Magnitude(site, bias_->operand);
+  }
+  for (PostOp &op : ops_) {
+    if (op.isBinary) {
+      op.magnitude = Magnitude(site, op.operand);
+    }
+  }
+}
+
+bool PostOps::staysFinite(double bound, const LaunchContext &context) const {
+  // What rounding adds, and the terms of a GELU, is less than a factor of 2.
+  constexpr double most = mostFinite / 2;
+  bound += bias_ ? bias_->magnitude.of(context) : 0;
+  for (const PostOp &op : ops_) {
+    if (!(bound <= most)) {
+      return false;
+    }
+    if (!op.isBinary) {
+      bool isClip = op.algorithm == dnnl_eltwise_clip_v2;
+      double least = isClip && op.alpha > -mostFinite ? std::abs(op.alpha) : 1;
+      double last = isClip && op.beta < mostFinite ? std::abs(op.beta) : 1;
+      bound = std::max({bound, least, last});
+      continue;
+    }
+    double operand = op.magnitude.of(context);
+    bound = op.algorithm == dnnl_binary_mul ? bound * operand
+            : op.algorithm == dnnl_binary_div
+                ? std::numeric_limits<double>::infinity()
+                : bound + operand;
+  }
+  return bound <= most;
 }
 
 RegionTail::RegionTail(const CallSite &call, size_t done)

@@ -12,13 +12,15 @@
 //   %c = conv %x, %w        the primitive
 //   %b = add %c, %bias      its bias
 //   %s = add %b, %rest      a binary post-op, of an operand of the result's box
-//   %y = relu %s            an elementwise post-op
+//   %y = gelu %s            an elementwise post-op
+//   %z = max %y, %bound     a clip, which makes a number of NaN
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_BACKENDS_CPU_POSTOPS_H
 #define DIVISI_RUNTIME_BACKENDS_CPU_POSTOPS_H
 
+#include "runtime/backends/cpu/Magnitude.h"
 #include "runtime/backends/cpu/OneDnn.h"
 
 namespace divisi::rt::cpu {
@@ -29,13 +31,22 @@ std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
 /// The first of its parameters; the other is 0.
 float eltwiseAlpha(dnnl_alg_kind_t algorithm);
 
+/// What becomes of operators of which oneDNN makes clips.
+enum class Clips : uint8_t {
+  None,    ///< They are left to others.
+  Unknown, ///< They are done, within bounds that are not known yet.
+  Known,
+};
+
 /// See the file's head.
 class PostOps {
 public:
   /// Of a region whose call has one result. How many of its operators, the
   /// first and those that fit behind it, are done, of at most `most`.
-  size_t read(const CallSite &site, size_t most);
+  size_t read(const CallSite &site, size_t most, Clips clips = Clips::None);
 
+  /// Whether there is none, but for a bias.
+  bool isEmpty() const { return ops_.empty(); }
   /// A vector along dimension `dim` that is added first leaves the post-ops and
   /// becomes the bias; null if there is none.
   MemoryDesc takeBias(const TensorInfo &result, size_t dim);
@@ -47,18 +58,31 @@ public:
   void pointers(std::span<const void *const> operands,
                 std::vector<const void *> &to) const;
 
+  /// How many elements staysFinite() reads.
+  int64_t costOfBounds(const CallSite &site) const;
+  /// Measures what the call knows of bias and operands.
+  void measure(const CallSite &site);
+  /// Whether no value on the way can be NaN, nor infinite, if none of those
+  /// that come from the primitive is above `bound` in magnitude.
+  bool staysFinite(double bound, const LaunchContext &context) const;
+
 private:
   struct PostOp {
     dnnl_alg_kind_t algorithm = dnnl_alg_kind_undef;
+    float alpha = 0, beta = 0; ///< Of an elementwise one.
     bool isBinary = false;
-    size_t operand = 0; ///< Of the call, for a binary one.
-    TensorInfo info;    ///< The operand.
-    int64_t base = 0;   ///< The first element in its box.
+    Magnitude magnitude; ///< The operand's.
+    size_t operand = 0;  ///< Of the call, for a binary one.
+    TensorInfo info;     ///< The operand.
+    int64_t base = 0;    ///< The first element in its box.
     MemoryDesc desc;
   };
 
   static bool readPart(const RegionPart &part, int value, const CallSite &site,
-                       PostOp &op);
+                       Clips clips, PostOp &op);
+  static bool readClip(const RegionPart &part, int value, const CallSite &site,
+                       Clips clips, PostOp &op);
+  bool joinClip(const PostOp &op);
   static bool describeOperand(PostOp &op, const TensorInfo &result);
 
   std::vector<PostOp> ops_;

@@ -1,0 +1,239 @@
+//===- ConvPlan.cpp - What oneDNN does of a convolution -------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cpu/ConvPlan.h"
+#include "runtime/kernels/Formats.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace divisi::rt::cpu {
+
+/// The first operator of a region; null if the call has none.
+static const RegionPart *firstPart(const CallSite &call) {
+  return call.region ? &call.region->parts[0] : nullptr;
+}
+
+std::vector<int> ConvPlan::operandsOf(const CallSite &call) {
+  if (const RegionPart *part = firstPart(call)) {
+    return part->operands;
+  }
+  std::vector<int> all(call.operands.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+/// The image may be what suits oneDNN, if it has these bytes.
+static std::vector<TensorInfo> infosOf(const CallSite &call) {
+  std::vector<TensorInfo> infos;
+  for (int operand : ConvPlan::operandsOf(call)) {
+    const TensorInfo &info = call.operands[operand];
+    infos.push_back(infos.empty() ? preferChannelsLast(info) : info);
+  }
+  return infos;
+}
+
+static std::vector<const void *> constantsOf(const CallSite &call) {
+  std::vector<const void *> constants;
+  for (int operand : ConvPlan::operandsOf(call)) {
+    constants.push_back(call.constants.empty() ? nullptr
+                                               : call.constants[operand]);
+  }
+  return constants;
+}
+
+ConvPlan::ConvPlan(const CallSite &call)
+    : operands(infosOf(call)), constants(constantsOf(call)),
+      result(preferChannelsLast(call.results[0])),
+      site{firstPart(call) ? std::string_view(firstPart(call)->op) : call.op,
+           firstPart(call) ? firstPart(call)->attributes : call.attributes,
+           operands,
+           {&result, 1},
+           constants,
+           call.threads,
+           call.checksIndices} {}
+
+ConvWorkspace::ConvWorkspace(const ConvPlan &plan) {
+  WorkspaceParts parts;
+  scratchpad = scratchpadBytes(plan.primitive.get());
+  if (plan.clipped) {
+    scratchpad = std::max(scratchpad, scratchpadBytes(plan.clipped.get()));
+  }
+  for (size_t i = 0; i < 3; ++i) {
+    if (plan.reordersAlways(i)) {
+      sides[i] = parts.add(plan.bytes(i));
+      scratchpad =
+          std::max(scratchpad, scratchpadBytes(plan.reorders[i].get()));
+    }
+  }
+  scratchpad = parts.add(scratchpad);
+  tail = parts.add(
+      plan.tail ? plan.tail->kernel->query(plan.tail->site).workspaceBytes : 0);
+  bytes = parts.bytes();
+}
+
+/// The same tensor in any layout.
+static MemoryDesc anyLike(const_dnnl_memory_desc_t given) {
+  const dnnl_dims_t *dims = nullptr;
+  int rank = 0;
+  dnnl_memory_desc_query(given, dnnl_query_dims, &dims);
+  dnnl_memory_desc_query(given, dnnl_query_ndims_s32, &rank);
+  return describeAny(Dims(*dims, *dims + rank));
+}
+
+/// The layouts of x, w and y that a primitive is asked for.
+using Layouts = std::array<const_dnnl_memory_desc_t, 3>;
+
+/// The primitive of `plan` with these post-ops; null if oneDNN has only plain
+/// loops for it.
+static PrimitiveDesc makePrimitive(const ConvPlan &plan, const Layouts &layouts,
+                                   PostOps &postOps) {
+  const TensorInfo &result = plan.site.results[0];
+  PrimitiveAttr attr = scratchpadAttr();
+  MemoryDesc bias =
+      plan.site.op == "nn.conv" ? postOps.takeBias(result, 1) : nullptr;
+  if (!attr || !postOps.addTo(attr.get(), result)) {
+    return nullptr;
+  }
+  const Attributes &attributes = plan.site.attributes;
+  Dims strides = attributes.getInts("strides");
+  Dims dilations = attributes.getInts("dilations");
+  for (int64_t &dilation : dilations) {
+    --dilation; // oneDNN counts the gaps.
+  }
+  const auto &[before, after] = std::tie(plan.sides.before, plan.sides.after);
+  dnnl_primitive_desc_t desc = nullptr;
+  bool isGradient = plan.site.op == "nn.conv_dgrad";
+  auto *create = isGradient ? dnnl_deconvolution_forward_primitive_desc_create
+                            : dnnl_convolution_forward_primitive_desc_create;
+  auto algorithm =
+      isGradient ? dnnl_deconvolution_direct : dnnl_convolution_direct;
+  dnnl_status_t status =
+      create(&desc, engine(), dnnl_forward_inference, algorithm, layouts[0],
+             layouts[1], bias.get(), layouts[2], strides.data(),
+             dilations.data(), before.data(), after.data(), attr.get());
+  PrimitiveDesc made(status == dnnl_success ? desc : nullptr);
+  bool isFast = made && isOptimized(made.get()) &&
+                (postOps.isEmpty() || !hasPlainPostOps(made.get()));
+  return isFast ? std::move(made) : nullptr;
+}
+
+static const_dnnl_memory_desc_t layoutOf(const PrimitiveDesc &primitive,
+                                         size_t side) {
+  static constexpr dnnl_query_t queries[] = {
+      dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
+  return dnnl_primitive_desc_query_md(primitive.get(), queries[side], 0);
+}
+
+/// What has to be reordered for the primitive.
+static bool addReorders(ConvPlan &plan) {
+  for (size_t i = 0; i < 3; ++i) {
+    const_dnnl_memory_desc_t given = plan.sides.given[i].get();
+    plan.wanted[i] = layoutOf(plan.primitive, i);
+    plan.reorders[i] = i == 2 ? describeReorder(plan.wanted[i], given)
+                              : describeReorder(given, plan.wanted[i]);
+    if (!plan.reorders[i] && !dnnl_memory_desc_equal(given, plan.wanted[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Whether the reference takes the convolution, whatever its formats.
+static bool isRight(const CallSite &site) {
+  std::string ignored;
+  if (!Checks(site, ignored).counts(2, 1)) {
+    return false;
+  }
+  std::vector<TensorInfo> plain = {asPlain(site.operands[0]), site.operands[1]};
+  TensorInfo result = asPlain(site.results[0]);
+  CallSite reference{site.op, site.attributes, plain, {&result, 1}};
+  auto isF32 = [](const TensorInfo &info) {
+    return info.type == DType::F32 && info.count() != 0;
+  };
+  return std::all_of(plain.begin(), plain.end(), isF32) && isF32(result) &&
+         plain[1].format.empty() &&
+         referenceBackend().find(reference)->prepare(reference, ignored);
+}
+
+/// Lets the exact primitive do at most `most` operators of the region; how many
+/// they are, or 0 if it cannot.
+static size_t fitPrimitive(const CallSite &call, size_t most,
+                           const Layouts &layouts, ConvPlan &plan) {
+  size_t done = plan.postOps.read(call, most);
+  plan.primitive = makePrimitive(plan, layouts, plan.postOps);
+  return plan.primitive ? done
+         : done > 1     ? fitPrimitive(call, done - 1, layouts, plan)
+                        : 0;
+}
+
+/// Adds the clipped primitive if it does all, between the layouts of the exact
+/// one, and its bounds cost less than the passes over the result that it saves.
+static void addClipped(const CallSite &call, const Layouts &layouts,
+                       Clips clips, ConvPlan &plan) {
+  static constexpr int64_t mostRead = 2; // times the result: read and written
+  std::vector<int> operands = ConvPlan::operandsOf(call);
+  PostOps ops;
+  bool doesAll = ops.read(call, call.region->parts.size(), clips) ==
+                 call.region->parts.size();
+  int64_t cost = Magnitude::cost(call, size_t(operands[0])) +
+                 Magnitude::cost(call, size_t(operands[1])) +
+                 ops.costOfBounds(call);
+  if (!doesAll || cost > mostRead * plan.result.count()) {
+    return;
+  }
+  PrimitiveDesc made = makePrimitive(plan, layouts, ops);
+  for (size_t i = 0; made && i < plan.wanted.size(); ++i) {
+    made = dnnl_memory_desc_equal(layoutOf(made, i), plan.wanted[i])
+               ? std::move(made)
+               : nullptr;
+  }
+  plan.clipped = std::move(made);
+  plan.clippedOps = std::move(ops);
+}
+
+bool ConvPlan::make(const CallSite &call, Clips clips) {
+  if (!engine() || (site.op != "nn.conv" && site.op != "nn.conv_dgrad") ||
+      !isPlainOrChannelsLast(call) || !isRight(site) ||
+      !describeSides(site, sides)) {
+    return false;
+  }
+  size_t parts = call.region ? call.region->parts.size() : 1;
+  if (call.region &&
+      (call.region->parts[0].results.size() != 1 ||
+       !isSameBox(call.region->parts[0].results[0], call.results[0]))) {
+    return false;
+  }
+  // oneDNN chooses what is not given.
+  MemoryDesc anyX = anyLike(sides.given[0].get()),
+             anyW = anyLike(sides.given[1].get()),
+             anyY = anyLike(sides.given[2].get());
+  Layouts layouts = {
+      isChannelsLast(operands[0]) ? sides.given[0].get() : anyX.get(),
+      anyW.get(), isChannelsLast(result) ? sides.given[2].get() : anyY.get()};
+  size_t done = fitPrimitive(call, parts, layouts, *this);
+  if (done == 0) {
+    return false;
+  }
+  if (done < parts) {
+    tail = std::make_unique<RegionTail>(call, done);
+    if (!tail->kernel) {
+      return false;
+    }
+  }
+  constant = site.constants.size() > 1 && site.constants[1];
+  if (!addReorders(*this)) {
+    return false;
+  }
+  if (tail) {
+    addClipped(call, layouts, clips, *this);
+  }
+  return true;
+}
+
+} // namespace divisi::rt::cpu
