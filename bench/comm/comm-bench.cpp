@@ -131,11 +131,11 @@ runRank(Communicator &communicator, uint32_t rank, int64_t n, bool hasMpi,
   for (int64_t i = 0; i < n; ++i) {
     barrier.parties.push_back({static_cast<uint32_t>(i), {}, {}});
   }
-  auto gate = std::move(*communicator.prepare(barrier, rank));
+  auto gate = std::move(*LoneStep::prepare(communicator, barrier, rank));
   for (const Case &c : allCases()) {
     StepDesc step = describe(c, n);
     step.tag = tag++;
-    auto share = std::move(*communicator.prepare(step, rank));
+    auto share = std::move(*LoneStep::prepare(communicator, step, rank));
     auto size = static_cast<size_t>(countOf(c, n) + n * n);
     std::vector<float> from(size, 1.f), to(size);
     int repetitions = c.bytes > (int64_t(4) << 20)    ? 15

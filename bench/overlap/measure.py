@@ -46,7 +46,8 @@ def measure(plan, options, folder):
     in_order = json.loads(run(BUILD / "bin" / "divisi", "explain",
                               artifacts[1], "--json"))
     held = [max(sum(device[part] for part in (
-        "weight_bytes", "arena_bytes", "workspace_bytes", "packed_bytes"))
+        "weight_bytes", "arena_bytes", "workspace_bytes", "packed_bytes",
+        "message_bytes"))
         for device in facts["memory"]["per_device"])
         for facts in (report, in_order)]
     return {"plan": plan, **result, "predicted": report["schedule"][0],

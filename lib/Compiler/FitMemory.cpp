@@ -41,6 +41,7 @@ Status Compilation::addMemory(Report &report) {
     device.arenaBytes = rank.arena;
     device.workspaceBytes = rank.workspace;
     device.packedBytes = rank.packed;
+    device.messageBytes = rank.messages;
     device.ownBytes = rank.device;
   }
   return Status();
@@ -126,6 +127,7 @@ static Status tooLarge(const PlanOptions &options,
                    held.weights, ", arena ", held.arena,
                    ", workspace of kernels ", held.workspace,
                    ", constants packed by kernels ", held.packed,
+                   ", messages between processes ", held.messages,
                    held.device == 0 ? ""
                                     : ", in memory of devices " +
                                           std::to_string(held.device),

@@ -226,7 +226,7 @@ GatheredOutputs::prepare(Processes &processes, const rt::Session &session,
     step.parties.front().result = rt::Box::whole(output.dims);
     auto &shares = all->steps_.emplace_back();
     for (uint32_t rank : session.localRanks()) {
-      auto share = all->communicator_->prepare(step, rank);
+      auto share = rt::LoneStep::prepare(*all->communicator_, step, rank);
       if (!share) {
         return share.status();
       }

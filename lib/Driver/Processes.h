@@ -101,7 +101,7 @@ private:
   const rt::EntryInfo &entry_;
   std::shared_ptr<rt::Communicator> communicator_;
   /// [output][local rank].
-  std::vector<std::vector<std::unique_ptr<rt::CommStep>>> steps_;
+  std::vector<std::vector<rt::LoneStep>> steps_;
 };
 
 } // namespace divisi

@@ -196,8 +196,8 @@ Status RunVerb::noteMemory(const rt::Session &session) const {
     errs() << "divisi: note: device " << rank << " holds " << memory.total()
            << " bytes: weights " << memory.weights << ", arena " << memory.arena
            << ", workspace " << memory.workspace << ", packed constants "
-           << memory.packed << "; predicted " << (*predicted)[rank].total()
-           << "\n";
+           << memory.packed << ", messages " << memory.messages
+           << "; predicted " << (*predicted)[rank].total() << "\n";
   }
   return Status();
 }
@@ -222,7 +222,8 @@ Status RunVerb::run() {
   if (Status status = checkFiles(); !status.isOk()) {
     return status;
   }
-  if (auto isDone = sessionFlags_.launch(*this, artifact_); !isDone || *isDone) {
+  if (auto isDone = sessionFlags_.launch(*this, artifact_);
+      !isDone || *isDone) {
     return isDone.status();
   }
   sessionFlags_.trace = !trace_.empty();

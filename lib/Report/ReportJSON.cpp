@@ -76,6 +76,7 @@ static json::Value toJSON(const ReportDevice &device) {
                       {"arena_bytes", device.arenaBytes},
                       {"workspace_bytes", device.workspaceBytes},
                       {"packed_bytes", device.packedBytes},
+                      {"message_bytes", device.messageBytes},
                       {"total_bytes", device.totalBytes()}};
   if (device.ownBytes > 0) {
     object["own_bytes"] = device.ownBytes;
@@ -92,6 +93,7 @@ static bool fromJSON(const json::Value &value, ReportDevice &device,
          map.map("arena_bytes", device.arenaBytes) &&
          map.mapOptional("workspace_bytes", device.workspaceBytes) &&
          map.mapOptional("packed_bytes", device.packedBytes) &&
+         map.mapOptional("message_bytes", device.messageBytes) &&
          map.mapOptional("own_bytes", device.ownBytes);
 }
 

@@ -284,13 +284,15 @@ static void printMemory(const Report &report, raw_ostream &os) {
   add("arena", fullest->arenaBytes);
   add("workspace", fullest->workspaceBytes);
   add("packed constants", fullest->packedBytes);
+  add("messages", fullest->messageBytes);
   add("in memory of its own", fullest->ownBytes);
   if (!parts.empty()) {
     line(os, "") << (kinds.size() > 1 ? "the " + fullest->kind + " " : "")
                  << parts
                  << (report.countsKernels
                          ? ""
-                         : "; workspace and packed constants are not counted")
+                         : "; workspace, packed constants and messages are not "
+                           "counted")
                  << "\n";
   }
   line(os, "weights") << formatBytes(double(report.weightBytes)) << " in all";

@@ -11,6 +11,24 @@
 using namespace divisi;
 using namespace divisi::rt;
 
+Expected<LoneStep> LoneStep::prepare(Communicator &communicator,
+                                     const StepDesc &step, size_t self) {
+  LoneStep made;
+  Expected<std::unique_ptr<CommStep>> share = communicator.prepare(step, self);
+  if (!share) {
+    return share.status();
+  }
+  made.step_ = std::move(*share);
+  Expected<AlignedBytes> workspace =
+      AlignedBytes::allocate(made.step_->workspaceBytes());
+  if (!workspace) {
+    return workspace.status().in(step.location);
+  }
+  made.workspace_ = std::move(*workspace);
+  made.step_->setWorkspace(made.workspace_.data());
+  return made;
+}
+
 Status divisi::rt::runStep(Communicator &communicator, CommStep &step,
                            const void *source, void *result) {
   if (Status status = step.start(source, result); !status.isOk()) {

@@ -14,44 +14,13 @@ using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
-/// Numbers in all clocks: 1 GiB of them.
-static constexpr size_t maxClockNumbers = size_t(1) << 28;
-
 Status AccessOrder::begin(const ResolvedProgram &program,
                           const pb::Manifest &manifest) {
   manifest_ = &manifest;
   resolved_ = &program;
   program_ = program.message;
-  std::map<uint32_t, uint32_t> queues;
-  for (const pb::Instruction &instruction : program_->instructions()) {
-    auto number = static_cast<uint32_t>(queues.size());
-    queueOf_.push_back(
-        queues.try_emplace(instruction.queue(), number).first->second);
-  }
-  if (queueOf_.size() * queues.size() > maxClockNumbers) {
-    return makeError(ExitCode::Invalid, queueOf_.size(), " instructions on ",
-                     queues.size(), " queues are too many to be checked");
-  }
-  last_.assign(queues.size(), -1);
   segments_[0].end = program.bytes + 1; // the last is what loops write
-  return {};
-}
-
-AccessOrder::Clock
-AccessOrder::clockBefore(const pb::Instruction &instruction) const {
-  Clock clock(last_.size());
-  auto join = [&](int other) {
-    for (size_t queue = 0; queue < clock.size(); ++queue) {
-      clock[queue] = std::max(clock[queue], ended_[other][queue]);
-    }
-  };
-  if (int last = last_[queueOf_[ended_.size()]]; last >= 0) {
-    join(last);
-  }
-  for (uint32_t other : instruction.after()) {
-    join(static_cast<int>(other));
-  }
-  return clock;
+  return order_.begin(*program_);
 }
 
 /// The segment that begins at `byte`, which is one of them or their end.
@@ -74,11 +43,11 @@ std::optional<int> AccessOrder::findRace(const MemoryAccess &access,
   auto end = splitAt(access.range.end);
   for (auto it = splitAt(access.range.begin); it != end; ++it) {
     const Segment &segment = it->second;
-    if (segment.writer >= 0 && !hasEnded(segment.writer, before)) {
+    if (segment.writer >= 0 && !order_.hasEnded(segment.writer, before)) {
       return segment.writer;
     }
     for (int reader : segment.readers) {
-      if (access.writes && !hasEnded(reader, before)) {
+      if (access.writes && !order_.hasEnded(reader, before)) {
         return reader;
       }
     }
@@ -87,7 +56,7 @@ std::optional<int> AccessOrder::findRace(const MemoryAccess &access,
 }
 
 void AccessOrder::record(const MemoryAccess &access, const Clock &before) {
-  auto self = static_cast<int>(ended_.size());
+  int self = order_.next();
   auto end = splitAt(access.range.end), it = splitAt(access.range.begin);
   if (access.writes) {
     it->second = {access.range.end, self, {}};
@@ -97,15 +66,14 @@ void AccessOrder::record(const MemoryAccess &access, const Clock &before) {
   for (; it != end; ++it) {
     std::vector<int> &readers = it->second.readers;
     std::erase_if(readers, [&](int reader) {
-      return reader == self || hasEnded(reader, before);
+      return reader == self || order_.hasEnded(reader, before);
     });
     readers.push_back(self);
   }
 }
 
 Status AccessOrder::add(std::span<const MemoryAccess> accesses) {
-  auto self = static_cast<int>(ended_.size());
-  Clock before = clockBefore(program_->instructions(self));
+  Clock before = order_.clock();
   // All are looked at before any is kept: an instruction does not race itself.
   for (const MemoryAccess &access : accesses) {
     if (std::optional<int> other = findRace(access, before)) {
@@ -124,9 +92,6 @@ Status AccessOrder::add(std::span<const MemoryAccess> accesses) {
       }
     }
   }
-  uint32_t queue = queueOf_[self];
-  ++before[queue];
-  last_[queue] = self;
-  ended_.push_back(std::move(before));
+  order_.advance(std::move(before));
   return {};
 }

@@ -19,15 +19,12 @@
 // The bytes are those of the arena and of the globals that the program writes:
 // who reads the old value of one ends before it is overwritten.
 //
-// What has ended when an instruction begins is one number per queue, since a
-// queue runs in order.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_CORE_ACCESSORDER_H
 #define DIVISI_RUNTIME_CORE_ACCESSORDER_H
 
-#include "runtime/core/ResolvedManifest.h"
+#include "runtime/core/QueueOrder.h"
 
 namespace divisi::rt {
 
@@ -48,8 +45,7 @@ public:
   Status add(std::span<const MemoryAccess> accesses);
 
 private:
-  /// How many instructions of each queue have ended.
-  using Clock = std::vector<uint32_t>;
+  using Clock = QueueOrder::Clock;
   /// Bytes with the same history.
   struct Segment {
     int64_t end;
@@ -59,22 +55,15 @@ private:
   };
   using Segments = std::map<int64_t, Segment>;
 
-  Clock clockBefore(const artifact::Instruction &instruction) const;
   Segments::iterator splitAt(int64_t byte);
   std::optional<int> findRace(const MemoryAccess &access, const Clock &before);
   void record(const MemoryAccess &access, const Clock &before);
-  bool hasEnded(int instruction, const Clock &before) const {
-    size_t queue = queueOf_[instruction];
-    return ended_[instruction][queue] <= before[queue];
-  }
 
   const artifact::Manifest *manifest_ = nullptr;
   const ResolvedProgram *resolved_ = nullptr;
   const artifact::Program *program_ = nullptr; ///< Of it.
-  std::vector<uint32_t> queueOf_; ///< Per instruction, those in use counted.
-  std::vector<Clock> ended_;      ///< Per instruction, when it has ended.
-  std::vector<int> last_;         ///< Per queue, or -1.
-  Segments segments_;             ///< By their first byte; all there are.
+  QueueOrder order_;
+  Segments segments_; ///< By their first byte; all there are.
 };
 
 } // namespace divisi::rt

@@ -59,12 +59,8 @@ Status RankProgramBuilder::addCollective(const pb::Collective &collective,
   if (isLocal(kind)) {
     return addLocal(kind, axes, collective, instruction);
   }
-  const Placement &source = placement(collective.source());
-  return addComm(describeCollective(
-                     context_.resolved.grids[source.grid], kind, axes, source,
-                     placement(collective.result()), positionOf(source)),
-                 collective.tag(), collective.kind(), collective.source(),
-                 collective.result(), instruction);
+  return addComm(stepOf(collective), collective.tag(), collective.kind(),
+                 collective.source(), collective.result(), instruction);
 }
 
 Status RankProgramBuilder::addLocal(CollectiveKind kind,
@@ -95,7 +91,6 @@ Status RankProgramBuilder::addLocal(CollectiveKind kind,
 
 Status RankProgramBuilder::addTransfer(const pb::Transfer &transfer,
                                        size_t instruction) {
-  auto [from, to] = program_.transfers.at(static_cast<int>(instruction));
   std::optional<uint32_t> source, result;
   if (transfer.has_source()) {
     source = transfer.source();
@@ -103,34 +98,39 @@ Status RankProgramBuilder::addTransfer(const pb::Transfer &transfer,
   if (transfer.has_result()) {
     result = transfer.result();
   }
-  return addComm(describeTransfer(context_.resolved.grids[from->grid], *from,
-                                  context_.resolved.grids[to->grid], *to,
-                                  context_.rank),
-                 transfer.tag(), "transfer", source, result, instruction);
+  return addComm(stepOfTransfer(instruction), transfer.tag(), "transfer",
+                 source, result, instruction);
 }
 
 /// A step of all ranks of an entry, which combines `count` elements of each.
+OwnStep RankProgramBuilder::stepOfAll(size_t entryIndex, DType type,
+                                      ReduceKind reduce, int64_t count) const {
+  OwnStep own;
+  own.step.type = type;
+  own.step.reduce = reduce;
+  Box box = Box::whole({count});
+  for (const auto &[rank, program] :
+       context_.resolved.entries[entryIndex].programOfRank) {
+    if (rank == context_.rank) {
+      own.self = own.step.parties.size();
+    }
+    own.step.parties.push_back({rank, box, box});
+  }
+  return own;
+}
+
 /// `number` tells several of an entry apart.
 Expected<std::unique_ptr<CommStep>>
 RankProgramBuilder::prepareForAll(size_t entryIndex, uint32_t number,
                                   const std::string &what, DType type,
                                   ReduceKind reduce, int64_t count) {
   const ResolvedEntry &entry = context_.resolved.entries[entryIndex];
-  OwnStep own;
+  OwnStep own = stepOfAll(entryIndex, type, reduce, count);
   // Behind the entries' own numbers: no tag of theirs can be met.
   own.step.entry =
       static_cast<uint32_t>(context_.resolved.entries.size() + entryIndex);
   own.step.tag = number;
   own.step.location = what + " of entry '" + entry.message->name() + "'";
-  own.step.type = type;
-  own.step.reduce = reduce;
-  Box box = Box::whole({count});
-  for (const auto &[rank, program] : entry.programOfRank) {
-    if (rank == context_.rank) {
-      own.self = own.step.parties.size();
-    }
-    own.step.parties.push_back({rank, box, box});
-  }
   return context_.communicator->prepare(own.step, own.self);
 }
 
@@ -158,6 +158,9 @@ Status RankProgramBuilder::addCommit(size_t instruction) {
 /// Where ranks of other sessions may meet a bad index, all learn of it at the
 /// end.
 Status RankProgramBuilder::addEndStep() {
+  if (context_.communicator->sendsMessages()) {
+    countEnd();
+  }
   if (entry_.isBody() ||
       context_.localRanks.size() == context_.resolved.manifest->num_ranks() ||
       entry_.programOfRank.size() == 1) {

@@ -33,12 +33,14 @@ void RankProgramBuilder::addBodyMemory(const ProgramMemory &body) {
   raiseWorkspaces(memory.workspaces, body);
   memory.staging += body.staging;
   memory.packed += body.packed;
+  memory.messages = std::max(memory.messages, body.messages);
 }
 
 Status RankProgramBuilder::countLoop(const pb::Loop &loop) {
   Expected<ProgramMemory> body = RankProgram::predict(contextOf(loop));
   if (body) {
     addBodyMemory(*body);
+    countAgreement(loop);
   }
   return body.status();
 }
@@ -69,6 +71,7 @@ Status RankProgramBuilder::addLoop(const pb::Loop &loop, size_t instruction) {
       return step.status();
     }
     ready->agreement = std::move(*step);
+    noteMessages(ready->agreement->workspaceBytes());
   }
   for (uint32_t buffer : loop.spares()) {
     ready->spares.push_back(const_cast<void *>(addressOf(buffer)));

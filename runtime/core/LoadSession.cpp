@@ -77,6 +77,7 @@ Status Session::Impl::allocateSpaces() {
 /// Runs on the rank's own thread, so that what it packs lies near to it.
 Status Session::Impl::prepareRank(uint32_t rank) {
   std::vector<int64_t> workspaces;
+  RankMemory shared;
   for (size_t e = 0; e < resolved->entries.size(); ++e) {
     const ResolvedEntry &entry = resolved->entries[e];
     if (entry.isBody() || !entry.programOfRank.contains(rank)) {
@@ -92,16 +93,20 @@ Status Session::Impl::prepareRank(uint32_t rank) {
     }
     programs[e][rank] = std::move(*program);
     raiseWorkspaces(workspaces, programs[e][rank]->memory());
+    addMemory(shared, programs[e][rank]->memory());
   }
-  for (size_t space = 0; space < workspaces.size(); ++space) {
-    Status status = spaces[rank][space].allocateWorkspace(workspaces[space]);
-    if (!status.isOk()) {
-      return status.in("the workspace of rank " + std::to_string(rank));
-    }
+  RankSpace &host = spaces[rank][hostSpaceNumber];
+  Status status = host.allocate(shared.messages, host.messages);
+  for (size_t i = 0; status.isOk() && i < workspaces.size(); ++i) {
+    RankSpace &space = spaces[rank][i];
+    status = space.allocate(workspaces[i], space.workspace);
+  }
+  if (!status.isOk()) {
+    return status.in("the workspace of rank " + std::to_string(rank));
   }
   for (auto &ofEntry : programs) {
     if (ofEntry[rank]) {
-      ofEntry[rank]->setExtraWorkspaces(spaces[rank]);
+      ofEntry[rank]->setWorkspaces(spaces[rank]);
     }
   }
   return {};

@@ -50,6 +50,8 @@ void divisi::rt::addWorkspaces(RankMemory &rank,
 void divisi::rt::addMemory(RankMemory &rank, const ProgramMemory &program) {
   rank.workspace += program.staging;
   rank.packed += program.packed;
+  // One serves all programs: they never run at the same time.
+  rank.messages = std::max(rank.messages, program.messages);
 }
 
 Expected<std::vector<RankMemory>>

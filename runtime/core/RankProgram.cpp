@@ -17,14 +17,23 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-void RankProgram::setExtraWorkspaces(const RankSpaces &spaces) {
+void RankProgram::setWorkspaces(const RankSpaces &spaces) {
+  DeviceMemory *messages = spaces[hostSpaceNumber].messages.get();
+  auto give = [&](const std::unique_ptr<CommStep> &step, int64_t at) {
+    if (step && step->workspaceBytes() != 0) {
+      step->setWorkspace(messages->data() + at);
+    }
+  };
   for (Task &task : tasks_) {
+    give(task.comm, task.messagesAt);
     if (task.wantsExtraWorkspace) {
       task.workspace = spaces[task.space].workspace->data();
     } else if (task.loop) {
-      task.loop->body->setExtraWorkspaces(spaces);
+      give(task.loop->agreement, 0);
+      task.loop->body->setWorkspaces(spaces);
     }
   }
+  give(endStep_, 0);
 }
 
 std::string RankProgram::locationAt(size_t instruction) const {

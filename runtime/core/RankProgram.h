@@ -46,11 +46,14 @@ struct ProgramMemory {
   std::vector<int64_t> workspaces;
   int64_t staging = 0; ///< Slices of inputs.
   int64_t packed = 0;  ///< Constants.
+  /// Of its collectives, where they want memory; programs share it.
+  int64_t messages = 0;
 };
 
 /// Weights and arenas of every rank, as the manifest plans them.
 std::vector<RankMemory> plannedMemory(const ResolvedManifest &resolved);
-/// Adds what programs hold each for itself: all but workspaces.
+/// Adds what a program holds for itself, and raises what programs share: all
+/// but workspaces.
 void addMemory(RankMemory &rank, const ProgramMemory &program);
 /// Raises each of `workspaces`, by memory space, to what `program` wants.
 void raiseWorkspaces(std::vector<int64_t> &workspaces,
@@ -115,6 +118,7 @@ public:
     bool wantsExtraWorkspace = false;       // Call
     void *workspace = nullptr;              // Call
     std::unique_ptr<CommStep> comm;         // Comm
+    int64_t messagesAt = 0;                 // Comm: in the rank's memory
     std::vector<BoxCopy> copies;            // Copy
     bool isSkipped = false; ///< Copy: in this run the bytes are there already.
     DType fillType = DType::F32;           // Fill
@@ -144,9 +148,10 @@ public:
   /// kernels.
   static Expected<ProgramMemory> predict(const RankContext &context);
 
-  /// What it holds; the workspaces are the caller's to give.
+  /// What it holds; workspaces and the memory of messages are the caller's to
+  /// give.
   const ProgramMemory &memory() const { return memory_; }
-  void setExtraWorkspaces(const RankSpaces &spaces);
+  void setWorkspaces(const RankSpaces &spaces);
 
   /// Sets the entry's inputs and outputs for the next run, slicing what does
   /// not lie in one piece. They fit (checkArguments), and stay where they are

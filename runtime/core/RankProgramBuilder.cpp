@@ -280,6 +280,9 @@ Status RankProgramBuilder::enqueue(int index, size_t firstTask) {
   std::vector<size_t> &tasks = out_.queues_[queue].tasks;
   for (size_t task = firstTask; task < out_.tasks_.size(); ++task) {
     tasks.push_back(task);
+    if (const auto &step = out_.tasks_[task].comm) {
+      noteMessages(index, step->workspaceBytes());
+    }
     Status status = putOnDevice(out_.tasks_[task], queue);
     if (!status.isOk()) {
       return status;
@@ -345,6 +348,9 @@ Status RankProgramBuilder::build() {
     }
   }
   writeOutputsInPlace();
+  if (status = placeMessages(); !status.isOk()) {
+    return status;
+  }
   out_.inFlight_.reserve(out_.queues_.size());
   if (context_.trace) {
     out_.events_.resize(out_.tasks_.size());
@@ -352,8 +358,8 @@ Status RankProgramBuilder::build() {
   return addEndStep();
 }
 
-/// Of what an instruction becomes only calls and bodies have memory of their
-/// own.
+/// Of what an instruction becomes only calls, bodies and steps have memory of
+/// their own.
 Status RankProgramBuilder::countMemory() {
   if (Status status = makeInputs(); !status.isOk()) {
     return status;
@@ -363,12 +369,14 @@ Status RankProgramBuilder::countMemory() {
     Status status = instruction.has_call()   ? addInstruction(i)
                     : instruction.has_loop() ? countLoop(instruction.loop())
                                              : Status();
+    noteMessages(i, messagesOf(i));
     if (!status.isOk()) {
       return status.in(describeInstruction(entry_, programIndex_, i) +
                        ", rank " + std::to_string(context_.rank));
     }
   }
-  return {};
+  countEnd();
+  return placeMessages();
 }
 
 Expected<ProgramMemory> RankProgram::predict(const RankContext &context) {

@@ -13,6 +13,7 @@
 #include "runtime/core/RankProgram.h"
 
 #include <set>
+#include <tuple>
 
 namespace divisi::rt {
 
@@ -40,6 +41,15 @@ private:
   Status addLocal(CollectiveKind kind, std::span<const uint32_t> axes,
                   const artifact::Collective &collective, size_t instruction);
   Status addTransfer(const artifact::Transfer &transfer, size_t instruction);
+  OwnStep stepOf(const artifact::Collective &collective) const;
+  OwnStep stepOfTransfer(size_t instruction) const;
+  int64_t messagesOf(int index);
+  int64_t voteBytes() const;
+  void countAgreement(const artifact::Loop &loop);
+  void countEnd();
+  void noteMessages(int64_t bytes);
+  void noteMessages(int index, int64_t bytes);
+  Status placeMessages();
   Status addComm(OwnStep own, uint32_t tag, const std::string &what,
                  std::optional<uint32_t> source, std::optional<uint32_t> result,
                  size_t instruction);
@@ -50,6 +60,8 @@ private:
   Status countLoop(const artifact::Loop &loop);
   void addBodyMemory(const ProgramMemory &body);
   RankContext contextOf(const artifact::Loop &loop) const;
+  OwnStep stepOfAll(size_t entryIndex, DType type, ReduceKind reduce,
+                    int64_t count) const;
   Expected<std::unique_ptr<CommStep>>
   prepareForAll(size_t entryIndex, uint32_t number, const std::string &what,
                 DType type, ReduceKind reduce, int64_t count);
@@ -110,6 +122,18 @@ private:
   std::map<uint32_t, std::vector<RankProgram::Mention>> mentions_;
   /// Roots that have the bytes of another one, whose call or copy was dropped.
   std::set<uint32_t> sharing_;
+  /// The memory of one instruction's step.
+  struct Messages {
+    int instruction;
+    int64_t bytes, at;
+    int64_t end() const { return at + bytes; }
+  };
+  std::vector<Messages> messages_; ///< In the order of the list.
+  /// By kind and axes, source and result of a step.
+  std::map<std::tuple<std::string, std::vector<uint32_t>, const Placement *,
+                      const Placement *>,
+           int64_t>
+      messagesOf_;
   /// Per instruction: what waits for it waits for this.
   std::vector<Task::Wait> ends_;
 };

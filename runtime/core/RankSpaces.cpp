@@ -15,13 +15,14 @@ using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
-Status RankSpace::allocateWorkspace(int64_t bytes) {
+Status RankSpace::allocate(int64_t bytes,
+                           std::unique_ptr<DeviceMemory> &place) const {
   if (bytes == 0) {
     return {};
   }
   auto made = device->allocate(bytes);
   if (made) {
-    workspace = std::move(*made);
+    place = std::move(*made);
   }
   return made.status();
 }

@@ -22,11 +22,13 @@ struct RankSpace {
   std::unique_ptr<DeviceMemory> arena;
   /// What kernels want beyond what the artifact plans; null if nothing.
   std::unique_ptr<DeviceMemory> workspace;
+  /// What collectives pack and receive, in the host's; null if nothing.
+  std::unique_ptr<DeviceMemory> messages;
   /// Copies of globals, in other spaces than the host's.
   std::map<uint32_t, std::unique_ptr<DeviceMemory>> globals;
 
-  /// Allocates the workspace.
-  Status allocateWorkspace(int64_t bytes);
+  /// For `place`, one of the above; 0 bytes are nothing.
+  Status allocate(int64_t bytes, std::unique_ptr<DeviceMemory> &place) const;
 };
 
 /// By number; the host's is the first.

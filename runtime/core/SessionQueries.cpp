@@ -97,6 +97,8 @@ std::vector<RankMemory> Session::memory() const {
         addMemory(ranks[rank], ofEntry[rank]->memory());
       }
     }
+    const auto &messages = impl_->spaces[rank][hostSpaceNumber].messages;
+    ranks[rank].messages = messages ? messages->size() : 0;
   }
   return ranks;
 }
@@ -144,8 +146,15 @@ std::vector<OutputBytes> Session::outputBytes(std::string_view entry) const {
 }
 
 Expected<std::vector<RankMemory>> Session::predictedMemory() const {
-  return predictMemory(*impl_->resolved->manifest, impl_->options.backends,
-                       impl_->options.threadsPerDevice);
+  auto ranks =
+      predictMemory(*impl_->resolved->manifest, impl_->options.backends,
+                    impl_->options.threadsPerDevice);
+  if (ranks && !impl_->communicator->sendsMessages()) {
+    for (RankMemory &rank : *ranks) {
+      rank.messages = 0;
+    }
+  }
+  return ranks;
 }
 
 Expected<HostTensor> Session::readGlobal(std::string_view name) const {

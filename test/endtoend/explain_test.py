@@ -211,7 +211,7 @@ def test_kernels_are_those_of_the_target(made):
     assert report(made, *flags)["kernels"] == []
     out = made("explain", *flags).out
     assert "kernels" not in out
-    assert "workspace and packed constants are not counted" in out
+    assert "workspace, packed constants and messages are not counted" in out
     assert "67 TFLOP/s" in made("explain", *flags).out
     assert "370.8 GB/s" in made("explain", *flags).out
     assert report(made, "m.onnx", "--devices", 2)["kernels"]

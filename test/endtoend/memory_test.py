@@ -9,13 +9,15 @@ import bad_models
 import numpy as np
 import pytest
 from bad_models import value
-from conftest import PROGRAM, Divisi
+from conftest import PROGRAM, Divisi, model
+from launched import needs_mpi
 from onnx import helper, numpy_helper
 
 INFEASIBLE = 6
 LAYERS, CHANNELS = 8, 48
 IMAGE = (4, CHANNELS, 56, 56)
-PARTS = ("weight_bytes", "arena_bytes", "workspace_bytes", "packed_bytes")
+PARTS = ("weight_bytes", "arena_bytes", "workspace_bytes", "packed_bytes",
+         "message_bytes")
 
 
 def convolutions(folder):
@@ -86,15 +88,59 @@ def test_all_say_the_same_number(divisi, make, shape, devices):
                    devices)["total_bytes"] == total
     report = json.loads(divisi("explain", "m.divisi", "--json").out)
     held = divisi("run", "m.divisi", "--inputs", "x.npz", "--verbose").err
+    messages = [device["message_bytes"]
+                for device in report["memory"]["per_device"]]
+    assert any(messages) == (devices > 1)
     for rank, device in enumerate(report["memory"]["per_device"]):
         parts = [device[part] for part in PARTS]
         assert device["total_bytes"] == sum(parts)
         assert device["packed_bytes"] > 0
-        assert re.search(
-            f"divisi: note: device {rank} holds {sum(parts)} bytes: weights "
-            f"{parts[0]}, "
-            f"arena {parts[1]}, workspace {parts[2]}, packed constants "
-            f"{parts[3]}; predicted {sum(parts)}\n", held), held
+        # Threads read each other's memory, and send no messages.
+        assert_holds(held, rank, [*parts[:-1], 0])
+
+
+def assert_holds(told, rank, parts):
+    assert (f"divisi: note: device {rank} holds {sum(parts)} bytes: weights "
+            f"{parts[0]}, arena {parts[1]}, workspace {parts[2]}, packed "
+            f"constants {parts[3]}, messages {parts[4]}; predicted "
+            f"{sum(parts)}\n") in told, told
+
+
+@needs_mpi
+@pytest.mark.parametrize("name, devices", [("bert", 3), ("gpt2", 4),
+                                           ("llama", 2), ("resnet", 3),
+                                           ("t5", 3)])
+def test_messages_are_planned(divisi, name, devices):
+    """Random plans send messages of all kinds, in uneven shards."""
+    made = model(name)
+    divisi("compile", made.onnx, "--devices", devices, *made.shapes,
+           "--solver", "random", "--seed", devices, "-o", "m.divisi")
+    told = divisi("run", "m.divisi", "--inputs", made.inputs, "--verbose",
+                  "--launch", devices, "-o", "y.npz").err
+    report = json.loads(divisi("explain", "m.divisi", "--json").out)
+    for rank, device in enumerate(report["memory"]["per_device"]):
+        assert device["message_bytes"] > 1000
+        assert_holds(told, rank, [device[part] for part in PARTS])
+
+
+def test_the_limit_counts_messages(divisi):
+    products(divisi.folder)
+    flags = ("m.onnx", "--devices", 3)
+    limit = fullest(divisi, *flags)["total_bytes"]
+    while True:
+        code = subprocess.run(
+            [PROGRAM, "plan", *map(str, flags), "--memory-limit",
+             str(limit - 1), "-o", "p.mlir"], cwd=divisi.folder).returncode
+        if code == INFEASIBLE:
+            break
+        device = fullest(divisi, "p.mlir")
+        assert device["total_bytes"] < limit
+        limit = device["total_bytes"]
+    # Without its messages the smallest plan would fit.
+    assert device["message_bytes"] > 0
+    told = divisi("plan", *flags, "--memory-limit",
+                  limit - device["message_bytes"], exits=INFEASIBLE).err
+    assert re.search(r"messages between processes [1-9]\d*\)", told), told
 
 
 def peak(divisi, *arguments):
@@ -155,8 +201,9 @@ def test_the_limit_counts_all_of_it(images):
                 f"holds {total} bytes (weights {device['weight_bytes']}, arena "
                 f"{device['arena_bytes']}, workspace of kernels "
                 f"{device['workspace_bytes']}, constants packed by kernels "
-                f"{device['packed_bytes']}); raise --memory-limit or take more "
-                "devices") in told
+                f"{device['packed_bytes']}, messages between processes "
+                f"{device['message_bytes']}); raise --memory-limit or take "
+                "more devices") in told
 
 
 def test_a_plan_above_the_limit_is_searched_again(images):
@@ -181,7 +228,8 @@ def test_of_other_machines_kernels_are_not_counted(images):
                                "--json").out)
     assert report["memory"]["counts_kernels"] is False
     [device] = report["memory"]["per_device"]
-    assert device["workspace_bytes"] == device["packed_bytes"] == 0
+    assert (device["workspace_bytes"] == device["packed_bytes"]
+            == device["message_bytes"] == 0)
     assert device["total_bytes"] == (device["weight_bytes"]
                                      + device["arena_bytes"])
 

@@ -200,7 +200,7 @@ def test_the_memory_limit_is_kept(divisi, batch, width, layers):
 
     def most(report):
         return max(sum(device[f"{part}_bytes"] for part in (
-            "weight", "arena", "workspace", "packed"))
+            "weight", "arena", "workspace", "packed", "message"))
             for device in report["memory"]["per_device"])
 
     needed = most(facts("--no-overlap"))

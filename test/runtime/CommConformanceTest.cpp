@@ -172,7 +172,7 @@ TEST(CommTest, aStepRunsAgainAndAgain) {
   auto communicator = connectTestRanks();
   std::array<std::vector<float>, 3> last;
   onLocal(step, [&](size_t party) {
-    auto share = communicator->prepare(step, party);
+    auto share = LoneStep::prepare(*communicator, step, party);
     ASSERT_TRUE(share) << share.status().message();
     std::vector<float> result(3);
     for (int run = 0; run < 300; ++run) {
@@ -192,12 +192,12 @@ TEST(CommTest, stepsInFlightGoOnInAnyOrder) {
   auto communicator = connectTestRanks();
   std::array<std::array<std::vector<float>, 2>, 2> results;
   onLocal(gatherStep({0, 5}), [&](size_t self) {
-    std::array<std::unique_ptr<CommStep>, 2> shares;
+    std::array<LoneStep, 2> shares;
     std::array<float, 2> sources;
     for (uint32_t tag : {0, 1}) {
       StepDesc step = gatherStep({0, 5});
       step.tag = tag;
-      shares[tag] = std::move(*communicator->prepare(step, self));
+      shares[tag] = std::move(*LoneStep::prepare(*communicator, step, self));
       sources[tag] = static_cast<float>(10 * tag + self);
       results[self][tag].resize(2);
     }
@@ -232,7 +232,7 @@ TEST(CommTest, whoDoesNotComeIsNamed) {
   onLocal(step, [&](size_t party) {
     if (party != 2) {
       std::vector<float> results(3);
-      auto share = communicator->prepare(step, party);
+      auto share = LoneStep::prepare(*communicator, step, party);
       statuses[party] =
           runStep(*communicator, **share, &source, results.data());
     }
@@ -265,7 +265,7 @@ TEST(CommTest, whoHasComeIsNotBlamed) {
       std::this_thread::sleep_for(std::chrono::milliseconds(250));
     }
     float source = 0, result = 0;
-    auto share = communicator->prepare(step, party);
+    auto share = LoneStep::prepare(*communicator, step, party);
     Status status = runStep(*communicator, **share, &source, &result);
     EXPECT_EQ(status.code(), ExitCode::Device);
     EXPECT_THAT(status.message(), HasSubstr("for rank 3, which did not come"));
@@ -280,7 +280,7 @@ TEST(CommTest, whoComesLateFailsToo) {
   barrier.location = "the end";
   barrier.parties = {{0, {}, {}}, {5, {}, {}}};
   onLocal(barrier, [&](size_t party) {
-    auto share = communicator->prepare(barrier, party);
+    auto share = LoneStep::prepare(*communicator, barrier, party);
     ASSERT_TRUE(share) << share.status().message();
     if (party == 1) {
       std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -298,7 +298,7 @@ TEST(CommTest, aBarrierIsPassedWhenAllHaveCome) {
   barrier.parties = {{0, {}, {}}, {5, {}, {}}, {3, {}, {}}};
   std::atomic<int> come = 0;
   onLocal(barrier, [&](size_t party) {
-    auto share = communicator->prepare(barrier, party);
+    auto share = LoneStep::prepare(*communicator, barrier, party);
     int local = 0;
     for (size_t i = 0; i < 3; ++i) {
       local += isLocal(barrier, i) ? 1 : 0;
@@ -322,7 +322,7 @@ TEST(CommTest, abortEndsAWait) {
     }
     std::vector<float> results(2);
     float source = 0;
-    auto share = communicator->prepare(step, 0);
+    auto share = LoneStep::prepare(*communicator, step, 0);
     Status status = runStep(*communicator, **share, &source, results.data());
     EXPECT_EQ(status.code(), ExitCode::Internal);
     EXPECT_EQ(status.message(), "rank 5 failed");
@@ -334,13 +334,13 @@ TEST(CommTest, aStepThatCannotBeDoneIsRefused) {
   StepDesc step;
   step.location = "test";
   step.parties = {{0, Box::whole({2}), Box::whole({3})}};
-  auto share = communicator->prepare(step, 0);
+  auto share = LoneStep::prepare(*communicator, step, 0);
   ASSERT_FALSE(share);
   EXPECT_THAT(share.status().message(),
               HasSubstr("no rank of its group holds"));
   step.reduce = ReduceKind::And;
   step.parties[0].result = Box::whole({2});
-  share = communicator->prepare(step, 0);
+  share = LoneStep::prepare(*communicator, step, 0);
   ASSERT_FALSE(share);
   EXPECT_EQ(share.status().code(), ExitCode::Unsupported);
 }
@@ -355,7 +355,7 @@ TEST(CommTest, anotherStepIsNoticed) {
     }
     std::vector<float> results(2);
     float source = 0;
-    auto share = communicator->prepare(step, party);
+    auto share = LoneStep::prepare(*communicator, step, party);
     Status status =
         share ? runStep(*communicator, **share, &source, results.data())
               : share.status();

@@ -71,7 +71,7 @@ std::vector<Status> runOnAll(Communicator &communicator, const StepDesc &step,
                              Source source, Result result) {
   std::vector<Status> statuses(step.parties.size());
   onLocal(step, [&](size_t party) {
-    auto share = communicator.prepare(step, party);
+    auto share = LoneStep::prepare(communicator, step, party);
     statuses[party] =
         share ? runStep(communicator, **share, source(party), result(party))
               : share.status();

@@ -25,6 +25,10 @@ public:
       : owner_(owner), meeting_(meeting), rank_(rank),
         inner_(std::move(inner)) {}
 
+  int64_t workspaceBytes() const override { return inner_->workspaceBytes(); }
+  void setWorkspace(std::byte *memory) override {
+    inner_->setWorkspace(memory);
+  }
   Status start(const void *source, void *result) override {
     if (std::exchange(resets_, owner_.resets_) != owner_.resets_) {
       round_ = 0;

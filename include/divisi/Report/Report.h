@@ -79,6 +79,7 @@ struct ReportDevice {
   int64_t arenaBytes = 0;     ///< Activations: the largest program's arena.
   int64_t workspaceBytes = 0; ///< Scratch that is not in it.
   int64_t packedBytes = 0;    ///< Constants in the layouts of kernels.
+  int64_t messageBytes = 0;   ///< Of collectives between processes.
   std::string kind = {};      ///< DeviceKind::name
   int64_t limitBytes = 0;     ///< What it may hold in all.
   /// In memory of its own, beside the host's: arenas, scratch, and copies of
@@ -87,7 +88,8 @@ struct ReportDevice {
 
   /// All of it.
   int64_t totalBytes() const {
-    return weightBytes + arenaBytes + workspaceBytes + packedBytes + ownBytes;
+    return weightBytes + arenaBytes + workspaceBytes + packedBytes +
+           messageBytes + ownBytes;
   }
   /// What is compared with the limit: a device's own memory, if it is used.
   int64_t limitedBytes() const {

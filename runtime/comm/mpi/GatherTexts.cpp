@@ -29,7 +29,7 @@ static Status gatherBytes(ProcessWorld &world, Communicator &communicator,
                             Box::whole({total})});
     begin += lengths[process];
   }
-  auto share = communicator.prepare(step, world.self());
+  auto share = LoneStep::prepare(communicator, step, world.self());
   return share ? runStep(communicator, **share, own, all) : share.status();
 }
 

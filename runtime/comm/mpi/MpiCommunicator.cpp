@@ -19,40 +19,6 @@ using namespace divisi;
 using namespace divisi::rt;
 
 //===----------------------------------------------------------------------===//
-// Buffers
-//===----------------------------------------------------------------------===//
-
-void MessageBuffers::reserve(int64_t bytes) {
-  if (buffers_.empty()) {
-    buffers_.push_back(std::make_unique<Buffer>());
-  }
-  std::vector<std::byte> &first = buffers_.front()->bytes;
-  first.resize(std::max(first.size(), static_cast<size_t>(bytes)));
-}
-
-std::byte *MessageBuffers::take(int64_t bytes) {
-  auto free = std::find_if(buffers_.begin(), buffers_.end(),
-                           [](const auto &buffer) { return !buffer->isTaken; });
-  if (free == buffers_.end()) {
-    free = buffers_.insert(free, std::make_unique<Buffer>());
-  }
-  Buffer &buffer = **free;
-  buffer.isTaken = true;
-  if (buffer.bytes.size() < static_cast<size_t>(bytes)) {
-    buffer.bytes.resize(static_cast<size_t>(bytes));
-  }
-  return buffer.bytes.data();
-}
-
-void MessageBuffers::giveBack(const std::byte *taken) {
-  for (auto &buffer : buffers_) {
-    if (taken && buffer->bytes.data() == taken) {
-      buffer->isTaken = false;
-    }
-  }
-}
-
-//===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//
 
@@ -67,13 +33,8 @@ MpiCommunicator::prepare(const StepDesc &step, size_t self) {
   for (const StepParty &party : step.parties) {
     processOf.push_back(static_cast<int>(processOf_[party.rank]));
   }
-  MessageBuffers *buffers;
-  {
-    auto lock = world_.wire.lock();
-    buffers = &buffers_[step.parties[self].rank];
-  }
   std::unique_ptr<MpiStep> share =
-      makeMpiStep(world_, link_, step, self, std::move(processOf), *buffers);
+      makeMpiStep(world_, link_, step, self, std::move(processOf));
   {
     auto lock = world_.wire.lock();
     status = share->announce();

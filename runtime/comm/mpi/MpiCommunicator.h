@@ -13,24 +13,6 @@
 
 namespace divisi::rt {
 
-/// Memory for messages that are packed, of one rank. Its steps take turns in
-/// it; those in flight at the same time have their own.
-class MessageBuffers {
-public:
-  /// Before anything runs: a step of the rank will want as much.
-  void reserve(int64_t bytes);
-  /// For one step, until it gives it back.
-  std::byte *take(int64_t bytes);
-  void giveBack(const std::byte *buffer);
-
-private:
-  struct Buffer {
-    std::vector<std::byte> bytes;
-    bool isTaken = false;
-  };
-  std::vector<std::unique_ptr<Buffer>> buffers_;
-};
-
 /// See MpiWorld.h.
 class MpiCommunicator : public Communicator {
 public:
@@ -41,6 +23,7 @@ public:
       : world_(world), link_(std::move(link)), processOf_(std::move(processOf)),
         timeout_(timeout), spin_(spin) {}
 
+  bool sendsMessages() const override { return true; }
   Expected<std::unique_ptr<CommStep>> prepare(const StepDesc &step,
                                               size_t self) override;
   void wait(std::span<CommStep *const> steps) override;
@@ -53,7 +36,6 @@ private:
   std::vector<uint32_t> processOf_; ///< By rank.
   std::chrono::milliseconds timeout_;
   std::chrono::microseconds spin_;
-  std::map<uint32_t, MessageBuffers> buffers_; ///< By rank; under the lock.
 };
 
 } // namespace divisi::rt

@@ -11,6 +11,7 @@
 #include "runtime/comm/StepShape.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <set>
 
@@ -43,12 +44,12 @@ static uint64_t hashOf(const StepDesc &step) {
   return value;
 }
 
-MpiStep::MpiStep(MpiWorld &world, std::shared_ptr<Link> link,
-                 const StepDesc &step, size_t self, std::vector<int> processOf,
-                 MessageBuffers &buffers, int64_t bytes)
+MpiStep::MpiStep(int64_t workspaceBytes, MpiWorld &world,
+                 std::shared_ptr<Link> link, const StepDesc &step, size_t self,
+                 std::vector<int> processOf)
     : step_(step), self_(self), width_(byteWidth(step.type)), world_(world),
       link_(std::move(link)), processOf_(std::move(processOf)),
-      buffers_(buffers), bufferBytes_(bytes), hash_(hashOf(step)),
+      workspaceBytes_(workspaceBytes), hash_(hashOf(step)),
       tagsOf_(step.parties.size(), -1) {}
 
 MpiStep::~MpiStep() {
@@ -63,8 +64,6 @@ void MpiStep::end() {
     world_.wire.drop(requests_);
   }
   unsent_.clear();
-  buffers_.giveBack(buffer_);
-  buffer_ = nullptr;
 }
 
 ShareKey MpiStep::keyOf(size_t party) const {
@@ -73,7 +72,6 @@ ShareKey MpiStep::keyOf(size_t party) const {
 }
 
 Status MpiStep::announce() {
-  buffers_.reserve(bufferBytes_);
   std::vector<size_t> from = senders();
   if (from.empty()) {
     return {};
@@ -94,6 +92,7 @@ Status MpiStep::announce() {
 }
 
 Status MpiStep::start(const void *source, void *result) {
+  assert((memory_ || workspaceBytes_ == 0) && "no setWorkspace()");
   auto lock = world_.wire.lock();
   end();
   if (Status status = world_.progress(); !status.isOk()) {
@@ -105,7 +104,6 @@ Status MpiStep::start(const void *source, void *result) {
   failsAt_.reset();
   source_ = static_cast<const std::byte *>(source);
   result_ = static_cast<std::byte *>(result);
-  buffer_ = bufferBytes_ == 0 ? nullptr : buffers_.take(bufferBytes_);
   phase_ = 0;
   link_->inFlight[keyOf(self_)] = this;
   return beginPhase();

@@ -30,15 +30,15 @@ namespace divisi::rt {
 /// What the steps of all kinds have in common.
 class MpiStep : public CommStep {
 public:
-  /// `processOf` says whose each party is. `bytes` of `buffers` are wanted
-  /// while it runs.
-  MpiStep(MpiWorld &world, std::shared_ptr<Link> link, const StepDesc &step,
-          size_t self, std::vector<int> processOf, MessageBuffers &buffers,
-          int64_t bytes);
+  /// `processOf` says whose each party is.
+  MpiStep(int64_t workspaceBytes, MpiWorld &world, std::shared_ptr<Link> link,
+          const StepDesc &step, size_t self, std::vector<int> processOf);
   ~MpiStep() override;
 
   /// Offers its tags to those who send; under the wire's lock.
   Status announce();
+  int64_t workspaceBytes() const final { return workspaceBytes_; }
+  void setWorkspace(std::byte *memory) final { memory_ = memory; }
   Status start(const void *source, void *result) final;
   Expected<bool> poll() final;
 
@@ -74,7 +74,7 @@ protected:
   const size_t self_;
   const int64_t width_;
   const std::byte *source_ = nullptr;
-  std::byte *result_ = nullptr, *buffer_ = nullptr;
+  std::byte *result_ = nullptr, *memory_ = nullptr;
   int phase_ = 0;
 
 private:
@@ -94,8 +94,7 @@ private:
   MpiWorld &world_;
   std::shared_ptr<Link> link_;
   std::vector<int> processOf_;
-  MessageBuffers &buffers_;
-  int64_t bufferBytes_;
+  int64_t workspaceBytes_;
   uint64_t hash_;
   int firstTag_ = 0;
   std::vector<int> tagsOf_;     ///< By party, once it has offered; else -1.
@@ -106,9 +105,10 @@ private:
 };
 
 /// The step's kind decides; it has been checked.
-std::unique_ptr<MpiStep>
-makeMpiStep(MpiWorld &world, std::shared_ptr<Link> link, const StepDesc &step,
-            size_t self, std::vector<int> processOf, MessageBuffers &buffers);
+std::unique_ptr<MpiStep> makeMpiStep(MpiWorld &world,
+                                     std::shared_ptr<Link> link,
+                                     const StepDesc &step, size_t self,
+                                     std::vector<int> processOf);
 
 } // namespace divisi::rt
 

@@ -26,6 +26,7 @@
 
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/Box.h"
+#include "divisi/runtime/HostTensor.h"
 #include "divisi/runtime/Reduce.h"
 
 #include <chrono>
@@ -65,6 +66,11 @@ struct StepDesc {
 class CommStep {
 public:
   virtual ~CommStep() = default;
+  /// How much memory it wants for messages while it runs.
+  virtual int64_t workspaceBytes() const { return 0; }
+  /// Gives it as much, 64-byte aligned, before it is first started. The memory
+  /// outlives the step; steps that never run at the same time may share it.
+  virtual void setWorkspace(std::byte *) {}
   /// Comes to the step. The pointers are the starts of the party's boxes, null
   /// where it has none or an empty one. Source and result are disjoint, or,
   /// where it reduces and the boxes are equal, the same.
@@ -84,6 +90,9 @@ public:
   virtual bool reaches(std::string_view space) const {
     return space == hostSpace;
   }
+  /// Whether boxes travel as messages, for which its steps want memory
+  /// (messageBytes); else ranks read each other's boxes where they lie.
+  virtual bool sendsMessages() const { return false; }
   /// Makes the share of party `self` of `step`. Every party calls it once,
   /// from any thread, before it starts the step; others may have started.
   /// Fails with Invalid where it sees that parties describe it differently:
@@ -117,6 +126,23 @@ struct CommunicatorRequest {
 using CommunicatorFactory =
     std::function<Expected<std::shared_ptr<Communicator>>(
         const CommunicatorRequest &)>;
+
+/// A step outside of a program, with the memory that it wants.
+class LoneStep {
+public:
+  /// Communicator::prepare(); fails with Device, too, when memory runs out.
+  static Expected<LoneStep> prepare(Communicator &communicator,
+                                    const StepDesc &step, size_t self);
+
+  CommStep &operator*() const { return *step_; }
+  CommStep *operator->() const { return step_.get(); }
+  /// As of a pointer: the step, which lives as long as this.
+  CommStep *get() const { return step_.get(); }
+
+private:
+  AlignedBytes workspace_;
+  std::unique_ptr<CommStep> step_;
+};
 
 /// Starts `step` and waits until it is done.
 Status runStep(Communicator &communicator, CommStep &step, const void *source,

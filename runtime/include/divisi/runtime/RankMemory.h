@@ -39,12 +39,15 @@ struct RankMemory {
   /// Scratch that kernels want beyond that, slices of inputs.
   int64_t workspace = 0;
   int64_t packed = 0; ///< Constants in the layouts of kernels.
+  /// What collectives pack, or receive to combine it, where ranks are connected
+  /// by messages.
+  int64_t messages = 0;
   /// In memory spaces of devices: arenas, scratch, copies of globals.
   int64_t device = 0;
 
   /// All of it.
   int64_t total() const {
-    return weights + arena + workspace + packed + device;
+    return weights + arena + workspace + packed + messages + device;
   }
   /// What a limit for devices is compared with: what lies in memory of their
   /// own, if something does; the host has its own limits.
@@ -91,9 +94,9 @@ using CollectiveUses = std::map<std::string, CollectiveUse>;
 
 /// What each rank of a session of `manifest` will hold when it prefers
 /// `backends` and kernels have `threads` threads: kernels are chosen and asked
-/// as on loading, and none is prepared. Without backends only weights and
-/// arenas are counted. Invalid or Unsupported as
-/// Session::open.
+/// as on loading, and none is prepared. Messages are counted as if each rank
+/// had a process of its own. Without backends only weights and arenas are
+/// counted. Invalid or Unsupported as Session::open.
 Expected<std::vector<RankMemory>>
 predictMemory(const artifact::Manifest &manifest,
               std::span<const Backend *const> backends, int threads = 1);

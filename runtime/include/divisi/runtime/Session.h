@@ -171,7 +171,8 @@ public:
   /// What each rank holds, by what has been allocated; nothing of a rank that
   /// is not local.
   std::vector<RankMemory> memory() const;
-  /// What predictMemory() says of the artifact under the session's options.
+  /// What predictMemory() says of the artifact under the session's options;
+  /// messages only where its communicator sends some.
   Expected<std::vector<RankMemory>> predictedMemory() const;
 
   /// What a run of the entry of that name does to globals, by rank; zeros for
