@@ -277,24 +277,28 @@ static void pool(const Walked &walk, const T *x, R *y) {
   });
 }
 
+bool makePoolWindow(const CallSite &site, std::string &error,
+                    std::vector<WindowDim> &window) {
+  Checks checks(site, error);
+  if (!checks.counts(1, 1)) {
+    return false;
+  }
+  size_t rank = site.operands[0].rank();
+  if (rank == 0) {
+    checks.fail("got a scalar, expected at least one dimension");
+    return false;
+  }
+  Dims taps;
+  return checks.sumType(0) && checks.resultRank(0, rank) &&
+         checks.getInts("kernel", rank, 1, maxStep, taps) &&
+         makeWindow(site, checks, 0, taps, window);
+}
+
 template <typename F>
 static std::unique_ptr<PreparedKernel> preparePool(const CallSite &site,
                                                    std::string &error) {
-  Checks checks(site, error);
-  if (!checks.counts(1, 1)) {
-    return nullptr;
-  }
-  size_t rank = site.operands[0].rank();
-  DType type = site.operands[0].type;
-  if (rank == 0) {
-    checks.fail("got a scalar, expected at least one dimension");
-    return nullptr;
-  }
-  Dims taps;
   std::vector<WindowDim> window;
-  if (!checks.sumType(0) || !checks.resultRank(0, rank) ||
-      !checks.getInts("kernel", rank, 1, maxStep, taps) ||
-      !makeWindow(site, checks, 0, taps, window)) {
+  if (!makePoolWindow(site, error, window)) {
     return nullptr;
   }
   Walked walk(window, rowMajorStrides(site.operands[0].extents));
@@ -307,7 +311,8 @@ static std::unique_ptr<PreparedKernel> preparePool(const CallSite &site,
               static_cast<R *>(results[0]));
     });
   });
-  return known ? std::move(kernel) : noKernelFor(checks, type);
+  return known ? std::move(kernel)
+               : noKernelFor(Checks(site, error), site.operands[0].type);
 }
 
 std::span<const Kernel> windowKernels() {

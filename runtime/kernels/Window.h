@@ -159,6 +159,11 @@ bool checkConvolution(const CallSite &site, const Checks &checks);
 bool makeWindow(const CallSite &site, const Checks &checks, size_t firstDim,
                 const Dims &taps, std::vector<WindowDim> &window);
 
+/// The window of `nn.pool_max` or `nn.pool_sum`, over all dimensions; false and
+/// a message if the operands do not fit.
+bool makePoolWindow(const CallSite &site, std::string &error,
+                    std::vector<WindowDim> &window);
+
 } // namespace divisi::rt
 
 #endif // DIVISI_RUNTIME_KERNELS_WINDOW_H

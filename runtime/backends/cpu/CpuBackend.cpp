@@ -29,7 +29,7 @@ public:
     for (auto family :
          {cpu::matmulKernels(), cpu::convKernels(), cpu::pointKernels(),
           cpu::attentionKernels(), cpu::clampKernels(), cpu::widenedKernels(),
-          cpu::permutedKernels(), cpu::threadedKernels()}) {
+          cpu::permutedKernels(), cpu::threadedKernels(), cpu::poolKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     kernels_.push_back(regionKernel<&withReference>());

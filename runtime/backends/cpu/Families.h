@@ -20,12 +20,14 @@ std::span<const Kernel> convKernels();
 std::span<const Kernel> pointKernels();
 /// By vectors of ours.
 std::span<const Kernel> clampKernels();
+std::span<const Kernel> poolKernels();
 /// On tensors whose channels come last: by the kernel of what they are stored
 /// as.
 std::span<const Kernel> permutedKernels();
 /// Those of f16 and bf16 by those of f32.
 std::span<const Kernel> widenedKernels();
-/// Reference kernels, a piece of the result for each thread.
+/// Reference kernels, and those of poolKernels(), a piece of the result for
+/// each thread.
 std::span<const Kernel> threadedKernels();
 
 } // namespace divisi::rt::cpu

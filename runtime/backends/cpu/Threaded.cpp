@@ -85,10 +85,20 @@ static size_t findCut(const TensorInfo &result) {
   return dim;
 }
 
-/// Nothing if the reference kernel refuses a piece.
+/// Who makes the pieces; null if nobody does.
+static const Kernel *makerOf(const CallSite &site) {
+  for (const Kernel &kernel : poolKernels()) {
+    if (kernel.op == site.op && kernel.accepts(site)) {
+      return &kernel;
+    }
+  }
+  return referenceBackend().find(site);
+}
+
+/// Nothing if their kernel refuses a piece.
 static std::optional<Pieces> makePieces(const CallSite &site,
                                         std::string &error) {
-  const Kernel *reference = referenceBackend().find(site);
+  const Kernel *maker = makerOf(site);
   const TensorInfo &whole = site.results[0];
   size_t dim = findCut(whole);
   int64_t extent = whole.extents[dim], row = whole.bytes() / extent;
@@ -102,12 +112,11 @@ static std::optional<Pieces> makePieces(const CallSite &site,
     part.extents[dim] = extent * (i + 1) / count - begin;
     CallSite partSite{site.op, site.attributes, site.operands, {&part, 1}};
     partSite.checksIndices = site.checksIndices;
-    std::unique_ptr<PreparedKernel> kernel =
-        reference->prepare(partSite, error);
+    std::unique_ptr<PreparedKernel> kernel = maker->prepare(partSite, error);
     if (!kernel) {
       return std::nullopt;
     }
-    int64_t workspace = parts.add(reference->query(partSite).workspaceBytes);
+    int64_t workspace = parts.add(maker->query(partSite).workspaceBytes);
     pieces.all.push_back({std::move(kernel), begin * row, workspace});
   }
   pieces.workspaceBytes = parts.bytes();
@@ -115,7 +124,7 @@ static std::optional<Pieces> makePieces(const CallSite &site,
 }
 
 static KernelQuery queryThreaded(const CallSite &site) {
-  KernelQuery query = referenceBackend().find(site)->query(site);
+  KernelQuery query = makerOf(site)->query(site);
   std::string ignored;
   std::optional<Pieces> pieces = makePieces(site, ignored);
   query.workspaceBytes = pieces ? pieces->workspaceBytes : 0;
@@ -144,10 +153,10 @@ static bool acceptsThreaded(const CallSite &site) {
     return false;
   }
   std::string ignored;
-  const Kernel *reference = referenceBackend().find(site);
+  const Kernel *maker = makerOf(site);
   // A view is for the runtime to take: nothing is faster than no copy. A cut
   // through lines that need all their elements is refused by the kernel.
-  return reference && reference->query(site).views.empty() &&
+  return maker && maker->query(site).views.empty() &&
          makePieces(site, ignored).has_value();
 }
 
