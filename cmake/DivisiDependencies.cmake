@@ -123,3 +123,21 @@ elseif(NOT DIVISI_SANITIZE)
   message(NOTICE "found no MPI (Debian: libopenmpi-dev openmpi-bin): divisi "
     "will run artifacts in one process only")
 endif()
+
+# divisi::pmix: what MPI finds processes by where their launcher does not say,
+# for another such shared object. Debian's OpenMPI is built on it.
+if(MPI_C_FOUND)
+  find_library(DIVISI_PMIX pmix PATH_SUFFIXES pmix2/lib)
+  find_path(DIVISI_PMIX_INCLUDE pmix_server.h
+    HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pmix2/include)
+  if(DIVISI_PMIX AND DIVISI_PMIX_INCLUDE)
+    add_library(divisi_pmix SHARED IMPORTED)
+    add_library(divisi::pmix ALIAS divisi_pmix)
+    set_target_properties(divisi_pmix PROPERTIES
+      IMPORTED_LOCATION ${DIVISI_PMIX}
+      INTERFACE_INCLUDE_DIRECTORIES ${DIVISI_PMIX_INCLUDE})
+  else()
+    message(NOTICE "found no PMIx (Debian: libpmix-dev): divisi will not run "
+      "under torchrun")
+  endif()
+endif()

@@ -34,10 +34,10 @@ static SmallString<256> thisProgram() {
       nullptr, reinterpret_cast<void *>(&divisi::launch)));
 }
 
-std::string divisi::mpiLibrary() {
+std::string divisi::sharedObject(const std::string &name) {
   SmallString<256> path = thisProgram();
   sys::path::remove_filename(path);
-  sys::path::append(path, "..", "lib", "libdivisi_mpi.so");
+  sys::path::append(path, "..", "lib", name);
   sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   return std::string(path);
 }

@@ -38,8 +38,9 @@ struct LaunchOptions {
 Status launch(const LaunchOptions &options,
               const std::vector<std::string> &arguments);
 
-/// Where the shared object for MPI lies, beside the folder of this program.
-std::string mpiLibrary();
+/// Where the shared object `name` for several processes lies, beside the folder
+/// of this program.
+std::string sharedObject(const std::string &name);
 
 /// Writes `prefix` before each line that this process writes to stderr from now
 /// on, also if it crashes.

@@ -43,8 +43,13 @@ Processes::join(std::chrono::milliseconds timeout) {
   std::string number =
       std::to_string((*launch)->self) + "/" + std::to_string((*launch)->size);
   prefixErrors("[" + number + "] ");
+  Status status =
+      rt::meetForMpi(sharedObject("libdivisi_pmix.so"), **launch, timeout);
+  if (!status.isOk()) {
+    return status;
+  }
   Watchdog watchdog(timeout, didNotCome(timeout, "begins"));
-  auto world = rt::openMpiWorld(mpiLibrary(), **launch);
+  auto world = rt::openMpiWorld(sharedObject("libdivisi_mpi.so"), **launch);
   if (!world) {
     return world.status();
   }

@@ -140,7 +140,9 @@ divisi::Expected<bool> SessionFlags::launch(const Verb &verb,
   if (!launched) {
     return launched.status();
   }
-  if (*launched) { // by --launch, or by one who says so twice
+  // By --launch, or by one who says so twice; not the one task of srun in which
+  // somebody works.
+  if (*launched && ((*launched)->size > 1 || numProcesses == 1)) {
     return false;
   }
   LaunchOptions options;

@@ -1,9 +1,10 @@
-"""Processes that MPI connects, for tests: how they are started and found."""
+"""Several processes, for tests: how they are started and found."""
 
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -33,6 +34,14 @@ def under_mpirun(count, *command):
             {**os.environ, **root})
 
 
+def under_torchrun(count, *command):
+    """The same by a stand-in for torchrun; its options may stand in front."""
+    script = Path(__file__).with_name("elastic.py")
+    return ([sys.executable, str(script), "-n", str(count),
+             *map(str, command)],
+            dict(os.environ))
+
+
 def processes_below(pid):
     """All that `pid` has started, and these."""
     listing = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True,
@@ -50,7 +59,8 @@ def processes_below(pid):
 def rank_of(pid):
     try:
         variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        found = [v for v in variables if v.startswith(b"OMPI_COMM_WORLD_RANK=")]
+        found = [v for v in variables
+                 if v.startswith((b"OMPI_COMM_WORLD_RANK=", b"RANK="))]
         return int(found[0].split(b"=")[1]) if found else None
     except OSError:
         return None
@@ -62,7 +72,7 @@ class Run:
 
     def __init__(self, divisi, inputs, launched=True, wrap=None,
                  repeat=10**9, timeout=TIMEOUT, options=("-o", "y.npz"),
-                 home=None, processes=PROCESSES):
+                 home=None, processes=PROCESSES, under=under_mpirun):
         self.folder = divisi.folder
         command = [PROGRAM, "run", "m.divisi", "--inputs", inputs, "--repeat",
                    repeat, "--timeout", timeout, *options]
@@ -71,7 +81,7 @@ class Run:
             command += ["--launch", processes]
         else:
             command = ["bash", "-c", wrap, "bash", *command] if wrap else command
-            command, environment = under_mpirun(processes, *command)
+            command, environment = under(processes, *command)
         # Where processes write what they did last.
         home = home or self.folder / "temporary"
         home.mkdir(exist_ok=True)

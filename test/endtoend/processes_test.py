@@ -307,14 +307,26 @@ def test_a_process_that_never_begins(divisi, mlp):
 
 
 def test_a_launcher_that_mpi_does_not_know(divisi, mlp):
-    environment = {**os.environ, "RANK": "0", "WORLD_SIZE": "2"}
+    environment = {**os.environ, "PMI_RANK": "0", "PMI_SIZE": "2"}
     err = divisi("run", "m.divisi", "--inputs", mlp.inputs, exits=9,
                  env=environment).err
-    assert ("torchrun has started 2 processes, and MPI knows 1: it is no "
+    assert ("mpiexec has started 2 processes, and MPI knows 1: it is no "
             "launcher of this MPI") in err
     err = divisi("run", "m.divisi", "--inputs", mlp.inputs, exits=2,
-                 env={**environment, "RANK": "x"}).err
-    assert "RANK=x WORLD_SIZE=2: expected a number below another one" in err
+                 env={**environment, "PMI_RANK": "x"}).err
+    assert "PMI_RANK=x PMI_SIZE=2: expected a number below another one" in err
+
+
+def test_srun_without_a_server_of_pmix(divisi, mlp):
+    for process, errors in (("0", 1), ("1", 0)):
+        environment = {**os.environ, "SLURM_PROCID": process,
+                       "SLURM_STEP_NUM_TASKS": "2"}
+        err = divisi("run", "m.divisi", "--inputs", mlp.inputs, exits=2,
+                     env=environment).err
+        assert err.count(
+            "srun has started 2 processes, and gives MPI nothing by which they "
+            "find each other (there is no PMIX_NAMESPACE); start them by srun "
+            "--mpi=pmix") == errors
 
 
 def test_there_is_no_mpirun(divisi, mlp):

@@ -25,7 +25,10 @@ static const char *const variables[] = {"OMPI_COMM_WORLD_RANK",
                                         "PMI_RANK",
                                         "PMI_SIZE",
                                         "RANK",
-                                        "WORLD_SIZE"};
+                                        "WORLD_SIZE",
+                                        "LOCAL_RANK",
+                                        "LOCAL_WORLD_SIZE",
+                                        "TORCHELASTIC_RUN_ID"};
 
 /// What findLaunch says of these variables and no others.
 static Expected<std::optional<Launch>>
@@ -46,6 +49,7 @@ findIn(const std::map<std::string, std::string> &environment) {
 TEST(LaunchTest, theFirstLauncherThatSaysBothNumbers) {
   std::map<std::string, std::string> environment;
   EXPECT_FALSE(*findIn(environment));
+  environment = {{"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"}};
   const char *names[] = {"torchrun", "mpiexec", "srun", "mpirun"};
   for (int i = 3; i >= 0; --i) {
     environment[variables[2 * i]] = std::to_string(i);
@@ -56,6 +60,13 @@ TEST(LaunchTest, theFirstLauncherThatSaysBothNumbers) {
     EXPECT_EQ((*found)->self, unsigned(i));
     EXPECT_EQ((*found)->size, unsigned(i + 5));
   }
+  // Which is often started by one of the others, one per host.
+  environment["TORCHELASTIC_RUN_ID"] = "none";
+  auto torchrun = findIn(environment);
+  ASSERT_TRUE(torchrun && *torchrun);
+  EXPECT_EQ((*torchrun)->launcher, "torchrun");
+  EXPECT_EQ((*torchrun)->local, 1u);
+  EXPECT_EQ((*torchrun)->localSize, 4u);
   // As in a script of sbatch, which has started one process only.
   EXPECT_FALSE(*findIn({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}));
 }
@@ -71,6 +82,16 @@ TEST(LaunchTest, whatIsNoNumberIsRefused) {
                           ": expected a number below another one, as torchrun "
                           "says which process this is"));
   }
+}
+
+TEST(LaunchTest, torchrunSaysWhoIsOnTheHost) {
+  auto found = findIn({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.status().message(),
+              HasSubstr("LOCAL_RANK= LOCAL_WORLD_SIZE=: expected a number"));
+  found = findIn({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->size, 1u);
 }
 
 TEST(LaunchTest, ranksAreDividedInBlocks) {

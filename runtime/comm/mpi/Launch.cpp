@@ -18,18 +18,34 @@ using namespace divisi::rt;
 
 namespace {
 
+/// The names of two variables.
+struct Numbers {
+  const char *rank, *size;
+
+  bool areThere() const { return std::getenv(rank) && std::getenv(size); }
+};
+
 struct Launcher {
-  const char *name, *rankVariable, *sizeVariable;
+  const char *name;
+  Numbers all, local; ///< Without local ones: MPI knows them.
+  const char *mark;   ///< There whenever it is the innermost launcher.
 };
 
 } // namespace
 
-static constexpr std::array<Launcher, 4> launchers = {
-    {{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+static constexpr std::array<Launcher, 5> launchers = {
+    {{"torchrun",
+      {"RANK", "WORLD_SIZE"},
+      {"LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+      "TORCHELASTIC_RUN_ID"},
+     {"mpirun", {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {}, {}},
      // Not SLURM_NTASKS, which a script of sbatch sees, too.
-     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
-     {"mpiexec", "PMI_RANK", "PMI_SIZE"},
-     {"torchrun", "RANK", "WORLD_SIZE"}}};
+     {"srun", {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}, {}, {}},
+     {"mpiexec", {"PMI_RANK", "PMI_SIZE"}, {}, {}},
+     {"torchrun",
+      {"RANK", "WORLD_SIZE"},
+      {"LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+      {}}}};
 
 static std::optional<uint32_t> parseNumber(std::string_view text) {
   uint32_t value = 0;
@@ -39,23 +55,38 @@ static std::optional<uint32_t> parseNumber(std::string_view text) {
   return isNumber ? std::optional(value) : std::nullopt;
 }
 
+static Status read(const Launcher &launcher, const Numbers &names,
+                   uint32_t &self, uint32_t &size) {
+  const char *rank = std::getenv(names.rank), *all = std::getenv(names.size);
+  std::optional<uint32_t> first = parseNumber(rank ? rank : "");
+  std::optional<uint32_t> second = parseNumber(all ? all : "");
+  if (!first || !second || *first >= *second) {
+    return makeError(ExitCode::Usage, names.rank, "=", rank ? rank : "", " ",
+                     names.size, "=", all ? all : "",
+                     ": expected a number below another one, as ",
+                     launcher.name,
+                     " says which process this is; unset them if it has not "
+                     "started this one");
+  }
+  self = *first;
+  size = *second;
+  return {};
+}
+
 Expected<std::optional<Launch>> divisi::rt::findLaunch() {
   for (const Launcher &launcher : launchers) {
-    const char *rank = std::getenv(launcher.rankVariable);
-    const char *size = std::getenv(launcher.sizeVariable);
-    if (!rank || !size) {
+    if (!launcher.all.areThere() ||
+        (launcher.mark && !std::getenv(launcher.mark))) {
       continue;
     }
-    std::optional<uint32_t> self = parseNumber(rank), all = parseNumber(size);
-    if (!self || !all || *self >= *all) {
-      return makeError(ExitCode::Usage, launcher.rankVariable, "=", rank, " ",
-                       launcher.sizeVariable, "=", size,
-                       ": expected a number below another one, as ",
-                       launcher.name,
-                       " says which process this is; unset them if it has not "
-                       "started this one");
+    Launch launch;
+    launch.launcher = launcher.name;
+    Status status = read(launcher, launcher.all, launch.self, launch.size);
+    // Alone, it is so on its host, too.
+    if (status.isOk() && launcher.local.rank && launch.size > 1) {
+      status = read(launcher, launcher.local, launch.local, launch.localSize);
     }
-    return std::optional(Launch{launcher.name, *self, *all});
+    return status.isOk() ? Expected(std::optional(launch)) : status;
   }
   return std::optional<Launch>();
 }

@@ -11,6 +11,7 @@
 // its own, and a communicator to the others:
 //
 //   auto launched = findLaunch();              // process 1 of 2, by mpirun
+//   Status status = meetForMpi(server, *launched, timeout);
 //   auto world = openMpiWorld(library, *launched);
 //   options.localRanks = ranksOf(1, 2, 4);                        // 2, 3
 //   options.communicator = [&](const CommunicatorRequest &request) {
@@ -37,13 +38,18 @@ struct Launch {
   std::string launcher; ///< "mpirun"
   uint32_t self = 0;    ///< Which process this is.
   uint32_t size = 1;    ///< How many there are.
+  // Of torchrun:
+  uint32_t local = 0;     ///< Which of this host's.
+  uint32_t localSize = 1; ///< How many there are on this host.
 };
 
-/// Who has started this process, by the environment: the first of mpirun
-/// (OMPI_COMM_WORLD_RANK and _SIZE), srun (SLURM_PROCID and
-/// SLURM_STEP_NUM_TASKS), mpiexec (PMI_RANK and PMI_SIZE) and torchrun (RANK
-/// and WORLD_SIZE) that both variables are there of; none: it is alone. Fails
-/// with Usage where they are no numbers, or the first not below the second.
+/// Who has started this process, by the environment: torchrun if
+/// TORCHELASTIC_RUN_ID is there, since others often start torchrun, one per
+/// host; else the first of mpirun (OMPI_COMM_WORLD_RANK and _SIZE), srun
+/// (SLURM_PROCID and SLURM_STEP_NUM_TASKS), mpiexec (PMI_RANK and PMI_SIZE) and
+/// torchrun (RANK and WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE) that the
+/// first two variables are there of; none: it is alone. Fails with Usage where
+/// they are no numbers, or the first of two not below the second.
 Expected<std::optional<Launch>> findLaunch();
 
 /// The ranks of process `self` of `size`: a block of the artifact's
@@ -78,6 +84,16 @@ public:
   /// may then be called again.
   virtual Status finish(std::chrono::milliseconds timeout) = 0;
 };
+
+/// Where the launcher gives MPI nothing by which processes find each other
+/// (torchrun), starts a server of PMIx, by the shared object `library` of this
+/// build, and puts into the environment what leads MPI to it. Once in a
+/// process, before it has threads. Fails with Device if the library or PMIx is
+/// missing, with what to install, or processes of this host do not come within
+/// `timeout`, with Unsupported if there are several hosts; with Usage of srun
+/// without a server of its own.
+Status meetForMpi(const std::string &library, const Launch &launch,
+                  std::chrono::milliseconds timeout);
 
 /// Opens MPI, by the shared object `library` of this build, for a process that
 /// was started as `launch` says. Once in a process. Fails with Device if the

@@ -1,0 +1,72 @@
+"""What torchrun_test.py shows with a stand-in, with torchrun.
+
+PyTorch is no part of the project's Python; DIVISI_TORCH names one that has it.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import PROGRAM, load
+from launched import Run, mlp, needs_mpi  # noqa: F401
+from torchrun_test import nothing_is_left  # noqa: F401
+
+TORCH = os.environ.get("DIVISI_TORCH", sys.executable)
+
+
+def has_torch():
+    done = subprocess.run([TORCH, "-c", "import torch.distributed.run"],
+                          capture_output=True)
+    return done.returncode == 0
+
+
+pytestmark = [needs_mpi, pytest.mark.skipif(
+    not has_torch(), reason="no PyTorch: DIVISI_TORCH names a Python that has "
+    "it")]
+
+
+def under_torchrun(count, *command):
+    return ([TORCH, "-m", "torch.distributed.run", "--no-python",
+             "--standalone", "--nproc-per-node", str(count),
+             *map(str, command)], dict(os.environ))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_the_bits_of_one_process(divisi, mlp, count):
+    run = ("run", "m.divisi", "--inputs", mlp.inputs)
+    divisi(*run, "-o", "one.npz")
+    command, environment = under_torchrun(count, PROGRAM, *run, "-o", "all.npz")
+    done = subprocess.run(command, cwd=divisi.folder, env=environment,
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    one, all_ = load(divisi.path("one.npz")), load(divisi.path("all.npz"))
+    assert one and list(one) == list(all_)
+    assert all(one[key].tobytes() == all_[key].tobytes() for key in one)
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_process_that_is_killed(divisi, mlp, victim):
+    run = Run(divisi, mlp.inputs.resolve(), launched=False,
+              under=under_torchrun)
+    pid = run.find(victim)
+    time.sleep(1)
+    os.kill(pid, signal.SIGKILL)
+    code, err = run.end()
+    assert code == 1, err
+    assert f"(exitcode: -9) local_rank: {victim}" in err
+
+
+def test_processes_are_started_again(divisi, mlp):
+    """The second time all come; the first left nothing in their way."""
+    first = 'if [ "$TORCHELASTIC_RESTART_COUNT$RANK" = 01 ]; then exit 3; fi; '
+    command, environment = under_torchrun(
+        2, "bash", "-c", first + 'exec "$0" "$@"', PROGRAM, "run", "m.divisi",
+        "--inputs", mlp.inputs, "-o", "all.npz")
+    command[3:3] = ["--max-restarts", "1"]
+    done = subprocess.run(command, cwd=divisi.folder, env=environment,
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "wrote all.npz" in done.stderr
