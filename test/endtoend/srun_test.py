@@ -7,7 +7,8 @@ import time
 
 import pytest
 import slurm as slurms
-from conftest import PROGRAM, load, model
+from conftest import PROGRAM, model
+from hosts_test import assert_the_bits_of_one_process
 from launched import mlp, needs_mpi, under_torchrun  # noqa: F401
 from torchrun_test import PLUGIN
 
@@ -55,13 +56,6 @@ def result(process):
     return process.returncode, out, err
 
 
-def assert_the_bits_of_one_process(divisi, name):
-    one, all_ = load(divisi.path("one.npz")), load(divisi.path(name))
-    divisi.path(name).unlink()
-    assert one and list(one) == list(all_)
-    assert all(one[key].tobytes() == all_[key].tobytes() for key in one)
-
-
 @pytest.mark.parametrize("name,counts", [("classifier", [2, 4]),
                                          ("gpt2", [3, 8])])
 def test_the_bits_of_one_process(divisi, start, name, counts):
@@ -75,6 +69,7 @@ def test_the_bits_of_one_process(divisi, start, name, counts):
         assert code == 0, err
         assert err.count("wrote all.npz") == 1
         assert_the_bits_of_one_process(divisi, "all.npz")
+        divisi.path("all.npz").unlink()
 
 
 def test_other_verbs(start, mlp):

@@ -10,7 +10,8 @@ import sys
 import time
 
 import pytest
-from conftest import PROGRAM, load
+from conftest import PROGRAM
+from hosts_test import assert_the_bits_of_one_process
 from launched import Run, mlp, needs_mpi  # noqa: F401
 from torchrun_test import nothing_is_left  # noqa: F401
 
@@ -42,9 +43,26 @@ def test_the_bits_of_one_process(divisi, mlp, count):
     done = subprocess.run(command, cwd=divisi.folder, env=environment,
                           capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    one, all_ = load(divisi.path("one.npz")), load(divisi.path("all.npz"))
-    assert one and list(one) == list(all_)
-    assert all(one[key].tobytes() == all_[key].tobytes() for key in one)
+    assert_the_bits_of_one_process(divisi, "all.npz")
+
+
+def test_two_groups_of_processes(divisi, mlp):
+    """As on two hosts; they differ in that each has a torchrun of its own."""
+    run = ("run", "m.divisi", "--inputs", mlp.inputs)
+    divisi(*run, "-o", "one.npz")
+    groups = []
+    for group in range(2):
+        command, environment = under_torchrun(2, PROGRAM, *run, "-o", "all.npz")
+        command[command.index("--standalone")] = "--nnodes=2"
+        command[3:3] = [f"--node-rank={group}", "--master-addr=127.0.0.1",
+                        f"--master-port={20000 + os.getpid() % 30000}"]
+        groups.append(subprocess.Popen(
+            command, cwd=divisi.folder, text=True, stderr=subprocess.PIPE,
+            env={**environment, "OMPI_MCA_btl_tcp_if_include": "lo"}))
+    for group in groups:
+        _, err = group.communicate(timeout=120)
+        assert group.returncode == 0, err
+    assert_the_bits_of_one_process(divisi, "all.npz")
 
 
 @pytest.mark.parametrize("victim", [0, 1])

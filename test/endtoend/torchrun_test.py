@@ -185,15 +185,6 @@ def test_there_is_no_library_for_pmix(divisi, mlp, tmp_path):
     assert torchrun(divisi, 1, *run, program=program)[0] == 0
 
 
-def test_several_hosts_are_refused(divisi, mlp):
-    code, _, err = torchrun(divisi, 2, "run", "m.divisi", "--inputs",
-                            mlp.inputs, options=("--hosts", 2))
-    assert code == 1 and err.count("divisi: error") == 1, err
-    assert ("torchrun has started 4 processes, and 2 of them on this host; "
-            "start those of several hosts by mpirun or srun --mpi=pmix") in err
-    assert "(exitcode: 5)" in err
-
-
 #===----------------------------------------------------------------------===#
 # Failures
 #===----------------------------------------------------------------------===#

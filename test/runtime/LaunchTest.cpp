@@ -28,6 +28,8 @@ static const char *const variables[] = {"OMPI_COMM_WORLD_RANK",
                                         "WORLD_SIZE",
                                         "LOCAL_RANK",
                                         "LOCAL_WORLD_SIZE",
+                                        "GROUP_RANK",
+                                        "GROUP_WORLD_SIZE",
                                         "TORCHELASTIC_RUN_ID"};
 
 /// What findLaunch says of these variables and no others.
@@ -49,7 +51,10 @@ findIn(const std::map<std::string, std::string> &environment) {
 TEST(LaunchTest, theFirstLauncherThatSaysBothNumbers) {
   std::map<std::string, std::string> environment;
   EXPECT_FALSE(*findIn(environment));
-  environment = {{"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"}};
+  environment = {{"LOCAL_RANK", "1"},
+                 {"LOCAL_WORLD_SIZE", "4"},
+                 {"GROUP_RANK", "1"},
+                 {"GROUP_WORLD_SIZE", "2"}};
   const char *names[] = {"torchrun", "mpiexec", "srun", "mpirun"};
   for (int i = 3; i >= 0; --i) {
     environment[variables[2 * i]] = std::to_string(i);
@@ -67,6 +72,8 @@ TEST(LaunchTest, theFirstLauncherThatSaysBothNumbers) {
   EXPECT_EQ((*torchrun)->launcher, "torchrun");
   EXPECT_EQ((*torchrun)->local, 1u);
   EXPECT_EQ((*torchrun)->localSize, 4u);
+  EXPECT_EQ((*torchrun)->host, 1u);
+  EXPECT_EQ((*torchrun)->hosts, 2u);
   // As in a script of sbatch, which has started one process only.
   EXPECT_FALSE(*findIn({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}));
 }
@@ -89,6 +96,13 @@ TEST(LaunchTest, torchrunSaysWhoIsOnTheHost) {
   ASSERT_FALSE(found);
   EXPECT_THAT(found.status().message(),
               HasSubstr("LOCAL_RANK= LOCAL_WORLD_SIZE=: expected a number"));
+  found = findIn({{"RANK", "1"},
+                  {"WORLD_SIZE", "2"},
+                  {"LOCAL_RANK", "0"},
+                  {"LOCAL_WORLD_SIZE", "1"}});
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.status().message(),
+              HasSubstr("GROUP_RANK= GROUP_WORLD_SIZE=: expected a number"));
   found = findIn({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
   ASSERT_TRUE(found && *found);
   EXPECT_EQ((*found)->size, 1u);

@@ -27,8 +27,9 @@ static Deadline soon() {
   return std::chrono::steady_clock::now() + milliseconds(5000);
 }
 
-static Expected<Rendezvous> openFor(uint32_t count) {
-  return Rendezvous::open(address(), count, {"guests", "CHAIR"});
+static Expected<Rendezvous> openFor(uint32_t count, int64_t limit = 5000) {
+  return Rendezvous::open(address(), count, {"guests", "CHAIR"},
+                          milliseconds(limit));
 }
 
 /// A party that has said `text`.
@@ -44,7 +45,7 @@ TEST(RendezvousTest, allAreHeardAndAnswered) {
   auto meeting = openFor(3);
   ASSERT_TRUE(meeting);
   Channel last = come(2, "c"), first = come(0, ""), second = come(1, "b");
-  auto texts = meeting->hear(milliseconds(5000));
+  auto texts = meeting->hear();
   ASSERT_TRUE(texts);
   EXPECT_THAT(*texts, ElementsAre("", "b", "c"));
   meeting->answer(1, "to b");
@@ -55,7 +56,7 @@ TEST(RendezvousTest, allAreHeardAndAnswered) {
   std::string text(3'000'000, 'x');
   std::thread sender([&] { EXPECT_TRUE(first.send(text, soon())); });
   EXPECT_TRUE(second.send("b2", soon()) && last.send("c2", soon()));
-  texts = meeting->hear(milliseconds(5000));
+  texts = meeting->hear();
   sender.join();
   ASSERT_TRUE(texts);
   EXPECT_THAT(*texts, ElementsAre(text, "b2", "c2"));
@@ -67,16 +68,16 @@ TEST(RendezvousTest, whoOpensItMayComeLater) {
   std::this_thread::sleep_for(milliseconds(50));
   auto meeting = openFor(1);
   ASSERT_TRUE(meeting);
-  auto texts = meeting->hear(milliseconds(5000));
+  auto texts = meeting->hear();
   party.join();
   EXPECT_TRUE(texts && texts->front() == "here");
 }
 
 TEST(RendezvousTest, thoseThatDoNotComeAreNamed) {
-  auto meeting = openFor(4);
+  auto meeting = openFor(4, 50);
   ASSERT_TRUE(meeting);
   Channel channel = come(1, "here");
-  auto texts = meeting->hear(milliseconds(50));
+  auto texts = meeting->hear();
   ASSERT_FALSE(texts);
   EXPECT_EQ(texts.status().code(), ExitCode::Device);
   EXPECT_THAT(
@@ -87,14 +88,17 @@ TEST(RendezvousTest, thoseThatDoNotComeAreNamed) {
 TEST(RendezvousTest, onesEndIsNoticedAtOnce) {
   auto meeting = openFor(2);
   ASSERT_TRUE(meeting);
+  Channel first = come(0, "here");
   {
     Channel channel = come(1, "here");
-    (void)meeting->hear(milliseconds(50));
+    EXPECT_TRUE(meeting->hear());
   }
-  auto texts = meeting->hear(milliseconds(60000));
+  auto texts = meeting->hear();
   ASSERT_FALSE(texts);
   EXPECT_THAT(texts.status().message(),
               HasSubstr("CHAIR 1 has ended while others waited"));
+  EXPECT_TRUE(meeting->isThere(0) && !meeting->isThere(1));
+  first = Channel();
   meeting->waitForEnd();
 }
 
@@ -105,9 +109,12 @@ TEST(RendezvousTest, strangersAndDoublesAreSentAway) {
           far = come(7, "there");
   Channel stranger = connectTo(address(), soon());
   EXPECT_TRUE(stranger.send("hello", soon()));
-  auto texts = meeting->hear(milliseconds(5000));
+  auto texts = meeting->hear();
   EXPECT_TRUE(texts && texts->front() == "here");
-  (void)meeting->hear(milliseconds(50));
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(party.send("and here", soon()));
+    EXPECT_TRUE(meeting->hear());
+  }
   for (Channel *channel : {&twin, &far, &stranger}) {
     EXPECT_FALSE(channel->receive(soon()));
     EXPECT_FALSE(channel->isOpen());
@@ -129,4 +136,15 @@ TEST(RendezvousTest, nobodyHasOpenedIt) {
   auto begin = std::chrono::steady_clock::now();
   EXPECT_FALSE(connectTo(address(), begin + milliseconds(50)).isOpen());
   EXPECT_LT(std::chrono::steady_clock::now(), begin + milliseconds(5000));
+}
+
+TEST(RendezvousTest, anAnswerIsATextOrAnError) {
+  std::string text("a\0b", 3);
+  EXPECT_EQ(*decode(encode(text)), text);
+  EXPECT_EQ(*decode(encode(std::string())), "");
+  auto failure = decode(encode(Status(ExitCode::Usage, "wrong")));
+  ASSERT_FALSE(failure);
+  EXPECT_EQ(failure.status().code(), ExitCode::Usage);
+  EXPECT_EQ(failure.status().message(), "wrong");
+  EXPECT_EQ(decode("HTTP").status().message(), "another program answers");
 }

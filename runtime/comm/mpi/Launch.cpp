@@ -27,8 +27,10 @@ struct Numbers {
 
 struct Launcher {
   const char *name;
-  Numbers all, local; ///< Without local ones: MPI knows them.
-  const char *mark;   ///< There whenever it is the innermost launcher.
+  Numbers all;
+  /// On this host, and of hosts; without them MPI knows.
+  Numbers local, hosts;
+  const char *mark; ///< There whenever it is the innermost launcher.
 };
 
 } // namespace
@@ -37,14 +39,16 @@ static constexpr std::array<Launcher, 5> launchers = {
     {{"torchrun",
       {"RANK", "WORLD_SIZE"},
       {"LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+      {"GROUP_RANK", "GROUP_WORLD_SIZE"},
       "TORCHELASTIC_RUN_ID"},
-     {"mpirun", {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {}, {}},
+     {"mpirun", {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {}, {}, {}},
      // Not SLURM_NTASKS, which a script of sbatch sees, too.
-     {"srun", {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}, {}, {}},
-     {"mpiexec", {"PMI_RANK", "PMI_SIZE"}, {}, {}},
+     {"srun", {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}, {}, {}, {}},
+     {"mpiexec", {"PMI_RANK", "PMI_SIZE"}, {}, {}, {}},
      {"torchrun",
       {"RANK", "WORLD_SIZE"},
       {"LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+      {"GROUP_RANK", "GROUP_WORLD_SIZE"},
       {}}}};
 
 static std::optional<uint32_t> parseNumber(std::string_view text) {
@@ -85,6 +89,10 @@ Expected<std::optional<Launch>> divisi::rt::findLaunch() {
     // Alone, it is so on its host, too.
     if (status.isOk() && launcher.local.rank && launch.size > 1) {
       status = read(launcher, launcher.local, launch.local, launch.localSize);
+    }
+    if (status.isOk() && launch.localSize < launch.size &&
+        launcher.hosts.rank) {
+      status = read(launcher, launcher.hosts, launch.host, launch.hosts);
     }
     return status.isOk() ? Expected(std::optional(launch)) : status;
   }

@@ -10,9 +10,11 @@
 #include "runtime/comm/pmix/PmixPlugin.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <future>
 #include <pmix.h>
 #include <pmix_server.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace divisi;
@@ -158,11 +160,28 @@ static pmix_status_t noteAbort(const pmix_proc_t *, void *, int, const char *,
   return PMIX_OPERATION_SUCCEEDED;
 }
 
-/// All processes of this host have come to a fence with `data`.
+/// What the server is told, where PMIx does not say which server it asks.
+static const PmixJob *served = nullptr;
+
+/// All processes of this host have come to a fence with `data`, and wait for
+/// what those of all hosts bring.
 static pmix_status_t fence(const pmix_proc_t *, size_t, const pmix_info_t *,
                            size_t, char *data, size_t size,
                            pmix_modex_cbfunc_t done, void *context) {
-  done(PMIX_SUCCESS, data, size, context, std::free, data);
+  if (!served->exchange) {
+    done(PMIX_SUCCESS, data, size, context, std::free, data);
+    return PMIX_SUCCESS;
+  }
+  std::thread([data, size, done, context] {
+    auto all = served->exchange(std::string(data, size));
+    std::free(data);
+    auto *copy = static_cast<char *>(std::malloc(all ? all->size() + 1 : 1));
+    if (all) {
+      std::memcpy(copy, all->data(), all->size());
+    }
+    done(all ? PMIX_SUCCESS : PMIX_ERR_LOST_CONNECTION, copy,
+         all ? all->size() : 0, context, std::free, copy);
+  }).detach(); // the process may end while it waits
   return PMIX_SUCCESS;
 }
 
@@ -206,6 +225,7 @@ private:
 } // namespace
 
 Status Server::open() {
+  served = &job_;
   module_.client_connected = note;
   module_.client_finalized = note;
   module_.abort = noteAbort;
@@ -214,6 +234,7 @@ Status Server::open() {
   // What all know is sent to them, and not laid in files that they map.
   setenv("PMIX_MCA_gds", "hash", 1);
   Facts facts;
+  facts.add(PMIX_HOSTNAME, job_.hosts[job_.self].name);
   facts.add(PMIX_SERVER_TMPDIR, job_.folder);
   facts.add(PMIX_SYSTEM_TMPDIR, job_.folder);
   Status status = check(PMIx_server_init(&module_, facts.data(), facts.size()));

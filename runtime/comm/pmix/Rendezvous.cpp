@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/un.h>
 #include <thread>
@@ -36,6 +38,33 @@ SocketAddress divisi::rt::localAddress(const std::string &name) {
       static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + count);
   std::memcpy(&result.bytes, &address, result.length);
   return result;
+}
+
+Expected<SocketAddress> divisi::rt::networkAddress(const std::string &host,
+                                                   uint16_t port) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  int error =
+      getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) {
+    return makeError(ExitCode::Device, "cannot find the host '", host,
+                     "': ", gai_strerror(error));
+  }
+  SocketAddress address;
+  address.length = found->ai_addrlen;
+  std::memcpy(&address.bytes, found->ai_addr, found->ai_addrlen);
+  freeaddrinfo(found);
+  return address;
+}
+
+SocketAddress divisi::rt::anyAddress(const SocketAddress &address) {
+  SocketAddress any = address;
+  if (address.bytes.ss_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6 &>(any.bytes).sin6_addr = in6addr_any;
+  } else {
+    reinterpret_cast<sockaddr_in &>(any.bytes).sin_addr.s_addr = INADDR_ANY;
+  }
+  return any;
 }
 
 Descriptor &Descriptor::operator=(Descriptor &&other) {
@@ -132,6 +161,24 @@ std::optional<std::string> Channel::receive(Deadline deadline) {
   return text;
 }
 
+// The code stands in front, with a zero behind.
+std::string divisi::rt::encode(const Expected<std::string> &answer) {
+  std::string text = std::to_string(static_cast<int>(answer.status().code()));
+  text += '\0';
+  return text + (answer ? *answer : answer.status().message());
+}
+
+Expected<std::string> divisi::rt::decode(const std::string &text) {
+  int code = 0;
+  size_t end = text.find('\0');
+  if (end == std::string::npos) {
+    return Status(ExitCode::Device, "another program answers");
+  }
+  std::from_chars(text.data(), text.data() + end, code);
+  std::string rest = text.substr(end + 1);
+  return code == 0 ? Expected(rest) : Status(static_cast<ExitCode>(code), rest);
+}
+
 /// Whether the other end is of this user, where the system tells.
 static bool isOwn(int socket) {
   ucred peer{};
@@ -176,8 +223,11 @@ Channel divisi::rt::connectTo(const SocketAddress &address, Deadline deadline) {
 //===----------------------------------------------------------------------===//
 
 Expected<Rendezvous> Rendezvous::open(const SocketAddress &address,
-                                      uint32_t count, Names names) {
+                                      uint32_t count, Names names,
+                                      milliseconds limit) {
   Descriptor listener = makeSocket(address);
+  int yes = 1; // also while connections of an earlier one are ending
+  setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   if (bind(listener.number(),
            reinterpret_cast<const sockaddr *>(&address.bytes),
            address.length) != 0 ||
@@ -186,14 +236,24 @@ Expected<Rendezvous> Rendezvous::open(const SocketAddress &address,
                      " cannot meet: ", std::strerror(errno),
                      "; is there another one with ", names.number, " 0?");
   }
-  return Rendezvous(names, std::move(listener), count);
+  return Rendezvous(names, std::move(listener), count, limit);
 }
 
+Rendezvous::Rendezvous(Names names, Descriptor listener, uint32_t count,
+                       milliseconds limit)
+    : names_(names), listener_(std::move(listener)), limit_(limit),
+      deadline_(steady_clock::now() + limit), parties_(count) {}
+
 void Rendezvous::accept() {
-  Descriptor socket(accept4(listener_.number(), nullptr, nullptr,
-                            SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (socket.number() >= 0 && isOwn(socket.number())) {
-    strangers_.emplace_back(std::move(socket));
+  while (true) {
+    Descriptor socket(accept4(listener_.number(), nullptr, nullptr,
+                              SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket.number() < 0) {
+      return;
+    }
+    if (isOwn(socket.number())) {
+      strangers_.emplace_back(std::move(socket));
+    }
   }
 }
 
@@ -249,8 +309,7 @@ Status Rendezvous::absence(const std::string &numbers,
                    names_.all, " ", names_.number, " ", numbers, " ", why);
 }
 
-Expected<std::vector<std::string>> Rendezvous::hear(milliseconds limit) {
-  Deadline deadline = steady_clock::now() + limit;
+Expected<std::vector<std::string>> Rendezvous::hear() {
   std::vector<std::optional<std::string>> texts(parties_.size());
   std::vector<bool> wasThere(parties_.size());
   while (true) {
@@ -270,11 +329,12 @@ Expected<std::vector<std::string>> Rendezvous::hear(milliseconds limit) {
     if (absent.empty()) {
       break;
     }
-    if (!takeIn(deadline)) {
+    if (!takeIn(deadline_)) {
       return absence(absent, "did not come within " +
-                                 std::to_string(limit.count()) + " ms");
+                                 std::to_string(limit_.count()) + " ms");
     }
   }
+  deadline_ = Deadline::max();
   std::vector<std::string> all;
   for (std::optional<std::string> &text : texts) {
     all.push_back(std::move(*text));

@@ -44,6 +44,10 @@ struct SocketAddress {
 /// Of processes of one user on this host. It is no file, and goes with the one
 /// who has opened it.
 SocketAddress localAddress(const std::string &name);
+/// Of processes on any host. Fails with Device if `host` is unknown.
+Expected<SocketAddress> networkAddress(const std::string &host, uint16_t port);
+/// The same port, of all addresses of this host.
+SocketAddress anyAddress(const SocketAddress &address);
 
 /// An open file, or none: -1.
 class Descriptor {
@@ -88,6 +92,11 @@ private:
   std::string taken_; ///< Lengths and texts.
 };
 
+/// What is answered to a party: a text, or why there is none.
+std::string encode(const Expected<std::string> &answer);
+/// What encode() has got.
+Expected<std::string> decode(const std::string &text);
+
 /// Waits until somebody has opened `address`; not open if nobody has in time.
 Channel connectTo(const SocketAddress &address, Deadline deadline);
 
@@ -100,21 +109,25 @@ public:
     const char *number; ///< "LOCAL_RANK"
   };
 
-  /// For `count` parties. Fails with Usage if `address` is in use.
+  /// For `count` parties, which have `limit` to come. Fails with Usage if
+  /// `address` is in use.
   static Expected<Rendezvous> open(const SocketAddress &address, uint32_t count,
-                                   Names names);
+                                   Names names,
+                                   std::chrono::milliseconds limit);
 
-  /// The next text of each party, in order; each has to come first. Fails with
-  /// Device, names those that have not at `limit` after now, or have ended.
-  Expected<std::vector<std::string>> hear(std::chrono::milliseconds limit);
+  /// The next text of each party, in order. Fails with Device, and names those
+  /// that have not come in time, or have ended.
+  Expected<std::vector<std::string>> hear();
+  /// Whether that party has come, and has not ended.
+  bool isThere(uint32_t party) const { return parties_[party].isOpen(); }
   /// Whoever has ended is told nothing.
   void answer(uint32_t party, const std::string &text);
   /// Waits until all parties that have come have ended.
   void waitForEnd();
 
 private:
-  Rendezvous(Names names, Descriptor listener, uint32_t count)
-      : names_(names), listener_(std::move(listener)), parties_(count) {}
+  Rendezvous(Names names, Descriptor listener, uint32_t count,
+             std::chrono::milliseconds limit);
   /// Waits for anything to come, and takes it in; false at the deadline.
   bool takeIn(Deadline deadline);
   void accept();
@@ -124,6 +137,8 @@ private:
 
   Names names_;
   Descriptor listener_;
+  std::chrono::milliseconds limit_;
+  Deadline deadline_;              ///< Never, once all have come.
   std::vector<Channel> strangers_; ///< Have not said who they are.
   std::vector<Channel> parties_;   ///< By number; not open: not come, or ended.
 };

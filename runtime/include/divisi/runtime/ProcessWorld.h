@@ -41,15 +41,17 @@ struct Launch {
   // Of torchrun:
   uint32_t local = 0;     ///< Which of this host's.
   uint32_t localSize = 1; ///< How many there are on this host.
+  uint32_t host = 0;      ///< Which host this is.
+  uint32_t hosts = 1;     ///< How many there are.
 };
 
 /// Who has started this process, by the environment: torchrun if
 /// TORCHELASTIC_RUN_ID is there, since others often start torchrun, one per
 /// host; else the first of mpirun (OMPI_COMM_WORLD_RANK and _SIZE), srun
 /// (SLURM_PROCID and SLURM_STEP_NUM_TASKS), mpiexec (PMI_RANK and PMI_SIZE) and
-/// torchrun (RANK and WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE) that the
-/// first two variables are there of; none: it is alone. Fails with Usage where
-/// they are no numbers, or the first of two not below the second.
+/// torchrun (RANK and WORLD_SIZE, with LOCAL_ and GROUP_ before both of them)
+/// that both variables are there of; none: it is alone. Fails with Usage where
+/// they are no numbers, or the first not below the second.
 Expected<std::optional<Launch>> findLaunch();
 
 /// The ranks of process `self` of `size`: a block of the artifact's
@@ -89,9 +91,9 @@ public:
 /// (torchrun), starts a server of PMIx, by the shared object `library` of this
 /// build, and puts into the environment what leads MPI to it. Once in a
 /// process, before it has threads. Fails with Device if the library or PMIx is
-/// missing, with what to install, or processes of this host do not come within
-/// `timeout`, with Unsupported if there are several hosts; with Usage of srun
-/// without a server of its own.
+/// missing, with what to install, and if processes of this host, or other
+/// hosts, do not come within `timeout`; with Usage of srun without a server of
+/// its own.
 Status meetForMpi(const std::string &library, const Launch &launch,
                   std::chrono::milliseconds timeout);
 

@@ -1,0 +1,241 @@
+//===- ServeHost.cpp - The server of the processes of a host --------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/comm/pmix/ServeHost.h"
+#include "divisi/Support/Version.h"
+#include "runtime/comm/pmix/HostExchange.h"
+#include "runtime/comm/pmix/PmixPlugin.h"
+#include "runtime/comm/pmix/Rendezvous.h"
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+using namespace divisi;
+using namespace divisi::rt;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+static Status noPmix(const std::string &why) {
+  return makeError(ExitCode::Device,
+                   "processes of torchrun need a server of "
+                   "PMIx to find each other: ",
+                   why,
+                   "; install it (Debian: libpmix-dev) and build divisi again, "
+                   "or start them by mpirun");
+}
+
+static Expected<std::unique_ptr<PmixServer>>
+openServer(const std::string &library, const PmixJob &job) {
+  void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    return noPmix(dlerror());
+  }
+  auto *open =
+      reinterpret_cast<OpenPmixPlugin *>(dlsym(handle, openPmixPluginName));
+  if (!open) {
+    return noPmix(dlerror());
+  }
+  Status status;
+  std::unique_ptr<PmixServer> server(open(std::string(version()), job, status));
+  if (!server) {
+    return status;
+  }
+  return server;
+}
+
+namespace {
+
+/// A folder that goes with it, and all that is there then.
+class OwnFolder {
+public:
+  /// In memory if the system has such files, else where temporary ones are.
+  OwnFolder() {
+    const char *temporary = std::getenv("TMPDIR");
+    for (std::string parent : {"/dev/shm", temporary ? temporary : "/tmp"}) {
+      path_ = parent + "/divisi-pmix-XXXXXX";
+      made_ = mkdtemp(path_.data()) != nullptr;
+      if (made_) {
+        return;
+      }
+    }
+  }
+  ~OwnFolder() {
+    std::error_code ignored;
+    if (made_) {
+      std::filesystem::remove_all(path_, ignored);
+    }
+  }
+  Status status() const {
+    return made_ ? Status()
+                 : makeError(ExitCode::File, "cannot make the folder '", path_,
+                             "': ", std::strerror(errno));
+  }
+  const std::string &path() const { return path_; }
+
+private:
+  std::string path_;
+  bool made_ = false;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Who is there
+//===----------------------------------------------------------------------===//
+
+static std::vector<uint32_t> parseNumbers(const std::string &text) {
+  std::vector<uint32_t> numbers;
+  std::istringstream words(text);
+  for (uint32_t number = 0; words >> number;) {
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+/// The hosts, of lines that each of them has said: the name of the job, of
+/// which the first host's counts, that of the host, and its processes.
+static void parseHosts(const std::string &lines, PmixJob &job) {
+  std::istringstream all(lines);
+  for (std::string line; std::getline(all, line);) {
+    std::istringstream words(line);
+    std::string jobName;
+    PmixHost &host = job.hosts.emplace_back();
+    words >> jobName >> host.name;
+    std::string numbers;
+    std::getline(words, numbers);
+    host.processes = parseNumbers(numbers);
+    if (job.hosts.size() == 1) {
+      job.name = jobName;
+    }
+  }
+}
+
+/// Waits for the processes of this host, and then for the servers of all.
+static Expected<PmixJob> findJob(Rendezvous &meeting, const Launch &launch,
+                                 milliseconds timeout) {
+  auto numbers = meeting.hear();
+  if (!numbers) {
+    return numbers.status();
+  }
+  // Two hosts may have the same name, and be the same.
+  char name[256] = "";
+  (void)gethostname(name, sizeof(name) - 1);
+  std::string line =
+      "divisi-" + std::to_string(getpid()) + "-" +
+      std::to_string(steady_clock::now().time_since_epoch().count()) + " " +
+      name + "-" + std::to_string(launch.host);
+  for (const std::string &number : *numbers) {
+    line += " " + number;
+  }
+  PmixJob job;
+  job.self = launch.host;
+  if (launch.hosts == 1) {
+    parseHosts(line + "\n", job);
+    return job;
+  }
+  auto exchange = HostExchange::open(launch.host, launch.hosts, timeout);
+  auto lines = exchange ? (*exchange)->exchange(line + "\n")
+                        : Expected<std::string>(exchange.status());
+  if (!lines) {
+    return lines.status();
+  }
+  parseHosts(*lines, job);
+  job.exchange = [exchange = std::shared_ptr(std::move(*exchange))](
+                     const std::string &own) {
+    return exchange->exchange(own);
+  };
+  return job;
+}
+
+//===----------------------------------------------------------------------===//
+// The server
+//===----------------------------------------------------------------------===//
+
+/// What leads MPI in `process` to the server: variables with a zero behind
+/// each.
+static Expected<std::string> describe(const PmixServer &server,
+                                      uint32_t process) {
+  auto variables = server.environment(process);
+  if (!variables) {
+    return variables.status();
+  }
+  std::string text;
+  for (const std::string &variable : *variables) {
+    text += variable + '\0';
+  }
+  return text;
+}
+
+/// Meets the processes of this host, serves them, and returns when all of them
+/// have ended. What fails is said by the first of them.
+static void serve(Rendezvous meeting, const std::string &library,
+                  const Launch &launch, milliseconds timeout) {
+  OwnFolder own;
+  auto job = findJob(meeting, launch, timeout);
+  Status status = job ? own.status() : job.status();
+  std::unique_ptr<PmixServer> server;
+  if (status.isOk()) {
+    job->folder = own.path();
+    auto opened = openServer(library, *job);
+    status = opened.status();
+    server = opened ? std::move(*opened) : nullptr;
+  }
+  for (uint32_t party = 0; party < launch.localSize; ++party) {
+    if (!meeting.isThere(party)) {
+      continue;
+    }
+    meeting.answer(
+        party, encode(server ? describe(*server,
+                                        job->hosts[job->self].processes[party])
+                             : Expected<std::string>(status)));
+    status = Status(status.code(), "");
+  }
+  meeting.waitForEnd();
+}
+
+Status divisi::rt::startHostServer(const SocketAddress &address,
+                                   const std::string &library,
+                                   const Launch &launch, milliseconds timeout) {
+  auto meeting =
+      Rendezvous::open(address, launch.localSize,
+                       {"processes of this host", "LOCAL_RANK"}, timeout);
+  if (!meeting) {
+    return meeting.status();
+  }
+  pid_t child = fork();
+  if (child < 0) {
+    return makeError(ExitCode::Device,
+                     "cannot start a process: ", std::strerror(errno));
+  }
+  if (child > 0) {
+    return {};
+  }
+  // torchrun ends groups of processes. What is told to all, this one included,
+  // it learns from their end.
+  setsid();
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    std::signal(signal, SIG_IGN);
+  }
+  prctl(PR_SET_NAME, "divisi-pmix");
+  // Whoever reads the output of the processes does not wait for this one.
+  int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  dup2(nothing, STDIN_FILENO);
+  dup2(nothing, STDOUT_FILENO);
+  serve(std::move(*meeting), library, launch, timeout);
+  _exit(0);
+}
