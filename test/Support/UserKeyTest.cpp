@@ -1,0 +1,107 @@
+//===- UserKeyTest.cpp - A secret of the user who runs us -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Support/UserKey.h"
+#include "divisi/Support/Sha256.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+using namespace divisi;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder for the user's data, which is removed in the end.
+class UserKeyTest : public testing::Test {
+protected:
+  void SetUp() override {
+    folder_ =
+        fs::temp_directory_path() / ("divisi-key-" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+    setenv("XDG_DATA_HOME", folder_.c_str(), 1);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  fs::path folder_;
+};
+
+} // namespace
+
+// RFC 4231, test cases 1, 2, 3 and 6.
+TEST(Hmac, hasTheValuesOfTheStandard) {
+  EXPECT_EQ(toHex(hmacSha256(std::string(20, '\x0b'), "Hi There")),
+            "b0344c61d8db38535ca8afceaf0bf12b"
+            "881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(toHex(hmacSha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c7"
+            "5a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(toHex(hmacSha256(std::string(20, '\xaa'), std::string(50, '\xdd'))),
+            "773ea91e36800e46854db8ebd09181a7"
+            "2959098b3ef8c122d9635514ced565fe");
+  EXPECT_EQ(toHex(hmacSha256(std::string(131, '\xaa'),
+                             "Test Using Larger Than Block-Size Key - Hash Key "
+                             "First")),
+            "60e431591ee0b67f0d8a26aacbf5b77f"
+            "8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(Hmac, comparesAllBytes) {
+  EXPECT_TRUE(areEqualCodes("abc", "abc"));
+  EXPECT_FALSE(areEqualCodes("abc", "abd"));
+  EXPECT_FALSE(areEqualCodes("abc", "ab"));
+}
+
+TEST_F(UserKeyTest, isMadeOnceForTheUserAlone) {
+  EXPECT_EQ(readUserKey().status().code(), ExitCode::File);
+  EXPECT_THAT(readUserKey().status().message(), HasSubstr("the key for native code, '" + userKeyPath() +
+                        "', cannot be read: "));
+  auto made = makeUserKey();
+  ASSERT_TRUE(made) << made.status().message();
+  EXPECT_EQ(made->size(), 32u);
+  EXPECT_EQ(*makeUserKey(), *made);
+  EXPECT_EQ(*readUserKey(), *made);
+  EXPECT_EQ(fs::status(userKeyPath()).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  // Nothing else is left behind.
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "divisi"), {}), 1);
+}
+
+TEST_F(UserKeyTest, thatOthersCanReadIsRefused) {
+  ASSERT_TRUE(makeUserKey());
+  fs::permissions(userKeyPath(), fs::perms::group_read, fs::perm_options::add);
+  EXPECT_EQ(readUserKey().status().code(), ExitCode::Invalid);
+  EXPECT_THAT(readUserKey().status().message(),
+              HasSubstr("is not a file of this user's alone; expected mode "
+                        "0600"));
+  EXPECT_EQ(makeUserKey().status().code(), ExitCode::Invalid);
+}
+
+TEST_F(UserKeyTest, ofAnotherLengthIsRefused) {
+  ASSERT_TRUE(makeUserKey());
+  fs::resize_file(userKeyPath(), 31);
+  EXPECT_THAT(readUserKey().status().message(),
+              HasSubstr("does not have 32 bytes"));
+}
+
+TEST_F(UserKeyTest, behindALinkIsRefused) {
+  ASSERT_TRUE(makeUserKey());
+  fs::rename(userKeyPath(), folder_ / "elsewhere");
+  fs::create_symlink(folder_ / "elsewhere", userKeyPath());
+  EXPECT_EQ(readUserKey().status().code(), ExitCode::File);
+}
+
+TEST_F(UserKeyTest, needsAFolderThatCanBeMade) {
+  std::ofstream(folder_ / "divisi") << "a file";
+  EXPECT_EQ(makeUserKey().status().code(), ExitCode::File);
+  EXPECT_THAT(makeUserKey().status().message(), HasSubstr("cannot be made"));
+}
