@@ -12,8 +12,10 @@
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Evaluate/Evaluator.h"
+#include "divisi/Support/UserKey.h"
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/Verify.h"
+#include "runtime/kernels/RowCode.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/FileSystem.h"
@@ -199,6 +201,13 @@ static Status verifyDraft(artifact::Manifest &manifest,
       .in("nothing was written, for the program could not run");
 }
 
+/// Whether the host is to run code of the artifact, which the user vouches for.
+static bool hasNativeCode(const artifact::Manifest &manifest) {
+  return llvm::any_of(manifest.codes(), [](const artifact::Code &code) {
+    return !rt::levelOfTarget(code.target()).empty();
+  });
+}
+
 // The manifest first: it says which globals are needed, and a module that it
 // cannot describe costs no reading of weights.
 Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
@@ -225,12 +234,18 @@ Expected<EmitSummary> divisi::emitArtifact(ModuleOp module, GlobalStore &store,
       !status.isOk()) {
     return status;
   }
-  Expected<int64_t> written =
-      rt::writeArtifact(path, std::move(draft->manifest), *data, draft->codes);
+  EmitSummary summary;
+  std::string key;
+  if (hasNativeCode(draft->manifest)) {
+    Expected<std::string> made = makeUserKey();
+    key = made ? *made : "";
+    summary.unsignedCode = made.status().message();
+  }
+  Expected<int64_t> written = rt::writeArtifact(
+      path, std::move(draft->manifest), *data, draft->codes, key);
   if (!written) {
     return written.status();
   }
-  EmitSummary summary;
   summary.weightBytes = collector.weightBytes;
   summary.fileBytes = *written;
   return summary;

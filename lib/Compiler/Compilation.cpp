@@ -228,7 +228,8 @@ Status Compilation::runPipeline(Stage stage) {
     buildSchedulePipeline(passes, options_.overlap, options_.fuse);
     break;
   case Stage::Lower:
-    buildLowerPipeline(passes, {.device = options_.device});
+    buildLowerPipeline(passes, {.device = options_.device,
+                                .nativeLevel = options_.nativeLevel});
     break;
   }
   return runPasses(passes, stage);

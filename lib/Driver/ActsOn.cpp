@@ -16,7 +16,7 @@ using namespace divisi;
 ArrayRef<ActsOn> divisi::allSteps() {
   static constexpr ActsOn kSteps[] = {
       ActsOn::Answer, ActsOn::Import, ActsOn::Plan, ActsOn::Schedule,
-      ActsOn::Dump,   ActsOn::Emit,   ActsOn::Run};
+      ActsOn::Lower,  ActsOn::Dump,   ActsOn::Emit, ActsOn::Run};
   return kSteps;
 }
 
@@ -26,6 +26,7 @@ cl::OptionCategory &divisi::optionsOn(ActsOn step) {
                                             {"Import, of a model"},
                                             {"Plan, of what has none"},
                                             {"Schedule, of what has none"},
+                                            {"Lower, of what is not lowered"},
                                             {"Stages that run"},
                                             {"The artifact"},
                                             {"Runs"}};

@@ -31,6 +31,7 @@ enum class ActsOn : uint8_t {
   Import,   ///< Models alone.
   Plan,     ///< What has no plan, or loses it by --replan.
   Schedule, ///< What has no schedule.
+  Lower,    ///< What has no calls of kernels.
   Dump,     ///< Stages that are run; each value says which.
   Emit,     ///< Everything that is not an artifact yet.
   Run,      ///< Runs of the program.

@@ -212,6 +212,11 @@ Status CompileVerb::writeArtifact() {
   if (!summary) {
     return summary.status();
   }
+  if (!summary->unsignedCode.empty()) {
+    errs() << "divisi: warning: nobody vouches for the native code of the "
+              "artifact, which only --allow-native runs: "
+           << summary->unsignedCode << "\n";
+  }
   auto memory = (*compilation)->memory();
   if (!memory) {
     return memory.status();

@@ -14,6 +14,7 @@
 #include "TensorArguments.h"
 #include "VerbInput.h"
 #include "divisi/Support/OutputFile.h"
+#include "runtime/kernels/RowCode.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
@@ -219,7 +220,30 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
       noFuse("no-fuse", cl::sub(verb), on(ActsOn::Schedule),
              cl::desc("each operator is a call of its own, also where one "
                       "kernel could compute several")),
+      native("native", cl::sub(verb), on(ActsOn::Lower),
+             cl::value_desc("auto|off"), cl::init("off"),
+             cl::desc("make code of a processor of what several operators "
+                      "compute in one call, where that is faster")),
+      targetCpu("target-cpu", cl::sub(verb), on(ActsOn::Lower),
+                cl::value_desc("host|x86-64-v3|x86-64-v4"), cl::init("host"),
+                cl::desc("the processor of --native")),
       limits(verb, ActsOn::Plan, PlanOptions().work) {}
+
+divisi::Expected<std::string> PlanFlags::nativeLevel() const {
+  if (native != "auto" && native != "off") {
+    return Status(ExitCode::Usage,
+                  "--native '" + native + "': expected auto or off");
+  }
+  if (targetCpu != "host" && targetCpu != "x86-64-v3" &&
+      targetCpu != "x86-64-v4") {
+    return Status(ExitCode::Usage, "--target-cpu '" + targetCpu +
+                                       "': expected host, x86-64-v3 or "
+                                       "x86-64-v4");
+  }
+  std::string level =
+      targetCpu == "host" ? std::string(rt::hostLevel()) : targetCpu.getValue();
+  return native == "off" ? std::string() : level;
+}
 
 // A count that is not given is searched, so its default must not count as
 // given.
@@ -356,6 +380,11 @@ Status divisi::gatherOptions(const ImportFlags &importFlags,
   if (!precision) {
     return precision.status();
   }
+  divisi::Expected<std::string> nativeLevel = planFlags.nativeLevel();
+  if (!nativeLevel) {
+    return nativeLevel.status();
+  }
+  options.nativeLevel = *nativeLevel;
   options.import = *import;
   options.precision = *precision;
   options.plan = *plan;

@@ -58,6 +58,8 @@ struct PlanFlags {
   explicit PlanFlags(llvm::cl::SubCommand &verb);
   /// ExitCode::Usage for a malformed flag.
   Expected<PlanOptions> options() const;
+  /// CompileOptions::nativeLevel. ExitCode::Usage for another value.
+  Expected<std::string> nativeLevel() const;
   /// Drops the plan of what `compilation` has read, but what --keep names, if
   /// --replan was given. ExitCode::Usage for a name that means nothing.
   Status dropPlan(Compilation &compilation) const;
@@ -77,6 +79,8 @@ struct PlanFlags {
   llvm::cl::list<std::string> keep;
   llvm::cl::opt<bool> noOverlap;
   llvm::cl::opt<bool> noFuse;
+  llvm::cl::opt<std::string> native;
+  llvm::cl::opt<std::string> targetCpu;
   LimitFlags limits;
 };
 

@@ -12,6 +12,7 @@
 #include "Launcher.h"
 #include "TensorArguments.h"
 #include "VerbInput.h"
+#include "divisi/Support/UserKey.h"
 #include "divisi/runtime/ArtifactFile.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -42,6 +43,9 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
                    cl::desc("do not check the indices of gathers: a bad one "
                             "reads zeros (or is 0, if it is one of several "
                             "that name an element)")),
+      allowNative("allow-native", cl::sub(verb), on(ActsOn::Run),
+                  cl::desc("run native code of the artifact whoever made it: "
+                           "it can do all that you can")),
       entryName("entry", cl::sub(verb), on(ActsOn::Run), cl::value_desc("NAME"),
                 cl::desc("which entry function; needed if there are several")),
       numProcesses("launch", cl::sub(verb), on(ActsOn::Run),
@@ -77,6 +81,12 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   options.verifyHashes = verify;
   options.checksIndices = !noIndexCheck;
   options.trace = trace;
+  options.allowsNativeCode = allowNative;
+  if (divisi::Expected<std::string> key = readUserKey()) {
+    options.codeKey = *key;
+  } else {
+    noKey_ = key.status().message();
+  }
   return options;
 }
 
@@ -184,7 +194,8 @@ std::string SessionFlags::describe() const {
   raw_string_ostream(text) << "--backend " << backends
                            << " --threads-per-device " << threads
                            << " --entry '" << entryName << "'"
-                           << (noIndexCheck ? " --no-index-check" : "");
+                           << (noIndexCheck ? " --no-index-check" : "")
+                           << (allowNative ? " --allow-native" : "");
   return text;
 }
 
@@ -205,6 +216,20 @@ findEntry(const rt::Session &session, const std::string &name) {
                 (name.empty() ? "which entry? --entry takes one of "
                               : "no entry '" + name + "'; there are ") +
                     names);
+}
+
+/// Once: runs then take longer than they were planned to.
+void SessionFlags::noteNativeCode(const rt::Session &session) const {
+  const std::string &refused = session.nativeCode().refused;
+  if (refused.empty() || !isFirst() || std::exchange(isNativeNoted_, true)) {
+    return;
+  }
+  errs() << "divisi: warning: the native code of the artifact is not run: "
+         << refused;
+  if (!noKey_.empty()) {
+    errs() << " (" << noKey_ << ")";
+  }
+  errs() << "\n";
 }
 
 divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
@@ -242,6 +267,7 @@ divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
   if (!status.isOk()) {
     return status;
   }
+  noteNativeCode(*loaded.session);
   size_t devices = loaded.session->localRanks().size();
   unsigned cores = std::thread::hardware_concurrency();
   bool isShared = cores > 0 && devices * unsigned(threads) > cores;

@@ -76,6 +76,7 @@ struct SessionFlags {
   llvm::cl::opt<bool> verify;
   llvm::cl::opt<int64_t> timeout;
   llvm::cl::opt<bool> noIndexCheck;
+  llvm::cl::opt<bool> allowNative;
   llvm::cl::opt<std::string> entryName;
   llvm::cl::opt<int64_t> numProcesses;
   llvm::cl::opt<std::string> hosts;
@@ -85,7 +86,11 @@ private:
   Status join() const;
   std::string describe() const;
 
+  void noteNativeCode(const rt::Session &session) const;
+
   mutable bool isSharingNoted_ = false, hasJoined_ = false;
+  mutable bool isNativeNoted_ = false;
+  mutable std::string noKey_;                    ///< Why there is none.
   mutable std::unique_ptr<Processes> processes_; ///< Null: it is alone.
 };
 

@@ -24,11 +24,11 @@ bool divisi::isArtifact(const std::string &path) {
   return buffer && (*buffer)->getBuffer() == "DIVISI";
 }
 
-std::string VerbInput::scheduleRefusal() const {
+std::string VerbInput::refusalBehind(Stage step) const {
   if (kind_ == Kind::Artifact) {
     return "'" + path_ + "' is an artifact; give the model, or a dump";
   }
-  return kind_ == Kind::IR && stage_ >= Stage::Schedule
+  return kind_ == Kind::IR && stage_ >= step
              ? "'" + path_ + "' has been through the stage " +
                    stringifyStage(stage_).str() +
                    "; give the model, or an earlier dump"
@@ -37,8 +37,9 @@ std::string VerbInput::scheduleRefusal() const {
 
 std::string VerbInput::refusal(ActsOn step, bool replan) const {
   bool isPlan = step == ActsOn::Plan;
-  if (step == ActsOn::Schedule) {
-    return scheduleRefusal();
+  if (step == ActsOn::Schedule || step == ActsOn::Lower) {
+    return refusalBehind(step == ActsOn::Lower ? Stage::Lower
+                                               : Stage::Schedule);
   }
   if (kind_ == Kind::Model || (!isPlan && step != ActsOn::Import)) {
     return "";

@@ -58,7 +58,7 @@ public:
 
 private:
   Status checkReplan() const;
-  std::string scheduleRefusal() const;
+  std::string refusalBehind(Stage step) const;
 
   std::string path_;
   Kind kind_;

@@ -66,6 +66,10 @@ static void countKernels(exec::ProgramOp program, const rt::Backend *device,
       ++calls[{entry, op, name}];
       continue;
     }
+    if (call.getCode()) { // which host kernels of this build run
+      ++calls[{entry, op, "native"}];
+      continue;
+    }
     rt::CallSite site{op, attributes, operands, results};
     std::optional<rt::Region> region =
         call.isFused() ? kernelRegion(call.getBody().front()) : std::nullopt;
@@ -119,6 +123,10 @@ void divisi::addLoweredFacts(ModuleOp module, Report &report,
     }
   }
   addCopies(module, report);
+  for (auto code : module.getOps<exec::CodeOp>()) {
+    report.codes.push_back(
+        {code.getTarget().str(), int64_t(code.getBytes().size())});
+  }
   for (const auto &[key, count] : calls) {
     const auto &[entry, op, backend] = key;
     report.kernels.push_back({entry, op, backend, count});

@@ -126,6 +126,16 @@ static bool fromJSON(const json::Value &value, ReportCopies &copies,
          map.map("bytes", copies.bytes);
 }
 
+static json::Value toJSON(const ReportCode &code) {
+  return json::Object{{"target", code.target}, {"bytes", code.bytes}};
+}
+
+static bool fromJSON(const json::Value &value, ReportCode &code,
+                     json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("target", code.target) && map.map("bytes", code.bytes);
+}
+
 static json::Value toJSON(const ReportGrid &grid) {
   return json::Object{{"name", grid.name},
                       {"axes", grid.axes},
@@ -325,6 +335,9 @@ json::Value divisi::toJSON(const Report &report) {
   if (!report.spaceCopies.empty()) {
     object["space_copies"] = toArray(report.spaceCopies);
   }
+  if (!report.codes.empty()) {
+    object["codes"] = toArray(report.codes);
+  }
   return object;
 }
 
@@ -371,6 +384,7 @@ divisi::Expected<Report> divisi::reportFromText(StringRef text) {
        map.map("kernels", report.kernels) &&
        map.mapOptional("schedule", report.schedule) &&
        map.mapOptional("space_copies", report.spaceCopies) &&
+       map.mapOptional("codes", report.codes) &&
        map.map("fewer_devices", report.fewer) &&
        map.map("comparison_work", report.comparisonWork);
   if (!ok) {

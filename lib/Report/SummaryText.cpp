@@ -355,6 +355,20 @@ static void printCopies(const Report &report, raw_ostream &os) {
   }
 }
 
+/// Per target: `3 objects, 12.3 KiB, for x86-64-v4`.
+static void printCodes(const Report &report, raw_ostream &os) {
+  std::map<std::string, std::pair<int64_t, int64_t>> byTarget;
+  for (const ReportCode &code : report.codes) {
+    auto &[count, bytes] = byTarget[code.target];
+    ++count, bytes += code.bytes;
+  }
+  for (const auto &[target, sums] : byTarget) {
+    line(os, "native code")
+        << sums.first << (sums.first == 1 ? " object, " : " objects, ")
+        << formatBytes(double(sums.second)) << ", for " << target << "\n";
+  }
+}
+
 /// `cpu: matmul (2) gelu (1)`: what has no fast kernel runs on reference.
 static void printKernels(const Report &report, raw_ostream &os) {
   std::map<std::string, std::map<std::string, int64_t>> byBackend;
@@ -396,6 +410,7 @@ void divisi::printSummary(const Report &report, raw_ostream &os) {
   printCommunication(report, os);
   printCopies(report, os);
   printKernels(report, os);
+  printCodes(report, os);
   os << "\nassumptions\n";
   SmallVector<StringRef> lines;
   StringRef(report.cluster).trim().split(lines, '\n');

@@ -11,6 +11,7 @@
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Evaluate/KernelCall.h"
+#include "runtime/kernels/RowCode.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -35,11 +36,26 @@ static std::optional<std::vector<rt::TensorInfo>> infosOf(ValueRange buffers) {
   return infos;
 }
 
+/// What the artifact has for its kernel; null where that is its own.
+static CodeOp lookupCode(CallOp call) {
+  return call.getCode()
+             ? call->getParentOfType<ModuleOp>().lookupSymbol<CodeOp>(
+                   call.getCodeAttr())
+             : CodeOp();
+}
+
+/// Whether it can be made without.
+static bool isOptional(CodeOp code) {
+  return !rt::levelOfTarget(code.getTarget()).empty();
+}
+
 std::optional<rt::KernelQuery> divisi::queryCall(CallOp call) {
   auto from = infosOf(call.getInputs()), to = infosOf(call.getOutputs());
   std::optional<rt::Region> region =
       call.isFused() ? kernelRegion(call.getBody().front()) : std::nullopt;
-  if (!from || !to || call.getCode() || call.isFused() != region.has_value()) {
+  CodeOp code = lookupCode(call);
+  if (!from || !to || (code && !isOptional(code)) ||
+      call.isFused() != region.has_value()) {
     return std::nullopt;
   }
   StringRef callee = call.getCallee();
@@ -119,13 +135,13 @@ static SmallVector<BufferType> typesOf(CallOp call) {
   return types;
 }
 
-/// What its kernel runs; nothing where that is its own.
+/// What its kernel runs; nothing where that is its own, as it is on a machine
+/// that cannot run the code.
 static std::optional<rt::KernelCode> codeOf(CallOp call) {
-  if (!call.getCode()) {
+  CodeOp code = lookupCode(call);
+  if (!code || (isOptional(code) && !rt::runsOnHost(code.getTarget()))) {
     return std::nullopt;
   }
-  auto code = call->getParentOfType<ModuleOp>().lookupSymbol<CodeOp>(
-      call.getCodeAttr());
   StringRef bytes = code.getBytes();
   return rt::KernelCode{code.getTarget(),
                         std::as_bytes(std::span(bytes.data(), bytes.size()))};

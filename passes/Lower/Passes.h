@@ -20,6 +20,7 @@
 #include "mlir/Pass/Pass.h"
 
 #include <memory>
+#include <string>
 
 namespace mlir {
 class OpPassManager;
@@ -46,6 +47,8 @@ struct LowerOptions {
   /// it is then beside the arena.
   bool plansScratch = true;
   DeviceTarget device = {}; ///< Unless it has no backend, what works there.
+  /// The processor that regions become code of (RowCode.h); empty: none does.
+  std::string nativeLevel = {};
 };
 
 /// Appends the stage: partitioned functions in, placed programs out.

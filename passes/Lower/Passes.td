@@ -171,6 +171,36 @@ def WriteGlobals : Pass<"write-globals", "::mlir::ModuleOp"> {
   ];
 }
 
+def GenerateCode : Pass<"generate-code", "::mlir::ModuleOp"> {
+  let summary = "make code of a processor of regions";
+  let description = [{
+    Precondition: programs whose memory is not planned yet.
+
+    Effect: a call with a region of which there is code (`divisi/Codegen`), on
+    all ranks of the program the same and long enough to gain by it, names it. Calls whose regions differ in
+    nothing but extents name the same code. Others stay, for kernels that run
+    the parts of regions, and so does a module for other devices than CPUs
+    (`divisi.cluster`).
+
+    ```mlir
+    exec.call "fused"(%x) into (%y) {} { … }
+    // becomes
+    exec.code @rows_0 for "x86_64-linux-rows1:x86-64-v3" "\7FELF…"
+    exec.call "fused"(%x) into (%y) {} code @rows_0 { … }
+    ```
+  }];
+  let dependentDialects = ["::divisi::exec::ExecDialect"];
+  let options = [
+    Option<"level", "level", "std::string", "\"x86-64-v3\"",
+      "The processor: a level of the x86-64 psABI, v3 or v4">,
+  ];
+  let statistics = [
+    Statistic<"numCalls", "calls", "calls that name code">,
+    Statistic<"numCodes", "codes", "codes that were made">,
+    Statistic<"numBytes", "bytes", "their bytes">,
+  ];
+}
+
 def AskKernels : Pass<"ask-kernels", "::mlir::ModuleOp"> {
   let summary = "ask kernels for the scratch memory that their calls want";
   let description = [{

@@ -25,6 +25,10 @@ void divisi::buildLowerPipeline(mlir::OpPassManager &manager,
   manager.addPass(createChooseFormats());
   // The list is final: who reads an old value when another writes the new one.
   manager.addPass(createWriteGlobals());
+  // Formats are chosen: what is left row-major may have code of its own.
+  if (!options.nativeLevel.empty()) {
+    manager.addPass(createGenerateCode({.level = options.nativeLevel}));
+  }
   // What they want beside their buffers lies in the arena, too.
   if (options.plansScratch) {
     manager.addPass(createAskKernels(options.device));

@@ -10,8 +10,10 @@
 #include "divisi/Support/Crc32c.h"
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/Sha256.h"
+#include "divisi/Support/UserKey.h"
 #include "divisi/runtime/HostTensor.h"
 #include "runtime/core/ArtifactFormat.h"
+#include "runtime/kernels/RowCode.h"
 
 #include <algorithm>
 #include <atomic>
@@ -25,6 +27,7 @@ struct ArtifactFile::Impl {
   Status readManifest();
   Status openGlobal(const pb::Global &global, const std::string &folder);
   Status openCode(const pb::Code &code);
+  Status checkMac() const;
   Status verifyHash(size_t index) const;
   Status compareChunks(size_t index, size_t begin, size_t end) const;
   Status damagedGlobal(size_t index, const std::string &what) const;
@@ -32,6 +35,7 @@ struct ArtifactFile::Impl {
   MappedFile file;
   pb::Manifest manifest;
   std::string hash;
+  std::string manifestHash, codeMac; ///< As the header has them.
   std::map<std::string, MappedFile> externals;
   std::vector<std::span<const std::byte>> globals, codes;
   /// [global][chunk]: whether somebody has compared its checksum, or does.
@@ -45,6 +49,11 @@ ArtifactFile &ArtifactFile::operator=(ArtifactFile &&) noexcept = default;
 ArtifactFile::~ArtifactFile() = default;
 
 const std::string &ArtifactFile::hash() const { return impl_->hash; }
+
+bool ArtifactFile::isSignedBy(const std::string &key) const {
+  return areEqualCodes(hmacSha256(key, codedText(impl_->manifestHash)),
+                       impl_->codeMac);
+}
 
 const pb::Manifest &ArtifactFile::manifest() const { return impl_->manifest; }
 
@@ -93,6 +102,9 @@ Status ArtifactFile::Impl::readManifest() {
     return damaged("its manifest does not have the hash that it should have");
   }
   hash = toHex(expected);
+  manifestHash = expected;
+  codeMac.assign(reinterpret_cast<const char *>(header.codeMac),
+                 sizeof(header.codeMac));
   if (!manifest.ParseFromArray(text.data(), static_cast<int>(text.size()))) {
     return damaged("its manifest cannot be parsed");
   }
@@ -154,6 +166,19 @@ Status ArtifactFile::Impl::openCode(const pb::Code &code) {
              ? Status()
              : damaged("code for '", code.target(),
                        "' does not have the hash that it should have");
+}
+
+/// Where nobody needs to vouch for anything, nobody does.
+Status ArtifactFile::Impl::checkMac() const {
+  bool isSigned = codeMac != std::string(codeMac.size(), '\0');
+  bool hasNative =
+      std::any_of(manifest.codes().begin(), manifest.codes().end(),
+                  [](const pb::Code &code) {
+                    return !levelOfTarget(code.target()).empty();
+                  });
+  return !isSigned || hasNative
+             ? Status()
+             : damaged("it has no native code to vouch for");
 }
 
 /// `what` it has not as it should.
@@ -243,6 +268,9 @@ Expected<ArtifactFile> ArtifactFile::open(const std::string &path,
   }
   for (int i = 0; status.isOk() && i < impl->manifest.codes_size(); ++i) {
     status = impl->openCode(impl->manifest.codes(i));
+  }
+  if (status.isOk()) {
+    status = impl->checkMac();
   }
   if (!status.isOk()) {
     return status.in("'" + path + "'");

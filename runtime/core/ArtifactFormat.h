@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 namespace divisi::rt {
 
@@ -20,8 +21,17 @@ struct ArtifactHeader {
   uint32_t version;
   uint32_t manifestBytes;
   unsigned char manifestHash[32]; ///< SHA-256.
+  /// By whom native code was made: HMAC-SHA256 of what codedText() returns, by
+  /// a user's key; zeros if there is none, or nobody says.
+  unsigned char codeMac[32];
 };
-static_assert(sizeof(ArtifactHeader) == 48);
+static_assert(sizeof(ArtifactHeader) == 80);
+
+/// What a user vouches for: the manifest, with the hashes of all codes in it,
+/// since programs say what codes are called with.
+inline std::string codedText(const std::string &manifestHash) {
+  return "divisi-native-code-1\n" + manifestHash;
+}
 
 inline constexpr char artifactMagic[8] = {'D', 'I', 'V',  'I',
                                           'S', 'I', '\0', '\n'};

@@ -9,6 +9,7 @@
 #include "divisi/Support/Crc32c.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/Support/Sha256.h"
+#include "divisi/Support/UserKey.h"
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/HostTensor.h"
 #include "runtime/core/ArtifactFormat.h"
@@ -134,7 +135,8 @@ static Expected<std::string> placeAll(pb::Manifest &manifest,
 Expected<int64_t>
 divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
                           std::span<const GlobalData> data,
-                          std::span<const std::span<const std::byte>> codes) {
+                          std::span<const std::span<const std::byte>> codes,
+                          const std::string &codeKey) {
   if (static_cast<int>(data.size()) != manifest.globals_size()) {
     return makeError(ExitCode::Usage, "got data of ", data.size(),
                      " globals, expected ", manifest.globals_size());
@@ -159,6 +161,11 @@ divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
   header.manifestBytes = static_cast<uint32_t>(text->size());
   std::copy_n(hash.data(), hash.size(),
               reinterpret_cast<char *>(header.manifestHash));
+  if (!codeKey.empty()) {
+    std::string mac = hmacSha256(codeKey, codedText(hash));
+    std::copy_n(mac.data(), mac.size(),
+                reinterpret_cast<char *>(header.codeMac));
+  }
 
   Expected<OutputFile> file = OutputFile::create(path);
   if (!file) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/RankProgramBuilder.h"
+#include "runtime/kernels/RowCode.h"
 
 #include <algorithm>
 
@@ -124,18 +125,21 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
                    reasons.str());
 }
 
-/// Its bytes are only looked at in prepare().
+/// Its bytes are only looked at in prepare(). Nothing where the call is made
+/// without what it names.
 std::optional<KernelCode>
 RankProgramBuilder::codeOf(const pb::Call &call) const {
   if (!call.has_code()) {
     return std::nullopt;
   }
   if (!onlyCounts()) {
-    return context_.codes[call.code()];
+    const KernelCode &code = context_.codes[call.code()];
+    return code.target.empty() ? std::nullopt : std::optional(code);
   }
-  return KernelCode{
-      context_.resolved.manifest->codes(static_cast<int>(call.code())).target(),
-      {}};
+  std::string_view target =
+      context_.resolved.manifest->codes(static_cast<int>(call.code())).target();
+  bool isForOther = !levelOfTarget(target).empty() && !runsOnHost(target);
+  return isForOther ? std::nullopt : std::optional(KernelCode{target, {}});
 }
 
 /// As this rank has it.
@@ -190,6 +194,10 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   site.region = what.parts.empty() ? nullptr : &region;
   std::optional<KernelCode> code = codeOf(call);
   site.code = code ? &*code : nullptr;
+  if (code && !levelOfTarget(code->target).empty() &&
+      !chooseBackend(site, int(what.message->version()), context_.backends)) {
+    site.code = nullptr; // other backends were asked for than that of such code
+  }
   Task task;
   if (Status status = chooseKernel(call, site, task); !status.isOk()) {
     return status;

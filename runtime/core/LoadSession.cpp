@@ -9,6 +9,7 @@
 #include "divisi/runtime/InprocCommunicator.h"
 #include "divisi/runtime/Spin.h"
 #include "runtime/core/SessionImpl.h"
+#include "runtime/kernels/RowCode.h"
 
 #include <algorithm>
 #include <numeric>
@@ -56,11 +57,39 @@ void Session::Impl::describeEntries() {
   }
 }
 
+/// Code for a device is run by who made the session with that device. Code for
+/// the host can do whatever this process can.
+void Session::Impl::chooseCodes() {
+  const pb::Manifest &manifest = *resolved->manifest;
+  for (const pb::Code &code : manifest.codes()) {
+    std::string_view level = levelOfTarget(code.target());
+    if (level.empty()) {
+      continue;
+    }
+    ++nativeCode.codes;
+    nativeCode.bytes += code.bytes();
+    if (!runsOnHost(code.target())) {
+      nativeCode.refused =
+          "it is for " + std::string(level) + ", which this processor is not";
+    }
+  }
+  bool isTrusted =
+      options.allowsNativeCode ||
+      (!options.codeKey.empty() && file.isSignedBy(options.codeKey));
+  if (nativeCode.codes > 0 && !isTrusted) {
+    nativeCode.refused = "it was not made with this user's key";
+  }
+  for (int i = 0; i < manifest.codes_size(); ++i) {
+    std::string_view target = manifest.codes(i).target();
+    bool isRefused =
+        !levelOfTarget(target).empty() && !nativeCode.refused.empty();
+    codes.push_back(isRefused ? KernelCode()
+                              : KernelCode{target, file.codeBytes(i)});
+  }
+}
+
 Status Session::Impl::allocateSpaces() {
   const pb::Manifest &manifest = *resolved->manifest;
-  for (int i = 0; i < manifest.codes_size(); ++i) {
-    codes.push_back({manifest.codes(i).target(), file.codeBytes(i)});
-  }
   spaces.resize(manifest.num_ranks());
   for (uint32_t rank : localRanks) {
     Expected<RankSpaces> made =
@@ -191,6 +220,7 @@ Status Session::Impl::load() {
     return status;
   }
   describeEntries();
+  chooseCodes();
   if (status = allocateSpaces(); !status.isOk()) {
     return status;
   }

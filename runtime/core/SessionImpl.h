@@ -53,7 +53,9 @@ struct Session::Impl {
   GlobalBoxes globals;
   std::shared_ptr<Communicator> communicator;
   std::vector<EntryInfo> entries;
-  std::vector<KernelCode> codes;  ///< Of the artifact.
+  /// Of the artifact; without a target: calls go without it.
+  std::vector<KernelCode> codes;
+  NativeCodeUse nativeCode;
   std::vector<RankSpaces> spaces; ///< By rank; empty of those not local.
   std::map<uint32_t, LastSteps> lastSteps; ///< By local rank.
   /// [entry][rank]; null where a rank has no program, or is not local.
@@ -69,6 +71,7 @@ struct Session::Impl {
 private:
   Status chooseRanks();
   Status connect();
+  void chooseCodes();
   Status allocateSpaces();
   Status prepareRank(uint32_t rank);
   void describeEntries();

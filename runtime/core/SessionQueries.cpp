@@ -46,6 +46,8 @@ Session::outputBoxes(const EntryInfo &entry) const {
   return boxes;
 }
 
+const NativeCodeUse &Session::nativeCode() const { return impl_->nativeCode; }
+
 std::vector<GlobalInfo> Session::globals() const {
   std::vector<GlobalInfo> infos;
   const ResolvedManifest &resolved = *impl_->resolved;

@@ -36,17 +36,18 @@ TEST(VerbInput, StepsBehindAreRefused) {
   VerbInput artifact("m", VerbInput::Kind::Artifact);
   for (ActsOn step : allSteps()) {
     bool isImport = step == ActsOn::Import, isPlan = step == ActsOn::Plan,
-         isSchedule = step == ActsOn::Schedule;
+         isSchedule = step == ActsOn::Schedule, isLower = step == ActsOn::Lower;
     for (bool replan : {false, true}) {
       EXPECT_EQ(model.refusal(step, replan), "");
       EXPECT_EQ(artifact.refusal(step, replan) != "",
-                isImport || isPlan || isSchedule);
+                isImport || isPlan || isSchedule || isLower);
       for (Stage stage : allStages()) {
         bool isOpen =
             stage == Stage::Import || (stage == Stage::Plan && replan);
         EXPECT_EQ(VerbInput("m", stage).refusal(step, replan) != "",
                   isImport || (isPlan && !isOpen) ||
-                      (isSchedule && stage >= Stage::Schedule));
+                      (isSchedule && stage >= Stage::Schedule) ||
+                      (isLower && stage == Stage::Lower));
       }
     }
   }

@@ -195,33 +195,35 @@ def test_names_of_files(divisi, compiled):
     assert "has no 'input_0.pb'" in result.err
 
 
-# Artifacts. The header: magic, u32 version, u32 manifest size, SHA-256.
+# Artifacts. The header: magic, u32 version, u32 manifest size, SHA-256,
+# MAC of native code.
 
 def artifact_with(data, *, version=None, size=None, manifest=None):
     """The artifact with another header, the hash of which is right."""
     old = struct.unpack("<I", data[12:16])[0]
-    text = data[48:48 + old] if manifest is None else manifest
+    text = data[80:80 + old] if manifest is None else manifest
     return (data[:8] +
             (data[8:12] if version is None else struct.pack("<I", version)) +
             struct.pack("<I", len(text) if size is None else size) +
-            hashlib.sha256(text).digest() + text + data[48 + old:])
+            hashlib.sha256(text).digest() + data[48:80] + text +
+            data[80 + old:])
 
 
 ARTIFACTS = [
     (CONTENT, "not a Divisi artifact: it does not begin as one",
      lambda data: b"x" + data[1:]),
-    (VERSION, "format version 99; this Divisi reads version 7: update it, or "
+    (VERSION, "format version 99; this Divisi reads version 8: update it, or "
      "compile the model again",
      lambda data: artifact_with(data, version=99)),
-    (VERSION, "format version 1; this Divisi reads version 7: compile the "
+    (VERSION, "format version 1; this Divisi reads version 8: compile the "
      "model again",
      lambda data: artifact_with(data, version=1)),
     (CONTENT, "a manifest of 4294967295 bytes; expected at most ",
      lambda data: artifact_with(data, size=(1 << 32) - 1)),
     (CONTENT, "its manifest is cut off; the file may be truncated",
-     lambda data: data[:60]),
+     lambda data: data[:90]),
     (CONTENT, "its manifest does not have the hash that it should have",
-     lambda data: data[:60] + b"\0" + data[61:]),
+     lambda data: data[:90] + b"\0" + data[91:]),
     (CONTENT, "its manifest cannot be parsed",
      lambda data: artifact_with(data, manifest=b"\xff")),
     (CONTENT, " bytes, expected ", lambda data: data + b"\0"),

@@ -10,6 +10,7 @@ USAGE, CONTENT = 2, 4
 STAGES = ["import", "plan", "partition", "schedule", "lower"]
 IMPORT, PLAN = "Import, of a model", "Plan, of what has none"
 SCHEDULE = "Schedule, of what has none"
+LOWER = "Lower, of what is not lowered"
 # A value for every option that an input may refuse.
 VALUES = {
     "constant": "y=m.inputs.npz", "constants-from": "m.inputs.npz",
@@ -64,8 +65,8 @@ def test_help_shows_our_options_alone(made, verb):
     found = groups(made, verb)
     assert not {"General options", "Generic Options"} & set(found)
     assert "help" in found["Options"]
-    known = {IMPORT, PLAN, SCHEDULE, "Options", "Stages that run", "The artifact",
-             "Runs"}
+    known = {IMPORT, PLAN, SCHEDULE, LOWER, "Options", "Stages that run",
+             "The artifact", "Runs"}
     assert set(found) - {"OPTIONS"} <= known, found
 
 

@@ -157,14 +157,14 @@ def mutate_number(rng, value):
 def mutate_manifest(rng, data):
     """An artifact whose manifest is wrong, and says so nowhere."""
     [size] = struct.unpack("<I", data[12:16])
-    manifest = data[48:48 + size]
+    manifest = data[80:80 + size]
     change = mutate_wire if rng.random() < 0.85 else mutate_bytes
     manifest = change(rng, manifest)
     # Sections keep their places unless the manifest outgrows its own.
-    room = max(len(manifest), (48 + size + 4095) // 4096 * 4096 - 48)
-    rest = data[48 + room:]
+    room = max(len(manifest), (80 + size + 4095) // 4096 * 4096 - 80)
+    rest = data[80 + room:]
     return (data[:12] + struct.pack("<I", len(manifest)) +
-            hashlib.sha256(manifest).digest() +
+            hashlib.sha256(manifest).digest() + data[48:80] +
             manifest.ljust(room, b"\0") + rest)
 
 

@@ -92,7 +92,7 @@ TEST_F(ArtifactFileTest, theSameContentGivesTheSameBytes) {
 TEST_F(ArtifactFileTest, everyFlippedBitBeforeTheDataIsFound) {
   ASSERT_TRUE(write().isOk());
   std::string good = read();
-  size_t manifestEnd = 48 + static_cast<unsigned char>(good[12]) +
+  size_t manifestEnd = 80 + static_cast<unsigned char>(good[12]) +
                        256 * static_cast<unsigned char>(good[13]);
   for (size_t i = 0; i < manifestEnd; ++i) {
     std::string bad = good;
@@ -102,6 +102,16 @@ TEST_F(ArtifactFileTest, everyFlippedBitBeforeTheDataIsFound) {
     bool isVersion = i >= 8 && i < 12;
     EXPECT_EQ(code, isVersion ? ExitCode::Version : ExitCode::Invalid) << i;
   }
+}
+
+TEST_F(ArtifactFileTest, nobodyVouchesForNothing) {
+  ASSERT_TRUE(write().isOk());
+  std::string bad = read();
+  bad[60] = 1;
+  overwrite(bad);
+  EXPECT_THAT(open().message(),
+              HasSubstr("damaged artifact: it has no native code to vouch "
+                        "for"));
 }
 
 TEST_F(ArtifactFileTest, truncationIsFoundAtEveryLength) {
@@ -120,14 +130,14 @@ TEST_F(ArtifactFileTest, anotherVersionHasItsOwnCode) {
   std::string other = read();
   for (auto [version, advice] :
        {std::pair(1, ": compile the model again"),
-        std::pair(8, ": update it, or compile the model again")}) {
+        std::pair(9, ": update it, or compile the model again")}) {
     other[8] = static_cast<char>(version);
     overwrite(other);
     EXPECT_EQ(open().code(), ExitCode::Version);
     EXPECT_THAT(open().message(),
                 testing::EndsWith("artifact of format version " +
                                   std::to_string(version) +
-                                  "; this Divisi reads version 7" + advice));
+                                  "; this Divisi reads version 8" + advice));
   }
 }
 
@@ -178,7 +188,7 @@ TEST_F(ArtifactFileTest, everyChunkHasAChecksum) {
   auto size = static_cast<uint32_t>(text.size());
   std::memcpy(content.data() + 12, &size, 4);
   content.replace(16, hash.size(), hash);
-  content.replace(48, text.size(), text);
+  content.replace(80, text.size(), text);
   overwrite(content);
   EXPECT_EQ(open().code(), ExitCode::Invalid);
   EXPECT_THAT(open().message(),

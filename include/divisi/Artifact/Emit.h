@@ -58,6 +58,8 @@ struct EmitOptions {
 struct EmitSummary {
   int64_t fileBytes = 0;   ///< Of the artifact itself.
   int64_t weightBytes = 0; ///< Of all globals, in the artifact or outside.
+  /// Why nobody vouches for native code that there is; else empty.
+  std::string unsignedCode;
 };
 
 /// Writes `module`, for which `verify-lower` holds, to `path` (under a

@@ -77,6 +77,9 @@ struct CompileOptions {
   bool overlap = true;
   /// Whether what one kernel can do becomes one call.
   bool fuse = true;
+  /// The processor that regions become code of: "x86-64-v3" or "x86-64-v4";
+  /// empty: none does.
+  std::string nativeLevel = {};
   /// Stages after which the module is written to `dumpFolder`, as
   /// MODEL.STAGE.mlir, or to `dumpFile` if that is not empty.
   std::vector<Stage> dumpAfter;

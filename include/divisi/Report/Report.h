@@ -119,6 +119,12 @@ struct ReportCopies {
   int64_t copies = 0, bytes = 0; ///< Of the rank that copies most.
 };
 
+/// Native code that calls name.
+struct ReportCode {
+  std::string target; ///< What it is for.
+  int64_t bytes = 0;  ///< In the artifact.
+};
+
 /// What a plan on fewer devices of the same cluster is predicted to take.
 struct ReportComparison {
   int64_t devices = 1;     ///< Fewer than the plan has.
@@ -154,6 +160,7 @@ struct Report {
   /// backend of this build runs on the cluster's devices.
   std::vector<ReportKernel> kernels;
   std::vector<ReportCopies> spaceCopies; ///< None without a device.
+  std::vector<ReportCode> codes;         ///< None without --native.
   /// Most devices first; empty if nobody has compared.
   std::vector<ReportComparison> fewer;
   int64_t comparisonWork = 0; ///< Matrix entries that the plans in it took.

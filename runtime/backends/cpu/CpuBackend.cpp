@@ -13,14 +13,15 @@
 #include <algorithm>
 
 namespace divisi::rt {
-namespace {
 
 /// What this backend does not take, the reference does.
-const RegionRunner &withReference() {
+const RegionRunner &cpu::regionRunner() {
   static const Backend *const backends[] = {&cpuBackend(), &referenceBackend()};
   static const RegionRunner runner{backends, &cpu::forEach};
   return runner;
 }
+
+namespace {
 
 /// Joins the tables; of two kernels for one operator oneDNN's is asked first.
 class CpuBackend final : public Backend {
@@ -29,10 +30,11 @@ public:
     for (auto family :
          {cpu::matmulKernels(), cpu::convKernels(), cpu::pointKernels(),
           cpu::attentionKernels(), cpu::clampKernels(), cpu::widenedKernels(),
-          cpu::permutedKernels(), cpu::threadedKernels(), cpu::poolKernels()}) {
+          cpu::permutedKernels(), cpu::threadedKernels(), cpu::poolKernels(),
+          cpu::nativeKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
-    kernels_.push_back(regionKernel<&withReference>());
+    kernels_.push_back(regionKernel<&cpu::regionRunner>());
     std::stable_sort(
         kernels_.begin(), kernels_.end(),
         [](const Kernel &a, const Kernel &b) { return a.op < b.op; });

@@ -10,6 +10,7 @@
 #define DIVISI_RUNTIME_BACKENDS_CPU_FAMILIES_H
 
 #include "divisi/runtime/Kernel.h"
+#include "runtime/kernels/Region.h"
 
 namespace divisi::rt::cpu {
 
@@ -29,6 +30,12 @@ std::span<const Kernel> widenedKernels();
 /// Reference kernels, and those of poolKernels(), a piece of the result for
 /// each thread.
 std::span<const Kernel> threadedKernels();
+
+/// Regions that the compiler has made code of.
+std::span<const Kernel> nativeKernels();
+
+/// Who runs the parts of other regions: this backend, then the reference.
+const RegionRunner &regionRunner();
 
 } // namespace divisi::rt::cpu
 

@@ -51,6 +51,9 @@ public:
   /// The SHA-256 of the manifest, in hexadecimal: with the hashes in there, of
   /// all that the artifact has.
   const std::string &hash() const;
+  /// Whether who wrote the artifact vouches for its native code by the user's
+  /// key `key` (UserKey.h).
+  bool isSignedBy(const std::string &key) const;
   /// What the artifact says; lives as long as this object.
   const artifact::Manifest &manifest() const;
   /// The bytes of the whole global; empty where it begins as zeros. They live
@@ -86,13 +89,15 @@ struct GlobalData {
 /// a temporary name, and returns how many bytes that are. The globals' places
 /// and hashes and the file's size are filled in here; globals of equal bytes
 /// share one section. `codes` are the bytes of the manifest's codes, in order.
+/// Who has the key `codeKey` vouches for them, unless that is empty.
 /// The same arguments give the same bytes. Fails with Usage if `data` does not
 /// fit the globals or `codes` the codes, with File if the file cannot be
 /// written.
 Expected<int64_t>
 writeArtifact(const std::string &path, artifact::Manifest manifest,
               std::span<const GlobalData> data,
-              std::span<const std::span<const std::byte>> codes = {});
+              std::span<const std::span<const std::byte>> codes = {},
+              const std::string &codeKey = {});
 
 } // namespace divisi::rt
 

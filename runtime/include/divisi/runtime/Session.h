@@ -74,6 +74,11 @@ struct SessionOptions {
   /// a bad one reads zeros, or, if it is one of several by which the model
   /// names an element, is 0; nothing outside of the tensor is touched.
   bool checksIndices = true;
+  /// Native code of an artifact is run if who made it vouches for it by this
+  /// key (UserKey.h) ...
+  std::string codeKey;
+  /// ... or whoever made it. Else calls go without.
+  bool allowsNativeCode = false;
   /// Record when every instruction began and ended; see writeTrace().
   bool trace = false;
 };
@@ -108,6 +113,14 @@ struct GlobalInfo {
   ValueInfo value;        ///< Its name, type and global extents.
   std::string kind;       ///< parameter, state, constant or derived.
   bool isUpdated = false; ///< By some entry.
+};
+
+/// What a session does with the native code of its artifact.
+struct NativeCodeUse {
+  int64_t codes = 0; ///< How many there are ...
+  int64_t bytes = 0; ///< ... and how large they are.
+  /// Why the session goes without; empty: it uses them.
+  std::string refused;
 };
 
 /// The calls of one operator that one backend does for a rank in an entry.
@@ -163,6 +176,9 @@ public:
   outputBoxes(const EntryInfo &entry) const;
   /// All globals, in the order of the artifact.
   std::vector<GlobalInfo> globals() const;
+
+  /// What it does with native code.
+  const NativeCodeUse &nativeCode() const;
 
   /// Which backend took the calls, by entry, rank, operator and backend. What
   /// needs no call (views, empty results) is not counted.

@@ -1,0 +1,214 @@
+//===- ElementFunctions.cpp - Functions of elements as operations ---------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// They are what the reference kernels compute, NaN and infinities included.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/ElementFunctions.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace divisi;
+
+using Predicate = arith::CmpFPredicate;
+
+namespace {
+
+/// Operations on one type of vectors.
+struct Ops {
+  ImplicitLocOpBuilder &b;
+  Type type;
+
+  template <typename Op, typename... Operands>
+  Value make(Operands... operands) {
+    return Op::create(b, operands...);
+  }
+  Value number(double value) { return emitConstant(b, type, value); }
+  Value compare(Predicate predicate, Value x, Value y) {
+    return arith::CmpFOp::create(b, predicate, x, y);
+  }
+  Value select(Value condition, Value yes, Value no) {
+    return arith::SelectOp::create(b, condition, yes, no);
+  }
+  /// The one for which `predicate` holds; NaN if one of them is.
+  Value extreme(Predicate predicate, Value x, Value y) {
+    Value isNan = compare(Predicate::UNO, x, x);
+    Value isFirst = compare(predicate, x, y);
+    return select(make<arith::OrIOp>(isFirst, isNan), x, y);
+  }
+  /// The exponential of a negative number never overflows.
+  Value sigmoid(Value x) {
+    Value one = number(1);
+    Value e = make<math::ExpOp>(make<arith::NegFOp>(make<math::AbsFOp>(x)));
+    Value isNegative = compare(Predicate::OLT, x, number(0));
+    return make<arith::DivFOp>(select(isNegative, e, one),
+                               make<arith::AddFOp>(one, e));
+  }
+  /// x / 2 * (1 + f)
+  Value halfOf(Value x, Value f) {
+    return make<arith::MulFOp>(make<arith::MulFOp>(number(0.5), x),
+                               make<arith::AddFOp>(number(1), f));
+  }
+  Value geluErf(Value x) {
+    return halfOf(x, make<math::ErfOp>(make<arith::MulFOp>(
+                         x, number(0.70710678118654752440))));
+  }
+  Value geluTanh(Value x) {
+    Value cube = make<arith::MulFOp>(make<arith::MulFOp>(x, x), x);
+    Value inner =
+        make<arith::AddFOp>(x, make<arith::MulFOp>(number(0.044715), cube));
+    return halfOf(x, make<math::TanhOp>(make<arith::MulFOp>(
+                         number(0.79788456080286535588), inner)));
+  }
+  /// Numbers below the least normal one are brought above it first: the
+  /// polynomial reads the exponent as it stands.
+  Value log(Value x) {
+    Value isSmall = compare(Predicate::OLT, x, number(0x1p-126));
+    Value scaled = select(isSmall, make<arith::MulFOp>(x, number(0x1p23)), x);
+    Value shift =
+        select(isSmall, number(23 * 0.69314718055994530942), number(0));
+    return make<arith::SubFOp>(make<math::LogOp>(scaled), shift);
+  }
+  Value sign(Value x) {
+    Value positive = compare(Predicate::OGT, x, number(0));
+    Value negative = compare(Predicate::OLT, x, number(0));
+    Value isNan = compare(Predicate::UNO, x, x);
+    Value signs =
+        select(positive, number(1), select(negative, number(-1), number(0)));
+    return select(isNan, x, signs);
+  }
+  Value negated(Value x) {
+    auto ones = b.getOneAttr(x.getType());
+    return make<arith::XOrIOp>(x, arith::ConstantOp::create(b, ones));
+  }
+};
+
+} // namespace
+
+Value divisi::emitConstant(ImplicitLocOpBuilder &builder, Type type,
+                           double value) {
+  FloatAttr element = builder.getF32FloatAttr(static_cast<float>(value));
+  TypedAttr all = element;
+  if (auto shaped = dyn_cast<ShapedType>(type)) {
+    all = DenseElementsAttr::get(shaped, Attribute(element));
+  }
+  return arith::ConstantOp::create(builder, all);
+}
+
+static std::optional<Predicate> predicateOf(Function function) {
+  switch (function) {
+  case Function::Eq:
+    return Predicate::OEQ;
+  case Function::Ne:
+    return Predicate::UNE;
+  case Function::Lt:
+    return Predicate::OLT;
+  case Function::Le:
+    return Predicate::OLE;
+  case Function::Gt:
+    return Predicate::OGT;
+  case Function::Ge:
+    return Predicate::OGE;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Functions of one number.
+static Value emitUnary(Ops ops, Function function, Value x) {
+  using enum Function;
+  switch (function) {
+  case Neg:
+    return ops.make<arith::NegFOp>(x);
+  case Abs:
+    return ops.make<math::AbsFOp>(x);
+  case Sign:
+    return ops.sign(x);
+  case Relu:
+    return ops.select(ops.compare(Predicate::OLT, x, ops.number(0)),
+                      ops.number(0), x);
+  case Sqrt:
+    return ops.make<math::SqrtOp>(x);
+  case Rsqrt:
+    return ops.make<arith::DivFOp>(ops.number(1), ops.make<math::SqrtOp>(x));
+  case Exp:
+    return ops.make<math::ExpOp>(x);
+  case Log:
+    return ops.log(x);
+  case Erf:
+    return ops.make<math::ErfOp>(x);
+  case Tanh:
+    return ops.make<math::TanhOp>(x);
+  case Sigmoid:
+    return ops.sigmoid(x);
+  case Silu:
+    return ops.make<arith::MulFOp>(x, ops.sigmoid(x));
+  case GeluErf:
+    return ops.geluErf(x);
+  case GeluTanh:
+    return ops.geluTanh(x);
+  case Floor:
+    return ops.make<math::FloorOp>(x);
+  case Ceil:
+    return ops.make<math::CeilOp>(x);
+  case Round:
+    return ops.make<math::RoundEvenOp>(x);
+  case IsNan:
+    return ops.compare(Predicate::UNO, x, x);
+  case IsInf:
+    return ops.compare(Predicate::OEQ, ops.make<math::AbsFOp>(x),
+                       ops.number(std::numeric_limits<double>::infinity()));
+  case Not:
+    return ops.negated(x);
+  default:
+    llvm_unreachable("a function of several values");
+  }
+}
+
+Value divisi::emitFunction(ImplicitLocOpBuilder &builder, Function function,
+                           ValueRange operands) {
+  using enum Function;
+  Value x = operands[0];
+  Ops ops{builder, x.getType()};
+  if (operands.size() == 1) {
+    return emitUnary(ops, function, x);
+  }
+  Value y = operands[1];
+  if (auto predicate = predicateOf(function)) {
+    return ops.compare(*predicate, x, y);
+  }
+  switch (function) {
+  case Add:
+    return ops.make<arith::AddFOp>(x, y);
+  case Sub:
+    return ops.make<arith::SubFOp>(x, y);
+  case Mul:
+    return ops.make<arith::MulFOp>(x, y);
+  case Div:
+    return ops.make<arith::DivFOp>(x, y);
+  case Max:
+    return ops.extreme(Predicate::OGT, x, y);
+  case Min:
+    return ops.extreme(Predicate::OLT, x, y);
+  case And:
+    return ops.make<arith::AndIOp>(x, y);
+  case Or:
+    return ops.make<arith::OrIOp>(x, y);
+  case Xor:
+    return ops.make<arith::XOrIOp>(x, y);
+  case Select:
+    return ops.select(x, y, operands[2]);
+  default:
+    llvm_unreachable("a function of one value");
+  }
+}

@@ -1,0 +1,254 @@
+//===- EmitRows.cpp - From row programs to vector loops -------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/EmitRows.h"
+#include "lib/Codegen/ElementFunctions.h"
+#include "lib/Codegen/RowMemory.h"
+#include "runtime/kernels/RowCode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace divisi;
+
+using Node = RowProgram::Node;
+using Kind = Node::Kind;
+
+namespace {
+
+/// Emits the loops of one function.
+class RowEmitter {
+public:
+  RowEmitter(ImplicitLocOpBuilder &builder, const RowProgram &program,
+             const rt::RowNest &nest, int64_t lanes, Value arguments)
+      : b_(builder), program_(program),
+        memory_(builder, nest, lanes, arguments), lanes_(lanes),
+        floats_(VectorType::get(lanes, builder.getF32Type())),
+        still_(program.nodes.size()) {}
+
+  void emit();
+
+private:
+  /// What one vector of a row is made of.
+  struct Block {
+    Value column;                   ///< Of its first element.
+    Value mask;                     ///< Null: it has all elements.
+    std::vector<Value> values = {}; ///< Per node, those that have been made.
+  };
+
+  void emitStill(int pass);
+  void emitPass(int pass);
+  int64_t vectorsAtATime(int pass) const;
+  Value valueOf(int number, int pass, Block &block);
+  Value combine(const Node &reduction, Value sum, Value value, Value mask);
+  SmallVector<Value> emitBlock(int pass, Block block, ValueRange sums);
+  Value reduce(const Node &reduction, ValueRange sums);
+  Value neutral(const Node &reduction);
+
+  ImplicitLocOpBuilder &b_;
+  const RowProgram &program_;
+  RowMemory memory_;
+  int64_t lanes_;
+  VectorType floats_;
+  std::vector<Value> still_; ///< Per node: vectors of equal elements.
+};
+
+} // namespace
+
+/// What is the same for the whole row, and known before `pass`.
+void RowEmitter::emitStill(int pass) {
+  for (size_t n = 0; n < program_.nodes.size(); ++n) {
+    const Node &node = program_.nodes[n];
+    if (!node.isStill || node.pass != pass) {
+      continue;
+    }
+    switch (node.kind) {
+    case Kind::Load:
+      still_[n] = memory_.loadStill(node.tensor);
+      break;
+    case Kind::Constant:
+      still_[n] = emitConstant(b_, floats_, node.value);
+      break;
+    case Kind::Columns:
+      still_[n] = memory_.columns();
+      break;
+    case Kind::Map: {
+      SmallVector<Value> operands;
+      for (int operand : node.operands) {
+        operands.push_back(still_[operand]);
+      }
+      still_[n] = emitFunction(b_, node.function, operands);
+      break;
+    }
+    case Kind::Sum:
+    case Kind::Max:
+      break; // by the pass that it ends
+    }
+  }
+}
+
+Value RowEmitter::valueOf(int number, int pass, Block &block) {
+  const Node &node = program_.nodes[number];
+  if (node.isStill) {
+    return still_[number];
+  }
+  Value &known = block.values[number];
+  if (known) {
+    return known;
+  }
+  if (node.keptIn >= 0 && node.keptBy < pass) {
+    return known = memory_.loadKept(node.keptIn, block.column);
+  }
+  if (node.kind == Kind::Load) {
+    return known = memory_.load(node.tensor, block.column, block.mask);
+  }
+  SmallVector<Value> operands;
+  for (int operand : node.operands) {
+    operands.push_back(valueOf(operand, pass, block));
+  }
+  Value value = emitFunction(b_, node.function, operands);
+  if (node.keptIn >= 0) {
+    memory_.storeKept(node.keptIn, value, block.column);
+  }
+  return block.values[number] = value;
+}
+
+Value RowEmitter::neutral(const Node &reduction) {
+  bool isSum = reduction.kind == Kind::Sum;
+  return emitConstant(b_, floats_,
+                      isSum ? 0 : -std::numeric_limits<double>::infinity());
+}
+
+/// `sum` with `value`, where `mask` has elements.
+Value RowEmitter::combine(const Node &reduction, Value sum, Value value,
+                          Value mask) {
+  Function function =
+      reduction.kind == Kind::Sum ? Function::Add : Function::Max;
+  Value next = emitFunction(b_, function, {value, sum});
+  return mask ? arith::SelectOp::create(b_, mask, next, sum) : next;
+}
+
+/// Loads all that the block reads before it writes a result: that may lie where
+/// an operand does.
+SmallVector<Value> RowEmitter::emitBlock(int pass, Block block,
+                                         ValueRange sums) {
+  block.values.resize(program_.nodes.size());
+  SmallVector<Value> next;
+  for (auto [number, sum] :
+       llvm::zip_equal(program_.reductionsOf(pass), sums)) {
+    const Node &reduction = program_.nodes[number];
+    Value value = valueOf(reduction.operands[0], pass, block);
+    next.push_back(combine(reduction, sum, value, block.mask));
+  }
+  if (pass + 1 == program_.passes) {
+    SmallVector<Value> results;
+    for (int number : program_.results) {
+      results.push_back(valueOf(number, pass, block));
+    }
+    memory_.storeResults(results, block.column, block.mask);
+  }
+  return next;
+}
+
+/// One value of the row, as a vector of equal elements.
+Value RowEmitter::reduce(const Node &reduction, ValueRange sums) {
+  Value all = sums[0];
+  for (Value sum : sums.drop_front()) {
+    all = combine(reduction, all, sum, Value());
+  }
+  bool isSum = reduction.kind == Kind::Sum;
+  auto kind =
+      isSum ? vector::CombiningKind::ADD : vector::CombiningKind::MAXIMUMF;
+  auto order =
+      isSum ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none;
+  Value scalar = vector::ReductionOp::create(b_, kind, all, order);
+  return vector::BroadcastOp::create(b_, floats_, scalar);
+}
+
+/// Some sums at a time hide how long one addition takes; what costs much has
+/// work enough.
+int64_t RowEmitter::vectorsAtATime(int pass) const {
+  bool isCostly = llvm::any_of(
+      program_.nodes, [](const Node &node) { return node.keptBy >= 0; });
+  return isCostly ? 2 : program_.reductionsOf(pass).empty() ? 2 : 4;
+}
+
+void RowEmitter::emitPass(int pass) {
+  std::vector<int> reductions = program_.reductionsOf(pass);
+  int64_t count = vectorsAtATime(pass);
+  SmallVector<Value> begins; // of each reduction `count` sums
+  for (int number : reductions) {
+    begins.append(count, neutral(program_.nodes[number]));
+  }
+  auto number = [&](int64_t value) {
+    return arith::ConstantIntOp::create(b_, value, 64).getResult();
+  };
+  Value begin = memory_.columnBegin(), end = memory_.columnEnd();
+  Value step = number(count * lanes_);
+  Value left =
+      arith::RemSIOp::create(b_, arith::SubIOp::create(b_, end, begin), step);
+  Value main = arith::SubIOp::create(b_, end, left);
+  auto body = [&](Value column, ValueRange sums, bool isWhole) {
+    SmallVector<Value> next(sums);
+    for (int64_t v = 0; v < (isWhole ? count : 1); ++v) {
+      Block block{arith::AddIOp::create(b_, column, number(v * lanes_)),
+                  isWhole ? Value() : memory_.maskFrom(column)};
+      SmallVector<Value> own;
+      for (size_t r = 0; r < reductions.size(); ++r) {
+        own.push_back(sums[r * count + v]);
+      }
+      for (auto [r, sum] : llvm::enumerate(emitBlock(pass, block, own))) {
+        next[r * count + v] = sum;
+      }
+    }
+    return next;
+  };
+  auto loop = [&](Value from, Value to, Value by, ValueRange sums,
+                  bool isWhole) {
+    auto made = scf::ForOp::create(b_, from, to, by, sums);
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(made.getBody());
+    SmallVector<Value> next =
+        body(made.getInductionVar(), made.getRegionIterArgs(), isWhole);
+    if (!next.empty()) {
+      scf::YieldOp::create(b_, next);
+    }
+    return SmallVector<Value>(made.getResults());
+  };
+  SmallVector<Value> sums = loop(begin, main, step, begins, true);
+  sums = loop(main, end, number(lanes_), sums, false);
+  for (auto [r, reduction] : llvm::enumerate(reductions)) {
+    still_[reduction] = reduce(program_.nodes[reduction],
+                               ValueRange(sums).slice(r * count, count));
+  }
+}
+
+void RowEmitter::emit() {
+  Value one = arith::ConstantIntOp::create(b_, 1, 64);
+  auto rows = scf::ForOp::create(b_, memory_.rowBegin(), memory_.rowEnd(), one);
+  OpBuilder::InsertionGuard guard(b_);
+  b_.setInsertionPointToStart(rows.getBody());
+  memory_.enterRow(rows.getInductionVar());
+  for (int pass = 0; pass < program_.passes; ++pass) {
+    emitStill(pass);
+    emitPass(pass);
+  }
+}
+
+void divisi::emitRows(ModuleOp module, const RowProgram &program,
+                      const rt::RowNest &nest, int64_t lanes) {
+  ImplicitLocOpBuilder builder(UnknownLoc::get(module.getContext()),
+                               module.getBodyRegion());
+  Value arguments = beginFunction(builder, rt::rowFunctionName);
+  RowEmitter(builder, program, nest, lanes, arguments).emit();
+  endFunction(builder);
+}

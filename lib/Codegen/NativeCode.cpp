@@ -1,0 +1,97 @@
+//===- NativeCode.cpp - From regions to code of a processor ---------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Codegen/NativeCode.h"
+#include "lib/Codegen/EmitRows.h"
+#include "lib/Codegen/LowerRows.h"
+#include "lib/Codegen/ObjectFile.h"
+#include "runtime/kernels/RowCode.h"
+
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdio>
+
+using namespace mlir;
+using namespace divisi;
+
+bool divisi::generatesCode(const rt::CallSite &site) {
+  std::optional<rt::RowNest> nest = rt::RowNest::of(site);
+  return nest && RowProgram::of(site, *nest);
+}
+
+/// As it is exactly.
+static std::string hexOf(double value) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%a", value);
+  return text;
+}
+
+std::string divisi::codeStructure(const rt::CallSite &site) {
+  rt::RowNest nest = *rt::RowNest::of(site);
+  RowProgram program = *RowProgram::of(site, nest);
+  std::string text = std::to_string(nest.extents.size()) + " groups";
+  for (const rt::RowNest::Tensor &tensor : nest.tensors) {
+    text += "; ";
+    text += rt::stringify(tensor.type);
+    for (int64_t stride : tensor.strides) {
+      text += stride == 0 ? " still" : " moves";
+    }
+  }
+  for (const RowProgram::Node &node : program.nodes) {
+    text += "\n" + std::to_string(int(node.kind)) + " " +
+            std::to_string(node.tensor) + " " +
+            std::to_string(int(node.function)) + " " + hexOf(node.value);
+    for (int operand : node.operands) {
+      text += " %" + std::to_string(operand);
+    }
+  }
+  for (int result : program.results) {
+    text += "\n= %" + std::to_string(result);
+  }
+  return text;
+}
+
+static divisi::Expected<std::string> compile(llvm::Module &module,
+                                             const std::string &level) {
+  divisi::Expected<std::string> object = compileModule(module, level);
+  return object ? linkObject(*object, rt::rowFunctionName) : object;
+}
+
+divisi::Expected<std::string> divisi::generateCode(const rt::CallSite &site,
+                                                   const std::string &level,
+                                                   const CodeCache *cache) {
+  rt::RowNest nest = *rt::RowNest::of(site);
+  RowProgram program = *RowProgram::of(site, nest);
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  loadLoopDialects(context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  emitRows(*module, program, nest, level == "x86-64-v4" ? 16 : 8);
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> lowered = lowerRows(*module, llvmContext);
+  if (!lowered) {
+    return makeError(ExitCode::Internal, "no code could be made of a region");
+  }
+  if (!cache) {
+    return compile(*lowered, level);
+  }
+  // What the generator makes of a region is what the cache goes by, not the
+  // region: another generator makes something else.
+  std::string source = "LLVM " LLVM_VERSION_STRING ", " + level + "\n";
+  llvm::raw_string_ostream(source) << *lowered;
+  if (std::optional<std::string> known = cache->find(source)) {
+    return std::move(*known);
+  }
+  divisi::Expected<std::string> code = compile(*lowered, level);
+  if (code) {
+    cache->keep(source, *code);
+  }
+  return code;
+}

@@ -1,0 +1,34 @@
+//===- ObjectFile.h - From LLVM's IR to a shared object ---------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_CODEGEN_OBJECTFILE_H
+#define DIVISI_LIB_CODEGEN_OBJECTFILE_H
+
+#include "divisi/Support/Status.h"
+
+#include <string>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace divisi {
+
+/// The relocatable object of `module` for x86-64 processors of `level`.
+Expected<std::string> compileModule(llvm::Module &module,
+                                    const std::string &level);
+
+/// The shared object of one relocatable one: its code and constants, and the
+/// function `name`, which is all that it exports. ExitCode::Internal if it
+/// wants a symbol that it does not have, or has data that can change.
+Expected<std::string> linkObject(const std::string &object,
+                                 const std::string &name);
+
+} // namespace divisi
+
+#endif // DIVISI_LIB_CODEGEN_OBJECTFILE_H

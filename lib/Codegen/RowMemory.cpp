@@ -1,0 +1,232 @@
+//===- RowMemory.cpp - Loads and stores of rows ---------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/RowMemory.h"
+#include "runtime/kernels/RowCode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cstddef>
+
+using namespace mlir;
+using namespace divisi;
+
+Value divisi::beginFunction(ImplicitLocOpBuilder &builder, StringRef name) {
+  MLIRContext *context = builder.getContext();
+  auto pointer = LLVM::LLVMPointerType::get(context);
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer});
+  auto function = LLVM::LLVMFuncOp::create(builder, name, type);
+  Block *body = function.addEntryBlock(builder);
+  builder.setInsertionPointToStart(body);
+  return body->getArgument(0);
+}
+
+void divisi::endFunction(ImplicitLocOpBuilder &builder) {
+  LLVM::ReturnOp::create(builder, ValueRange());
+}
+
+RowMemory::RowMemory(ImplicitLocOpBuilder &builder, const rt::RowNest &nest,
+                     int64_t lanes, Value arguments)
+    : b_(builder), nest_(nest), lanes_(lanes), arguments_(arguments) {
+  Type i64 = b_.getI64Type();
+  Type pointer = LLVM::LLVMPointerType::get(b_.getContext());
+  using Arguments = rt::RowArguments;
+  rowBegin_ = field(offsetof(Arguments, rowBegin), i64);
+  rowEnd_ = field(offsetof(Arguments, rowEnd), i64);
+  columnBegin_ = field(offsetof(Arguments, columnBegin), i64);
+  columnEnd_ = field(offsetof(Arguments, columnEnd), i64);
+  scratch_ = field(offsetof(Arguments, scratch), pointer);
+  scratchColumns_ = field(offsetof(Arguments, scratchColumns), i64);
+  Value tensors = field(offsetof(Arguments, tensors), pointer);
+  Value numbers = field(offsetof(Arguments, numbers), pointer);
+  auto entry = [&](Value table, Type type, size_t index) -> Value {
+    Value place = LLVM::GEPOp::create(b_, pointer, type, table,
+                                      ArrayRef<LLVM::GEPArg>{int32_t(index)});
+    return LLVM::LoadOp::create(b_, type, place);
+  };
+  size_t groups = nest.extents.size(), next = 0;
+  for (size_t g = 0; g < groups; ++g) {
+    extents_.push_back(entry(numbers, i64, next++));
+  }
+  for (size_t t = 0; t < nest.tensors.size(); ++t) {
+    std::vector<Value> &strides = strides_.emplace_back();
+    for (size_t g = 0; g < groups; ++g, ++next) {
+      bool moves = nest.tensors[t].strides[g] != 0;
+      strides.push_back(moves ? entry(numbers, i64, next) : Value());
+    }
+    bases_.push_back(entry(tensors, pointer, t));
+  }
+  rows_ = bases_;
+  Value columns = arith::SIToFPOp::create(b_, b_.getF32Type(), extents_.back());
+  columns_ = vector::BroadcastOp::create(
+      b_, VectorType::get(lanes_, b_.getF32Type()), columns);
+}
+
+Value RowMemory::field(size_t offset, Type type) {
+  Value place =
+      LLVM::GEPOp::create(b_, arguments_.getType(), b_.getI8Type(), arguments_,
+                          ArrayRef<LLVM::GEPArg>{int32_t(offset)});
+  return LLVM::LoadOp::create(b_, type, place);
+}
+
+Type RowMemory::storedType(rt::DType type) const {
+  switch (type) {
+  case rt::DType::F16:
+    return b_.getF16Type();
+  case rt::DType::BF16: // which LLVM has no masked loads of
+    return b_.getI16Type();
+  case rt::DType::Bool:
+    return b_.getI8Type();
+  default:
+    return b_.getF32Type();
+  }
+}
+
+Value RowMemory::at(Value pointer, Type element, Value index) {
+  return LLVM::GEPOp::create(b_, pointer.getType(), element, pointer,
+                             ArrayRef<LLVM::GEPArg>{index});
+}
+
+/// The index of the row along each group but the last, from the innermost on.
+void RowMemory::enterRow(Value row) {
+  std::vector<Value> indices(nest_.extents.size() - 1);
+  for (size_t g = indices.size(); g-- > 0;) {
+    indices[g] = g == 0 ? row : arith::RemUIOp::create(b_, row, extents_[g]);
+    if (g > 0) {
+      row = arith::DivUIOp::create(b_, row, extents_[g]);
+    }
+  }
+  for (size_t t = 0; t < rows_.size(); ++t) {
+    rows_[t] = bases_[t];
+    for (size_t g = 0; g < indices.size(); ++g) {
+      if (Value stride = strides_[t][g]) {
+        Value offset = arith::MulIOp::create(b_, indices[g], stride);
+        rows_[t] = at(rows_[t], storedType(nest_.tensors[t].type), offset);
+      }
+    }
+  }
+}
+
+Value RowMemory::maskFrom(Value column) {
+  Value left = arith::SubIOp::create(b_, columnEnd_, column);
+  Value count = arith::IndexCastOp::create(b_, b_.getIndexType(), left);
+  return vector::CreateMaskOp::create(
+      b_, VectorType::get(lanes_, b_.getI1Type()), count);
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+/// The type of `like` with other elements.
+static Type withElement(Type like, Type element) {
+  auto vector = dyn_cast<VectorType>(like);
+  return vector ? VectorType::get(vector.getShape(), element) : element;
+}
+
+/// As it is computed with.
+Value RowMemory::toValue(Value stored) {
+  Type element = getElementTypeOrSelf(stored.getType());
+  if (element.isF32()) {
+    return stored;
+  }
+  if (element.isInteger(16)) {
+    stored = arith::BitcastOp::create(
+        b_, withElement(stored.getType(), b_.getBF16Type()), stored);
+  }
+  if (!element.isInteger(8)) {
+    return arith::ExtFOp::create(
+        b_, withElement(stored.getType(), b_.getF32Type()), stored);
+  }
+  Value zero = arith::ConstantOp::create(b_, b_.getZeroAttr(stored.getType()));
+  return arith::CmpIOp::create(b_, arith::CmpIPredicate::ne, stored, zero);
+}
+
+/// As it lies in memory.
+Value RowMemory::toStored(Value value, rt::DType type) {
+  Type to = withElement(value.getType(), storedType(type));
+  if (to == value.getType()) {
+    return value;
+  }
+  if (type == rt::DType::Bool) {
+    return arith::ExtUIOp::create(b_, to, value);
+  }
+  if (type == rt::DType::BF16) {
+    Value narrow =
+        arith::TruncFOp::create(b_, withElement(to, b_.getBF16Type()), value);
+    return arith::BitcastOp::create(b_, to, narrow);
+  }
+  return arith::TruncFOp::create(b_, to, value);
+}
+
+static unsigned alignmentOf(Type element) {
+  return element.getIntOrFloatBitWidth() / 8;
+}
+
+Value RowMemory::loadVector(Value pointer, Type element, Value mask) {
+  auto type = VectorType::get(lanes_, element);
+  unsigned alignment = alignmentOf(element);
+  if (!mask) {
+    return LLVM::LoadOp::create(b_, type, pointer, alignment);
+  }
+  Value zeros = arith::ConstantOp::create(b_, b_.getZeroAttr(type));
+  return LLVM::MaskedLoadOp::create(b_, type, pointer, mask, zeros,
+                                    b_.getI32IntegerAttr(alignment),
+                                    UnitAttr());
+}
+
+void RowMemory::storeVector(Value value, Value pointer, Value mask) {
+  unsigned alignment =
+      alignmentOf(cast<VectorType>(value.getType()).getElementType());
+  if (mask) {
+    LLVM::MaskedStoreOp::create(b_, value, pointer, mask,
+                                b_.getI32IntegerAttr(alignment));
+  } else {
+    LLVM::StoreOp::create(b_, value, pointer, alignment);
+  }
+}
+
+Value RowMemory::loadStill(int tensor) {
+  Type type = storedType(nest_.tensors[tensor].type);
+  Value stored = LLVM::LoadOp::create(b_, type, rows_[tensor]);
+  Value value = toValue(stored);
+  return vector::BroadcastOp::create(
+      b_, VectorType::get(lanes_, value.getType()), value);
+}
+
+Value RowMemory::load(int tensor, Value column, Value mask) {
+  Type element = storedType(nest_.tensors[tensor].type);
+  return toValue(loadVector(at(rows_[tensor], element, column), element, mask));
+}
+
+void RowMemory::storeResults(ValueRange values, Value column, Value mask) {
+  size_t first = nest_.tensors.size() - values.size();
+  for (auto [r, value] : llvm::enumerate(values)) {
+    rt::DType type = nest_.tensors[first + r].type;
+    storeVector(toStored(value, type),
+                at(rows_[first + r], storedType(type), column), mask);
+  }
+}
+
+Value RowMemory::keptAt(int row, Value column) {
+  Value number = arith::ConstantIntOp::create(b_, row, 64);
+  Value begin = arith::MulIOp::create(b_, number, scratchColumns_);
+  return at(scratch_, b_.getF32Type(),
+            arith::AddIOp::create(b_, begin, column));
+}
+
+Value RowMemory::loadKept(int row, Value column) {
+  return loadVector(keptAt(row, column), b_.getF32Type(), Value());
+}
+
+void RowMemory::storeKept(int row, Value value, Value column) {
+  storeVector(value, keptAt(row, column), Value());
+}

@@ -1,0 +1,106 @@
+//===- CodeCacheTest.cpp - Code that was made before ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Codegen/CodeCache.h"
+#include "divisi/Codegen/NativeCode.h"
+#include "divisi/Support/UserKey.h"
+#include "test/Codegen/DrawnRegion.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+using namespace divisi;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Folders of a user's own, which are removed in the end.
+class CodeCacheTest : public testing::Test {
+protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() /
+              ("divisi-cache-" + std::to_string(getpid()));
+    setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
+    setenv("XDG_DATA_HOME", (folder_ / "data").c_str(), 1);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::vector<fs::path> entries() const {
+    std::vector<fs::path> paths;
+    std::error_code none;
+    for (const auto &entry :
+         fs::directory_iterator(folder_ / "divisi/native", none)) {
+      paths.push_back(entry.path());
+    }
+    return paths;
+  }
+
+  fs::path folder_;
+};
+
+} // namespace
+
+TEST_F(CodeCacheTest, KeepsWhatItIsGiven) {
+  CodeCache cache;
+  EXPECT_EQ(cache.find("source"), std::nullopt);
+  cache.keep("source", "code");
+  EXPECT_EQ(cache.find("source"), "code");
+  EXPECT_EQ(CodeCache().find("source"), "code");
+  EXPECT_EQ(cache.find("another"), std::nullopt);
+  EXPECT_EQ(entries().size(), 1u);
+}
+
+TEST_F(CodeCacheTest, BelievesNobodyElse) {
+  CodeCache().keep("source", "code");
+  std::fstream(entries()[0], std::ios::in | std::ios::out | std::ios::binary)
+      << "x";
+  EXPECT_EQ(CodeCache().find("source"), std::nullopt);
+  CodeCache().keep("source", "code");
+  fs::resize_file(entries()[0], 7);
+  EXPECT_EQ(CodeCache().find("source"), std::nullopt);
+  CodeCache().keep("source", "code");
+  fs::remove(userKeyPath());
+  EXPECT_EQ(CodeCache().find("source"), std::nullopt);
+}
+
+TEST_F(CodeCacheTest, DropsTheOldest) {
+  CodeCache cache;
+  std::string large(CodeCache::mostBytes / 4, 'x');
+  auto now = fs::file_time_type::clock::now();
+  for (int i = 0; i < 5; ++i) {
+    cache.keep(std::to_string(i), large);
+    for (const fs::path &path : entries()) { // each older than the next
+      fs::last_write_time(path,
+                          fs::last_write_time(path) - std::chrono::seconds(10));
+    }
+  }
+  EXPECT_EQ(cache.find("0"), std::nullopt);
+  EXPECT_EQ(cache.find("1"), std::nullopt); // codes carry a few bytes more
+  EXPECT_EQ(cache.find("4"), large);
+  EXPECT_EQ(entries().size(), 3u);
+  EXPECT_LT(fs::last_write_time(entries()[0]), now);
+}
+
+TEST_F(CodeCacheTest, GivesTheSameCode) {
+  test::RegionCall call = test::DrawnRegion(1).call(20);
+  ASSERT_TRUE(generatesCode(call.site()));
+  auto made = generateCode(call.site(), "x86-64-v3");
+  CodeCache cache;
+  auto kept = generateCode(call.site(), "x86-64-v3", &cache);
+  ASSERT_EQ(entries().size(), 1u);
+  auto found = generateCode(call.site(), "x86-64-v3", &cache);
+  ASSERT_TRUE(made && kept && found);
+  EXPECT_EQ(*made, *kept);
+  EXPECT_EQ(*made, *found);
+  // Of another processor there is none.
+  EXPECT_NE(*generateCode(call.site(), "x86-64-v4", &cache), *made);
+  EXPECT_EQ(entries().size(), 2u);
+}
