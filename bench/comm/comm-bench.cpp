@@ -208,7 +208,7 @@ static int runProcesses(const std::string &library, const Launch &launch) {
     return static_cast<int>(world.status().code());
   }
   uint32_t n = launch.size;
-  auto communicator = (*world)->connect(processesOf(n, n), timeout, spinLimit);
+  auto communicator = (*world)->connect(processesOf(n, n), timeout, spinLimit, 1);
   uint32_t self = (*world)->self();
   runRank(
       *communicator, self, n, true, [&](const Case &c, Times ours, Times mpis) {

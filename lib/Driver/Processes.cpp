@@ -202,7 +202,7 @@ Status Processes::divide(const std::string &path, const std::string &flags,
   options.communicator = [this](const rt::CommunicatorRequest &request)
       -> divisi::Expected<std::shared_ptr<rt::Communicator>> {
     return world_->connect(rt::processesOf(world_->size(), request.numRanks),
-                           request.timeout, request.spin);
+                           request.timeout, request.spin, request.threads);
   };
   return Status();
 }
@@ -218,7 +218,7 @@ GatheredOutputs::prepare(Processes &processes, const rt::Session &session,
   rt::ProcessWorld &world = *processes.world_;
   all->communicator_ =
       world.connect(rt::processesOf(world.size(), session.numRanks()),
-                    processes.timeout_, std::chrono::microseconds(0));
+                    processes.timeout_, std::chrono::microseconds(0), 1);
   for (auto [index, boxes] : enumerate(session.outputBoxes(entry))) {
     const rt::ValueInfo &output = entry.outputs[index];
     rt::StepDesc step;

@@ -175,8 +175,7 @@ Status Session::Impl::chooseRanks() {
 std::chrono::microseconds Session::Impl::spinWith(size_t others) const {
   cpu_set_t cores;
   CPU_ZERO(&cores);
-  size_t wanted =
-      localRanks.size() * std::max(options.threadsPerDevice, 1) + others;
+  size_t wanted = computingThreads() + others;
   bool hasCores = sched_getaffinity(0, sizeof(cores), &cores) == 0 &&
                   wanted <= static_cast<size_t>(CPU_COUNT(&cores));
   return hasCores ? spinLimit : std::chrono::microseconds(0);
@@ -188,8 +187,9 @@ Status Session::Impl::connect() {
     communicator = makeInprocCommunicator(options.timeout, spin);
     return {};
   }
-  Expected<std::shared_ptr<Communicator>> made = options.communicator(
-      {resolved->manifest->num_ranks(), localRanks, options.timeout, spin});
+  Expected<std::shared_ptr<Communicator>> made =
+      options.communicator({resolved->manifest->num_ranks(), localRanks,
+                            options.timeout, spin, computingThreads()});
   if (!made) {
     return made.status();
   }

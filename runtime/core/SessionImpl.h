@@ -82,6 +82,10 @@ private:
   /// How long a thread may spin: the ranks' threads and `others` have a core
   /// each, or not at all.
   std::chrono::microseconds spinWith(size_t others) const;
+  /// Of all local ranks.
+  size_t computingThreads() const {
+    return localRanks.size() * std::max(options.threadsPerDevice, 1);
+  }
   RankWatch watchKernels(size_t entry);
   Status findBadIndex(size_t entry);
 };

@@ -40,7 +40,7 @@ divisi::rt::gatherTexts(ProcessWorld &world, const std::string &own,
   std::vector<uint32_t> processOf(world.size());
   std::iota(processOf.begin(), processOf.end(), 0);
   std::shared_ptr<Communicator> communicator =
-      world.connect(processOf, timeout, {});
+      world.connect(processOf, timeout, {}, 1);
   auto ownLength = static_cast<int64_t>(own.size());
   std::vector<int64_t> lengths(world.size());
   std::vector<int64_t> widths(world.size(), sizeof(int64_t));

@@ -77,8 +77,9 @@ private:
 void MpiCommunicator::wait(std::span<CommStep *const> steps) {
   auto own = [](CommStep *step) { return static_cast<MpiStep *>(step); };
   auto isAnyReady = [&] {
+    world_.noteCall();
     return std::any_of(steps.begin(), steps.end(),
-                       [&](CommStep *step) { return own(step)->isReady(); });
+                       [&](CommStep *step) { return own(step)->drive(); });
   };
   auto deadline = std::chrono::steady_clock::now() + timeout_;
   if (spin_.count() != 0 && spinUntil(spin_, isAnyReady)) {

@@ -14,6 +14,8 @@
 #include <cassert>
 #include <cstring>
 #include <set>
+#include <thread>
+#include <utility>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -54,12 +56,24 @@ MpiStep::MpiStep(int64_t workspaceBytes, MpiWorld &world,
 
 MpiStep::~MpiStep() {
   auto lock = world_.wire.lock();
-  end();
+  end(lock);
 }
 
 /// After this nothing of the run is left.
-void MpiStep::end() {
+void MpiStep::end(std::unique_lock<std::mutex> &lock) {
+  while (isWorking_) { // which ends, and needs nobody
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
+  leave();
+}
+
+void MpiStep::leave() {
   link_->inFlight.erase(keyOf(self_));
+  if (std::exchange(isLarge_, false)) {
+    world_.noteLargeEnd();
+  }
   if (!requests_.areDone()) {
     world_.wire.drop(requests_);
   }
@@ -94,7 +108,7 @@ Status MpiStep::announce() {
 Status MpiStep::start(const void *source, void *result) {
   assert((memory_ || workspaceBytes_ == 0) && "no setWorkspace()");
   auto lock = world_.wire.lock();
-  end();
+  end(lock);
   if (Status status = world_.progress(); !status.isOk()) {
     return status;
   }
@@ -105,23 +119,36 @@ Status MpiStep::start(const void *source, void *result) {
   source_ = static_cast<const std::byte *>(source);
   result_ = static_cast<std::byte *>(result);
   phase_ = 0;
+  isDone_ = isBroken_ = false;
   link_->inFlight[keyOf(self_)] = this;
   return beginPhase();
 }
 
 Status MpiStep::beginPhase() {
   Status status = begin();
+  isBroken_ = !status.isOk();
   return status.isOk() ? sendUnsent() : status;
+}
+
+/// What is smaller MPI sends at once, and takes in one look.
+void MpiStep::noteSize(size_t party, int64_t bytes) {
+  constexpr int64_t large = int64_t(64) << 10;
+  if (bytes >= large && world_.drives(*link_, processOf_[party]) &&
+      !std::exchange(isLarge_, true)) {
+    world_.noteLargeStart();
+  }
 }
 
 void MpiStep::send(size_t party, const std::byte *data, int64_t bytes) {
   if (bytes != 0) {
+    noteSize(party, bytes);
     unsent_.push_back({party, data, bytes});
   }
 }
 
 Status MpiStep::receive(size_t party, std::byte *data, int64_t bytes) {
   int tag = firstTag_ + 2 * static_cast<int>(party) + phase_;
+  noteSize(party, bytes);
   return world_.wire.receive(processOf_[party], tag, data, bytes, party,
                              requests_);
 }
@@ -153,7 +180,6 @@ Status MpiStep::sendUnsent() {
 }
 
 Status MpiStep::goOn() {
-  auto lock = world_.wire.lock();
   Status status = world_.progress();
   if (status.isOk() && !unsent_.empty()) {
     status = sendUnsent();
@@ -161,18 +187,51 @@ Status MpiStep::goOn() {
   return status.isOk() ? world_.wire.test(requests_) : status;
 }
 
-bool MpiStep::isReady() {
-  if (Status status = goOn(); !status.isOk()) {
-    world_.abort(*link_, status);
+/// One phase after the other, while all of it has come. The lock is let go of
+/// where there is work: others have steps of their own. Nothing is sent any
+/// more for a step that fails: it would then be bound.
+Status MpiStep::driveUnder(std::unique_lock<std::mutex> &lock) {
+  if (isWorking_ || isDone_ || mustFail()) {
+    return {};
   }
-  return (unsent_.empty() && requests_.areDone()) || mustFail();
+  Status status = goOn();
+  while (status.isOk() && unsent_.empty() && requests_.areDone() &&
+         !mustFail()) {
+    isWorking_ = true;
+    lock.unlock();
+    bool goesOn = work();
+    lock.lock();
+    isWorking_ = false;
+    if (!goesOn) {
+      isDone_ = true;
+      leave();
+      break;
+    }
+    ++phase_;
+    status = beginPhase();
+    if (status.isOk()) {
+      status = goOn();
+    }
+  }
+  return status;
 }
 
+bool MpiStep::drive() {
+  auto lock = world_.wire.lock();
+  if (Status status = driveUnder(lock); !status.isOk()) {
+    lock.unlock();
+    world_.abort(*link_, status);
+    lock.lock();
+  }
+  return isDone_ || (!isWorking_ && mustFail());
+}
+
+/// Under the lock.
 bool MpiStep::mustFail() {
   if (!link_->aborts.isAborted()) {
-    return false;
+    return isBroken_; // who has met that aborts
   }
-  if (!isBound()) {
+  if (!isBound() || isBroken_) {
     return true;
   }
   auto now = std::chrono::steady_clock::now();
@@ -181,22 +240,11 @@ bool MpiStep::mustFail() {
 }
 
 Expected<bool> MpiStep::poll() {
-  while (isReady()) {
-    if (mustFail()) {
-      return link_->aborts.reason();
-    }
-    if (!work()) {
-      auto lock = world_.wire.lock();
-      end();
-      return true;
-    }
-    ++phase_;
-    auto lock = world_.wire.lock();
-    if (Status status = beginPhase(); !status.isOk()) {
-      return status;
-    }
+  world_.noteCall();
+  if (!drive()) {
+    return false;
   }
-  return false;
+  return isDone_ ? Expected<bool>(true) : link_->aborts.reason();
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,6 +16,9 @@
 // In the last every element is combined by one rank and 2 (n - 1) / n of the
 // bytes are sent by each, as in a ring.
 //
+// A step is driven by its rank where that polls or waits, and by the thread of
+// the world (MpiWorld.h) while it computes.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_COMM_MPI_MPISTEP_H
@@ -42,8 +45,12 @@ public:
   Status start(const void *source, void *result) final;
   Expected<bool> poll() final;
 
-  /// Whether poll() may go on, or fails.
-  bool isReady();
+  /// Goes on as far as others let it, unless somebody else is at it. Returns
+  /// whether poll() has something to say: that it is done, or fails.
+  bool drive();
+  /// The same for who holds the wire's lock, which it may let go of meanwhile.
+  /// A failure has to abort the link.
+  Status driveUnder(std::unique_lock<std::mutex> &lock);
   /// Has waited too long: asks those for whom it waits whom they wait for.
   Status inquire();
   /// Whether all of these have answered.
@@ -56,7 +63,8 @@ public:
 protected:
   /// Sends and receives for phase `phase_`; under the wire's lock.
   virtual Status begin() = 0;
-  /// What follows when all of it has ended. Returns whether one more follows.
+  /// What follows when all of it has ended; without the lock. Returns whether
+  /// one more follows.
   virtual bool work() = 0;
   /// The parties that may send to it.
   virtual std::vector<size_t> senders() const = 0;
@@ -89,7 +97,9 @@ private:
   Status sendUnsent();
   Status goOn();
   bool mustFail();
-  void end();
+  void end(std::unique_lock<std::mutex> &lock);
+  void leave();
+  void noteSize(size_t party, int64_t bytes);
 
   MpiWorld &world_;
   std::shared_ptr<Link> link_;
@@ -100,6 +110,10 @@ private:
   std::vector<int> tagsOf_;     ///< By party, once it has offered; else -1.
   std::vector<Message> unsent_; ///< For want of an offer.
   Requests requests_;
+  bool isLarge_ = false;   ///< It has messages that the driver looks after.
+  bool isWorking_ = false; ///< Somebody is in work().
+  bool isDone_ = false;    ///< The result is there.
+  bool isBroken_ = false;  ///< A phase could not begin.
   /// When it fails though it is bound; set when it is first seen as aborted.
   std::optional<std::chrono::steady_clock::time_point> failsAt_;
 };

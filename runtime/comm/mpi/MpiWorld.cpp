@@ -14,6 +14,7 @@
 
 #include <cstring>
 #include <thread>
+#include <utility>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -78,11 +79,14 @@ Status MpiWorld::open() {
 std::shared_ptr<Communicator>
 MpiWorld::connect(std::vector<uint32_t> processOf,
                   std::chrono::milliseconds timeout,
-                  std::chrono::microseconds spin) {
+                  std::chrono::microseconds spin, size_t threads) {
   auto lock = wire.lock();
   Link &link = linkOf(nextLink_++);
-  auto threads = static_cast<size_t>(wire.neighbours());
-  bool hasCores = threads <= std::thread::hardware_concurrency();
+  // Others on this machine are taken to be alike.
+  size_t busy = threads * static_cast<size_t>(wire.neighbours());
+  size_t cores = std::thread::hardware_concurrency();
+  bool hasCores = busy <= cores;
+  link.hasFreeCore = busy < cores;
   return std::make_shared<MpiCommunicator>(
       *this, links_.at(link.number), std::move(processOf), timeout,
       hasCores ? spin : std::chrono::microseconds(0));
@@ -227,6 +231,64 @@ void MpiWorld::abort(Link &link, const Status &reason) {
       // Who cannot be told notices at its own time-out.
       (void)wire.sendNote(process, note);
     }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Driving steps
+//===----------------------------------------------------------------------===//
+
+void MpiWorld::noteLargeStart() {
+  ++largeSteps_;
+  if (!driver_.joinable()) {
+    driver_ = std::thread([this] { runDriver(); });
+  } else if (isAsleep_) {
+    wakeUp_.notify_one();
+  }
+}
+
+/// Looks now and then whether ranks drive their steps. Each look takes some of
+/// a core from kernels.
+void MpiWorld::runDriver() {
+  constexpr std::chrono::microseconds moment(250);
+  uint64_t seen = calls_;
+  while (!isOver_) {
+    std::this_thread::sleep_for(moment);
+    uint64_t calls = calls_;
+    if (std::exchange(seen, calls) != calls) {
+      continue;
+    }
+    auto lock = wire.lock();
+    driveAll(lock);
+    isAsleep_ = true;
+    wakeUp_.wait(lock, [&] { return isOver_ || largeSteps_ != 0; });
+    isAsleep_ = false;
+  }
+}
+
+/// What is in flight may change where a step lets go of the lock.
+void MpiWorld::driveAll(std::unique_lock<std::mutex> &lock) {
+  for (const auto &[number, link] : links_) {
+    for (auto next = link->inFlight.begin(); next != link->inFlight.end();) {
+      ShareKey key = next->first;
+      if (Status status = next->second->driveUnder(lock); !status.isOk()) {
+        lock.unlock();
+        abort(*link, status);
+        lock.lock();
+      }
+      next = link->inFlight.upper_bound(key);
+    }
+  }
+}
+
+void MpiWorld::stopDriver() {
+  {
+    auto lock = wire.lock();
+    isOver_ = true;
+    wakeUp_.notify_one();
+  }
+  if (driver_.joinable()) {
+    driver_.join();
   }
 }
 

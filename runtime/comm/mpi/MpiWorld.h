@@ -20,6 +20,10 @@
 // has been waited for too long whom he waits for himself: an element that is
 // late at one rank may be late because of another.
 //
+// MPI moves messages in calls only. While ranks poll or wait they drive their
+// steps. Where none has for a moment, and large messages are in flight, a
+// thread of the world does: a rank that computes keeps nobody waiting.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_COMM_MPI_MPIWORLD_H
@@ -29,8 +33,11 @@
 #include "runtime/comm/AbortState.h"
 #include "runtime/comm/mpi/Wire.h"
 
+#include <atomic>
 #include <compare>
+#include <condition_variable>
 #include <map>
+#include <thread>
 
 namespace divisi::rt {
 
@@ -53,7 +60,8 @@ class MpiStep;
 struct Link {
   explicit Link(uint32_t number) : number(number) {}
 
-  const uint32_t number; ///< The same on all processes.
+  const uint32_t number;    ///< The same on all processes.
+  bool hasFreeCore = false; ///< While all ranks compute.
   AbortState aborts;
 
   // Under the wire's lock:
@@ -67,6 +75,7 @@ struct Link {
 class MpiWorld : public ProcessWorld {
 public:
   explicit MpiWorld(const Launch &launch) : launch_(launch) {}
+  ~MpiWorld() override { stopDriver(); }
 
   /// Fails with Device if MPI does not know the processes of the launcher.
   Status open();
@@ -76,15 +85,19 @@ public:
   uint32_t machine() const override {
     return static_cast<uint32_t>(wire.machine());
   }
-  std::shared_ptr<Communicator>
-  connect(std::vector<uint32_t> processOf, std::chrono::milliseconds timeout,
-          std::chrono::microseconds spin) override;
+  std::shared_ptr<Communicator> connect(std::vector<uint32_t> processOf,
+                                        std::chrono::milliseconds timeout,
+                                        std::chrono::microseconds spin,
+                                        size_t threads) override;
   Status finish(std::chrono::milliseconds timeout) override {
+    stopDriver();
     return wire.close(timeout);
   }
 
   /// Ends the communicator here, with what can be sent everywhere.
   void abort(Link &link, const Status &reason);
+  /// A rank drives its steps itself.
+  void noteCall() { calls_.fetch_add(1, std::memory_order_relaxed); }
 
   // Under the wire's lock:
 
@@ -96,6 +109,15 @@ public:
   Status inquire(Link &link, int process, const ShareKey &share);
   /// Sends offers, and reads notes that have come.
   Status progress();
+  /// Whether it drives large messages to and from `process` while the ranks of
+  /// the link compute. Between processes of one machine it is cores that move
+  /// them: one that is taken from kernels for it is no gain.
+  bool drives(const Link &link, int process) const {
+    return link.hasFreeCore || !wire.isNeighbour(process);
+  }
+  /// A step with messages that it drives is in flight, or has left.
+  void noteLargeStart();
+  void noteLargeEnd() { --largeSteps_; }
 
   Wire wire;
 
@@ -104,6 +126,9 @@ private:
   Status sendOffers();
   Status read(const std::string &note);
   Status answer(Link &link, int process, const ShareKey &share);
+  void runDriver();
+  void driveAll(std::unique_lock<std::mutex> &lock);
+  void stopDriver();
 
   Launch launch_;
   uint32_t nextLink_ = 0;
@@ -111,6 +136,14 @@ private:
   std::map<uint32_t, std::shared_ptr<Link>> links_; ///< By number.
   /// By process and number of the link: not sent yet.
   std::map<std::pair<int, uint32_t>, std::vector<Offer>> offers_;
+
+  std::thread driver_;
+  std::condition_variable wakeUp_;
+  std::atomic<uint64_t> calls_ = 0; ///< Of ranks that drive their steps.
+  std::atomic<bool> isOver_ = false;
+  // Under the wire's lock:
+  size_t largeSteps_ = 0; ///< In flight.
+  bool isAsleep_ = false; ///< The driver.
 };
 
 } // namespace divisi::rt

@@ -9,6 +9,7 @@
 #include "runtime/comm/mpi/Wire.h"
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 
 using namespace divisi;
@@ -37,13 +38,16 @@ static Status check(int code) {
   return makeError(ExitCode::Device, "MPI failed: ", text);
 }
 
-/// Which process of `all` is the first one of `some`.
-static int firstOf(MPI_Comm some, MPI_Comm all) {
+/// Which processes of `all` those of `some` are.
+static std::vector<int> numbersOf(MPI_Comm some, MPI_Comm all) {
   MPI_Group from = MPI_GROUP_NULL, to = MPI_GROUP_NULL;
-  int first = 0, found = 0;
+  int count = 0;
+  MPI_Comm_size(some, &count);
   MPI_Comm_group(some, &from);
   MPI_Comm_group(all, &to);
-  MPI_Group_translate_ranks(from, 1, &first, to, &found);
+  std::vector<int> own(count), found(count);
+  std::iota(own.begin(), own.end(), 0);
+  MPI_Group_translate_ranks(from, count, own.data(), to, found.data());
   MPI_Group_free(&from);
   MPI_Group_free(&to);
   return found;
@@ -70,10 +74,15 @@ Status Wire::open() {
     return status;
   }
   MPI_Comm_rank(data_, &self_);
-  MPI_Comm_size(machine, &neighbours_);
-  machine_ = firstOf(machine, data_);
-  MPI_Comm_free(&machine);
   MPI_Comm_size(data_, &size_);
+  isNeighbour_.resize(size_);
+  std::vector<int> neighbours = numbersOf(machine, data_);
+  for (int process : neighbours) {
+    isNeighbour_[process] = true;
+  }
+  neighbours_ = static_cast<int>(neighbours.size());
+  machine_ = neighbours.front();
+  MPI_Comm_free(&machine);
   MPI_Comm_get_attr(data_, MPI_TAG_UB, static_cast<void *>(&maxTag),
                     &hasMaxTag);
   maxTag_ = hasMaxTag ? *maxTag : 32767; // what every MPI has

@@ -62,6 +62,8 @@ public:
   int maxTag() const { return maxTag_; }
   /// How many processes share this machine.
   int neighbours() const { return neighbours_; }
+  /// Whether `process` does.
+  bool isNeighbour(int process) const { return isNeighbour_[process]; }
   /// The first of these.
   int machine() const { return machine_; }
 
@@ -97,7 +99,8 @@ private:
   std::mutex mutex_;
   MPI_Comm data_ = MPI_COMM_NULL, notes_ = MPI_COMM_NULL;
   int self_ = 0, size_ = 1, maxTag_ = 0, neighbours_ = 1, machine_ = 0;
-  std::list<Note> sent_; ///< Until MPI has taken them.
+  std::vector<bool> isNeighbour_; ///< By process.
+  std::list<Note> sent_;          ///< Until MPI has taken them.
   std::string incoming_;
   MPI_Request listening_ = MPI_REQUEST_NULL, barrier_ = MPI_REQUEST_NULL;
   bool isLeaving_ = false; ///< The barrier at the end has begun.

@@ -119,6 +119,7 @@ struct CommunicatorRequest {
   /// How long a wait may keep a core busy before it sleeps; 0 where the
   /// session's ranks have more threads than there are cores.
   std::chrono::microseconds spin{0};
+  size_t threads = 1; ///< With which the session's ranks compute, in all.
 };
 
 /// Makes what connects the ranks of a session to all others; several sessions

@@ -76,11 +76,11 @@ public:
   /// Connects ranks, of which rank r is one of process `processOf[r]`. All
   /// processes call it equally often, in the same order. No rank waits for
   /// longer than `timeout` for others, and for `spin` of it awake if the
-  /// processes of this machine have a core each. A message between two ranks
-  /// that takes longer than that fails, too.
+  /// `threads` of each process of this machine have a core each. A message
+  /// between two ranks that takes longer than that fails, too.
   virtual std::shared_ptr<Communicator>
   connect(std::vector<uint32_t> processOf, std::chrono::milliseconds timeout,
-          std::chrono::microseconds spin) = 0;
+          std::chrono::microseconds spin, size_t threads) = 0;
   /// Waits until all processes call it, then leaves the world, of which nothing
   /// may be used any more. Fails with Device if they do not come in time; it
   /// may then be called again.
