@@ -125,13 +125,21 @@ divisi::Expected<LoadedEntry> BenchVerb::loadModel(const std::string &path) {
                        : divisi::Expected<LoadedEntry>(status);
 }
 
+/// Also one that is missing, or damaged.
+static bool isForArtifact(const std::string &path) {
+  return isArtifact(path) || StringRef(path).ends_with(".divisi");
+}
+
+/// Beside a model, what decides how it is compiled is for that one.
 Status BenchVerb::load(const std::string &path, Subject &subject) {
   subject.path = path;
   divisi::Expected<LoadedEntry> loaded = LoadedEntry();
-  if (isArtifact(path) || StringRef(path).ends_with(".divisi")) {
+  if (isForArtifact(path)) {
     VerbInput input(path, VerbInput::Kind::Artifact);
     input.honour(planFlags_.seed); // of random inputs
-    Status status = input.check(command, planFlags_.replan);
+    Status status = all_of(paths_, isForArtifact)
+                        ? input.check(command, planFlags_.replan)
+                        : Status();
     loaded = status.isOk() ? sessionFlags_.open(path)
                            : divisi::Expected<LoadedEntry>(status);
   } else {

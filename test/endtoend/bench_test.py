@@ -93,6 +93,18 @@ def test_a_model(divisi):
     assert "--shape" in err
 
 
+def test_an_artifact_beside_a_model(divisi):
+    """Options that decide on the plan are the model's."""
+    made = model("classifier")
+    options = (*made.shapes, "--devices", 2)
+    divisi("compile", made.onnx, *made.shapes, "-o", "1.divisi")
+    first, second = measure(divisi, "1.divisi", made.onnx, *options,
+                            "--repeat", 3)
+    assert len(first["devices"]) == 1 and len(second["devices"]) == 2
+    err = divisi("bench", "1.divisi", "1.divisi", *options, exits=2).err
+    assert "--devices is decided already: '1.divisi' is an artifact" in err
+
+
 @needs_mpi
 def test_in_two_processes(divisi, product):
     [run] = measure(divisi, "m.divisi", "--launch", 2, "--repeat", 5)
