@@ -14,6 +14,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +45,21 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(
         items=[item for item in items if item not in kept])
     items[:] = kept
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_files():
+    """What programs leave in the folder for temporary files when they fail, or
+    are killed, goes with the session. MPI wants a short path."""
+    before = os.environ.get("TMPDIR")
+    with tempfile.TemporaryDirectory(prefix="divisi-",
+                                     ignore_cleanup_errors=True) as folder:
+        os.environ["TMPDIR"] = folder
+        yield
+    if before is None:
+        del os.environ["TMPDIR"]
+    else:
+        os.environ["TMPDIR"] = before
 
 
 @dataclass
