@@ -248,11 +248,11 @@ def test_weights_that_are_not_there(divisi):
 def rehashed(data, old, new):
     """The artifact with `new` for `old` in its manifest."""
     size = struct.unpack("<I", data[12:16])[0]
-    manifest = data[48:48 + size]
+    manifest = data[80:80 + size]
     assert old in manifest and len(old) == len(new)
     manifest = manifest.replace(old, new)
-    return (data[:16] + hashlib.sha256(manifest).digest() + manifest +
-            data[48 + size:])
+    return (data[:16] + hashlib.sha256(manifest).digest() + data[48:80] +
+            manifest + data[80 + size:])
 
 
 def test_artifact_without_a_report(copy):

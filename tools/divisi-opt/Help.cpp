@@ -41,6 +41,7 @@ static constexpr StringLiteral kPasses[] = {
     "place-spaces",
     "choose-formats",
     "write-globals",
+    "generate-code",
     "ask-kernels",
     "plan-memory",
     "order-queues",
