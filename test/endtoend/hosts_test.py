@@ -175,10 +175,11 @@ class TwoHosts:
                         found.append(pid)
         return found
 
-    def start(self, *arguments):
-        """The program on the first host; mpirun reaches the second one not by
-        ssh but as one enters a namespace. Each has a folder of its own for
-        temporary files, in which MPI's daemons meet those of their host."""
+    def inside(self, *command):
+        """The command line, and the environment, of a command on the first
+        host, from which mpirun reaches the second one not by ssh but as one
+        enters a namespace. Each has a folder of its own for temporary files, in
+        which MPI's daemons meet those of their host."""
         homes = [self.folder / side for side in "ab"]
         for home in homes:
             home.mkdir(exist_ok=True)
@@ -186,14 +187,18 @@ class TwoHosts:
         agent.write_text(f"#!/bin/sh\nshift\nexport TMPDIR={homes[1]}\n"
                          f'exec ip netns exec {self.names[1]} sh -c "$*"\n')
         agent.chmod(0o755)
-        command = ["ip", "netns", "exec", self.names[0], PROGRAM, *arguments]
+        return (["ip", "netns", "exec", self.names[0], *map(str, command)],
+                {**os.environ, "TMPDIR": str(homes[0]),
+                 "OMPI_MCA_plm_rsh_agent": str(agent),
+                 "OMPI_MCA_btl": "tcp,self"})
+
+    def start(self, *arguments):
+        """The program on the first host."""
+        command, environment = self.inside(PROGRAM, *arguments)
         # To a file: MPI's daemon has its stderr, too, and may outlive it.
         with open(self.folder / "stderr", "w", encoding="utf-8") as errors:
-            return subprocess.Popen(
-                [str(part) for part in command], cwd=self.folder, stderr=errors,
-                env={**os.environ, "TMPDIR": str(homes[0]),
-                     "OMPI_MCA_plm_rsh_agent": str(agent),
-                     "OMPI_MCA_btl": "tcp,self"})
+            return subprocess.Popen(command, cwd=self.folder, stderr=errors,
+                                    env=environment)
 
     def end(self, process, seconds):
         """The exit code and stderr."""
