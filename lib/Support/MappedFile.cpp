@@ -40,6 +40,16 @@ MappedFile::~MappedFile() {
   }
 }
 
+void MappedFile::letGo(std::span<const std::byte> bytes) {
+  static const auto page = uintptr_t(sysconf(_SC_PAGESIZE));
+  auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  uintptr_t end = (begin + bytes.size()) / page * page;
+  begin = (begin + page - 1) / page * page;
+  if (begin < end) {
+    madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+  }
+}
+
 /// Maps the open file and closes `descriptor`. What is mapped is what was
 /// checked: size and kind come from the descriptor, never from the path again.
 Expected<MappedFile> MappedFile::map(int descriptor, const std::string &path) {

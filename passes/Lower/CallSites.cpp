@@ -157,7 +157,7 @@ bool CallSites::all(CallOp call, Ask ask) {
       call.isFused() ? kernelRegion(call.getBody().front()) : std::nullopt;
   rt::Attributes attributes = toRuntimeAttributes(call.getConfig());
   int version = rt::kernelVersion(call.getCallee()).value_or(0);
-  std::vector<const void *> constants;
+  std::vector<rt::Constant> constants;
   for (Value input : call.getInputs()) {
     // Any address: only prepare() reads them.
     constants.push_back(isConstant(input) ? &attributes : nullptr);

@@ -61,6 +61,10 @@ std::span<const std::byte> ArtifactFile::globalBytes(size_t index) const {
   return impl_->globals[index];
 }
 
+void ArtifactFile::letGo(size_t index, int64_t begin, int64_t end) const {
+  MappedFile::letGo(impl_->globals[index].subspan(begin, end - begin));
+}
+
 std::span<const std::byte> ArtifactFile::codeBytes(size_t index) const {
   return impl_->codes[index];
 }

@@ -162,22 +162,28 @@ Region RankProgramBuilder::regionOf(const ResolvedOperator &what) const {
   return region;
 }
 
-/// Any address while there are no bytes yet.
-const void *RankProgramBuilder::hostBytesOf(uint32_t global) const {
-  return onlyCounts() ? static_cast<const void *>(&context_)
-                      : context_.globals->data(global, context_.rank);
+/// For a kernel to pack; any address while there are no bytes yet.
+Constant RankProgramBuilder::borrow(uint32_t global) {
+  if (onlyCounts()) {
+    return &context_;
+  }
+  const std::byte *bytes = bringGlobal(global);
+  if (bytes) {
+    borrowed_.push_back(global);
+  }
+  return {bytes, context_.globals->forms(global, context_.rank)};
+}
+
+void RankProgramBuilder::giveBack() {
+  for (uint32_t global : borrowed_) {
+    context_.globals->release(global, context_.rank);
+  }
+  borrowed_.clear();
 }
 
 Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   std::vector<TensorInfo> operands, results;
-  std::vector<const void *> constants;
-  for (uint32_t buffer : call.operands()) {
-    operands.push_back(infoOf(buffer));
-    const pb::Buffer &root = program_.root(buffer);
-    bool isConstant = root.where_case() == pb::Buffer::kGlobal &&
-                      !context_.resolved.isUpdated[root.global()];
-    constants.push_back(isConstant ? hostBytesOf(root.global()) : nullptr);
-  }
+  std::vector<Constant> constants;
   bool allEmpty = true;
   for (uint32_t buffer : call.results()) {
     results.push_back(infoOf(buffer));
@@ -185,6 +191,13 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   }
   if (allEmpty) {
     return {};
+  }
+  for (uint32_t buffer : call.operands()) {
+    operands.push_back(infoOf(buffer));
+    const pb::Buffer &root = program_.root(buffer);
+    bool isConstant = root.where_case() == pb::Buffer::kGlobal &&
+                      !context_.resolved.isUpdated[root.global()];
+    constants.push_back(isConstant ? borrow(root.global()) : Constant());
   }
   const ResolvedOperator &what = context_.resolved.operatorOf(call);
   CallSite site{
@@ -199,7 +212,12 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
     site.code = nullptr; // other backends were asked for than that of such code
   }
   Task task;
-  if (Status status = chooseKernel(call, site, task); !status.isOk()) {
+  Status status = globalsStatus_;
+  if (status.isOk()) {
+    status = chooseKernel(call, site, task);
+  }
+  giveBack();
+  if (!status.isOk()) {
     return status;
   }
   if (!task.kernel) { // all results are views
@@ -214,8 +232,14 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   task.instruction = instruction;
   setSpace(task, call.space());
   out_.tasks_.push_back(std::move(task));
-  for (uint32_t buffer : call.operands()) {
-    setOperand(buffer);
+  for (int o = 0; o < call.operands_size(); ++o) {
+    setOperand(call.operands(o));
+    const pb::Buffer &root = program_.root(call.operands(o));
+    const PreparedKernel &kernel = *out_.tasks_.back().kernel;
+    if (root.has_global() && root.space() == hostSpaceNumber &&
+        !kernel.reads(size_t(o))) {
+      context_.globals->release(root.global(), context_.rank);
+    }
   }
   for (uint32_t buffer : call.results()) {
     setResult(buffer);

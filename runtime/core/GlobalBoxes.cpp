@@ -8,10 +8,30 @@
 
 #include "runtime/core/GlobalBoxes.h"
 
+#include <algorithm>
 #include <cstring>
+#include <sys/mman.h>
 
 using namespace divisi;
 using namespace divisi::rt;
+
+Pages::~Pages() {
+  if (data_) {
+    munmap(data_, size_);
+  }
+}
+
+Expected<Pages> Pages::allocate(int64_t size) {
+  Pages pages;
+  pages.size_ = size_t(std::max<int64_t>(size, 1));
+  void *data = mmap(nullptr, pages.size_, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) {
+    return noMemoryFor(size);
+  }
+  pages.data_ = static_cast<std::byte *>(data);
+  return pages;
+}
 
 Expected<GlobalBoxes> GlobalBoxes::load(const ResolvedManifest &resolved,
                                         const ArtifactFile &file,
@@ -20,11 +40,9 @@ Expected<GlobalBoxes> GlobalBoxes::load(const ResolvedManifest &resolved,
   store.resolved_ = &resolved;
   store.file_ = &file;
   for (size_t i = 0; i < resolved.globals.size(); ++i) {
-    store.pointers_.emplace_back(resolved.manifest->num_ranks(), nullptr);
+    store.held_.emplace_back(resolved.manifest->num_ranks(), nullptr);
     if (Status status = store.loadGlobal(i, ranks); !status.isOk()) {
-      return status.in("global '" +
-                       resolved.manifest->globals(static_cast<int>(i)).name() +
-                       "'");
+      return status;
     }
   }
   return store;
@@ -53,16 +71,54 @@ Status GlobalBoxes::checkBox(size_t index, const BoxCopy &read) const {
   return status.isOk() ? file_->checkBytes(index, begin, end) : status;
 }
 
+const Box &GlobalBoxes::boxOf(size_t global, uint32_t rank) const {
+  const Placement &placement = *resolved_->globals[global];
+  return placement.boxes[*resolved_->grids[placement.grid].positionOf(rank)];
+}
+
+/// The bytes of a box that is used where it is mapped.
+static std::pair<int64_t, int64_t> rangeOf(const Placement &placement,
+                                           const Box &box) {
+  int64_t begin = copyOf(placement, box).sourceOffset();
+  return {begin, begin + box.count() * byteWidth(placement.type)};
+}
+
 Status GlobalBoxes::check(size_t global, uint32_t rank) const {
-  const std::byte *data = pointers_[global][rank];
-  std::span<const std::byte> file = file_->globalBytes(global);
-  if (data < file.data() || data >= file.data() + file.size()) {
+  const Held *held = held_[global][rank];
+  if (!held || !held->isMapped) {
     return {}; // copied, or nothing
   }
-  const Placement &placement = *resolved_->globals[global];
-  size_t position = *resolved_->grids[placement.grid].positionOf(rank);
-  int64_t begin = data - file.data();
-  return file_->checkBytes(global, begin, begin + placement.bytes(position));
+  auto [begin, end] = rangeOf(*resolved_->globals[global], boxOf(global, rank));
+  return file_->checkBytes(global, begin, end);
+}
+
+Status GlobalBoxes::acquire(size_t global, uint32_t rank) {
+  Held *held = held_[global][rank];
+  if (!held) {
+    return {};
+  }
+  std::lock_guard lock(held->mutex);
+  Status status =
+      held->data ? Status() : makeCopy(global, boxOf(global, rank), *held);
+  held->readers += status.isOk();
+  return status;
+}
+
+void GlobalBoxes::release(size_t global, uint32_t rank) {
+  Held *held = held_[global][rank];
+  if (!held) {
+    return;
+  }
+  std::lock_guard lock(held->mutex);
+  --held->readers;
+  if (held->isMapped) { // also under others: they have it from the file
+    auto [begin, end] =
+        rangeOf(*resolved_->globals[global], boxOf(global, rank));
+    file_->letGo(global, begin, end);
+  } else if (held->readers == 0 && !held->isState) {
+    held->copy = Pages();
+    held->data = nullptr;
+  }
 }
 
 Status GlobalBoxes::fillBox(size_t index, const Box &box,
@@ -77,59 +133,68 @@ Status GlobalBoxes::fillBox(size_t index, const Box &box,
   Status status = checkBox(index, copy);
   if (status.isOk()) {
     copy.run(bytes.data(), data);
+    file_->letGo(index, 0, int64_t(bytes.size()));
   }
   return status;
 }
 
-Expected<std::byte *> GlobalBoxes::makeBox(size_t index, const Box &box) {
+Status GlobalBoxes::makeCopy(size_t index, const Box &box, Held &held) const {
   int64_t width = byteWidth(resolved_->globals[index]->type);
-  Expected<AlignedBytes> made = AlignedBytes::allocate(box.count() * width);
+  Expected<Pages> made = Pages::allocate(box.count() * width);
   Status status = made ? fillBox(index, box, made->data()) : made.status();
   if (!status.isOk()) {
-    return status;
+    return status.in(
+        "global '" +
+        resolved_->manifest->globals(static_cast<int>(index)).name() + "'");
   }
-  owned_.push_back(std::move(*made));
-  return owned_.back().data();
+  held.copy = std::move(*made);
+  held.data = held.copy.data();
+  return {};
+}
+
+/// A new one, mapped if that is possible.
+GlobalBoxes::Held *GlobalBoxes::makeHeld(size_t index, const Box &box) {
+  constexpr uintptr_t alignment = 64; // what kernels are promised
+  std::span<const std::byte> bytes = file_->globalBytes(index);
+  Held &held = *all_.emplace_back(std::make_unique<Held>());
+  held.isState = resolved_->isUpdated[index];
+  if (!bytes.empty() && !held.isState) {
+    BoxCopy copy = copyOf(*resolved_->globals[index], box);
+    const std::byte *inPlace = bytes.data() + copy.sourceOffset();
+    bool isAligned = reinterpret_cast<uintptr_t>(inPlace) % alignment == 0;
+    held.isMapped = copy.isContiguous() && isAligned;
+    held.data = held.isMapped ? inPlace : nullptr;
+  }
+  return &held;
 }
 
 Status GlobalBoxes::loadGlobal(size_t index, std::span<const uint32_t> ranks) {
-  constexpr uintptr_t alignment = 64; // what kernels are promised
-  std::span<const std::byte> bytes = file_->globalBytes(index);
-  bool isUpdated = resolved_->isUpdated[index];
   const Placement &placement = *resolved_->globals[index];
   const GridInfo &grid = resolved_->grids[placement.grid];
-  std::map<std::pair<Dims, Dims>, const std::byte *> shared;
+  std::map<std::pair<Dims, Dims>, Held *> shared;
   for (uint32_t rank : ranks) {
     std::optional<size_t> position = grid.positionOf(rank);
     if (!position || placement.boxes[*position].empty()) {
       continue;
     }
     const Box &box = placement.boxes[*position];
-    const std::byte *&pointer = pointers_[index][rank];
-    const std::byte **slot = &pointer;
-    if (!isUpdated) {
-      slot = &shared[{box.begin, box.end}];
-    }
-    if (!*slot && !bytes.empty() && !isUpdated) {
-      BoxCopy copy = copyOf(placement, box);
-      const std::byte *inPlace = bytes.data() + copy.sourceOffset();
-      bool isAligned = reinterpret_cast<uintptr_t>(inPlace) % alignment == 0;
-      *slot = copy.isContiguous() && isAligned ? inPlace : nullptr;
-    }
-    if (!*slot) {
-      Expected<std::byte *> made = makeBox(index, box);
-      if (!made) {
-        return made.status();
+    Held *&held = held_[index][rank];
+    if (resolved_->isUpdated[index]) {
+      held = makeHeld(index, box);
+      if (Status status = makeCopy(index, box, *held); !status.isOk()) {
+        return status;
       }
-      *slot = *made;
+      continue;
     }
-    pointer = *slot;
+    Held *&slot = shared[{box.begin, box.end}];
+    slot = slot ? slot : makeHeld(index, box);
+    held = slot;
   }
   return {};
 }
 
 Status GlobalBoxes::reload() {
-  for (size_t i = 0; i < pointers_.size(); ++i) {
+  for (size_t i = 0; i < held_.size(); ++i) {
     const Placement &placement = *resolved_->globals[i];
     const GridInfo &grid = resolved_->grids[placement.grid];
     for (size_t p = 0; resolved_->isUpdated[i] && p < grid.numPositions();

@@ -11,15 +11,43 @@
 
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/Kernel.h"
 #include "runtime/core/ResolvedManifest.h"
 
 namespace divisi::rt {
 
+/// Bytes that go back to the system when they are let go, which those of
+/// malloc() need not.
+class Pages {
+public:
+  Pages() = default;
+  Pages(Pages &&other) noexcept { swap(other); }
+  Pages &operator=(Pages &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Pages();
+  /// Zeros; fails with Device when memory runs out.
+  static Expected<Pages> allocate(int64_t size);
+
+  std::byte *data() const { return data_; }
+
+private:
+  void swap(Pages &other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+
+  std::byte *data_ = nullptr;
+  size_t size_ = 0;
+};
+
 /// Each rank's box of each global. A box that lies in one piece in the file is
-/// used where it is mapped; others are copied once for all ranks that hold the
-/// same. A global that an entry updates has memory of its own on every rank.
-/// What is copied is checked on the way; what is used where it is mapped, when
-/// check() is called.
+/// used where it is mapped; others are copied when somebody wants them, once
+/// for all ranks that hold the same, and let go when nobody does any more. A
+/// global that an entry updates has memory of its own on every rank. What is
+/// copied is checked on the way; what is used where it is mapped, when check()
+/// is called.
 class GlobalBoxes {
 public:
   /// Of `ranks`, ascending. What it refers to outlives the result.
@@ -33,25 +61,51 @@ public:
   /// Gives the globals that an entry updates the values of the file again.
   Status reload();
 
-  /// The rank's box, dense; null if it holds none or an empty one.
+  /// Brings the rank's box to memory for one more reader. Fails with Device
+  /// where that runs out, with Invalid where the file is damaged.
+  Status acquire(size_t global, uint32_t rank);
+  /// One reader less.
+  void release(size_t global, uint32_t rank);
+
+  /// The rank's box, dense, which the caller has acquired; null if it holds
+  /// none or an empty one.
   const std::byte *data(size_t global, uint32_t rank) const {
-    return pointers_[global][rank];
+    const Held *held = held_[global][rank];
+    return held ? held->data : nullptr;
   }
-  /// The same for a global that an entry updates.
+  /// The same for a global that an entry updates, acquired or not.
   std::byte *mutableData(size_t global, uint32_t rank) {
-    return const_cast<std::byte *>(pointers_[global][rank]);
+    return const_cast<std::byte *>(data(global, rank));
+  }
+  /// Where ranks share what kernels make of the box; null if there is none.
+  PackedForms *forms(size_t global, uint32_t rank) {
+    Held *held = held_[global][rank];
+    return held ? &held->forms : nullptr;
   }
 
 private:
+  /// A box, of one rank or several.
+  struct Held {
+    std::mutex mutex; ///< Of the next three.
+    const std::byte *data = nullptr;
+    Pages copy;
+    int64_t readers = 0;
+    bool isMapped = false; ///< Then `data` stays.
+    bool isState = false;  ///< An entry updates it: `copy` stays.
+    PackedForms forms;
+  };
+
   Status loadGlobal(size_t index, std::span<const uint32_t> ranks);
+  Held *makeHeld(size_t index, const Box &box);
   Status fillBox(size_t index, const Box &box, std::byte *data) const;
-  Expected<std::byte *> makeBox(size_t index, const Box &box);
+  Status makeCopy(size_t index, const Box &box, Held &held) const;
   Status checkBox(size_t index, const BoxCopy &read) const;
+  const Box &boxOf(size_t global, uint32_t rank) const;
 
   const ResolvedManifest *resolved_ = nullptr;
   const ArtifactFile *file_ = nullptr;
-  std::vector<std::vector<const std::byte *>> pointers_; ///< [global][rank]
-  std::vector<AlignedBytes> owned_;
+  std::vector<std::vector<Held *>> held_; ///< [global][rank]
+  std::vector<std::unique_ptr<Held>> all_;
 };
 
 } // namespace divisi::rt

@@ -26,7 +26,17 @@ std::byte *RankProgramBuilder::arena(uint32_t space) const {
   return (*context_.spaces)[space].arena->data();
 }
 
-const void *RankProgramBuilder::addressOf(uint32_t buffer) const {
+const std::byte *RankProgramBuilder::bringGlobal(uint32_t global) {
+  Status status = context_.globals->acquire(global, context_.rank);
+  if (!status.isOk()) {
+    globalsStatus_ = globalsStatus_.isOk() ? status : globalsStatus_;
+    return nullptr;
+  }
+  return context_.globals->data(global, context_.rank);
+}
+
+/// Makes the program a reader of the global that it names.
+const void *RankProgramBuilder::addressOf(uint32_t buffer) {
   const pb::Buffer &root = program_.root(buffer);
   switch (root.where_case()) {
   case pb::Buffer::kArenaOffset:
@@ -38,7 +48,7 @@ const void *RankProgramBuilder::addressOf(uint32_t buffer) const {
     if (root.space() != hostSpaceNumber) {
       return (*context_.spaces)[root.space()].globals.at(root.global())->data();
     }
-    return context_.globals->data(root.global(), context_.rank);
+    return bringGlobal(root.global());
   case pb::Buffer::kNewGlobal:
     return onlyCounts() ? nullptr
                         : context_.globals->mutableData(root.new_global(),
@@ -339,6 +349,9 @@ Status RankProgramBuilder::build() {
   for (int i = 0; i < program_.message->instructions_size(); ++i) {
     size_t firstTask = out_.tasks_.size();
     status = addInstruction(i);
+    if (status.isOk()) {
+      status = globalsStatus_;
+    }
     if (status.isOk()) {
       status = enqueue(i, firstTask);
     }

@@ -80,7 +80,9 @@ private:
   bool mayShare(const artifact::Call &call, const KernelQuery &query,
                 bool &isNothing) const;
   std::optional<KernelCode> codeOf(const artifact::Call &call) const;
-  const void *hostBytesOf(uint32_t global) const;
+  const std::byte *bringGlobal(uint32_t global);
+  Constant borrow(uint32_t global);
+  void giveBack();
   bool hasRoom(const artifact::Call &call, const KernelQuery &query) const;
   Region regionOf(const ResolvedOperator &what) const;
   void setWorkspace(const artifact::Call &call, int64_t bytes, Task &task);
@@ -93,7 +95,7 @@ private:
   void writeOutputsInPlace();
   TensorInfo infoOf(uint32_t buffer) const;
   std::byte *arena(uint32_t space) const;
-  const void *addressOf(uint32_t buffer) const;
+  const void *addressOf(uint32_t buffer);
   size_t positionOf(const Placement &placement) const {
     return *context_.resolved.grids[placement.grid].positionOf(context_.rank);
   }
@@ -134,6 +136,10 @@ private:
                       const Placement *>,
            int64_t>
       messagesOf_;
+  /// What went wrong where a global was brought to memory.
+  Status globalsStatus_;
+  /// Globals that are only wanted while a kernel is prepared.
+  std::vector<uint32_t> borrowed_;
   /// Per instruction: what waits for it waits for this.
   std::vector<Task::Wait> ends_;
 };

@@ -96,15 +96,19 @@ static Status copyGlobal(Device &device, const Box &box, int64_t width,
 
 static Status copyGlobals(const ResolvedManifest &resolved, uint32_t rank,
                           const std::map<uint32_t, int64_t> &wanted,
-                          const GlobalBoxes &globals, RankSpace &space) {
+                          GlobalBoxes &globals, RankSpace &space) {
   for (auto [global, bytes] : wanted) {
     const Placement &at = *resolved.globals[global];
     const Box &box = at.boxes[*resolved.grids[at.grid].positionOf(rank)];
     auto memory = space.device->allocate(bytes);
     Status status = memory ? globals.check(global, rank) : memory.status();
     if (status.isOk() && bytes != 0) {
-      status = copyGlobal(*space.device, box, byteWidth(at.type),
-                          globals.data(global, rank), (*memory)->data());
+      status = globals.acquire(global, rank);
+      if (status.isOk()) {
+        status = copyGlobal(*space.device, box, byteWidth(at.type),
+                            globals.data(global, rank), (*memory)->data());
+        globals.release(global, rank);
+      }
     }
     if (!status.isOk()) {
       return status.in(
@@ -132,8 +136,7 @@ makeDevice(const DeviceFactory &devices, uint32_t rank, std::string_view name) {
 
 Expected<RankSpaces>
 divisi::rt::makeRankSpaces(const ResolvedManifest &resolved, uint32_t rank,
-                           const GlobalBoxes &globals,
-                           const DeviceFactory &devices) {
+                           GlobalBoxes &globals, const DeviceFactory &devices) {
   SpacePlan plan = planSpaces(resolved, rank);
   RankSpaces spaces(plan.arenas.size());
   spaces[hostSpaceNumber].device = makeHostDevice();

@@ -57,7 +57,7 @@ SpacePlan planSpaces(const ResolvedManifest &resolved, uint32_t rank);
 /// Fails with Unsupported where `devices` has none of a space, with Device
 /// where memory runs out or a copy fails, with Invalid at damaged globals.
 Expected<RankSpaces> makeRankSpaces(const ResolvedManifest &resolved,
-                                    uint32_t rank, const GlobalBoxes &globals,
+                                    uint32_t rank, GlobalBoxes &globals,
                                     const DeviceFactory &devices);
 
 /// Blocks until `event` has been reached.

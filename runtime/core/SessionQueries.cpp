@@ -189,10 +189,15 @@ Expected<HostTensor> Session::readGlobal(std::string_view name) const {
     }
     for (const Fetch &fetch : fetches) {
       uint32_t owner = grid.devices[fetch.owner];
-      if (Status status = impl_->globals.check(i, owner); !status.isOk()) {
+      Status status = impl_->globals.check(i, owner);
+      if (status.isOk()) {
+        status = impl_->globals.acquire(i, owner);
+      }
+      if (!status.isOk()) {
         return status;
       }
       fetch.copy.run(impl_->globals.data(i, owner), tensor->data());
+      impl_->globals.release(i, owner);
     }
     return tensor;
   }

@@ -17,6 +17,10 @@
 using namespace divisi;
 using namespace divisi::rt;
 
+Status divisi::rt::noMemoryFor(int64_t bytes) {
+  return makeError(ExitCode::Device, "no memory for ", bytes, " bytes");
+}
+
 Expected<AlignedBytes> AlignedBytes::allocate(int64_t size) {
   constexpr int64_t alignment = 64;
   AlignedBytes bytes;
@@ -30,7 +34,7 @@ Expected<AlignedBytes> AlignedBytes::allocate(int64_t size) {
                               (size + alignment - 1) / alignment * alignment);
   }
   if (!data) {
-    return makeError(ExitCode::Device, "no memory for ", size, " bytes");
+    return noMemoryFor(size);
   }
   bytes.data_.reset(static_cast<std::byte *>(data));
   return bytes;

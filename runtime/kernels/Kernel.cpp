@@ -9,6 +9,7 @@
 #include "divisi/runtime/Kernel.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace divisi::rt {
 
@@ -20,6 +21,36 @@ static bool mayAsk(const Kernel &kernel, const CallSite &site) {
       !std::all_of(site.results.begin(), site.results.end(), isPlain);
   return (kernel.takesFormats || !hasFormat) &&
          kernel.takesCode == (site.code != nullptr);
+}
+
+static std::shared_ptr<const std::byte>
+pack(int64_t bytes, const std::function<bool(std::byte *)> &fill) {
+  constexpr size_t alignment = 64; // what kernels are promised
+  auto size = size_t(std::max<int64_t>(bytes, 1));
+  std::shared_ptr<std::byte> made(
+      static_cast<std::byte *>(std::aligned_alloc(
+          alignment, (size + alignment - 1) / alignment * alignment)),
+      [](std::byte *data) { std::free(data); });
+  return made && fill(made.get()) ? made : nullptr;
+}
+
+std::shared_ptr<const std::byte>
+PackedForms::get(const std::string &name, int64_t bytes,
+                 const std::function<bool(std::byte *)> &fill) {
+  std::lock_guard lock(mutex_);
+  std::weak_ptr<const std::byte> &known = forms_[name];
+  std::shared_ptr<const std::byte> form = known.lock();
+  if (!form) {
+    known = form = pack(bytes, fill);
+  }
+  return form;
+}
+
+std::shared_ptr<const std::byte>
+packConstant(const Constant &constant, const std::string &name, int64_t bytes,
+             const std::function<bool(std::byte *)> &fill) {
+  return constant.forms ? constant.forms->get(name, bytes, fill)
+                        : pack(bytes, fill);
 }
 
 const Kernel *Backend::find(const CallSite &site) const {

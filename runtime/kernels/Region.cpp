@@ -59,6 +59,7 @@ public:
   void collect(LaunchContext &context) override;
   int64_t packedBytes() const override;
   std::vector<PartKernel> parts() const override;
+  bool reads(size_t operand) const override;
   void add(Group group) { groups_.push_back(std::move(group)); }
   /// Keeps scratch memory for a part that wants more than was asked for.
   Status wantScratch(int64_t bytes);
@@ -189,6 +190,26 @@ int64_t PreparedRegion::packedBytes() const {
   return bytes;
 }
 
+bool PreparedRegion::reads(size_t operand) const {
+  auto readsIt = [&](const Step &step) {
+    for (size_t o = 0; o < step.operands.size(); ++o) {
+      const Place &place = step.operands[o].place;
+      if (place.kind == Place::Kind::Operand && place.at == int64_t(operand) &&
+          step.kernel->reads(o)) {
+        return true;
+      }
+    }
+    return false;
+  };
+  return std::any_of(groups_.begin(), groups_.end(), [&](const Group &group) {
+    return std::any_of(group.pieces.begin(), group.pieces.end(),
+                       [&](const std::vector<Step> &piece) {
+                         return std::any_of(piece.begin(), piece.end(),
+                                            readsIt);
+                       });
+  });
+}
+
 /// The pieces of a part have equal kernels.
 std::vector<PartKernel> PreparedRegion::parts() const {
   std::vector<PartKernel> parts;
@@ -260,8 +281,7 @@ static std::optional<Step> preparePiece(const CallSite &part,
   TensorInfo result = box;
   result.type = whole.type;
   int64_t begin = beginOf(box, whole);
-  std::vector<const void *> constants(part.constants.begin(),
-                                      part.constants.end());
+  std::vector<Constant> constants(part.constants.begin(), part.constants.end());
   for (size_t o = 0; o < operands.size(); ++o) {
     if (isElementwise(part.op) && isSameBox(operands[o], whole)) {
       int64_t at = begin * byteWidth(operands[o].type);
@@ -269,7 +289,7 @@ static std::optional<Step> preparePiece(const CallSite &part,
       operands[o].offset = box.offset;
       step.operands[o].offset = at;
       if (!constants.empty() && constants[o]) {
-        constants[o] = static_cast<const std::byte *>(constants[o]) + at;
+        constants[o] = static_cast<const std::byte *>(constants[o].data) + at;
       }
     }
   }

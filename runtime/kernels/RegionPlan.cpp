@@ -28,7 +28,7 @@ RegionPlan::RegionPlan(const CallSite &site, const RegionRunner &runner)
   for (size_t o = 0; o < site.operands.size(); ++o) {
     Value &value = values_.emplace_back();
     value.info = &site.operands[o];
-    value.constant = site.constants.empty() ? nullptr : site.constants[o];
+    value.constant = site.constants.empty() ? Constant() : site.constants[o];
     value.number = static_cast<int>(o);
   }
   parts_.reserve(site.region->parts.size()); // sites point into them

@@ -57,16 +57,16 @@ private:
   /// A value of a region.
   struct Value {
     const TensorInfo *info = nullptr;
-    const void *constant = nullptr; ///< CallSite::constants.
-    int maker = -1;                 ///< The part; -1: an operand of the call.
-    int number = 0;                 ///< Among the maker's results, or operands.
-    int lastUse = -1;               ///< The last part that reads it.
-    int result = -1;                ///< Of the call; -1: none.
-    int first = 0;                  ///< The first of the values at its place.
+    Constant constant; ///< CallSite::constants.
+    int maker = -1;    ///< The part; -1: an operand of the call.
+    int number = 0;    ///< Among the maker's results, or operands.
+    int lastUse = -1;  ///< The last part that reads it.
+    int result = -1;   ///< Of the call; -1: none.
+    int first = 0;     ///< The first of the values at its place.
   };
   struct Part {
     std::vector<TensorInfo> operands;
-    std::vector<const void *> constants;
+    std::vector<Constant> constants;
     std::vector<Taker> takers;
     int firstResult = 0;     ///< Its value.
     int first = 0, last = 0; ///< The group of parts that it belongs to.

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import bad_models
 import numpy as np
@@ -267,3 +268,54 @@ func.func @forward(%x: tensor<4x1000xf32> {nn.name = "x"})
   return %y : tensor<4x1000xf32>
 }
 """
+
+
+def wide_layers(folder):
+    """Weights that are much of what a process has."""
+    random = np.random.default_rng(0)
+    nodes, weights, last = [], [], "x"
+    for i in range(12):
+        weights.append(numpy_helper.from_array(
+            random.standard_normal((2048, 2048), np.float32) / 64, f"w{i}"))
+        result = "y" if i == 11 else f"h{i}"
+        nodes.append(helper.make_node("MatMul", [last, f"w{i}"], [result],
+                                      f"layer{i}"))
+        last = result
+    bad_models.save(folder, bad_models.graph(
+        nodes, [value("x", (8, 2048))], [value("y", (8, 2048))], weights))
+    return 12 * 2048 * 2048 * 4
+
+
+def peak(divisi, *arguments):
+    """Of the memory of a run, in bytes."""
+    code = ("import os, resource, subprocess, sys\n"
+            "subprocess.run(sys.argv[1:], check=True, capture_output=True)\n"
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+    ended = subprocess.run([sys.executable, "-c", code, PROGRAM, *arguments],
+                           cwd=divisi.folder, capture_output=True, text=True,
+                           check=True)
+    return int(ended.stdout) * 1024
+
+
+@pytest.mark.parametrize("options", [
+    ["--devices", "1"],
+    ["--devices", "4", "--data-parallel-size", "4"],
+    ["--devices", "4", "--tensor-parallel-size", "4"]])
+def test_a_weight_is_there_once(divisi, options):
+    """Not plain and packed, nor once for each rank of a process that holds the
+    same; but for the one that is being packed."""
+    weights = wide_layers(divisi.folder)
+    np.savez(divisi.path("x.npz"), x=np.ones((8, 2048), np.float32))
+    divisi("compile", "m.onnx", "-o", "m.divisi", *options)
+    report = json.loads(divisi("explain", "m.divisi", "--json").out)
+    arenas = sum(device["arena_bytes"]
+                 for device in report["memory"]["per_device"])
+    (divisi.folder / "small").mkdir()
+    small = Divisi(divisi.folder / "small")
+    products(small.folder)
+    np.savez(small.path("x.npz"), x=np.ones((64, 96), np.float32))
+    small("compile", "m.onnx", "-o", "m.divisi", *options[:2])
+    empty = peak(small, "run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz")
+    used = peak(divisi, "run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz")
+    assert used - empty <= 1.1 * (weights + arenas) + weights / 12, (
+        used, empty, weights)

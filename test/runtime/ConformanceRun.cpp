@@ -108,11 +108,18 @@ CallEnd callOnBoxes(const Subject &subject, const Case &test,
   CallSite site{test.op, test.attributes, boxes, {&resultBox, 1}};
   site.threads = subject.threads;
   site.checksIndices = kind.checksIndices;
+  std::vector<PackedForms> forms(operands.size());
+  std::vector<Constant> constants;
   if (kind.constants) {
-    site.constants = pointers;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      constants.emplace_back(pointers[i], &forms[i]);
+    }
+    site.constants = constants;
   }
   const Kernel *kernel = findKernel(subject, site);
   std::string error;
+  // What the one has packed the other one has, too.
+  auto first = kernel->prepare(site, error);
   auto prepared = kernel->prepare(site, error);
   EXPECT_TRUE(prepared) << error;
   if (!prepared || end.result.data.empty()) {
@@ -121,6 +128,7 @@ CallEnd callOnBoxes(const Subject &subject, const Case &test,
   std::vector<std::byte> workspace(kernel->query(site).workspaceBytes,
                                    std::byte(0xff));
   void *data = end.result.data.data();
+  dropUnread(*prepared, pointers);
   // Twice: a kernel has no state that a launch uses up.
   for (int i = 0; i < 2; ++i) {
     LaunchContext context{pointers, {&data, 1}, workspace.data(), site.threads};

@@ -276,7 +276,8 @@ void Draw::goOn(Call &first) {
 static std::optional<Tensor> runBy(const Backend &backend, const Call &call,
                                    int threads, unsigned known = 0) {
   std::vector<TensorInfo> infos;
-  std::vector<const void *> pointers, constants;
+  std::vector<const void *> pointers;
+  std::vector<Constant> constants;
   for (const Tensor &operand : call.operands) {
     infos.push_back(operand.info);
     constants.push_back(known >> pointers.size() & 1 ? operand.data.data()
@@ -299,6 +300,7 @@ static std::optional<Tensor> runBy(const Backend &backend, const Call &call,
   std::vector<std::byte> storage(size_t(bytes) + 64, std::byte(0xff));
   auto *workspace =
       storage.data() + (-reinterpret_cast<uintptr_t>(storage.data()) & 63);
+  dropUnread(*prepared, pointers);
   LaunchContext context{pointers, {&to, 1}, workspace, threads};
   EXPECT_TRUE(prepared->launch(context).isOk());
   return result;

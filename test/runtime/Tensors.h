@@ -47,6 +47,14 @@ template <typename T> Tensor make(Dims dims, const std::vector<T> &values) {
   return tensor;
 }
 
+/// Leaves no pointer to operands that the kernel says it does not read.
+inline void dropUnread(const PreparedKernel &kernel,
+                       std::vector<const void *> &operands) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    operands[i] = kernel.reads(i) ? operands[i] : nullptr;
+  }
+}
+
 /// The element of `info` that is stored as number `at` with channels last, as
 /// its number in row-major order.
 inline int64_t rowMajorIndex(const TensorInfo &info, int64_t at) {

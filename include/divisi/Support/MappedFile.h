@@ -48,6 +48,9 @@ public:
 
   /// All of the file. They stay where they are when the object is moved.
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// Lets go of the memory of whole pages among `bytes`, which are of a mapped
+  /// file: who reads them again has them from the file.
+  static void letGo(std::span<const std::byte> bytes);
 
 private:
   static Expected<MappedFile> map(int descriptor, const std::string &path);

@@ -65,8 +65,8 @@ std::string keyOf(const CallSite &site) {
   writer.add(site.operands);
   writer.add(site.results);
   writer.add(int64_t(site.constants.size()));
-  for (const void *constant : site.constants) {
-    writer.add(int64_t(constant != nullptr));
+  for (const Constant &constant : site.constants) {
+    writer.add(int64_t(bool(constant)));
   }
   writer.add(int64_t(site.threads));
   writer.add(int64_t(site.checksIndices));

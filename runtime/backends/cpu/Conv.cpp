@@ -37,7 +37,7 @@ class ConvKernel final : public PreparedKernel {
 public:
   ConvKernel(ConvPlan &plan, const CallSite &call)
       : exact_(plan.primitive, std::move(plan.postOps), plan), workspace_(plan),
-        bases_(plan.sides.bases) {
+        bases_(plan.sides.bases), threads_(plan.threads) {
     std::vector<int> operands = ConvPlan::operandsOf(call);
     operands_ = {size_t(operands[0]), size_t(operands[1])};
     for (size_t i = 0; i < 3; ++i) {
@@ -57,11 +57,7 @@ public:
       terms_ = double(plan.operands[1].count());
     }
     if (plan.constant && plan.reorders[1] && isReady()) {
-      constant_ = Bytes(size_t(plan.bytes(1)));
-      Bytes scratchpad(size_t(scratchpadBytes(plan.reorders[1].get())));
-      ready_ =
-          reorders_[1].run({given(1, plan.site.constants[1]), constant_.data()},
-                           scratchpad.data());
+      packWeights(plan, call);
     }
   }
 
@@ -94,7 +90,31 @@ public:
     return constant_.size() + (tail_ ? tail_->packedBytes() : 0);
   }
 
+  /// Others than the convolution may read its weights.
+  bool reads(size_t operand) const override {
+    return !constant_ || operand != operands_[1] || sharesWeights_;
+  }
+
 private:
+  void packWeights(const ConvPlan &plan, const CallSite &call) {
+    const Constant &constant = plan.site.constants[1];
+    std::string name = "conv " + std::to_string(bases_[1]) + " " +
+                       nameOfLayout(plan.sides.given[1].get()) + " ";
+    constant_ =
+        PackedWeights(constant, name, plan.wanted[1], [&](std::byte *packed) {
+          Bytes scratchpad(size_t(scratchpadBytes(plan.reorders[1].get())));
+          return reorders_[1].run({given(1, constant.data), packed},
+                                  scratchpad.data());
+        });
+    ready_ = bool(constant_);
+    int64_t readers = 0;
+    for (size_t p = 0; call.region && p < call.region->parts.size(); ++p) {
+      const std::vector<int> &read = call.region->parts[p].operands;
+      readers += std::count(read.begin(), read.end(), int(operands_[1]));
+    }
+    sharesWeights_ = readers > 1 || operands_[0] == operands_[1];
+  }
+
   /// Whether clips see no NaN. No sum has more terms than there are weights.
   bool staysFinite(const LaunchContext &context) const {
     double bound = magnitudes_[1].of(context) * terms_;
@@ -103,11 +123,11 @@ private:
   }
 
   Status convolve(LaunchContext &context, const Chain &chain) {
-    TeamSize team(context.threads);
+    TeamSize team(threads_);
     auto *workspace = static_cast<std::byte *>(context.workspace);
     void *scratchpad = workspace + workspace_.scratchpad;
     const void *x = bring(0, context.operands[operands_[0]], workspace);
-    const void *w = constant_.data()
+    const void *w = constant_
                         ? constant_.data()
                         : bring(1, context.operands[operands_[1]], workspace);
     void *result = context.results[0];
@@ -141,9 +161,11 @@ private:
   ConvWorkspace workspace_;
   bool ready_ = true;
   std::array<Primitive, 3> reorders_;
-  Bytes constant_;                       ///< w, if it is packed once.
+  PackedWeights constant_;               ///< w, if it is packed once.
+  bool sharesWeights_ = false;           ///< Others read them, too.
   std::unique_ptr<PreparedKernel> tail_; ///< Of a region.
   std::array<int64_t, 3> bases_;
+  int threads_;
   std::array<size_t, 2> operands_;     ///< x and w, of the call.
   std::vector<const void *> pointers_; ///< Of the present launch.
 };
@@ -156,7 +178,6 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
       (isRegion && site.region->parts.empty())) {
     return std::nullopt;
   }
-  TeamSize team(site.threads);
   ConvPlan plan(site);
   if (!plan.make(site, Clips::Unknown)) {
     return std::nullopt;
@@ -187,9 +208,9 @@ static KernelQuery queryConv(const CallSite &site) {
 
 static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
                                                    std::string &error) {
-  TeamSize team(site.threads);
   ConvPlan plan(site);
   if (plan.make(site, Clips::Known)) {
+    TeamSize team(plan.threads);
     auto kernel = std::make_unique<ConvKernel>(plan, site);
     if (kernel->isReady() && kernel->prepareTail(plan, error)) {
       return kernel;

@@ -38,10 +38,10 @@ static std::vector<TensorInfo> infosOf(const CallSite &call) {
   return infos;
 }
 
-static std::vector<const void *> constantsOf(const CallSite &call) {
-  std::vector<const void *> constants;
+static std::vector<Constant> constantsOf(const CallSite &call) {
+  std::vector<Constant> constants;
   for (int operand : ConvPlan::operandsOf(call)) {
-    constants.push_back(call.constants.empty() ? nullptr
+    constants.push_back(call.constants.empty() ? Constant()
                                                : call.constants[operand]);
   }
   return constants;
@@ -197,6 +197,13 @@ static void addClipped(const CallSite &call, const Layouts &layouts,
   plan.clippedOps = std::move(ops);
 }
 
+/// Two for each weight of a feature, in each element of the larger side.
+static double operationsOf(const ConvPlan &plan) {
+  const TensorInfo &w = plan.operands[1];
+  int64_t elements = std::max(plan.operands[0].count(), plan.result.count());
+  return 2.0 * double(elements) * double(w.count()) / double(w.extents[0]);
+}
+
 bool ConvPlan::make(const CallSite &call, Clips clips) {
   if (!engine() || (site.op != "nn.conv" && site.op != "nn.conv_dgrad") ||
       !isPlainOrChannelsLast(call) || !isRight(site) ||
@@ -209,6 +216,8 @@ bool ConvPlan::make(const CallSite &call, Clips clips) {
        !isSameBox(call.region->parts[0].results[0], call.results[0]))) {
     return false;
   }
+  threads = teamFor(call.threads, operationsOf(*this));
+  TeamSize team(threads);
   // oneDNN chooses what is not given.
   MemoryDesc anyX = anyLike(sides.given[0].get()),
              anyW = anyLike(sides.given[1].get()),
@@ -226,7 +235,7 @@ bool ConvPlan::make(const CallSite &call, Clips clips) {
       return false;
     }
   }
-  constant = site.constants.size() > 1 && site.constants[1];
+  constant = site.constants.size() > 1 && bool(site.constants[1]);
   if (!addReorders(*this)) {
     return false;
   }

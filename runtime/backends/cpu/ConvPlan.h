@@ -33,11 +33,12 @@ struct ConvPlan {
   ConvPlan(const ConvPlan &) = delete;
 
   const std::vector<TensorInfo> operands; ///< Of the convolution.
-  const std::vector<const void *> constants;
+  const std::vector<Constant> constants;
   const TensorInfo result;
   const CallSite site; ///< The convolution.
   ConvSides sides;
   PostOps postOps;
+  int threads = 1;
   std::unique_ptr<RegionTail> tail; ///< Null if the primitive does all.
   PrimitiveDesc primitive;          ///< The exact one.
   /// Null if that does all, or the layouts that it wants would be others.

@@ -55,7 +55,7 @@ double largestMagnitude(const float *x, int64_t count, int threads) {
 }
 
 static const void *constantOf(const CallSite &call, size_t operand) {
-  return call.constants.empty() ? nullptr : call.constants[operand];
+  return call.constants.empty() ? nullptr : call.constants[operand].data;
 }
 
 Magnitude::Magnitude(const CallSite &call, size_t operand)

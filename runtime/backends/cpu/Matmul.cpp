@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/backends/cpu/Answers.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/OneDnn.h"
 #include "runtime/kernels/Contraction.h"
@@ -24,6 +25,7 @@ struct MatmulPlan {
   std::array<MemoryDesc, 3> descs;
   PrimitiveDesc primitive;
   bool constantRight = false;
+  int threads = 1;
 
   /// The right matrix as the primitive wants it.
   const_dnnl_memory_desc_t wantedRight() const {
@@ -47,26 +49,26 @@ class MatmulKernel final : public PreparedKernel {
 public:
   MatmulKernel(MatmulPlan plan, const CallSite &site)
       : product_(plan.product), scratchpad_(plan.scratchpadOffset()),
-        primitive_(plan.primitive.get()) {
+        threads_(plan.threads), primitive_(plan.primitive.get()) {
     if (primitive_) {
       primitive_.bind(DNNL_ARG_SRC, plan.descs[LeftMatrix].get());
       primitive_.bind(DNNL_ARG_WEIGHTS, plan.wantedRight());
       primitive_.bind(DNNL_ARG_DST, plan.descs[ResultMatrix].get());
     }
     if (primitive_ && plan.packsRight()) {
-      packRight(plan, site.constants[!product_.swapped]);
+      packRight(plan, site);
     }
   }
 
   bool isReady() const { return bool(primitive_); }
 
   Status launch(LaunchContext &context) override {
-    TeamSize team(context.threads);
+    TeamSize team(threads_);
     const auto &[left, right, result] = product_.matrices;
     void *workspace = context.workspace;
     const float *a = place(left, context.operands[product_.swapped], workspace);
     const float *b =
-        constant_.data()
+        constant_
             ? static_cast<const float *>(constant_.data())
             : place(right, context.operands[!product_.swapped], workspace);
     auto *c =
@@ -82,6 +84,9 @@ public:
   }
 
   int64_t packedBytes() const override { return constant_.size(); }
+  bool reads(size_t operand) const override {
+    return !constant_ || operand != size_t(!product_.swapped);
+  }
 
 private:
   /// Brings an operand to where and how the primitive reads it.
@@ -94,7 +99,7 @@ private:
     return static_cast<const float *>(at) + matrix.batch.base;
   }
 
-  void packRight(const MatmulPlan &plan, const void *data) {
+  void packRight(const MatmulPlan &plan, const CallSite &site) {
     const_dnnl_memory_desc_t from = plan.descs[RightMatrix].get();
     const_dnnl_memory_desc_t to = plan.wantedRight();
     PrimitiveDesc desc = describeReorder(from, to);
@@ -103,20 +108,26 @@ private:
       primitive_ = Primitive();
       return;
     }
-    constant_ = Bytes(dnnl_memory_desc_get_size(to));
-    Bytes workspace(size_t(product_.workspaceBytes));
-    Bytes scratchpad(size_t(scratchpadBytes(desc.get())));
-    const float *plain =
-        place(product_.matrices[RightMatrix], data, workspace.data());
-    if (!reorder.run({plain, constant_.data()}, scratchpad.data())) {
-      primitive_ = Primitive();
-    }
+    const Constant &constant = site.constants[!product_.swapped];
+    const Matrix &right = product_.matrices[RightMatrix];
+    // Where it is copied first, the call says how.
+    std::string name = "matmul " + std::to_string(right.batch.base) + " " +
+                       (right.packed ? keyOf(site) : nameOfLayout(from)) + " ";
+    constant_ = PackedWeights(constant, name, to, [&](std::byte *packed) {
+      Bytes workspace(size_t(product_.workspaceBytes));
+      Bytes scratchpad(size_t(scratchpadBytes(desc.get())));
+      return reorder.run(
+          {place(right, constant.data, workspace.data()), packed},
+          scratchpad.data());
+    });
+    primitive_ = constant_ ? std::move(primitive_) : Primitive();
   }
 
   MatrixProduct product_;
   int64_t scratchpad_; ///< Offset into the workspace.
+  int threads_;
   Primitive primitive_;
-  Bytes constant_;
+  PackedWeights constant_;
 };
 
 } // namespace
@@ -187,6 +198,10 @@ static bool makePlan(const CallSite &site, MatmulPlan &plan) {
   if (numElements(product.batch) * m * n * k == 0) {
     return false;
   }
+  plan.threads =
+      teamFor(site.threads, 2.0 * double(numElements(product.batch)) *
+                                double(m) * double(n) * double(k));
+  TeamSize team(plan.threads);
   plan.constantRight =
       numElements(product.batch) == 1 && isConstant(site, !product.swapped);
   plan.descs = {describeMatrix(product, product.matrices[LeftMatrix], m, k),
@@ -210,13 +225,11 @@ static bool makePlan(const CallSite &site, MatmulPlan &plan) {
 }
 
 static bool acceptsMatmul(const CallSite &site) {
-  TeamSize team(site.threads);
   MatmulPlan plan;
   return makePlan(site, plan);
 }
 
 static KernelQuery queryMatmul(const CallSite &site) {
-  TeamSize team(site.threads);
   MatmulPlan plan;
   KernelQuery query;
   if (makePlan(site, plan)) {
@@ -232,9 +245,9 @@ static KernelQuery queryMatmul(const CallSite &site) {
 
 static std::unique_ptr<PreparedKernel> prepareMatmul(const CallSite &site,
                                                      std::string &error) {
-  TeamSize team(site.threads);
   MatmulPlan plan;
   if (makePlan(site, plan)) {
+    TeamSize team(plan.threads);
     auto kernel = std::make_unique<MatmulKernel>(std::move(plan), site);
     if (kernel->isReady()) {
       return kernel;

@@ -21,10 +21,10 @@ namespace {
 
 class PointKernel final : public PreparedKernel {
 public:
-  explicit PointKernel(Primitive primitive)
-      : primitive_(std::move(primitive)) {}
+  PointKernel(Primitive primitive, int threads)
+      : primitive_(std::move(primitive)), threads_(threads) {}
   Status launch(LaunchContext &context) override {
-    TeamSize team(context.threads);
+    TeamSize team(threads_);
     bool done = primitive_.run({context.operands[0], context.results[0]},
                                context.workspace);
     return done ? Status() : kernelFailure();
@@ -32,9 +32,16 @@ public:
 
 private:
   Primitive primitive_;
+  int threads_;
 };
 
 } // namespace
+
+/// An exponential and what is around it, of each element.
+static int threadsOf(const CallSite &site) {
+  constexpr double operations = 20;
+  return teamFor(site.threads, operations * double(site.results[0].count()));
+}
 
 /// One f32 operand with the result's box, not empty, and the reference kernel's
 /// consent to the attributes.
@@ -53,9 +60,9 @@ using MakeDesc = PrimitiveDesc (*)(const CallSite &site, MemoryDesc &memory);
 template <MakeDesc Make>
 static std::unique_ptr<PreparedKernel> preparePoint(const CallSite &site,
                                                     std::string &error) {
-  TeamSize team(site.threads);
   MemoryDesc memory;
   if (isPlain(site)) {
+    TeamSize team(threadsOf(site));
     PrimitiveDesc desc = Make(site, memory);
     if (desc && isOptimized(desc.get())) {
       Primitive primitive(desc.get());
@@ -64,7 +71,8 @@ static std::unique_ptr<PreparedKernel> preparePoint(const CallSite &site,
         primitive.bind(DNNL_ARG_DST, memory.get());
       }
       if (primitive) {
-        return std::make_unique<PointKernel>(std::move(primitive));
+        return std::make_unique<PointKernel>(std::move(primitive),
+                                             threadsOf(site));
       }
     }
   }
@@ -78,7 +86,7 @@ template <MakeDesc Make> static bool acceptsPoint(const CallSite &site) {
 }
 
 template <MakeDesc Make> static KernelQuery queryPoint(const CallSite &site) {
-  TeamSize team(site.threads);
+  TeamSize team(threadsOf(site));
   KernelQuery query = queryInPlace(site);
   MemoryDesc memory;
   if (PrimitiveDesc desc = Make(site, memory)) {

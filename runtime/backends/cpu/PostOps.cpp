@@ -77,7 +77,7 @@ bool PostOps::readClip(const RegionPart &part, int value, const CallSite &site,
       return false;
     }
     bound = clips == Clips::Known
-                ? *static_cast<const float *>(site.constants[other])
+                ? *static_cast<const float *>(site.constants[other].data)
                 : 0;
   }
   op.algorithm = dnnl_eltwise_clip_v2;

@@ -97,7 +97,7 @@ struct RegionTail {
   RegionTail(const RegionTail &) = delete;
 
   std::vector<TensorInfo> operands; ///< Those of the call, and its result.
-  std::vector<const void *> constants;
+  std::vector<Constant> constants;
   Region region;
   CallSite site;
   const Kernel *kernel; ///< Null if none can work in place.

@@ -174,6 +174,12 @@ TeamSize::~TeamSize() {
   }
 }
 
+int teamFor(int threads, double operations) {
+  // A core does so many in some 10 us, in which a team that sleeps is woken.
+  constexpr double least = 5e5;
+  return operations < least ? 1 : threads;
+}
+
 bool areTeamsAsleep() { return waits().areAsleep(); }
 
 void forEach(int threads, int count, void (*body)(void *context, int i),

@@ -39,6 +39,10 @@ private:
   bool counts_; ///< As a team at work; not one within another.
 };
 
+/// The team that a call of so many operations is worth: `threads`, or one where
+/// waking others takes longer than the work.
+int teamFor(int threads, double operations);
+
 /// Whether the threads of this process wait asleep, not awake.
 bool areTeamsAsleep();
 

@@ -47,12 +47,12 @@ struct WidenedSite {
   }
 
   static bool isConstant(const CallSite &site, size_t i) {
-    return i < site.constants.size() && site.constants[i];
+    return i < site.constants.size() && bool(site.constants[i]);
   }
 
   /// `constants` are those of the site, converted if anybody reads them.
   CallSite call(const CallSite &site,
-                std::span<const void *const> constants) const {
+                std::span<const Constant> constants) const {
     CallSite wide{site.op, site.attributes, operands, results, constants};
     wide.threads = site.threads;
     wide.checksIndices = site.checksIndices;
@@ -111,13 +111,13 @@ public:
 
   /// Makes the inner kernel; false if it refuses.
   bool prepare(const CallSite &site, const Kernel &inner, std::string &error) {
-    std::vector<const void *> constants(wide_.operands.size(), nullptr);
+    std::vector<Constant> constants(wide_.operands.size());
     for (size_t i = 0; i < wide_.operands.size(); ++i) {
       if (WidenedSite::isConstant(site, i)) {
         constants_[i] = Bytes(size_t(wide_.operands[i].bytes()));
         widen(type_, static_cast<float *>(constants_[i].data()),
-              site.constants[i], wide_.operands[i].count(), site.threads);
-        constants[i] = constants_[i].data();
+              site.constants[i].data, wide_.operands[i].count(), site.threads);
+        constants[i] = {constants_[i].data(), site.constants[i].forms};
       }
     }
     inner_ = inner.prepare(wide_.call(site, constants), error);
@@ -160,6 +160,10 @@ public:
     return bytes;
   }
 
+  bool reads(size_t operand) const override {
+    return !constants_[operand].data() && packed_ != operand;
+  }
+
 private:
   void narrow(const float *from, const LaunchContext &context) const {
     int64_t count = wide_.results[0].count();
@@ -184,7 +188,7 @@ private:
 
 /// oneDNN's kernel for the widened call, or null.
 static const Kernel *findInner(const CallSite &site, const WidenedSite &wide,
-                               std::span<const void *const> constants) {
+                               std::span<const Constant> constants) {
   CallSite call = wide.call(site, constants);
   for (std::span<const Kernel> family : {matmulKernels(), convKernels()}) {
     for (const Kernel &kernel : family) {

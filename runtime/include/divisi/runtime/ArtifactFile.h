@@ -69,6 +69,10 @@ public:
   /// by several threads, of which one compares a chunk; the others go on.
   Status checkBytes(size_t index, int64_t begin, int64_t end) const;
 
+  /// Lets go of the memory of a global's bytes from `begin` to `end`: who reads
+  /// them again has them from the file. By any thread.
+  void letGo(size_t index, int64_t begin, int64_t end) const;
+
 private:
   struct Impl;
   explicit ArtifactFile(std::unique_ptr<Impl> impl);

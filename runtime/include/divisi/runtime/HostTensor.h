@@ -22,6 +22,9 @@
 
 namespace divisi::rt {
 
+/// What fails with Device where memory runs out.
+Status noMemoryFor(int64_t bytes);
+
 /// Bytes at an address that is a multiple of 64; owned, movable.
 class AlignedBytes {
 public:

@@ -33,7 +33,10 @@
 #include "divisi/runtime/Tensor.h"
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -73,17 +76,47 @@ struct Region {
   std::vector<int> results;      ///< Values of parts: the results of the call.
 };
 
+/// What kernels keep of one constant in layouts of their own. Each is made
+/// once, for all ranks and entries of a process. By any thread.
+class PackedForms {
+public:
+  /// The bytes that `fill` writes, or has written under this name and somebody
+  /// still has; 64-byte aligned. Null if there is no memory or `fill` fails.
+  std::shared_ptr<const std::byte>
+  get(const std::string &name, int64_t bytes,
+      const std::function<bool(std::byte *)> &fill);
+
+private:
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<const std::byte>> forms_;
+};
+
+/// An operand whose bytes never change after load, or one that does.
+struct Constant {
+  Constant(const void *bytes = nullptr, PackedForms *sharedForms = nullptr)
+      : data(bytes), forms(sharedForms) {}
+  explicit operator bool() const { return data != nullptr; }
+
+  const void *data;   ///< In the memory of the host; null if they may change.
+  PackedForms *forms; ///< Null: nobody shares them.
+};
+
+/// PackedForms::get() of `constant`, or the same for the caller alone.
+std::shared_ptr<const std::byte>
+packConstant(const Constant &constant, const std::string &name, int64_t bytes,
+             const std::function<bool(std::byte *)> &fill);
+
 /// One operator on one rank, or several in one call.
 struct CallSite {
   std::string_view op; ///< "nn.matmul", or `fusedOp`.
   const Attributes &attributes;
   std::span<const TensorInfo> operands;
   std::span<const TensorInfo> results;
-  /// Per operand its bytes if they never change after load, else null; may be
+  /// Per operand its bytes if they never change after load, else none; may be
   /// empty, then nothing is known. They are the host's, wherever the operand
   /// lies. Only prepare() reads them: whoever asks before there are any gives
   /// any address.
-  std::span<const void *const> constants = {};
+  std::span<const Constant> constants = {};
   int threads = 1;
   /// Whether the kernel looks for bad indices. It is memory-safe without.
   bool checksIndices = true;
@@ -157,8 +190,11 @@ public:
   /// Called when work that launch() has put on a queue has ended: notes in a
   /// context without pointers what it has found.
   virtual void collect(LaunchContext &) {}
-  /// The bytes of the packed constants that it owns.
+  /// The bytes of the packed constants that it holds, alone or with others.
   virtual int64_t packedBytes() const { return 0; }
+  /// Whether launch() reads the operand. Of a constant that nobody reads the
+  /// bytes are let go, and launch() gets some address.
+  virtual bool reads(size_t) const { return true; }
   /// Who runs the parts of a region, in order; empty: it does all of it itself.
   virtual std::vector<PartKernel> parts() const { return {}; }
 };
