@@ -3,6 +3,7 @@ one, and the two hosts of hosts_test.py. A stand-in starts them (elastic.py).
 """
 
 import os
+import random
 import re
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from conftest import PROGRAM
 from hosts_test import (ADDRESSES, SLACK, assert_the_bits_of_one_process,
                         hosts, mlp)  # noqa: F401
-from launched import needs_mpi, rank_of, under_torchrun
+from launched import (needs_mpi, processes_below, rank_of, under_torchrun)
 from torchrun_test import PLUGIN, nothing_is_left  # noqa: F401
 
 TIMEOUT = 3000
@@ -157,3 +158,41 @@ def test_a_process_that_is_killed(divisi, mlp, hosts, start, side):
     assert [run.wait(TIMEOUT / 1000 + SLACK) for run in runs] == [1, 1]
     assert "(exitcode: -9)" in errors(divisi, side)
     assert_all_end(hosts)
+
+
+#===----------------------------------------------------------------------===#
+# Signals, at any moment
+#===----------------------------------------------------------------------===#
+
+def moments():
+    for name in ("SIGKILL", "SIGSTOP"):
+        for seed in range(20):
+            yield pytest.param(name, seed, id=f"{name}-{seed}", marks=[]
+                               if seed == 0 else [pytest.mark.sweep])
+
+
+@pytest.mark.parametrize("name, seed", list(moments()))
+def test_a_process_gets_a_signal(divisi, mlp, start, name, seed):
+    draw = random.Random(f"{name} {seed}")
+    number = getattr(signal, name)
+    runs = [start(host, 2, *run_of(mlp, "-o", "y.npz", "--repeat", 10**9,
+                                   "--timeout", 2000),
+                  enter=("env", "OMPI_MCA_btl_tcp_if_include=lo"))
+            for host in range(2)]
+    time.sleep(draw.uniform(0.1, 1.5))
+    seen = {pid for run in runs for pid in processes_below(run.pid)}
+    oldest = {} # others are servers, and who copy messages
+    for pid in sorted(seen, reverse=True):
+        oldest[rank_of(pid)] = pid
+    oldest.pop(None, None)
+    if oldest: # else none has started
+        os.kill(oldest[draw.choice(sorted(oldest))], number)
+    else:
+        runs[0].terminate()
+    codes = [run.wait(60) for run in runs]
+    assert all(code in (0, 1, 143) for code in codes), codes
+    deadline = time.monotonic() + 20
+    while left := [pid for pid in seen if rank_of(pid) is not None]:
+        assert time.monotonic() < deadline, f"processes are left: {left}"
+        time.sleep(0.05)
+    assert not divisi.path("y.npz").exists()

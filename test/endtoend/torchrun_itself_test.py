@@ -46,25 +46,6 @@ def test_the_bits_of_one_process(divisi, mlp, count):
     assert_the_bits_of_one_process(divisi, "all.npz")
 
 
-def test_two_groups_of_processes(divisi, mlp):
-    """As on two hosts; they differ in that each has a torchrun of its own."""
-    run = ("run", "m.divisi", "--inputs", mlp.inputs)
-    divisi(*run, "-o", "one.npz")
-    groups = []
-    for group in range(2):
-        command, environment = under_torchrun(2, PROGRAM, *run, "-o", "all.npz")
-        command[command.index("--standalone")] = "--nnodes=2"
-        command[3:3] = [f"--node-rank={group}", "--master-addr=127.0.0.1",
-                        f"--master-port={20000 + os.getpid() % 30000}"]
-        groups.append(subprocess.Popen(
-            command, cwd=divisi.folder, text=True, stderr=subprocess.PIPE,
-            env={**environment, "OMPI_MCA_btl_tcp_if_include": "lo"}))
-    for group in groups:
-        _, err = group.communicate(timeout=120)
-        assert group.returncode == 0, err
-    assert_the_bits_of_one_process(divisi, "all.npz")
-
-
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_process_that_is_killed(divisi, mlp, victim):
     run = Run(divisi, mlp.inputs.resolve(), launched=False,
@@ -77,14 +58,53 @@ def test_a_process_that_is_killed(divisi, mlp, victim):
     assert f"(exitcode: -9) local_rank: {victim}" in err
 
 
-def test_processes_are_started_again(divisi, mlp):
+def groups_of(divisi, *command, options=()):
+    """Two torchruns of two processes each, as on two hosts: [(code, stderr)]."""
+    started = []
+    for group in range(2):
+        line, environment = under_torchrun(2, *command)
+        line[line.index("--standalone")] = "--nnodes=2"
+        line[3:3] = [option.format(group=group) for option in options]
+        started.append(subprocess.Popen(
+            line, cwd=divisi.folder, text=True, stderr=subprocess.PIPE,
+            env={**environment, "OMPI_MCA_btl_tcp_if_include": "lo"}))
+    errors = [process.communicate(timeout=120)[1] for process in started]
+    return [(p.returncode, err) for p, err in zip(started, errors)]
+
+
+PORT = 20000 + os.getpid() % 30000
+STATIC = ("--node-rank={group}", "--master-addr=127.0.0.1",
+          f"--master-port={PORT}")
+DYNAMIC = ("--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{PORT + 2}",
+           "--rdzv-id=divisi")
+
+
+@pytest.mark.parametrize("options", [STATIC, DYNAMIC], ids=["static", "c10d"])
+def test_two_groups_of_processes(divisi, mlp, options):
+    run = ("run", "m.divisi", "--inputs", mlp.inputs)
+    divisi(*run, "-o", "one.npz")
+    for code, err in groups_of(divisi, PROGRAM, *run, "-o", "all.npz",
+                               options=options):
+        assert code == 0, err
+    assert_the_bits_of_one_process(divisi, "all.npz")
+
+
+@pytest.mark.parametrize("options", [None, DYNAMIC], ids=["one", "c10d"])
+def test_processes_are_started_again(divisi, mlp, options):
     """The second time all come; the first left nothing in their way."""
-    first = 'if [ "$TORCHELASTIC_RESTART_COUNT$RANK" = 01 ]; then exit 3; fi; '
-    command, environment = under_torchrun(
-        2, "bash", "-c", first + 'exec "$0" "$@"', PROGRAM, "run", "m.divisi",
-        "--inputs", mlp.inputs, "-o", "all.npz")
-    command[3:3] = ["--max-restarts", "1"]
-    done = subprocess.run(command, cwd=divisi.folder, env=environment,
-                          capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "wrote all.npz" in done.stderr
+    first = ('if [ "$TORCHELASTIC_RESTART_COUNT$RANK" = 01 ]; '
+             'then sleep 0.5; exit 3; fi; exec "$0" "$@"')
+    command = ("bash", "-c", first, PROGRAM, "run", "m.divisi", "--inputs",
+               mlp.inputs, "-o", "all.npz")
+    if options:
+        ends = groups_of(divisi, *command,
+                         options=(*options, "--max-restarts=1"))
+    else:
+        line, environment = under_torchrun(2, *command)
+        line[3:3] = ["--max-restarts=1"]
+        done = subprocess.run(line, cwd=divisi.folder, env=environment,
+                              capture_output=True, text=True, timeout=120)
+        ends = [(done.returncode, done.stderr)]
+    assert all(code == 0 for code, _ in ends), ends
+    assert any("wrote all.npz" in err for _, err in ends)
+    assert all("divisi: error" not in err for _, err in ends), ends

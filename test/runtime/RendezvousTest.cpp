@@ -48,6 +48,9 @@ TEST(RendezvousTest, allAreHeardAndAnswered) {
   auto texts = meeting->hear();
   ASSERT_TRUE(texts);
   EXPECT_THAT(*texts, ElementsAre("", "b", "c"));
+  EXPECT_TRUE(
+      meeting->watch(std::chrono::steady_clock::now() + milliseconds(20))
+          .isOk());
   meeting->answer(1, "to b");
   meeting->answer(2, "to c");
   EXPECT_EQ(last.receive(soon()), "to c");
@@ -97,29 +100,41 @@ TEST(RendezvousTest, onesEndIsNoticedAtOnce) {
   ASSERT_FALSE(texts);
   EXPECT_THAT(texts.status().message(),
               HasSubstr("CHAIR 1 has ended while others waited"));
+  EXPECT_EQ(meeting->watch(soon()).message(), texts.status().message());
   EXPECT_TRUE(meeting->isThere(0) && !meeting->isThere(1));
   first = Channel();
   meeting->waitForEnd();
 }
 
 TEST(RendezvousTest, strangersAndDoublesAreSentAway) {
-  auto meeting = openFor(1);
+  auto meeting = openFor(2, 500);
   ASSERT_TRUE(meeting);
   Channel party = come(0, "here"), twin = come(0, "me, too"),
           far = come(7, "there");
   Channel stranger = connectTo(address(), soon());
   EXPECT_TRUE(stranger.send("hello", soon()));
-  auto texts = meeting->hear();
-  EXPECT_TRUE(texts && texts->front() == "here");
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_TRUE(party.send("and here", soon()));
-    EXPECT_TRUE(meeting->hear());
-  }
+  EXPECT_FALSE(meeting->hear());
+  auto refusal = twin.receive(soon());
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(decode(*refusal).status().message(),
+            "of the 2 guests another one is CHAIR 0, too");
   for (Channel *channel : {&twin, &far, &stranger}) {
     EXPECT_FALSE(channel->receive(soon()));
     EXPECT_FALSE(channel->isOpen());
   }
   EXPECT_TRUE(party.isOpen());
+}
+
+TEST(RendezvousTest, aPlaceIsFreeWhenAllHaveCome) {
+  auto first = openFor(1);
+  ASSERT_TRUE(first);
+  Channel party = come(0, "here");
+  std::thread late([&] {
+    std::this_thread::sleep_for(milliseconds(100));
+    EXPECT_TRUE(first->hear());
+  });
+  EXPECT_TRUE(openFor(1));
+  late.join();
 }
 
 TEST(RendezvousTest, aPlaceThatIsTakenIsRefused) {

@@ -21,6 +21,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <sys/prctl.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace divisi;
@@ -30,6 +31,8 @@ using std::chrono::steady_clock;
 
 /// What a wait for an answer adds to one for processes.
 static constexpr milliseconds moment(2000);
+/// Between two attempts.
+static constexpr milliseconds nap(20);
 
 static std::string variable(const char *name) {
   const char *value = std::getenv(name);
@@ -64,26 +67,30 @@ static Status refuse(const Launch &launch, const Status &status) {
   return launch.self == 0 ? status : Status(status.code(), "");
 }
 
-/// Meets the others of this host at its server.
+/// Meets the others of this host at its server. One that goes without an answer
+/// is that of processes which torchrun has ended before it started these.
 static Expected<std::string> askServer(const Launch &launch,
                                        milliseconds timeout) {
   Deadline deadline = steady_clock::now() + timeout;
-  Channel channel = connectTo(meetingPlace(), deadline);
-  if (!channel.isOpen()) {
+  std::optional<std::string> answer;
+  Channel channel;
+  while (true) {
+    channel = connectTo(meetingPlace(), deadline);
+    if (channel.isOpen() &&
+        channel.send(std::to_string(launch.local), deadline) &&
+        channel.send(std::to_string(launch.self), deadline)) {
+      answer = channel.receive(deadline + 2 * timeout + moment);
+    }
+    if (answer || steady_clock::now() > deadline) {
+      break;
+    }
+    std::this_thread::sleep_for(nap);
+  }
+  if (!answer) {
     return makeError(ExitCode::Device, "of the ", launch.localSize,
                      " processes of this host LOCAL_RANK 0 did not come "
                      "within ",
-                     timeout.count(), " ms");
-  }
-  std::optional<std::string> answer;
-  if (channel.send(std::to_string(launch.local), deadline) &&
-      channel.send(std::to_string(launch.self), deadline)) {
-    answer = channel.receive(deadline + 2 * timeout + moment);
-  }
-  if (!answer) {
-    return makeError(
-        ExitCode::Device, "the server of PMIx does not answer LOCAL_RANK ",
-        launch.local, ": it has ended, or another process has the same number");
+                     timeout.count(), " ms, with a server of PMIx");
   }
   channel.keep(); // the server ends when all processes have
   return decode(*answer);

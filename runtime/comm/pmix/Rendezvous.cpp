@@ -24,6 +24,9 @@ using namespace divisi::rt;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+/// In which a text that is short can be sent, if it can be.
+static constexpr milliseconds moment(1000);
+
 /// More is no text of ours.
 static constexpr uint64_t maxText = uint64_t(1) << 30;
 
@@ -222,16 +225,32 @@ Channel divisi::rt::connectTo(const SocketAddress &address, Deadline deadline) {
 // Rendezvous
 //===----------------------------------------------------------------------===//
 
+/// One that ended just now may still have the address.
+static bool listenAt(const SocketAddress &address, Descriptor &listener) {
+  constexpr milliseconds patience(2000), nap(20);
+  Deadline deadline = steady_clock::now() + patience;
+  int yes = 1; // also while connections of an earlier one are ending
+  while (true) {
+    listener = makeSocket(address);
+    setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    if (bind(listener.number(),
+             reinterpret_cast<const sockaddr *>(&address.bytes),
+             address.length) == 0 &&
+        listen(listener.number(), SOMAXCONN) == 0) {
+      return true;
+    }
+    if (errno != EADDRINUSE || steady_clock::now() > deadline) {
+      return false;
+    }
+    std::this_thread::sleep_for(nap);
+  }
+}
+
 Expected<Rendezvous> Rendezvous::open(const SocketAddress &address,
                                       uint32_t count, Names names,
                                       milliseconds limit) {
-  Descriptor listener = makeSocket(address);
-  int yes = 1; // also while connections of an earlier one are ending
-  setsockopt(listener.number(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  if (bind(listener.number(),
-           reinterpret_cast<const sockaddr *>(&address.bytes),
-           address.length) != 0 ||
-      listen(listener.number(), SOMAXCONN) != 0) {
+  Descriptor listener;
+  if (!listenAt(address, listener)) {
     return makeError(ExitCode::Usage, "the ", count, " ", names.all,
                      " cannot meet: ", std::strerror(errno),
                      "; is there another one with ", names.number, " 0?");
@@ -267,9 +286,17 @@ void Rendezvous::seat() {
     auto [end, error] =
         std::from_chars(text->data(), text->data() + text->size(), number);
     Channel channel = std::move(stranger);
-    if (error == std::errc() && number < parties_.size() &&
-        !parties_[number].isOpen()) {
+    if (error != std::errc() || number >= parties_.size()) {
+      continue;
+    }
+    if (!parties_[number].isOpen()) {
       parties_[number] = std::move(channel);
+    } else {
+      (void)channel.send(
+          encode(makeError(ExitCode::Usage, "of the ", parties_.size(), " ",
+                           names_.all, " another one is ", names_.number, " ",
+                           number, ", too")),
+          steady_clock::now() + moment);
     }
   }
   std::erase_if(strangers_,
@@ -310,6 +337,14 @@ Status Rendezvous::absence(const std::string &numbers,
 }
 
 Expected<std::vector<std::string>> Rendezvous::hear() {
+  auto texts = hearAll();
+  listener_ = Descriptor();
+  strangers_.clear();
+  deadline_ = Deadline::max();
+  return texts;
+}
+
+Expected<std::vector<std::string>> Rendezvous::hearAll() {
   std::vector<std::optional<std::string>> texts(parties_.size());
   std::vector<bool> wasThere(parties_.size());
   while (true) {
@@ -319,7 +354,7 @@ Expected<std::vector<std::string>> Rendezvous::hear() {
         texts[i] = parties_[i].next();
       }
       if (wasThere[i] && !parties_[i].isOpen()) {
-        return absence(std::to_string(i), "has ended while others waited");
+        return ended(i);
       }
       wasThere[i] = parties_[i].isOpen();
       if (!texts[i]) {
@@ -334,7 +369,6 @@ Expected<std::vector<std::string>> Rendezvous::hear() {
                                  std::to_string(limit_.count()) + " ms");
     }
   }
-  deadline_ = Deadline::max();
   std::vector<std::string> all;
   for (std::optional<std::string> &text : texts) {
     all.push_back(std::move(*text));
@@ -342,8 +376,18 @@ Expected<std::vector<std::string>> Rendezvous::hear() {
   return all;
 }
 
+Status Rendezvous::watch(Deadline deadline) {
+  do {
+    for (size_t i = 0; i < parties_.size(); ++i) {
+      if (!parties_[i].isOpen()) {
+        return ended(i);
+      }
+    }
+  } while (takeIn(deadline));
+  return {};
+}
+
 void Rendezvous::answer(uint32_t party, const std::string &text) {
-  constexpr milliseconds moment(1000);
   if (parties_[party].isOpen()) {
     (void)parties_[party].send(text, steady_clock::now() + moment);
   }

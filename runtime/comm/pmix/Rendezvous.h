@@ -110,14 +110,18 @@ public:
   };
 
   /// For `count` parties, which have `limit` to come. Fails with Usage if
-  /// `address` is in use.
+  /// `address` is in use, and is so for longer than one takes to end.
   static Expected<Rendezvous> open(const SocketAddress &address, uint32_t count,
                                    Names names,
                                    std::chrono::milliseconds limit);
 
   /// The next text of each party, in order. Fails with Device, and names those
-  /// that have not come in time, or have ended.
+  /// that have not come in time, or have ended. From then on nobody else can
+  /// come, and the address is free.
   Expected<std::vector<std::string>> hear();
+  /// Looks at parties that have all been heard until `deadline`. Fails with
+  /// Device as soon as one has ended.
+  Status watch(Deadline deadline);
   /// Whether that party has come, and has not ended.
   bool isThere(uint32_t party) const { return parties_[party].isOpen(); }
   /// Whoever has ended is told nothing.
@@ -133,7 +137,11 @@ private:
   void accept();
   /// Gives those that have said who they are their place.
   void seat();
+  Expected<std::vector<std::string>> hearAll();
   Status absence(const std::string &numbers, const std::string &why) const;
+  Status ended(size_t party) const {
+    return absence(std::to_string(party), "has ended while others waited");
+  }
 
   Names names_;
   Descriptor listener_;

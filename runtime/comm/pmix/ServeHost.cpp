@@ -20,9 +20,11 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <sstream>
 #include <sys/prctl.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace divisi;
@@ -125,7 +127,32 @@ static void parseHosts(const std::string &lines, PmixJob &job) {
   }
 }
 
-/// Waits for the processes of this host, and then for the servers of all.
+/// What the first server of all tells of them; `line` is what this one says.
+static Expected<PmixJob>
+meetHosts(const Launch &launch, const std::string &line, milliseconds timeout) {
+  PmixJob job;
+  job.self = launch.host;
+  if (launch.hosts == 1) {
+    parseHosts(line, job);
+    return job;
+  }
+  auto exchange = HostExchange::open(launch.host, launch.hosts, timeout);
+  auto lines = exchange ? (*exchange)->exchange(line)
+                        : Expected<std::string>(exchange.status());
+  if (!lines) {
+    return lines.status();
+  }
+  parseHosts(*lines, job);
+  job.exchange = [exchange = std::shared_ptr(std::move(*exchange))](
+                     const std::string &own) {
+    return exchange->exchange(own);
+  };
+  return job;
+}
+
+/// Waits for the processes of this host, and then for the servers of all, as
+/// long as none of the processes has ended: torchrun may start others then, and
+/// another server for them.
 static Expected<PmixJob> findJob(Rendezvous &meeting, const Launch &launch,
                                  milliseconds timeout) {
   auto numbers = meeting.hear();
@@ -142,24 +169,19 @@ static Expected<PmixJob> findJob(Rendezvous &meeting, const Launch &launch,
   for (const std::string &number : *numbers) {
     line += " " + number;
   }
-  PmixJob job;
-  job.self = launch.host;
-  if (launch.hosts == 1) {
-    parseHosts(line + "\n", job);
-    return job;
+  std::promise<Expected<PmixJob>> promise;
+  auto job = promise.get_future();
+  std::thread([=, promise = std::move(promise)]() mutable {
+    promise.set_value(meetHosts(launch, line + "\n", timeout));
+  }).detach(); // the process may end while it waits
+  constexpr milliseconds nap(10);
+  while (job.wait_for(milliseconds(0)) != std::future_status::ready) {
+    Status status = meeting.watch(steady_clock::now() + nap);
+    if (!status.isOk()) {
+      return status;
+    }
   }
-  auto exchange = HostExchange::open(launch.host, launch.hosts, timeout);
-  auto lines = exchange ? (*exchange)->exchange(line + "\n")
-                        : Expected<std::string>(exchange.status());
-  if (!lines) {
-    return lines.status();
-  }
-  parseHosts(*lines, job);
-  job.exchange = [exchange = std::shared_ptr(std::move(*exchange))](
-                     const std::string &own) {
-    return exchange->exchange(own);
-  };
-  return job;
+  return job.get();
 }
 
 //===----------------------------------------------------------------------===//
