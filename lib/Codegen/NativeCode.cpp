@@ -10,6 +10,7 @@
 #include "lib/Codegen/EmitRows.h"
 #include "lib/Codegen/LowerRows.h"
 #include "lib/Codegen/ObjectFile.h"
+#include "runtime/kernels/RowCall.h"
 #include "runtime/kernels/RowCode.h"
 
 #include "llvm/Config/llvm-config.h"
@@ -23,8 +24,8 @@ using namespace mlir;
 using namespace divisi;
 
 bool divisi::generatesCode(const rt::CallSite &site) {
-  std::optional<rt::RowNest> nest = rt::RowNest::of(site);
-  return nest && RowProgram::of(site, *nest);
+  std::optional<rt::RowCall> call = rt::RowCall::of(site);
+  return call && RowProgram::of(call->site(), call->nest());
 }
 
 /// As it is exactly.
@@ -35,8 +36,9 @@ static std::string hexOf(double value) {
 }
 
 std::string divisi::codeStructure(const rt::CallSite &site) {
-  rt::RowNest nest = *rt::RowNest::of(site);
-  RowProgram program = *RowProgram::of(site, nest);
+  rt::RowCall call = *rt::RowCall::of(site);
+  const rt::RowNest &nest = call.nest();
+  RowProgram program = *RowProgram::of(call.site(), nest);
   std::string text = std::to_string(nest.extents.size()) + " groups";
   for (const rt::RowNest::Tensor &tensor : nest.tensors) {
     text += "; ";
@@ -68,8 +70,9 @@ static divisi::Expected<std::string> compile(llvm::Module &module,
 divisi::Expected<std::string> divisi::generateCode(const rt::CallSite &site,
                                                    const std::string &level,
                                                    const CodeCache *cache) {
-  rt::RowNest nest = *rt::RowNest::of(site);
-  RowProgram program = *RowProgram::of(site, nest);
+  rt::RowCall call = *rt::RowCall::of(site);
+  const rt::RowNest &nest = call.nest();
+  RowProgram program = *RowProgram::of(call.site(), nest);
   MLIRContext context(MLIRContext::Threading::DISABLED);
   loadLoopDialects(context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));

@@ -355,17 +355,16 @@ static void printCopies(const Report &report, raw_ostream &os) {
   }
 }
 
-/// Per target: `3 objects, 12.3 KiB, for x86-64-v4`.
+/// `3 objects, 12.3 KiB`, of whatever processor.
 static void printCodes(const Report &report, raw_ostream &os) {
-  std::map<std::string, std::pair<int64_t, int64_t>> byTarget;
+  int64_t bytes = 0;
   for (const ReportCode &code : report.codes) {
-    auto &[count, bytes] = byTarget[code.target];
-    ++count, bytes += code.bytes;
+    bytes += code.bytes;
   }
-  for (const auto &[target, sums] : byTarget) {
+  if (size_t count = report.codes.size()) {
     line(os, "native code")
-        << sums.first << (sums.first == 1 ? " object, " : " objects, ")
-        << formatBytes(double(sums.second)) << ", for " << target << "\n";
+        << count << (count == 1 ? " object, " : " objects, ")
+        << formatBytes(double(bytes)) << "\n";
   }
 }
 

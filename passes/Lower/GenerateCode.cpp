@@ -17,8 +17,8 @@
 #include "divisi/Codegen/NativeCode.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "passes/StatusDiagnostic.h"
+#include "runtime/kernels/RowCall.h"
 #include "runtime/kernels/RowCode.h"
-#include "runtime/kernels/RowNest.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -79,7 +79,10 @@ FailureOr<FlatSymbolRefAttr> GenerateCodePass::codeFor(const rt::CallSite &site,
 /// half empty in short rows (bench/codegen).
 static bool isFaster(const rt::CallSite &site) {
   constexpr int64_t fewestColumns = 32;
-  return rt::RowNest::of(site)->columns() >= fewestColumns;
+  return llvm::all_of(rt::RowCall::of(site)->pieces(),
+                      [](const rt::RowCall::Piece &piece) {
+                        return piece.nest.columns() >= fewestColumns;
+                      });
 }
 
 /// On each rank that makes something the call has the structure of the first.

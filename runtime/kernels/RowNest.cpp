@@ -11,6 +11,7 @@
 #include "runtime/kernels/Formats.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 using namespace divisi;
@@ -24,7 +25,7 @@ using Places = std::vector<int>;
 /// Finds the nest of a region.
 class NestFinder {
 public:
-  explicit NestFinder(const CallSite &site);
+  NestFinder(const CallSite &site, int64_t barrier);
   std::optional<RowNest> find();
 
 private:
@@ -38,6 +39,7 @@ private:
   std::optional<int64_t> strideOf(int value, int dim) const;
 
   const CallSite &site_;
+  int64_t barrier_;
   std::vector<const TensorInfo *> infos_;     ///< Per value.
   std::vector<std::optional<Places>> places_; ///< Per value that is needed.
   std::vector<int> tensors_;                  ///< Values that are in memory.
@@ -49,6 +51,16 @@ private:
 
 bool divisi::rt::isRowOperator(std::string_view op) {
   return op == "nn.normalize" || op == "nn.softmax";
+}
+
+/// The dimensions in the order in which they are stored.
+static Dims storedOrder(const TensorInfo &info) {
+  if (isChannelsLast(info)) {
+    return channelsLastOrder(info.rank());
+  }
+  Dims order(info.rank());
+  std::iota(order.begin(), order.end(), 0);
+  return order;
 }
 
 /// Whether its functions take many instructions, or read several tensors.
@@ -64,7 +76,8 @@ static bool isCostly(std::string_view op) {
   return false;
 }
 
-NestFinder::NestFinder(const CallSite &site) : site_(site) {
+NestFinder::NestFinder(const CallSite &site, int64_t barrier)
+    : site_(site), barrier_(barrier) {
   for (const TensorInfo &operand : site.operands) {
     tensors_.push_back(static_cast<int>(infos_.size()));
     infos_.push_back(&operand);
@@ -110,12 +123,12 @@ bool NestFinder::placeResults() {
   }
   for (size_t r = 0; r < site_.results.size(); ++r) {
     const TensorInfo &result = site_.results[r];
-    if (result.global != whole.global ||
+    if (result.global != whole.global || result.format != whole.format ||
         !place(site_.region->results[r], places)) {
       return false;
     }
   }
-  return !hasFormats(site_);
+  return isPlainOrChannelsLast(site_);
 }
 
 /// Notes the dimensions that `part` needs whole.
@@ -194,8 +207,8 @@ std::optional<int64_t> NestFinder::strideOf(int value, int dim) const {
 /// stored.
 Dims NestFinder::storedDims(int value) const {
   Dims dims;
-  for (int at : *places_[value]) {
-    if (at >= 0) {
+  for (int64_t d : storedOrder(*infos_[value])) {
+    if (int at = (*places_[value])[d]; at >= 0) {
       dims.push_back(at);
     }
   }
@@ -205,7 +218,7 @@ Dims NestFinder::storedDims(int value) const {
 /// Whether one index can count both dimensions, `dim` being the inner one:
 /// extents, which differ from rank to rank, do not matter.
 bool NestFinder::joins(int64_t before, int64_t dim) const {
-  return isRow_[before] == isRow_[dim] &&
+  return dim != barrier_ && isRow_[before] == isRow_[dim] &&
          std::all_of(tensors_.begin(), tensors_.end(), [&](int value) {
            Dims dims = storedDims(value);
            auto outer = std::find(dims.begin(), dims.end(), before);
@@ -220,7 +233,7 @@ bool NestFinder::joins(int64_t before, int64_t dim) const {
 std::optional<std::vector<Dims>> NestFinder::groupDims() const {
   const TensorInfo &whole = site_.results[0];
   std::vector<Dims> groups;
-  for (int64_t d = 0; d < static_cast<int64_t>(whole.rank()); ++d) {
+  for (int64_t d : storedOrder(whole)) {
     if (whole.global[d] == 1) {
       continue;
     }
@@ -262,6 +275,9 @@ std::optional<RowNest> NestFinder::find() {
     for (int64_t d : group) {
       extent *= site_.results[0].extents[d];
     }
+    if (group.front() == barrier_) {
+      nest.barrierGroup = nest.extents.size();
+    }
     nest.extents.push_back(extent);
   }
   for (int value : tensors_) {
@@ -291,14 +307,14 @@ std::optional<RowNest> NestFinder::find() {
   return nest;
 }
 
-std::optional<RowNest> RowNest::of(const CallSite &site) {
+std::optional<RowNest> RowNest::of(const CallSite &site, int64_t barrier) {
   bool hasOneResultEach =
       site.region && !site.results.empty() &&
       std::all_of(site.region->parts.begin(), site.region->parts.end(),
                   [](const RegionPart &part) {
                     return part.results.size() == 1 && !part.operands.empty();
                   });
-  return hasOneResultEach ? NestFinder(site).find() : std::nullopt;
+  return hasOneResultEach ? NestFinder(site, barrier).find() : std::nullopt;
 }
 
 int64_t RowNest::rows() const {

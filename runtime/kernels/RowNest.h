@@ -48,9 +48,12 @@ struct RowNest {
   /// Rows of f32 that code may keep, since they cost much to compute again.
   int scratchRows = 0;
 
+  size_t barrierGroup = 0; ///< That begins with the barrier.
+
   /// That of the region of `site`; nothing where it has none: it has other
-  /// operators, or elements of a row do not lie side by side.
-  static std::optional<RowNest> of(const CallSite &site);
+  /// operators, or elements of a row do not lie side by side. No group has
+  /// dimension `barrier` of the results and one outside of it.
+  static std::optional<RowNest> of(const CallSite &site, int64_t barrier = -1);
 
   /// How many rows there are.
   int64_t rows() const;

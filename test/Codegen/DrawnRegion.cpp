@@ -33,7 +33,7 @@ static std::string describeInfo(const rt::TensorInfo &info) {
             std::to_string(info.extents[d]) + "/" +
             std::to_string(info.global[d]);
   }
-  return text + "]";
+  return text + "] " + info.format;
 }
 
 std::string RegionCall::describe() const {
@@ -162,9 +162,14 @@ DrawnRegion::DrawnRegion(unsigned seed) : random_(seed) {
     moves_.push_back(d + 1 == rank_ || d == 1 || below(4) != 0);
   }
   rowDims_ = 1 + (rank_ > 1 ? below(2) : 0);
+  isChannelsLast_ = rank_ >= 3 && below(4) == 0;
   last_ = operand(true, type_);
   for (int64_t count = 1 + below(5); count > 0 || parts_.empty(); --count) {
     drawPart();
+  }
+  auto axis = below(static_cast<int64_t>(rank_));
+  if (!hasRows_ && moves_[axis] && below(3) == 0) {
+    joinedAxis_ = static_cast<int>(axis);
   }
 }
 
@@ -183,7 +188,47 @@ rt::TensorInfo DrawnRegion::infoOf(const Value &value,
     info.offset.push_back(moves ? whole.offset[missing + d] : 0);
     info.global.push_back(moves ? whole.global[missing + d] : 1);
   }
+  if (value.moves == moves_ && isChannelsLast_) {
+    info.format = rt::channelsLast;
+  }
   return info;
+}
+
+/// The first operand becomes several, which the region joins.
+void DrawnRegion::joinFirst(RegionCall &call) {
+  rt::TensorInfo whole = call.operands[0];
+  auto count = static_cast<int>(
+      std::min<int64_t>(1 + below(4), whole.extents[joinedAxis_]));
+  std::vector<rt::TensorInfo> operands;
+  int64_t left = whole.extents[joinedAxis_];
+  rt::RegionPart join;
+  join.op = "nn.concat";
+  join.attributes = {{"axis", static_cast<int64_t>(joinedAxis_)}};
+  for (int i = 0; i < count; ++i) {
+    rt::TensorInfo &piece = operands.emplace_back(whole);
+    int64_t extent = i + 1 == count ? left : 1 + below(left - (count - i) + 1);
+    piece.extents[joinedAxis_] = piece.global[joinedAxis_] = extent;
+    left -= extent;
+    join.operands.push_back(i);
+  }
+  auto before = static_cast<int>(call.operands.size());
+  operands.insert(operands.end(), call.operands.begin() + 1,
+                  call.operands.end());
+  auto now = static_cast<int>(operands.size());
+  auto renumber = [&](int value) {
+    return value == 0       ? now
+           : value < before ? value - 1 + count
+                            : value - before + now + 1;
+  };
+  for (rt::RegionPart &part : call.region.parts) {
+    std::transform(part.operands.begin(), part.operands.end(),
+                   part.operands.begin(), renumber);
+  }
+  call.region.results[0] = renumber(call.region.results[0]);
+  whole.format.clear();
+  join.results = {whole};
+  call.region.parts.insert(call.region.parts.begin(), std::move(join));
+  call.operands = std::move(operands);
 }
 
 RegionCall DrawnRegion::call(int64_t most) {
@@ -191,7 +236,8 @@ RegionCall DrawnRegion::call(int64_t most) {
   whole.type = type_;
   for (size_t d = 0; d < rank_; ++d) {
     int64_t global = moves_[d] ? 2 + below(d + 1 == rank_ ? most : 9) : 1;
-    bool isRow = hasRows_ && d + rowDims_ >= rank_;
+    bool isRow = (hasRows_ && d + rowDims_ >= rank_) ||
+                 static_cast<int>(d) == joinedAxis_;
     int64_t extent = isRow || global == 1 ? global : 1 + below(global);
     whole.global.push_back(global);
     whole.extents.push_back(extent);
@@ -222,10 +268,14 @@ RegionCall DrawnRegion::call(int64_t most) {
       }
     }
     part.results = {infoOf(result, whole)};
+    part.results[0].format.clear();
     values.push_back(std::move(result));
   }
   call.region.results = {count + static_cast<int>(parts_.size()) - 1};
-  call.results = {call.region.parts.back().results[0]};
+  call.results = {infoOf(values.back(), whole)};
+  if (joinedAxis_ >= 0) {
+    joinFirst(call);
+  }
   return call;
 }
 

@@ -63,11 +63,13 @@ private:
   void drawPart();
   rt::Attributes rowAttributes(bool isSoftmax) const;
   rt::TensorInfo infoOf(const Value &value, const rt::TensorInfo &whole) const;
+  void joinFirst(RegionCall &call);
 
   std::mt19937 random_;
   size_t rank_ = 1;
   size_t rowDims_ = 1; ///< Dimensions that are reduced, the last ones.
-  bool hasRows_ = false;
+  bool hasRows_ = false, isChannelsLast_ = false;
+  int joinedAxis_ = -1; ///< Along which the first operand is joined.
   rt::DType type_ = rt::DType::F32;
   std::vector<bool> moves_;
   std::vector<Value> operands_;

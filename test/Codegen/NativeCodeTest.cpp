@@ -174,9 +174,9 @@ TEST(NativeCode, ComputesWhatTheRegionDoes) {
   if (rt::hostLevel().empty()) {
     GTEST_SKIP() << "no code is made for this processor";
   }
-  int calls = 0, regions = 0;
+  int calls = 0, regions = 0, joined = 0, unknown = 0;
   const char *wanted = std::getenv("DIVISI_CASES_PER_OPERATOR");
-  unsigned most = wanted ? 40 : 300;
+  unsigned most = wanted ? 60 : 600;
   for (unsigned seed = 0; seed < most; ++seed) {
     DrawnRegion drawn(seed);
     if (!generatesCode(drawn.call(4).site())) {
@@ -185,16 +185,25 @@ TEST(NativeCode, ComputesWhatTheRegionDoes) {
     ++regions;
     for (int64_t extent : {3, 20, 33, 97, 300, 5000}) {
       RegionCall call = drawn.call(extent);
+      if (!rt::cpuBackend().find(call.widened().site())) {
+        ++unknown; // in that format
+        continue;
+      }
       SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + call.describe());
       compare(drawn, call);
       ++calls;
+      joined += call.region.parts[0].op == "nn.concat";
       if (HasFatalFailure()) {
         return;
       }
     }
   }
-  std::printf("%d regions, %d calls\n", regions, calls);
-  EXPECT_GT(regions, int(most) * 8 / 10);
+  std::printf("%d regions, %d calls, %d of which join operands; %d have no "
+              "kernel without code\n",
+              regions, calls, joined, unknown);
+  EXPECT_GT(regions, int(most) * 7 / 10);
+  EXPECT_GT(calls, int(most) * 3);
+  EXPECT_GT(joined, int(most) / 10);
 }
 
 TEST(NativeCode, IsTheSameTwice) {

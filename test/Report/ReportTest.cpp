@@ -155,6 +155,19 @@ TEST(Report, TellsOfMemoryBesideTheHosts) {
   EXPECT_EQ(report.spaceCopies[0].copies, 2);
 }
 
+TEST(Report, TellsOfNativeCode) {
+  Report report = makeReport();
+  EXPECT_THAT(textOf(toJSON(report)), Not(HasSubstr("codes")));
+  report.codes = {{"x86-64-v4", 4192}};
+  EXPECT_THAT(summaryOf(report), HasSubstr("native code       1 object, "));
+  report.codes.push_back({"x86-64-v4", 8192});
+  Expected<Report> read = reportFromText(textOf(toJSON(report)));
+  ASSERT_TRUE(read) << read.status().message();
+  EXPECT_EQ(textOf(toJSON(*read)), textOf(toJSON(report)));
+  EXPECT_THAT(summaryOf(*read),
+              HasSubstr("native code       2 objects, 12.1 KiB\n"));
+}
+
 TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
   std::string text = summaryOf(makeReport());
   for (const char *part :

@@ -109,11 +109,12 @@ def test_explain_says_what_is_native(divisi):
     compile_native(divisi, m)
     out = divisi("explain", "n.divisi").out
     assert re.search(r"kernels: native +fused \(\d+\)", out), out
-    assert re.search(r"native code +\d+ objects?, [\d.]+ KiB, for x86_64-linux-"
-                     r"rows1:x86-64-v[34]\n", out), out
+    assert re.search(r"native code +\d+ objects?, [\d.]+ KiB\n", out), out
     codes = json.loads(divisi("explain", "n.divisi", "--json").out)["codes"]
     data = divisi.path("n.divisi").read_bytes()
     assert len(codes) == data.count(b"\x7fELF")
+    assert all(re.fullmatch(r"x86_64-linux-rows1:x86-64-v[34]", code["target"])
+               for code in codes)
 
 
 @pytest.fixture

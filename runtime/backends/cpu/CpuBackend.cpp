@@ -13,15 +13,14 @@
 #include <algorithm>
 
 namespace divisi::rt {
+namespace {
 
 /// What this backend does not take, the reference does.
-const RegionRunner &cpu::regionRunner() {
+const RegionRunner &withReference() {
   static const Backend *const backends[] = {&cpuBackend(), &referenceBackend()};
   static const RegionRunner runner{backends, &cpu::forEach};
   return runner;
 }
-
-namespace {
 
 /// Joins the tables; of two kernels for one operator oneDNN's is asked first.
 class CpuBackend final : public Backend {
@@ -34,7 +33,7 @@ public:
           cpu::nativeKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
-    kernels_.push_back(regionKernel<&cpu::regionRunner>());
+    kernels_.push_back(regionKernel<&withReference>());
     std::stable_sort(
         kernels_.begin(), kernels_.end(),
         [](const Kernel &a, const Kernel &b) { return a.op < b.op; });

@@ -10,7 +10,6 @@
 #define DIVISI_RUNTIME_BACKENDS_CPU_FAMILIES_H
 
 #include "divisi/runtime/Kernel.h"
-#include "runtime/kernels/Region.h"
 
 namespace divisi::rt::cpu {
 
@@ -33,9 +32,6 @@ std::span<const Kernel> threadedKernels();
 
 /// Regions that the compiler has made code of.
 std::span<const Kernel> nativeKernels();
-
-/// Who runs the parts of other regions: this backend, then the reference.
-const RegionRunner &regionRunner();
 
 } // namespace divisi::rt::cpu
 

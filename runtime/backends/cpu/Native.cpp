@@ -9,8 +9,7 @@
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/NativeObject.h"
 #include "runtime/backends/cpu/Team.h"
-#include "runtime/kernels/Region.h"
-#include "runtime/kernels/RowNest.h"
+#include "runtime/kernels/RowCall.h"
 
 #include <algorithm>
 
@@ -21,41 +20,16 @@ namespace {
 /// of each: it takes some microseconds to wake one.
 constexpr int64_t fewestSteps = 131072;
 
-/// Calls the code, for a part of the rows for each thread.
-class PreparedNative final : public PreparedKernel {
-public:
-  PreparedNative(const RowNest &nest, int shares,
-                 std::shared_ptr<const NativeObject> object);
-  Status launch(LaunchContext &context) override;
-  std::vector<PartKernel> parts() const override { return parts_; }
-  void setParts(const Region &region);
-
-private:
-  static void runShare(void *self, int share);
-  RowArguments shareOf(int share) const;
-
-  std::shared_ptr<const NativeObject> object_;
-  std::vector<PartKernel> parts_;
-  Dims numbers_; ///< RowArguments::numbers
-  int64_t rows_, columns_;
-  int64_t scratchColumns_, scratchBytes_;
-  bool cutsRows_; ///< Else there is nothing to divide but columns.
-  int shares_ = 1;
-  /// Of the present launch.
-  std::vector<const void *> tensors_;
-  std::byte *scratch_ = nullptr;
-};
-
 /// What the operator takes of each element, a sum being 1.
 int64_t stepsOf(std::string_view op) {
   for (std::string_view costly :
        {"nn.softmax", "nn.exp", "nn.log", "nn.erf", "nn.tanh", "nn.sigmoid",
         "nn.silu", "nn.gelu"}) {
     if (op == costly) {
-      return 8;
+      return 4;
     }
   }
-  return op == "nn.normalize" ? 4 : 1;
+  return op == "nn.normalize" ? 3 : 1;
 }
 
 /// How many threads a call is for.
@@ -76,66 +50,106 @@ int64_t scratchBytes(const RowNest &nest) {
   return nest.scratchRows * nest.scratchColumns() * int64_t(sizeof(float));
 }
 
+/// A part of the results, as code is told of it.
+struct Piece {
+  RowCall::Piece piece;
+  Dims numbers; ///< RowArguments::numbers
+  /// Of the present launch.
+  std::vector<const void *> tensors;
+
+  explicit Piece(RowCall::Piece from);
+  RowArguments shareOf(int share, int shares) const;
+};
+
+/// Calls the code, for a part of the rows for each thread.
+class PreparedNative final : public PreparedKernel {
+public:
+  PreparedNative(const CallSite &site, const RowCall &call,
+                 std::shared_ptr<const NativeObject> object);
+  Status launch(LaunchContext &context) override;
+  std::vector<PartKernel> parts() const override { return parts_; }
+
+private:
+  static void runShare(void *self, int share);
+
+  std::shared_ptr<const NativeObject> object_;
+  std::vector<PartKernel> parts_;
+  std::vector<Piece> pieces_;
+  int64_t scratchColumns_, scratchBytes_;
+  int shares_;
+  std::byte *scratch_ = nullptr; ///< Of the present launch.
+};
+
 } // namespace
 
-PreparedNative::PreparedNative(const RowNest &nest, int shares,
-                               std::shared_ptr<const NativeObject> object)
-    : object_(std::move(object)), numbers_(nest.extents), rows_(nest.rows()),
-      columns_(nest.columns()), scratchColumns_(nest.scratchColumns()),
-      scratchBytes_(scratchBytes(nest)), shares_(shares),
-      tensors_(nest.tensors.size()) {
-  for (const RowNest::Tensor &tensor : nest.tensors) {
-    numbers_.insert(numbers_.end(), tensor.strides.begin(),
-                    tensor.strides.end());
+Piece::Piece(RowCall::Piece from)
+    : piece(std::move(from)), numbers(piece.nest.extents),
+      tensors(piece.tensors.size()) {
+  for (const RowNest::Tensor &tensor : piece.nest.tensors) {
+    numbers.insert(numbers.end(), tensor.strides.begin(), tensor.strides.end());
   }
-  cutsRows_ = nest.hasRowOperators || rows_ >= shares_;
 }
 
-void PreparedNative::setParts(const Region &region) {
-  for (const RegionPart &part : region.parts) {
+/// Rows are cut between threads, or columns where there are too few.
+RowArguments Piece::shareOf(int share, int shares) const {
+  int64_t rows = piece.nest.rows(), columns = piece.nest.columns();
+  bool cutsRows = piece.nest.hasRowOperators || rows >= shares;
+  auto cut = [&](int64_t count, int64_t unit, int i) {
+    return std::min((count + unit - 1) / unit * i / shares * unit, count);
+  };
+  RowArguments arguments = {};
+  arguments.tensors = tensors.data();
+  arguments.numbers = numbers.data();
+  arguments.rowBegin = cutsRows ? cut(rows, 1, share) : 0;
+  arguments.rowEnd = cutsRows ? cut(rows, 1, share + 1) : rows;
+  arguments.columnBegin = cutsRows ? 0 : cut(columns, 64, share);
+  arguments.columnEnd = cutsRows ? columns : cut(columns, 64, share + 1);
+  return arguments;
+}
+
+PreparedNative::PreparedNative(const CallSite &site, const RowCall &call,
+                               std::shared_ptr<const NativeObject> object)
+    : object_(std::move(object)), scratchColumns_(call.nest().scratchColumns()),
+      scratchBytes_(scratchBytes(call.nest())),
+      shares_(sharesOf(site, call.nest())) {
+  for (RowCall::Piece &piece : call.pieces()) {
+    pieces_.emplace_back(std::move(piece));
+  }
+  for (const RegionPart &part : site.region->parts) {
     parts_.push_back({part.op, "native"});
   }
 }
 
-RowArguments PreparedNative::shareOf(int share) const {
-  auto cut = [&](int64_t count, int64_t unit) {
-    int64_t units = (count + unit - 1) / unit;
-    return [=, this](int i) {
-      return std::min(units * i / shares_ * unit, count);
-    };
-  };
-  auto rows = cut(cutsRows_ ? rows_ : 0, 1);
-  auto columns = cut(cutsRows_ ? 0 : columns_, 64);
-  RowArguments arguments = {};
-  arguments.tensors = tensors_.data();
-  arguments.numbers = numbers_.data();
-  arguments.scratch =
-      reinterpret_cast<float *>(scratch_ + share * scratchBytes_);
-  arguments.scratchColumns = scratchColumns_;
-  arguments.rowBegin = cutsRows_ ? rows(share) : 0;
-  arguments.rowEnd = cutsRows_ ? rows(share + 1) : rows_;
-  arguments.columnBegin = cutsRows_ ? 0 : columns(share);
-  arguments.columnEnd = cutsRows_ ? columns_ : columns(share + 1);
-  return arguments;
-}
-
 void PreparedNative::runShare(void *self, int share) {
   auto &kernel = *static_cast<PreparedNative *>(self);
-  RowArguments arguments = kernel.shareOf(share);
-  kernel.object_->function()(&arguments);
+  for (const Piece &piece : kernel.pieces_) {
+    RowArguments arguments = piece.shareOf(share, kernel.shares_);
+    arguments.scratch = reinterpret_cast<float *>(kernel.scratch_ +
+                                                  share * kernel.scratchBytes_);
+    arguments.scratchColumns = kernel.scratchColumns_;
+    kernel.object_->function()(&arguments);
+  }
 }
 
 Status PreparedNative::launch(LaunchContext &context) {
-  auto end = std::copy(context.operands.begin(), context.operands.end(),
-                       tensors_.begin());
-  std::copy(context.results.begin(), context.results.end(), end);
   scratch_ = static_cast<std::byte *>(context.workspace);
+  for (Piece &piece : pieces_) {
+    for (size_t t = 0; t < piece.tensors.size(); ++t) {
+      auto number = static_cast<size_t>(piece.piece.tensors[t]);
+      const void *begin =
+          number < context.operands.size()
+              ? context.operands[number]
+              : context.results[number - context.operands.size()];
+      piece.tensors[t] =
+          static_cast<const std::byte *>(begin) + piece.piece.begins[t];
+    }
+  }
   forEach(shares_, shares_, &runShare, this);
   return {};
 }
 
 static bool acceptsNative(const CallSite &site) {
-  return runsOnHost(site.code->target) && RowNest::of(site);
+  return runsOnHost(site.code->target) && RowCall::of(site);
 }
 
 /// What lies over what is planned for code and interpreter alike: the same call
@@ -144,16 +158,18 @@ static bool acceptsNative(const CallSite &site) {
 static KernelQuery queryNative(const CallSite &site) {
   CallSite plain = site;
   plain.code = nullptr;
-  KernelQuery query = queryRegion(plain, regionRunner());
-  RowNest nest = *RowNest::of(site);
+  const Kernel *kernel = cpuBackend().find(plain);
+  KernelQuery query = kernel ? kernel->query(plain) : KernelQuery();
+  RowCall call = *RowCall::of(site);
+  const RowNest &nest = call.nest();
+  size_t results = nest.tensors.size() - site.results.size();
   std::erase_if(query.inPlace, [&](std::pair<int, int> pair) {
-    const RowNest::Tensor &from = nest.tensors[pair.first];
-    const RowNest::Tensor &to =
-        nest.tensors[site.operands.size() + pair.second];
-    return from.strides != to.strides ||
-           byteWidth(from.type) != byteWidth(to.type);
+    int tensor = call.tensorOf(pair.first);
+    const RowNest::Tensor &to = nest.tensors[results + pair.second];
+    return tensor < 0 || nest.tensors[tensor].strides != to.strides ||
+           byteWidth(nest.tensors[tensor].type) != byteWidth(to.type);
   });
-  query.packedBytes = 0;
+  query.packedBytes = query.reorderedBytes = 0;
   query.workspaceBytes =
       std::max(query.workspaceBytes, sharesOf(site, nest) * scratchBytes(nest));
   return query;
@@ -161,23 +177,20 @@ static KernelQuery queryNative(const CallSite &site) {
 
 static std::unique_ptr<PreparedKernel> prepareNative(const CallSite &site,
                                                      std::string &error) {
-  std::optional<RowNest> nest = RowNest::of(site);
   auto object = NativeObject::load(site.code->bytes);
   if (!object) {
     error = object.status().message();
     return nullptr;
   }
-  auto kernel = std::make_unique<PreparedNative>(*nest, sharesOf(site, *nest),
-                                                 std::move(*object));
-  kernel->setParts(*site.region);
-  return kernel;
+  return std::make_unique<PreparedNative>(site, *RowCall::of(site),
+                                          std::move(*object));
 }
 
 std::span<const Kernel> nativeKernels() {
   static const Kernel kernels[] = {[] {
     Kernel kernel{fusedOp, 1, KernelUse::Whole, queryNative, prepareNative};
     kernel.accepts = acceptsNative;
-    kernel.takesCode = true;
+    kernel.takesFormats = kernel.takesCode = true;
     return kernel;
   }()};
   return kernels;
