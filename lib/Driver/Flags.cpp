@@ -221,7 +221,7 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
              cl::desc("each operator is a call of its own, also where one "
                       "kernel could compute several")),
       native("native", cl::sub(verb), on(ActsOn::Lower),
-             cl::value_desc("auto|off"), cl::init("off"),
+             cl::value_desc("auto|off"), cl::init("auto"),
              cl::desc("make code of a processor of what several operators "
                       "compute in one call, where that is faster")),
       targetCpu("target-cpu", cl::sub(verb), on(ActsOn::Lower),
