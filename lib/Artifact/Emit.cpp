@@ -149,10 +149,11 @@ Expected<rt::GlobalData> DataCollector::dataOf(nn::GlobalOp global) {
     Expected<rt::GlobalData> data = externalData(global);
     if (data) {
       data->bytes = *bytes;
+      data->isMapped = true;
     }
     return data;
   }
-  return rt::GlobalData{*bytes, {}, 0};
+  return rt::GlobalData{*bytes, {}, 0, hasFile};
 }
 
 /// The manifest lists the module's globals first, then the constants of

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Support/Crc32c.h"
+#include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/Support/Sha256.h"
 #include "divisi/Support/UserKey.h"
@@ -26,8 +27,9 @@ namespace {
 /// Bytes that stand once in the file.
 struct Section {
   std::span<const std::byte> bytes;
-  std::vector<pb::Global *> globals; ///< That have these bytes.
-  pb::Code *code = nullptr;          ///< That has them.
+  bool isMapped = false;                  ///< GlobalData::isMapped.
+  std::vector<pb::Global *> globals = {}; ///< That have these bytes.
+  pb::Code *code = nullptr;               ///< That has them.
   int64_t offset = 0;
 };
 
@@ -74,6 +76,12 @@ static int64_t placeSections(std::vector<Section> &sections,
   return end;
 }
 
+static void letGo(std::span<const std::byte> bytes, bool isMapped) {
+  if (isMapped) {
+    MappedFile::letGo(bytes);
+  }
+}
+
 static Expected<std::vector<Section>>
 collectSections(pb::Manifest &manifest, std::span<const GlobalData> data) {
   std::vector<Section> sections;
@@ -89,6 +97,7 @@ collectSections(pb::Manifest &manifest, std::span<const GlobalData> data) {
     std::vector<uint32_t> sums =
         crc32cOfChunks(data[i].bytes, checkedChunkBytes);
     global.mutable_chunk_crc32c()->Assign(sums.begin(), sums.end());
+    letGo(data[i].bytes, data[i].isMapped);
     global.set_external_file(data[i].externalFile);
     global.set_offset(data[i].externalOffset);
     if (data[i].bytes.empty() || !data[i].externalFile.empty()) {
@@ -96,7 +105,7 @@ collectSections(pb::Manifest &manifest, std::span<const GlobalData> data) {
     }
     auto [it, isNew] = sectionOfHash.emplace(hash, sections.size());
     if (isNew) {
-      sections.push_back({data[i].bytes, {}});
+      sections.push_back({data[i].bytes, data[i].isMapped});
     }
     sections[it->second].globals.push_back(&global);
   }
@@ -110,7 +119,7 @@ static void addCodes(pb::Manifest &manifest,
     pb::Code &code = *manifest.mutable_codes(static_cast<int>(i));
     code.set_bytes(static_cast<int64_t>(codes[i].size()));
     code.set_sha256(Sha256::of(codes[i]));
-    sections.push_back({codes[i], {}, &code});
+    sections.push_back({codes[i], false, {}, &code});
   }
 }
 
@@ -182,6 +191,7 @@ divisi::rt::writeArtifact(const std::string &path, pb::Manifest manifest,
     }
     if (status.isOk()) {
       status = file->write(section.bytes);
+      letGo(section.bytes, section.isMapped);
     }
   }
   if (status.isOk()) {

@@ -8,6 +8,7 @@ import sys
 
 import bad_models
 import numpy as np
+import onnx
 import pytest
 from bad_models import value
 from conftest import PROGRAM, Divisi, model
@@ -142,6 +143,21 @@ def test_the_limit_counts_messages(divisi):
     told = divisi("plan", *flags, "--memory-limit",
                   limit - device["message_bytes"], exits=INFEASIBLE).err
     assert re.search(r"messages between processes [1-9]\d*\)", told), told
+
+
+def test_weights_are_not_kept_that_are_only_written_or_left(divisi):
+    """However many there are, a compilation has room for few of them."""
+    weights = wide_layers(divisi.folder)
+    onnx.save(onnx.load(divisi.path("m.onnx")), divisi.path("e.onnx"),
+              save_as_external_data=True, location="e.data")
+    (divisi.folder / "small").mkdir()
+    small = Divisi(divisi.folder / "small")
+    products(small.folder)
+    empty = peak(small, "compile", "m.onnx", "-o", "m.divisi")
+    for kept in ["embed", "external"]:
+        used = peak(divisi, "compile", "e.onnx", "--weights", kept, "-o",
+                    "e.divisi")
+        assert used - empty <= weights / 4, (kept, used, empty)
 
 
 def peak(divisi, *arguments):
@@ -284,6 +300,21 @@ def wide_layers(folder):
     bad_models.save(folder, bad_models.graph(
         nodes, [value("x", (8, 2048))], [value("y", (8, 2048))], weights))
     return 12 * 2048 * 2048 * 4
+
+
+def test_weights_are_not_kept_that_are_only_written_or_left(divisi):
+    """However many there are, a compilation has room for few of them."""
+    weights = wide_layers(divisi.folder)
+    onnx.save(onnx.load(divisi.path("m.onnx")), divisi.path("e.onnx"),
+              save_as_external_data=True, location="e.data")
+    (divisi.folder / "small").mkdir()
+    small = Divisi(divisi.folder / "small")
+    products(small.folder)
+    empty = peak(small, "compile", "m.onnx", "-o", "m.divisi")
+    for kept in ["embed", "external"]:
+        used = peak(divisi, "compile", "e.onnx", "--weights", kept, "-o",
+                    "e.divisi")
+        assert used - empty <= weights / 4, (kept, used, empty)
 
 
 def peak(divisi, *arguments):

@@ -87,6 +87,9 @@ struct GlobalData {
   /// relative to the artifact's folder that does not leave it, at that offset.
   std::string externalFile;
   int64_t externalOffset = 0;
+  /// Whether `bytes` are of a mapped file, whose memory is let go of when they
+  /// have been read.
+  bool isMapped = false;
 };
 
 /// Writes `manifest` with `data` (one per global, in order) to `path`, through
