@@ -83,7 +83,13 @@ CombineMessages divisi::rt::planCombineMessages(const StepDesc &step,
   }
   plan.slot = plan.bytes;
   plan.slotBytes = alignedMessage(plan.own.bytes);
-  plan.bytes += plan.slotBytes * static_cast<int64_t>(step.parties.size() - 1);
+  // The first one's comes in the result, unless that may be the source.
+  bool hasSlot = step.parties[self].result == step.parties[self].source;
+  size_t others = step.parties.size() - 1;
+  if (others != 0) {
+    plan.bytes +=
+        plan.slotBytes * static_cast<int64_t>(hasSlot ? others : others - 1);
+  }
   return plan;
 }
 

@@ -11,7 +11,8 @@
 // what is combined is received beside the result, in memory of the step:
 //
 //   reduce-scatter by rank 1 of 3, rows of a matrix, which lie in one piece
-//     | from rank 0  | from rank 2  |     each as large as rank 1's result
+//     | from rank 0  |         as large as rank 1's result, in which that of
+//                              rank 2 comes: it is combined with the others there
 //
 // The compiler counts that memory, and a session allocates it, once for all
 // steps of a queue, of which one runs at a time.
@@ -53,7 +54,7 @@ MoveMessages planMoveMessages(const StepDesc &step, size_t self);
 struct CombineMessages {
   std::vector<Parcel> out;
   Parcel own;
-  int64_t slot = 0;      ///< Where what the first other party has comes, ...
+  int64_t slot = 0;      ///< Where what the other parties have comes, ...
   int64_t slotBytes = 0; ///< ... and from there to the next one's.
   int64_t bytes = 0;     ///< Of the step's memory.
 };

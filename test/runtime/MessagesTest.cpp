@@ -52,8 +52,13 @@ TEST(MessagesTest, whatIsCombinedIsReceived) {
     std::swap(party.source, party.result);
   }
   step.reduce = ReduceKind::Sum;
-  // Own rows of two others.
-  EXPECT_THAT(bytesOf(step), ElementsAre(2 * 64, 2 * 128, 2 * 64));
+  // Own rows of two others, one's where the result will be.
+  EXPECT_THAT(bytesOf(step), ElementsAre(64, 128, 64));
+  for (StepParty &party : step.parties) {
+    party.result = party.rank == 1 ? party.source : Box{{0, 0}, {0, 8}};
+  }
+  // Of one that wants all of it the result may be the source.
+  EXPECT_THAT(bytesOf(step), ElementsAre(0, 2 * 192, 0));
   for (StepParty &party : step.parties) {
     party.source = party.result = Box::whole({256});
   }

@@ -11,6 +11,7 @@
 #include "runtime/comm/mpi/MpiStep.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -83,7 +84,19 @@ private:
   int64_t sizeOf(size_t party) const {
     return chunkOf(party + 1) - chunkOf(party);
   }
+  bool isVote() const {
+    return std::any_of(step_.parties.begin(), step_.parties.end(),
+                       [&, party = size_t(0)](const StepParty &) mutable {
+                         return sizeOf(party++) == count_;
+                       });
+  }
+  /// Where a party's part of the own chunk comes: that of one in the result, if
+  /// nothing else is there; but nobody sees one vote for the result of all.
   std::byte *slot(size_t party) const {
+    if (party == (self_ + 1) % sources_.size() && source_ != result_ &&
+        !isVote()) {
+      return result_ + chunkOf(self_) * width_;
+    }
     return memory_ + slotOf(party, self_) * sizeOf(self_) * width_;
   }
 
@@ -155,11 +168,14 @@ Status CombineStep::begin() {
     copy.run(source_, memory_ + parcel.place);
     return memory_ + parcel.place;
   };
+  std::byte *slot = memory_ + plan_.slot;
+  bool isFree = source_ != result_;
   for (size_t party : senders()) {
-    std::byte *slot =
-        memory_ + plan_.slot + plan_.slotBytes * slotOf(party, self_);
-    sources_[party] = slot;
-    if (Status status = receive(party, slot, plan_.own.bytes); !status.isOk()) {
+    bool isThere = std::exchange(isFree, false);
+    std::byte *to = isThere ? result_ : slot;
+    slot += isThere ? 0 : plan_.slotBytes;
+    sources_[party] = to;
+    if (Status status = receive(party, to, plan_.own.bytes); !status.isOk()) {
       return status;
     }
   }
@@ -187,12 +203,8 @@ std::vector<size_t> AllReduceStep::senders() const {
 
 /// Who combines all is bound once it has; the others once they have voted.
 bool AllReduceStep::isBound() const {
-  bool isVote = std::any_of(step_.parties.begin(), step_.parties.end(),
-                            [&, party = size_t(0)](const StepParty &) mutable {
-                              return sizeOf(party++) == count_;
-                            });
   bool counts = sizeOf(self_) == count_;
-  return isVote && (phase_ == 1 || (!counts && hasSent()));
+  return isVote() && (phase_ == 1 || (!counts && hasSent()));
 }
 
 Status AllReduceStep::begin() {
