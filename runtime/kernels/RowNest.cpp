@@ -87,8 +87,10 @@ NestFinder::NestFinder(const CallSite &site, int64_t barrier)
       infos_.push_back(&result);
     }
   }
-  for (int result : site.region->results) {
+  for (size_t r = 0; r < site.results.size(); ++r) {
+    int result = site.region->results[r];
     tensors_.push_back(result);
+    infos_[result] = &site.results[r]; // which has a format
   }
   places_.resize(infos_.size());
   isRow_.resize(site.results[0].rank());

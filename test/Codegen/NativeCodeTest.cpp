@@ -174,7 +174,7 @@ TEST(NativeCode, ComputesWhatTheRegionDoes) {
   if (rt::hostLevel().empty()) {
     GTEST_SKIP() << "no code is made for this processor";
   }
-  int calls = 0, regions = 0, joined = 0, unknown = 0;
+  int calls = 0, regions = 0, joined = 0, unknown = 0, formatted = 0;
   const char *wanted = std::getenv("DIVISI_CASES_PER_OPERATOR");
   unsigned most = wanted ? 60 : 600;
   for (unsigned seed = 0; seed < most; ++seed) {
@@ -193,17 +193,19 @@ TEST(NativeCode, ComputesWhatTheRegionDoes) {
       compare(drawn, call);
       ++calls;
       joined += call.region.parts[0].op == "nn.concat";
+      formatted += !call.results[0].format.empty();
       if (HasFatalFailure()) {
         return;
       }
     }
   }
-  std::printf("%d regions, %d calls, %d of which join operands; %d have no "
-              "kernel without code\n",
-              regions, calls, joined, unknown);
+  std::printf("%d regions, %d calls, %d of which join operands, %d with "
+              "channels last; %d have no kernel without code\n",
+              regions, calls, joined, formatted, unknown);
   EXPECT_GT(regions, int(most) * 7 / 10);
   EXPECT_GT(calls, int(most) * 3);
   EXPECT_GT(joined, int(most) / 10);
+  EXPECT_GT(formatted, int(most) / 10);
 }
 
 TEST(NativeCode, IsTheSameTwice) {
