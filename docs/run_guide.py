@@ -59,9 +59,10 @@ def output_of(command, folder):
 
 def stable(text):
     """Without the errors of floats, which are those of a machine's kernels, and
-    the sizes of files, which name the folder that they lie in."""
+    the sizes of files, which name the folder that they lie in, and of code."""
     text = re.sub(r"largest error .*", "largest error", text)
-    return re.sub(r"^(wrote .*), [\d.]+ \w*B$", r"\1", text, flags=re.M)
+    return re.sub(r"^(wrote .*|native code .*), [\d.]+ \w*B$", r"\1", text,
+                  flags=re.M)
 
 
 def run(page, folder):
