@@ -181,7 +181,7 @@ def endless(divisi, inputs, **options):
 
 
 def cases():
-    for name in ("SIGKILL", "SIGSEGV", "SIGTERM", "SIGSTOP"):
+    for name in ("SIGKILL", "SIGTERM", "SIGSTOP"):
         for seed in range(20):
             yield pytest.param(name, seed, id=f"{name}-{seed}", marks=[]
                                if seed == 0 else [pytest.mark.sweep])
@@ -203,7 +203,9 @@ def test_a_process_that_gets_a_signal(divisi, mlp, name, seed):
         assert re.search(r"waited \d+ ms .*which did not come|"
                          r"did not come within \d+ ms", err), err
     else:
-        assert f"rank {victim} failed (exitcode: {-number})" in err, err
+        # Others may notice it before the launcher does.
+        assert (f"rank {victim} failed (exitcode: {-number})" in err or
+                f"LOCAL_RANK {victim} has ended while others waited" in err), err
 
 
 def test_a_process_that_stops_is_named(divisi, mlp):
