@@ -144,7 +144,8 @@ Status PreparedNative::launch(LaunchContext &context) {
           static_cast<const std::byte *>(begin) + piece.piece.begins[t];
     }
   }
-  forEach(shares_, shares_, &runShare, this);
+  // Of one size, as all teams of a thread.
+  forEach(context.threads, shares_, &runShare, this);
   return {};
 }
 
