@@ -32,17 +32,23 @@ def torchrun(divisi, count, *arguments, program=PROGRAM, options=()):
     return done.returncode, done.stdout, done.stderr
 
 
-def folders():
-    """What servers keep."""
-    return set(Path("/dev/shm").glob("divisi-pmix-*"))
+def folders(server="*"):
+    """What servers keep, those of other tests among them."""
+    return set(Path("/dev/shm").glob(f"divisi-pmix-{server}-*"))
+
+
+def left():
+    """What they have kept that are no more."""
+    return {folder for folder in folders()
+            if not Path("/proc", folder.name.split("-")[2]).exists()}
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_left():
-    before = folders()
+    before = left()
     yield
     deadline = time.monotonic() + 5
-    while folders() - before:
+    while left() - before:
         assert time.monotonic() < deadline, "files of a server are left"
         time.sleep(0.05)
 
@@ -232,8 +238,8 @@ def test_the_server_gets_a_signal(divisi, mlp, number):
     run = endless(divisi, mlp.inputs)
     first = run.find(0)
     time.sleep(1.5)
-    before = folders()
-    os.kill(server_of(run), number)
+    server = server_of(run)
+    os.kill(server, number)
     if number == signal.SIGTERM:
         time.sleep(0.5)
         assert run.process.poll() is None
@@ -241,8 +247,8 @@ def test_the_server_gets_a_signal(divisi, mlp, number):
     code, err = run.end()
     assert code == 1, err
     if number == signal.SIGKILL:
-        for folder in before: # the one who would have is no more
-            shutil.rmtree(folder, ignore_errors=True)
+        for folder in folders(server): # the one who would have is no more
+            shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])

@@ -62,14 +62,14 @@ openServer(const std::string &library, const PmixJob &job) {
 
 namespace {
 
-/// A folder that goes with it, and all that is there then.
+/// A folder that goes with it, and all that is there then; its name says whose.
 class OwnFolder {
 public:
   /// In memory if the system has such files, else where temporary ones are.
   OwnFolder() {
     const char *temporary = std::getenv("TMPDIR");
     for (std::string parent : {"/dev/shm", temporary ? temporary : "/tmp"}) {
-      path_ = parent + "/divisi-pmix-XXXXXX";
+      path_ = parent + "/divisi-pmix-" + std::to_string(getpid()) + "-XXXXXX";
       made_ = mkdtemp(path_.data()) != nullptr;
       if (made_) {
         return;
