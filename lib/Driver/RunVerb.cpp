@@ -71,9 +71,9 @@ private:
       cl::desc("the last run as Chrome's trace events; of other processes "
                "than the first in FILE.N, N being their first device")};
   cl::opt<bool> verbose_{"verbose", cl::sub(command), on(ActsOn::Run),
-                         cl::desc("say what each device holds in memory, what "
-                                  "was predicted, and what a run does to "
-                                  "globals")};
+                         cl::desc("say which kernels each device runs, what it "
+                                  "holds in memory, what was predicted, and "
+                                  "what a run does to globals")};
   SessionFlags sessionFlags_{command};
   std::vector<int64_t> times_;
 };
@@ -159,6 +159,14 @@ Status RunVerb::checkFiles() const {
   return launch && *launch ? Status() : refuseTerminal(output_, "tensors");
 }
 
+/// "nn.add x 3, nn.mul x 2"
+static void printCalls(const std::map<std::string, int64_t> &calls) {
+  interleave(
+      calls, errs(),
+      [](const auto &row) { errs() << row.first << " x " << row.second; },
+      ", ");
+}
+
 /// Says once which calls of the entry no faster backend took, where one was
 /// asked: operator by operator, as many as the rank with most of them has.
 void RunVerb::noteReferenceCalls(const LoadedEntry &loaded) const {
@@ -176,11 +184,33 @@ void RunVerb::noteReferenceCalls(const LoadedEntry &loaded) const {
     return;
   }
   errs() << "divisi: note: kernels of the backend 'reference' run ";
-  interleave(
-      calls, errs(),
-      [](const auto &row) { errs() << row.first << " x " << row.second; },
-      ", ");
+  printCalls(calls);
   errs() << "\n";
+}
+
+/// One line per device of this process and kind of kernels: which operators of
+/// the entry these run, also as parts of one call.
+static void noteKernels(const LoadedEntry &loaded) {
+  std::map<std::pair<uint32_t, std::string>, std::map<std::string, int64_t>>
+      kinds;
+  for (const rt::KernelCalls &row : loaded.session->kernelCalls()) {
+    if (row.entry == loaded.entry->name) {
+      kinds[{row.rank, row.backend}][row.op] += row.calls;
+    }
+  }
+  for (const auto &[kind, calls] : kinds) {
+    int64_t all = 0;
+    for (const auto &[op, count] : calls) {
+      all += count;
+    }
+    errs() << "divisi: note: device " << kind.first << " runs "
+           << countText(all, "operator")
+           << (kind.second == "native" ? " by native code"
+                                       : " by kernels of '" + kind.second + "'")
+           << ": ";
+    printCalls(calls);
+    errs() << "\n";
+  }
 }
 
 /// One line per device of this process: what the session has allocated, and
@@ -233,6 +263,9 @@ Status RunVerb::run() {
   }
   if (sessionFlags_.isFirst()) {
     noteReferenceCalls(*loaded);
+  }
+  if (verbose_) {
+    noteKernels(*loaded);
   }
   Status status = verbose_ ? noteMemory(*loaded->session) : Status();
   if (verbose_ && status.isOk()) {

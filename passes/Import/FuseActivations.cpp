@@ -10,6 +10,7 @@
 //
 //   mul(mul(x, 0.5), add(erf(mul(x, 0.7071)), 1))   →  gelu x
 //   div(x, sqrt(add(mean(mul(x, x)), eps)))         →  normalize x
+//   select(less(x, 0), mul(x, 0.01), x)             →  max(x, mul(x, 0.01))
 //
 // One operator each: less memory traffic, kernels that know them, and for the
 // planner one exchange where there would be several.
@@ -203,6 +204,43 @@ static LogicalResult fuseSilu(nn::MulOp op, PatternRewriter &rewriter) {
 }
 
 //===----------------------------------------------------------------------===//
+// Leaky ReLU
+//===----------------------------------------------------------------------===//
+
+/// Whether `value` is x times a number between 0 and 1.
+static bool isFlatter(Value value, Value x) {
+  auto mul = value.getDefiningOp<nn::MulOp>();
+  if (!mul || (mul.getLhs() != x && mul.getRhs() != x)) {
+    return false;
+  }
+  auto slope = numberOf(mul.getLhs() == x ? mul.getRhs() : mul.getLhs());
+  return slope && *slope > 0 && *slope < 1;
+}
+
+/// x < 0 ? a * x : x is the larger of the two, to the bit: rounding does not
+/// change which of them that is, and zeros and NaN stay what they are.
+static LogicalResult fuseLeakyRelu(nn::SelectOp op, PatternRewriter &rewriter) {
+  auto compare = op.getCondition().getDefiningOp<nn::CompareOp>();
+  if (!compare || !isNumber(compare.getRhs(), 0)) {
+    return rewriter.notifyMatchFailure(op, "does not compare with 0");
+  }
+  StringRef predicate = compare.getPredicate();
+  bool isLess = predicate == "lt" || predicate == "le";
+  Value x = isLess ? op.getY() : op.getX();
+  Value product = isLess ? op.getX() : op.getY();
+  bool isKnown = isLess || predicate == "gt" || predicate == "ge";
+  if (!isKnown || compare.getLhs() != x || !isFlatter(product, x) ||
+      x.getType() != op.getType()) {
+    return rewriter.notifyMatchFailure(op, "is no choice of x and a part of x");
+  }
+  auto max =
+      nn::MaxOp::create(rewriter, op.getLoc(), op.getType(), x, product);
+  keepScope(op, max);
+  rewriter.replaceOp(op, max);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // RMS normalisation
 //===----------------------------------------------------------------------===//
 
@@ -282,6 +320,7 @@ public:
     RewritePatternSet patterns(&getContext());
     patterns.add(fuseGelu);
     patterns.add(fuseSilu);
+    patterns.add(fuseLeakyRelu);
     patterns.add(fuseQuotient);
     patterns.add(fuseProduct);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns)))) {

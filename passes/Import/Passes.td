@@ -17,7 +17,8 @@ def FuseActivations : Pass<"nn-fuse-activations", "::mlir::func::FuncOp"> {
     Precondition: none.
 
     Effect: the sums and products that exporters write for GELU (by erf, by
-    tanh), for SiLU, and for normalisation by the root mean square become one operator.
+    tanh), for SiLU, and for normalisation by the root mean square become one
+    operator; a leaky ReLU, which compares and selects, becomes a maximum.
 
     Postcondition: the values are the same up to rounding.
 

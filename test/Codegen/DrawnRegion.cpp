@@ -7,10 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/Codegen/DrawnRegion.h"
-#include "divisi/runtime/Storage.h"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace divisi;
 using namespace divisi::test;
@@ -18,54 +16,6 @@ using rt::DType;
 
 /// Where the numbers of parts begin while the operands are not counted yet.
 static constexpr int firstPart = 1000;
-
-rt::CallSite RegionCall::site(int threads) const {
-  rt::CallSite site{rt::fusedOp, none, operands, results};
-  site.threads = threads;
-  site.region = &region;
-  return site;
-}
-
-static std::string describeInfo(const rt::TensorInfo &info) {
-  std::string text(rt::stringify(info.type));
-  for (size_t d = 0; d < info.rank(); ++d) {
-    text += (d == 0 ? " [" : ", ") + std::to_string(info.offset[d]) + "+" +
-            std::to_string(info.extents[d]) + "/" +
-            std::to_string(info.global[d]);
-  }
-  return text + "] " + info.format;
-}
-
-std::string RegionCall::describe() const {
-  std::string text;
-  for (const rt::TensorInfo &operand : operands) {
-    text += describeInfo(operand) + "\n";
-  }
-  for (const rt::RegionPart &part : region.parts) {
-    text += part.op;
-    for (int operand : part.operands) {
-      text += " %" + std::to_string(operand);
-    }
-    text += " -> " + describeInfo(part.results[0]) + "\n";
-  }
-  return text;
-}
-
-static void widen(std::vector<rt::TensorInfo> &infos) {
-  for (rt::TensorInfo &info : infos) {
-    info.type = rt::isFloatType(info.type) ? DType::F32 : info.type;
-  }
-}
-
-RegionCall RegionCall::widened() const {
-  RegionCall wide = *this;
-  widen(wide.operands);
-  widen(wide.results);
-  for (rt::RegionPart &part : wide.region.parts) {
-    widen(part.results);
-  }
-  return wide;
-}
 
 //===----------------------------------------------------------------------===//
 // Structure
@@ -277,26 +227,4 @@ RegionCall DrawnRegion::call(int64_t most) {
     joinFirst(call);
   }
   return call;
-}
-
-std::vector<std::byte> DrawnRegion::values(const rt::TensorInfo &operand) {
-  std::uniform_real_distribution<float> numbers(-3, 3);
-  std::vector<std::byte> bytes(operand.bytes());
-  for (int64_t i = 0; i < operand.count(); ++i) {
-    float value = below(50) == 0 ? 0 : numbers(random_);
-    auto put = [&](auto stored) {
-      std::memcpy(bytes.data() + i * sizeof(stored), &stored, sizeof(stored));
-    };
-    switch (operand.type) {
-    case DType::F16:
-      put(rt::Half(value));
-      break;
-    case DType::BF16:
-      put(rt::BFloat(value));
-      break;
-    default:
-      put(value);
-    }
-  }
-  return bytes;
 }

@@ -9,27 +9,13 @@
 #ifndef DIVISI_TEST_CODEGEN_DRAWNREGION_H
 #define DIVISI_TEST_CODEGEN_DRAWNREGION_H
 
-#include "divisi/runtime/HostTensor.h"
-#include "divisi/runtime/Kernel.h"
+#include "test/Codegen/RegionCall.h"
 
 #include <random>
 #include <string>
 #include <vector>
 
 namespace divisi::test {
-
-/// A call with a region, of one rank.
-struct RegionCall {
-  rt::Region region;
-  std::vector<rt::TensorInfo> operands, results;
-  rt::Attributes none;
-
-  rt::CallSite site(int threads = 1) const;
-  /// The parts, their types and boxes, for messages.
-  std::string describe() const;
-  /// The same call on floats of f32.
-  RegionCall widened() const;
-};
 
 /// A region of which only the extents are open. Each dimension is one element
 /// wide, or more, in all calls.
@@ -40,9 +26,6 @@ public:
   /// With extents of up to `most`, and a box of the tensors as a rank might
   /// have it.
   RegionCall call(int64_t most);
-
-  /// Numbers for an operand: as it is stored.
-  std::vector<std::byte> values(const rt::TensorInfo &operand);
 
 private:
   /// A value, by the dimensions of the results that it has.

@@ -14,6 +14,7 @@
 
 #include "divisi/Codegen/NativeCode.h"
 #include "runtime/backends/cpu/NativeObject.h"
+#include "test/Codegen/FunctionErrors.h"
 
 #include <bit>
 #include <cmath>
@@ -22,6 +23,7 @@
 #include <limits>
 
 using namespace divisi;
+using namespace divisi::test;
 
 namespace {
 
@@ -29,15 +31,9 @@ struct FunctionCase {
   const char *op;
   rt::Attributes attributes;
   std::function<double(double)> exact;
-  double mostUlps;
-  /// Results below this are compared with it: what is lost there is lost by
-  /// cancellation, as the kernels that define them lose it.
-  double floor;
 };
 
 } // namespace
-
-constexpr double kLeast = 0x1p-126;
 
 /// The results of `op` for `arguments`.
 static std::vector<float> resultsOf(const FunctionCase &function,
@@ -63,11 +59,6 @@ static std::vector<float> resultsOf(const FunctionCase &function,
   return results;
 }
 
-static double ulpOf(double value) {
-  int exponent = std::max(std::ilogb(value), -126);
-  return std::ldexp(1.0, exponent - 23);
-}
-
 static std::vector<FunctionCase> functions() {
   auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   auto gelu = [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); };
@@ -76,15 +67,15 @@ static std::vector<FunctionCase> functions() {
     return x / (1 + std::exp(-2 * inner));
   };
   return {
-      {"nn.exp", {}, [](double x) { return std::exp(x); }, 6, kLeast},
-      {"nn.log", {}, [](double x) { return std::log(x); }, 1, kLeast},
-      {"nn.tanh", {}, [](double x) { return std::tanh(x); }, 5, kLeast},
-      {"nn.erf", {}, [](double x) { return std::erf(x); }, 4, kLeast},
-      {"nn.sqrt", {}, [](double x) { return std::sqrt(x); }, 0.5, kLeast},
-      {"nn.sigmoid", {}, sigmoid, 4, kLeast},
-      {"nn.silu", {}, [=](double x) { return x * sigmoid(x); }, 8, 1e-30},
-      {"nn.gelu", {{"approximate", std::string("none")}}, gelu, 4, 1},
-      {"nn.gelu", {{"approximate", std::string("tanh")}}, geluTanh, 5, 1},
+      {"nn.exp", {}, [](double x) { return std::exp(x); }},
+      {"nn.log", {}, [](double x) { return std::log(x); }},
+      {"nn.tanh", {}, [](double x) { return std::tanh(x); }},
+      {"nn.erf", {}, [](double x) { return std::erf(x); }},
+      {"nn.sqrt", {}, [](double x) { return std::sqrt(x); }},
+      {"nn.sigmoid", {}, sigmoid},
+      {"nn.silu", {}, [=](double x) { return x * sigmoid(x); }},
+      {"nn.gelu", {{"approximate", std::string("none")}}, gelu},
+      {"nn.gelu", {{"approximate", std::string("tanh")}}, geluTanh},
   };
 }
 
@@ -104,6 +95,7 @@ TEST(ElementFunctions, AreOffByFewUlps) {
   }
   for (const FunctionCase &function : functions()) {
     std::vector<float> results = resultsOf(function, arguments);
+    FunctionError bound = functionError(function.op);
     double worst = 0;
     float worstAt = 0;
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -123,13 +115,13 @@ TEST(ElementFunctions, AreOffByFewUlps) {
         continue; // so small numbers may become 0
       }
       double error = std::fabs(double(results[i]) - exact) /
-                     ulpOf(std::max(std::fabs(exact), function.floor));
+                     ulpOf(std::max(std::fabs(exact), bound.floor));
       if (error > worst) {
         worst = error, worstAt = arguments[i];
       }
     }
     std::printf("%s: %.2f ulp, at %.9g\n", function.op, worst, double(worstAt));
-    EXPECT_LE(worst, function.mostUlps) << function.op << " of " << worstAt;
+    EXPECT_LE(worst, bound.mostUlps) << function.op << " of " << worstAt;
   }
 }
 

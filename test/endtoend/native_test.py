@@ -117,6 +117,30 @@ def test_explain_says_what_is_native(divisi):
                for code in codes)
 
 
+def operators_by(kind, said):
+    """Of device 0."""
+    found = re.search(rf"note: device 0 runs (\d+) operators? by {kind}: (.*)\n",
+                      said)
+    assert not found or int(found[1]) == sum(
+        int(n) for n in re.findall(r" x (\d+)", found[2]))
+    return int(found[1]) if found else 0
+
+
+def test_run_says_which_kernels_run(divisi):
+    m = model("bert")
+    compile_native(divisi, m, "--devices", 2)
+    _, said = run(divisi, "n.divisi", m, "--verbose")
+    native, library = (operators_by(kind, said)
+                       for kind in ("native code", "kernels of 'cpu'"))
+    assert native > 0 and library > 0 and "note: device 1 runs" in said
+    _, said = run(divisi, "n.divisi", m, "--verbose",
+                  env=user(divisi, "other"))
+    assert operators_by("native code", said) == 0
+    assert operators_by("kernels of 'cpu'", said) > library
+    _, said = run(divisi, "n.divisi", m)
+    assert "note: device 0 runs" not in said
+
+
 @pytest.fixture
 def artifact(divisi):
     """A small one, its model, and its bytes."""

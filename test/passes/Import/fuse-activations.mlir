@@ -108,3 +108,40 @@ func.func @not_rms(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %6 = nn.div %x, %5 : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
   return %6 : tensor<2x4xf32>
 }
+
+// ONNX defines a leaky ReLU by a comparison; rounding keeps the order.
+// CHECK-LABEL: func @leaky_relu
+// CHECK: %[[PART:.*]] = nn.mul
+// CHECK-NEXT: %[[ONE:.*]] = nn.max %arg0, %[[PART]]
+// CHECK-NEXT: %[[OTHER:.*]] = nn.max %arg0, %[[PART]]
+// CHECK-NEXT: return %[[ONE]], %[[OTHER]]
+func.func @leaky_relu(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %slope = nn.constant dense<0.01> : tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32>
+  %0 = nn.compare %x, %zero {predicate = "lt"} : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xi1>
+  %1 = nn.mul %slope, %x : (tensor<f32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %2 = nn.select %0, %1, %x : (tensor<2x4xi1>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %3 = nn.compare %x, %zero {predicate = "ge"} : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xi1>
+  %4 = nn.select %3, %x, %1 : (tensor<2x4xi1>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %2, %4 : tensor<2x4xf32>, tensor<2x4xf32>
+}
+
+// The larger one is something else where the slope is above 1, the comparison
+// with another number, or the choice the other way round.
+// CHECK-LABEL: func @not_leaky_relu
+// CHECK-NOT: nn.max
+// CHECK: return
+func.func @not_leaky_relu(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %steep = nn.constant dense<2.0> : tensor<f32>
+  %slope = nn.constant dense<0.01> : tensor<f32>
+  %one = nn.constant dense<1.0> : tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32>
+  %0 = nn.compare %x, %zero {predicate = "lt"} : (tensor<4xf32>, tensor<f32>) -> tensor<4xi1>
+  %1 = nn.mul %x, %steep : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %2 = nn.select %0, %1, %x : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = nn.compare %x, %one {predicate = "lt"} : (tensor<4xf32>, tensor<f32>) -> tensor<4xi1>
+  %4 = nn.mul %x, %slope : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %5 = nn.select %3, %4, %x : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %6 = nn.select %0, %x, %4 : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2, %5, %6 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
