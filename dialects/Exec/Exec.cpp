@@ -285,6 +285,11 @@ LogicalResult CollectiveOp::verify() {
                      from.getLayout(), to.getLayout())) {
     return emitOpError("(C1) ") << *reason;
   }
+  if (source.getFormat() != target.getFormat()) {
+    return emitOpError("(C4) leads from the format '")
+           << source.getFormat() << "' to '" << target.getFormat()
+           << "', which only a call does";
+  }
   return verifyOneSpace(*this, getSource(), getTarget());
 }
 

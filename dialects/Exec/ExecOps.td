@@ -132,6 +132,7 @@ def Exec_CollectiveOp : Exec_InstructionOp<"collective"> {
     - (C1) The kind is one of `spmd`'s steps, and legal between the layouts.
     - (C2) Source and result lie on the same grid.
     - (C3) Source and result lie in one memory space.
+    - (C4) Source and result have one format.
 
     Example:
     ```mlir
@@ -141,7 +142,7 @@ def Exec_CollectiveOp : Exec_InstructionOp<"collective"> {
     ```
   }];
   let arguments = !con((ins StrAttr:$kind, StrArrayAttr:$axes, I64Attr:$tag,
-      Exec_PlainBuffer:$source, Exec_PlainBuffer:$target), order);
+      Exec_BufferType:$source, Exec_BufferType:$target), order);
   let assemblyFormat = [{
     $kind `axes` $axes `tag` $tag $source `into` $target
     (`on` $queue^)? (`after` $after^)? attr-dict

@@ -12,6 +12,7 @@
 //
 //   %c = conv %x, %w          reads and writes any, but not for the same price
 //   %r = relu %c              ties %r to %c
+//   %h = exchange %r          and %h to %r
 //   %p = reshape %r           wants %r row-major
 //
 // Tied buffers are one class. A class gets the format if its calls then reorder
@@ -50,11 +51,15 @@ struct Candidate {
   int64_t gain = 0; ///< Bytes that calls reorder less if it has the format.
 };
 
+using TagSet = llvm::DenseSet<uint64_t>;
+
 /// Chooses for one program.
 class FormatChooser {
 public:
-  FormatChooser(ProgramOp program, const llvm::StringSet<> &updated)
-      : program_(program), sites_(program, updated) {}
+  /// `shared` are the tags of collectives that other programs have, too.
+  FormatChooser(ProgramOp program, const llvm::StringSet<> &updated,
+                const TagSet &shared)
+      : program_(program), sites_(program, updated), shared_(shared) {}
 
   /// Whether there is something to choose.
   bool findCandidates();
@@ -66,13 +71,13 @@ public:
 private:
   using Buffers = SmallVector<Value>;
 
-  Buffers candidatesOf(CallOp call) const;
+  Buffers candidatesOf(Operation *op) const;
+  void tie(CollectiveOp collective);
   std::optional<int64_t> reorderedBytes(CallOp call, ArrayRef<Value> formatted);
   void weigh(CallOp call);
   bool isPinned(Operation *op) const {
-    return !call(op) || pinned_.contains(op);
+    return !isa_and_nonnull<CallOp, CollectiveOp>(op) || pinned_.contains(op);
   }
-  CallOp call(Operation *op) const { return dyn_cast_or_null<CallOp>(op); }
   int64_t packedBytes(const Candidate &candidate) const;
   void chooseClasses();
   bool pinRefusals();
@@ -80,8 +85,9 @@ private:
 
   ProgramOp program_;
   CallSites sites_;
+  const TagSet &shared_;
   llvm::MapVector<Value, Candidate> candidates_;
-  llvm::SmallPtrSet<Operation *, 16> pinned_; ///< Calls that take no format.
+  llvm::SmallPtrSet<Operation *, 16> pinned_; ///< They take no format.
   llvm::EquivalenceClasses<Value> ties_;
   llvm::SmallSetVector<Value, 16> formatted_;
   llvm::DenseMap<Attribute, std::optional<int64_t>> known_;
@@ -143,11 +149,12 @@ bool FormatChooser::findCandidates() {
   });
 }
 
-FormatChooser::Buffers FormatChooser::candidatesOf(CallOp call) const {
+FormatChooser::Buffers FormatChooser::candidatesOf(Operation *op) const {
+  auto instruction = cast<InstructionInterface>(op);
   llvm::SmallSetVector<Value, 4> buffers;
-  for (ValueRange range :
-       {ValueRange(call.getInputs()), ValueRange(call.getOutputs())}) {
-    for (Value buffer : range) {
+  for (const SmallVector<Value> &list :
+       {instruction.getReads(), instruction.getWrites()}) {
+    for (Value buffer : list) {
       if (candidates_.contains(buffer)) {
         buffers.insert(buffer);
       }
@@ -212,6 +219,18 @@ void FormatChooser::weigh(CallOp call) {
   }
 }
 
+/// Both sides of a collective have one format, on all ranks that meet in it:
+/// what programs choose on their own, they choose for no other.
+void FormatChooser::tie(CollectiveOp collective) {
+  Buffers buffers = candidatesOf(collective);
+  bool meets = collective.getMeeting().has_value();
+  if (buffers.size() == 2 && !(meets && shared_.contains(collective.getTag()))) {
+    ties_.unionSets(buffers[0], buffers[1]);
+  } else {
+    pinned_.insert(collective);
+  }
+}
+
 /// What is packed, or unpacked, if the buffer has the format.
 int64_t FormatChooser::packedBytes(const Candidate &candidate) const {
   bool isPacked = isPinned(candidate.writer) ||
@@ -251,6 +270,9 @@ bool FormatChooser::pinRefusals() {
 }
 
 void FormatChooser::choose() {
+  for (auto collective : program_.getBody().getOps<CollectiveOp>()) {
+    tie(collective);
+  }
   for (auto call : program_.getBody().getOps<CallOp>()) {
     if (!candidatesOf(call).empty()) {
       weigh(call);
@@ -301,6 +323,20 @@ void FormatChooser::apply() {
   }
 }
 
+/// Per entry the tags that several of its programs have.
+static llvm::StringMap<TagSet> sharedTags(ModuleOp module) {
+  llvm::StringMap<TagSet> seen, shared;
+  for (auto program : module.getOps<ProgramOp>()) {
+    for (auto collective : program.getBody().getOps<CollectiveOp>()) {
+      if (collective.getMeeting() &&
+          !seen[program.getEntry()].insert(collective.getTag()).second) {
+        shared[program.getEntry()].insert(collective.getTag());
+      }
+    }
+  }
+  return shared;
+}
+
 void ChooseFormatsPass::runOnOperation() {
   ModuleOp module = getOperation();
   divisi::Expected<Cluster> cluster = getCluster(module);
@@ -312,8 +348,9 @@ void ChooseFormatsPass::runOnOperation() {
     return;
   }
   llvm::StringSet<> updated = updatedGlobals(module);
+  llvm::StringMap<TagSet> shared = sharedTags(module);
   for (auto program : module.getOps<ProgramOp>()) {
-    FormatChooser chooser(program, updated);
+    FormatChooser chooser(program, updated, shared[program.getEntry()]);
     if (chooser.findCandidates()) {
       chooser.choose();
       chooser.apply();

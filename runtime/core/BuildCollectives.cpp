@@ -82,8 +82,11 @@ Status RankProgramBuilder::addLocal(CollectiveKind kind,
   }
   Task &task = newTask(Task::Kind::Copy, instruction);
   setSpace(task, program_.space(collective.result()));
-  task.copies.emplace_back(byteWidth(result.type), box,
-                           boxOf(collective.source()), box);
+  const std::string &format = program_.root(collective.source()).format();
+  Box stored = storedIn(format, box);
+  task.copies.emplace_back(byteWidth(result.type), stored,
+                           storedIn(format, boxOf(collective.source())),
+                           stored);
   setOperand(collective.source());
   setResult(collective.result());
   return {};

@@ -31,10 +31,12 @@ OwnStep RankProgramBuilder::stepOf(const pb::Collective &collective) const {
   std::vector<uint32_t> axes(collective.axes().begin(),
                              collective.axes().end());
   const Placement &source = placement(collective.source());
-  return describeCollective(context_.resolved.grids[source.grid],
-                            *parseCollectiveKind(collective.kind()), axes,
-                            source, placement(collective.result()),
-                            positionOf(source));
+  OwnStep own =
+      describeCollective(context_.resolved.grids[source.grid],
+                         *parseCollectiveKind(collective.kind()), axes, source,
+                         placement(collective.result()), positionOf(source));
+  storeIn(program_.root(collective.source()).format(), own);
+  return own;
 }
 
 OwnStep RankProgramBuilder::stepOfTransfer(size_t instruction) const {
@@ -58,7 +60,7 @@ int64_t RankProgramBuilder::messagesOf(int index) {
   } else if (instruction.has_collective() &&
              !isLocal(*parseCollectiveKind(instruction.collective().kind()))) {
     const pb::Collective &collective = instruction.collective();
-    key = {collective.kind(),
+    key = {collective.kind() + program_.root(collective.source()).format(),
            {collective.axes().begin(), collective.axes().end()},
            &placement(collective.source()),
            &placement(collective.result())};

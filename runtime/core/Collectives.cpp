@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/Collectives.h"
+#include "runtime/kernels/Formats.h"
 
 #include <algorithm>
 #include <array>
@@ -186,6 +187,24 @@ OwnStep divisi::rt::describeCollective(
         {grid.devices[member], source.boxes[member], result.boxes[member]});
   }
   return own;
+}
+
+Box divisi::rt::storedIn(const std::string &format, const Box &box) {
+  if (format.empty()) {
+    return box;
+  }
+  Dims order = channelsLastOrder(box.rank());
+  return {permuted(box.begin, order), permuted(box.end, order)};
+}
+
+void divisi::rt::storeIn(const std::string &format, OwnStep &own) {
+  for (StepParty &party : own.step.parties) {
+    for (std::optional<Box> *box : {&party.source, &party.result}) {
+      if (*box) {
+        *box = storedIn(format, **box);
+      }
+    }
+  }
 }
 
 OwnStep divisi::rt::describeTransfer(const GridInfo &fromGrid,

@@ -47,6 +47,11 @@ OwnStep describeCollective(const GridInfo &grid, CollectiveKind kind,
                            std::span<const uint32_t> axes,
                            const Placement &source, const Placement &result,
                            size_t position);
+/// Of elements that lie in `format`: the same step of the dimensions as they are
+/// stored.
+void storeIn(const std::string &format, OwnStep &own);
+/// The box of the dimensions as they are stored in `format`.
+Box storedIn(const std::string &format, const Box &box);
 OwnStep describeTransfer(const GridInfo &fromGrid, const Placement &from,
                          const GridInfo &toGrid, const Placement &to,
                          uint32_t rank);

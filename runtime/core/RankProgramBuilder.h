@@ -131,7 +131,7 @@ private:
     int64_t end() const { return at + bytes; }
   };
   std::vector<Messages> messages_; ///< In the order of the list.
-  /// By kind and axes, source and result of a step.
+  /// By kind with format, axes, source and result of a step.
   std::map<std::tuple<std::string, std::vector<uint32_t>, const Placement *,
                       const Placement *>,
            int64_t>

@@ -45,7 +45,8 @@ Status ProgramVerifier::share(uint32_t tag, SharedStep step) {
   }
   SharedStep &other = it->second;
   if (other.kind != step.kind || other.queue != step.queue ||
-      other.axes != step.axes || !(*other.source == *step.source) ||
+      other.axes != step.axes || other.format != step.format ||
+      !(*other.source == *step.source) ||
       !(*other.result == *step.result)) {
     return invalid("under tag ", tag, " another rank does something else (",
                    other.where, ")");
@@ -112,6 +113,7 @@ Status ProgramVerifier::verifyCollective(const pb::Collective &collective,
                                                   collective.kind(),
                                                   queue,
                                                   axes,
+                                                  program_.root(from).format(),
                                                   &source,
                                                   &result,
                                                   {}})
@@ -169,5 +171,5 @@ Status ProgramVerifier::verifyTransfer(const pb::Transfer &transfer, int index,
   if (transfer.has_result()) {
     write(transfer.result());
   }
-  return share(transfer.tag(), {where, "transfer", queue, {}, from, to, {}});
+  return share(transfer.tag(), {where, "transfer", queue, {}, {}, from, to, {}});
 }

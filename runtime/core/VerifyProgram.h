@@ -24,6 +24,7 @@ struct SharedStep {
   std::string kind;  ///< Of the collective, or `transfer`.
   uint32_t queue;    ///< Of its communicator.
   std::vector<uint32_t> axes;
+  std::string format; ///< Of source and result.
   const Placement *source, *result;
   std::set<uint32_t> ranks; ///< That have it.
 };

@@ -8,7 +8,8 @@
 //
 // A kernel reads and writes one memory space. What lies in another is copied by
 // an instruction, so that a program says what it costs to leave a device.
-// Formats stay between kernels: nothing else knows what they mean.
+// Formats stay between kernels: nothing else knows what they mean, but for
+// collectives between boxes that have their channels last.
 //
 //===----------------------------------------------------------------------===//
 
@@ -99,10 +100,20 @@ Status ProgramVerifier::verifyMove(const pb::Instruction &instruction) const {
   std::vector<uint32_t> buffers = movedBuffers(instruction);
   for (uint32_t buffer : buffers) {
     const std::string &format = program_.root(buffer).format();
-    if (!format.empty()) {
+    bool isKnown = instruction.has_collective() && format == channelsLast &&
+                   placement(buffer).dims.size() >= 3 &&
+                   program_.space(buffer) == hostSpaceNumber;
+    if (!format.empty() && !isKnown) {
       return invalid("buffer ", buffer, " has the format '", format,
                      "', which only calls know");
     }
+  }
+  if (instruction.has_collective() &&
+      program_.root(buffers[0]).format() !=
+          program_.root(buffers[1]).format()) {
+    return invalid("one of buffers ", buffers[0], " and ", buffers[1],
+                   " has its channels last, and the other has not: it must be "
+                   "packed");
   }
   if (instruction.has_output() &&
       program_.space(buffers[0]) != hostSpaceNumber) {

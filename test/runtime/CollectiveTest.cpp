@@ -36,16 +36,24 @@ static Bounds randomBounds(Random &random, int64_t shards, int64_t extent) {
   return bounds;
 }
 
+/// With `pack`, too.
+static Expected<std::unique_ptr<Session>> open(const pb::Manifest &manifest) {
+  SessionOptions options = testOptions();
+  options.backends.push_back(&referenceBackend());
+  return openSession(inOneOrder(manifest), {}, options);
+}
+
 namespace {
 
 /// A random tensor and grid, and layouts of one on the other.
 struct RandomCase {
-  explicit RandomCase(Random &random) : random(random), builder(1) {
+  explicit RandomCase(Random &random, int64_t leastRank = 1)
+      : random(random), builder(1) {
     sizes.resize(1 + below(random, 2));
     for (int64_t &size : sizes) {
       size = 1 + below(random, 3);
     }
-    dims.resize(1 + below(random, 3));
+    dims.resize(leastRank + below(random, 3));
     for (int64_t &dim : dims) {
       dim = 1 + below(random, 6);
     }
@@ -103,7 +111,7 @@ struct RandomCase {
     for (float &value : expected) {
       value *= factor;
     }
-    auto session = openSession(inOneOrder(builder.manifest));
+    auto session = open(builder.manifest);
     ASSERT_TRUE(session) << session.status().message() << "\n"
                          << builder.manifest.DebugString();
     std::vector<HostTensor> inputs = listOf(makeTensor(dims, x));
@@ -227,4 +235,80 @@ TEST(CollectiveTest, maskMakesASumOfOneSummand) {
     p.output(out, 0);
     c.check(1);
   }
+}
+
+// What moves and what is combined follow from how the elements are stored.
+TEST(CollectiveTest, tensorsMayHaveTheirChannelsLast) {
+  Random random(9);
+  for (int round = 0; round < 120; ++round) {
+    RandomCase c(random, 3);
+    TensorRef x = c.tensor(c.splits(c.allAxes()));
+    TensorRef y = c.tensor(c.splits(c.allAxes()));
+    ProgramBuilder p(c.builder.manifest, c.entry(x, y), c.allRanks());
+    uint32_t in = p.input(0, x), from = p.allocChannelsLast(x);
+    uint32_t to = p.allocChannelsLast(y), out = p.alloc(y);
+    p.call("pack", {in}, from);
+    p.collective("exchange", c.allAxes(), from, to, 0);
+    p.call("pack", {to}, out);
+    p.output(out, 0);
+    c.check(1);
+  }
+}
+
+TEST(CollectiveTest, sumsMayHaveTheirChannelsLast) {
+  Random random(10);
+  for (int round = 0; round < 60; ++round) {
+    RandomCase c(random, 3);
+    std::vector<DimSplit> whole(c.dims.size()), split = whole;
+    split[below(random, int64_t(c.dims.size()))].axes = {0};
+    TensorRef x = c.tensor(whole), part = c.tensor(split);
+    TensorRef partial = c.tensor(whole, {0});
+    ProgramBuilder p(c.builder.manifest, c.entry(x, x), c.allRanks());
+    uint32_t in = p.input(0, x), from = p.allocChannelsLast(x);
+    uint32_t masked = p.allocChannelsLast(partial);
+    uint32_t sum = p.allocChannelsLast(part), again = p.allocChannelsLast(part);
+    uint32_t all = p.allocChannelsLast(x), out = p.alloc(x);
+    p.call("pack", {in}, from);
+    p.collective("mask", {0}, from, masked, 0);
+    p.collective("reduce_scatter", {0}, masked, sum, 0);
+    p.collective("slice", {0}, from, again, 0);
+    p.collective("all_gather", {0}, round % 2 == 0 ? sum : again, all, 1);
+    p.call("pack", {all}, out);
+    p.output(out, 0);
+    c.check(1);
+  }
+}
+
+TEST(CollectiveTest, bothSidesHaveTheFormatThatAllKnow) {
+  auto statusOf = [](const char *source, const char *result, Dims dims) {
+    ManifestBuilder b(2);
+    uint32_t g = b.grid({2});
+    std::vector<DimSplit> splits(dims.size());
+    TensorRef whole = b.tensor(g, dims, splits);
+    splits[0].axes = {0};
+    TensorRef part = b.tensor(g, dims, splits);
+    pb::Entry &entry = *b.manifest.add_entries();
+    entry.set_name("f");
+    addValue(entry.mutable_inputs(), "x", part);
+    addValue(entry.mutable_outputs(), "y", whole);
+    ProgramBuilder p(b.manifest, entry, {0, 1});
+    uint32_t in = p.input(0, part), from = p.alloc(part), to = p.alloc(whole);
+    p.program.mutable_buffers(int(from))->set_format(source);
+    p.program.mutable_buffers(int(to))->set_format(result);
+    p.call("pack", {in}, from);
+    p.collective("all_gather", {0}, from, to, 0);
+    p.call("pack", {to}, p.alloc(whole));
+    p.output(to + 1, 0);
+    return open(b.manifest).status().message();
+  };
+  using testing::HasSubstr;
+  EXPECT_EQ(statusOf("channels_last", "channels_last", {4, 3, 2}), "");
+  EXPECT_THAT(statusOf("channels_last", "", {4, 3, 2}),
+              HasSubstr("one of buffers 1 and 2 has its channels last, and the "
+                        "other has not: it must be packed"));
+  EXPECT_THAT(statusOf("blocked8", "blocked8", {4, 3, 2}),
+              HasSubstr("buffer 1 has the format 'blocked8', which only calls "
+                        "know"));
+  EXPECT_THAT(statusOf("channels_last", "channels_last", {4, 3}),
+              HasSubstr("which only calls know"));
 }

@@ -191,6 +191,12 @@ public:
     return last();
   }
 
+  uint32_t allocChannelsLast(const TensorRef &tensor) {
+    uint32_t buffer = alloc(tensor);
+    program.mutable_buffers()->rbegin()->set_format(std::string(channelsLast));
+    return buffer;
+  }
+
   pb::Call &call(const std::string &op, const Axes &operands, uint32_t result) {
     pb::Instruction &instruction = *program.add_instructions();
     instruction.set_location("node of " + op);

@@ -77,6 +77,17 @@ func.func @axis_of_another_grid(%x: !shard, %y: !whole) {
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 !whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
 
+func.func @format_of_one_side(%x: !shard, %y: !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g format "channels_last" of 16>) {
+  // expected-error @below {{(C4) leads from the format '' to 'channels_last', which only a call does}}
+  exec.collective "all_gather" axes ["x"] tag 0 %x into %y : !shard into !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g format "channels_last" of 16>
+  return
+}
+
+// -----
+
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
+
 func.func @wrong_step(%x: !shard, %y: !whole) {
   // expected-error @below {{(C1) all_reduce cannot lead from [x] to [*], expected partial axes to become replicated, and nothing else to change}}
   exec.collective "all_reduce" axes ["x"] tag 0 %x into %y : !shard into !whole
