@@ -21,6 +21,8 @@ namespace divisi::rt::cpu {
 
 /// Shorter lines are not worth a loop of their own.
 static constexpr int64_t leastExtent = 4;
+/// Elements of the result that stay in the first cache while taps are joined.
+static constexpr int64_t mostAtOnce = 2048;
 
 namespace {
 
@@ -79,16 +81,21 @@ public:
     auto *join = isMax_ ? joinMax : joinSum;
     float neutral = isMax_ ? -std::numeric_limits<float>::infinity() : 0;
     int64_t extent = plan_.extent;
-    plan_.walk.forEachPiece(
-        [&](const int64_t *row, int64_t from, int64_t to, int64_t where) {
-          std::fill_n(y + where * extent, (to - from) * extent, neutral);
-          plan_.walk.forEachTap(
-              row, from, to,
-              [&](int64_t, const TapRun &run, int64_t at, int64_t step) {
-                join({x + at, y + (where + run.first - from) * extent, step,
-                      run.count, extent});
-              });
-        });
+    int64_t most = std::max<int64_t>(1, mostAtOnce / extent);
+    plan_.walk.forEachPiece([&](const int64_t *row, int64_t begin, int64_t end,
+                                int64_t where) {
+      for (int64_t from = begin; from < end; from += most) {
+        int64_t to = std::min(end, from + most);
+        float *result = y + (where + from - begin) * extent;
+        std::fill_n(result, (to - from) * extent, neutral);
+        plan_.walk.forEachTap(
+            row, from, to,
+            [&](int64_t, const TapRun &run, int64_t at, int64_t step) {
+              join({x + at, result + (run.first - from) * extent, step,
+                    run.count, extent});
+            });
+      }
+    });
     return {};
   }
 
