@@ -158,20 +158,68 @@ size_t PostOps::read(const CallSite &site, size_t most, Clips clips) {
   return count;
 }
 
+namespace {
+
+/// Dimensions that a primitive sees.
+struct View {
+  Dims dims, strides;
+};
+
+} // namespace
+
+/// Joins the dimensions of each group to one: all of them are walked, with one
+/// stride, or the extent is 1 in all; nothing if they are not.
+static std::optional<View> joined(const View &view, const Dims &extents,
+                                  const DimGroups &groups) {
+  View joined;
+  for (const std::vector<size_t> &group : groups) {
+    int64_t count = 1, stride = 1, next = 0;
+    bool isFirst = true;
+    for (size_t i = group.size(); i-- > 0;) {
+      size_t d = group[i];
+      if (extents[d] == 1) {
+        continue;
+      }
+      if (!isFirst && (view.dims[d] == 1
+                           ? count != 1
+                           : count == 1 || view.strides[d] != next)) {
+        return std::nullopt;
+      }
+      stride = isFirst ? view.strides[d] : stride;
+      next = view.strides[d] * view.dims[d];
+      count *= view.dims[d];
+      isFirst = false;
+    }
+    joined.dims.push_back(count);
+    joined.strides.push_back(stride);
+  }
+  return joined;
+}
+
+/// Where there is no extent it may lie as densely as oneDNN wants.
+static void makeDense(View &view, const Dims &order) {
+  int64_t dense = 1;
+  for (size_t i = view.dims.size(); i-- > 0;) {
+    size_t d = order.empty() ? i : size_t(order[i]);
+    view.strides[d] = view.dims[d] == 1 ? dense : view.strides[d];
+    dense = std::max(dense, view.strides[d] * view.dims[d]);
+  }
+}
+
 /// The part of the operand that broadcasts to the result's box.
-bool PostOps::describeOperand(PostOp &op, const TensorInfo &result) {
+bool PostOps::describeOperand(PostOp &op, const TensorInfo &result,
+                              const DimGroups &groups) {
   const TensorInfo &info = op.info;
   size_t rank = result.rank();
   if (info.rank() > rank) {
     return false;
   }
-  Dims own = stridesOf(info), dims(rank, 1), strides(rank, 1);
-  bool isWhole = info.rank() == rank;
+  Dims own = stridesOf(info);
+  View view{Dims(rank, 1), Dims(rank, 1)};
   op.base = 0;
   for (size_t i = 0; i < info.rank(); ++i) {
     size_t d = rank - info.rank() + i;
     if (info.global[i] == 1 && result.global[d] != 1) {
-      isWhole = false;
       continue;
     }
     int64_t first = result.offset[d] - info.offset[i];
@@ -180,20 +228,27 @@ bool PostOps::describeOperand(PostOp &op, const TensorInfo &result) {
       return false;
     }
     op.base += first * own[i];
-    dims[d] = result.extents[d];
-    strides[d] = own[i];
+    view.dims[d] = result.extents[d];
+    view.strides[d] = own[i];
   }
-  // Where it has no extent it may lie as densely as oneDNN wants.
-  int64_t dense = 1;
   Dims order = isChannelsLast(result) ? channelsLastOrder(rank) : Dims();
-  for (size_t i = rank; i-- > 0;) {
-    size_t d = order.empty() ? i : size_t(order[i]);
-    strides[d] = dims[d] == 1 ? dense : strides[d];
-    dense = std::max(dense, strides[d] * dims[d]);
+  View whole{result.extents, stridesOf(result)};
+  if (!groups.empty()) {
+    auto seen = joined(view, result.extents, groups);
+    auto all = joined(whole, result.extents, groups);
+    if (!seen || !all) {
+      return false;
+    }
+    view = std::move(*seen);
+    whole = std::move(*all);
+    order.clear();
   }
-  op.desc = describe(dims, strides);
+  makeDense(view, order);
+  makeDense(whole, order);
+  op.desc = describe(view.dims, view.strides);
   // oneDNN reads what has no broadcast dimension in the result's own order.
-  return op.desc && (!isWhole || info.format == result.format);
+  return op.desc &&
+         (view.dims != whole.dims || view.strides == whole.strides);
 }
 
 MemoryDesc PostOps::takeBias(const TensorInfo &result, size_t dim) {
@@ -223,7 +278,8 @@ MemoryDesc PostOps::takeBias(const TensorInfo &result, size_t dim) {
   return describe({result.extents[dim]}, {1});
 }
 
-bool PostOps::addTo(dnnl_primitive_attr_t attr, const TensorInfo &result) {
+bool PostOps::addTo(dnnl_primitive_attr_t attr, const TensorInfo &result,
+                    const DimGroups &groups) {
   if (ops_.empty()) {
     return true;
   }
@@ -236,7 +292,7 @@ bool PostOps::addTo(dnnl_primitive_attr_t attr, const TensorInfo &result) {
     dnnl_status_t status =
         !op.isBinary ? dnnl_post_ops_append_eltwise(made, op.algorithm,
                                                     op.alpha, op.beta)
-        : describeOperand(op, result)
+        : describeOperand(op, result, groups)
             ? dnnl_post_ops_append_binary(made, op.algorithm, op.desc.get())
             : dnnl_unimplemented;
     if (status != dnnl_success) {

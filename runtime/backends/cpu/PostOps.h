@@ -38,6 +38,10 @@ enum class Clips : uint8_t {
   Known,
 };
 
+/// Per dimension of what a primitive writes, the result's dimensions that it
+/// is, in their order.
+using DimGroups = std::vector<std::vector<size_t>>;
+
 /// See the file's head.
 class PostOps {
 public:
@@ -50,8 +54,11 @@ public:
   /// A vector along dimension `dim` that is added first leaves the post-ops and
   /// becomes the bias; null if there is none.
   MemoryDesc takeBias(const TensorInfo &result, size_t dim);
-  /// Adds the others to `attr`; false if oneDNN refuses.
-  bool addTo(dnnl_primitive_attr_t attr, const TensorInfo &result);
+  /// Adds the others to `attr`, for a primitive that writes the result as
+  /// `groups` say, or, without any, as it is; false if oneDNN refuses, or an
+  /// operand cannot be seen so.
+  bool addTo(dnnl_primitive_attr_t attr, const TensorInfo &result,
+             const DimGroups &groups = {});
   /// Binds bias and operands, in the order of `pointers`.
   void bind(Primitive &primitive) const;
   /// What has been bound, of the call's operands.
@@ -83,7 +90,8 @@ private:
   static bool readClip(const RegionPart &part, int value, const CallSite &site,
                        Clips clips, PostOp &op);
   bool joinClip(const PostOp &op);
-  static bool describeOperand(PostOp &op, const TensorInfo &result);
+  static bool describeOperand(PostOp &op, const TensorInfo &result,
+                              const DimGroups &groups);
 
   std::vector<PostOp> ops_;
   std::optional<PostOp> bias_;

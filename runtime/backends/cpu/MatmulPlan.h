@@ -1,0 +1,79 @@
+//===- MatmulPlan.h - What oneDNN does of a product -------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The labels become batch, m, n and k (runtime/kernels/Contraction.h); oneDNN
+// takes any strides for the batch, and rows or columns that are contiguous. A
+// constant right matrix is brought once to the layout that oneDNN likes best.
+//
+// Of a region that begins with a product, the primitive does what it can on the
+// way (PostOps.h); the rest goes on with the result in place.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_BACKENDS_CPU_MATMULPLAN_H
+#define DIVISI_RUNTIME_BACKENDS_CPU_MATMULPLAN_H
+
+#include "runtime/backends/cpu/PostOps.h"
+#include "runtime/kernels/Contraction.h"
+
+#include <array>
+
+namespace divisi::rt::cpu {
+
+/// A product alone, or the first operator of a region.
+struct MatmulPlan {
+  /// One that has a result.
+  explicit MatmulPlan(const CallSite &call);
+  MatmulPlan(const MatmulPlan &) = delete;
+
+  std::vector<int> numbers; ///< Of the product's operands, in the call.
+  std::vector<TensorInfo> operands;
+  std::vector<Constant> constants;
+  CallSite site; ///< The product.
+  MatrixProduct product;
+  std::array<MemoryDesc, 3> descs;
+  DimGroups groups; ///< The result's dimensions, as the primitive sees them.
+  PrimitiveDesc primitive;
+  PostOps postOps;
+  std::unique_ptr<RegionTail> tail; ///< Null if the primitive does all.
+  bool constantRight = false;
+  bool sharesRight = false; ///< Other operators of the region read it.
+  int threads = 1;
+
+  /// Plans `call`, a product or a region that begins with one; false if oneDNN
+  /// cannot do it.
+  bool make(const CallSite &call);
+
+  /// The right matrix as the primitive wants it.
+  const_dnnl_memory_desc_t wantedRight() const {
+    return constantRight ? dnnl_primitive_desc_query_md(
+                               primitive.get(), dnnl_query_weights_md, 0)
+                         : descs[RightMatrix].get();
+  }
+  bool packsRight() const {
+    return constantRight &&
+           !dnnl_memory_desc_equal(descs[RightMatrix].get(), wantedRight());
+  }
+  /// The packed matrices come first in the workspace.
+  int64_t scratchpadOffset() const {
+    WorkspaceParts parts;
+    parts.add(product.workspaceBytes);
+    return parts.bytes();
+  }
+  /// The tail's comes last.
+  int64_t tailOffset() const {
+    WorkspaceParts parts;
+    parts.add(scratchpadOffset());
+    parts.add(scratchpadBytes(primitive.get()));
+    return parts.bytes();
+  }
+};
+
+} // namespace divisi::rt::cpu
+
+#endif // DIVISI_RUNTIME_BACKENDS_CPU_MATMULPLAN_H

@@ -1,0 +1,151 @@
+//===- FusedProductTest.cpp - Regions that begin with a product -----------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/runtime/FusedCalls.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+
+using namespace divisi;
+using namespace divisi::rt;
+using namespace divisi::rt::test;
+
+namespace {
+
+/// Draws a product whose groups have several dimensions, and what goes on with
+/// it: operands that are broadcast along some dimensions, in all ways.
+class ProductDraw {
+public:
+  explicit ProductDraw(unsigned seed) : random_(seed) {}
+
+  FusedCall draw() {
+    static const char *const all[] = {
+        "mk,kn->mn",      "bsk,kn->bsn",   "bsk,knh->bsnh", "bsk,knh->bnsh",
+        "bmk,bkn->bmn",   "km,kn->nm",     "bsk,nhk->bsnh", "k,kn->n",
+        "abmk,abnk->abmn"};
+    std::string labels = all[below(std::size(all))];
+    std::map<char, int64_t> extents;
+    for (char label : labels) {
+      extents[label] = 1 + below(below(4) == 0 ? 40 : 5);
+    }
+    size_t comma = labels.find(','), arrow = labels.find("->");
+    auto dimsOf = [&](size_t begin, size_t end) {
+      Dims dims;
+      for (; begin < end; ++begin) {
+        dims.push_back(extents[labels[begin]]);
+      }
+      return dims;
+    };
+    FusedCall call;
+    call.operands = {tensor(dimsOf(0, comma)),
+                     tensor(dimsOf(comma + 1, arrow))};
+    TensorInfo result =
+        TensorInfo::whole(DType::F32, dimsOf(arrow + 2, labels.size()));
+    call.region.parts = {
+        {"nn.matmul", kernelVersion("nn.matmul").value(), {}, {0, 1}, {result}}};
+    call.region.parts[0].attributes.set("labels", labels);
+    int parts = 1 + static_cast<int>(below(4));
+    int value = 2 + parts;
+    call.operands.resize(2);
+    for (int p = 0; p < parts; ++p) {
+      call.operands.push_back(tensor(broadcast(result.extents)));
+    }
+    for (int p = 0; p < parts; ++p, ++value) {
+      RegionPart part{pick({"nn.add", "nn.mul", "nn.sub", "nn.gelu", "nn.silu",
+                            "nn.relu", "nn.max"}),
+                      1, {}, {value}, {result}};
+      part.version = kernelVersion(part.op).value();
+      if (part.op == "nn.gelu") {
+        part.attributes.set("approximate", std::string("none"));
+      } else if (part.op != "nn.silu" && part.op != "nn.relu") {
+        part.operands.insert(part.operands.begin() + below(2), 2 + p);
+      }
+      call.region.parts.push_back(std::move(part));
+    }
+    call.region.results = {value};
+    return call;
+  }
+
+  int64_t below(int64_t end) {
+    return std::uniform_int_distribution<int64_t>(0, end - 1)(random_);
+  }
+
+private:
+  std::string pick(std::initializer_list<const char *> of) {
+    return of.begin()[below(int64_t(of.size()))];
+  }
+  Dims broadcast(Dims dims) {
+    int64_t way = below(4);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      bool isLast = d + 1 == dims.size();
+      if (way == 0 || (way == 1 && !isLast) || (way == 2 && below(2) == 0)) {
+        dims[d] = 1;
+      }
+    }
+    while (way == 1 && dims.size() > 1) {
+      dims.erase(dims.begin());
+    }
+    return dims;
+  }
+  /// A few are NaN or infinite.
+  Tensor tensor(const Dims &dims) {
+    std::vector<float> values(static_cast<size_t>(numElements(dims)));
+    for (float &value : values) {
+      value = std::uniform_real_distribution<float>(-2, 2)(random_);
+    }
+    if (below(8) == 0) {
+      values[static_cast<size_t>(below(int64_t(values.size())))] =
+          below(2) == 0 ? std::numeric_limits<float>::quiet_NaN()
+                        : -std::numeric_limits<float>::infinity();
+    }
+    return make<float>(dims, values);
+  }
+
+  std::mt19937 random_;
+};
+
+} // namespace
+
+static bool isNear(float got, float expected) {
+  return std::isnan(expected)   ? std::isnan(got)
+         : std::isinf(expected) ? got == expected
+                                : std::abs(got - expected) <=
+                                      1e-4f * (1 + std::abs(expected));
+}
+
+TEST(FusedTest, aProductGoesOnWithItsResult) {
+  ProductDraw draw(11);
+  int whole = 0;
+  for (int round = 0; round < 800; ++round) {
+    FusedCall call = draw.draw();
+    std::vector<TensorInfo> operands = call.operandInfos(),
+                            results = call.resultInfos();
+    std::vector<Constant> constants(operands.size());
+    constants[1] = draw.below(2) == 0 ? call.operands[1].data.data() : nullptr;
+    CallSite site{fusedOp, call.none, operands, results, constants};
+    site.region = &call.region;
+    site.threads = 1 + int(draw.below(2));
+    const Kernel *kernel = cpuBackend().find(site);
+    ASSERT_TRUE(kernel);
+    std::string error;
+    whole += kernel->prepare(site, error)->parts().empty();
+    std::vector<float> expected =
+        expectedOf(call, {nullptr, {&cpuBackend(), &referenceBackend()}, 1})[0]
+            .values<float>();
+    std::vector<float> got =
+        runFused(call, site, *kernel, std::nullopt)[0].values<float>();
+    for (size_t i = 0; i < got.size(); ++i) {
+      ASSERT_TRUE(isNear(got[i], expected[i]))
+          << "round " << round << ", element " << i << ": " << got[i]
+          << ", expected " << expected[i];
+    }
+  }
+  EXPECT_GT(whole, 400);
+}
