@@ -7,7 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Code depends on the structure of a region, not on extents: equal layers, and
-// all ranks, have one.
+// all ranks, have one. An operator that stands alone is a region of one:
+//
+//   exec.call "nn.softmax"(%x) into (%y) {axis = 1}
+//   exec.call "fused"(%x) into (%y) {} code @rows_0 { nn.softmax … }
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +20,7 @@
 #include "divisi/Codegen/NativeCode.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "passes/StatusDiagnostic.h"
+#include "runtime/kernels/Families.h"
 #include "runtime/kernels/RowCall.h"
 #include "runtime/kernels/RowCode.h"
 
@@ -44,6 +48,7 @@ public:
 
 private:
   LogicalResult addCode(CallOp call, CallSites &sites);
+  LogicalResult addCodeAlone(CallOp call, CallSites &sites);
   FailureOr<FlatSymbolRefAttr> codeFor(const rt::CallSite &site, Location loc);
 
   std::map<std::string, FlatSymbolRefAttr> known_; ///< By structure.
@@ -88,26 +93,67 @@ static bool isFaster(const rt::CallSite &site) {
 /// On each rank that makes something the call has the structure of the first.
 LogicalResult GenerateCodePass::addCode(CallOp call, CallSites &sites) {
   std::string structure;
-  FlatSymbolRefAttr code;
-  bool isMade = true;
   bool isSame = sites.all(call, [&](const rt::CallSite &site, int) {
-    if (!generatesCode(site) || !isFaster(site) ||
-        (!structure.empty() && structure != codeStructure(site))) {
+    if (!generatesCode(site) || !isFaster(site)) {
       return false;
     }
-    if (structure.empty()) {
-      structure = codeStructure(site);
-      auto made = codeFor(site, call.getLoc());
-      isMade = succeeded(made);
-      code = made.value_or(FlatSymbolRefAttr());
-    }
-    return isMade;
+    std::string own = codeStructure(site);
+    structure = structure.empty() ? own : structure;
+    return structure == own;
   });
-  if (isSame && code) {
-    call.setCodeAttr(code);
+  if (!isSame || structure.empty()) {
+    return success();
+  }
+  FailureOr<FlatSymbolRefAttr> code = failure();
+  sites.all(call, [&](const rt::CallSite &site, int) {
+    code = codeFor(site, call.getLoc());
+    return false; // one is like the others
+  });
+  if (succeeded(code)) {
+    call.setCodeAttr(*code);
     ++numCalls;
   }
-  return success(isMade);
+  return success(succeeded(code));
+}
+
+/// Whether `call`, of one operator, may become a region.
+static bool mayStandAlone(CallOp call) {
+  StringRef op = call.getCallee();
+  return !call.isFused() && (rt::isElementwise(op) || rt::isRowOperator(op));
+}
+
+/// The same as a call with a region, in front of it.
+static CallOp makeRegion(CallOp call) {
+  OpBuilder builder(call);
+  Location loc = call.getLoc();
+  auto made = CallOp::create(
+      builder, loc, Type(), ExecDialect::kFused, call.getInputs(),
+      call.getOutputs(), builder.getDictionaryAttr({}), StringAttr(),
+      ValueRange(), DenseI64ArrayAttr(), IntegerAttr(), IntegerAttr(),
+      FlatSymbolRefAttr());
+  Block *block = builder.createBlock(&made.getBody());
+  auto typeOf = [](Value buffer) {
+    return cast<BufferType>(buffer.getType()).getTensor();
+  };
+  OperationState part(loc, call.getCallee());
+  for (Value input : call.getInputs()) {
+    part.operands.push_back(block->addArgument(typeOf(input), loc));
+  }
+  part.addTypes(llvm::map_to_vector(
+      call.getOutputs(), [&](Value output) -> Type { return typeOf(output); }));
+  part.addAttributes(call.getConfig().getValue());
+  YieldOp::create(builder, loc, builder.create(part)->getResults());
+  return made;
+}
+
+/// Lets an operator be a region if there is code for that.
+LogicalResult GenerateCodePass::addCodeAlone(CallOp call, CallSites &sites) {
+  CallOp made = makeRegion(call);
+  if (failed(addCode(made, sites))) {
+    return failure();
+  }
+  (made.getCode() ? call : made).erase();
+  return success();
 }
 
 void GenerateCodePass::runOnOperation() {
@@ -123,9 +169,16 @@ void GenerateCodePass::runOnOperation() {
   llvm::StringSet<> updated = updatedGlobals(getOperation());
   for (auto program : getOperation().getOps<ProgramOp>()) {
     CallSites sites(program, updated);
-    for (CallOp call : program.getBody().getOps<CallOp>()) {
-      if (call.isFused() && !call.getCode() && call.getSpace().empty() &&
-          failed(addCode(call, sites))) {
+    for (CallOp call :
+         llvm::make_early_inc_range(program.getBody().getOps<CallOp>())) {
+      if (call.getCode() || !call.getSpace().empty()) {
+        continue;
+      }
+      bool isMade =
+          call.isFused()        ? succeeded(addCode(call, sites))
+          : mayStandAlone(call) ? succeeded(addCodeAlone(call, sites))
+                                : true;
+      if (!isMade) {
         return signalPassFailure();
       }
     }

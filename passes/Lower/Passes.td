@@ -177,10 +177,11 @@ def GenerateCode : Pass<"generate-code", "::mlir::ModuleOp"> {
     Precondition: programs whose memory is not planned yet.
 
     Effect: a call with a region of which there is code (`divisi/Codegen`), on
-    all ranks of the program the same and long enough to gain by it, names it. Calls whose regions differ in
-    nothing but extents name the same code. Others stay, for kernels that run
-    the parts of regions, and so does a module for other devices than CPUs
-    (`divisi.cluster`).
+    all ranks of the program the same and long enough to gain by it, names it,
+    and so does one of a single operator, which becomes a region. Calls whose
+    regions differ in nothing but extents name the same code. Others stay, for
+    kernels that run the parts of regions, and so does a module for other
+    devices than CPUs (`divisi.cluster`).
 
     ```mlir
     exec.call "fused"(%x) into (%y) {} { … }
@@ -189,7 +190,8 @@ def GenerateCode : Pass<"generate-code", "::mlir::ModuleOp"> {
     exec.call "fused"(%x) into (%y) {} code @rows_0 { … }
     ```
   }];
-  let dependentDialects = ["::divisi::exec::ExecDialect"];
+  let dependentDialects = ["::divisi::exec::ExecDialect",
+      "::divisi::nn::NNDialect"];
   let options = [
     Option<"level", "level", "std::string", "\"x86-64-v3\"",
       "The processor: a level of the x86-64 psABI, v3 or v4">,

@@ -16,8 +16,9 @@
 #include "runtime/kernels/Attention.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/OneDnn.h"
+#include "runtime/backends/cpu/SoftmaxRow.h"
 
-#include "divisi/runtime/Arithmetic.h"
+#include "divisi/runtime/Storage.h"
 
 #include <algorithm>
 #include <limits>
@@ -119,8 +120,11 @@ private:
   void skipUnattended(const float *weights, int64_t keys, const float *values,
                       float *y) const {
     int64_t features = plan_.features;
-    if (std::all_of(y, y + features,
-                    [](float sum) { return std::isfinite(sum); })) {
+    bool isFinite = true;
+    for (int64_t e = 0; e < features; ++e) {
+      isFinite &= std::fabs(y[e]) <= std::numeric_limits<float>::max();
+    }
+    if (isFinite) {
       return;
     }
     std::fill_n(y, features, 0.0f);
@@ -152,40 +156,41 @@ private:
                    s * plan_.strides[Mask][2] + first * plan_.strides[Mask][3];
       mask(context.operands[Mask], at, begin, end);
     }
-    float top = minusInfinity;
-    for (int64_t t = 0; t < keys; ++t) {
-      top = maxOf(row[t], top);
-    }
-    if (top == minusInfinity) {
-      std::fill(row, row + keys, 0.0f);
-      return;
-    }
-    double total = 0;
-    for (int64_t t = 0; t < keys; ++t) {
-      row[t] = std::exp(row[t] - top);
-      total += row[t];
-    }
-    float scale = float(1 / total);
-    for (int64_t t = 0; t < keys; ++t) {
-      row[t] *= scale;
-    }
+    softmax_(row, keys);
   }
 
   /// Applies the mask from its element `at` on to the products of one query.
   void mask(const void *mask, int64_t at, float *begin, float *end) const {
-    int64_t step = plan_.strides[Mask][3];
-    for (float *product = begin; product < end; ++product, at += step) {
-      if (plan_.masksByBool) {
-        bool attends = static_cast<const Flag *>(mask)[at];
-        *product = attends ? *product : minusInfinity;
-      } else {
-        float bias = static_cast<const float *>(mask)[at];
-        *product = bias == minusInfinity ? bias : *product + bias;
+    int64_t step = plan_.strides[Mask][3], count = end - begin;
+    if (plan_.masksByBool) {
+      const Flag *flags = static_cast<const Flag *>(mask) + at;
+      apply(begin, count, flags, step, [](float product, Flag attends) {
+        return attends ? product : minusInfinity;
+      });
+    } else {
+      const float *biases = static_cast<const float *>(mask) + at;
+      apply(begin, count, biases, step, [](float product, float bias) {
+        return bias == minusInfinity ? bias : product + bias;
+      });
+    }
+  }
+
+  template <typename T, typename F>
+  static void apply(float *products, int64_t count, const T *mask, int64_t step,
+                    F f) {
+    if (step == 1) { // on vectors
+      for (int64_t t = 0; t < count; ++t) {
+        products[t] = f(products[t], mask[t]);
       }
+      return;
+    }
+    for (int64_t t = 0; t < count; ++t) {
+      products[t] = f(products[t], mask[t * step]);
     }
   }
 
   AttentionPlan plan_;
+  SoftmaxRow softmax_ = softmaxRow();
 };
 
 } // namespace

@@ -26,7 +26,10 @@ module attributes {divisi.cluster = {name = "two", devices = [
 spmd.grid @g (x = 2)
 exec.entry @f inputs ["x", "z", "r"] [!x, !z, !s] outputs ["y", "w", "v", "s"] [!x, !z, !x, !s]
 
-// CHECK: exec.code @rows_0 for "x86_64-linux-rows1:x86-64-v3" "\7FELF
+// No code is made that not all ranks run.
+// CHECK-NOT: exec.code
+// CHECK: exec.code @rows_1 for
+// CHECK-NEXT: exec.code @rows_0 for "x86_64-linux-rows1:x86-64-v3" "\7FELF
 // CHECK-NOT: exec.code
 // CHECK: exec.program @f__0
 exec.program @f__0 entry @f ranks [0, 1] arena 0 {
@@ -59,7 +62,7 @@ exec.program @f__0 entry @f ranks [0, 1] arena 0 {
     %2 = nn.sin %1 : (!tx) -> !tx
     exec.yield %2 : !tx
   } : (!x) into (!x)
-  // Rows that are too short.
+  // Rows that are too short, on the second rank at least.
   %r = exec.input 2 : !s
   %s = exec.alloc : !s
   // CHECK: exec.call "fused"({{.*}}) into ({{.*}}) {} {
@@ -69,6 +72,17 @@ exec.program @f__0 entry @f ranks [0, 1] arena 0 {
     %2 = nn.exp %1 : (!ts) -> !ts
     exec.yield %2 : !ts
   } : (!s) into (!s)
+  // An operator alone is a region, ...
+  %t = exec.alloc : !x
+  // CHECK: exec.call "fused"(%[[X:.*]]) into ({{.*}}) {} code @rows_1 {
+  // CHECK-NEXT: ^bb0(%[[A:.*]]: tensor
+  // CHECK-NEXT: %[[B:.*]] = nn.softmax %[[A]] {axis = 1 : i64, log = false}
+  // CHECK-NEXT: exec.yield %[[B]]
+  exec.call "nn.softmax"(%x) into (%t) {axis = 1 : i64, log = false} : (!x) into (!x)
+  // ... but not where no code is made of it.
+  %u = exec.alloc : !x
+  // CHECK: exec.call "nn.sin"
+  exec.call "nn.sin"(%x) into (%u) {} : (!x) into (!x)
   exec.output 0 %y : !x
   exec.output 1 %w : !z
   exec.output 2 %v : !x
