@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/NN/Integer.h"
 #include "dialects/NN/Labels.h"
 #include "dialects/NN/Nests.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -66,16 +68,18 @@ static LogicalResult addExtents(StringRef letters, Type type,
   return success();
 }
 
-FailureOr<RankedTensorType> MatmulOp::inferType(Adaptor adaptor,
-                                                EmitError emitError) {
+/// The result's shape (C1 to C6 of nn.matmul).
+template <typename Adaptor>
+static FailureOr<SmallVector<int64_t>> inferShape(Adaptor adaptor,
+                                                  EmitError emitError) {
   std::optional<Labels> labels = Labels::parse(adaptor.getLabels());
   if (!labels) { // C1
     return emitError() << "'labels' is \"" << adaptor.getLabels()
                        << "\", expected a form like \"bmk,kn->bmn\"";
   }
-  auto aType = cast<RankedTensorType>(adaptor.getA().getType());
   llvm::StringMap<int64_t> extents;
-  if (failed(addExtents(labels->a, aType, extents, emitError)) ||
+  if (failed(addExtents(labels->a, adaptor.getA().getType(), extents,
+                        emitError)) ||
       failed(addExtents(labels->b, adaptor.getB().getType(), extents,
                         emitError)) ||
       failed(checkDistinct(labels->result, emitError))) {
@@ -99,7 +103,39 @@ FailureOr<RankedTensorType> MatmulOp::inferType(Adaptor adaptor,
                             "reduce the operand before";
     }
   }
-  return makeType(shape, aType.getElementType(), emitError);
+  return shape;
+}
+
+FailureOr<RankedTensorType> MatmulOp::inferType(Adaptor adaptor,
+                                                EmitError emitError) {
+  FailureOr<SmallVector<int64_t>> shape = inferShape(adaptor, emitError);
+  if (failed(shape)) {
+    return failure();
+  }
+  return makeType(*shape, getElementTypeOrSelf(adaptor.getA().getType()),
+                  emitError);
+}
+
+FailureOr<RankedTensorType> MatmulIntegerOp::inferType(Adaptor adaptor,
+                                                       EmitError emitError) {
+  FailureOr<SmallVector<int64_t>> shape = inferShape(adaptor, emitError);
+  if (failed(shape) || // C1
+      failed(checkZeroPoint("a_zero", adaptor.getAZero(), // C2
+                            adaptor.getA().getType(), emitError)) ||
+      failed(checkZeroPoint("b_zero", adaptor.getBZero(), // C2
+                            adaptor.getB().getType(), emitError))) {
+    return failure();
+  }
+  Value zero = adaptor.getZero();
+  if (zero && (!globalShape(zero.getType()).empty() || adaptor.getAZero() != 0 ||
+               getElementTypeOrSelf(zero.getType()) !=
+                   getElementTypeOrSelf(adaptor.getA().getType()))) { // C3
+    return emitError() << "'zero' has type " << zero.getType()
+                       << " beside an 'a_zero' of " << adaptor.getAZero()
+                       << ", expected a scalar of the elements of 'a', and 0";
+  }
+  auto i32 = IntegerType::get(adaptor.getA().getContext(), 32);
+  return makeType(*shape, i32, emitError);
 }
 
 /// Loop names are lower-case: label X is the loop `x_`.
@@ -119,24 +155,36 @@ static TensorMap mapLabels(const LoopNest &nest, StringRef letters, Type type) {
 }
 
 /// A letter that the result lacks is summed over.
-LoopNest MatmulOp::getLoopNest() {
-  Labels labels = *Labels::parse(getLabels());
+template <typename OpT> static LoopNest productNest(OpT op) {
+  Labels labels = *Labels::parse(op.getLabels());
   LoopNest nest;
-  ArrayRef<int64_t> result = globalShape(getResult().getType());
+  ArrayRef<int64_t> result = globalShape(op.getResult().getType());
   for (auto [dim, letter] : llvm::enumerate(labels.result)) {
     nest.add(loopName(letter), result[dim]);
   }
-  ArrayRef<int64_t> a = globalShape(getA().getType());
+  ArrayRef<int64_t> a = globalShape(op.getA().getType());
   for (auto [dim, letter] : llvm::enumerate(labels.a)) {
     if (labels.result.find(letter) == std::string::npos) {
       nest.add(loopName(letter), a[dim], LoopKind::Reduction);
     }
   }
-  nest.operands = {mapLabels(nest, labels.a, getA().getType()),
-                   mapLabels(nest, labels.b, getB().getType())};
-  nest.results = {mapLabels(nest, labels.result, getResult().getType())};
+  nest.operands = {mapLabels(nest, labels.a, op.getA().getType()),
+                   mapLabels(nest, labels.b, op.getB().getType())};
+  nest.results = {mapLabels(nest, labels.result, op.getResult().getType())};
   nest.linear = {{0}, {1}};
   nest.flopsPerPoint = 2;
+  return nest;
+}
+
+LoopNest MatmulOp::getLoopNest() { return productNest(*this); }
+
+LoopNest MatmulIntegerOp::getLoopNest() {
+  LoopNest nest = productNest(*this);
+  if (getZero()) {
+    nest.operands.push_back(mapLoops(getZero().getType(), {}));
+  }
+  // What is left of a sum of numbers has lost its zero points.
+  nest.linear.clear();
   return nest;
 }
 

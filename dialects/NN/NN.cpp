@@ -9,6 +9,7 @@
 #include "dialects/NN/NN.h"
 
 #include "dialects/NN/Bodies.h"
+#include "dialects/NN/Integer.h"
 #include "dialects/NN/Nests.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
@@ -66,4 +67,9 @@ void divisi::nn::NNDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/NN/NNBodies.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/NN/NNInteger.cpp.inc"
+      >();
+  unflattenScales(*getContext());
 }

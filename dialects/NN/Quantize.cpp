@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/NN/Integer.h"
 #include "dialects/NN/Nests.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -144,5 +145,32 @@ FailureOr<RankedTensorType> DequantizeOp::inferType(Adaptor adaptor,
 }
 
 LoopNest DequantizeOp::getLoopNest() { return scaledNest(*this, 2); }
+
+//===- factors ------------------------------------------------------------===//
+
+namespace {
+/// Implements UnflattenInterface from outside of the operator. Scales of blocks
+/// stay whole along the axis, which says nothing else.
+template <typename OpT>
+struct ScaledModel
+    : UnflattenInterface::ExternalModel<ScaledModel<OpT>, OpT> {
+  void tieDims(Operation *op, DimTies &ties) const { ties.tieLoops(op); }
+  std::optional<FactoredForm> getFactoredForm(Operation *op,
+                                              const Factors &factors) const {
+    auto scaled = cast<OpT>(op);
+    FactoredForm form = elementwiseForm(op, factors);
+    Builder builder(op->getContext());
+    form.attributes.push_back(builder.getNamedAttr(
+        "axis", builder.getI64IntegerAttr(factors.position(
+                    scaled.getX(), unsigned(scaled.getAxis())))));
+    return form;
+  }
+};
+} // namespace
+
+void unflattenScales(MLIRContext &context) {
+  QuantizeOp::attachInterface<ScaledModel<QuantizeOp>>(context);
+  DequantizeOp::attachInterface<ScaledModel<DequantizeOp>>(context);
+}
 
 } // namespace divisi::nn

@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/NN/Integer.h"
 #include "dialects/NN/Nests.h"
 #include "divisi/Support/CheckedMath.h"
+
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 
@@ -93,10 +96,11 @@ static LogicalResult checkGroups(ArrayRef<int64_t> x, ArrayRef<int64_t> w,
   return success();
 }
 
-FailureOr<RankedTensorType> ConvOp::inferType(Adaptor adaptor,
-                                              EmitError emitError) {
-  auto type = cast<RankedTensorType>(adaptor.getX().getType());
-  ArrayRef<int64_t> x = globalShape(type);
+/// The result's shape (C1 to C7 of nn.conv).
+template <typename Adaptor>
+static FailureOr<SmallVector<int64_t>> inferConvShape(Adaptor adaptor,
+                                                      EmitError emitError) {
+  ArrayRef<int64_t> x = globalShape(adaptor.getX().getType());
   ArrayRef<int64_t> w = globalShape(adaptor.getW().getType());
   if (x.size() < 2 || x.size() != w.size()) { // C1
     return emitError() << "input and weight have ranks " << x.size() << " and "
@@ -123,14 +127,38 @@ FailureOr<RankedTensorType> ConvOp::inferType(Adaptor adaptor,
     }
     shape.push_back(*count);
   }
-  return makeType(shape, type.getElementType(), emitError);
+  return shape;
 }
 
-LoopNest ConvOp::getLoopNest() {
-  ArrayRef<int64_t> x = globalShape(getX().getType());
-  ArrayRef<int64_t> w = globalShape(getW().getType());
-  ArrayRef<int64_t> y = globalShape(getY().getType());
-  int64_t groups = getGroups();
+FailureOr<RankedTensorType> ConvOp::inferType(Adaptor adaptor,
+                                              EmitError emitError) {
+  FailureOr<SmallVector<int64_t>> shape = inferConvShape(adaptor, emitError);
+  if (failed(shape)) {
+    return failure();
+  }
+  return makeType(*shape, getElementTypeOrSelf(adaptor.getX().getType()),
+                  emitError);
+}
+
+FailureOr<RankedTensorType> ConvIntegerOp::inferType(Adaptor adaptor,
+                                                     EmitError emitError) {
+  FailureOr<SmallVector<int64_t>> shape = inferConvShape(adaptor, emitError);
+  if (failed(shape) || // C1
+      failed(checkZeroPoint("x_zero", adaptor.getXZero(), // C2
+                            adaptor.getX().getType(), emitError)) ||
+      failed(checkZeroPoint("w_zero", adaptor.getWZero(), // C2
+                            adaptor.getW().getType(), emitError))) {
+    return failure();
+  }
+  auto i32 = IntegerType::get(adaptor.getX().getContext(), 32);
+  return makeType(*shape, i32, emitError);
+}
+
+template <typename OpT> static LoopNest convNest(OpT op) {
+  ArrayRef<int64_t> x = globalShape(op.getX().getType());
+  ArrayRef<int64_t> w = globalShape(op.getW().getType());
+  ArrayRef<int64_t> y = globalShape(op.getY().getType());
+  int64_t groups = op.getGroups();
   LoopNest nest;
   LoopId n = nest.add("n", x[0]);
   // Without groups their loop would stand before m and c for nothing.
@@ -142,18 +170,18 @@ LoopNest ConvOp::getLoopNest() {
   LoopId c = nest.add("c", w[1], LoopKind::Reduction);
   inFeatures.push_back(c);
 
-  TensorMap input = mapLoops(getX().getType(), n);
-  TensorMap weight = mapLoops(getW().getType(), {});
-  TensorMap result = mapLoops(getY().getType(), n);
+  TensorMap input = mapLoops(op.getX().getType(), n);
+  TensorMap weight = mapLoops(op.getW().getType(), {});
+  TensorMap result = mapLoops(op.getY().getType(), n);
   input.dims.push_back(DimMap::product(inFeatures));
   weight.dims = {DimMap::product(outFeatures), DimMap::loop(c)};
   result.dims.push_back(DimMap::product(outFeatures));
   for (size_t i = 0; i + 2 < x.size(); ++i) {
     LoopId o = nest.add("o" + std::to_string(i), y[i + 2]);
     LoopId k = nest.add("k" + std::to_string(i), w[i + 2], LoopKind::Whole);
-    input.dims.push_back(windowMap(nest, o, x[i + 2], getStrides()[i],
-                                   getPadsLo()[i],
-                                   (w[i + 2] - 1) * getDilations()[i]));
+    input.dims.push_back(windowMap(nest, o, x[i + 2], op.getStrides()[i],
+                                   op.getPadsLo()[i],
+                                   (w[i + 2] - 1) * op.getDilations()[i]));
     weight.dims.push_back(DimMap::loop(k));
     result.dims.push_back(DimMap::loop(o));
   }
@@ -161,6 +189,15 @@ LoopNest ConvOp::getLoopNest() {
   nest.results = {result};
   nest.linear = {{0}, {1}};
   nest.flopsPerPoint = 2;
+  return nest;
+}
+
+LoopNest ConvOp::getLoopNest() { return convNest(*this); }
+
+LoopNest ConvIntegerOp::getLoopNest() {
+  LoopNest nest = convNest(*this);
+  // What is left of a sum of numbers has lost its zero points.
+  nest.linear.clear();
   return nest;
 }
 

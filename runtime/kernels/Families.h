@@ -20,6 +20,7 @@ std::span<const Kernel> contractionKernels();
 std::span<const Kernel> windowKernels();
 std::span<const Kernel> reduceKernels();
 std::span<const Kernel> normalizeKernels();
+std::span<const Kernel> integerKernels();
 std::span<const Kernel> movementKernels();
 std::span<const Kernel> indexKernels();
 std::span<const Kernel> orderKernels();

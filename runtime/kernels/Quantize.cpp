@@ -243,9 +243,66 @@ static std::unique_ptr<PreparedKernel> prepareDequantize(const CallSite &site,
                 : noKernelFor(checks, site.operands[0].type);
 }
 
+/// a + (x - zero) * scale: bits of the two operators that it stands for.
+static std::unique_ptr<PreparedKernel> prepareAdd(const CallSite &site,
+                                                  std::string &error) {
+  Checks checks(site, error);
+  bool hasZero = site.operands.size() > 3;
+  if (!checks.counts(hasZero ? 4 : 3, 1) ||
+      !checks.resultType(0, site.operands[0].type) ||
+      !checks.operandType(2, site.operands[0].type) ||
+      (hasZero && !checks.operandType(3, site.operands[1].type))) {
+    return nullptr;
+  }
+  const TensorInfo &y = site.results[0];
+  std::array<Walk, 5> walks;
+  walks[0] = denseWalk(y);
+  walks[4].strides.assign(y.rank(), 0);
+  for (size_t i = 0; i < site.operands.size(); ++i) {
+    if (!checks.operandRank(i, y.rank()) ||
+        !broadcastWalk(site, checks, i, walks[i + 1])) {
+      return nullptr;
+    }
+  }
+  Nest<5> nest(y.extents, walks);
+  std::unique_ptr<PreparedKernel> kernel;
+  dispatch<Floats>(y.type, [&](auto number) {
+    dispatch<Ints>(site.operands[1].type, [&](auto code) {
+      using Y = decltype(number);
+      using X = decltype(code);
+      kernel = makeKernel([nest, hasZero](auto operands, auto results, void *) {
+        auto *y = static_cast<Y *>(results[0]);
+        auto *a = static_cast<const Y *>(operands[0]);
+        auto *x = static_cast<const X *>(operands[1]);
+        auto *scale = static_cast<const Y *>(operands[2]);
+        auto *zero = hasZero ? static_cast<const X *>(operands[3]) : nullptr;
+        nest.forEachRow([&](const auto &at) {
+          for (int64_t i = 0, n = nest.rowExtent(); i < n; ++i) {
+            auto of = [&](size_t t) { return at[t] + i * nest.rowStride(t); };
+            Y b = Y(dequantized(x[of(2)], zero ? zero + of(4) : nullptr,
+                                load(scale[of(3)])));
+            y[of(0)] = Y(load(a[of(1)]) + load(b));
+          }
+        });
+      });
+    });
+  });
+  return kernel ? std::move(kernel) : noKernelFor(checks, y.type);
+}
+
+static KernelQuery queryAdd(const CallSite &site) {
+  KernelQuery query;
+  if (!site.operands.empty() && !site.results.empty() &&
+      isSameBox(site.operands[0], site.results[0])) {
+    query.inPlace.emplace_back(0, 0);
+  }
+  return query;
+}
+
 std::span<const Kernel> quantizeKernels() {
   using enum KernelUse;
   static constexpr Kernel kernels[] = {
+      {"nn.add_dequantized", 1, Parts, queryAdd, prepareAdd},
       {"nn.dequantize", 1, Parts, queryNothing, prepareDequantize},
       {"nn.quantize", 1, Parts, queryNothing, prepareQuantize},
   };

@@ -30,7 +30,7 @@ public:
           windowKernels(), reduceKernels(), normalizeKernels(),
           movementKernels(), indexKernels(), orderKernels(), scatterKernels(),
           attentionKernels(), rotaryKernels(), quantizeKernels(),
-          windowGradKernels()}) {
+          windowGradKernels(), integerKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     kernels_.push_back(regionKernel<&referenceAlone>());
@@ -61,7 +61,8 @@ static bool isIn(std::span<const Kernel> family, std::string_view op) {
 }
 
 bool isElementwise(std::string_view op) {
-  return isIn(unaryKernels(), op) || isIn(elementwiseKernels(), op);
+  return isIn(unaryKernels(), op) || isIn(elementwiseKernels(), op) ||
+         isIn(quantizeKernels(), op);
 }
 
 bool isMovement(std::string_view op) { return isIn(movementKernels(), op); }

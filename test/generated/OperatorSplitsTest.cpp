@@ -124,7 +124,8 @@ public:
     context.loadAllAvailableDialects();
     context.allowUnregisteredDialects();
     for (const char *name :
-         {"/attention.mlir", "/elementwise.mlir", "/structured.mlir"}) {
+         {"/attention.mlir", "/elementwise.mlir", "/integers.mlir",
+          "/structured.mlir"}) {
       modules.push_back(parseSourceFile<ModuleOp>(
           std::string(DIVISI_OPERATORS) + name, &context));
       llvm::append_range(functions, modules.back()->getOps<func::FuncOp>());

@@ -111,4 +111,37 @@ void addAttention(std::vector<Case> &cases) {
                    x});
 }
 
+void addIntegers(std::vector<Case> &cases) {
+  TensorInfo x = f32({3, 7, 4});
+  cases.push_back({"addDequantized",
+                   "nn.add_dequantized",
+                   {},
+                   {x, TensorInfo::whole(DType::I8, {3, 7, 4}), f32({1, 1, 1}),
+                    TensorInfo::whole(DType::I8, {1, 1, 1})},
+                   x});
+  TensorInfo a = TensorInfo::whole(DType::U8, {2, 5, 7});
+  TensorInfo b = TensorInfo::whole(DType::I8, {7, 6});
+  cases.push_back({"matmulInteger",
+                   "nn.matmul_integer",
+                   {{"labels", "bmk,kn->bmn"},
+                    {"a_zero", int64_t(3)},
+                    {"b_zero", int64_t(-2)}},
+                   {a, b},
+                   i32({2, 5, 6}),
+                   {{0, 2}, {1, 0}}});
+  cases.push_back({"convInteger",
+                   "nn.conv_integer",
+                   {{"strides", Dims{2, 1}},
+                    {"dilations", Dims{1, 2}},
+                    {"pads_lo", Dims{1, 0}},
+                    {"pads_hi", Dims{0, 2}},
+                    {"groups", int64_t(1)},
+                    {"x_zero", int64_t(2)},
+                    {"w_zero", int64_t(0)}},
+                   {TensorInfo::whole(DType::U8, {2, 3, 8, 7}),
+                    TensorInfo::whole(DType::I8, {5, 3, 3, 2})},
+                   i32({2, 5, 4, 7}),
+                   {{0, 1}, {1, 1}}});
+}
+
 } // namespace divisi::rt::test

@@ -404,6 +404,7 @@ std::vector<Case> conformanceCases() {
   addAttention(cases);
   keepDims(cases);
   addTypes(cases);
+  addIntegers(cases);
   return cases;
 }
 

@@ -53,6 +53,8 @@ inline void PrintTo(const Case &test, std::ostream *out) { *out << test.name; }
 void addOrder(std::vector<Case> &cases);
 /// Cases of attention, transposed convolution and quantization.
 void addAttention(std::vector<Case> &cases);
+/// Cases of products of bytes.
+void addIntegers(std::vector<Case> &cases);
 /// Small cases over f32 also over the other floats, the field and what is
 /// stored only, those over i32 alone over the other integers.
 void addTypes(std::vector<Case> &cases);

@@ -206,9 +206,10 @@ INSTANTIATE_TEST_SUITE_P(
     , ConformanceOfTypes,
     testing::Combine(testing::Values(subjects().front()),
                      testing::ValuesIn(casesThat([](const Case &test) {
-                       // A shift means the width.
+                       // A shift means the width; sums of bytes are i32.
                        return test.result.count() < 2000 &&
                               test.op != "nn.shift" &&
+                              !test.op.ends_with("_integer") &&
                               wideType(test.result.type) != test.result.type;
                      }))),
     nameOf);

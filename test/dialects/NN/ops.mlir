@@ -296,6 +296,28 @@ func.func @quantized(%x: tensor<4x8xf32>, %s: tensor<4x2xf32>,
   return
 }
 
+// CHECK-LABEL: @integers
+func.func @integers(%x: tensor<2x3x8xui8>, %w: tensor<4x3x3xi8>,
+    %v: tensor<2x3x3xui8>, %a: tensor<2x4x4xf32>, %b: tensor<2x4x4xi8>, %s: tensor<1x1x1xf32>,
+    %z: tensor<1x1x1xi8>) {
+  // CHECK: nn.conv_integer %{{.*}}, %{{.*}} {dilations = array<i64: 1>, groups = 1 : i64, pads_hi = array<i64: 1>, pads_lo = array<i64: 1>, strides = array<i64: 2>, w_zero = 0 : i64, x_zero = 128 : i64}
+  %0 = nn.conv_integer %x, %w {strides = array<i64: 2>,
+      dilations = array<i64: 1>, pads_lo = array<i64: 1>,
+      pads_hi = array<i64: 1>, groups = 1, x_zero = 128, w_zero = 0}
+      : (tensor<2x3x8xui8>, tensor<4x3x3xi8>) -> tensor<2x4x4xi32>
+  // CHECK: nn.matmul_integer %{{.*}}, %{{.*}} {a_zero = -128 : i64, b_zero = 255 : i64, labels = "mak,nak->mn"}
+  %1 = nn.matmul_integer %w, %v {labels = "mak,nak->mn", a_zero = -128,
+      b_zero = 255} : (tensor<4x3x3xi8>, tensor<2x3x3xui8>) -> tensor<4x2xi32>
+  // CHECK: nn.add_dequantized %{{.*}}, %{{.*}}, %{{.*}} :
+  %2 = nn.add_dequantized %a, %b, %s : (tensor<2x4x4xf32>, tensor<2x4x4xi8>,
+      tensor<1x1x1xf32>) -> tensor<2x4x4xf32>
+  // CHECK: nn.add_dequantized %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} :
+  %3 = nn.add_dequantized %2, %b, %s, %z : (tensor<2x4x4xf32>,
+      tensor<2x4x4xi8>, tensor<1x1x1xf32>, tensor<1x1x1xi8>)
+      -> tensor<2x4x4xf32>
+  return
+}
+
 // Empty dimensions and scalars are ordinary.
 // CHECK-LABEL: @edges
 func.func @edges(%empty: tensor<0x4xf32>, %one: tensor<1xf32>, %s: tensor<f32>)

@@ -14,7 +14,8 @@ BUILD = Path(os.environ["DIVISI_BUILD"])
 
 
 def family_of(operator, loop):
-    return "label" if operator == "nn.matmul" else re.sub(r"\d+", "#", loop)
+    labelled = operator in ("nn.matmul", "nn.matmul_integer")
+    return "label" if labelled else re.sub(r"\d+", "#", loop)
 
 
 def read_nests():
@@ -45,8 +46,10 @@ def read_table():
 
 
 def read_operators():
-    reference = (BUILD / "dialects/NN/NNOps.md").read_text()
-    return set(re.findall(r"^### `(nn\.\w+)`", reference, flags=re.M))
+    return {operator for name in ("NNOps", "NNInteger")
+            for operator in re.findall(
+                r"^### `(nn\.\w+)`",
+                (BUILD / f"dialects/NN/{name}.md").read_text(), flags=re.M)}
 
 
 def test_table_and_operators_agree():
