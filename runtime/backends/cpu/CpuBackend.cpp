@@ -27,8 +27,10 @@ class CpuBackend final : public Backend {
 public:
   CpuBackend() {
     for (auto family :
-         {cpu::matmulKernels(), cpu::convKernels(), cpu::pointKernels(),
-          cpu::attentionKernels(), cpu::clampKernels(), cpu::widenedKernels(),
+         {cpu::int8ConvKernels(), cpu::int8MatmulKernels(),
+          cpu::matmulKernels(), cpu::convKernels(), cpu::pointKernels(),
+          cpu::attentionKernels(), cpu::quantizedKernels(),
+          cpu::clampKernels(), cpu::widenedKernels(),
           cpu::permutedKernels(), cpu::threadedKernels(), cpu::poolKernels(),
           cpu::nativeKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());

@@ -16,11 +16,16 @@ namespace divisi::rt::cpu {
 /// By oneDNN.
 std::span<const Kernel> attentionKernels();
 std::span<const Kernel> matmulKernels();
+/// Of bytes, by oneDNN, alone or at the begin of a region.
+std::span<const Kernel> int8ConvKernels();
+std::span<const Kernel> int8MatmulKernels();
+/// By oneDNN, too.
 std::span<const Kernel> convKernels();
 std::span<const Kernel> pointKernels();
 /// By vectors of ours.
 std::span<const Kernel> clampKernels();
 std::span<const Kernel> poolKernels();
+std::span<const Kernel> quantizedKernels();
 /// On tensors whose channels come last: by the kernel of what they are stored
 /// as.
 std::span<const Kernel> permutedKernels();

@@ -34,12 +34,11 @@ MemoryDesc describe(const Dims &dims, const Dims &strides) {
   return MemoryDesc(desc);
 }
 
-MemoryDesc describeAny(const Dims &dims) {
+MemoryDesc describeAny(const Dims &dims, dnnl_data_type_t type) {
   dnnl_memory_desc_t desc = nullptr;
   if (dims.empty() || dims.size() > DNNL_MAX_NDIMS ||
       dnnl_memory_desc_create_with_tag(&desc, int(dims.size()), dims.data(),
-                                       dnnl_f32,
-                                       dnnl_format_tag_any) != dnnl_success) {
+                                       type, dnnl_format_tag_any) != dnnl_success) {
     return nullptr;
   }
   return MemoryDesc(desc);

@@ -36,9 +36,10 @@ using PrimitiveDesc = Owner<dnnl_primitive_desc, dnnl_primitive_desc_destroy>;
 using PrimitiveAttr = Owner<dnnl_primitive_attr, dnnl_primitive_attr_destroy>;
 using Memory = Owner<dnnl_memory, dnnl_memory_destroy>;
 
-/// f32 with these strides (elements); `any` layout without them.
+/// f32 with these strides (elements); `any` layout without them, also of other
+/// types.
 MemoryDesc describe(const Dims &dims, const Dims &strides);
-MemoryDesc describeAny(const Dims &dims);
+MemoryDesc describeAny(const Dims &dims, dnnl_data_type_t type = dnnl_f32);
 
 /// The scratchpad belongs to the caller.
 PrimitiveAttr scratchpadAttr();

@@ -1,0 +1,364 @@
+//===- Int8Matmul.cpp - Matrix products of bytes by oneDNN ----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The labels become batch, m, n and k, as of products of floats. Scales may
+// differ along n. All of a region is one primitive, or it is left to others.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cpu/Answers.h"
+#include "runtime/backends/cpu/Families.h"
+#include "runtime/backends/cpu/Int8Product.h"
+#include "runtime/kernels/Contraction.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace divisi::rt::cpu {
+namespace {
+
+struct Int8MatmulPlan : Int8Plan {
+  MatrixProduct product;
+  std::array<size_t, 3> widths = {};  ///< Of elements, in bytes.
+  std::array<size_t, 2> operands = {}; ///< Left and right, of the call.
+  std::array<MemoryDesc, 3> descs;
+  MemoryDesc bias;
+  bool isConstant = false; ///< The right matrix.
+  int64_t flippedAt = 0, scratchpad = 0, workspaceBytes = 0;
+
+  bool make(const CallSite &call, bool hasValues);
+  const_dnnl_memory_desc_t wantedRight() const {
+    return isConstant ? dnnl_primitive_desc_query_md(primitive.get(),
+                                                     dnnl_query_weights_md, 0)
+                      : descs[RightMatrix].get();
+  }
+  int64_t packedBytes() const {
+    return isConstant ? int64_t(dnnl_memory_desc_get_size(wantedRight())) : 0;
+  }
+
+private:
+  bool readProduct(const CallSite &call, const FirstOperator &first);
+  MemoryDesc describeMatrix(size_t matrix, int64_t rows, int64_t columns) const;
+  bool makePrimitive(const CallSite &call);
+};
+
+} // namespace
+
+/// The dimensions of the result that count columns; nothing if an operand that
+/// scales differ along has others.
+static Dims columnDims(const CallSite &site, const Attributes &attributes,
+                       bool swapped) {
+  std::string labels = attributes.getString("labels");
+  size_t comma = labels.find(','), arrow = labels.find("->");
+  std::string a = labels.substr(0, comma);
+  std::string b = labels.substr(comma + 1, arrow - comma - 1);
+  const std::string &left = swapped ? b : a;
+  Dims dims;
+  for (size_t d = 0; d < site.results[0].rank(); ++d) {
+    if (left.find(labels[arrow + 2 + d]) == std::string::npos) {
+      dims.push_back(int64_t(d));
+    }
+  }
+  return dims;
+}
+
+bool Int8MatmulPlan::readProduct(const CallSite &call,
+                                 const FirstOperator &first) {
+  // Types are of the same widths as in the call.
+  std::vector<TensorInfo> infos;
+  for (size_t i = 0; i < 2; ++i) {
+    infos.push_back(call.operands[size_t(first.operands[i])]);
+    infos.back().type = DType::I8;
+  }
+  TensorInfo result = first.result;
+  result.type =
+      byteWidth(call.results[0].type) == 1 ? DType::I8 : DType::I32;
+  auto isPlain = [](const TensorInfo &info) { return info.format.empty(); };
+  CallSite site{"nn.matmul", first.attributes, infos, {&result, 1}};
+  std::string ignored;
+  Contraction contraction;
+  if (!std::all_of(call.operands.begin(), call.operands.end(), isPlain) ||
+      !isPlain(result) ||
+      !analyzeContraction(site, Checks(site, ignored), contraction)) {
+    return false;
+  }
+  product = planProduct(contraction, {UnitStride::Either, UnitStride::Either,
+                                      UnitStride::Inner});
+  operands = {size_t(first.operands[product.swapped]),
+              size_t(first.operands[!product.swapped])};
+  widths = {1, 1, size_t(byteWidth(call.results[0].type))};
+  return numElements(product.batch) * product.m * product.n * product.k != 0;
+}
+
+MemoryDesc Int8MatmulPlan::describeMatrix(size_t index, int64_t rows,
+                                          int64_t columns) const {
+  const Matrix &matrix = product.matrices[index];
+  Dims dims, strides;
+  for (size_t i = 0; i < product.batch.size(); ++i) {
+    if (product.batch[i] != 1) {
+      dims.push_back(product.batch[i]);
+      strides.push_back(matrix.batch.strides[i]);
+    }
+  }
+  dims.insert(dims.end(), {rows, columns});
+  // The stride of an extent of 1 is free; these look like plain matrices.
+  int64_t outer = rows == 1 && matrix.inner == 1 ? columns : matrix.outer;
+  int64_t inner = columns == 1 && matrix.outer == 1 ? rows : matrix.inner;
+  strides.insert(strides.end(), {outer, inner});
+  return describe(dims, strides);
+}
+
+bool Int8MatmulPlan::makePrimitive(const CallSite &call) {
+  int64_t m = product.m, n = product.n, k = product.k;
+  descs = {describeMatrix(LeftMatrix, m, k), describeMatrix(RightMatrix, k, n),
+           describeMatrix(ResultMatrix, m, n)};
+  dnnl_data_type_t types[] = {typeOf(call.operands[operands[0]].type), dnnl_s8,
+                              typeOf(call.results[0].type)};
+  for (size_t i = 0; i < 3; ++i) {
+    descs[i] = descs[i] ? retyped(descs[i].get(), types[i]) : nullptr;
+    if (!descs[i]) {
+      return false;
+    }
+  }
+  const dnnl_dims_t *found = nullptr;
+  int rank = 0;
+  dnnl_memory_desc_query(descs[ResultMatrix].get(), dnnl_query_dims, &found);
+  dnnl_memory_desc_query(descs[ResultMatrix].get(), dnnl_query_ndims_s32,
+                         &rank);
+  Dims perColumn(size_t(rank), 1), strides(size_t(rank), n);
+  perColumn.back() = n;
+  strides.back() = 1;
+  MemoryDesc channels = describe(perColumn, strides);
+  bias = epilogue.scales() ? describe(perColumn, strides) : nullptr;
+  MemoryDesc any = describeAny({k, n}, dnnl_s8);
+  PrimitiveAttr made = attr(call, 1 << (rank - 1), channels,
+                            descs[ResultMatrix].get());
+  dnnl_primitive_desc_t desc = nullptr;
+  if (!any || !made ||
+      dnnl_matmul_primitive_desc_create(
+          &desc, engine(), descs[LeftMatrix].get(),
+          isConstant ? any.get() : descs[RightMatrix].get(), bias.get(),
+          descs[ResultMatrix].get(), made.get()) != dnnl_success) {
+    return false;
+  }
+  primitive.reset(desc);
+  return isOptimized(desc);
+}
+
+bool Int8MatmulPlan::make(const CallSite &call, bool hasValues) {
+  FirstOperator first(call);
+  if (!sumsBytesExactly() || !first.isProduct(call, "nn.matmul_integer") ||
+      !readProduct(call, first)) {
+    return false;
+  }
+  Dims columns = columnDims(call, first.attributes, product.swapped);
+  if (!read(call, first, product.swapped ? 1 : 0, {"a_zero", "b_zero"}, columns,
+            hasValues)) {
+    return false;
+  }
+  // In batches oneDNN finds no numbers per column (it reads elsewhere).
+  bool isBatch = numElements(product.batch) != 1;
+  bool isPacked = product.matrices[ResultMatrix].packed;
+  if (std::any_of(epilogue.readers().begin(), epilogue.readers().end(),
+                  [&](const Int8Epilogue::Reader &reader) {
+                    return reader.operand ? isPacked : isBatch;
+                  })) {
+    return false;
+  }
+  isConstant = numElements(product.batch) == 1 &&
+               operands[1] < call.constants.size() &&
+               bool(call.constants[operands[1]]);
+  // Four times as fast as those of f32.
+  threads = teamFor(call.threads, 0.5 * double(numElements(product.batch)) *
+                                      double(product.m) * double(product.n) *
+                                      double(product.k));
+  TeamSize team(threads);
+  if (!makePrimitive(call)) {
+    return false;
+  }
+  WorkspaceParts parts;
+  parts.add(product.workspaceBytes);
+  flippedAt =
+      parts.add(flips && !isConstant ? call.operands[operands[1]].bytes() : 0);
+  scratchpad = parts.add(scratchpadBytes(primitive.get()));
+  workspaceBytes = parts.bytes();
+  return true;
+}
+
+namespace {
+
+class Int8MatmulKernel final : public PreparedKernel {
+public:
+  Int8MatmulKernel(Int8MatmulPlan &plan, const CallSite &call)
+      : product_(plan.product), widths_(plan.widths), operands_(plan.operands),
+        flips_(plan.flips), flippedAt_(plan.flippedAt),
+        scratchpad_(plan.scratchpad), threads_(plan.threads),
+        rightBytes_(call.operands[plan.operands[1]].bytes()) {
+    std::string name = plan.weightsName();
+    primitive_ = Int8Primitive(plan,
+                               {plan.descs[LeftMatrix].get(),
+                                plan.wantedRight(),
+                                plan.descs[ResultMatrix].get()},
+                               plan.bias.get());
+    ready_ = bool(primitive_);
+    for (const Int8Epilogue::Reader &reader :
+         primitive_.epilogue().readers()) {
+      if (reader.operand) {
+        readers_.push_back(
+            {*reader.operand,
+             size_t(byteWidth(call.operands[*reader.operand].type))});
+      }
+    }
+    tensors_.resize(readers_.size());
+    if (plan.isConstant && ready_) {
+      packRight(plan, call, name);
+    }
+  }
+  bool isReady() const { return ready_; }
+
+  Status launch(LaunchContext &context) override {
+    TeamSize team(threads_);
+    auto *workspace = static_cast<std::byte *>(context.workspace);
+    const void *a = place(LeftMatrix, context.operands[operands_[0]], workspace);
+    const void *b = packed_.data();
+    if (!packed_) {
+      b = context.operands[operands_[1]];
+      if (flips_) {
+        flipBytes(b, rightBytes_, workspace + flippedAt_);
+        b = workspace + flippedAt_;
+      }
+      b = place(RightMatrix, b, workspace);
+    }
+    const Matrix &result = product_.matrices[ResultMatrix];
+    int64_t base = result.batch.base;
+    for (size_t i = 0; i < readers_.size(); ++i) {
+      tensors_[i] =
+          static_cast<const std::byte *>(context.operands[readers_[i].first]) +
+          base * int64_t(readers_[i].second);
+    }
+    auto *c = static_cast<std::byte *>(
+        locate(result, context.results[0], workspace));
+    if (!primitive_.run(a, b, c + base * int64_t(widths_[ResultMatrix]),
+                        tensors_, context.operands, workspace + scratchpad_)) {
+      return kernelFailure();
+    }
+    if (result.packed) {
+      result.copy.run(context.results[0], c);
+    }
+    return {};
+  }
+
+  int64_t packedBytes() const override { return packed_.size(); }
+  bool reads(size_t operand) const override {
+    return !packed_ || operand != operands_[1];
+  }
+
+private:
+  /// Brings an operand to where and how the primitive reads it.
+  const void *place(size_t index, const void *operand, void *workspace) const {
+    const Matrix &matrix = product_.matrices[index];
+    void *at = locate(matrix, operand, workspace);
+    if (matrix.packed) {
+      matrix.copy.run(at, operand);
+    }
+    return static_cast<const std::byte *>(at) + matrix.batch.base;
+  }
+
+  void packRight(const Int8MatmulPlan &plan, const CallSite &call,
+                 const std::string &kind) {
+    const_dnnl_memory_desc_t from = plan.descs[RightMatrix].get();
+    const_dnnl_memory_desc_t to = plan.wantedRight();
+    const Constant &constant = call.constants[operands_[1]];
+    const Matrix &right = product_.matrices[RightMatrix];
+    PrimitiveDesc desc = describeReorder(from, to);
+    Primitive reorder = makeReorder(desc, from, to);
+    // Where it is copied first, the call says how.
+    std::string name = kind + std::to_string(right.batch.base) + " " +
+                       (right.packed ? keyOf(call) : nameOfLayout(from)) + " ";
+    packed_ = PackedWeights(constant, name, to, [&](std::byte *packed) {
+      Bytes workspace(size_t(product_.workspaceBytes));
+      Bytes flipped(flips_ ? size_t(rightBytes_) : 0);
+      const void *given = constant.data;
+      if (flips_) {
+        flipBytes(given, rightBytes_, flipped.data());
+        given = flipped.data();
+      }
+      given = place(RightMatrix, given, workspace.data());
+      if (!reorder) {
+        std::memcpy(packed, given, size_t(plan.packedBytes()));
+        return dnnl_memory_desc_equal(from, to) != 0;
+      }
+      Bytes scratchpad(size_t(scratchpadBytes(desc.get())));
+      return reorder.run({given, packed}, scratchpad.data());
+    });
+    ready_ = bool(packed_);
+  }
+
+  MatrixProduct product_;
+  std::array<size_t, 3> widths_;
+  std::array<size_t, 2> operands_;
+  bool flips_;
+  int64_t flippedAt_, scratchpad_;
+  int threads_;
+  int64_t rightBytes_;
+  bool ready_ = true;
+  Int8Primitive primitive_;
+  std::vector<std::pair<size_t, size_t>> readers_; ///< Operand, bytes each.
+  std::vector<const void *> tensors_;              ///< Of the present launch.
+  PackedWeights packed_;
+};
+
+} // namespace
+
+static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
+  Int8MatmulPlan plan;
+  if (!plan.make(site, /*hasValues=*/false)) {
+    return std::nullopt;
+  }
+  KernelQuery query;
+  query.workspaceBytes = plan.workspaceBytes;
+  query.packedBytes = plan.packedBytes();
+  return query;
+}
+
+static std::optional<KernelQuery> answerFor(const CallSite &site) {
+  static Answers answers;
+  return answers.of(site, askOneDnn);
+}
+
+static bool acceptsInt8Matmul(const CallSite &site) {
+  return answerFor(site).has_value();
+}
+
+static KernelQuery queryInt8Matmul(const CallSite &site) {
+  return answerFor(site).value_or(KernelQuery());
+}
+
+static std::unique_ptr<PreparedKernel>
+prepareInt8Matmul(const CallSite &site, std::string &error) {
+  Int8MatmulPlan plan;
+  if (plan.make(site, /*hasValues=*/true)) {
+    TeamSize team(plan.threads);
+    auto kernel = std::make_unique<Int8MatmulKernel>(plan, site);
+    if (kernel->isReady()) {
+      return kernel;
+    }
+  }
+  return prepareReference(site, error);
+}
+
+std::span<const Kernel> int8MatmulKernels() {
+  static constexpr Kernel kernels[] = {
+      {"nn.matmul_integer", 1, KernelUse::Whole, queryInt8Matmul,
+       prepareInt8Matmul, acceptsInt8Matmul},
+      {fusedOp, 1, KernelUse::Whole, queryInt8Matmul, prepareInt8Matmul,
+       acceptsInt8Matmul}};
+  return kernels;
+}
+
+} // namespace divisi::rt::cpu
