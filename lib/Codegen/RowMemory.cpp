@@ -84,6 +84,8 @@ Type RowMemory::storedType(rt::DType type) const {
   case rt::DType::BF16: // which LLVM has no masked loads of
     return b_.getI16Type();
   case rt::DType::Bool:
+  case rt::DType::I8:
+  case rt::DType::U8:
     return b_.getI8Type();
   default:
     return b_.getF32Type();
@@ -133,18 +135,24 @@ static Type withElement(Type like, Type element) {
 }
 
 /// As it is computed with.
-Value RowMemory::toValue(Value stored) {
+Value RowMemory::toValue(Value stored, rt::DType type) {
   Type element = getElementTypeOrSelf(stored.getType());
+  Type number = withElement(stored.getType(), b_.getF32Type());
   if (element.isF32()) {
     return stored;
+  }
+  if (type == rt::DType::I8) {
+    return arith::SIToFPOp::create(b_, number, stored);
+  }
+  if (type == rt::DType::U8) {
+    return arith::UIToFPOp::create(b_, number, stored);
   }
   if (element.isInteger(16)) {
     stored = arith::BitcastOp::create(
         b_, withElement(stored.getType(), b_.getBF16Type()), stored);
   }
   if (!element.isInteger(8)) {
-    return arith::ExtFOp::create(
-        b_, withElement(stored.getType(), b_.getF32Type()), stored);
+    return arith::ExtFOp::create(b_, number, stored);
   }
   Value zero = arith::ConstantOp::create(b_, b_.getZeroAttr(stored.getType()));
   return arith::CmpIOp::create(b_, arith::CmpIPredicate::ne, stored, zero);
@@ -158,6 +166,12 @@ Value RowMemory::toStored(Value value, rt::DType type) {
   }
   if (type == rt::DType::Bool) {
     return arith::ExtUIOp::create(b_, to, value);
+  }
+  if (type == rt::DType::I8 || type == rt::DType::U8) {
+    // In its range, and a number.
+    Type wide = withElement(to, b_.getI32Type());
+    return arith::TruncIOp::create(b_, to,
+                                   arith::FPToSIOp::create(b_, wide, value));
   }
   if (type == rt::DType::BF16) {
     Value narrow =
@@ -197,14 +211,15 @@ void RowMemory::storeVector(Value value, Value pointer, Value mask) {
 Value RowMemory::loadStill(int tensor) {
   Type type = storedType(nest_.tensors[tensor].type);
   Value stored = LLVM::LoadOp::create(b_, type, rows_[tensor]);
-  Value value = toValue(stored);
+  Value value = toValue(stored, nest_.tensors[tensor].type);
   return vector::BroadcastOp::create(
       b_, VectorType::get(lanes_, value.getType()), value);
 }
 
 Value RowMemory::load(int tensor, Value column, Value mask) {
   Type element = storedType(nest_.tensors[tensor].type);
-  return toValue(loadVector(at(rows_[tensor], element, column), element, mask));
+  return toValue(loadVector(at(rows_[tensor], element, column), element, mask),
+                 nest_.tensors[tensor].type);
 }
 
 void RowMemory::storeResults(ValueRange values, Value column, Value mask) {

@@ -26,8 +26,9 @@ mlir::Value beginFunction(mlir::ImplicitLocOpBuilder &builder,
 void endFunction(mlir::ImplicitLocOpBuilder &builder);
 
 /// What a function is handed (rt::RowArguments), and what it does with it:
-/// elements in memory have the types of tensors, values are f32 or i1. A `mask`
-/// may be null, then all elements of the vector are meant.
+/// elements in memory have the types of tensors, values are i1 or f32, also of
+/// integers of 8 bits. A `mask` may be null, then all elements of the vector are
+/// meant.
 class RowMemory {
 public:
   /// Reads all that is the same for all rows.
@@ -66,7 +67,7 @@ private:
                          mlir::Value mask);
   void storeVector(mlir::Value value, mlir::Value pointer, mlir::Value mask);
   mlir::Value keptAt(int row, mlir::Value column);
-  mlir::Value toValue(mlir::Value stored);
+  mlir::Value toValue(mlir::Value stored, rt::DType type);
   mlir::Value toStored(mlir::Value value, rt::DType type);
 
   mlir::ImplicitLocOpBuilder &b_;

@@ -35,6 +35,8 @@ public:
   }
   int map(Function function, std::vector<int> operands);
   int reduce(Kind kind, int operand);
+  int dequantize(const std::vector<int> &operands);
+  int quantize(const std::vector<int> &operands, rt::DType code);
   int softmax(const rt::Attributes &attributes, int x);
   int normalize(const rt::Attributes &attributes, int x);
 
@@ -65,6 +67,27 @@ int Builder::reduce(Kind kind, int operand) {
   node.isStill = true;
   node.pass = program.nodes[operand].pass + 1;
   return add(std::move(node));
+}
+
+/// x, scale, and a zero point or none.
+int Builder::dequantize(const std::vector<int> &operands) {
+  using enum Function;
+  int x = operands.size() > 2 ? map(Sub, {operands[0], operands[2]})
+                              : operands[0];
+  return map(Mul, {x, operands[1]});
+}
+
+/// The same, to numbers that `code` holds; 0 for NaN.
+int Builder::quantize(const std::vector<int> &operands, rt::DType code) {
+  using enum Function;
+  bool isSigned = code == rt::DType::I8;
+  int number = map(Round, {map(Div, {operands[0], operands[1]})});
+  if (operands.size() > 2) {
+    number = map(Add, {number, operands[2]});
+  }
+  int clipped = map(Min, {map(Max, {number, constant(isSigned ? -128 : 0)}),
+                          constant(isSigned ? 127 : 255)});
+  return map(Select, {map(IsNan, {number}), constant(0), clipped});
 }
 
 int Builder::softmax(const rt::Attributes &attributes, int x) {
@@ -142,6 +165,34 @@ static bool takes(Function function, std::vector<rt::DType> types) {
   });
 }
 
+static bool isByte(rt::DType type) {
+  return type == rt::DType::I8 || type == rt::DType::U8;
+}
+
+/// What quantizes or dequantizes: numbers in f32, codes of 8 bits.
+static std::optional<int> addScaled(const rt::RegionPart &part,
+                                    const std::vector<rt::DType> &read,
+                                    std::vector<int> nodes, Builder &builder) {
+  bool isQuantize = part.op == "nn.quantize";
+  bool adds = part.op == "nn.add_dequantized";
+  rt::DType code = isQuantize ? part.results[0].type : read[adds ? 1 : 0];
+  bool isKnown = isByte(code);
+  for (size_t i = 0; i < read.size(); ++i) {
+    bool isCode = i == size_t(adds ? 3 : 2) || (!isQuantize && i == size_t(adds));
+    isKnown &= read[i] == (isCode ? code : rt::DType::F32);
+  }
+  if (!isKnown) {
+    return std::nullopt;
+  }
+  if (!adds) {
+    return isQuantize ? builder.quantize(nodes, code)
+                      : builder.dequantize(nodes);
+  }
+  int sum = nodes.front();
+  nodes.erase(nodes.begin());
+  return builder.map(Function::Add, {sum, builder.dequantize(nodes)});
+}
+
 /// Whether to compute it again costs more than to read it.
 static bool isCostly(const std::vector<Node> &nodes, const Node &node) {
   using enum Function;
@@ -173,6 +224,10 @@ static std::optional<int> addPart(const rt::RegionPart &part,
     return part.op == "nn.softmax"
                ? builder.softmax(part.attributes, nodes[0])
                : builder.normalize(part.attributes, nodes[0]);
+  }
+  if (part.op == "nn.quantize" || part.op == "nn.dequantize" ||
+      part.op == "nn.add_dequantized") {
+    return addScaled(part, read, std::move(nodes), builder);
   }
   if (part.op == "nn.cast") {
     read.push_back(part.results[0].type);
