@@ -24,6 +24,7 @@
 #include "passes/Partition/Passes.h"
 #include "passes/Plan/Passes.h"
 #include "passes/Schedule/Passes.h"
+#include "runtime/backends/cpu/Int8.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Path.h"
@@ -211,12 +212,18 @@ Status Compilation::runPasses(PassManager &passes, Stage stage) {
           .str());
 }
 
+/// Whether who runs the program has kernels for quantized products.
+bool Compilation::multipliesBytes() {
+  Expected<Cluster> cluster = this->cluster();
+  return cluster && hasKnownKernels(*cluster) && rt::cpu::sumsBytesExactly();
+}
+
 /// Runs the pipeline of `stage`, that of divisi-opt's `--divisi-<stage>`.
 Status Compilation::runPipeline(Stage stage) {
   PassManager passes(context_.get());
   switch (stage) {
   case Stage::Import:
-    buildImportPipeline(passes, options_.precision);
+    buildImportPipeline(passes, options_.precision, multipliesBytes());
     break;
   case Stage::Plan:
     buildPlanPipeline(passes, options_.plan);

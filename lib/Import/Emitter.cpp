@@ -79,7 +79,10 @@ Tensor Emitter::initializer(const OnnxTensor &stored) {
   if (!tensor) {
     tensor = makeTensor(stored.type, stored.dims);
     tensor->stored = &stored;
-    tensor->isParameter = rt::isFloatType(stored.type) && !stored.dims.empty();
+    bool isCode = rt::byteWidth(stored.type) == 1 && stored.dims.size() > 1 &&
+                  stored.type != DType::Bool;
+    tensor->isParameter =
+        isCode || (rt::isFloatType(stored.type) && !stored.dims.empty());
   }
   return tensor;
 }

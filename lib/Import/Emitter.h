@@ -91,7 +91,8 @@ public:
 
   /// What an argument of the function is called in the model.
   Tensor argument(mlir::Value value, rt::DType type, rt::Dims dims);
-  /// A parameter if it holds floats and is no scalar, else a constant.
+  /// A parameter if it holds floats and is no scalar, or quantized weights: a
+  /// matrix, at least, in one byte each; else a constant.
   Tensor initializer(const OnnxTensor &stored);
   /// A constant that an importer has made.
   Tensor constant(rt::HostTensor value);

@@ -159,6 +159,22 @@ static void importMatMulInteger(NodeImporter &node) {
   node.setResult(0, integerProduct(node, 1, 2, 3));
 }
 
+Tensor divisi::dequantizeBy(Emitter &emit, const Tensor &x, const Tensor &scale,
+                            const Tensor &zero) {
+  auto aligned = [&](const Tensor &given) {
+    rt::Dims dims(static_cast<size_t>(x->rank() - given->rank()), 1);
+    dims.insert(dims.end(), given->dims.begin(), given->dims.end());
+    return emit.reshape(given, dims);
+  };
+  std::vector<Tensor> operands = {x, aligned(scale)};
+  if (zero) {
+    operands.push_back(aligned(zero));
+  }
+  return emit.emit("dequantize", operands,
+                   {{"axis", int64_t(0)}, {"block", int64_t(1)}}, scale->type,
+                   x->dims);
+}
+
 /// `sum` of products, whose factors have the scales `a` and `b`, quantized as
 /// inputs `scale` and `scale + 1` say.
 static void requantize(NodeImporter &node, const Tensor &sum, const Tensor &a,
@@ -168,8 +184,19 @@ static void requantize(NodeImporter &node, const Tensor &sum, const Tensor &a,
     return emit.cast(tensor, DType::F32);
   };
   const Tensor &zero = node.input(scale + 1);
-  Tensor factor = emit.binary("div", emit.binary("mul", f32(a), f32(b)),
-                              f32(node.input(scale)));
+  Tensor product = emit.binary("mul", f32(a), f32(b));
+  if (node.input(scale)->count() == 1 && zero->count() == 1 &&
+      product->rank() <= sum->rank() && !node.failed()) {
+    rt::Dims one(sum->dims.size(), 1);
+    std::vector<Tensor> operands = {dequantizeBy(emit, sum, product),
+                                    emit.reshape(f32(node.input(scale)), one),
+                                    emit.reshape(zero, one)};
+    return node.setResult(
+        0, emit.emit("quantize", operands,
+                     {{"axis", int64_t(0)}, {"block", int64_t(1)}}, zero->type,
+                     sum->dims));
+  }
+  Tensor factor = emit.binary("div", product, f32(node.input(scale)));
   Tensor result = emit.unary("round", emit.binary("mul", f32(sum), factor));
   result = emit.binary("add", result, f32(zero));
   node.setResult(0, emit.cast(result, zero->type));

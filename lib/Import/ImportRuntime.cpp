@@ -44,6 +44,14 @@ static Tensor withoutZero(NodeImporter &node, size_t i, DType type) {
 
 /// The numbers that input `i`, of one scale, stands for.
 static Tensor dequantized(NodeImporter &node, size_t i) {
+  const Tensor &x = node.input(i), &scale = node.input(i + 1);
+  const Tensor zero = node.hasInput(i + 2) ? node.input(i + 2) : nullptr;
+  if ((x->type == DType::I8 || x->type == DType::U8) && scale->count() == 1 &&
+      scale->rank() <= x->rank() && scale->type == DType::F32 &&
+      (!zero || (zero->count() == 1 && zero->type == x->type &&
+                 zero->rank() <= x->rank()))) {
+    return dequantizeBy(node.emitter(), x, scale, zero);
+  }
   return node.emitter().binary("mul", withoutZero(node, i, DType::F32),
                                node.input(i + 1));
 }

@@ -159,6 +159,10 @@ Tensor importProduct(NodeImporter &node, Tensor a, Tensor b);
 /// The convolution of `x` by `w` that the node's attributes describe, without a
 /// bias; fails if they do not fit.
 Tensor importConvolution(NodeImporter &node, const Tensor &x, const Tensor &w);
+/// The numbers that `x` stands for: (x - zero) * scale. Scale and zero point,
+/// null for none, broadcast to `x`.
+Tensor dequantizeBy(Emitter &emit, const Tensor &x, const Tensor &scale,
+                    const Tensor &zero = nullptr);
 /// `x` with one number added to all of each channel (dim 1).
 Tensor addChannelBias(NodeImporter &node, const Tensor &x, const Tensor &bias);
 

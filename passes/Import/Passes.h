@@ -22,12 +22,14 @@ namespace divisi {
 #include "passes/Import/Passes.h.inc"
 
 /// From what importModel returns to the program that later stages see, in the
-/// precision that is asked for.
+/// precision that is asked for; with `integers` where who runs it multiplies
+/// bytes faster than floats, and as exactly.
 void buildImportPipeline(mlir::OpPassManager &manager,
-                         const PrecisionOptions &precision = {});
+                         const PrecisionOptions &precision = {},
+                         bool integers = false);
 
 /// Makes the stage known as `divisi-import`, with the options of
-/// `nn-lower-precision`.
+/// `nn-lower-precision`, and `integers`.
 void registerImportPipeline();
 
 } // namespace divisi

@@ -59,6 +59,59 @@ def FoldScales : Pass<"nn-fold-scales", "::mlir::ModuleOp"> {
   let dependentDialects = ["::divisi::nn::NNDialect"];
 }
 
+def MoveCodes : Pass<"nn-move-codes", "::mlir::func::FuncOp"> {
+  let summary = "move codes, not the numbers that they stand for";
+  let description = [{
+    Precondition: values are global.
+
+    Effect: what moves elements, or takes the largest, between a dequantize and
+    a quantize of one equal scale and zero point does so with codes. A transpose or
+    reshape comes behind what quantizes it, and a transpose behind a dequantize
+    for a product, which absorbs it.
+
+    Postcondition: the values are the same.
+
+    ```mlir
+    %0 = nn.dequantize %x, %s, %z {axis = 0, block = 1} : …
+    %1 = nn.pool_max %0 {…}
+    %y = nn.quantize %1, %s, %z {axis = 0, block = 1} : …
+    // becomes
+    %y = nn.pool_max %x {…}
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+}
+
+def IntegerProducts : Pass<"nn-integer-products", "::mlir::func::FuncOp"> {
+  let summary = "multiply quantized numbers in integers";
+  let description = [{
+    Precondition: dims and labels are final, values are global.
+
+    Effect: a convolution or contraction of tensors of i8 or ui8 that are
+    dequantized, or cast and less a zero point, becomes one of integers, with
+    the product of their scales behind it. Zero points are known and one number
+    each; scales differ at most along one dimension that the result keeps;
+    weights of a convolution have a zero point of 0, or 128 if they are ui8. The
+    left operand of a contraction may have one that is known when it runs. A
+    dequantize of several users is repeated for each; one that is added becomes
+    `nn.add_dequantized`.
+
+    Postcondition: sums are exact, and scales are multiplied behind them: values
+    are the same up to rounding, which may change a code by one step.
+
+    ```mlir
+    %0 = nn.dequantize %x, %s, %z {axis = 0, block = 1} : …
+    %1 = nn.dequantize %w, %t {axis = 0, block = 1} : …
+    %y = nn.conv %0, %1 {…}
+    // becomes
+    %2 = nn.conv_integer %x, %w {x_zero = 128, …}
+    %3 = nn.mul %s, %t
+    %y = nn.dequantize %2, %3 {axis = 1, block = 1} : …
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+}
+
 def HoistInit : Pass<"nn-hoist-init", "::mlir::ModuleOp"> {
   let summary = "compute once what depends on parameters and constants alone";
   let description = [{

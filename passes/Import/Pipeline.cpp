@@ -15,7 +15,8 @@
 using namespace mlir;
 
 void divisi::buildImportPipeline(OpPassManager &manager,
-                                 const PrecisionOptions &precision) {
+                                 const PrecisionOptions &precision,
+                                 bool integers) {
   // Exporters repeat themselves; patterns want each value once.
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -29,6 +30,12 @@ void divisi::buildImportPipeline(OpPassManager &manager,
   manager.addPass(createCSEPass());
   // Whole vectors yet.
   manager.addPass(createFoldScales());
+  if (integers) {
+    // Labels say by now what is moved; weights must still be codes.
+    manager.addNestedPass<func::FuncOp>(createMoveCodes());
+    manager.addNestedPass<func::FuncOp>(createIntegerProducts());
+    manager.addPass(createCanonicalizerPass());
+  }
   if (!precision.type.empty()) {
     // Of whole operators, and before casts of weights would have to be done in
     // every run.
@@ -57,6 +64,9 @@ struct ImportPipelineOptions
       *this, "precision", llvm::cl::desc("bf16 or f16 (default: as it is)")};
   ListOption<std::string> keepF32{*this, "keep-f32",
                                   llvm::cl::desc("names of what stays f32")};
+  Option<bool> integers{*this, "integers",
+                        llvm::cl::desc("multiply quantized numbers in integers "
+                                       "(default: in floats)")};
 };
 
 } // namespace
@@ -67,6 +77,7 @@ void divisi::registerImportPipeline() {
       [](OpPassManager &manager, const ImportPipelineOptions &options) {
         buildImportPipeline(manager,
                             {options.precision,
-                             {options.keepF32.begin(), options.keepF32.end()}});
+                             {options.keepF32.begin(), options.keepF32.end()}},
+                            options.integers);
       });
 }

@@ -24,6 +24,8 @@ static constexpr StringLiteral kPasses[] = {
     "nn-fuse-activations",
     "nn-unflatten",
     "nn-fold-scales",
+    "nn-move-codes",
+    "nn-integer-products",
     "nn-lower-precision",
     "nn-hoist-init",
     "verify-import",

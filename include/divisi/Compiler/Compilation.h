@@ -188,6 +188,7 @@ private:
   Status addMemory(Report &report);
   Expected<EmitOptions> emitOptions();
   bool knowsKernels(const Cluster &cluster) const;
+  bool multipliesBytes();
   std::string dumpPath(Stage stage);
   Status dump(Stage stage);
   void tellPhase(llvm::StringRef phase);
