@@ -32,6 +32,8 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
+#include <set>
+
 namespace divisi {
 #define GEN_PASS_DEF_CHOOSEFORMATS
 #include "passes/Lower/Passes.h.inc"
@@ -51,7 +53,7 @@ struct Candidate {
   int64_t gain = 0; ///< Bytes that calls reorder less if it has the format.
 };
 
-using TagSet = llvm::DenseSet<uint64_t>;
+using TagSet = std::set<uint64_t>; // any number is a tag
 
 /// Chooses for one program.
 class FormatChooser {
