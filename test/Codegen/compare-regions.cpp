@@ -170,7 +170,7 @@ int main(int argc, char **argv) {
       "{0} models, {1} fused calls, {2} without code; {3} structures, {4} "
       "codes, {5} calls, {6} elements, {7} undecided\n",
       modelPaths.size(), regions.calls, regions.withoutCode,
-      regions.known.size(), check.structures(), check.calls, check.elements,
-      check.undecided);
+      regions.known.size(), check.structures(), check.calls, check.counts.elements,
+      check.counts.undecided);
   return 0;
 }
