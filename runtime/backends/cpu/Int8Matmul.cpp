@@ -14,7 +14,7 @@
 #include "runtime/backends/cpu/Answers.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/Int8Product.h"
-#include "runtime/kernels/Contraction.h"
+#include "runtime/backends/cpu/MatmulPlan.h"
 
 #include <algorithm>
 #include <cstring>
@@ -43,7 +43,6 @@ struct Int8MatmulPlan : Int8Plan {
 
 private:
   bool readProduct(const CallSite &call, const FirstOperator &first);
-  MemoryDesc describeMatrix(size_t matrix, int64_t rows, int64_t columns) const;
   bool makePrimitive(const CallSite &call);
 };
 
@@ -95,28 +94,12 @@ bool Int8MatmulPlan::readProduct(const CallSite &call,
   return numElements(product.batch) * product.m * product.n * product.k != 0;
 }
 
-MemoryDesc Int8MatmulPlan::describeMatrix(size_t index, int64_t rows,
-                                          int64_t columns) const {
-  const Matrix &matrix = product.matrices[index];
-  Dims dims, strides;
-  for (size_t i = 0; i < product.batch.size(); ++i) {
-    if (product.batch[i] != 1) {
-      dims.push_back(product.batch[i]);
-      strides.push_back(matrix.batch.strides[i]);
-    }
-  }
-  dims.insert(dims.end(), {rows, columns});
-  // The stride of an extent of 1 is free; these look like plain matrices.
-  int64_t outer = rows == 1 && matrix.inner == 1 ? columns : matrix.outer;
-  int64_t inner = columns == 1 && matrix.outer == 1 ? rows : matrix.inner;
-  strides.insert(strides.end(), {outer, inner});
-  return describe(dims, strides);
-}
-
 bool Int8MatmulPlan::makePrimitive(const CallSite &call) {
   int64_t m = product.m, n = product.n, k = product.k;
-  descs = {describeMatrix(LeftMatrix, m, k), describeMatrix(RightMatrix, k, n),
-           describeMatrix(ResultMatrix, m, n)};
+  const auto &[left, right, result] = product.matrices;
+  descs = {describeMatrix(product, left, m, k),
+           describeMatrix(product, right, k, n),
+           describeMatrix(product, result, m, n)};
   dnnl_data_type_t types[] = {typeOf(call.operands[operands[0]].type), dnnl_s8,
                               typeOf(call.results[0].type)};
   for (size_t i = 0; i < 3; ++i) {

@@ -13,9 +13,8 @@
 
 namespace divisi::rt::cpu {
 
-static MemoryDesc describeMatrix(const MatrixProduct &product,
-                                 const Matrix &matrix, int64_t rows,
-                                 int64_t columns) {
+MemoryDesc describeMatrix(const MatrixProduct &product, const Matrix &matrix,
+                          int64_t rows, int64_t columns) {
   Dims dims, strides;
   for (size_t i = 0; i < product.batch.size(); ++i) {
     if (product.batch[i] != 1) {

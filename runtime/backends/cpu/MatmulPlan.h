@@ -25,6 +25,11 @@
 
 namespace divisi::rt::cpu {
 
+/// How `matrix`, of so many rows and columns, lies in memory, behind the
+/// dimensions of the batch of `product`; of f32.
+MemoryDesc describeMatrix(const MatrixProduct &product, const Matrix &matrix,
+                          int64_t rows, int64_t columns);
+
 /// A product alone, or the first operator of a region.
 struct MatmulPlan {
   /// One that has a result.
