@@ -46,6 +46,7 @@ struct LowerOptions {
   /// Else kernels are not asked for the scratch memory that they want: all of
   /// it is then beside the arena.
   bool plansScratch = true;
+  bool choosesFormats = true; ///< Else tensors are row-major, whoever packs.
   DeviceTarget device = {}; ///< Unless it has no backend, what works there.
   /// The processor that regions become code of (RowCode.h); empty: none does.
   std::string nativeLevel = {};

@@ -22,7 +22,9 @@ void divisi::buildLowerPipeline(mlir::OpPassManager &manager,
     manager.addPass(createPlaceSpaces(options.device));
   }
   // What packs and unpacks are calls like others.
-  manager.addPass(createChooseFormats());
+  if (options.choosesFormats) {
+    manager.addPass(createChooseFormats());
+  }
   // The list is final: who reads an old value when another writes the new one.
   manager.addPass(createWriteGlobals());
   // Formats are chosen: what is left row-major may have code of its own.

@@ -234,9 +234,10 @@ static void comparePlan(std::unique_ptr<Compilation> plan, unsigned seed,
     inputs.push_back(bytesOfInputs(plan->module(), kind));
   }
   mustWork(inOrder.advanceTo(Stage::Schedule));
-  // The planner counts tensors, and no scratch of kernels.
+  // The planner counts tensors: neither what kernels pack nor their scratch.
   mlir::PassManager passes(inOrder.module().getContext());
-  buildLowerPipeline(passes, {.plansScratch = false});
+  buildLowerPipeline(passes, {.plansScratch = false,
+                              .choosesFormats = false});
   if (failed(passes.run(inOrder.module()))) {
     stop(Status(ExitCode::Internal, "a plan cannot be lowered"));
   }

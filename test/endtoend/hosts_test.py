@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PROGRAM, load
-from launched import needs_mpi, under_mpirun
+from launched import BEGUN, needs_mpi, under_mpirun
 
 pytestmark = needs_mpi
 
@@ -245,9 +245,9 @@ def test_two_hosts_give_the_bits_of_one_process(divisi, mlp, hosts):
 
 def test_a_link_that_is_cut_in_mid_run(divisi, mlp, hosts):
     process = hosts.start(*run_on_both(divisi, mlp, "y.npz", "--repeat", 10**9,
-                                       "--timeout", TIMEOUT))
+                                       "--timeout", TIMEOUT, "--verbose"))
     deadline = time.monotonic() + 60
-    while "kernels of the backend" not in hosts.errors():
+    while BEGUN not in hosts.errors():
         assert time.monotonic() < deadline, "it did not start"
         time.sleep(0.1)
     time.sleep(1)

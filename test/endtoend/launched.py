@@ -19,10 +19,17 @@ TIMEOUT = 4000
 PATIENT = 20000
 # To end all processes, on a machine that does other things, too.
 SLACK = 15
+# What `run --verbose` says of a device before it runs.
+BEGUN = "divisi: note: device "
 
 needs_mpi = pytest.mark.skipif(
     not LIBRARY.exists() or not shutil.which("mpirun"),
     reason="there is no MPI here (Debian: libopenmpi-dev openmpi-bin)")
+
+
+def wait_until_begun(stderr):
+    """Of a run with --verbose."""
+    assert any(BEGUN in line for line in iter(stderr.readline, ""))
 
 
 def under_mpirun(count, *command):

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from conftest import BUILD, PROGRAM, load, model
 from launched import (Run, mlp, needs_mpi,  # noqa: F401
-                      processes_below, rank_of, under_mpirun)
+                      processes_below, rank_of, under_mpirun,
+                      wait_until_begun)
 from loop_programs import (NESTED, jacobi, jacobi_tensors, lstm, lstm_tensors,
                            nested_tensors)
 
@@ -364,11 +365,12 @@ def endless(divisi, mlp):
             options += ("--repeat", "1000000000")
         launcher = subprocess.Popen(
             [str(PROGRAM), "run", "m.divisi", "--inputs", str(mlp.inputs),
-             "--launch", "3", "-o", "y.npz", *options], cwd=divisi.folder,
+             "--launch", "3", "--verbose", "-o", "y.npz", *options],
+            cwd=divisi.folder,
             env={**os.environ, "TMPDIR": str(home)}, stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL, text=True)
         started.append(launcher)
-        assert "kernels of the backend" in launcher.stderr.readline()
+        wait_until_begun(launcher.stderr)
         time.sleep(0.3)
         numbers = {}
         for pid in processes_below(launcher.pid):

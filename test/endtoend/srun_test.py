@@ -9,7 +9,8 @@ import pytest
 import slurm as slurms
 from conftest import PROGRAM, model
 from hosts_test import assert_the_bits_of_one_process
-from launched import mlp, needs_mpi, under_torchrun  # noqa: F401
+from launched import (mlp, needs_mpi, under_torchrun,  # noqa: F401
+                      wait_until_begun)
 from torchrun_test import PLUGIN
 
 WHY_NOT = slurms.missing()
@@ -126,8 +127,9 @@ def test_launch_in_one_task(divisi, start, mlp):
 def endless(start, slurm, inputs, number, **options):
     """A run that does not end by itself; and its process of that number."""
     run = start(3, PROGRAM, "run", "m.divisi", "--inputs", inputs.resolve(),
-                "-o", "y.npz", "--repeat", 10**9, "--timeout", 2000, **options)
-    assert "kernels of the backend" in run.stderr.readline()
+                "-o", "y.npz", "--repeat", 10**9, "--timeout", 2000,
+                "--verbose", **options)
+    wait_until_begun(run.stderr)
     time.sleep(0.5)
     # The older of the two: the other one copies its messages.
     return run, min(pid for pid, task in slurm.tasks().items()

@@ -13,7 +13,8 @@ import pytest
 from conftest import PROGRAM
 from hosts_test import (ADDRESSES, SLACK, assert_the_bits_of_one_process,
                         hosts, mlp)  # noqa: F401
-from launched import (needs_mpi, processes_below, rank_of, under_torchrun)
+from launched import (BEGUN, needs_mpi, processes_below, rank_of,
+                      under_torchrun)
 from torchrun_test import PLUGIN, nothing_is_left  # noqa: F401
 
 TIMEOUT = 3000
@@ -123,9 +124,10 @@ def test_two_hosts_give_the_bits_of_one_process(divisi, mlp, hosts, start):
 
 def running(divisi, hosts, start, mlp):
     runs = on_both(hosts, start, *run_of(
-        mlp, "-o", "y.npz", "--repeat", 10**9, "--timeout", TIMEOUT))
+        mlp, "-o", "y.npz", "--repeat", 10**9, "--timeout", TIMEOUT,
+        "--verbose"))
     deadline = time.monotonic() + 60
-    while "kernels of the backend" not in errors(divisi, 0):
+    while BEGUN not in errors(divisi, 0):
         assert time.monotonic() < deadline, "it did not start"
         time.sleep(0.1)
     time.sleep(1)
