@@ -69,8 +69,8 @@ them in the plan above:
 
 Types are local now: what one device holds. Their encoding says the rest, the
 grid, the layout on it, and the global shape. The first layer is split by its
-result's features, so the second one sums over split features and leaves a
-partial sum on each device; a collective makes it whole. Seven hidden features
+result's features, and so is the second, which needs all features of the first:
+a collective gathers them. Seven hidden features
 do not divide by two: the first device has four of them and the second three.
 A type has one shape, so it says `4`, what to allocate, and global extent and
 axes (`[m0, *]` of `7x6`) say what each device holds of it.
@@ -82,7 +82,7 @@ axes (`[m0, *]` of `7x6`) say what each device holds of it.
 ## After Schedule: in which order
 
 The same operations in an order in which collectives run beside operators. Here
-all that follows needs the sum, so the order is as it was, and without
+all that follows needs what is gathered, so the order is as it was, and without
 `spmd.overlap` on the function what follows lowers it as it stands. What the
 stage predicts, in nanoseconds, is on the module; `exposed` is the communication
 that no operator hides.

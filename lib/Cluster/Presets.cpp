@@ -183,13 +183,15 @@ static llvm::SmallVector<Preset, 2> processorPresets() {
       .efficiency = 0.8,
       .memoryBytesPerSecond = 2.0e11,
       .memoryBytes = 128 * GB,
-      .launchNanoseconds = 1000};
+      .launchNanoseconds = 1000,
+      .fuses = true};
   DeviceKind thread = {.name = "cpu",
-                       .peaks = {.f64 = 5e10, .f32 = 1.0e11},
+                       .peaks = {.f64 = 5e10, .f32 = 1.0e11, .i8 = 4.0e11},
                        .efficiency = 0.7,
                        .memoryBytesPerSecond = 2.0e10,
                        .memoryBytes = int64_t(16) << 30,
-                       .launchNanoseconds = 1000};
+                       .launchNanoseconds = 1000,
+                       .fuses = true};
   LinkLevel memory = {
       .name = "machine", .latencyNanoseconds = 5000, .bytesPerSecond = 8.0e9};
   LinkLevel sockets = {

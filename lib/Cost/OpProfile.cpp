@@ -22,7 +22,20 @@ static Precision precisionOf(Type element) {
   if (element.isF16()) {
     return Precision::F16;
   }
+  if (element.isInteger(8)) {
+    return Precision::I8;
+  }
   return element.isBF16() ? Precision::BF16 : Precision::F32;
+}
+
+/// Whether the result is in what elements like its operands are summed in: f32
+/// of bf16, i32 of codes. What is multiplied are the operands.
+static bool sumsWider(nn::LoopInterface op) {
+  if (op->getNumOperands() == 0 || op->getNumResults() != 1) {
+    return false;
+  }
+  Type element = getElementTypeOrSelf(op->getOperand(0));
+  return getElementTypeOrSelf(op->getResult(0)) == nn::accumulatorType(element);
 }
 
 /// Asks the reference kernel, as lowering does, about shards of that split.
@@ -54,7 +67,7 @@ OpProfile profileOf(nn::LoopInterface op) {
     profile.results.push_back(nn::elementBits(element));
     profile.precision = precisionOf(element);
   }
-  if (op->hasTrait<nn::AccumulatedType>()) {
+  if (sumsWider(op)) {
     profile.precision = precisionOf(getElementTypeOrSelf(op->getOperand(0)));
   }
   if (isa<nn::ConstantOp>(op)) {

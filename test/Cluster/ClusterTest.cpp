@@ -121,6 +121,8 @@ TEST(Cluster, TheSlowestKindSetsThePace) {
   EXPECT_EQ(pace.multiprocessors, 108);
   EXPECT_TRUE(pace.fuses);
   mixed.devices.push_back(cluster("cpu:1").devices.front());
+  EXPECT_TRUE(mixed.pace().fuses);
+  mixed.devices.back().kind.fuses = false;
   EXPECT_FALSE(mixed.pace().fuses);
 }
 

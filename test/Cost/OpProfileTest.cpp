@@ -42,6 +42,16 @@ protected:
                          presetCluster("cpu", 2)->pace());
   }
 
+  /// What the one operator of a function computes in.
+  Precision precision(const std::string &arguments, const std::string &op) {
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(
+        "func.func @f(" + arguments + ") { %z = " + op + " return }",
+        &context_);
+    nn::LoopInterface found;
+    module->walk([&](nn::LoopInterface op) { found = op; });
+    return profileOf(found).precision;
+  }
+
   mlir::MLIRContext context_;
 };
 } // namespace
@@ -68,4 +78,27 @@ TEST_F(OpProfileTest, WhatMovesElementsCosts) {
   AxisId x{0};
   EXPECT_GT(cost("tensor<2x8xf32>", transpose, {{x}, {}}), 0);
   EXPECT_EQ(cost("tensor<2x8xf32>", transpose, {{}, {x}}), 0);
+}
+
+TEST_F(OpProfileTest, ProductsTakeTheRateOfWhatTheyMultiply) {
+  auto matmul = [&](const std::string &operand, const std::string &result) {
+    std::string type = "tensor<8x8x" + operand + ">";
+    return precision("%x: " + type + ", %y: " + type,
+                     "nn.matmul %x, %y {labels = \"mk,kn->mn\"} : (" + type +
+                         ", " + type + ") -> tensor<8x8x" + result + ">");
+  };
+  EXPECT_EQ(matmul("f32", "f32"), Precision::F32);
+  EXPECT_EQ(matmul("bf16", "bf16"), Precision::BF16);
+  EXPECT_EQ(matmul("bf16", "f32"), Precision::BF16);
+  EXPECT_EQ(matmul("f16", "f32"), Precision::F16);
+  EXPECT_EQ(
+      precision("%x: tensor<8x8xui8>, %y: tensor<8x8xi8>",
+                "nn.matmul_integer %x, %y {labels = \"mk,kn->mn\", a_zero = 3, "
+                "b_zero = 0} : (tensor<8x8xui8>, tensor<8x8xi8>) -> "
+                "tensor<8x8xi32>"),
+      Precision::I8);
+  // What makes floats of codes computes in floats.
+  EXPECT_EQ(precision("%x: tensor<8x8xui8>",
+                      "nn.cast %x : (tensor<8x8xui8>) -> tensor<8x8xf32>"),
+            Precision::F32);
 }
