@@ -12,6 +12,7 @@
 #include "runtime/kernels/RowNest.h"
 #include "test/Codegen/LineBounds.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -109,17 +110,63 @@ static bool isSurelySpecial(const Number *operands, size_t count) {
   });
 }
 
-static double boundOf(std::string_view op, double z, const Number *operands,
-                      size_t count) {
+/// Of a code of `type`, which is round(x / scale) and a zero point: a number
+/// that may lie on either side of a half may be the code on either side of it.
+static double boundOfQuantize(DType type, const Number *operands,
+                              size_t count) {
+  Number x = operands[0], scale = operands[1];
+  double quotient = x.value / scale.value;
+  if (!std::isfinite(quotient)) {
+    return isSurelySpecial(operands, 2) ? 0 : unknownError;
+  }
+  double off = boundOfBinary("nn.div", quotient, x, scale);
+  double zero = count > 2 ? operands[2].value : 0;
+  bool isSigned = type == DType::I8;
+  auto code = [&](double number) {
+    return std::clamp(std::nearbyint(number) + zero, isSigned ? -128. : 0.,
+                      isSigned ? 127. : 255.);
+  };
+  return std::isfinite(off) ? std::max(code(quotient + off) - code(quotient),
+                                       code(quotient) - code(quotient - off))
+                            : unknownError;
+}
+
+/// (x - zero) * scale, of exact codes less zero points.
+static double boundOfDequantize(const Number *operands, size_t count) {
+  Number code = operands[0];
+  code.value -= count > 2 ? operands[2].value : 0;
+  return boundOfBinary("nn.mul", code.value * operands[1].value, code,
+                       operands[1]);
+}
+
+/// a + (x - zero) * scale.
+static double boundOfAddDequantized(double z, const Number *operands,
+                                    size_t count) {
+  double zero = count > 3 ? operands[3].value : 0;
+  double product = (operands[1].value - zero) * operands[2].value;
+  return boundOfBinary("nn.add", z, operands[0],
+                       {product, boundOfDequantize(operands + 1, count - 1)});
+}
+
+static double boundOf(const rt::RegionPart &part, double z,
+                      const Number *operands, size_t count) {
+  std::string_view op = part.op;
   if (op == "nn.select") {
     return operands[0].error != 0 ? unknownError
                                   : operands[operands[0].value ? 1 : 2].error;
   }
+  if (op == "nn.quantize") {
+    return boundOfQuantize(part.results[0].type, operands, count);
+  }
   if (!std::isfinite(z)) {
     return isSurelySpecial(operands, count) ? 0 : unknownError;
   }
-  double bound = count == 1 ? boundOfUnary(op, z, operands[0])
-                            : boundOfBinary(op, z, operands[0], operands[1]);
+  double bound =
+      op == "nn.dequantize" ? boundOfDequantize(operands, count)
+      : op == "nn.add_dequantized"
+          ? boundOfAddDequantized(z, operands, count)
+      : count == 1 ? boundOfUnary(op, z, operands[0])
+                   : boundOfBinary(op, z, operands[0], operands[1]);
   bool isSure = std::isfinite(bound) && std::fabs(z) + bound < mostFloat;
   return isSure ? bound : unknownError;
 }
@@ -128,27 +175,31 @@ static double boundOf(std::string_view op, double z, const Number *operands,
 // One part
 //===----------------------------------------------------------------------===//
 
-/// What the reference kernel makes of the operands' values, or of their errors.
+/// What the reference kernel makes of the operands' values, or, if it moves
+/// them, of their errors, which are in f64 whatever they are of.
 static std::vector<double>
 evaluatePart(const rt::RegionPart &part,
              const std::vector<const Bounded *> &operands,
              std::vector<double> Bounded::*member) {
   std::vector<std::vector<std::byte>> stored;
-  std::vector<rt::TensorInfo> infos;
+  std::vector<rt::TensorInfo> infos, results = part.results;
   std::vector<const void *> from;
+  bool isError = member == &Bounded::errors;
+  results[0].type = isError ? DType::F64 : results[0].type;
   for (const Bounded *operand : operands) {
     infos.push_back(operand->info);
-    stored.push_back(storedFrom(operand->info, operand->*member));
+    infos.back().type = isError ? DType::F64 : infos.back().type;
+    stored.push_back(storedFrom(infos.back(), operand->*member));
     from.push_back(stored.back().data());
   }
-  std::vector<std::byte> bytes(part.results[0].bytes());
+  std::vector<std::byte> bytes(results[0].bytes());
   void *to[] = {bytes.data()};
-  Status status = rt::evaluate(part.op, part.attributes, infos, from,
-                               part.results, to);
+  Status status =
+      rt::evaluate(part.op, part.attributes, infos, from, results, to);
   if (!status.isOk()) {
     stop(part.op + " is not computed: " + status.message());
   }
-  return numbersFrom(part.results[0], bytes.data());
+  return numbersFrom(results[0], bytes.data());
 }
 
 /// The bounds of an operator of elements: shapes broadcast from the last
@@ -176,7 +227,7 @@ static void boundElements(const rt::RegionPart &part,
       numbers[o] = {operands[o]->values[at], operands[o]->errors[at]};
     }
     result.errors[i] =
-        boundOf(part.op, result.values[i], numbers.data(), numbers.size());
+        boundOf(part, result.values[i], numbers.data(), numbers.size());
   }
 }
 
@@ -290,6 +341,9 @@ bool divisi::test::isWithin(double got, double value, double error,
   }
   if (std::isnan(value) || std::isinf(value) || type == DType::Bool) {
     return got == value || (std::isnan(got) && std::isnan(value));
+  }
+  if (type == DType::I8 || type == DType::U8) {
+    return std::fabs(got - value) <= error;
   }
   if (value == 0 && error == 0) {
     return got == 0 && std::signbit(got) == std::signbit(value);

@@ -10,7 +10,11 @@
 #include "divisi/runtime/Storage.h"
 #include "runtime/kernels/Formats.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
 
 using namespace divisi;
 using namespace divisi::test;
@@ -55,6 +59,23 @@ std::string RegionCall::describe() const {
   return text;
 }
 
+bool RegionCall::mixesFloats() const {
+  std::vector<DType> types;
+  auto note = [&](const std::vector<rt::TensorInfo> &infos) {
+    for (const rt::TensorInfo &info : infos) {
+      if (rt::isFloatType(info.type)) {
+        types.push_back(info.type);
+      }
+    }
+  };
+  note(operands);
+  for (const rt::RegionPart &part : region.parts) {
+    note(part.results);
+  }
+  return std::adjacent_find(types.begin(), types.end(),
+                            std::not_equal_to<>()) != types.end();
+}
+
 RegionCall RegionCall::onFloats(DType type) const {
   RegionCall call = *this;
   auto convert = [&](std::vector<rt::TensorInfo> &infos) {
@@ -91,7 +112,7 @@ static void forEachElement(const rt::TensorInfo &info, Body &&body) {
   }
 }
 
-/// Calls body(element) with an element of the type.
+/// Calls body(element) with an element of the type, which code works on.
 template <typename Body> static void withType(DType type, Body &&body) {
   switch (type) {
   case DType::F64:
@@ -102,8 +123,16 @@ template <typename Body> static void withType(DType type, Body &&body) {
     return body(rt::Half());
   case DType::BF16:
     return body(rt::BFloat());
-  default:
+  case DType::I8:
+    return body(int8_t());
+  case DType::U8:
+    return body(uint8_t());
+  case DType::Bool:
     return body(rt::Flag());
+  default:
+    std::fprintf(stderr, "a region has elements of %s\n",
+                 std::string(rt::stringify(type)).c_str());
+    std::exit(1);
   }
 }
 

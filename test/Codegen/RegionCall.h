@@ -27,11 +27,15 @@ struct RegionCall {
   rt::CallSite site(int threads = 1) const;
   /// The parts, their types and boxes, for messages.
   std::string describe() const;
-  /// The same call on floats of another type; what is logical stays so.
+  /// Whether it has floats of several types.
+  bool mixesFloats() const;
+  /// The same call on floats of another type; what is logical stays so, and
+  /// codes of 8 bits stay codes.
   RegionCall onFloats(rt::DType type) const;
 };
 
-/// A tensor's elements as they lie in memory, from numbers in row-major order.
+/// A tensor's elements as they lie in memory, from numbers in row-major order,
+/// which its type can hold but for rounding.
 std::vector<std::byte> storedFrom(const rt::TensorInfo &info,
                                   const std::vector<double> &numbers);
 /// The other way.

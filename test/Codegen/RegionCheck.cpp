@@ -41,8 +41,20 @@ RegionCheck::Code &RegionCheck::codeFor(const rt::CallSite &site) {
   return code;
 }
 
+/// Whether an operator takes operand `number` as the scale of codes.
+static bool isScale(const RegionCall &call, int number) {
+  return std::any_of(
+      call.region.parts.begin(), call.region.parts.end(),
+      [&](const rt::RegionPart &part) {
+        bool adds = part.op == "nn.add_dequantized";
+        return (adds || part.op == "nn.quantize" ||
+                part.op == "nn.dequantize") &&
+               part.operands[adds ? 2 : 1] == number;
+      });
+}
+
 /// Numbers of row-major elements, as the type can hold them.
-static std::vector<std::byte> drawOperand(const rt::TensorInfo &info,
+static std::vector<std::byte> drawNumbers(const rt::TensorInfo &info,
                                           Numbers numbers,
                                           std::mt19937 &random) {
   static constexpr double inf = std::numeric_limits<double>::infinity();
@@ -54,12 +66,29 @@ static std::vector<std::byte> drawOperand(const rt::TensorInfo &info,
   std::vector<double> drawn(info.count());
   for (double &number : drawn) {
     bool isSpecial = numbers == Numbers::Special && below(40) == 0;
-    number = isSpecial                   ? special[below(std::size(special))]
+    number = info.type == DType::I8     ? double(below(256)) - 128
+             : info.type == DType::U8   ? double(below(256))
              : info.type == DType::Bool ? double(below(2))
+             : isSpecial                ? special[below(std::size(special))]
              : below(50) == 0           ? 0
                                          : range(random);
   }
   return storedFrom(info, drawn);
+}
+
+/// Those of the call's operand `number`. Scales are such that some codes
+/// saturate, and most do not.
+static std::vector<std::byte> drawOperand(const RegionCall &call, size_t number,
+                                          Numbers numbers,
+                                          std::mt19937 &random) {
+  const rt::TensorInfo &info = call.operands[number];
+  if (!isScale(call, static_cast<int>(number))) {
+    return drawNumbers(info, numbers, random);
+  }
+  std::uniform_real_distribution<double> range(.003, .1);
+  std::vector<double> scales(info.count());
+  std::generate(scales.begin(), scales.end(), [&] { return range(random); });
+  return storedFrom(info, scales);
 }
 
 /// The scratch memory that one thread may touch; what more there is of the
@@ -156,8 +185,8 @@ std::string RegionCheck::runAll(const RegionCall &call, const Stored &inputs,
 std::string RegionCheck::compareTeams(const RegionCall &call,
                                       std::mt19937 &random) {
   Stored inputs, results;
-  for (const rt::TensorInfo &operand : call.operands) {
-    inputs.push_back(drawOperand(operand, Numbers::Mixed, random));
+  for (size_t o = 0; o < call.operands.size(); ++o) {
+    inputs.push_back(drawOperand(call, o, Numbers::Mixed, random));
   }
   return runAll(call, inputs, results);
 }
@@ -166,9 +195,9 @@ std::string RegionCheck::compare(const RegionCall &call, Numbers numbers,
                                  std::mt19937 &random) {
   Stored inputs, results;
   std::vector<std::vector<double>> exact;
-  for (const rt::TensorInfo &operand : call.operands) {
-    inputs.push_back(drawOperand(operand, numbers, random));
-    exact.push_back(numbersFrom(operand, inputs.back().data()));
+  for (size_t o = 0; o < call.operands.size(); ++o) {
+    inputs.push_back(drawOperand(call, o, numbers, random));
+    exact.push_back(numbersFrom(call.operands[o], inputs.back().data()));
   }
   std::string wrong = runAll(call, inputs, results);
   if (!wrong.empty()) {

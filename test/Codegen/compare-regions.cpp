@@ -10,10 +10,10 @@
 //
 // MODULEs are dumps of the stage Import. Plans each for one device, and at
 // random for several, with uneven shards; takes all regions that code is made
-// of, those of one structure once, in each float type, and compares their code
-// with the interpreted region on boxes that ranks have and on others that are
-// drawn: odd, uneven, empty. Prints what was counted; exits with 8 at the first
-// difference.
+// of, those of one structure once, in each float type that code takes, or in
+// those that it mixes, and compares their code with the interpreted region on
+// boxes that ranks have and on others that are drawn: odd, uneven, empty. Prints
+// what was counted; exits with 8 at the first difference.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +53,8 @@ namespace {
 
 /// The regions of some models.
 struct Regions {
-  /// By structure, in f32: boxes that ranks have of one.
+  /// By structure, in f32 unless several types of floats are mixed: boxes that
+  /// ranks have of one.
   std::map<std::string, std::vector<RegionCall>> known;
   int64_t calls = 0;      ///< Of all programs.
   int64_t withoutCode = 0; ///< Such that no code is made of.
@@ -79,7 +80,10 @@ void Regions::add(mlir::ModuleOp lowered) {
         if (!generatesCode(site)) {
           return false;
         }
-        RegionCall region = RegionCall::of(site).onFloats(DType::F32);
+        RegionCall region = RegionCall::of(site);
+        if (!region.mixesFloats()) {
+          region = region.onFloats(DType::F32);
+        }
         std::vector<RegionCall> &boxes = known[codeStructure(region.site())];
         bool isSmall = region.results[0].count() <= mostElements;
         // One at least, whose shapes others are drawn like.
@@ -91,6 +95,15 @@ void Regions::add(mlir::ModuleOp lowered) {
       withoutCode += !hasCode;
     }
   }
+}
+
+/// Whether it reads or makes codes of 8 bits.
+static bool hasCodes(const RegionCall &call) {
+  auto isCode = [](const rt::TensorInfo &info) {
+    return info.type == DType::I8 || info.type == DType::U8;
+  };
+  return llvm::any_of(call.operands, isCode) ||
+         llvm::any_of(call.results, isCode);
 }
 
 /// The plans that a model's regions are taken of.
@@ -107,7 +120,10 @@ static std::vector<PlanOptions> plans() {
 }
 
 static void addModel(const std::string &path, Regions &regions) {
-  Compilation model({});
+  // Operators that code is made of by themselves are regions then, too.
+  CompileOptions compiled;
+  compiled.nativeLevel = std::string(rt::hostLevel());
+  Compilation model(compiled);
   mustWork(model.load(path));
   mustWork(model.advanceTo(Stage::Import));
   for (const PlanOptions &options : plans()) {
@@ -117,20 +133,19 @@ static void addModel(const std::string &path, Regions &regions) {
   }
 }
 
-static void compareRegion(const std::vector<RegionCall> &boxes, DType type,
+static void compareRegion(const std::vector<RegionCall> &boxes,
                           RegionCheck &check, std::mt19937 &random) {
   auto must = [](const std::string &wrong) {
     if (!wrong.empty()) {
       stop(wrong, ExitCode::Differs);
     }
   };
-  RegionShapes shapes(boxes[0].onFloats(type));
+  RegionShapes shapes(boxes[0]);
   std::vector<RegionCall> calls;
-  for (const RegionCall &box : boxes) {
-    if (box.results[0].count() <= mostElements) {
-      calls.push_back(box.onFloats(type));
-    }
-  }
+  std::copy_if(boxes.begin(), boxes.end(), std::back_inserter(calls),
+               [](const RegionCall &box) {
+                 return box.results[0].count() <= mostElements;
+               });
   using enum RegionShapes::Box;
   for (RegionShapes::Box box : {Whole, Uneven, Uneven, Uneven, Empty}) {
     calls.push_back(shapes.draw(random, mostElements, box));
@@ -162,15 +177,33 @@ int main(int argc, char **argv) {
     if (verbose) {
       llvm::outs() << boxes[0].describe() << "\n";
     }
+    if (boxes[0].mixesFloats()) {
+      compareRegion(boxes, check, random);
+      continue;
+    }
+    // Scales of codes are f32.
     for (DType type : {DType::F32, DType::F16, DType::BF16}) {
-      compareRegion(boxes, type, check, random);
+      std::vector<RegionCall> typed;
+      for (const RegionCall &box : boxes) {
+        typed.push_back(box.onFloats(type));
+      }
+      if (generatesCode(typed[0].site())) {
+        compareRegion(typed, check, random);
+      }
     }
   }
+  auto count = [&](auto &&isSuch) {
+    return llvm::count_if(regions.known, [&](const auto &known) {
+      return isSuch(known.second.front());
+    });
+  };
   llvm::outs() << llvm::formatv(
-      "{0} models, {1} fused calls, {2} without code; {3} structures, {4} "
-      "codes, {5} calls, {6} elements, {7} undecided\n",
+      "{0} models, {1} fused calls, {2} without code; {3} structures, {4} of "
+      "codes of 8 bits, {5} of several types of floats; {6} objects, {7} calls, "
+      "{8} elements, {9} undecided\n",
       modelPaths.size(), regions.calls, regions.withoutCode,
-      regions.known.size(), check.structures(), check.calls, check.elements,
-      check.undecided);
+      regions.known.size(), count(hasCodes),
+      count([](const RegionCall &call) { return call.mixesFloats(); }),
+      check.structures(), check.calls, check.elements, check.undecided);
   return 0;
 }

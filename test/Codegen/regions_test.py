@@ -1,6 +1,6 @@
 """Native code of the fused regions of all models against the interpreter of
-regions: on odd shapes, uneven and empty boxes, in each float type, by teams of
-several sizes, between guard pages."""
+regions: on odd shapes, uneven and empty boxes, in each float type, of codes of
+8 bits, by teams of several sizes, between guard pages."""
 
 import os
 import re
@@ -13,10 +13,15 @@ import onnx
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
+sys.path.insert(0, str(ROOT / "test" / "endtoend"))
+import quantized_models  # noqa: E402
+
 MODELS = ROOT / "test" / "models"
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 SMALL = ["bert", "gpt2", "llama", "resnet", "segformer", "t5", "vit",
          "classifier"]
+# In narrower floats: what is f32 in them is mixed with those.
+NARROW = {"gpt2": "bf16", "vit": "bf16", "resnet": "f16", "t5": "f16"}
 # Their graphs alone: what regions compute does not depend on weights.
 GENERATED = {
     "gpt2": ["--size", "tiny", "--batch", 2, "--seq", 16],
@@ -48,6 +53,18 @@ def small(name, folder):
                     "--shapes-from", MODELS / f"{name}.inputs.npz")
 
 
+def narrow(name, folder):
+    return imported(MODELS / f"{name}.onnx", folder / f"narrow-{name}.mlir",
+                    "--shapes-from", MODELS / f"{name}.inputs.npz",
+                    "--precision", NARROW[name])
+
+
+def quantized(name, folder):
+    model = folder / f"quantized-{name}.onnx"
+    quantized_models.MODELS[name](model)
+    return imported(model, folder / f"quantized-{name}.mlir")
+
+
 def light(path, folder):
     return imported(path, folder / f"{path.stem}.mlir")
 
@@ -62,7 +79,9 @@ def generated(name, folder):
 def test_code_of_regions_computes_what_they_do(tmp_path, capsys):
     sources = ([(small, name) for name in SMALL] +
                [(light, path) for path in sorted(LIGHT.glob("*.onnx"))] +
-               [(generated, name) for name in GENERATED])
+               [(generated, name) for name in GENERATED] +
+               [(narrow, name) for name in NARROW] +
+               [(quantized, name) for name in quantized_models.MODELS])
     with ThreadPoolExecutor(2) as pool:
         dumps = list(pool.map(lambda each: each[0](each[1], tmp_path),
                               sources))
@@ -70,8 +89,11 @@ def test_code_of_regions_computes_what_they_do(tmp_path, capsys):
     with capsys.disabled():
         print(f"\ncounted: regions of models: {out.strip()}")
     if "skipped" not in out:
-        structures, codes, calls, elements, undecided = map(
-            int, re.search(r"(\d+) structures, (\d+) codes, (\d+) calls, (\d+) "
-                           r"elements, (\d+) undecided", out).groups())
-        assert structures > 40 and codes > 2 * structures
+        structures, codes, mixed, objects, calls, elements, undecided = map(
+            int, re.search(
+                r"(\d+) structures, (\d+) of codes of 8 bits, (\d+) of several "
+                r"types of floats; (\d+) objects, (\d+) calls, (\d+) elements, "
+                r"(\d+) undecided", out).groups())
+        assert structures > 40 and objects > 2 * structures
+        assert codes > 5 and mixed > 3
         assert calls > 2000 and undecided < elements / 50
