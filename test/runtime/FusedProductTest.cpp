@@ -73,6 +73,15 @@ public:
     return call;
   }
 
+  /// Without those.
+  Tensor numbers(const Dims &dims) {
+    std::vector<float> values(static_cast<size_t>(numElements(dims)));
+    for (float &value : values) {
+      value = std::uniform_real_distribution<float>(-2, 2)(random_);
+    }
+    return make<float>(dims, values);
+  }
+
   int64_t below(int64_t end) {
     return std::uniform_int_distribution<int64_t>(0, end - 1)(random_);
   }
@@ -96,16 +105,15 @@ private:
   }
   /// A few are NaN or infinite.
   Tensor tensor(const Dims &dims) {
-    std::vector<float> values(static_cast<size_t>(numElements(dims)));
-    for (float &value : values) {
-      value = std::uniform_real_distribution<float>(-2, 2)(random_);
-    }
+    Tensor drawn = numbers(dims);
     if (below(8) == 0) {
+      std::vector<float> values = drawn.values<float>();
       values[static_cast<size_t>(below(int64_t(values.size())))] =
           below(2) == 0 ? std::numeric_limits<float>::quiet_NaN()
                         : -std::numeric_limits<float>::infinity();
+      return make<float>(dims, values);
     }
-    return make<float>(dims, values);
+    return drawn;
   }
 
   std::mt19937 random_;
@@ -148,4 +156,117 @@ TEST(FusedTest, aProductGoesOnWithItsResult) {
     }
   }
   EXPECT_GT(whole, 400);
+}
+
+// What Sigmoid.cpp does behind the primitive.
+TEST(FusedTest, aLargeProductEndsInASigmoid) {
+  ProductDraw draw(5);
+  for (const char *function : {"nn.sigmoid", "nn.silu"}) {
+    FusedCall call;
+    call.operands = {draw.numbers({150, 9}), draw.numbers({9, 133}),
+                     draw.numbers({133})};
+    TensorInfo result = TensorInfo::whole(DType::F32, {150, 133});
+    auto version = [](std::string_view op) {
+      return kernelVersion(op).value();
+    };
+    call.region.parts = {
+        {"nn.matmul", version("nn.matmul"), {}, {0, 1}, {result}},
+        {"nn.add", version("nn.add"), {}, {3, 2}, {result}},
+        {function, version(function), {}, {4}, {result}}};
+    call.region.parts[0].attributes.set("labels", std::string("mk,kn->mn"));
+    call.region.results = {5};
+    std::vector<TensorInfo> operands = call.operandInfos(),
+                            results = call.resultInfos();
+    CallSite site{fusedOp, call.none, operands, results};
+    site.region = &call.region;
+    site.threads = 2;
+    std::vector<float> expected =
+        expectedOf(call, {nullptr, {&referenceBackend()}, 1})[0]
+            .values<float>();
+    std::vector<float> got =
+        runFused(call, site, *cpuBackend().find(site), std::nullopt)[0]
+            .values<float>();
+    for (size_t i = 0; i < got.size(); ++i) {
+      ASSERT_TRUE(isNear(got[i], expected[i]))
+          << function << ", element " << i << ": " << got[i] << ", expected "
+          << expected[i];
+    }
+  }
+}
+
+/// The same call on bf16.
+static FusedCall narrowed(FusedCall call) {
+  for (Tensor &operand : call.operands) {
+    std::vector<BFloat> values;
+    for (float value : operand.values<float>()) {
+      values.emplace_back(value);
+    }
+    operand = make<BFloat>(operand.info.extents, values);
+  }
+  for (RegionPart &part : call.region.parts) {
+    part.results[0].type = DType::BF16;
+  }
+  return call;
+}
+
+/// The same values in f32.
+static FusedCall widened(FusedCall call) {
+  for (Tensor &operand : call.operands) {
+    std::vector<float> values;
+    for (BFloat value : operand.values<BFloat>()) {
+      values.push_back(load(value));
+    }
+    operand = make<float>(operand.info.extents, values);
+  }
+  for (RegionPart &part : call.region.parts) {
+    part.results[0].type = DType::F32;
+  }
+  return call;
+}
+
+// Rounded at the end, and where a part is left to others.
+TEST(FusedTest, aProductOfBF16IsThatOfF32Rounded) {
+  ProductDraw draw(23);
+  int whole = 0;
+  for (int round = 0; round < 400; ++round) {
+    FusedCall call = narrowed(draw.draw()), wide = widened(call);
+    std::vector<TensorInfo> operands = call.operandInfos(),
+                            results = call.resultInfos();
+    std::vector<Constant> constants(operands.size());
+    constants[1] = draw.below(2) == 0 ? call.operands[1].data.data() : nullptr;
+    CallSite site{fusedOp, call.none, operands, results, constants};
+    site.region = &call.region;
+    site.threads = 1 + int(draw.below(2));
+    const Kernel *kernel = cpuBackend().find(site);
+    ASSERT_TRUE(kernel);
+    std::string error;
+    whole += kernel->prepare(site, error)->parts().empty();
+    // All that is made on the way.
+    float largest = 1;
+    std::vector<float> expected;
+    for (size_t p = 0; p < wide.region.parts.size(); ++p) {
+      FusedCall begin = wide;
+      begin.region.parts.resize(p + 1);
+      begin.region.results = {int(wide.operands.size() + p)};
+      expected = expectedOf(begin, {nullptr, {&referenceBackend()}, 1})[0]
+                     .values<float>();
+      for (float value : expected) {
+        largest = std::isfinite(value) ? std::max(largest, std::abs(value))
+                                       : largest;
+      }
+    }
+    std::vector<BFloat> got =
+        runFused(call, site, *kernel, std::nullopt)[0].values<BFloat>();
+    for (size_t i = 0; i < got.size(); ++i) {
+      float value = load(got[i]);
+      bool isRight = std::isfinite(expected[i])
+                         ? std::abs(value - expected[i]) <= 0x1p-6f * largest
+                         : isNear(value, expected[i]);
+      ASSERT_TRUE(isRight) << "round " << round << ", element " << i << ": "
+                           << value << ", expected " << expected[i];
+    }
+  }
+  if (__builtin_cpu_supports("avx512bf16")) {
+    EXPECT_GT(whole, 200);
+  }
 }

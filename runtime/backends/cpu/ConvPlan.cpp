@@ -166,7 +166,12 @@ static bool isRight(const CallSite &site) {
 static size_t fitPrimitive(const CallSite &call, size_t most,
                            const Layouts &layouts, ConvPlan &plan) {
   size_t done = plan.postOps.read(call, most);
-  plan.primitive = makePrimitive(plan, layouts, plan.postOps);
+  // What is left goes on with what lies there.
+  bool hasType = !call.region ||
+                 call.region->parts[done - 1].results[0].type ==
+                     call.results[0].type;
+  plan.primitive =
+      hasType ? makePrimitive(plan, layouts, plan.postOps) : nullptr;
   return plan.primitive ? done
          : done > 1     ? fitPrimitive(call, done - 1, layouts, plan)
                         : 0;
@@ -177,6 +182,10 @@ static size_t fitPrimitive(const CallSite &call, size_t most,
 static void addClipped(const CallSite &call, const Layouts &layouts,
                        Clips clips, ConvPlan &plan) {
   static constexpr int64_t mostRead = 2; // times the result: read and written
+  auto isF32 = [](const TensorInfo &info) { return info.type == DType::F32; };
+  if (!std::all_of(call.operands.begin(), call.operands.end(), isF32)) {
+    return; // bounds are those of f32
+  }
   std::vector<int> operands = ConvPlan::operandsOf(call);
   PostOps ops;
   bool doesAll = ops.read(call, call.region->parts.size(), clips) ==

@@ -23,21 +23,6 @@ bool sumsBytesExactly() {
   return (unsigned(dnnl_get_effective_cpu_isa()) & vnni) != 0;
 }
 
-dnnl_data_type_t typeOf(DType type) {
-  switch (type) {
-  case DType::I8:
-    return dnnl_s8;
-  case DType::U8:
-    return dnnl_u8;
-  case DType::I32:
-    return dnnl_s32;
-  case DType::F32:
-    return dnnl_f32;
-  default:
-    return dnnl_data_type_undef;
-  }
-}
-
 MemoryDesc retyped(const_dnnl_memory_desc_t like, dnnl_data_type_t type) {
   const dnnl_dims_t *dims = nullptr, *strides = nullptr;
   int rank = 0;

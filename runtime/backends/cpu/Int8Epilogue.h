@@ -38,8 +38,6 @@ namespace divisi::rt::cpu {
 
 /// The description of `like`, strided, over another type.
 MemoryDesc retyped(const_dnnl_memory_desc_t like, dnnl_data_type_t type);
-/// That of an integer of 8 bits, i32 or f32; undef for others.
-dnnl_data_type_t typeOf(DType type);
 
 /// See the file's head.
 class Int8Epilogue {

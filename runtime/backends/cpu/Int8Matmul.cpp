@@ -97,16 +97,13 @@ bool Int8MatmulPlan::readProduct(const CallSite &call,
 bool Int8MatmulPlan::makePrimitive(const CallSite &call) {
   int64_t m = product.m, n = product.n, k = product.k;
   const auto &[left, right, result] = product.matrices;
-  descs = {describeMatrix(product, left, m, k),
-           describeMatrix(product, right, k, n),
-           describeMatrix(product, result, m, n)};
-  dnnl_data_type_t types[] = {typeOf(call.operands[operands[0]].type), dnnl_s8,
-                              typeOf(call.results[0].type)};
-  for (size_t i = 0; i < 3; ++i) {
-    descs[i] = descs[i] ? retyped(descs[i].get(), types[i]) : nullptr;
-    if (!descs[i]) {
-      return false;
-    }
+  descs = {describeMatrix(product, left, m, k,
+                          typeOf(call.operands[operands[0]].type)),
+           describeMatrix(product, right, k, n, dnnl_s8),
+           describeMatrix(product, result, m, n,
+                          typeOf(call.results[0].type))};
+  if (!descs[0] || !descs[1] || !descs[2]) {
+    return false;
   }
   const dnnl_dims_t *found = nullptr;
   int rank = 0;

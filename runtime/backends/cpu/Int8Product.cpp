@@ -41,6 +41,7 @@ bool FirstOperator::isProduct(const CallSite &call,
   bool isFused = call.op == fusedOp;
   if (op != wanted || call.results.size() != 1 || operands.size() < 2 ||
       isFused != (call.region != nullptr) || result.count() == 0 ||
+      byteWidth(call.results[0].type) == 2 ||
       typeOf(call.results[0].type) == dnnl_data_type_undef) {
     return false;
   }
@@ -121,8 +122,7 @@ Int8Primitive::Int8Primitive(
     primitive_.bind(arguments[i], layouts[i]);
   }
   auto bindNumbers = [&](int argument, dnnl_data_type_t type, size_t count) {
-    MemoryDesc vector = describe({int64_t(count)}, {1});
-    MemoryDesc desc = vector ? retyped(vector.get(), type) : nullptr;
+    MemoryDesc desc = describe({int64_t(count)}, {1}, type);
     primitive_.bind(argument, desc.get());
   };
   for (size_t i : {size_t(0), size_t(1)}) {

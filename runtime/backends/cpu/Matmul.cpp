@@ -21,7 +21,9 @@ public:
       : product_(plan.product), left_(size_t(plan.numbers[product_.swapped])),
         right_(size_t(plan.numbers[!product_.swapped])),
         scratchpad_(plan.scratchpadOffset()), tailAt_(plan.tailOffset()),
-        threads_(plan.threads), primitive_(plan.primitive.get()),
+        threads_(plan.threads), width_(byteWidth(plan.operands[0].type)),
+        resultWidth_(byteWidth(plan.site.results[0].type)),
+        primitive_(plan.primitive.get()),
         postOps_(std::move(plan.postOps)) {
     if (primitive_) {
       primitive_.bind(DNNL_ARG_SRC, plan.descs[LeftMatrix].get());
@@ -65,26 +67,26 @@ public:
 
 private:
   /// Brings an operand to where and how the primitive reads it.
-  static const float *place(const Matrix &matrix, const void *operand,
-                            void *workspace) {
+  const void *place(const Matrix &matrix, const void *operand,
+                    void *workspace) const {
     void *at = locate(matrix, operand, workspace);
     if (matrix.packed) {
       matrix.copy.run(at, operand);
     }
-    return static_cast<const float *>(at) + matrix.batch.base;
+    return static_cast<const std::byte *>(at) + matrix.batch.base * width_;
   }
 
   Status multiply(LaunchContext &context) {
     TeamSize team(threads_);
     const auto &[left, right, result] = product_.matrices;
     void *workspace = context.workspace;
-    const float *a = place(left, context.operands[left_], workspace);
-    const float *b =
-        constant_ ? static_cast<const float *>(constant_.data())
-                  : place(right, context.operands[right_], workspace);
+    const void *a = place(left, context.operands[left_], workspace);
+    const void *b = constant_
+                        ? constant_.data()
+                        : place(right, context.operands[right_], workspace);
     auto *c =
-        static_cast<float *>(locate(result, context.results[0], workspace));
-    pointers_.assign({a, b, c + result.batch.base});
+        static_cast<std::byte *>(locate(result, context.results[0], workspace));
+    pointers_.assign({a, b, c + result.batch.base * resultWidth_});
     postOps_.pointers(context.operands, pointers_);
     if (!primitive_.run(pointers_,
                         static_cast<std::byte *>(workspace) + scratchpad_)) {
@@ -125,6 +127,7 @@ private:
   size_t left_, right_;         ///< Operands of the call.
   int64_t scratchpad_, tailAt_; ///< Offsets into the workspace.
   int threads_;
+  int64_t width_, resultWidth_; ///< Of elements of operands and result.
   Primitive primitive_;
   PostOps postOps_;
   PackedWeights constant_;

@@ -14,7 +14,8 @@
 namespace divisi::rt::cpu {
 
 MemoryDesc describeMatrix(const MatrixProduct &product, const Matrix &matrix,
-                          int64_t rows, int64_t columns) {
+                          int64_t rows, int64_t columns,
+                          dnnl_data_type_t type) {
   Dims dims, strides;
   for (size_t i = 0; i < product.batch.size(); ++i) {
     if (product.batch[i] != 1) {
@@ -27,7 +28,7 @@ MemoryDesc describeMatrix(const MatrixProduct &product, const Matrix &matrix,
   int64_t outer = rows == 1 && matrix.inner == 1 ? columns : matrix.outer;
   int64_t inner = columns == 1 && matrix.outer == 1 ? rows : matrix.inner;
   strides.insert(strides.end(), {outer, inner});
-  return describe(dims, strides);
+  return describe(dims, strides, type);
 }
 
 static const RegionPart *firstPart(const CallSite &call) {
@@ -90,7 +91,8 @@ static DimGroups groupsOf(const CallSite &site, bool swapped) {
 /// AVX2. `plain` is the transpose of the right matrix.
 static PrimitiveDesc makeInnerProduct(const MatmulPlan &plan,
                                       const PrimitiveAttr &attr) {
-  MemoryDesc any = describeAny({plan.product.n, plan.product.k});
+  MemoryDesc any = describeAny({plan.product.n, plan.product.k},
+                               typeOf(plan.operands[0].type));
   dnnl_primitive_desc_t desc = nullptr;
   if (!any ||
       dnnl_inner_product_forward_primitive_desc_create(
@@ -104,7 +106,8 @@ static PrimitiveDesc makeInnerProduct(const MatmulPlan &plan,
 
 static PrimitiveDesc makeMatmul(const MatmulPlan &plan,
                                 const PrimitiveAttr &attr) {
-  MemoryDesc any = describeAny({plan.product.k, plan.product.n});
+  MemoryDesc any = describeAny({plan.product.k, plan.product.n},
+                               typeOf(plan.operands[0].type));
   const auto &[a, b, c] = plan.descs;
   dnnl_primitive_desc_t desc = nullptr;
   if (!any || dnnl_matmul_primitive_desc_create(
@@ -126,7 +129,13 @@ static size_t fitPrimitive(const CallSite &call, size_t most, auto make,
       plan.postOps.addTo(attr.get(), plan.site.results[0], plan.groups)) {
     plan.primitive = make(plan, attr);
   }
-  bool isFast = plan.primitive && isOptimized(plan.primitive.get()) &&
+  // What is left goes on with what lies there.
+  const std::vector<RegionPart> *parts =
+      call.region ? &call.region->parts : nullptr;
+  bool hasType = !parts || (*parts)[done - 1].results[0].type ==
+                               call.results[0].type;
+  bool isFast = hasType && plan.primitive &&
+                isOptimized(plan.primitive.get()) &&
                 (plan.postOps.isEmpty() ||
                  !hasPlainPostOps(plan.primitive.get()));
   return isFast     ? done
@@ -147,7 +156,8 @@ static size_t makePrimitive(const CallSite &call, MatmulPlan &plan) {
     const MatrixProduct &product = plan.product;
     const Matrix &right = product.matrices[RightMatrix];
     MemoryDesc plain =
-        describe({product.n, product.k}, {right.inner, right.outer});
+        describe({product.n, product.k}, {right.inner, right.outer},
+                 typeOf(plan.operands[0].type));
     size_t done =
         plain ? fitPrimitive(call, most, makeInnerProduct, plan) : 0;
     if (done != 0) {
@@ -158,19 +168,29 @@ static size_t makePrimitive(const CallSite &call, MatmulPlan &plan) {
   return fitPrimitive(call, most, makeMatmul, plan);
 }
 
+/// Whether the call begins with a product of elements that the processor
+/// multiplies, and its results are of that type or f32.
+static bool isProduct(const CallSite &call, const CallSite &site) {
+  if (site.op != "nn.matmul" || call.results.size() != 1 ||
+      site.operands.size() != 2 || !multiplies(site.operands[0].type)) {
+    return false;
+  }
+  auto isSum = [&](const TensorInfo &info) {
+    return info.type == DType::F32 || info.type == site.operands[0].type;
+  };
+  if (!call.region) {
+    return isSum(call.results[0]);
+  }
+  const std::vector<TensorInfo> &made = call.region->parts[0].results;
+  return made.size() == 1 && isSum(made[0]) && isSum(call.results[0]) &&
+         isSameBox(made[0], call.results[0]);
+}
+
 bool MatmulPlan::make(const CallSite &call) {
   std::string ignored;
   Contraction contraction;
-  bool isMatmul = site.op == "nn.matmul" && call.results.size() == 1 &&
-                  (!call.region ||
-                   (call.region->parts[0].results.size() == 1 &&
-                    isSameBox(call.region->parts[0].results[0],
-                              call.results[0]) &&
-                    call.region->parts[0].results[0].type == DType::F32));
-  if (!isMatmul || !engine() ||
-      !analyzeContraction(site, Checks(site, ignored), contraction) ||
-      site.results[0].type != DType::F32 ||
-      site.operands[0].type != DType::F32) {
+  if (!isProduct(call, site) || !engine() ||
+      !analyzeContraction(site, Checks(site, ignored), contraction)) {
     return false;
   }
   product = planProduct(
@@ -185,9 +205,11 @@ bool MatmulPlan::make(const CallSite &call) {
   groups = groupsOf(site, product.swapped);
   constantRight = numElements(product.batch) == 1 &&
                   bool(constants[!product.swapped]);
-  descs = {describeMatrix(product, product.matrices[LeftMatrix], m, k),
-           describeMatrix(product, product.matrices[RightMatrix], k, n),
-           describeMatrix(product, product.matrices[ResultMatrix], m, n)};
+  dnnl_data_type_t type = typeOf(operands[0].type);
+  const auto &[left, right, result] = product.matrices;
+  descs = {describeMatrix(product, left, m, k, type),
+           describeMatrix(product, right, k, n, type),
+           describeMatrix(product, result, m, n, typeOf(call.results[0].type))};
   size_t done = makePrimitive(call, *this);
   if (call.region && done != 0 && done < call.region->parts.size()) {
     tail = std::make_unique<RegionTail>(call, done);

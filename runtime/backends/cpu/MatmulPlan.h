@@ -9,6 +9,8 @@
 // The labels become batch, m, n and k (runtime/kernels/Contraction.h); oneDNN
 // takes any strides for the batch, and rows or columns that are contiguous. A
 // constant right matrix is brought once to the layout that oneDNN likes best.
+// Products are of f32, and of bf16 and f16 where the processor multiplies them
+// (Widened.cpp has the others).
 //
 // Of a region that begins with a product, the primitive does what it can on the
 // way (PostOps.h); the rest goes on with the result in place.
@@ -26,9 +28,9 @@
 namespace divisi::rt::cpu {
 
 /// How `matrix`, of so many rows and columns, lies in memory, behind the
-/// dimensions of the batch of `product`; of f32.
+/// dimensions of the batch of `product`; of elements of `type`.
 MemoryDesc describeMatrix(const MatrixProduct &product, const Matrix &matrix,
-                          int64_t rows, int64_t columns);
+                          int64_t rows, int64_t columns, dnnl_data_type_t type);
 
 /// A product alone, or the first operator of a region.
 struct MatmulPlan {

@@ -23,12 +23,40 @@ dnnl_engine_t engine() {
   return owner.get();
 }
 
-MemoryDesc describe(const Dims &dims, const Dims &strides) {
+dnnl_data_type_t typeOf(DType type) {
+  switch (type) {
+  case DType::I8:
+    return dnnl_s8;
+  case DType::U8:
+    return dnnl_u8;
+  case DType::I32:
+    return dnnl_s32;
+  case DType::F32:
+    return dnnl_f32;
+  case DType::F16:
+    return dnnl_f16;
+  case DType::BF16:
+    return dnnl_bf16;
+  default:
+    return dnnl_data_type_undef;
+  }
+}
+
+bool multiplies(DType type) {
+  auto has = [](unsigned isa) {
+    return (unsigned(dnnl_get_effective_cpu_isa()) & isa) == isa;
+  };
+  return type == DType::F32 ||
+         (type == DType::BF16 && has(dnnl_cpu_isa_avx512_core_bf16)) ||
+         (type == DType::F16 && has(dnnl_cpu_isa_avx512_core_fp16));
+}
+
+MemoryDesc describe(const Dims &dims, const Dims &strides,
+                    dnnl_data_type_t type) {
   dnnl_memory_desc_t desc = nullptr;
   if (dims.empty() || dims.size() > DNNL_MAX_NDIMS ||
       dnnl_memory_desc_create_with_strides(&desc, int(dims.size()), dims.data(),
-                                           dnnl_f32,
-                                           strides.data()) != dnnl_success) {
+                                           type, strides.data()) != dnnl_success) {
     return nullptr;
   }
   return MemoryDesc(desc);

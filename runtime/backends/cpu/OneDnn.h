@@ -36,9 +36,15 @@ using PrimitiveDesc = Owner<dnnl_primitive_desc, dnnl_primitive_desc_destroy>;
 using PrimitiveAttr = Owner<dnnl_primitive_attr, dnnl_primitive_attr_destroy>;
 using Memory = Owner<dnnl_memory, dnnl_memory_destroy>;
 
-/// f32 with these strides (elements); `any` layout without them, also of other
-/// types.
-MemoryDesc describe(const Dims &dims, const Dims &strides);
+/// Its type of these elements; undef where it has none that is used here.
+dnnl_data_type_t typeOf(DType type);
+/// Whether the processor multiplies elements of `type`, which are summed in f32:
+/// f32, and bf16 or f16 where it has instructions for them.
+bool multiplies(DType type);
+
+/// With these strides (elements); `any` layout without them.
+MemoryDesc describe(const Dims &dims, const Dims &strides,
+                    dnnl_data_type_t type = dnnl_f32);
 MemoryDesc describeAny(const Dims &dims, dnnl_data_type_t type = dnnl_f32);
 
 /// The scratchpad belongs to the caller.

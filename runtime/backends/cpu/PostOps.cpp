@@ -98,14 +98,35 @@ bool PostOps::joinClip(const PostOp &op) {
   return true;
 }
 
+/// Whether oneDNN's function on the way is left to others: behind products of
+/// bf16 it makes NaN of infinities, and of a sigmoid a pass of its own over the
+/// result (Sigmoid.cpp) takes less time.
+static bool isLeft(dnnl_alg_kind_t eltwise, const TensorInfo &result) {
+  constexpr int64_t leastElements = 16384;
+  bool isSigmoid =
+      eltwise == dnnl_eltwise_logistic || eltwise == dnnl_eltwise_swish;
+  return result.type != DType::F32 ||
+         (isSigmoid && result.count() >= leastElements);
+}
+
+/// Floats that f32 holds.
+static bool isNarrowFloat(DType type) {
+  return type == DType::F32 || type == DType::BF16 || type == DType::F16;
+}
+
 /// `part` takes `value`, once, and else an operand of the call.
 bool PostOps::readPart(const RegionPart &part, int value, const CallSite &site,
                        Clips clips, PostOp &op) {
-  if (part.results.size() != 1 || part.results[0].type != DType::F32 ||
+  if (part.results.size() != 1 || !isNarrowFloat(part.results[0].type) ||
       std::count(part.operands.begin(), part.operands.end(), value) != 1) {
     return false;
   }
-  if (auto eltwise = eltwiseOf(part.op, part.attributes)) {
+  if (part.op == "nn.cast") {
+    op.isCast = true;
+    return true;
+  }
+  auto eltwise = eltwiseOf(part.op, part.attributes);
+  if (eltwise && !isLeft(*eltwise, site.results[0])) {
     op.algorithm = *eltwise;
     op.alpha = eltwiseAlpha(*eltwise);
     return true;
@@ -126,7 +147,7 @@ bool PostOps::readPart(const RegionPart &part, int value, const CallSite &site,
   op.isBinary = true;
   op.operand = size_t(other);
   op.info = preferChannelsLast(site.operands[other]);
-  return op.info.type == DType::F32;
+  return isNarrowFloat(op.info.type);
 }
 
 size_t PostOps::read(const CallSite &site, size_t most, Clips clips) {
@@ -151,7 +172,7 @@ size_t PostOps::read(const CallSite &site, size_t most, Clips clips) {
         !readPart(parts[count], value, site, clips, op)) {
       break;
     }
-    if (!joinClip(op)) {
+    if (!op.isCast && !joinClip(op)) {
       ops_.push_back(std::move(op));
     }
   }
@@ -245,7 +266,7 @@ bool PostOps::describeOperand(PostOp &op, const TensorInfo &result,
   }
   makeDense(view, order);
   makeDense(whole, order);
-  op.desc = describe(view.dims, view.strides);
+  op.desc = describe(view.dims, view.strides, typeOf(info.type));
   // oneDNN reads what has no broadcast dimension in the result's own order.
   return op.desc &&
          (view.dims != whole.dims || view.strides == whole.strides);
@@ -274,8 +295,9 @@ MemoryDesc PostOps::takeBias(const TensorInfo &result, size_t dim) {
   bias_ = std::move(ops_[0]);
   ops_.erase(ops_.begin());
   bias_->base = first;
-  bias_->desc = describe({result.extents[dim]}, {1});
-  return describe({result.extents[dim]}, {1});
+  dnnl_data_type_t type = typeOf(bias_->info.type);
+  bias_->desc = describe({result.extents[dim]}, {1}, type);
+  return describe({result.extents[dim]}, {1}, type);
 }
 
 bool PostOps::addTo(dnnl_primitive_attr_t attr, const TensorInfo &result,
@@ -317,7 +339,8 @@ void PostOps::bind(Primitive &primitive) const {
 void PostOps::pointers(std::span<const void *const> operands,
                        std::vector<const void *> &to) const {
   auto add = [&](const PostOp &op) {
-    to.push_back(static_cast<const float *>(operands[op.operand]) + op.base);
+    to.push_back(static_cast<const std::byte *>(operands[op.operand]) +
+                 op.base * byteWidth(op.info.type));
   };
   if (bias_) {
     add(*bias_);

@@ -15,6 +15,9 @@
 //   %y = gelu %s            an elementwise post-op
 //   %z = max %y, %bound     a clip, which makes a number of NaN
 //
+// All of that is in f32, whatever the parts' floats are; the result is rounded
+// once, as of native code. A cast between them is nothing.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_BACKENDS_CPU_POSTOPS_H
@@ -82,6 +85,7 @@ private:
     size_t operand = 0;  ///< Of the call, for a binary one.
     TensorInfo info;     ///< The operand.
     int64_t base = 0;    ///< The first element in its box.
+    bool isCast = false; ///< Nothing is done.
     MemoryDesc desc;
   };
 
