@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/kernels/Reduce.h"
 #include "runtime/kernels/Families.h"
-#include "runtime/kernels/Nest.h"
 #include "runtime/kernels/Scalars.h"
 
 #include <algorithm>
@@ -47,15 +47,10 @@ struct OrOf {
   template <typename A> static A combine(A a, A b) { return a || b; }
 };
 
-struct ReducePlan {
-  Nest<2> kept;    ///< Result, operand.
-  Nest<1> reduced; ///< Operand.
-};
-
 } // namespace
 
-static bool makeReducePlan(const CallSite &site, const Checks &checks,
-                           ReducePlan &plan) {
+bool makeReducePlan(const CallSite &site, const Checks &checks,
+                    ReducePlan &plan) {
   const TensorInfo &operand = site.operands[0], &result = site.results[0];
   Dims axes;
   if (!checks.getDims("axes", operand.rank(), axes) ||
@@ -83,10 +78,10 @@ static bool makeReducePlan(const CallSite &site, const Checks &checks,
   return true;
 }
 
-/// A contiguous run, in eight interleaved chains so that it vectorizes.
+/// A contiguous run, in interleaved chains so that it vectorizes.
 template <typename F, typename A, typename T>
 static A reduceRun(const T *from, int64_t count) {
-  constexpr int64_t lanes = 8;
+  constexpr int64_t lanes = reduceChains;
   A chain[lanes];
   std::fill_n(chain, lanes, F::template neutral<A>());
   int64_t i = 0;

@@ -30,9 +30,9 @@ public:
          {cpu::int8ConvKernels(), cpu::int8MatmulKernels(),
           cpu::matmulKernels(), cpu::convKernels(), cpu::pointKernels(),
           cpu::attentionKernels(), cpu::quantizedKernels(),
-          cpu::clampKernels(), cpu::widenedKernels(),
+          cpu::clampKernels(), cpu::sigmoidKernels(), cpu::widenedKernels(),
           cpu::permutedKernels(), cpu::threadedKernels(), cpu::poolKernels(),
-          cpu::nativeKernels()}) {
+          cpu::reduceKernels(), cpu::nativeKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     kernels_.push_back(regionKernel<&withReference>());

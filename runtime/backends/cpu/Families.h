@@ -26,13 +26,15 @@ std::span<const Kernel> pointKernels();
 std::span<const Kernel> clampKernels();
 std::span<const Kernel> poolKernels();
 std::span<const Kernel> quantizedKernels();
+std::span<const Kernel> reduceKernels();
+std::span<const Kernel> sigmoidKernels();
 /// On tensors whose channels come last: by the kernel of what they are stored
 /// as.
 std::span<const Kernel> permutedKernels();
 /// Those of f16 and bf16 by those of f32.
 std::span<const Kernel> widenedKernels();
-/// Reference kernels, and those of poolKernels(), a piece of the result for
-/// each thread.
+/// Reference kernels, and those of poolKernels() and reduceKernels(), a piece of
+/// the result for each thread.
 std::span<const Kernel> threadedKernels();
 
 /// Regions that the compiler has made code of.

@@ -169,8 +169,6 @@ std::span<const Kernel> pointKernels() {
   static constexpr Kernel kernels[] = {
       makeKernelRow<makeEltwise>("nn.gelu"),
       makeKernelRow<makeNormalize>("nn.normalize"),
-      makeKernelRow<makeEltwise>("nn.sigmoid"),
-      makeKernelRow<makeEltwise>("nn.silu"),
       makeKernelRow<makeSoftmax>("nn.softmax"),
       makeKernelRow<makeEltwise>("nn.tanh"),
   };

@@ -87,9 +87,11 @@ static size_t findCut(const TensorInfo &result) {
 
 /// Who makes the pieces; null if nobody does.
 static const Kernel *makerOf(const CallSite &site) {
-  for (const Kernel &kernel : poolKernels()) {
-    if (kernel.op == site.op && kernel.accepts(site)) {
-      return &kernel;
+  for (std::span<const Kernel> family : {poolKernels(), reduceKernels()}) {
+    for (const Kernel &kernel : family) {
+      if (kernel.op == site.op && kernel.accepts(site)) {
+        return &kernel;
+      }
     }
   }
   return referenceBackend().find(site);
