@@ -36,6 +36,7 @@ MODELS = {
 
 QUANTIZED = {
     "resnet50-qdq": ("resnet50-b1", None),
+    "mobilenetv2-qdq": ("mobilenetv2", None),
     "bert-base-qdq": ("bert-base-b1", ["MatMul", "Gemm"]),
 }
 
