@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/NN/Labels.h"
 #include "dialects/NN/Nests.h"
 
 #include "mlir/IR/TypeUtilities.h"
@@ -35,7 +36,40 @@ static LogicalResult checkBroadcast(StringRef name, ArrayRef<int64_t> given,
 
 //===- attention ----------------------------------------------------------===//
 
-/// Ranks, element types and extents of q, k and v (C1, C2, C3).
+std::optional<AttentionLabels> AttentionLabels::parse(StringRef text) {
+  AttentionLabels labels;
+  auto [operands, result] = text.split("->");
+  SmallVector<StringRef> parts;
+  operands.split(parts, ',');
+  parts.push_back(result);
+  if (parts.size() != sorted.size()) {
+    return std::nullopt;
+  }
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    StringRef letters = sorted[i];
+    labels.tensors[i] = part.str();
+    if (part.size() != letters.size() || part.back() != letters.back() ||
+        !std::is_permutation(part.begin(), part.end(), letters.begin())) {
+      return std::nullopt;
+    }
+  }
+  return labels;
+}
+
+std::string AttentionLabels::str() const {
+  return tensors[0] + "," + tensors[1] + "," + tensors[2] + "->" + tensors[3];
+}
+
+SmallVector<int64_t, 4> AttentionLabels::sort(size_t i,
+                                              ArrayRef<int64_t> shape) const {
+  SmallVector<int64_t, 4> extents;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    extents.push_back(shape[find(i, dim)]);
+  }
+  return extents;
+}
+
+/// Ranks and element types of q, k and v (C1).
 static LogicalResult checkQueriesAndKeys(AttentionOp::Adaptor adaptor,
                                          EmitError emitError) {
   Type element = getElementTypeOrSelf(adaptor.getQ().getType());
@@ -49,9 +83,12 @@ static LogicalResult checkQueriesAndKeys(AttentionOp::Adaptor adaptor,
                          << ", expected rank 4 and elements of " << element;
     }
   }
-  ArrayRef<int64_t> q = globalShape(adaptor.getQ().getType());
-  ArrayRef<int64_t> k = globalShape(adaptor.getK().getType());
-  ArrayRef<int64_t> v = globalShape(adaptor.getV().getType());
+  return success();
+}
+
+/// Sorted extents of q, k and v (C2, C3).
+static LogicalResult checkExtents(ArrayRef<int64_t> q, ArrayRef<int64_t> k,
+                                  ArrayRef<int64_t> v, EmitError emitError) {
   if (q[0] != k[0] || k.take_front(3) != v.take_front(3) || q[3] != k[3]) {
     return emitError() << "queries [" << q << "], keys [" << k // C2
                        << "] and values [" << v << "] do not fit together";
@@ -76,11 +113,22 @@ static LogicalResult checkMask(Value mask, ArrayRef<int64_t> wanted,
 
 FailureOr<RankedTensorType> AttentionOp::inferType(Adaptor adaptor,
                                                    EmitError emitError) {
-  if (failed(checkQueriesAndKeys(adaptor, emitError))) { // C1 C2 C3
+  if (failed(checkQueriesAndKeys(adaptor, emitError))) { // C1
     return failure();
   }
-  ArrayRef<int64_t> q = globalShape(adaptor.getQ().getType());
-  ArrayRef<int64_t> v = globalShape(adaptor.getV().getType());
+  std::optional<AttentionLabels> labels =
+      AttentionLabels::parse(adaptor.getLabels());
+  if (!labels) { // C7
+    return emitError() << "'labels' is \"" << adaptor.getLabels()
+                       << "\", expected \"bhsd,bhtd,bhte->bhse\", or each "
+                       << "group in another order that leaves its last letter";
+  }
+  auto q = labels->sort(0, globalShape(adaptor.getQ().getType()));
+  auto k = labels->sort(1, globalShape(adaptor.getK().getType()));
+  auto v = labels->sort(2, globalShape(adaptor.getV().getType()));
+  if (failed(checkExtents(q, k, v, emitError))) { // C2 C3
+    return failure();
+  }
   Type element = getElementTypeOrSelf(adaptor.getQ().getType());
   if (adaptor.getMask() &&
       failed(checkMask(adaptor.getMask(), // C4
@@ -98,7 +146,12 @@ FailureOr<RankedTensorType> AttentionOp::inferType(Adaptor adaptor,
                        << " and 'right' is " << adaptor.getRight()
                        << ", expected at least -1";
   }
-  return makeType({q[0], q[1], q[2], v[3]}, element, emitError);
+  SmallVector<int64_t> y(4);
+  for (auto [dim, extent] : llvm::enumerate(
+           std::array<int64_t, 4>{q[0], q[1], q[2], v[3]})) {
+    y[labels->find(3, dim)] = extent;
+  }
+  return makeType(y, element, emitError);
 }
 
 /// How many of `keys` queries attend on average, by their positions alone.
@@ -117,8 +170,9 @@ static double attendedKeys(AttentionOp op, int64_t queries, int64_t keys) {
 /// Every query is alone, and talks about all keys before it knows the weight of
 /// one. A part of the values' features would need all products once more.
 LoopNest AttentionOp::getLoopNest() {
-  ArrayRef<int64_t> q = globalShape(getQ().getType());
-  ArrayRef<int64_t> v = globalShape(getV().getType());
+  AttentionLabels labels = *AttentionLabels::parse(getLabels());
+  auto q = labels.sort(0, globalShape(getQ().getType()));
+  auto v = labels.sort(2, globalShape(getV().getType()));
   int64_t queries = q[2], keys = v[2], depth = q[3], features = v[3];
   LoopNest nest;
   LoopId b = nest.add("b", q[0]), h = nest.add("h", v[1]);
@@ -131,17 +185,23 @@ LoopNest AttentionOp::getLoopNest() {
   LoopId d = nest.add("d", depth, LoopKind::Whole);
   LoopId e = nest.add("e", features, LoopKind::Whole);
 
-  TensorMap query = mapLoops(getQ().getType(), b);
-  query.dims.append({DimMap::product(heads), DimMap::loop(s), DimMap::loop(d)});
-  TensorMap result = mapLoops(getY().getType(), b);
-  result.dims.append(
-      {DimMap::product(heads), DimMap::loop(s), DimMap::loop(e)});
-  nest.operands = {query, mapLoops(getK().getType(), {b, h, t, d}),
-                   mapLoops(getV().getType(), {b, h, t, e})};
+  auto map = [&](size_t i, Value tensor, std::array<DimMap, 4> sorted) {
+    TensorMap made = mapLoops(tensor.getType(), {});
+    made.dims.resize(4, DimMap::none());
+    for (size_t dim = 0; dim < 4; ++dim) {
+      made.dims[labels.find(i, dim)] = sorted[dim];
+    }
+    return made;
+  };
+  DimMap batch = DimMap::loop(b), head = DimMap::product(heads);
+  DimMap query = DimMap::loop(s), key = DimMap::loop(t);
+  nest.operands = {
+      map(0, getQ(), {batch, head, query, DimMap::loop(d)}),
+      map(1, getK(), {batch, DimMap::loop(h), key, DimMap::loop(d)}),
+      map(2, getV(), {batch, DimMap::loop(h), key, DimMap::loop(e)})};
   if (Value mask = getMask()) {
     TensorMap map = mapLoops(mask.getType(), {});
-    std::array<DimMap, 4> wholes = {DimMap::loop(b), DimMap::product(heads),
-                                    DimMap::loop(s), DimMap::loop(t)};
+    std::array<DimMap, 4> wholes = {batch, head, query, key};
     std::array<int64_t, 4> extents = {q[0], q[1], queries, keys};
     for (size_t dim = 0; dim < 4; ++dim) {
       map.dims.push_back(map.shape[dim] == extents[dim] ? wholes[dim]
@@ -149,7 +209,7 @@ LoopNest AttentionOp::getLoopNest() {
     }
     nest.operands.push_back(map);
   }
-  nest.results = {result};
+  nest.results = {map(3, getY(), {batch, head, query, DimMap::loop(e)})};
   nest.linear = {{2}};
   // Two products, and about 14 operations for each weight.
   double points = double(keys) * double(depth) * double(features);

@@ -19,15 +19,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/NN/Labels.h"
+#include "dialects/NN/Canonicalize.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 
 namespace divisi::nn {
 
-/// Whether nothing is said about where `op` runs or how its values lie.
-static bool isPlain(Operation *op) {
+bool isPlain(Operation *op) {
   auto isWhole = [](Type type) {
     return !cast<RankedTensorType>(type).getEncoding();
   };
@@ -73,16 +72,6 @@ static LogicalResult dropIdentity(OpT op, PatternRewriter &rewriter) {
 
 //===- movement of movement -----------------------------------------------===//
 
-/// Replaces `op` by one that does more; what was said of `op` holds for it.
-template <typename OpT, typename... Args>
-static void replaceKeepingAttributes(PatternRewriter &rewriter, Operation *op,
-                                     Args &&...args) {
-  DictionaryAttr said = op->getDiscardableAttrDictionary();
-  auto replacement =
-      rewriter.replaceOpWithNewOp<OpT>(op, std::forward<Args>(args)...);
-  replacement->setDiscardableAttrs(said);
-}
-
 static LogicalResult mergeReshapes(ReshapeOp op, PatternRewriter &rewriter) {
   auto inner = op.getX().getDefiningOp<ReshapeOp>();
   if (!inner || !isPlain(inner) || !isPlain(op)) {
@@ -108,51 +97,96 @@ static LogicalResult mergeTransposes(TransposeOp op,
   return success();
 }
 
-//===- what labels can say ------------------------------------------------===//
-
-static LogicalResult absorbOperandTranspose(MatmulOp op,
-                                            PatternRewriter &rewriter) {
-  Labels labels = *Labels::parse(op.getLabels());
-  for (OpOperand &operand : op->getOpOperands()) {
-    auto transpose = operand.get().getDefiningOp<TransposeOp>();
-    if (!transpose || !isPlain(transpose) || !isPlain(op)) {
-      continue;
+/// For each dim of `to` the dim of `from` that it is, if all others of these
+/// have extent 1.
+static std::optional<SmallVector<int64_t>> keptDims(ArrayRef<int64_t> from,
+                                                    ArrayRef<int64_t> to) {
+  SmallVector<int64_t> kept;
+  for (auto [dim, extent] : llvm::enumerate(from)) {
+    if (kept.size() < to.size() && extent == to[kept.size()]) {
+      kept.push_back(static_cast<int64_t>(dim));
+    } else if (extent != 1) {
+      return std::nullopt;
     }
-    std::string &letters =
-        operand.getOperandNumber() == 0 ? labels.a : labels.b;
-    std::string before = letters;
-    for (auto [dim, from] : llvm::enumerate(transpose.getPermutation())) {
-      letters[from] = before[dim];
-    }
-    rewriter.modifyOpInPlace(op, [&] {
-      operand.set(transpose.getX());
-      op.setLabels(labels.str());
-    });
-    return success();
   }
-  return rewriter.notifyMatchFailure(op, "no operand is a plain transpose");
+  return kept.size() == to.size() ? std::optional(kept) : std::nullopt;
 }
 
-static LogicalResult absorbResultTranspose(TransposeOp op,
-                                           PatternRewriter &rewriter) {
-  auto matmul = op.getX().getDefiningOp<MatmulOp>();
-  if (!matmul || !matmul->hasOneUse() || !isPlain(matmul) || !isPlain(op)) {
-    return rewriter.notifyMatchFailure(op, "no matmul of which it is the use");
+/// Extents of 1 come and go before a transpose, which then meets what absorbs
+/// it:
+///
+///   reshape(transpose(x))  ->  transpose(reshape(x))
+static LogicalResult reshapeBeforeTranspose(ReshapeOp op,
+                                            PatternRewriter &rewriter) {
+  auto transpose = op.getX().getDefiningOp<TransposeOp>();
+  if (!transpose || !transpose->hasOneUse() || !isPlain(transpose) ||
+      !isPlain(op)) {
+    return rewriter.notifyMatchFailure(op, "no plain transpose of one use");
   }
-  Labels labels = *Labels::parse(matmul.getLabels());
-  std::string result;
-  for (int64_t dim : op.getPermutation()) {
-    result += labels.result[dim];
+  ArrayRef<int64_t> from = transpose.getType().getShape();
+  ArrayRef<int64_t> to = op.getType().getShape();
+  ArrayRef<int64_t> source = transpose.getX().getType().getShape();
+  auto kept = from.size() > to.size()   ? keptDims(from, to)
+              : from.size() < to.size() ? keptDims(to, from)
+                                        : std::nullopt;
+  if (!kept) {
+    return rewriter.notifyMatchFailure(op, "does not only add or drop extents "
+                                           "of 1");
   }
-  labels.result = result;
-  // The work is the matmul's, and so are its place and what is said of it.
-  auto merged = MatmulOp::create(rewriter, matmul.getLoc(), op.getType(),
-                                 matmul.getA(), matmul.getB(), labels.str());
-  merged->setDiscardableAttrs(matmul->getDiscardableAttrDictionary());
-  rewriter.replaceOp(op, merged);
-  rewriter.eraseOp(matmul);
+  SmallVector<int64_t> shape, permutation, order(transpose.getPermutation());
+  if (from.size() > to.size()) {
+    SmallVector<int64_t> left; // dims of the source
+    for (int64_t dim : *kept) {
+      left.push_back(order[dim]);
+    }
+    llvm::sort(left);
+    for (int64_t dim : left) {
+      shape.push_back(source[dim]);
+    }
+    for (int64_t dim : *kept) {
+      permutation.push_back(llvm::find(left, order[dim]) - left.begin());
+    }
+  } else {
+    auto added = static_cast<int64_t>(to.size() - from.size());
+    shape.assign(added, 1);
+    llvm::append_range(shape, source);
+    for (int64_t dim = 0, next = 0; dim < int64_t(to.size()); ++dim) {
+      const auto *at = llvm::find(*kept, dim);
+      permutation.push_back(at == kept->end()
+                                ? next++
+                                : added + order[at - kept->begin()]);
+    }
+  }
+  auto first =
+      ReshapeOp::create(rewriter, op.getLoc(), transpose.getX(), shape);
+  first->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  replaceKeepingAttributes<TransposeOp>(rewriter, op, first, permutation);
   return success();
 }
+
+/// A part of what is transposed, for the same reason.
+static LogicalResult sliceBeforeTranspose(SliceOp op,
+                                          PatternRewriter &rewriter) {
+  auto transpose = op.getX().getDefiningOp<TransposeOp>();
+  if (!transpose || !isPlain(transpose) || !isPlain(op)) {
+    return rewriter.notifyMatchFailure(op, "no plain transpose");
+  }
+  size_t rank = op.getStarts().size();
+  SmallVector<int64_t> starts(rank), limits(rank), steps(rank);
+  for (auto [dim, from] : llvm::enumerate(transpose.getPermutation())) {
+    starts[from] = op.getStarts()[dim];
+    limits[from] = op.getLimits()[dim];
+    steps[from] = op.getSteps()[dim];
+  }
+  auto part = SliceOp::create(rewriter, op.getLoc(), transpose.getX(), starts,
+                              limits, steps);
+  part->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  replaceKeepingAttributes<TransposeOp>(rewriter, op, part.getResult(),
+                                        transpose.getPermutation());
+  return success();
+}
+
+//===- casts -------------------------------------------------------------===//
 
 /// Whether every number of the float type `from` is one of `to`.
 static bool holdsAll(Type from, Type to) {
@@ -200,55 +234,6 @@ static LogicalResult transposeBeforeCast(TransposeOp op,
   made->setDiscardableAttrs(cast->getDiscardableAttrDictionary());
   rewriter.replaceOp(op, made);
   return success();
-}
-
-/// A repeated dim needs no letter in the operand that repeats it, as long as
-/// the other operand has the letter and it is not summed over.
-static LogicalResult absorbOperandBroadcast(MatmulOp op,
-                                            PatternRewriter &rewriter) {
-  Labels labels = *Labels::parse(op.getLabels());
-  for (OpOperand &operand : op->getOpOperands()) {
-    auto broadcast = operand.get().getDefiningOp<BroadcastOp>();
-    if (!broadcast || !isPlain(broadcast) || !isPlain(op)) {
-      continue;
-    }
-    bool isFirst = operand.getOperandNumber() == 0;
-    std::string &letters = isFirst ? labels.a : labels.b;
-    const std::string &other = isFirst ? labels.b : labels.a;
-    // Where each dim of the result comes from, or -1 where it is repeated.
-    SmallVector<int64_t> source(letters.size(), -1);
-    ArrayRef<int64_t> extents = broadcast.getX().getType().getShape();
-    for (auto [dim, to] : llvm::enumerate(broadcast.getDims())) {
-      bool isRepeated = extents[dim] != broadcast.getType().getDimSize(to);
-      source[to] = isRepeated ? -1 : static_cast<int64_t>(dim);
-    }
-    std::string kept;
-    SmallVector<int64_t> shape;
-    bool canDrop = true;
-    for (auto [dim, letter] : llvm::enumerate(letters)) {
-      if (source[dim] >= 0) {
-        kept += letter;
-        shape.push_back(extents[source[dim]]);
-      } else {
-        canDrop &= StringRef(other).contains(letter) &&
-                   StringRef(labels.result).contains(letter);
-      }
-    }
-    if (!canDrop) {
-      continue;
-    }
-    Value x = broadcast.getX();
-    if (shape != extents) {
-      x = ReshapeOp::create(rewriter, broadcast.getLoc(), x, shape);
-    }
-    letters = kept;
-    rewriter.modifyOpInPlace(op, [&] {
-      operand.set(x);
-      op.setLabels(labels.str());
-    });
-    return success();
-  }
-  return rewriter.notifyMatchFailure(op, "no operand repeats a free dim");
 }
 
 namespace {
@@ -394,10 +379,10 @@ void NNDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
   patterns.add(mergeCasts);
   patterns.add(mergeReshapes);
   patterns.add(mergeTransposes);
-  patterns.add(absorbOperandTranspose);
-  patterns.add(absorbOperandBroadcast);
-  patterns.add(absorbResultTranspose);
+  patterns.add(reshapeBeforeTranspose);
+  patterns.add(sliceBeforeTranspose);
   patterns.add(transposeBeforeCast);
+  addAbsorption(patterns);
 }
 
 } // namespace divisi::nn

@@ -11,6 +11,8 @@
 
 #include "dialects/NN/NN.h"
 
+#include <array>
+
 namespace divisi::nn {
 
 /// The parts of "bmk,kn->bmn": one letter for each dimension.
@@ -22,6 +24,26 @@ struct Labels {
   static std::optional<Labels> parse(llvm::StringRef text);
   /// Spelled as in `text`.
   std::string str() const;
+};
+
+/// The parts of "bshd,bthd,bthe->bshe", an attention's labels.
+struct AttentionLabels {
+  /// What they are sorted, and where they are not said.
+  static constexpr std::array<llvm::StringLiteral, 4> sorted = {"bhsd", "bhtd",
+                                                                "bhte", "bhse"};
+  std::array<std::string, 4> tensors; ///< q, k, v and y.
+
+  /// Nothing unless each tensor has its letters, and the last its place.
+  static std::optional<AttentionLabels> parse(llvm::StringRef text);
+  std::string str() const;
+
+  /// Where tensor `i` has the dimension that stands at `dim` when sorted.
+  size_t find(size_t i, size_t dim) const {
+    return tensors[i].find(sorted[i][dim]);
+  }
+  /// `shape` of tensor `i`, sorted.
+  llvm::SmallVector<int64_t, 4> sort(size_t i,
+                                     llvm::ArrayRef<int64_t> shape) const;
 };
 
 } // namespace divisi::nn

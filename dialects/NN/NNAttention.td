@@ -24,7 +24,11 @@ def NN_AttentionOp : NN_InferredOp<"attention"> {
     of -1 is none, and causal attention is `right` = 0. `mask` broadcasts to
     [b, (h g), s, t]: one of booleans says what is attended, one of numbers is
     added to the products, and what gets -inf is not attended. A query that
-    attends nothing gets 0. Nothing is rounded between q and y.
+    attends nothing gets 0, or NaN if `nan` says so, as of a softmax. Nothing is
+    rounded between q and y.
+
+    `labels` tells in which order the dimensions of q, k, v and y come, those of
+    `mask` keep theirs: "bshd,bthd,bthe->bshe" has the heads behind the lengths.
 
     Constraints:
     - (C1) q, k and v have rank 4 and one element type.
@@ -35,6 +39,8 @@ def NN_AttentionOp : NN_InferredOp<"attention"> {
       broadcasts to; its elements are booleans or of q's type.
     - (C5) `scale` and `softcap` are finite, and `softcap` is not negative.
     - (C6) `left` and `right` are at least -1.
+    - (C7) `labels` has the letters `bhsd,bhtd,bhte->bhse`, each group in any
+      order that leaves its last letter where it is.
 
     Example:
     ```mlir
@@ -46,13 +52,19 @@ def NN_AttentionOp : NN_InferredOp<"attention"> {
   let arguments = (ins NN_FloatTensor:$q, NN_FloatTensor:$k, NN_FloatTensor:$v,
                        Optional<NN_MaskTensor>:$mask, NN_F64:$scale,
                        NN_F64:$softcap, NN_I64:$left, NN_I64:$right,
-                       NN_I64:$offset);
+                       NN_I64:$offset,
+                       DefaultValuedStrAttr<StrAttr, "bhsd,bhtd,bhte->bhse">
+                           :$labels,
+                       DefaultValuedAttr<BoolAttr, "false">:$nan);
   let results = (outs NN_FloatTensor:$y);
   let builders = [NN_InferringBuilder<
       (ins "::mlir::Value":$q, "::mlir::Value":$k, "::mlir::Value":$v,
            "::mlir::Value":$mask, "double":$scale, "double":$softcap,
-           "int64_t":$left, "int64_t":$right, "int64_t":$offset),
-      "q, k, v, mask, scale, softcap, left, right, offset">];
+           "int64_t":$left, "int64_t":$right, "int64_t":$offset,
+           CArg<"::llvm::StringRef",
+                "\"bhsd,bhtd,bhte->bhse\"">:$labels,
+           CArg<"bool", "false">:$nan),
+      "q, k, v, mask, scale, softcap, left, right, offset, labels, nan">];
 }
 
 def NN_RotaryOp : NN_InferredOp<"rotary", [SameOperandsElementType]> {

@@ -66,22 +66,51 @@ static std::string warnOfBatch(const Dataflow &dataflow,
   return "";
 }
 
+static bool mentions(const TensorMap &tensor, size_t loop) {
+  return llvm::any_of(tensor.dims, [&](const DimMap &dim) {
+    return dim.mentions(LoopId{uint32_t(loop)});
+  });
+}
+
+/// The operands that are multiplied with each other: they share a loop that no
+/// result has.
+static llvm::SmallVector<size_t> factorsOf(const LoopNest &nest) {
+  for (auto [index, loop] : llvm::enumerate(nest.loops)) {
+    llvm::SmallVector<size_t> factors;
+    for (auto [i, operand] : llvm::enumerate(nest.operands)) {
+      if (mentions(operand, index)) {
+        factors.push_back(i);
+      }
+    }
+    bool isSummed =
+        loop.kind == LoopKind::Reduction || loop.kind == LoopKind::Whole;
+    bool isKept = llvm::any_of(nest.results, [&](const TensorMap &result) {
+      return mentions(result, index);
+    });
+    if (isSummed && !isKept && factors.size() > 1) {
+      return factors;
+    }
+  }
+  return {};
+}
+
 /// How many products of activations an operator holds side by side, beside the
 /// batch: the heads of an attention. 1 if it is none.
 static int64_t headsOf(const Site &site) {
   const LoopNest &nest = site.nest;
-  if (nest.linear.size() < 2 || llvm::is_contained(site.parameters, true)) {
+  llvm::SmallVector<size_t> factors = factorsOf(nest);
+  auto isParameter = [&](size_t factor) { return site.parameters[factor]; };
+  if (factors.empty() || llvm::any_of(factors, isParameter)) {
     return 1;
   }
   int64_t heads = 1;
   for (auto [index, loop] : llvm::enumerate(nest.loops)) {
-    auto mentions = [&](const TensorMap &tensor) {
-      return llvm::any_of(tensor.dims, [&](const DimMap &dim) {
-        return dim.mentions(LoopId{uint32_t(index)});
-      });
+    auto has = [&, index = index](const TensorMap &tensor) {
+      return mentions(tensor, index);
     };
-    if (!site.batch[index] && llvm::all_of(nest.operands, mentions) &&
-        llvm::all_of(nest.results, mentions)) {
+    auto isIn = [&](size_t factor) { return has(nest.operands[factor]); };
+    if (!site.batch[index] && llvm::all_of(factors, isIn) &&
+        llvm::all_of(nest.results, has)) {
       heads *= loop.extent;
     }
   }

@@ -43,6 +43,16 @@ std::optional<int64_t> divisi::integerOf(Value value) {
              : number.getValue().getSExtValue();
 }
 
+std::optional<double> divisi::numberOf(Value value) {
+  auto constant = value.getDefiningOp<nn::ConstantOp>();
+  auto dense =
+      constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
+  if (!dense || !dense.isSplat() || !isa<FloatType>(dense.getElementType())) {
+    return std::nullopt;
+  }
+  return dense.getSplatValue<APFloat>().convertToDouble();
+}
+
 bool divisi::hasBytes(Value value) {
   Type element = typeOf(value).getElementType();
   return element.isInteger(8);

@@ -32,6 +32,9 @@ mlir::Attribute splatOf(mlir::Value value);
 /// The number that all elements of a constant of integers are.
 std::optional<int64_t> integerOf(mlir::Value value);
 
+/// The number that all elements of a constant of floats are, written once.
+std::optional<double> numberOf(mlir::Value value);
+
 /// Whether elements are integers of 8 bits.
 bool hasBytes(mlir::Value value);
 

@@ -17,6 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Import/Codes.h"
 #include "passes/Import/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -35,17 +36,6 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 // Matching
 //===----------------------------------------------------------------------===//
-
-/// The number that all elements of a constant are.
-static std::optional<double> numberOf(Value value) {
-  auto constant = value.getDefiningOp<nn::ConstantOp>();
-  auto dense =
-      constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
-  if (!dense || !dense.isSplat() || !isa<FloatType>(dense.getElementType())) {
-    return std::nullopt;
-  }
-  return dense.getSplatValue<APFloat>().convertToDouble();
-}
 
 /// Whether both are one tensor, but for dims of extent 1 in front: exporters
 /// reshape to matrices and back, and elementwise operators do not need the way

@@ -35,6 +35,34 @@ def FuseActivations : Pass<"nn-fuse-activations", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::divisi::nn::NNDialect"];
 }
 
+def FuseAttention : Pass<"nn-fuse-attention", "::mlir::func::FuncOp"> {
+  let summary = "recognise attention that is written out";
+  let description = [{
+    Precondition: values are global; products have absorbed what they can.
+
+    Effect: softmax(scale * q.k + mask).v, of one element type, becomes
+    `nn.attention`, if nothing else uses what lies between. Dimensions may come
+    in any order and number. The scale may stand at q, at k or behind their
+    product, at several of them too; a mask may be added, or be booleans that
+    choose -inf; rows that attend nothing are NaN, unless NaN of the weights is
+    replaced by 0. Two masks whose sum is larger than both stay as they are.
+
+    Postcondition: the values are the same up to rounding, where what is not
+    attended is finite.
+
+    ```mlir
+    %0 = nn.matmul %q, %k {labels = "bshd,bthd->bhst"} : …
+    %1 = nn.mul %0, %c
+    %2 = nn.softmax %1 {axis = 3, log = false} : …
+    %y = nn.matmul %2, %v {labels = "bhst,bthe->bshe"} : …
+    // becomes
+    %y = nn.attention %q, %k, %v {labels = "bshd,bthd,bthe->bshe",
+        nan = true, scale = 0.125, …} : …
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+}
+
 def FoldScales : Pass<"nn-fold-scales", "::mlir::ModuleOp"> {
   let summary = "scale weights of convolutions instead of their results";
   let description = [{

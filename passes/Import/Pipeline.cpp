@@ -28,6 +28,9 @@ void divisi::buildImportPipeline(OpPassManager &manager,
   manager.addNestedPass<func::FuncOp>(createFuseActivations());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  // Labels say by now what is moved, and what is repeated.
+  manager.addNestedPass<func::FuncOp>(createFuseAttention());
+  manager.addPass(createCanonicalizerPass());
   // Whole vectors yet.
   manager.addPass(createFoldScales());
   if (integers) {

@@ -108,7 +108,8 @@ static void weighValues(const AttentionPlan &plan,
       sum[e] += weight * load(row[e]);
     }
   }
-  A scale = attended.count == 0 ? A(0) : A(1 / total);
+  A ofNothing = plan.makesNan ? A(NAN) : A(0);
+  A scale = attended.count == 0 ? ofNothing : A(1 / total);
   for (int64_t e = 0; e < plan.features; ++e) {
     y[e] = T(sums[e] * scale);
   }
@@ -128,7 +129,7 @@ static void attendHead(const AttentionPlan &plan, const T *q, const T *k,
     plan.boundKeys(s, first, last);
     scoreKeys(plan, q + s * plan.strides[Query][2], k, mask,
               maskAt + s * plan.strides[Mask][2], first, last, attended);
-    weighValues(plan, attended, v, sums, y + s * plan.features);
+    weighValues(plan, attended, v, sums, y + s * plan.resultStrides[2]);
   }
 }
 
@@ -143,9 +144,8 @@ static void attend(const AttentionPlan &plan,
   for (int64_t b = 0; b < plan.extents[0]; ++b) {
     for (int64_t h = 0; h < plan.extents[1]; ++h) {
       attendHead(plan, q + plan.locate(Query, b, h), k + plan.locate(Key, b, h),
-                 v + plan.locate(Value, b, h), mask, plan.locate(Mask, b, h), y,
-                 workspace);
-      y += plan.extents[2] * plan.features;
+                 v + plan.locate(Value, b, h), mask, plan.locate(Mask, b, h),
+                 y + plan.locateResult(b, h), workspace);
     }
   }
 }
@@ -156,15 +156,12 @@ static int64_t scratchBytes(int64_t keys, int64_t features) {
 }
 
 static KernelQuery queryAttention(const CallSite &site) {
-  bool isKnown = site.operands.size() >= 3 && site.results.size() == 1 &&
-                 site.operands[Value].rank() == 4 &&
-                 site.results[0].rank() == 4;
-  if (!isKnown) {
-    return {};
-  }
   KernelQuery query;
-  query.workspaceBytes =
-      scratchBytes(site.operands[Value].global[2], site.results[0].extents[3]);
+  AttentionPlan plan;
+  std::string ignored;
+  if (makeAttentionPlan(site, Checks(site, ignored), plan)) {
+    query.workspaceBytes = scratchBytes(plan.keys, plan.features);
+  }
   return query;
 }
 

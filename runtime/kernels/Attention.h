@@ -26,21 +26,29 @@ struct Positions {
 struct AttentionPlan {
   std::array<int64_t, 3> extents = {}; ///< b, (h g), s of the result's box.
   std::array<int64_t, 3> offsets = {}; ///< Of that box.
+  /// How far the next element of the result lies along b, (h g) and s.
+  std::array<int64_t, 3> resultStrides = {};
   int64_t keys = 0, depth = 0, features = 0;
   int64_t group = 1; ///< Heads of queries for each head of keys.
   /// By q, k, v and mask: the element that the result's first needs, and how
-  /// far the next lies along each dimension; 0 where the mask broadcasts.
+  /// far the next lies along each dimension, in the order "bhsd"; 0 where the
+  /// mask broadcasts.
   std::array<int64_t, 4> bases = {};
   std::array<std::array<int64_t, 4>, 4> strides = {};
   Positions positions;
   double scale = 1, softcap = 0;
   bool hasMask = false, masksByBool = false;
+  bool makesNan = false; ///< Of a query that attends nothing.
 
   /// The keys [first, last) that local query `s` may attend.
   void boundKeys(int64_t s, int64_t &first, int64_t &last) const;
   /// The element of an operand's box from which on the head `h` of batch `b`,
   /// both local, reads it.
   int64_t locate(size_t operand, int64_t b, int64_t h) const;
+  /// The element of the result's box from which on it has that head.
+  int64_t locateResult(int64_t b, int64_t h) const {
+    return b * resultStrides[0] + h * resultStrides[1];
+  }
 };
 
 /// The operands, by their place.

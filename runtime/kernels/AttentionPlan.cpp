@@ -28,122 +28,195 @@ int64_t AttentionPlan::locate(size_t operand, int64_t b, int64_t h) const {
   return bases[operand] + b * strides[operand][0] + head * strides[operand][1];
 }
 
-/// Ranks, types and global extents.
-static bool checkAttention(const CallSite &site, const Checks &checks) {
-  const TensorInfo &q = site.operands[Query];
-  for (size_t i = 0; i < site.operands.size(); ++i) {
-    if (!checks.operandRank(i, 4) ||
-        (i != Mask && !checks.operandType(i, q.type))) {
+/// By q, k, v, mask and result: where each dimension of "bhsd" stands.
+using Orders = std::array<std::array<size_t, 4>, 5>;
+static constexpr size_t Result = 4;
+
+/// Reads "bshd,bthd,bthe->bshe"; false if that is not what `text` has.
+static bool readLabels(std::string_view text, Orders &orders) {
+  static constexpr std::string_view sorted[] = {"bhsd", "bhtd", "bhte", "bhse"};
+  static constexpr std::string_view ends[] = {",", ",", "->", ""};
+  static constexpr size_t tensors[] = {Query, Key, Value, Result};
+  orders[Mask] = {0, 1, 2, 3};
+  for (size_t i = 0; i < 4; ++i) {
+    std::string_view letters = text.substr(0, 4);
+    if (letters.size() < 4 || letters[3] != sorted[i][3] ||
+        text.substr(4, ends[i].size()) != ends[i]) {
+      return false;
+    }
+    for (size_t dim = 0; dim < 4; ++dim) {
+      size_t at = letters.find(sorted[i][dim]);
+      if (at == std::string_view::npos) {
+        return false;
+      }
+      orders[tensors[i]][dim] = at;
+    }
+    text.remove_prefix(4 + ends[i].size());
+  }
+  return text.empty();
+}
+
+/// `dims` of "bhsd".
+static Dims sorted(const Dims &dims, const std::array<size_t, 4> &order) {
+  return {dims[order[0]], dims[order[1]], dims[order[2]], dims[order[3]]};
+}
+
+namespace {
+/// Fills a plan.
+class PlanMaker {
+public:
+  PlanMaker(const CallSite &site, const Checks &checks, AttentionPlan &plan)
+      : site_(site), checks_(checks), plan_(plan) {}
+  bool make();
+
+private:
+  bool checkTypes() const;
+  bool checkExtents();
+  bool addDim(size_t operand, size_t dim, int64_t first, int64_t extent);
+  bool addTensors();
+  bool addMask();
+  bool getAttributes();
+
+  const CallSite &site_;
+  const Checks &checks_;
+  AttentionPlan &plan_;
+  Orders orders_ = {};
+  Dims q_, k_, v_;             ///< Global.
+  Dims y_, yExtents_, yFirst_; ///< The result: global, and its box.
+};
+} // namespace
+
+/// Ranks and types.
+bool PlanMaker::checkTypes() const {
+  DType type = site_.operands[Query].type;
+  for (size_t i = 0; i < site_.operands.size(); ++i) {
+    bool isFlags = i == Mask && plan_.masksByBool;
+    if (!checks_.operandRank(i, 4) ||
+        (!isFlags && !checks_.operandType(i, type))) {
       return false;
     }
   }
-  const TensorInfo &k = site.operands[Key], &v = site.operands[Value];
-  bool fits =
-      q.global[0] == k.global[0] && q.global[3] == k.global[3] &&
-      std::equal(k.global.begin(), k.global.begin() + 3, v.global.begin()) &&
-      k.global[1] > 0 && q.global[1] % k.global[1] == 0;
+  return checks_.resultType(0, type) && checks_.resultRank(0, 4);
+}
+
+bool PlanMaker::checkExtents() {
+  q_ = sorted(site_.operands[Query].global, orders_[Query]);
+  k_ = sorted(site_.operands[Key].global, orders_[Key]);
+  v_ = sorted(site_.operands[Value].global, orders_[Value]);
+  y_ = sorted(site_.results[0].global, orders_[Result]);
+  yExtents_ = sorted(site_.results[0].extents, orders_[Result]);
+  yFirst_ = sorted(site_.results[0].offset, orders_[Result]);
+  bool fits = q_[0] == k_[0] && q_[3] == k_[3] &&
+              std::equal(k_.begin(), k_.begin() + 3, v_.begin()) && k_[1] > 0 &&
+              q_[1] % k_[1] == 0;
   if (!fits) {
-    return checks.fail("queries " + stringify(q.global) + ", keys " +
-                       stringify(k.global) + " and values " +
-                       stringify(v.global) + " do not fit together");
+    return checks_.fail("queries " + stringify(q_) + ", keys " +
+                        stringify(k_) + " and values " + stringify(v_) +
+                        " do not fit together");
   }
-  return checks.resultType(0, q.type) && checks.resultRank(0, 4) &&
-         checks.resultExtent(0, q.global[0]) &&
-         checks.resultExtent(1, q.global[1]) &&
-         checks.resultExtent(2, q.global[2]) &&
-         checks.resultExtent(3, v.global[3]);
+  const auto &order = orders_[Result];
+  return checks_.resultExtent(order[0], q_[0]) &&
+         checks_.resultExtent(order[1], q_[1]) &&
+         checks_.resultExtent(order[2], q_[2]) &&
+         checks_.resultExtent(order[3], v_[3]);
 }
 
 /// Adds dim `dim` of an operand, which is read from `first` on.
-static bool addDim(const CallSite &site, const Checks &checks, size_t operand,
-                   size_t dim, int64_t first, int64_t extent,
-                   AttentionPlan &plan) {
-  const TensorInfo &info = site.operands[operand];
-  bool broadcasts = operand == Mask && info.global[dim] == 1;
+bool PlanMaker::addDim(size_t operand, size_t dim, int64_t first,
+                       int64_t extent) {
+  const TensorInfo &info = site_.operands[operand];
+  size_t at = orders_[operand][dim];
+  bool broadcasts = operand == Mask && info.global[at] == 1;
   Walk walk;
-  if (!addAffine(site, checks, operand, dim, broadcasts ? 0 : first,
+  if (!addAffine(site_, checks_, operand, at, broadcasts ? 0 : first,
                  broadcasts ? 0 : 1, extent, walk)) {
     return false;
   }
-  plan.bases[operand] += walk.base;
-  plan.strides[operand][dim] =
-      broadcasts ? 0 : rowMajorStrides(info.extents)[dim];
+  plan_.bases[operand] += walk.base;
+  plan_.strides[operand][dim] =
+      broadcasts ? 0 : rowMajorStrides(info.extents)[at];
   return true;
 }
 
-static bool addOperands(const CallSite &site, const Checks &checks,
-                        AttentionPlan &plan) {
-  const TensorInfo &y = site.results[0];
-  int64_t firstHead = y.offset[1] / plan.group;
-  int64_t endHead = (y.offset[1] + y.extents[1] + plan.group - 1) / plan.group;
-  int64_t batch = y.extents[0];
-  auto add = [&](size_t operand, size_t dim, int64_t first, int64_t extent) {
-    return addDim(site, checks, operand, dim, first, extent, plan);
-  };
+bool PlanMaker::addTensors() {
+  int64_t firstHead = yFirst_[1] / plan_.group;
+  int64_t endHead =
+      (yFirst_[1] + yExtents_[1] + plan_.group - 1) / plan_.group;
   for (size_t i : {Key, Value}) {
-    if (!add(i, 0, y.offset[0], batch) ||
-        !add(i, 1, firstHead, y.extents[1] > 0 ? endHead - firstHead : 0) ||
-        !add(i, 2, 0, plan.keys)) {
+    if (!addDim(i, 0, yFirst_[0], yExtents_[0]) ||
+        !addDim(i, 1, firstHead, yExtents_[1] > 0 ? endHead - firstHead : 0) ||
+        !addDim(i, 2, 0, plan_.keys)) {
       return false;
     }
   }
-  if (!add(Query, 0, y.offset[0], batch) ||
-      !add(Query, 1, y.offset[1], y.extents[1]) ||
-      !add(Query, 2, y.offset[2], y.extents[2]) ||
-      !add(Query, 3, 0, plan.depth) || !add(Key, 3, 0, plan.depth) ||
-      !add(Value, 3, y.offset[3], y.extents[3])) {
+  for (size_t dim = 0; dim < 3; ++dim) {
+    if (!addDim(Query, dim, yFirst_[dim], yExtents_[dim])) {
+      return false;
+    }
+    plan_.resultStrides[dim] =
+        rowMajorStrides(site_.results[0].extents)[orders_[Result][dim]];
+  }
+  return addDim(Query, 3, 0, plan_.depth) && addDim(Key, 3, 0, plan_.depth) &&
+         addDim(Value, 3, yFirst_[3], yExtents_[3]) &&
+         (!plan_.hasMask || addMask());
+}
+
+bool PlanMaker::addMask() {
+  const Dims &given = site_.operands[Mask].global;
+  Dims whole = {y_[0], y_[1], y_[2], plan_.keys};
+  Dims first = {yFirst_[0], yFirst_[1], yFirst_[2], 0};
+  Dims extents = {yExtents_[0], yExtents_[1], yExtents_[2], plan_.keys};
+  for (size_t d = 0; d < 4; ++d) {
+    if (given[d] != 1 && given[d] != whole[d]) {
+      return checks_.fail("a mask of shape " + stringify(given) +
+                          " does not broadcast to " + stringify(whole));
+    }
+    if (!addDim(Mask, d, first[d], extents[d])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool PlanMaker::getAttributes() {
+  Positions &positions = plan_.positions;
+  std::string labels = site_.attributes.getString("labels");
+  if (!labels.empty() && !readLabels(labels, orders_)) {
+    return checks_.fail("attribute 'labels' is '" + labels +
+                        "', expected bhsd,bhtd,bhte->bhse, or each group in "
+                        "another order that leaves its last letter");
+  }
+  plan_.makesNan = site_.attributes.getInt("nan") != 0;
+  return checks_.getInt("left", -1, INT64_MAX, positions.left) &&
+         checks_.getInt("right", -1, INT64_MAX, positions.right) &&
+         checks_.getInt("offset", INT64_MIN, INT64_MAX, positions.offset) &&
+         checks_.getFloat("scale", plan_.scale) &&
+         checks_.getFloat("softcap", plan_.softcap);
+}
+
+bool PlanMaker::make() {
+  readLabels("bhsd,bhtd,bhte->bhse", orders_);
+  plan_.hasMask = site_.operands.size() > 3;
+  if (!checks_.counts(plan_.hasMask ? 4 : 3, 1)) {
     return false;
   }
-  if (!plan.hasMask) {
-    return true;
+  plan_.masksByBool =
+      plan_.hasMask && site_.operands[Mask].type == DType::Bool;
+  if (!getAttributes() || !checkTypes() || !checkExtents()) {
+    return false;
   }
-  const TensorInfo &mask = site.operands[Mask];
-  std::array<int64_t, 4> whole = {y.global[0], y.global[1], y.global[2],
-                                  plan.keys};
-  std::array<int64_t, 4> first = {y.offset[0], y.offset[1], y.offset[2], 0};
-  std::array<int64_t, 4> extents = {batch, y.extents[1], y.extents[2],
-                                    plan.keys};
-  for (size_t d = 0; d < 4; ++d) {
-    if (mask.global[d] != 1 && mask.global[d] != whole[d]) {
-      return checks.fail("a mask of shape " + stringify(mask.global) +
-                         " does not broadcast to " +
-                         stringify(Dims(whole.begin(), whole.end())));
-    }
-    if (!add(Mask, d, first[d], extents[d])) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static bool getPositions(const Checks &checks, Positions &positions) {
-  return checks.getInt("left", -1, INT64_MAX, positions.left) &&
-         checks.getInt("right", -1, INT64_MAX, positions.right) &&
-         checks.getInt("offset", INT64_MIN, INT64_MAX, positions.offset);
+  std::copy_n(yExtents_.begin(), 3, plan_.extents.begin());
+  std::copy_n(yFirst_.begin(), 3, plan_.offsets.begin());
+  plan_.keys = k_[2];
+  plan_.depth = q_[3];
+  plan_.features = yExtents_[3];
+  plan_.group = q_[1] / k_[1];
+  return addTensors();
 }
 
 bool makeAttentionPlan(const CallSite &site, const Checks &checks,
                        AttentionPlan &plan) {
-  plan.hasMask = site.operands.size() > 3;
-  if (!checks.counts(plan.hasMask ? 4 : 3, 1) ||
-      !checkAttention(site, checks) || !getPositions(checks, plan.positions) ||
-      !checks.getFloat("scale", plan.scale) ||
-      !checks.getFloat("softcap", plan.softcap)) {
-    return false;
-  }
-  const TensorInfo &q = site.operands[Query], &k = site.operands[Key];
-  const TensorInfo &y = site.results[0];
-  std::copy_n(y.extents.begin(), 3, plan.extents.begin());
-  std::copy_n(y.offset.begin(), 3, plan.offsets.begin());
-  plan.keys = k.global[2];
-  plan.depth = q.global[3];
-  plan.features = y.extents[3];
-  plan.group = q.global[1] / k.global[1];
-  plan.masksByBool = plan.hasMask && site.operands[Mask].type == DType::Bool;
-  if (plan.hasMask && !plan.masksByBool && !checks.operandType(Mask, q.type)) {
-    return false;
-  }
-  return addOperands(site, checks, plan);
+  return PlanMaker(site, checks, plan).make();
 }
 
 } // namespace divisi::rt

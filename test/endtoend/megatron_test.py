@@ -70,7 +70,8 @@ def test_queries_keys_and_values_are_not_gathered(explained):
         ops = [row["op"] for row in explained["rows"]
                if layer_of(row["layer"]) == layer]
         products = [i for i, op in enumerate(ops) if op == "nn.matmul"]
-        # Fused QKV, scores, weighted values, projection; then the MLP's two.
-        assert len(products) == 6
-        inside = ops[products[0]:products[3]]
+        # Fused QKV and projection; then the MLP's two.
+        assert len(products) == 4
+        inside = ops[products[0]:products[1]]
+        assert "nn.attention" in inside
         assert not [op for op in inside if op.startswith("spmd.")], inside

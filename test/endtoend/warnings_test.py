@@ -79,7 +79,7 @@ def test_of_heads_that_do_not_divide(divisi, generated):
         divisi, m.onnx, "--tensor-parallel-size", 8, "--devices", 8))
         if "heads" in w]
     assert said.startswith("the tensor parallel size 8 does not divide the 12 "
-                           "heads of nn.matmul at ")
+                           "heads of nn.attention at ")
     assert said.endswith(": devices get unequal parts, or the same ones")
 
 

@@ -73,6 +73,15 @@ void addAttention(std::vector<Case> &cases) {
                    attention(-1, 0, 0),
                    {q, k, v, flags},
                    y});
+  Attributes lengthsFirst = attention(-1, 0, 0);
+  lengthsFirst.set("labels", std::string("bshd,tbhd,bthe->shbe"));
+  lengthsFirst.set("nan", int64_t(1));
+  cases.push_back({"attentionLabels",
+                   "nn.attention",
+                   lengthsFirst,
+                   {f32({2, 5, 6, 17}), f32({7, 2, 3, 17}), f32({2, 7, 3, 4}),
+                    flags},
+                   f32({5, 6, 2, 4})});
   // More queries than a block has.
   cases.push_back({"attentionLong",
                    "nn.attention",

@@ -143,6 +143,15 @@ TEST(KernelMessages, OfAttention) {
       refusal("nn.attention", attributes, {q, k, k, f32({1, 1, 5, 5})}, {q}),
       "nn.attention: a mask of shape [1, 1, 5, 5] does not broadcast to "
       "[2, 4, 5, 6]");
+  for (const char *labels :
+       {"bhsd", "bhsd,bhtd,bhte->bhes", "bhsd,bhtd,bhte->bhse,",
+        "bhsd;bhtd,bhte->bhse", "bhsd,bhsd,bhte->bhse"}) {
+    attributes.set("labels", std::string(labels));
+    EXPECT_EQ(refusal("nn.attention", attributes, {q, k, k}, {q}),
+              "nn.attention: attribute 'labels' is '" + std::string(labels) +
+                  "', expected bhsd,bhtd,bhte->bhse, or each group in another "
+                  "order that leaves its last letter");
+  }
   TensorInfo x = f32({5, 6}), angles = f32({5, 3});
   Attributes halves = {{"interleaved", int64_t(0)}};
   EXPECT_EQ(refusal("nn.rotary", halves, {x, angles, f32({5, 2})}, {x}),

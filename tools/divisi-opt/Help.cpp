@@ -23,6 +23,7 @@ using namespace divisi;
 static constexpr StringLiteral kPasses[] = {
     "nn-fuse-activations",
     "nn-unflatten",
+    "nn-fuse-attention",
     "nn-fold-scales",
     "nn-move-codes",
     "nn-integer-products",

@@ -36,15 +36,19 @@ struct WidenedSite {
         results(site.results.begin(), site.results.end()) {
     WorkspaceParts parts;
     for (size_t i = 0; i < operands.size(); ++i) {
-      operands[i].type = DType::F32;
-      operandAt.push_back(
-          parts.add(isConstant(site, i) ? 0 : operands[i].bytes()));
+      bool widens = isWidened(i);
+      operands[i].type = widens ? DType::F32 : operands[i].type;
+      operandAt.push_back(parts.add(
+          isConstant(site, i) || !widens ? 0 : operands[i].bytes()));
     }
     narrowsResult = results[0].type != DType::F32;
     results[0].type = DType::F32;
     resultAt = parts.add(narrowsResult ? results[0].bytes() : 0);
     innerAt = parts.bytes();
   }
+
+  /// Booleans that mask stay.
+  bool isWidened(size_t i) const { return operands[i].type != DType::Bool; }
 
   static bool isConstant(const CallSite &site, size_t i) {
     return i < site.constants.size() && bool(site.constants[i]);
@@ -113,7 +117,10 @@ public:
   bool prepare(const CallSite &site, const Kernel &inner, std::string &error) {
     std::vector<Constant> constants(wide_.operands.size());
     for (size_t i = 0; i < wide_.operands.size(); ++i) {
-      if (WidenedSite::isConstant(site, i)) {
+      if (!wide_.isWidened(i)) {
+        constants[i] = i < site.constants.size() ? site.constants[i]
+                                                 : Constant();
+      } else if (WidenedSite::isConstant(site, i)) {
         constants_[i] = Bytes(size_t(wide_.operands[i].bytes()));
         widen(type_, static_cast<float *>(constants_[i].data()),
               site.constants[i].data, wide_.operands[i].count(), site.threads);
@@ -133,6 +140,10 @@ public:
     auto *workspace = static_cast<std::byte *>(context.workspace);
     operands_.clear();
     for (size_t i = 0; i < wide_.operands.size(); ++i) {
+      if (!wide_.isWidened(i)) {
+        operands_.push_back(context.operands[i]);
+        continue;
+      }
       void *to = constants_[i].data();
       if (!to && packed_ != i) {
         to = workspace + wide_.operandAt[i];
@@ -190,7 +201,7 @@ private:
 static const Kernel *findInner(const CallSite &site, const WidenedSite &wide,
                                std::span<const Constant> constants) {
   CallSite call = wide.call(site, constants);
-  for (std::span<const Kernel> family : {matmulKernels(), convKernels()}) {
+  for (std::span<const Kernel> family : {matmulKernels(), convKernels(), attentionKernels()}) {
     for (const Kernel &kernel : family) {
       if (kernel.op == site.op && kernel.accepts(call)) {
         return &kernel;
@@ -200,13 +211,16 @@ static const Kernel *findInner(const CallSite &site, const WidenedSite &wide,
   return nullptr;
 }
 
-/// All operands f16 or all bf16, and one result of that type or f32.
+/// All operands f16 or all bf16, or booleans, and one result of that type or
+/// f32.
 static bool isNarrow(const CallSite &site) {
   if (site.operands.empty() || site.results.size() != 1) {
     return false;
   }
   DType type = site.operands[0].type, result = site.results[0].type;
-  auto hasType = [&](const TensorInfo &info) { return info.type == type; };
+  auto hasType = [&](const TensorInfo &info) {
+    return info.type == type || info.type == DType::Bool;
+  };
   return (type == DType::F16 || type == DType::BF16) &&
          (result == type || result == DType::F32) &&
          std::all_of(site.operands.begin(), site.operands.end(), hasType);
@@ -229,7 +243,7 @@ static KernelQuery queryWidened(const CallSite &site) {
     query.workspaceBytes += wide.innerAt;
     bool isPacked = query.packedBytes > 0 && soleConstant(site);
     for (size_t i = 0; i < wide.operands.size() && !isPacked; ++i) {
-      if (WidenedSite::isConstant(site, i)) {
+      if (WidenedSite::isConstant(site, i) && wide.isWidened(i)) {
         query.packedBytes += wide.operands[i].bytes();
       }
     }
@@ -255,6 +269,7 @@ static std::unique_ptr<PreparedKernel> prepareWidened(const CallSite &site,
 std::span<const Kernel> widenedKernels() {
   using enum KernelUse;
   static constexpr Kernel kernels[] = {
+      {"nn.attention", 1, Whole, queryWidened, prepareWidened, acceptsWidened},
       {"nn.conv", 1, Whole, queryWidened, prepareWidened, acceptsWidened},
       {"nn.conv_dgrad", 1, Whole, queryWidened, prepareWidened, acceptsWidened},
       {"nn.matmul", 1, Whole, queryWidened, prepareWidened, acceptsWidened},

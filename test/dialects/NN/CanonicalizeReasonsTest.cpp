@@ -91,6 +91,15 @@ TEST(CanonicalizeReasons, OfIdentitiesAndMovements) {
               Contains("infinities do not come back"));
   EXPECT_THAT(reasons, Contains("no matmul of which it is the use"));
   EXPECT_THAT(reasons, Contains("no cast matmul of one use"));
+  EXPECT_THAT(reasons, Contains("no plain transpose of one use"));
+  EXPECT_THAT(reasons,
+              Contains("no attention of which it is the use and leaves rows"));
+  EXPECT_THAT(reasonsFor(R"mlir(
+    %0 = nn.transpose %x {permutation = array<i64: 1, 0>}
+      : (tensor<4x8xf32>) -> tensor<8x4xf32>
+    %1 = nn.reshape %0 : (tensor<8x4xf32>) -> tensor<4x8xf32>
+    return %1 : tensor<4x8xf32>)mlir"),
+              Contains("does not only add or drop extents of 1"));
 }
 
 TEST(CanonicalizeReasons, OfProducts) {

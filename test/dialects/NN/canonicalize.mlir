@@ -23,8 +23,8 @@ func.func @identities(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
 
 // Equal types do not make an identity.
 // CHECK-LABEL: @no_identities
-// CHECK-NEXT: nn.transpose
 // CHECK-NEXT: nn.slice
+// CHECK-NEXT: nn.transpose
 // CHECK-NEXT: nn.pad
 // CHECK-NEXT: return
 func.func @no_identities(%x: tensor<6x6xf32>) -> tensor<6x6xf32> {
@@ -263,4 +263,32 @@ func.func @casts_of_casts(%narrow: tensor<4xbf16>, %wide: tensor<4xf32>) -> (ten
   %3 = nn.cast %wide : (tensor<4xf32>) -> tensor<4xf16>
   %4 = nn.cast %3 : (tensor<4xf16>) -> tensor<4xf32>
   return %1, %2, %4 : tensor<4xbf16>, tensor<4xf64>, tensor<4xf32>
+}
+
+// Attention reads and writes heads wherever they stand, in whole rows.
+// CHECK-LABEL: func @attention_of_transposes
+// CHECK-NEXT: %[[K:.*]] = nn.transpose %arg1
+// CHECK-NEXT: %[[Y:.*]] = nn.attention %arg0, %[[K]], %arg2 {labels = "bshd,bhtd,bthe->bshe"
+// CHECK-NEXT: return %[[Y]]
+func.func @attention_of_transposes(%q: tensor<2x5x4x3xf32>, %k: tensor<2x4x3x6xf32>, %v: tensor<2x6x4x7xf32>) -> tensor<2x5x4x7xf32> {
+  %0 = nn.transpose %q {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x5x4x3xf32>) -> tensor<2x4x5x3xf32>
+  %1 = nn.transpose %k {permutation = array<i64: 0, 1, 3, 2>} : (tensor<2x4x3x6xf32>) -> tensor<2x4x6x3xf32>
+  %2 = nn.transpose %v {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x6x4x7xf32>) -> tensor<2x4x6x7xf32>
+  %3 = nn.attention %0, %1, %2 {scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = -1, offset = 0} : (tensor<2x4x5x3xf32>, tensor<2x4x6x3xf32>, tensor<2x4x6x7xf32>) -> tensor<2x4x5x7xf32>
+  %4 = nn.transpose %3 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x4x5x7xf32>) -> tensor<2x5x4x7xf32>
+  return %4 : tensor<2x5x4x7xf32>
+}
+
+// Where heads that are alone are dropped between two transposes, the product
+// absorbs both; what moves with a larger extent stays.
+// CHECK-LABEL: func @dropped_between
+// CHECK-NEXT: %[[P:.*]] = nn.matmul %arg0, %arg1 {labels = "abmk,anbk->abmn"}
+// CHECK-NEXT: return %[[P]]
+func.func @dropped_between(%q: tensor<1x4x5x3xf32>, %k: tensor<1x6x4x3xf32>) -> tensor<1x4x5x6xf32> {
+  %0 = nn.transpose %k {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x6x4x3xf32>) -> tensor<1x4x6x3xf32>
+  %1 = nn.reshape %0 : (tensor<1x4x6x3xf32>) -> tensor<4x6x3xf32>
+  %2 = nn.transpose %1 {permutation = array<i64: 0, 2, 1>} : (tensor<4x6x3xf32>) -> tensor<4x3x6xf32>
+  %3 = nn.reshape %2 : (tensor<4x3x6xf32>) -> tensor<1x4x3x6xf32>
+  %4 = nn.matmul %q, %3 {labels = "abmk,abkn->abmn"} : (tensor<1x4x5x3xf32>, tensor<1x4x3x6xf32>) -> tensor<1x4x5x6xf32>
+  return %4 : tensor<1x4x5x6xf32>
 }

@@ -108,6 +108,32 @@ func.func @attention_c6(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
 
 // -----
 
+func.func @attention_c7(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
+    %v: tensor<2x2x7x8xf32>) {
+  // expected-error @+1 {{'labels' is "bhsd,bhdt,bhte->bhse", expected "bhsd,bhtd,bhte->bhse", or each group in another order that leaves its last letter}}
+  %0 = nn.attention %q, %k, %v {labels = "bhsd,bhdt,bhte->bhse",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 0, offset = 0}
+      : (tensor<2x4x5x4xf32>,
+      tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>)
+      -> tensor<2x4x5x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_c7_parts(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
+    %v: tensor<2x2x7x8xf32>) {
+  // expected-error @+1 {{'labels' is "bhsd,bhtd->bhse", expected}}
+  %0 = nn.attention %q, %k, %v {labels = "bhsd,bhtd->bhse",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 0, offset = 0}
+      : (tensor<2x4x5x4xf32>,
+      tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>)
+      -> tensor<2x4x5x8xf32>
+  return
+}
+
+// -----
+
 func.func @rotary_c1(%x: tensor<2x5x8xf32>, %c: tensor<1x5x4xf32>,
     %s: tensor<1x5x3xf32>) {
   // expected-error @+1 {{'cos' has shape [1, 5, 4] and 'sin' [1, 5, 3], expected the same, of rank 3 and at least 1}}

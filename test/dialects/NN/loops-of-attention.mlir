@@ -6,7 +6,8 @@
 func.func @transformers(%q: tensor<2x6x4x4xf32>, %k: tensor<2x3x4x4xf32>,
     %v: tensor<2x3x4x8xf32>, %m: tensor<2x1x4x4xf32>,
     %k6: tensor<2x6x4x4xf32>, %v6: tensor<2x6x4x8xf32>,
-    %cos: tensor<1x6x1x2xf32>) {
+    %cos: tensor<1x6x1x2xf32>, %qs: tensor<4x2x6x4xf32>,
+    %vs: tensor<2x4x3x8xf32>) {
   // CHECK: nn.attention b=2 h=3 g=2 s=4 t=4:exchange d=4:whole e=8:whole 4560 flops
   // CHECK-NEXT:   in  (b)(h g)(s)(d)
   // CHECK-NEXT:   in  (b)(h)(t)(d)
@@ -27,6 +28,16 @@ func.func @transformers(%q: tensor<2x6x4x4xf32>, %k: tensor<2x3x4x4xf32>,
   %1 = nn.attention %q, %k6, %v6 {scale = 0.5 : f64, softcap = 0.0 : f64,
       left = -1, right = -1, offset = 0} : (tensor<2x6x4x4xf32>,
       tensor<2x6x4x4xf32>, tensor<2x6x4x8xf32>) -> tensor<2x6x4x8xf32>
+  // CHECK: nn.attention b=2 h=3 g=2 s=4 t=4:exchange d=4:whole e=8:whole 7296 flops
+  // CHECK-NEXT:   in  (s)(b)(h g)(d)
+  // CHECK-NEXT:   in  (b)(h)(t)(d)
+  // CHECK-NEXT:   in  (b)(t)(h)(e)
+  // CHECK-NEXT:   out (b)(s)(h g)(e)
+  // CHECK-NEXT:   linear {2}
+  %p = nn.attention %qs, %k, %vs {labels = "sbhd,bhtd,bthe->bshe",
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = -1, offset = 0}
+      : (tensor<4x2x6x4xf32>, tensor<2x3x4x4xf32>, tensor<2x4x3x8xf32>)
+      -> tensor<2x4x6x8xf32>
   // CHECK: nn.rotary d0=2 d1=6 d2=4 p=2 pair=2:whole 576 flops
   // CHECK-NEXT:   in  (d0)(d1)(d2)(p pair)
   // CHECK-NEXT:   in  (1)(d1)(1)(p)

@@ -267,8 +267,8 @@ func.func @order(%x: tensor<4x8xf32>, %x2: tensor<4x2xf32>,
 
 // CHECK-LABEL: @transformers
 func.func @transformers(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
-    %v: tensor<2x2x7x8xf32>, %m: tensor<2x1x5x7xi1>, %cos: tensor<1x1x5x2xf32>)
-    {
+    %v: tensor<2x2x7x8xf32>, %m: tensor<2x1x5x7xi1>, %cos: tensor<1x1x5x2xf32>,
+    %u: tensor<2x7x2x4xf32>, %t: tensor<7x2x2x8xf32>) {
   // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} {left = -1 : i64, offset = 2 : i64, right = 0 : i64, scale = 5.000000e-01 : f64, softcap = 0.000000e+00 : f64}
   %0 = nn.attention %q, %k, %v {scale = 0.5 : f64, softcap = 0.0 : f64,
       left = -1, right = 0, offset = 2} : (tensor<2x4x5x4xf32>,
@@ -278,6 +278,11 @@ func.func @transformers(%q: tensor<2x4x5x4xf32>, %k: tensor<2x2x7x4xf32>,
       left = -1, right = -1, offset = 0} : (tensor<2x4x5x4xf32>,
       tensor<2x2x7x4xf32>, tensor<2x2x7x8xf32>, tensor<2x1x5x7xi1>)
       -> tensor<2x4x5x8xf32>
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} {labels = "bhsd,htbd,thbe->shbe", left = -1 : i64, nan = true, offset
+  %3 = nn.attention %q, %u, %t {labels = "bhsd,htbd,thbe->shbe", nan = true,
+      scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = -1, offset = 0}
+      : (tensor<2x4x5x4xf32>, tensor<2x7x2x4xf32>, tensor<7x2x2x8xf32>)
+      -> tensor<5x4x2x8xf32>
   // CHECK: nn.rotary %{{.*}}, %{{.*}}, %{{.*}} {interleaved = false}
   %2 = nn.rotary %q, %cos, %cos {interleaved = false} : (tensor<2x4x5x4xf32>,
       tensor<1x1x5x2xf32>, tensor<1x1x5x2xf32>) -> tensor<2x4x5x4xf32>

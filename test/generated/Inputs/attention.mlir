@@ -21,6 +21,11 @@ func.func @attention_bools(%q: tensor<2x4x5x3xf32>, %k: tensor<2x4x6x3xf32>, %v:
   return %0 : tensor<2x4x5x4xf32>
 }
 
+func.func @attention_labels(%q: tensor<5x2x6x3xf32>, %k: tensor<2x6x3x3xf32>, %v: tensor<3x2x6x4xf32>, %m: tensor<2x1x5x6xf32>) -> tensor<2x5x6x4xf32> {
+  %0 = nn.attention %q, %k, %v, %m {labels = "sbhd,bthd,hbte->bshe", nan = true, scale = 0.5 : f64, softcap = 0.0 : f64, left = -1, right = 1, offset = 0} : (tensor<5x2x6x3xf32>, tensor<2x6x3x3xf32>, tensor<3x2x6x4xf32>, tensor<2x1x5x6xf32>) -> tensor<2x5x6x4xf32>
+  return %0 : tensor<2x5x6x4xf32>
+}
+
 func.func @rotary_neighbours(%x: tensor<2x3x5x8xf32>, %c: tensor<2x1x5x4xf32>, %s: tensor<2x1x5x4xf32>) -> tensor<2x3x5x8xf32> {
   %0 = nn.rotary %x, %c, %s {interleaved = true} : (tensor<2x3x5x8xf32>, tensor<2x1x5x4xf32>, tensor<2x1x5x4xf32>) -> tensor<2x3x5x8xf32>
   return %0 : tensor<2x3x5x8xf32>

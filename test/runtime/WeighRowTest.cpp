@@ -1,4 +1,4 @@
-//===- SoftmaxRowTest.cpp - Tests of weights of scores --------------------===//
+//===- WeighRowTest.cpp - Tests of weights of scores ----------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/backends/cpu/SoftmaxRow.h"
+#include "runtime/backends/cpu/WeighRow.h"
 
 #include <cmath>
 #include <gmock/gmock.h>
@@ -21,13 +21,23 @@ using testing::IsNan;
 
 static constexpr float inf = std::numeric_limits<float>::infinity();
 
-/// The weights of a row behind which something lies.
+/// The weights of a row behind which something lies, and that comes in two
+/// parts, as shares of their sum.
 static std::vector<float> weightsOf(std::vector<float> row) {
   constexpr float behind = 7;
+  auto first = static_cast<int64_t>(row.size() / 3);
+  auto rest = static_cast<int64_t>(row.size()) - first;
   row.push_back(behind);
-  softmaxRow()(row.data(), static_cast<int64_t>(row.size()) - 1);
+  float top = -inf;
+  float part = weighRow()(row.data(), first, top), before = top;
+  float total = weighRow()(row.data() + first, rest, top);
   EXPECT_EQ(row.back(), behind);
   row.pop_back();
+  float factor = before == top ? 1 : std::exp(before - top);
+  total += factor * part;
+  for (int64_t i = 0; i < first + rest; ++i) {
+    row[i] *= total == 0 ? 1 : (i < first ? factor : 1) / total;
+  }
   return row;
 }
 
@@ -49,7 +59,7 @@ static void expectNear(int count, float range, std::mt19937 &random) {
   }
 }
 
-TEST(SoftmaxRow, IsNearTheExactOne) {
+TEST(WeighRow, IsNearTheExactOne) {
   std::mt19937 random(1);
   for (int count : {1, 2, 7, 8, 9, 15, 16, 17, 49, 197, 1000, 1024}) {
     for (float range : {0.0f, 1.0f, 30.0f, 200.0f}) {
@@ -58,7 +68,7 @@ TEST(SoftmaxRow, IsNearTheExactOne) {
   }
 }
 
-TEST(SoftmaxRow, KnowsWhatIsNoNumber) {
+TEST(WeighRow, KnowsWhatIsNoNumber) {
   EXPECT_THAT(weightsOf({-inf, 5, -inf, -300}), ElementsAre(0, 1, 0, 0));
   for (size_t count : {3, 8, 20}) {
     EXPECT_THAT(weightsOf(std::vector<float>(count, -inf)), Each(0));

@@ -1,4 +1,4 @@
-//===- SoftmaxRow.cpp - Weights of one query's scores ---------------------===//
+//===- WeighRow.cpp - Weights of one query's scores -----------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/backends/cpu/SoftmaxRow.h"
+#include "runtime/backends/cpu/WeighRow.h"
 #include "divisi/runtime/Arithmetic.h"
 #include "runtime/kernels/RowCode.h"
 
@@ -79,21 +79,22 @@ template <typename Body>
   x = isSmall ? zero : y * power;
 }
 
-[[gnu::always_inline]] inline void makeWeights(float *row, int64_t count) {
+[[gnu::always_inline]] inline float makeWeights(float *row, int64_t count,
+                                                float &top) {
   Floats most = Floats{} + minusInfinity, sums = {};
   forEachVector(row, count, [&](Floats &x) __attribute__((always_inline)) {
     most = (x > most) | (x != x) ? x : most;
   });
-  float top = minusInfinity;
   for (int64_t l = 0; l < lanes; ++l) {
     top = maxOf(float(most[l]), top);
   }
   if (top == minusInfinity) {
     std::fill_n(row, count, 0.0f);
-    return;
+    return 0;
   }
+  float to = top; // what `row` may be
   forEachVector(row, count, [&](Floats &x) __attribute__((always_inline)) {
-    x -= top;
+    x -= to;
     exponential(x);
     sums += x;
   });
@@ -101,27 +102,27 @@ template <typename Body>
   for (int64_t l = 0; l < lanes; ++l) {
     total += double(sums[l]);
   }
-  auto scale = float(1 / total);
-  for (int64_t i = 0; i < count; ++i) {
-    row[i] *= scale;
-  }
+  return float(total);
 }
 
-void softmaxOfAny(float *row, int64_t count) { makeWeights(row, count); }
+float weighOfAny(float *row, int64_t count, float &top) {
+  return makeWeights(row, count, top);
+}
 
 #ifdef __x86_64__
-[[gnu::target("arch=x86-64-v3")]] void softmaxOf3(float *row, int64_t count) {
-  makeWeights(row, count);
+[[gnu::target("arch=x86-64-v3")]] float weighOf3(float *row, int64_t count,
+                                                 float &top) {
+  return makeWeights(row, count, top);
 }
 #endif
 
 } // namespace
 
-SoftmaxRow softmaxRow() {
+WeighRow weighRow() {
 #ifdef __x86_64__
-  return hostLevel().empty() ? softmaxOfAny : softmaxOf3;
+  return hostLevel().empty() ? weighOfAny : weighOf3;
 #else
-  return softmaxOfAny;
+  return weighOfAny;
 #endif
 }
 

@@ -1,0 +1,202 @@
+// RUN: divisi-opt %s --pass-pipeline='builtin.module(canonicalize,func.func(nn-fuse-attention),canonicalize)' | FileCheck %s --implicit-check-not=nn.attention
+
+// What is nearly attention stays as it is.
+
+// The weights of a key, not of a query, are one.
+// CHECK-LABEL: func @other_axis
+// CHECK: nn.softmax
+func.func @other_axis(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.softmax %0 {axis = 2, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %1, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// Logarithms of weights.
+// CHECK-LABEL: func @logarithm
+// CHECK: nn.softmax
+func.func @logarithm(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.softmax %0 {axis = 3, log = true} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %1, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// Somebody else wants the weights.
+// CHECK-LABEL: func @weights_are_used
+// CHECK: nn.softmax
+func.func @weights_are_used(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>) -> (tensor<2x3x4x7xf32>, tensor<2x3x4x6xf32>) {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.softmax %0 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %1, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y, %1 : tensor<2x3x4x7xf32>, tensor<2x3x4x6xf32>
+}
+
+// Somebody else wants the products.
+// CHECK-LABEL: func @products_are_used
+// CHECK: nn.softmax
+func.func @products_are_used(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>) -> (tensor<2x3x4x7xf32>, tensor<2x3x4x6xf32>) {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.softmax %0 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %1, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y, %0 : tensor<2x3x4x7xf32>, tensor<2x3x4x6xf32>
+}
+
+// The mask is scaled, too.
+// CHECK-LABEL: func @scaled_mask
+// CHECK: nn.softmax
+func.func @scaled_mask(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<2x3x4x6xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<0.5> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.add %0, %m : (tensor<2x3x4x6xf32>, tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.mul %1, %c : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.softmax %2 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// A scale that differs by head is no number.
+// CHECK-LABEL: func @scales
+// CHECK: nn.softmax
+func.func @scales(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %c: tensor<3x1x1xf32>) -> tensor<2x3x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.mul %0, %c : (tensor<2x3x4x6xf32>, tensor<3x1x1xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// A scale is finite.
+// CHECK-LABEL: func @divided_by_zero
+// CHECK: nn.softmax
+func.func @divided_by_zero(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<0.0> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.div %0, %c : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// A row of which all is masked has equal weights.
+// CHECK-LABEL: func @finite_choice
+// CHECK: nn.softmax
+func.func @finite_choice(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xi1>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<-1.0e9> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.select %m, %0, %c : (tensor<4x6xi1>, tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// Rows that attend nothing get a mean of all values.
+// CHECK-LABEL: func @other_cleanup
+// CHECK: nn.softmax
+func.func @other_cleanup(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<0.1> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.softmax %0 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.is_nan %1 : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xi1>
+  %3 = nn.select %2, %c, %1 : (tensor<2x3x4x6xi1>, tensor<f32>, tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// The test is not of the weights.
+// CHECK-LABEL: func @cleanup_of_another
+// CHECK: nn.softmax
+func.func @cleanup_of_another(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<2x3x4x6xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<0.0> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.softmax %0 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.is_nan %m : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xi1>
+  %3 = nn.select %2, %c, %1 : (tensor<2x3x4x6xi1>, tensor<f32>, tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// The sum of both masks has as many elements as the products.
+// CHECK-LABEL: func @larger_sum
+// CHECK: nn.softmax
+func.func @larger_sum(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<2x1x1x6xf32>, %n: tensor<3x4x1xf32>) -> tensor<2x3x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.add %0, %m : (tensor<2x3x4x6xf32>, tensor<2x1x1x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.add %1, %n : (tensor<2x3x4x6xf32>, tensor<3x4x1xf32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.softmax %2 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// Products are subtracted from something.
+// CHECK-LABEL: func @subtracted
+// CHECK: nn.softmax
+func.func @subtracted(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<2x3x4x6xf32>) -> tensor<2x3x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.sub %m, %0 : (tensor<2x3x4x6xf32>, tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// Weights are rounded before they meet values.
+// CHECK-LABEL: func @rounded_later
+// CHECK: nn.softmax
+func.func @rounded_later(%q: tensor<2x4x5xf16>, %k: tensor<2x6x5xf16>, %v: tensor<2x6x7xf16>) -> tensor<2x4x7xf16> {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xf16>, tensor<2x6x5xf16>) -> tensor<2x4x6xf32>
+  %1 = nn.softmax %0 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %2 = nn.cast %1 : (tensor<2x4x6xf32>) -> tensor<2x4x6xf16>
+  %3 = nn.matmul %2, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xf16>, tensor<2x6x7xf16>) -> tensor<2x4x7xf16>
+  return %3 : tensor<2x4x7xf16>
+}
+
+// Sums are left in f32.
+// CHECK-LABEL: func @wider_result
+// CHECK: nn.softmax
+func.func @wider_result(%q: tensor<2x4x5xf16>, %k: tensor<2x6x5xf16>, %v: tensor<2x6x7xf16>) -> tensor<2x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xf16>, tensor<2x6x5xf16>) -> tensor<2x4x6xf16>
+  %1 = nn.softmax %0 {axis = 2, log = false} : (tensor<2x4x6xf16>) -> tensor<2x4x6xf16>
+  %2 = nn.matmul %1, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xf16>, tensor<2x6x7xf16>) -> tensor<2x4x7xf32>
+  return %2 : tensor<2x4x7xf32>
+}
+
+// Values belong to queries.
+// CHECK-LABEL: func @sum_over_queries
+// CHECK: nn.softmax
+func.func @sum_over_queries(%q: tensor<2x6x5xf32>, %k: tensor<2x6x5xf32>, %v: tensor<2x6x7xf32>) -> tensor<2x6x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x6x5xf32>, tensor<2x6x5xf32>) -> tensor<2x6x6xf32>
+  %1 = nn.softmax %0 {axis = 2, log = false} : (tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
+  %2 = nn.matmul %1, %v {labels = "hts,hte->hse"} : (tensor<2x6x6xf32>, tensor<2x6x7xf32>) -> tensor<2x6x7xf32>
+  return %2 : tensor<2x6x7xf32>
+}
+
+// Heads are summed.
+// CHECK-LABEL: func @sum_over_heads
+// CHECK: nn.softmax
+func.func @sum_over_heads(%q: tensor<2x4x5xf32>, %k: tensor<2x6x5xf32>, %v: tensor<2x6x7xf32>) -> tensor<4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xf32>, tensor<2x6x5xf32>) -> tensor<2x4x6xf32>
+  %1 = nn.softmax %0 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %2 = nn.matmul %1, %v {labels = "hst,hte->se"} : (tensor<2x4x6xf32>, tensor<2x6x7xf32>) -> tensor<4x7xf32>
+  return %2 : tensor<4x7xf32>
+}
+
+// Each query has values of its own.
+// CHECK-LABEL: func @values_by_queries
+// CHECK: nn.softmax
+func.func @values_by_queries(%q: tensor<2x4x5xf32>, %k: tensor<2x6x5xf32>, %v: tensor<4x6x7xf32>) -> tensor<2x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xf32>, tensor<2x6x5xf32>) -> tensor<2x4x6xf32>
+  %1 = nn.softmax %0 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %2 = nn.matmul %1, %v {labels = "hst,ste->hse"} : (tensor<2x4x6xf32>, tensor<4x6x7xf32>) -> tensor<2x4x7xf32>
+  return %2 : tensor<2x4x7xf32>
+}
+
+// Three heads of queries for each of keys: one dimension could be split less.
+// CHECK-LABEL: func @groups
+// CHECK: nn.softmax
+func.func @groups(%q: tensor<2x4x2x3x5xf32>, %k: tensor<2x6x2x5xf32>, %v: tensor<2x2x6x7xf32>, %m: tensor<2x1x1x4x6xf32>) -> tensor<2x4x2x3x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bshgd,bthd->bhgst"} : (tensor<2x4x2x3x5xf32>, tensor<2x6x2x5xf32>) -> tensor<2x2x3x4x6xf32>
+  %1 = nn.add %0, %m : (tensor<2x2x3x4x6xf32>, tensor<2x1x1x4x6xf32>) -> tensor<2x2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 4, log = false} : (tensor<2x2x3x4x6xf32>) -> tensor<2x2x3x4x6xf32>
+  %3 = nn.matmul %2, %v {labels = "bhgst,bhte->bshge"} : (tensor<2x2x3x4x6xf32>, tensor<2x2x6x7xf32>) -> tensor<2x4x2x3x7xf32>
+  return %3 : tensor<2x4x2x3x7xf32>
+}

@@ -1,0 +1,97 @@
+// RUN: divisi-opt %s --pass-pipeline='builtin.module(canonicalize,func.func(nn-fuse-attention),canonicalize)' | FileCheck %s
+
+// As it is in formulas.
+// CHECK-LABEL: func @plain
+// CHECK-NEXT: %[[Y:.*]] = nn.attention %arg0, %arg1, %arg2 {left = -1 : i64, nan = true, offset = 0 : i64, right = -1 : i64, scale = 5.000000e-01 : f64, softcap = 0.000000e+00 : f64}
+// CHECK-NEXT: return %[[Y]]
+func.func @plain(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<0.5> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.mul %0, %c : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %3 : tensor<2x3x4x7xf32>
+}
+
+// Heads behind lengths, other letters, the scale's root on both sides, and
+// products the other way round.
+// CHECK-LABEL: func @heads_last
+// CHECK: %[[Y:.*]] = nn.attention %arg0, %arg1, %arg2 {labels = "bshd,bthd,bthe->bshe"
+// CHECK-SAME: scale = 1.250000e-01
+// CHECK-NEXT: return %[[Y]]
+func.func @heads_last(%q: tensor<2x4x3x5xf32>, %k: tensor<2x6x3x5xf32>, %v: tensor<2x6x3x7xf32>) -> tensor<2x4x3x7xf32> {
+  %c = nn.constant dense<0.5> : tensor<1xf32>
+  %four = nn.constant dense<4.0> : tensor<f32>
+  %0 = nn.mul %q, %c : (tensor<2x4x3x5xf32>, tensor<1xf32>) -> tensor<2x4x3x5xf32>
+  %1 = nn.div %k, %four : (tensor<2x6x3x5xf32>, tensor<f32>) -> tensor<2x6x3x5xf32>
+  %2 = nn.matmul %1, %0 {labels = "anbk,ambk->anbm"} : (tensor<2x6x3x5xf32>, tensor<2x4x3x5xf32>) -> tensor<2x6x3x4xf32>
+  %s = nn.transpose %2 {permutation = array<i64: 0, 2, 3, 1>} : (tensor<2x6x3x4xf32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.softmax %s {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %4 = nn.matmul %v, %3 {labels = "ztyx,zyst->zsyx"} : (tensor<2x6x3x7xf32>, tensor<2x3x4x6xf32>) -> tensor<2x4x3x7xf32>
+  return %4 : tensor<2x4x3x7xf32>
+}
+
+// Rows that attend nothing get NaN of a softmax, which exporters replace by 0.
+// CHECK-LABEL: func @mask_and_cleanup
+// CHECK-NEXT: %[[Y:.*]] = nn.attention %arg0, %arg1, %arg2, %arg3 {left = -1 : i64, offset
+// CHECK-NEXT: return %[[Y]]
+func.func @mask_and_cleanup(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<2x1x1x6xf32>) -> tensor<2x3x4x7xf32> {
+  %zero = nn.constant dense<0.0> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.add %0, %m : (tensor<2x3x4x6xf32>, tensor<2x1x1x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.is_nan %2 : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xi1>
+  %4 = nn.select %3, %zero, %2 : (tensor<2x3x4x6xi1>, tensor<f32>, tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %5 = nn.matmul %4, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %5 : tensor<2x3x4x7xf32>
+}
+
+// A mask that misses dimensions, and one that is a table for all heads: their
+// sum is no larger.
+// CHECK-LABEL: func @two_masks
+// CHECK: %[[SUM:.*]] = nn.add
+// CHECK: nn.attention %arg0, %arg1, %arg2, %{{.*}} {
+func.func @two_masks(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xf32>, %n: tensor<3x4x6xf32>) -> tensor<2x3x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.add %m, %0 : (tensor<4x6xf32>, tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.add %1, %n : (tensor<2x3x4x6xf32>, tensor<3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.softmax %2 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %4 = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %4 : tensor<2x3x4x7xf32>
+}
+
+// Booleans that choose minus infinity.
+// CHECK-LABEL: func @bools
+// CHECK: nn.attention %arg0, %arg1, %arg2, %{{.*}} {{{.*}}nan = true{{.*}}tensor<1x1x4x6xi1>)
+func.func @bools(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xi1>) -> tensor<2x3x4x7xf32> {
+  %none = nn.constant dense<0xFF800000> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.select %m, %0, %none : (tensor<4x6xi1>, tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %3 : tensor<2x3x4x7xf32>
+}
+
+// Windows in two dimensions, a table by heads, keys whose rows lie apart.
+// CHECK-LABEL: func @windows
+// CHECK-DAG: nn.transpose %arg1 {permutation = array<i64: 0, 1, 2, 4, 3>}
+// CHECK-DAG: nn.reshape %arg3 : (tensor<3x4x4xf32>) -> tensor<1x3x4x4xf32>
+// CHECK: nn.attention %{{.*}} {labels = "bhsd,bhtd,bhte->bshe"
+// CHECK-SAME: (tensor<10x3x4x5xf32>, tensor<10x3x4x5xf32>, tensor<10x3x4x7xf32>, tensor<1x3x4x4xf32>)
+func.func @windows(%q: tensor<2x5x3x4x5xf32>, %k: tensor<2x5x3x5x4xf32>, %v: tensor<2x5x3x4x7xf32>, %m: tensor<3x4x4xf32>) -> tensor<2x5x4x3x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "xyhsd,xyhdt->xyhst"} : (tensor<2x5x3x4x5xf32>, tensor<2x5x3x5x4xf32>) -> tensor<2x5x3x4x4xf32>
+  %1 = nn.add %0, %m : (tensor<2x5x3x4x4xf32>, tensor<3x4x4xf32>) -> tensor<2x5x3x4x4xf32>
+  %2 = nn.softmax %1 {axis = 4, log = false} : (tensor<2x5x3x4x4xf32>) -> tensor<2x5x3x4x4xf32>
+  %3 = nn.matmul %2, %v {labels = "xyhst,xyhte->xyshe"} : (tensor<2x5x3x4x4xf32>, tensor<2x5x3x4x7xf32>) -> tensor<2x5x4x3x7xf32>
+  return %3 : tensor<2x5x4x3x7xf32>
+}
+
+// Heads alone.
+// CHECK-LABEL: func @rank_three
+// CHECK: nn.attention %{{.*}} (tensor<1x2x4x5xf32>, tensor<1x2x6x5xf32>, tensor<1x2x6x7xf32>)
+func.func @rank_three(%q: tensor<2x4x5xf32>, %k: tensor<2x6x5xf32>, %v: tensor<2x6x7xf32>) -> tensor<2x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xf32>, tensor<2x6x5xf32>) -> tensor<2x4x6xf32>
+  %1 = nn.softmax %0 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %2 = nn.matmul %1, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xf32>, tensor<2x6x7xf32>) -> tensor<2x4x7xf32>
+  return %2 : tensor<2x4x7xf32>
+}
