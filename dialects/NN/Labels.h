@@ -35,6 +35,7 @@ struct AttentionLabels {
 
   /// Nothing unless each tensor has its letters, and the last its place.
   static std::optional<AttentionLabels> parse(llvm::StringRef text);
+  /// Spelled as in that form.
   std::string str() const;
 
   /// Where tensor `i` has the dimension that stands at `dim` when sorted.

@@ -18,13 +18,13 @@ namespace divisi {
 
 /// A tensor, and a letter for each of its dimensions.
 struct Lettered {
-  mlir::Value value;
-  std::string letters;
+  mlir::Value value;   ///< The tensor.
+  std::string letters; ///< As many as it has dimensions.
 };
 
 /// One attention as it is written out.
 struct WrittenAttention {
-  Lettered q, k, v, y;
+  Lettered q, k, v, y; ///< Queries, keys, values, and the result.
   std::string scores; ///< The letters of the products; keys are last.
   mlir::SmallVector<mlir::Value> added; ///< To the products, as they broadcast.
   mlir::Value allowed; ///< Booleans that choose them, or -inf.
