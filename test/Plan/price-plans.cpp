@@ -14,7 +14,7 @@
 // of the fullest device. Every other plan is drawn at random; of the others,
 // where more layouts meet, only every eighth operator of the best plan is.
 // Prints a line for each plan that differs and one in the end; exits with 8 if
-// a price differs, or the memory by more than 5 %.
+// a price differs, or the memory: it may be 5 % less than is held, or 10 % more.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,9 +54,10 @@ static llvm::cl::opt<bool> verbose("verbose");
   std::exit(static_cast<int>(status.code()));
 }
 
-/// What the planner says of memory may be off by so much, relative to weights,
-/// arena and inputs.
-static constexpr double kMemoryTolerance = 0.05;
+/// What the planner says of memory may be less than weights, arena and inputs
+/// by so much of them, or more: where all operands of an operator are converted,
+/// it lets go of what they are made from only then, and a program one by one.
+static constexpr double kMemoryUnder = 0.05, kMemoryOver = 0.1;
 
 template <typename T> static T take(Expected<T> value) {
   if (!value) {
@@ -139,7 +140,7 @@ namespace {
 /// What differed over all plans.
 struct Tally {
   unsigned wrongConversions = 0, wrongTimes = 0, wrongSchedules = 0;
-  double worstMemory = 0; ///< Relative, over or under.
+  double leastMemory = 0, mostMemory = 0; ///< Relative, under and over.
   int64_t conversions = 0;
   int64_t fused = 0;     ///< Operators.
   int64_t hidden = 0;    ///< Nanoseconds of communication.
@@ -252,9 +253,8 @@ static void comparePlan(std::unique_ptr<Compilation> plan, unsigned seed,
           "seed {0}: {1} bytes planned, {2} held by a {3}\n", seed, peak,
           int64_t(held), kind.kind.name);
     }
-    if (std::abs(error) > std::abs(tally.worstMemory)) {
-      tally.worstMemory = error;
-    }
+    tally.leastMemory = std::min(tally.leastMemory, error);
+    tally.mostMemory = std::max(tally.mostMemory, error);
   }
 }
 
@@ -285,10 +285,10 @@ int main(int argc, char **argv) {
       "conversions, {4} with another time, {6} scheduled by another, {7} us "
       "hidden, {8} with buckets, memory at worst {5:P1} off\n",
       plans, tally.conversions, tally.fused, tally.wrongConversions,
-      tally.wrongTimes, tally.worstMemory, tally.wrongSchedules,
-      tally.hidden / 1000, tally.bucketed);
+      tally.wrongTimes, std::max(tally.mostMemory, -tally.leastMemory),
+      tally.wrongSchedules, tally.hidden / 1000, tally.bucketed);
   bool isRight =
       tally.wrongConversions + tally.wrongTimes + tally.wrongSchedules == 0 &&
-      std::abs(tally.worstMemory) <= kMemoryTolerance;
+      tally.leastMemory >= -kMemoryUnder && tally.mostMemory <= kMemoryOver;
   return isRight ? 0 : int(ExitCode::Differs);
 }

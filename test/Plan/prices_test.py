@@ -1,5 +1,6 @@
 """What the planner prices is what Partition and Lower make, plan by plan: each
-conversion and the whole to the nanosecond, memory within 5 %."""
+conversion and the whole to the nanosecond, memory within 5 % below and 10 %
+above."""
 
 import os
 import re

@@ -238,7 +238,8 @@ def test_what_is_no_object_of_ours_is_not_loaded(artifact, change, message):
     end = match.start() if match else len(data)
     code = data[begin:end].rstrip(b"\0")
     code += b"\0" * (-len(code) % 16)
-    [real] = [length for length in range(len(code), len(code) + 96)
+    most = min(len(code) + 96, len(data) - begin + 1)
+    [real] = [length for length in range(len(code), most)
               if hashlib.sha256(data[begin:begin + length]).digest() in data]
     code = data[begin:begin + real]
     bad = change(code)

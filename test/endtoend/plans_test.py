@@ -115,11 +115,11 @@ def test_twelve_heads_over_one_axis_of_eight(divisi, generated):
     flags = ("--devices", 8, "--mesh", "model=8")
     divisi("compile", m.onnx, *flags, "--dump-after", "partition",
            "-o", "m.divisi")
-    [scores] = set(re.findall(
-        r"nn\.softmax .*-> (tensor<[^ ]* #spmd\.local<\(model=8\), [^>]*>>)",
+    [attended] = set(re.findall(
+        r"nn\.attention .*-> (tensor<[^ ]* #spmd\.local<\(model=8\), [^>]*>>)",
         divisi.path(f"{m.name}.partition.mlir").read_text()))
-    assert scores.startswith("tensor<2x2x16x16xf32"), scores
-    assert "[*, model, *, *], 2x12x16x16" in scores
+    assert attended.startswith("tensor<2x16x2x8xf32"), attended
+    assert "[*, *, model, *], 2x16x12x8" in attended
     divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
 
 
@@ -128,7 +128,7 @@ def test_twelve_heads_over_four_of_eight(divisi, generated):
     m = generated("gpt2.py", "--size", "tiny", "--batch", 2, "--seq", 16)
     flags = ("--devices", 8, "--mesh", "model=4,rest=2")
     facts = explain(divisi, m.onnx, *flags)
-    splits = {r["split"] for r in facts["rows"] if r["op"] == "nn.softmax"}
-    assert splits == {"d0@rest, d1@model"}
+    splits = {r["split"] for r in facts["rows"] if r["op"] == "nn.attention"}
+    assert splits == {"b@rest, h@model"}
     divisi("compile", m.onnx, *flags, "-o", "m.divisi")
     divisi("check", "m.divisi", "--inputs", m.inputs, "--expect", m.outputs)
