@@ -59,6 +59,7 @@ std::unique_ptr<Verb> makeCheckVerb();
 std::unique_ptr<Verb> makeBenchVerb();
 std::unique_ptr<Verb> makeExplainVerb();
 std::unique_ptr<Verb> makeClusterVerb();
+std::unique_ptr<Verb> makeProveVerb();
 
 /// Verbs of divisi.
 std::unique_ptr<Verb> makeSolveVerb();
