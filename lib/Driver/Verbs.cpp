@@ -13,6 +13,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/PrettyStackTrace.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <csignal>
@@ -102,8 +103,18 @@ static Status noVerb(StringRef name) {
                                      "; divisi without arguments lists them");
 }
 
+/// A crash shows its stack by the program's own symbols, and whose bug it is.
+/// llvm-symbolizer would take seconds, in which the processes that wait for a
+/// crashed one give up before anybody knows that it crashed.
+static void tidyCrashes() {
+  setenv("LLVM_DISABLE_SYMBOLIZATION", "1", /*overwrite=*/0);
+  setBugReportMsg("divisi: a crash is a bug of Divisi; please report it with "
+                  "the command, its input and this stack:\n");
+}
+
 int divisi::runVerb(int argc, char **argv, const Verbs &verbs) {
   InitLLVM init(argc, argv);
+  tidyCrashes();
   // A file that may not grow is an error of the write, not a crash.
   std::signal(SIGXFSZ, SIG_IGN);
   StringRef name = argc < 2 ? StringRef() : argv[1];

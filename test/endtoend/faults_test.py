@@ -7,12 +7,14 @@ import os
 import random
 import re
 import signal
+import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import PROGRAM
 from launched import (PATIENT, PROCESSES, TIMEOUT, Run, mlp,  # noqa: F401
                       needs_mpi, processes_below)
 
@@ -65,6 +67,20 @@ def test_an_interruption_of_one_process_ends_all(divisi, mlp, seed):
     os.kill(victim, signal.SIGINT)
     code, err = run.end()
     assert code == 9 and "a process was ended by signal 2 (" in err, err
+
+
+def test_a_crash_says_whose_bug_it_is_at_once(divisi):
+    os.mkfifo(divisi.path("never.onnx")) # whose end never comes
+    crashed = subprocess.Popen([PROGRAM, "compile", "never.onnx", "-o", "m"],
+                               cwd=divisi.folder, stderr=subprocess.PIPE)
+    with open(divisi.path("never.onnx"), "wb"): # waits for who reads it
+        began = time.monotonic()
+        crashed.send_signal(signal.SIGSEGV)
+        err = crashed.communicate(timeout=TIMEOUT / 1000)[1].decode()
+    assert crashed.returncode == -signal.SIGSEGV, err
+    assert ("divisi: a crash is a bug of Divisi; please report it with the "
+            "command, its input and this stack: ") in err.replace("\n", " ")
+    assert time.monotonic() - began < TIMEOUT / 2000
 
 
 def test_what_was_done_last_is_kept(divisi, mlp):

@@ -121,6 +121,35 @@ private:
 
 } // namespace
 
+namespace {
+
+/// Where a call runs: by one thread or two, the right matrix a constant or not.
+struct DrawnSite {
+  DrawnSite(const FusedCall &call, ProductDraw &draw)
+      : operands(call.operandInfos()), results(call.resultInfos()),
+        constants(operands.size()),
+        site{fusedOp, call.none, operands, results, constants} {
+    constants[1] = draw.below(2) == 0 ? call.operands[1].data.data() : nullptr;
+    site.region = &call.region;
+    site.threads = 1 + int(draw.below(2));
+    kernel = cpuBackend().find(site);
+  }
+  DrawnSite(const DrawnSite &) = delete; // the site has its addresses
+
+  /// Whether one primitive does all of it.
+  bool isWhole() const {
+    std::string error;
+    return kernel->prepare(site, error)->parts().empty();
+  }
+
+  std::vector<TensorInfo> operands, results;
+  std::vector<Constant> constants;
+  CallSite site;
+  const Kernel *kernel;
+};
+
+} // namespace
+
 static bool isNear(float got, float expected) {
   return std::isnan(expected)   ? std::isnan(got)
          : std::isinf(expected) ? got == expected
@@ -133,22 +162,15 @@ TEST(FusedTest, aProductGoesOnWithItsResult) {
   int whole = 0;
   for (int round = 0; round < 800; ++round) {
     FusedCall call = draw.draw();
-    std::vector<TensorInfo> operands = call.operandInfos(),
-                            results = call.resultInfos();
-    std::vector<Constant> constants(operands.size());
-    constants[1] = draw.below(2) == 0 ? call.operands[1].data.data() : nullptr;
-    CallSite site{fusedOp, call.none, operands, results, constants};
-    site.region = &call.region;
-    site.threads = 1 + int(draw.below(2));
-    const Kernel *kernel = cpuBackend().find(site);
-    ASSERT_TRUE(kernel);
-    std::string error;
-    whole += kernel->prepare(site, error)->parts().empty();
+    DrawnSite drawn(call, draw);
+    ASSERT_TRUE(drawn.kernel);
+    whole += drawn.isWhole();
     std::vector<float> expected =
         expectedOf(call, {nullptr, {&cpuBackend(), &referenceBackend()}, 1})[0]
             .values<float>();
     std::vector<float> got =
-        runFused(call, site, *kernel, std::nullopt)[0].values<float>();
+        runFused(call, drawn.site, *drawn.kernel, std::nullopt)[0]
+            .values<float>();
     for (size_t i = 0; i < got.size(); ++i) {
       ASSERT_TRUE(isNear(got[i], expected[i]))
           << "round " << round << ", element " << i << ": " << got[i]
@@ -230,17 +252,9 @@ TEST(FusedTest, aProductOfBF16IsThatOfF32Rounded) {
   int whole = 0;
   for (int round = 0; round < 400; ++round) {
     FusedCall call = narrowed(draw.draw()), wide = widened(call);
-    std::vector<TensorInfo> operands = call.operandInfos(),
-                            results = call.resultInfos();
-    std::vector<Constant> constants(operands.size());
-    constants[1] = draw.below(2) == 0 ? call.operands[1].data.data() : nullptr;
-    CallSite site{fusedOp, call.none, operands, results, constants};
-    site.region = &call.region;
-    site.threads = 1 + int(draw.below(2));
-    const Kernel *kernel = cpuBackend().find(site);
-    ASSERT_TRUE(kernel);
-    std::string error;
-    whole += kernel->prepare(site, error)->parts().empty();
+    DrawnSite drawn(call, draw);
+    ASSERT_TRUE(drawn.kernel);
+    whole += drawn.isWhole();
     // All that is made on the way.
     float largest = 1;
     std::vector<float> expected;
@@ -256,7 +270,8 @@ TEST(FusedTest, aProductOfBF16IsThatOfF32Rounded) {
       }
     }
     std::vector<BFloat> got =
-        runFused(call, site, *kernel, std::nullopt)[0].values<BFloat>();
+        runFused(call, drawn.site, *drawn.kernel, std::nullopt)[0]
+            .values<BFloat>();
     for (size_t i = 0; i < got.size(); ++i) {
       float value = load(got[i]);
       bool isRight = std::isfinite(expected[i])

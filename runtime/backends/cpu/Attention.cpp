@@ -25,6 +25,7 @@
 #include "divisi/runtime/Storage.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace divisi::rt::cpu {
@@ -133,7 +134,8 @@ private:
       return false;
     }
     bool works = true;
-    for (int64_t s = block.from; s < block.to; ++s, y += plan_.resultStrides[2]) {
+    for (int64_t s = block.from; s < block.to;
+         ++s, y += plan_.resultStrides[2]) {
       Running &of = running[s - block.from];
       finish(of, y);
       if (of.top != minusInfinity && !isFinite(y)) {

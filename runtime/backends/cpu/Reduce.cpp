@@ -1,4 +1,4 @@
-//===- Reduce.cpp - Reductions by vectors ---------------------------------===//
+//===- Reduce.cpp - Sums by vectors ---------------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums and maxima of f32, in the order of the reference kernel, whose bits they
-// have: sums in f64, of a run of reduced elements in eight chains, and of
-// results that lie side by side for a piece of them at a time.
+// Sums of f32 in the order of the reference kernel, whose bits they have: in f64,
+// of a run of reduced elements in eight chains, and of results that lie side by
+// side for a piece of them at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <optional>
 
 namespace divisi::rt::cpu {
 namespace {

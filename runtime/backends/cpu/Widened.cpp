@@ -201,7 +201,8 @@ private:
 static const Kernel *findInner(const CallSite &site, const WidenedSite &wide,
                                std::span<const Constant> constants) {
   CallSite call = wide.call(site, constants);
-  for (std::span<const Kernel> family : {matmulKernels(), convKernels(), attentionKernels()}) {
+  for (std::span<const Kernel> family :
+       {matmulKernels(), convKernels(), attentionKernels()}) {
     for (const Kernel &kernel : family) {
       if (kernel.op == site.op && kernel.accepts(call)) {
         return &kernel;
