@@ -124,6 +124,20 @@ elseif(NOT DIVISI_SANITIZE)
     "will run artifacts in one process only")
 endif()
 
+# divisi::cuda: the headers of CUDA, if they are there. Nothing of it is linked:
+# the libraries are opened where there is a GPU.
+find_path(DIVISI_CUDA_INCLUDE cuda.h
+  HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include)
+if(DIVISI_CUDA_INCLUDE)
+  add_library(divisi_cuda INTERFACE)
+  add_library(divisi::cuda ALIAS divisi_cuda)
+  target_include_directories(divisi_cuda SYSTEM INTERFACE
+    ${DIVISI_CUDA_INCLUDE})
+else()
+  message(NOTICE "found no cuda.h (CUDA 12 or later, in /usr/local/cuda or "
+    "$CUDA_HOME): divisi will know no GPUs")
+endif()
+
 # divisi::pmix: what MPI finds processes by where their launcher does not say,
 # for another such shared object. Debian's OpenMPI is built on it.
 if(MPI_C_FOUND)

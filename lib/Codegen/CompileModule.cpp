@@ -26,7 +26,22 @@ void LLVMInitializeX86TargetInfo();
 void LLVMInitializeX86Target();
 void LLVMInitializeX86TargetMC();
 void LLVMInitializeX86AsmPrinter();
+void LLVMInitializeNVPTXTargetInfo();
+void LLVMInitializeNVPTXTarget();
+void LLVMInitializeNVPTXTargetMC();
+void LLVMInitializeNVPTXAsmPrinter();
 }
+
+namespace {
+
+/// What code is made for.
+struct Machine {
+  Triple triple;
+  std::string processor, features;
+  CodeGenFileType output;
+};
+
+} // namespace
 
 static const Target *findTarget(const Triple &triple, std::string &error) {
   static std::once_flag once;
@@ -35,6 +50,10 @@ static const Target *findTarget(const Triple &triple, std::string &error) {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
   });
   return TargetRegistry::lookupTarget(triple, error);
 }
@@ -54,22 +73,36 @@ static void optimize(llvm::Module &module, TargetMachine &machine) {
       .run(module, modules);
 }
 
-divisi::Expected<std::string> divisi::compileModule(llvm::Module &module,
-                                                    const std::string &level) {
-  Triple triple("x86_64-unknown-linux-gnu");
+/// Optimizes the module for `machine`; what LLVM writes of it.
+static divisi::Expected<std::string> compileFor(const Machine &machine,
+                                                llvm::Module &module) {
   std::string error;
-  const Target *target = findTarget(triple, error);
+  const Target *target = findTarget(machine.triple, error);
   if (!target) {
-    return makeError(ExitCode::Internal, "no code generator: ", error);
+    return divisi::makeError(ExitCode::Internal, "no code generator: ", error);
   }
   TargetOptions options;
   // A product and a sum may be one instruction.
   options.AllowFPOpFusion = FPOpFusion::Fast;
-  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
-      triple, level, "-prefer-256-bit", options, Reloc::PIC_, CodeModel::Small,
-      CodeGenOptLevel::Aggressive));
-  module.setTargetTriple(triple);
-  module.setDataLayout(machine->createDataLayout());
+  std::unique_ptr<TargetMachine> made(target->createTargetMachine(
+      machine.triple, machine.processor, machine.features, options,
+      Reloc::PIC_, CodeModel::Small, CodeGenOptLevel::Aggressive));
+  module.setTargetTriple(machine.triple);
+  module.setDataLayout(made->createDataLayout());
+  optimize(module, *made);
+  SmallString<0> output;
+  raw_svector_ostream stream(output);
+  legacy::PassManager passes;
+  if (made->addPassesToEmitFile(passes, stream, nullptr, machine.output)) {
+    return divisi::makeError(ExitCode::Internal, "nothing is made for ",
+                             machine.triple.str());
+  }
+  passes.run(module);
+  return std::string(output);
+}
+
+divisi::Expected<std::string> divisi::compileModule(llvm::Module &module,
+                                                    const std::string &level) {
   for (llvm::Function &function : module) {
     if (!function.isDeclaration()) {
       function.setDoesNotThrow();
@@ -78,15 +111,14 @@ divisi::Expected<std::string> divisi::compileModule(llvm::Module &module,
       function.setDSOLocal(true);
     }
   }
-  optimize(module, *machine);
-  SmallString<0> object;
-  raw_svector_ostream stream(object);
-  legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr,
-                                   CodeGenFileType::ObjectFile)) {
-    return makeError(ExitCode::Internal, "no objects are made for ",
-                     triple.str());
-  }
-  passes.run(module);
-  return std::string(object);
+  return compileFor({Triple("x86_64-unknown-linux-gnu"), level,
+                     "-prefer-256-bit", CodeGenFileType::ObjectFile},
+                    module);
+}
+
+divisi::Expected<std::string>
+divisi::assemblePtx(llvm::Module &module, const std::string &architecture) {
+  return compileFor({Triple("nvptx64-nvidia-cuda"), architecture, "+ptx80",
+                     CodeGenFileType::AssemblyFile},
+                    module);
 }

@@ -9,19 +9,19 @@
 #include "lib/Codegen/EmitRows.h"
 #include "lib/Codegen/ElementFunctions.h"
 #include "lib/Codegen/RowMemory.h"
+#include "lib/Codegen/RowValues.h"
 #include "runtime/kernels/RowCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace divisi;
 
 using Node = RowProgram::Node;
 using Kind = Node::Kind;
+using RowBlock = RowValues::Block;
 
 namespace {
 
@@ -33,137 +33,30 @@ public:
       : b_(builder), program_(program),
         memory_(builder, nest, lanes, arguments), lanes_(lanes),
         floats_(VectorType::get(lanes, builder.getF32Type())),
-        still_(program.nodes.size()) {}
+        values_(builder, program, memory_, floats_) {}
 
   void emit();
 
 private:
-  /// What one vector of a row is made of.
-  struct Block {
-    Value column;                   ///< Of its first element.
-    Value mask;                     ///< Null: it has all elements.
-    std::vector<Value> values = {}; ///< Per node, those that have been made.
-  };
-
-  void emitStill(int pass);
   void emitPass(int pass);
   int64_t vectorsAtATime(int pass) const;
-  Value valueOf(int number, int pass, Block &block);
-  Value combine(const Node &reduction, Value sum, Value value, Value mask);
-  SmallVector<Value> emitBlock(int pass, Block block, ValueRange sums);
   Value reduce(const Node &reduction, ValueRange sums);
-  Value neutral(const Node &reduction);
 
   ImplicitLocOpBuilder &b_;
   const RowProgram &program_;
   RowMemory memory_;
   int64_t lanes_;
   VectorType floats_;
-  std::vector<Value> still_; ///< Per node: vectors of equal elements.
+  RowValues values_;
 };
 
 } // namespace
-
-/// What is the same for the whole row, and known before `pass`.
-void RowEmitter::emitStill(int pass) {
-  for (size_t n = 0; n < program_.nodes.size(); ++n) {
-    const Node &node = program_.nodes[n];
-    if (!node.isStill || node.pass != pass) {
-      continue;
-    }
-    switch (node.kind) {
-    case Kind::Load:
-      still_[n] = memory_.loadStill(node.tensor);
-      break;
-    case Kind::Constant:
-      still_[n] = emitConstant(b_, floats_, node.value);
-      break;
-    case Kind::Columns:
-      still_[n] = memory_.columns();
-      break;
-    case Kind::Map: {
-      SmallVector<Value> operands;
-      for (int operand : node.operands) {
-        operands.push_back(still_[operand]);
-      }
-      still_[n] = emitFunction(b_, node.function, operands);
-      break;
-    }
-    case Kind::Sum:
-    case Kind::Max:
-      break; // by the pass that it ends
-    }
-  }
-}
-
-Value RowEmitter::valueOf(int number, int pass, Block &block) {
-  const Node &node = program_.nodes[number];
-  if (node.isStill) {
-    return still_[number];
-  }
-  Value &known = block.values[number];
-  if (known) {
-    return known;
-  }
-  if (node.keptIn >= 0 && node.keptBy < pass) {
-    return known = memory_.loadKept(node.keptIn, block.column);
-  }
-  if (node.kind == Kind::Load) {
-    return known = memory_.load(node.tensor, block.column, block.mask);
-  }
-  SmallVector<Value> operands;
-  for (int operand : node.operands) {
-    operands.push_back(valueOf(operand, pass, block));
-  }
-  Value value = emitFunction(b_, node.function, operands);
-  if (node.keptIn >= 0) {
-    memory_.storeKept(node.keptIn, value, block.column);
-  }
-  return block.values[number] = value;
-}
-
-Value RowEmitter::neutral(const Node &reduction) {
-  bool isSum = reduction.kind == Kind::Sum;
-  return emitConstant(b_, floats_,
-                      isSum ? 0 : -std::numeric_limits<double>::infinity());
-}
-
-/// `sum` with `value`, where `mask` has elements.
-Value RowEmitter::combine(const Node &reduction, Value sum, Value value,
-                          Value mask) {
-  Function function =
-      reduction.kind == Kind::Sum ? Function::Add : Function::Max;
-  Value next = emitFunction(b_, function, {value, sum});
-  return mask ? arith::SelectOp::create(b_, mask, next, sum) : next;
-}
-
-/// Loads all that the block reads before it writes a result: that may lie where
-/// an operand does.
-SmallVector<Value> RowEmitter::emitBlock(int pass, Block block,
-                                         ValueRange sums) {
-  block.values.resize(program_.nodes.size());
-  SmallVector<Value> next;
-  for (auto [number, sum] :
-       llvm::zip_equal(program_.reductionsOf(pass), sums)) {
-    const Node &reduction = program_.nodes[number];
-    Value value = valueOf(reduction.operands[0], pass, block);
-    next.push_back(combine(reduction, sum, value, block.mask));
-  }
-  if (pass + 1 == program_.passes) {
-    SmallVector<Value> results;
-    for (int number : program_.results) {
-      results.push_back(valueOf(number, pass, block));
-    }
-    memory_.storeResults(results, block.column, block.mask);
-  }
-  return next;
-}
 
 /// One value of the row, as a vector of equal elements.
 Value RowEmitter::reduce(const Node &reduction, ValueRange sums) {
   Value all = sums[0];
   for (Value sum : sums.drop_front()) {
-    all = combine(reduction, all, sum, Value());
+    all = values_.combine(reduction, all, sum, Value());
   }
   bool isSum = reduction.kind == Kind::Sum;
   auto kind =
@@ -187,7 +80,7 @@ void RowEmitter::emitPass(int pass) {
   int64_t count = vectorsAtATime(pass);
   SmallVector<Value> begins; // of each reduction `count` sums
   for (int number : reductions) {
-    begins.append(count, neutral(program_.nodes[number]));
+    begins.append(count, values_.neutral(program_.nodes[number]));
   }
   auto number = [&](int64_t value) {
     return arith::ConstantIntOp::create(b_, value, 64).getResult();
@@ -200,13 +93,13 @@ void RowEmitter::emitPass(int pass) {
   auto body = [&](Value column, ValueRange sums, bool isWhole) {
     SmallVector<Value> next(sums);
     for (int64_t v = 0; v < (isWhole ? count : 1); ++v) {
-      Block block{arith::AddIOp::create(b_, column, number(v * lanes_)),
+      RowBlock block{arith::AddIOp::create(b_, column, number(v * lanes_)),
                   isWhole ? Value() : memory_.maskFrom(column)};
       SmallVector<Value> own;
       for (size_t r = 0; r < reductions.size(); ++r) {
         own.push_back(sums[r * count + v]);
       }
-      for (auto [r, sum] : llvm::enumerate(emitBlock(pass, block, own))) {
+      for (auto [r, sum] : llvm::enumerate(values_.emitBlock(pass, block, own))) {
         next[r * count + v] = sum;
       }
     }
@@ -227,8 +120,9 @@ void RowEmitter::emitPass(int pass) {
   SmallVector<Value> sums = loop(begin, main, step, begins, true);
   sums = loop(main, end, number(lanes_), sums, false);
   for (auto [r, reduction] : llvm::enumerate(reductions)) {
-    still_[reduction] = reduce(program_.nodes[reduction],
-                               ValueRange(sums).slice(r * count, count));
+    values_.setStill(reduction,
+                     reduce(program_.nodes[reduction],
+                            ValueRange(sums).slice(r * count, count)));
   }
 }
 
@@ -239,7 +133,7 @@ void RowEmitter::emit() {
   b_.setInsertionPointToStart(rows.getBody());
   memory_.enterRow(rows.getInductionVar());
   for (int pass = 0; pass < program_.passes; ++pass) {
-    emitStill(pass);
+    values_.emitStill(pass);
     emitPass(pass);
   }
 }

@@ -40,8 +40,7 @@ void divisi::loadLoopDialects(MLIRContext &context) {
                       vector::VectorDialect, LLVM::LLVMDialect>();
 }
 
-/// Exponentials and the like, and bf16 of processors without.
-static LogicalResult approximateFunctions(ModuleOp module) {
+LogicalResult divisi::approximateFunctions(ModuleOp module) {
   RewritePatternSet patterns(module.getContext());
   populateMathPolynomialApproximationPatterns(patterns);
   arith::populateExpandBFloat16Patterns(patterns);

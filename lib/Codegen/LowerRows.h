@@ -23,6 +23,10 @@ namespace divisi {
 /// Lets `context` have the dialects of vector loops, and translate them.
 void loadLoopDialects(mlir::MLIRContext &context);
 
+/// Makes polynomials of exponentials and the like, and integers of bf16, which
+/// not all processors have.
+mlir::LogicalResult approximateFunctions(mlir::ModuleOp module);
+
 /// What emitRows() has made, as LLVM's: functions of elements that processors
 /// have no instructions for become polynomials. Null if a pass failed.
 std::unique_ptr<llvm::Module> lowerRows(mlir::ModuleOp module,

@@ -23,6 +23,10 @@ namespace divisi {
 Expected<std::string> compileModule(llvm::Module &module,
                                     const std::string &level);
 
+/// PTX of `module`, for GPUs from `architecture` on ("sm_80").
+Expected<std::string> assemblePtx(llvm::Module &module,
+                                  const std::string &architecture);
+
 /// The shared object of one relocatable one: its code and constants, and the
 /// function `name`, which is all that it exports. ExitCode::Internal if it
 /// wants a symbol that it does not have, or has data that can change.

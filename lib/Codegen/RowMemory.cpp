@@ -35,7 +35,7 @@ void divisi::endFunction(ImplicitLocOpBuilder &builder) {
 
 RowMemory::RowMemory(ImplicitLocOpBuilder &builder, const rt::RowNest &nest,
                      int64_t lanes, Value arguments)
-    : b_(builder), nest_(nest), lanes_(lanes), arguments_(arguments) {
+    : NestMemory(builder, nest), lanes_(lanes), arguments_(arguments) {
   Type i64 = b_.getI64Type();
   Type pointer = LLVM::LLVMPointerType::get(b_.getContext());
   using Arguments = rt::RowArguments;
@@ -52,20 +52,14 @@ RowMemory::RowMemory(ImplicitLocOpBuilder &builder, const rt::RowNest &nest,
                                       ArrayRef<LLVM::GEPArg>{int32_t(index)});
     return LLVM::LoadOp::create(b_, type, place);
   };
-  size_t groups = nest.extents.size(), next = 0;
-  for (size_t g = 0; g < groups; ++g) {
-    extents_.push_back(entry(numbers, i64, next++));
-  }
+  size_t next = 0;
+  SmallVector<Value> bases;
   for (size_t t = 0; t < nest.tensors.size(); ++t) {
-    std::vector<Value> &strides = strides_.emplace_back();
-    for (size_t g = 0; g < groups; ++g, ++next) {
-      bool moves = nest.tensors[t].strides[g] != 0;
-      strides.push_back(moves ? entry(numbers, i64, next) : Value());
-    }
-    bases_.push_back(entry(tensors, pointer, t));
+    bases.push_back(entry(tensors, pointer, t));
   }
-  rows_ = bases_;
-  Value columns = arith::SIToFPOp::create(b_, b_.getF32Type(), extents_.back());
+  setPlaces([&] { return entry(numbers, i64, next++); }, bases);
+  Value columns =
+      arith::SIToFPOp::create(b_, b_.getF32Type(), extents().back());
   columns_ = vector::BroadcastOp::create(
       b_, VectorType::get(lanes_, b_.getF32Type()), columns);
 }
@@ -75,46 +69,6 @@ Value RowMemory::field(size_t offset, Type type) {
       LLVM::GEPOp::create(b_, arguments_.getType(), b_.getI8Type(), arguments_,
                           ArrayRef<LLVM::GEPArg>{int32_t(offset)});
   return LLVM::LoadOp::create(b_, type, place);
-}
-
-Type RowMemory::storedType(rt::DType type) const {
-  switch (type) {
-  case rt::DType::F16:
-    return b_.getF16Type();
-  case rt::DType::BF16: // which LLVM has no masked loads of
-    return b_.getI16Type();
-  case rt::DType::Bool:
-  case rt::DType::I8:
-  case rt::DType::U8:
-    return b_.getI8Type();
-  default:
-    return b_.getF32Type();
-  }
-}
-
-Value RowMemory::at(Value pointer, Type element, Value index) {
-  return LLVM::GEPOp::create(b_, pointer.getType(), element, pointer,
-                             ArrayRef<LLVM::GEPArg>{index});
-}
-
-/// The index of the row along each group but the last, from the innermost on.
-void RowMemory::enterRow(Value row) {
-  std::vector<Value> indices(nest_.extents.size() - 1);
-  for (size_t g = indices.size(); g-- > 0;) {
-    indices[g] = g == 0 ? row : arith::RemUIOp::create(b_, row, extents_[g]);
-    if (g > 0) {
-      row = arith::DivUIOp::create(b_, row, extents_[g]);
-    }
-  }
-  for (size_t t = 0; t < rows_.size(); ++t) {
-    rows_[t] = bases_[t];
-    for (size_t g = 0; g < indices.size(); ++g) {
-      if (Value stride = strides_[t][g]) {
-        Value offset = arith::MulIOp::create(b_, indices[g], stride);
-        rows_[t] = at(rows_[t], storedType(nest_.tensors[t].type), offset);
-      }
-    }
-  }
 }
 
 Value RowMemory::maskFrom(Value column) {
@@ -127,59 +81,6 @@ Value RowMemory::maskFrom(Value column) {
 //===----------------------------------------------------------------------===//
 // Elements
 //===----------------------------------------------------------------------===//
-
-/// The type of `like` with other elements.
-static Type withElement(Type like, Type element) {
-  auto vector = dyn_cast<VectorType>(like);
-  return vector ? VectorType::get(vector.getShape(), element) : element;
-}
-
-/// As it is computed with.
-Value RowMemory::toValue(Value stored, rt::DType type) {
-  Type element = getElementTypeOrSelf(stored.getType());
-  Type number = withElement(stored.getType(), b_.getF32Type());
-  if (element.isF32()) {
-    return stored;
-  }
-  if (type == rt::DType::I8) {
-    return arith::SIToFPOp::create(b_, number, stored);
-  }
-  if (type == rt::DType::U8) {
-    return arith::UIToFPOp::create(b_, number, stored);
-  }
-  if (element.isInteger(16)) {
-    stored = arith::BitcastOp::create(
-        b_, withElement(stored.getType(), b_.getBF16Type()), stored);
-  }
-  if (!element.isInteger(8)) {
-    return arith::ExtFOp::create(b_, number, stored);
-  }
-  Value zero = arith::ConstantOp::create(b_, b_.getZeroAttr(stored.getType()));
-  return arith::CmpIOp::create(b_, arith::CmpIPredicate::ne, stored, zero);
-}
-
-/// As it lies in memory.
-Value RowMemory::toStored(Value value, rt::DType type) {
-  Type to = withElement(value.getType(), storedType(type));
-  if (to == value.getType()) {
-    return value;
-  }
-  if (type == rt::DType::Bool) {
-    return arith::ExtUIOp::create(b_, to, value);
-  }
-  if (type == rt::DType::I8 || type == rt::DType::U8) {
-    // In its range, and a number.
-    Type wide = withElement(to, b_.getI32Type());
-    return arith::TruncIOp::create(b_, to,
-                                   arith::FPToSIOp::create(b_, wide, value));
-  }
-  if (type == rt::DType::BF16) {
-    Value narrow =
-        arith::TruncFOp::create(b_, withElement(to, b_.getBF16Type()), value);
-    return arith::BitcastOp::create(b_, to, narrow);
-  }
-  return arith::TruncFOp::create(b_, to, value);
-}
 
 static unsigned alignmentOf(Type element) {
   return element.getIntOrFloatBitWidth() / 8;
@@ -210,7 +111,7 @@ void RowMemory::storeVector(Value value, Value pointer, Value mask) {
 
 Value RowMemory::loadStill(int tensor) {
   Type type = storedType(nest_.tensors[tensor].type);
-  Value stored = LLVM::LoadOp::create(b_, type, rows_[tensor]);
+  Value stored = LLVM::LoadOp::create(b_, type, row(tensor));
   Value value = toValue(stored, nest_.tensors[tensor].type);
   return vector::BroadcastOp::create(
       b_, VectorType::get(lanes_, value.getType()), value);
@@ -218,7 +119,7 @@ Value RowMemory::loadStill(int tensor) {
 
 Value RowMemory::load(int tensor, Value column, Value mask) {
   Type element = storedType(nest_.tensors[tensor].type);
-  return toValue(loadVector(at(rows_[tensor], element, column), element, mask),
+  return toValue(loadVector(at(row(tensor), element, column), element, mask),
                  nest_.tensors[tensor].type);
 }
 
@@ -227,7 +128,7 @@ void RowMemory::storeResults(ValueRange values, Value column, Value mask) {
   for (auto [r, value] : llvm::enumerate(values)) {
     rt::DType type = nest_.tensors[first + r].type;
     storeVector(toStored(value, type),
-                at(rows_[first + r], storedType(type), column), mask);
+                at(row(first + r), storedType(type), column), mask);
   }
 }
 

@@ -14,7 +14,6 @@
 #include "TensorArguments.h"
 #include "VerbInput.h"
 #include "divisi/Support/OutputFile.h"
-#include "runtime/kernels/RowCode.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
@@ -227,23 +226,11 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
       targetCpu("target-cpu", cl::sub(verb), on(ActsOn::Lower),
                 cl::value_desc("host|x86-64-v3|x86-64-v4"), cl::init("host"),
                 cl::desc("the processor of --native")),
+      gpu("gpu", cl::sub(verb), on(ActsOn::Lower),
+          cl::value_desc("off|sm_N|emulated"), cl::init("off"),
+          cl::desc("let what there are kernels for work on GPUs of NVIDIA's "
+                   "from compute capability N on (80: 8.0)")),
       limits(verb, ActsOn::Plan, PlanOptions().work) {}
-
-divisi::Expected<std::string> PlanFlags::nativeLevel() const {
-  if (native != "auto" && native != "off") {
-    return Status(ExitCode::Usage,
-                  "--native '" + native + "': expected auto or off");
-  }
-  if (targetCpu != "host" && targetCpu != "x86-64-v3" &&
-      targetCpu != "x86-64-v4") {
-    return Status(ExitCode::Usage, "--target-cpu '" + targetCpu +
-                                       "': expected host, x86-64-v3 or "
-                                       "x86-64-v4");
-  }
-  std::string level =
-      targetCpu == "host" ? std::string(rt::hostLevel()) : targetCpu.getValue();
-  return native == "off" ? std::string() : level;
-}
 
 // A count that is not given is searched, so its default must not count as
 // given.
@@ -384,7 +371,12 @@ Status divisi::gatherOptions(const ImportFlags &importFlags,
   if (!nativeLevel) {
     return nativeLevel.status();
   }
+  divisi::Expected<DeviceTarget> device = planFlags.device();
+  if (!device) {
+    return device.status();
+  }
   options.nativeLevel = *nativeLevel;
+  options.device = *device;
   options.import = *import;
   options.precision = *precision;
   options.plan = *plan;

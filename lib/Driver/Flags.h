@@ -60,6 +60,8 @@ struct PlanFlags {
   Expected<PlanOptions> options() const;
   /// CompileOptions::nativeLevel. ExitCode::Usage for another value.
   Expected<std::string> nativeLevel() const;
+  /// CompileOptions::device. ExitCode::Usage for another value.
+  Expected<DeviceTarget> device() const;
   /// Drops the plan of what `compilation` has read, but what --keep names, if
   /// --replan was given. ExitCode::Usage for a name that means nothing.
   Status dropPlan(Compilation &compilation) const;
@@ -81,6 +83,7 @@ struct PlanFlags {
   llvm::cl::opt<bool> noFuse;
   llvm::cl::opt<std::string> native;
   llvm::cl::opt<std::string> targetCpu;
+  llvm::cl::opt<std::string> gpu;
   LimitFlags limits;
 };
 

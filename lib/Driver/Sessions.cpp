@@ -14,6 +14,7 @@
 #include "VerbInput.h"
 #include "divisi/Support/UserKey.h"
 #include "divisi/runtime/ArtifactFile.h"
+#include "divisi/runtime/CudaBackend.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
@@ -56,6 +57,14 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
             cl::desc("with --launch: the host file for mpirun, 'name slots=N' "
                      "in a line")) {}
 
+/// GPU number n is that of rank n.
+static divisi::Expected<std::shared_ptr<rt::Device>>
+openDevice(uint32_t rank, std::string_view space) {
+  return space == rt::cudaBackend().space()
+             ? rt::makeCudaDevice(int(rank))
+             : divisi::Expected<std::shared_ptr<rt::Device>>(nullptr);
+}
+
 divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   rt::SessionOptions options;
   const rt::Backend *const available[] = {&rt::cpuBackend(),
@@ -77,6 +86,9 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   // Who says how long a kernel may take wants it given up after that.
   options.loneRankHasThread = timeout.getNumOccurrences() != 0;
   options.backends = *selected;
+  // Kernels of GPUs work in a memory of their own, where no other does.
+  options.backends.push_back(&rt::cudaBackend());
+  options.device = &openDevice;
   options.threadsPerDevice = threads;
   options.verifyHashes = verify;
   options.checksIndices = !noIndexCheck;

@@ -17,6 +17,7 @@
 #include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
 
+#include "divisi/Codegen/GridKernels.h"
 #include "divisi/Codegen/NativeCode.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "passes/StatusDiagnostic.h"
@@ -44,26 +45,40 @@ class GenerateCodePass
     : public divisi::impl::GenerateCodeBase<GenerateCodePass> {
 public:
   using GenerateCodeBase::GenerateCodeBase;
+  GenerateCodePass(const std::string &wanted, const DeviceTarget &device)
+      : backend_(device.backend) {
+    level = wanted;
+    deviceTarget = device.codeTarget;
+  }
   void runOnOperation() override;
 
 private:
+  bool isOfDevice(CallOp call, CallSites &sites) const;
   LogicalResult addCode(CallOp call, CallSites &sites);
   LogicalResult addCodeAlone(CallOp call, CallSites &sites);
-  FailureOr<FlatSymbolRefAttr> codeFor(const rt::CallSite &site, Location loc);
+  LogicalResult addCodes(ProgramOp program, const llvm::StringSet<> &updated,
+                         bool isForHost);
+  FailureOr<FlatSymbolRefAttr> codeFor(const rt::CallSite &site,
+                                       bool isOnDevice, Location loc);
 
-  std::map<std::string, FlatSymbolRefAttr> known_; ///< By structure.
-  std::optional<CodeCache> cache_;                 ///< While it runs.
+  /// By structure; of the host, and of the device.
+  std::map<std::string, FlatSymbolRefAttr> known_[2];
+  std::optional<CodeCache> cache_; ///< While it runs.
+  const rt::Backend *backend_ = nullptr; ///< Of the device.
 };
 
 } // namespace
 
 FailureOr<FlatSymbolRefAttr> GenerateCodePass::codeFor(const rt::CallSite &site,
+                                                       bool isOnDevice,
                                                        Location loc) {
-  FlatSymbolRefAttr &code = known_[codeStructure(site)];
+  FlatSymbolRefAttr &code = known_[isOnDevice][codeStructure(site)];
   if (code) {
     return code;
   }
-  divisi::Expected<std::string> bytes = generateCode(site, level, &*cache_);
+  divisi::Expected<std::string> bytes =
+      isOnDevice ? generateGridKernel(site, deviceTarget)
+                 : generateCode(site, level, &*cache_);
   if (!bytes) {
     emitStatus(loc, bytes.status());
     return failure();
@@ -74,7 +89,9 @@ FailureOr<FlatSymbolRefAttr> GenerateCodePass::codeFor(const rt::CallSite &site,
   do {
     name = "rows_" + std::to_string(numCodes++);
   } while (module.lookupSymbol(name));
-  CodeOp::create(builder, loc, name, rt::nativeTarget(level.getValue()),
+  CodeOp::create(builder, loc, name,
+                 isOnDevice ? deviceTarget.getValue()
+                            : rt::nativeTarget(level.getValue()),
                  *bytes);
   numBytes += bytes->size();
   return code = FlatSymbolRefAttr::get(&getContext(), name);
@@ -92,9 +109,12 @@ static bool isFaster(const rt::CallSite &site) {
 
 /// On each rank that makes something the call has the structure of the first.
 LogicalResult GenerateCodePass::addCode(CallOp call, CallSites &sites) {
+  bool isOnDevice = !call.getSpace().empty();
   std::string structure;
   bool isSame = sites.all(call, [&](const rt::CallSite &site, int) {
-    if (!generatesCode(site) || !isFaster(site)) {
+    bool isTaken = isOnDevice ? generatesGridKernel(site)
+                              : generatesCode(site) && isFaster(site);
+    if (!isTaken) {
       return false;
     }
     std::string own = codeStructure(site);
@@ -106,7 +126,7 @@ LogicalResult GenerateCodePass::addCode(CallOp call, CallSites &sites) {
   }
   FailureOr<FlatSymbolRefAttr> code = failure();
   sites.all(call, [&](const rt::CallSite &site, int) {
-    code = codeFor(site, call.getLoc());
+    code = codeFor(site, isOnDevice, call.getLoc());
     return false; // one is like the others
   });
   if (succeeded(code)) {
@@ -156,31 +176,54 @@ LogicalResult GenerateCodePass::addCodeAlone(CallOp call, CallSites &sites) {
   return success();
 }
 
+/// Whether the device has a kernel of its own for the call.
+bool GenerateCodePass::isOfDevice(CallOp call, CallSites &sites) const {
+  return backend_ && sites.all(call, [&](const rt::CallSite &site, int version) {
+    return backend_->find(site, version) != nullptr;
+  });
+}
+
+/// On a device every call that its own kernels do not do has code: place-spaces
+/// has put it there for that.
+LogicalResult GenerateCodePass::addCodes(ProgramOp program,
+                                         const llvm::StringSet<> &updated,
+                                         bool isForHost) {
+  CallSites sites(program, updated);
+  for (CallOp call :
+       llvm::make_early_inc_range(program.getBody().getOps<CallOp>())) {
+    bool isOnHost = call.getSpace().empty();
+    bool isOpen = isOnHost ? isForHost
+                           : !deviceTarget.empty() && !isOfDevice(call, sites);
+    if (!isOpen || call.getCode()) {
+      continue;
+    }
+    bool isMade = !isOnHost || call.isFused() ? succeeded(addCode(call, sites))
+                  : mayStandAlone(call) ? succeeded(addCodeAlone(call, sites))
+                                        : true;
+    if (!isMade) {
+      return failure();
+    }
+  }
+  return success();
+}
+
 void GenerateCodePass::runOnOperation() {
   divisi::Expected<Cluster> cluster = getCluster(getOperation());
   if (!cluster) {
     emitStatus(getOperation().getLoc(), cluster.status());
     return signalPassFailure();
   }
-  if (!hasKnownKernels(*cluster)) {
-    return;
-  }
+  bool isForHost = !level.empty() && hasKnownKernels(*cluster);
   cache_.emplace();
   llvm::StringSet<> updated = updatedGlobals(getOperation());
   for (auto program : getOperation().getOps<ProgramOp>()) {
-    CallSites sites(program, updated);
-    for (CallOp call :
-         llvm::make_early_inc_range(program.getBody().getOps<CallOp>())) {
-      if (call.getCode() || !call.getSpace().empty()) {
-        continue;
-      }
-      bool isMade =
-          call.isFused()        ? succeeded(addCode(call, sites))
-          : mayStandAlone(call) ? succeeded(addCodeAlone(call, sites))
-                                : true;
-      if (!isMade) {
-        return signalPassFailure();
-      }
+    if (failed(addCodes(program, updated, isForHost))) {
+      return signalPassFailure();
     }
   }
+}
+
+std::unique_ptr<Pass> divisi::createGenerateCode(const std::string &level,
+                                                 const DeviceTarget &device) {
+  return std::make_unique<GenerateCodePass>(level, device);
 }

@@ -36,6 +36,10 @@ namespace divisi {
 
 /// `place-spaces`, asking the kernels of `device`, of which there are some.
 std::unique_ptr<mlir::Pass> createPlaceSpaces(const DeviceTarget &device);
+/// `generate-code` for a processor of `level`, unless it is empty, and for the
+/// device, if its kernels take code.
+std::unique_ptr<mlir::Pass> createGenerateCode(const std::string &level,
+                                               const DeviceTarget &device);
 /// `ask-kernels`, asking them too, if there are any.
 std::unique_ptr<mlir::Pass> createAskKernels(const DeviceTarget &device);
 /// `plan-memory`, likewise.

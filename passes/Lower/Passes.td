@@ -181,7 +181,9 @@ def GenerateCode : Pass<"generate-code", "::mlir::ModuleOp"> {
     and so does one of a single operator, which becomes a region. Calls whose
     regions differ in nothing but extents name the same code. Others stay, for
     kernels that run the parts of regions, and so does a module for other
-    devices than CPUs (`divisi.cluster`).
+    devices than CPUs (`divisi.cluster`). A call in the memory of a device whose
+    kernels take code names a kernel (`GridCode.h`), unless the device has one of
+    its own.
 
     ```mlir
     exec.call "fused"(%x) into (%y) {} { … }
@@ -194,7 +196,9 @@ def GenerateCode : Pass<"generate-code", "::mlir::ModuleOp"> {
       "::divisi::nn::NNDialect"];
   let options = [
     Option<"level", "level", "std::string", "\"x86-64-v3\"",
-      "The processor: a level of the x86-64 psABI, v3 or v4">,
+      "The processor: a level of the x86-64 psABI, v3 or v4; empty: none">,
+    Option<"deviceTarget", "device-target", "std::string", "\"\"",
+      "What calls in the memory of a device get code for; empty: they get none">,
   ];
   let statistics = [
     Statistic<"numCalls", "calls", "calls that name code">,

@@ -28,8 +28,8 @@ void divisi::buildLowerPipeline(mlir::OpPassManager &manager,
   // The list is final: who reads an old value when another writes the new one.
   manager.addPass(createWriteGlobals());
   // Formats are chosen: what is left row-major may have code of its own.
-  if (!options.nativeLevel.empty()) {
-    manager.addPass(createGenerateCode({.level = options.nativeLevel}));
+  if (!options.nativeLevel.empty() || !options.device.codeTarget.empty()) {
+    manager.addPass(createGenerateCode(options.nativeLevel, options.device));
   }
   // What they want beside their buffers lies in the arena, too.
   if (options.plansScratch) {

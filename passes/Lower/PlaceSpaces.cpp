@@ -31,6 +31,8 @@
 #include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
 
+#include "divisi/Codegen/GridKernels.h"
+
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -90,18 +92,19 @@ class PlaceSpacesPass : public divisi::impl::PlaceSpacesBase<PlaceSpacesPass> {
 public:
   using PlaceSpacesBase::PlaceSpacesBase;
   explicit PlaceSpacesPass(const DeviceTarget &device)
-      : backend_(device.backend) {
-    space = std::string(backend_->space());
+      : device_(device) {
+    space = std::string(device.backend->space());
     isReached = device.isReached;
   }
   void runOnOperation() override;
 
 private:
   LogicalResult checkOptions();
+  bool hasKernel(const rt::CallSite &site, int version) const;
   bool takes(CallOp call, CallSites &sites) const;
   LogicalResult place(ProgramOp program, const llvm::StringSet<> &updated);
 
-  const rt::Backend *backend_ = nullptr; ///< Null: `kernels` are what it has.
+  DeviceTarget device_; ///< Without a backend `kernels` are what it has.
 };
 
 } // namespace
@@ -306,8 +309,22 @@ LogicalResult PlaceSpacesPass::checkOptions() {
   return success();
 }
 
+/// Of its own, or one that takes the code that is made of the call later on.
+bool PlaceSpacesPass::hasKernel(const rt::CallSite &site, int version) const {
+  if (device_.backend->find(site, version)) {
+    return true;
+  }
+  if (device_.codeTarget.empty() || !generatesGridKernel(site)) {
+    return false;
+  }
+  rt::KernelCode code{device_.codeTarget, {}};
+  rt::CallSite withCode = site;
+  withCode.code = &code;
+  return device_.backend->find(withCode, version) != nullptr;
+}
+
 bool PlaceSpacesPass::takes(CallOp call, CallSites &sites) const {
-  if (!backend_) {
+  if (!device_.backend) {
     return llvm::is_contained(kernels, call.getCallee());
   }
   // Nobody is asked about a call that makes nothing on any rank.
@@ -315,9 +332,9 @@ bool PlaceSpacesPass::takes(CallOp call, CallSites &sites) const {
     return call.getCallee() == StringRef(kernel.op) &&
            kernel.version == rt::kernelVersion(kernel.op);
   };
-  return llvm::any_of(backend_->kernels(), isOfCall) &&
+  return llvm::any_of(device_.backend->kernels(), isOfCall) &&
          sites.all(call, [&](const rt::CallSite &site, int version) {
-           return backend_->find(site, version) != nullptr;
+           return hasKernel(site, version);
          });
 }
 

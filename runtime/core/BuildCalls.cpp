@@ -69,7 +69,8 @@ void RankProgramBuilder::setWorkspace(const pb::Call &call, int64_t bytes,
 }
 
 Status RankProgramBuilder::chooseKernel(const pb::Call &call,
-                                        const CallSite &site, Task &task) {
+                                        const CallSite &site, Task &task,
+                                        std::vector<int> &unread) {
   std::ostringstream reasons;
   std::string_view space =
       nameOfSpace(*context_.resolved.manifest, call.space());
@@ -102,6 +103,7 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
     if (onlyCounts()) {
       setWorkspace(call, query.workspaceBytes, task);
       memory.packed += query.packedBytes;
+      unread = std::move(query.unread);
       return {};
     }
     std::string error;
@@ -118,6 +120,11 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
       ++out_.kernelCounts_[{part.op, std::string(part.backend)}];
     }
     memory.packed += task.kernel->packedBytes();
+    for (size_t o = 0; o < site.operands.size(); ++o) {
+      if (!task.kernel->reads(o)) {
+        unread.push_back(static_cast<int>(o));
+      }
+    }
     setWorkspace(call, query.workspaceBytes, task);
     return {};
   }
@@ -212,13 +219,19 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
     site.code = nullptr; // other backends were asked for than that of such code
   }
   Task task;
+  std::vector<int> unread;
   Status status = globalsStatus_;
   if (status.isOk()) {
-    status = chooseKernel(call, site, task);
+    status = chooseKernel(call, site, task, unread);
   }
   giveBack();
   if (!status.isOk()) {
     return status;
+  }
+  for (int o = 0; o < call.operands_size(); ++o) {
+    if (!std::ranges::count(unread, o)) {
+      noteRead(call.operands(o));
+    }
   }
   if (!task.kernel) { // all results are views
     for (const auto *buffers : {&call.operands(), &call.results()}) {
@@ -235,9 +248,8 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   for (int o = 0; o < call.operands_size(); ++o) {
     setOperand(call.operands(o));
     const pb::Buffer &root = program_.root(call.operands(o));
-    const PreparedKernel &kernel = *out_.tasks_.back().kernel;
     if (root.has_global() && root.space() == hostSpaceNumber &&
-        !kernel.reads(size_t(o))) {
+        std::ranges::count(unread, o)) {
       context_.globals->release(root.global(), context_.rank);
     }
   }

@@ -33,6 +33,7 @@ void RankProgramBuilder::addBodyMemory(const ProgramMemory &body) {
   raiseWorkspaces(memory.workspaces, body);
   memory.staging += body.staging;
   memory.packed += body.packed;
+  memory.globals.insert(body.globals.begin(), body.globals.end());
   memory.messages = std::max(memory.messages, body.messages);
 }
 

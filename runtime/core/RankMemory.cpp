@@ -31,6 +31,20 @@ divisi::rt::plannedMemory(const ResolvedManifest &resolved) {
   return ranks;
 }
 
+void divisi::rt::countWeights(const ResolvedManifest &resolved,
+                              uint32_t number,
+                              const std::set<uint32_t> &globals,
+                              RankMemory &rank) {
+  rank.weights = 0;
+  for (size_t i = 0; i < resolved.globals.size(); ++i) {
+    const Placement &global = *resolved.globals[i];
+    auto position = resolved.grids[global.grid].positionOf(number);
+    if (position && (resolved.isUpdated[i] || globals.contains(i))) {
+      rank.weights += global.bytes(*position);
+    }
+  }
+}
+
 void divisi::rt::raiseWorkspaces(std::vector<int64_t> &workspaces,
                                  const ProgramMemory &program) {
   workspaces.resize(std::max(workspaces.size(), program.workspaces.size()));
@@ -69,6 +83,7 @@ divisi::rt::predictMemory(const artifact::Manifest &manifest,
       break;
     }
     std::vector<int64_t> workspaces;
+    std::set<uint32_t> globals;
     for (size_t e = 0; e < (*resolved)->entries.size(); ++e) {
       const ResolvedEntry &entry = (*resolved)->entries[e];
       if (entry.isBody() || !entry.programOfRank.contains(rank)) {
@@ -81,7 +96,9 @@ divisi::rt::predictMemory(const artifact::Manifest &manifest,
       }
       addMemory(ranks[rank], *program);
       raiseWorkspaces(workspaces, *program);
+      globals.insert(program->globals.begin(), program->globals.end());
     }
+    countWeights(**resolved, rank, globals, ranks[rank]);
     addWorkspaces(ranks[rank], workspaces);
   }
   return ranks;

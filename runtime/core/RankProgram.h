@@ -46,12 +46,17 @@ struct ProgramMemory {
   std::vector<int64_t> workspaces;
   int64_t staging = 0; ///< Slices of inputs.
   int64_t packed = 0;  ///< Constants.
+  /// The globals that a run reads where the host has them, by number.
+  std::set<uint32_t> globals;
   /// Of its collectives, where they want memory; programs share it.
   int64_t messages = 0;
 };
 
 /// Weights and arenas of every rank, as the manifest plans them.
 std::vector<RankMemory> plannedMemory(const ResolvedManifest &resolved);
+/// Lets the weights of `number` be those that programs read or update.
+void countWeights(const ResolvedManifest &resolved, uint32_t number,
+                  const std::set<uint32_t> &globals, RankMemory &rank);
 /// Adds what a program holds for itself, and raises what programs share: all
 /// but workspaces.
 void addMemory(RankMemory &rank, const ProgramMemory &program);

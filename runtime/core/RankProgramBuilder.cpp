@@ -88,6 +88,29 @@ void RankProgramBuilder::mention(uint32_t buffer, bool isResult, size_t index) {
   }
 }
 
+/// Notes the global that `buffer` is part of, if the host has it.
+void RankProgramBuilder::noteRead(uint32_t buffer) {
+  const pb::Buffer &root = program_.root(buffer);
+  if (root.has_global() && root.space() == hostSpaceNumber) {
+    out_.memory_.globals.insert(root.global());
+  }
+}
+
+/// What an instruction reads that is no call.
+void RankProgramBuilder::noteReads(const pb::Instruction &instruction) {
+  for (uint32_t buffer : movedBuffers(instruction)) {
+    noteRead(buffer);
+  }
+  if (instruction.has_loop()) {
+    const pb::Loop &loop = instruction.loop();
+    noteRead(loop.count());
+    for (const auto *buffers : {&loop.carried(), &loop.given()}) {
+      std::for_each(buffers->begin(), buffers->end(),
+                    [&](uint32_t buffer) { noteRead(buffer); });
+    }
+  }
+}
+
 /// Appends the operand `buffer` to the newest task.
 void RankProgramBuilder::setOperand(uint32_t buffer) {
   std::vector<Task> &tasks = out_.tasks_;
@@ -348,6 +371,7 @@ Status RankProgramBuilder::build() {
   }
   for (int i = 0; i < program_.message->instructions_size(); ++i) {
     size_t firstTask = out_.tasks_.size();
+    noteReads(program_.message->instructions(i));
     status = addInstruction(i);
     if (status.isOk()) {
       status = globalsStatus_;
@@ -382,6 +406,7 @@ Status RankProgramBuilder::countMemory() {
     Status status = instruction.has_call()   ? addInstruction(i)
                     : instruction.has_loop() ? countLoop(instruction.loop())
                                              : Status();
+    noteReads(instruction);
     noteMessages(i, messagesOf(i));
     if (!status.isOk()) {
       return status.in(describeInstruction(entry_, programIndex_, i) +

@@ -76,7 +76,7 @@ private:
   Expected<AlignedBytes> stage(int64_t bytes);
   bool onlyCounts() const { return !context_.communicator; }
   Status chooseKernel(const artifact::Call &call, const CallSite &site,
-                      Task &task);
+                      Task &task, std::vector<int> &unread);
   bool mayShare(const artifact::Call &call, const KernelQuery &query,
                 bool &isNothing) const;
   std::optional<KernelCode> codeOf(const artifact::Call &call) const;
@@ -92,6 +92,8 @@ private:
   void setResult(uint32_t buffer);
   void setSpace(RankProgram::Task &task, uint32_t space);
   void mention(uint32_t buffer, bool isResult, size_t index);
+  void noteRead(uint32_t buffer);
+  void noteReads(const artifact::Instruction &instruction);
   void writeOutputsInPlace();
   TensorInfo infoOf(uint32_t buffer) const;
   std::byte *arena(uint32_t space) const;

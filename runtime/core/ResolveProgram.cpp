@@ -376,6 +376,29 @@ static Status countGlobals(const ResolvedManifest &resolved,
                                       : invalid("it has more than 2^63 bytes");
 }
 
+std::vector<uint32_t>
+divisi::rt::movedBuffers(const pb::Instruction &instruction) {
+  std::vector<uint32_t> buffers;
+  auto add = [&](const auto &move) {
+    buffers = {move.source(), move.result()};
+  };
+  if (instruction.has_collective()) {
+    add(instruction.collective());
+  } else if (instruction.has_copy()) {
+    add(instruction.copy());
+  } else if (instruction.has_output()) {
+    buffers = {instruction.output().source()};
+  } else if (instruction.has_transfer()) {
+    if (instruction.transfer().has_source()) {
+      buffers.push_back(instruction.transfer().source());
+    }
+    if (instruction.transfer().has_result()) {
+      buffers.push_back(instruction.transfer().result());
+    }
+  }
+  return buffers;
+}
+
 Status divisi::rt::resolveProgram(const pb::Program &message,
                                   ResolvedManifest &resolved,
                                   ResolvedEntry &entry) {

@@ -129,6 +129,10 @@ struct ResolvedProgram {
   std::string describe(Range range, const artifact::Manifest &manifest) const;
 };
 
+/// The buffers that an instruction moves bytes between: none of a call, of a
+/// commit, or of a loop.
+std::vector<uint32_t> movedBuffers(const artifact::Instruction &instruction);
+
 struct ResolvedEntry {
   const artifact::Entry *message = nullptr;
   std::vector<const Placement *> inputs, outputs;

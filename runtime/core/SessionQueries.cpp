@@ -79,10 +79,9 @@ std::vector<KernelCalls> Session::kernelCalls() const {
 }
 
 std::vector<RankMemory> Session::memory() const {
-  std::vector<RankMemory> planned = plannedMemory(*impl_->resolved);
-  std::vector<RankMemory> ranks(planned.size());
+  std::vector<RankMemory> ranks(impl_->resolved->manifest->num_ranks());
   for (uint32_t rank : impl_->localRanks) {
-    ranks[rank].weights = planned[rank].weights;
+    std::set<uint32_t> globals;
     std::vector<int64_t> workspaces;
     for (const RankSpace &space : impl_->spaces[rank]) {
       bool isHost = &space == impl_->spaces[rank].data();
@@ -96,9 +95,12 @@ std::vector<RankMemory> Session::memory() const {
     addWorkspaces(ranks[rank], workspaces);
     for (const auto &ofEntry : impl_->programs) {
       if (ofEntry[rank]) {
-        addMemory(ranks[rank], ofEntry[rank]->memory());
+        const ProgramMemory &program = ofEntry[rank]->memory();
+        addMemory(ranks[rank], program);
+        globals.insert(program.globals.begin(), program.globals.end());
       }
     }
+    countWeights(*impl_->resolved, rank, globals, ranks[rank]);
     const auto &messages = impl_->spaces[rank][hostSpaceNumber].messages;
     ranks[rank].messages = messages ? messages->size() : 0;
   }

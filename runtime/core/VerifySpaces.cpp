@@ -73,29 +73,6 @@ Status ProgramVerifier::verifyCode(const pb::Call &call) const {
              : invalid("code ", call.code(), " of ", codes);
 }
 
-/// The buffers that an instruction moves bytes between.
-static std::vector<uint32_t> movedBuffers(const pb::Instruction &instruction) {
-  std::vector<uint32_t> buffers;
-  auto add = [&](const auto &move) {
-    buffers = {move.source(), move.result()};
-  };
-  if (instruction.has_collective()) {
-    add(instruction.collective());
-  } else if (instruction.has_copy()) {
-    add(instruction.copy());
-  } else if (instruction.has_output()) {
-    buffers = {instruction.output().source()};
-  } else if (instruction.has_transfer()) {
-    if (instruction.transfer().has_source()) {
-      buffers.push_back(instruction.transfer().source());
-    }
-    if (instruction.transfer().has_result()) {
-      buffers.push_back(instruction.transfer().result());
-    }
-  }
-  return buffers;
-}
-
 Status ProgramVerifier::verifyMove(const pb::Instruction &instruction) const {
   std::vector<uint32_t> buffers = movedBuffers(instruction);
   for (uint32_t buffer : buffers) {

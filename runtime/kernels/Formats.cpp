@@ -232,6 +232,7 @@ static KernelQuery queryThroughPlain(const CallSite &site) {
     query.workspaceBytes += call.workspaceBytes;
     query.reorderedBytes += call.workspaceBytes;
     query.views.clear();
+    query.unread.clear();
     std::erase_if(query.inPlace, [&](std::pair<int, int> pair) {
       return site.operands[pair.first].format !=
              site.results[pair.second].format;

@@ -221,6 +221,18 @@ RegionPlan::Place RegionPlan::placeOf(int value) const {
              : Place{Place::Kind::Workspace, offsets_[values_[value].first]};
 }
 
+/// Of the operands of the call, those that a launch of `part` reads.
+static void noteRead(const RegionPart &part, const KernelQuery &query,
+                     std::vector<bool> &isRead) {
+  for (size_t i = 0; i < part.operands.size(); ++i) {
+    auto operand = static_cast<size_t>(part.operands[i]);
+    if (operand < isRead.size() &&
+        !std::ranges::count(query.unread, static_cast<int>(i))) {
+      isRead[operand] = true;
+    }
+  }
+}
+
 /// A result of the call may lie over an operand if the first part that writes
 /// there may write over it.
 KernelQuery RegionPlan::query() const {
@@ -238,9 +250,16 @@ KernelQuery RegionPlan::query() const {
       }
     }
   }
+  std::vector<bool> isRead(site_.operands.size());
   for (size_t p = 0; p < parts_.size(); ++p) {
-    if (const Kernel *kernel = preferred(p)) {
-      query.packedBytes += kernel->query(siteOf(p)).packedBytes;
+    const Kernel *kernel = preferred(p);
+    KernelQuery part = kernel ? kernel->query(siteOf(p)) : KernelQuery();
+    query.packedBytes += part.packedBytes;
+    noteRead(site_.region->parts[p], part, isRead);
+  }
+  for (size_t o = 0; o < isRead.size(); ++o) {
+    if (!isRead[o]) {
+      query.unread.push_back(static_cast<int>(o));
     }
   }
   return query;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/RowCall.h"
+#include "runtime/kernels/Families.h"
 
 #include <algorithm>
 #include <numeric>
@@ -88,18 +89,32 @@ bool RowCall::join(const CallSite &site) {
                      });
 }
 
+/// The region of one operator.
+static Region regionOf(const CallSite &site) {
+  RegionPart part{std::string(site.op), 1, site.attributes, {}, {}};
+  part.operands.resize(site.operands.size());
+  std::iota(part.operands.begin(), part.operands.end(), 0);
+  part.results.assign(site.results.begin(), site.results.end());
+  Region region{{std::move(part)}, {}};
+  region.results.push_back(static_cast<int>(site.operands.size()));
+  return region;
+}
+
 std::optional<RowCall> RowCall::of(const CallSite &site) {
-  if (!site.region || site.region->parts.empty() || site.results.empty()) {
+  bool isAlone = !site.region &&
+                 (isElementwise(site.op) || isRowOperator(site.op));
+  if (site.results.empty() ||
+      !(isAlone || (site.region && !site.region->parts.empty()))) {
     return std::nullopt;
   }
   RowCall call;
   call.results_.assign(site.results.begin(), site.results.end());
-  if (site.region->parts[0].op == "nn.concat") {
+  if (!isAlone && site.region->parts[0].op == "nn.concat") {
     if (!call.join(site)) {
       return std::nullopt;
     }
   } else {
-    call.region_ = *site.region;
+    call.region_ = isAlone ? regionOf(site) : *site.region;
     call.operands_.assign(site.operands.begin(), site.operands.end());
     call.numbers_.resize(site.operands.size());
     std::iota(call.numbers_.begin(), call.numbers_.end(), 0);

@@ -35,7 +35,8 @@ public:
     RowNest nest;                ///< With its extents and strides.
   };
 
-  /// That of `site`; nothing if it has none: see RowNest::of.
+  /// That of `site`, which has a region or is one operator; nothing if it has
+  /// none: see RowNest::of.
   static std::optional<RowCall> of(const CallSite &site);
 
   /// The call that there is code of: operands that are joined are one. It lives

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Codegen/NativeCode.h"
-#include "divisi/Codegen/NativeCode.h"
+#include "runtime/kernels/RowCode.h"
 #include "test/Codegen/DrawnRegion.h"
 #include "test/Codegen/RegionCheck.h"
 
@@ -49,10 +49,10 @@ TEST(NativeCode, ComputesWhatTheRegionDoes) {
   std::printf("counted: drawn regions: %d, %ld calls, %d of which join "
               "operands, %d with channels last; of %ld elements %ld undecided\n",
               regions, long(check.calls), joined, formatted,
-              long(check.elements), long(check.undecided));
+              long(check.counts.elements), long(check.counts.undecided));
   EXPECT_GT(regions, int(most) * 7 / 10);
   EXPECT_GT(check.calls, int(most) * 12);
-  EXPECT_LT(check.undecided, check.elements / 50);
+  EXPECT_LT(check.counts.undecided, check.counts.elements / 50);
   EXPECT_GT(joined, int(most) / 10);
   EXPECT_GT(formatted, int(most) / 10);
 }

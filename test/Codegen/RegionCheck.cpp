@@ -53,10 +53,9 @@ static bool isScale(const RegionCall &call, int number) {
       });
 }
 
-/// Numbers of row-major elements, as the type can hold them.
-static std::vector<std::byte> drawNumbers(const rt::TensorInfo &info,
-                                          Numbers numbers,
-                                          std::mt19937 &random) {
+std::vector<std::byte> divisi::test::drawNumbers(const rt::TensorInfo &info,
+                                                 Numbers numbers,
+                                                 std::mt19937 &random) {
   static constexpr double inf = std::numeric_limits<double>::infinity();
   static constexpr double special[] = {
       inf, -inf, std::numeric_limits<double>::quiet_NaN(), 0.0, -0.0, 1e-40};
@@ -182,6 +181,30 @@ std::string RegionCheck::runAll(const RegionCall &call, const Stored &inputs,
   return {};
 }
 
+std::string divisi::test::compareWithBounds(
+    const RegionCall &call, const std::vector<std::vector<double>> &operands,
+    const std::vector<std::vector<std::byte>> &results, Compared &counts) {
+  std::vector<Bounded> bounded = computeBounded(call, operands);
+  for (size_t r = 0; r < results.size(); ++r) {
+    const rt::TensorInfo &info = call.results[r];
+    std::vector<double> got = numbersFrom(info, results[r].data());
+    for (size_t i = 0; i < got.size(); ++i) {
+      double value = bounded[r].values[i], error = bounded[r].errors[i];
+      ++counts.elements;
+      counts.undecided += !std::isfinite(error);
+      if (!isWithin(got[i], value, error, info.type)) {
+        char text[200];
+        std::snprintf(text, sizeof(text),
+                      "element %zu of result %zu: got %.9g, expected %.9g and "
+                      "at most %.3g off\n",
+                      i, r, got[i], value, error);
+        return text + call.describe();
+      }
+    }
+  }
+  return {};
+}
+
 std::string RegionCheck::compareTeams(const RegionCall &call,
                                       std::mt19937 &random) {
   Stored inputs, results;
@@ -203,23 +226,5 @@ std::string RegionCheck::compare(const RegionCall &call, Numbers numbers,
   if (!wrong.empty()) {
     return wrong;
   }
-  std::vector<Bounded> bounded = computeBounded(call, exact);
-  for (size_t r = 0; r < results.size(); ++r) {
-    const rt::TensorInfo &info = call.results[r];
-    std::vector<double> got = numbersFrom(info, results[r].data());
-    for (size_t i = 0; i < got.size(); ++i) {
-      double value = bounded[r].values[i], error = bounded[r].errors[i];
-      ++elements;
-      undecided += !std::isfinite(error);
-      if (!isWithin(got[i], value, error, info.type)) {
-        char text[200];
-        std::snprintf(text, sizeof(text),
-                      "element %zu of result %zu: got %.9g, expected %.9g and "
-                      "at most %.3g off\n",
-                      i, r, got[i], value, error);
-        return text + call.describe();
-      }
-    }
-  }
-  return {};
+  return compareWithBounds(call, exact, results, counts);
 }

@@ -21,6 +21,24 @@ namespace divisi::test {
 /// What the numbers are that operands get.
 enum class Numbers : uint8_t { Mixed, Positive, Special };
 
+/// Numbers of row-major elements, as the type can hold them.
+std::vector<std::byte> drawNumbers(const rt::TensorInfo &info, Numbers numbers,
+                                   std::mt19937 &random);
+
+/// Elements of results.
+struct Compared {
+  int64_t elements = 0;  ///< That were compared ...
+  int64_t undecided = 0; ///< ... and whose bound says nothing.
+};
+
+/// Whether `results` are what the interpreted region makes of `operands`, within
+/// its bounds: empty, or what is wrong.
+std::string
+compareWithBounds(const RegionCall &call,
+                  const std::vector<std::vector<double>> &operands,
+                  const std::vector<std::vector<std::byte>> &results,
+                  Compared &counts);
+
 /// Runs code of regions between guards (GuardedMemory.h), on boxes as they are,
 /// by teams of several sizes, also with the result over an operand, and compares
 /// what it computes with the interpreted region (RegionBounds.h). All teams give
@@ -37,8 +55,7 @@ public:
   std::string compareTeams(const RegionCall &call, std::mt19937 &random);
 
   int64_t calls = 0;     ///< Of code.
-  int64_t elements = 0;  ///< That were compared ...
-  int64_t undecided = 0; ///< ... and whose bound says nothing.
+  Compared counts;
   size_t structures() const { return codes_.size(); }
 
 private:

@@ -204,6 +204,7 @@ int main(int argc, char **argv) {
       modelPaths.size(), regions.calls, regions.withoutCode,
       regions.known.size(), count(hasCodes),
       count([](const RegionCall &call) { return call.mixesFloats(); }),
-      check.structures(), check.calls, check.elements, check.undecided);
+      check.structures(), check.calls, check.counts.elements,
+      check.counts.undecided);
   return 0;
 }

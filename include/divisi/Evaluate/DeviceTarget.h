@@ -11,6 +11,8 @@
 
 #include "divisi/runtime/Kernel.h"
 
+#include <string>
+
 namespace divisi {
 
 /// What the compiler knows of a device with memory of its own: what it has
@@ -22,6 +24,9 @@ struct DeviceTarget {
   /// Whether the communicator of the sessions to come reaches its memory
   /// (rt::Communicator::reaches): else collectives work on copies.
   bool isReached = false;
+  /// The target of code that its kernels take (rt::isGridTarget); empty: there
+  /// is no code for them.
+  std::string codeTarget = {};
 };
 
 } // namespace divisi

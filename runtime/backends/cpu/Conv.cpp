@@ -33,6 +33,17 @@ struct Chain {
   PostOps postOps;
 };
 
+/// Whether others than the convolution read its weights.
+bool sharesWeights(const CallSite &call) {
+  std::vector<int> operands = ConvPlan::operandsOf(call);
+  int64_t readers = 0;
+  for (size_t p = 0; call.region && p < call.region->parts.size(); ++p) {
+    const std::vector<int> &read = call.region->parts[p].operands;
+    readers += std::count(read.begin(), read.end(), operands[1]);
+  }
+  return readers > 1 || operands[0] == operands[1];
+}
+
 class ConvKernel final : public PreparedKernel {
 public:
   ConvKernel(ConvPlan &plan, const CallSite &call)
@@ -107,12 +118,7 @@ private:
                                   scratchpad.data());
         });
     ready_ = bool(constant_);
-    int64_t readers = 0;
-    for (size_t p = 0; call.region && p < call.region->parts.size(); ++p) {
-      const std::vector<int> &read = call.region->parts[p].operands;
-      readers += std::count(read.begin(), read.end(), int(operands_[1]));
-    }
-    sharesWeights_ = readers > 1 || operands_[0] == operands_[1];
+    sharesWeights_ = sharesWeights(call);
   }
 
   /// Whether clips see no NaN. No sum has more terms than there are weights.
@@ -189,6 +195,9 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   }
   if (plan.constant && plan.reorders[1]) {
     query.packedBytes = plan.bytes(1);
+    if (!sharesWeights(site)) {
+      query.unread = {ConvPlan::operandsOf(site)[1]};
+    }
   }
   return query;
 }

@@ -138,15 +138,20 @@ private:
 
 } // namespace
 
-/// Whether operators of the region behind the first read `operand`.
-static bool isReadAgain(const CallSite &call, int operand) {
+/// Which operand of the call is the right matrix.
+static int rightOperand(const MatmulPlan &plan) {
+  return plan.numbers[!plan.product.swapped];
+}
+
+/// Whether others than the product read its right matrix.
+static bool sharesRight(const CallSite &call, const MatmulPlan &plan) {
   for (size_t p = 1; call.region && p < call.region->parts.size(); ++p) {
     const std::vector<int> &read = call.region->parts[p].operands;
-    if (std::count(read.begin(), read.end(), operand) != 0) {
+    if (std::count(read.begin(), read.end(), rightOperand(plan)) != 0) {
       return true;
     }
   }
-  return false;
+  return plan.numbers[0] == plan.numbers[1];
 }
 
 static std::optional<KernelQuery> askOneDnn(const CallSite &call) {
@@ -166,6 +171,9 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &call) {
                  : 0);
   if (plan.packsRight()) {
     query.packedBytes = int64_t(dnnl_memory_desc_get_size(plan.wantedRight()));
+    if (!sharesRight(call, plan)) {
+      query.unread = {rightOperand(plan)};
+    }
   }
   return query;
 }
@@ -188,9 +196,7 @@ static std::unique_ptr<PreparedKernel> prepareMatmul(const CallSite &call,
   MatmulPlan plan(call);
   if (plan.make(call)) {
     TeamSize team(plan.threads);
-    int right = plan.numbers[!plan.product.swapped];
-    plan.sharesRight =
-        isReadAgain(call, right) || plan.numbers[0] == plan.numbers[1];
+    plan.sharesRight = sharesRight(call, plan);
     auto kernel = std::make_unique<MatmulKernel>(plan);
     if (kernel->isReady() && kernel->prepareTail(plan, error)) {
       return kernel;

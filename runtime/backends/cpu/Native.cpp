@@ -171,6 +171,7 @@ static KernelQuery queryNative(const CallSite &site) {
            byteWidth(nest.tensors[tensor].type) != byteWidth(to.type);
   });
   query.packedBytes = query.reorderedBytes = 0;
+  query.unread.clear();
   query.workspaceBytes =
       std::max(query.workspaceBytes, sharesOf(site, nest) * scratchBytes(nest));
   return query;

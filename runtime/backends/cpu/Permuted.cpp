@@ -320,6 +320,7 @@ static KernelQuery queryPermuted(const CallSite &site) {
   CallSite call = permuted.call();
   KernelQuery query = findInner(call)->query(call);
   query.views.clear();
+  query.unread.clear();
   return query;
 }
 

@@ -130,6 +130,7 @@ static KernelQuery queryThreaded(const CallSite &site) {
   std::string ignored;
   std::optional<Pieces> pieces = makePieces(site, ignored);
   query.workspaceBytes = pieces ? pieces->workspaceBytes : 0;
+  query.unread.clear();
   return query;
 }
 

@@ -243,9 +243,11 @@ static KernelQuery queryWidened(const CallSite &site) {
     query.inPlace.clear();
     query.workspaceBytes += wide.innerAt;
     bool isPacked = query.packedBytes > 0 && soleConstant(site);
-    for (size_t i = 0; i < wide.operands.size() && !isPacked; ++i) {
+    query.unread.clear();
+    for (size_t i = 0; i < wide.operands.size(); ++i) {
       if (WidenedSite::isConstant(site, i) && wide.isWidened(i)) {
-        query.packedBytes += wide.operands[i].bytes();
+        query.packedBytes += isPacked ? 0 : wide.operands[i].bytes();
+        query.unread.push_back(int(i));
       }
     }
   }

@@ -86,7 +86,21 @@ public:
   /// Calls `body(sourceOffset, resultOffset, bytes)` for every run, in order.
   template <typename Body> void forEachRun(Body body) const {
     if (bytes_ != 0) {
-      walk(0, sourceOffset_, resultOffset_, body);
+      walk(0, loops_.size(), sourceOffset_, resultOffset_, body);
+    }
+  }
+
+  /// Runs that lie evenly apart; offsets and strides in bytes.
+  struct Rows {
+    int64_t sourceOffset, resultOffset; ///< Of the first run.
+    int64_t bytes;                      ///< Of each run.
+    int64_t count;                      ///< How many there are.
+    int64_t sourceStride, resultStride; ///< From one to the next.
+  };
+  /// Calls `body(rows)` for all runs, those of the innermost loop at a time.
+  template <typename Body> void forEachRows(Body body) const {
+    if (bytes_ != 0) {
+      walkRows(body);
     }
   }
 
@@ -98,16 +112,27 @@ private:
   };
 
   template <typename Body>
-  void walk(size_t depth, int64_t source, int64_t result, Body &body) const {
-    if (depth == loops_.size()) {
+  void walk(size_t depth, size_t end, int64_t source, int64_t result,
+            Body &body) const {
+    if (depth == end) {
       body(source, result, runBytes_);
       return;
     }
     const Loop &loop = loops_[depth];
     for (int64_t i = 0; i < loop.count; ++i) {
-      walk(depth + 1, source + i * loop.sourceStride,
+      walk(depth + 1, end, source + i * loop.sourceStride,
            result + i * loop.resultStride, body);
     }
+  }
+
+  template <typename Body> void walkRows(Body &body) const {
+    bool isOne = loops_.empty();
+    Loop rows = isOne ? Loop{1, 0, 0} : loops_.back();
+    auto each = [&](int64_t source, int64_t result, int64_t bytes) {
+      body(Rows{source, result, bytes, rows.count, rows.sourceStride,
+                rows.resultStride});
+    };
+    walk(0, isOne ? 0 : loops_.size() - 1, sourceOffset_, resultOffset_, each);
   }
 
   std::vector<Loop> loops_; ///< Outermost first; without the run itself.

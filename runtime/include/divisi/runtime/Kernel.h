@@ -143,6 +143,9 @@ struct KernelQuery {
   /// Per result the bytes that it fills, where they are not those of its box;
   /// may be empty, then they are.
   std::vector<int64_t> resultBytes = {};
+  /// The operands, ascending, of which launch() reads what prepare() has packed
+  /// instead: see PreparedKernel::reads().
+  std::vector<int> unread = {};
 };
 
 /// An index that lies outside of the dimension that it counts along.

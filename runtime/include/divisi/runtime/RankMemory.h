@@ -31,8 +31,9 @@ namespace divisi::rt {
 
 /// Bytes of one rank, the largest of all entries where they share them.
 struct RankMemory {
-  /// Its boxes of all globals, mapped or copied. Ranks of one process share
-  /// equal boxes; each is counted as if it were alone.
+  /// Its boxes of the globals that it reads or updates, mapped or copied; not
+  /// of those that kernels have packed and nobody else reads. Ranks of one
+  /// process share equal boxes; each is counted as if it were alone.
   int64_t weights = 0;
   /// Of the largest program, with the scratch that the artifact plans.
   int64_t arena = 0;
@@ -95,8 +96,8 @@ using CollectiveUses = std::map<std::string, CollectiveUse>;
 /// What each rank of a session of `manifest` will hold when it prefers
 /// `backends` and kernels have `threads` threads: kernels are chosen and asked
 /// as on loading, and none is prepared. Messages are counted as if each rank
-/// had a process of its own. Without backends only weights and arenas are
-/// counted. Invalid or Unsupported as Session::open.
+/// had a process of its own. Without backends only weights, all of them, and
+/// arenas are counted. Invalid or Unsupported as Session::open.
 Expected<std::vector<RankMemory>>
 predictMemory(const artifact::Manifest &manifest,
               std::span<const Backend *const> backends, int threads = 1);

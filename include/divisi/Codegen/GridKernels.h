@@ -1,0 +1,44 @@
+//===- GridKernels.h - From regions to kernels of GPUs ----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// As NativeCode.h, for machines with blocks of threads:
+//
+//   region         operators on boxes                        any machine
+//   row program    passes over rows (RowProgram.h)           any machine
+//   mapped form    what each thread of a grid does, with     any GPU
+//                  barriers and shuffles (EmitGrid.h)
+//   NVVM, PTX      of NVIDIA's                               a GPU and later
+//
+// The mapped form has another way down, to a function of the host that is run
+// thread by thread (EmulatedGrid.h): what is tested is what GPUs are given.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_CODEGEN_GRIDKERNELS_H
+#define DIVISI_CODEGEN_GRIDKERNELS_H
+
+#include "divisi/Support/Status.h"
+#include "divisi/runtime/Kernel.h"
+
+#include <string>
+
+namespace divisi {
+
+/// Whether there is a kernel for the region of `site`, whatever its extents
+/// are. Sites with equal structures (codeStructure) have one.
+bool generatesGridKernel(const rt::CallSite &site);
+
+/// The kernel (GridCode.h) for a target of isGridTarget(): in PTX, or, for the
+/// emulator, as an EmulatedHeader and a shared object of this host which imports
+/// nothing. There is one for `site`. ExitCode::Internal where LLVM makes none.
+Expected<std::string> generateGridKernel(const rt::CallSite &site,
+                                         const std::string &target);
+
+} // namespace divisi
+
+#endif // DIVISI_CODEGEN_GRIDKERNELS_H

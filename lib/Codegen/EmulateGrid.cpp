@@ -1,0 +1,160 @@
+//===- EmulateGrid.cpp - Kernels that run thread by thread ----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Codegen/EmulatedGrid.h"
+#include "lib/Codegen/LowerGrid.h"
+#include "runtime/kernels/GridCode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <cstddef>
+
+using namespace mlir;
+using namespace divisi;
+
+namespace {
+
+/// Lets one function ask EmulatedGrid for what it asks of its device.
+class GridEmulation {
+public:
+  explicit GridEmulation(ModuleOp module)
+      : module_(module),
+        b_(UnknownLoc::get(module.getContext()), module.getContext()),
+        pointer_(LLVM::LLVMPointerType::get(module.getContext())) {}
+  void run();
+
+private:
+  void takeOver(LLVM::LLVMFuncOp kernel);
+  void replace(Operation *op);
+  Value ask(size_t field, Type result, ValueRange operands);
+  void replacePosition(Operation *op, gpu::Dimension dimension,
+                       uint32_t alongX);
+  template <typename Access> void check(Access access, Type type, bool writes);
+  Value number(uint32_t value) {
+    return arith::ConstantIntOp::create(b_, value, 32);
+  }
+
+  ModuleOp module_;
+  ImplicitLocOpBuilder b_;
+  Type pointer_;
+  Value table_, thread_;
+};
+
+} // namespace
+
+/// Calls what stands at `field` of the table.
+Value GridEmulation::ask(size_t field, Type result, ValueRange operands) {
+  Value place =
+      LLVM::GEPOp::create(b_, pointer_, b_.getI8Type(), table_,
+                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(field)});
+  SmallVector<Value> all = {LLVM::LoadOp::create(b_, pointer_, place), thread_};
+  all.append(operands.begin(), operands.end());
+  SmallVector<Type> types(ValueRange(all).drop_front().getTypes());
+  auto type = LLVM::LLVMFunctionType::get(
+      result ? result : LLVM::LLVMVoidType::get(b_.getContext()), types);
+  auto call = LLVM::CallOp::create(b_, type, all);
+  return result ? call.getResult() : Value();
+}
+
+void GridEmulation::replacePosition(Operation *op, gpu::Dimension dimension,
+                                    uint32_t alongX) {
+  uint32_t which = alongX + (dimension == gpu::Dimension::x ? 0 : 1);
+  Value found =
+      ask(offsetof(EmulatedGrid, position), b_.getI64Type(), number(which));
+  op->getResult(0).replaceAllUsesWith(
+      arith::IndexCastOp::create(b_, b_.getIndexType(), found));
+  op->erase();
+}
+
+template <typename Access>
+void GridEmulation::check(Access access, Type type, bool writes) {
+  Value bytes = arith::ConstantIntOp::create(
+      b_, type.getIntOrFloatBitWidth() / 8, 64);
+  access.getAddrMutable().assign(
+      ask(offsetof(EmulatedGrid, access), pointer_,
+          {access.getAddr(), bytes, number(writes)}));
+}
+
+void GridEmulation::replace(Operation *op) {
+  b_.setInsertionPoint(op);
+  if (auto id = dyn_cast<gpu::ThreadIdOp>(op)) {
+    replacePosition(op, id.getDimension(), EmulatedGrid::ThreadX);
+  } else if (auto size = dyn_cast<gpu::BlockDimOp>(op)) {
+    replacePosition(op, size.getDimension(), EmulatedGrid::BlockSizeX);
+  } else if (auto block = dyn_cast<gpu::BlockIdOp>(op)) {
+    replacePosition(op, block.getDimension(), EmulatedGrid::BlockX);
+  } else if (auto blocks = dyn_cast<gpu::GridDimOp>(op)) {
+    replacePosition(op, blocks.getDimension(), EmulatedGrid::GridSizeX);
+  } else if (isa<gpu::BarrierOp>(op)) {
+    ask(offsetof(EmulatedGrid, barrier), Type(), {});
+    op->erase();
+  } else if (auto shuffle = dyn_cast<gpu::ShuffleOp>(op)) {
+    Value bits =
+        arith::BitcastOp::create(b_, b_.getI32Type(), shuffle.getValue());
+    Value other = ask(offsetof(EmulatedGrid, shuffle), b_.getI32Type(),
+                      {bits, shuffle.getOffset()});
+    shuffle.getShuffleResult().replaceAllUsesWith(
+        arith::BitcastOp::create(b_, shuffle.getValue().getType(), other));
+    op->erase();
+  } else if (isa<LLVM::AddressOfOp>(op)) {
+    op->getResult(0).replaceAllUsesWith(
+        ask(offsetof(EmulatedGrid, shared), pointer_, {}));
+    op->erase();
+  } else if (auto place = dyn_cast<LLVM::GEPOp>(op)) {
+    place.getResult().setType(pointer_); // also of what is shared
+  } else if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
+    check(load, load.getType(), false);
+  } else if (auto store = dyn_cast<LLVM::StoreOp>(op)) {
+    check(store, store.getValue().getType(), true);
+  }
+}
+
+/// Moves the body of the kernel to a function with the table's parameters.
+void GridEmulation::takeOver(LLVM::LLVMFuncOp kernel) {
+  b_.setInsertionPointToEnd(module_.getBody());
+  auto function = LLVM::LLVMFuncOp::create(
+      b_, emulatedFunctionName,
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b_.getContext()),
+                                  {pointer_, pointer_, pointer_}));
+  Block *entry = function.addEntryBlock(b_);
+  Block &body = kernel.getBody().front();
+  entry->getOperations().splice(entry->end(), body.getOperations());
+  table_ = entry->getArgument(0);
+  thread_ = entry->getArgument(1);
+  b_.setInsertionPointToStart(entry);
+  for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
+    Value place = LLVM::GEPOp::create(
+        b_, pointer_, pointer_, entry->getArgument(2),
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+    Value value = LLVM::LoadOp::create(b_, pointer_, place);
+    argument.replaceAllUsesWith(
+        LLVM::LoadOp::create(b_, argument.getType(), value));
+  }
+  kernel.erase();
+}
+
+void GridEmulation::run() {
+  auto kernel = module_.lookupSymbol<LLVM::LLVMFuncOp>(rt::gridFunctionName);
+  SmallVector<Operation *> all;
+  kernel.walk([&](Operation *op) { all.push_back(op); });
+  takeOver(kernel);
+  for (Operation *op : all) {
+    if (op != kernel) {
+      replace(op);
+    }
+  }
+  for (auto global : llvm::make_early_inc_range(
+           module_.getOps<LLVM::GlobalOp>())) {
+    global.erase();
+  }
+}
+
+void divisi::emulateGrid(ModuleOp module) { GridEmulation(module).run(); }

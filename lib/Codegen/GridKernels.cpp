@@ -1,0 +1,94 @@
+//===- GridKernels.cpp - From regions to kernels of GPUs ------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Codegen/GridKernels.h"
+#include "divisi/Codegen/EmulatedGrid.h"
+#include "divisi/Codegen/NativeCode.h"
+#include "lib/Codegen/EmitGrid.h"
+#include "lib/Codegen/LowerGrid.h"
+#include "lib/Codegen/LowerRows.h"
+#include "lib/Codegen/ObjectFile.h"
+#include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/RowCall.h"
+#include "runtime/kernels/RowCode.h"
+
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+using namespace mlir;
+using namespace divisi;
+
+/// What a kernel can be handed: 4 KiB since CUDA 1.0 (PTX ISA, "Kernel Function
+/// Parameters").
+static constexpr size_t mostParameterBytes = 4096;
+
+static size_t countParameters(const rt::CallSite &site) {
+  rt::RowCall call = *rt::RowCall::of(site);
+  return call.nest().tensors.size() + rt::numberCount(call.nest());
+}
+
+bool divisi::generatesGridKernel(const rt::CallSite &site) {
+  return generatesCode(site) &&
+         countParameters(site) * sizeof(int64_t) <= mostParameterBytes;
+}
+
+/// The mapped form.
+static OwningOpRef<ModuleOp> mapRegion(const rt::CallSite &site,
+                                       MLIRContext &context) {
+  rt::RowCall call = *rt::RowCall::of(site);
+  loadGridDialects(context);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  emitGrid(*module, *RowProgram::of(call.site(), call.nest()), call.nest());
+  return module;
+}
+
+static Status notMade() {
+  return makeError(ExitCode::Internal, "no kernel could be made of a region");
+}
+
+static divisi::Expected<std::string>
+generatePtx(const rt::CallSite &site, const std::string &architecture) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  OwningOpRef<ModuleOp> module = mapRegion(site, context);
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> lowered =
+      succeeded(mapToNvvm(*module)) ? lowerRows(*module, llvmContext) : nullptr;
+  return lowered ? assemblePtx(*lowered, architecture) : notMade();
+}
+
+static divisi::Expected<std::string>
+generateEmulated(const rt::CallSite &site) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  OwningOpRef<ModuleOp> module = mapRegion(site, context);
+  emulateGrid(*module);
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> lowered = lowerRows(*module, llvmContext);
+  if (!lowered) {
+    return notMade();
+  }
+  divisi::Expected<std::string> object =
+      compileModule(*lowered, std::string(rt::hostLevel()));
+  divisi::Expected<std::string> linked =
+      object ? linkObject(*object, emulatedFunctionName) : object;
+  if (!linked) {
+    return linked;
+  }
+  EmulatedHeader header;
+  header.parameters = countParameters(site);
+  header.bytes = linked->size();
+  return std::string(reinterpret_cast<const char *>(&header), sizeof(header)) +
+         *linked;
+}
+
+divisi::Expected<std::string>
+divisi::generateGridKernel(const rt::CallSite &site,
+                           const std::string &target) {
+  std::string_view architecture = rt::architectureOfTarget(target);
+  return architecture.empty() ? generateEmulated(site)
+                              : generatePtx(site, std::string(architecture));
+}

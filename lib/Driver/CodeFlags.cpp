@@ -1,0 +1,53 @@
+//===- CodeFlags.cpp - For which machines code is made --------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Flags.h"
+
+#include "divisi/runtime/CudaBackend.h"
+#include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/RowCode.h"
+
+using namespace llvm;
+using namespace divisi;
+
+divisi::Expected<std::string> PlanFlags::nativeLevel() const {
+  if (native != "auto" && native != "off") {
+    return Status(ExitCode::Usage,
+                  "--native '" + native + "': expected auto or off");
+  }
+  if (targetCpu != "host" && targetCpu != "x86-64-v3" &&
+      targetCpu != "x86-64-v4") {
+    return Status(ExitCode::Usage, "--target-cpu '" + targetCpu +
+                                       "': expected host, x86-64-v3 or "
+                                       "x86-64-v4");
+  }
+  std::string level =
+      targetCpu == "host" ? std::string(rt::hostLevel()) : targetCpu.getValue();
+  return native == "off" ? std::string() : level;
+}
+
+divisi::Expected<DeviceTarget> PlanFlags::device() const {
+  StringRef architecture = gpu.getValue();
+  unsigned number = 0;
+  bool isArchitecture = architecture.starts_with("sm_") &&
+                        !architecture.drop_front(3).getAsInteger(10, number) &&
+                        number >= 80;
+  if (architecture == "off") {
+    return DeviceTarget();
+  }
+  if (!isArchitecture && architecture != "emulated") {
+    return Status(ExitCode::Usage, "--gpu '" + architecture.str() +
+                                       "': expected off, emulated, or sm_N "
+                                       "with N from 80 on (sm_90: H100)");
+  }
+  DeviceTarget device;
+  device.backend = &rt::cudaBackend();
+  device.codeTarget = isArchitecture ? rt::ptxTarget(gpu.getValue())
+                                     : rt::emulatedTarget(rt::hostLevel());
+  return device;
+}

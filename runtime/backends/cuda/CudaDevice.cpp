@@ -1,0 +1,298 @@
+//===- CudaDevice.cpp - A GPU of NVIDIA's ---------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cuda/CudaDevice.h"
+
+#include <cstring>
+#include <limits>
+
+using namespace divisi;
+using namespace divisi::rt;
+using namespace divisi::rt::cuda;
+
+Expected<std::shared_ptr<const Context>>
+Context::retain(std::shared_ptr<const Driver> driver, int ordinal) {
+  int count = 0;
+  Status status =
+      driver->check(driver->deviceGetCount(&count), "count its devices");
+  if (status.isOk() && ordinal >= count) {
+    status = makeError(ExitCode::Device, "no CUDA device ", ordinal,
+                       ": this process sees ", count,
+                       "; use fewer devices, or let CUDA_VISIBLE_DEVICES name "
+                       "more");
+  }
+  CUdevice device = 0;
+  if (status.isOk()) {
+    status = driver->check(driver->deviceGet(&device, ordinal),
+                           "open device " + std::to_string(ordinal));
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  std::shared_ptr<Context> made(new Context(std::move(driver), device));
+  status = made->check(made->driver_->primaryCtxRetain(&made->context_, device),
+                       "open device " + std::to_string(ordinal));
+  if (!status.isOk()) {
+    return status;
+  }
+  return std::shared_ptr<const Context>(std::move(made));
+}
+
+Context::~Context() {
+  if (context_) {
+    driver_->primaryCtxRelease(device_);
+  }
+}
+
+const Driver &Context::driver() const {
+  driver_->ctxSetCurrent(context_);
+  return *driver_;
+}
+
+namespace {
+
+class CudaEvent final : public DeviceEvent {
+public:
+  CudaEvent(std::shared_ptr<const Context> context, CUevent event)
+      : context_(std::move(context)), event_(event) {}
+  ~CudaEvent() override { context_->driver().eventDestroy(event_); }
+  CUevent event() const { return event_; }
+
+private:
+  std::shared_ptr<const Context> context_;
+  CUevent event_;
+};
+
+/// Of the GPU, or pinned memory of the host.
+class CudaMemory final : public DeviceMemory {
+public:
+  using Free = CUresult (*)(const Driver &driver, std::byte *data);
+  CudaMemory(std::shared_ptr<const Context> context, std::byte *data,
+             int64_t size, Free free)
+      : DeviceMemory(data, size), context_(std::move(context)), free_(free) {}
+  ~CudaMemory() override {
+    if (data()) {
+      free_(context_->driver(), data());
+    }
+  }
+
+private:
+  std::shared_ptr<const Context> context_;
+  Free free_;
+};
+
+class CudaDevice final : public Device {
+public:
+  explicit CudaDevice(std::shared_ptr<const Context> context)
+      : context_(std::move(context)) {}
+
+  std::string_view space() const override { return spaceName; }
+  Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes) override;
+  Expected<std::unique_ptr<DeviceMemory>> allocateHost(int64_t bytes) override;
+  Expected<std::unique_ptr<DeviceQueue>> makeQueue() override;
+  Expected<std::unique_ptr<DeviceEvent>> makeEvent() override;
+  Status copyBox(DeviceQueue *queue, const BoxCopy &copy, const void *source,
+                 void *result) override;
+  Status fill(DeviceQueue *queue, DType type, ReduceKind kind, void *result,
+              int64_t count) override;
+  Status record(DeviceQueue &queue, DeviceEvent &event) override;
+  Status wait(DeviceQueue &queue, DeviceEvent &event) override;
+  Expected<bool> poll(DeviceEvent &event) override;
+
+private:
+  std::shared_ptr<const Context> context_;
+};
+
+} // namespace
+
+static CUstream streamOf(DeviceQueue &queue) {
+  return static_cast<CudaQueue &>(queue).stream();
+}
+
+static CUevent eventOf(DeviceEvent &event) {
+  return static_cast<CudaEvent &>(event).event();
+}
+
+static CUdeviceptr addressOf(const void *pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+Expected<std::unique_ptr<DeviceMemory>> CudaDevice::allocate(int64_t bytes) {
+  CUdeviceptr data = 0;
+  if (bytes != 0) {
+    Status status =
+        context_->check(context_->driver().memAlloc(&data, size_t(bytes)),
+                        "allocate " + std::to_string(bytes) + " bytes");
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  return std::unique_ptr<DeviceMemory>(std::make_unique<CudaMemory>(
+      context_, reinterpret_cast<std::byte *>(data), bytes,
+      [](const Driver &driver, std::byte *memory) {
+        return driver.memFree(addressOf(memory));
+      }));
+}
+
+Expected<std::unique_ptr<DeviceMemory>>
+CudaDevice::allocateHost(int64_t bytes) {
+  void *data = nullptr;
+  if (bytes != 0) {
+    Status status = context_->check(
+        context_->driver().memHostAlloc(&data, size_t(bytes),
+                                        CU_MEMHOSTALLOC_PORTABLE),
+        "pin " + std::to_string(bytes) + " bytes of the host");
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  return std::unique_ptr<DeviceMemory>(std::make_unique<CudaMemory>(
+      context_, static_cast<std::byte *>(data), bytes,
+      [](const Driver &driver, std::byte *memory) {
+        return driver.memFreeHost(memory);
+      }));
+}
+
+Expected<std::unique_ptr<DeviceQueue>> CudaDevice::makeQueue() {
+  CUstream stream = nullptr;
+  Status status = context_->check(
+      context_->driver().streamCreate(&stream, CU_STREAM_NON_BLOCKING),
+      "make a stream");
+  if (!status.isOk()) {
+    return status;
+  }
+  return std::unique_ptr<DeviceQueue>(
+      std::make_unique<CudaQueue>(context_, stream));
+}
+
+Expected<std::unique_ptr<DeviceEvent>> CudaDevice::makeEvent() {
+  CUevent event = nullptr;
+  Status status = context_->check(
+      context_->driver().eventCreate(&event, CU_EVENT_DISABLE_TIMING),
+      "make an event");
+  if (!status.isOk()) {
+    return status;
+  }
+  return std::unique_ptr<DeviceEvent>(
+      std::make_unique<CudaEvent>(context_, event));
+}
+
+/// Whether CUDA copies it in one call: rows lie one behind the other, and not
+/// too far apart.
+static bool isMatrix(const BoxCopy::Rows &rows) {
+  auto isPitch = [&](int64_t stride) {
+    return stride >= rows.bytes && stride <= std::numeric_limits<int>::max();
+  };
+  return rows.count > 1 && isPitch(rows.sourceStride) &&
+         isPitch(rows.resultStride);
+}
+
+/// Addresses are unique over all memories, so CUDA knows which way it goes.
+static CUresult copyRows(const Driver &driver, const BoxCopy::Rows &rows,
+                         CUdeviceptr source, CUdeviceptr result,
+                         CUstream stream) {
+  CUdeviceptr from = source + CUdeviceptr(rows.sourceOffset);
+  CUdeviceptr to = result + CUdeviceptr(rows.resultOffset);
+  CUresult done = CUDA_SUCCESS;
+  if (!isMatrix(rows)) {
+    for (int64_t i = 0; i < rows.count && done == CUDA_SUCCESS; ++i) {
+      done = driver.memcpyAsync(to + CUdeviceptr(i * rows.resultStride),
+                                from + CUdeviceptr(i * rows.sourceStride),
+                                size_t(rows.bytes), stream);
+    }
+    return done;
+  }
+  CUDA_MEMCPY2D plan = {};
+  plan.srcMemoryType = plan.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+  plan.srcDevice = from;
+  plan.srcPitch = size_t(rows.sourceStride);
+  plan.dstDevice = to;
+  plan.dstPitch = size_t(rows.resultStride);
+  plan.WidthInBytes = size_t(rows.bytes);
+  plan.Height = size_t(rows.count);
+  return driver.memcpy2DAsync(&plan, stream);
+}
+
+Status CudaDevice::copyBox(DeviceQueue *queue, const BoxCopy &copy,
+                           const void *source, void *result) {
+  const Driver &driver = context_->driver();
+  CUresult done = CUDA_SUCCESS;
+  copy.forEachRows([&](const BoxCopy::Rows &rows) {
+    if (done == CUDA_SUCCESS) {
+      done = copyRows(driver, rows, addressOf(source), addressOf(result),
+                      streamOf(*queue));
+    }
+  });
+  return context_->check(done, "copy");
+}
+
+/// Of the neutral elements only those of 8 bytes are not patterns of 4.
+Status CudaDevice::fill(DeviceQueue *queue, DType type, ReduceKind kind,
+                        void *result, int64_t count) {
+  if (count == 0) {
+    return {};
+  }
+  std::byte element[8] = {};
+  fillNeutral(type, kind, element, 1);
+  uint32_t words[2];
+  std::memcpy(words, element, sizeof(words));
+  const Driver &driver = context_->driver();
+  CUdeviceptr to = addressOf(result);
+  CUstream stream = streamOf(*queue);
+  auto size = static_cast<size_t>(count);
+  CUresult done = CUDA_SUCCESS;
+  switch (byteWidth(type)) {
+  case 1:
+    done = driver.memsetD8Async(to, uint8_t(words[0]), size, stream);
+    break;
+  case 2:
+    done = driver.memsetD16Async(to, uint16_t(words[0]), size, stream);
+    break;
+  case 4:
+    done = driver.memsetD32Async(to, words[0], size, stream);
+    break;
+  default: // each half of all elements
+    for (int half = 0; half < 2 && done == CUDA_SUCCESS; ++half) {
+      done = driver.memsetD2D32Async(to + 4 * CUdeviceptr(half), 8, words[half],
+                                     1, size, stream);
+    }
+  }
+  return context_->check(done, "fill memory");
+}
+
+Status CudaDevice::record(DeviceQueue &queue, DeviceEvent &event) {
+  return context_->check(
+      context_->driver().eventRecord(eventOf(event), streamOf(queue)),
+      "record an event");
+}
+
+Status CudaDevice::wait(DeviceQueue &queue, DeviceEvent &event) {
+  return context_->check(
+      context_->driver().streamWaitEvent(streamOf(queue), eventOf(event), 0),
+      "wait for an event");
+}
+
+Expected<bool> CudaDevice::poll(DeviceEvent &event) {
+  CUresult result = context_->driver().eventQuery(eventOf(event));
+  if (result == CUDA_ERROR_NOT_READY) {
+    return false;
+  }
+  Status status = context_->check(result, "go on with what it was given");
+  return status.isOk() ? Expected<bool>(true) : status;
+}
+
+Expected<std::shared_ptr<Device>>
+divisi::rt::cuda::makeDevice(std::shared_ptr<const Driver> driver,
+                             int ordinal) {
+  auto context = Context::retain(std::move(driver), ordinal);
+  if (!context) {
+    return context.status();
+  }
+  return std::shared_ptr<Device>(
+      std::make_shared<CudaDevice>(std::move(*context)));
+}

@@ -1,0 +1,73 @@
+//===- CudaDevice.h - A GPU of NVIDIA's -------------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Queues are streams and events are CUDA's. Memory is that of the primary
+// context, which all of a process share that use the GPU.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_BACKENDS_CUDA_CUDADEVICE_H
+#define DIVISI_RUNTIME_BACKENDS_CUDA_CUDADEVICE_H
+
+#include "divisi/runtime/Device.h"
+#include "runtime/backends/cuda/Driver.h"
+
+namespace divisi::rt::cuda {
+
+/// The name of its memory space.
+inline constexpr std::string_view spaceName = "cuda";
+
+/// A GPU as this process has it: the driver, and a context to which all belongs
+/// that is made for it. Shared by all of it.
+class Context {
+public:
+  /// That of GPU number `ordinal`. Device if it is not there.
+  static Expected<std::shared_ptr<const Context>>
+  retain(std::shared_ptr<const Driver> driver, int ordinal);
+  ~Context();
+  Context(const Context &) = delete;
+
+  /// The driver, on a thread that has been told of the context.
+  const Driver &driver() const;
+  /// Driver::check().
+  Status check(CUresult result, const std::string &what) const {
+    return driver_->check(result, what);
+  }
+
+private:
+  Context(std::shared_ptr<const Driver> driver, CUdevice device)
+      : driver_(std::move(driver)), device_(device) {}
+
+  std::shared_ptr<const Driver> driver_;
+  CUdevice device_;
+  CUcontext context_ = nullptr;
+};
+
+/// A stream.
+class CudaQueue final : public DeviceQueue {
+public:
+  CudaQueue(std::shared_ptr<const Context> context, CUstream stream)
+      : context_(std::move(context)), stream_(stream) {}
+  ~CudaQueue() override { context_->driver().streamDestroy(stream_); }
+
+  const Context &context() const { return *context_; }
+  CUstream stream() const { return stream_; }
+
+private:
+  std::shared_ptr<const Context> context_;
+  CUstream stream_;
+};
+
+/// GPU number `ordinal` of this machine, as CUDA counts them. Device if there
+/// is none, or no driver.
+Expected<std::shared_ptr<Device>>
+makeDevice(std::shared_ptr<const Driver> driver, int ordinal);
+
+} // namespace divisi::rt::cuda
+
+#endif // DIVISI_RUNTIME_BACKENDS_CUDA_CUDADEVICE_H

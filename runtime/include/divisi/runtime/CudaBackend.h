@@ -1,0 +1,27 @@
+//===- CudaBackend.h - GPUs of NVIDIA's -------------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_CUDABACKEND_H
+#define DIVISI_RUNTIME_CUDABACKEND_H
+
+#include "divisi/runtime/Device.h"
+#include "divisi/runtime/Kernel.h"
+
+namespace divisi::rt {
+
+/// Kernels for GPUs. The table needs no GPU: kernels can be asked about calls
+/// anywhere.
+const Backend &cudaBackend();
+
+/// GPU number `ordinal` of this machine, as CUDA counts them. Device if there
+/// is none, or no driver, or one that is too old.
+Expected<std::shared_ptr<Device>> makeCudaDevice(int ordinal);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_CUDABACKEND_H

@@ -1,0 +1,166 @@
+//===- CudaDeviceTest.cpp - The device `cuda`, on the emulator ------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The emulated libcuda.so.1 is linked, so it is what the driver's table finds.
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/CudaBackend.h"
+
+#include <cstring>
+#include <gmock/gmock.h>
+#include <random>
+
+using namespace divisi;
+using namespace divisi::rt;
+using testing::HasSubstr;
+
+namespace {
+
+/// A device, and one queue of it.
+struct Fixture {
+  std::shared_ptr<Device> device = *makeCudaDevice(0);
+  std::unique_ptr<DeviceQueue> queue = std::move(*device->makeQueue());
+  std::unique_ptr<DeviceEvent> event = std::move(*device->makeEvent());
+
+  /// Ends what is on the queue.
+  Status finish() {
+    Status status = device->record(*queue, *event);
+    while (status.isOk()) {
+      Expected<bool> isReached = device->poll(*event);
+      if (!isReached || *isReached) {
+        return isReached.status();
+      }
+    }
+    return status;
+  }
+  /// All bytes of a memory of the device.
+  std::vector<std::byte> read(const DeviceMemory &memory) {
+    std::vector<std::byte> bytes(size_t(memory.size()));
+    Box all{{0}, {memory.size()}};
+    EXPECT_TRUE(device
+                    ->copyBox(queue.get(), BoxCopy(1, all, all, all),
+                              memory.data(), bytes.data())
+                    .isOk());
+    EXPECT_TRUE(finish().isOk());
+    return bytes;
+  }
+};
+
+} // namespace
+
+/// Pieces of boxes of up to three dimensions, to the device and back.
+TEST(CudaDevice, CopiesWhatTheHostCopies) {
+  Fixture f;
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    size_t rank = 1 + random() % 3;
+    Box source, result, piece;
+    for (size_t d = 0; d < rank; ++d) {
+      int64_t begin = int64_t(random() % 4), end = begin + 1 + random() % 5;
+      piece.begin.push_back(begin);
+      piece.end.push_back(end);
+      for (Box *box : {&source, &result}) {
+        box->begin.push_back(begin - int64_t(random() % (begin + 1)));
+        box->end.push_back(end + int64_t(random() % 3));
+      }
+    }
+    int64_t width = int64_t(1) << random() % 4;
+    BoxCopy copy(width, piece, source, result);
+    std::vector<std::byte> from(size_t(source.count() * width));
+    for (std::byte &byte : from) {
+      byte = std::byte(random());
+    }
+    std::vector<std::byte> expected(size_t(result.count() * width),
+                                    std::byte(0xff)); // what memory begins with
+    copy.run(from.data(), expected.data());
+    auto memory = f.device->allocate(int64_t(expected.size()));
+    ASSERT_TRUE(memory);
+    ASSERT_TRUE(f.device
+                    ->copyBox(f.queue.get(), copy, from.data(),
+                              (*memory)->data())
+                    .isOk());
+    ASSERT_EQ(f.read(**memory), expected) << "round " << round;
+  }
+}
+
+TEST(CudaDevice, FillsWithNeutralElements) {
+  Fixture f;
+  constexpr int64_t count = 7;
+  int known = 0;
+  for (int type = 0; type <= int(DType::Bool); ++type) {
+    for (ReduceKind kind :
+         {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min,
+          ReduceKind::And, ReduceKind::Or}) {
+      auto element = DType(type);
+      if (!findCombine(element, kind)) {
+        continue;
+      }
+      ++known;
+      std::vector<std::byte> expected(size_t(count * byteWidth(element)));
+      fillNeutral(element, kind, expected.data(), count);
+      auto memory = f.device->allocate(int64_t(expected.size()));
+      ASSERT_TRUE(memory);
+      ASSERT_TRUE(f.device
+                      ->fill(f.queue.get(), element, kind, (*memory)->data(),
+                             count)
+                      .isOk());
+      ASSERT_EQ(f.read(**memory), expected)
+          << stringify(element) << " " << stringify(kind);
+    }
+  }
+  EXPECT_GT(known, 40);
+}
+
+TEST(CudaDevice, SaysWhatIsNotThere) {
+  EXPECT_THAT(makeCudaDevice(4).status().message(),
+              HasSubstr("no CUDA device 4: this process sees 4"));
+  EXPECT_EQ(makeCudaDevice(4).status().code(), ExitCode::Device);
+  Fixture f;
+  Status full = f.device->allocate(int64_t(1) << 40).status();
+  EXPECT_EQ(full.code(), ExitCode::Device);
+  EXPECT_THAT(full.message(),
+              HasSubstr("CUDA cannot allocate 1099511627776 bytes: out of "
+                        "memory (CUDA_ERROR_OUT_OF_MEMORY)"));
+}
+
+TEST(CudaDevice, IsKnownByItsBackend) {
+  EXPECT_EQ(cudaBackend().name(), "cuda");
+  EXPECT_EQ(cudaBackend().space(), "cuda");
+  EXPECT_GT(cudaBackend().kernels().size(), 20u);
+}
+
+/// Comes last: what is wrong with a device stays wrong.
+TEST(CudaDeviceRace, IsReportedWhateverTheOrder) {
+  Fixture f;
+  auto other = std::move(*f.device->makeQueue());
+  auto memory = std::move(*f.device->allocate(64));
+  ASSERT_TRUE(f.device
+                  ->fill(f.queue.get(), DType::F32, ReduceKind::Sum,
+                         memory->data(), 16)
+                  .isOk());
+  ASSERT_TRUE(f.device->record(*f.queue, *f.event).isOk());
+  ASSERT_TRUE(f.device->wait(*other, *f.event).isOk());
+  ASSERT_TRUE(f.device
+                  ->fill(other.get(), DType::F32, ReduceKind::Sum,
+                         memory->data(), 16)
+                  .isOk());
+  auto done = std::move(*f.device->makeEvent());
+  ASSERT_TRUE(f.device->record(*other, *done).isOk());
+  while (!*f.device->poll(*done)) {
+  }
+  // The same again, and nobody waits.
+  for (DeviceQueue *queue : {f.queue.get(), other.get()}) {
+    ASSERT_TRUE(f.device
+                    ->fill(queue, DType::F32, ReduceKind::Sum,
+                           memory->data() + 32, 8)
+                    .isOk());
+  }
+  EXPECT_THAT(f.finish().message(),
+              HasSubstr("a fill writes what a fill touches"));
+}

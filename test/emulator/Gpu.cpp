@@ -1,0 +1,211 @@
+//===- Gpu.cpp - GPUs that are not there ----------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/emulator/Gpu.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include <sys/mman.h>
+
+using namespace divisi::emulator;
+
+static uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
+  const char *text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+Gpus::Gpus()
+    : devices(int(fromEnvironment("DIVISI_EMULATOR_DEVICES", 4))),
+      used_(size_t(devices)),
+      mostBytes_(fromEnvironment("DIVISI_EMULATOR_BYTES", 1 << 30)),
+      dropped_(fromEnvironment("DIVISI_EMULATOR_DROP", 0)),
+      random_(fromEnvironment("DIVISI_EMULATOR_SEED", 1)) {}
+
+Gpus::~Gpus() = default;
+
+Gpus &divisi::emulator::gpus() {
+  static Gpus all;
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+uint64_t Gpus::allocate(int device, uint64_t bytes) {
+  if (used_[size_t(device)] + bytes > mostBytes_) {
+    return 0;
+  }
+  void *data = mmap(nullptr, bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) {
+    return 0;
+  }
+  used_[size_t(device)] += bytes;
+  auto address = reinterpret_cast<uint64_t>(data);
+  // NaN: what is read before it is written shows.
+  allocations_[address] = {bytes, device,
+                           std::vector<std::byte>(bytes, std::byte(0xff))};
+  return address;
+}
+
+bool Gpus::free(uint64_t address) {
+  auto found = allocations_.find(address);
+  if (found == allocations_.end()) {
+    return false;
+  }
+  // As cudaFree: it waits for all that may still use it.
+  finishAll();
+  uint64_t bytes = found->second.bytes;
+  used_[size_t(found->second.device)] -= bytes;
+  races_.forget({address, address + bytes});
+  munmap(reinterpret_cast<void *>(address), bytes);
+  allocations_.erase(found);
+  return true;
+}
+
+std::byte *Gpus::find(uint64_t address, uint64_t bytes) {
+  auto next = allocations_.upper_bound(address);
+  if (next == allocations_.begin()) {
+    return nullptr;
+  }
+  auto &[begin, allocation] = *std::prev(next);
+  return address + bytes <= begin + allocation.bytes
+             ? allocation.data.data() + (address - begin)
+             : nullptr;
+}
+
+bool Gpus::isOfDevice(uint64_t address) const {
+  auto next = allocations_.upper_bound(address);
+  return next != allocations_.begin() &&
+         address < std::prev(next)->first + std::prev(next)->second.bytes;
+}
+
+bool Gpus::isPinned(uint64_t address, uint64_t bytes) const {
+  auto next = pinned_.upper_bound(address);
+  return next != pinned_.begin() &&
+         address + bytes <= std::prev(next)->first + std::prev(next)->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Streams
+//===----------------------------------------------------------------------===//
+
+Stream *Gpus::makeStream(int device) {
+  return streams_.emplace_back(std::make_unique<Stream>(nextAgent_++, device))
+      .get();
+}
+
+void Gpus::destroy(Stream *stream) {
+  finish(*stream);
+  std::erase_if(streams_,
+                [&](const auto &known) { return known.get() == stream; });
+}
+
+void Gpus::put(Stream &stream, Stream::Work work) {
+  host_.advance(hostAgent);
+  work.host = host_;
+  stream.works.push_back(std::move(work));
+}
+
+void Gpus::record(Stream &stream, const std::shared_ptr<Event> &event) {
+  Stream::Work work{"an event"};
+  work.records = event;
+  work.number = ++event->recorded;
+  put(stream, std::move(work));
+}
+
+void Gpus::wait(Stream &stream, const std::shared_ptr<Event> &event) {
+  Stream::Work work{"a wait"};
+  work.waitsFor = event;
+  work.number = event->recorded;
+  put(stream, std::move(work));
+}
+
+void Gpus::fail(const std::string &what) {
+  if (!fault_) {
+    fault_ = what;
+    std::fprintf(stderr, "emulator: %s\n", what.c_str());
+  }
+}
+
+bool Gpus::canGoOn(const Stream &stream) const {
+  if (stream.works.empty()) {
+    return false;
+  }
+  const Stream::Work &next = stream.works.front();
+  return !next.waitsFor || next.waitsFor->reached >= next.number;
+}
+
+/// Does the next work of the stream.
+void Gpus::goOn(Stream &stream) {
+  Stream::Work work = std::move(stream.works.front());
+  stream.works.pop_front();
+  stream.clock.join(work.host);
+  stream.clock.advance(stream.agent);
+  if (work.waitsFor) {
+    stream.clock.join(work.waitsFor->clock);
+  }
+  if (work.records) {
+    work.records->reached = work.number;
+    work.records->clock = stream.clock;
+  }
+  if (!work.run || fault_) {
+    return;
+  }
+  Touched touched;
+  if (auto wrong = work.run(touched)) {
+    return fail(work.name + ": " + *wrong);
+  }
+  for (bool writes : {false, true}) {
+    auto race =
+        races_.note(writes ? touched.writes : touched.reads, writes,
+                    stream.agent, stream.clock, work.name);
+    if (race) {
+      fail("race: " + *race);
+    }
+  }
+}
+
+/// Does one work, of any stream; false if none can go on.
+bool Gpus::step() {
+  std::vector<Stream *> ready;
+  for (const auto &stream : streams_) {
+    if (canGoOn(*stream)) {
+      ready.push_back(stream.get());
+    }
+  }
+  if (!ready.empty()) {
+    goOn(*ready[random_() % ready.size()]);
+  }
+  return !ready.empty();
+}
+
+bool Gpus::query(Event &event) {
+  for (uint64_t steps = random_() % 4; steps > 0 && step(); --steps) {
+  }
+  bool isReached = event.reached >= event.recorded;
+  if (isReached) {
+    host_.join(event.clock);
+  }
+  return isReached;
+}
+
+void Gpus::finish(Stream &stream) {
+  while (!stream.works.empty() && step()) {
+  }
+  host_.join(stream.clock);
+}
+
+void Gpus::finishAll() {
+  for (const auto &stream : streams_) {
+    finish(*stream);
+  }
+}

@@ -1,0 +1,141 @@
+//===- Gpu.h - GPUs that are not there --------------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the emulated libraries share. Work that is put on streams is done later:
+// when the host asks for something, some of it, drawn at random among all
+// streams that can go on. One seed is one interleaving; races are found in all
+// of them, by clocks.
+//
+// Memory of a device has addresses at which nothing can be read: its bytes lie
+// elsewhere. Whoever takes a pointer of the device for one of the host ends with
+// a segmentation fault, as with a GPU.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_TEST_EMULATOR_GPU_H
+#define DIVISI_TEST_EMULATOR_GPU_H
+
+#include "test/emulator/Clock.h"
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <random>
+
+namespace divisi::emulator {
+
+/// An event: how often it was recorded, and how far that has come.
+struct Event {
+  uint64_t recorded = 0, reached = 0;
+  Clock clock; ///< Of the last recording that was reached.
+};
+
+/// Bytes that a piece of work touches.
+struct Touched {
+  std::vector<ByteRange> reads, writes;
+};
+
+/// A stream: pieces of work, in order.
+class Stream {
+public:
+  Stream(uint32_t agent, int device) : agent(agent), device(device) {}
+
+  struct Work {
+    std::string name;
+    /// Does it; what it has touched, or what was wrong.
+    std::function<std::optional<std::string>(Touched &)> run = {};
+    std::shared_ptr<Event> waitsFor = {}; ///< With `number`.
+    std::shared_ptr<Event> records = {};
+    uint64_t number = 0;
+    Clock host = {}; ///< Of who put it here.
+  };
+
+  const uint32_t agent;
+  const int device;
+  std::deque<Work> works;
+  Clock clock;
+};
+
+/// All of a process. One thread at a time is in it.
+class Gpus {
+public:
+  /// From the environment: DIVISI_EMULATOR_DEVICES (4), DIVISI_EMULATOR_SEED
+  /// (1), DIVISI_EMULATOR_BYTES of each device (1 GiB).
+  Gpus();
+  ~Gpus();
+
+  std::mutex mutex;
+  const int devices;
+
+  /// Memory of a device: an address at which nothing can be read. 0 if the
+  /// device has no more.
+  uint64_t allocate(int device, uint64_t bytes);
+  bool free(uint64_t address);
+  /// Where the bytes at an address of a device are; null if it has none there.
+  std::byte *find(uint64_t address, uint64_t bytes);
+  bool isOfDevice(uint64_t address) const;
+  /// Pinned memory of the host.
+  void pin(void *data, uint64_t bytes) { pinned_[uint64_t(data)] = bytes; }
+  bool unpin(void *data) { return pinned_.erase(uint64_t(data)) != 0; }
+  bool isPinned(uint64_t address, uint64_t bytes) const;
+
+  Stream *makeStream(int device);
+  /// Ends what is on the stream first.
+  void destroy(Stream *stream);
+  void put(Stream &stream, Stream::Work work);
+  void record(Stream &stream, const std::shared_ptr<Event> &event);
+  void wait(Stream &stream, const std::shared_ptr<Event> &event);
+  /// Lets some work be done; whether the event's last recording is reached.
+  bool query(Event &event);
+  /// Lets all work be done that the stream has.
+  void finish(Stream &stream);
+  void finishAll();
+
+  /// Whether the wait that a stream is about to be given is the one that
+  /// DIVISI_EMULATOR_DROP counts, from 1 on: it is left out.
+  bool dropsWait() { return ++waits_ == dropped_; }
+  /// The first thing that was wrong; it stays so.
+  const std::optional<std::string> &fault() const { return fault_; }
+  void fail(const std::string &what);
+  /// A number for a new interleaving within a kernel.
+  uint64_t draw() { return random_(); }
+
+private:
+  struct Allocation {
+    uint64_t bytes;
+    int device;
+    std::vector<std::byte> data;
+  };
+
+  bool canGoOn(const Stream &stream) const;
+  void goOn(Stream &stream);
+  bool step();
+
+  std::map<uint64_t, Allocation> allocations_;
+  std::map<uint64_t, uint64_t> pinned_;
+  std::vector<uint64_t> used_; ///< Per device.
+  uint64_t mostBytes_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  /// Of the host, whose threads tell each other what they know, in ways that
+  /// are not seen here.
+  static constexpr uint32_t hostAgent = 0;
+  Clock host_;
+  uint32_t nextAgent_ = hostAgent + 1;
+  uint64_t waits_ = 0, dropped_;
+  std::mt19937_64 random_;
+  RaceDetector races_;
+  std::optional<std::string> fault_;
+};
+
+/// Of this process.
+Gpus &gpus();
+
+} // namespace divisi::emulator
+
+#endif // DIVISI_TEST_EMULATOR_GPU_H

@@ -1,0 +1,131 @@
+"""GPUs that are not there: models through the backend `cuda` on the emulated
+driver of test/emulator, which does the work of streams in an order drawn by a
+seed, reports races whatever the order was, and runs generated kernels thread by
+thread. (The tests of its parts: test/emulator.)"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import load, model
+
+DEVICE = 9
+MODELS = ["gpt2", "bert", "llama", "vit", "t5", "resnet", "segformer"]
+PLANS = {
+    "one": ["--devices", 1],
+    "found": ["--devices", 2],
+    "four": ["--devices", 4],
+    "uneven": ["--mesh", "3", "--solver", "random", "--seed", 3],
+}
+EMULATOR = Path(os.environ["DIVISI_BUILD"]) / "test" / "emulator" / "lib"
+
+
+@pytest.fixture(autouse=True)
+def _needs_emulator():
+    if not (EMULATOR / "libcuda.so.1").exists():
+        pytest.skip("the build found no cuda.h")
+
+
+def emulator(**settings):
+    """The environment of a machine with emulated GPUs."""
+    named = {f"DIVISI_EMULATOR_{name.upper()}": str(value)
+             for name, value in settings.items()}
+    return {**os.environ, **named, "LD_LIBRARY_PATH": str(EMULATOR)}
+
+
+def compile_for_gpus(divisi, name, plan):
+    m = model(name)
+    divisi("compile", m.onnx, *m.shapes, *PLANS[plan], "--gpu", "emulated",
+           "-o", "g.divisi")
+    return m
+
+
+def expect_near(got, expected):
+    assert got.keys() == expected.keys() and got
+    for name, values in got.items():
+        scale = np.abs(expected[name]).max(initial=1)
+        np.testing.assert_allclose(values, expected[name], err_msg=name,
+                                   rtol=1e-3, atol=1e-4 * scale)
+
+
+def run_with_seed(divisi, m, seed, runs):
+    result = divisi("run", "g.divisi", "--inputs", m.inputs, "--repeat", runs,
+                    "--verbose", "-o", "out.npz", env=emulator(seed=seed))
+    assert "by kernels of 'cuda': " in result.err
+    assert "emulator: " not in result.err
+    print(f"counted: interleavings of emulated GPUs: {runs}")
+    return load(divisi.path("out.npz"))
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("name", MODELS)
+def test_gpus_give_what_the_model_gives(divisi, name, plan):
+    m = compile_for_gpus(divisi, name, plan)
+    expect_near(run_with_seed(divisi, m, 1, 2), load(m.outputs))
+
+
+# Each run is another interleaving.
+@pytest.mark.parametrize("name", MODELS)
+def test_every_interleaving_gives_the_same_bits(divisi, name):
+    m = compile_for_gpus(divisi, name, "found")
+    first = run_with_seed(divisi, m, 1, 5)
+    for key, values in run_with_seed(divisi, m, 2, 5).items():
+        assert values.tobytes() == first[key].tobytes()
+
+
+def test_a_wait_that_is_left_out_is_reported(divisi):
+    m = compile_for_gpus(divisi, "gpt2", "found")
+
+    def run(dropped):
+        return divisi("run", "g.divisi", "--inputs", m.inputs, "-o", "out.npz",
+                      exits=None, env=emulator(drop=dropped))
+
+    reported = wrong = 0
+    for dropped in range(1, 25):
+        result = run(dropped)
+        if "emulator: race: " in result.err:
+            assert result.code == DEVICE
+            reported += 1
+        else:
+            assert result.code == 0
+            wrong += 1
+    print(f"counted: waits left out: {reported} reported as races, {wrong} not")
+    assert reported >= 20
+
+
+def test_what_is_missing_is_named(divisi):
+    m = compile_for_gpus(divisi, "gpt2", "found")
+    run = ["run", "g.divisi", "--inputs", m.inputs, "-o", "out.npz"]
+    few = divisi(*run, exits=DEVICE, env=emulator(devices=1))
+    assert ("no CUDA device 1: this process sees 1; use fewer devices, or let "
+            "CUDA_VISIBLE_DEVICES name more") in few.err
+    full = divisi(*run, exits=DEVICE, env=emulator(bytes=4096))
+    assert "out of memory (CUDA_ERROR_OUT_OF_MEMORY)" in full.err
+    none = {key: value for key, value in os.environ.items()
+            if key != "LD_LIBRARY_PATH"}
+    absent = divisi(*run, exits=DEVICE, env=none)
+    assert ("no CUDA device: libcuda.so.1: cannot open shared object file: No "
+            "such file or directory; libcuda.so.1 comes with NVIDIA's driver "
+            "for the GPU; use --backend cpu where there is none") in absent.err
+
+
+def test_gpus_are_named_by_compute_capability(divisi):
+    m = model("gpt2")
+    for wrong in ("sm_70", "sm_", "h100"):
+        result = divisi("compile", m.onnx, *m.shapes, "--gpu", wrong, "-o",
+                        "g.divisi", exits=2)
+        assert f"--gpu '{wrong}': expected off, emulated, or sm_N" in result.err
+    divisi("compile", m.onnx, *m.shapes, "--gpu", "sm_90", "-o", "g.divisi",
+           "--dump-after", "lower", "--dump-to", ".")
+    [dump] = divisi.folder.glob("*.lower.mlir")
+    assert 'for "nvptx64-nvidia-cuda-grid1:sm_90"' in dump.read_text()
+
+
+# PTX is nothing that the emulator could run, as a GPU refuses what is too new.
+def test_kernels_for_another_machine_are_refused(divisi):
+    m = model("gpt2")
+    divisi("compile", m.onnx, *m.shapes, "--gpu", "sm_80", "-o", "g.divisi")
+    result = divisi("run", "g.divisi", "--inputs", m.inputs, "-o", "out.npz",
+                    exits=5, env=emulator())
+    assert "CUDA cannot load a generated kernel" in result.err
