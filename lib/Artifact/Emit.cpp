@@ -15,6 +15,7 @@
 #include "divisi/Support/UserKey.h"
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/Verify.h"
+#include "runtime/kernels/GridCode.h"
 #include "runtime/kernels/RowCode.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -202,10 +203,12 @@ static Status verifyDraft(artifact::Manifest &manifest,
       .in("nothing was written, for the program could not run");
 }
 
-/// Whether the host is to run code of the artifact, which the user vouches for.
+/// Whether hosts or GPUs are to run code of the artifact, which the user vouches
+/// for.
 static bool hasNativeCode(const artifact::Manifest &manifest) {
   return llvm::any_of(manifest.codes(), [](const artifact::Code &code) {
-    return !rt::levelOfTarget(code.target()).empty();
+    return !rt::levelOfTarget(code.target()).empty() ||
+           rt::isGridTarget(code.target());
   });
 }
 

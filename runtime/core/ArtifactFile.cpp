@@ -13,6 +13,7 @@
 #include "divisi/Support/UserKey.h"
 #include "divisi/runtime/HostTensor.h"
 #include "runtime/core/ArtifactFormat.h"
+#include "runtime/kernels/GridCode.h"
 #include "runtime/kernels/RowCode.h"
 
 #include <algorithm>
@@ -178,7 +179,8 @@ Status ArtifactFile::Impl::checkMac() const {
   bool hasNative =
       std::any_of(manifest.codes().begin(), manifest.codes().end(),
                   [](const pb::Code &code) {
-                    return !levelOfTarget(code.target()).empty();
+                    return !levelOfTarget(code.target()).empty() ||
+                           isGridTarget(code.target());
                   });
   return !isSigned || hasNative
              ? Status()

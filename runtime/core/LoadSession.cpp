@@ -9,6 +9,7 @@
 #include "divisi/runtime/InprocCommunicator.h"
 #include "divisi/runtime/Spin.h"
 #include "runtime/core/SessionImpl.h"
+#include "runtime/kernels/GridCode.h"
 #include "runtime/kernels/RowCode.h"
 
 #include <algorithm>
@@ -57,9 +58,11 @@ void Session::Impl::describeEntries() {
   }
 }
 
-/// Code for a device is run by who made the session with that device. Code for
-/// the host can do whatever this process can.
-void Session::Impl::chooseCodes() {
+/// Code for the host can do whatever this process can, and code for a GPU reach
+/// all memory that the process has there. Calls can go without the one, and not
+/// without the other. Code for another device is run by who made the session
+/// with it.
+Status Session::Impl::chooseCodes() {
   const pb::Manifest &manifest = *resolved->manifest;
   for (const pb::Code &code : manifest.codes()) {
     std::string_view level = levelOfTarget(code.target());
@@ -76,6 +79,15 @@ void Session::Impl::chooseCodes() {
   bool isTrusted =
       options.allowsNativeCode ||
       (!options.codeKey.empty() && file.isSignedBy(options.codeKey));
+  bool hasGrids = std::ranges::any_of(
+      manifest.codes(),
+      [](const pb::Code &code) { return isGridTarget(code.target()); });
+  if (hasGrids && !isTrusted) {
+    return makeError(ExitCode::Unsupported,
+                     "the artifact's code for GPUs was not made with this "
+                     "user's key; allow native code to run it whoever made it "
+                     "(--allow-native), or compile the model again");
+  }
   if (nativeCode.codes > 0 && !isTrusted) {
     nativeCode.refused = "it was not made with this user's key";
   }
@@ -86,6 +98,7 @@ void Session::Impl::chooseCodes() {
     codes.push_back(isRefused ? KernelCode()
                               : KernelCode{target, file.codeBytes(i)});
   }
+  return {};
 }
 
 Status Session::Impl::allocateSpaces() {
@@ -220,8 +233,11 @@ Status Session::Impl::load() {
     return status;
   }
   describeEntries();
-  chooseCodes();
-  if (status = allocateSpaces(); !status.isOk()) {
+  status = chooseCodes();
+  if (status.isOk()) {
+    status = allocateSpaces();
+  }
+  if (!status.isOk()) {
     return status;
   }
   programs.resize(resolved->entries.size());

@@ -71,7 +71,7 @@ struct Session::Impl {
 private:
   Status chooseRanks();
   Status connect();
-  void chooseCodes();
+  Status chooseCodes();
   Status allocateSpaces();
   Status prepareRank(uint32_t rank);
   void describeEntries();
