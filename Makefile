@@ -12,6 +12,7 @@ FORMATTED = git ls-files '*.h' '*.cpp'
 
 setup:
 	@bash cmake/setup.sh
+	@bash cmake/cuda.sh
 
 # Configures each time: a preset may say something else by now.
 build: setup

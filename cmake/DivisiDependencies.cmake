@@ -138,6 +138,25 @@ else()
     "$CUDA_HOME): divisi will know no GPUs")
 endif()
 
+# divisi::cublas: the header of its library of products, of CUDA's toolkit or as
+# cmake/cuda.sh has it from pip.
+if(DIVISI_CUDA_INCLUDE)
+  execute_process(COMMAND bash ${PROJECT_SOURCE_DIR}/cmake/cuda.sh --prefix
+    OUTPUT_VARIABLE DIVISI_CUDA_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE
+    COMMAND_ERROR_IS_FATAL ANY)
+  find_path(DIVISI_CUBLAS_INCLUDE cublasLt.h
+    HINTS ${DIVISI_CUDA_INCLUDE} ${DIVISI_CUDA_PREFIX}/include)
+  if(DIVISI_CUBLAS_INCLUDE)
+    add_library(divisi_cublas INTERFACE)
+    add_library(divisi::cublas ALIAS divisi_cublas)
+    target_include_directories(divisi_cublas SYSTEM INTERFACE
+      ${DIVISI_CUBLAS_INCLUDE} ${DIVISI_CUDA_INCLUDE})
+  else()
+    message(NOTICE "found no cublasLt.h (in CUDA's toolkit, or by 'bash "
+      "cmake/cuda.sh' from pip): products will stay with the host")
+  endif()
+endif()
+
 # divisi::pmix: what MPI finds processes by where their launcher does not say,
 # for another such shared object. Debian's OpenMPI is built on it.
 if(MPI_C_FOUND)

@@ -10,10 +10,12 @@
 #include "divisi/Codegen/EmulatedGrid.h"
 #include "divisi/Codegen/NativeCode.h"
 #include "lib/Codegen/EmitGrid.h"
+#include "lib/Codegen/EmitMove.h"
 #include "lib/Codegen/LowerGrid.h"
 #include "lib/Codegen/LowerRows.h"
 #include "lib/Codegen/ObjectFile.h"
 #include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/ProductRegion.h"
 #include "runtime/kernels/RowCall.h"
 #include "runtime/kernels/RowCode.h"
 
@@ -27,22 +29,51 @@ using namespace divisi;
 /// Parameters").
 static constexpr size_t mostParameterBytes = 4096;
 
+/// Calls `body` with the call that there is code for: a region, or what is left
+/// of it behind a product that a library does. Nothing if there is no such call.
+template <typename Body>
+static auto withCoded(const rt::CallSite &site, Body body)
+    -> decltype(body(site)) {
+  if (std::optional<rt::ProductRegion> product = rt::ProductRegion::of(site)) {
+    return product->hasTail() ? body(product->tail()) : decltype(body(site))();
+  }
+  return body(site);
+}
+
 static size_t countParameters(const rt::CallSite &site) {
+  if (auto move = rt::GridMove::of(site)) {
+    return 2 + move->numberCount();
+  }
   rt::RowCall call = *rt::RowCall::of(site);
   return call.nest().tensors.size() + rt::numberCount(call.nest());
 }
 
-bool divisi::generatesGridKernel(const rt::CallSite &site) {
-  return generatesCode(site) &&
-         countParameters(site) * sizeof(int64_t) <= mostParameterBytes;
+bool divisi::generatesGridKernel(const rt::CallSite &call) {
+  return withCoded(call, [](const rt::CallSite &site) {
+    return (generatesCode(site) || rt::GridMove::of(site)) &&
+           countParameters(site) * sizeof(int64_t) <= mostParameterBytes;
+  });
+}
+
+std::string divisi::gridStructure(const rt::CallSite &call) {
+  if (auto move = rt::GridMove::of(call)) {
+    return "move " + std::to_string(move->width) + " bytes, " +
+           std::to_string(move->loops) + " loops" +
+           (move->hasSquares ? ", by squares" : "");
+  }
+  return withCoded(call, codeStructure);
 }
 
 /// The mapped form.
 static OwningOpRef<ModuleOp> mapRegion(const rt::CallSite &site,
                                        MLIRContext &context) {
-  rt::RowCall call = *rt::RowCall::of(site);
   loadGridDialects(context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  if (auto move = rt::GridMove::of(site)) {
+    emitMove(*module, *move);
+    return module;
+  }
+  rt::RowCall call = *rt::RowCall::of(site);
   emitGrid(*module, *RowProgram::of(call.site(), call.nest()), call.nest());
   return module;
 }
@@ -86,9 +117,14 @@ generateEmulated(const rt::CallSite &site) {
 }
 
 divisi::Expected<std::string>
-divisi::generateGridKernel(const rt::CallSite &site,
+divisi::generateGridKernel(const rt::CallSite &call,
                            const std::string &target) {
-  std::string_view architecture = rt::architectureOfTarget(target);
-  return architecture.empty() ? generateEmulated(site)
-                              : generatePtx(site, std::string(architecture));
+  std::string architecture(rt::architectureOfTarget(target));
+  std::optional<divisi::Expected<std::string>> made =
+      withCoded(call, [&](const rt::CallSite &site) {
+        return std::optional(architecture.empty()
+                                 ? generateEmulated(site)
+                                 : generatePtx(site, architecture));
+      });
+  return *made;
 }

@@ -47,6 +47,9 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
       allowNative("allow-native", cl::sub(verb), on(ActsOn::Run),
                   cl::desc("run native code of the artifact whoever made it: "
                            "it can do all that you can")),
+      tf32("tf32", cl::sub(verb), on(ActsOn::Run),
+           cl::desc("let GPUs round what they multiply in f32 to TF32, which "
+                    "has 10 bits behind the point")),
       entryName("entry", cl::sub(verb), on(ActsOn::Run), cl::value_desc("NAME"),
                 cl::desc("which entry function; needed if there are several")),
       numProcesses("launch", cl::sub(verb), on(ActsOn::Run),
@@ -87,7 +90,7 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   options.loneRankHasThread = timeout.getNumOccurrences() != 0;
   options.backends = *selected;
   // Kernels of GPUs work in a memory of their own, where no other does.
-  options.backends.push_back(&rt::cudaBackend());
+  options.backends.push_back(&rt::cudaBackend(tf32));
   options.device = &openDevice;
   options.threadsPerDevice = threads;
   options.verifyHashes = verify;

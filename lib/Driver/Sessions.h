@@ -77,6 +77,7 @@ struct SessionFlags {
   llvm::cl::opt<int64_t> timeout;
   llvm::cl::opt<bool> noIndexCheck;
   llvm::cl::opt<bool> allowNative;
+  llvm::cl::opt<bool> tf32;
   llvm::cl::opt<std::string> entryName;
   llvm::cl::opt<int64_t> numProcesses;
   llvm::cl::opt<std::string> hosts;

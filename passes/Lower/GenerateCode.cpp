@@ -69,10 +69,14 @@ private:
 
 } // namespace
 
+static std::string structureOf(const rt::CallSite &site, bool isOnDevice) {
+  return isOnDevice ? gridStructure(site) : codeStructure(site);
+}
+
 FailureOr<FlatSymbolRefAttr> GenerateCodePass::codeFor(const rt::CallSite &site,
                                                        bool isOnDevice,
                                                        Location loc) {
-  FlatSymbolRefAttr &code = known_[isOnDevice][codeStructure(site)];
+  FlatSymbolRefAttr &code = known_[isOnDevice][structureOf(site, isOnDevice)];
   if (code) {
     return code;
   }
@@ -117,7 +121,7 @@ LogicalResult GenerateCodePass::addCode(CallOp call, CallSites &sites) {
     if (!isTaken) {
       return false;
     }
-    std::string own = codeStructure(site);
+    std::string own = structureOf(site, isOnDevice);
     structure = structure.empty() ? own : structure;
     return structure == own;
   });

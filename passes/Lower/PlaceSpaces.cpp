@@ -32,6 +32,7 @@
 #include "passes/Lower/Passes.h"
 
 #include "divisi/Codegen/GridKernels.h"
+#include "runtime/kernels/Families.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -167,21 +168,29 @@ bool SpacePlacer::movesOnDevice(InstructionInterface op) const {
 
 void SpacePlacer::choose(llvm::function_ref<bool(CallOp, CallSites &)> takes,
                          bool isReached) {
+  // What only moves bytes goes where these are, or are wanted.
+  auto isMover = [&](CallOp call) { return rt::isMovement(call.getCallee()); };
   for (InstructionInterface op : instructions_) {
-    if (auto call = dyn_cast<CallOp>(op.getOperation())) {
-      if (writesArena(op) && takes(call, sites_)) {
-        onDevice_.insert(call);
-        ++numOnDevice;
-      } else {
-        ++onHost[call.getCallee()];
-      }
+    auto call = dyn_cast<CallOp>(op.getOperation());
+    if (call && !isMover(call) && writesArena(op) && takes(call, sites_)) {
+      onDevice_.insert(call);
     }
   }
   for (InstructionInterface op : instructions_) {
-    bool moves =
-        isa<CollectiveOp, TransferOp>(op) && (isReached || !op.getMeeting());
-    if (moves && writesArena(op) && movesOnDevice(op)) {
+    auto call = dyn_cast<CallOp>(op.getOperation());
+    bool moves = call ? isMover(call)
+                      : isa<CollectiveOp, TransferOp>(op) &&
+                            (isReached || !op.getMeeting());
+    if (moves && writesArena(op) && movesOnDevice(op) &&
+        (!call || takes(call, sites_))) {
       onDevice_.insert(op);
+    }
+  }
+  for (InstructionInterface op : instructions_) {
+    if (auto call = dyn_cast<CallOp>(op.getOperation())) {
+      bool isThere = onDevice_.contains(op);
+      numOnDevice += isThere;
+      onHost[call.getCallee()] += !isThere;
     }
   }
 }
@@ -358,6 +367,9 @@ LogicalResult PlaceSpacesPass::place(ProgramOp program,
   std::string names;
   for (const auto &[callee, calls] : placer.onHost) {
     left += calls;
+    if (calls == 0) {
+      continue;
+    }
     names += (names.empty() ? ": " : ", ") + callee.str() + " (" +
              std::to_string(calls) + ")";
   }

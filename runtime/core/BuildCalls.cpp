@@ -72,6 +72,7 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
                                         const CallSite &site, Task &task,
                                         std::vector<int> &unread) {
   std::ostringstream reasons;
+  bool isOfDevice = false;
   std::string_view space =
       nameOfSpace(*context_.resolved.manifest, call.space());
   for (const Backend *backend : context_.backends) {
@@ -110,6 +111,7 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
     task.kernel = kernel->prepare(site, error);
     if (!task.kernel) {
       reasons << "; backend '" << backend->name() << "': " << error;
+      isOfDevice |= space != hostSpace;
       continue;
     }
     std::vector<PartKernel> parts = task.kernel->parts();
@@ -128,8 +130,10 @@ Status RankProgramBuilder::chooseKernel(const pb::Call &call,
     setWorkspace(call, query.workspaceBytes, task);
     return {};
   }
-  return makeError(ExitCode::Unsupported, "no backend can do '", site.op, "'",
-                   reasons.str());
+  // What a device's own kernel took while compiling fails for what the machine
+  // lacks: a library, or a GPU that is new enough.
+  return makeError(isOfDevice ? ExitCode::Device : ExitCode::Unsupported,
+                   "no backend can do '", site.op, "'", reasons.str());
 }
 
 /// Its bytes are only looked at in prepare(). Nothing where the call is made

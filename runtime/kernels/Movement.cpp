@@ -8,6 +8,7 @@
 
 #include "runtime/kernels/Copy.h"
 #include "runtime/kernels/Families.h"
+#include "runtime/kernels/Movement.h"
 #include "runtime/kernels/Reshape.h"
 #include "runtime/kernels/Scalars.h"
 
@@ -37,15 +38,15 @@ static KernelQuery aView() {
   return query;
 }
 
-/// The kernel that fills the result from one operand walked by `walk`.
-static std::unique_ptr<PreparedKernel> makeCopy(const CallSite &site,
-                                                const Walk &walk) {
+/// All of the result from one operand walked by `walk`.
+static Movement moveAll(const CallSite &site, Walk walk) {
   const TensorInfo &result = site.results[0];
-  StridedCopy copy(byteWidth(result.type), result.extents, denseWalk(result),
-                   walk);
-  return makeKernel([copy](auto operands, auto results, void *) {
-    copy.run(results[0], operands[0]);
-  });
+  Movement movement;
+  if (result.count() != 0) {
+    movement.parts.push_back(
+        {0, result.extents, denseWalk(result), std::move(walk)});
+  }
+  return movement;
 }
 
 //===----------------------------------------------------------------------===//
@@ -68,23 +69,22 @@ static bool getPermutation(const CallSite &site, const Checks &checks,
   return true;
 }
 
-static std::unique_ptr<PreparedKernel> prepareTranspose(const CallSite &site,
-                                                        std::string &error) {
-  Checks checks(site, error);
+static std::optional<Movement> planTranspose(const CallSite &site,
+                                             const Checks &checks) {
   Dims permutation;
   Walk walk;
   if (!takesOne(site, checks) || !getPermutation(site, checks, permutation)) {
-    return nullptr;
+    return std::nullopt;
   }
   const TensorInfo &result = site.results[0];
   for (size_t d = 0; d < permutation.size(); ++d) {
     if (!checks.resultExtent(d, site.operands[0].global[permutation[d]]) ||
         !addAffine(site, checks, 0, permutation[d], result.offset[d], 1,
                    result.extents[d], walk)) {
-      return nullptr;
+      return std::nullopt;
     }
   }
-  return makeCopy(site, walk);
+  return moveAll(site, walk);
 }
 
 /// A transpose that only moves extents of 1 moves no byte.
@@ -112,17 +112,16 @@ static KernelQuery queryTranspose(const CallSite &site) {
   return aView();
 }
 
-static std::unique_ptr<PreparedKernel> prepareBroadcast(const CallSite &site,
-                                                        std::string &error) {
-  Checks checks(site, error);
+static std::optional<Movement> planBroadcast(const CallSite &site,
+                                             const Checks &checks) {
   if (!takesOne(site, checks)) {
-    return nullptr;
+    return std::nullopt;
   }
   const TensorInfo &operand = site.operands[0], &result = site.results[0];
   Dims dims;
   if (!checks.getDims("dims", result.rank(), dims) ||
       !checks.operandRank(0, dims.size())) {
-    return nullptr;
+    return std::nullopt;
   }
   Walk walk;
   Dims strides(result.rank(), 0);
@@ -132,19 +131,18 @@ static std::unique_ptr<PreparedKernel> prepareBroadcast(const CallSite &site,
     if ((!repeats && !checks.resultExtent(to, operand.global[d])) ||
         !addAffine(site, checks, 0, d, repeats ? 0 : result.offset[to],
                    repeats ? 0 : 1, result.extents[to], walk)) {
-      return nullptr;
+      return std::nullopt;
     }
     strides[to] = walk.strides.back();
   }
   walk.strides = strides;
-  return makeCopy(site, walk);
+  return moveAll(site, walk);
 }
 
-static std::unique_ptr<PreparedKernel> prepareSlice(const CallSite &site,
-                                                    std::string &error) {
-  Checks checks(site, error);
+static std::optional<Movement> planSlice(const CallSite &site,
+                                         const Checks &checks) {
   if (!takesOne(site, checks)) {
-    return nullptr;
+    return std::nullopt;
   }
   const TensorInfo &operand = site.operands[0], &result = site.results[0];
   size_t rank = operand.rank();
@@ -153,13 +151,13 @@ static std::unique_ptr<PreparedKernel> prepareSlice(const CallSite &site,
       !checks.getInts("starts", rank, 0, maxExtent, starts) ||
       !checks.getInts("limits", rank, -1, maxExtent, limits) ||
       !checks.getInts("steps", rank, -maxExtent, maxExtent, steps)) {
-    return nullptr;
+    return std::nullopt;
   }
   Walk walk;
   for (size_t d = 0; d < rank; ++d) {
     if (steps[d] == 0) {
       checks.fail("attribute 'steps' holds 0");
-      return nullptr;
+      return std::nullopt;
     }
     int64_t span = steps[d] > 0 ? limits[d] - starts[d] : starts[d] - limits[d];
     int64_t size = std::abs(steps[d]);
@@ -169,63 +167,50 @@ static std::unique_ptr<PreparedKernel> prepareSlice(const CallSite &site,
     if (!checks.resultExtent(d, extent) ||
         !addAffine(site, checks, 0, d, starts[d] + result.offset[d] * step,
                    step, result.extents[d], walk)) {
-      return nullptr;
+      return std::nullopt;
     }
   }
-  return makeCopy(site, walk);
+  return moveAll(site, walk);
 }
 
 //===----------------------------------------------------------------------===//
 // pad, concat
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A part of the result that is copied from one operand.
-struct Part {
-  size_t operand = 0;
-  StridedCopy copy;
-  int64_t count = 0;
-};
-} // namespace
-
-/// The part of the result that comes from `operand`, whose global index d is
-/// the result's minus shift[d].
-static bool makePart(const CallSite &site, const Checks &checks, size_t operand,
-                     const Dims &shift, Part &part) {
+/// Adds the part of the result that comes from `operand`, whose global index d
+/// is the result's minus shift[d].
+static bool addPart(const CallSite &site, const Checks &checks, size_t operand,
+                    const Dims &shift, Movement &movement) {
   const TensorInfo &from = site.operands[operand], &result = site.results[0];
-  Walk to, walk;
-  to.strides = rowMajorStrides(result.extents);
-  Dims extents(result.rank());
-  part.operand = operand;
+  MovedPart part{operand, Dims(result.rank()), {}, {}};
+  part.to.strides = rowMajorStrides(result.extents);
   for (size_t d = 0; d < result.rank(); ++d) {
     int64_t begin = std::max(result.offset[d], shift[d]);
     int64_t end = std::min(result.offset[d] + result.extents[d],
                            shift[d] + from.global[d]);
-    extents[d] = std::max<int64_t>(0, end - begin);
+    part.extents[d] = std::max<int64_t>(0, end - begin);
   }
-  part.count = numElements(extents);
-  if (part.count == 0) {
+  if (numElements(part.extents) == 0) {
     return true;
   }
   for (size_t d = 0; d < result.rank(); ++d) {
     int64_t begin = std::max(result.offset[d], shift[d]);
-    to.base += (begin - result.offset[d]) * to.strides[d];
-    if (!addAffine(site, checks, operand, d, begin - shift[d], 1, extents[d],
-                   walk)) {
+    part.to.base += (begin - result.offset[d]) * part.to.strides[d];
+    if (!addAffine(site, checks, operand, d, begin - shift[d], 1,
+                   part.extents[d], part.from)) {
       return false;
     }
   }
-  part.copy = StridedCopy(byteWidth(result.type), extents, to, walk);
+  movement.parts.push_back(std::move(part));
   return true;
 }
 
-static std::unique_ptr<PreparedKernel> preparePad(const CallSite &site,
-                                                  std::string &error) {
-  Checks checks(site, error);
+static std::optional<Movement> planPad(const CallSite &site,
+                                       const Checks &checks) {
   if (!takesOne(site, checks)) {
-    return nullptr;
+    return std::nullopt;
   }
-  const TensorInfo &operand = site.operands[0], &result = site.results[0];
+  const TensorInfo &operand = site.operands[0];
   size_t rank = operand.rank();
   Dims low, high;
   double value = 0;
@@ -233,59 +218,46 @@ static std::unique_ptr<PreparedKernel> preparePad(const CallSite &site,
       !checks.getInts("lo", rank, -maxExtent, maxExtent, low) ||
       !checks.getInts("hi", rank, -maxExtent, maxExtent, high) ||
       !checks.getFloat("value", value)) {
-    return nullptr;
+    return std::nullopt;
   }
   for (size_t d = 0; d < rank; ++d) {
     if (!checks.resultExtent(d, low[d] + operand.global[d] + high[d])) {
-      return nullptr;
+      return std::nullopt;
     }
   }
-  Part part;
-  if (!makePart(site, checks, 0, low, part)) {
-    return nullptr;
+  Movement movement;
+  if (!addPart(site, checks, 0, low, movement)) {
+    return std::nullopt;
   }
-  DType type = result.type;
-  int64_t count = result.count();
-  return makeKernel([=](auto operands, auto results, void *) {
-    if (part.count != count) {
-      fill(type, results[0], count, value);
-    }
-    if (part.count != 0) {
-      part.copy.run(results[0], operands[0]);
-    }
-  });
+  movement.fill = value;
+  return movement;
 }
 
-static std::unique_ptr<PreparedKernel> prepareConcat(const CallSite &site,
-                                                     std::string &error) {
-  Checks checks(site, error);
+static std::optional<Movement> planConcat(const CallSite &site,
+                                          const Checks &checks) {
   if (!checks.counts(std::max<size_t>(1, site.operands.size()), 1) ||
       !sameTypes(site, checks)) {
-    return nullptr;
+    return std::nullopt;
   }
   const TensorInfo &result = site.results[0];
   int64_t axis = 0;
   if (!checks.getInt("axis", 0, int64_t(result.rank()) - 1, axis)) {
-    return nullptr;
+    return std::nullopt;
   }
-  std::vector<Part> parts;
+  Movement movement;
   Dims shift(result.rank(), 0);
   for (size_t i = 0; i < site.operands.size(); ++i) {
     const TensorInfo &operand = site.operands[i];
     if (!checks.operandRank(i, result.rank())) {
-      return nullptr;
+      return std::nullopt;
     }
     for (size_t d = 0; d < result.rank(); ++d) {
       if (d != size_t(axis) && !checks.resultExtent(d, operand.global[d])) {
-        return nullptr;
+        return std::nullopt;
       }
     }
-    Part part;
-    if (!makePart(site, checks, i, shift, part)) {
-      return nullptr;
-    }
-    if (part.count != 0) {
-      parts.push_back(part);
+    if (!addPart(site, checks, i, shift, movement)) {
+      return std::nullopt;
     }
     shift[axis] += operand.global[axis];
     if (shift[axis] > result.global[axis]) {
@@ -293,11 +265,43 @@ static std::unique_ptr<PreparedKernel> prepareConcat(const CallSite &site,
     }
   }
   if (!checks.resultExtent(axis, shift[axis])) {
+    return std::nullopt;
+  }
+  return movement;
+}
+
+std::optional<Movement> planMovement(const CallSite &site,
+                                     const Checks &checks) {
+  return site.op == "nn.transpose"   ? planTranspose(site, checks)
+         : site.op == "nn.broadcast" ? planBroadcast(site, checks)
+         : site.op == "nn.slice"     ? planSlice(site, checks)
+         : site.op == "nn.pad"       ? planPad(site, checks)
+         : site.op == "nn.concat"    ? planConcat(site, checks)
+                                     : std::nullopt;
+}
+
+static std::unique_ptr<PreparedKernel> prepareMovement(const CallSite &site,
+                                                       std::string &error) {
+  auto movement = planMovement(site, Checks(site, error));
+  if (!movement) {
     return nullptr;
   }
-  return makeKernel([parts](auto operands, auto results, void *) {
-    for (const Part &part : parts) {
-      part.copy.run(results[0], operands[part.operand]);
+  DType type = site.results[0].type;
+  int64_t count = site.results[0].count(), moved = 0;
+  std::vector<std::pair<size_t, StridedCopy>> copies;
+  for (const MovedPart &part : movement->parts) {
+    moved += numElements(part.extents);
+    copies.emplace_back(part.operand, StridedCopy(byteWidth(type), part.extents,
+                                                  part.to, part.from));
+  }
+  double value = movement->fill.value_or(0);
+  bool fills = movement->fill && moved != count;
+  return makeKernel([=](auto operands, auto results, void *) {
+    if (fills) {
+      fill(type, results[0], count, value);
+    }
+    for (const auto &[operand, copy] : copies) {
+      copy.run(results[0], operands[operand]);
     }
   });
 }
@@ -343,12 +347,12 @@ static std::unique_ptr<PreparedKernel> prepareReshape(const CallSite &site,
 std::span<const Kernel> movementKernels() {
   using enum KernelUse;
   static constexpr Kernel kernels[] = {
-      {"nn.broadcast", 1, Parts, queryNothing, prepareBroadcast},
-      {"nn.concat", 1, Parts, queryNothing, prepareConcat},
-      {"nn.pad", 1, Parts, queryNothing, preparePad},
+      {"nn.broadcast", 1, Parts, queryNothing, prepareMovement},
+      {"nn.concat", 1, Parts, queryNothing, prepareMovement},
+      {"nn.pad", 1, Parts, queryNothing, prepareMovement},
       {"nn.reshape", 1, Whole, queryReshape, prepareReshape},
-      {"nn.slice", 1, Parts, queryNothing, prepareSlice},
-      {"nn.transpose", 1, Parts, queryTranspose, prepareTranspose},
+      {"nn.slice", 1, Parts, queryNothing, prepareMovement},
+      {"nn.transpose", 1, Parts, queryTranspose, prepareMovement},
   };
   return kernels;
 }

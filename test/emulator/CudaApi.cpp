@@ -25,11 +25,6 @@ using Lock = std::lock_guard<std::mutex>;
 
 namespace {
 
-/// The device of the calling thread; a context is that of a device.
-struct Current {
-  int device = -1;
-};
-
 struct Kernel {
   std::string name;
   EmulatedFunction function;
@@ -42,11 +37,6 @@ struct Library {
 };
 
 } // namespace
-
-static Current &current() {
-  thread_local Current own;
-  return own;
-}
 
 static Stream &streamOf(CUstream stream) {
   return *reinterpret_cast<Stream *>(stream);
@@ -62,7 +52,7 @@ static CUresult result() {
 
 /// Success if the calling thread has a context, as nearly all calls want.
 static CUresult needContext() {
-  return current().device < 0 ? CUDA_ERROR_INVALID_CONTEXT : result();
+  return currentDevice() < 0 ? CUDA_ERROR_INVALID_CONTEXT : result();
 }
 
 CUresult cuInit(unsigned flags) {
@@ -135,7 +125,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 
 CUresult cuCtxSetCurrent(CUcontext context) {
-  current().device = int(reinterpret_cast<uintptr_t>(context)) - 1;
+  currentDevice() = int(reinterpret_cast<uintptr_t>(context)) - 1;
   return CUDA_SUCCESS;
 }
 
@@ -151,7 +141,7 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
   if (bytes == 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  *address = gpus().allocate(current().device, bytes);
+  *address = gpus().allocate(currentDevice(), bytes);
   return *address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -310,7 +300,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   *stream =
-      reinterpret_cast<CUstream>(gpus().makeStream(current().device));
+      reinterpret_cast<CUstream>(gpus().makeStream(currentDevice()));
   return CUDA_SUCCESS;
 }
 

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/CudaBackend.h"
+#include "test/emulator/CudaFixture.h"
 
 #include <cstring>
 #include <gmock/gmock.h>
@@ -20,39 +20,7 @@ using namespace divisi;
 using namespace divisi::rt;
 using testing::HasSubstr;
 
-namespace {
-
-/// A device, and one queue of it.
-struct Fixture {
-  std::shared_ptr<Device> device = *makeCudaDevice(0);
-  std::unique_ptr<DeviceQueue> queue = std::move(*device->makeQueue());
-  std::unique_ptr<DeviceEvent> event = std::move(*device->makeEvent());
-
-  /// Ends what is on the queue.
-  Status finish() {
-    Status status = device->record(*queue, *event);
-    while (status.isOk()) {
-      Expected<bool> isReached = device->poll(*event);
-      if (!isReached || *isReached) {
-        return isReached.status();
-      }
-    }
-    return status;
-  }
-  /// All bytes of a memory of the device.
-  std::vector<std::byte> read(const DeviceMemory &memory) {
-    std::vector<std::byte> bytes(size_t(memory.size()));
-    Box all{{0}, {memory.size()}};
-    EXPECT_TRUE(device
-                    ->copyBox(queue.get(), BoxCopy(1, all, all, all),
-                              memory.data(), bytes.data())
-                    .isOk());
-    EXPECT_TRUE(finish().isOk());
-    return bytes;
-  }
-};
-
-} // namespace
+using Fixture = divisi::test::CudaFixture;
 
 /// Pieces of boxes of up to three dimensions, to the device and back.
 TEST(CudaDevice, CopiesWhatTheHostCopies) {

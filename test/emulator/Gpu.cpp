@@ -35,6 +35,11 @@ Gpus &divisi::emulator::gpus() {
   return all;
 }
 
+int &divisi::emulator::currentDevice() {
+  thread_local int own = -1;
+  return own;
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
@@ -127,6 +132,14 @@ void Gpus::wait(Stream &stream, const std::shared_ptr<Event> &event) {
   work.waitsFor = event;
   work.number = event->recorded;
   put(stream, std::move(work));
+}
+
+bool Gpus::dropsWait() {
+  bool drops = ++waits_ == dropped_;
+  if (drops) {
+    std::fprintf(stderr, "emulator: left out a wait\n");
+  }
+  return drops;
 }
 
 void Gpus::fail(const std::string &what) {

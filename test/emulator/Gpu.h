@@ -98,8 +98,8 @@ public:
   void finishAll();
 
   /// Whether the wait that a stream is about to be given is the one that
-  /// DIVISI_EMULATOR_DROP counts, from 1 on: it is left out.
-  bool dropsWait() { return ++waits_ == dropped_; }
+  /// DIVISI_EMULATOR_DROP counts, from 1 on: it is left out, and told.
+  bool dropsWait();
   /// The first thing that was wrong; it stays so.
   const std::optional<std::string> &fault() const { return fault_; }
   void fail(const std::string &what);
@@ -135,6 +135,9 @@ private:
 
 /// Of this process.
 Gpus &gpus();
+
+/// The device of the calling thread's context; -1: it has none.
+int &currentDevice();
 
 } // namespace divisi::emulator
 

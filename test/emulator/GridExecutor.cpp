@@ -19,7 +19,7 @@ using namespace divisi::emulator;
 static constexpr uint32_t warpSize = 32;
 static constexpr size_t stackBytes = 16 << 10;
 /// What a block may share; more than kernels here ask for.
-static constexpr uint64_t sharedBytes = 4 << 10;
+static constexpr uint64_t sharedBytes = 16 << 10;
 
 enum class Waits : uint8_t { Nothing, Barrier, Shuffle, Ended };
 

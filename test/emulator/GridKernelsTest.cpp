@@ -238,3 +238,29 @@ TEST(GridKernels, ArePtxThatPtxasTakes) {
   }
   EXPECT_GT(kernels, 20);
 }
+
+TEST(GridKernels, MovesArePtxThatPtxasTakes) {
+  std::string ptxas = "/usr/local/cuda/bin/ptxas";
+  if (access(ptxas.c_str(), X_OK) != 0) {
+    GTEST_SKIP() << "no " << ptxas;
+  }
+  for (rt::DType type : {rt::DType::Bool, rt::DType::F16, rt::DType::F32,
+                         rt::DType::I64}) {
+    for (bool hasSquares : {false, true}) {
+      rt::Dims from = {5, 40, 70}, to = {5, 70, 40};
+      rt::TensorInfo operand = rt::TensorInfo::whole(type, from);
+      rt::TensorInfo result =
+          rt::TensorInfo::whole(type, hasSquares ? to : rt::Dims{40, 5, 70});
+      rt::Attributes attributes;
+      attributes.set("permutation",
+                     hasSquares ? rt::Dims{0, 2, 1} : rt::Dims{1, 0, 2});
+      rt::CallSite site{"nn.transpose", attributes, {&operand, 1}, {&result, 1}};
+      auto ptx = generateGridKernel(site, rt::ptxTarget("sm_80"));
+      ASSERT_TRUE(ptx) << ptx.status().message();
+      EXPECT_EQ(ptx->find(".shared") != ptx->npos, hasSquares);
+      for (const char *architecture : {"sm_80", "sm_90", "sm_100"}) {
+        ASSERT_EQ(assemble(*ptx, ptxas, architecture), "");
+      }
+    }
+  }
+}

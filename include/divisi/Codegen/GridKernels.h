@@ -30,8 +30,12 @@
 namespace divisi {
 
 /// Whether there is a kernel for the region of `site`, whatever its extents
-/// are. Sites with equal structures (codeStructure) have one.
+/// are, or for what is left of it behind a product (ProductRegion.h).
 bool generatesGridKernel(const rt::CallSite &site);
+
+/// All that the kernel for `site` depends on, beside the target: sites with
+/// equal structures have one kernel. There is one for `site`.
+std::string gridStructure(const rt::CallSite &site);
 
 /// The kernel (GridCode.h) for a target of isGridTarget(): in PTX, or, for the
 /// emulator, as an EmulatedHeader and a shared object of this host which imports

@@ -19,9 +19,11 @@ namespace {
 
 class CudaBackend final : public Backend {
 public:
-  CudaBackend() {
-    std::span<const Kernel> grid = cuda::gridKernels();
-    kernels_.assign(grid.begin(), grid.end());
+  explicit CudaBackend(bool mayRound) {
+    for (auto family : {cuda::productKernels(mayRound), cuda::gridKernels(),
+                        cuda::moveKernels()}) {
+      kernels_.insert(kernels_.end(), family.begin(), family.end());
+    }
     std::ranges::stable_sort(kernels_, {}, &Kernel::op);
   }
   std::string_view name() const override { return "cuda"; }
@@ -34,9 +36,9 @@ private:
 
 } // namespace
 
-const Backend &divisi::rt::cudaBackend() {
-  static const CudaBackend backend;
-  return backend;
+const Backend &divisi::rt::cudaBackend(bool mayRound) {
+  static const CudaBackend exact(false), rounded(true);
+  return mayRound ? rounded : exact;
 }
 
 Expected<std::shared_ptr<Device>> divisi::rt::makeCudaDevice(int ordinal) {

@@ -45,6 +45,8 @@ Context::retain(std::shared_ptr<const Driver> driver, int ordinal) {
 
 Context::~Context() {
   if (context_) {
+    driver_->ctxSetCurrent(context_);
+    blas_.reset();
     driver_->primaryCtxRelease(device_);
   }
 }
@@ -231,22 +233,17 @@ Status CudaDevice::copyBox(DeviceQueue *queue, const BoxCopy &copy,
   return context_->check(done, "copy");
 }
 
-/// Of the neutral elements only those of 8 bytes are not patterns of 4.
-Status CudaDevice::fill(DeviceQueue *queue, DType type, ReduceKind kind,
-                        void *result, int64_t count) {
-  if (count == 0) {
-    return {};
-  }
-  std::byte element[8] = {};
-  fillNeutral(type, kind, element, 1);
-  uint32_t words[2];
-  std::memcpy(words, element, sizeof(words));
-  const Driver &driver = context_->driver();
+Status divisi::rt::cuda::fillElements(const CudaQueue &queue,
+                                      const std::byte *element, int64_t width,
+                                      void *result, int64_t count) {
+  uint32_t words[2] = {};
+  std::memcpy(words, element, static_cast<size_t>(width));
+  const Driver &driver = queue.context().driver();
   CUdeviceptr to = addressOf(result);
-  CUstream stream = streamOf(*queue);
+  CUstream stream = queue.stream();
   auto size = static_cast<size_t>(count);
   CUresult done = CUDA_SUCCESS;
-  switch (byteWidth(type)) {
+  switch (width) {
   case 1:
     done = driver.memsetD8Async(to, uint8_t(words[0]), size, stream);
     break;
@@ -262,7 +259,16 @@ Status CudaDevice::fill(DeviceQueue *queue, DType type, ReduceKind kind,
                                      1, size, stream);
     }
   }
-  return context_->check(done, "fill memory");
+  return queue.context().check(done, "fill memory");
+}
+
+Status CudaDevice::fill(DeviceQueue *queue, DType type, ReduceKind kind,
+                        void *result, int64_t count) {
+  std::byte element[8] = {};
+  fillNeutral(type, kind, element, 1);
+  return count == 0 ? Status()
+                    : fillElements(static_cast<CudaQueue &>(*queue), element,
+                                   byteWidth(type), result, count);
 }
 
 Status CudaDevice::record(DeviceQueue &queue, DeviceEvent &event) {

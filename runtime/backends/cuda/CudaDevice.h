@@ -19,6 +19,8 @@
 
 namespace divisi::rt::cuda {
 
+class BlasHandle;
+
 /// The name of its memory space.
 inline constexpr std::string_view spaceName = "cuda";
 
@@ -34,6 +36,8 @@ public:
 
   /// The driver, on a thread that has been told of the context.
   const Driver &driver() const;
+  /// Who does products on it, made when first asked for; by one thread at a time.
+  Expected<const BlasHandle *> blas() const;
   /// Driver::check().
   Status check(CUresult result, const std::string &what) const {
     return driver_->check(result, what);
@@ -46,6 +50,7 @@ private:
   std::shared_ptr<const Driver> driver_;
   CUdevice device_;
   CUcontext context_ = nullptr;
+  mutable std::shared_ptr<const BlasHandle> blas_;
 };
 
 /// A stream.
@@ -62,6 +67,10 @@ private:
   std::shared_ptr<const Context> context_;
   CUstream stream_;
 };
+
+/// Lets so many elements at `result`, of 1, 2, 4 or 8 bytes, be `element`.
+Status fillElements(const CudaQueue &queue, const std::byte *element,
+                    int64_t width, void *result, int64_t count);
 
 /// GPU number `ordinal` of this machine, as CUDA counts them. Device if there
 /// is none, or no driver.

@@ -7,40 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cuda/Driver.h"
-
-#include <dlfcn.h>
+#include "runtime/backends/cuda/FunctionTable.h"
 
 using namespace divisi;
 using namespace divisi::rt::cuda;
 
 static constexpr char libraryName[] = "libcuda.so.1";
-
-// The symbol of a function, which macros of cuda.h rename to its version.
-#define DIVISI_NAME(name) #name
-#define DIVISI_SYMBOL(name) DIVISI_NAME(name)
-
-namespace {
-
-/// Fills a table; notes the first function that is not there.
-class TableFiller {
-public:
-  explicit TableFiller(void *library) : library_(library) {}
-
-  template <typename Function>
-  void fill(Function &function, const char *symbol) {
-    function = reinterpret_cast<Function>(dlsym(library_, symbol));
-    if (!function && missing.empty()) {
-      missing = symbol;
-    }
-  }
-
-  std::string missing;
-
-private:
-  void *library_;
-};
-
-} // namespace
 
 static std::string fillTable(void *library, Driver &driver) {
   TableFiller table(library);

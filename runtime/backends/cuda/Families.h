@@ -15,6 +15,19 @@ namespace divisi::rt::cuda {
 
 /// What the compiler has made code of (GridCode.h).
 std::span<const Kernel> gridKernels();
+/// Whether `site`, with code, is a call of one of these; ready to be made, or
+/// null and a message.
+bool acceptsGrid(const CallSite &site);
+std::unique_ptr<PreparedKernel> prepareGrid(const CallSite &site,
+                                            std::string &error);
+
+/// What moves elements, by the compiler's code (GridMove.h).
+std::span<const Kernel> moveKernels();
+
+/// Products by cuBLASLt, alone or at the head of regions; those of f32 of
+/// numbers that are rounded to TF32 if they may. None in a build without its
+/// header.
+std::span<const Kernel> productKernels(bool mayRound);
 
 } // namespace divisi::rt::cuda
 

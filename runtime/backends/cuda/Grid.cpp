@@ -8,6 +8,7 @@
 
 #include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/backends/cuda/Families.h"
+#include "runtime/backends/cuda/GridLibrary.h"
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/GridCode.h"
 #include "runtime/kernels/RowCall.h"
@@ -17,37 +18,6 @@ using namespace divisi::rt;
 using namespace divisi::rt::cuda;
 
 namespace {
-
-/// A kernel of an artifact, of no context.
-class Library {
-public:
-  explicit Library(std::shared_ptr<const Driver> driver)
-      : driver_(std::move(driver)) {}
-  ~Library() {
-    if (library_) {
-      driver_->libraryUnload(library_);
-    }
-  }
-  Library(const Library &) = delete;
-
-  Status load(std::span<const std::byte> bytes) {
-    Status status = driver_->check(
-        driver_->libraryLoadData(&library_, bytes.data(), nullptr, nullptr, 0,
-                                 nullptr, nullptr, 0),
-        "load a generated kernel");
-    return status.isOk()
-               ? driver_->check(driver_->libraryGetKernel(&kernel_, library_,
-                                                          gridFunctionName),
-                                "find a generated kernel")
-               : status;
-  }
-  CUkernel kernel() const { return kernel_; }
-
-private:
-  std::shared_ptr<const Driver> driver_;
-  CUlibrary library_ = nullptr;
-  CUkernel kernel_ = nullptr;
-};
 
 /// One launch of a call.
 struct Piece {
@@ -108,13 +78,13 @@ public:
   }
 
 private:
-  Library library_;
+  GridLibrary library_;
   std::vector<Piece> pieces_;
 };
 
 } // namespace
 
-static bool acceptsGrid(const CallSite &site) {
+bool divisi::rt::cuda::acceptsGrid(const CallSite &site) {
   return isGridTarget(site.code->target) && RowCall::of(site).has_value();
 }
 
@@ -139,8 +109,8 @@ static KernelQuery queryGrid(const CallSite &site) {
   return query;
 }
 
-static std::unique_ptr<PreparedKernel> prepareGrid(const CallSite &site,
-                                                   std::string &error) {
+std::unique_ptr<PreparedKernel>
+divisi::rt::cuda::prepareGrid(const CallSite &site, std::string &error) {
   auto driver = Driver::open();
   Status status = driver.status();
   if (status.isOk()) {

@@ -23,7 +23,7 @@ public:
 
 } // namespace
 
-const Backend &divisi::rt::cudaBackend() {
+const Backend &divisi::rt::cudaBackend(bool) {
   static const NoBackend backend;
   return backend;
 }

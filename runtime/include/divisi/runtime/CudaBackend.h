@@ -15,8 +15,9 @@
 namespace divisi::rt {
 
 /// Kernels for GPUs. The table needs no GPU: kernels can be asked about calls
-/// anywhere.
-const Backend &cudaBackend();
+/// anywhere. Products of f32 may be those of numbers rounded to TF32, with 10
+/// bits behind the point, if `mayRound`; sums are of f32 in any case.
+const Backend &cudaBackend(bool mayRound = false);
 
 /// GPU number `ordinal` of this machine, as CUDA counts them. Device if there
 /// is none, or no driver, or one that is too old.
