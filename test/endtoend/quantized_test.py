@@ -1,5 +1,7 @@
 """Quantized models: weights stay codes, products are of integers, and any plan
 computes what one device does, but for codes that lie between two."""
+import re
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -33,7 +35,10 @@ def test_every_plan_computes_what_one_device_does(divisi, name):
     results = {}
     for plan, flags in PLANS.items():
         divisi("compile", "m.onnx", *flags, "-o", "m.divisi")
-        divisi("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz")
+        told = divisi("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz",
+                      "--verbose").err
+        memory = re.findall(r"holds (\d+) bytes: .*predicted (\d+)\n", told)
+        assert memory and all(held == said for held, said in memory), told
         [results[plan]] = load(divisi.path("y.npz")).values()
     y = expected(path, x)
     # A code that lies between two is one step off, and others follow it.

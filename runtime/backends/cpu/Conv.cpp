@@ -35,13 +35,8 @@ struct Chain {
 
 /// Whether others than the convolution read its weights.
 bool sharesWeights(const CallSite &call) {
-  std::vector<int> operands = ConvPlan::operandsOf(call);
-  int64_t readers = 0;
-  for (size_t p = 0; call.region && p < call.region->parts.size(); ++p) {
-    const std::vector<int> &read = call.region->parts[p].operands;
-    readers += std::count(read.begin(), read.end(), operands[1]);
-  }
-  return readers > 1 || operands[0] == operands[1];
+  int weights = ConvPlan::operandsOf(call)[1];
+  return call.region && call.region->countReads(weights) > 1;
 }
 
 class ConvKernel final : public PreparedKernel {

@@ -239,8 +239,7 @@ bool Int8ConvPlan::make(const CallSite &call, bool hasValues) {
     return false;
   }
   w.wanted.reset(wanted);
-  isConstant =
-      w.operand < call.constants.size() && bool(call.constants[w.operand]);
+  isConstant = isPackable(call, w.operand);
   if (!addReorder(x, false) || !addReorder(w, false) || !addReorder(y, true) ||
       !std::all_of(others.begin(), others.end(),
                    [](Side &side) { return addReorder(side, false); })) {
@@ -389,6 +388,9 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   query.workspaceBytes = plan.workspaceBytes;
   query.packedBytes = plan.packedBytes();
   query.reorderedBytes = plan.reorderedBytes();
+  if (plan.isConstant) {
+    query.unread = {int(plan.w.operand)};
+  }
   return query;
 }
 

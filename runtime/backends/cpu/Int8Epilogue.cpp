@@ -338,11 +338,7 @@ bool Int8Epilogue::readParts(size_t count) {
     return false;
   }
   for (size_t p = 0; p < count; ++p) {
-    int uses = 0;
-    for (const RegionPart &part : parts) {
-      uses += int(std::count(part.operands.begin(), part.operands.end(),
-                             operands + int(p)));
-    }
+    int64_t uses = site_->region->countReads(operands + int(p));
     if (parts[p].results.size() != 1 || uses != (p + 1 < count ? 1 : 0) ||
         !isSameBox(parts[p].results[0], site_->results[0])) {
       return false;

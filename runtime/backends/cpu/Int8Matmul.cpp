@@ -151,8 +151,7 @@ bool Int8MatmulPlan::make(const CallSite &call, bool hasValues) {
     return false;
   }
   isConstant = numElements(product.batch) == 1 &&
-               operands[1] < call.constants.size() &&
-               bool(call.constants[operands[1]]);
+               isPackable(call, operands[1]);
   // Four times as fast as those of f32.
   threads = teamFor(call.threads, 0.5 * double(numElements(product.batch)) *
                                       double(product.m) * double(product.n) *
@@ -303,6 +302,9 @@ static std::optional<KernelQuery> askOneDnn(const CallSite &site) {
   KernelQuery query;
   query.workspaceBytes = plan.workspaceBytes;
   query.packedBytes = plan.packedBytes();
+  if (plan.isConstant) {
+    query.unread = {int(plan.operands[1])};
+  }
   return query;
 }
 

@@ -50,6 +50,11 @@ bool FirstOperator::isProduct(const CallSite &call,
                    isSameBox(part->results[0], call.results[0]));
 }
 
+bool isPackable(const CallSite &call, size_t operand) {
+  return operand < call.constants.size() && bool(call.constants[operand]) &&
+         !(call.region && call.region->countReads(int(operand)) > 1);
+}
+
 bool Int8Plan::read(const CallSite &call, const FirstOperator &first,
                     size_t left, std::array<const char *, 2> names,
                     const Dims &channels, bool hasValues) {

@@ -35,6 +35,9 @@ struct FirstOperator {
   bool isProduct(const CallSite &call, std::string_view wanted) const;
 };
 
+/// Whether the bytes of the operand are known, and the product alone reads them.
+bool isPackable(const CallSite &call, size_t operand);
+
 /// What a primitive of oneDNN computes: a product and what follows it.
 struct Int8Plan {
   Int8Epilogue epilogue;

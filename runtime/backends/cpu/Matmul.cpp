@@ -145,13 +145,7 @@ static int rightOperand(const MatmulPlan &plan) {
 
 /// Whether others than the product read its right matrix.
 static bool sharesRight(const CallSite &call, const MatmulPlan &plan) {
-  for (size_t p = 1; call.region && p < call.region->parts.size(); ++p) {
-    const std::vector<int> &read = call.region->parts[p].operands;
-    if (std::count(read.begin(), read.end(), rightOperand(plan)) != 0) {
-      return true;
-    }
-  }
-  return plan.numbers[0] == plan.numbers[1];
+  return call.region && call.region->countReads(rightOperand(plan)) > 1;
 }
 
 static std::optional<KernelQuery> askOneDnn(const CallSite &call) {

@@ -32,6 +32,7 @@
 #include "divisi/runtime/Attributes.h"
 #include "divisi/runtime/Tensor.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -74,6 +75,15 @@ struct RegionPart {
 struct Region {
   std::vector<RegionPart> parts; ///< Values are made before they are read.
   std::vector<int> results;      ///< Values of parts: the results of the call.
+
+  /// How often the parts read `value`.
+  int64_t countReads(int value) const {
+    int64_t reads = 0;
+    for (const RegionPart &part : parts) {
+      reads += std::ranges::count(part.operands, value);
+    }
+    return reads;
+  }
 };
 
 /// What kernels keep of one constant in layouts of their own. Each is made
