@@ -46,11 +46,8 @@ CallSite ProductRegion::tail(const KernelCode *code) const {
 /// Whether nobody but operand 0 or 1 of `part` reads the value.
 bool ProductRegion::isOnlyUse(int value, size_t part) const {
   const Region &region = *site_->region;
-  int64_t uses = std::ranges::count(region.results, value);
-  for (const RegionPart &reader : region.parts) {
-    uses += std::ranges::count(reader.operands, value);
-  }
-  return uses == 1 &&
+  return region.countReads(value) + std::ranges::count(region.results, value) ==
+             1 &&
          std::ranges::count(region.parts[part].operands, value) == 1;
 }
 
