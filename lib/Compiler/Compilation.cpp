@@ -13,6 +13,7 @@
 #include "ModuleFile.h"
 #include "ModuleReport.h"
 #include "dialects/NN/NN.h"
+#include "divisi/Compiler/LeaveOut.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Cost/ScheduleRecord.h"
@@ -43,6 +44,9 @@ Compilation::Compilation(CompileOptions options)
   // An error names its place; the whole function below it would bury that.
   context_->printOpOnDiagnostic(false);
   context_->loadAllAvailableDialects();
+  if (!options_.leaveOut.empty()) {
+    leaveOut(*context_, options_.leaveOut);
+  }
 }
 
 Compilation::Compilation(CompileOptions options, OwningOpRef<ModuleOp> module,

@@ -8,12 +8,27 @@
 
 #include "Flags.h"
 
+#include "divisi/Compiler/LeaveOut.h"
 #include "divisi/runtime/CudaBackend.h"
 #include "runtime/kernels/GridCode.h"
 #include "runtime/kernels/RowCode.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
 using namespace llvm;
 using namespace divisi;
+
+divisi::Expected<std::vector<std::string>> ImportFlags::leftOut() const {
+  for (const std::string &pass : leaveOut) {
+    if (!is_contained(optionalPasses(), pass)) {
+      return Status(ExitCode::Usage, "--leave-out '" + pass +
+                                         "': expected some of " +
+                                         join(optionalPasses(), ", "));
+    }
+  }
+  return std::vector<std::string>(leaveOut.begin(), leaveOut.end());
+}
 
 divisi::Expected<std::string> PlanFlags::nativeLevel() const {
   if (native != "auto" && native != "off") {

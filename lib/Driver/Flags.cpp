@@ -100,6 +100,9 @@ ImportFlags::ImportFlags(cl::SubCommand &verb)
                     cl::value_desc("FILE.npz"),
                     cl::desc("the same of every input that has a tensor of its "
                              "name in the file")),
+      leaveOut("leave-out", cl::sub(verb), on(ActsOn::Import),
+               cl::value_desc("PASS,..."), cl::CommaSeparated,
+               cl::desc("run without these passes, to see what they bring")),
       precision("precision", cl::sub(verb), on(ActsOn::Import),
                 cl::value_desc("bf16|f16"),
                 cl::desc("store weights and compute in it what f32 is not "
@@ -375,6 +378,11 @@ Status divisi::gatherOptions(const ImportFlags &importFlags,
   if (!device) {
     return device.status();
   }
+  divisi::Expected<std::vector<std::string>> leftOut = importFlags.leftOut();
+  if (!leftOut) {
+    return leftOut.status();
+  }
+  options.leaveOut = *leftOut;
   options.nativeLevel = *nativeLevel;
   options.device = *device;
   options.import = *import;

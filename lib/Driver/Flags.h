@@ -30,13 +30,15 @@ namespace divisi {
 /// What is read, and how large its symbolic dimensions are.
 struct ImportFlags {
   /// Adds --dim, --shape, --shapes-from, --constant, --constants-from,
-  /// --precision and --keep-f32 to `verb`.
+  /// --leave-out, --precision and --keep-f32 to `verb`.
   explicit ImportFlags(llvm::cl::SubCommand &verb);
   /// ExitCode::Usage for a malformed flag; for files as readTensorArguments
   /// and readConstants.
   Expected<ImportOptions> options() const;
   /// What is computed in fewer bits. ExitCode::Usage for a malformed flag.
   Expected<PrecisionOptions> precisionOptions() const;
+  /// CompileOptions::leaveOut. ExitCode::Usage for a pass that has to run.
+  Expected<std::vector<std::string>> leftOut() const;
 
   // As they were given.
   llvm::cl::list<std::string> dims;
@@ -44,6 +46,7 @@ struct ImportFlags {
   llvm::cl::list<std::string> shapesFrom;
   llvm::cl::list<std::string> constants;
   llvm::cl::list<std::string> constantsFrom;
+  llvm::cl::list<std::string> leaveOut;
   llvm::cl::opt<std::string> precision;
   llvm::cl::list<std::string> keepF32;
 };

@@ -80,6 +80,8 @@ struct CompileOptions {
   /// The processor that regions become code of: "x86-64-v3" or "x86-64-v4";
   /// empty: none does.
   std::string nativeLevel = {};
+  /// Passes that do not run, of those in LeaveOut.h.
+  std::vector<std::string> leaveOut = {};
   /// Stages after which the module is written to `dumpFolder`, as
   /// MODEL.STAGE.mlir, or to `dumpFile` if that is not empty.
   std::vector<Stage> dumpAfter;

@@ -1,0 +1,34 @@
+//===- LeaveOut.cpp - Compiling without some passes -----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Compiler/LeaveOut.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/Pass.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+llvm::ArrayRef<StringRef> divisi::optionalPasses() {
+  static constexpr StringRef names[] = {
+      "nn-fuse-activations", "nn-fuse-attention",   "nn-fold-scales",
+      "nn-move-codes",       "nn-integer-products", "choose-formats"};
+  return names;
+}
+
+void divisi::leaveOut(MLIRContext &context, std::vector<std::string> passes) {
+  // MLIR asks the handler before each pass; what it does not call, is not done.
+  context.registerActionHandler([passes](function_ref<void()> run,
+                                         const tracing::Action &action) {
+    const auto *execution = dyn_cast<PassExecutionAction>(&action);
+    if (!execution ||
+        !is_contained(passes, execution->getPass().getArgument())) {
+      run();
+    }
+  });
+}
