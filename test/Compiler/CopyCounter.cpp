@@ -11,6 +11,7 @@
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
 #include "passes/Lower/CallSites.h"
+#include "runtime/kernels/Families.h"
 
 using namespace divisi;
 using namespace divisi::exec;
@@ -44,13 +45,20 @@ void CopyCounter::collectReaders(
   }
 }
 
+/// Whether it is a call that makes what was not there before.
+static bool computes(mlir::Operation *op) {
+  auto call = mlir::dyn_cast<CallOp>(op);
+  return call && !rt::isMovement(call.getCallee());
+}
+
 bool CopyCounter::worksThere(mlir::Operation *op) const {
-  if (auto call = mlir::dyn_cast<CallOp>(op)) {
+  auto call = mlir::dyn_cast<CallOp>(op);
+  if (call && (computes(op) || !ops_.contains(call.getCallee().str()))) {
     return ops_.contains(call.getCallee().str());
   }
   auto moved = mlir::cast<InstructionInterface>(op);
-  if (!mlir::isa<CollectiveOp, TransferOp>(op) ||
-      (moved.getMeeting() && !isReached_)) {
+  if (!call && (!mlir::isa<CollectiveOp, TransferOp>(op) ||
+                (moved.getMeeting() && !isReached_))) {
     return false;
   }
   if (!moved.getReads().empty()) {
@@ -65,7 +73,7 @@ bool CopyCounter::worksThere(mlir::Operation *op) const {
     collectReaders(target, readers);
   }
   return llvm::any_of(readers, [&](mlir::Operation *reader) {
-    return mlir::isa<CallOp>(reader) && worksThere(reader);
+    return computes(reader) && worksThere(reader);
   });
 }
 
