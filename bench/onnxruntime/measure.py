@@ -29,7 +29,7 @@ def root_mean_square(array):
     return float(np.sqrt(np.mean(np.square(array, dtype=np.float64))))
 
 
-def largest_error(outputs, expected, allowed=None):
+def largest_error(outputs, expected, tolerance, allowed=None):
     """The largest error as a part of the tolerance: of each element, or, where
     the root mean square that is allowed is given, of an output."""
     if outputs.keys() != expected.keys():
@@ -42,7 +42,8 @@ def largest_error(outputs, expected, allowed=None):
         if allowed:
             error = root_mean_square(distance) / allowed[name]
         else:
-            bound = 1e-4 * np.abs(want).max() + 1e-3 * np.abs(want)
+            bound = (tolerance[0] * np.abs(want).max()
+                     + tolerance[1] * np.abs(want))
             error = float((distance / np.maximum(bound, 1e-30)).max())
         if not np.isfinite(error):
             return float("inf")
@@ -103,7 +104,7 @@ class Row:
         start = runner.start(self.case, self.folder)
         cell["starts"].append(start)
         cell["error"] = max(cell.get("error", 0.0), largest_error(
-            start.outputs, self.expected, self.allowed))
+            start.outputs, self.expected, runner.tolerance, self.allowed))
         if cell["error"] > 1:
             raise peers.Failure("the results differ: "
                                 f"{cell['error']:.3g} times the tolerance")

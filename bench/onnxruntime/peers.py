@@ -81,6 +81,8 @@ class Peer:
     """What Divisi and the others have in common."""
 
     stays = False
+    # Of the largest value, and of each.
+    tolerance = (1e-4, 1e-3)
 
     def skips(self, case):
         """Why it is not asked to run the case, or None."""
@@ -95,19 +97,22 @@ class Peer:
 
 class Divisi(Peer):
 
-    def __init__(self, devices, threads):
-        self.devices, self.threads = devices, threads
-        self.name = f"divisi {devices}x{threads}"
+    def __init__(self, devices, threads, how="", flags=()):
+        """`how` says what the `flags` of its compiler mean."""
+        self.devices, self.threads, self.flags = devices, threads, flags
+        self.name = " ".join(["divisi", f"{devices}x{threads}", how]).strip()
         self.facts = {}
 
     def artifact(self, case, folder):
-        return folder / f"{case.name}-{self.devices}.divisi"
+        return folder / f"{case.name} {self.name}.divisi"
 
     def prepare(self, case, folder):
+        artifact = self.artifact(case, folder)
         _, seconds, peak = divisi(
             "compile", case.model, "--shapes-from", case.inputs, "--devices",
-            self.devices, "-o", self.artifact(case, folder))
-        self.facts = {"compile_seconds": seconds, "compile_peak_mib": peak}
+            self.devices, *self.flags, "-o", artifact)
+        self.facts = {"compile_seconds": seconds, "compile_peak_mib": peak,
+                      "artifact_mib": artifact.stat().st_size / 2**20}
 
     def start(self, case, folder):
         """What it takes to load it does not say: all but the run is counted,
@@ -127,6 +132,36 @@ class Divisi(Peer):
             "--threads-per-device", self.threads, "--warm-up", WARM_UP,
             "--repeat", runs, "--json")
         return json.loads(said)["runs"][0]["ns"]
+
+
+class DivisiInBF16(Divisi):
+    """What its planner finds safe in bf16 is computed so."""
+
+    # That of `divisi check`.
+    tolerance = (1.6e-2, 5e-2)
+
+    def __init__(self, threads):
+        super().__init__(1, threads, "bf16", ("--precision", "bf16"))
+
+    def skips(self, case):
+        if case.name in names.QUANTIZED:
+            return "computes in integers"
+        flags = Path("/proc/cpuinfo").read_text().split()
+        if not {"avx512_bf16", "amx_bf16"} & set(flags):
+            return "this processor does not multiply bf16"
+        return None
+
+
+# What makes programs fast, and the compiler's flags to go without it.
+ABLATED = {
+    "folded scales": ("--leave-out", "nn-fold-scales"),
+    "channels last": ("--leave-out", "choose-formats"),
+    "activations": ("--leave-out", "nn-fuse-activations"),
+    "attention": ("--leave-out", "nn-fuse-attention"),
+    "integers": ("--leave-out", "nn-integer-products"),
+    "fusion": ("--no-fuse",),
+    "generated code": ("--native", "off"),
+}
 
 
 class Worker(Peer):

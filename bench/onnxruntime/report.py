@@ -55,20 +55,21 @@ def starts(result):
     for peer in result["peers"]:
         head += [f"{peer}: load, ms", "start-up, ms", "peak, MiB"]
         if peer.startswith("divisi"):
-            head.append("compile, s")
+            head += ["artifact, MiB", "compile, s"]
     rows = []
     for row in result["models"]:
         line = [row["name"]]
         for peer in result["peers"]:
             cell = row["peers"].get(peer) or {}
             if "start_seconds" not in cell:
-                line += [""] * (4 if peer.startswith("divisi") else 3)
+                line += [""] * (5 if peer.startswith("divisi") else 3)
                 continue
             line += [f"{1e3 * cell['load_seconds']:.0f}",
                      f"{1e3 * cell['start_seconds']:.0f}",
                      f"{cell['peak_mib']:.0f}"]
             if peer.startswith("divisi"):
-                line.append(f"{cell['compile_seconds']:.2f}")
+                line += [f"{cell['artifact_mib']:.0f}",
+                         f"{cell['compile_seconds']:.2f}"]
         rows.append(line)
     return table(head, rows)
 

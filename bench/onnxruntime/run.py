@@ -95,6 +95,11 @@ def make_peers(arguments):
     chosen = [peers.OnnxRuntime(threads), peers.Divisi(1, threads)]
     if threads > 1:
         chosen.append(peers.Divisi(threads, 1))
+    if "bf16" in arguments.peers:
+        chosen.append(peers.DivisiInBF16(threads))
+    if "ablation" in arguments.peers:
+        chosen += [peers.Divisi(1, threads, f"without {what}", flags)
+                   for what, flags in peers.ABLATED.items()]
     if "inductor" in arguments.peers:
         chosen.append(peers.Inductor(arguments.python, threads))
     if "jax" in arguments.peers:
@@ -143,9 +148,11 @@ def names_of(text):
 
 def peers_of(text):
     chosen = text.split(",")
-    if unknown := set(chosen) - {"inductor", "jax"}:
+    known = ["inductor", "jax", "bf16", "ablation"]
+    if unknown := set(chosen) - set(known):
         raise argparse.ArgumentTypeError(
-            f"no peer {', '.join(sorted(unknown))}; there are inductor, jax")
+            f"no peer {', '.join(sorted(unknown))}; there are "
+            + ", ".join(known))
     return chosen
 
 
@@ -157,7 +164,7 @@ def parse():
                         metavar="FILE.onnx", help="another model; without "
                         "--only, no other is measured")
     parser.add_argument("--peers", type=peers_of, default=[],
-                        metavar="inductor,jax", help="besides")
+                        metavar="inductor,jax,bf16,ablation", help="besides")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0,

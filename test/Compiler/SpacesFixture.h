@@ -26,7 +26,7 @@ struct SpacesCase {
   int64_t devices;
   bool fuses = false;   ///< Whether calls have regions.
   uint64_t seed = 0;    ///< Of a plan drawn at random; 0: it is the planner's.
-  bool isChain = false; ///< No two calls and copies may run beside each other.
+  bool isChain = false; ///< Few calls and copies may run beside each other.
 };
 
 /// A model that has been planned once, and is lowered and run many times.

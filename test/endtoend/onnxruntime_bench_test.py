@@ -110,3 +110,15 @@ def test_peer_that_does_not_install_is_skipped_and_said(exports, tmp_path):
     cell = result["models"][0]["peers"]["inductor"]
     assert cell["skipped"].startswith("cannot install requirements.txt: ")
     assert "- skipped: inductor: cannot install" in text
+
+
+def test_what_each_pass_brings_is_a_column(exports, tmp_path):
+    text, result = bench(tmp_path, "--models", exports, "--only", "tiny-mlp",
+                         "--peers", "bf16,ablation")
+    cells = result["models"][0]["peers"]
+    without = [name for name in cells if "without" in name]
+    assert len(without) == 7 and "divisi 1x2 without fusion" in without
+    assert all("speed" in cells[name] for name in without)
+    bf16 = cells["divisi 1x2 bf16"]
+    assert "speed" in bf16 or (
+        "- skipped: divisi 1x2 bf16: this processor does not" in text)
