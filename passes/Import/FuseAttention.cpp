@@ -271,6 +271,16 @@ splitQueries(const WrittenAttention &written, StringRef queries) {
 // The pass
 //===----------------------------------------------------------------------===//
 
+/// What every run has as it is: a product with it is one of packed weights.
+static bool isWeight(Value x) {
+  if (auto read = x.getDefiningOp<nn::ReadOp>()) {
+    auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(
+        read, read.getGlobalAttr());
+    return global && global.getKind() != nn::GlobalKind::State;
+  }
+  return x.getDefiningOp<nn::ConstantOp>() != nullptr;
+}
+
 static LogicalResult fuseAttention(nn::MatmulOp op, PatternRewriter &rewriter) {
   std::optional<WrittenAttention> written = matchAttention(op, /*isLeft=*/true);
   if (!written) {
@@ -285,6 +295,9 @@ static LogicalResult fuseAttention(nn::MatmulOp op, PatternRewriter &rewriter) {
       isSumLarger(written->added, written->scores.size())) {
     return rewriter.notifyMatchFailure(op, "adds two masks, whose sum would be "
                                            "larger");
+  }
+  if (isWeight(written->k.value) && isWeight(written->v.value)) {
+    return rewriter.notifyMatchFailure(op, "has weights for keys and values");
   }
   StringRef batch = classes->batch;
   auto [group, queries] = splitQueries(*written, classes->queries);

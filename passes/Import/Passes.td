@@ -45,7 +45,8 @@ def FuseAttention : Pass<"nn-fuse-attention", "::mlir::func::FuncOp"> {
     in any order and number. The scale may stand at q, at k or behind their
     product, at several of them too; a mask may be added, or be booleans that
     choose -inf; rows that attend nothing are NaN, unless NaN of the weights is
-    replaced by 0. Two masks whose sum is larger than both stay as they are.
+    replaced by 0. Two masks whose sum is larger than both stay as they are, and
+    so do two layers with a softmax between, whose keys and values are weights.
 
     Postcondition: the values are the same up to rounding, where what is not
     attended is finite.

@@ -200,3 +200,17 @@ func.func @groups(%q: tensor<2x4x2x3x5xf32>, %k: tensor<2x6x2x5xf32>, %v: tensor
   %3 = nn.matmul %2, %v {labels = "bhgst,bhte->bshge"} : (tensor<2x2x3x4x6xf32>, tensor<2x2x6x7xf32>) -> tensor<2x4x2x3x7xf32>
   return %3 : tensor<2x4x2x3x7xf32>
 }
+
+// Two layers: products of packed weights are faster than keys and values.
+nn.global @keys parameter : tensor<6x5xf32>
+nn.global @values parameter : tensor<6x7xf32>
+// CHECK-LABEL: func @layers
+// CHECK: nn.softmax
+func.func @layers(%q: tensor<4x5xf32>) -> tensor<4x7xf32> {
+  %k = nn.read @keys : tensor<6x5xf32>
+  %v = nn.read @values : tensor<6x7xf32>
+  %0 = nn.matmul %q, %k {labels = "sd,td->st"} : (tensor<4x5xf32>, tensor<6x5xf32>) -> tensor<4x6xf32>
+  %1 = nn.softmax %0 {axis = 1, log = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %y = nn.matmul %1, %v {labels = "st,te->se"} : (tensor<4x6xf32>, tensor<6x7xf32>) -> tensor<4x7xf32>
+  return %y : tensor<4x7xf32>
+}

@@ -95,3 +95,17 @@ func.func @rank_three(%q: tensor<2x4x5xf32>, %k: tensor<2x6x5xf32>, %v: tensor<2
   %2 = nn.matmul %1, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xf32>, tensor<2x6x7xf32>) -> tensor<2x4x7xf32>
   return %2 : tensor<2x4x7xf32>
 }
+
+// What was written in runs before is kept as keys and values are.
+nn.global @cached_keys state : tensor<6x5xf32>
+nn.global @cached_values state : tensor<6x7xf32>
+// CHECK-LABEL: func @cached
+// CHECK: nn.attention
+func.func @cached(%q: tensor<4x5xf32>) -> tensor<4x7xf32> {
+  %k = nn.read @cached_keys : tensor<6x5xf32>
+  %v = nn.read @cached_values : tensor<6x7xf32>
+  %0 = nn.matmul %q, %k {labels = "sd,td->st"} : (tensor<4x5xf32>, tensor<6x5xf32>) -> tensor<4x6xf32>
+  %1 = nn.softmax %0 {axis = 1, log = false} : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %y = nn.matmul %1, %v {labels = "st,te->se"} : (tensor<4x6xf32>, tensor<6x7xf32>) -> tensor<4x7xf32>
+  return %y : tensor<4x7xf32>
+}
