@@ -137,6 +137,7 @@ void ReportBuilder::addWeights() {
     int64_t local =
         localBytes(grid.getValue(), *layout, type.getShape(), widthOf(type));
     for (int64_t device : grid.getDeviceIds()) {
+      report_.devices[device].shardBytes += local;
       report_.devices[device].weightBytes += local;
     }
     report_.globals.push_back({global.getSymName().str(),

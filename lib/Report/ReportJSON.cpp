@@ -72,6 +72,7 @@ static bool fromJSON(const json::Value &value, ReportTensor &tensor,
 static json::Value toJSON(const ReportDevice &device) {
   json::Object object{{"kind", device.kind},
                       {"limit_bytes", device.limitBytes},
+                      {"shard_bytes", device.shardBytes},
                       {"weight_bytes", device.weightBytes},
                       {"arena_bytes", device.arenaBytes},
                       {"workspace_bytes", device.workspaceBytes},
@@ -89,6 +90,7 @@ static bool fromJSON(const json::Value &value, ReportDevice &device,
   json::ObjectMapper map(value, path);
   return map && map.mapOptional("kind", device.kind) &&
          map.mapOptional("limit_bytes", device.limitBytes) &&
+         map.map("shard_bytes", device.shardBytes) &&
          map.map("weight_bytes", device.weightBytes) &&
          map.map("arena_bytes", device.arenaBytes) &&
          map.mapOptional("workspace_bytes", device.workspaceBytes) &&

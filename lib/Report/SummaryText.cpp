@@ -298,7 +298,7 @@ static void printMemory(const Report &report, raw_ostream &os) {
   line(os, "weights") << formatBytes(double(report.weightBytes)) << " in all";
   if (report.weightBytes > 0) {
     os << ", "
-       << percent(double(fullest->weightBytes) / double(report.weightBytes))
+       << percent(double(fullest->shardBytes) / double(report.weightBytes))
        << " of it on that device";
   }
   os << "\n";

@@ -37,7 +37,7 @@ static Report makeReport() {
   report.cluster = "cluster cpu:2: 2 x cpu\n";
   report.deviceKind = "cpu";
   report.grids = {{"g", "(x=2)", {0, 1}}};
-  report.devices = {{1024, 512, 256, 0}, {1024, 512, 256, 256}};
+  report.devices = {{1024, 1024, 512, 256, 0}, {1024, 1024, 512, 256, 256}};
   report.weightBytes = 2048;
   report.memoryLimit = 8192;
   report.rows = {row("train", "nn.matmul", 1000000, 1800000),

@@ -158,7 +158,7 @@ def test_trace_names_the_ranks(copy):
 def test_tables_of_explain(made):
     says(made("explain", "m.onnx", "--devices", 2),
          " a run, predicted, nothing overlapping", " on the fullest device",
-         " weights + ", " arena", " FLOP, ", " % of it replicated",
+         " arena", " packed constants", " FLOP, ", " % of it replicated",
          "kernels: cpu", "\nassumptions\n", "product",
          "large products reach ", " % of the peak", "launch of an operator: ",
          "level machine: ", " GB/s per device and direction")

@@ -75,7 +75,8 @@ struct ReportTensor {
 /// What the memory of one device holds: the sum that the memory limit is
 /// compared with. Only weights are known before Stage::Lower.
 struct ReportDevice {
-  int64_t weightBytes = 0;    ///< Its boxes of all globals.
+  int64_t shardBytes = 0;     ///< Its boxes of all globals.
+  int64_t weightBytes = 0;    ///< Of these what is kept as it is, not packed.
   int64_t arenaBytes = 0;     ///< Activations: the largest program's arena.
   int64_t workspaceBytes = 0; ///< Scratch that is not in it.
   int64_t packedBytes = 0;    ///< Constants in the layouts of kernels.
