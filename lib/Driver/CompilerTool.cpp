@@ -16,7 +16,6 @@ int divisi::runCompilerTool(int argc, char **argv) {
   Verbs verbs;
   verbs.push_back(makeCompileVerb());
   verbs.push_back(makePlanVerb());
-  verbs.push_back(makeRunVerb());
   verbs.push_back(makeCheckVerb());
   verbs.push_back(makeBenchVerb());
   verbs.push_back(makeExplainVerb());

@@ -9,6 +9,7 @@
 #include "Flags.h"
 
 #include "ActsOn.h"
+#include "CommandLine.h"
 #include "Outputs.h"
 #include "PlanWatch.h"
 #include "TensorArguments.h"
@@ -68,15 +69,6 @@ divisi::Expected<std::vector<int64_t>> divisi::parseExtents(StringRef flag,
     extents.push_back(extent);
   }
   return extents;
-}
-
-std::optional<std::pair<StringRef, StringRef>>
-divisi::splitAssignment(StringRef text) {
-  auto [name, value] = text.rsplit('=');
-  if (name.empty() || value.empty() || !text.contains('=')) {
-    return std::nullopt;
-  }
-  return std::pair(name, value);
 }
 
 //===----------------------------------------------------------------------===//

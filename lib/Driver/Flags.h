@@ -125,11 +125,6 @@ Status loadInput(Compilation &compilation, const std::string &path,
 /// `70GiB`, `512MiB`, `1000000`, `1.5e9B`: bytes. ExitCode::Usage names `flag`.
 Expected<int64_t> parseBytes(llvm::StringRef flag, llvm::StringRef text);
 
-/// `NAME=REST`, split at the last '=': ONNX's names may hold one. Nothing if
-/// either is empty.
-std::optional<std::pair<llvm::StringRef, llvm::StringRef>>
-splitAssignment(llvm::StringRef text);
-
 /// `2x16`: extents, each at least 0. ExitCode::Usage names `flag`.
 Expected<std::vector<int64_t>> parseExtents(llvm::StringRef flag,
                                             llvm::StringRef text);

@@ -28,7 +28,7 @@
 using namespace llvm;
 using namespace divisi;
 
-/// libexec/divisi-compiler.
+/// One of libexec.
 static SmallString<256> thisProgram() {
   return SmallString<256>(sys::fs::getMainExecutable(
       nullptr, reinterpret_cast<void *>(&divisi::launch)));

@@ -8,7 +8,7 @@
 
 #include "TensorArguments.h"
 
-#include "Flags.h"
+#include "CommandLine.h"
 #include "divisi/runtime/TensorFile.h"
 
 #include "llvm/Support/FileSystem.h"

@@ -31,13 +31,13 @@ static void printOverview(raw_ostream &os) {
   os << "\ndivisi VERB --help lists the options of one\n";
 }
 
-/// Becomes divisi-compiler, which lies beside the folder of this program.
+/// Becomes the program of the verb, which lies beside the folder of this one.
 /// Returns only if that fails.
-static Status startCompiler(const VerbInfo &verb, char **argv) {
+static Status start(const VerbInfo &verb, char **argv) {
   SmallString<256> path(sys::fs::getMainExecutable(
       argv[0], reinterpret_cast<void *>(&divisi::runTool)));
   sys::path::remove_filename(path);
-  sys::path::append(path, "..", "libexec", "divisi-compiler");
+  sys::path::append(path, "..", "libexec", verb.program);
   sys::path::remove_dots(path, /*remove_dot_dot=*/true);
   execv(path.c_str(), argv);
   return Status(ExitCode::File, ("cannot start '" + path + "', which " +
@@ -59,8 +59,8 @@ int divisi::runTool(int argc, char **argv) {
     printOverview(outs());
     return static_cast<int>(ExitCode::Ok);
   }
-  if (const VerbInfo *verb = findVerb(first); verb && verb->needsCompiler) {
-    return reportStatus(startCompiler(*verb, argv));
+  if (const VerbInfo *verb = findVerb(first); verb && !verb->program.empty()) {
+    return reportStatus(start(*verb, argv));
   }
   if (first == "--version") {
     argv[1] = const_cast<char *>("version");

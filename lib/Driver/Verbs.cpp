@@ -22,27 +22,27 @@ using namespace llvm;
 using namespace divisi;
 
 static constexpr VerbInfo kVerbs[] = {
-    {"compile", "from a model to a program for many devices", true},
-    {"plan", "from a model to its plan: the annotated module", true},
-    {"run", "an artifact on inputs, in this process or in several", true},
+    {"compile", "from a model to a program for many devices", "divisi-compiler"},
+    {"plan", "from a model to its plan: the annotated module", "divisi-compiler"},
+    {"run", "an artifact on inputs, in this process or in several", "divisi-run"},
     {"check",
      "an artifact against expected outputs, or a model on N devices against "
      "one",
-     true},
+     "divisi-compiler"},
     {"bench",
      "how long runs of an artifact or a model take, and wait, or of two by "
      "turns",
-     true},
+     "divisi-compiler"},
     {"explain",
      "what a plan does and what it costs, of a model, of a dump, or of an "
      "artifact",
-     true},
+     "divisi-compiler"},
     {"cluster", "all numbers of a machine, as YAML to change and plan for",
-     true},
+     "divisi-compiler"},
     {"solve",
      "the cheapest strategies of a planning problem, or --check of a solution",
-     false},
-    {"version", "what this program and its parts are", false},
+     ""},
+    {"version", "what this program and its parts are", ""},
 };
 
 ArrayRef<VerbInfo> divisi::verbInfos() { return kVerbs; }

@@ -20,11 +20,11 @@
 
 namespace divisi {
 
-/// What both programs know of a verb.
+/// What all programs know of a verb.
 struct VerbInfo {
   llvm::StringLiteral name;        ///< What a user types.
   llvm::StringLiteral description; ///< One line of the overview.
-  bool needsCompiler;              ///< divisi-compiler has it, not divisi.
+  llvm::StringLiteral program;     ///< In libexec; empty: divisi itself.
 };
 
 /// All verbs, in the order of the help.
@@ -54,11 +54,13 @@ using Verbs = std::vector<std::unique_ptr<Verb>>;
 /// Verbs of divisi-compiler.
 std::unique_ptr<Verb> makeCompileVerb();
 std::unique_ptr<Verb> makePlanVerb();
-std::unique_ptr<Verb> makeRunVerb();
 std::unique_ptr<Verb> makeCheckVerb();
 std::unique_ptr<Verb> makeBenchVerb();
 std::unique_ptr<Verb> makeExplainVerb();
 std::unique_ptr<Verb> makeClusterVerb();
+
+/// The verb of divisi-run.
+std::unique_ptr<Verb> makeRunVerb();
 
 /// Verbs of divisi.
 std::unique_ptr<Verb> makeSolveVerb();

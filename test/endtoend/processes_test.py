@@ -339,9 +339,9 @@ def test_there_is_no_mpirun(divisi, mlp):
 
 def test_there_is_no_library_for_mpi(divisi, mlp, tmp_path):
     """The program alone runs, in one process."""
-    program = tmp_path / "libexec" / "divisi-compiler"
+    program = tmp_path / "libexec" / "divisi-run"
     program.parent.mkdir()
-    shutil.copy(BUILD / "libexec" / "divisi-compiler", program)
+    shutil.copy(BUILD / "libexec" / "divisi-run", program)
     command = [program, "run", "m.divisi", "--inputs", mlp.inputs]
     alone = subprocess.run(command, cwd=tmp_path, capture_output=True)
     assert alone.returncode == 0

@@ -1,4 +1,4 @@
-"""The command is two programs: which libraries which verb loads, and how the
+"""The command is three programs: which libraries which verb loads, and how the
 small one finds the other."""
 
 import os
@@ -34,6 +34,11 @@ def run_listing(divisi, *arguments, exits=0):
     (["solve", "--solver", "ilp", EXAMPLE], 0), (["solve", "--help"], 0)])
 def test_light_verbs_load_no_compiler(divisi, arguments, exits):
     assert not HEAVY & run_listing(divisi, *arguments, exits=exits)
+
+
+def test_a_run_loads_kernels_and_no_compiler(divisi):
+    assert HEAVY & run_listing(divisi, "run", "--help") == {"libdnnl",
+                                                            "libprotobuf"}
 
 
 def test_the_compiler_is_loaded_where_it_is_needed(divisi):

@@ -157,9 +157,9 @@ def test_what_only_some_were_told(divisi, mlp):
 #===----------------------------------------------------------------------===#
 
 def test_there_is_no_library_for_pmix(divisi, mlp, tmp_path):
-    program = tmp_path / "libexec" / "divisi-compiler"
+    program = tmp_path / "libexec" / "divisi-run"
     program.parent.mkdir()
-    shutil.copy(BUILD / "libexec" / "divisi-compiler", program)
+    shutil.copy(BUILD / "libexec" / "divisi-run", program)
     (tmp_path / "lib").mkdir()
     run = ("run", "m.divisi", "--inputs", mlp.inputs)
     for broken in (False, True):

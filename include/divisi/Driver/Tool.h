@@ -9,13 +9,14 @@
 // One function per verb behind one function that picks the verb. Data goes to
 // stdout, talk to stderr; the exit codes are those of Support/Status.h.
 //
-// The command is two programs, because most of what the compiler's verbs link
-// (MLIR, LLVM, ONNX, oneDNN: 100 MB in memory) is loaded before main:
+// The command is three programs, because most of what the compiler's verbs link
+// (MLIR, LLVM, ONNX: 80 MB in memory) is loaded before main:
 //
-//   bin/divisi                solve, version, the overview; starts the other
-//   libexec/divisi-compiler   compile, plan, run, check, bench, explain
+//   bin/divisi                solve, version, the overview; starts the others
+//   libexec/divisi-run        run
+//   libexec/divisi-compiler   the other verbs
 //
-// `divisi compile …` becomes the other program by execv: the process, its
+// `divisi compile …` becomes another program by execv: the process, its
 // signals, its files and its exit code stay one.
 //
 //===----------------------------------------------------------------------===//
@@ -26,12 +27,15 @@
 namespace divisi {
 
 /// Runs `divisi VERB …` and returns the exit code, or does not return because
-/// the process has become divisi-compiler. ExitCode::File if that program is
-/// not where it belongs.
+/// the process has become another program. ExitCode::File if that is not where
+/// it belongs.
 int runTool(int argc, char **argv);
 
 /// The same for the verbs of divisi-compiler. `argv[0]` is that of divisi.
 int runCompilerTool(int argc, char **argv);
+
+/// The same for the verb of divisi-run.
+int runRunTool(int argc, char **argv);
 
 } // namespace divisi
 
