@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 600
 BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 FORMATTED = git ls-files '*.h' '*.cpp'
 
-.PHONY: setup build demo test sweep node-suite races fuzz format models
+.PHONY: setup build demo test test-gpu sweep node-suite races fuzz format models
 .DEFAULT_GOAL := build
 
 setup:
@@ -27,6 +27,12 @@ test: build
 	  --output-log $$log || status=$$?; \
 	sed -n 's/^counted: /  /p' $(BUILD)/Testing/Temporary/LastTest.log; \
 	grep 'tests passed,' $$log; exit $$status
+
+# Where there is no GPU, each case says so and is skipped.
+test-gpu: build
+	@DIVISI_BUILD=$(abspath $(BUILD)) \
+	  $$(bash cmake/setup.sh --prefix)/venv/bin/python -m pytest -q -rsP \
+	  -p no:cacheprovider test/endtoend/gpu_test.py
 
 # $(call script,FILE): runs a script on the tools of this build.
 define script

@@ -1,0 +1,92 @@
+"""On GPUs that are there (`make test-gpu`): models and random plans on as many
+as there are, twice to the bit, and how long they take. The same without a GPU:
+cuda_test.py."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import load, model
+from cuda_test import MODELS, PLANS, expect_near
+
+
+def capabilities():
+    """Of each GPU, as in `sm_90`."""
+    try:
+        done = subprocess.run(
+            ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"],
+            capture_output=True, text=True, timeout=60)
+    except OSError:
+        return []
+    return ["sm_" + line.strip().replace(".", "")
+            for line in done.stdout.splitlines()] if not done.returncode else []
+
+
+GPUS = sorted(capabilities(), key=lambda name: int(name[3:]))
+DEVICES = {"one": 1, "found": 2, "four": 4, "uneven": 3}
+pytestmark = pytest.mark.skipif(
+    not GPUS, reason="nvidia-smi lists no GPU: nothing of this was run")
+
+
+@pytest.fixture
+def compiled(divisi, monkeypatch):
+    """compiled(model, flags) is an artifact for these GPUs."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(divisi.path("user")))
+
+    def make(m, *flags, name="g.divisi", gpu=True):
+        divisi("compile", m.onnx, *m.shapes, *flags,
+               *(["--gpu", GPUS[0]] if gpu else []), "-o", name)
+        return name
+
+    return make
+
+
+def median_ms(divisi, artifact, inputs, *flags):
+    told = divisi("bench", artifact, "--inputs", inputs, "--json", *flags).out
+    return np.median(json.loads(told)["runs"][0]["ns"]) / 1e6
+
+
+def run(divisi, m, *flags):
+    result = divisi("run", "g.divisi", "--inputs", m.inputs, "--verbose", "-o",
+                    "out.npz", *flags)
+    assert "by kernels of 'cuda': " in result.err
+    return load(divisi.path("out.npz"))
+
+
+def tell(divisi, what, m, compiled):
+    host = compiled(m, "--devices", 1, name="h.divisi", gpu=False)
+    print(f"counted: {what}: {median_ms(divisi, 'g.divisi', m.inputs):.3f} ms "
+          f"on GPUs, {median_ms(divisi, host, m.inputs):.3f} ms on the host")
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("name", MODELS)
+def test_models_give_what_they_have_to_twice(divisi, compiled, name, plan):
+    if DEVICES[plan] > len(GPUS):
+        pytest.skip(f"there are {len(GPUS)} GPUs, and the plan takes "
+                    f"{DEVICES[plan]}")
+    m = model(name)
+    compiled(m, *PLANS[plan])
+    first = run(divisi, m)
+    expect_near(first, load(m.outputs))
+    for key, values in run(divisi, m).items():
+        assert values.tobytes() == first[key].tobytes()
+    tell(divisi, f"{name}, {plan}", m, compiled)
+
+
+@pytest.mark.parametrize("precision", ["f32", "tf32", "bf16"])
+def test_gpt2_of_its_real_size(divisi, compiled, generated, precision):
+    m = generated("gpt2.py", "--size", "small", "--seq", 128)
+    lower = ["--precision", "bf16"] if precision == "bf16" else []
+    rounds = ["--tf32"] if precision == "tf32" else []
+    compiled(m, *lower)
+    got, want = run(divisi, m, *rounds), load(m.outputs)
+    if precision == "f32":
+        expect_near(got, want)
+    # What `divisi check` allows in bf16.
+    for key, values in want.items():
+        np.testing.assert_allclose(got[key], values, rtol=5e-2,
+                                   atol=1.6e-2 * np.abs(values).max())
+    print(f"counted: GPT-2 124M, 128 tokens, {precision}: "
+          f"{median_ms(divisi, 'g.divisi', m.inputs, *rounds):.3f} ms")
