@@ -80,6 +80,20 @@ foreach(file highs/lib/libhighs.so highs/include/interfaces/highs_c_api.h)
   endif()
 endforeach()
 
+# divisi::z3: Z3, proofs. Its C++ API is headers over the C API, and throws: only
+# targets declared with EXCEPTIONS may use it.
+add_library(divisi_z3 SHARED IMPORTED)
+add_library(divisi::z3 ALIAS divisi_z3)
+set_target_properties(divisi_z3 PROPERTIES
+  IMPORTED_LOCATION ${DIVISI_PREFIX}/z3/lib/libz3.so.5.4
+  INTERFACE_INCLUDE_DIRECTORIES ${DIVISI_PREFIX}/z3/include)
+foreach(file z3/lib/libz3.so.5.4 z3/include/z3++.h)
+  if(NOT EXISTS ${DIVISI_PREFIX}/${file})
+    message(FATAL_ERROR "${DIVISI_PREFIX} has no ${file}, which proves "
+      "substitution rules; delete its file 'stamp' and run 'make setup'")
+  endif()
+endforeach()
+
 # divisi::simdjson: a parser of JSON.
 find_package(simdjson QUIET CONFIG)
 if(NOT simdjson_FOUND)

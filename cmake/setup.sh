@@ -163,6 +163,17 @@ install_highs() {
   cp "$dist/lib/libhighs.so" "$prefix/highs/lib/"
 }
 
+# The wheel holds the library twice, having no links: one under the name by
+# which programs ask for it.
+install_z3() {
+  say "Z3"
+  /usr/bin/python3 -m zipfile -e "$work"/downloads/z3_solver-*.whl \
+    "$work/unpacked"
+  mkdir -p "$prefix/z3/lib"
+  cp -r "$work/unpacked/z3/include" "$prefix/z3/"
+  cp "$work"/unpacked/z3/lib/libz3.so.* "$prefix/z3/lib/"
+}
+
 case "${1:-}" in
   --prefix) echo "$prefix"; exit ;;
   --inputs) printf '%s\n' "${inputs[@]}"; exit ;;
@@ -185,6 +196,7 @@ install_venv
 download_sources
 install_onednn
 install_highs
+install_z3
 install_onnx
 echo "$hash" >"$prefix/stamp"
 for other in "$cache"/divisi/deps-*; do

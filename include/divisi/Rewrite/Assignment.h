@@ -1,0 +1,73 @@
+//===- Assignment.h - Numbers for the names of a rule -----------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_REWRITE_ASSIGNMENT_H
+#define DIVISI_REWRITE_ASSIGNMENT_H
+
+#include "divisi/Rewrite/Rule.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace divisi::rewrite {
+
+/// What sizes, shapes, integers and reals of a rule are in one instance of it.
+struct Assignment {
+  std::map<std::string, int64_t> numbers; ///< Sizes and integers.
+  std::map<std::string, std::vector<int64_t>> shapes;
+  std::map<std::string, double> reals;
+};
+
+/// `m = 2, p = [3, 4]`.
+std::string print(const Assignment &assignment);
+
+/// The value of an expression; nothing where it divides by 0 or overflows, or
+/// where a shape has no such dim.
+std::optional<int64_t> evaluate(const Expr &expr, const Assignment &assignment);
+/// The same of a list.
+std::optional<std::vector<int64_t>> evaluate(const Items &items,
+                                             const Assignment &assignment);
+/// Whether the condition holds; not if it has no value.
+bool holds(const Condition &condition, const Assignment &assignment);
+
+/// How many dims each shape of a rule has.
+using Ranks = std::map<std::string, size_t>;
+
+/// A shape of a rule has at most so many dims where it is tried and proved.
+inline constexpr size_t kMostRank = 2;
+
+/// All ranks for the shapes of a rule: each from 0 to kMostRank.
+std::vector<Ranks> allRanks(const Rule &rule);
+
+/// How instances are drawn.
+enum class Draw : uint8_t {
+  Distinct, ///< No two extents are equal, and none is 1.
+  Any,      ///< Extents from 1 to 4.
+  Tiny,     ///< Extents of 1 and 2.
+  Large,    ///< Extents of up to 40.
+};
+
+/// An assignment under which all conditions hold, drawn with those ranks.
+/// Nothing if many attempts found none. Extents that a condition says to be
+/// equal to something are what it says, also where others are distinct.
+std::optional<Assignment> draw(const Rule &rule, const Ranks &ranks, Draw kind,
+                               std::mt19937_64 &random);
+
+/// Calls `visit` for all assignments with these ranks of extents from 1 to
+/// `most` and integers from -1 to `most`, under which all conditions hold;
+/// until it returns false. Reals are 0.5.
+void forAll(const Rule &rule, const Ranks &ranks, int64_t most,
+            const std::function<bool(const Assignment &)> &visit);
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_REWRITE_ASSIGNMENT_H

@@ -1,0 +1,102 @@
+//===- Instance.h - A rule at one assignment --------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// At an assignment every node of a rule is an operator of `nn` on tensors of
+// static shape. Which shape and type its result has, and whether there may be
+// such an operator, the operator itself says; what it computes, its reference
+// kernel.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_REWRITE_INSTANCE_H
+#define DIVISI_REWRITE_INSTANCE_H
+
+#include "divisi/Rewrite/Assignment.h"
+#include "divisi/Rewrite/ElementTypes.h"
+#include "divisi/Support/Status.h"
+#include "divisi/runtime/Attributes.h"
+#include "divisi/runtime/HostTensor.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class MLIRContext;
+} // namespace mlir
+
+namespace divisi::rewrite {
+
+/// What a tensor is but for its elements.
+struct TensorForm {
+  rt::DType type = rt::DType::F32;
+  rt::Dims dims;
+  /// Equal in both.
+  bool operator==(const TensorForm &) const = default;
+};
+
+/// A node at an assignment. Values are numbered: the variables, then the nodes.
+struct Call {
+  std::string op; ///< `nn.matmul`; empty for equal elements.
+  rt::Attributes attributes;
+  std::vector<size_t> operands;
+  double element = 0; ///< What they all are.
+  TensorForm result;
+};
+
+/// One side at an assignment.
+struct CallGraph {
+  std::vector<Call> calls;
+  std::vector<size_t> results; ///< Numbers of values.
+};
+
+/// A rule at an assignment.
+struct Instance {
+  std::vector<TensorForm> variables;
+  CallGraph source, target;
+
+  /// What value `number` of that side is.
+  const TensorForm &form(const CallGraph &side, size_t number) const {
+    return number < variables.size()
+               ? variables[number]
+               : side.calls[number - variables.size()].result;
+  }
+};
+
+/// Makes instances. One may be used by one thread at a time.
+class Instantiator {
+public:
+  Instantiator();
+  ~Instantiator();
+
+  /// One side, whose values begin with the variables. Fails with Invalid where
+  /// an operator may not be so, in its own words behind the name of the node;
+  /// and with Unsupported where there is no such operator in rules.
+  Expected<CallGraph> instantiate(const Rule &rule, const Graph &side,
+                                  const std::vector<TensorForm> &variables,
+                                  const Assignment &assignment,
+                                  const TypeChoice &types);
+
+  /// What the variables are. Fails with Invalid where an extent has no value or
+  /// a negative one.
+  static Expected<std::vector<TensorForm>>
+  variables(const Rule &rule, const Assignment &assignment,
+            const TypeChoice &types);
+
+private:
+  std::unique_ptr<mlir::MLIRContext> context_;
+};
+
+/// The results of a side on the values of the variables, by the reference
+/// kernels.
+Expected<std::vector<rt::HostTensor>>
+evaluate(const CallGraph &side, const std::vector<rt::HostTensor> &variables);
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_REWRITE_INSTANCE_H

@@ -1,0 +1,179 @@
+//===- Rule.h - A substitution rule as plain data ---------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A rule says that two graphs of `nn` operators compute the same, for all sizes
+// and attributes that it names:
+//
+//   rule matmul-distributes {
+//     summary "(x + y) w = x w + y w"
+//     size k, m, n
+//     activation x: float[m, k]
+//     activation y: float[m, k]
+//     weight w: float[k, n]
+//     source {
+//       a = matmul(x, w) {labels = "mk,kn->mn"}
+//       b = matmul(y, w) {labels = "mk,kn->mn"}
+//       c = add(a, b)
+//       return c
+//     }
+//     target {
+//       s = add(x, y)
+//       c = matmul(s, w) {labels = "mk,kn->mn"}
+//       return c
+//     }
+//     class reassociates
+//   }
+//
+// An axiom has the same form. It is not proved but believed, after it was
+// evaluated at all small sizes. docs/writing-a-rule.md has the whole language.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_REWRITE_RULE_H
+#define DIVISI_REWRITE_RULE_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace divisi::rewrite {
+
+/// Where something stands in a text; both count from 1.
+struct Position {
+  int line = 0;   ///< 0: nowhere, it was not read.
+  int column = 0; ///< In bytes.
+};
+
+/// An integer in terms of sizes, integers and ranks.
+struct Expr {
+  /// What it is made of.
+  enum class Kind : uint8_t {
+    Number, ///< `value`
+    Name,   ///< of a size, an integer, or an index of Item
+    Rank,   ///< `rank(name)`
+    Extent, ///< `name[operands[0]]`
+    Add,    ///< `operands[0] + operands[1]`, and so the others
+    Sub,
+    Mul,
+    Div, ///< Towards minus infinity.
+  };
+  Kind kind = Kind::Number;
+  int64_t value = 0;
+  std::string name;
+  std::vector<Expr> operands;
+  Position at;
+};
+
+/// A part of a list of integers: one of them, or one for each dim of a shape.
+struct Item {
+  Expr value;        ///< In terms of `index` too, if that is there.
+  std::string index; ///< `value for index in shape`, which counts from 0.
+  std::string shape; ///< Empty: one integer. Alone: its extents, `shape...`.
+};
+
+/// The dims of a tensor, or a list that is an attribute.
+using Items = std::vector<Item>;
+
+/// What an attribute of an operator may be. A name alone is an Expr, also that
+/// of a real.
+using Value = std::variant<Expr, double, bool, std::string, Items>;
+
+/// The type of a tensor.
+struct TensorType {
+  std::string element; ///< `float`, `int`, `bool`, or a type: `f32`.
+  Items shape;
+  Position at;
+};
+
+/// What a variable stands for.
+enum class VariableKind : uint8_t {
+  Activation, ///< Any value.
+  Weight,     ///< One that is the same in every run.
+  Constant,   ///< One that is known when rules are applied.
+};
+
+/// A tensor that a rule does not make.
+struct Variable {
+  VariableKind kind = VariableKind::Activation;
+  std::string name;
+  TensorType type;
+  std::vector<std::string> comments; ///< The lines above it.
+  Position at;
+};
+
+/// An operator, or a tensor of equal elements.
+struct Node {
+  std::string name;
+  std::string op;                    ///< `matmul`; empty for equal elements.
+  double element = 0;                ///< What they all are.
+  std::vector<std::string> operands; ///< Variables and earlier nodes.
+  std::vector<std::pair<std::string, Value>> attributes; ///< By name.
+  std::optional<TensorType> type; ///< If it is not the operator's to say.
+  std::vector<std::string> comments;
+  Position at;
+};
+
+/// One side of a rule.
+struct Graph {
+  std::vector<Node> nodes;
+  std::vector<std::string> results; ///< Of nodes or variables.
+  Position at;
+};
+
+/// How two integers compare.
+enum class Relation : uint8_t { Eq, Ne, Lt, Le, Gt, Ge, Divides };
+
+/// What has to hold where the rule is applied.
+struct Condition {
+  Expr left;
+  Relation relation = Relation::Eq;
+  Expr right;
+  std::vector<std::string> comments;
+  Position at;
+};
+
+/// How results on floats may differ.
+enum class NumericClass : uint8_t {
+  BitExact,     ///< Not at all.
+  Reassociates, ///< By rounding.
+  ChangesRange, ///< Also by what overflows or underflows on the way.
+};
+
+/// Two graphs that compute the same.
+struct Rule {
+  bool isAxiom = false;
+  std::string name;
+  std::string summary;
+  std::vector<std::string> sizes;  ///< Extents, from 1 on.
+  std::vector<std::string> shapes; ///< Each some dims, possibly none.
+  std::vector<std::string> ints;   ///< Integers of attributes.
+  std::vector<std::string> reals;  ///< Floats of attributes.
+  std::vector<Variable> variables;
+  std::vector<Condition> conditions;
+  Graph source, target;
+  std::optional<NumericClass> numericClass; ///< Of an axiom none.
+  std::optional<std::string> open; ///< Why it is not proved; off by default.
+  bool isGenerated = false;
+  std::vector<std::string> comments;
+  Position at;
+
+  /// The variable of that name, or null.
+  const Variable *findVariable(const std::string &variable) const;
+};
+
+/// The words of the language.
+const char *spell(VariableKind kind);
+const char *spell(Relation relation);
+const char *spell(NumericClass numericClass);
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_REWRITE_RULE_H

@@ -1,0 +1,292 @@
+//===- Assignment.cpp - Numbers for the names of a rule -------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Rewrite/Assignment.h"
+
+#include <algorithm>
+#include <memory>
+
+using namespace divisi::rewrite;
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+static std::string printList(const std::vector<int64_t> &values) {
+  std::string text = "[";
+  for (int64_t value : values) {
+    text += (text.size() > 1 ? ", " : "") + std::to_string(value);
+  }
+  return text + "]";
+}
+
+std::string divisi::rewrite::print(const Assignment &assignment) {
+  std::string text;
+  auto add = [&](const std::string &name, const std::string &value) {
+    text += (text.empty() ? "" : ", ") + name + " = " + value;
+  };
+  for (const auto &[name, value] : assignment.numbers) {
+    add(name, std::to_string(value));
+  }
+  for (const auto &[name, value] : assignment.shapes) {
+    add(name, printList(value));
+  }
+  for (const auto &[name, value] : assignment.reals) {
+    add(name, std::to_string(value));
+  }
+  return text.empty() ? "no sizes" : text;
+}
+
+/// The quotient towards minus infinity.
+static std::optional<int64_t> floorDivide(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) {
+    return b == 0 || a == INT64_MIN ? std::nullopt : std::optional(-a);
+  }
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+
+static std::optional<int64_t> combine(Expr::Kind kind, int64_t a, int64_t b) {
+  int64_t result = 0;
+  switch (kind) {
+  case Expr::Kind::Add:
+    return __builtin_add_overflow(a, b, &result) ? std::nullopt
+                                                 : std::optional(result);
+  case Expr::Kind::Sub:
+    return __builtin_sub_overflow(a, b, &result) ? std::nullopt
+                                                 : std::optional(result);
+  case Expr::Kind::Mul:
+    return __builtin_mul_overflow(a, b, &result) ? std::nullopt
+                                                 : std::optional(result);
+  default:
+    return floorDivide(a, b);
+  }
+}
+
+std::optional<int64_t> divisi::rewrite::evaluate(const Expr &expr,
+                                                 const Assignment &assignment) {
+  if (expr.kind == Expr::Kind::Number) {
+    return expr.value;
+  }
+  if (expr.kind == Expr::Kind::Name) {
+    auto found = assignment.numbers.find(expr.name);
+    return found == assignment.numbers.end() ? std::nullopt
+                                             : std::optional(found->second);
+  }
+  std::vector<int64_t> operands;
+  for (const Expr &operand : expr.operands) {
+    std::optional<int64_t> value = evaluate(operand, assignment);
+    if (!value) {
+      return std::nullopt;
+    }
+    operands.push_back(*value);
+  }
+  if (expr.kind == Expr::Kind::Rank || expr.kind == Expr::Kind::Extent) {
+    const std::vector<int64_t> &shape = assignment.shapes.at(expr.name);
+    if (expr.kind == Expr::Kind::Rank) {
+      return int64_t(shape.size());
+    }
+    bool isIn = operands[0] >= 0 && operands[0] < int64_t(shape.size());
+    return isIn ? std::optional(shape[size_t(operands[0])]) : std::nullopt;
+  }
+  return combine(expr.kind, operands[0], operands[1]);
+}
+
+std::optional<std::vector<int64_t>>
+divisi::rewrite::evaluate(const Items &items, const Assignment &assignment) {
+  std::vector<int64_t> result;
+  for (const Item &item : items) {
+    if (item.shape.empty()) {
+      std::optional<int64_t> value = evaluate(item.value, assignment);
+      if (!value) {
+        return std::nullopt;
+      }
+      result.push_back(*value);
+      continue;
+    }
+    const std::vector<int64_t> &shape = assignment.shapes.at(item.shape);
+    Assignment inside = assignment;
+    for (size_t i = 0; i != shape.size(); ++i) {
+      inside.numbers[item.index] = int64_t(i);
+      std::optional<int64_t> value =
+          item.index.empty() ? shape[i] : evaluate(item.value, inside);
+      if (!value) {
+        return std::nullopt;
+      }
+      result.push_back(*value);
+    }
+  }
+  return result;
+}
+
+bool divisi::rewrite::holds(const Condition &condition,
+                            const Assignment &assignment) {
+  std::optional<int64_t> left = evaluate(condition.left, assignment);
+  std::optional<int64_t> right = evaluate(condition.right, assignment);
+  if (!left || !right) {
+    return false;
+  }
+  switch (condition.relation) {
+  case Relation::Eq:
+    return *left == *right;
+  case Relation::Ne:
+    return *left != *right;
+  case Relation::Lt:
+    return *left < *right;
+  case Relation::Le:
+    return *left <= *right;
+  case Relation::Gt:
+    return *left > *right;
+  case Relation::Ge:
+    return *left >= *right;
+  case Relation::Divides:
+    return *left > 0 && *right % *left == 0;
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Assignments
+//===----------------------------------------------------------------------===//
+
+std::vector<Ranks> divisi::rewrite::allRanks(const Rule &rule) {
+  std::vector<Ranks> all(1);
+  for (const std::string &shape : rule.shapes) {
+    std::vector<Ranks> longer;
+    for (const Ranks &ranks : all) {
+      for (size_t rank = 0; rank <= kMostRank; ++rank) {
+        longer.push_back(ranks);
+        longer.back()[shape] = rank;
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+/// Gives what an equality says alone the value of its other side.
+static void follow(const Rule &rule, Assignment &assignment) {
+  for (const Condition &condition : rule.conditions) {
+    if (condition.relation != Relation::Eq) {
+      continue;
+    }
+    bool isLeft = condition.left.kind == Expr::Kind::Name;
+    const Expr &name = isLeft ? condition.left : condition.right;
+    const Expr &other = isLeft ? condition.right : condition.left;
+    std::optional<int64_t> value = evaluate(other, assignment);
+    if (name.kind == Expr::Kind::Name && value) {
+      assignment.numbers[name.name] = *value;
+    }
+  }
+}
+
+/// Whether everything that is said of the names holds.
+static bool isLegal(const Rule &rule, const Assignment &assignment) {
+  return std::all_of(rule.sizes.begin(), rule.sizes.end(),
+                     [&](const std::string &size) {
+                       return assignment.numbers.at(size) >= 1;
+                     }) &&
+         std::all_of(rule.conditions.begin(), rule.conditions.end(),
+                     [&](const Condition &condition) {
+                       return holds(condition, assignment);
+                     });
+}
+
+/// Extents of that kind, drawn one after the other.
+static std::function<int64_t()> extentsOf(Draw kind, size_t count,
+                                          std::mt19937_64 &random) {
+  if (kind == Draw::Distinct) {
+    auto pool = std::make_shared<std::vector<int64_t>>();
+    for (size_t i = 0; i != count + 3; ++i) {
+      pool->push_back(int64_t(i) + 2);
+    }
+    std::shuffle(pool->begin(), pool->end(), random);
+    return [pool] {
+      int64_t extent = pool->back();
+      pool->pop_back();
+      return extent;
+    };
+  }
+  uint64_t most = kind == Draw::Any ? 4 : kind == Draw::Tiny ? 2 : 40;
+  return [most, &random] { return int64_t(1 + random() % most); };
+}
+
+std::optional<Assignment> divisi::rewrite::draw(const Rule &rule,
+                                                const Ranks &ranks, Draw kind,
+                                                std::mt19937_64 &random) {
+  constexpr int attempts = 4000;
+  size_t count = rule.sizes.size();
+  for (const auto &[shape, rank] : ranks) {
+    count += rank;
+  }
+  for (int attempt = 0; attempt != attempts; ++attempt) {
+    auto extent = extentsOf(kind, count, random);
+    Assignment result;
+    for (const std::string &size : rule.sizes) {
+      result.numbers[size] = extent();
+    }
+    for (const std::string &number : rule.ints) {
+      result.numbers[number] = int64_t(random() % 6) - 1;
+    }
+    for (const std::string &shape : rule.shapes) {
+      for (size_t i = 0; i != ranks.at(shape); ++i) {
+        result.shapes[shape].push_back(extent());
+      }
+      result.shapes[shape];
+    }
+    for (const std::string &real : rule.reals) {
+      result.reals[real] = double(random() % 16 + 1) / 8;
+    }
+    follow(rule, result);
+    if (isLegal(rule, result)) {
+      return result;
+    }
+  }
+  return std::nullopt;
+}
+
+void divisi::rewrite::forAll(
+    const Rule &rule, const Ranks &ranks, int64_t most,
+    const std::function<bool(const Assignment &)> &visit) {
+  Assignment assignment;
+  for (const std::string &real : rule.reals) {
+    assignment.reals[real] = 0.5;
+  }
+  // Each number that counts up, and where it begins.
+  std::vector<std::pair<int64_t *, int64_t>> digits;
+  for (const std::string &size : rule.sizes) {
+    digits.emplace_back(&assignment.numbers[size], 1);
+  }
+  for (const std::string &number : rule.ints) {
+    digits.emplace_back(&assignment.numbers[number], -1);
+  }
+  for (const std::string &shape : rule.shapes) {
+    assignment.shapes[shape].resize(ranks.at(shape));
+    for (int64_t &extent : assignment.shapes[shape]) {
+      digits.emplace_back(&extent, 1);
+    }
+  }
+  for (auto [digit, first] : digits) {
+    *digit = first;
+  }
+  size_t at = 0;
+  while (at != digits.size() || digits.empty()) {
+    if (isLegal(rule, assignment) && !visit(assignment)) {
+      return;
+    }
+    for (at = 0; at != digits.size(); ++at) {
+      auto [digit, first] = digits[at];
+      if (++*digit <= most) {
+        break;
+      }
+      *digit = first;
+    }
+    if (digits.empty()) {
+      return;
+    }
+  }
+}

@@ -1,0 +1,38 @@
+//===- Rule.cpp - A substitution rule as plain data -----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Rewrite/Rule.h"
+
+#include <algorithm>
+
+using namespace divisi::rewrite;
+
+const Variable *Rule::findVariable(const std::string &variable) const {
+  auto found = std::find_if(variables.begin(), variables.end(),
+                            [&](const Variable &candidate) {
+                              return candidate.name == variable;
+                            });
+  return found == variables.end() ? nullptr : &*found;
+}
+
+const char *divisi::rewrite::spell(VariableKind kind) {
+  static constexpr const char *words[] = {"activation", "weight", "constant"};
+  return words[static_cast<size_t>(kind)];
+}
+
+const char *divisi::rewrite::spell(Relation relation) {
+  static constexpr const char *words[] = {"==", "!=", "<",      "<=",
+                                          ">",  ">=", "divides"};
+  return words[static_cast<size_t>(relation)];
+}
+
+const char *divisi::rewrite::spell(NumericClass numericClass) {
+  static constexpr const char *words[] = {"bit-exact", "reassociates",
+                                          "changes-range"};
+  return words[static_cast<size_t>(numericClass)];
+}
