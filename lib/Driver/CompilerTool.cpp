@@ -20,5 +20,6 @@ int divisi::runCompilerTool(int argc, char **argv) {
   verbs.push_back(makeBenchVerb());
   verbs.push_back(makeExplainVerb());
   verbs.push_back(makeClusterVerb());
+  verbs.push_back(makeProveVerb());
   return runVerb(argc, argv, verbs);
 }

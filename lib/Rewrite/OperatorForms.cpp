@@ -16,6 +16,8 @@
 #include "dialects/NN/NN.h"
 #include "mlir/IR/Verifier.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <map>
 
 using namespace mlir;

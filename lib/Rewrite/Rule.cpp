@@ -20,6 +20,26 @@ const Variable *Rule::findVariable(const std::string &variable) const {
   return found == variables.end() ? nullptr : &*found;
 }
 
+std::vector<Rule> divisi::rewrite::withOperators(const Rule &rule) {
+  std::vector<Rule> rules{rule};
+  rules.front().operators.clear();
+  for (const OperatorChoice &choice : rule.operators) {
+    std::vector<Rule> more;
+    for (const Rule &each : rules) {
+      for (const std::string &name : choice.operators) {
+        more.push_back(each);
+        for (Graph *side : {&more.back().source, &more.back().target}) {
+          for (Node &node : side->nodes) {
+            node.op = node.op == choice.name ? name : node.op;
+          }
+        }
+      }
+    }
+    rules = std::move(more);
+  }
+  return rules;
+}
+
 const char *divisi::rewrite::spell(VariableKind kind) {
   static constexpr const char *words[] = {"activation", "weight", "constant"};
   return words[static_cast<size_t>(kind)];

@@ -47,7 +47,7 @@ public:
   Status run();
 
 private:
-  enum class Kind : uint8_t { Size, Shape, Int, Real, Variable };
+  enum class Kind : uint8_t { Size, Shape, Int, Real, Operator, Variable };
   /// A name of the rule, and what was seen of it.
   struct Declared {
     Kind kind;
@@ -104,6 +104,9 @@ void NameCheck::declareAll() {
     for (const std::string &name : *names) {
       declare(kind, name, rule_.at);
     }
+  }
+  for (const OperatorChoice &choice : rule_.operators) {
+    declare(Kind::Operator, choice.name, choice.at);
   }
   for (const Variable &variable : rule_.variables) {
     declare(Kind::Variable, variable.name, variable.at);
@@ -212,6 +215,11 @@ void NameCheck::useValue(const std::string &name, Position at,
 
 void NameCheck::checkNode(const Node &node, std::map<std::string, bool> &nodes,
                           bool isSource) {
+  auto op = declared_.find(node.op);
+  if (op != declared_.end() && op->second.kind == Kind::Operator) {
+    op->second.isUsed = true;
+    op->second.isFound |= isSource;
+  }
   for (const std::string &operand : node.operands) {
     useValue(operand, node.at, nodes, isSource);
   }

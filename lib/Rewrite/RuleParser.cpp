@@ -391,6 +391,15 @@ bool Parser::declaration(Rule &rule, const std::string &word) {
       return true;
     }
   }
+  if (word == "operator") {
+    OperatorChoice choice;
+    choice.at = peek().at;
+    choice.name = name("a name");
+    expect(":");
+    choice.operators = names("an operator");
+    rule.operators.push_back(std::move(choice));
+    return true;
+  }
   for (VariableKind kind : {VariableKind::Activation, VariableKind::Weight,
                             VariableKind::Constant}) {
     if (word == spell(kind)) {
@@ -433,8 +442,8 @@ void Parser::statement(Rule &rule, std::set<std::string> &seen) {
   } else if (word == "generated") {
     rule.isGenerated = true;
   } else {
-    failAt(at, "expected summary, size, shape, int, real, activation, weight, "
-               "constant, where, source, target, class, open or generated, "
+    failAt(at, "expected summary, size, shape, int, real, operator, activation, "
+               "weight, constant, where, source, target, class, open or generated, "
                "got '" +
                    word + "'");
   }

@@ -159,6 +159,9 @@ std::string divisi::rewrite::printRule(const Rule &rule) {
   text += "  summary " + printQuoted(rule.summary) + "\n";
   text += printNames("size ", rule.sizes) + printNames("shape ", rule.shapes) +
           printNames("int ", rule.ints) + printNames("real ", rule.reals);
+  for (const OperatorChoice &choice : rule.operators) {
+    text += "  operator " + choice.name + ": " + join(choice.operators) + "\n";
+  }
   for (const Variable &variable : rule.variables) {
     text += printComments(variable.comments, "  ") + "  " +
             spell(variable.kind) + " " + variable.name + ": " +

@@ -58,6 +58,8 @@ def test_overview_lists_the_verbs(divisi):
          "explain   what a plan does and what it costs, of a model, of a dump, "
          "or of an artifact",
          "cluster   all numbers of a machine, as YAML to change and plan for",
+         "prove     whether substitution rules are true: those of a file, or "
+         "Divisi's own",
          "solve     the cheapest strategies of a planning problem, or --check "
          "of a solution", "version   what this program and its parts are")
     assert re.fullmatch(r"divisi [\d.]+ \(artifacts of version \d+, LLVM "

@@ -147,6 +147,13 @@ enum class NumericClass : uint8_t {
   ChangesRange, ///< Also by what overflows or underflows on the way.
 };
 
+/// A name for any of several operators.
+struct OperatorChoice {
+  std::string name;
+  std::vector<std::string> operators; ///< At least one.
+  Position at;
+};
+
 /// Two graphs that compute the same.
 struct Rule {
   bool isAxiom = false;
@@ -156,6 +163,7 @@ struct Rule {
   std::vector<std::string> shapes; ///< Each some dims, possibly none.
   std::vector<std::string> ints;   ///< Integers of attributes.
   std::vector<std::string> reals;  ///< Floats of attributes.
+  std::vector<OperatorChoice> operators;
   std::vector<Variable> variables;
   std::vector<Condition> conditions;
   Graph source, target;
@@ -168,6 +176,10 @@ struct Rule {
   /// The variable of that name, or null.
   const Variable *findVariable(const std::string &variable) const;
 };
+
+/// The rule once for each choice of its operators, with their names; of a rule
+/// without such a choice itself.
+std::vector<Rule> withOperators(const Rule &rule);
 
 /// The words of the language.
 const char *spell(VariableKind kind);

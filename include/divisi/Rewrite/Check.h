@@ -1,0 +1,60 @@
+//===- Check.h - What is said of rules --------------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_REWRITE_CHECK_H
+#define DIVISI_REWRITE_CHECK_H
+
+#include "divisi/Rewrite/ChildProver.h"
+#include "divisi/Rewrite/Rule.h"
+#include "divisi/Rewrite/Trial.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace divisi::rewrite {
+
+/// What is known of a rule.
+enum class Standing : uint8_t {
+  Proved,  ///< It has passed all gates.
+  Tested,  ///< All but the proof, and says itself that this is open.
+  Refused, ///< By a gate.
+};
+/// `proved`, ...
+const char *spell(Standing standing);
+
+/// And why.
+struct Verdict {
+  std::string rule;
+  Standing standing = Standing::Proved;
+  std::optional<Refusal> refusal;
+  std::vector<std::string> axioms; ///< That the proofs used.
+  std::string open;                ///< Of a tested rule: what is not proved.
+  size_t instances = 0;            ///< On which it was tried.
+  Domain domain = Domain::Field;
+  double seconds = 0;
+};
+
+/// Passes rules through all gates, in their order; `done` gets each verdict as
+/// soon as it is known. Axioms of `rules` are tried at all small sizes.
+void checkRules(const std::vector<Rule> &rules,
+                const std::vector<Rule> &axioms, const ProofLimits &limits,
+                const std::function<void(const Verdict &)> &done);
+
+/// What has to be proved for `rule`: at all ranks, types and operators.
+Obligations obligationsOf(const Rule &rule, Instantiator &instantiator);
+
+/// `axioms` at all ranks, operators, and those types that `rules` name.
+std::vector<SymbolicRule> symbolicAxioms(const std::vector<Rule> &axioms,
+                                         const std::vector<Rule> &rules,
+                                         Instantiator &instantiator);
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_REWRITE_CHECK_H

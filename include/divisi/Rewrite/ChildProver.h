@@ -1,0 +1,52 @@
+//===- ChildProver.h - Proofs in a process of their own ---------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Z3 has a limit of work, which makes what it says the same on all machines. It
+// has ignored such limits before, so it runs in a process that can be killed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_REWRITE_CHILDPROVER_H
+#define DIVISI_REWRITE_CHILDPROVER_H
+
+#include "divisi/Rewrite/Prover.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace divisi::rewrite {
+
+/// All that has to be proved for a rule to be proved.
+using Obligations = std::vector<SymbolicRule>;
+
+/// What came of it.
+struct ProofResult {
+  bool isProved = false;
+  std::vector<std::string> axioms; ///< That all proofs used, in order.
+  std::string open;                ///< The first that is not proved, and why.
+  double seconds = 0;
+};
+
+/// How much a proof may take.
+struct ProofLimits {
+  unsigned work = kDefaultWork; ///< Of each obligation, in Z3's units.
+  double seconds = 30;          ///< Of a rule, before its process is killed.
+};
+
+/// Proves each of `rules` from `axioms` and gives the results to `done`, in
+/// order. A limit that is reached, or a process that ends, is "not proved".
+/// The caller has no other threads.
+void proveInChild(const std::vector<SymbolicRule> &axioms,
+                  const std::vector<Obligations> &rules,
+                  const ProofLimits &limits,
+                  const std::function<void(const ProofResult &)> &done);
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_REWRITE_CHILDPROVER_H

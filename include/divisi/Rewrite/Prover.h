@@ -1,0 +1,65 @@
+//===- Prover.h - Equations from axioms -------------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tensors are one sort without any meaning, operators are functions without
+// any. What is known of them are axioms: for all tensors that have the shapes
+// of an axiom, and all integers under its conditions, both sides are equal.
+//
+//   for all x, y, a, b:  has(x, a, b) and has(y, a, b)  implies
+//       add(x, y) = add(y, x)  and  has(add(x, y), a, b)  and ...
+//
+// Z3 instantiates them where a side of one has been seen (patterns), and
+// nowhere else: of a false equation it soon knows that it does not know.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_REWRITE_PROVER_H
+#define DIVISI_REWRITE_PROVER_H
+
+#include "divisi/Rewrite/Symbolic.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace divisi::rewrite {
+
+/// What a prover says of an equation.
+struct Proof {
+  bool isProved = false;
+  std::vector<std::string> axioms; ///< Those that it used, in order.
+  std::string why; ///< Why it is not proved: Z3's own words.
+};
+
+/// Work for one equation, in Z3's units: about a second of a slow machine.
+inline constexpr unsigned kDefaultWork = 4000000;
+
+/// A context that holds axioms.
+class Prover {
+public:
+  /// Which may spend `work` on each equation.
+  explicit Prover(unsigned work = kDefaultWork);
+  ~Prover();
+
+  /// Believes a rule from now on.
+  void assume(const SymbolicRule &axiom);
+  /// Whether the sides of `rule` are equal wherever its conditions hold.
+  Proof prove(const SymbolicRule &rule);
+  /// Whether any two tensors of one shape are equal, which no good axioms say.
+  Proof proveAllEqual(size_t rank);
+  /// What prove() asks, with all axioms, as a text that Z3 reads.
+  std::string toSMTLIB(const SymbolicRule &rule);
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_REWRITE_PROVER_H

@@ -1,0 +1,35 @@
+//===- Shipped.h - The rules and axioms that come with Divisi ---*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_REWRITE_SHIPPED_H
+#define DIVISI_REWRITE_SHIPPED_H
+
+#include "divisi/Rewrite/Rule.h"
+#include "divisi/Support/Status.h"
+
+#include <string_view>
+#include <vector>
+
+namespace divisi::rewrite {
+
+/// A file of rules/ as it was when this was built.
+struct RuleFile {
+  std::string_view path; ///< `rules/axioms/elementwise.rules`
+  std::string_view text;
+};
+
+/// All of them, by path.
+std::vector<RuleFile> shippedFiles();
+
+/// The rules of rules/, and the axioms of rules/axioms/.
+Expected<std::vector<Rule>> shippedRules();
+Expected<std::vector<Rule>> shippedAxioms();
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_REWRITE_SHIPPED_H

@@ -1,0 +1,80 @@
+//===- Symbolic.h - A rule with symbolic sizes ------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What is proved: a rule at ranks, and at a type for each of its words, whose
+// sizes and integers stay symbols. Shapes are written out, so all lists are
+// lists of integers of known lengths. An operator is a function of its operands
+// and of the integers and reals in its attributes; all else about it is in the
+// name of the function.
+//
+// Which shape a result has no table says. Operators are asked at many
+// assignments, and an extent is the linear form of the symbols that fits all of
+// them; one that none fits is a function of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_REWRITE_SYMBOLIC_H
+#define DIVISI_REWRITE_SYMBOLIC_H
+
+#include "divisi/Rewrite/Instance.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace divisi::rewrite {
+
+/// An extent that is no linear form, is nothing.
+using SymbolicDims = std::vector<std::optional<Expr>>;
+
+/// An operator on values, which are numbered: the variables, then the calls.
+struct SymbolicCall {
+  std::string function;
+  std::vector<size_t> operands;
+  std::vector<Expr> integers;
+  std::vector<std::string> reals; ///< Names, or numbers as they are printed.
+  SymbolicDims dims;              ///< Of the result.
+};
+
+/// One side.
+struct SymbolicGraph {
+  std::vector<SymbolicCall> calls;
+  std::vector<size_t> results;
+};
+
+/// A rule at ranks and types.
+struct SymbolicRule {
+  std::string name;                 ///< Of the rule.
+  std::string place;                ///< At which ranks and types, for a reader.
+  std::vector<std::string> sizes;   ///< From 1 on; `p.0` is an extent of p.
+  std::vector<std::string> ints;
+  std::vector<std::string> reals;
+  std::vector<SymbolicDims> variables; ///< The shape of each.
+  std::vector<std::string> elements;   ///< The element type of each.
+  std::vector<Condition> conditions;
+  SymbolicGraph source, target;
+};
+
+/// What the words of a rule stand for: `float`, `int`, `bool`, or a type.
+using Words = std::map<std::string, std::string>;
+
+/// All that the words of `rule` stand for. A family of several is each of them;
+/// in an axiom, float and int are also each of `types` that belongs to them.
+std::vector<Words> allWords(const Rule &rule,
+                            const std::vector<std::string> &types);
+
+/// The rule, which has no choice of operators, at those. Nothing where no
+/// assignment was found that is legal: there is nothing to prove then.
+std::optional<SymbolicRule> makeSymbolic(const Rule &rule, const Ranks &ranks,
+                                         const Words &words,
+                                         Instantiator &instantiator);
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_REWRITE_SYMBOLIC_H

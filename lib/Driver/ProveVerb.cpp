@@ -1,0 +1,236 @@
+//===- ProveVerb.cpp - divisi prove ---------------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Passes substitution rules through their gates, and says of each what came of
+// it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ActsOn.h"
+#include "Outputs.h"
+#include "Verbs.h"
+
+#include "divisi/Rewrite/Check.h"
+#include "divisi/Rewrite/RuleText.h"
+#include "divisi/Rewrite/Shipped.h"
+#include "divisi/Support/InputText.h"
+#include "divisi/Support/OutputFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace divisi;
+using namespace divisi::rewrite;
+
+namespace {
+
+class ProveVerb : public Verb {
+public:
+  ProveVerb() : Verb("prove") {}
+  Status run() override;
+
+private:
+  divisi::Expected<std::vector<Rule>> readRules() const;
+  divisi::Expected<std::vector<Rule>> readAxioms() const;
+  Status writeSMTLIB(const std::vector<Rule> &rules,
+                     const std::vector<Rule> &axioms) const;
+  void tell(const Verdict &verdict, const Rule &rule);
+  Status conclude(size_t count);
+
+  cl::opt<std::string> file_{cl::Positional, cl::sub(command),
+                             cl::desc("[RULES|-]")};
+  cl::opt<std::string> rule_{
+      "rule", cl::sub(command), on(ActsOn::Answer), cl::value_desc("NAME"),
+      cl::desc("this rule alone")};
+  cl::opt<std::string> axioms_{
+      "axioms", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
+      cl::desc("prove from the axioms of this file, not from those of Divisi")};
+  cl::opt<std::string> smtlib_{
+      "smtlib", cl::sub(command), on(ActsOn::Answer), cl::value_desc("OUT"),
+      cl::desc("write what is asked of Z3 about --rule, instead of asking")};
+  cl::opt<bool> json_{"json", cl::sub(command), on(ActsOn::Answer),
+                      cl::desc("the verdicts as JSON on stdout")};
+
+  json::Array answers_;
+  std::vector<std::string> refused_;
+  std::map<std::string, size_t> counts_;
+};
+
+} // namespace
+
+/// The rules of a file.
+static divisi::Expected<std::vector<Rule>> readFile(const std::string &path) {
+  auto text = InputText::readFile(path);
+  if (!text) {
+    return text.status();
+  }
+  return parseRules(text->text(), isStdout(path) ? "<stdin>" : path);
+}
+
+divisi::Expected<std::vector<Rule>> ProveVerb::readRules() const {
+  auto rules = file_.empty() ? shippedRules() : readFile(file_);
+  if (!rules || rule_.empty()) {
+    return rules;
+  }
+  erase_if(*rules, [&](const Rule &rule) { return rule.name != rule_; });
+  if (rules->empty()) {
+    return Status(ExitCode::Usage,
+                  "--rule '" + rule_ + "': there is no rule of that name");
+  }
+  return rules;
+}
+
+divisi::Expected<std::vector<Rule>> ProveVerb::readAxioms() const {
+  if (axioms_.empty()) {
+    return shippedAxioms();
+  }
+  auto axioms = readFile(axioms_);
+  if (!axioms) {
+    return axioms;
+  }
+  for (const Rule &rule : *axioms) {
+    if (!rule.isAxiom) {
+      return Status(ExitCode::Invalid, "--axioms '" + axioms_ + "': '" +
+                                           rule.name +
+                                           "' is a rule, expected axioms alone");
+    }
+  }
+  return axioms;
+}
+
+Status ProveVerb::writeSMTLIB(const std::vector<Rule> &rules,
+                              const std::vector<Rule> &axioms) const {
+  if (rule_.empty()) {
+    return Status(ExitCode::Usage, "--smtlib needs --rule NAME");
+  }
+  OutputCheck files;
+  files.addInput("the rules", file_);
+  files.addInput("the axioms", axioms_);
+  if (Status status = files.addOutput("--smtlib", smtlib_); !status.isOk()) {
+    return status;
+  }
+  Instantiator instantiator;
+  Prover prover;
+  for (const SymbolicRule &axiom :
+       symbolicAxioms(axioms, rules, instantiator)) {
+    prover.assume(axiom);
+  }
+  std::string text;
+  for (const SymbolicRule &each : obligationsOf(rules[0], instantiator)) {
+    text += "; " + each.name + ", " + each.place + "\n" +
+            prover.toSMTLIB(each) + "(reset)\n";
+  }
+  return writeFile(smtlib_, text);
+}
+
+static const char *spell(Domain domain) {
+  return domain == Domain::Field      ? "in the prime field"
+         : domain == Domain::Integers ? "on small integers"
+                                      : "on small integers, up to rounding";
+}
+
+/// What is said behind the standing of a rule.
+static std::string detail(const Verdict &verdict, const Rule &rule) {
+  if (verdict.refusal) {
+    return std::string("by its ") + spell(verdict.refusal->gate) + ": " +
+           verdict.refusal->reason;
+  }
+  std::string text = "equal at " + std::to_string(verdict.instances) +
+                     " instances " + spell(verdict.domain);
+  if (rule.numericClass) {
+    text += std::string("; ") + spell(*rule.numericClass);
+  }
+  if (!verdict.axioms.empty()) {
+    text += "; by " + join(verdict.axioms, ", ");
+  }
+  return verdict.open.empty() ? text : text + "; open: " + verdict.open;
+}
+
+void ProveVerb::tell(const Verdict &verdict, const Rule &rule) {
+  // An axiom is not proved.
+  const char *standing = rule.isAxiom && !verdict.refusal
+                             ? "believed"
+                             : spell(verdict.standing);
+  ++counts_[standing];
+  if (verdict.refusal) {
+    refused_.push_back(verdict.rule);
+  }
+  if (!json_) {
+    outs() << formatv("{0}: {1} {2} ({3:F2} s)\n", verdict.rule, standing,
+                      detail(verdict, rule), verdict.seconds);
+    outs().flush();
+    return;
+  }
+  json::Object answer{{"rule", verdict.rule},
+                      {"standing", standing},
+                      {"instances", int64_t(verdict.instances)},
+                      {"domain", spell(verdict.domain)},
+                      {"axioms", json::Array(verdict.axioms)},
+                      {"seconds", verdict.seconds}};
+  if (rule.numericClass) {
+    answer["class"] = spell(*rule.numericClass);
+  }
+  if (verdict.refusal) {
+    answer["gate"] = spell(verdict.refusal->gate);
+    answer["reason"] = verdict.refusal->reason;
+  }
+  if (!verdict.open.empty()) {
+    answer["open"] = verdict.open;
+  }
+  answers_.push_back(std::move(answer));
+}
+
+Status ProveVerb::conclude(size_t count) {
+  if (json_) {
+    outs() << formatv("{0:2}\n",
+                      json::Value(json::Object{
+                          {"schema_version", 1},
+                          {"rules", std::move(answers_)}}));
+  } else {
+    std::string text;
+    for (const auto &[standing, number] : counts_) {
+      text += (text.empty() ? "" : ", ") + std::to_string(number) + " " +
+              standing;
+    }
+    outs() << countText(int64_t(count), "rule") << ": " << text << "\n";
+  }
+  if (refused_.empty()) {
+    return Status();
+  }
+  return makeError(ExitCode::Differs, refused_.size(), " of ",
+                   countText(int64_t(count), "rule"), " refused: ",
+                   join(refused_, ", "));
+}
+
+Status ProveVerb::run() {
+  auto rules = readRules();
+  if (!rules) {
+    return rules.status();
+  }
+  auto axioms = readAxioms();
+  if (!axioms) {
+    return axioms.status();
+  }
+  if (!smtlib_.empty()) {
+    return writeSMTLIB(*rules, *axioms);
+  }
+  size_t next = 0;
+  checkRules(*rules, *axioms, ProofLimits(), [&](const Verdict &verdict) {
+    tell(verdict, (*rules)[next++]);
+  });
+  return conclude(rules->size());
+}
+
+std::unique_ptr<Verb> divisi::makeProveVerb() {
+  return std::make_unique<ProveVerb>();
+}

@@ -1,0 +1,148 @@
+//===- Check.cpp - What is said of rules ----------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Rewrite/Check.h"
+
+#include "divisi/Support/Clock.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace divisi;
+using namespace divisi::rewrite;
+
+/// As many instances of an axiom are evaluated for each ranks of its shapes.
+static constexpr size_t kMostPerRanks = 60;
+
+const char *divisi::rewrite::spell(Standing standing) {
+  static constexpr const char *words[] = {"proved", "tested", "refused"};
+  return words[static_cast<size_t>(standing)];
+}
+
+Obligations divisi::rewrite::obligationsOf(const Rule &rule,
+                                           Instantiator &instantiator) {
+  Obligations result;
+  for (const Rule &each : withOperators(rule)) {
+    for (const Words &words : allWords(each, {})) {
+      for (const Ranks &ranks : allRanks(each)) {
+        if (auto made = makeSymbolic(each, ranks, words, instantiator)) {
+          result.push_back(std::move(*made));
+        }
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<SymbolicRule>
+divisi::rewrite::symbolicAxioms(const std::vector<Rule> &axioms,
+                                const std::vector<Rule> &rules,
+                                Instantiator &instantiator) {
+  std::set<std::string> named;
+  for (const Rule &rule : rules) {
+    for (const auto &[word, ignored] : typeChoices(rule).front()) {
+      if (rt::parseDType(word)) {
+        named.insert(word);
+      }
+    }
+  }
+  std::vector<std::string> types(named.begin(), named.end());
+  std::vector<SymbolicRule> result;
+  for (const Rule &axiom : axioms) {
+    for (const Rule &each : withOperators(axiom)) {
+      for (const Words &words : allWords(each, types)) {
+        for (const Ranks &ranks : allRanks(each)) {
+          if (auto made = makeSymbolic(each, ranks, words, instantiator)) {
+            result.push_back(std::move(*made));
+          }
+        }
+      }
+    }
+  }
+  return result;
+}
+
+/// Passes a rule through the gates that try it.
+static Verdict tryGates(const Rule &rule, Instantiator &instantiator) {
+  Verdict verdict;
+  verdict.rule = rule.name;
+  double begin = steadySeconds();
+  for (const Rule &each : withOperators(rule)) {
+    Trial trial = each.isAxiom ? tryAxiom(each, instantiator, kMostPerRanks)
+                               : tryRule(each, instantiator);
+    verdict.instances += trial.instances;
+    verdict.domain = std::max(verdict.domain, trial.domain);
+    if (!trial.refusal && !each.isAxiom) {
+      trial = tryFloats(each, instantiator);
+    }
+    if (trial.refusal) {
+      verdict.standing = Standing::Refused;
+      verdict.refusal = trial.refusal;
+      break;
+    }
+  }
+  verdict.seconds = steadySeconds() - begin;
+  return verdict;
+}
+
+/// Adds what the prover says of a rule that was not refused.
+static void addProof(const Rule &rule, const ProofResult &proof,
+                     Verdict &verdict) {
+  verdict.seconds += proof.seconds;
+  verdict.axioms = proof.axioms;
+  if (proof.isProved) {
+    verdict.standing = Standing::Proved;
+    if (rule.open) {
+      verdict.standing = Standing::Refused;
+      verdict.refusal =
+          Refusal{Gate::Proof, "it says to be open, and is proved; take "
+                               "'open' out"};
+    }
+    return;
+  }
+  verdict.open = proof.open;
+  if (rule.open) {
+    verdict.standing = Standing::Tested;
+    return;
+  }
+  verdict.standing = Standing::Refused;
+  verdict.refusal =
+      Refusal{Gate::Proof, "it does not follow from the axioms: " + proof.open};
+}
+
+void divisi::rewrite::checkRules(
+    const std::vector<Rule> &rules, const std::vector<Rule> &axioms,
+    const ProofLimits &limits,
+    const std::function<void(const Verdict &)> &done) {
+  Instantiator instantiator;
+  std::vector<Verdict> verdicts;
+  std::vector<Obligations> obligations;
+  std::vector<size_t> proving;
+  for (const Rule &rule : rules) {
+    verdicts.push_back(tryGates(rule, instantiator));
+    if (verdicts.back().standing != Standing::Refused && !rule.isAxiom) {
+      proving.push_back(verdicts.size() - 1);
+      obligations.push_back(obligationsOf(rule, instantiator));
+    }
+  }
+  size_t told = 0, next = 0;
+  auto tellUpTo = [&](size_t end) {
+    for (; told != end; ++told) {
+      done(verdicts[told]);
+    }
+  };
+  if (!proving.empty()) {
+    proveInChild(symbolicAxioms(axioms, rules, instantiator), obligations,
+                 limits, [&](const ProofResult &proof) {
+                   size_t at = proving[next++];
+                   addProof(rules[at], proof, verdicts[at]);
+                   tellUpTo(at + 1);
+                 });
+  }
+  tellUpTo(verdicts.size());
+}

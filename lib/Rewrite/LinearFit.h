@@ -1,0 +1,27 @@
+//===- LinearFit.h - Linear forms through samples ---------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_REWRITE_LINEARFIT_H
+#define DIVISI_LIB_REWRITE_LINEARFIT_H
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace divisi::rewrite {
+
+/// Small integers c, one for each column of `points`, with points * c = values
+/// at every row. Where several are right, those of the last columns are 0.
+/// Nothing if there are none.
+std::optional<std::vector<int64_t>>
+fitLinear(const std::vector<std::vector<int64_t>> &points,
+          const std::vector<int64_t> &values);
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_LIB_REWRITE_LINEARFIT_H

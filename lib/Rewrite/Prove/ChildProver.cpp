@@ -1,0 +1,202 @@
+//===- ChildProver.cpp - Proofs in a process of their own -----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Rewrite/ChildProver.h"
+
+#include "divisi/Support/Clock.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <poll.h>
+#include <set>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace divisi;
+using namespace divisi::rewrite;
+
+/// Between the parts of an answer, and behind it: in no name or reason.
+static constexpr char kPart = '\x1f', kEnd = '\n';
+
+static ProofResult proveAll(Prover &prover, const Obligations &obligations) {
+  ProofResult result;
+  std::set<std::string> used;
+  for (const SymbolicRule &each : obligations) {
+    Proof proof = prover.prove(each);
+    if (!proof.isProved) {
+      result.open = each.name + " (" + each.place + "): " + proof.why;
+      return result;
+    }
+    used.insert(proof.axioms.begin(), proof.axioms.end());
+  }
+  result.isProved = !obligations.empty();
+  result.open = result.isProved ? "" : "there is nothing to prove it for";
+  result.axioms.assign(used.begin(), used.end());
+  return result;
+}
+
+static bool writeAll(int descriptor, const std::string &text) {
+  for (size_t at = 0; at != text.size();) {
+    ssize_t count = write(descriptor, text.data() + at, text.size() - at);
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count <= 0) {
+      return false;
+    }
+    at += size_t(count);
+  }
+  return true;
+}
+
+/// What the child does: answers, from rule `first` on.
+static void answer(int descriptor, const std::vector<SymbolicRule> &axioms,
+                   const std::vector<Obligations> &rules, unsigned work,
+                   size_t first) {
+  Prover prover(work);
+  for (const SymbolicRule &axiom : axioms) {
+    prover.assume(axiom);
+  }
+  // The first answer says that it is ready.
+  if (!writeAll(descriptor, std::string(1, kEnd))) {
+    return;
+  }
+  for (size_t i = first; i != rules.size(); ++i) {
+    ProofResult result = proveAll(prover, rules[i]);
+    std::string text = result.isProved ? "1" : "0";
+    std::string reason = result.open;
+    for (char &c : reason) {
+      c = c == kPart || c == kEnd ? ' ' : c;
+    }
+    text += kPart + reason;
+    for (const std::string &axiom : result.axioms) {
+      text += kPart + axiom;
+    }
+    if (!writeAll(descriptor, text + kEnd)) {
+      return;
+    }
+  }
+}
+
+namespace {
+
+/// A child and the pipe from it.
+class Child {
+public:
+  Child(const std::vector<SymbolicRule> &axioms,
+        const std::vector<Obligations> &rules, unsigned work, size_t first) {
+    int ends[2];
+    if (pipe(ends) != 0) {
+      return;
+    }
+    process_ = fork();
+    if (process_ == 0) {
+      close(ends[0]);
+      answer(ends[1], axioms, rules, work, first);
+      _exit(0);
+    }
+    close(ends[1]);
+    pipe_ = ends[0];
+  }
+  Child(const Child &) = delete;
+  Child &operator=(const Child &) = delete;
+  ~Child() {
+    if (process_ > 0) {
+      kill(process_, SIGKILL);
+      while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+    if (pipe_ >= 0) {
+      close(pipe_);
+    }
+  }
+
+  /// The next line; nothing, and why in `why`, if there is none in time.
+  std::optional<std::string> readLine(double seconds, std::string &why);
+
+private:
+  pid_t process_ = -1;
+  int pipe_ = -1;
+  std::string read_; ///< And not yet given.
+};
+
+} // namespace
+
+std::optional<std::string> Child::readLine(double seconds, std::string &why) {
+  double end = steadySeconds() + seconds;
+  for (;;) {
+    size_t at = read_.find(kEnd);
+    if (at != std::string::npos) {
+      std::string line = read_.substr(0, at);
+      read_.erase(0, at + 1);
+      return line;
+    }
+    pollfd state{pipe_, POLLIN, 0};
+    double left = end - steadySeconds();
+    if (pipe_ < 0 || left <= 0) {
+      why = "the prover was stopped, for it took too long";
+      return std::nullopt;
+    }
+    int ready = poll(&state, 1, int(left * 1000) + 1);
+    if (ready <= 0) {
+      continue;
+    }
+    char buffer[4096];
+    ssize_t count = ::read(pipe_, buffer, sizeof(buffer));
+    if (count == 0 || (count < 0 && errno != EINTR)) {
+      why = "the prover's process has ended";
+      return std::nullopt;
+    }
+    read_.append(buffer, count > 0 ? size_t(count) : 0);
+  }
+}
+
+static ProofResult parseAnswer(const std::string &line) {
+  ProofResult result;
+  result.isProved = line.starts_with("1");
+  std::vector<std::string> parts;
+  for (size_t at = 0; at != std::string::npos;) {
+    size_t end = line.find(kPart, at);
+    parts.push_back(line.substr(at, end - at));
+    at = end == std::string::npos ? end : end + 1;
+  }
+  result.open = parts.size() > 1 ? parts[1] : "";
+  if (parts.size() > 2) {
+    result.axioms.assign(parts.begin() + 2, parts.end());
+  }
+  return result;
+}
+
+void divisi::rewrite::proveInChild(
+    const std::vector<SymbolicRule> &axioms,
+    const std::vector<Obligations> &rules, const ProofLimits &limits,
+    const std::function<void(const ProofResult &)> &done) {
+  for (size_t next = 0; next != rules.size();) {
+    Child child(axioms, rules, limits.work, next);
+    std::string why;
+    bool isAlive = child.readLine(limits.seconds, why).has_value();
+    for (bool isFirst = true; isFirst || (isAlive && next != rules.size());
+         isFirst = false) {
+      double begin = steadySeconds();
+      std::optional<std::string> line;
+      if (isAlive) {
+        line = child.readLine(limits.seconds, why);
+      }
+      ProofResult result = line ? parseAnswer(*line) : ProofResult();
+      if (!line) {
+        result.open = why;
+      }
+      result.seconds = steadySeconds() - begin;
+      isAlive = line.has_value();
+      ++next;
+      done(result);
+    }
+  }
+}

@@ -1,0 +1,345 @@
+//===- Encoder.cpp - Rules in the words of Z3 -----------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Rewrite/Prove/Encoder.h"
+
+#include <set>
+
+using namespace divisi::rewrite;
+
+//===----------------------------------------------------------------------===//
+// Functions and arithmetic
+//===----------------------------------------------------------------------===//
+
+z3::func_decl Encoder::function(const std::string &name,
+                                const z3::sort_vector &domain,
+                                const z3::sort &range) {
+  auto found = functions_.find(name);
+  if (found == functions_.end()) {
+    found = functions_
+                .emplace(name, context_.function(name.c_str(), domain, range))
+                .first;
+  }
+  return found->second;
+}
+
+z3::expr Encoder::call(const std::string &name, const z3::expr_vector &arguments,
+                       const z3::sort &range) {
+  z3::sort_vector domain(context_);
+  for (const z3::expr &each : arguments) {
+    domain.push_back(each.get_sort());
+  }
+  return function(name, domain, range)(arguments);
+}
+
+z3::expr Encoder::integer(const Expr &expr, const Terms &terms) {
+  switch (expr.kind) {
+  case Expr::Kind::Number:
+    return context_.int_val(expr.value);
+  case Expr::Kind::Name:
+    return terms.symbols.at(expr.name);
+  default:
+    break;
+  }
+  z3::expr left = integer(expr.operands[0], terms);
+  z3::expr right = integer(expr.operands[1], terms);
+  switch (expr.kind) {
+  case Expr::Kind::Add:
+    return left + right;
+  case Expr::Kind::Sub:
+    return left - right;
+  case Expr::Kind::Mul:
+    return left * right;
+  default:
+    // Of a divisor that is not positive nothing is known.
+    return z3::ite(right > 0, left / right,
+                   call("quotient", [&] {
+                     z3::expr_vector both(context_);
+                     both.push_back(left);
+                     both.push_back(right);
+                     return both;
+                   }(), context_.int_sort()));
+  }
+}
+
+z3::expr Encoder::condition(const Condition &condition, const Terms &terms) {
+  z3::expr left = integer(condition.left, terms);
+  z3::expr right = integer(condition.right, terms);
+  switch (condition.relation) {
+  case Relation::Eq:
+    return left == right;
+  case Relation::Ne:
+    return left != right;
+  case Relation::Lt:
+    return left < right;
+  case Relation::Le:
+    return left <= right;
+  case Relation::Gt:
+    return left > right;
+  case Relation::Ge:
+    return left >= right;
+  case Relation::Divides:
+    return left > 0 && z3::mod(right, left) == 0;
+  }
+  return context_.bool_val(false);
+}
+
+/// An argument of an operator or an extent.
+z3::expr Encoder::argument(const Expr &expr, const Terms &terms) {
+  z3::expr value = integer(expr, terms);
+  if (!isAbstracting_ || expr.kind == Expr::Kind::Name) {
+    return value;
+  }
+  for (const auto &[name, known] : abstracted_) {
+    if (z3::eq(known, value)) {
+      return name;
+    }
+  }
+  z3::expr name =
+      context_.int_const(("value." + std::to_string(next_++)).c_str());
+  abstracted_.emplace_back(name, value);
+  return name;
+}
+
+z3::expr Encoder::has(const z3::expr &tensor, const z3::expr_vector &dims) {
+  z3::expr_vector arguments(context_);
+  arguments.push_back(tensor);
+  for (const z3::expr &each : dims) {
+    arguments.push_back(each);
+  }
+  return call("has/" + std::to_string(dims.size()), arguments,
+              context_.bool_sort());
+}
+
+//===----------------------------------------------------------------------===//
+// Rules
+//===----------------------------------------------------------------------===//
+
+void Encoder::addSymbols(const SymbolicRule &rule, Terms &terms) {
+  for (const auto *names : {&rule.sizes, &rule.ints}) {
+    for (const std::string &name : *names) {
+      terms.symbols.emplace(name, context_.int_const(name.c_str()));
+    }
+  }
+  for (const std::string &name : rule.reals) {
+    terms.symbols.emplace(name, context_.constant(name.c_str(), real_));
+  }
+  for (size_t i = 0; i != rule.variables.size(); ++i) {
+    std::string name = "variable." + std::to_string(i);
+    z3::expr value = context_.constant(name.c_str(), tensor_);
+    terms.source.push_back(value);
+    terms.target.push_back(value);
+  }
+}
+
+void Encoder::addSide(const SymbolicRule &rule, const SymbolicGraph &side,
+                      Terms &terms, std::vector<z3::expr> &values) {
+  std::vector<z3::expr_vector> shapes;
+  for (const SymbolicDims &variable : rule.variables) {
+    z3::expr_vector dims(context_);
+    for (const std::optional<Expr> &extent : variable) {
+      dims.push_back(integer(*extent, terms));
+    }
+    shapes.push_back(dims);
+  }
+  for (const SymbolicCall &each : side.calls) {
+    z3::expr_vector arguments(context_), about(context_), dims(context_);
+    for (const Expr &expr : each.integers) {
+      about.push_back(argument(expr, terms));
+    }
+    for (const std::string &name : each.reals) {
+      auto known = terms.symbols.find(name);
+      about.push_back(known != terms.symbols.end()
+                          ? known->second
+                          : context_.constant(("real " + name).c_str(), real_));
+    }
+    for (size_t operand : each.operands) {
+      arguments.push_back(values[operand]);
+    }
+    for (const z3::expr &one : about) {
+      arguments.push_back(one);
+    }
+    for (size_t operand : each.operands) {
+      for (const z3::expr &extent : shapes[operand]) {
+        about.push_back(extent);
+      }
+    }
+    for (size_t i = 0; i != each.dims.size(); ++i) {
+      dims.push_back(each.dims[i]
+                         ? integer(*each.dims[i], terms)
+                         : call("extent " + std::to_string(i) + " of " +
+                                    each.function,
+                                about, context_.int_sort()));
+    }
+    z3::expr value = call(each.function, arguments, tensor_);
+    terms.facts.push_back(has(value, dims));
+    values.push_back(value);
+    shapes.push_back(dims);
+  }
+}
+
+/// What is given of the symbols: sizes, conditions, and last the shapes of the
+/// variables.
+std::vector<z3::expr> Encoder::given(const SymbolicRule &rule,
+                                     const Terms &terms) {
+  std::vector<z3::expr> result;
+  for (const std::string &size : rule.sizes) {
+    result.push_back(terms.symbols.at(size) >= 1);
+  }
+  for (const Condition &each : rule.conditions) {
+    result.push_back(condition(each, terms));
+  }
+  for (size_t i = 0; i != rule.variables.size(); ++i) {
+    z3::expr_vector dims(context_);
+    for (const std::optional<Expr> &extent : rule.variables[i]) {
+      dims.push_back(argument(*extent, terms));
+    }
+    result.push_back(has(terms.source[i], dims));
+  }
+  return result;
+}
+
+static void addConstants(const z3::expr &term, std::set<std::string> &names) {
+  if (term.is_const() && !term.is_numeral()) {
+    names.insert(term.decl().name().str());
+  }
+  for (unsigned i = 0; i != term.num_args(); ++i) {
+    addConstants(term.arg(i), names);
+  }
+}
+
+static z3::expr all(z3::context &context, const std::vector<z3::expr> &terms) {
+  z3::expr_vector list(context);
+  for (const z3::expr &term : terms) {
+    list.push_back(term);
+  }
+  return z3::mk_and(list);
+}
+
+/// The axiom where its `seen` side stands. With the shapes of the variables,
+/// that side has to have every symbol and every tensor, and be no tensor
+/// itself; else there is nothing to look for.
+std::optional<z3::expr> Encoder::direction(const SymbolicRule &rule,
+                                           bool isForward) {
+  abstracted_.clear();
+  next_ = 0;
+  Terms terms;
+  addSymbols(rule, terms);
+  isAbstracting_ = isForward;
+  addSide(rule, rule.source, terms, terms.source);
+  isAbstracting_ = !isForward;
+  addSide(rule, rule.target, terms, terms.target);
+  isAbstracting_ = true;
+  std::vector<z3::expr> premises = given(rule, terms), bound;
+  isAbstracting_ = false;
+  const SymbolicGraph &side = isForward ? rule.source : rule.target;
+  std::vector<z3::expr> parts(premises.end() - long(rule.variables.size()),
+                              premises.end());
+  std::set<std::string> found, tensors;
+  for (size_t number : side.results) {
+    if (number < rule.variables.size()) {
+      return std::nullopt;
+    }
+    parts.push_back((isForward ? terms.source : terms.target)[number]);
+    addConstants(parts.back(), tensors);
+  }
+  for (const z3::expr &part : parts) {
+    addConstants(part, found);
+  }
+  for (const auto &[name, symbol] : terms.symbols) {
+    bound.push_back(symbol);
+  }
+  for (size_t i = 0; i != rule.variables.size(); ++i) {
+    bound.push_back(terms.source[i]);
+    if (!tensors.count(terms.source[i].decl().name().str())) {
+      return std::nullopt;
+    }
+  }
+  for (const auto &[name, value] : abstracted_) {
+    bound.push_back(name);
+    premises.push_back(name == value);
+  }
+  for (const z3::expr &name : bound) {
+    if (!found.count(name.decl().name().str())) {
+      return std::nullopt;
+    }
+  }
+  std::vector<z3::expr> conclusions = terms.facts;
+  for (size_t i = 0; i != rule.source.results.size(); ++i) {
+    conclusions.push_back(terms.source[rule.source.results[i]] ==
+                          terms.target[rule.target.results[i]]);
+  }
+  return forAll(bound, parts,
+                z3::implies(all(context_, premises),
+                            all(context_, conclusions)));
+}
+
+z3::expr Encoder::forAll(const std::vector<z3::expr> &bound,
+                         const std::vector<z3::expr> &seen,
+                         const z3::expr &body) {
+  std::vector<Z3_app> names;
+  std::vector<Z3_ast> parts;
+  for (const z3::expr &name : bound) {
+    names.push_back(name);
+  }
+  for (const z3::expr &part : seen) {
+    parts.push_back(part);
+  }
+  Z3_pattern pattern =
+      Z3_mk_pattern(context_, unsigned(parts.size()), parts.data());
+  context_.check_error();
+  Z3_ast result =
+      Z3_mk_quantifier_const(context_, true, 0, unsigned(names.size()),
+                             names.data(), 1, &pattern, body);
+  context_.check_error();
+  return z3::expr(context_, result);
+}
+
+z3::expr_vector Encoder::axiom(const SymbolicRule &rule) {
+  z3::expr_vector result(context_);
+  for (bool isForward : {true, false}) {
+    if (std::optional<z3::expr> formula = direction(rule, isForward)) {
+      result.push_back(*formula);
+    }
+  }
+  return result;
+}
+
+z3::expr_vector Encoder::question(const SymbolicRule &rule) {
+  Terms terms;
+  addSymbols(rule, terms);
+  addSide(rule, rule.source, terms, terms.source);
+  addSide(rule, rule.target, terms, terms.target);
+  z3::expr_vector result(context_), different(context_);
+  for (const z3::expr &each : given(rule, terms)) {
+    result.push_back(each);
+  }
+  for (const z3::expr &each : terms.facts) {
+    result.push_back(each);
+  }
+  for (size_t i = 0; i != rule.source.results.size(); ++i) {
+    different.push_back(terms.source[rule.source.results[i]] !=
+                        terms.target[rule.target.results[i]]);
+  }
+  result.push_back(z3::mk_or(different));
+  return result;
+}
+
+z3::expr_vector Encoder::allEqual(size_t rank) {
+  z3::expr_vector result(context_), dims(context_);
+  for (size_t i = 0; i != rank; ++i) {
+    dims.push_back(context_.int_const(("d." + std::to_string(i)).c_str()));
+    result.push_back(dims[unsigned(i)] >= 1);
+  }
+  z3::expr x = context_.constant("x", tensor_);
+  z3::expr y = context_.constant("y", tensor_);
+  result.push_back(has(x, dims));
+  result.push_back(has(y, dims));
+  result.push_back(x != y);
+  return result;
+}

@@ -1,0 +1,463 @@
+//===- Symbolic.cpp - A rule with symbolic sizes --------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Rewrite/Symbolic.h"
+
+#include "divisi/Rewrite/RuleText.h"
+#include "lib/Rewrite/LinearFit.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace divisi;
+using namespace divisi::rewrite;
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+/// The types that a word stands for where rules are proved.
+static std::vector<std::string> meaningOf(const std::string &word,
+                                          const Rule &rule,
+                                          const std::vector<std::string> &types) {
+  std::vector<std::string> result;
+  if (word == "float" || word == "number" || word == "any") {
+    result.push_back("float");
+  }
+  if (word == "int" || word == "number" || word == "any") {
+    result.push_back("int");
+  }
+  if (word == "any") {
+    result.push_back("bool");
+  }
+  if (result.empty()) {
+    return {word};
+  }
+  for (const std::string &type : types) {
+    std::optional<rt::DType> known = rt::parseDType(type);
+    bool isFloat = known && rt::isFloatType(*known);
+    bool isInt = known && !isFloat && *known != rt::DType::Bool &&
+                 !rt::isStoredType(*known);
+    if (rule.isAxiom && ((isFloat && word != "int") ||
+                         (isInt && word != "float"))) {
+      result.push_back(type);
+    }
+  }
+  return result;
+}
+
+std::vector<Words>
+divisi::rewrite::allWords(const Rule &rule,
+                          const std::vector<std::string> &types) {
+  std::vector<Words> all(1);
+  // One choice has every word of the rule.
+  for (const auto &[word, ignored] : typeChoices(rule).front()) {
+    std::vector<Words> longer;
+    for (const Words &words : all) {
+      for (const std::string &type : meaningOf(word, rule, types)) {
+        longer.push_back(words);
+        longer.back()[word] = type;
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Expressions
+//===----------------------------------------------------------------------===//
+
+static Expr number(int64_t value) {
+  Expr result;
+  result.value = value;
+  return result;
+}
+
+static Expr symbol(const std::string &name) {
+  Expr result;
+  result.kind = Expr::Kind::Name;
+  result.name = name;
+  return result;
+}
+
+static std::string extentName(const std::string &shape, size_t dim) {
+  return shape + "." + std::to_string(dim);
+}
+
+/// Writes out an expression: of shapes only extents are left, as symbols.
+/// Nothing where a shape has no such extent.
+static std::optional<Expr> writeOut(const Expr &expr, const Ranks &ranks,
+                                    const std::string &index, size_t at) {
+  if (expr.kind == Expr::Kind::Rank) {
+    return number(int64_t(ranks.at(expr.name)));
+  }
+  if (expr.kind == Expr::Kind::Name && expr.name == index) {
+    return number(int64_t(at));
+  }
+  Expr result = expr;
+  for (Expr &operand : result.operands) {
+    std::optional<Expr> written = writeOut(operand, ranks, index, at);
+    if (!written) {
+      return std::nullopt;
+    }
+    operand = std::move(*written);
+  }
+  if (expr.kind == Expr::Kind::Extent) {
+    std::optional<int64_t> dim = evaluate(result.operands[0], Assignment());
+    if (!dim || *dim < 0 || *dim >= int64_t(ranks.at(expr.name))) {
+      return std::nullopt;
+    }
+    return symbol(extentName(expr.name, size_t(*dim)));
+  }
+  return result;
+}
+
+/// The same of a list.
+static std::optional<std::vector<Expr>> writeOut(const Items &items,
+                                                 const Ranks &ranks) {
+  std::vector<Expr> result;
+  for (const Item &item : items) {
+    size_t count = item.shape.empty() ? 1 : ranks.at(item.shape);
+    for (size_t i = 0; i != count; ++i) {
+      bool isSpread = !item.shape.empty() && item.index.empty();
+      std::optional<Expr> value =
+          isSpread ? symbol(extentName(item.shape, i))
+                   : writeOut(item.value, ranks, item.index, i);
+      if (!value) {
+        return std::nullopt;
+      }
+      result.push_back(std::move(*value));
+    }
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A rule at ranks and types.
+class Maker {
+public:
+  Maker(const Rule &rule, const Ranks &ranks, const Words &words,
+        Instantiator &instantiator)
+      : rule_(rule), ranks_(ranks), words_(words),
+        instantiator_(instantiator) {
+    for (const auto &[word, type] : words) {
+      types_[word] = type == "float" ? rt::DType::Field
+                     : type == "int" ? rt::DType::I64
+                                     : *rt::parseDType(type);
+    }
+  }
+
+  std::optional<SymbolicRule> run();
+
+private:
+  void addNames();
+  bool takeSamples();
+  bool takeSample(const Assignment &assignment);
+  SymbolicDims dimsOf(size_t side, size_t call, const Node &node);
+  std::optional<SymbolicGraph> graphOf(const Graph &graph, size_t side);
+  bool addAttributes(const Node &node, const Call &call, SymbolicCall &result);
+  std::string elementOf(rt::DType type) const;
+
+  const Rule &rule_;
+  const Ranks &ranks_;
+  const Words &words_;
+  Instantiator &instantiator_;
+  TypeChoice types_;
+  SymbolicRule result_;
+  /// 1, and each symbol, at each sample; and both sides there.
+  std::vector<std::vector<int64_t>> points_;
+  std::vector<Instance> samples_;
+};
+
+} // namespace
+
+void Maker::addNames() {
+  result_.name = rule_.name;
+  for (const auto &[shape, rank] : ranks_) {
+    result_.place += "rank(" + shape + ") = " + std::to_string(rank) + ", ";
+  }
+  for (const auto &[word, type] : words_) {
+    result_.place += word == type ? "" : word + " = " + type + ", ";
+  }
+  result_.place += "all sizes";
+  result_.sizes = rule_.sizes;
+  result_.ints = rule_.ints;
+  result_.reals = rule_.reals;
+  for (const std::string &shape : rule_.shapes) {
+    for (size_t i = 0; i != ranks_.at(shape); ++i) {
+      result_.sizes.push_back(extentName(shape, i));
+    }
+  }
+}
+
+bool Maker::takeSample(const Assignment &assignment) {
+  auto variables = Instantiator::variables(rule_, assignment, types_);
+  if (!variables) {
+    return false;
+  }
+  Instance sample;
+  sample.variables = *variables;
+  for (auto [graph, calls] :
+       {std::pair(&rule_.source, &sample.source),
+        std::pair(&rule_.target, &sample.target)}) {
+    auto made = instantiator_.instantiate(rule_, *graph, *variables, assignment,
+                                          types_);
+    if (!made) {
+      return false;
+    }
+    *calls = std::move(*made);
+  }
+  std::vector<int64_t> point{1};
+  for (const std::string &size : rule_.sizes) {
+    point.push_back(assignment.numbers.at(size));
+  }
+  for (const std::string &shape : rule_.shapes) {
+    for (int64_t extent : assignment.shapes.at(shape)) {
+      point.push_back(extent);
+    }
+  }
+  for (const std::string &each : rule_.ints) {
+    point.push_back(assignment.numbers.at(each));
+  }
+  points_.push_back(std::move(point));
+  samples_.push_back(std::move(sample));
+  return true;
+}
+
+bool Maker::takeSamples() {
+  std::mt19937_64 random(1);
+  size_t wanted = result_.sizes.size() + result_.ints.size() + 8;
+  constexpr int attempts = 40;
+  for (int attempt = 0; attempt != attempts * 4; ++attempt) {
+    std::optional<Assignment> assignment =
+        draw(rule_, ranks_, attempt % 2 ? Draw::Any : Draw::Distinct, random);
+    if (!assignment && attempt > 3 && samples_.empty()) {
+      return false;
+    }
+    if (assignment && takeSample(*assignment) && samples_.size() == wanted) {
+      return true;
+    }
+    if (attempt > attempts && samples_.empty()) {
+      return false;
+    }
+  }
+  return !samples_.empty();
+}
+
+/// The linear form with these coefficients of 1 and the symbols.
+static Expr formOf(const std::vector<int64_t> &coefficients,
+                   const std::vector<std::string> &symbols) {
+  std::optional<Expr> sum;
+  for (size_t i = 1; i <= coefficients.size(); ++i) {
+    // The constant comes last.
+    size_t at = i == coefficients.size() ? 0 : i;
+    int64_t factor = coefficients[at];
+    if (factor == 0) {
+      continue;
+    }
+    Expr term = at == 0 ? number(factor) : symbol(symbols[at - 1]);
+    if (at != 0 && factor != 1) {
+      Expr product;
+      product.kind = Expr::Kind::Mul;
+      product.operands = {number(factor), std::move(term)};
+      term = std::move(product);
+    }
+    if (!sum) {
+      sum = std::move(term);
+      continue;
+    }
+    Expr longer;
+    longer.kind = Expr::Kind::Add;
+    longer.operands = {std::move(*sum), std::move(term)};
+    sum = std::move(longer);
+  }
+  return sum ? *sum : number(0);
+}
+
+SymbolicDims Maker::dimsOf(size_t side, size_t call, const Node &node) {
+  SymbolicDims dims;
+  if (node.type) {
+    if (auto written = writeOut(node.type->shape, ranks_)) {
+      return SymbolicDims(written->begin(), written->end());
+    }
+  }
+  auto formAt = [&](const Instance &sample) -> const TensorForm & {
+    return (side == 0 ? sample.source : sample.target).calls[call].result;
+  };
+  std::vector<std::string> symbols = result_.sizes;
+  symbols.insert(symbols.end(), result_.ints.begin(), result_.ints.end());
+  for (size_t dim = 0; dim != formAt(samples_[0]).dims.size(); ++dim) {
+    std::vector<int64_t> values;
+    for (const Instance &sample : samples_) {
+      values.push_back(formAt(sample).dims[dim]);
+    }
+    auto coefficients = fitLinear(points_, values);
+    dims.push_back(coefficients ? std::optional(formOf(*coefficients, symbols))
+                                : std::nullopt);
+  }
+  return dims;
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+std::string Maker::elementOf(rt::DType type) const {
+  for (const auto &[word, each] : types_) {
+    if (each == type) {
+      return words_.at(word);
+    }
+  }
+  return std::string(rt::stringify(type));
+}
+
+/// A text that names loops by letters, as labels do, with letters in the order
+/// in which they stand there first: which ones they are means nothing.
+static std::string renameLetters(const std::string &text) {
+  if (text.find("->") == std::string::npos) {
+    return text;
+  }
+  std::map<char, char> names;
+  std::string result;
+  for (char c : text) {
+    bool isLetter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (isLetter) {
+      size_t next = names.size();
+      c = names.emplace(c, char(next < 26 ? 'a' + next : 'A' + next - 26))
+              .first->second;
+    }
+    result += c;
+  }
+  return result;
+}
+
+/// Adds what attributes say: integers and reals as arguments, all else to the
+/// name of the function.
+bool Maker::addAttributes(const Node &node, const Call &call,
+                          SymbolicCall &result) {
+  auto attributes = node.attributes;
+  std::sort(attributes.begin(), attributes.end(),
+            [](const auto &a, const auto &b) { return a.first < b.first; });
+  for (const auto &[name, value] : attributes) {
+    result.function += " " + name + "=";
+    if (const auto *items = std::get_if<Items>(&value)) {
+      auto written = writeOut(*items, ranks_);
+      if (!written) {
+        return false;
+      }
+      result.function += std::to_string(written->size()) + " integers";
+      result.integers.insert(result.integers.end(), written->begin(),
+                             written->end());
+    } else if (const auto *expr = std::get_if<Expr>(&value)) {
+      bool isReal = std::find(rule_.reals.begin(), rule_.reals.end(),
+                              expr->name) != rule_.reals.end();
+      std::optional<Expr> written = writeOut(*expr, ranks_, {}, 0);
+      if (!written) {
+        return false;
+      }
+      result.function += isReal ? "real" : "integer";
+      if (isReal) {
+        result.reals.push_back(expr->name);
+      } else {
+        result.integers.push_back(*written);
+      }
+    } else if (std::get_if<double>(&value)) {
+      result.function += "real";
+      result.reals.push_back(printValue(value));
+    } else if (std::get_if<std::string>(&value)) {
+      result.function += renameLetters(call.attributes.getString(name));
+    } else {
+      result.function += printValue(value);
+    }
+  }
+  return true;
+}
+
+std::optional<SymbolicGraph> Maker::graphOf(const Graph &graph, size_t side) {
+  SymbolicGraph result;
+  const Instance &sample = samples_[0];
+  const CallGraph &calls = side == 0 ? sample.source : sample.target;
+  for (size_t i = 0; i != graph.nodes.size(); ++i) {
+    const Node &node = graph.nodes[i];
+    const Call &call = calls.calls[i];
+    SymbolicCall made;
+    made.operands = call.operands;
+    made.dims = dimsOf(side, i, node);
+    made.function = node.op.empty() ? "equal elements" : node.op;
+    if (!addAttributes(node, call, made)) {
+      return std::nullopt;
+    }
+    for (size_t operand : call.operands) {
+      const TensorForm &form = sample.form(calls, operand);
+      made.function += " " + elementOf(form.type) + "/" +
+                       std::to_string(form.dims.size());
+    }
+    made.function += " -> " + elementOf(call.result.type) + "/" +
+                     std::to_string(call.result.dims.size());
+    if (node.op.empty()) {
+      made.reals.push_back(printValue(node.element));
+    }
+    // Where the type is given, its extents say which operator it is.
+    if (node.type) {
+      for (const std::optional<Expr> &extent : made.dims) {
+        if (!extent) {
+          return std::nullopt;
+        }
+        made.integers.push_back(*extent);
+      }
+    }
+    result.calls.push_back(std::move(made));
+  }
+  result.results = calls.results;
+  return result;
+}
+
+std::optional<SymbolicRule> Maker::run() {
+  addNames();
+  if (!takeSamples()) {
+    return std::nullopt;
+  }
+  for (const Variable &variable : rule_.variables) {
+    auto dims = writeOut(variable.type.shape, ranks_);
+    if (!dims) {
+      return std::nullopt;
+    }
+    result_.variables.emplace_back(dims->begin(), dims->end());
+    result_.elements.push_back(words_.at(variable.type.element));
+  }
+  for (const Condition &condition : rule_.conditions) {
+    Condition written = condition;
+    auto left = writeOut(condition.left, ranks_, {}, 0);
+    auto right = writeOut(condition.right, ranks_, {}, 0);
+    if (!left || !right) {
+      return std::nullopt;
+    }
+    written.left = *left;
+    written.right = *right;
+    result_.conditions.push_back(std::move(written));
+  }
+  auto source = graphOf(rule_.source, 0), target = graphOf(rule_.target, 1);
+  if (!source || !target) {
+    return std::nullopt;
+  }
+  result_.source = std::move(*source);
+  result_.target = std::move(*target);
+  return result_;
+}
+
+std::optional<SymbolicRule>
+divisi::rewrite::makeSymbolic(const Rule &rule, const Ranks &ranks,
+                              const Words &words, Instantiator &instantiator) {
+  return Maker(rule, ranks, words, instantiator).run();
+}
