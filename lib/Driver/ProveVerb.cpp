@@ -140,7 +140,7 @@ static const char *spell(Domain domain) {
 }
 
 /// What is said behind the standing of a rule.
-static std::string detail(const Verdict &verdict, const Rule &rule) {
+static std::string describeVerdict(const Verdict &verdict, const Rule &rule) {
   if (verdict.refusal) {
     return std::string("by its ") + spell(verdict.refusal->gate) + ": " +
            verdict.refusal->reason;
@@ -167,7 +167,7 @@ void ProveVerb::tell(const Verdict &verdict, const Rule &rule) {
   }
   if (!json_) {
     outs() << formatv("{0}: {1} {2} ({3:F2} s)\n", verdict.rule, standing,
-                      detail(verdict, rule), verdict.seconds);
+                      describeVerdict(verdict, rule), verdict.seconds);
     outs().flush();
     return;
   }

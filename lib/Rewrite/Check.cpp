@@ -17,7 +17,7 @@ using namespace divisi;
 using namespace divisi::rewrite;
 
 /// As many instances of an axiom are evaluated for each ranks of its shapes.
-static constexpr size_t kMostPerRanks = 60;
+static constexpr size_t kMostPerRanks = 24;
 
 const char *divisi::rewrite::spell(Standing standing) {
   static constexpr const char *words[] = {"proved", "tested", "refused"};
@@ -45,7 +45,8 @@ divisi::rewrite::symbolicAxioms(const std::vector<Rule> &axioms,
                                 Instantiator &instantiator) {
   std::set<std::string> named;
   for (const Rule &rule : rules) {
-    for (const auto &[word, ignored] : typeChoices(rule).front()) {
+    TypeChoice choice = typeChoices(rule).front();
+    for (const auto &[word, ignored] : choice) {
       if (rt::parseDType(word)) {
         named.insert(word);
       }
@@ -62,6 +63,57 @@ divisi::rewrite::symbolicAxioms(const std::vector<Rule> &axioms,
           }
         }
       }
+    }
+  }
+  return result;
+}
+
+static void addFunctions(const SymbolicGraph &side,
+                         std::set<std::string> &functions) {
+  for (const SymbolicCall &call : side.calls) {
+    functions.insert(call.function);
+  }
+}
+
+/// Whether a side that has operators has none but those: only there may an
+/// axiom be used.
+static bool isWithin(const SymbolicGraph &side,
+                     const std::set<std::string> &functions) {
+  return !side.calls.empty() &&
+         std::all_of(side.calls.begin(), side.calls.end(),
+                     [&](const SymbolicCall &call) {
+                       return functions.count(call.function) != 0;
+                     });
+}
+
+/// The axioms that can be used in a proof of `rules`, in their order: those
+/// about functions that stand there, or that such axioms bring in.
+static std::vector<SymbolicRule>
+usableAxioms(const std::vector<SymbolicRule> &axioms,
+             const std::vector<Obligations> &rules) {
+  std::set<std::string> functions;
+  for (const Obligations &each : rules) {
+    for (const SymbolicRule &rule : each) {
+      addFunctions(rule.source, functions);
+      addFunctions(rule.target, functions);
+    }
+  }
+  std::vector<bool> isUsable(axioms.size());
+  for (bool isChanged = true; isChanged;) {
+    isChanged = false;
+    for (size_t i = 0; i != axioms.size(); ++i) {
+      if (!isUsable[i] && (isWithin(axioms[i].source, functions) ||
+                           isWithin(axioms[i].target, functions))) {
+        isUsable[i] = isChanged = true;
+        addFunctions(axioms[i].source, functions);
+        addFunctions(axioms[i].target, functions);
+      }
+    }
+  }
+  std::vector<SymbolicRule> result;
+  for (size_t i = 0; i != axioms.size(); ++i) {
+    if (isUsable[i]) {
+      result.push_back(axioms[i]);
     }
   }
   return result;
@@ -137,8 +189,9 @@ void divisi::rewrite::checkRules(
     }
   };
   if (!proving.empty()) {
-    proveInChild(symbolicAxioms(axioms, rules, instantiator), obligations,
-                 limits, [&](const ProofResult &proof) {
+    proveInChild(usableAxioms(symbolicAxioms(axioms, rules, instantiator),
+                              obligations),
+                 obligations, limits, [&](const ProofResult &proof) {
                    size_t at = proving[next++];
                    addProof(rules[at], proof, verdicts[at]);
                    tellUpTo(at + 1);

@@ -1,4 +1,4 @@
-//===- OperatorForms.cpp - Operators by name, without their classes -------===//
+//===- OperatorForms.cpp - Operators of nn by name ------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -149,7 +149,8 @@ divisi::rewrite::buildOperator(Block &block, StringRef name,
   if (failed(infer(state, type.has_value()))) {
     return Status(ExitCode::Invalid, message);
   }
-  OpBuilder builder = OpBuilder::atBlockEnd(&block);
+  OpBuilder builder(context);
+  builder.setInsertionPointToEnd(&block);
   Operation *op = builder.create(state);
   if (failed(verify(op))) {
     op->erase();

@@ -1,4 +1,4 @@
-//===- OperatorForms.h - Operators by name, without their classes -*- C++ -*-=//
+//===- OperatorForms.h - Operators of nn by name ----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

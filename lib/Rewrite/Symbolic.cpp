@@ -56,7 +56,8 @@ divisi::rewrite::allWords(const Rule &rule,
                           const std::vector<std::string> &types) {
   std::vector<Words> all(1);
   // One choice has every word of the rule.
-  for (const auto &[word, ignored] : typeChoices(rule).front()) {
+  TypeChoice choice = typeChoices(rule).front();
+  for (const auto &[word, ignored] : choice) {
     std::vector<Words> longer;
     for (const Words &words : all) {
       for (const std::string &type : meaningOf(word, rule, types)) {
