@@ -92,7 +92,7 @@ z3::expr Encoder::condition(const Condition &condition, const Terms &terms) {
 /// An argument of an operator or an extent.
 z3::expr Encoder::argument(const Expr &expr, const Terms &terms) {
   z3::expr value = integer(expr, terms);
-  if (!isAbstracting_ || expr.kind == Expr::Kind::Name) {
+  if (!isAbstracting_ || (value.is_const() && !value.is_numeral())) {
     return value;
   }
   for (const auto &[name, known] : abstracted_) {
@@ -106,14 +106,21 @@ z3::expr Encoder::argument(const Expr &expr, const Terms &terms) {
   return name;
 }
 
-z3::expr Encoder::has(const z3::expr &tensor, const z3::expr_vector &dims) {
+z3::expr Encoder::extent(const z3::expr &tensor, size_t dim) {
   z3::expr_vector arguments(context_);
   arguments.push_back(tensor);
-  for (const z3::expr &each : dims) {
-    arguments.push_back(each);
+  return call("extent/" + std::to_string(dim), arguments, context_.int_sort());
+}
+
+z3::expr Encoder::has(const z3::expr &tensor, const z3::expr_vector &dims) {
+  z3::expr_vector arguments(context_), all(context_);
+  arguments.push_back(tensor);
+  all.push_back(call("rank", arguments, context_.int_sort()) ==
+                int(dims.size()));
+  for (unsigned i = 0; i != dims.size(); ++i) {
+    all.push_back(extent(tensor, i) == dims[i]);
   }
-  return call("has/" + std::to_string(dims.size()), arguments,
-              context_.bool_sort());
+  return z3::mk_and(all);
 }
 
 //===----------------------------------------------------------------------===//
@@ -121,6 +128,20 @@ z3::expr Encoder::has(const z3::expr &tensor, const z3::expr_vector &dims) {
 //===----------------------------------------------------------------------===//
 
 void Encoder::addSymbols(const SymbolicRule &rule, Terms &terms) {
+  for (size_t i = 0; i != rule.variables.size(); ++i) {
+    std::string name = "variable." + std::to_string(i);
+    z3::expr value = context_.constant(name.c_str(), tensor_);
+    terms.source.push_back(value);
+    terms.target.push_back(value);
+    // A size is an extent of a tensor where it is one: then a pattern need not
+    // look for it.
+    for (size_t dim = 0; dim != rule.variables[i].size(); ++dim) {
+      const Expr &size = *rule.variables[i][dim];
+      if (size.kind == Expr::Kind::Name) {
+        terms.symbols.emplace(size.name, extent(value, dim));
+      }
+    }
+  }
   for (const auto *names : {&rule.sizes, &rule.ints}) {
     for (const std::string &name : *names) {
       terms.symbols.emplace(name, context_.int_const(name.c_str()));
@@ -128,12 +149,6 @@ void Encoder::addSymbols(const SymbolicRule &rule, Terms &terms) {
   }
   for (const std::string &name : rule.reals) {
     terms.symbols.emplace(name, context_.constant(name.c_str(), real_));
-  }
-  for (size_t i = 0; i != rule.variables.size(); ++i) {
-    std::string name = "variable." + std::to_string(i);
-    z3::expr value = context_.constant(name.c_str(), tensor_);
-    terms.source.push_back(value);
-    terms.target.push_back(value);
   }
 }
 
@@ -197,7 +212,7 @@ std::vector<z3::expr> Encoder::given(const SymbolicRule &rule,
   for (size_t i = 0; i != rule.variables.size(); ++i) {
     z3::expr_vector dims(context_);
     for (const std::optional<Expr> &extent : rule.variables[i]) {
-      dims.push_back(argument(*extent, terms));
+      dims.push_back(integer(*extent, terms));
     }
     result.push_back(has(terms.source[i], dims));
   }
@@ -221,9 +236,9 @@ static z3::expr all(z3::context &context, const std::vector<z3::expr> &terms) {
   return z3::mk_and(list);
 }
 
-/// The axiom where its `seen` side stands. With the shapes of the variables,
-/// that side has to have every symbol and every tensor, and be no tensor
-/// itself; else there is nothing to look for.
+/// The axiom where one of its sides stands. That side has to have every tensor
+/// and every symbol that is no extent of one, and be no tensor itself; else
+/// there is nothing to look for.
 std::optional<z3::expr> Encoder::direction(const SymbolicRule &rule,
                                            bool isForward) {
   abstracted_.clear();
@@ -234,31 +249,25 @@ std::optional<z3::expr> Encoder::direction(const SymbolicRule &rule,
   addSide(rule, rule.source, terms, terms.source);
   isAbstracting_ = !isForward;
   addSide(rule, rule.target, terms, terms.target);
-  isAbstracting_ = true;
-  std::vector<z3::expr> premises = given(rule, terms), bound;
   isAbstracting_ = false;
+  std::vector<z3::expr> premises = given(rule, terms), bound;
   const SymbolicGraph &side = isForward ? rule.source : rule.target;
-  std::vector<z3::expr> parts(premises.end() - long(rule.variables.size()),
-                              premises.end());
-  std::set<std::string> found, tensors;
+  std::vector<z3::expr> parts;
+  std::set<std::string> found;
   for (size_t number : side.results) {
     if (number < rule.variables.size()) {
       return std::nullopt;
     }
     parts.push_back((isForward ? terms.source : terms.target)[number]);
-    addConstants(parts.back(), tensors);
-  }
-  for (const z3::expr &part : parts) {
-    addConstants(part, found);
+    addConstants(parts.back(), found);
   }
   for (const auto &[name, symbol] : terms.symbols) {
-    bound.push_back(symbol);
+    if (symbol.is_const()) {
+      bound.push_back(symbol);
+    }
   }
   for (size_t i = 0; i != rule.variables.size(); ++i) {
     bound.push_back(terms.source[i]);
-    if (!tensors.count(terms.source[i].decl().name().str())) {
-      return std::nullopt;
-    }
   }
   for (const auto &[name, value] : abstracted_) {
     bound.push_back(name);

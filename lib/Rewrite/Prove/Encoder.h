@@ -52,6 +52,7 @@ private:
                 const z3::sort &range);
   z3::expr integer(const Expr &expr, const Terms &terms);
   z3::expr condition(const Condition &condition, const Terms &terms);
+  z3::expr extent(const z3::expr &tensor, size_t dim);
   z3::expr has(const z3::expr &tensor, const z3::expr_vector &dims);
   z3::expr argument(const Expr &expr, const Terms &terms);
   void addSymbols(const SymbolicRule &rule, Terms &terms);

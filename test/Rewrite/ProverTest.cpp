@@ -1,0 +1,112 @@
+//===- ProverTest.cpp - What axioms prove, and what they must not ---------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Rules that are false, given to the prover past the gates that refuse them:
+// what it proves is wrong. And axioms without one of their guards, by which it
+// has to prove something false: so the guards are needed, and this would notice
+// that they are not there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Rewrite/Check.h"
+#include "divisi/Rewrite/RuleText.h"
+#include "divisi/Rewrite/Shipped.h"
+#include "divisi/Support/InputText.h"
+
+#include "gtest/gtest.h"
+
+using namespace divisi;
+using namespace divisi::rewrite;
+
+static std::vector<Rule> parsed(const std::string &text) {
+  auto rules = parseRules(text, "test");
+  EXPECT_TRUE(rules) << rules.status().message();
+  return rules ? *rules : std::vector<Rule>();
+}
+
+static std::vector<Rule> falseRules() {
+  auto text = InputText::readFile(DIVISI_FALSE_RULES);
+  return text ? parsed(std::string(text->text())) : std::vector<Rule>();
+}
+
+/// The names of those of `rules` of which some instance is proved.
+static std::vector<std::string> provedOf(const std::vector<Rule> &rules,
+                                         const std::vector<Rule> &axioms) {
+  Instantiator instantiator;
+  Prover prover;
+  for (const SymbolicRule &axiom :
+       symbolicAxioms(axioms, rules, instantiator)) {
+    prover.assume(axiom);
+  }
+  std::vector<std::string> names;
+  for (const Rule &rule : rules) {
+    for (const SymbolicRule &each : obligationsOf(rule, instantiator)) {
+      if (prover.prove(each).isProved) {
+        names.push_back(rule.name + " (" + each.place + ")");
+      }
+    }
+  }
+  return names;
+}
+
+TEST(ProverTest, AxiomsProveNothingFalse) {
+  auto axioms = shippedAxioms();
+  ASSERT_TRUE(axioms) << axioms.status().message();
+  std::vector<Rule> rules = falseRules();
+  ASSERT_GT(rules.size(), 50u);
+  // What is only not bit-exact is true.
+  std::erase_if(rules, [](const Rule &rule) {
+    return !rule.comments.empty() &&
+           rule.comments.front() == "refused by its floats";
+  });
+  EXPECT_EQ(provedOf(rules, *axioms), std::vector<std::string>());
+}
+
+/// Without `groups = 1` outputs of groups are joined in the wrong order.
+TEST(ProverTest, WithoutItsGuardAnAxiomProvesWhatIsFalse) {
+  auto axioms = shippedAxioms();
+  ASSERT_TRUE(axioms);
+  std::erase_if(*axioms, [](const Rule &rule) {
+    return rule.name != "conv-outputs";
+  });
+  ASSERT_EQ(axioms->size(), 1u);
+  std::vector<Rule> rules = falseRules();
+  std::erase_if(rules, [](const Rule &rule) {
+    return rule.name != "grouped-conv-joined-weights";
+  });
+  ASSERT_EQ(rules.size(), 1u);
+  EXPECT_TRUE(provedOf(rules, *axioms).empty());
+  Rule &axiom = axioms->front();
+  std::erase_if(axiom.conditions, [](const Condition &condition) {
+    return condition.left.name == "g";
+  });
+  std::string text = printRule(axiom);
+  // Weights of a group have fewer channels than the input.
+  text.replace(text.find("size n, c,"), 10, "size n, e, c,");
+  for (size_t at; (at = text.find("m, c, s")) != std::string::npos;) {
+    text.replace(at, 7, "m, e, s");
+  }
+  for (size_t at; (at = text.find("o, c, s")) != std::string::npos;) {
+    text.replace(at, 7, "o, e, s");
+  }
+  text.replace(text.find("  where"), 0, "  where c == g * e\n");
+  EXPECT_FALSE(provedOf(rules, parsed(text)).empty());
+}
+
+TEST(ProverTest, AxiomsDoNotMakeAllEqual) {
+  auto axioms = shippedAxioms();
+  ASSERT_TRUE(axioms);
+  Instantiator instantiator;
+  Prover prover;
+  for (const SymbolicRule &axiom : symbolicAxioms(*axioms, {}, instantiator)) {
+    prover.assume(axiom);
+  }
+  for (size_t rank = 0; rank != 5; ++rank) {
+    EXPECT_FALSE(prover.proveAllEqual(rank).isProved) << rank;
+  }
+}
