@@ -152,7 +152,8 @@ void ArgumentChecker::checkInputs() {
   }
   const cl::Option &input = *verb_.PositionalOpts.front();
   bool isList = input.getNumOccurrencesFlag() == cl::OneOrMore;
-  if (inputs_.empty()) {
+  bool isOptional = input.getNumOccurrencesFlag() == cl::ZeroOrMore;
+  if (inputs_.empty() && !isOptional) {
     complain(verb_.getName() + " needs an input, " + input.HelpStr);
   } else if (!isList && inputs_.size() > 1) {
     complain(verb_.getName() + " takes one input, " + input.HelpStr +

@@ -47,7 +47,7 @@ private:
   void tell(const Verdict &verdict, const Rule &rule);
   Status conclude(size_t count);
 
-  cl::opt<std::string> file_{cl::Positional, cl::sub(command),
+  cl::opt<std::string> file_{cl::Positional, cl::sub(command), cl::ZeroOrMore,
                              cl::desc("[RULES|-]")};
   cl::opt<std::string> rule_{
       "rule", cl::sub(command), on(ActsOn::Answer), cl::value_desc("NAME"),

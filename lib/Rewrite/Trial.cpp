@@ -313,7 +313,21 @@ Trial Trier::runDrawn() {
 Trial Trier::runAll(size_t most) {
   for (const Ranks &ranks : allRanks(rule_)) {
     size_t count = 0;
-    forAll(rule_, ranks, 3, [&](const Assignment &assignment) {
+    // All of many numbers are too many to go through: some of them, at random.
+    constexpr size_t mostNumbers = 9;
+    size_t numbers = rule_.sizes.size() + rule_.ints.size();
+    for (const auto &[shape, rank] : ranks) {
+      numbers += rank;
+    }
+    for (size_t i = 0; numbers > mostNumbers && i != 4 * most; ++i) {
+      auto assignment =
+          draw(rule_, ranks, i % 2 ? Draw::Tiny : Draw::Any, random_);
+      if (!assignment || isRefused()) {
+        break;
+      }
+      addCase(*assignment);
+    }
+    if (numbers <= mostNumbers) forAll(rule_, ranks, 3, [&](const Assignment &assignment) {
       count += addCase(assignment);
       return count < most && !isRefused();
     });
