@@ -327,10 +327,12 @@ Trial Trier::runAll(size_t most) {
       }
       addCase(*assignment);
     }
-    if (numbers <= mostNumbers) forAll(rule_, ranks, 3, [&](const Assignment &assignment) {
-      count += addCase(assignment);
-      return count < most && !isRefused();
-    });
+    if (numbers <= mostNumbers) {
+      forAll(rule_, ranks, 3, [&](const Assignment &assignment) {
+        count += addCase(assignment);
+        return count < most && !isRefused();
+      });
+    }
     checkValues();
     if (isRefused()) {
       return trial_;
