@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Rewrite/RuleText.h"
-#include "lib/Rewrite/RuleLexer.h"
+#include "lib/Rewrite/RuleExpressions.h"
 #include "lib/Rewrite/RuleNames.h"
 
 #include <set>
@@ -15,42 +15,15 @@
 using namespace divisi;
 using namespace divisi::rewrite;
 
-/// Deeper parentheses are not for readers.
-static constexpr int kMostNesting = 64;
-
 namespace {
 
-/// Recursive descent. The first error ends it: what reads on gets End tokens.
-class Parser {
+/// Reads the statements of rules.
+class Parser : ExpressionParser {
 public:
-  Parser(std::vector<Token> tokens, const std::string &file)
-      : tokens_(std::move(tokens)), file_(file) {}
+  using ExpressionParser::ExpressionParser;
   Expected<std::vector<Rule>> run();
 
 private:
-  const Token &peek();
-  Token take();
-  bool failed() const { return !status_.isOk(); }
-  void fail(const std::string &wanted);
-  void failAt(Position at, const std::string &what);
-  bool isNext(std::string_view text);
-  bool accept(std::string_view text);
-  void expect(std::string_view text);
-  std::string name(const std::string &what);
-  std::string hyphenated(const std::string &what);
-  std::string quoted(const std::string &what);
-  std::vector<std::string> names(const std::string &what);
-  std::vector<std::string> takeComments();
-
-  Expr expression();
-  Expr product();
-  Expr factor();
-  Item item();
-  Items items();
-  Value value();
-  std::optional<double> real();
-  TensorType type();
-
   Rule rule(bool isAxiom);
   void statement(Rule &rule, std::set<std::string> &seen);
   bool declaration(Rule &rule, const std::string &word);
@@ -58,243 +31,9 @@ private:
   NumericClass numericClass();
   Graph graph();
   Node node();
-
-  std::vector<Token> tokens_;
-  const std::string &file_;
-  size_t at_ = 0;
-  int nesting_ = 0;
-  std::vector<std::string> comments_;
-  Status status_;
 };
 
 } // namespace
-
-const Token &Parser::peek() {
-  while (!failed() && tokens_[at_].kind == Token::Kind::Comment) {
-    comments_.push_back(tokens_[at_++].text);
-  }
-  return failed() ? tokens_.back() : tokens_[at_];
-}
-
-Token Parser::take() {
-  Token token = peek();
-  at_ += token.kind != Token::Kind::End;
-  return token;
-}
-
-void Parser::failAt(Position at, const std::string &what) {
-  if (!failed()) {
-    status_ = errorAt(file_, at, what);
-  }
-}
-
-void Parser::fail(const std::string &wanted) {
-  const Token &token = peek();
-  std::string got = token.kind == Token::Kind::End ? "the end of the file"
-                    : token.kind == Token::Kind::String
-                        ? "\"" + token.text + "\""
-                        : "'" + token.text + "'";
-  failAt(token.at, "expected " + wanted + ", got " + got);
-}
-
-bool Parser::isNext(std::string_view text) {
-  const Token &token = peek();
-  return (token.kind == Token::Kind::Word || token.kind == Token::Kind::Mark) &&
-         token.text == text;
-}
-
-bool Parser::accept(std::string_view text) {
-  bool found = isNext(text);
-  at_ += found;
-  return found;
-}
-
-void Parser::expect(std::string_view text) {
-  if (!accept(text)) {
-    fail("'" + std::string(text) + "'");
-  }
-}
-
-std::string Parser::name(const std::string &what) {
-  if (peek().kind != Token::Kind::Word) {
-    fail(what);
-    return {};
-  }
-  return take().text;
-}
-
-/// Words and numbers with hyphens between them, and no spaces.
-std::string Parser::hyphenated(const std::string &what) {
-  std::string text = name(what);
-  while (!failed() && peek().isAdjacent &&
-         (peek().text == "-" || peek().kind == Token::Kind::Word ||
-          peek().kind == Token::Kind::Integer)) {
-    text += take().text;
-  }
-  return text;
-}
-
-std::string Parser::quoted(const std::string &what) {
-  if (peek().kind != Token::Kind::String) {
-    fail(what);
-    return {};
-  }
-  return take().text;
-}
-
-std::vector<std::string> Parser::names(const std::string &what) {
-  std::vector<std::string> result;
-  do {
-    result.push_back(name(what));
-  } while (!failed() && accept(","));
-  return result;
-}
-
-std::vector<std::string> Parser::takeComments() {
-  peek();
-  return std::exchange(comments_, {});
-}
-
-//===----------------------------------------------------------------------===//
-// Expressions and types
-//===----------------------------------------------------------------------===//
-
-static Expr combine(Expr::Kind kind, Position at, Expr left, Expr right) {
-  Expr result;
-  result.kind = kind;
-  result.at = at;
-  result.operands = {std::move(left), std::move(right)};
-  return result;
-}
-
-Expr Parser::expression() {
-  Expr result = product();
-  while (!failed() && (isNext("+") || isNext("-"))) {
-    Token sign = take();
-    result = combine(sign.text == "+" ? Expr::Kind::Add : Expr::Kind::Sub,
-                     sign.at, std::move(result), product());
-  }
-  return result;
-}
-
-Expr Parser::product() {
-  Expr result = factor();
-  while (!failed() && (isNext("*") || isNext("/"))) {
-    Token sign = take();
-    result = combine(sign.text == "*" ? Expr::Kind::Mul : Expr::Kind::Div,
-                     sign.at, std::move(result), factor());
-  }
-  return result;
-}
-
-Expr Parser::factor() {
-  Expr result;
-  result.at = peek().at;
-  if (accept("(")) {
-    if (++nesting_ > kMostNesting) {
-      failAt(result.at, "there are more than " + std::to_string(kMostNesting) +
-                            " parentheses in each other");
-      return result;
-    }
-    result = expression();
-    --nesting_;
-    expect(")");
-    return result;
-  }
-  bool isNegative = accept("-");
-  if (peek().kind == Token::Kind::Integer) {
-    int64_t number = take().integer;
-    result.value = isNegative ? -number : number;
-    return result;
-  }
-  if (isNegative) {
-    fail("a number behind '-'");
-  }
-  result.name = name("a size, an integer or a number");
-  result.kind = Expr::Kind::Name;
-  if (result.name == "rank" && accept("(")) {
-    result.kind = Expr::Kind::Rank;
-    result.name = name("a shape");
-    expect(")");
-  } else if (accept("[")) {
-    result.kind = Expr::Kind::Extent;
-    if (++nesting_ > kMostNesting) {
-      failAt(result.at, "there are too many brackets in each other");
-      return result;
-    }
-    result.operands.push_back(expression());
-    --nesting_;
-    expect("]");
-  }
-  return result;
-}
-
-Item Parser::item() {
-  Item result;
-  result.value = expression();
-  if (result.value.kind == Expr::Kind::Name && accept("...")) {
-    result.shape = result.value.name;
-  } else if (accept("for")) {
-    result.index = name("an index");
-    expect("in");
-    result.shape = name("a shape");
-  }
-  return result;
-}
-
-Items Parser::items() {
-  Items result;
-  expect("[");
-  while (!failed() && !isNext("]")) {
-    result.push_back(item());
-    if (!accept(",")) {
-      break;
-    }
-  }
-  expect("]");
-  return result;
-}
-
-/// A real, behind '-' if it is negative; nothing where something else stands.
-std::optional<double> Parser::real() {
-  bool isNegative = isNext("-");
-  const Token &token =
-      isNegative && at_ + 1 < tokens_.size() ? tokens_[at_ + 1] : peek();
-  if (token.kind != Token::Kind::Real) {
-    return std::nullopt;
-  }
-  double number = isNegative ? -token.real : token.real;
-  at_ += isNegative ? 2 : 1;
-  return number;
-}
-
-Value Parser::value() {
-  if (std::optional<double> number = real()) {
-    return *number;
-  }
-  if (isNext("true") || isNext("false")) {
-    return take().text == "true";
-  }
-  if (peek().kind == Token::Kind::String) {
-    return take().text;
-  }
-  if (isNext("[")) {
-    return items();
-  }
-  return expression();
-}
-
-TensorType Parser::type() {
-  TensorType result;
-  result.at = peek().at;
-  result.element = name("an element type, as in 'float[m, n]'");
-  result.shape = items();
-  return result;
-}
-
-//===----------------------------------------------------------------------===//
-// Rules
-//===----------------------------------------------------------------------===//
 
 Node Parser::node() {
   Node result;
@@ -467,7 +206,7 @@ Rule Parser::rule(bool isAxiom) {
              "'" + result.name + "' has no " + needed + "; expected one");
     }
   }
-  for (std::string &comment : std::exchange(comments_, {})) {
+  for (std::string &comment : passedComments()) {
     result.comments.push_back(std::move(comment));
   }
   return result;
@@ -493,7 +232,7 @@ Expected<std::vector<Rule>> Parser::run() {
     }
   }
   // What stands below the last rule would be lost.
-  for (std::string &comment : comments_) {
+  for (std::string &comment : passedComments()) {
     if (!rules.empty()) {
       rules.back().comments.push_back(std::move(comment));
     }

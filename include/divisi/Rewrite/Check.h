@@ -31,9 +31,9 @@ const char *spell(Standing standing);
 
 /// And why.
 struct Verdict {
-  std::string rule;
-  Standing standing = Standing::Proved;
-  std::optional<Refusal> refusal;
+  std::string rule; ///< The name of the one it is about.
+  Standing standing = Standing::Proved; ///< Refused just if `refusal` is there.
+  std::optional<Refusal> refusal; ///< By the first gate that it did not pass.
   std::vector<std::string> axioms; ///< That the proofs used.
   std::string open;                ///< Of a tested rule: what is not proved.
   size_t instances = 0;            ///< On which it was tried.

@@ -27,7 +27,7 @@ using Obligations = std::vector<SymbolicRule>;
 
 /// What came of it.
 struct ProofResult {
-  bool isProved = false;
+  bool isProved = false; ///< Each obligation, and there is one.
   std::vector<std::string> axioms; ///< That all proofs used, in order.
   std::string open;                ///< The first that is not proved, and why.
   double seconds = 0;

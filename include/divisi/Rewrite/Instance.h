@@ -34,8 +34,8 @@ namespace divisi::rewrite {
 
 /// What a tensor is but for its elements.
 struct TensorForm {
-  rt::DType type = rt::DType::F32;
-  rt::Dims dims;
+  rt::DType type = rt::DType::F32; ///< Field where a family of floats is tried.
+  rt::Dims dims;                   ///< None of a scalar.
   /// Equal in both.
   bool operator==(const TensorForm &) const = default;
 };
@@ -51,14 +51,14 @@ struct Call {
 
 /// One side at an assignment.
 struct CallGraph {
-  std::vector<Call> calls;
+  std::vector<Call> calls;     ///< Operands before those that read them.
   std::vector<size_t> results; ///< Numbers of values.
 };
 
 /// A rule at an assignment.
 struct Instance {
-  std::vector<TensorForm> variables;
-  CallGraph source, target;
+  std::vector<TensorForm> variables; ///< In the order of the rule.
+  CallGraph source, target;          ///< Both number the variables first.
 
   /// What value `number` of that side is.
   const TensorForm &form(const CallGraph &side, size_t number) const {
@@ -71,6 +71,7 @@ struct Instance {
 /// Makes instances. One may be used by one thread at a time.
 class Instantiator {
 public:
+  /// With a context of its own, in which nothing but operators of nn is built.
   Instantiator();
   ~Instantiator();
 

@@ -31,7 +31,7 @@ namespace divisi::rewrite {
 
 /// What a prover says of an equation.
 struct Proof {
-  bool isProved = false;
+  bool isProved = false; ///< False as well where the work was used up.
   std::vector<std::string> axioms; ///< Those that it used, in order.
   std::string why; ///< Why it is not proved: Z3's own words.
 };

@@ -65,11 +65,11 @@ struct Expr {
     Mul,
     Div, ///< Towards minus infinity.
   };
-  Kind kind = Kind::Number;
-  int64_t value = 0;
-  std::string name;
-  std::vector<Expr> operands;
-  Position at;
+  Kind kind = Kind::Number;   ///< Which of the members below it uses.
+  int64_t value = 0;          ///< Of a Number.
+  std::string name;           ///< Of a Name; of the shape of Rank and Extent.
+  std::vector<Expr> operands; ///< Two of arithmetic, one of Extent.
+  Position at;                ///< Of its first token, or of its sign.
 };
 
 /// A part of a list of integers: one of them, or one for each dim of a shape.
@@ -102,16 +102,16 @@ enum class VariableKind : uint8_t {
 
 /// A tensor that a rule does not make.
 struct Variable {
-  VariableKind kind = VariableKind::Activation;
-  std::string name;
-  TensorType type;
+  VariableKind kind = VariableKind::Activation; ///< What a match may bind.
+  std::string name; ///< Unique among all names of the rule.
+  TensorType type;  ///< May hold names alone, which a match then finds out.
   std::vector<std::string> comments; ///< The lines above it.
   Position at;
 };
 
 /// An operator, or a tensor of equal elements.
 struct Node {
-  std::string name;
+  std::string name;                  ///< Unique on its side of the rule.
   std::string op;                    ///< `matmul`; empty for equal elements.
   double element = 0;                ///< What they all are.
   std::vector<std::string> operands; ///< Variables and earlier nodes.
@@ -123,7 +123,7 @@ struct Node {
 
 /// One side of a rule.
 struct Graph {
-  std::vector<Node> nodes;
+  std::vector<Node> nodes;          ///< Operands before those that read them.
   std::vector<std::string> results; ///< Of nodes or variables.
   Position at;
 };
@@ -133,11 +133,11 @@ enum class Relation : uint8_t { Eq, Ne, Lt, Le, Gt, Ge, Divides };
 
 /// What has to hold where the rule is applied.
 struct Condition {
-  Expr left;
-  Relation relation = Relation::Eq;
-  Expr right;
-  std::vector<std::string> comments;
-  Position at;
+  Expr left;                         ///< In terms of sizes, ints and ranks.
+  Relation relation = Relation::Eq;  ///< `left relation right`.
+  Expr right;                        ///< As `left`.
+  std::vector<std::string> comments; ///< The lines above it.
+  Position at;                       ///< Of `left`.
 };
 
 /// How results on floats may differ.
@@ -149,16 +149,16 @@ enum class NumericClass : uint8_t {
 
 /// A name for any of several operators.
 struct OperatorChoice {
-  std::string name;
+  std::string name;                   ///< Stands for an operator in nodes.
   std::vector<std::string> operators; ///< At least one.
   Position at;
 };
 
 /// Two graphs that compute the same.
 struct Rule {
-  bool isAxiom = false;
-  std::string name;
-  std::string summary;
+  bool isAxiom = false;            ///< Believed, and has no numeric class.
+  std::string name;                ///< Unique in its file.
+  std::string summary;             ///< One line for readers.
   std::vector<std::string> sizes;  ///< Extents, from 1 on.
   std::vector<std::string> shapes; ///< Each some dims, possibly none.
   std::vector<std::string> ints;   ///< Integers of attributes.
@@ -181,9 +181,11 @@ struct Rule {
 /// without such a choice itself.
 std::vector<Rule> withOperators(const Rule &rule);
 
-/// The words of the language.
+/// `activation`, ...: the word of the language.
 const char *spell(VariableKind kind);
+/// `==`, ...: the word of the language.
 const char *spell(Relation relation);
+/// `bit-exact`, ...: the word of the language.
 const char *spell(NumericClass numericClass);
 
 } // namespace divisi::rewrite

@@ -30,8 +30,9 @@ std::string printRule(const Rule &rule);
 /// The same of several, with a line between them.
 std::string printRules(const std::vector<Rule> &rules);
 
-/// An expression, and a value of an attribute, as printRule has them.
+/// An expression as printRule has it, with the fewest parentheses.
 std::string printExpr(const Expr &expr);
+/// The value of an attribute as printRule has it; reals read back exactly.
 std::string printValue(const Value &value);
 
 } // namespace divisi::rewrite

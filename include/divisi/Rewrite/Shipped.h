@@ -26,8 +26,9 @@ struct RuleFile {
 /// All of them, by path.
 std::vector<RuleFile> shippedFiles();
 
-/// The rules of rules/, and the axioms of rules/axioms/.
+/// The rules of rules/, by file. Fails as parseRules does.
 Expected<std::vector<Rule>> shippedRules();
+/// The axioms of rules/axioms/, by file. Fails as parseRules does.
 Expected<std::vector<Rule>> shippedAxioms();
 
 } // namespace divisi::rewrite

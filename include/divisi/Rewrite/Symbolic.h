@@ -35,17 +35,19 @@ using SymbolicDims = std::vector<std::optional<Expr>>;
 
 /// An operator on values, which are numbered: the variables, then the calls.
 struct SymbolicCall {
+  /// The operator, with all about it that is no number: texts, element types
+  /// and ranks.
   std::string function;
-  std::vector<size_t> operands;
-  std::vector<Expr> integers;
+  std::vector<size_t> operands;   ///< Numbers of values.
+  std::vector<Expr> integers;     ///< Of attributes, by their names.
   std::vector<std::string> reals; ///< Names, or numbers as they are printed.
   SymbolicDims dims;              ///< Of the result.
 };
 
 /// One side.
 struct SymbolicGraph {
-  std::vector<SymbolicCall> calls;
-  std::vector<size_t> results;
+  std::vector<SymbolicCall> calls; ///< Operands before those that read them.
+  std::vector<size_t> results;     ///< Numbers of values.
 };
 
 /// A rule at ranks and types.

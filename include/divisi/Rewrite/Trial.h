@@ -38,7 +38,7 @@ const char *spell(Gate gate);
 
 /// Why a rule is refused.
 struct Refusal {
-  Gate gate = Gate::Forms;
+  Gate gate = Gate::Forms; ///< The one that it did not pass.
   std::string reason; ///< With the counter-example, if there is one.
 };
 
@@ -51,7 +51,7 @@ enum class Domain : uint8_t {
 
 /// What came of it.
 struct Trial {
-  std::optional<Refusal> refusal;
+  std::optional<Refusal> refusal; ///< Nothing if the rule passed.
   size_t instances = 0; ///< On how many assignments and types it was tried.
   Domain domain = Domain::Field;
 };
