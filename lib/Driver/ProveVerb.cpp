@@ -79,6 +79,9 @@ static divisi::Expected<std::vector<Rule>> readFile(const std::string &path) {
 
 divisi::Expected<std::vector<Rule>> ProveVerb::readRules() const {
   auto rules = file_.empty() ? shippedRules() : readFile(file_);
+  if (rules && rules->empty()) {
+    return Status(ExitCode::Invalid, "'" + file_ + "' has no rules");
+  }
   if (!rules || rule_.empty()) {
     return rules;
   }
@@ -120,13 +123,15 @@ Status ProveVerb::writeSMTLIB(const std::vector<Rule> &rules,
     return status;
   }
   Instantiator instantiator;
+  Obligations obligations = obligationsOf(rules[0], instantiator);
   Prover prover;
   for (const SymbolicRule &axiom :
-       symbolicAxioms(axioms, rules, instantiator)) {
+       usableAxioms(symbolicAxioms(axioms, rules, instantiator),
+                    {obligations})) {
     prover.assume(axiom);
   }
   std::string text;
-  for (const SymbolicRule &each : obligationsOf(rules[0], instantiator)) {
+  for (const SymbolicRule &each : obligations) {
     text += "; " + each.name + ", " + each.place + "\n" +
             prover.toSMTLIB(each) + "(reset)\n";
   }

@@ -153,14 +153,32 @@ bool divisi::rewrite::holds(const Condition &condition,
 // Assignments
 //===----------------------------------------------------------------------===//
 
+/// How many dims a tensor has; those of shapes that `ranks` lacks do not count.
+static size_t countDims(const TensorType &type, const Ranks &ranks) {
+  size_t count = 0;
+  for (const Item &item : type.shape) {
+    auto rank = ranks.find(item.shape);
+    count += item.shape.empty() ? 1 : rank == ranks.end() ? 0 : rank->second;
+  }
+  return count;
+}
+
 std::vector<Ranks> divisi::rewrite::allRanks(const Rule &rule) {
   std::vector<Ranks> all(1);
   for (const std::string &shape : rule.shapes) {
     std::vector<Ranks> longer;
     for (const Ranks &ranks : all) {
-      for (size_t rank = 0; rank <= kMostRank; ++rank) {
-        longer.push_back(ranks);
-        longer.back()[shape] = rank;
+      for (size_t rank = 0; rank <= kMostDims; ++rank) {
+        Ranks more = ranks;
+        more[shape] = rank;
+        bool fits = std::all_of(rule.variables.begin(), rule.variables.end(),
+                                [&](const Variable &variable) {
+                                  return countDims(variable.type, more) <=
+                                         kMostDims;
+                                });
+        if (fits) {
+          longer.push_back(std::move(more));
+        }
       }
     }
     all = std::move(longer);

@@ -17,7 +17,7 @@ using namespace divisi;
 using namespace divisi::rewrite;
 
 /// As many instances of an axiom are evaluated for each ranks of its shapes.
-static constexpr size_t kMostPerRanks = 24;
+static constexpr size_t kMostPerRanks = 81;
 
 const char *divisi::rewrite::spell(Standing standing) {
   static constexpr const char *words[] = {"proved", "tested", "refused"};
@@ -86,11 +86,10 @@ static bool isWithin(const SymbolicGraph &side,
                      });
 }
 
-/// The axioms that can be used in a proof of `rules`, in their order: those
-/// about functions that stand there, or that such axioms bring in.
-static std::vector<SymbolicRule>
-usableAxioms(const std::vector<SymbolicRule> &axioms,
-             const std::vector<Obligations> &rules) {
+std::vector<SymbolicRule>
+divisi::rewrite::usableAxioms(
+    const std::vector<SymbolicRule> &axioms,
+    const std::vector<Obligations> &rules) {
   std::set<std::string> functions;
   for (const Obligations &each : rules) {
     for (const SymbolicRule &rule : each) {

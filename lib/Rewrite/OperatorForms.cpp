@@ -69,6 +69,19 @@ static LogicalResult infer(OperationState &state, bool isTyped) {
   if constexpr (OpT::hasProperties()) {
     auto &properties =
         state.getOrAddProperties<typename OpT::Properties>();
+    // Rules spell what elsewhere goes without saying.
+    OpT::populateDefaultProperties(state.name, properties);
+    Attribute defaults =
+        OpT::getPropertiesAsAttr(state.getContext(), properties);
+    for (NamedAttribute attribute :
+         defaults ? cast<DictionaryAttr>(defaults).getValue()
+                  : ArrayRef<NamedAttribute>()) {
+      if (!state.attributes.get(attribute.getName())) {
+        return fail() << "it lacks the attribute '"
+                      << attribute.getName().getValue()
+                      << "'; expected all of them";
+      }
+    }
     if (failed(OpT::setPropertiesFromAttr(properties, dictionary, fail))) {
       return failure();
     }

@@ -8,6 +8,7 @@
 
 #include "lib/Rewrite/RuleExpressions.h"
 
+#include <limits>
 #include <utility>
 
 using namespace divisi;
@@ -211,12 +212,17 @@ std::optional<double> ExpressionParser::real() {
   bool isNegative = isNext("-");
   const Token &token =
       isNegative && at_ + 1 < tokens_.size() ? tokens_[at_ + 1] : peek();
-  if (token.kind != Token::Kind::Real) {
+  double number = token.real;
+  // Words otherwise: an operator may have an attribute of that name.
+  if (token.kind == Token::Kind::Word && token.text == "inf") {
+    number = std::numeric_limits<double>::infinity();
+  } else if (token.kind == Token::Kind::Word && token.text == "nan") {
+    number = std::numeric_limits<double>::quiet_NaN();
+  } else if (token.kind != Token::Kind::Real) {
     return std::nullopt;
   }
-  double number = isNegative ? -token.real : token.real;
   at_ += isNegative ? 2 : 1;
-  return number;
+  return isNegative ? -number : number;
 }
 
 Value ExpressionParser::value() {

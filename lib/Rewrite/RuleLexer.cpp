@@ -9,8 +9,6 @@
 #include "lib/Rewrite/RuleLexer.h"
 
 #include <charconv>
-#include <cmath>
-#include <limits>
 
 using namespace divisi;
 using namespace divisi::rewrite;
@@ -142,12 +140,6 @@ Status Lexer::next(Token &token) {
       ++count;
     }
     take(token, Token::Kind::Word, count);
-    if (token.text == "inf" || token.text == "nan") {
-      token.kind = Token::Kind::Real;
-      token.real = token.text == "inf"
-                       ? std::numeric_limits<double>::infinity()
-                       : std::numeric_limits<double>::quiet_NaN();
-    }
     return Status();
   }
   if (isDigit(c)) {

@@ -11,6 +11,7 @@
 #include "lib/Rewrite/Elements.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 using namespace divisi;
@@ -54,8 +55,10 @@ private:
   }
   std::string where(const Case &each) const;
   void drawCases(const Ranks &ranks);
+  void drawSome(const Ranks &ranks, size_t most);
   bool addCase(const Assignment &assignment);
   bool fill(Case &each);
+  void checkReverse(const Case &each, const std::vector<TensorForm> &variables);
   void checkForms(const Case &each);
   void refuseWithoutCase();
   void checkValues();
@@ -107,8 +110,28 @@ std::string Trier::where(const Case &each) const {
 // Forms
 //===----------------------------------------------------------------------===//
 
+/// An axiom is used from its target to its source as well, unless a result is
+/// a variable. Then the source has to be legal wherever the target is.
+void Trier::checkReverse(const Case &each,
+                         const std::vector<TensorForm> &variables) {
+  bool isOneWay =
+      std::any_of(rule_.target.results.begin(), rule_.target.results.end(),
+                  [&](const std::string &result) {
+                    return rule_.findVariable(result) != nullptr;
+                  });
+  if (!rule_.isAxiom || isOneWay) {
+    return;
+  }
+  auto target = instantiator_.instantiate(rule_, rule_.target, variables,
+                                          each.assignment, each.types);
+  if (target) {
+    refuse(Gate::Forms, where(each) + " the target is legal, and of the " +
+                            "source " + whyIllegal_);
+  }
+}
+
 /// Fills in the instance; false where the source is not legal, which is no
-/// fault of the rule.
+/// fault of a rule.
 bool Trier::fill(Case &each) {
   auto variables =
       Instantiator::variables(rule_, each.assignment, each.types);
@@ -120,6 +143,7 @@ bool Trier::fill(Case &each) {
                                           each.assignment, each.types);
   if (!source) {
     whyIllegal_ = source.status().message();
+    checkReverse(each, *variables);
     return false;
   }
   auto target = instantiator_.instantiate(rule_, rule_.target, *variables,
@@ -228,6 +252,8 @@ std::optional<Difference> Trier::differ(const Case &each, Values values,
       continue;
     }
     std::ostringstream out;
+    // Enough to tell two floats apart.
+    out.precision(tolerance == Tolerance::Exact ? 9 : 6);
     out << where(each) << " result " << i << " at "
         << printIndex(difference->index, (*source)[i].dims()) << " is "
         << difference->source << " by the source and " << difference->target
@@ -310,28 +336,41 @@ Trial Trier::runDrawn() {
   return trial_;
 }
 
+/// The largest extent and integer where an axiom is tried at all of them.
+static constexpr int64_t kMostExtent = 3;
+
+/// How many assignments there are then, before conditions.
+static double countAll(const Rule &rule, const Ranks &ranks) {
+  size_t extents = rule.sizes.size();
+  for (const auto &[shape, rank] : ranks) {
+    extents += rank;
+  }
+  return std::pow(kMostExtent, extents) *
+         std::pow(kMostExtent + 2, rule.ints.size());
+}
+
+/// Up to `most` cases of all kinds by turns.
+void Trier::drawSome(const Ranks &ranks, size_t most) {
+  constexpr Draw kinds[] = {Draw::Any, Draw::Tiny, Draw::Distinct};
+  for (size_t i = 0; i != 4 * most && cases_.size() < most; ++i) {
+    auto assignment =
+        draw(rule_, ranks, kinds[i % std::size(kinds)], random_);
+    if (!assignment || isRefused()) {
+      return;
+    }
+    addCase(*assignment);
+  }
+}
+
 Trial Trier::runAll(size_t most) {
   for (const Ranks &ranks : allRanks(rule_)) {
-    size_t count = 0;
-    // All of many numbers are too many to go through: some of them, at random.
-    constexpr size_t mostNumbers = 9;
-    size_t numbers = rule_.sizes.size() + rule_.ints.size();
-    for (const auto &[shape, rank] : ranks) {
-      numbers += rank;
-    }
-    for (size_t i = 0; numbers > mostNumbers && i != 4 * most; ++i) {
-      auto assignment =
-          draw(rule_, ranks, i % 2 ? Draw::Tiny : Draw::Any, random_);
-      if (!assignment || isRefused()) {
-        break;
-      }
-      addCase(*assignment);
-    }
-    if (numbers <= mostNumbers) {
-      forAll(rule_, ranks, 3, [&](const Assignment &assignment) {
-        count += addCase(assignment);
-        return count < most && !isRefused();
+    if (countAll(rule_, ranks) <= double(most)) {
+      forAll(rule_, ranks, kMostExtent, [&](const Assignment &assignment) {
+        addCase(assignment);
+        return !isRefused();
       });
+    } else {
+      drawSome(ranks, most);
     }
     checkValues();
     if (isRefused()) {
@@ -358,7 +397,9 @@ void Trier::checkFloats(const Case &each) {
     refuse(Gate::Floats, "it is not bit-exact: " + said);
   } else if (differ(each, Values::Normal,
                     isExact ? Tolerance::Exact : Tolerance::Rounding, &said)) {
-    refuse(Gate::Floats, "it differs by more than rounding: " + said);
+    refuse(Gate::Floats, (isExact ? "it is not bit-exact: "
+                                  : "it differs by more than rounding: ") +
+                             said);
   } else if (numericClass == NumericClass::Reassociates &&
              differ(each, Values::Scaled, Tolerance::Finite, &said)) {
     refuse(Gate::Floats, "it changes the range: " + said);

@@ -20,6 +20,10 @@
 
 #include "gtest/gtest.h"
 
+#include <csignal>
+#include <fstream>
+#include <unistd.h>
+
 using namespace divisi;
 using namespace divisi::rewrite;
 
@@ -38,16 +42,21 @@ static std::vector<Rule> falseRules() {
 static std::vector<std::string> provedOf(const std::vector<Rule> &rules,
                                          const std::vector<Rule> &axioms) {
   Instantiator instantiator;
+  std::vector<Obligations> obligations;
+  for (const Rule &rule : rules) {
+    obligations.push_back(obligationsOf(rule, instantiator));
+  }
   Prover prover;
   for (const SymbolicRule &axiom :
-       symbolicAxioms(axioms, rules, instantiator)) {
+       usableAxioms(symbolicAxioms(axioms, rules, instantiator),
+                    obligations)) {
     prover.assume(axiom);
   }
   std::vector<std::string> names;
-  for (const Rule &rule : rules) {
-    for (const SymbolicRule &each : obligationsOf(rule, instantiator)) {
-      if (prover.prove(each).isProved) {
-        names.push_back(rule.name + " (" + each.place + ")");
+  for (const Obligations &each : obligations) {
+    for (const SymbolicRule &rule : each) {
+      if (prover.prove(rule).isProved) {
+        names.push_back(rule.name + " (" + rule.place + ")");
       }
     }
   }
@@ -65,6 +74,79 @@ TEST(ProverTest, AxiomsProveNothingFalse) {
            rule.comments.front() == "refused by its floats";
   });
   EXPECT_EQ(provedOf(rules, *axioms), std::vector<std::string>());
+}
+
+/// The obligations of a rule of Divisi, and the axioms for it.
+struct Question {
+  std::vector<SymbolicRule> axioms;
+  Obligations obligations;
+};
+
+static Question askAbout(const std::string &name) {
+  Question question;
+  auto rules = shippedRules();
+  auto axioms = shippedAxioms();
+  EXPECT_TRUE(rules && axioms);
+  std::erase_if(*rules, [&](const Rule &rule) { return rule.name != name; });
+  Instantiator instantiator;
+  question.obligations = obligationsOf(rules->at(0), instantiator);
+  question.axioms = usableAxioms(symbolicAxioms(*axioms, *rules, instantiator),
+                                 {question.obligations});
+  return question;
+}
+
+TEST(ProverTest, TimeThatIsUpIsNoProof) {
+  Question question = askAbout("merge-matmuls-of-one-input");
+  ProofLimits limits;
+  limits.seconds = 0;
+  size_t count = 0;
+  proveInChild(question.axioms, {question.obligations, question.obligations},
+               limits, [&](const ProofResult &result) {
+                 EXPECT_FALSE(result.isProved);
+                 EXPECT_EQ(result.open,
+                           "the prover was stopped, for it took too long");
+                 ++count;
+               });
+  EXPECT_EQ(count, 2u);
+}
+
+TEST(ProverTest, WorkThatIsUsedUpIsNoProof) {
+  Question question = askAbout("merge-three-matmuls-of-one-input");
+  ProofLimits limits;
+  limits.work = 100;
+  proveInChild(question.axioms, {question.obligations}, limits,
+               [&](const ProofResult &result) {
+                 EXPECT_FALSE(result.isProved);
+                 EXPECT_NE(result.open.find(
+                               "the work that may be done for it was used up"),
+                           std::string::npos)
+                     << result.open;
+               });
+}
+
+/// Kills the processes that this one has started.
+static void killChildren() {
+  std::ifstream children("/proc/self/task/" + std::to_string(getpid()) +
+                         "/children");
+  for (pid_t child; children >> child;) {
+    kill(child, SIGKILL);
+  }
+}
+
+TEST(ProverTest, ProverThatIsKilledIsBegunAgain) {
+  Question question = askAbout("merge-three-matmuls-of-one-input");
+  std::vector<Obligations> many(60, question.obligations);
+  size_t proved = 0, ended = 0;
+  proveInChild(question.axioms, many, ProofLimits(),
+               [&](const ProofResult &result) {
+                 if (proved + ended == 0) {
+                   killChildren();
+                 }
+                 proved += result.isProved;
+                 ended += result.open == "the prover's process has ended";
+               });
+  EXPECT_EQ(ended, 1u);
+  EXPECT_EQ(proved, many.size() - 1);
 }
 
 /// Without `groups = 1` outputs of groups are joined in the wrong order.

@@ -42,10 +42,11 @@ bool holds(const Condition &condition, const Assignment &assignment);
 /// How many dims each shape of a rule has.
 using Ranks = std::map<std::string, size_t>;
 
-/// A shape of a rule has at most so many dims where it is tried and proved.
-inline constexpr size_t kMostRank = 2;
+/// A variable of a rule has at most so many dims where it is tried and proved.
+inline constexpr size_t kMostDims = 4;
 
-/// All ranks for the shapes of a rule: each from 0 to kMostRank.
+/// All ranks for the shapes of a rule at which no variable has more than
+/// kMostDims dims, nor a shape by itself.
 std::vector<Ranks> allRanks(const Rule &rule);
 
 /// How instances are drawn.

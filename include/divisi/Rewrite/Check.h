@@ -55,6 +55,11 @@ std::vector<SymbolicRule> symbolicAxioms(const std::vector<Rule> &axioms,
                                          const std::vector<Rule> &rules,
                                          Instantiator &instantiator);
 
+/// Those of `axioms` that can be used in a proof of `rules`, in their order:
+/// those about functions that stand there, or that such axioms bring in.
+std::vector<SymbolicRule> usableAxioms(const std::vector<SymbolicRule> &axioms,
+                                       const std::vector<Obligations> &rules);
+
 } // namespace divisi::rewrite
 
 #endif // DIVISI_REWRITE_CHECK_H

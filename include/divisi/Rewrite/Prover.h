@@ -33,7 +33,7 @@ namespace divisi::rewrite {
 struct Proof {
   bool isProved = false; ///< False as well where the work was used up.
   std::vector<std::string> axioms; ///< Those that it used, in order.
-  std::string why; ///< Why it is not proved: Z3's own words.
+  std::string why; ///< Why it is not proved.
 };
 
 /// Work for one equation, in Z3's units: about a second of a slow machine.
@@ -50,7 +50,9 @@ public:
   void assume(const SymbolicRule &axiom);
   /// Whether the sides of `rule` are equal wherever its conditions hold.
   Proof prove(const SymbolicRule &rule);
-  /// Whether any two tensors of one shape are equal, which no good axioms say.
+  /// Whether any two tensors of `rank` equal extents are equal, which no good
+  /// axioms say. It is asked in the sight of what each operator of an axiom
+  /// makes of two such tensors.
   Proof proveAllEqual(size_t rank);
   /// What prove() asks, with all axioms, as a text that Z3 reads.
   std::string toSMTLIB(const SymbolicRule &rule);

@@ -339,16 +339,49 @@ z3::expr_vector Encoder::question(const SymbolicRule &rule) {
   return result;
 }
 
+/// The operators of one or two tensors of this rank and at most one integer, on
+/// x and y: what axioms could say of them.
+void Encoder::addTerms(size_t rank, const z3::expr &x, const z3::expr &y,
+                       z3::expr_vector &result) {
+  z3::func_decl seen = context_.function("seen", tensor_, context_.bool_sort());
+  std::string ofRank = "/" + std::to_string(rank) + " ";
+  for (const auto &[name, function] : functions_) {
+    unsigned tensors = 0, arity = function.arity();
+    for (unsigned i = 0; i != arity; ++i) {
+      tensors += z3::eq(function.domain(i), tensor_);
+    }
+    bool isOperator = z3::eq(function.range(), tensor_) &&
+                      name.find(ofRank) != std::string::npos;
+    if (!isOperator || tensors == 0 || tensors > 2 || arity > tensors + 1 ||
+        (arity != tensors &&
+         !z3::eq(function.domain(tensors), context_.int_sort()))) {
+      continue;
+    }
+    for (unsigned choice = 0; choice != 1u << tensors; ++choice) {
+      z3::expr_vector arguments(context_);
+      for (unsigned i = 0; i != tensors; ++i) {
+        arguments.push_back(choice >> i & 1 ? y : x);
+      }
+      if (arity != tensors) {
+        arguments.push_back(context_.int_val(0));
+      }
+      result.push_back(seen(function(arguments)));
+    }
+  }
+}
+
 z3::expr_vector Encoder::allEqual(size_t rank) {
   z3::expr_vector result(context_), dims(context_);
+  z3::expr extent = context_.int_const("d");
   for (size_t i = 0; i != rank; ++i) {
-    dims.push_back(context_.int_const(("d." + std::to_string(i)).c_str()));
-    result.push_back(dims[unsigned(i)] >= 1);
+    dims.push_back(extent);
   }
   z3::expr x = context_.constant("x", tensor_);
   z3::expr y = context_.constant("y", tensor_);
+  result.push_back(extent >= 1);
   result.push_back(has(x, dims));
   result.push_back(has(y, dims));
   result.push_back(x != y);
+  addTerms(rank, x, y, result);
   return result;
 }

@@ -35,7 +35,8 @@ public:
   /// What is given of the symbols of `rule`, and that its sides differ.
   z3::expr_vector question(const SymbolicRule &rule);
 
-  /// That some two tensors of one shape differ.
+  /// That some two tensors, of `rank` equal extents, differ, and what operators
+  /// make of them.
   z3::expr_vector allEqual(size_t rank);
 
 private:
@@ -60,6 +61,8 @@ private:
   void addSide(const SymbolicRule &rule, const SymbolicGraph &side,
                Terms &terms, std::vector<z3::expr> &values);
   std::optional<z3::expr> direction(const SymbolicRule &rule, bool isForward);
+  void addTerms(size_t rank, const z3::expr &x, const z3::expr &y,
+                z3::expr_vector &result);
   z3::expr forAll(const std::vector<z3::expr> &bound,
                   const std::vector<z3::expr> &seen, const z3::expr &body);
 

@@ -60,7 +60,11 @@ Proof Prover::Impl::ask(const z3::expr_vector &question) {
     }
     proof.axioms.assign(names.begin(), names.end());
   } else {
-    proof.why = solver.reason_unknown();
+    std::string reason = solver.reason_unknown();
+    bool isSpent = reason == "canceled" ||
+                   reason.find("resource") != std::string::npos;
+    proof.why = isSpent ? "the work that may be done for it was used up"
+                        : "no axioms were found that say so";
   }
   solver.pop();
   return proof;

@@ -1,0 +1,472 @@
+"""`divisi prove`: the rules of Divisi, false rules, and files that are no rules.
+
+What is true is proved, what is false is refused by the first gate that can,
+with a counter-example; and a file that is not understood is told so, at its
+line and column.
+"""
+
+import json
+import re
+import time
+
+import pytest
+from bad_input_test import fails
+from conftest import ROOT, Divisi
+
+USAGE, FILES, CONTENT, DIFFERS = 2, 3, 4, 8
+FALSE_RULES = ROOT / "test/Rewrite/Inputs/false.rules"
+RULES = sorted((ROOT / "rules").glob("*.rules"))
+# Of the rules of Divisi, all of them.
+MOST_SECONDS = 60
+
+RULE = """rule r {
+  summary "relu does nothing"
+  size m, n
+  activation x: float[m, n]
+  source {
+    a = relu(x)
+    return a
+  }
+  target {
+    return x
+  }
+  class bit-exact
+}
+"""
+
+
+def changed(*replacements):
+    text = RULE
+    for old, new in replacements:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return text
+
+
+def verdicts(divisi, *arguments, exits=0):
+    result = divisi("prove", *arguments, "--json", exits=exits)
+    answer = json.loads(result.out)
+    assert answer["schema_version"] == 1
+    return {rule["rule"]: rule for rule in answer["rules"]}
+
+
+# The rules of Divisi.
+
+def test_shipped_rules_are_proved(divisi, capsys):
+    begin = time.monotonic()
+    answers = verdicts(divisi)
+    seconds = time.monotonic() - begin
+    named = [line.split()[1] for path in RULES
+             for line in path.read_text().splitlines()
+             if line.startswith("rule ")]
+    assert list(answers) == named and len(named) >= 20
+    proved = [name for name, rule in answers.items()
+              if rule["standing"] == "proved"]
+    with capsys.disabled():
+        print(f"\ncounted: rules: {len(named)}, proved {len(proved)}, in "
+              f"{seconds:.1f} s")
+    assert len(proved) >= 0.9 * len(named)
+    for name, rule in answers.items():
+        if rule["standing"] == "proved":
+            assert rule["axioms"] and rule["instances"] >= 3, name
+        else:
+            assert rule["standing"] == "tested" and rule["open"], name
+    assert seconds <= MOST_SECONDS
+
+
+def test_what_is_said_of_rules(divisi):
+    out = divisi("prove", "--rule", "transposes-cancel").out
+    assert re.search(r"^transposes-cancel: proved equal at \d+ instances in "
+                     r"the prime field; bit-exact; by .*transpose-twice.* "
+                     r"\([\d.]+ s\)\n1 rule: 1 proved\n$", out), out
+
+
+def test_axioms_are_believed(divisi):
+    path = ROOT / "rules/axioms/elementwise.rules"
+    result = divisi("prove", path, "--rule", "negates-twice")
+    assert "negates-twice: believed equal at " in result.out
+
+
+def test_axioms_hold_both_ways(divisi):
+    divisi.path("a.rules").write_text('''axiom one-way {
+  summary "the target may be where the source may not"
+  size m
+  int i
+  activation x: float[m]
+  source {
+    z = softmax(x) {axis = i, log = false}
+    return z
+  }
+  target {
+    a = neg(x)
+    b = neg(a)
+    z = softmax(b) {axis = 0, log = false}
+    return z
+  }
+}
+''')
+    result = divisi("prove", "a.rules", exits=DIFFERS)
+    assert re.search(r"one-way: refused by its forms: at i = -?\d+, m = \d+ "
+                     r"the target is legal, and of the source 'z' ",
+                     result.out), result.out
+
+
+def test_smtlib_is_what_is_asked(divisi):
+    divisi("prove", "--rule", "transposes-cancel", "--smtlib", "q.smt2")
+    text = divisi.path("q.smt2").read_text()
+    assert text.startswith("; transposes-cancel, ")
+    # One question for each of float, int and bool.
+    assert text.count("(check-sat)") == text.count("(reset)") == 3
+    assert "nn.transpose" in text or "transpose permutation" in text
+
+
+# False rules.
+
+@pytest.fixture(scope="module")
+def false(tmp_path_factory):
+    divisi = Divisi(tmp_path_factory.mktemp("false"))
+    return verdicts(divisi, FALSE_RULES, exits=DIFFERS)
+
+
+EXPECTED = re.findall(r"^// refused by its (\w+)\nrule (\S+) \{",
+                      FALSE_RULES.read_text(), re.M)
+
+
+def test_there_are_false_rules_enough():
+    assert len(EXPECTED) >= 60
+    assert len(EXPECTED) == FALSE_RULES.read_text().count("\nrule ") + \
+        FALSE_RULES.read_text().startswith("rule ")
+
+
+@pytest.mark.parametrize("gate, name", EXPECTED, ids=[n for _, n in EXPECTED])
+def test_false_rules_are_refused(false, gate, name):
+    rule = false[name]
+    assert (rule["standing"], rule.get("gate")) == ("refused", gate), rule
+    # The counter-example: the sizes, and where the results differ for what.
+    assert re.search(r"\bat (\w+ = |no sizes)", rule["reason"]), rule
+    if gate != "forms":
+        assert re.search(r" result \d+ at \[[\d, ]*\] is \S+ by the source and "
+                         r"\S+ by the target, for \w+ = ", rule["reason"]), rule
+
+
+# A text that says what is wrong, of what no number shows: (what is changed,
+# what is said).
+REFUSED = {
+    "values": ([], r"refused by its values: at m = \d+, n = \d+, float being "
+               r"f64 result 0 at "),
+    "forms": ([("return x", "b = transpose(x) {permutation = [1, 0]}\n"
+                "    return b")],
+              r"refused by its forms: at m = (\d+), n = (\d+) result 0 is "
+              r".* by the source and .* by the target"),
+    "illegal target": (
+        [("return x", "b = slice(x) {starts = [0, 0], limits = [m, n + 1], "
+          "steps = [1, 1]}\n    return b")],
+        r"at m = \d+, n = \d+ the source is legal, and of the target 'b' "
+        r"\(slice\)"),
+    "illegal source": (
+        [("relu(x)", "relu(x, x)")],
+        r"the source is never legal: 'a' \(relu\): it takes 1 operands, got 2"),
+    "too few operands": (
+        [("relu(x)", "attention(x)")],
+        r"'a' \(attention\): it takes at least 3 operands, got 1"),
+    "attribute is missing": (
+        [("relu(x)", "concat(x, x)")],
+        r"'a' \(concat\): it lacks the attribute 'axis'|requires attribute"),
+    "attribute by default": (
+        [("x: float[m, n]", "x: float[m, n, m, n]"),
+         ("relu(x)", "attention(x, x, x) {scale = 1.0, softcap = 0.0, left = "
+          "-1, right = 0, offset = 0, nan = false}")],
+        r"'a' \(attention\): it lacks the attribute 'labels'; expected all of "
+        r"them"),
+    "no such attribute": (
+        [("relu(x)", "relu(x) {slope = 0.5}")],
+        r"'a' \(relu\): it has no attribute 'slope'; expected none"),
+    "type is missing": (
+        [("relu(x)", "reshape(x)")],
+        r"'a' \(reshape\): its result's type is not its own to say; expected "
+        r"one, as in ': float\[m, n\]'"),
+    "no operator": (
+        [("relu(x)", "frobnicate(x)")],
+        r"rules have no operator 'frobnicate'; expected a function of tensors "
+        r"of the nn dialect"),
+    "ill-typed": (
+        [("relu(x)", "not(x)")], r"the source is never legal: 'a' \(not\)"),
+    "attribute without a value": (
+        [("relu(x)", "concat(x, x) {axis = m / (n - n)}")],
+        r"'a' \(concat\): attribute 'axis' has no value, by a division or an "
+        r"index that is out of range"),
+    "extent without a value": (
+        [("relu(x)", "reshape(x) : float[m, n - 100]")],
+        r"'a' \(reshape\): an extent of its type has no value, or a negative "
+        r"one"),
+    "variable without an extent": (
+        [("size m, n", "size m, n\n  int i\n  where i == m - 100"),
+         ("x: float[m, n]", "x: float[m, n, i]")],
+        r"an extent of 'x' has no value, a negative one, or one too large"),
+    "contradictory conditions": (
+        [("size m, n", "size m, n\n  where m == 3\n  where m == 4")],
+        r"the conditions contradict each other: no numbers that were tried "
+        r"meet all of them"),
+    "target without a value": (
+        [("size m, n", "size m, k"), ("x: float[m, n]", "x: float[m]\n"
+          "  activation i: i64[k]"),
+         ("a = relu(x)", "c = cast(i) : float[k]\n    b = reduce(x) {kind = "
+          "\"sum\", axes = [0]}\n    a = add(c, b)"),
+         ("return x", "b = gather(x, i) {axis = 0, batch_dims = 0}\n"
+          "    return b")],
+        r"the target has no value: "),
+    "not bit-exact": (
+        [("a = relu(x)", "a = sub(x, x)"),
+         ("return x", "a = 0.0 : float[m, n]\n    return a")],
+        r"refused by its floats: it is not bit-exact: at "),
+    "more than rounding": (
+        [("a = relu(x)", "c = 1.0e8 : float[]\n    b = add(x, c)\n    "
+          "a = sub(b, c)"), ("bit-exact", "reassociates")],
+        r"refused by its floats: it differs by more than rounding: at "),
+    "no instance in symbols": (
+        [("size m, n", "shape p\n  int i\n  where i == 0"),
+         ("float[m, n]", "float[p...]"),
+         ("a = relu(x)", "c = neg(x)\n    b = neg(c)\n    a = slice(b) "
+          "{starts = [0], limits = [p[i]], steps = [1]}"),
+         ("return x", "a = slice(x) {starts = [0], limits = [p[i]], steps = "
+          "[1]}\n    return a")],
+        r"refused by its proof: .*there is nothing to prove it for"),
+    "range": (
+        [("a = relu(x)", "c = exp(x)\n    d = neg(x)\n    b = exp(d)\n"
+          "    a = mul(c, b)"),
+         ("return x", "a = 1.0 : float[m, n]\n    return a"),
+         ("bit-exact", "reassociates")],
+        r"refused by its floats: it changes the range: at "),
+    "unproved": (
+        [("a = relu(x)", "b = abs(x)\n    a = abs(b)"),
+         ("return x", "a = abs(x)\n    return a")],
+        r"refused by its proof: it does not follow from the axioms: r "
+        r"\(all sizes\): no axioms were found that say so"),
+    "open and proved": (
+        [("a = relu(x)", "b = neg(x)\n    a = neg(b)"),
+         ("class bit-exact", "class bit-exact\n  open \"who knows\"")],
+        r"it says to be open, and is proved; take 'open' out"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(divisi, name):
+    replacements, says = REFUSED[name]
+    divisi.path("r.rules").write_text(changed(*replacements))
+    result = fails(divisi, DIFFERS, "prove", "r.rules",
+                   because=["1 of 1 rule refused: r$"])
+    assert re.search(says, result.out), result.report(f"it does not say {says}")
+
+
+def test_open_rule_is_tested(divisi):
+    divisi.path("r.rules").write_text(changed(
+        ("a = relu(x)", "b = abs(x)\n    a = abs(b)"),
+        ("return x", "a = abs(x)\n    return a"),
+        ("class bit-exact", "class bit-exact\n  open \"no axiom\"")))
+    out = divisi("prove", "r.rules").out
+    assert "r: tested equal at " in out and "; open: r (" in out
+
+
+@pytest.mark.parametrize("source, target, where", [
+    ("u = add(x, y)\n v = add(c, y)\n a = max(u, v)",
+     "u = max(x, c)\n a = add(u, y)", "on small integers;"),
+    ("u = exp(x)\n v = exp(y)\n w = mul(u, v)\n a = add(w, c)",
+     "u = add(x, y)\n v = exp(u)\n a = add(v, c)",
+     "on small integers, up to rounding;")])
+def test_what_the_field_does_not_know(divisi, source, target, where):
+    divisi.path("r.rules").write_text(changed(
+        ("x: float[m, n]", "x: float[m, n]\n  activation y: float[m, n]\n"
+         "  activation c: float[m, n]"),
+        ("a = relu(x)", source), ("return x", target + "\n return a"),
+        ("class bit-exact", "class changes-range\n  open \"no axiom\"")))
+    assert " instances " + where in divisi("prove", "r.rules").out
+
+
+def test_nonsense_proves_nothing(divisi):
+    divisi.path("a.rules").write_text("""axiom nonsense {
+  summary "a sum is its first operand"
+  shape s
+  activation x: float[s...]
+  activation y: float[s...]
+  source {
+    z = add(x, y)
+    return z
+  }
+  target {
+    return x
+  }
+}
+
+axiom commutes {
+  summary "x + y = y + x"
+  shape s
+  activation x: float[s...]
+  activation y: float[s...]
+  source {
+    z = add(x, y)
+    return z
+  }
+  target {
+    z = add(y, x)
+    return z
+  }
+}
+""")
+    result = divisi("prove", "--rule", "factor-sum-of-matmuls", "--axioms",
+                    "a.rules", exits=DIFFERS)
+    assert re.search("the axioms say that all tensors of rank 2 are equal",
+                     result.out), result.out
+    result = divisi("prove", "a.rules", exits=DIFFERS)
+    assert "nonsense: refused by its values: at " in result.out
+    assert "commutes: believed" in result.out
+
+
+# Files that are no rules: what is changed, where and what is said.
+MALFORMED = {
+    "no rule": ([("rule r", "rul r")], "1:1: expected 'rule' or 'axiom', got "
+                "'rul'"),
+    "no name": ([("rule r", "rule 7")], "1:6: expected the name of a rule, got "
+                "'7'"),
+    "end": ([("}\n  class bit-exact\n}\n", "")],
+            "11:3: expected '}', got the end of the file"),
+    "statement": ([("size m", "sizes m")], "3:3: expected summary, size, "
+                  "shape, int, real, operator, activation, weight, constant, "
+                  "where, source, target, class, open or generated, got "
+                  "'sizes'"),
+    "no statement": ([("size m", "7 m")],
+                     "3:3: expected a statement or '}', got '7'"),
+    "twice": ([("class", "summary \"s\"\n  class")],
+              "12:3: 'summary' stands twice in one rule"),
+    "summary": ([("\"relu does nothing\"", "relu")],
+                "2:11: expected a text in quotes, got 'relu'"),
+    "missing": ([("  summary \"relu does nothing\"\n", "")],
+                "1:6: 'r' has no summary; expected one"),
+    "open": ([("class", "open 3\n  class")],
+             "12:8: expected what is open, in quotes, got '3'"),
+    "class": ([("bit-exact", "exact")], "12:9: expected bit-exact, "
+              "reassociates or changes-range, got 'exact'"),
+    "no class": ([("bit-exact", "")],
+                 "13:1: expected a numeric class, got '}'"),
+    "two rules": ([("rule r", RULE + "rule r")],
+                  "14:6: there are two rules called 'r'"),
+    "character": ([("size m", "size %m")],
+                  "3:8: the character '%' has no meaning here"),
+    "byte": ([("size m", "size \u00e9m")],
+             "3:8: the byte 195 has no meaning here"),
+    "string": ([("nothing\"", "nothing")],
+               "2:11: the string does not end on its line; expected '\"'"),
+    "number": ([("float[m, n]", "float[m, 99999999999999999999]")],
+               "4:26: the number 99999999999999999999 is too large"),
+    "type": ([("float[m, n]", "7")],
+             "4:17: expected an element type, as in 'float[m, n]', got '7'"),
+    "extent": ([("float[m, n]", "float[m, *]")], "4:26: expected a size, an "
+               "integer or a number, got '*'"),
+    "minus": ([("float[m, n]", "float[m, -n]")],
+              "4:27: expected a number behind '-', got 'n'"),
+    "nested": ([("float[m, n]", f"float[m, {'(' * 70}n{')' * 70}]")],
+               "4:90: there are more than 64 parentheses in each other"),
+    "brackets": ([("float[m, n]", f"float[m, {'m[' * 70}n{']' * 70}]")],
+                 ": there are too many brackets in each other"),
+    "node": ([("a = relu", "7 = relu")],
+             "6:5: expected a name, 'return' or '}', got '7'"),
+    "operator": ([("relu(x)", "7")],
+                 "6:9: expected an operator or a real number, got '7'"),
+    "splat": ([("relu(x)", "0.5")], "7:5: expected ':' and the type of a "
+              "tensor of equal elements, got 'return'"),
+    "attribute twice": ([("relu(x)", "concat(x, x) {axis = 0, axis = 1}")],
+                        "6:33: the attribute 'axis' is given twice"),
+    "relation": ([("size m, n", "size m, n\n  where m n")],
+                 "4:11: expected ==, !=, <, <=, >, >= or divides, got 'n'"),
+    # What names mean.
+    "declared twice": ([("size m, n", "size m, n, m")],
+                       "1:6: 'r': the name 'm' is declared twice"),
+    "node twice": ([("return a", "a = relu(a)\n    return a")],
+                   "7:5: 'r': the name 'a' is declared twice"),
+    "unbound": ([("relu(x)", "relu(y)")], "6:5: 'r': 'y' is no variable or "
+                "earlier node of this rule; expected one that is declared"),
+    "unbound size": ([("float[m, n]", "float[m, k]")],
+                     "4:26: 'r': 'k' is no size or int of this rule"),
+    "unbound shape": ([("float[m, n]", "float[m, n, p...]")],
+                      "4:17: 'r': 'p' is no shape of this rule"),
+    "element type": ([("float[m, n]", "f31[m, n]")],
+                     "4:17: 'r': 'f31' is no element type; expected float, int, "
+                     "number, bool, any, or one type as f32 or i64"),
+    "brace": ([("relu(x)", "matmul(x, x) {labels = \"{mk,kn->mn\"}")],
+              "6:5: 'r': a brace stands alone in \"{mk,kn->mn\"; expected '{' "
+              "shape '}'"),
+    "not needed": ([("a = relu(x)", "a = relu(x)\n    b = relu(x)")],
+                   "7:5: 'r': nothing needs 'b'; return it, or leave it out"),
+    "empty source": ([("    a = relu(x)\n    return a", "    return x"),
+                      ("    return x\n  }\n  class",
+                       "    a = relu(x)\n    return a\n  }\n  class")],
+                     ": 'r': the source has no operator, so it would match "
+                     "everything"),
+    "results": ([("return x", "return x, x")], "9:10: 'r': the target returns "
+                "2 results, expected 1 as the source does"),
+    "axiom": ([("rule r", "axiom r")], "1:7: 'r': an axiom is about exact "
+              "numbers and believed; it has no class, is not open and not "
+              "generated"),
+    "class is missing": ([("  class bit-exact\n", "")], "1:6: 'r': has no "
+                         "class; expected bit-exact, reassociates or "
+                         "changes-range"),
+    "same": ([("return x", "a = relu(x)\n    return a")],
+             "1:6: 'r': source and target are the same"),
+    "not used": ([("size m, n", "size m, n, k")],
+                 "1:6: 'r': 'k' is declared and not used"),
+    "not in the source": ([("source {\n    a = relu(x)", "activation y: "
+                            "float[m, n]\n  source {\n    a = relu(x)"),
+                           ("return x", "b = add(x, y)\n    return b")],
+                          "5:14: 'r': the variable 'y' does not stand in the "
+                          "source"),
+    "not found": ([("size m, n", "size m, n, k"), ("float[m, n]",
+                                                   "float[m, n + k]")],
+                  "1:6: 'r': a match does not say what 'k' is; it has to stand "
+                  "alone in the type of a variable, in an attribute of the "
+                  "source, or on a side of =="),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_files(divisi, name):
+    replacements, says = MALFORMED[name]
+    divisi.path("r.rules").write_text(changed(*replacements))
+    result = divisi("prove", "r.rules", exits=CONTENT)
+    where = "r.rules" if says.startswith(":") else "r.rules:"
+    assert (says in result.err if says.startswith(":") else
+            f"divisi: error: {where}{says}" in result.err), result.report(
+                f"it does not say {says}")
+
+
+def test_files_and_options(divisi):
+    divisi.path("none").write_text("// nothing\n")
+    fails(divisi, CONTENT, "prove", "none", because=["'none' has no rules"])
+    fails(divisi, FILES, "prove", "none.rules", because=["none.rules"])
+    fails(divisi, USAGE, "prove", "--rule", "none",
+          because=["--rule 'none': there is no rule of that name"])
+    fails(divisi, USAGE, "prove", "--smtlib", "q.smt2",
+          because=["--smtlib needs --rule NAME"])
+    divisi.path("r.rules").write_text(RULE)
+    fails(divisi, CONTENT, "prove", "--axioms", "r.rules",
+          because=["--axioms 'r.rules': 'r' is a rule, expected axioms alone"])
+    fails(divisi, USAGE, "prove", "r.rules", "--rule", "r", "--smtlib",
+          "r.rules", because=["the rules"])
+    axioms = ROOT / "rules/axioms/elementwise.rules"
+    divisi.path("a.rules").write_text(axioms.read_text())
+    fails(divisi, USAGE, "prove", "r.rules", "--rule", "r", "--axioms",
+          "a.rules", "--smtlib", "a.rules", because=["the axioms"])
+
+
+@pytest.mark.parametrize("cut", range(0, len(RULE), 7))
+def test_parts_of_files(divisi, cut):
+    """A rule that ends anywhere is told so, and nothing crashes."""
+    divisi.path("r.rules").write_text(RULE[:cut].rstrip("}\n"))
+    divisi("prove", "r.rules", exits=CONTENT)
+
+
+# A rule as docs/writing-a-rule.md has it.
+
+def test_example_of_the_docs_is_proved(divisi):
+    text = (ROOT / "docs/writing-a-rule.md").read_text()
+    [example] = re.findall(r"```\n(rule .*?)```", text, re.S)
+    divisi.path("r.rules").write_text(example)
+    assert ": proved equal at " in divisi("prove", "r.rules").out
