@@ -42,6 +42,7 @@ public:
 private:
   divisi::Expected<std::vector<Rule>> readRules() const;
   divisi::Expected<std::vector<Rule>> readAxioms() const;
+  Status checkFiles() const;
   Status writeSMTLIB(const std::vector<Rule> &rules,
                      const std::vector<Rule> &axioms) const;
   void tell(const Verdict &verdict, const Rule &rule);
@@ -58,10 +59,14 @@ private:
   cl::opt<std::string> smtlib_{
       "smtlib", cl::sub(command), on(ActsOn::Answer), cl::value_desc("OUT"),
       cl::desc("write what is asked of Z3 about --rule, instead of asking")};
+  cl::opt<std::string> record_{
+      "record", cl::sub(command), on(ActsOn::Answer), cl::value_desc("OUT"),
+      cl::desc("write down which rules are proved, and at which ranks")};
   cl::opt<bool> json_{"json", cl::sub(command), on(ActsOn::Answer),
                       cl::desc("the verdicts as JSON on stdout")};
 
   json::Array answers_;
+  std::vector<Verdict> verdicts_;
   std::vector<std::string> refused_;
   std::map<std::string, size_t> counts_;
 };
@@ -111,16 +116,26 @@ divisi::Expected<std::vector<Rule>> ProveVerb::readAxioms() const {
   return axioms;
 }
 
+Status ProveVerb::checkFiles() const {
+  OutputCheck files;
+  files.addInput("the rules", file_);
+  files.addInput("the axioms", axioms_);
+  for (auto [option, path] : {std::pair("--smtlib", &smtlib_),
+                              std::pair("--record", &record_)}) {
+    if (path->empty()) {
+      continue;
+    }
+    if (Status status = files.addOutput(option, *path); !status.isOk()) {
+      return status;
+    }
+  }
+  return Status();
+}
+
 Status ProveVerb::writeSMTLIB(const std::vector<Rule> &rules,
                               const std::vector<Rule> &axioms) const {
   if (rule_.empty()) {
     return Status(ExitCode::Usage, "--smtlib needs --rule NAME");
-  }
-  OutputCheck files;
-  files.addInput("the rules", file_);
-  files.addInput("the axioms", axioms_);
-  if (Status status = files.addOutput("--smtlib", smtlib_); !status.isOk()) {
-    return status;
   }
   Instantiator instantiator;
   Obligations obligations = obligationsOf(rules[0], instantiator);
@@ -167,6 +182,7 @@ void ProveVerb::tell(const Verdict &verdict, const Rule &rule) {
                              ? "believed"
                              : spell(verdict.standing);
   ++counts_[standing];
+  verdicts_.push_back(verdict);
   if (verdict.refusal) {
     refused_.push_back(verdict.rule);
   }
@@ -226,6 +242,9 @@ Status ProveVerb::run() {
   if (!axioms) {
     return axioms.status();
   }
+  if (Status status = checkFiles(); !status.isOk()) {
+    return status;
+  }
   if (!smtlib_.empty()) {
     return writeSMTLIB(*rules, *axioms);
   }
@@ -233,6 +252,12 @@ Status ProveVerb::run() {
   checkRules(*rules, *axioms, ProofLimits(), [&](const Verdict &verdict) {
     tell(verdict, (*rules)[next++]);
   });
+  if (!record_.empty()) {
+    Status status = writeFile(record_, printRecord(*rules, verdicts_, *axioms));
+    if (!status.isOk()) {
+      return status;
+    }
+  }
   return conclude(rules->size());
 }
 

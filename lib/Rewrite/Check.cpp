@@ -141,11 +141,32 @@ static Verdict tryGates(const Rule &rule, Instantiator &instantiator) {
   return verdict;
 }
 
+/// Those ranks at which there is an obligation for each choice of operators and
+/// types.
+static std::vector<Ranks> provedRanks(const Rule &rule,
+                                      const Obligations &obligations) {
+  size_t wanted = 0;
+  for (const Rule &each : withOperators(rule)) {
+    wanted += allWords(each, {}).size();
+  }
+  std::vector<Ranks> result = allRanks(rule);
+  std::erase_if(result, [&](const Ranks &ranks) {
+    return size_t(std::count_if(obligations.begin(), obligations.end(),
+                                [&](const SymbolicRule &obligation) {
+                                  return obligation.ranks == ranks;
+                                })) != wanted;
+  });
+  return result;
+}
+
 /// Adds what the prover says of a rule that was not refused.
-static void addProof(const Rule &rule, const ProofResult &proof,
-                     Verdict &verdict) {
+static void addProof(const Rule &rule, const Obligations &obligations,
+                     const ProofResult &proof, Verdict &verdict) {
   verdict.seconds += proof.seconds;
   verdict.axioms = proof.axioms;
+  if (proof.isProved) {
+    verdict.ranks = provedRanks(rule, obligations);
+  }
   if (proof.isProved) {
     verdict.standing = Standing::Proved;
     if (rule.open) {
@@ -191,8 +212,9 @@ void divisi::rewrite::checkRules(
     proveInChild(usableAxioms(symbolicAxioms(axioms, rules, instantiator),
                               obligations),
                  obligations, limits, [&](const ProofResult &proof) {
-                   size_t at = proving[next++];
-                   addProof(rules[at], proof, verdicts[at]);
+                   size_t at = proving[next];
+                   addProof(rules[at], obligations[next++], proof,
+                            verdicts[at]);
                    tellUpTo(at + 1);
                  });
   }

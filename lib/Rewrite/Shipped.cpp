@@ -38,3 +38,15 @@ Expected<std::vector<Rule>> divisi::rewrite::shippedRules() {
 Expected<std::vector<Rule>> divisi::rewrite::shippedAxioms() {
   return parseFolder("rules/axioms/");
 }
+
+Expected<std::vector<ProvedRule>> divisi::rewrite::provedRules() {
+  auto rules = shippedRules();
+  if (!rules) {
+    return rules.status();
+  }
+  auto axioms = shippedAxioms();
+  if (!axioms) {
+    return axioms.status();
+  }
+  return readRecord(shippedRecord(), *rules, *axioms);
+}

@@ -132,6 +132,7 @@ private:
 
 void Maker::addNames() {
   result_.name = rule_.name;
+  result_.ranks = ranks_;
   for (const auto &[shape, rank] : ranks_) {
     result_.place += "rank(" + shape + ") = " + std::to_string(rank) + ", ";
   }

@@ -15,6 +15,7 @@ from rule_texts import changed
 
 DIFFERS = 8
 FALSE_RULES = ROOT / "test/Rewrite/Inputs/false.rules"
+RECORD = ROOT / "rules/proofs.txt"
 RULES = sorted((ROOT / "rules").glob("*.rules"))
 # Of the rules of Divisi, all of them.
 MOST_SECONDS = 60
@@ -30,7 +31,7 @@ def verdicts(divisi, *arguments, exits=0):
 
 def test_shipped_rules_are_proved(divisi, capsys):
     begin = time.monotonic()
-    answers = verdicts(divisi)
+    answers = verdicts(divisi, "--record", "proofs.txt")
     seconds = time.monotonic() - begin
     named = [line.split()[1] for path in RULES
              for line in path.read_text().splitlines()
@@ -48,6 +49,8 @@ def test_shipped_rules_are_proved(divisi, capsys):
         else:
             assert rule["standing"] == "tested" and rule["open"], name
     assert seconds <= MOST_SECONDS
+    assert divisi.path("proofs.txt").read_text() == RECORD.read_text(), (
+        "write rules/proofs.txt again: divisi prove --record rules/proofs.txt")
 
 
 def test_what_is_said_of_rules(divisi):

@@ -140,6 +140,8 @@ def test_files_and_options(divisi):
           because=["--axioms 'r.rules': 'r' is a rule, expected axioms alone"])
     fails(divisi, USAGE, "prove", "r.rules", "--rule", "r", "--smtlib",
           "r.rules", because=["the rules"])
+    fails(divisi, USAGE, "prove", "r.rules", "--record", "r.rules",
+          because=["the rules"])
     axioms = ROOT / "rules/axioms/elementwise.rules"
     divisi.path("a.rules").write_text(axioms.read_text())
     fails(divisi, USAGE, "prove", "r.rules", "--rule", "r", "--axioms",

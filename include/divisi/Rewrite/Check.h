@@ -35,6 +35,7 @@ struct Verdict {
   Standing standing = Standing::Proved; ///< Refused just if `refusal` is there.
   std::optional<Refusal> refusal; ///< By the first gate that it did not pass.
   std::vector<std::string> axioms; ///< That the proofs used.
+  std::vector<Ranks> ranks;        ///< Of its shapes, where it is proved.
   std::string open;                ///< Of a tested rule: what is not proved.
   size_t instances = 0;            ///< On which it was tried.
   Domain domain = Domain::Field;

@@ -9,6 +9,7 @@
 #ifndef DIVISI_REWRITE_SHIPPED_H
 #define DIVISI_REWRITE_SHIPPED_H
 
+#include "divisi/Rewrite/ProofRecord.h"
 #include "divisi/Rewrite/Rule.h"
 #include "divisi/Support/Status.h"
 
@@ -30,6 +31,13 @@ std::vector<RuleFile> shippedFiles();
 Expected<std::vector<Rule>> shippedRules();
 /// The axioms of rules/axioms/, by file. Fails as parseRules does.
 Expected<std::vector<Rule>> shippedAxioms();
+
+/// rules/proofs.txt as it was when this was built.
+std::string_view shippedRecord();
+
+/// The rules of rules/ that are proved, and at which ranks. Fails with Invalid
+/// where the record is not of these rules and axioms.
+Expected<std::vector<ProvedRule>> provedRules();
 
 } // namespace divisi::rewrite
 

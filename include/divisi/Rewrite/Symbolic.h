@@ -54,6 +54,7 @@ struct SymbolicGraph {
 struct SymbolicRule {
   std::string name;                 ///< Of the rule.
   std::string place;                ///< At which ranks and types, for a reader.
+  Ranks ranks;                      ///< Of the shapes, which are written out.
   std::vector<std::string> sizes;   ///< From 1 on; `p.0` is an extent of p.
   std::vector<std::string> ints;
   std::vector<std::string> reals;
