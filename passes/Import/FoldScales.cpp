@@ -20,12 +20,12 @@
 #include "passes/Import/Passes.h"
 
 #include "dialects/NN/Functions.h"
+#include "dialects/NN/Known.h"
 #include "dialects/NN/NN.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "llvm/ADT/StringSet.h"
 
 namespace divisi {
 #define GEN_PASS_DEF_FOLDSCALES
@@ -51,19 +51,11 @@ struct Vectored {
   Value source, vector;
 };
 
-/// Globals that some entry updates are no constants.
+/// What all its rules need.
 class Folder {
 public:
-  explicit Folder(ModuleOp module) {
-    for (auto function : module.getOps<func::FuncOp>()) {
-      if (nn::isEntry(function)) {
-        function.walk(
-            [&](nn::UpdateOp update) { updated_.insert(update.getGlobal()); });
-      }
-    }
-  }
+  explicit Folder(ModuleOp module) : known_(module) {}
 
-  bool isKnown(Value value) const;
   LogicalResult scaleWeights(nn::MulOp op, PatternRewriter &rewriter) const;
   LogicalResult scaleShift(nn::MulOp op, PatternRewriter &rewriter) const;
   LogicalResult addShifts(nn::AddOp op, PatternRewriter &rewriter) const;
@@ -71,7 +63,7 @@ public:
 private:
   template <typename OpT> std::optional<Vectored> match(OpT op) const;
 
-  llvm::StringSet<> updated_;
+  nn::KnownValues known_;
 };
 
 /// One of its rules as a pattern.
@@ -97,21 +89,6 @@ public:
 
 } // namespace
 
-/// Whether parameters and constants alone make it, or hoist-init would keep it
-/// in the entry.
-bool Folder::isKnown(Value value) const {
-  Operation *op = value.getDefiningOp();
-  if (auto read = dyn_cast_or_null<nn::ReadOp>(op)) {
-    auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(
-        read, read.getGlobalAttr());
-    return global && global.getKind() != nn::GlobalKind::State &&
-           !updated_.contains(read.getGlobal());
-  }
-  return op && isa<nn::LoopInterface>(op) && op->getNumRegions() == 0 &&
-         llvm::all_of(op->getOperands(),
-                      [&](Value operand) { return isKnown(operand); });
-}
-
 /// The other operand of `op` than a known vector of its channels.
 template <typename OpT> std::optional<Vectored> Folder::match(OpT op) const {
   auto type = cast<RankedTensorType>(op.getType());
@@ -123,7 +100,7 @@ template <typename OpT> std::optional<Vectored> Folder::match(OpT op) const {
                                 std::pair(op.getRhs(), op.getLhs())}) {
     if (source.getType() == type && source.hasOneUse() &&
         isPerChannel(vector, type.getRank(), type.getDimSize(1)) &&
-        isKnown(vector) && !isKnown(source)) {
+        known_.isKnown(vector) && !known_.isKnown(source)) {
       return Vectored{source, vector};
     }
   }
@@ -134,7 +111,7 @@ LogicalResult Folder::scaleWeights(nn::MulOp op,
                                    PatternRewriter &rewriter) const {
   std::optional<Vectored> scaled = match(op);
   auto conv = scaled ? scaled->source.getDefiningOp<nn::ConvOp>() : nullptr;
-  if (!conv || !isKnown(conv.getW()) || !conv.getW().hasOneUse()) {
+  if (!conv || !known_.isKnown(conv.getW()) || !conv.getW().hasOneUse()) {
     return rewriter.notifyMatchFailure(op, "is no scale of a convolution whose "
                                            "weights are known");
   }

@@ -1,0 +1,66 @@
+//===- Known.cpp - What is the same in every run --------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/NN/Known.h"
+
+#include "dialects/NN/Functions.h"
+#include "dialects/NN/NN.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace divisi::nn;
+using namespace mlir;
+
+KnownValues::KnownValues(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (isEntry(function)) {
+      function.walk(
+          [&](UpdateOp update) { updated_.insert(update.getGlobal()); });
+    }
+  }
+}
+
+/// Goes through what makes the value, each operator once.
+bool KnownValues::comesFrom(Value value, bool isParameterEnough) const {
+  SmallVector<Operation *> open{value.getDefiningOp()};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val();
+    if (!op) {
+      return false;
+    }
+    if (!seen.insert(op).second) {
+      continue;
+    }
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      auto global = SymbolTable::lookupNearestSymbolFrom<GlobalOp>(
+          read, read.getGlobalAttr());
+      bool isEnough = global && (isParameterEnough
+                                     ? global.getKind() != GlobalKind::State
+                                     : global.getKind() == GlobalKind::Constant);
+      if (!isEnough || updated_.contains(read.getGlobal())) {
+        return false;
+      }
+      continue;
+    }
+    if (!isa<LoopInterface>(op) || op->getNumRegions() != 0) {
+      return false;
+    }
+    for (Value operand : op->getOperands()) {
+      open.push_back(operand.getDefiningOp());
+    }
+  }
+  return true;
+}
+
+bool KnownValues::isKnown(Value value) const { return comesFrom(value, true); }
+
+bool KnownValues::isConstant(Value value) const {
+  return comesFrom(value, false);
+}
