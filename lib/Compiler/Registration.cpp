@@ -19,6 +19,7 @@
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Plan/Passes.h"
+#include "passes/Rewrite/Passes.h"
 #include "passes/Schedule/Passes.h"
 
 void divisi::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -32,6 +33,7 @@ void divisi::registerAllPasses() {
   mlir::registerSymbolDCEPass();
   registerImportPasses();
   registerImportPipeline();
+  registerRewritePasses();
   registerPartitionPasses();
   mlir::PassPipelineRegistration<>(
       "divisi-partition",

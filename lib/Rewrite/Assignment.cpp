@@ -153,8 +153,7 @@ bool divisi::rewrite::holds(const Condition &condition,
 // Assignments
 //===----------------------------------------------------------------------===//
 
-/// How many dims a tensor has; those of shapes that `ranks` lacks do not count.
-static size_t countDims(const TensorType &type, const Ranks &ranks) {
+size_t divisi::rewrite::countDims(const TensorType &type, const Ranks &ranks) {
   size_t count = 0;
   for (const Item &item : type.shape) {
     auto rank = ranks.find(item.shape);

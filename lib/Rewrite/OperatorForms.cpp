@@ -136,8 +136,9 @@ static std::string plainMessage(StringRef message, StringRef name) {
 }
 
 Expected<Operation *>
-divisi::rewrite::buildOperator(Block &block, StringRef name,
-                               ValueRange operands, DictionaryAttr attributes,
+divisi::rewrite::buildOperator(OpBuilder &builder, Location location,
+                               StringRef name, ValueRange operands,
+                               DictionaryAttr attributes,
                                std::optional<RankedTensorType> type) {
   Infer infer = findOperator(name);
   if (!infer) {
@@ -153,7 +154,7 @@ divisi::rewrite::buildOperator(Block &block, StringRef name,
     }
     return success();
   });
-  OperationState state(UnknownLoc::get(context), ("nn." + name).str());
+  OperationState state(location, ("nn." + name).str());
   state.addOperands(operands);
   state.addAttributes(attributes.getValue());
   if (type) {
@@ -162,8 +163,6 @@ divisi::rewrite::buildOperator(Block &block, StringRef name,
   if (failed(infer(state, type.has_value()))) {
     return Status(ExitCode::Invalid, message);
   }
-  OpBuilder builder(context);
-  builder.setInsertionPointToEnd(&block);
   Operation *op = builder.create(state);
   if (failed(verify(op))) {
     op->erase();

@@ -18,14 +18,15 @@
 
 namespace divisi::rewrite {
 
-/// Builds the operator `name` ("matmul") of nn at the end of `block`, on values
+/// Builds the operator `name` ("matmul") of nn where `builder` stands, on values
 /// of whole tensors, with exactly these attributes. Its result has `type`, or
 /// else the type that the operator infers. Fails with Unsupported if rules have
 /// no such operator, and with Invalid, in the operator's words, if it may not
 /// be so.
 Expected<mlir::Operation *>
-buildOperator(mlir::Block &block, llvm::StringRef name,
-              mlir::ValueRange operands, mlir::DictionaryAttr attributes,
+buildOperator(mlir::OpBuilder &builder, mlir::Location location,
+              llvm::StringRef name, mlir::ValueRange operands,
+              mlir::DictionaryAttr attributes,
               std::optional<mlir::RankedTensorType> type);
 
 } // namespace divisi::rewrite

@@ -37,6 +37,24 @@ divisi::rewrite::shapesInString(const std::string &text) {
   return names;
 }
 
+std::string divisi::rewrite::renameLetters(const std::string &text) {
+  if (text.find("->") == std::string::npos) {
+    return text;
+  }
+  std::map<char, char> names;
+  std::string result;
+  for (char c : text) {
+    bool isLetter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (isLetter) {
+      size_t next = names.size();
+      c = names.emplace(c, char(next < 26 ? 'a' + next : 'A' + next - 26))
+              .first->second;
+    }
+    result += c;
+  }
+  return result;
+}
+
 namespace {
 
 /// Checks one rule; the first error is kept.

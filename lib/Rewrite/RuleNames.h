@@ -22,6 +22,10 @@ namespace divisi::rewrite {
 std::optional<std::vector<std::string>>
 shapesInString(const std::string &text);
 
+/// A text that names loops by letters, as labels do, with letters in the order
+/// in which they stand there first: which ones they are means nothing.
+std::string renameLetters(const std::string &text);
+
 /// Fails with Invalid, at line and column of `file`, unless every name is
 /// declared once, before it is used, and used; everything that a match has to
 /// find stands in the source; nodes are needed; and the sides have as many

@@ -10,6 +10,7 @@
 
 #include "divisi/Rewrite/RuleText.h"
 #include "lib/Rewrite/LinearFit.h"
+#include "lib/Rewrite/RuleNames.h"
 
 #include <algorithm>
 #include <set>
@@ -269,26 +270,6 @@ std::string Maker::elementOf(rt::DType type) const {
     }
   }
   return std::string(rt::stringify(type));
-}
-
-/// A text that names loops by letters, as labels do, with letters in the order
-/// in which they stand there first: which ones they are means nothing.
-static std::string renameLetters(const std::string &text) {
-  if (text.find("->") == std::string::npos) {
-    return text;
-  }
-  std::map<char, char> names;
-  std::string result;
-  for (char c : text) {
-    bool isLetter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (isLetter) {
-      size_t next = names.size();
-      c = names.emplace(c, char(next < 26 ? 'a' + next : 'A' + next - 26))
-              .first->second;
-    }
-    result += c;
-  }
-  return result;
 }
 
 /// Adds what attributes say: integers and reals as arguments, all else to the

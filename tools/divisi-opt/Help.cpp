@@ -30,6 +30,7 @@ static constexpr StringLiteral kPasses[] = {
     "nn-lower-precision",
     "nn-hoist-init",
     "verify-import",
+    "apply-rules",
     "isolate-bodies",
     "nn-plan",
     "verify-plan",

@@ -42,6 +42,9 @@ bool holds(const Condition &condition, const Assignment &assignment);
 /// How many dims each shape of a rule has.
 using Ranks = std::map<std::string, size_t>;
 
+/// How many dims a tensor has; shapes that `ranks` lacks count none.
+size_t countDims(const TensorType &type, const Ranks &ranks);
+
 /// A variable of a rule has at most so many dims where it is tried and proved.
 inline constexpr size_t kMostDims = 4;
 

@@ -22,6 +22,7 @@
 #include "divisi/runtime/Attributes.h"
 #include "divisi/runtime/HostTensor.h"
 
+#include <compare>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,22 @@ struct TensorForm {
   bool operator==(const TensorForm &) const = default;
 };
 
+/// What operators take, to be compared in the order of the members.
+struct Effort {
+  double contractionFlops = 0; ///< Of those that multiply operands and sum.
+  int64_t contractions = 0;    ///< How many these are.
+  int64_t operators = 0;       ///< How many there are in all.
+  double elements = 0;         ///< Of all results.
+  /// The sum of both.
+  Effort operator+(const Effort &other) const {
+    return {contractionFlops + other.contractionFlops,
+            contractions + other.contractions, operators + other.operators,
+            elements + other.elements};
+  }
+  /// By the first member in which they differ.
+  auto operator<=>(const Effort &) const = default;
+};
+
 /// A node at an assignment. Values are numbered: the variables, then the nodes.
 struct Call {
   std::string op; ///< `nn.matmul`; empty for equal elements.
@@ -47,6 +64,7 @@ struct Call {
   std::vector<size_t> operands;
   double element = 0; ///< What they all are.
   TensorForm result;
+  Effort effort; ///< None of equal elements.
 };
 
 /// One side at an assignment.

@@ -1,0 +1,81 @@
+//===- Apply.h - Rules where they are found ---------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A rule is applied to a block of `nn` operators where its source stands, its
+// conditions hold, and
+//
+// - what it calls a weight or a constant is one;
+// - nobody else reads what its inner nodes make;
+// - the target takes less than the source, by Effort, of what is computed in
+//   every run. So this ends: what all operators take together only gets less.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_REWRITE_APPLY_H
+#define DIVISI_REWRITE_APPLY_H
+
+#include "divisi/Rewrite/Instance.h"
+#include "divisi/Rewrite/ProofRecord.h"
+#include "divisi/Support/Status.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace divisi::nn {
+class KnownValues;
+} // namespace divisi::nn
+
+namespace divisi::rewrite {
+
+/// A place where the source of a rule stands.
+struct Place {
+  std::string rule;        ///< Its name.
+  mlir::Location location; ///< Of the source's first result.
+  std::string declined;    ///< Why it was left as it is; empty if it was not.
+};
+
+/// Which rules of `rules` to apply: those of these names, in that order, or,
+/// without names, all by which something can take less. Fails with Usage for a
+/// name that is not there, and for a rule that would loop: at no sizes that are
+/// tried its target takes less than its source.
+Expected<std::vector<ProvedRule>>
+chooseRules(const std::vector<ProvedRule> &rules,
+            const std::vector<std::string> &names);
+
+/// Of the values of a side whether they are the same in every run, if `known`
+/// says that of the variables.
+std::vector<bool> knownValues(const CallGraph &side, std::vector<bool> known);
+
+/// What the operators of a side take in every run.
+Effort effortOf(const CallGraph &side, const std::vector<bool> &known);
+
+/// Applies rules to a function until none can be.
+class RuleApplier {
+public:
+  /// Operators of axioms that say so commute. All outlive this.
+  RuleApplier(const std::vector<ProvedRule> &rules,
+              const std::vector<Rule> &axioms, const nn::KnownValues &known);
+  ~RuleApplier();
+
+  /// Applies all rules, in their order, and tells of each place where one was
+  /// applied, then of those that are left; returns how many were applied.
+  int64_t run(mlir::func::FuncOp function,
+              const std::function<void(const Place &)> &tell);
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_REWRITE_APPLY_H

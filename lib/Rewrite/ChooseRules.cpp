@@ -1,0 +1,115 @@
+//===- ChooseRules.cpp - Which rules are applied --------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Rewrite/Apply.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace divisi;
+using namespace divisi::rewrite;
+
+std::vector<bool> divisi::rewrite::knownValues(const CallGraph &side,
+                                               std::vector<bool> known) {
+  for (const Call &call : side.calls) {
+    known.push_back(llvm::all_of(
+        call.operands, [&](size_t operand) { return known[operand]; }));
+  }
+  return known;
+}
+
+/// What weights and constants alone make is computed once.
+Effort divisi::rewrite::effortOf(const CallGraph &side,
+                                 const std::vector<bool> &known) {
+  std::vector<bool> isKnown = knownValues(side, known);
+  Effort effort;
+  for (size_t i = 0; i != side.calls.size(); ++i) {
+    if (!isKnown[known.size() + i]) {
+      effort = effort + side.calls[i].effort;
+    }
+  }
+  return effort;
+}
+
+/// Whether the target takes less somewhere: at some sizes that are tried.
+static bool canTakeLess(const ProvedRule &proved, Instantiator &instantiator) {
+  const Rule &rule = proved.rule;
+  std::mt19937_64 random(1);
+  std::vector<bool> known;
+  for (const Variable &variable : rule.variables) {
+    known.push_back(variable.kind != VariableKind::Activation);
+  }
+  TypeChoice types = typeChoices(rule).front();
+  constexpr Draw kinds[] = {Draw::Any, Draw::Distinct, Draw::Large};
+  constexpr int attempts = 12;
+  for (const Ranks &ranks : proved.ranks) {
+    for (int i = 0; i != attempts; ++i) {
+      auto assignment = draw(rule, ranks, kinds[i % 3], random);
+      if (!assignment) {
+        break;
+      }
+      auto variables = Instantiator::variables(rule, *assignment, types);
+      if (!variables) {
+        continue;
+      }
+      auto source = instantiator.instantiate(rule, rule.source, *variables,
+                                             *assignment, types);
+      auto target = instantiator.instantiate(rule, rule.target, *variables,
+                                             *assignment, types);
+      if (source && target &&
+          effortOf(*target, known) < effortOf(*source, known)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// The rule once for each choice of its operators.
+static std::vector<ProvedRule> onePerChoice(const ProvedRule &proved) {
+  std::vector<ProvedRule> result;
+  for (Rule &rule : divisi::rewrite::withOperators(proved.rule)) {
+    result.push_back({std::move(rule), proved.ranks});
+  }
+  return result;
+}
+
+Expected<std::vector<ProvedRule>>
+divisi::rewrite::chooseRules(const std::vector<ProvedRule> &rules,
+                             const std::vector<std::string> &names) {
+  Instantiator instantiator;
+  std::vector<ProvedRule> chosen;
+  auto add = [&](const ProvedRule &proved) {
+    std::vector<ProvedRule> each = onePerChoice(proved);
+    bool isUseful = canTakeLess(each.front(), instantiator);
+    if (isUseful) {
+      chosen.insert(chosen.end(), each.begin(), each.end());
+    }
+    return isUseful;
+  };
+  if (names.empty()) {
+    llvm::for_each(rules, add);
+    return chosen;
+  }
+  for (const std::string &name : names) {
+    auto found = llvm::find_if(rules, [&](const ProvedRule &proved) {
+      return proved.rule.name == name;
+    });
+    if (found == rules.end()) {
+      return Status(ExitCode::Usage,
+                    "'" + name + "' is no rule that is proved; docs/rules.md "
+                                 "lists those that are");
+    }
+    if (!add(*found)) {
+      return Status(ExitCode::Usage,
+                    "the rule '" + name + "' would loop: at no sizes that were "
+                                          "tried its target takes less than "
+                                          "its source");
+    }
+  }
+  return chosen;
+}

@@ -1,0 +1,24 @@
+//===- Passes.h - Substitution rules on nn ----------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_PASSES_REWRITE_PASSES_H
+#define DIVISI_PASSES_REWRITE_PASSES_H
+
+#include "dialects/NN/NN.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace divisi {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Rewrite/Passes.h.inc"
+
+} // namespace divisi
+
+#endif // DIVISI_PASSES_REWRITE_PASSES_H

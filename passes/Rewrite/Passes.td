@@ -1,0 +1,53 @@
+//===- Passes.td - Substitution rules on nn ----------------*- tablegen -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_PASSES_REWRITE_PASSES_TD
+#define DIVISI_PASSES_REWRITE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ApplyRules : Pass<"apply-rules", "::mlir::ModuleOp"> {
+  let summary = "substitution rules that are proved, where they take less";
+  let description = [{
+    Precondition: `nn` operators on whole tensors.
+
+    Effect: wherever the source of a rule stands, its conditions hold, nobody
+    else reads what its inner operators make, and its target takes less of what
+    is computed in every run, the target stands instead. Less means: fewer
+    operations of contractions, then fewer contractions, then fewer operators,
+    then results of fewer elements. Rules are those of rules/ that are proved, at
+    the ranks at which they are; `divisi prove` says of each why it is true.
+
+    Postcondition: the values are the same, but for what the numeric class of
+    the rules says. No rule of `names` can be applied any more.
+
+    ```mlir
+    %1 = nn.matmul %x, %v {labels = "mk,kn->mn"}
+    %2 = nn.matmul %x, %w {labels = "mk,kn->mn"}
+    // becomes, by merge-matmuls-of-one-input
+    %3 = nn.concat %v, %w {axis = 1}
+    %4 = nn.matmul %x, %3 {labels = "mk,kn->mn"}
+    %1 = nn.slice %4 …
+    %2 = nn.slice %4 …
+    ```
+
+    Each place where a rule was applied is a remark, and each where it could not
+    be, with the reason (`--remarks-filter=apply-rules`).
+  }];
+  let options = [
+    ListOption<"names", "names", "std::string",
+               "the rules, in the order in which they are tried (default: all "
+               "by which something can take less)">
+  ];
+  let statistics = [
+    Statistic<"applied", "applied", "rules applied">
+  ];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
+}
+
+#endif // DIVISI_PASSES_REWRITE_PASSES_TD
