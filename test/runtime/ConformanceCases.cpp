@@ -203,6 +203,25 @@ static void addWindows(std::vector<Case> &cases) {
                      pool,
                      {i64({2, 3, 9, 8})},
                      i64({2, 3, 5, 7})});
+    // Lines of all lengths, of floats and of bytes, are one kernel's.
+    for (int64_t line : {5, 43, 91, 300}) {
+      Attributes lines{{"kernel", Dims{1, 3, 2, 1}},
+                       {"strides", Dims{1, 2, 1, 1}},
+                       {"dilations", Dims{1, 1, 1, 1}},
+                       {"pads_lo", Dims{0, 1, 1, 0}},
+                       {"pads_hi", Dims{0, 1, 0, 0}}};
+      S name = S(op) + "Lines" + std::to_string(line);
+      cases.push_back({name,
+                       S("nn.") + op,
+                       lines,
+                       {f32({1, 4, 3, line})},
+                       f32({1, 2, 3, line})});
+      cases.push_back({name + "Int",
+                       S("nn.") + op,
+                       lines,
+                       {i32({1, 4, 3, line})},
+                       i32({1, 2, 3, line})});
+    }
   }
 }
 

@@ -7,87 +7,143 @@
 //===----------------------------------------------------------------------===//
 //
 // Where the window does not reach along the last dimension, as that of channels
-// that come last: lines along it are joined with lines. It is in the
-// reference's order, so that sums have its bits.
+// that come last: a line of the result is joined from lines of the operand, a
+// block of it at a time, which stays in registers. It is in the reference's
+// order, so that sums have its bits.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/kernels/Window.h"
 
+#include <array>
+#include <cstring>
 #include <limits>
+#include <utility>
 
 namespace divisi::rt::cpu {
 
 /// Shorter lines are not worth a loop of their own.
 static constexpr int64_t leastExtent = 4;
-/// Elements of the result that stay in the first cache while taps are joined.
-static constexpr int64_t mostAtOnce = 2048;
+/// Lines of the result whose taps are looked up at once.
+static constexpr int64_t mostLines = 64;
 
 namespace {
 
-/// Lines that one tap joins with the result's: those of the operand are `step`
-/// elements apart.
-template <typename T> struct Lines {
+/// Comparisons of wider vectors are made one by one by GCC 12.
+constexpr int64_t vectorBytes = 32;
+template <typename T> struct Vectors {
+  using Type [[gnu::vector_size(vectorBytes)]] = T;
+};
+template <typename T> using Vector = typename Vectors<T>::Type;
+
+/// A vector anywhere in memory.
+template <typename T> struct LooseVectors {
+  using Type [[gnu::vector_size(vectorBytes), gnu::aligned(sizeof(T)),
+               gnu::may_alias]] = T;
+};
+template <typename T>
+[[gnu::always_inline]] inline const auto &vectorAt(const T *from) {
+  return *reinterpret_cast<const typename LooseVectors<T>::Type *>(from);
+}
+template <typename T> [[gnu::always_inline]] inline auto &vectorAt(T *to) {
+  return *reinterpret_cast<typename LooseVectors<T>::Type *>(to);
+}
+template <typename T> constexpr int64_t lanes = vectorBytes / sizeof(T);
+
+/// A line of the result, and what it is joined from: the lines at `from` and
+/// the `count` offsets.
+template <typename T> struct Line {
   const T *from;
+  const int64_t *offsets;
+  int64_t count;
   T *to;
-  int64_t step, count, extent;
+  int64_t extent;
+  T neutral;
 };
 
-} // namespace
-
 /// NaN on either side stays, as everywhere (Arithmetic.h).
-__attribute__((target_clones("avx512f", "avx2", "default"))) static void
-joinMax(const Lines<float> &lines) {
-  for (int64_t i = 0; i < lines.count; ++i) {
-    const float *from = lines.from + i * lines.step;
-    float *to = lines.to + i * lines.extent;
-#pragma GCC ivdep
-    for (int64_t c = 0; c < lines.extent; ++c) {
-      to[c] = to[c] >= from[c] || to[c] != to[c] ? to[c] : from[c];
+struct MaxOf {
+  template <typename V> [[gnu::always_inline]] static void join(V &to, V from) {
+    to = (to >= from) | (to != to) ? to : from;
+  }
+};
+struct SumOf {
+  template <typename V> [[gnu::always_inline]] static void join(V &to, V from) {
+    to += from;
+  }
+};
+
+/// Elements from `at` on; I counts their vectors.
+template <typename Join, typename T, size_t... I>
+[[gnu::always_inline]] inline void joinBlock(const Line<T> &line, int64_t at,
+                                             std::index_sequence<I...>) {
+  Vector<T> all[] = {((void)I, Vector<T>{} + line.neutral)...};
+  for (int64_t tap = 0; tap < line.count; ++tap) {
+    const T *from = line.from + line.offsets[tap] + at;
+    (Join::join(all[I], vectorAt(from + I * lanes<T>)), ...);
+  }
+  ((vectorAt(line.to + at + I * lanes<T>) = all[I]), ...);
+}
+
+/// As many elements from `at` on as `Count` vectors have.
+template <typename Join, int Count, typename T>
+[[gnu::always_inline]] inline void joinBlock(const Line<T> &line, int64_t at) {
+  joinBlock<Join>(line, at, std::make_index_sequence<Count>());
+}
+
+/// Lines that are shorter than a vector.
+template <typename Join, typename T>
+[[gnu::always_inline]] inline void joinShort(const Line<T> &line) {
+  Vector<T> all = Vector<T>{} + line.neutral;
+  for (int64_t tap = 0; tap < line.count; ++tap) {
+    Vector<T> x = {};
+    for (int64_t i = 0; i < line.extent; ++i) {
+      x[i] = line.from[line.offsets[tap] + i];
     }
+    Join::join(all, x);
+  }
+  std::memcpy(line.to, &all, line.extent * sizeof(T));
+}
+
+template <typename Join, typename T>
+[[gnu::always_inline]] inline void joinLine(const Line<T> &line) {
+  constexpr int most = 8; // which stay in registers
+  if (line.extent < lanes<T>) {
+    joinShort<Join>(line);
+    return;
+  }
+  int64_t at = 0;
+  for (; at + most * lanes<T> <= line.extent; at += most * lanes<T>) {
+    joinBlock<Join, most>(line, at);
+  }
+  for (; at + lanes<T> <= line.extent; at += lanes<T>) {
+    joinBlock<Join, 1>(line, at);
+  }
+  if (at < line.extent) { // some of them once more
+    joinBlock<Join, 1>(line, line.extent - lanes<T>);
   }
 }
 
-/// By vectors of bytes.
-template <typename T>
-__attribute__((always_inline)) static inline void
-joinBytes(Lines<T> lines) {
-  // Bytes that are written could be those of the lines.
-  int64_t extent = lines.extent;
-  for (int64_t i = 0; i < lines.count; ++i) {
-    const T *from = lines.from + i * lines.step;
-    T *to = lines.to + i * extent;
-#pragma GCC ivdep
-    for (int64_t c = 0; c < extent; ++c) {
-      to[c] = to[c] > from[c] ? to[c] : from[c];
-    }
-  }
+__attribute__((target_clones("arch=x86-64-v4", "avx2", "default"))) void
+joinMax(const Line<float> &line) {
+  joinLine<MaxOf>(line);
 }
 
-__attribute__((target_clones("arch=x86-64-v4", "avx2", "default"))) static void
-joinMaxSigned(const Lines<int8_t> &lines) {
-  joinBytes(lines);
+__attribute__((target_clones("arch=x86-64-v4", "avx2", "default"))) void
+joinMaxSigned(const Line<int8_t> &line) {
+  joinLine<MaxOf>(line);
 }
 
-__attribute__((target_clones("arch=x86-64-v4", "avx2", "default"))) static void
-joinMaxUnsigned(const Lines<uint8_t> &lines) {
-  joinBytes(lines);
+__attribute__((target_clones("arch=x86-64-v4", "avx2", "default"))) void
+joinMaxUnsigned(const Line<uint8_t> &line) {
+  joinLine<MaxOf>(line);
 }
 
-__attribute__((target_clones("avx512f", "avx2", "default"))) static void
-joinSum(const Lines<float> &lines) {
-  for (int64_t i = 0; i < lines.count; ++i) {
-    const float *from = lines.from + i * lines.step;
-    float *to = lines.to + i * lines.extent;
-#pragma GCC ivdep
-    for (int64_t c = 0; c < lines.extent; ++c) {
-      to[c] += from[c];
-    }
-  }
+__attribute__((target_clones("arch=x86-64-v4", "avx2", "default"))) void
+joinSum(const Line<float> &line) {
+  joinLine<SumOf>(line);
 }
-
-namespace {
 
 /// Walks over all dimensions but the last.
 struct PoolPlan {
@@ -96,38 +152,53 @@ struct PoolPlan {
   int64_t extent; ///< Of the result's lines.
 };
 
-/// `join` makes of what is there and what is read what shall be there.
+/// `join` makes a line from those of its taps, and `neutral` without any.
 template <typename T> class PoolKernel final : public PreparedKernel {
 public:
-  PoolKernel(PoolPlan plan, void (*join)(const Lines<T> &), T neutral)
-      : plan_(std::move(plan)), join_(join), neutral_(neutral) {}
+  PoolKernel(PoolPlan plan, void (*join)(const Line<T> &), T neutral)
+      : plan_(std::move(plan)), join_(join), neutral_(neutral),
+        offsets_(mostLines * plan_.walk.taps()) {}
 
   Status launch(LaunchContext &context) override {
     auto *x = static_cast<const T *>(context.operands[0]) + plan_.base;
     auto *y = static_cast<T *>(context.results[0]);
-    int64_t extent = plan_.extent;
-    int64_t most = std::max<int64_t>(1, mostAtOnce / extent);
-    plan_.walk.forEachPiece([&](const int64_t *row, int64_t begin, int64_t end,
-                                int64_t where) {
-      for (int64_t from = begin; from < end; from += most) {
-        int64_t to = std::min(end, from + most);
-        T *result = y + (where + from - begin) * extent;
-        std::fill_n(result, (to - from) * extent, neutral_);
-        plan_.walk.forEachTap(
-            row, from, to,
-            [&](int64_t, const TapRun &run, int64_t at, int64_t step) {
-              join_({x + at, result + (run.first - from) * extent, step,
-                    run.count, extent});
-            });
-      }
-    });
+    int64_t extent = plan_.extent, taps = plan_.walk.taps();
+    plan_.walk.forEachPiece(
+        [&](const int64_t *row, int64_t begin, int64_t end, int64_t where) {
+          for (int64_t from = begin; from < end; from += mostLines) {
+            int64_t to = std::min(end, from + mostLines);
+            findTaps(row, from, to);
+            for (int64_t i = from; i < to; ++i) {
+              join_({x, offsets_.data() + (i - from) * taps, counts_[i - from],
+                     y + (where + i - begin) * extent, extent, neutral_});
+            }
+          }
+        });
     return {};
   }
 
 private:
+  /// Those of the lines [from, to) of a row, in order.
+  void findTaps(const int64_t *row, int64_t from, int64_t to) {
+    int64_t taps = plan_.walk.taps();
+    counts_.fill(0);
+    plan_.walk.forEachTap(
+        row, from, to,
+        [&](int64_t, const TapRun &run, int64_t at, int64_t step) {
+          int64_t first = run.first - from;
+          for (int64_t i = 0; i < run.count; ++i) {
+            int64_t line = first + i;
+            offsets_[line * taps + counts_[line]++] = at + i * step;
+          }
+        });
+  }
+
   PoolPlan plan_;
-  void (*join_)(const Lines<T> &);
+  void (*join_)(const Line<T> &);
   T neutral_;
+  /// Of the present lines: for each of them, where its taps are, and how many.
+  std::vector<int64_t> offsets_;
+  std::array<int64_t, mostLines> counts_ = {};
 };
 
 } // namespace
@@ -177,8 +248,8 @@ static std::unique_ptr<PreparedKernel> preparePool(const CallSite &site,
   default:
     constexpr float lowest = -std::numeric_limits<float>::infinity();
     bool isMax = site.op == "nn.pool_max";
-    return std::make_unique<PoolKernel<float>>(
-        *plan, isMax ? joinMax : joinSum, isMax ? lowest : 0);
+    return std::make_unique<PoolKernel<float>>(*plan, isMax ? joinMax : joinSum,
+                                               isMax ? lowest : 0);
   }
 }
 
