@@ -10,6 +10,7 @@
 
 #include "divisi/Support/CheckedMath.h"
 #include "divisi/runtime/Element.h"
+#include "runtime/kernels/Pages.h"
 
 #include <cassert>
 #include <cstring>
@@ -22,17 +23,12 @@ Status divisi::rt::noMemoryFor(int64_t bytes) {
 }
 
 Expected<AlignedBytes> AlignedBytes::allocate(int64_t size) {
-  constexpr int64_t alignment = 64;
   AlignedBytes bytes;
   bytes.size_ = size;
   if (size == 0) {
     return bytes;
   }
-  void *data = nullptr;
-  if (size > 0 && size <= INT64_MAX - alignment) {
-    data = std::aligned_alloc(alignment,
-                              (size + alignment - 1) / alignment * alignment);
-  }
+  void *data = allocatePages(size);
   if (!data) {
     return noMemoryFor(size);
   }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/Kernel.h"
+#include "runtime/kernels/Pages.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -25,11 +26,8 @@ static bool mayAsk(const Kernel &kernel, const CallSite &site) {
 
 static std::shared_ptr<const std::byte>
 pack(int64_t bytes, const std::function<bool(std::byte *)> &fill) {
-  constexpr size_t alignment = 64; // what kernels are promised
-  auto size = size_t(std::max<int64_t>(bytes, 1));
   std::shared_ptr<std::byte> made(
-      static_cast<std::byte *>(std::aligned_alloc(
-          alignment, (size + alignment - 1) / alignment * alignment)),
+      static_cast<std::byte *>(allocatePages(std::max<int64_t>(bytes, 1))),
       [](std::byte *data) { std::free(data); });
   return made && fill(made.get()) ? made : nullptr;
 }
