@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <gmock/gmock.h>
+#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace divisi;
@@ -89,4 +90,18 @@ TEST(HostTensorTest, readsHalfPrecision) {
   EXPECT_EQ(tensor->floatAt(2), std::ldexp(1, -24));
   EXPECT_TRUE(std::isinf(tensor->floatAt(3)));
   EXPECT_TRUE(std::isnan(tensor->floatAt(4)));
+}
+
+// Large pages hold whole multiples of their size.
+TEST(HostTensorTest, largeBytesBeginWhereLargePagesDo) {
+  constexpr int64_t page = int64_t(2) << 20;
+  for (int64_t size : {int64_t(1), page - 1, page, 3 * page + 5}) {
+    auto bytes = AlignedBytes::allocate(size);
+    ASSERT_TRUE(bytes);
+    auto address = reinterpret_cast<uintptr_t>(bytes->data());
+    EXPECT_EQ(address % (size < page ? 64 : page), 0u) << size;
+    std::memset(bytes->data(), 1, size_t(size));
+  }
+  EXPECT_FALSE(AlignedBytes::allocate(INT64_MAX));
+  EXPECT_FALSE(AlignedBytes::allocate(-1));
 }

@@ -17,8 +17,8 @@ namespace {
 struct Chain {
   Chain() = default;
   /// Empty if oneDNN refuses, or there is no description.
-  Chain(const PrimitiveDesc &desc, PostOps &&ops, const ConvPlan &plan)
-      : primitive(desc.get()), postOps(std::move(ops)) {
+  Chain(const_dnnl_primitive_desc_t desc, PostOps &&ops, const ConvPlan &plan)
+      : primitive(desc), postOps(std::move(ops)) {
     static constexpr int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS,
                                         DNNL_ARG_DST};
     if (primitive) {
@@ -42,8 +42,8 @@ bool sharesWeights(const CallSite &call) {
 class ConvKernel final : public PreparedKernel {
 public:
   ConvKernel(ConvPlan &plan, const CallSite &call)
-      : exact_(plan.primitive, std::move(plan.postOps), plan), workspace_(plan),
-        bases_(plan.sides.bases), threads_(plan.threads) {
+      : exact_(plan.primitive.get(), std::move(plan.postOps), plan),
+        workspace_(plan), bases_(plan.sides.bases), threads_(plan.threads) {
     std::vector<int> operands = ConvPlan::operandsOf(call);
     operands_ = {size_t(operands[0]), size_t(operands[1])};
     for (size_t i = 0; i < 3; ++i) {
@@ -56,7 +56,7 @@ public:
       }
     }
     if (plan.clipped) {
-      clipped_ = Chain(plan.clipped, std::move(plan.clippedOps), plan);
+      clipped_ = Chain(plan.clipped.get(), std::move(plan.clippedOps), plan);
       clipped_.postOps.measure(call);
       magnitudes_ = {Magnitude(call, operands_[0]),
                      Magnitude(call, operands_[1])};

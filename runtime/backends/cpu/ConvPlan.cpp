@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <sstream>
 
 namespace divisi::rt::cpu {
 
@@ -89,17 +90,10 @@ static MemoryDesc anyLike(const_dnnl_memory_desc_t given) {
 /// The layouts of x, w and y that a primitive is asked for.
 using Layouts = std::array<const_dnnl_memory_desc_t, 3>;
 
-/// The primitive of `plan` with these post-ops; null if oneDNN has only plain
-/// loops for it.
-static PrimitiveDesc makePrimitive(const ConvPlan &plan, const Layouts &layouts,
-                                   PostOps &postOps) {
-  const TensorInfo &result = plan.site.results[0];
-  PrimitiveAttr attr = scratchpadAttr();
-  MemoryDesc bias =
-      plan.site.op == "nn.conv" ? postOps.takeBias(result, 1) : nullptr;
-  if (!attr || !postOps.addTo(attr.get(), result)) {
-    return nullptr;
-  }
+static PrimitiveDesc createPrimitive(const ConvPlan &plan,
+                                     const Layouts &layouts,
+                                     const_dnnl_memory_desc_t bias,
+                                     const_dnnl_primitive_attr_t attr) {
   const Attributes &attributes = plan.site.attributes;
   Dims strides = attributes.getInts("strides");
   Dims dilations = attributes.getInts("dilations");
@@ -115,26 +109,63 @@ static PrimitiveDesc makePrimitive(const ConvPlan &plan, const Layouts &layouts,
       isGradient ? dnnl_deconvolution_direct : dnnl_convolution_direct;
   dnnl_status_t status =
       create(&desc, engine(), dnnl_forward_inference, algorithm, layouts[0],
-             layouts[1], bias.get(), layouts[2], strides.data(),
-             dilations.data(), before.data(), after.data(), attr.get());
-  PrimitiveDesc made(status == dnnl_success ? desc : nullptr);
-  bool isFast = made && isOptimized(made.get()) &&
-                (postOps.isEmpty() || !hasPlainPostOps(made.get()));
-  return isFast ? std::move(made) : nullptr;
+             layouts[1], bias, layouts[2], strides.data(), dilations.data(),
+             before.data(), after.data(), attr);
+  return PrimitiveDesc(status == dnnl_success ? desc : nullptr);
 }
 
-static const_dnnl_memory_desc_t layoutOf(const PrimitiveDesc &primitive,
+/// Of all that createPrimitive() sees, in bytes that no other has.
+static std::string nameOf(const ConvPlan &plan, const Layouts &layouts,
+                          const PostOps &postOps) {
+  std::ostringstream os;
+  os << plan.site.op << ' ' << plan.threads;
+  for (size_t i = 0; i < layouts.size(); ++i) {
+    bool isGiven = layouts[i] == plan.sides.given[i].get();
+    os << (isGiven ? " as " : " any ")
+       << nameOfLayout(plan.sides.given[i].get());
+  }
+  const Attributes &attributes = plan.site.attributes;
+  for (const Dims &dims :
+       {attributes.getInts("strides"), attributes.getInts("dilations"),
+        plan.sides.before, plan.sides.after}) {
+    os << ' ' << stringify(dims);
+  }
+  os << ' ' << postOps.name();
+  return os.str();
+}
+
+/// The primitive of `plan` with these post-ops; null if oneDNN has only plain
+/// loops for it.
+static std::shared_ptr<const dnnl_primitive_desc>
+makePrimitive(const ConvPlan &plan, const Layouts &layouts, PostOps &postOps) {
+  static PrimitiveDescs descs;
+  const TensorInfo &result = plan.site.results[0];
+  PrimitiveAttr attr = scratchpadAttr();
+  MemoryDesc bias =
+      plan.site.op == "nn.conv" ? postOps.takeBias(result, 1) : nullptr;
+  if (!attr || !postOps.addTo(attr.get(), result)) {
+    return nullptr;
+  }
+  return descs.get(nameOf(plan, layouts, postOps), [&]() -> PrimitiveDesc {
+    PrimitiveDesc made = createPrimitive(plan, layouts, bias.get(), attr.get());
+    bool isFast = made && isOptimized(made.get()) &&
+                  (postOps.isEmpty() || !hasPlainPostOps(made.get()));
+    return isFast ? std::move(made) : nullptr;
+  });
+}
+
+static const_dnnl_memory_desc_t layoutOf(const_dnnl_primitive_desc_t primitive,
                                          size_t side) {
   static constexpr dnnl_query_t queries[] = {
       dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md};
-  return dnnl_primitive_desc_query_md(primitive.get(), queries[side], 0);
+  return dnnl_primitive_desc_query_md(primitive, queries[side], 0);
 }
 
 /// What has to be reordered for the primitive.
 static bool addReorders(ConvPlan &plan) {
   for (size_t i = 0; i < 3; ++i) {
     const_dnnl_memory_desc_t given = plan.sides.given[i].get();
-    plan.wanted[i] = layoutOf(plan.primitive, i);
+    plan.wanted[i] = layoutOf(plan.primitive.get(), i);
     plan.reorders[i] = i == 2 ? describeReorder(plan.wanted[i], given)
                               : describeReorder(given, plan.wanted[i]);
     if (!plan.reorders[i] && !dnnl_memory_desc_equal(given, plan.wanted[i])) {
@@ -167,9 +198,8 @@ static size_t fitPrimitive(const CallSite &call, size_t most,
                            const Layouts &layouts, ConvPlan &plan) {
   size_t done = plan.postOps.read(call, most);
   // What is left goes on with what lies there.
-  bool hasType = !call.region ||
-                 call.region->parts[done - 1].results[0].type ==
-                     call.results[0].type;
+  bool hasType = !call.region || call.region->parts[done - 1].results[0].type ==
+                                     call.results[0].type;
   plan.primitive =
       hasType ? makePrimitive(plan, layouts, plan.postOps) : nullptr;
   return plan.primitive ? done
@@ -196,13 +226,13 @@ static void addClipped(const CallSite &call, const Layouts &layouts,
   if (!doesAll || cost > mostRead * plan.result.count()) {
     return;
   }
-  PrimitiveDesc made = makePrimitive(plan, layouts, ops);
-  for (size_t i = 0; made && i < plan.wanted.size(); ++i) {
-    made = dnnl_memory_desc_equal(layoutOf(made, i), plan.wanted[i])
-               ? std::move(made)
-               : nullptr;
+  plan.clipped = makePrimitive(plan, layouts, ops);
+  for (size_t i = 0; plan.clipped && i < plan.wanted.size(); ++i) {
+    if (!dnnl_memory_desc_equal(layoutOf(plan.clipped.get(), i),
+                                plan.wanted[i])) {
+      plan.clipped = nullptr;
+    }
   }
-  plan.clipped = std::move(made);
   plan.clippedOps = std::move(ops);
 }
 

@@ -40,9 +40,9 @@ struct ConvPlan {
   PostOps postOps;
   int threads = 1;
   std::unique_ptr<RegionTail> tail; ///< Null if the primitive does all.
-  PrimitiveDesc primitive;          ///< The exact one.
+  std::shared_ptr<const dnnl_primitive_desc> primitive; ///< The exact one.
   /// Null if that does all, or the layouts that it wants would be others.
-  PrimitiveDesc clipped;
+  std::shared_ptr<const dnnl_primitive_desc> clipped;
   PostOps clippedOps;
   /// The layouts that the primitive wants of x, w and y.
   std::array<const_dnnl_memory_desc_t, 3> wanted = {};

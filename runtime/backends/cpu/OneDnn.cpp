@@ -56,7 +56,8 @@ MemoryDesc describe(const Dims &dims, const Dims &strides,
   dnnl_memory_desc_t desc = nullptr;
   if (dims.empty() || dims.size() > DNNL_MAX_NDIMS ||
       dnnl_memory_desc_create_with_strides(&desc, int(dims.size()), dims.data(),
-                                           type, strides.data()) != dnnl_success) {
+                                           type,
+                                           strides.data()) != dnnl_success) {
     return nullptr;
   }
   return MemoryDesc(desc);
@@ -66,7 +67,8 @@ MemoryDesc describeAny(const Dims &dims, dnnl_data_type_t type) {
   dnnl_memory_desc_t desc = nullptr;
   if (dims.empty() || dims.size() > DNNL_MAX_NDIMS ||
       dnnl_memory_desc_create_with_tag(&desc, int(dims.size()), dims.data(),
-                                       type, dnnl_format_tag_any) != dnnl_success) {
+                                       type,
+                                       dnnl_format_tag_any) != dnnl_success) {
     return nullptr;
   }
   return MemoryDesc(desc);
@@ -187,6 +189,23 @@ PackedWeights::PackedWeights(const Constant &constant, const std::string &name,
   std::string layoutName = nameOfLayout(layout);
   Constant own = layoutName.empty() ? Constant(constant.data) : constant;
   bytes_ = packConstant(own, name + layoutName, size_, fill);
+}
+
+std::shared_ptr<const dnnl_primitive_desc>
+PrimitiveDescs::get(const std::string &name,
+                    const std::function<PrimitiveDesc()> &make) {
+  std::shared_ptr<Known> known;
+  {
+    std::lock_guard lock(mutex_);
+    if (known_.size() >= most && !known_.contains(name)) {
+      known_.clear();
+    }
+    std::shared_ptr<Known> &place = known_[name];
+    place = place ? place : std::make_shared<Known>();
+    known = place;
+  }
+  std::call_once(known->once, [&] { known->desc = make(); });
+  return known->desc;
 }
 
 PrimitiveDesc describeReorder(const_dnnl_memory_desc_t from,

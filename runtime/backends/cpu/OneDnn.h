@@ -20,6 +20,9 @@
 
 #include "oneapi/dnnl/dnnl.h"
 
+#include <map>
+#include <mutex>
+
 namespace divisi::rt::cpu {
 
 /// The one CPU engine; null if oneDNN cannot make one.
@@ -36,10 +39,30 @@ using PrimitiveDesc = Owner<dnnl_primitive_desc, dnnl_primitive_desc_destroy>;
 using PrimitiveAttr = Owner<dnnl_primitive_attr, dnnl_primitive_attr_destroy>;
 using Memory = Owner<dnnl_memory, dnnl_memory_destroy>;
 
+/// Descriptions of primitives by name. oneDNN takes milliseconds to make one,
+/// of some a tenth of a second, and all ranks of a process want those that a
+/// call has been asked about when they prepare it.
+class PrimitiveDescs {
+public:
+  /// The one of this name, or what `make` makes of it; null if that was
+  /// refused. Who comes while it is made waits for it.
+  std::shared_ptr<const dnnl_primitive_desc>
+  get(const std::string &name, const std::function<PrimitiveDesc()> &make);
+
+private:
+  struct Known {
+    std::once_flag once;
+    std::shared_ptr<const dnnl_primitive_desc> desc;
+  };
+  static constexpr size_t most = 1000;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Known>> known_;
+};
+
 /// Its type of these elements; undef where it has none that is used here.
 dnnl_data_type_t typeOf(DType type);
-/// Whether the processor multiplies elements of `type`, which are summed in f32:
-/// f32, and bf16 or f16 where it has instructions for them.
+/// Whether the processor multiplies elements of `type`, which are summed in
+/// f32: f32, and bf16 or f16 where it has instructions for them.
 bool multiplies(DType type);
 
 /// With these strides (elements); `any` layout without them.

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 namespace divisi::rt::cpu {
 
@@ -201,9 +202,9 @@ static std::optional<View> joined(const View &view, const Dims &extents,
       if (extents[d] == 1) {
         continue;
       }
-      if (!isFirst && (view.dims[d] == 1
-                           ? count != 1
-                           : count == 1 || view.strides[d] != next)) {
+      if (!isFirst &&
+          (view.dims[d] == 1 ? count != 1
+                             : count == 1 || view.strides[d] != next)) {
         return std::nullopt;
       }
       stride = isFirst ? view.strides[d] : stride;
@@ -268,8 +269,7 @@ bool PostOps::describeOperand(PostOp &op, const TensorInfo &result,
   makeDense(whole, order);
   op.desc = describe(view.dims, view.strides, typeOf(info.type));
   // oneDNN reads what has no broadcast dimension in the result's own order.
-  return op.desc &&
-         (view.dims != whole.dims || view.strides == whole.strides);
+  return op.desc && (view.dims != whole.dims || view.strides == whole.strides);
 }
 
 MemoryDesc PostOps::takeBias(const TensorInfo &result, size_t dim) {
@@ -322,6 +322,21 @@ bool PostOps::addTo(dnnl_primitive_attr_t attr, const TensorInfo &result,
     }
   }
   return dnnl_primitive_attr_set_post_ops(attr, made) == dnnl_success;
+}
+
+std::string PostOps::name() const {
+  std::ostringstream os;
+  if (bias_) {
+    os << nameOfLayout(bias_->desc.get()) << stringify(bias_->info.type);
+  }
+  for (const PostOp &op : ops_) {
+    os << '|' << op.algorithm << ' ' << std::hexfloat << op.alpha << ' '
+       << op.beta;
+    if (op.isBinary) {
+      os << ' ' << nameOfLayout(op.desc.get()) << stringify(op.info.type);
+    }
+  }
+  return os.str();
 }
 
 void PostOps::bind(Primitive &primitive) const {

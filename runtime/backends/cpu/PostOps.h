@@ -62,6 +62,8 @@ public:
   /// operand cannot be seen so.
   bool addTo(dnnl_primitive_attr_t attr, const TensorInfo &result,
              const DimGroups &groups = {});
+  /// Of what has been added, in bytes that no others have.
+  std::string name() const;
   /// Binds bias and operands, in the order of `pointers`.
   void bind(Primitive &primitive) const;
   /// What has been bound, of the call's operands.
