@@ -222,6 +222,19 @@ static void addWindows(std::vector<Case> &cases) {
                        {i32({1, 4, 3, line})},
                        i32({1, 2, 3, line})});
     }
+    // More taps than are looked up for several lines, and for any.
+    for (int64_t window : {130, 260}) {
+      Attributes large{{"kernel", Dims{1, window, window, 1}},
+                       {"strides", Dims{1, 7, 1, 1}},
+                       {"dilations", Dims{1, 1, 1, 1}},
+                       {"pads_lo", Dims{0, 0, 1, 0}},
+                       {"pads_hi", Dims{0, 0, 0, 0}}};
+      cases.push_back({S(op) + "Window" + std::to_string(window),
+                       S("nn.") + op,
+                       large,
+                       {f32({1, window + 7, window, 6})},
+                       f32({1, 2, 2, 6})});
+    }
   }
 }
 

@@ -16,6 +16,7 @@
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/kernels/Window.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
@@ -27,6 +28,10 @@ namespace divisi::rt::cpu {
 static constexpr int64_t leastExtent = 4;
 /// Lines of the result whose taps are looked up at once.
 static constexpr int64_t mostLines = 64;
+/// Taps of these lines, but for those of one.
+static constexpr int64_t mostOffsets = 1 << 14;
+/// Taps of a line.
+static constexpr int64_t mostTaps = 1 << 16;
 
 namespace {
 
@@ -157,7 +162,10 @@ template <typename T> class PoolKernel final : public PreparedKernel {
 public:
   PoolKernel(PoolPlan plan, void (*join)(const Line<T> &), T neutral)
       : plan_(std::move(plan)), join_(join), neutral_(neutral),
-        offsets_(mostLines * plan_.walk.taps()) {}
+        lines_(std::clamp<int64_t>(
+            mostOffsets / std::max<int64_t>(plan_.walk.taps(), 1), 1,
+            mostLines)),
+        offsets_(lines_ * plan_.walk.taps()) {}
 
   Status launch(LaunchContext &context) override {
     auto *x = static_cast<const T *>(context.operands[0]) + plan_.base;
@@ -165,8 +173,8 @@ public:
     int64_t extent = plan_.extent, taps = plan_.walk.taps();
     plan_.walk.forEachPiece(
         [&](const int64_t *row, int64_t begin, int64_t end, int64_t where) {
-          for (int64_t from = begin; from < end; from += mostLines) {
-            int64_t to = std::min(end, from + mostLines);
+          for (int64_t from = begin; from < end; from += lines_) {
+            int64_t to = std::min(end, from + lines_);
             findTaps(row, from, to);
             for (int64_t i = from; i < to; ++i) {
               join_({x, offsets_.data() + (i - from) * taps, counts_[i - from],
@@ -196,6 +204,7 @@ private:
   PoolPlan plan_;
   void (*join_)(const Line<T> &);
   T neutral_;
+  int64_t lines_; ///< At once.
   /// Of the present lines: for each of them, where its taps are, and how many.
   std::vector<int64_t> offsets_;
   std::array<int64_t, mostLines> counts_ = {};
@@ -224,7 +233,9 @@ static std::optional<PoolPlan> planPool(const CallSite &site,
       last.extent < leastExtent) {
     return std::nullopt;
   }
-  return PoolPlan{{window, strides}, base, last.extent};
+  PoolPlan plan{{window, strides}, base, last.extent};
+  return plan.walk.taps() <= mostTaps ? std::optional(std::move(plan))
+                                      : std::nullopt;
 }
 
 static bool acceptsPool(const CallSite &site) {
