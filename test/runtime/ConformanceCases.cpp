@@ -190,6 +190,9 @@ static void addWindows(std::vector<Case> &cases) {
                    {i32({2, 5, 11}), i32({6, 5, 3})},
                    i32({2, 6, 11}),
                    channels});
+}
+
+static void addPools(std::vector<Case> &cases) {
   for (const char *op : {"pool_max", "pool_sum"}) {
     Attributes pool{{"kernel", Dims{1, 1, 3, 2}},
                     {"strides", Dims{1, 1, 2, 1}},
@@ -263,6 +266,7 @@ static void addLines(std::vector<Case> &cases) {
     add("Middle", {1}, {3, 5, 7}, {3, 7});
     add("Ends", {0, 2}, {3, 5, 9}, {5});
     add("Large", {1}, {301, 140}, {301});
+    add("LongOuter", {0}, {29, 47}, {47});
   }
   for (const char *kind : {"and", "or"}) {
     cases.push_back({"reduce_" + S(kind),
@@ -429,6 +433,7 @@ std::vector<Case> conformanceCases() {
   addElementwise(cases);
   addContractions(cases);
   addWindows(cases);
+  addPools(cases);
   addLines(cases);
   addMovement(cases);
   addIndices(cases);

@@ -1,4 +1,4 @@
-//===- Reduce.cpp - Sums by vectors ---------------------------------------===//
+//===- Reduce.cpp - Sums and extrema by vectors ---------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,23 +6,26 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums of f32 in the order of the reference kernel, whose bits they have: in f64,
-// of a run of reduced elements in eight chains, and of results that lie side by
-// side for a piece of them at a time.
+// Sums of f32 in the order of the reference kernel, whose bits they have: in
+// f64, of a run of reduced elements in eight chains, and of results that lie
+// side by side for a piece of them at a time.
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/backends/cpu/Families.h"
 #include "runtime/kernels/Reduce.h"
+#include "divisi/runtime/Arithmetic.h"
+#include "runtime/backends/cpu/Families.h"
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 
 namespace divisi::rt::cpu {
 namespace {
 
 using Floats [[gnu::vector_size(32)]] = float;
+using Ints [[gnu::vector_size(32)]] = int32_t;
 using Doubles [[gnu::vector_size(64)]] = double;
 constexpr int64_t lanes = 8;
 static_assert(lanes == reduceChains);
@@ -34,6 +37,19 @@ struct Rows {
   const float *from;
   int64_t count, step;
 };
+
+/// What Arithmetic.h has of two: of equal ones the second.
+template <bool IsMax, typename V>
+[[gnu::always_inline]] inline void joinExact(V &to, const V &from) {
+  if constexpr (std::is_same_v<V, float>) {
+    to = IsMax ? maxOf(to, from) : minOf(to, from);
+  } else {
+    to = (IsMax ? to > from : to < from) | (to != to) ? to : from;
+  }
+}
+
+template <bool IsMax>
+constexpr float neutralOf = IsMax ? lowestOf<float>() : highestOf<float>();
 
 /// Adds the rows to sums that lie side by side, `Vectors` vectors of them.
 template <int Vectors>
@@ -50,22 +66,79 @@ template <int Vectors>
   std::memcpy(sums, all, sizeof(all));
 }
 
-/// The same, `size` of them.
-__attribute__((target_clones("avx512f", "avx2", "default"))) void
-addRows(double *sums, Rows rows, int64_t size) {
-  constexpr int most = 4; // which stay in registers
-  int64_t i = 0;
-  for (; i + most * lanes <= size; i += most * lanes) {
-    addVectors<most>(sums + i, {rows.from + i, rows.count, rows.step});
-  }
-  for (; i + lanes <= size; i += lanes) {
-    addVectors<1>(sums + i, {rows.from + i, rows.count, rows.step});
-  }
-  for (; i < size; ++i) {
-    for (int64_t row = 0; row < rows.count; ++row) {
-      sums[i] += double(rows.from[i + row * rows.step]);
+/// Maxima, or minima, of the rows and of what is there.
+template <bool IsMax, int Vectors>
+[[gnu::always_inline]] inline void joinVectors(float *found, const Rows &rows) {
+  Floats all[Vectors];
+  std::memcpy(all, found, sizeof(all));
+  for (int64_t row = 0; row < rows.count; ++row) {
+    for (int v = 0; v < Vectors; ++v) {
+      Floats x;
+      std::memcpy(&x, rows.from + row * rows.step + v * lanes, sizeof(x));
+      joinExact<IsMax>(all[v], x);
     }
   }
+  std::memcpy(found, all, sizeof(all));
+}
+
+/// Calls body(at, rows, vectors) for blocks of `size` elements, and the rows of
+/// each: as many vectors, 4 or 1, or else one element. Few rows at a time, all
+/// of which are read on side by side.
+template <typename Body>
+[[gnu::always_inline]] inline void forEachBlock(const Rows &rows, int64_t size,
+                                                Body &&body) {
+  constexpr int64_t most = 4, rowsAtOnce = 8;
+  for (int64_t row = 0; row < rows.count; row += rowsAtOnce) {
+    Rows some{rows.from + row * rows.step,
+              std::min(rowsAtOnce, rows.count - row), rows.step};
+    int64_t i = 0;
+    auto go = [&](auto vectors, int64_t elements) {
+      for (; i + elements <= size; i += elements) {
+        body(i, Rows{some.from + i, some.count, some.step}, vectors);
+      }
+    };
+    go(std::integral_constant<int, most>(), most * lanes);
+    go(std::integral_constant<int, 1>(), lanes);
+    go(std::integral_constant<int, 0>(), 1);
+  }
+}
+
+/// Adds the rows to `size` sums that lie side by side.
+__attribute__((target_clones("avx512f", "avx2", "default"))) void
+addRows(double *sums, Rows rows, int64_t size) {
+  forEachBlock(rows, size, [&](int64_t at, Rows block, auto vectors) {
+    if constexpr (vectors != 0) {
+      addVectors<vectors>(sums + at, block);
+    } else {
+      for (int64_t row = 0; row < block.count; ++row) {
+        sums[at] += double(block.from[row * block.step]);
+      }
+    }
+  });
+}
+
+template <bool IsMax>
+[[gnu::always_inline]] inline void joinAll(float *found, Rows rows,
+                                           int64_t size) {
+  forEachBlock(rows, size, [&](int64_t at, Rows block, auto vectors) {
+    if constexpr (vectors != 0) {
+      joinVectors<IsMax, vectors>(found + at, block);
+    } else {
+      for (int64_t row = 0; row < block.count; ++row) {
+        joinExact<IsMax>(found[at], block.from[row * block.step]);
+      }
+    }
+  });
+}
+
+__attribute__((target_clones("avx512f", "avx2", "default"))) void
+maxRows(float *found, Rows rows, int64_t size) {
+  joinAll<true>(found, rows, size);
+}
+
+__attribute__((target_clones("avx512f", "avx2", "default"))) void
+minRows(float *found, Rows rows, int64_t size) {
+  joinAll<false>(found, rows, size);
 }
 
 /// Of what lies side by side.
@@ -87,6 +160,111 @@ sumRun(const float *from, int64_t count) {
   }
   return sum;
 }
+
+/// Of what lies side by side, in the reference's order.
+template <bool IsMax>
+[[gnu::always_inline]] inline float joinRunExactly(const float *from,
+                                                   int64_t count) {
+  float chains[lanes];
+  std::fill_n(chains, lanes, neutralOf<IsMax>);
+  for (int64_t i = 0; i < count; ++i) {
+    joinExact<IsMax>(chains[i % lanes], from[i]);
+  }
+  for (int64_t l = 1; l < lanes; ++l) {
+    joinExact<IsMax>(chains[0], chains[l]);
+  }
+  return chains[0];
+}
+
+template <bool IsMax>
+[[gnu::always_inline]] inline float joinRun(const float *from, int64_t count) {
+  constexpr int most = 4;
+  Floats none = Floats{} + neutralOf<IsMax>;
+  Floats all[most] = {none, none, none, none};
+  Ints isNaN = {};
+  int64_t i = 0;
+  for (; i + most * lanes <= count; i += most * lanes) {
+    for (int v = 0; v < most; ++v) {
+      Floats x;
+      std::memcpy(&x, from + i + v * lanes, sizeof(x));
+      isNaN |= x != x;
+      all[v] = (IsMax ? x > all[v] : x < all[v]) ? x : all[v];
+    }
+  }
+  float found = neutralOf<IsMax>;
+  bool isExact = true;
+  for (int64_t l = 0; l < lanes; ++l) {
+    isExact &= isNaN[l] == 0;
+    for (int v = 0; v < most; ++v) {
+      joinExact<IsMax>(found, all[v][l]);
+    }
+  }
+  for (; i < count; ++i) {
+    joinExact<IsMax>(found, from[i]);
+  }
+  return isExact && found == found && found != 0
+             ? found
+             : joinRunExactly<IsMax>(from, count);
+}
+
+__attribute__((target_clones("avx512f", "avx2", "default"))) float
+maxRun(const float *from, int64_t count) {
+  return joinRun<true>(from, count);
+}
+
+__attribute__((target_clones("avx512f", "avx2", "default"))) float
+minRun(const float *from, int64_t count) {
+  return joinRun<false>(from, count);
+}
+
+/// Maxima or minima, where reduced elements lie side by side.
+template <bool IsMax> class JoinRuns final : public PreparedKernel {
+public:
+  explicit JoinRuns(ReducePlan plan) : plan_(std::move(plan)) {}
+  Status launch(LaunchContext &context) override {
+    auto *from = static_cast<const float *>(context.operands[0]);
+    auto *to = static_cast<float *>(context.results[0]);
+    int64_t run = plan_.reduced.rowExtent();
+    plan_.kept.forEach(0, [&](const auto &at) {
+      float found = neutralOf<IsMax>;
+      plan_.reduced.forEachRow([&](const auto &in) {
+        const float *row = from + at[1] + in[0];
+        joinExact<IsMax>(found, (IsMax ? maxRun : minRun)(row, run));
+      });
+      to[at[0]] = found;
+    });
+    return {};
+  }
+
+private:
+  ReducePlan plan_;
+};
+
+/// Maxima or minima, where results lie side by side.
+template <bool IsMax> class JoinRows final : public PreparedKernel {
+public:
+  explicit JoinRows(ReducePlan plan) : plan_(std::move(plan)) {}
+  Status launch(LaunchContext &context) override {
+    auto *from = static_cast<const float *>(context.operands[0]);
+    auto *to = static_cast<float *>(context.results[0]);
+    int64_t count = plan_.kept.rowExtent();
+    plan_.kept.forEachRow([&](const auto &at) {
+      float *found = to + at[0];
+      std::fill_n(found, count, neutralOf<IsMax>);
+      plan_.reduced.forEachRow([&](const auto &in) {
+        (IsMax ? maxRows
+               : minRows)(found,
+                          {from + at[1] + in[0], plan_.reduced.rowExtent(),
+                           plan_.reduced.rowStride(0)},
+                          count);
+      });
+    });
+    return {};
+  }
+
+private:
+  ReducePlan plan_;
+};
 
 /// Reduced elements lie side by side: one result after the other.
 class SumRuns final : public PreparedKernel {
@@ -141,14 +319,16 @@ private:
 
 } // namespace
 
-/// A sum of f32, plain, of which one of the two ways is; nothing for others.
-static std::optional<ReducePlan> planSum(const CallSite &site,
-                                         std::string &error) {
+/// A sum, maximum or minimum of f32, plain, of which one of the two ways is;
+/// nothing for others.
+static std::optional<ReducePlan> planReduce(const CallSite &site,
+                                            std::string &error) {
   Checks checks(site, error);
   ReducePlan plan;
+  std::string_view kind = site.attributes.getString("kind");
   if (!checks.counts(1, 1) || site.operands[0].type != DType::F32 ||
       site.results[0].type != DType::F32 ||
-      site.attributes.getString("kind") != "sum" ||
+      (kind != "sum" && kind != "max" && kind != "min") ||
       !makeReducePlan(site, checks, plan)) {
     return std::nullopt;
   }
@@ -157,28 +337,37 @@ static std::optional<ReducePlan> planSum(const CallSite &site,
   return isRun || isRow ? std::optional(plan) : std::nullopt;
 }
 
-static bool acceptsSum(const CallSite &site) {
+static bool acceptsReduce(const CallSite &site) {
   std::string ignored;
-  return planSum(site, ignored).has_value();
+  return planReduce(site, ignored).has_value();
 }
 
-static KernelQuery querySum(const CallSite &) { return {}; }
+static KernelQuery queryReduce(const CallSite &) { return {}; }
 
-static std::unique_ptr<PreparedKernel> prepareSum(const CallSite &site,
-                                                  std::string &error) {
-  std::optional<ReducePlan> plan = planSum(site, error);
+template <typename Runs, typename Rows>
+static std::unique_ptr<PreparedKernel> makeReduce(const ReducePlan &plan) {
+  if (plan.reduced.rowStride(0) == 1) {
+    return std::make_unique<Runs>(plan);
+  }
+  return std::make_unique<Rows>(plan);
+}
+
+static std::unique_ptr<PreparedKernel> prepareReduce(const CallSite &site,
+                                                     std::string &error) {
+  std::optional<ReducePlan> plan = planReduce(site, error);
   if (!plan) {
     return nullptr;
   }
-  if (plan->reduced.rowStride(0) == 1) {
-    return std::make_unique<SumRuns>(*plan);
-  }
-  return std::make_unique<SumRows>(*plan);
+  std::string_view kind = site.attributes.getString("kind");
+  return kind == "sum"   ? makeReduce<SumRuns, SumRows>(*plan)
+         : kind == "max" ? makeReduce<JoinRuns<true>, JoinRows<true>>(*plan)
+                         : makeReduce<JoinRuns<false>, JoinRows<false>>(*plan);
 }
 
 std::span<const Kernel> reduceKernels() {
   static constexpr Kernel kernels[] = {
-      {"nn.reduce", 1, KernelUse::Parts, querySum, prepareSum, acceptsSum},
+      {"nn.reduce", 1, KernelUse::Parts, queryReduce, prepareReduce,
+       acceptsReduce},
   };
   return kernels;
 }
