@@ -162,6 +162,26 @@ size_t divisi::rewrite::countDims(const TensorType &type, const Ranks &ranks) {
   return count;
 }
 
+/// Whether it has the same value for all extents of the shapes.
+static bool isOfRanks(const Expr &expr) {
+  return expr.kind != Expr::Kind::Name && expr.kind != Expr::Kind::Extent &&
+         std::all_of(expr.operands.begin(), expr.operands.end(), isOfRanks);
+}
+
+/// Whether the conditions about ranks alone hold.
+static bool areLegal(const Rule &rule, const Ranks &ranks) {
+  Assignment assignment;
+  for (const auto &[shape, rank] : ranks) {
+    assignment.shapes[shape].resize(rank);
+  }
+  return std::all_of(rule.conditions.begin(), rule.conditions.end(),
+                     [&](const Condition &condition) {
+                       return !isOfRanks(condition.left) ||
+                              !isOfRanks(condition.right) ||
+                              holds(condition, assignment);
+                     });
+}
+
 std::vector<Ranks> divisi::rewrite::allRanks(const Rule &rule) {
   std::vector<Ranks> all(1);
   for (const std::string &shape : rule.shapes) {
@@ -182,6 +202,9 @@ std::vector<Ranks> divisi::rewrite::allRanks(const Rule &rule) {
     }
     all = std::move(longer);
   }
+  std::erase_if(all, [&](const Ranks &ranks) {
+    return !areLegal(rule, ranks);
+  });
   return all;
 }
 

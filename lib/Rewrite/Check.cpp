@@ -209,9 +209,13 @@ void divisi::rewrite::checkRules(
     }
   };
   if (!proving.empty()) {
-    proveInChild(usableAxioms(symbolicAxioms(axioms, rules, instantiator),
-                              obligations),
-                 obligations, limits, [&](const ProofResult &proof) {
+    std::vector<SymbolicRule> all = usableAxioms(
+        symbolicAxioms(axioms, rules, instantiator), obligations);
+    auto usable = [&](const Obligations &rule) {
+      return usableAxioms(all, {rule});
+    };
+    proveInChild(all, usable, obligations, limits,
+                 [&](const ProofResult &proof) {
                    size_t at = proving[next];
                    addProof(rules[at], obligations[next++], proof,
                             verdicts[at]);

@@ -122,9 +122,35 @@ static bool areEqual(double a, double b, Tolerance tolerance, double bound) {
   return a == b || std::abs(a - b) <= bound;
 }
 
+double divisi::rewrite::largestOf(const HostTensor &tensor) {
+  double largest = 0;
+  for (int64_t i = 0; i < tensor.count() && rt::isFloatType(tensor.type());
+       ++i) {
+    double value = std::abs(tensor.floatAt(i));
+    largest = std::isfinite(value) ? std::max(largest, value) : largest;
+  }
+  return largest;
+}
+
+Expected<HostTensor>
+divisi::rewrite::withoutSigns(const HostTensor &tensor) {
+  if (!rt::isFloatType(tensor.type())) {
+    return tensor;
+  }
+  Expected<HostTensor> numbers = tensor.castTo(DType::F64);
+  if (!numbers) {
+    return numbers;
+  }
+  for (double &number : numbers->as<double>()) {
+    number = std::abs(number);
+  }
+  return numbers->castTo(tensor.type());
+}
+
 std::optional<Difference> divisi::rewrite::compare(const HostTensor &source,
                                                    const HostTensor &target,
-                                                   Tolerance tolerance) {
+                                                   Tolerance tolerance,
+                                                   double magnitude) {
   if (!rt::isFloatType(source.type())) {
     auto a = source.bytes(), b = target.bytes();
     auto found = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
@@ -134,12 +160,8 @@ std::optional<Difference> divisi::rewrite::compare(const HostTensor &source,
     int64_t index = (found - a.begin()) / rt::byteWidth(source.type());
     return Difference{index, source.floatAt(index), target.floatAt(index)};
   }
-  double largest = 0;
-  for (int64_t i = 0; i < source.count(); ++i) {
-    double value = std::abs(source.floatAt(i));
-    largest = std::isfinite(value) ? std::max(largest, value) : largest;
-  }
-  double bound = relative(source.type()) * largest;
+  double bound =
+      relative(source.type()) * std::max(largestOf(source), magnitude);
   for (int64_t i = 0; i < source.count(); ++i) {
     double a = source.floatAt(i), b = target.floatAt(i);
     if (!areEqual(a, b, tolerance, bound)) {

@@ -46,9 +46,17 @@ enum class Tolerance : uint8_t {
 };
 
 /// Nothing if they are equal. Other types than floats are compared exactly.
+/// Rounding is relative to the largest element of source, or to `magnitude` if
+/// that is more.
 std::optional<Difference> compare(const rt::HostTensor &source,
                                   const rt::HostTensor &target,
-                                  Tolerance tolerance);
+                                  Tolerance tolerance, double magnitude = 0);
+
+/// The largest finite element of a tensor of floats, without sign; else 0.
+double largestOf(const rt::HostTensor &tensor);
+
+/// The elements without their signs, of a tensor of floats; others as they are.
+Expected<rt::HostTensor> withoutSigns(const rt::HostTensor &tensor);
 
 /// `[[1, 2], [3, 4]]`, or how many elements there are if they are many.
 std::string print(const rt::HostTensor &tensor);

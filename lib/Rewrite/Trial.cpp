@@ -8,10 +8,9 @@
 
 #include "divisi/Rewrite/Trial.h"
 
-#include "lib/Rewrite/Elements.h"
+#include "lib/Rewrite/Trier.h"
 
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 
 using namespace divisi;
@@ -24,66 +23,8 @@ const char *divisi::rewrite::spell(Gate gate) {
   return words[static_cast<size_t>(gate)];
 }
 
-namespace {
 
-/// A rule at an assignment, and which.
-struct Case {
-  Assignment assignment;
-  TypeChoice types;
-  Instance instance;
-};
-
-/// One rule on its way through the gates.
-class Trier {
-public:
-  Trier(const Rule &rule, Instantiator &instantiator)
-      : rule_(rule), instantiator_(instantiator) {
-    for (char c : rule.name) {
-      seed_ = seed_ * 1099511628211u ^ uint8_t(c);
-    }
-    random_.seed(seed_);
-  }
-
-  Trial runDrawn();
-  Trial runAll(size_t most);
-  Trial runFloats();
-
-private:
-  bool isRefused() const { return trial_.refusal.has_value(); }
-  void refuse(Gate gate, const std::string &reason) {
-    trial_.refusal = Refusal{gate, reason};
-  }
-  std::string where(const Case &each) const;
-  void drawCases(const Ranks &ranks);
-  void drawSome(const Ranks &ranks, size_t most);
-  bool addCase(const Assignment &assignment);
-  bool fill(Case &each);
-  void checkReverse(const Case &each, const std::vector<TensorForm> &variables);
-  void checkForms(const Case &each);
-  void refuseWithoutCase();
-  void checkValues();
-  bool checkExactly(const Case &each);
-  void checkNumbers(const Case &each);
-  std::optional<Difference> differ(const Case &each, Values values,
-                                   Tolerance tolerance, std::string *said);
-  void checkFloats(const Case &each);
-
-  const Rule &rule_;
-  Instantiator &instantiator_;
-  uint64_t seed_ = 14695981039346656037u;
-  std::mt19937_64 random_;
-  std::vector<Case> cases_;
-  bool isSatisfied_ = false;  ///< Some assignment meets the conditions.
-  std::string whyIllegal_;    ///< Of the last source that is not legal.
-  Trial trial_;
-};
-
-} // namespace
-
-/// Elements of all tensors beyond which a case is not worth its time.
-static constexpr int64_t kMostElements = 1 << 15;
-
-static bool isSmall(const Instance &instance) {
+bool divisi::rewrite::isSmall(const Instance &instance) {
   auto isLittle = [](const TensorForm &form) {
     return rt::numElements(form.dims) <= kMostElements;
   };
@@ -222,6 +163,23 @@ void Trier::refuseWithoutCase() {
 // Values
 //===----------------------------------------------------------------------===//
 
+/// How large each result is, at most, if nothing cancels: what is lost when it
+/// does is rounding.
+static std::vector<double> magnitudesOf(const CallGraph &side,
+                                        std::vector<HostTensor> inputs) {
+  for (HostTensor &input : inputs) {
+    if (auto positive = withoutSigns(input)) {
+      input = std::move(*positive);
+    }
+  }
+  std::vector<double> magnitudes(side.results.size());
+  if (auto results = evaluate(side, inputs)) {
+    std::transform(results->begin(), results->end(), magnitudes.begin(),
+                   largestOf);
+  }
+  return magnitudes;
+}
+
 /// Evaluates both sides on elements drawn anew. Says in `said`, if there is a
 /// difference, on which. What no kernel takes, such as an index that is out of
 /// range in the source, is no difference.
@@ -246,8 +204,13 @@ std::optional<Difference> Trier::differ(const Case &each, Values values,
             target.status().message();
     return Difference();
   }
+  std::vector<double> magnitudes(source->size());
+  if (tolerance == Tolerance::Rounding) {
+    magnitudes = magnitudesOf(each.instance.source, inputs);
+  }
   for (size_t i = 0; i != source->size(); ++i) {
-    auto difference = compare((*source)[i], (*target)[i], tolerance);
+    auto difference =
+        compare((*source)[i], (*target)[i], tolerance, magnitudes[i]);
     if (!difference) {
       continue;
     }
@@ -333,103 +296,6 @@ Trial Trier::runDrawn() {
   }
   refuseWithoutCase();
   checkValues();
-  return trial_;
-}
-
-/// The largest extent and integer where an axiom is tried at all of them.
-static constexpr int64_t kMostExtent = 3;
-
-/// How many assignments there are then, before conditions.
-static double countAll(const Rule &rule, const Ranks &ranks) {
-  size_t extents = rule.sizes.size();
-  for (const auto &[shape, rank] : ranks) {
-    extents += rank;
-  }
-  return std::pow(kMostExtent, extents) *
-         std::pow(kMostExtent + 2, rule.ints.size());
-}
-
-/// Up to `most` cases of all kinds by turns.
-void Trier::drawSome(const Ranks &ranks, size_t most) {
-  constexpr Draw kinds[] = {Draw::Any, Draw::Tiny, Draw::Distinct};
-  for (size_t i = 0; i != 4 * most && cases_.size() < most; ++i) {
-    auto assignment =
-        draw(rule_, ranks, kinds[i % std::size(kinds)], random_);
-    if (!assignment || isRefused()) {
-      return;
-    }
-    addCase(*assignment);
-  }
-}
-
-Trial Trier::runAll(size_t most) {
-  for (const Ranks &ranks : allRanks(rule_)) {
-    if (countAll(rule_, ranks) <= double(most)) {
-      forAll(rule_, ranks, kMostExtent, [&](const Assignment &assignment) {
-        addCase(assignment);
-        return !isRefused();
-      });
-    } else {
-      drawSome(ranks, most);
-    }
-    checkValues();
-    if (isRefused()) {
-      return trial_;
-    }
-    isSatisfied_ |= !cases_.empty();
-    cases_.clear();
-  }
-  if (trial_.instances == 0) {
-    refuseWithoutCase();
-  }
-  return trial_;
-}
-
-//===----------------------------------------------------------------------===//
-// Floats
-//===----------------------------------------------------------------------===//
-
-void Trier::checkFloats(const Case &each) {
-  NumericClass numericClass = *rule_.numericClass;
-  std::string said;
-  bool isExact = numericClass == NumericClass::BitExact;
-  if (isExact && differ(each, Values::Special, Tolerance::Exact, &said)) {
-    refuse(Gate::Floats, "it is not bit-exact: " + said);
-  } else if (differ(each, Values::Normal,
-                    isExact ? Tolerance::Exact : Tolerance::Rounding, &said)) {
-    refuse(Gate::Floats, (isExact ? "it is not bit-exact: "
-                                  : "it differs by more than rounding: ") +
-                             said);
-  } else if (numericClass == NumericClass::Reassociates &&
-             differ(each, Values::Scaled, Tolerance::Finite, &said)) {
-    refuse(Gate::Floats, "it changes the range: " + said);
-  }
-}
-
-Trial Trier::runFloats() {
-  constexpr int draws = 4;
-  for (const Ranks &ranks : allRanks(rule_)) {
-    for (Draw kind : {Draw::Any, Draw::Large}) {
-      std::optional<Assignment> assignment =
-          draw(rule_, ranks, kind, random_);
-      Case each;
-      if (!assignment) {
-        continue;
-      }
-      each.assignment = *assignment;
-      each.types = typeChoices(rule_).front();
-      for (auto &[word, type] : each.types) {
-        type = type == DType::Field ? DType::F32 : type;
-      }
-      if (!fill(each) || !isSmall(each.instance)) {
-        continue;
-      }
-      ++trial_.instances;
-      for (int i = 0; i != draws && !isRefused(); ++i) {
-        checkFloats(each);
-      }
-    }
-  }
   return trial_;
 }
 

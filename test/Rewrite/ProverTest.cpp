@@ -80,6 +80,10 @@ TEST(ProverTest, AxiomsProveNothingFalse) {
 struct Question {
   std::vector<SymbolicRule> axioms;
   Obligations obligations;
+
+  UsableAxioms usable() const {
+    return [this](const Obligations &) { return axioms; };
+  }
 };
 
 static Question askAbout(const std::string &name) {
@@ -96,12 +100,12 @@ static Question askAbout(const std::string &name) {
 }
 
 TEST(ProverTest, TimeThatIsUpIsNoProof) {
-  Question question = askAbout("merge-matmuls-of-one-input");
+  Question question = askAbout("relu-of-relu");
   ProofLimits limits;
   limits.seconds = 0;
   size_t count = 0;
-  proveInChild(question.axioms, {question.obligations, question.obligations},
-               limits, [&](const ProofResult &result) {
+  proveInChild(question.axioms, question.usable(),
+               {question.obligations, question.obligations}, limits, [&](const ProofResult &result) {
                  EXPECT_FALSE(result.isProved);
                  EXPECT_EQ(result.open,
                            "the prover was stopped, for it took too long");
@@ -111,10 +115,11 @@ TEST(ProverTest, TimeThatIsUpIsNoProof) {
 }
 
 TEST(ProverTest, WorkThatIsUsedUpIsNoProof) {
-  Question question = askAbout("merge-three-matmuls-of-one-input");
+  Question question = askAbout("scale-columns-of-weights");
   ProofLimits limits;
   limits.work = 100;
-  proveInChild(question.axioms, {question.obligations}, limits,
+  proveInChild(question.axioms, question.usable(), {question.obligations},
+               limits,
                [&](const ProofResult &result) {
                  EXPECT_FALSE(result.isProved);
                  EXPECT_NE(result.open.find(
@@ -134,10 +139,10 @@ static void killChildren() {
 }
 
 TEST(ProverTest, ProverThatIsKilledIsBegunAgain) {
-  Question question = askAbout("merge-three-matmuls-of-one-input");
-  std::vector<Obligations> many(60, question.obligations);
+  Question question = askAbout("factor-sum");
+  std::vector<Obligations> many(12, question.obligations);
   size_t proved = 0, ended = 0;
-  proveInChild(question.axioms, many, ProofLimits(),
+  proveInChild(question.axioms, question.usable(), many, ProofLimits(),
                [&](const ProofResult &result) {
                  if (proved + ended == 0) {
                    killChildren();

@@ -49,7 +49,8 @@ size_t countDims(const TensorType &type, const Ranks &ranks);
 inline constexpr size_t kMostDims = 4;
 
 /// All ranks for the shapes of a rule at which no variable has more than
-/// kMostDims dims, nor a shape by itself.
+/// kMostDims dims, nor a shape by itself, and all conditions hold that are about
+/// ranks alone.
 std::vector<Ranks> allRanks(const Rule &rule);
 
 /// How instances are drawn.

@@ -39,10 +39,16 @@ struct ProofLimits {
   double seconds = 30;          ///< Of a rule, before its process is killed.
 };
 
-/// Proves each of `rules` from `axioms` and gives the results to `done`, in
+/// Which axioms the proof of a rule may use; Z3 looks at none of the others.
+using UsableAxioms =
+    std::function<std::vector<SymbolicRule>(const Obligations &)>;
+
+/// Proves each of `rules` from those of `axioms` that `usable` says, if all of
+/// them do not make all tensors equal, and gives the results to `done`, in
 /// order. A limit that is reached, or a process that ends, is "not proved".
 /// The caller has no other threads.
 void proveInChild(const std::vector<SymbolicRule> &axioms,
+                  const UsableAxioms &usable,
                   const std::vector<Obligations> &rules,
                   const ProofLimits &limits,
                   const std::function<void(const ProofResult &)> &done);

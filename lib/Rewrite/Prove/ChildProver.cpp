@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <poll.h>
 #include <set>
@@ -67,23 +68,29 @@ static bool writeAll(int descriptor, const std::string &text) {
   return true;
 }
 
+static std::unique_ptr<Prover>
+proverOf(const std::vector<SymbolicRule> &axioms, unsigned work) {
+  auto prover = std::make_unique<Prover>(work);
+  for (const SymbolicRule &axiom : axioms) {
+    prover->assume(axiom);
+  }
+  return prover;
+}
+
 /// What the child does: answers, from rule `first` on.
 static void answer(int descriptor, const std::vector<SymbolicRule> &axioms,
+                   const UsableAxioms &usable,
                    const std::vector<Obligations> &rules, unsigned work,
                    size_t first) {
-  Prover prover(work);
-  for (const SymbolicRule &axiom : axioms) {
-    prover.assume(axiom);
-  }
+  int nonsense = rankOfNonsense(*proverOf(axioms, work));
   // The first answer says that it is ready.
   if (!writeAll(descriptor, std::string(1, kEnd))) {
     return;
   }
-  int nonsense = rankOfNonsense(prover);
   for (size_t i = first; i != rules.size(); ++i) {
     ProofResult result;
     if (nonsense < 0) {
-      result = proveAll(prover, rules[i]);
+      result = proveAll(*proverOf(usable(rules[i]), work), rules[i]);
     } else {
       result.open = "the axioms say that all tensors of rank " +
                     std::to_string(nonsense) + " are equal";
@@ -108,7 +115,7 @@ namespace {
 /// A child and the pipe from it.
 class Child {
 public:
-  Child(const std::vector<SymbolicRule> &axioms,
+  Child(const std::vector<SymbolicRule> &axioms, const UsableAxioms &usable,
         const std::vector<Obligations> &rules, unsigned work, size_t first) {
     int ends[2];
     if (pipe(ends) != 0) {
@@ -117,7 +124,7 @@ public:
     process_ = fork();
     if (process_ == 0) {
       close(ends[0]);
-      answer(ends[1], axioms, rules, work, first);
+      answer(ends[1], axioms, usable, rules, work, first);
       _exit(0);
     }
     close(ends[1]);
@@ -193,11 +200,11 @@ static ProofResult parseAnswer(const std::string &line) {
 }
 
 void divisi::rewrite::proveInChild(
-    const std::vector<SymbolicRule> &axioms,
+    const std::vector<SymbolicRule> &axioms, const UsableAxioms &usable,
     const std::vector<Obligations> &rules, const ProofLimits &limits,
     const std::function<void(const ProofResult &)> &done) {
   for (size_t next = 0; next != rules.size();) {
-    Child child(axioms, rules, limits.work, next);
+    Child child(axioms, usable, rules, limits.work, next);
     std::string why;
     bool isAlive = child.readLine(limits.seconds, why).has_value();
     for (bool isFirst = true; isFirst || (isAlive && next != rules.size());

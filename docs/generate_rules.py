@@ -1,0 +1,52 @@
+"""Writes rules.md, the list of the rules of Divisi, from what
+`divisi prove --json` says of them and from the files of rules/.
+
+    DIVISI_BUILD=build python docs/generate_rules.py
+"""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
+HEAD = """# Rules
+
+Written by docs/generate_rules.py. `apply-rules{names=...}` applies them where
+the target takes less than the source; how one is written is said in
+[writing-a-rule.md](writing-a-rule.md), why they can be trusted in
+[rationale-rewrite.md](rationale-rewrite.md).
+"""
+
+
+def page(answers):
+    """The page, if `answers` is {name: what is said of the rule}."""
+    lines = [HEAD]
+    proved = sum(rule["standing"] == "proved" for rule in answers.values())
+    lines.append(f"{len(answers)} rules, {proved} of them proved.\n")
+    for path in sorted((ROOT / "rules").glob("*.rules")):
+        lines += [f"## {path.name}\n", "| rule | says | class | proved by |",
+                  "|---|---|---|---|"]
+        found = re.findall(r'^rule (\S+) \{\n  summary "(.*)"$',
+                           path.read_text(encoding="utf-8"), re.M)
+        for name, summary in found:
+            rule = answers[name]
+            by = (", ".join(rule["axioms"]) if rule["standing"] == "proved"
+                  else f"*{rule['standing']}*")
+            summary = summary.replace("|", "\\|")
+            lines.append(f"| {name} | {summary} | {rule['class']} | {by} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main():
+    done = subprocess.run([BUILD / "bin/divisi", "prove", "--json"],
+                          capture_output=True, text=True, check=True)
+    answers = {rule["rule"]: rule for rule in json.loads(done.stdout)["rules"]}
+    (ROOT / "docs/rules.md").write_text(page(answers), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
