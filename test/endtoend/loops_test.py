@@ -104,8 +104,8 @@ def test_an_artifact_is_as_large_for_3_as_for_3000(divisi, compute):
     for most in (3, 3000):
         compute(jacobi(2, True, most), jacobi_tensors(3), 2)
         sizes.append(divisi.path("m.divisi").stat().st_size)
-    # The bound itself takes a byte more.
-    assert 0 <= sizes[1] - sizes[0] <= 4096 and len(set(sizes)) == 1
+    # The bound itself takes a byte more, and sections begin at whole pages.
+    assert 0 <= sizes[1] - sizes[0] <= 4096
 
 
 @pytest.mark.parametrize("devices", [1, 2])
