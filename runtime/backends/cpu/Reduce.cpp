@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums of f32 in the order of the reference kernel, whose bits they have: in
-// f64, of a run of reduced elements in eight chains, and of results that lie
-// side by side for a piece of them at a time.
+// Sums and extrema of f32 in the order of the reference kernel, whose bits they
+// have: of a run of reduced elements in eight chains, and of results that lie
+// side by side for a piece of them at a time. Sums are in f64.
 //
 //===----------------------------------------------------------------------===//
 
@@ -217,21 +217,35 @@ minRun(const float *from, int64_t count) {
   return joinRun<false>(from, count);
 }
 
-/// Maxima or minima, where reduced elements lie side by side.
-template <bool IsMax> class JoinRuns final : public PreparedKernel {
+/// How results are made of runs of what lies side by side.
+struct SumOfRuns {
+  using Value = double;
+  static constexpr Value none = 0;
+  static void add(Value &sum, const float *run, int64_t count) {
+    sum += sumRun(run, count);
+  }
+};
+template <bool IsMax> struct ExtremumOfRuns {
+  using Value = float;
+  static constexpr Value none = neutralOf<IsMax>;
+  static void add(Value &found, const float *run, int64_t count) {
+    joinExact<IsMax>(found, (IsMax ? maxRun : minRun)(run, count));
+  }
+};
+
+/// Reduced elements lie side by side: one result after the other.
+template <typename How> class ReduceRuns final : public PreparedKernel {
 public:
-  explicit JoinRuns(ReducePlan plan) : plan_(std::move(plan)) {}
+  explicit ReduceRuns(ReducePlan plan) : plan_(std::move(plan)) {}
   Status launch(LaunchContext &context) override {
     auto *from = static_cast<const float *>(context.operands[0]);
     auto *to = static_cast<float *>(context.results[0]);
     int64_t run = plan_.reduced.rowExtent();
     plan_.kept.forEach(0, [&](const auto &at) {
-      float found = neutralOf<IsMax>;
-      plan_.reduced.forEachRow([&](const auto &in) {
-        const float *row = from + at[1] + in[0];
-        joinExact<IsMax>(found, (IsMax ? maxRun : minRun)(row, run));
-      });
-      to[at[0]] = found;
+      typename How::Value value = How::none;
+      plan_.reduced.forEachRow(
+          [&](const auto &in) { How::add(value, from + at[1] + in[0], run); });
+      to[at[0]] = float(value);
     });
     return {};
   }
@@ -258,27 +272,6 @@ public:
                            plan_.reduced.rowStride(0)},
                           count);
       });
-    });
-    return {};
-  }
-
-private:
-  ReducePlan plan_;
-};
-
-/// Reduced elements lie side by side: one result after the other.
-class SumRuns final : public PreparedKernel {
-public:
-  explicit SumRuns(ReducePlan plan) : plan_(std::move(plan)) {}
-  Status launch(LaunchContext &context) override {
-    auto *from = static_cast<const float *>(context.operands[0]);
-    auto *to = static_cast<float *>(context.results[0]);
-    int64_t run = plan_.reduced.rowExtent();
-    plan_.kept.forEach(0, [&](const auto &at) {
-      double sum = 0;
-      plan_.reduced.forEachRow(
-          [&](const auto &in) { sum += sumRun(from + at[1] + in[0], run); });
-      to[at[0]] = float(sum);
     });
     return {};
   }
@@ -344,10 +337,10 @@ static bool acceptsReduce(const CallSite &site) {
 
 static KernelQuery queryReduce(const CallSite &) { return {}; }
 
-template <typename Runs, typename Rows>
+template <typename HowOfRuns, typename Rows>
 static std::unique_ptr<PreparedKernel> makeReduce(const ReducePlan &plan) {
   if (plan.reduced.rowStride(0) == 1) {
-    return std::make_unique<Runs>(plan);
+    return std::make_unique<ReduceRuns<HowOfRuns>>(plan);
   }
   return std::make_unique<Rows>(plan);
 }
@@ -359,9 +352,10 @@ static std::unique_ptr<PreparedKernel> prepareReduce(const CallSite &site,
     return nullptr;
   }
   std::string_view kind = site.attributes.getString("kind");
-  return kind == "sum"   ? makeReduce<SumRuns, SumRows>(*plan)
-         : kind == "max" ? makeReduce<JoinRuns<true>, JoinRows<true>>(*plan)
-                         : makeReduce<JoinRuns<false>, JoinRows<false>>(*plan);
+  return kind == "sum" ? makeReduce<SumOfRuns, SumRows>(*plan)
+         : kind == "max"
+             ? makeReduce<ExtremumOfRuns<true>, JoinRows<true>>(*plan)
+             : makeReduce<ExtremumOfRuns<false>, JoinRows<false>>(*plan);
 }
 
 std::span<const Kernel> reduceKernels() {
