@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import load, model
+from conftest import assert_close, load, model
 
 DEVICE = 9
 MODELS = ["gpt2", "bert", "llama", "vit", "t5", "resnet", "segformer"]
@@ -52,14 +52,6 @@ def compile_for_gpus(divisi, name, plan):
     return m
 
 
-def expect_near(got, expected):
-    assert got.keys() == expected.keys() and got
-    for name, values in got.items():
-        scale = np.abs(expected[name]).max(initial=1)
-        np.testing.assert_allclose(values, expected[name], err_msg=name,
-                                   rtol=1e-3, atol=1e-4 * scale)
-
-
 def run_with_seed(divisi, m, seed, runs):
     result = divisi("run", "g.divisi", "--inputs", m.inputs, "--repeat", runs,
                     "--verbose", "-o", "out.npz", env=emulator(seed=seed))
@@ -76,7 +68,7 @@ def run_with_seed(divisi, m, seed, runs):
 @pytest.mark.parametrize("name", MODELS)
 def test_gpus_give_what_the_model_gives(divisi, name, plan):
     m = compile_for_gpus(divisi, name, plan)
-    expect_near(run_with_seed(divisi, m, 1, 2), load(m.outputs))
+    assert_close(run_with_seed(divisi, m, 1, 2), load(m.outputs))
 
 
 # Each run is another interleaving.

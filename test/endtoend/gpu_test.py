@@ -7,8 +7,8 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import load, model
-from cuda_test import MODELS, PLANS, expect_near
+from conftest import assert_close, load, model
+from cuda_test import MODELS, PLANS
 
 
 def capabilities():
@@ -69,7 +69,7 @@ def test_models_give_what_they_have_to_twice(divisi, compiled, name, plan):
     m = model(name)
     compiled(m, *PLANS[plan])
     first = run(divisi, m)
-    expect_near(first, load(m.outputs))
+    assert_close(first, load(m.outputs))
     for key, values in run(divisi, m).items():
         assert values.tobytes() == first[key].tobytes()
     tell(divisi, f"{name}, {plan}", m, compiled)
@@ -83,7 +83,7 @@ def test_gpt2_of_its_real_size(divisi, compiled, generated, precision):
     compiled(m, *lower)
     got, want = run(divisi, m, *rounds), load(m.outputs)
     if precision == "f32":
-        expect_near(got, want)
+        assert_close(got, want)
     # What `divisi check` allows in bf16.
     for key, values in want.items():
         np.testing.assert_allclose(got[key], values, rtol=5e-2,
