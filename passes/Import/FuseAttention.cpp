@@ -22,6 +22,7 @@
 #include "passes/Import/WrittenAttention.h"
 
 #include "dialects/NN/Functions.h"
+#include "dialects/NN/Known.h"
 #include "dialects/NN/Labels.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -271,17 +272,9 @@ splitQueries(const WrittenAttention &written, StringRef queries) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// What every run has as it is: a product with it is one of packed weights.
-static bool isWeight(Value x) {
-  if (auto read = x.getDefiningOp<nn::ReadOp>()) {
-    auto global = SymbolTable::lookupNearestSymbolFrom<nn::GlobalOp>(
-        read, read.getGlobalAttr());
-    return global && global.getKind() != nn::GlobalKind::State;
-  }
-  return x.getDefiningOp<nn::ConstantOp>() != nullptr;
-}
-
-static LogicalResult fuseAttention(nn::MatmulOp op, PatternRewriter &rewriter) {
+static LogicalResult fuseAttention(nn::MatmulOp op,
+                                   const nn::KnownValues &known,
+                                   PatternRewriter &rewriter) {
   std::optional<WrittenAttention> written = matchAttention(op, /*isLeft=*/true);
   if (!written) {
     written = matchAttention(op, /*isLeft=*/false);
@@ -296,7 +289,8 @@ static LogicalResult fuseAttention(nn::MatmulOp op, PatternRewriter &rewriter) {
     return rewriter.notifyMatchFailure(op, "adds two masks, whose sum would be "
                                            "larger");
   }
-  if (isWeight(written->k.value) && isWeight(written->v.value)) {
+  // Products of packed weights are faster than keys and values.
+  if (known.isKnown(written->k.value) && known.isKnown(written->v.value)) {
     return rewriter.notifyMatchFailure(op, "has weights for keys and values");
   }
   StringRef batch = classes->batch;
@@ -346,12 +340,25 @@ static LogicalResult fuseAttention(nn::MatmulOp op, PatternRewriter &rewriter) {
 
 namespace {
 
+struct FuseAttentionPattern : public OpRewritePattern<nn::MatmulOp> {
+  FuseAttentionPattern(MLIRContext *context, const nn::KnownValues &known)
+      : OpRewritePattern(context), known(known) {}
+
+  LogicalResult matchAndRewrite(nn::MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    return fuseAttention(op, known, rewriter);
+  }
+
+  const nn::KnownValues &known;
+};
+
 class FuseAttentionPass
     : public divisi::impl::FuseAttentionBase<FuseAttentionPass> {
 public:
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add(fuseAttention);
+    nn::KnownValues known(getOperation()->getParentOfType<ModuleOp>());
+    patterns.add<FuseAttentionPattern>(&getContext(), known);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns)))) {
       signalPassFailure();
     }
