@@ -6,19 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Rewrite/RuleText.h"
+#include "ParsedRules.h"
+
 #include "divisi/Rewrite/Shipped.h"
 
 #include "gtest/gtest.h"
 
 using namespace divisi;
 using namespace divisi::rewrite;
-
-static std::vector<Rule> parsed(const std::string &text) {
-  auto rules = parseRules(text, "test");
-  EXPECT_TRUE(rules) << rules.status().message();
-  return rules ? *rules : std::vector<Rule>();
-}
 
 /// A rule with two shapes, called `name`.
 static std::string ruleText(const std::string &name) {

@@ -13,8 +13,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ParsedRules.h"
+
 #include "divisi/Rewrite/Check.h"
-#include "divisi/Rewrite/RuleText.h"
 #include "divisi/Rewrite/Shipped.h"
 #include "divisi/Support/InputText.h"
 
@@ -26,12 +27,6 @@
 
 using namespace divisi;
 using namespace divisi::rewrite;
-
-static std::vector<Rule> parsed(const std::string &text) {
-  auto rules = parseRules(text, "test");
-  EXPECT_TRUE(rules) << rules.status().message();
-  return rules ? *rules : std::vector<Rule>();
-}
 
 static std::vector<Rule> falseRules() {
   auto text = InputText::readFile(DIVISI_FALSE_RULES);
