@@ -188,8 +188,9 @@ bool Maker::takeSample(const Assignment &assignment) {
 bool Maker::takeSamples() {
   std::mt19937_64 random(1);
   size_t wanted = result_.sizes.size() + result_.ints.size() + 8;
-  constexpr int attempts = 40;
-  for (int attempt = 0; attempt != attempts * 4; ++attempt) {
+  // Of many attributes few are legal together.
+  constexpr int attempts = 400;
+  for (int attempt = 0; attempt != attempts; ++attempt) {
     std::optional<Assignment> assignment =
         draw(rule_, ranks_, attempt % 2 ? Draw::Any : Draw::Distinct, random);
     if (!assignment && attempt > 3 && samples_.empty()) {
@@ -197,9 +198,6 @@ bool Maker::takeSamples() {
     }
     if (assignment && takeSample(*assignment) && samples_.size() == wanted) {
       return true;
-    }
-    if (attempt > attempts && samples_.empty()) {
-      return false;
     }
   }
   return !samples_.empty();

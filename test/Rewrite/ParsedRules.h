@@ -10,6 +10,7 @@
 #define DIVISI_TEST_REWRITE_PARSEDRULES_H
 
 #include "divisi/Rewrite/RuleText.h"
+#include "divisi/Support/InputText.h"
 
 #include "gtest/gtest.h"
 
@@ -20,6 +21,13 @@ inline std::vector<Rule> parsed(const std::string &text) {
   auto rules = parseRules(text, "test");
   EXPECT_TRUE(rules) << rules.status().message();
   return rules ? *rules : std::vector<Rule>();
+}
+
+/// The rules of a file, which has to be right.
+inline std::vector<Rule> parsedFile(const std::string &path) {
+  auto text = InputText::readFile(path);
+  EXPECT_TRUE(text) << path;
+  return text ? parsed(std::string(text->text())) : std::vector<Rule>();
 }
 
 } // namespace divisi::rewrite

@@ -7,17 +7,15 @@
 //===----------------------------------------------------------------------===//
 //
 // Rules that are false, given to the prover past the gates that refuse them:
-// what it proves is wrong. And axioms without one of their guards, by which it
-// has to prove something false: so the guards are needed, and this would notice
-// that they are not there.
+// what it proves is wrong.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ParsedRules.h"
+#include "ProvedOf.h"
 
 #include "divisi/Rewrite/Check.h"
 #include "divisi/Rewrite/Shipped.h"
-#include "divisi/Support/InputText.h"
 
 #include "gtest/gtest.h"
 
@@ -29,33 +27,7 @@ using namespace divisi;
 using namespace divisi::rewrite;
 
 static std::vector<Rule> falseRules() {
-  auto text = InputText::readFile(DIVISI_FALSE_RULES);
-  return text ? parsed(std::string(text->text())) : std::vector<Rule>();
-}
-
-/// The names of those of `rules` of which some instance is proved.
-static std::vector<std::string> provedOf(const std::vector<Rule> &rules,
-                                         const std::vector<Rule> &axioms) {
-  Instantiator instantiator;
-  std::vector<Obligations> obligations;
-  for (const Rule &rule : rules) {
-    obligations.push_back(obligationsOf(rule, instantiator));
-  }
-  Prover prover;
-  for (const SymbolicRule &axiom :
-       usableAxioms(symbolicAxioms(axioms, rules, instantiator),
-                    obligations)) {
-    prover.assume(axiom);
-  }
-  std::vector<std::string> names;
-  for (const Obligations &each : obligations) {
-    for (const SymbolicRule &rule : each) {
-      if (prover.prove(rule).isProved) {
-        names.push_back(rule.name + " (" + rule.place + ")");
-      }
-    }
-  }
-  return names;
+  return parsedFile(DIVISI_FALSE_RULES);
 }
 
 TEST(ProverTest, AxiomsProveNothingFalse) {
@@ -147,37 +119,6 @@ TEST(ProverTest, ProverThatIsKilledIsBegunAgain) {
                });
   EXPECT_EQ(ended, 1u);
   EXPECT_EQ(proved, many.size() - 1);
-}
-
-/// Without `groups = 1` outputs of groups are joined in the wrong order.
-TEST(ProverTest, WithoutItsGuardAnAxiomProvesWhatIsFalse) {
-  auto axioms = shippedAxioms();
-  ASSERT_TRUE(axioms);
-  std::erase_if(*axioms, [](const Rule &rule) {
-    return rule.name != "conv-outputs";
-  });
-  ASSERT_EQ(axioms->size(), 1u);
-  std::vector<Rule> rules = falseRules();
-  std::erase_if(rules, [](const Rule &rule) {
-    return rule.name != "grouped-conv-joined-weights";
-  });
-  ASSERT_EQ(rules.size(), 1u);
-  EXPECT_TRUE(provedOf(rules, *axioms).empty());
-  Rule &axiom = axioms->front();
-  std::erase_if(axiom.conditions, [](const Condition &condition) {
-    return condition.left.name == "g";
-  });
-  std::string text = printRule(axiom);
-  // Weights of a group have fewer channels than the input.
-  text.replace(text.find("size n, c,"), 10, "size n, e, c,");
-  for (size_t at; (at = text.find("m, c, s")) != std::string::npos;) {
-    text.replace(at, 7, "m, e, s");
-  }
-  for (size_t at; (at = text.find("o, c, s")) != std::string::npos;) {
-    text.replace(at, 7, "o, e, s");
-  }
-  text.replace(text.find("  where"), 0, "  where c == g * e\n");
-  EXPECT_FALSE(provedOf(rules, parsed(text)).empty());
 }
 
 TEST(ProverTest, AxiomsDoNotMakeAllEqual) {
