@@ -180,7 +180,7 @@ DAMAGE = ("mkdir -p other; cp m.divisi other; cd other; size=$(stat -c %s "
 TROUBLES = {
     "exits": Trouble("exit 0", (9,), "did not come"),
     "fails": Trouble("exit 3", (3, 9), ""),
-    "no memory": Trouble("ulimit -v 250000", (1, 3, 5, 9, 127, 134), ""),
+    "no memory": Trouble("ulimit -v 120000", (1, 3, 5, 9, 127, 134), ""),
     "no files": Trouble("ulimit -n 4", (1, 3, 9), ""),
     "no artifact": Trouble("mkdir -p other; cd other", (3, 9),
                            "process 1: cannot read 'm.divisi'"),
