@@ -19,6 +19,7 @@
 
 #include "divisi/Codegen/GridKernels.h"
 #include "divisi/Codegen/NativeCode.h"
+#include "divisi/Codegen/RegionTimes.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "passes/StatusDiagnostic.h"
 #include "runtime/kernels/Families.h"
@@ -101,9 +102,12 @@ FailureOr<FlatSymbolRefAttr> GenerateCodePass::codeFor(const rt::CallSite &site,
   return code = FlatSymbolRefAttr::get(&getContext(), name);
 }
 
-/// Whether code is at least as fast as the parts one by one: masked vectors are
-/// half empty in short rows (bench/codegen).
+/// Whether code is at least as fast as the parts one by one: by what was
+/// measured, else masked vectors are half empty in short rows.
 static bool isFaster(const rt::CallSite &site) {
+  if (std::optional<RegionTimes> times = regionTimes(site)) {
+    return times->code <= times->parts;
+  }
   constexpr int64_t fewestColumns = 32;
   return llvm::all_of(rt::RowCall::of(site)->pieces(),
                       [](const rt::RowCall::Piece &piece) {
