@@ -101,7 +101,7 @@ static std::string layoutsKey(StringRef layouts) {
 static std::string rowKey(const ReportRow &row) {
   return join(
       std::initializer_list<std::string>{
-          row.op, row.isFused ? "fused" : "", row.grid, row.split,
+          row.op, row.isFused ? "fused" : "", row.kernel, row.grid, row.split,
           layoutsKey(row.operands), layoutsKey(row.results)},
       "|");
 }

@@ -19,8 +19,10 @@ using namespace llvm;
 using namespace divisi;
 
 static constexpr StringLiteral kLegend =
-    R"(operator or collective; where in the layer, or the node; split; time of one;
-bytes that the busiest device receives; layouts of operands -> results
+    R"(operator or collective; where in the layer, or the node; by what; split;
+time of one; bytes that the busiest device receives; layouts of operands -> results
+  oneDNN         a library; generated: code that was made for it; cpu: vectors of
+                 that backend; reference: plain loops
   m@x, n@y       the loop m is split over the axis x, n over y; -: every device
                  does all of it. Of a collective: its axes
   [x.y, *]       dimension 0 lies in shards over x, each cut over y; of
@@ -82,6 +84,7 @@ void divisi::printGroupRow(const LayerGroup &group, size_t index,
   const ReportRow &row = group.blocks.front()[index];
   os << "  " << left_justify((row.isFused ? "+ " : "") + row.op, 20) << " "
      << left_justify(nameBeneath(row, group.headings.front()), 24) << " "
+     << left_justify(row.isFused ? "" : row.kernel, 10) << " "
      << left_justify(row.split.empty() ? "-" : row.split, 20) << " "
      << right_justify(
             rangeOf(group, index, &ReportRow::nanoseconds, formatTime), 13)

@@ -9,17 +9,16 @@
 #include "divisi/Report/Report.h"
 
 #include "dialects/Exec/Exec.h"
+#include "dialects/NN/Locations.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Evaluate/KernelCall.h"
+#include "runtime/kernels/Families.h"
 
+#include <array>
 #include <map>
 
 using namespace mlir;
 using namespace divisi;
-
-/// How many calls there are, by entry, operator and backend.
-using CallCounts =
-    std::map<std::tuple<std::string, std::string, std::string>, int64_t>;
 
 static std::vector<rt::TensorInfo> tensorsOf(ValueRange buffers) {
   std::vector<rt::TensorInfo> infos;
@@ -49,35 +48,111 @@ static std::string entryOf(exec::ProgramOp program) {
   return program.getEntry().str();
 }
 
-/// Counts which backend takes the calls of `program`, of those that `run` asks
-/// unless told otherwise; what was placed on a device was asked of it.
-static void countKernels(exec::ProgramOp program, const rt::Backend *device,
-                         CallCounts &calls) {
+
+namespace {
+
+/// Says which kernels take the calls of a module.
+class KernelFacts {
+public:
+  KernelFacts(Report &report, const rt::Backend *device)
+      : report_(report), device_(device) {}
+  void add(exec::ProgramOp program);
+  /// What was found, in the report.
+  void finish();
+
+private:
+  ReportKernel kernelOf(exec::CallOp call) const;
+
+  Report &report_;
+  const rt::Backend *device_; ///< What was placed there was asked of it.
+  /// By entry, operator, head, backend and library.
+  std::map<std::array<std::string, 5>, int64_t> calls_;
+  /// By entry, node and operator.
+  std::map<std::array<std::string, 3>, std::string> names_;
+};
+
+} // namespace
+
+/// That of several which is no function of elements, if there is one.
+static std::string headOf(exec::CallOp call) {
+  if (!call.isFused()) {
+    return call.getCallee().str();
+  }
+  Block &block = call.getBody().front();
+  auto isWork = [](Operation &op) {
+    StringRef name = op.getName().getStringRef();
+    return !isa<exec::YieldOp>(op) && !rt::isElementwise(name);
+  };
+  auto head = llvm::find_if(block, isWork);
+  Operation &found = head == block.end() ? block.front() : *head;
+  return found.getName().getStringRef().str();
+}
+
+/// Of those that `run` asks unless told otherwise.
+ReportKernel KernelFacts::kernelOf(exec::CallOp call) const {
   const rt::Backend *const backends[] = {&rt::cpuBackend(),
                                          &rt::referenceBackend()};
+  std::string op = call.getCallee().str();
+  ReportKernel made{.op = op, .head = headOf(call)};
+  bool isThere = !call.getSpace().empty();
+  if (!isThere && call.getCode()) { // which host kernels of this build run
+    made.backend = "native";
+    return made;
+  }
+  std::vector<rt::TensorInfo> operands = tensorsOf(call.getInputs());
+  std::vector<rt::TensorInfo> results = tensorsOf(call.getOutputs());
+  rt::Attributes attributes = toRuntimeAttributes(call.getConfig());
+  rt::CallSite site{op, attributes, operands, results};
+  std::optional<rt::Region> region =
+      call.isFused() ? kernelRegion(call.getBody().front()) : std::nullopt;
+  site.region = region ? &*region : nullptr;
+  int version = rt::kernelVersion(op).value_or(0);
+  const rt::Backend *taker =
+      isThere ? device_ : rt::chooseBackend(site, version, backends);
+  made.backend = taker     ? std::string(taker->name())
+                 : isThere ? call.getSpace().str()
+                           : std::string(backends[1]->name());
+  const rt::Kernel *kernel =
+      taker && !call.getCode() ? taker->find(site, version) : nullptr;
+  made.library = call.getCode() ? "generated"
+                 : kernel       ? std::string(kernel->library)
+                                : "";
+  return made;
+}
+
+void KernelFacts::add(exec::ProgramOp program) {
   std::string entry = entryOf(program);
   for (auto call : program.getBody().getOps<exec::CallOp>()) {
-    std::vector<rt::TensorInfo> operands = tensorsOf(call.getInputs());
-    std::vector<rt::TensorInfo> results = tensorsOf(call.getOutputs());
-    rt::Attributes attributes = toRuntimeAttributes(call.getConfig());
-    std::string op = call.getCallee().str();
-    if (!call.getSpace().empty()) {
-      std::string name(device ? StringRef(device->name()) : call.getSpace());
-      ++calls[{entry, op, name}];
-      continue;
+    ReportKernel kernel = kernelOf(call);
+    ++calls_[{entry, kernel.op, kernel.head, kernel.backend, kernel.library}];
+    auto note = [&](Operation *op, StringRef name) {
+      names_.try_emplace({entry, nn::nodeName(op->getLoc()), name.str()},
+                         kernel.name());
+    };
+    note(call, call.getCallee());
+    if (call.isFused()) {
+      for (Operation &part : call.getBody().front()) {
+        note(&part, part.getName().getStringRef());
+      }
     }
-    if (call.getCode()) { // which host kernels of this build run
-      ++calls[{entry, op, "native"}];
-      continue;
-    }
-    rt::CallSite site{op, attributes, operands, results};
-    std::optional<rt::Region> region =
-        call.isFused() ? kernelRegion(call.getBody().front()) : std::nullopt;
-    site.region = region ? &*region : nullptr;
-    const rt::Backend *taker =
-        rt::chooseBackend(site, rt::kernelVersion(op).value_or(0), backends);
-    ++calls[{entry, op, std::string((taker ? taker : backends[1])->name())}];
   }
+}
+
+void KernelFacts::finish() {
+  for (const auto &[key, count] : calls_) {
+    const auto &[entry, op, head, backend, library] = key;
+    report_.kernels.push_back({entry, op, head, backend, library, count});
+  }
+  for (ReportRow &row : report_.rows) {
+    auto found = names_.find({row.entry, row.node, row.op});
+    if (found != names_.end()) {
+      row.kernel = found->second;
+    }
+  }
+}
+
+std::string ReportKernel::name() const {
+  return backend == "native" ? "generated" : library.empty() ? backend : library;
 }
 
 /// The copies of one program between the host and each device.
@@ -116,19 +191,16 @@ static void addCopies(ModuleOp module, Report &report) {
 
 void divisi::addLoweredFacts(ModuleOp module, Report &report,
                              const rt::Backend *device) {
-  CallCounts calls;
+  KernelFacts kernels(report, device);
   for (auto program : module.getOps<exec::ProgramOp>()) {
     if (report.countsKernels) {
-      countKernels(program, device, calls);
+      kernels.add(program);
     }
   }
+  kernels.finish();
   addCopies(module, report);
   for (auto code : module.getOps<exec::CodeOp>()) {
     report.codes.push_back(
         {code.getTarget().str(), int64_t(code.getBytes().size())});
-  }
-  for (const auto &[key, count] : calls) {
-    const auto &[entry, op, backend] = key;
-    report.kernels.push_back({entry, op, backend, count});
   }
 }

@@ -34,6 +34,7 @@ json::Value toJSON(const ReportRow &row) {
       {"replication", row.replication},
       {"moved_bytes", row.movedBytes},
       {"one_device_nanoseconds", row.oneDeviceNanoseconds},
+      {"kernel", row.kernel},
   };
 }
 
@@ -49,7 +50,8 @@ static bool fromJSON(const json::Value &value, ReportRow &row,
          map.map("bytes", row.bytes) && map.map("flops", row.flops) &&
          map.map("replication", row.replication) &&
          map.map("moved_bytes", row.movedBytes) &&
-         map.map("one_device_nanoseconds", row.oneDeviceNanoseconds);
+         map.map("one_device_nanoseconds", row.oneDeviceNanoseconds) &&
+         map.mapOptional("kernel", row.kernel);
 }
 
 json::Value toJSON(const ReportTensor &tensor) {
@@ -102,7 +104,9 @@ static bool fromJSON(const json::Value &value, ReportDevice &device,
 static json::Value toJSON(const ReportKernel &kernel) {
   return json::Object{{"entry", kernel.entry},
                       {"op", kernel.op},
+                      {"head", kernel.head},
                       {"backend", kernel.backend},
+                      {"library", kernel.library},
                       {"calls", kernel.calls}};
 }
 
@@ -110,7 +114,10 @@ static bool fromJSON(const json::Value &value, ReportKernel &kernel,
                      json::Path path) {
   json::ObjectMapper map(value, path);
   return map && map.map("entry", kernel.entry) && map.map("op", kernel.op) &&
-         map.map("backend", kernel.backend) && map.map("calls", kernel.calls);
+         map.mapOptional("head", kernel.head) &&
+         map.map("backend", kernel.backend) &&
+         map.mapOptional("library", kernel.library) &&
+         map.map("calls", kernel.calls);
 }
 
 static json::Value toJSON(const ReportCopies &copies) {

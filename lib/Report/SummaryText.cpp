@@ -368,17 +368,19 @@ static void printCodes(const Report &report, raw_ostream &os) {
   }
 }
 
-/// `cpu: matmul (2) gelu (1)`: what has no fast kernel runs on reference.
+/// `oneDNN: matmul (2) conv+ (1)`, where + stands for what is done with it: what
+/// has no fast kernel runs on reference.
 static void printKernels(const Report &report, raw_ostream &os) {
-  std::map<std::string, std::map<std::string, int64_t>> byBackend;
+  std::map<std::string, std::map<std::string, int64_t>> byName;
   for (const ReportKernel &kernel : report.kernels) {
-    byBackend[kernel.backend][kernel.op] += kernel.calls;
+    StringRef op = kernel.head;
+    op.consume_front("nn.");
+    bool isAlone = kernel.head == kernel.op;
+    byName[kernel.name()][op.str() + (isAlone ? "" : "+")] += kernel.calls;
   }
-  for (const auto &[backend, calls] : byBackend) {
-    os << left_justify("kernels: " + backend, 19);
-    for (const auto &[name, count] : calls) {
-      StringRef op = name;
-      op.consume_front("nn.");
+  for (const auto &[kernel, calls] : byName) {
+    os << left_justify("kernels: " + kernel, 19);
+    for (const auto &[op, count] : calls) {
       os << " " << op << " (" << count << ")";
     }
     os << "\n";

@@ -48,8 +48,8 @@ static Report makeReport() {
   report.rows[1].bytes = 4096;
   report.schedule = {{"train", 1050000, 200000, 50000},
                      {"infer", 300000, 0, 0}};
-  report.kernels = {{"train", "nn.matmul", "cpu", 2},
-                    {"infer", "nn.matmul", "cpu", 3}};
+  report.kernels = {{"train", "nn.matmul", "nn.matmul", "cpu", "oneDNN", 2},
+                    {"infer", "nn.matmul", "nn.matmul", "cpu", "oneDNN", 3}};
   report.fewer = {{1, true, 2400000}};
   report.comparisonWork = 5;
   report.globals = {{"w", "parameter", {4, 4}, "g", "[x, *]", ""}};
@@ -190,7 +190,7 @@ TEST(Summary, SaysWhatOneDeviceTakesAndHowGoodThePlanIs) {
         "fused             1 of 2 operators go on in the kernel that makes "
         "their "
         "operand",
-        "kernels: cpu        matmul (5)", "entry @train      1.20 ms"}) {
+        "kernels: oneDNN     matmul (5)", "entry @train      1.20 ms"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_THAT(text, Not(HasSubstr("slower")));

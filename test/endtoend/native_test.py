@@ -108,7 +108,7 @@ def test_explain_says_what_is_native(divisi):
     m = model("bert")
     compile_native(divisi, m)
     out = divisi("explain", "n.divisi").out
-    assert re.search(r"kernels: native +fused \(\d+\)", out), out
+    assert re.search(r"kernels: generated +\w+\+ \(\d+\)", out), out
     assert re.search(r"native code +\d+ objects?, [\d.]+ KiB\n", out), out
     codes = json.loads(divisi("explain", "n.divisi", "--json").out)["codes"]
     data = divisi.path("n.divisi").read_bytes()

@@ -161,7 +161,7 @@ def test_tables_of_explain(made):
     says(made("explain", "m.onnx", "--devices", 2),
          " a run, predicted, nothing overlapping", " on the fullest device",
          " arena", " packed constants", " FLOP, ", " % of it replicated",
-         "kernels: cpu", "\nassumptions\n", "product",
+         "kernels: oneDNN", "\nassumptions\n", "product",
          "large products reach ", " % of the peak", "launch of an operator: ",
          "level machine: ", " GB/s per device and direction")
 

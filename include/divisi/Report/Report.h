@@ -54,6 +54,9 @@ struct ReportRow {
   int64_t movedBytes = 0;
   /// An operator's time if one device did all of it.
   int64_t oneDeviceNanoseconds = 0;
+  /// Who computes it: ReportKernel::name(). Empty if nothing is lowered, and
+  /// where it takes no call.
+  std::string kernel = {};
 
   /// Whether it moves data between layouts.
   bool isCollective() const { return op.rfind("spmd.", 0) == 0; }
@@ -108,9 +111,15 @@ struct ReportGrid {
 /// Who computes the calls of one operator when the default backends run.
 struct ReportKernel {
   std::string entry;   ///< The entry function.
-  std::string op;      ///< `nn.matmul`
-  std::string backend; ///< cpu; reference where cpu has nothing for a call.
+  std::string op;      ///< `nn.matmul`; `fused` for several in one call.
+  std::string head;    ///< Of several the one that the others are done with.
+  std::string backend; ///< cpu; reference where cpu has nothing for a call;
+                       ///< native for code that was generated for it.
+  std::string library; ///< Whose code the backend calls; empty: its own.
   int64_t calls = 0;
+
+  /// `oneDNN`, `generated`, `cpu` or `reference`.
+  std::string name() const;
 };
 
 /// What a rank copies in one run between the host and the memory of a device.

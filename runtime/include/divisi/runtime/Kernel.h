@@ -243,6 +243,8 @@ struct Kernel {
   bool takesFormats = false;
   /// ... and whether about those with code, and about no others.
   bool takesCode = false;
+  /// Whose code does the work: "oneDNN"; empty: Divisi's own.
+  std::string_view library = {};
 };
 
 /// A named table of kernels.
