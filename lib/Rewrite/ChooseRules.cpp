@@ -24,11 +24,12 @@ std::vector<bool> divisi::rewrite::knownValues(const CallGraph &side,
 
 /// What weights and constants alone make is computed once.
 Effort divisi::rewrite::effortOf(const CallGraph &side,
-                                 const std::vector<bool> &known) {
+                                 const std::vector<bool> &known,
+                                 const std::vector<bool> &kept) {
   std::vector<bool> isKnown = knownValues(side, known);
   Effort effort;
   for (size_t i = 0; i != side.calls.size(); ++i) {
-    if (!isKnown[known.size() + i]) {
+    if (!isKnown[known.size() + i] && (kept.empty() || !kept[i])) {
       effort = effort + side.calls[i].effort;
     }
   }
@@ -76,6 +77,17 @@ static std::vector<ProvedRule> onePerChoice(const ProvedRule &proved) {
     result.push_back({std::move(rule), proved.ranks});
   }
   return result;
+}
+
+std::vector<ProvedRule>
+divisi::rewrite::rulesForAll(const std::vector<ProvedRule> &rules) {
+  std::vector<ProvedRule> chosen;
+  for (const ProvedRule &proved : rules) {
+    if (proved.rule.isAlways) {
+      llvm::append_range(chosen, onePerChoice(proved));
+    }
+  }
+  return chosen;
 }
 
 Expected<std::vector<ProvedRule>>

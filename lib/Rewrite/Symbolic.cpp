@@ -35,6 +35,13 @@ static Expr symbol(const std::string &name) {
   return result;
 }
 
+static Expr times(Expr left, Expr right) {
+  Expr result;
+  result.kind = Expr::Kind::Mul;
+  result.operands = {std::move(left), std::move(right)};
+  return result;
+}
+
 static std::string extentName(const std::string &shape, size_t dim) {
   return shape + "." + std::to_string(dim);
 }
@@ -46,10 +53,21 @@ static std::optional<Expr> writeOut(const Expr &expr, const Ranks &ranks,
   if (expr.kind == Expr::Kind::Rank) {
     return number(int64_t(ranks.at(expr.name)));
   }
+  if (expr.kind == Expr::Kind::Count) {
+    Expr product = number(1);
+    for (size_t dim = 0; dim != ranks.at(expr.name); ++dim) {
+      Expr extent = symbol(extentName(expr.name, dim));
+      product = dim == 0 ? extent : times(std::move(product), extent);
+    }
+    return product;
+  }
   if (expr.kind == Expr::Kind::Name && expr.name == index) {
     return number(int64_t(at));
   }
   Expr result = expr;
+  if (expr.kind == Expr::Kind::Real) {
+    result.name = printExpr(expr);
+  }
   for (Expr &operand : result.operands) {
     std::optional<Expr> written = writeOut(operand, ranks, index, at);
     if (!written) {
@@ -216,10 +234,7 @@ static Expr formOf(const std::vector<int64_t> &coefficients,
     }
     Expr term = at == 0 ? number(factor) : symbol(symbols[at - 1]);
     if (at != 0 && factor != 1) {
-      Expr product;
-      product.kind = Expr::Kind::Mul;
-      product.operands = {number(factor), std::move(term)};
-      term = std::move(product);
+      term = times(number(factor), std::move(term));
     }
     if (!sum) {
       sum = std::move(term);
@@ -275,6 +290,9 @@ std::string Maker::elementOf(rt::DType type) const {
 bool Maker::addAttributes(const Node &node, const Call &call,
                           SymbolicCall &result) {
   auto attributes = node.attributes;
+  if (node.op.empty()) {
+    attributes.emplace_back("element", node.element);
+  }
   std::sort(attributes.begin(), attributes.end(),
             [](const auto &a, const auto &b) { return a.first < b.first; });
   for (const auto &[name, value] : attributes) {
@@ -333,9 +351,6 @@ std::optional<SymbolicGraph> Maker::graphOf(const Graph &graph, size_t side) {
     }
     made.function += " -> " + elementOf(call.result.type) + "/" +
                      std::to_string(call.result.dims.size());
-    if (node.op.empty()) {
-      made.reals.push_back(printValue(node.element));
-    }
     // Where the type is given, its extents say which operator it is.
     if (node.type) {
       for (const std::optional<Expr> &extent : made.dims) {

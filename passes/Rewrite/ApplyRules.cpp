@@ -53,7 +53,9 @@ void ApplyRulesPass::runOnOperation() {
   if (!proved) {
     return fail(proved.status());
   }
-  auto rules = rewrite::chooseRules(*proved, {names.begin(), names.end()});
+  auto rules = always
+                   ? rewrite::rulesForAll(*proved)
+                   : rewrite::chooseRules(*proved, {names.begin(), names.end()});
   if (!rules) {
     return fail(rules.status());
   }

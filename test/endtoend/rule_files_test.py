@@ -108,6 +108,20 @@ MALFORMED = {
                            ("return x", "b = add(x, y)\n    return b")],
                           "5:14: 'r': the variable 'y' does not stand in the "
                           "source"),
+    "count": ([("a = relu(x)", "a = count(m) : float[m, n]")],
+              "6:9: 'r': 'm' is no shape of this rule; expected one that is "
+              "declared"),
+    "element": ([("a = relu(x)", "a = e : float[m, n]")],
+                "6:9: 'r': 'e' is no size or int of this rule; expected one "
+                "that is declared"),
+    "real as extent": ([("size m, n", "size m, n\n  real e"),
+                        ("float[m, n]", "float[m, e]")],
+                       "5:26: 'r': 'e' is no size or int of this rule; "
+                       "expected one that is declared"),
+    "real in arithmetic": ([("size m, n", "size m, n\n  real e\n"
+                             "  where e + 1 < 2.0")],
+                           "5:9: 'r': 'e' is no size or int of this rule; "
+                           "expected one that is declared"),
     "not found": ([("size m, n", "size m, n, k"), ("float[m, n]",
                                                    "float[m, n + k]")],
                   "1:6: 'r': a match does not say what 'k' is; it has to stand "
