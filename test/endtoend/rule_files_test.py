@@ -21,8 +21,8 @@ MALFORMED = {
             "11:3: expected '}', got the end of the file"),
     "statement": ([("size m", "sizes m")], "3:3: expected summary, size, "
                   "shape, int, real, operator, activation, weight, constant, "
-                  "where, source, target, class, open or generated, got "
-                  "'sizes'"),
+                  "where, source, target, class, open, generated or always, "
+                  "got 'sizes'"),
     "no statement": ([("size m", "7 m")],
                      "3:3: expected a statement or '}', got '7'"),
     "twice": ([("class", "summary \"s\"\n  class")],
@@ -94,8 +94,8 @@ MALFORMED = {
     "results": ([("return x", "return x, x")], "9:10: 'r': the target returns "
                 "2 results, expected 1 as the source does"),
     "axiom": ([("rule r", "axiom r")], "1:7: 'r': an axiom is about exact "
-              "numbers and believed; it has no class, is not open and not "
-              "generated"),
+              "numbers and believed; it has no class, is not open, not "
+              "generated and not applied"),
     "class is missing": ([("  class bit-exact\n", "")], "1:6: 'r': has no "
                          "class; expected bit-exact, reassociates or "
                          "changes-range"),
