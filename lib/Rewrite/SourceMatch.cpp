@@ -21,10 +21,10 @@ std::set<std::string>
 divisi::rewrite::commutativeOperators(const std::vector<Rule> &axioms) {
   std::set<std::string> result;
   for (const Rule &axiom : axioms) {
+    if (axiom.source.nodes.size() != 1 || axiom.target.nodes.size() != 1) {
+      continue;
+    }
     for (const Rule &rule : withOperators(axiom)) {
-      if (rule.source.nodes.size() != 1 || rule.target.nodes.size() != 1) {
-        continue;
-      }
       const Node &a = rule.source.nodes[0], &b = rule.target.nodes[0];
       std::vector<std::string> turned(b.operands.rbegin(), b.operands.rend());
       if (a.op == b.op && a.operands.size() == 2 && a.operands == turned &&
