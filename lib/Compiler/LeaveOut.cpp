@@ -16,7 +16,7 @@ using namespace mlir;
 
 llvm::ArrayRef<StringRef> divisi::optionalPasses() {
   static constexpr StringRef names[] = {
-      "apply-rules",   "nn-fuse-attention",   "nn-fold-scales",
+      "nn-fuse-activations", "nn-fuse-attention",   "nn-fold-scales",
       "nn-move-codes",       "nn-integer-products", "choose-formats"};
   return names;
 }

@@ -82,7 +82,6 @@ private:
   Declared *use(Kind kind, const std::string &name, Position at,
                 const char *what);
   void checkExpr(const Expr &expr, const std::string &index);
-  void checkNumber(const Expr &expr);
   void findAlone(const Expr &expr);
   void checkItems(const Items &items, Position at, bool isFinding);
   void checkType(const TensorType &type, bool isFinding);
@@ -150,23 +149,11 @@ void NameCheck::checkExpr(const Expr &expr, const std::string &index) {
                  declared_.at(expr.name).kind == Kind::Int;
     use(isInt ? Kind::Int : Kind::Size, expr.name, expr.at, "size or int");
   }
-  if (expr.kind == Expr::Kind::Rank || expr.kind == Expr::Kind::Extent ||
-      expr.kind == Expr::Kind::Count) {
+  if (expr.kind == Expr::Kind::Rank || expr.kind == Expr::Kind::Extent) {
     use(Kind::Shape, expr.name, expr.at, "shape");
   }
   for (const Expr &operand : expr.operands) {
     checkExpr(operand, index);
-  }
-}
-
-/// What may be a real, if that stands alone.
-void NameCheck::checkNumber(const Expr &expr) {
-  auto found = declared_.find(expr.name);
-  if (expr.kind == Expr::Kind::Name && found != declared_.end() &&
-      found->second.kind == Kind::Real) {
-    found->second.isUsed = true;
-  } else {
-    checkExpr(expr, {});
   }
 }
 
@@ -207,7 +194,14 @@ void NameCheck::checkType(const TensorType &type, bool isFinding) {
 void NameCheck::checkAttribute(const Value &value, const Node &node,
                                bool isSource) {
   if (const auto *expr = std::get_if<Expr>(&value)) {
-    checkNumber(*expr);
+    bool isReal = expr->kind == Expr::Kind::Name &&
+                  declared_.count(expr->name) &&
+                  declared_.at(expr->name).kind == Kind::Real;
+    if (isReal) {
+      declared_.at(expr->name).isUsed = true;
+    } else {
+      checkExpr(*expr, {});
+    }
     if (isSource) {
       findAlone(*expr);
     }
@@ -243,9 +237,6 @@ void NameCheck::checkNode(const Node &node, std::map<std::string, bool> &nodes,
   if (op != declared_.end() && op->second.kind == Kind::Operator) {
     op->second.isUsed = true;
     op->second.isFound |= isSource;
-  }
-  if (node.op.empty()) {
-    checkAttribute(node.element, node, isSource);
   }
   for (const std::string &operand : node.operands) {
     useValue(operand, node.at, nodes, isSource);
@@ -289,10 +280,9 @@ void NameCheck::checkForm() {
              std::to_string(rule_.source.results.size()) +
              " as the source does");
   }
-  if (rule_.isAxiom && (rule_.numericClass || rule_.open ||
-                        rule_.isGenerated || rule_.isAlways)) {
+  if (rule_.isAxiom && (rule_.numericClass || rule_.open || rule_.isGenerated)) {
     fail(rule_.at, "an axiom is about exact numbers and believed; it has no "
-                   "class, is not open, not generated and not applied");
+                   "class, is not open and not generated");
   }
   if (!rule_.isAxiom && !rule_.numericClass) {
     fail(rule_.at, "has no class; expected bit-exact, reassociates or "
@@ -326,8 +316,8 @@ Status NameCheck::run() {
     checkType(variable.type, true);
   }
   for (const Condition &condition : rule_.conditions) {
-    checkNumber(condition.left);
-    checkNumber(condition.right);
+    checkExpr(condition.left, {});
+    checkExpr(condition.right, {});
     if (condition.relation == Relation::Eq) {
       findAlone(condition.left);
       findAlone(condition.right);

@@ -187,7 +187,7 @@ private:
     return Made(context_, rule, assignment, types_, twist, random_);
   }
   std::optional<Assignment> drawCase(const Ranks &ranks, Draw kind);
-  bool takesLess(const Assignment &assignment, bool isFirstKept = false);
+  bool takesLess(const Assignment &assignment);
   void runWhereItStands(const Assignment &assignment);
   void runNearMisses(const Assignment &assignment);
   void runWithout(size_t condition);
@@ -202,7 +202,7 @@ private:
 
 } // namespace
 
-bool RuleTrial::takesLess(const Assignment &assignment, bool isFirstKept) {
+bool RuleTrial::takesLess(const Assignment &assignment) {
   const Rule &rule = proved_.rule;
   auto forms = Instantiator::variables(rule, assignment, types_);
   if (!forms) {
@@ -216,10 +216,8 @@ bool RuleTrial::takesLess(const Assignment &assignment, bool isFirstKept) {
   for (const Variable &variable : rule.variables) {
     known.push_back(variable.kind != VariableKind::Activation);
   }
-  std::vector<bool> kept(rule.source.nodes.size());
-  kept[0] = isFirstKept;
   return source && target &&
-         effortOf(*target, known) < effortOf(*source, known, kept);
+         effortOf(*target, known) < effortOf(*source, known);
 }
 
 void RuleTrial::runWhereItStands(const Assignment &assignment) {
@@ -264,7 +262,7 @@ void RuleTrial::runNearMisses(const Assignment &assignment) {
   if (isInside && !first.op.empty()) {
     EXPECT_EQ(make(rule, assignment, {.isInsideRead = true})
                   .apply(proved_, axioms_),
-              takesLess(assignment, true));
+              0);
   }
   ProvedRule nowhere{rule, {}};
   EXPECT_EQ(make(rule, assignment).apply(nowhere, axioms_), 0);

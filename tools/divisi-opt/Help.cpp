@@ -21,7 +21,7 @@ using namespace divisi;
 
 /// The passes of the stages, in the order in which their pipelines run them.
 static constexpr StringLiteral kPasses[] = {
-    "apply-rules",
+    "nn-fuse-activations",
     "nn-unflatten",
     "nn-fuse-attention",
     "nn-fold-scales",
@@ -30,6 +30,7 @@ static constexpr StringLiteral kPasses[] = {
     "nn-lower-precision",
     "nn-hoist-init",
     "verify-import",
+    "apply-rules",
     "isolate-bodies",
     "nn-plan",
     "verify-plan",
