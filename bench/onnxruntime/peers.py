@@ -156,7 +156,7 @@ class DivisiInBF16(Divisi):
 ABLATED = {
     "folded scales": ("--leave-out", "nn-fold-scales"),
     "channels last": ("--leave-out", "choose-formats"),
-    "activations": ("--leave-out", "nn-fuse-activations"),
+    "activations": ("--leave-out", "apply-rules"),
     "attention": ("--leave-out", "nn-fuse-attention"),
     "integers": ("--leave-out", "nn-integer-products"),
     "fusion": ("--no-fuse",),

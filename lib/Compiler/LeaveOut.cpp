@@ -16,7 +16,7 @@ using namespace mlir;
 
 llvm::ArrayRef<StringRef> divisi::optionalPasses() {
   static constexpr StringRef names[] = {
-      "nn-fuse-activations", "nn-fuse-attention",   "nn-fold-scales",
+      "apply-rules",   "nn-fuse-attention",   "nn-fold-scales",
       "nn-move-codes",       "nn-integer-products", "choose-formats"};
   return names;
 }

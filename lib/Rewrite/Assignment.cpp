@@ -85,6 +85,18 @@ std::optional<int64_t> divisi::rewrite::evaluate(const Expr &expr,
     }
     operands.push_back(*value);
   }
+  if (expr.kind == Expr::Kind::Real) {
+    return std::nullopt;
+  }
+  if (expr.kind == Expr::Kind::Count) {
+    int64_t count = 1;
+    for (int64_t extent : assignment.shapes.at(expr.name)) {
+      if (__builtin_mul_overflow(count, extent, &count)) {
+        return std::nullopt;
+      }
+    }
+    return count;
+  }
   if (expr.kind == Expr::Kind::Rank || expr.kind == Expr::Kind::Extent) {
     const std::vector<int64_t> &shape = assignment.shapes.at(expr.name);
     if (expr.kind == Expr::Kind::Rank) {
@@ -123,30 +135,54 @@ divisi::rewrite::evaluate(const Items &items, const Assignment &assignment) {
   return result;
 }
 
+std::optional<double>
+divisi::rewrite::evaluateNumber(const Expr &expr, const Assignment &assignment) {
+  if (expr.kind == Expr::Kind::Real) {
+    return expr.real;
+  }
+  if (expr.kind == Expr::Kind::Name) {
+    auto real = assignment.reals.find(expr.name);
+    if (real != assignment.reals.end()) {
+      return real->second;
+    }
+  }
+  std::optional<int64_t> value = evaluate(expr, assignment);
+  return value ? std::optional(double(*value)) : std::nullopt;
+}
+
+template <typename T>
+static bool compares(T left, Relation relation, T right) {
+  switch (relation) {
+  case Relation::Eq:
+    return left == right;
+  case Relation::Ne:
+    return left != right;
+  case Relation::Lt:
+    return left < right;
+  case Relation::Le:
+    return left <= right;
+  case Relation::Gt:
+    return left > right;
+  case Relation::Ge:
+    return left >= right;
+  case Relation::Divides:
+    break;
+  }
+  return false;
+}
+
 bool divisi::rewrite::holds(const Condition &condition,
                             const Assignment &assignment) {
   std::optional<int64_t> left = evaluate(condition.left, assignment);
   std::optional<int64_t> right = evaluate(condition.right, assignment);
-  if (!left || !right) {
-    return false;
+  if (left && right) {
+    return condition.relation == Relation::Divides
+               ? *left > 0 && *right % *left == 0
+               : compares(*left, condition.relation, *right);
   }
-  switch (condition.relation) {
-  case Relation::Eq:
-    return *left == *right;
-  case Relation::Ne:
-    return *left != *right;
-  case Relation::Lt:
-    return *left < *right;
-  case Relation::Le:
-    return *left <= *right;
-  case Relation::Gt:
-    return *left > *right;
-  case Relation::Ge:
-    return *left >= *right;
-  case Relation::Divides:
-    return *left > 0 && *right % *left == 0;
-  }
-  return false;
+  std::optional<double> a = evaluateNumber(condition.left, assignment);
+  std::optional<double> b = evaluateNumber(condition.right, assignment);
+  return a && b && compares(*a, condition.relation, *b);
 }
 
 //===----------------------------------------------------------------------===//
@@ -165,6 +201,7 @@ size_t divisi::rewrite::countDims(const TensorType &type, const Ranks &ranks) {
 /// Whether it has the same value for all extents of the shapes.
 static bool isOfRanks(const Expr &expr) {
   return expr.kind != Expr::Kind::Name && expr.kind != Expr::Kind::Extent &&
+         expr.kind != Expr::Kind::Count &&
          std::all_of(expr.operands.begin(), expr.operands.end(), isOfRanks);
 }
 
@@ -279,7 +316,7 @@ std::optional<Assignment> divisi::rewrite::draw(const Rule &rule,
       result.shapes[shape];
     }
     for (const std::string &real : rule.reals) {
-      result.reals[real] = double(random() % 16 + 1) / 8;
+      result.reals[real] = double(int64_t(random() % 20) - 4) / 8;
     }
     follow(rule, result);
     if (isLegal(rule, result)) {
@@ -293,9 +330,6 @@ void divisi::rewrite::forAll(
     const Rule &rule, const Ranks &ranks, int64_t most,
     const std::function<bool(const Assignment &)> &visit) {
   Assignment assignment;
-  for (const std::string &real : rule.reals) {
-    assignment.reals[real] = 0.5;
-  }
   // Each number that counts up, and where it begins.
   std::vector<std::pair<int64_t *, int64_t>> digits;
   for (const std::string &size : rule.sizes) {
@@ -315,8 +349,16 @@ void divisi::rewrite::forAll(
   }
   size_t at = 0;
   while (at != digits.size() || digits.empty()) {
-    if (isLegal(rule, assignment) && !visit(assignment)) {
-      return;
+    for (double value : {0.5, 1.5, -0.5}) {
+      for (const std::string &real : rule.reals) {
+        assignment.reals[real] = value;
+      }
+      if (isLegal(rule, assignment) && !visit(assignment)) {
+        return;
+      }
+      if (rule.reals.empty()) {
+        break;
+      }
     }
     for (at = 0; at != digits.size(); ++at) {
       auto [digit, first] = digits[at];

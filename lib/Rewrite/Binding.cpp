@@ -14,6 +14,7 @@
 #include "lib/Rewrite/RuleNames.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace divisi;
 using namespace divisi::rewrite;
@@ -51,6 +52,7 @@ private:
   bool bindType(const TensorType &type, mlir::Type found);
   bool bindList(const Items &items, const std::vector<int64_t> &values);
   bool bind(const Expr &expr, int64_t value);
+  bool bindElement(const Node &node, double element);
   bool bindNode(const Node &node, mlir::Operation *op);
   void followEqualities();
   Status checkNames() const;
@@ -104,9 +106,28 @@ bool Binder::bindType(const TensorType &type, mlir::Type found) {
          bindList(type.shape, form.dims);
 }
 
+bool Binder::bindElement(const Node &node, double element) {
+  const auto *expr = std::get_if<Expr>(&node.element);
+  if (!expr || expr->kind != Expr::Kind::Name) {
+    return true;
+  }
+  if (std::find(rule_.reals.begin(), rule_.reals.end(), expr->name) !=
+      rule_.reals.end()) {
+    auto [entry, isNew] =
+        binding_.assignment.reals.emplace(expr->name, element);
+    return isNew || entry->second == element;
+  }
+  constexpr double most = 0x1p53;
+  return std::abs(element) < most && element == std::trunc(element) &&
+         bind(*expr, int64_t(element));
+}
+
 bool Binder::bindNode(const Node &node, mlir::Operation *op) {
   if (node.type && !bindType(*node.type, op->getResult(0).getType())) {
     return false;
+  }
+  if (node.op.empty()) {
+    return bindElement(node, *splatElement(op));
   }
   rt::Attributes attributes = toRuntimeAttributes(op);
   for (const auto &[name, value] : node.attributes) {
@@ -191,6 +212,9 @@ Status Binder::compare(const CallGraph &source) const {
       return mismatch("'" + name + "' has another type");
     }
     if (call.op.empty()) {
+      if (!isSplatOf(op, call.element)) {
+        return mismatch("'" + name + "' has another element");
+      }
       continue;
     }
     rt::Attributes attributes = toRuntimeAttributes(op);

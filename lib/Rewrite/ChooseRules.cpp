@@ -24,20 +24,20 @@ std::vector<bool> divisi::rewrite::knownValues(const CallGraph &side,
 
 /// What weights and constants alone make is computed once.
 Effort divisi::rewrite::effortOf(const CallGraph &side,
-                                 const std::vector<bool> &known) {
+                                 const std::vector<bool> &known,
+                                 const std::vector<bool> &kept) {
   std::vector<bool> isKnown = knownValues(side, known);
   Effort effort;
   for (size_t i = 0; i != side.calls.size(); ++i) {
-    if (!isKnown[known.size() + i]) {
+    if (!isKnown[known.size() + i] && (kept.empty() || !kept[i])) {
       effort = effort + side.calls[i].effort;
     }
   }
   return effort;
 }
 
-void divisi::rewrite::forEfforts(
-    const ProvedRule &proved, Instantiator &instantiator,
-    const std::function<bool(const Effort &, const Effort &)> &visit) {
+/// Whether the target takes less somewhere: at some sizes that are tried.
+static bool canTakeLess(const ProvedRule &proved, Instantiator &instantiator) {
   const Rule &rule = proved.rule;
   std::mt19937_64 random(1);
   std::vector<bool> known;
@@ -62,22 +62,12 @@ void divisi::rewrite::forEfforts(
       auto target = instantiator.instantiate(rule, rule.target, *variables,
                                              *assignment, types);
       if (source && target &&
-          !visit(effortOf(*source, known), effortOf(*target, known))) {
-        return;
+          effortOf(*target, known) < effortOf(*source, known)) {
+        return true;
       }
     }
   }
-}
-
-/// Whether the target takes less somewhere: at some sizes that are tried.
-static bool canTakeLess(const ProvedRule &proved, Instantiator &instantiator) {
-  bool isLess = false;
-  forEfforts(proved, instantiator,
-             [&](const Effort &source, const Effort &target) {
-               isLess = target < source;
-               return !isLess;
-             });
-  return isLess;
+  return false;
 }
 
 /// The rule once for each choice of its operators.
@@ -87,6 +77,17 @@ static std::vector<ProvedRule> onePerChoice(const ProvedRule &proved) {
     result.push_back({std::move(rule), proved.ranks});
   }
   return result;
+}
+
+std::vector<ProvedRule>
+divisi::rewrite::rulesForAll(const std::vector<ProvedRule> &rules) {
+  std::vector<ProvedRule> chosen;
+  for (const ProvedRule &proved : rules) {
+    if (proved.rule.isAlways) {
+      llvm::append_range(chosen, onePerChoice(proved));
+    }
+  }
+  return chosen;
 }
 
 Expected<std::vector<ProvedRule>>

@@ -201,9 +201,16 @@ Expected<Call> GraphBuilder::call(const Node &node) {
   }
   Call call;
   if (node.op.empty()) {
-    call.element = node.element;
+    const auto *expr = std::get_if<Expr>(&node.element);
+    std::optional<double> element =
+        expr ? evaluateNumber(*expr, assignment_)
+             : std::optional(std::get<double>(node.element));
+    if (!element) {
+      return Status(ExitCode::Invalid, "its element has no value");
+    }
+    call.element = *element;
     call.result = *type;
-    add(node.name, buildSplat(builder_, location_, node.element,
+    add(node.name, buildSplat(builder_, location_, *element,
                               toMLIR(builder_.getContext(), *type)));
     return call;
   }

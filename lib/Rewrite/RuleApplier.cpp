@@ -43,6 +43,7 @@ public:
                              ? match.variables[number]
                              : match.nodes[number - variables]->getResult(0));
     }
+    findKept();
   }
 
   /// Fails, saying why, where the rule may not be applied.
@@ -52,16 +53,21 @@ public:
 
 private:
   Status checkVariables() const;
-  Status checkUsers() const;
+  void findKept();
+  bool isGone(Operation *op) const;
+  Status checkEffort(const CallGraph &target,
+                     const std::vector<bool> &known) const;
   Status checkTarget(const CallGraph &target) const;
   Operation *findPlace() const;
   bool hoist(mlir::Value value, Operation *before) const;
+  void keepScope(llvm::ArrayRef<Operation *> made) const;
 
   const Rule &rule_;
   const SourceMatch &match_;
   const Binding &binding_;
   const nn::KnownValues &known_;
   std::vector<mlir::Value> results_; ///< Of the source.
+  std::vector<bool> kept_;           ///< Of its nodes: what others need.
 };
 
 } // namespace
@@ -88,19 +94,38 @@ Status Site::checkVariables() const {
   return Status();
 }
 
-/// What an inner node makes is gone afterwards.
-Status Site::checkUsers() const {
-  for (size_t i = 0; i != match_.nodes.size(); ++i) {
+/// Whether the operator is one of the source that the target replaces.
+bool Site::isGone(Operation *op) const {
+  auto at = llvm::find(match_.nodes, op);
+  return at != match_.nodes.end() && !kept_[size_t(at - match_.nodes.begin())];
+}
+
+/// Inner nodes that others read stay, and so does what these are made of.
+void Site::findKept() {
+  kept_.assign(match_.nodes.size(), false);
+  for (size_t i = match_.nodes.size(); i-- != 0;) {
     Operation *op = match_.nodes[i];
-    bool isInner = !rule_.source.nodes[i].op.empty() &&
-                   !is_contained(results_, op->getResult(0));
-    if (isInner && !llvm::all_of(op->getUsers(), [&](Operation *user) {
-          return is_contained(match_.nodes, user);
-        })) {
-      return declined("others read '" + rule_.source.nodes[i].name + "' too");
+    kept_[i] = !is_contained(results_, op->getResult(0)) &&
+               !llvm::all_of(op->getUsers(), [&](Operation *user) {
+                 return isGone(user);
+               });
+  }
+}
+
+Status Site::checkEffort(const CallGraph &target,
+                         const std::vector<bool> &known) const {
+  Effort effort = effortOf(target, known);
+  if (effort < effortOf(binding_.source, known, kept_)) {
+    return Status();
+  }
+  for (size_t i = 0; i != kept_.size(); ++i) {
+    const Node &node = rule_.source.nodes[i];
+    if (kept_[i] && !node.op.empty() &&
+        effort < effortOf(binding_.source, known)) {
+      return declined("others read '" + node.name + "' too");
     }
   }
-  return Status();
+  return declined("it would not take less");
 }
 
 Status Site::checkTarget(const CallGraph &target) const {
@@ -122,17 +147,12 @@ Status Site::checkTarget(const CallGraph &target) const {
       return declined("a result would no longer be the same in every run");
     }
   }
-  if (!(effortOf(target, known) < effortOf(binding_.source, known))) {
-    return declined("it would not take less");
-  }
-  return Status();
+  return checkEffort(target, known);
 }
 
 Status Site::check(Instantiator &instantiator) {
-  for (Status status : {checkVariables(), checkUsers()}) {
-    if (!status.isOk()) {
-      return status;
-    }
+  if (Status status = checkVariables(); !status.isOk()) {
+    return status;
   }
   auto target =
       instantiator.instantiate(rule_, rule_.target, binding_.variables,
@@ -172,7 +192,7 @@ Operation *Site::findPlace() const {
   for (mlir::Value result : results_) {
     for (Operation *user : result.getUsers()) {
       Operation *at = block->findAncestorOpInBlock(*user);
-      if (!is_contained(match_.nodes, user) && at->isBeforeInBlock(place)) {
+      if (!isGone(user) && at->isBeforeInBlock(place)) {
         return nullptr;
       }
     }
@@ -197,6 +217,17 @@ bool Site::hoist(mlir::Value value, Operation *before) const {
   return true;
 }
 
+/// What the target makes belongs to the scope of the source's first result.
+void Site::keepScope(llvm::ArrayRef<Operation *> made) const {
+  static constexpr llvm::StringLiteral name = "nn.scope";
+  Operation *first = results_.front().getDefiningOp();
+  if (mlir::Attribute scope = first->getDiscardableAttr(name)) {
+    for (Operation *op : made) {
+      op->setDiscardableAttr(name, scope);
+    }
+  }
+}
+
 Status Site::apply() {
   Operation *place = findPlace();
   if (!llvm::all_of(match_.variables,
@@ -213,6 +244,7 @@ Status Site::apply() {
     }
     return target.status();
   }
+  keepScope(graph.operators());
   for (auto [result, number] : llvm::zip_equal(results_, target->results)) {
     mlir::Value value = graph.value(number);
     if (is_contained(graph.operators(), value.getDefiningOp())) {
@@ -247,8 +279,10 @@ struct RuleApplier::Impl {
       : rules(rules), commutative(commutativeOperators(axioms)), known(known) {}
 
   Status tryAt(const ProvedRule &proved, Operation *root, bool isApplying);
-  bool applyOnce(const ProvedRule &proved, mlir::func::FuncOp function);
-  void tellOfRest(const ProvedRule &proved, mlir::func::FuncOp function);
+  bool applyOnce(const ProvedRule &proved, llvm::StringRef root,
+                 mlir::func::FuncOp function);
+  void tellOfRest(const ProvedRule &proved, llvm::StringRef root,
+                  mlir::func::FuncOp function);
 
   const std::vector<ProvedRule> &rules;
   std::set<std::string> commutative;
@@ -284,59 +318,57 @@ Status RuleApplier::Impl::tryAt(const ProvedRule &proved, Operation *root,
   return status;
 }
 
-/// Whether `op` may be the root of a match.
-static bool isRoot(Operation &op, const Rule &rule) {
-  llvm::StringRef name = op.getName().getStringRef();
-  return name.consume_front("nn.") && name == rootOperator(rule);
-}
-
 bool RuleApplier::Impl::applyOnce(const ProvedRule &proved,
+                                  llvm::StringRef root,
                                   mlir::func::FuncOp function) {
-  for (mlir::Block &block : function.getBody()) {
-    for (Operation &op : block) {
-      if (!isRoot(op, proved.rule)) {
-        continue;
-      }
-      Place place{proved.rule.name, op.getLoc(), ""};
-      if (tryAt(proved, &op, true).isOk()) {
+  return function
+      .walk([&](Operation *op) {
+        if (op->getName().getStringRef() != root) {
+          return mlir::WalkResult::advance();
+        }
+        Place place{proved.rule.name, op->getLoc(), ""};
+        if (!tryAt(proved, op, true).isOk()) {
+          return mlir::WalkResult::advance();
+        }
         (*tell)(place);
-        return true;
-      }
-    }
-  }
-  return false;
+        return mlir::WalkResult::interrupt();
+      })
+      .wasInterrupted();
 }
 
 void RuleApplier::Impl::tellOfRest(const ProvedRule &proved,
+                                   llvm::StringRef root,
                                    mlir::func::FuncOp function) {
-  for (mlir::Block &block : function.getBody()) {
-    for (Operation &op : block) {
-      if (!isRoot(op, proved.rule)) {
-        continue;
-      }
-      Status status = tryAt(proved, &op, false);
-      if (!status.message().empty()) {
-        (*tell)({proved.rule.name, op.getLoc(), status.message()});
-      }
+  function.walk([&](Operation *op) {
+    if (op->getName().getStringRef() != root) {
+      return;
     }
-  }
+    Status status = tryAt(proved, op, false);
+    if (!status.message().empty()) {
+      (*tell)({proved.rule.name, op->getLoc(), status.message()});
+    }
+  });
 }
 
 int64_t RuleApplier::run(mlir::func::FuncOp function,
                          const std::function<void(const Place &)> &tell) {
   impl_->tell = &tell;
   int64_t count = 0;
+  std::vector<std::string> roots;
+  for (const ProvedRule &proved : impl_->rules) {
+    roots.push_back("nn." + rootOperator(proved.rule));
+  }
   for (bool isChanged = true; isChanged;) {
     isChanged = false;
-    for (const ProvedRule &proved : impl_->rules) {
-      while (impl_->applyOnce(proved, function)) {
+    for (auto [proved, root] : llvm::zip_equal(impl_->rules, roots)) {
+      while (impl_->applyOnce(proved, root, function)) {
         isChanged = true;
         ++count;
       }
     }
   }
-  for (const ProvedRule &proved : impl_->rules) {
-    impl_->tellOfRest(proved, function);
+  for (auto [proved, root] : llvm::zip_equal(impl_->rules, roots)) {
+    impl_->tellOfRest(proved, root, function);
   }
   return count;
 }

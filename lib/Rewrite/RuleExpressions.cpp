@@ -51,6 +51,12 @@ bool ExpressionParser::isNext(std::string_view text) {
          token.text == text;
 }
 
+bool ExpressionParser::isCall() {
+  const Token &token = peek();
+  return token.kind == Token::Kind::Word && tokens_[at_ + 1].text == "(" &&
+         token.text != "rank" && token.text != "count";
+}
+
 bool ExpressionParser::accept(std::string_view text) {
   bool found = isNext(text);
   at_ += found;
@@ -164,8 +170,9 @@ Expr ExpressionParser::factor() {
   }
   result.name = name("a size, an integer or a number");
   result.kind = Expr::Kind::Name;
-  if (result.name == "rank" && accept("(")) {
-    result.kind = Expr::Kind::Rank;
+  bool isRank = result.name == "rank";
+  if ((isRank || result.name == "count") && accept("(")) {
+    result.kind = isRank ? Expr::Kind::Rank : Expr::Kind::Count;
     result.name = name("a shape");
     expect(")");
   } else if (accept("[")) {
@@ -223,6 +230,19 @@ std::optional<double> ExpressionParser::real() {
   }
   at_ += isNegative ? 2 : 1;
   return isNegative ? -number : number;
+}
+
+Expr ExpressionParser::number() {
+  Position at = peek().at;
+  std::optional<double> found = real();
+  if (!found) {
+    return expression();
+  }
+  Expr result;
+  result.kind = Expr::Kind::Real;
+  result.real = *found;
+  result.at = at;
+  return result;
 }
 
 Value ExpressionParser::value() {

@@ -35,6 +35,8 @@ protected:
   void fail(const std::string &wanted);
   void failAt(Position at, const std::string &what);
   bool isNext(std::string_view text);
+  /// Whether an operator and its operands stand next.
+  bool isCall();
   bool accept(std::string_view text);
   void expect(std::string_view text);
   std::string name(const std::string &what);
@@ -47,6 +49,8 @@ protected:
   std::vector<std::string> takeComments();
 
   Expr expression();
+  /// A real, or else an expression.
+  Expr number();
   Items items();
   std::optional<double> real();
   Value value();

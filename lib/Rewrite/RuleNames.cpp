@@ -82,6 +82,7 @@ private:
   Declared *use(Kind kind, const std::string &name, Position at,
                 const char *what);
   void checkExpr(const Expr &expr, const std::string &index);
+  void checkNumber(const Expr &expr);
   void findAlone(const Expr &expr);
   void checkItems(const Items &items, Position at, bool isFinding);
   void checkType(const TensorType &type, bool isFinding);
@@ -149,11 +150,23 @@ void NameCheck::checkExpr(const Expr &expr, const std::string &index) {
                  declared_.at(expr.name).kind == Kind::Int;
     use(isInt ? Kind::Int : Kind::Size, expr.name, expr.at, "size or int");
   }
-  if (expr.kind == Expr::Kind::Rank || expr.kind == Expr::Kind::Extent) {
+  if (expr.kind == Expr::Kind::Rank || expr.kind == Expr::Kind::Extent ||
+      expr.kind == Expr::Kind::Count) {
     use(Kind::Shape, expr.name, expr.at, "shape");
   }
   for (const Expr &operand : expr.operands) {
     checkExpr(operand, index);
+  }
+}
+
+/// What may be a real, if that stands alone.
+void NameCheck::checkNumber(const Expr &expr) {
+  auto found = declared_.find(expr.name);
+  if (expr.kind == Expr::Kind::Name && found != declared_.end() &&
+      found->second.kind == Kind::Real) {
+    found->second.isUsed = true;
+  } else {
+    checkExpr(expr, {});
   }
 }
 
@@ -194,14 +207,7 @@ void NameCheck::checkType(const TensorType &type, bool isFinding) {
 void NameCheck::checkAttribute(const Value &value, const Node &node,
                                bool isSource) {
   if (const auto *expr = std::get_if<Expr>(&value)) {
-    bool isReal = expr->kind == Expr::Kind::Name &&
-                  declared_.count(expr->name) &&
-                  declared_.at(expr->name).kind == Kind::Real;
-    if (isReal) {
-      declared_.at(expr->name).isUsed = true;
-    } else {
-      checkExpr(*expr, {});
-    }
+    checkNumber(*expr);
     if (isSource) {
       findAlone(*expr);
     }
@@ -237,6 +243,9 @@ void NameCheck::checkNode(const Node &node, std::map<std::string, bool> &nodes,
   if (op != declared_.end() && op->second.kind == Kind::Operator) {
     op->second.isUsed = true;
     op->second.isFound |= isSource;
+  }
+  if (node.op.empty()) {
+    checkAttribute(node.element, node, isSource);
   }
   for (const std::string &operand : node.operands) {
     useValue(operand, node.at, nodes, isSource);
@@ -280,9 +289,10 @@ void NameCheck::checkForm() {
              std::to_string(rule_.source.results.size()) +
              " as the source does");
   }
-  if (rule_.isAxiom && (rule_.numericClass || rule_.open || rule_.isGenerated)) {
+  if (rule_.isAxiom && (rule_.numericClass || rule_.open ||
+                        rule_.isGenerated || rule_.isAlways)) {
     fail(rule_.at, "an axiom is about exact numbers and believed; it has no "
-                   "class, is not open and not generated");
+                   "class, is not open, not generated and not applied");
   }
   if (!rule_.isAxiom && !rule_.numericClass) {
     fail(rule_.at, "has no class; expected bit-exact, reassociates or "
@@ -316,8 +326,8 @@ Status NameCheck::run() {
     checkType(variable.type, true);
   }
   for (const Condition &condition : rule_.conditions) {
-    checkExpr(condition.left, {});
-    checkExpr(condition.right, {});
+    checkNumber(condition.left);
+    checkNumber(condition.right);
     if (condition.relation == Relation::Eq) {
       findAlone(condition.left);
       findAlone(condition.right);

@@ -41,8 +41,12 @@ Node Parser::node() {
   result.at = peek().at;
   result.name = name("a name, 'return' or '}'");
   expect("=");
-  if (std::optional<double> number = real()) {
-    result.element = *number;
+  std::optional<double> number = real();
+  bool isElement =
+      number || isNext("(") ||
+      (peek().kind == Token::Kind::Word && !isCall());
+  if (isElement) {
+    result.element = number ? Value(*number) : Value(expression());
     if (!isNext(":")) {
       fail("':' and the type of a tensor of equal elements");
     }
@@ -105,12 +109,12 @@ void Parser::condition(Rule &rule) {
   Condition result;
   result.comments = takeComments();
   result.at = peek().at;
-  result.left = expression();
+  result.left = number();
   for (Relation each : {Relation::Eq, Relation::Ne, Relation::Lt, Relation::Le,
                         Relation::Gt, Relation::Ge, Relation::Divides}) {
     if (accept(spell(each))) {
       result.relation = each;
-      result.right = expression();
+      result.right = number();
       rule.conditions.push_back(std::move(result));
       return;
     }
@@ -180,10 +184,12 @@ void Parser::statement(Rule &rule, std::set<std::string> &seen) {
     rule.open = quoted("what is open, in quotes");
   } else if (word == "generated") {
     rule.isGenerated = true;
+  } else if (word == "always") {
+    rule.isAlways = true;
   } else {
     failAt(at, "expected summary, size, shape, int, real, operator, activation, "
-               "weight, constant, where, source, target, class, open or generated, "
-               "got '" +
+               "weight, constant, where, source, target, class, open, generated "
+               "or always, got '" +
                    word + "'");
   }
 }

@@ -26,6 +26,14 @@ static int strength(Expr::Kind kind) {
   }
 }
 
+/// The shortest text that is read as the same number, and as no integer.
+static std::string printReal(double value) {
+  char buffer[64];
+  auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
+  std::string text(buffer, end);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
 /// In parentheses where what stands around it holds tighter than `least`.
 static std::string printInside(const Expr &expr, int least) {
   std::string text = printExpr(expr);
@@ -40,6 +48,10 @@ std::string divisi::rewrite::printExpr(const Expr &expr) {
     return expr.name;
   case Expr::Kind::Rank:
     return "rank(" + expr.name + ")";
+  case Expr::Kind::Count:
+    return "count(" + expr.name + ")";
+  case Expr::Kind::Real:
+    return printReal(expr.real);
   case Expr::Kind::Extent:
     return expr.name + "[" + printExpr(expr.operands[0]) + "]";
   default:
@@ -69,14 +81,6 @@ static std::string printItems(const Items &items) {
     text += (text.size() > 1 ? ", " : "") + printItem(item);
   }
   return text + "]";
-}
-
-/// The shortest text that is read as the same number, and as no integer.
-static std::string printReal(double value) {
-  char buffer[64];
-  auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
-  std::string text(buffer, end);
-  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
 static std::string printQuoted(const std::string &text) {
@@ -127,7 +131,7 @@ static std::string printComments(const std::vector<std::string> &comments,
 static std::string printNode(const Node &node) {
   std::string text = node.name + " = ";
   if (node.op.empty()) {
-    text += printReal(node.element);
+    text += printValue(node.element);
   } else {
     text += node.op + "(" + join(node.operands) + ")";
   }
@@ -178,6 +182,7 @@ std::string divisi::rewrite::printRule(const Rule &rule) {
   }
   text += rule.open ? "  open " + printQuoted(*rule.open) + "\n" : "";
   text += rule.isGenerated ? "  generated\n" : "";
+  text += rule.isAlways ? "  always\n" : "";
   return text + "}\n";
 }
 

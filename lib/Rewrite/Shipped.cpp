@@ -40,13 +40,12 @@ Expected<std::vector<Rule>> divisi::rewrite::shippedAxioms() {
 }
 
 Expected<std::vector<ProvedRule>> divisi::rewrite::provedRules() {
-  auto rules = shippedRules();
-  if (!rules) {
-    return rules.status();
-  }
   auto axioms = shippedAxioms();
-  if (!axioms) {
-    return axioms.status();
-  }
-  return readRecord(shippedRecord(), *rules, *axioms);
+  return axioms ? provedRules(*axioms) : axioms.status();
+}
+
+Expected<std::vector<ProvedRule>>
+divisi::rewrite::provedRules(const std::vector<Rule> &axioms) {
+  auto rules = shippedRules();
+  return rules ? readRecord(shippedRecord(), *rules, axioms) : rules.status();
 }

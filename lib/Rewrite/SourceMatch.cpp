@@ -21,10 +21,10 @@ std::set<std::string>
 divisi::rewrite::commutativeOperators(const std::vector<Rule> &axioms) {
   std::set<std::string> result;
   for (const Rule &axiom : axioms) {
+    if (axiom.source.nodes.size() != 1 || axiom.target.nodes.size() != 1) {
+      continue;
+    }
     for (const Rule &rule : withOperators(axiom)) {
-      if (rule.source.nodes.size() != 1 || rule.target.nodes.size() != 1) {
-        continue;
-      }
       const Node &a = rule.source.nodes[0], &b = rule.target.nodes[0];
       std::vector<std::string> turned(b.operands.rbegin(), b.operands.rend());
       if (a.op == b.op && a.operands.size() == 2 && a.operands == turned &&
@@ -98,22 +98,43 @@ private:
 
 } // namespace
 
-/// Whether the operator makes equal elements that are what `node` says.
-static bool isSplat(Operation *op, const Node &node) {
+static mlir::DenseElementsAttr splatOf(Operation *op) {
   auto constant = llvm::dyn_cast<nn::ConstantOp>(op);
   auto value = constant ? llvm::dyn_cast<mlir::DenseElementsAttr>(
                               constant.getValue())
                         : mlir::DenseElementsAttr();
-  if (!value || !value.isSplat()) {
+  bool isNumber =
+      value && value.isSplat() &&
+      (llvm::isa<mlir::FloatType>(value.getElementType()) ||
+       value.getElementType().isSignlessInteger());
+  return isNumber ? value : mlir::DenseElementsAttr();
+}
+
+std::optional<double> divisi::rewrite::splatElement(Operation *op) {
+  mlir::DenseElementsAttr value = splatOf(op);
+  if (!value) {
+    return std::nullopt;
+  }
+  return llvm::isa<mlir::FloatType>(value.getElementType())
+             ? value.getSplatValue<llvm::APFloat>().convertToDouble()
+             : double(value.getSplatValue<llvm::APInt>().getSExtValue());
+}
+
+bool divisi::rewrite::isSplatOf(Operation *op, double element) {
+  mlir::DenseElementsAttr value = splatOf(op);
+  if (!value) {
     return false;
   }
-  if (auto type = llvm::dyn_cast<mlir::FloatType>(value.getElementType())) {
-    return value.getSplatValue<llvm::APFloat>() ==
-           mlir::FloatAttr::get(type, node.element).getValue();
-  }
-  return value.getElementType().isSignlessInteger() &&
-         double(value.getSplatValue<llvm::APInt>().getSExtValue()) ==
-             node.element;
+  auto type = llvm::dyn_cast<mlir::FloatType>(value.getElementType());
+  return type ? value.getSplatValue<llvm::APFloat>() ==
+                    mlir::FloatAttr::get(type, element).getValue()
+              : *splatElement(op) == element;
+}
+
+/// Whether the operator may be what `node`, of equal elements, says.
+static bool isSplat(Operation *op, const Node &node) {
+  const auto *element = std::get_if<double>(&node.element);
+  return element ? isSplatOf(op, *element) : splatElement(op).has_value();
 }
 
 bool Finder::solveNode(size_t node, Operation *op, std::vector<Goal> goals,

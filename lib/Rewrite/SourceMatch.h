@@ -14,6 +14,7 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,6 +38,11 @@ std::set<std::string> commutativeOperators(const std::vector<Rule> &axioms);
 bool findSource(const Rule &rule, mlir::Operation *root,
                 const std::set<std::string> &commutative,
                 llvm::function_ref<bool(const SourceMatch &)> visit);
+
+/// What all elements of a constant are, if they are equal numbers.
+std::optional<double> splatElement(mlir::Operation *op);
+/// Whether they are `element`, in the constant's own type.
+bool isSplatOf(mlir::Operation *op, double element);
 
 /// The operator of the first sink, without its dialect: `matmul`.
 const std::string &rootOperator(const Rule &rule);

@@ -22,6 +22,26 @@ using namespace divisi::rewrite;
 // Expressions
 //===----------------------------------------------------------------------===//
 
+static Expr number(int64_t value) {
+  Expr result;
+  result.value = value;
+  return result;
+}
+
+static Expr symbol(const std::string &name) {
+  Expr result;
+  result.kind = Expr::Kind::Name;
+  result.name = name;
+  return result;
+}
+
+static Expr times(Expr left, Expr right) {
+  Expr result;
+  result.kind = Expr::Kind::Mul;
+  result.operands = {std::move(left), std::move(right)};
+  return result;
+}
+
 static std::string extentName(const std::string &shape, size_t dim) {
   return shape + "." + std::to_string(dim);
 }
@@ -31,12 +51,23 @@ static std::string extentName(const std::string &shape, size_t dim) {
 static std::optional<Expr> writeOut(const Expr &expr, const Ranks &ranks,
                                     const std::string &index, size_t at) {
   if (expr.kind == Expr::Kind::Rank) {
-    return numberExpr(int64_t(ranks.at(expr.name)));
+    return number(int64_t(ranks.at(expr.name)));
+  }
+  if (expr.kind == Expr::Kind::Count) {
+    Expr product = number(1);
+    for (size_t dim = 0; dim != ranks.at(expr.name); ++dim) {
+      Expr extent = symbol(extentName(expr.name, dim));
+      product = dim == 0 ? extent : times(std::move(product), extent);
+    }
+    return product;
   }
   if (expr.kind == Expr::Kind::Name && expr.name == index) {
-    return numberExpr(int64_t(at));
+    return number(int64_t(at));
   }
   Expr result = expr;
+  if (expr.kind == Expr::Kind::Real) {
+    result.name = printExpr(expr);
+  }
   for (Expr &operand : result.operands) {
     std::optional<Expr> written = writeOut(operand, ranks, index, at);
     if (!written) {
@@ -49,7 +80,7 @@ static std::optional<Expr> writeOut(const Expr &expr, const Ranks &ranks,
     if (!dim || *dim < 0 || *dim >= int64_t(ranks.at(expr.name))) {
       return std::nullopt;
     }
-    return nameExpr(extentName(expr.name, size_t(*dim)));
+    return symbol(extentName(expr.name, size_t(*dim)));
   }
   return result;
 }
@@ -63,7 +94,7 @@ static std::optional<std::vector<Expr>> writeOut(const Items &items,
     for (size_t i = 0; i != count; ++i) {
       bool isSpread = !item.shape.empty() && item.index.empty();
       std::optional<Expr> value =
-          isSpread ? nameExpr(extentName(item.shape, i))
+          isSpread ? symbol(extentName(item.shape, i))
                    : writeOut(item.value, ranks, item.index, i);
       if (!value) {
         return std::nullopt;
@@ -190,6 +221,33 @@ bool Maker::takeSamples() {
   return !samples_.empty();
 }
 
+/// The linear form with these coefficients of 1 and the symbols.
+static Expr formOf(const std::vector<int64_t> &coefficients,
+                   const std::vector<std::string> &symbols) {
+  std::optional<Expr> sum;
+  for (size_t i = 1; i <= coefficients.size(); ++i) {
+    // The constant comes last.
+    size_t at = i == coefficients.size() ? 0 : i;
+    int64_t factor = coefficients[at];
+    if (factor == 0) {
+      continue;
+    }
+    Expr term = at == 0 ? number(factor) : symbol(symbols[at - 1]);
+    if (at != 0 && factor != 1) {
+      term = times(number(factor), std::move(term));
+    }
+    if (!sum) {
+      sum = std::move(term);
+      continue;
+    }
+    Expr longer;
+    longer.kind = Expr::Kind::Add;
+    longer.operands = {std::move(*sum), std::move(term)};
+    sum = std::move(longer);
+  }
+  return sum ? *sum : number(0);
+}
+
 SymbolicDims Maker::dimsOf(size_t side, size_t call, const Node &node) {
   SymbolicDims dims;
   if (node.type) {
@@ -208,7 +266,7 @@ SymbolicDims Maker::dimsOf(size_t side, size_t call, const Node &node) {
       values.push_back(formAt(sample).dims[dim]);
     }
     auto coefficients = fitLinear(points_, values);
-    dims.push_back(coefficients ? std::optional(linearForm(*coefficients, symbols))
+    dims.push_back(coefficients ? std::optional(formOf(*coefficients, symbols))
                                 : std::nullopt);
   }
   return dims;
@@ -232,6 +290,9 @@ std::string Maker::elementOf(rt::DType type) const {
 bool Maker::addAttributes(const Node &node, const Call &call,
                           SymbolicCall &result) {
   auto attributes = node.attributes;
+  if (node.op.empty()) {
+    attributes.emplace_back("element", node.element);
+  }
   std::sort(attributes.begin(), attributes.end(),
             [](const auto &a, const auto &b) { return a.first < b.first; });
   for (const auto &[name, value] : attributes) {
@@ -290,9 +351,6 @@ std::optional<SymbolicGraph> Maker::graphOf(const Graph &graph, size_t side) {
     }
     made.function += " -> " + elementOf(call.result.type) + "/" +
                      std::to_string(call.result.dims.size());
-    if (node.op.empty()) {
-      made.reals.push_back(printValue(node.element));
-    }
     // Where the type is given, its extents say which operator it is.
     if (node.type) {
       for (const std::optional<Expr> &extent : made.dims) {

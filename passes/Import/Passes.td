@@ -11,30 +11,6 @@
 
 include "mlir/Pass/PassBase.td"
 
-def FuseActivations : Pass<"nn-fuse-activations", "::mlir::func::FuncOp"> {
-  let summary = "recognise operators that exporters write out";
-  let description = [{
-    Precondition: none.
-
-    Effect: the sums and products that exporters write for GELU (by erf, by
-    tanh), for SiLU, and for normalisation by the root mean square become one
-    operator; a leaky ReLU, which compares and selects, becomes a maximum.
-
-    Postcondition: the values are the same up to rounding.
-
-    ```mlir
-    %1 = nn.mul %x, %x             // or nn.pow %x, 2
-    %2 = …                         // the mean over the last axis
-    %3 = nn.add %2, %epsilon
-    %4 = nn.sqrt %3
-    %5 = nn.div %x, %4
-    // becomes
-    %5 = nn.normalize %x {axes = array<i64: 2>, center = false, epsilon = …}
-    ```
-  }];
-  let dependentDialects = ["::divisi::nn::NNDialect"];
-}
-
 def FuseAttention : Pass<"nn-fuse-attention", "::mlir::func::FuncOp"> {
   let summary = "recognise attention that is written out";
   let description = [{

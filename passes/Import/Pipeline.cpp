@@ -7,12 +7,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Import/Passes.h"
+#include "passes/Rewrite/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
+
+static void addRules(OpPassManager &manager) {
+  divisi::ApplyRulesOptions options;
+  options.always = true;
+  manager.addPass(divisi::createApplyRules(options));
+}
 
 void divisi::buildImportPipeline(OpPassManager &manager,
                                  const PrecisionOptions &precision,
@@ -21,11 +28,11 @@ void divisi::buildImportPipeline(OpPassManager &manager,
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // Whole operators again, before their parts get more dims.
-  manager.addNestedPass<func::FuncOp>(createFuseActivations());
+  addRules(manager);
   manager.addPass(createCanonicalizerPass());
   // After this every dim means one thing.
   manager.addPass(createUnflatten());
-  manager.addNestedPass<func::FuncOp>(createFuseActivations());
+  addRules(manager);
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
   // Labels say by now what is moved, and what is repeated.

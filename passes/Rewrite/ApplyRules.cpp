@@ -26,10 +26,19 @@ using namespace mlir;
 
 namespace {
 
+/// What is applied, and the axioms that say what commutes.
+struct Chosen {
+  std::vector<rewrite::ProvedRule> rules;
+  std::vector<rewrite::Rule> axioms;
+};
+
 class ApplyRulesPass : public divisi::impl::ApplyRulesBase<ApplyRulesPass> {
 public:
   using ApplyRulesBase::ApplyRulesBase;
   void runOnOperation() override;
+
+private:
+  Expected<Chosen> choose();
 };
 
 } // namespace
@@ -44,25 +53,45 @@ static void remarkOn(const rewrite::Place &place) {
   }
 }
 
-void ApplyRulesPass::runOnOperation() {
-  auto fail = [&](const Status &status) {
-    emitStatus(getOperation().getLoc(), status);
-    signalPassFailure();
-  };
-  auto proved = rewrite::provedRules();
-  if (!proved) {
-    return fail(proved.status());
-  }
-  auto rules = rewrite::chooseRules(*proved, {names.begin(), names.end()});
-  if (!rules) {
-    return fail(rules.status());
-  }
+/// The rules that are proved, or those of them that every compilation applies.
+static Expected<Chosen> load(bool always) {
   auto axioms = rewrite::shippedAxioms();
   if (!axioms) {
-    return fail(axioms.status());
+    return axioms.status();
+  }
+  auto proved = rewrite::provedRules(*axioms);
+  if (!proved) {
+    return proved.status();
+  }
+  return Chosen{always ? rewrite::rulesForAll(*proved) : std::move(*proved),
+                std::move(*axioms)};
+}
+
+Expected<Chosen> ApplyRulesPass::choose() {
+  if (always) {
+    static const Expected<Chosen> once = load(true);
+    return once;
+  }
+  Expected<Chosen> chosen = load(false);
+  if (chosen) {
+    auto rules =
+        rewrite::chooseRules(chosen->rules, {names.begin(), names.end()});
+    if (!rules) {
+      return rules.status();
+    }
+    chosen->rules = std::move(*rules);
+  }
+  return chosen;
+}
+
+void ApplyRulesPass::runOnOperation() {
+  Expected<Chosen> chosen = choose();
+  if (!chosen) {
+    emitStatus(getOperation().getLoc(), chosen.status());
+    return signalPassFailure();
   }
   nn::KnownValues known(getOperation());
-  rewrite::RuleApplier applier(*rules, *axioms, known);
+  rewrite::RuleApplier applier(chosen->rules, chosen->axioms, known);
   for (auto function : getOperation().getOps<func::FuncOp>()) {
     if (nn::isEntry(function)) {
       applied += applier.run(function, remarkOn);

@@ -36,13 +36,18 @@ def ApplyRules : Pass<"apply-rules", "::mlir::ModuleOp"> {
     %2 = nn.slice %4 …
     ```
 
+    Import applies those rules that recognise what exporters write out (norms,
+    activations), and some that fold; `always` stands for these.
+
     Each place where a rule was applied is a remark, and each where it could not
     be, with the reason (`--remarks-filter=apply-rules`).
   }];
   let options = [
     ListOption<"names", "names", "std::string",
                "the rules, in the order in which they are tried (default: all "
-               "by which something can take less)">
+               "by which something can take less)">,
+    Option<"always", "always", "bool", "false",
+           "instead those rules that say to be applied in every compilation">
   ];
   let statistics = [
     Statistic<"applied", "applied", "rules applied">

@@ -187,7 +187,7 @@ private:
     return Made(context_, rule, assignment, types_, twist, random_);
   }
   std::optional<Assignment> drawCase(const Ranks &ranks, Draw kind);
-  bool takesLess(const Assignment &assignment);
+  bool takesLess(const Assignment &assignment, bool isFirstKept = false);
   void runWhereItStands(const Assignment &assignment);
   void runNearMisses(const Assignment &assignment);
   void runWithout(size_t condition);
@@ -202,7 +202,7 @@ private:
 
 } // namespace
 
-bool RuleTrial::takesLess(const Assignment &assignment) {
+bool RuleTrial::takesLess(const Assignment &assignment, bool isFirstKept) {
   const Rule &rule = proved_.rule;
   auto forms = Instantiator::variables(rule, assignment, types_);
   if (!forms) {
@@ -216,8 +216,10 @@ bool RuleTrial::takesLess(const Assignment &assignment) {
   for (const Variable &variable : rule.variables) {
     known.push_back(variable.kind != VariableKind::Activation);
   }
+  std::vector<bool> kept(rule.source.nodes.size());
+  kept[0] = isFirstKept;
   return source && target &&
-         effortOf(*target, known) < effortOf(*source, known);
+         effortOf(*target, known) < effortOf(*source, known, kept);
 }
 
 void RuleTrial::runWhereItStands(const Assignment &assignment) {
@@ -262,7 +264,7 @@ void RuleTrial::runNearMisses(const Assignment &assignment) {
   if (isInside && !first.op.empty()) {
     EXPECT_EQ(make(rule, assignment, {.isInsideRead = true})
                   .apply(proved_, axioms_),
-              0);
+              takesLess(assignment, true));
   }
   ProvedRule nowhere{rule, {}};
   EXPECT_EQ(make(rule, assignment).apply(nowhere, axioms_), 0);

@@ -74,6 +74,21 @@ TEST(DeclineTest, TargetsKeepTheirTypes) {
       Reasons{"the target has another type"});
 }
 
+/// A mean of two is not a third.
+TEST(DeclineTest, ElementsAreWhatTheRuleSays) {
+  EXPECT_EQ(
+      declines(R"(rule r { summary "" shape q activation x: float[q...]
+        source { n = count(q) : float[] a = div(x, n) b = neg(a) return b }
+        target { b = neg(x) return b }
+        class reassociates })",
+               R"(func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+        %n = nn.constant dense<3.0> : tensor<f32>
+        %a = nn.div %x, %n : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+        %b = nn.neg %a : (tensor<2xf32>) -> tensor<2xf32>
+        return %b : tensor<2xf32> })"),
+      Reasons{"'n' has another element"});
+}
+
 /// What comes of a product of weights was computed once.
 TEST(DeclineTest, WhatIsKnownStaysKnown) {
   EXPECT_EQ(

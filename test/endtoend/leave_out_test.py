@@ -10,7 +10,7 @@ from quantized_models import MODELS as QUANTIZED
 USAGE = 2
 # A pass, a model that it changes, and the stage after which one sees that.
 PASSES = {
-    "nn-fuse-activations": ("gpt2", "import"),
+    "apply-rules": ("gpt2", "import"),
     "nn-fuse-attention": ("gpt2", "import"),
     "nn-fold-scales": ("normalized", "import"),
     "nn-move-codes": ("quantized", "import"),
@@ -85,4 +85,4 @@ def test_what_has_to_run_is_not_left_out(divisi):
     err = divisi("compile", m.onnx, "-o", "o", "--leave-out",
                  "choose-formats,lower-to-exec", exits=USAGE).err
     assert ("--leave-out 'lower-to-exec': expected some of "
-            "nn-fuse-activations, nn-fuse-attention, ") in err
+            "apply-rules, nn-fuse-attention, ") in err

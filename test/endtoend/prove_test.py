@@ -181,6 +181,9 @@ REFUSED = {
         [("relu(x)", "concat(x, x) {axis = m / (n - n)}")],
         r"'a' \(concat\): attribute 'axis' has no value, by a division or an "
         r"index that is out of range"),
+    "element without a value": (
+        [("a = relu(x)", "b = m / (n - n) : float[]\n    a = add(x, b)")],
+        r"the source is never legal: 'b': its element has no value"),
     "extent without a value": (
         [("relu(x)", "reshape(x) : float[m, n - 100]")],
         r"'a' \(reshape\): an extent of its type has no value, or a negative "

@@ -21,8 +21,8 @@ MALFORMED = {
             "11:3: expected '}', got the end of the file"),
     "statement": ([("size m", "sizes m")], "3:3: expected summary, size, "
                   "shape, int, real, operator, activation, weight, constant, "
-                  "where, source, target, class, open or generated, got "
-                  "'sizes'"),
+                  "where, source, target, class, open, generated or always, "
+                  "got 'sizes'"),
     "no statement": ([("size m", "7 m")],
                      "3:3: expected a statement or '}', got '7'"),
     "twice": ([("class", "summary \"s\"\n  class")],
@@ -94,8 +94,8 @@ MALFORMED = {
     "results": ([("return x", "return x, x")], "9:10: 'r': the target returns "
                 "2 results, expected 1 as the source does"),
     "axiom": ([("rule r", "axiom r")], "1:7: 'r': an axiom is about exact "
-              "numbers and believed; it has no class, is not open and not "
-              "generated"),
+              "numbers and believed; it has no class, is not open, not "
+              "generated and not applied"),
     "class is missing": ([("  class bit-exact\n", "")], "1:6: 'r': has no "
                          "class; expected bit-exact, reassociates or "
                          "changes-range"),
@@ -108,6 +108,20 @@ MALFORMED = {
                            ("return x", "b = add(x, y)\n    return b")],
                           "5:14: 'r': the variable 'y' does not stand in the "
                           "source"),
+    "count": ([("a = relu(x)", "a = count(m) : float[m, n]")],
+              "6:9: 'r': 'm' is no shape of this rule; expected one that is "
+              "declared"),
+    "element": ([("a = relu(x)", "a = e : float[m, n]")],
+                "6:9: 'r': 'e' is no size or int of this rule; expected one "
+                "that is declared"),
+    "real as extent": ([("size m, n", "size m, n\n  real e"),
+                        ("float[m, n]", "float[m, e]")],
+                       "5:26: 'r': 'e' is no size or int of this rule; "
+                       "expected one that is declared"),
+    "real in arithmetic": ([("size m, n", "size m, n\n  real e\n"
+                             "  where e + 1 < 2.0")],
+                           "5:9: 'r': 'e' is no size or int of this rule; "
+                           "expected one that is declared"),
     "not found": ([("size m, n", "size m, n, k"), ("float[m, n]",
                                                    "float[m, n + k]")],
                   "1:6: 'r': a match does not say what 'k' is; it has to stand "

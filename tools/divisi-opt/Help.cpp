@@ -21,7 +21,7 @@ using namespace divisi;
 
 /// The passes of the stages, in the order in which their pipelines run them.
 static constexpr StringLiteral kPasses[] = {
-    "nn-fuse-activations",
+    "apply-rules",
     "nn-unflatten",
     "nn-fuse-attention",
     "nn-fold-scales",
@@ -30,7 +30,6 @@ static constexpr StringLiteral kPasses[] = {
     "nn-lower-precision",
     "nn-hoist-init",
     "verify-import",
-    "apply-rules",
     "isolate-bodies",
     "nn-plan",
     "verify-plan",

@@ -10,9 +10,9 @@
 // conditions hold, and
 //
 // - what it calls a weight or a constant is one;
-// - nobody else reads what its inner nodes make;
-// - the target takes less than the source, by Effort, of what is computed in
-//   every run. So this ends: what all operators take together only gets less.
+// - the target takes less than those operators of the source that nobody else
+//   needs, by Effort, of what is computed in every run. So this ends: what all
+//   operators take together only gets less.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,18 +51,17 @@ Expected<std::vector<ProvedRule>>
 chooseRules(const std::vector<ProvedRule> &rules,
             const std::vector<std::string> &names);
 
+/// Those of `rules` that every compilation applies.
+std::vector<ProvedRule> rulesForAll(const std::vector<ProvedRule> &rules);
+
 /// Of the values of a side whether they are the same in every run, if `known`
 /// says that of the variables.
 std::vector<bool> knownValues(const CallGraph &side, std::vector<bool> known);
 
-/// What the operators of a side take in every run.
-Effort effortOf(const CallGraph &side, const std::vector<bool> &known);
-
-/// Calls `visit` with what source and target take in every run, at some sizes at
-/// each of the ranks, until it returns false.
-void forEfforts(
-    const ProvedRule &proved, Instantiator &instantiator,
-    const std::function<bool(const Effort &, const Effort &)> &visit);
+/// What the operators of a side take in every run; of those that are `kept`, if
+/// there are such, nothing.
+Effort effortOf(const CallGraph &side, const std::vector<bool> &known,
+                const std::vector<bool> &kept = {});
 
 /// Applies rules to a function until none can be.
 class RuleApplier {

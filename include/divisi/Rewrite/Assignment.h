@@ -30,6 +30,10 @@ struct Assignment {
 /// `m = 2, p = [3, 4]`.
 std::string print(const Assignment &assignment);
 
+/// The number, real or integer. Nothing where `evaluate` has none.
+std::optional<double> evaluateNumber(const Expr &expr,
+                                     const Assignment &assignment);
+
 /// The value of an expression; nothing where it divides by 0 or overflows, or
 /// where a shape has no such dim.
 std::optional<int64_t> evaluate(const Expr &expr, const Assignment &assignment);
@@ -69,7 +73,7 @@ std::optional<Assignment> draw(const Rule &rule, const Ranks &ranks, Draw kind,
 
 /// Calls `visit` for all assignments with these ranks of extents from 1 to
 /// `most` and integers from -1 to `most`, under which all conditions hold;
-/// until it returns false. Reals are 0.5.
+/// until it returns false. Reals are all 0.5, 1.5 or -0.5.
 void forAll(const Rule &rule, const Ranks &ranks, int64_t most,
             const std::function<bool(const Assignment &)> &visit);
 

@@ -52,7 +52,7 @@ struct Position {
   int column = 0; ///< In bytes.
 };
 
-/// An integer in terms of sizes, integers and ranks.
+/// An integer in terms of sizes, integers and ranks, or a real.
 struct Expr {
   /// What it is made of.
   enum class Kind : uint8_t {
@@ -60,6 +60,8 @@ struct Expr {
     Name,   ///< of a size, an integer, or an index of Item
     Rank,   ///< `rank(name)`
     Extent, ///< `name[operands[0]]`
+    Count,  ///< `count(name)`: how many elements have these dims.
+    Real,   ///< `real`, which stands alone.
     Add,    ///< `operands[0] + operands[1]`, and so the others
     Sub,
     Mul,
@@ -67,7 +69,9 @@ struct Expr {
   };
   Kind kind = Kind::Number;   ///< Which of the members below it uses.
   int64_t value = 0;          ///< Of a Number.
-  std::string name;           ///< Of a Name; of the shape of Rank and Extent.
+  double real = 0;            ///< Of a Real.
+  std::string name;           ///< Of a Name; else of a shape, or the text of a
+                              ///< Real where rules are written out.
   std::vector<Expr> operands; ///< Two of arithmetic, one of Extent.
   Position at;                ///< Of its first token, or of its sign.
 };
@@ -113,7 +117,7 @@ struct Variable {
 struct Node {
   std::string name;                  ///< Unique on its side of the rule.
   std::string op;                    ///< `matmul`; empty for equal elements.
-  double element = 0;                ///< What they all are.
+  Value element;                     ///< What they all are: an Expr or double.
   std::vector<std::string> operands; ///< Variables and earlier nodes.
   std::vector<std::pair<std::string, Value>> attributes; ///< By name.
   std::optional<TensorType> type; ///< If it is not the operator's to say.
@@ -128,12 +132,12 @@ struct Graph {
   Position at;
 };
 
-/// How two integers compare.
+/// How two numbers compare.
 enum class Relation : uint8_t { Eq, Ne, Lt, Le, Gt, Ge, Divides };
 
-/// What has to hold where the rule is applied.
+/// What has to hold where the rule is applied. A real is only compared.
 struct Condition {
-  Expr left;                         ///< In terms of sizes, ints and ranks.
+  Expr left;                         ///< Of integers, or one real.
   Relation relation = Relation::Eq;  ///< `left relation right`.
   Expr right;                        ///< As `left`.
   std::vector<std::string> comments; ///< The lines above it.
@@ -170,6 +174,7 @@ struct Rule {
   std::optional<NumericClass> numericClass; ///< Of an axiom none.
   std::optional<std::string> open; ///< Why it is not proved; off by default.
   bool isGenerated = false;
+  bool isAlways = false; ///< Every compilation applies it.
   std::vector<std::string> comments;
   Position at;
 

@@ -38,6 +38,9 @@ std::string_view shippedRecord();
 /// The rules of rules/ that are proved, and at which ranks. Fails with Invalid
 /// where the record is not of these rules and axioms.
 Expected<std::vector<ProvedRule>> provedRules();
+/// The same where the axioms were read already.
+Expected<std::vector<ProvedRule>>
+provedRules(const std::vector<Rule> &axioms);
 
 } // namespace divisi::rewrite
 

@@ -67,9 +67,23 @@ z3::expr Encoder::integer(const Expr &expr, const Terms &terms) {
   }
 }
 
+/// A real, or an integer that is compared with one.
+z3::expr Encoder::real(const Expr &expr, const Terms &terms) {
+  return expr.kind == Expr::Kind::Real
+             ? context_.constant(("real " + expr.name).c_str(), real_)
+             : integer(expr, terms);
+}
+
 z3::expr Encoder::condition(const Condition &condition, const Terms &terms) {
-  z3::expr left = integer(condition.left, terms);
-  z3::expr right = integer(condition.right, terms);
+  z3::expr_vector sides(context_);
+  sides.push_back(real(condition.left, terms));
+  sides.push_back(real(condition.right, terms));
+  // Of reals nothing is known but what is said.
+  if (z3::eq(sides[0].get_sort(), real_) || z3::eq(sides[1].get_sort(), real_)) {
+    return call(std::string("reals ") + spell(condition.relation), sides,
+                context_.bool_sort());
+  }
+  const z3::expr left = sides[0], right = sides[1];
   switch (condition.relation) {
   case Relation::Eq:
     return left == right;

@@ -52,6 +52,7 @@ private:
   z3::expr call(const std::string &name, const z3::expr_vector &arguments,
                 const z3::sort &range);
   z3::expr integer(const Expr &expr, const Terms &terms);
+  z3::expr real(const Expr &expr, const Terms &terms);
   z3::expr condition(const Condition &condition, const Terms &terms);
   z3::expr extent(const z3::expr &tensor, size_t dim);
   z3::expr has(const z3::expr &tensor, const z3::expr_vector &dims);
