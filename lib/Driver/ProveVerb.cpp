@@ -13,12 +13,11 @@
 
 #include "ActsOn.h"
 #include "Outputs.h"
+#include "RuleFiles.h"
 #include "Verbs.h"
 
 #include "divisi/Rewrite/Check.h"
-#include "divisi/Rewrite/RuleText.h"
 #include "divisi/Rewrite/Shipped.h"
-#include "divisi/Support/InputText.h"
 #include "divisi/Support/OutputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -73,17 +72,8 @@ private:
 
 } // namespace
 
-/// The rules of a file.
-static divisi::Expected<std::vector<Rule>> readFile(const std::string &path) {
-  auto text = InputText::readFile(path);
-  if (!text) {
-    return text.status();
-  }
-  return parseRules(text->text(), isStdout(path) ? "<stdin>" : path);
-}
-
 divisi::Expected<std::vector<Rule>> ProveVerb::readRules() const {
-  auto rules = file_.empty() ? shippedRules() : readFile(file_);
+  auto rules = file_.empty() ? shippedRules() : readRuleFile(file_);
   if (rules && rules->empty()) {
     return Status(ExitCode::Invalid, "'" + file_ + "' has no rules");
   }
@@ -102,7 +92,7 @@ divisi::Expected<std::vector<Rule>> ProveVerb::readAxioms() const {
   if (axioms_.empty()) {
     return shippedAxioms();
   }
-  auto axioms = readFile(axioms_);
+  auto axioms = readRuleFile(axioms_);
   if (!axioms) {
     return axioms;
   }

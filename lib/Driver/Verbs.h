@@ -59,6 +59,7 @@ std::unique_ptr<Verb> makeBenchVerb();
 std::unique_ptr<Verb> makeExplainVerb();
 std::unique_ptr<Verb> makeClusterVerb();
 std::unique_ptr<Verb> makeProveVerb();
+std::unique_ptr<Verb> makeRulesVerb();
 
 /// The verb of divisi-run.
 std::unique_ptr<Verb> makeRunVerb();

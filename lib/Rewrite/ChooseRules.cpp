@@ -36,8 +36,9 @@ Effort divisi::rewrite::effortOf(const CallGraph &side,
   return effort;
 }
 
-/// Whether the target takes less somewhere: at some sizes that are tried.
-static bool canTakeLess(const ProvedRule &proved, Instantiator &instantiator) {
+void divisi::rewrite::forEfforts(
+    const ProvedRule &proved, Instantiator &instantiator,
+    const std::function<bool(const Effort &, const Effort &)> &visit) {
   const Rule &rule = proved.rule;
   std::mt19937_64 random(1);
   std::vector<bool> known;
@@ -62,12 +63,22 @@ static bool canTakeLess(const ProvedRule &proved, Instantiator &instantiator) {
       auto target = instantiator.instantiate(rule, rule.target, *variables,
                                              *assignment, types);
       if (source && target &&
-          effortOf(*target, known) < effortOf(*source, known)) {
-        return true;
+          !visit(effortOf(*source, known), effortOf(*target, known))) {
+        return;
       }
     }
   }
-  return false;
+}
+
+/// Whether the target takes less somewhere: at some sizes that are tried.
+static bool canTakeLess(const ProvedRule &proved, Instantiator &instantiator) {
+  bool isLess = false;
+  forEfforts(proved, instantiator,
+             [&](const Effort &source, const Effort &target) {
+               isLess = target < source;
+               return !isLess;
+             });
+  return isLess;
 }
 
 /// The rule once for each choice of its operators.

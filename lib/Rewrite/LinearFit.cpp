@@ -12,6 +12,7 @@
 
 #include <utility>
 
+using namespace divisi::rewrite;
 using divisi::rt::FieldElement;
 
 /// Gaussian elimination in the prime field, where nothing is rounded; the last
@@ -77,4 +78,46 @@ divisi::rewrite::fitLinear(const std::vector<std::vector<int64_t>> &points,
     }
   }
   return result;
+}
+
+Expr divisi::rewrite::numberExpr(int64_t value) {
+  Expr result;
+  result.value = value;
+  return result;
+}
+
+Expr divisi::rewrite::nameExpr(const std::string &name) {
+  Expr result;
+  result.kind = Expr::Kind::Name;
+  result.name = name;
+  return result;
+}
+
+Expr divisi::rewrite::linearForm(const std::vector<int64_t> &coefficients,
+                                 const std::vector<std::string> &symbols) {
+  std::optional<Expr> sum;
+  for (size_t i = 1; i <= coefficients.size(); ++i) {
+    // The constant comes last.
+    size_t at = i == coefficients.size() ? 0 : i;
+    int64_t factor = coefficients[at];
+    if (factor == 0) {
+      continue;
+    }
+    Expr term = at == 0 ? numberExpr(factor) : nameExpr(symbols[at - 1]);
+    if (at != 0 && factor != 1) {
+      Expr product;
+      product.kind = Expr::Kind::Mul;
+      product.operands = {numberExpr(factor), std::move(term)};
+      term = std::move(product);
+    }
+    if (!sum) {
+      sum = std::move(term);
+      continue;
+    }
+    Expr longer;
+    longer.kind = Expr::Kind::Add;
+    longer.operands = {std::move(*sum), std::move(term)};
+    sum = std::move(longer);
+  }
+  return sum ? *sum : numberExpr(0);
 }

@@ -9,8 +9,11 @@
 #ifndef DIVISI_LIB_REWRITE_LINEARFIT_H
 #define DIVISI_LIB_REWRITE_LINEARFIT_H
 
+#include "divisi/Rewrite/Rule.h"
+
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace divisi::rewrite {
@@ -21,6 +24,15 @@ namespace divisi::rewrite {
 std::optional<std::vector<int64_t>>
 fitLinear(const std::vector<std::vector<int64_t>> &points,
           const std::vector<int64_t> &values);
+
+/// The linear form with these coefficients, of 1 and then of `symbols`.
+Expr linearForm(const std::vector<int64_t> &coefficients,
+                const std::vector<std::string> &symbols);
+
+/// An expression that is this number.
+Expr numberExpr(int64_t value);
+/// An expression that is this name.
+Expr nameExpr(const std::string &name);
 
 } // namespace divisi::rewrite
 

@@ -22,19 +22,6 @@ using namespace divisi::rewrite;
 // Expressions
 //===----------------------------------------------------------------------===//
 
-static Expr number(int64_t value) {
-  Expr result;
-  result.value = value;
-  return result;
-}
-
-static Expr symbol(const std::string &name) {
-  Expr result;
-  result.kind = Expr::Kind::Name;
-  result.name = name;
-  return result;
-}
-
 static Expr times(Expr left, Expr right) {
   Expr result;
   result.kind = Expr::Kind::Mul;
@@ -51,18 +38,18 @@ static std::string extentName(const std::string &shape, size_t dim) {
 static std::optional<Expr> writeOut(const Expr &expr, const Ranks &ranks,
                                     const std::string &index, size_t at) {
   if (expr.kind == Expr::Kind::Rank) {
-    return number(int64_t(ranks.at(expr.name)));
+    return numberExpr(int64_t(ranks.at(expr.name)));
   }
   if (expr.kind == Expr::Kind::Count) {
-    Expr product = number(1);
+    Expr product = numberExpr(1);
     for (size_t dim = 0; dim != ranks.at(expr.name); ++dim) {
-      Expr extent = symbol(extentName(expr.name, dim));
+      Expr extent = nameExpr(extentName(expr.name, dim));
       product = dim == 0 ? extent : times(std::move(product), extent);
     }
     return product;
   }
   if (expr.kind == Expr::Kind::Name && expr.name == index) {
-    return number(int64_t(at));
+    return numberExpr(int64_t(at));
   }
   Expr result = expr;
   if (expr.kind == Expr::Kind::Real) {
@@ -80,7 +67,7 @@ static std::optional<Expr> writeOut(const Expr &expr, const Ranks &ranks,
     if (!dim || *dim < 0 || *dim >= int64_t(ranks.at(expr.name))) {
       return std::nullopt;
     }
-    return symbol(extentName(expr.name, size_t(*dim)));
+    return nameExpr(extentName(expr.name, size_t(*dim)));
   }
   return result;
 }
@@ -94,7 +81,7 @@ static std::optional<std::vector<Expr>> writeOut(const Items &items,
     for (size_t i = 0; i != count; ++i) {
       bool isSpread = !item.shape.empty() && item.index.empty();
       std::optional<Expr> value =
-          isSpread ? symbol(extentName(item.shape, i))
+          isSpread ? nameExpr(extentName(item.shape, i))
                    : writeOut(item.value, ranks, item.index, i);
       if (!value) {
         return std::nullopt;
@@ -221,33 +208,6 @@ bool Maker::takeSamples() {
   return !samples_.empty();
 }
 
-/// The linear form with these coefficients of 1 and the symbols.
-static Expr formOf(const std::vector<int64_t> &coefficients,
-                   const std::vector<std::string> &symbols) {
-  std::optional<Expr> sum;
-  for (size_t i = 1; i <= coefficients.size(); ++i) {
-    // The constant comes last.
-    size_t at = i == coefficients.size() ? 0 : i;
-    int64_t factor = coefficients[at];
-    if (factor == 0) {
-      continue;
-    }
-    Expr term = at == 0 ? number(factor) : symbol(symbols[at - 1]);
-    if (at != 0 && factor != 1) {
-      term = times(number(factor), std::move(term));
-    }
-    if (!sum) {
-      sum = std::move(term);
-      continue;
-    }
-    Expr longer;
-    longer.kind = Expr::Kind::Add;
-    longer.operands = {std::move(*sum), std::move(term)};
-    sum = std::move(longer);
-  }
-  return sum ? *sum : number(0);
-}
-
 SymbolicDims Maker::dimsOf(size_t side, size_t call, const Node &node) {
   SymbolicDims dims;
   if (node.type) {
@@ -266,7 +226,7 @@ SymbolicDims Maker::dimsOf(size_t side, size_t call, const Node &node) {
       values.push_back(formAt(sample).dims[dim]);
     }
     auto coefficients = fitLinear(points_, values);
-    dims.push_back(coefficients ? std::optional(formOf(*coefficients, symbols))
+    dims.push_back(coefficients ? std::optional(linearForm(*coefficients, symbols))
                                 : std::nullopt);
   }
   return dims;

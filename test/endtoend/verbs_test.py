@@ -60,6 +60,8 @@ def test_overview_lists_the_verbs(divisi):
          "cluster   all numbers of a machine, as YAML to change and plan for",
          "prove     whether substitution rules are true: those of a file, or "
          "Divisi's own",
+         "rules     generate substitution rules, or entail: what rules say of "
+         "all equations",
          "solve     the cheapest strategies of a planning problem, or --check "
          "of a solution", "version   what this program and its parts are")
     assert re.fullmatch(r"divisi [\d.]+ \(artifacts of version \d+, LLVM "

@@ -63,6 +63,12 @@ std::vector<bool> knownValues(const CallGraph &side, std::vector<bool> known);
 Effort effortOf(const CallGraph &side, const std::vector<bool> &known,
                 const std::vector<bool> &kept = {});
 
+/// Calls `visit` with what source and target take in every run, at some sizes at
+/// each of the ranks, until it returns false.
+void forEfforts(
+    const ProvedRule &proved, Instantiator &instantiator,
+    const std::function<bool(const Effort &, const Effort &)> &visit);
+
 /// Applies rules to a function until none can be.
 class RuleApplier {
 public:

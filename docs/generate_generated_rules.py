@@ -1,0 +1,87 @@
+"""Writes generated-rules.md: the table that rules are generated of, and what
+became of all graphs, from what `divisi rules generate --counts COUNTS` wrote.
+
+    DIVISI_BUILD=build python docs/generate_generated_rules.py COUNTS
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
+PAGE = """# Generated rules
+
+Written by docs/generate_generated_rules.py.
+
+`divisi rules generate` makes rules that nobody wrote: it enumerates all graphs
+of up to three operators, and of four of those that are linear, over the table
+below, and keeps what is equal and does not follow from what it kept before.
+[rationale-rewrite.md](rationale-rewrite.md) says how.
+
+```
+divisi rules generate -o generated.rules --counts counts.md --journal journal
+divisi prove generated.rules
+divisi rules entail --rules generated.rules
+```
+
+The first takes minutes; stopped, it goes on where the journal ends, and writes
+the same file. Its rules are ordinary ones. Those by which something can take
+less come first: fewer operations of contractions, then fewer operators, then
+results of fewer elements. What no axioms prove says `open`, and is off.
+
+## What is claimed of them, and how it is checked
+
+Every equation of the table follows from the rules that are kept. The generator
+drops an equation only if it follows from others by rewriting, or if the prover
+derives it from the rules that are kept at that moment. `divisi rules entail`
+checks this with nothing of the generator but its enumeration: it asks the prover
+about each equation, as it is met, with the rules of the file for axioms, and
+ends with 8 if one does not follow. `--world linear --operators 3` is what the
+axioms of TASO speak of on matrices, `--world images` on images. A test does it
+for sums, products and functions of up to two operators.
+
+What is not among the rules: equations of several results, which follow from one
+for each; and equations in which more than four different tensors of one form
+stand, but for those found by giving each operand a tensor of its own.
+
+## What became of all graphs
+
+| column | counts |
+|---|---|
+| enumerated | graphs, an operator on graphs that stand for their class |
+| classes | of them the first with their result |
+| equal | the others: each is an equation with the first of its class |
+| up to names | of these, with other names of tensors only once |
+| not rewritten | of these, what no rewriting by equations before derives |
+| no words | of these: of constants alone, or of extents that rules cannot say |
+| derived | of these: the prover derives it from the rules that are kept |
+| refused | of these: false at other extents, or on numbers |
+| kept | the others, of which are |
+| proved | those that follow from the axioms of Divisi, and |
+| tested only | those that do not, and say `open` |
+
+{counts}
+## The table
+
+A letter k is 2 where graphs are enumerated, s is 3; `2k` is cut in two. Which
+extents have to be equal is found for each equation afterwards, and whether they
+may be any number of dims.
+
+```
+{table}```
+"""
+
+
+def main():
+    table = subprocess.run([BUILD / "bin/divisi", "rules", "generate",
+                            "--table"], capture_output=True, text=True,
+                           check=True).stdout
+    counts = Path(sys.argv[1]).read_text(encoding="utf-8")
+    page = PAGE.format(counts=counts, table=table)
+    (ROOT / "docs/generated-rules.md").write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

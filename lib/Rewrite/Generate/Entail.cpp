@@ -1,0 +1,120 @@
+//===- Entail.cpp - What rules say of all equations -----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The generator drops equations by what it has found so far, and by rewriting.
+// Here the prover alone is asked about all of them, as they are met, with
+// nothing but the rules.
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Rewrite/Check.h"
+#include "divisi/Rewrite/Generate.h"
+#include "lib/Rewrite/Generate/Generalizer.h"
+#include "lib/Rewrite/Generate/Summary.h"
+
+#include <unordered_set>
+
+using namespace divisi;
+using namespace divisi::rewrite;
+
+namespace {
+
+/// The equations of one world.
+class Entailment {
+public:
+  Entailment(const World &world, const GenerateOptions &options,
+             const std::vector<SymbolicRule> &accepted,
+             Instantiator &instantiator)
+      : universe_(world, options.seed), accepted_(accepted),
+        instantiator_(instantiator), generalizer_(universe_, instantiator) {}
+
+  EntailCounts run(size_t operators) {
+    counts_ = {universe_.world().name, operators, 0, 0, 0, 0, {}};
+    std::vector<std::pair<Term, Term>> met;
+    universe_.enumerate(uint8_t(operators),
+                        operators != universe_.world().most,
+                        [&](const Term &term, const Term &first) {
+                          if (seen_.insert(canonicalText(universe_, term,
+                                                         first)).second) {
+                            met.emplace_back(term, first);
+                          }
+                        });
+    counts_.equations = met.size();
+    for (const auto &[term, first] : met) {
+      add(term, first);
+    }
+    ask();
+    return counts_;
+  }
+
+private:
+  void add(const Term &term, const Term &first) {
+    constexpr size_t mostAtOnce = 256;
+    auto rule = generalizer_.run(equationOf(universe_, term, first));
+    if (!rule || rule->variables.empty()) {
+      ++counts_.unsaid;
+      return;
+    }
+    rule->name = "equation";
+    rule->summary = summaryOf(*rule);
+    questions_.push_back(obligationsOf(*rule, instantiator_));
+    rules_.push_back(std::move(*rule));
+    if (rules_.size() == mostAtOnce) {
+      ask();
+    }
+  }
+  void ask() {
+    auto usable = [&](const Obligations &rule) {
+      return usableAxioms(accepted_, {rule});
+    };
+    size_t next = 0;
+    proveInChild({}, usable, questions_, ProofLimits(),
+                 [&](const ProofResult &proof) {
+                   Rule &rule = rules_[next++];
+                   if (proof.isProved) {
+                     ++counts_.entailed;
+                   } else if (tryRule(rule, instantiator_).refusal) {
+                     ++counts_.refused;
+                   } else {
+                     counts_.open.push_back(std::move(rule));
+                   }
+                 });
+    questions_.clear();
+    rules_.clear();
+  }
+
+  Universe universe_;
+  const std::vector<SymbolicRule> &accepted_;
+  Instantiator &instantiator_;
+  Generalizer generalizer_;
+  EntailCounts counts_;
+  std::unordered_set<std::string> seen_;
+  std::vector<Obligations> questions_;
+  std::vector<Rule> rules_;
+};
+
+} // namespace
+
+Status divisi::rewrite::entailGenerated(
+    const GenerateOptions &options, const std::vector<Rule> &rules,
+    const std::function<void(const EntailCounts &)> &tell) {
+  auto worlds = chooseWorlds(options);
+  if (!worlds) {
+    return worlds.status();
+  }
+  Instantiator instantiator;
+  std::vector<SymbolicRule> accepted =
+      symbolicAxioms(rules, rules, instantiator);
+  for (const World &world : *worlds) {
+    Entailment entailment(world, options, accepted, instantiator);
+    for (size_t operators = 1; operators <= world.most; ++operators) {
+      tell(entailment.run(operators));
+    }
+  }
+  return Status();
+}

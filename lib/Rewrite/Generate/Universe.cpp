@@ -1,0 +1,323 @@
+//===- Universe.cpp - All graphs over a few tensors -----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Rewrite/Generate/Universe.h"
+
+#include "divisi/Evaluate/Evaluator.h"
+#include "lib/Rewrite/Elements.h"
+#include "lib/Rewrite/LinearFit.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace divisi;
+using namespace divisi::rewrite;
+using rt::HostTensor;
+
+static uint64_t mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 29);
+}
+
+/// Of a term without its size, which follows from its operands.
+static uint64_t keyOf(const Term &term) {
+  return mix(mix(mix(1, term.op), term.a), term.b);
+}
+
+//===----------------------------------------------------------------------===//
+// Forms and values
+//===----------------------------------------------------------------------===//
+
+uint32_t Universe::formNumber(const TensorForm &form) {
+  auto found = std::find(forms_.begin(), forms_.end(), form);
+  if (found == forms_.end()) {
+    found = forms_.insert(found, form);
+  }
+  return uint32_t(found - forms_.begin());
+}
+
+/// The longest extent of a result, in extents of its world: longer ones only
+/// say again what shorter ones do.
+static constexpr int64_t kMostExtent = 6;
+
+/// The extent of a letter that is cut in two parts: 2 k.
+static bool canCut(const TableOperator &op, const TensorForm &form) {
+  return op.extra == Extra::None || op.extra == Extra::Merge ||
+         form.dims[op.axis] == 2 * extentOf({'k', 1});
+}
+
+Universe::Site Universe::makeSite(uint16_t op, uint32_t a, uint32_t b) {
+  const TableOperator &what = world_.operators[op];
+  Rule rule;
+  Assignment none;
+  TypeChoice types{{"float", rt::DType::Field}};
+  std::vector<TensorForm> forms;
+  std::vector<Items> dims;
+  for (size_t i = 0; i != what.ranks.size(); ++i) {
+    forms.push_back(forms_[i == 0 ? a : b]);
+    if (forms[i].dims.size() != what.ranks[i]) {
+      return {};
+    }
+    dims.emplace_back();
+    for (int64_t extent : forms[i].dims) {
+      dims.back().push_back({numberExpr(extent), {}, {}});
+    }
+    rule.variables.push_back({});
+    rule.variables.back().name = "x" + std::to_string(i);
+  }
+  if (!canCut(what, forms[0])) {
+    return {};
+  }
+  Node node = *nodeOf(what, dims, numberExpr(extentOf({'k', 1})));
+  node.name = "z";
+  for (const Variable &variable : rule.variables) {
+    node.operands.push_back(variable.name);
+  }
+  rule.source = {{node}, {"z"}, {}};
+  auto made =
+      instantiator_.instantiate(rule, rule.source, forms, none, types);
+  if (!made) {
+    return {};
+  }
+  const Call &call = made->calls[0];
+  for (int64_t extent : call.result.dims) {
+    if (extent == 0 || extent > kMostExtent) {
+      return {};
+    }
+  }
+  return {call, formNumber(call.result)};
+}
+
+const Universe::Site &Universe::siteOf(uint16_t op, uint32_t a, uint32_t b) {
+  uint64_t key = uint64_t(op) << 40 | uint64_t(a) << 20 |
+                 (b == Term::kNone ? 0xfffff : b);
+  auto found = sites_.find(key);
+  if (found == sites_.end()) {
+    found = sites_.emplace(key, makeSite(op, a, b)).first;
+  }
+  return found->second;
+}
+
+std::optional<HostTensor> Universe::valueOf(const Term &term) {
+  uint32_t b = term.b == Term::kNone ? term.b : graphs_[term.b].form;
+  const Site &site = siteOf(term.op, graphs_[term.a].form, b);
+  if (site.form == Term::kNone) {
+    return std::nullopt;
+  }
+  std::vector<HostTensor> operands{values_[term.a]};
+  if (term.b != Term::kNone) {
+    operands.push_back(values_[term.b]);
+  }
+  auto value = evaluateOp(site.call.op, site.call.attributes, operands,
+                          site.call.result.type, site.call.result.dims);
+  return value ? std::optional(std::move(*value)) : std::nullopt;
+}
+
+uint64_t Universe::hashOf(const HostTensor &value, uint32_t form) const {
+  uint64_t hash = mix(7, form);
+  auto bytes = value.bytes();
+  for (size_t at = 0; at != bytes.size(); at += sizeof(uint64_t)) {
+    uint64_t element = 0;
+    std::memcpy(&element, bytes.data() + at, sizeof(element));
+    hash = mix(hash, element);
+  }
+  return hash;
+}
+
+std::optional<uint64_t> Universe::fingerprint(const Term &term) {
+  auto value = valueOf(term);
+  if (!value) {
+    return std::nullopt;
+  }
+  return hashOf(*value, formNumber({value->type(), value->dims()}));
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+Universe::Universe(World world, uint64_t seed) : world_(std::move(world)) {
+  addLeaves(seed);
+}
+
+/// A tensor of equal elements.
+static HostTensor equalElements(const TensorForm &form, double element) {
+  auto numbers = HostTensor::zeros(rt::DType::F64, form.dims);
+  std::fill_n(numbers->as<double>().begin(), numbers->count(), element);
+  return *numbers->castTo(form.type);
+}
+
+void Universe::addLeaves(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (size_t i = 0; i != world_.leaves.size(); ++i) {
+    const Leaf &leaf = world_.leaves[i];
+    TensorForm form{rt::DType::Field, {}};
+    for (const LeafExtent &extent : leaf.dims) {
+      form.dims.push_back(extentOf(extent));
+    }
+    for (size_t j = 0; j != leaf.count; ++j) {
+      Term term;
+      term.a = uint32_t(leaves_.size());
+      leaves_.push_back(i);
+      HostTensor value = leaf.element
+                             ? equalElements(form, *leaf.element)
+                             : *drawTensor(form, Values::Normal, random);
+      uint32_t number = formNumber(form);
+      classes_.emplace(hashOf(value, number), term);
+      keep(term, number, term, std::move(value));
+      ++enumerated_;
+    }
+  }
+}
+
+const std::vector<uint32_t> &Universe::membersOf(uint32_t stand) const {
+  return members_[stand];
+}
+
+uint32_t Universe::find(const Term &term) const {
+  auto found = byTerm_.find(keyOf(term));
+  if (found != byTerm_.end()) {
+    for (uint32_t graph : found->second) {
+      const Term &other = graphs_[graph].term;
+      if (other.op == term.op && other.a == term.a && other.b == term.b) {
+        return graph;
+      }
+    }
+  }
+  return Term::kNone;
+}
+
+uint8_t Universe::sizeOf(uint32_t a, uint32_t b) const {
+  const std::vector<uint32_t> &of = graphs_[a].operators;
+  if (b == Term::kNone) {
+    return uint8_t(of.size() + 1);
+  }
+  size_t count = of.size() + 1;
+  for (uint32_t each : graphs_[b].operators) {
+    count += std::find(of.begin(), of.end(), each) == of.end();
+  }
+  return uint8_t(count);
+}
+
+void Universe::keep(const Term &term, uint32_t form, const Term &first,
+                    HostTensor value) {
+  auto number = uint32_t(graphs_.size());
+  Graph graph{term, form, number, {}};
+  if (first != term) {
+    graph.stand = find(first);
+  }
+  if (term.op != Term::kLeaf) {
+    graph.operators = graphs_[term.a].operators;
+    if (term.b != Term::kNone) {
+      for (uint32_t each : graphs_[term.b].operators) {
+        graph.operators.push_back(each);
+      }
+    }
+    graph.operators.push_back(number);
+    std::sort(graph.operators.begin(), graph.operators.end());
+    graph.operators.erase(
+        std::unique(graph.operators.begin(), graph.operators.end()),
+        graph.operators.end());
+  }
+  members_.emplace_back();
+  containing_.emplace_back();
+  members_[graph.stand].push_back(number);
+  for (uint32_t each : graph.operators) {
+    containing_[each].push_back(number);
+  }
+  bySize_.resize(std::max<size_t>(bySize_.size(), term.size + 1u));
+  if (graph.stand == number) {
+    bySize_[term.size].push_back(number);
+  }
+  byTerm_[keyOf(term)].push_back(number);
+  graphs_.push_back(std::move(graph));
+  values_.push_back(std::move(value));
+}
+
+//===----------------------------------------------------------------------===//
+// Enumeration
+//===----------------------------------------------------------------------===//
+
+/// Graphs that share an operator with `a`, and are of `size` with it and one
+/// more.
+void Universe::addSharing(uint32_t a, uint8_t size,
+                          std::vector<uint32_t> &found) const {
+  for (uint32_t each : graphs_[a].operators) {
+    for (uint32_t b : containing_[each]) {
+      if (sizeOf(a, b) == size) {
+        found.push_back(b);
+      }
+    }
+  }
+}
+
+void Universe::visitOperands(uint16_t op, uint8_t size,
+                             const std::function<void(Term)> &visit) {
+  const TableOperator &what = world_.operators[op];
+  auto count = uint32_t(graphs_.size());
+  for (uint32_t a = 0; a != count; ++a) {
+    const Graph &left = graphs_[a];
+    bool isStanding = left.stand == a;
+    if (left.term.size >= size ||
+        forms_[left.form].dims.size() != what.ranks[0]) {
+      continue;
+    }
+    if (what.ranks.size() == 1) {
+      if (isStanding && left.term.size + 1 == size) {
+        visit({size, op, a, Term::kNone});
+      }
+      continue;
+    }
+    std::vector<uint32_t> found;
+    size_t rest = size - 1u - left.term.size;
+    if (isStanding && rest < bySize_.size()) {
+      for (uint32_t b : bySize_[rest]) {
+        // Those that share an operator are found below.
+        if (sizeOf(a, b) == size) {
+          found.push_back(b);
+        }
+      }
+    }
+    addSharing(a, size, found);
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    for (uint32_t b : found) {
+      if (b < count) {
+        visit({size, op, a, b});
+      }
+    }
+  }
+}
+
+void Universe::add(
+    const Term &term, bool isKeeping,
+    const std::function<void(const Term &, const Term &)> &visit) {
+  auto value = valueOf(term);
+  if (!value) {
+    return;
+  }
+  ++enumerated_;
+  uint32_t form = formNumber({value->type(), value->dims()});
+  auto [found, isNew] = classes_.emplace(hashOf(*value, form), term);
+  Term first = found->second;
+  if (isKeeping) {
+    keep(term, form, first, std::move(*value));
+  }
+  if (!isNew) {
+    visit(term, first);
+  }
+}
+
+void Universe::enumerate(
+    uint8_t size, bool isKeeping,
+    const std::function<void(const Term &, const Term &)> &visit) {
+  for (uint16_t op = 0; op != world_.operators.size(); ++op) {
+    visitOperands(op, size,
+                  [&](const Term &term) { add(term, isKeeping, visit); });
+  }
+}

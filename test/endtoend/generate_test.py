@@ -1,0 +1,150 @@
+"""`divisi rules`: rules that nobody wrote, and what rules say of all equations.
+
+The slice of the table that is tried here is generated in seconds; docs/
+generated-rules.md says what became of all of it.
+"""
+
+import json
+import re
+
+import pytest
+from bad_input_test import fails
+from conftest import Divisi, ROOT
+
+PAGE = ROOT / "docs/generated-rules.md"
+USAGE, INVALID, DIFFERS = 2, 4, 8
+SLICE = ["--world", "elementwise", "--operators", "2"]
+SMALL = ["--world", "elementwise", "--operators", "1"]
+
+
+def rows(text):
+    """{(world, operators): the other columns} of a table of counts."""
+    found = re.findall(r"^\| (\w+) \| (\d) \| (.*) \|$", text, re.M)
+    return {(world, int(size)): [int(count) for count in rest.split(" | ")]
+            for world, size, rest in found}
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    divisi = Divisi(tmp_path_factory.mktemp("generated"))
+    result = divisi("rules", "generate", *SLICE, "-o", "a.rules", "--counts",
+                    "a.md", "--journal", "a.journal")
+    assert ("elementwise, 2 operators: 2526 graphs, 559 equations up to names, "
+            in result.err)
+    return divisi
+
+
+def test_counts_add_up(generated):
+    text = generated.path("a.md").read_text()
+    assert text.startswith(
+        "| world | operators | enumerated | classes | equal | up to names | not "
+        "rewritten | no words | derived | refused | kept | proved | tested only "
+        "|\n")
+    counts = rows(text)
+    assert list(counts) == [("elementwise", 1), ("elementwise", 2)]
+    documented = rows(PAGE.read_text(encoding="utf-8"))
+    for key, row in counts.items():
+        (enumerated, classes, equal, named, asked, unsaid, derived, refused,
+         kept, proved, tested) = row
+        assert enumerated == classes + equal
+        assert equal >= named >= asked
+        assert asked == unsaid + derived + refused + kept
+        assert kept == proved + tested and proved > 0
+        # What is enumerated does not depend on how many operators follow.
+        assert documented[key][:4] == row[:4], (
+            "write the counts of docs/generated-rules.md again")
+
+
+def test_rules_pass_the_gates_of_every_rule(generated):
+    result = generated("prove", "a.rules", "--json")
+    rules = json.loads(result.out)["rules"]
+    counts = rows(generated.path("a.md").read_text())
+    proved = [rule for rule in rules if rule["standing"] == "proved"]
+    tested = [rule for rule in rules if rule["standing"] == "tested"]
+    assert len(proved) == sum(row[9] for row in counts.values())
+    assert len(tested) == sum(row[10] for row in counts.values())
+    assert len(rules) == len(proved) + len(tested)
+    text = generated.path("a.rules").read_text()
+    assert text.count("\n  generated\n") == len(rules)
+    assert text.count("\n  open ") == len(tested)
+    # Sums commute, at all ranks, and products distribute over them.
+    for summary in ["add(x, y) = add(y, x)",
+                    "add(mul(x, z), mul(x, y)) = mul(x, add(y, z))"]:
+        assert f'summary "{summary}"' in text, summary
+
+
+def test_every_equation_follows_from_what_was_kept(generated):
+    """The prover alone, from the rules alone: nothing was dropped that they do
+    not say."""
+    out = generated("rules", "entail", *SLICE, "--rules", "a.rules").out
+    found = re.findall(r"operators: (\d+) equations, (\d+) entailed, (\d+) open,"
+                       r" (\d+) false elsewhere, (\d+) without words", out)
+    counts = rows(generated.path("a.md").read_text())
+    assert [int(each[0]) for each in found] == [
+        row[3] for row in counts.values()]
+    for equations, entailed, still, false, unsaid in found:
+        assert int(still) == 0
+        assert int(equations) == int(entailed) + int(false) + int(unsaid)
+
+
+def test_without_a_rule_equations_are_open(generated):
+    text = generated.path("a.rules").read_text()
+    rules = re.split(r"(?m)^(?=rule )", text)
+    less = [rule for rule in rules if "add(x, y) = add(y, x)" not in rule]
+    assert len(less) == len(rules) - 1
+    generated.path("less.rules").write_text("".join(less))
+    result = generated("rules", "entail", *SMALL, "--rules", "less.rules",
+                       exits=DIFFERS)
+    assert "  add(x, y) = add(y, x)\n" in result.out
+    assert " equations do not follow from the rules" in result.err
+
+
+def test_what_was_stopped_goes_on(generated):
+    """Wherever it was stopped: in the midst of what is decided together, too."""
+    whole = generated("rules", "generate", *SMALL, "--journal", "b.journal").out
+    lines = generated.path("b.journal").read_text().splitlines(True)
+    assert len(lines) > 20
+    for kept in [len(lines), 10]:
+        generated.path("b.journal").write_text("".join(lines[:kept]))
+        again = generated("rules", "generate", *SMALL, "--journal", "b.journal")
+        assert again.out == whole, kept
+        assert generated.path("b.journal").read_text() == "".join(lines), kept
+
+
+def test_the_page_has_the_table(divisi):
+    table = divisi("rules", "generate", "--table").out
+    for line in ["  slice(rank 2), the first part along 0",
+                 "  slice(rank 2), the second part along 0",
+                 "  reshape(rank 2) of dim 0 and the next"]:
+        assert line + "\n" in table, line
+    assert table in PAGE.read_text(encoding="utf-8"), (
+        "write the table of docs/generated-rules.md again: divisi rules "
+        "generate --table")
+
+
+@pytest.mark.parametrize("arguments, because", [
+    (["make"], "'make': expected generate or entail"),
+    (["generate", "--operators", "5"],
+     "--operators 5: expected a number from 1 to 4"),
+    (["generate", "--world", "none"],
+     "'none' is no world of the table, which --table prints"),
+    (["entail", "--world", "none"], "'none' is no world of the table"),
+    (["generate", "--rules", "a.rules"],
+     "--rules 'a.rules' is for entail; -o names the file that generate writes"),
+])
+def test_usage(divisi, arguments, because):
+    fails(divisi, USAGE, "rules", *arguments, because=[because])
+
+
+@pytest.mark.parametrize("text, because", [
+    ("something\n", "is of something else: it begins with 'something', "
+                    "expected 'divisi rules generate, seed 1, table "),
+    ("", "is of something else: it begins with ''"),
+    ("{head}\nx l0.0\n", "expected a decision, one of u, d, r and k, a space "
+                         "and an equation"),
+])
+def test_journals_that_are_none(generated, divisi, text, because):
+    head = generated.path("a.journal").read_text().splitlines()[0]
+    divisi.path("j").write_text(text.replace("{head}", head))
+    fails(divisi, INVALID, "rules", "generate", *SMALL, "--journal", "j",
+          because=[because])
