@@ -1,0 +1,95 @@
+"""Writes firings.md: which rules are applied to the models of test/models, how
+often, and what is recognised in each.
+
+    DIVISI_BUILD=build python docs/generate_firings.py
+    DIVISI_BUILD=build python docs/generate_firings.py MODEL.onnx...
+
+With models, whose shapes are those of MODEL.inputs.npz, the tables of these are
+printed instead.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
+MODELS = sorted((ROOT / "test/models").glob("*.onnx"))
+OPERATORS = ("normalize", "gelu", "silu", "attention", "rotary")
+HEAD = """# Where rules are applied
+
+Written by docs/generate_firings.py, for the models of test/models.
+[rules.md](rules.md) says what each rule is.
+"""
+
+
+def imported(model, folder, *arguments):
+    """The text of the module after Import."""
+    done = subprocess.run(
+        [BUILD / "bin/divisi", "compile", model, "--shapes-from",
+         model.with_suffix(".inputs.npz"), "--dump-after", "import", "-o", "-",
+         *arguments], capture_output=True, text=True, check=True, cwd=folder)
+    return done.stdout
+
+
+def firings(module, folder, options):
+    """{rule: how often it is applied to a module that Import left as it is}."""
+    path = Path(folder) / "module.mlir"
+    path.write_text(module, encoding="utf-8")
+    done = subprocess.run(
+        [BUILD / "bin/divisi-opt", path, f"--apply-rules{options}",
+         "--remarks-filter=apply-rules", "--remark-format=emitRemark", "-o",
+         os.devnull], capture_output=True, text=True, check=True, cwd=folder)
+    return Counter(re.findall(r"\[Passed\] (\S+) .*Remark=applied",
+                              done.stderr))
+
+
+def operators(module):
+    return Counter(re.findall(r"= nn\.(\w+)", module))
+
+
+def written(counts):
+    return ", ".join(f"{rule} {count}" for rule, count in
+                     sorted(counts.items())) or "none"
+
+
+def tables(models):
+    lines = ["What Import leaves, with rules and without:\n",
+             "| model | " + " | ".join(OPERATORS) + " |",
+             "|---|" + "---|" * len(OPERATORS)]
+    always, named = [], []
+    for model in models:
+        with tempfile.TemporaryDirectory() as folder:
+            plain = imported(model.resolve(), folder, "--leave-out",
+                             "apply-rules")
+            with_rules = operators(imported(model.resolve(), folder))
+            without = operators(plain)
+            always.append(firings(plain, folder, "=always"))
+            named.append(firings(plain, folder, ""))
+        lines.append(f"| {model.stem} | " + " | ".join(
+            f"{with_rules[each]} ({without[each]})" for each in OPERATORS) +
+            " |")
+    for what, counted in (
+            ("Of the rules that every compilation applies:", always),
+            ("Of all rules, which `apply-rules` applies when asked to:",
+             named)):
+        lines += ["", what, "", "| model | rules, and how often |", "|---|---|"]
+        lines += [f"| {model.stem} | {written(counts)} |"
+                  for model, counts in zip(models, counted)]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    if sys.argv[1:]:
+        print(tables([Path(path) for path in sys.argv[1:]]), end="")
+    else:
+        (ROOT / "docs/firings.md").write_text(HEAD + "\n" + tables(MODELS),
+                                              encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
