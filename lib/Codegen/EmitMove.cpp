@@ -7,12 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/EmitMove.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "lib/Codegen/ThreadBuilder.h"
 
 using namespace mlir;
 using namespace divisi;
@@ -22,11 +17,11 @@ using rt::GridMove;
 namespace {
 
 /// Emits what one thread does.
-class MoveEmitter {
+class MoveEmitter : ThreadBuilder {
 public:
   MoveEmitter(ImplicitLocOpBuilder &builder, const GridMove &move,
               ValueRange arguments)
-      : b_(builder), move_(move),
+      : ThreadBuilder(builder), move_(move),
         element_(builder.getIntegerType(unsigned(move.width) * 8)),
         to_(arguments[0]), from_(arguments[1]), count_(arguments[2]),
         extents_(arguments.slice(3, move.loops)),
@@ -43,36 +38,18 @@ private:
     Value to, from;
   };
 
-  Value number(int64_t value) {
-    return arith::ConstantIntOp::create(b_, value, 64);
-  }
-  template <typename Op> Value make(Value x, Value y) {
-    return Op::create(b_, x, y);
-  }
-  template <typename Op> Value position(gpu::Dimension dimension) {
-    return arith::IndexCastOp::create(b_, b_.getI64Type(),
-                                      Op::create(b_, dimension));
-  }
-  Value at(Value pointer, Value index) {
-    return LLVM::GEPOp::create(b_, pointer.getType(), element_, pointer,
-                               ArrayRef<LLVM::GEPArg>{index});
-  }
-  Value load(Value pointer, Value index) {
-    return LLVM::LoadOp::create(b_, element_, at(pointer, index));
-  }
   /// Of the shared square, a row of which has a column more: threads that read
   /// down a column find each in another bank of the memory.
   Value inSquare(Value row, Value column) {
-    return make<arith::AddIOp>(
-        make<arith::MulIOp>(row, number(GridMove::square + 1)), column);
+    return add(mul(row, number(GridMove::square + 1)), column);
   }
   Place placeOf(Value index, size_t loops);
+  void move(Value to, Value toIndex, Value from, Value fromIndex);
   Place along(Place place, size_t loop, Value index);
   void forRows(Value row, Value column, size_t rowLoop, size_t columnLoop,
                Place matrix,
                llvm::function_ref<void(Place place, Value rowOfSquare)> body);
 
-  ImplicitLocOpBuilder &b_;
   const GridMove &move_;
   Type element_;
   Value to_, from_, count_;
@@ -83,38 +60,32 @@ private:
 } // namespace
 
 MoveEmitter::Place MoveEmitter::along(Place place, size_t loop, Value index) {
-  auto add = [&](Value offset, Value stride) {
-    return make<arith::AddIOp>(offset, make<arith::MulIOp>(index, stride));
-  };
-  return {add(place.to, toStrides_[loop]), add(place.from, fromStrides_[loop])};
+  return {add(place.to, mul(index, toStrides_[loop])),
+          add(place.from, mul(index, fromStrides_[loop]))};
 }
 
 /// Of the iteration `index` of the first loops, the innermost counting fastest.
 MoveEmitter::Place MoveEmitter::placeOf(Value index, size_t loops) {
-  Place place{number(0), number(0)};
-  for (size_t l = loops; l-- > 0;) {
-    Value own = index;
-    if (l > 0) {
-      own = make<arith::RemUIOp>(index, extents_[l]);
-      index = make<arith::DivUIOp>(index, extents_[l]);
-    }
-    place = along(place, l, own);
-  }
-  return place;
+  Value sums[] = {number(0), number(0)};
+  addStrides(index, extents_.take_front(loops),
+             {toStrides_.take_front(loops), fromStrides_.take_front(loops)},
+             sums);
+  return {sums[0], sums[1]};
+}
+
+void MoveEmitter::move(Value to, Value toIndex, Value from, Value fromIndex) {
+  store(load(from, element_, fromIndex), to, toIndex);
 }
 
 void MoveEmitter::emitElements() {
-  Value threads = position<gpu::BlockDimOp>(gpu::Dimension::x);
-  Value begin = make<arith::AddIOp>(
-      make<arith::MulIOp>(position<gpu::BlockIdOp>(gpu::Dimension::x), threads),
-      position<gpu::ThreadIdOp>(gpu::Dimension::x));
-  Value step = make<arith::MulIOp>(
-      position<gpu::GridDimOp>(gpu::Dimension::x), threads);
-  auto loop = scf::ForOp::create(b_, begin, count_, step);
-  OpBuilder::InsertionGuard guard(b_);
-  b_.setInsertionPointToStart(loop.getBody());
-  Place place = placeOf(loop.getInductionVar(), move_.loops);
-  LLVM::StoreOp::create(b_, load(from_, place.from), at(to_, place.to));
+  Value threads = position<gpu::BlockDimOp>(Dimension::x);
+  Value begin = add(mul(position<gpu::BlockIdOp>(Dimension::x), threads),
+                    position<gpu::ThreadIdOp>(Dimension::x));
+  Value step = mul(position<gpu::GridDimOp>(Dimension::x), threads);
+  loop(begin, count_, step, [&](Value index) {
+    Place place = placeOf(index, move_.loops);
+    move(to_, place.to, from_, place.from);
+  });
 }
 
 /// Does `body` for each row of a square that this thread has an element of,
@@ -122,86 +93,58 @@ void MoveEmitter::emitElements() {
 void MoveEmitter::forRows(
     Value row, Value column, size_t rowLoop, size_t columnLoop, Place matrix,
     llvm::function_ref<void(Place place, Value rowOfSquare)> body) {
-  Value ownColumn = make<arith::AddIOp>(column, x_);
+  Value ownColumn = add(column, x_);
   for (int64_t first = 0; first < GridMove::square;
        first += GridMove::rowsAtOnce) {
-    Value rowOfSquare = make<arith::AddIOp>(y_, number(first));
-    Value ownRow = make<arith::AddIOp>(row, rowOfSquare);
-    auto isLess = [&](Value index, size_t loop) {
-      return arith::CmpIOp::create(b_, arith::CmpIPredicate::slt, index,
-                                   extents_[loop]);
-    };
-    Value isThere = make<arith::AndIOp>(isLess(ownRow, rowLoop),
-                                        isLess(ownColumn, columnLoop));
-    auto branch = scf::IfOp::create(b_, isThere, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b_);
-    b_.setInsertionPointToStart(branch.thenBlock());
-    body(along(along(matrix, rowLoop, ownRow), columnLoop, ownColumn),
-         rowOfSquare);
+    Value rowOfSquare = add(y_, number(first));
+    Value ownRow = add(row, rowOfSquare);
+    Value isThere =
+        make<arith::AndIOp>(isLess(ownRow, extents_[rowLoop]),
+                            isLess(ownColumn, extents_[columnLoop]));
+    when(isThere, [&] {
+      body(along(along(matrix, rowLoop, ownRow), columnLoop, ownColumn),
+           rowOfSquare);
+    });
   }
 }
 
 void MoveEmitter::emitSquares(Value shared) {
   size_t fromLoop = move_.loops - 2, toLoop = move_.loops - 1;
   Value size = number(GridMove::square);
-  auto squares = [&](size_t loop) {
-    return arith::CeilDivUIOp::create(b_, extents_[loop], size).getResult();
-  };
-  x_ = position<gpu::ThreadIdOp>(gpu::Dimension::x);
-  y_ = position<gpu::ThreadIdOp>(gpu::Dimension::y);
-  Value across = squares(toLoop);
-  Value ofMatrix = make<arith::MulIOp>(squares(fromLoop), across);
-  auto loop = scf::ForOp::create(
-      b_, position<gpu::BlockIdOp>(gpu::Dimension::x),
-      make<arith::MulIOp>(count_, ofMatrix),
-      position<gpu::GridDimOp>(gpu::Dimension::x));
-  OpBuilder::InsertionGuard guard(b_);
-  b_.setInsertionPointToStart(loop.getBody());
-  Value square = loop.getInductionVar();
-  Place matrix =
-      placeOf(make<arith::DivUIOp>(square, ofMatrix), move_.loops - 2);
-  Value inMatrix = make<arith::RemUIOp>(square, ofMatrix);
-  Value from =
-      make<arith::MulIOp>(make<arith::DivUIOp>(inMatrix, across), size);
-  Value to = make<arith::MulIOp>(make<arith::RemUIOp>(inMatrix, across), size);
-  forRows(to, from, toLoop, fromLoop, matrix, [&](Place place, Value row) {
-    LLVM::StoreOp::create(b_, load(from_, place.from),
-                          at(shared, inSquare(row, x_)));
+  x_ = position<gpu::ThreadIdOp>(Dimension::x);
+  y_ = position<gpu::ThreadIdOp>(Dimension::y);
+  Value across = make<arith::CeilDivUIOp>(extents_[toLoop], size);
+  Value ofMatrix =
+      mul(make<arith::CeilDivUIOp>(extents_[fromLoop], size), across);
+  Value begin = position<gpu::BlockIdOp>(Dimension::x);
+  Value step = position<gpu::GridDimOp>(Dimension::x);
+  loop(begin, mul(count_, ofMatrix), step, [&](Value square) {
+    Place matrix =
+        placeOf(make<arith::DivUIOp>(square, ofMatrix), move_.loops - 2);
+    Value inMatrix = make<arith::RemUIOp>(square, ofMatrix);
+    Value from = mul(make<arith::DivUIOp>(inMatrix, across), size);
+    Value to = mul(make<arith::RemUIOp>(inMatrix, across), size);
+    forRows(to, from, toLoop, fromLoop, matrix, [&](Place place, Value row) {
+      move(shared, inSquare(row, x_), from_, place.from);
+    });
+    barrier();
+    forRows(from, to, fromLoop, toLoop, matrix, [&](Place place, Value row) {
+      move(to_, place.to, shared, inSquare(x_, row));
+    });
+    barrier(); // before anybody writes the next one
   });
-  gpu::BarrierOp::create(b_);
-  forRows(from, to, fromLoop, toLoop, matrix, [&](Place place, Value row) {
-    LLVM::StoreOp::create(b_, load(shared, inSquare(x_, row)),
-                          at(to_, place.to));
-  });
-  gpu::BarrierOp::create(b_); // before anybody writes the next one
 }
 
-void divisi::emitMove(ModuleOp module, const GridMove &move) {
+void divisi::emitKernel(ModuleOp module, const GridMove &move) {
   ImplicitLocOpBuilder b(UnknownLoc::get(module.getContext()),
-                         module.getBodyRegion());
-  SmallVector<Type> types(2, LLVM::LLVMPointerType::get(b.getContext()));
-  types.append(move.numberCount(), b.getI64Type());
-  auto function = LLVM::LLVMFuncOp::create(
-      b, rt::gridFunctionName,
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
-                                  types));
-  LLVM::GlobalOp shared;
+                         module.getContext());
+  auto kernel = beginKernel(b, module, 2, move.numberCount());
+  MoveEmitter emitter(b, move, kernel.getArguments());
   if (move.hasSquares) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
-    shared = LLVM::GlobalOp::create(
-        b,
-        LLVM::LLVMArrayType::get(b.getIntegerType(unsigned(move.width) * 8),
-                                 GridMove::square * (GridMove::square + 1)),
-        /*isConstant=*/false, LLVM::Linkage::Internal, "square", Attribute(),
-        /*alignment=*/16, /*addrSpace=*/3);
-  }
-  b.setInsertionPointToStart(function.addEntryBlock(b));
-  MoveEmitter emitter(b, move, function.getArguments());
-  if (move.hasSquares) {
-    emitter.emitSquares(LLVM::AddressOfOp::create(b, shared));
+    emitter.emitSquares(shareMemory(b, module,
+                                    b.getIntegerType(unsigned(move.width) * 8),
+                                    GridMove::square * (GridMove::square + 1)));
   } else {
     emitter.emitElements();
   }
-  LLVM::ReturnOp::create(b, ValueRange());
 }

@@ -24,7 +24,7 @@ namespace divisi {
 ///     barrier
 ///     to[…] = shared[column][row]       columns side by side in the result
 ///     barrier
-void emitMove(mlir::ModuleOp module, const rt::GridMove &move);
+void emitKernel(mlir::ModuleOp module, const rt::GridMove &move);
 
 } // namespace divisi
 

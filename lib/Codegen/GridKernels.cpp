@@ -9,8 +9,11 @@
 #include "divisi/Codegen/GridKernels.h"
 #include "divisi/Codegen/EmulatedGrid.h"
 #include "divisi/Codegen/NativeCode.h"
+#include "lib/Codegen/EmitAttention.h"
+#include "lib/Codegen/EmitGather.h"
 #include "lib/Codegen/EmitGrid.h"
 #include "lib/Codegen/EmitMove.h"
+#include "lib/Codegen/EmitReduce.h"
 #include "lib/Codegen/LowerGrid.h"
 #include "lib/Codegen/LowerRows.h"
 #include "lib/Codegen/ObjectFile.h"
@@ -22,6 +25,8 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
+#include <variant>
+
 using namespace mlir;
 using namespace divisi;
 
@@ -30,7 +35,8 @@ using namespace divisi;
 static constexpr size_t mostParameterBytes = 4096;
 
 /// Calls `body` with the call that there is code for: a region, or what is left
-/// of it behind a product that a library does. Nothing if there is no such call.
+/// of it behind a product that a library does. Nothing if there is no such
+/// call.
 template <typename Body>
 static auto withCoded(const rt::CallSite &site, Body body)
     -> decltype(body(site)) {
@@ -40,26 +46,48 @@ static auto withCoded(const rt::CallSite &site, Body body)
   return body(site);
 }
 
+/// Operators with kernels of their own, which are no regions.
+using Single = std::variant<rt::GridMove, rt::GridReduce, rt::GridGather, rt::GridAttention>;
+
+template <size_t first = 0>
+static std::optional<Single> findSingle(const rt::CallSite &site) {
+  if constexpr (first < std::variant_size_v<Single>) {
+    using Candidate = std::variant_alternative_t<first, Single>;
+    auto found = Candidate::of(site);
+    return found ? std::optional<Single>(*std::move(found))
+                 : findSingle<first + 1>(site);
+  }
+  return std::nullopt;
+}
+
 static size_t countParameters(const rt::CallSite &site) {
-  if (auto move = rt::GridMove::of(site)) {
-    return 2 + move->numberCount();
+  if (auto single = findSingle(site)) {
+    return std::visit(
+        [](const auto &kernel) {
+          return kernel.pointerCount() + kernel.numberCount();
+        },
+        *single);
   }
   rt::RowCall call = *rt::RowCall::of(site);
   return call.nest().tensors.size() + rt::numberCount(call.nest());
 }
 
+static bool generatesRows(const rt::CallSite &site) {
+  std::optional<rt::RowCall> call = rt::RowCall::of(site);
+  return call && RowProgram::of(call->site(), call->nest());
+}
+
 bool divisi::generatesGridKernel(const rt::CallSite &call) {
   return withCoded(call, [](const rt::CallSite &site) {
-    return (generatesCode(site) || rt::GridMove::of(site)) &&
+    return (findSingle(site) || generatesRows(site)) &&
            countParameters(site) * sizeof(int64_t) <= mostParameterBytes;
   });
 }
 
 std::string divisi::gridStructure(const rt::CallSite &call) {
-  if (auto move = rt::GridMove::of(call)) {
-    return "move " + std::to_string(move->width) + " bytes, " +
-           std::to_string(move->loops) + " loops" +
-           (move->hasSquares ? ", by squares" : "");
+  if (auto single = findSingle(call)) {
+    return std::visit([](const auto &kernel) { return kernel.structure(); },
+                      *single);
   }
   return withCoded(call, codeStructure);
 }
@@ -69,8 +97,9 @@ static OwningOpRef<ModuleOp> mapRegion(const rt::CallSite &site,
                                        MLIRContext &context) {
   loadGridDialects(context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
-  if (auto move = rt::GridMove::of(site)) {
-    emitMove(*module, *move);
+  if (auto single = findSingle(site)) {
+    std::visit([&](const auto &kernel) { emitKernel(*module, kernel); },
+               *single);
     return module;
   }
   rt::RowCall call = *rt::RowCall::of(site);

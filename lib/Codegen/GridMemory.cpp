@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/GridMemory.h"
+#include "lib/Codegen/StoredElements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -21,21 +22,20 @@ GridMemory::GridMemory(ImplicitLocOpBuilder &builder, const rt::RowNest &nest,
   rows_ = arguments[tensors.size()];
   size_t next = tensors.size() + 1;
   setPlaces([&] { return arguments[next++]; }, tensors);
-  columns_ =
-      arith::SIToFPOp::create(b_, b_.getF32Type(), extents().back());
+  columns_ = arith::SIToFPOp::create(b_, b_.getF32Type(), extents().back());
 }
 
 Value GridMemory::loadStill(int tensor) {
-  Type type = storedType(nest_.tensors[tensor].type);
-  return toValue(LLVM::LoadOp::create(b_, type, row(tensor)),
-                 nest_.tensors[tensor].type);
+  Type type = storedElement(b_, nest_.tensors[tensor].type);
+  return fromStored(b_, LLVM::LoadOp::create(b_, type, row(tensor)),
+                    nest_.tensors[tensor].type);
 }
 
 Value GridMemory::load(int tensor, Value column, Value mask) {
   assert(!mask && "threads without an element do not come here");
-  Type type = storedType(nest_.tensors[tensor].type);
-  return toValue(
-      LLVM::LoadOp::create(b_, type, at(row(tensor), type, column)),
+  Type type = storedElement(b_, nest_.tensors[tensor].type);
+  return fromStored(
+      b_, LLVM::LoadOp::create(b_, type, at(row(tensor), type, column)),
       nest_.tensors[tensor].type);
 }
 
@@ -44,14 +44,12 @@ void GridMemory::storeResults(ValueRange values, Value column, Value mask) {
   size_t first = nest_.tensors.size() - values.size();
   for (auto [r, value] : llvm::enumerate(values)) {
     rt::DType type = nest_.tensors[first + r].type;
-    LLVM::StoreOp::create(b_, toStored(value, type),
-                          at(row(first + r), storedType(type), column));
+    LLVM::StoreOp::create(b_, toStored(b_, value, type),
+                          at(row(first + r), storedElement(b_, type), column));
   }
 }
 
-Value GridMemory::loadKept(int, Value) {
-  llvm_unreachable("nothing is kept");
-}
+Value GridMemory::loadKept(int, Value) { llvm_unreachable("nothing is kept"); }
 
 void GridMemory::storeKept(int, Value, Value) {
   llvm_unreachable("nothing is kept");

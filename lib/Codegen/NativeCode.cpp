@@ -18,6 +18,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using namespace mlir;
@@ -25,7 +26,12 @@ using namespace divisi;
 
 bool divisi::generatesCode(const rt::CallSite &site) {
   std::optional<rt::RowCall> call = rt::RowCall::of(site);
-  return call && RowProgram::of(call->site(), call->nest());
+  // Elements that lie elsewhere are moved by parts of the region.
+  bool isMoved = call && std::ranges::any_of(call->site().region->parts,
+                                             [](const rt::RegionPart &part) {
+                                               return part.op == "nn.transpose";
+                                             });
+  return call && !isMoved && RowProgram::of(call->site(), call->nest());
 }
 
 /// As it is exactly.

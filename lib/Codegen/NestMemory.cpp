@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/NestMemory.h"
+#include "lib/Codegen/StoredElements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -50,74 +51,9 @@ void NestMemory::enterRow(Value row) {
     for (size_t g = 0; g < indices.size(); ++g) {
       if (Value stride = strides_[t][g]) {
         Value offset = arith::MulIOp::create(b_, indices[g], stride);
-        rows_[t] = at(rows_[t], storedType(nest_.tensors[t].type), offset);
+        rows_[t] =
+            at(rows_[t], storedElement(b_, nest_.tensors[t].type), offset);
       }
     }
   }
-}
-
-Type NestMemory::storedType(rt::DType type) {
-  switch (type) {
-  case rt::DType::F16:
-    return b_.getF16Type();
-  case rt::DType::BF16: // which LLVM has no masked loads of
-    return b_.getI16Type();
-  case rt::DType::Bool:
-  case rt::DType::I8:
-  case rt::DType::U8:
-    return b_.getI8Type();
-  default:
-    return b_.getF32Type();
-  }
-}
-
-/// The type of `like` with other elements.
-static Type withElement(Type like, Type element) {
-  auto vector = dyn_cast<VectorType>(like);
-  return vector ? VectorType::get(vector.getShape(), element) : element;
-}
-
-Value NestMemory::toValue(Value stored, rt::DType type) {
-  Type element = getElementTypeOrSelf(stored.getType());
-  Type number = withElement(stored.getType(), b_.getF32Type());
-  if (element.isF32()) {
-    return stored;
-  }
-  if (type == rt::DType::I8) {
-    return arith::SIToFPOp::create(b_, number, stored);
-  }
-  if (type == rt::DType::U8) {
-    return arith::UIToFPOp::create(b_, number, stored);
-  }
-  if (element.isInteger(16)) {
-    stored = arith::BitcastOp::create(
-        b_, withElement(stored.getType(), b_.getBF16Type()), stored);
-  }
-  if (!element.isInteger(8)) {
-    return arith::ExtFOp::create(b_, number, stored);
-  }
-  Value zero = arith::ConstantOp::create(b_, b_.getZeroAttr(stored.getType()));
-  return arith::CmpIOp::create(b_, arith::CmpIPredicate::ne, stored, zero);
-}
-
-Value NestMemory::toStored(Value value, rt::DType type) {
-  Type to = withElement(value.getType(), storedType(type));
-  if (to == value.getType()) {
-    return value;
-  }
-  if (type == rt::DType::Bool) {
-    return arith::ExtUIOp::create(b_, to, value);
-  }
-  if (type == rt::DType::I8 || type == rt::DType::U8) {
-    // In its range, and a number.
-    Type wide = withElement(to, b_.getI32Type());
-    return arith::TruncIOp::create(b_, to,
-                                   arith::FPToSIOp::create(b_, wide, value));
-  }
-  if (type == rt::DType::BF16) {
-    Value narrow =
-        arith::TruncFOp::create(b_, withElement(to, b_.getBF16Type()), value);
-    return arith::BitcastOp::create(b_, to, narrow);
-  }
-  return arith::TruncFOp::create(b_, to, value);
 }

@@ -35,15 +35,8 @@ protected:
   /// Where the present row of the tensor begins.
   mlir::Value row(size_t tensor) const { return rows_[tensor]; }
 
-  /// What an element is in memory.
-  mlir::Type storedType(rt::DType type);
   /// Where element `index` lies.
   mlir::Value at(mlir::Value pointer, mlir::Type element, mlir::Value index);
-  /// As it is computed with.
-  mlir::Value toValue(mlir::Value stored, rt::DType type);
-  /// As it lies in memory.
-  mlir::Value toStored(mlir::Value value, rt::DType type);
-
   mlir::ImplicitLocOpBuilder &b_;
   const rt::RowNest &nest_;
 

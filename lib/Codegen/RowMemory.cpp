@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/RowMemory.h"
+#include "lib/Codegen/StoredElements.h"
 #include "runtime/kernels/RowCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -110,25 +111,26 @@ void RowMemory::storeVector(Value value, Value pointer, Value mask) {
 }
 
 Value RowMemory::loadStill(int tensor) {
-  Type type = storedType(nest_.tensors[tensor].type);
+  Type type = storedElement(b_, nest_.tensors[tensor].type);
   Value stored = LLVM::LoadOp::create(b_, type, row(tensor));
-  Value value = toValue(stored, nest_.tensors[tensor].type);
+  Value value = fromStored(b_, stored, nest_.tensors[tensor].type);
   return vector::BroadcastOp::create(
       b_, VectorType::get(lanes_, value.getType()), value);
 }
 
 Value RowMemory::load(int tensor, Value column, Value mask) {
-  Type element = storedType(nest_.tensors[tensor].type);
-  return toValue(loadVector(at(row(tensor), element, column), element, mask),
-                 nest_.tensors[tensor].type);
+  Type element = storedElement(b_, nest_.tensors[tensor].type);
+  return fromStored(b_,
+                    loadVector(at(row(tensor), element, column), element, mask),
+                    nest_.tensors[tensor].type);
 }
 
 void RowMemory::storeResults(ValueRange values, Value column, Value mask) {
   size_t first = nest_.tensors.size() - values.size();
   for (auto [r, value] : llvm::enumerate(values)) {
     rt::DType type = nest_.tensors[first + r].type;
-    storeVector(toStored(value, type),
-                at(row(first + r), storedType(type), column), mask);
+    storeVector(toStored(b_, value, type),
+                at(row(first + r), storedElement(b_, type), column), mask);
   }
 }
 

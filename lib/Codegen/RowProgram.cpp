@@ -72,8 +72,8 @@ int Builder::reduce(Kind kind, int operand) {
 /// x, scale, and a zero point or none.
 int Builder::dequantize(const std::vector<int> &operands) {
   using enum Function;
-  int x = operands.size() > 2 ? map(Sub, {operands[0], operands[2]})
-                              : operands[0];
+  int x =
+      operands.size() > 2 ? map(Sub, {operands[0], operands[2]}) : operands[0];
   return map(Mul, {x, operands[1]});
 }
 
@@ -178,7 +178,8 @@ static std::optional<int> addScaled(const rt::RegionPart &part,
   rt::DType code = isQuantize ? part.results[0].type : read[adds ? 1 : 0];
   bool isKnown = isByte(code);
   for (size_t i = 0; i < read.size(); ++i) {
-    bool isCode = i == size_t(adds ? 3 : 2) || (!isQuantize && i == size_t(adds));
+    bool isCode =
+        i == size_t(adds ? 3 : 2) || (!isQuantize && i == size_t(adds));
     isKnown &= read[i] == (isCode ? code : rt::DType::F32);
   }
   if (!isKnown) {
@@ -228,6 +229,10 @@ static std::optional<int> addPart(const rt::RegionPart &part,
   if (part.op == "nn.quantize" || part.op == "nn.dequantize" ||
       part.op == "nn.add_dequantized") {
     return addScaled(part, read, std::move(nodes), builder);
+  }
+  if (part.op == "nn.transpose") { // the nest says where it is read
+    bool isKnown = takes(Function::Add, read) || read[0] == rt::DType::Bool;
+    return isKnown ? std::optional(nodes[0]) : std::nullopt;
   }
   if (part.op == "nn.cast") {
     read.push_back(part.results[0].type);

@@ -12,6 +12,7 @@
 #include "runtime/kernels/Scalars.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace divisi::rt {
 
@@ -40,6 +41,15 @@ Dims channelsLastOrder(size_t rank) {
     order.push_back(int64_t(d));
   }
   order.push_back(1);
+  return order;
+}
+
+Dims storedOrder(const TensorInfo &info) {
+  if (isChannelsLast(info)) {
+    return channelsLastOrder(info.rank());
+  }
+  Dims order(info.rank());
+  std::iota(order.begin(), order.end(), 0);
   return order;
 }
 

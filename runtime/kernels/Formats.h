@@ -30,6 +30,8 @@ bool isPlainOrChannelsLast(const CallSite &site);
 /// The order in which a tensor's dimensions are stored where its channels come
 /// last: 0, 2, 3, ..., 1.
 Dims channelsLastOrder(size_t rank);
+/// The order in which the tensor's dimensions are stored.
+Dims storedOrder(const TensorInfo &info);
 /// `values`, one per dimension, in the order of `dims`.
 Dims permuted(const Dims &values, const Dims &dims);
 /// The plain tensor that has the same bytes.

@@ -34,38 +34,55 @@ bool divisi::rt::isGridTarget(std::string_view target) {
   return target.starts_with(ptxPrefix) || target.starts_with(emulatedPrefix);
 }
 
-/// More blocks than a device has room for at a time gain nothing.
+/// More blocks than a device has room for gain nothing: each goes on.
 static constexpr int64_t mostBlocks = 1 << 14;
 
-static uint32_t blocksFor(int64_t work, int64_t ofBlock, int64_t most) {
+uint32_t divisi::rt::blocksFor(int64_t work, int64_t ofBlock, int64_t most) {
   return uint32_t(std::clamp<int64_t>((work + ofBlock - 1) / ofBlock, 1, most));
 }
 
-GridShape GridShape::of(const RowNest &nest) {
+GridLaunch divisi::rt::launchRows(int64_t rows, int64_t columns,
+                                  bool areShared) {
   constexpr int64_t mostThreads = int64_t(warpSize) * mostWarps;
-  GridShape shape;
-  uint64_t columns = uint64_t(std::max<int64_t>(nest.columns(), 1));
-  shape.lanes = uint32_t(
-      std::bit_ceil(std::min(columns, static_cast<uint64_t>(mostThreads))));
-  bool isAlone = nest.hasRowOperators && shape.lanes > warpSize;
-  shape.rowsOfBlock = isAlone ? 1 : uint32_t(mostThreads) / shape.lanes;
-  shape.rowBlocks = blocksFor(nest.rows(), shape.rowsOfBlock, mostBlocks);
-  if (!nest.hasRowOperators) {
-    shape.columnBlocks = blocksFor(nest.columns(), shape.lanes,
-                                   mostBlocks / shape.rowBlocks);
-  }
-  return shape;
+  GridLaunch launch;
+  uint64_t lanes = uint64_t(std::clamp<int64_t>(columns, 1, mostThreads));
+  launch.blockX = uint32_t(std::bit_ceil(lanes));
+  bool isAlone = areShared && launch.blockX > warpSize;
+  launch.blockY = isAlone ? 1 : uint32_t(mostThreads) / launch.blockX;
+  launch.gridX = blocksFor(rows, launch.blockY);
+  return launch;
 }
 
 size_t divisi::rt::numberCount(const RowNest &nest) {
   return 1 + nest.extents.size() * (1 + nest.tensors.size());
 }
 
-std::vector<int64_t> divisi::rt::gridNumbers(const RowNest &nest) {
-  std::vector<int64_t> numbers = {nest.rows()};
-  numbers.insert(numbers.end(), nest.extents.begin(), nest.extents.end());
-  for (const RowNest::Tensor &tensor : nest.tensors) {
-    numbers.insert(numbers.end(), tensor.strides.begin(), tensor.strides.end());
+static GridLaunch launchOf(const RowCall::Piece &piece) {
+  const RowNest &nest = piece.nest;
+  GridLaunch launch =
+      launchRows(nest.rows(), nest.columns(), nest.hasRowOperators);
+  if (!nest.hasRowOperators) { // then rows can be cut
+    launch.gridY =
+        blocksFor(nest.columns(), launch.blockX, mostBlocks / launch.gridX);
   }
-  return numbers;
+  for (size_t t = 0; t < piece.tensors.size(); ++t) {
+    launch.pointers.push_back({piece.tensors[t], piece.begins[t]});
+  }
+  launch.numbers = {nest.rows()};
+  auto add = [&](const Dims &dims) {
+    launch.numbers.insert(launch.numbers.end(), dims.begin(), dims.end());
+  };
+  add(nest.extents);
+  for (const RowNest::Tensor &tensor : nest.tensors) {
+    add(tensor.strides);
+  }
+  return launch;
+}
+
+std::vector<GridLaunch> divisi::rt::gridLaunches(const RowCall &call) {
+  std::vector<GridLaunch> launches;
+  for (const RowCall::Piece &piece : call.pieces()) {
+    launches.push_back(launchOf(piece));
+  }
+  return launches;
 }

@@ -18,7 +18,8 @@
 #ifndef DIVISI_RUNTIME_KERNELS_GRIDCODE_H
 #define DIVISI_RUNTIME_KERNELS_GRIDCODE_H
 
-#include "runtime/kernels/RowNest.h"
+#include "runtime/kernels/GridLaunch.h"
+#include "runtime/kernels/RowCall.h"
 
 #include <cstdint>
 #include <string>
@@ -44,21 +45,19 @@ inline constexpr int warpSize = 32;
 /// How many of them a block has at most.
 inline constexpr int mostWarps = 8;
 
-/// How a kernel is launched.
-struct GridShape {
-  uint32_t lanes = 1;        ///< Threads of a row; a power of two.
-  uint32_t rowsOfBlock = 1;  ///< One where a row has more than a warp.
-  uint32_t rowBlocks = 1;    ///< Blocks along rows, ...
-  uint32_t columnBlocks = 1; ///< ... and along columns, where rows can be cut.
-
-  /// Of calls like `nest`, on its extents.
-  static GridShape of(const RowNest &nest);
-};
+/// As many threads for a row as it has elements, up to all of a block; where
+/// threads of a row have something to tell each other and are more than a warp,
+/// it is the only one of its block. The launch has so many along x, rows of a
+/// block along y, and blocks for all rows.
+GridLaunch launchRows(int64_t rows, int64_t columns, bool areShared);
+/// How many blocks there are for that much work of which a block does a part,
+/// and then the next.
+uint32_t blocksFor(int64_t work, int64_t ofBlock, int64_t most = 1 << 14);
 
 /// How many numbers a kernel for `nest` takes.
 size_t numberCount(const RowNest &nest);
-/// These numbers.
-std::vector<int64_t> gridNumbers(const RowNest &nest);
+/// The launches that do `call`, one for each of its pieces.
+std::vector<GridLaunch> gridLaunches(const RowCall &call);
 
 } // namespace divisi::rt
 

@@ -24,8 +24,8 @@ static std::vector<size_t> loopOrder(const CallSite &site, bool &hasSquares) {
                          : Dims();
   auto innermost =
       std::ranges::find(permutation, static_cast<int64_t>(rank) - 1);
-  hasSquares = innermost != permutation.end() &&
-               innermost + 1 != permutation.end();
+  hasSquares =
+      innermost != permutation.end() && innermost + 1 != permutation.end();
   if (hasSquares) {
     auto from = order.begin() + (innermost - permutation.begin());
     std::rotate(from, from + 1, order.end() - 1);
@@ -35,14 +35,14 @@ static std::vector<size_t> loopOrder(const CallSite &site, bool &hasSquares) {
 
 std::optional<GridMove> GridMove::of(const CallSite &site) {
   std::string ignored;
-  bool isPlain = site.results.size() == 1 && !site.region &&
-                 site.results[0].format.empty() &&
-                 std::ranges::all_of(site.operands,
-                                     [](const TensorInfo &operand) {
-                                       return operand.format.empty();
-                                     });
-  auto movement = isPlain ? planMovement(site, Checks(site, ignored))
-                          : std::nullopt;
+  bool isPlain =
+      site.results.size() == 1 && !site.region &&
+      site.results[0].format.empty() &&
+      std::ranges::all_of(site.operands, [](const TensorInfo &operand) {
+        return operand.format.empty();
+      });
+  auto movement =
+      isPlain ? planMovement(site, Checks(site, ignored)) : std::nullopt;
   if (!movement) {
     return std::nullopt;
   }
@@ -81,20 +81,38 @@ static int64_t countOf(const GridMove &move, const GridMove::Piece &piece) {
   return count;
 }
 
-std::vector<int64_t> GridMove::numbers(const Piece &piece) const {
-  std::vector<int64_t> numbers = {countOf(*this, piece)};
-  for (const Dims *dims : {&piece.extents, &piece.to, &piece.from}) {
-    numbers.insert(numbers.end(), dims->begin(), dims->end());
-  }
-  return numbers;
+std::string GridMove::structure() const {
+  return "move " + std::to_string(width) + " bytes, " + std::to_string(loops) +
+         " loops" + (hasSquares ? ", by squares" : "");
 }
 
-uint32_t GridMove::blocks(const Piece &piece) const {
-  constexpr int64_t most = 1 << 14; // more gain nothing: each goes on
-  int64_t count = countOf(*this, piece);
-  int64_t blocks = hasSquares
-                       ? count * squaresOf(piece.extents[loops - 2]) *
-                             squaresOf(piece.extents[loops - 1])
-                       : (count + threads - 1) / threads;
-  return static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, most));
+static GridLaunch launchOf(const GridMove &move, const GridMove::Piece &piece,
+                           size_t operands) {
+  int64_t count = countOf(move, piece);
+  GridLaunch launch;
+  launch.pointers = {{static_cast<int>(operands), piece.toBase},
+                     {static_cast<int>(piece.operand), piece.fromBase}};
+  launch.numbers = {count};
+  for (const Dims *dims : {&piece.extents, &piece.to, &piece.from}) {
+    launch.numbers.insert(launch.numbers.end(), dims->begin(), dims->end());
+  }
+  if (move.hasSquares) {
+    launch.blockX = GridMove::square;
+    launch.blockY = GridMove::rowsAtOnce;
+    launch.gridX = blocksFor(count * squaresOf(piece.extents[move.loops - 2]) *
+                                 squaresOf(piece.extents[move.loops - 1]),
+                             1);
+  } else {
+    launch.blockX = GridMove::threads;
+    launch.gridX = blocksFor(count, GridMove::threads);
+  }
+  return launch;
+}
+
+std::vector<GridLaunch> GridMove::launches(size_t operands) const {
+  std::vector<GridLaunch> all;
+  for (const Piece &piece : pieces) {
+    all.push_back(launchOf(*this, piece, operands));
+  }
+  return all;
 }

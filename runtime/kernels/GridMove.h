@@ -26,6 +26,7 @@
 #define DIVISI_RUNTIME_KERNELS_GRIDMOVE_H
 
 #include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/GridLaunch.h"
 #include "runtime/kernels/Movement.h"
 
 namespace divisi::rt {
@@ -38,7 +39,7 @@ struct GridMove {
   /// Threads of a block.
   static constexpr int64_t threads = square * rowsAtOnce;
 
-  /// One launch.
+  /// What one launch does.
   struct Piece {
     size_t operand;
     int64_t toBase, fromBase; ///< In bytes.
@@ -55,12 +56,12 @@ struct GridMove {
   /// widths, numbers of loops, and squares or none.
   static std::optional<GridMove> of(const CallSite &site);
 
-  /// How many numbers the kernel takes.
+  /// All that the kernel depends on.
+  std::string structure() const;
+  size_t pointerCount() const { return 2; }
   size_t numberCount() const { return 1 + 3 * loops; }
-  /// These numbers.
-  std::vector<int64_t> numbers(const Piece &piece) const;
-  /// How many blocks a launch has.
-  uint32_t blocks(const Piece &piece) const;
+  /// Those of `pieces`, of a call with so many operands.
+  std::vector<GridLaunch> launches(size_t operands) const;
 };
 
 } // namespace divisi::rt

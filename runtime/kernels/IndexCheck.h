@@ -34,6 +34,13 @@ public:
              const Dims &extents, int64_t extent);
   IndexCheck() = default;
 
+  /// Whether it checks anything.
+  bool isOn() const { return isOn_; }
+  /// That the index of this number, in the box's order, is bad.
+  BadIndex describe(int64_t number, int64_t index) const {
+    return {index, int64_t(extent_), positionOf(number)};
+  }
+
   /// Notes the first bad one of `indices`, the operand's data, in `context`.
   template <typename Index>
   void run(const Index *indices, LaunchContext &context) const {
@@ -77,7 +84,7 @@ private:
       for (int64_t i = 0; i < nest_.rowExtent(); ++i, ++number) {
         int64_t index = indices[at[0] + i * nest_.rowStride(0)];
         if (!context.badIndex && int64_t(signOf(index, extent_)) < 0) {
-          context.note({index, int64_t(extent_), positionOf(number)});
+          context.note(describe(number, index));
         }
       }
     });

@@ -11,7 +11,6 @@
 #include "runtime/kernels/Formats.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 using namespace divisi;
@@ -31,6 +30,7 @@ public:
 private:
   bool placeResults();
   bool placeOperands(size_t part);
+  bool placeTransposed(const RegionPart &part, const Places &places);
   bool place(int value, const Places &places);
   bool addRow(const RegionPart &part, const Places &places);
   std::optional<std::vector<Dims>> groupDims() const;
@@ -51,16 +51,6 @@ private:
 
 bool divisi::rt::isRowOperator(std::string_view op) {
   return op == "nn.normalize" || op == "nn.softmax";
-}
-
-/// The dimensions in the order in which they are stored.
-static Dims storedOrder(const TensorInfo &info) {
-  if (isChannelsLast(info)) {
-    return channelsLastOrder(info.rank());
-  }
-  Dims order(info.rank());
-  std::iota(order.begin(), order.end(), 0);
-  return order;
 }
 
 /// Whether its functions take many instructions, or read several tensors.
@@ -104,6 +94,9 @@ bool NestFinder::place(int value, const Places &places) {
     return *known == places;
   }
   const TensorInfo &info = *infos_[value], &whole = site_.results[0];
+  if (info.rank() != places.size()) {
+    return false;
+  }
   for (size_t d = 0; d < places.size(); ++d) {
     int at = places[d];
     if (at < 0 ? info.extents[d] != 1
@@ -162,6 +155,22 @@ bool NestFinder::addRow(const RegionPart &part, const Places &places) {
                            [](int64_t extent) { return extent != 1; });
 }
 
+/// Its operand lies where its result does, in another order.
+bool NestFinder::placeTransposed(const RegionPart &part, const Places &places) {
+  Dims order = part.attributes.getInts("permutation");
+  Places at(places.size());
+  std::vector<bool> isSeen(places.size());
+  for (size_t d = 0; d < places.size(); ++d) {
+    if (order.size() != places.size() || order[d] < 0 ||
+        order[d] >= static_cast<int64_t>(places.size()) || isSeen[order[d]]) {
+      return false;
+    }
+    isSeen[order[d]] = true;
+    at[order[d]] = places[d];
+  }
+  return part.operands.size() == 1 && place(part.operands[0], at);
+}
+
 /// From where the result of `part` lies to where its operands do.
 bool NestFinder::placeOperands(size_t number) {
   const RegionPart &part = site_.region->parts[number];
@@ -171,6 +180,9 @@ bool NestFinder::placeOperands(size_t number) {
   }
   const Places places = *places_[result];
   const TensorInfo &made = *infos_[result];
+  if (part.op == "nn.transpose") {
+    return placeTransposed(part, places);
+  }
   bool isRow = isRowOperator(part.op);
   if (isRow ? !addRow(part, places) : !isElementwise(part.op)) {
     return false;

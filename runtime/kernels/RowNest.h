@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a region of elementwise operators, and of such that need whole rows,
-// does to memory. Rows are the innermost elements of the results; the other
+// What a region of elementwise operators, of transposes that leave rows as they
+// are, and of such operators that need whole rows, does to memory. Rows are the innermost elements of the results; the other
 // dimensions say which row it is. Neighbouring ones that all tensors have, or
 // do not have, together are one group:
 //

@@ -58,7 +58,8 @@ Bytes divisi::test::drawValues(const TensorInfo &info, Random &random) {
 }
 
 Bytes divisi::test::evaluateCall(const GpuCall &call,
-                                 const std::vector<Bytes> &values) {
+                                 const std::vector<Bytes> &values,
+                                 std::optional<BadIndex> *badIndex) {
   Bytes result(size_t(call.results[0].bytes()));
   static const Backend *const reference[] = {&referenceBackend()};
   RegionRunner runner{reference};
@@ -79,13 +80,17 @@ Bytes divisi::test::evaluateCall(const GpuCall &call,
   std::vector<void *> results = {result.data()};
   LaunchContext context{operands, results, workspace.data()};
   EXPECT_TRUE(kernel->launch(context).isOk());
+  if (badIndex) {
+    *badIndex = context.badIndex;
+  }
   return result;
 }
 
 std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
                                             const GpuCall &call,
                                             const std::vector<Bytes> &values,
-                                            bool mayRound) {
+                                            bool mayRound,
+                                            std::optional<BadIndex> *badIndex) {
   const Backend &backend = cudaBackend(mayRound);
   CallSite site = call.site();
   std::string bytes;
@@ -106,8 +111,7 @@ std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
   constexpr int64_t margin = 64;
   std::vector<std::unique_ptr<DeviceMemory>> memories;
   auto place = [&](int64_t size) {
-    memories.push_back(
-        std::move(*gpu.device->allocate(size + 2 * margin)));
+    memories.push_back(std::move(*gpu.device->allocate(size + 2 * margin)));
     return memories.back()->data() + margin;
   };
   std::vector<const void *> operands;
@@ -130,6 +134,11 @@ std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
     EXPECT_TRUE(status.isOk()) << status.message();
   }
   Bytes all = gpu.read(ofResult);
+  LaunchContext ended{};
+  prepared->collect(ended);
+  if (badIndex) {
+    *badIndex = ended.badIndex;
+  }
   auto isUntouched = [](std::byte byte) { return byte == std::byte(0xff); };
   EXPECT_TRUE(std::all_of(all.begin(), all.begin() + margin, isUntouched));
   EXPECT_TRUE(std::all_of(all.end() - margin, all.end(), isUntouched));

@@ -20,6 +20,11 @@ namespace divisi::test {
 using Bytes = std::vector<std::byte>;
 using Random = std::mt19937;
 
+/// A number from the first to the last one.
+inline int64_t draw(Random &random, int64_t from, int64_t to) {
+  return from + int64_t(random() % uint64_t(to - from + 1));
+}
+
 /// A call with what it points to.
 struct GpuCall {
   std::string op;
@@ -38,14 +43,16 @@ struct GpuCall {
 /// types any bytes.
 Bytes drawValues(const rt::TensorInfo &info, Random &random);
 
-/// What the reference makes of `values`.
-Bytes evaluateCall(const GpuCall &call, const std::vector<Bytes> &values);
+/// What the reference makes of `values`, and the bad index that it meets.
+Bytes evaluateCall(const GpuCall &call, const std::vector<Bytes> &values,
+                   std::optional<rt::BadIndex> *badIndex = nullptr);
 
 /// The call on the GPU, twice, with code if it needs some; nothing if that has
 /// no kernel for it. It may touch nothing beside its result.
 std::optional<Bytes> runOnGpu(CudaFixture &gpu, const GpuCall &call,
                               const std::vector<Bytes> &values,
-                              bool mayRound = false);
+                              bool mayRound = false,
+                              std::optional<rt::BadIndex> *badIndex = nullptr);
 
 } // namespace divisi::test
 

@@ -49,10 +49,9 @@ TEST(CudaDevice, CopiesWhatTheHostCopies) {
     copy.run(from.data(), expected.data());
     auto memory = f.device->allocate(int64_t(expected.size()));
     ASSERT_TRUE(memory);
-    ASSERT_TRUE(f.device
-                    ->copyBox(f.queue.get(), copy, from.data(),
-                              (*memory)->data())
-                    .isOk());
+    ASSERT_TRUE(
+        f.device->copyBox(f.queue.get(), copy, from.data(), (*memory)->data())
+            .isOk());
     ASSERT_EQ(f.read(**memory), expected) << "round " << round;
   }
 }
@@ -62,9 +61,8 @@ TEST(CudaDevice, FillsWithNeutralElements) {
   constexpr int64_t count = 7;
   int known = 0;
   for (int type = 0; type <= int(DType::Bool); ++type) {
-    for (ReduceKind kind :
-         {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min,
-          ReduceKind::And, ReduceKind::Or}) {
+    for (ReduceKind kind : {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max,
+                            ReduceKind::Min, ReduceKind::And, ReduceKind::Or}) {
       auto element = DType(type);
       if (!findCombine(element, kind)) {
         continue;
@@ -74,10 +72,9 @@ TEST(CudaDevice, FillsWithNeutralElements) {
       fillNeutral(element, kind, expected.data(), count);
       auto memory = f.device->allocate(int64_t(expected.size()));
       ASSERT_TRUE(memory);
-      ASSERT_TRUE(f.device
-                      ->fill(f.queue.get(), element, kind, (*memory)->data(),
-                             count)
-                      .isOk());
+      ASSERT_TRUE(
+          f.device->fill(f.queue.get(), element, kind, (*memory)->data(), count)
+              .isOk());
       ASSERT_EQ(f.read(**memory), expected)
           << stringify(element) << " " << stringify(kind);
     }
@@ -108,26 +105,26 @@ TEST(CudaDeviceRace, IsReportedWhateverTheOrder) {
   Fixture f;
   auto other = std::move(*f.device->makeQueue());
   auto memory = std::move(*f.device->allocate(64));
-  ASSERT_TRUE(f.device
-                  ->fill(f.queue.get(), DType::F32, ReduceKind::Sum,
-                         memory->data(), 16)
-                  .isOk());
+  ASSERT_TRUE(
+      f.device
+          ->fill(f.queue.get(), DType::F32, ReduceKind::Sum, memory->data(), 16)
+          .isOk());
   ASSERT_TRUE(f.device->record(*f.queue, *f.event).isOk());
   ASSERT_TRUE(f.device->wait(*other, *f.event).isOk());
-  ASSERT_TRUE(f.device
-                  ->fill(other.get(), DType::F32, ReduceKind::Sum,
-                         memory->data(), 16)
-                  .isOk());
+  ASSERT_TRUE(
+      f.device
+          ->fill(other.get(), DType::F32, ReduceKind::Sum, memory->data(), 16)
+          .isOk());
   auto done = std::move(*f.device->makeEvent());
   ASSERT_TRUE(f.device->record(*other, *done).isOk());
   while (!*f.device->poll(*done)) {
   }
   // The same again, and nobody waits.
   for (DeviceQueue *queue : {f.queue.get(), other.get()}) {
-    ASSERT_TRUE(f.device
-                    ->fill(queue, DType::F32, ReduceKind::Sum,
-                           memory->data() + 32, 8)
-                    .isOk());
+    ASSERT_TRUE(
+        f.device
+            ->fill(queue, DType::F32, ReduceKind::Sum, memory->data() + 32, 8)
+            .isOk());
   }
   EXPECT_THAT(f.finish().message(),
               HasSubstr("a fill writes what a fill touches"));

@@ -61,9 +61,10 @@ struct Label {
 } // namespace
 
 static std::vector<Label> drawLabels(Random &random) {
-  static constexpr bool kinds[4][3] = {
-      {true, true, true}, {true, false, true}, {false, true, true},
-      {true, true, false}};
+  static constexpr bool kinds[4][3] = {{true, true, true},
+                                       {true, false, true},
+                                       {false, true, true},
+                                       {true, true, false}};
   std::vector<Label> labels;
   for (const auto &kind : kinds) {
     for (unsigned count = random() % 3; count > 0; --count) {
@@ -130,8 +131,7 @@ TEST(CudaMatmul, MultipliesWhatTheReferenceMultiplies) {
     }
     ++taken;
     ASSERT_EQ(*made, evaluateCall(call, values))
-        << "round " << round << " "
-        << call.attributes.getString("labels");
+        << "round " << round << " " << call.attributes.getString("labels");
   }
   std::printf("counted: products of GPUs: %d of %d drawn ones\n", taken,
               rounds);
@@ -165,11 +165,11 @@ TEST(CudaMatmul, TakesWhatModelsHave) {
           << call.attributes.getString("labels");
     }
   }
-  EXPECT_TRUE(cudaBackend().find(
-      makeProduct("bhsd,hde->bse", DType::F32, {2, 5, 3, 7}, {5, 7, 11},
-                  {2, 3, 11})
-          .site(),
-      1));
+  EXPECT_TRUE(
+      cudaBackend().find(makeProduct("bhsd,hde->bse", DType::F32, {2, 5, 3, 7},
+                                     {5, 7, 11}, {2, 3, 11})
+                             .site(),
+                         1));
   EXPECT_FALSE(cudaBackend().find(
       makeProduct("mk,kn->mn", DType::I32, {2, 3}, {3, 4}, {2, 4}).site(), 1));
 }
@@ -211,8 +211,9 @@ static Call drawRegion(Random &random) {
   call.op = fusedOp;
   call.attributes = Attributes();
   auto add = [&](int other) {
-    value = call.add("nn.add", random() % 2 == 0 ? std::vector{value, other}
-                                                 : std::vector{other, value},
+    value = call.add("nn.add",
+                     random() % 2 == 0 ? std::vector{value, other}
+                                       : std::vector{other, value},
                      result);
   };
   for (unsigned steps = 1 + random() % 3; steps > 0; --steps) {
@@ -235,8 +236,8 @@ static Call drawRegion(Random &random) {
   call.region.results = {value};
   // Nobody reads the others.
   for (int operand = 4; operand >= 2; --operand) {
-    bool isRead = std::ranges::any_of(
-        call.region.parts, [&](const RegionPart &part) {
+    bool isRead =
+        std::ranges::any_of(call.region.parts, [&](const RegionPart &part) {
           return std::ranges::count(part.operands, operand) != 0;
         });
     if (!isRead) {
@@ -321,9 +322,8 @@ TEST(EmulatedBlas, RefusesWhatTheTablesDoNotHave) {
   EXPECT_TRUE(refuses([](auto &bad) {
     bad.what.epilogue = CUBLASLT_EPILOGUE_BIAS; // and no bias
   }));
-  EXPECT_TRUE(refuses([](auto &bad) {
-    bad.what.epilogue = CUBLASLT_EPILOGUE_RELU;
-  }));
+  EXPECT_TRUE(
+      refuses([](auto &bad) { bad.what.epilogue = CUBLASLT_EPILOGUE_RELU; }));
 }
 
 TEST(EmulatedBlas, RefusesWhatIsNotAligned) {
@@ -370,10 +370,9 @@ TEST(CudaMatmulRace, IsReportedWhateverTheOrder) {
   LaunchContext context{operands, results, workspace->data()};
   context.queue = gpu.queue.get();
   ASSERT_TRUE(prepared->launch(context).isOk());
-  ASSERT_TRUE(gpu.device
-                  ->fill(other.get(), DType::F32, ReduceKind::Sum, c->data(),
-                         16)
-                  .isOk());
+  ASSERT_TRUE(
+      gpu.device->fill(other.get(), DType::F32, ReduceKind::Sum, c->data(), 16)
+          .isOk());
   auto done = std::move(*gpu.device->makeEvent());
   ASSERT_TRUE(gpu.device->record(*other, *done).isOk());
   Status status = gpu.finish();

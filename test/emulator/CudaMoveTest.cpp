@@ -18,10 +18,6 @@ using namespace divisi;
 using namespace divisi::rt;
 using namespace divisi::test;
 
-static int64_t draw(Random &random, int64_t from, int64_t to) {
-  return from + int64_t(random() % uint64_t(to - from + 1));
-}
-
 static Dims drawExtents(Random &random, size_t rank) {
   Dims extents;
   for (size_t d = 0; d < rank; ++d) {
@@ -36,8 +32,7 @@ static void cutResult(GpuCall &call, Random &random) {
   TensorInfo &result = call.results[0];
   for (size_t d = 0; d < result.rank() && random() % 2 == 0; ++d) {
     result.offset[d] = draw(random, 0, result.global[d] - 1);
-    result.extents[d] =
-        draw(random, 1, result.global[d] - result.offset[d]);
+    result.extents[d] = draw(random, 1, result.global[d] - result.offset[d]);
   }
 }
 
@@ -156,4 +151,51 @@ TEST(CudaMove, MovesWhatTheReferenceMoves) {
   std::printf("counted: moves of GPUs: %d, %d of them by squares\n", rounds,
               bySquares);
   EXPECT_GT(bySquares, 20);
+}
+
+/// A transpose that leaves rows as they are, and what goes on with it.
+static GpuCall drawTransposedRegion(Random &random) {
+  static constexpr DType types[] = {DType::F32, DType::F16, DType::BF16};
+  DType type = types[random() % 3];
+  GpuCall call;
+  call.op = fusedOp;
+  Dims extents = drawExtents(random, 2 + random() % 4);
+  extents.back() = std::max<int64_t>(extents.back(), 2);
+  Dims permutation(extents.size()), from(extents.size());
+  std::iota(permutation.begin(), permutation.end(), 0);
+  std::shuffle(permutation.begin(), permutation.end() - 1, random);
+  for (size_t d = 0; d < extents.size(); ++d) {
+    from[size_t(permutation[d])] = extents[d];
+  }
+  TensorInfo result = TensorInfo::whole(type, extents);
+  call.operands = {TensorInfo::whole(type, from), result,
+                   TensorInfo::whole(type, {extents.back()})};
+  Attributes order{{"permutation", permutation}};
+  bool isFirst = random() % 2; // or it comes behind others
+  int moved = isFirst ? call.add("nn.transpose", {0}, result, order)
+                      : call.add("nn.neg", {0}, call.operands[0]);
+  moved = isFirst ? call.add("nn.neg", {moved}, result)
+                  : call.add("nn.transpose", {moved}, result, order);
+  int most = call.add("nn.max", {moved, 2}, result);
+  call.region.results = {call.add("nn.min", {1, most}, result)};
+  call.results = {result};
+  return call;
+}
+
+TEST(CudaMove, RegionsTranspose) {
+  if (hostLevel().empty()) {
+    GTEST_SKIP() << "no code is made for this processor";
+  }
+  CudaFixture gpu;
+  Random random(2);
+  for (int round = 0; round < 60; ++round) {
+    GpuCall call = drawTransposedRegion(random);
+    std::vector<Bytes> values;
+    for (const TensorInfo &operand : call.operands) {
+      values.push_back(drawValues(operand, random));
+    }
+    auto made = runOnGpu(gpu, call, values);
+    ASSERT_TRUE(made) << "round " << round;
+    ASSERT_EQ(*made, evaluateCall(call, values)) << "round " << round;
+  }
 }

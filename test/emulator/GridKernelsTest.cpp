@@ -14,7 +14,9 @@
 
 #include "divisi/Codegen/GridKernels.h"
 #include "divisi/Codegen/NativeCode.h"
+#include "runtime/kernels/GridAttention.h"
 #include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/GridReduce.h"
 #include "runtime/kernels/RowCall.h"
 #include "runtime/kernels/RowCode.h"
 #include "test/Codegen/DrawnRegion.h"
@@ -66,35 +68,31 @@ private:
 
 } // namespace
 
-static emulator::LaunchShape shapeOf(const rt::RowNest &nest) {
-  rt::GridShape shape = rt::GridShape::of(nest);
-  return {shape.rowBlocks, shape.columnBlocks, shape.lanes, shape.rowsOfBlock};
-}
-
-/// Runs what a call does piece by piece; what is wrong, if something is.
-static std::optional<std::string> launch(const emulator::KernelObject &object,
-                                         const rt::RowCall &call,
-                                         Tensors &tensors, uint64_t seed,
-                                         uint32_t dropped = ~0U) {
+/// Runs what a call does, launch by launch; what is wrong, if something is.
+static std::optional<std::string>
+launch(const emulator::KernelObject &object,
+       const std::vector<rt::GridLaunch> &launches, Tensors &tensors,
+       uint64_t seed, uint32_t dropped = ~0U) {
   GridExecutor executor(
       [&](uint64_t at, uint64_t bytes) { return tensors.find(at, bytes); });
   executor.seed(seed);
   executor.dropBarrier(dropped);
-  for (const rt::RowCall::Piece &piece : call.pieces()) {
-    std::vector<int64_t> numbers = rt::gridNumbers(piece.nest);
+  for (const rt::GridLaunch &launch : launches) {
     std::vector<uint64_t> pointers;
-    for (size_t t = 0; t < piece.tensors.size(); ++t) {
-      pointers.push_back(tensors.address(piece.tensors[t]) + piece.begins[t]);
+    for (const rt::GridLaunch::Pointer &pointer : launch.pointers) {
+      pointers.push_back(tensors.address(size_t(pointer.tensor)) +
+                         uint64_t(pointer.begin));
     }
     std::vector<const void *> parameters;
     for (const uint64_t &pointer : pointers) {
       parameters.push_back(&pointer);
     }
-    for (const int64_t &number : numbers) {
+    for (const int64_t &number : launch.numbers) {
       parameters.push_back(&number);
     }
-    auto wrong = executor.run(object.function(), parameters.data(),
-                              shapeOf(piece.nest));
+    auto wrong = executor.run(
+        object.function(), parameters.data(),
+        {launch.gridX, launch.gridY, launch.blockX, launch.blockY});
     if (wrong) {
       return wrong;
     }
@@ -105,12 +103,12 @@ static std::optional<std::string> launch(const emulator::KernelObject &object,
 /// The object for a site, made once for each structure.
 static const emulator::KernelObject &objectFor(const rt::CallSite &site) {
   static std::map<std::string, std::unique_ptr<emulator::KernelObject>> known;
-  auto &object = known[codeStructure(site)];
+  auto &object = known[gridStructure(site)];
   if (!object) {
     auto made = generateGridKernel(site, rt::emulatedTarget(rt::hostLevel()));
     EXPECT_TRUE(bool(made)) << made.status().message();
-    object = std::make_unique<emulator::KernelObject>(
-        made ? made->data() : "nothing");
+    object = std::make_unique<emulator::KernelObject>(made ? made->data()
+                                                           : "nothing");
     EXPECT_TRUE(object->function());
   }
   return *object;
@@ -130,8 +128,8 @@ static std::string compare(const RegionCall &call, Numbers numbers,
     tensors.add(Bytes(result.bytes(), std::byte(0xff)));
   }
   rt::CallSite site = call.site();
-  auto wrong =
-      launch(objectFor(site), *rt::RowCall::of(site), tensors, random());
+  auto wrong = launch(objectFor(site), rt::gridLaunches(*rt::RowCall::of(site)),
+                      tensors, random());
   if (wrong) {
     return *wrong + "\n" + call.describe();
   }
@@ -173,8 +171,32 @@ TEST(GridKernels, ComputeWhatTheRegionDoes) {
   EXPECT_GT(joined, int(most) / 10);
 }
 
+/// Each of the barriers that a block comes to is reported if it is left out,
+/// but for `unneeded`: before the first ones, and behind the last ones, nobody
+/// touches what the block shares.
+static void expectBarriers(const rt::CallSite &site,
+                           std::vector<rt::GridLaunch> launches, uint32_t count,
+                           uint32_t unneeded) {
+  std::mt19937 random(7);
+  launches[0].gridX = 1;
+  for (uint64_t seed = 0; seed < 5; ++seed) {
+    for (uint32_t dropped = 0; dropped < count + 1; ++dropped) {
+      Tensors tensors;
+      for (const rt::TensorInfo &operand : site.operands) {
+        tensors.add(drawNumbers(operand, Numbers::Mixed, random));
+      }
+      tensors.add(Bytes(size_t(site.results[0].bytes())));
+      auto wrong = launch(objectFor(site), launches, tensors, seed, dropped);
+      EXPECT_EQ(wrong.has_value(), dropped < count && dropped != unneeded)
+          << site.op << " without barrier " << dropped;
+    }
+  }
+  std::printf("counted: barriers of blocks of GPUs: %u left out, %u reported\n",
+              count, count - 1);
+}
+
 /// Softmax over rows that need a whole block: two reductions with two barriers
-/// each. Behind the last one nobody touches what the block shares any more.
+/// each, for each of three rows.
 TEST(GridKernels, NeedEachBarrier) {
   RegionCall call;
   rt::TensorInfo info = rt::TensorInfo::whole(rt::DType::F32, {3, 300});
@@ -183,18 +205,68 @@ TEST(GridKernels, NeedEachBarrier) {
   call.operands = call.results = {info};
   call.region = {{part}, {1}};
   rt::CallSite site = call.site();
-  std::mt19937 random(7);
-  Bytes values = drawNumbers(info, Numbers::Mixed, random);
-  for (uint64_t seed = 0; seed < 5; ++seed) {
-    for (uint32_t dropped = 0; dropped < 5; ++dropped) {
-      Tensors tensors;
-      tensors.add(values);
-      tensors.add(Bytes(values.size()));
-      auto wrong = launch(objectFor(site), *rt::RowCall::of(site), tensors,
-                          seed, dropped);
-      EXPECT_EQ(wrong.has_value(), dropped < 3) << dropped;
-    }
+  expectBarriers(site, rt::gridLaunches(*rt::RowCall::of(site)), 12, 11);
+}
+
+namespace {
+
+/// Sums along rows of which each needs a block, or across them.
+struct ReduceCall {
+  rt::TensorInfo operand, result;
+  rt::Attributes attributes;
+
+  ReduceCall(rt::DType type, int64_t axis)
+      : operand(rt::TensorInfo::whole(type, axis == 1 ? rt::Dims{3, 300}
+                                                      : rt::Dims{300, 90})),
+        result(rt::TensorInfo::whole(
+            type, {operand.extents[static_cast<size_t>(1 - axis)]})),
+        attributes{{"axes", rt::Dims{axis}}, {"kind", std::string("sum")}} {}
+  rt::CallSite site() const {
+    return {"nn.reduce", attributes, {&operand, 1}, {&result, 1}};
   }
+};
+
+/// Two heads of 20 queries and 50 keys.
+struct AttentionCall {
+  std::vector<rt::TensorInfo> operands;
+  rt::TensorInfo result;
+  rt::Attributes attributes{{"left", int64_t(-1)},  {"right", int64_t(-1)},
+                            {"offset", int64_t(0)}, {"nan", int64_t(0)},
+                            {"scale", 0.25},        {"softcap", 0.0}};
+
+  AttentionCall(rt::DType type, int64_t depth, int64_t features)
+      : operands{rt::TensorInfo::whole(type, {1, 2, 20, depth}),
+                 rt::TensorInfo::whole(type, {1, 2, 50, depth}),
+                 rt::TensorInfo::whole(type, {1, 2, 50, features})},
+        result(rt::TensorInfo::whole(type, {1, 2, 20, features})) {}
+  rt::CallSite site() const {
+    return {"nn.attention", attributes, operands, {&result, 1}};
+  }
+};
+
+} // namespace
+
+/// Two barriers for each part of the results that a block does.
+TEST(GridKernels, ReductionsNeedEachBarrier) {
+  for (int64_t axis : {0, 1}) {
+    ReduceCall call(rt::DType::F32, axis);
+    rt::CallSite site = call.site();
+    expectBarriers(site, {rt::GridReduce::of(site)->launch()}, 6, 5);
+  }
+}
+
+/// Two tiles of keys, each of two parts of their depth and two of features: two
+/// barriers for each of these four.
+TEST(GridKernels, AttentionNeedsEachBarrier) {
+  AttentionCall call(rt::DType::F32, 40, 40);
+  // One head: the block comes to nothing else.
+  for (rt::TensorInfo &operand : call.operands) {
+    operand =
+        rt::TensorInfo::whole(rt::DType::F32, {1, 1, operand.extents[2], 40});
+  }
+  call.result = call.operands[0];
+  rt::CallSite site = call.site();
+  expectBarriers(site, {rt::GridAttention::of(site)->launch()}, 16, 0);
 }
 
 /// What ptxas, of CUDA's toolkit, says of PTX; nothing where it takes it
@@ -239,13 +311,46 @@ TEST(GridKernels, ArePtxThatPtxasTakes) {
   EXPECT_GT(kernels, 20);
 }
 
+/// Whether ptxas takes the kernel for the site, for all architectures.
+static void expectPtx(const rt::CallSite &site, const std::string &ptxas) {
+  auto ptx = generateGridKernel(site, rt::ptxTarget("sm_80"));
+  ASSERT_TRUE(ptx) << ptx.status().message();
+  for (const char *architecture : {"sm_80", "sm_90", "sm_100"}) {
+    ASSERT_EQ(assemble(*ptx, ptxas, architecture), "") << gridStructure(site);
+  }
+}
+
+TEST(GridKernels, SinglesArePtxThatPtxasTakes) {
+  std::string ptxas = "/usr/local/cuda/bin/ptxas";
+  if (access(ptxas.c_str(), X_OK) != 0) {
+    GTEST_SKIP() << "no " << ptxas;
+  }
+  for (rt::DType type : {rt::DType::F32, rt::DType::BF16}) {
+    for (int64_t features : {64, 128, 256}) {
+      expectPtx(AttentionCall(type, 64, features).site(), ptxas);
+    }
+  }
+  for (rt::DType type : {rt::DType::F64, rt::DType::F16, rt::DType::I8}) {
+    for (int64_t axis : {0, 1}) {
+      expectPtx(ReduceCall(type, axis).site(), ptxas);
+    }
+  }
+  for (rt::DType type : {rt::DType::I32, rt::DType::I64}) {
+    rt::TensorInfo operands[] = {rt::TensorInfo::whole(rt::DType::F16, {50, 8}),
+                                 rt::TensorInfo::whole(type, {7})};
+    rt::TensorInfo result = rt::TensorInfo::whole(rt::DType::F16, {7, 8});
+    rt::Attributes attributes{{"axis", int64_t(0)}, {"batch_dims", int64_t(0)}};
+    expectPtx({"nn.gather", attributes, operands, {&result, 1}}, ptxas);
+  }
+}
+
 TEST(GridKernels, MovesArePtxThatPtxasTakes) {
   std::string ptxas = "/usr/local/cuda/bin/ptxas";
   if (access(ptxas.c_str(), X_OK) != 0) {
     GTEST_SKIP() << "no " << ptxas;
   }
-  for (rt::DType type : {rt::DType::Bool, rt::DType::F16, rt::DType::F32,
-                         rt::DType::I64}) {
+  for (rt::DType type :
+       {rt::DType::Bool, rt::DType::F16, rt::DType::F32, rt::DType::I64}) {
     for (bool hasSquares : {false, true}) {
       rt::Dims from = {5, 40, 70}, to = {5, 70, 40};
       rt::TensorInfo operand = rt::TensorInfo::whole(type, from);
@@ -254,7 +359,8 @@ TEST(GridKernels, MovesArePtxThatPtxasTakes) {
       rt::Attributes attributes;
       attributes.set("permutation",
                      hasSquares ? rt::Dims{0, 2, 1} : rt::Dims{1, 0, 2});
-      rt::CallSite site{"nn.transpose", attributes, {&operand, 1}, {&result, 1}};
+      rt::CallSite site{
+          "nn.transpose", attributes, {&operand, 1}, {&result, 1}};
       auto ptx = generateGridKernel(site, rt::ptxTarget("sm_80"));
       ASSERT_TRUE(ptx) << ptx.status().message();
       EXPECT_EQ(ptx->find(".shared") != ptx->npos, hasSquares);

@@ -45,8 +45,9 @@ static std::string fillTable(void *handle, BlasLibrary &library) {
 Expected<std::shared_ptr<const BlasLibrary>> BlasLibrary::open() {
   void *handle = dlopen(libraryName, RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
-    return makeError(ExitCode::Device, "products on GPUs need cuBLASLt: ",
-                     dlerror(), "; ", libraryName,
+    return makeError(ExitCode::Device,
+                     "products on GPUs need cuBLASLt: ", dlerror(), "; ",
+                     libraryName,
                      " comes with NVIDIA's CUDA toolkit: install it, and let "
                      "LD_LIBRARY_PATH name its folder");
   }

@@ -72,9 +72,9 @@ Status BlasProduct::addLayout(const StridedProduct &product, size_t tensor) {
         made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &matrix.batchStride,
         sizeof(matrix.batchStride));
   }
-  for (auto number : {rows, columns, uint64_t(matrix.leading),
-                      uint64_t(batch), uint64_t(matrix.batchStride),
-                      uint64_t(matrix.columnsFirst)}) {
+  for (auto number :
+       {rows, columns, uint64_t(matrix.leading), uint64_t(batch),
+        uint64_t(matrix.batchStride), uint64_t(matrix.columnsFirst)}) {
     text_ += std::to_string(number) + " ";
   }
   return blas_.check(result, "describe a matrix");
@@ -90,11 +90,10 @@ Status BlasProduct::describe(const StridedProduct &product,
   auto operation = [&](size_t tensor) {
     return product.matrices[tensor].columnsFirst ? CUBLAS_OP_T : CUBLAS_OP_N;
   };
-  uint32_t epilogue =
-      end_.hasGelu && end_.hasBias ? CUBLASLT_EPILOGUE_GELU_BIAS
-      : end_.hasGelu               ? CUBLASLT_EPILOGUE_GELU
-      : end_.hasBias               ? CUBLASLT_EPILOGUE_BIAS
-                                   : CUBLASLT_EPILOGUE_DEFAULT;
+  uint32_t epilogue = end_.hasGelu && end_.hasBias ? CUBLASLT_EPILOGUE_GELU_BIAS
+                      : end_.hasGelu               ? CUBLASLT_EPILOGUE_GELU
+                      : end_.hasBias               ? CUBLASLT_EPILOGUE_BIAS
+                                                   : CUBLASLT_EPILOGUE_DEFAULT;
   for (auto number : {int(types_.operand), int(types_.result),
                       int(types_.compute), int(end_.adds), int(epilogue)}) {
     text_ += std::to_string(number) + " ";
@@ -122,8 +121,8 @@ Status BlasProduct::choose(const std::array<uint32_t, 3> &alignments) {
   }
   cublasLtMatmulPreference_t made = nullptr;
   cublasStatus_t result = library.preferenceCreate(&made);
-  Owned<cublasLtMatmulPreferenceOpaque_t> preference(
-      made, library.preferenceDestroy);
+  Owned<cublasLtMatmulPreferenceOpaque_t> preference(made,
+                                                     library.preferenceDestroy);
   auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute,
                     auto value) {
     if (result == CUBLAS_STATUS_SUCCESS) {
@@ -140,10 +139,10 @@ Status BlasProduct::choose(const std::array<uint32_t, 3> &alignments) {
   int count = 0;
   if (result == CUBLAS_STATUS_SUCCESS) {
     cublasLtMatrixLayout_t ofResult = layouts_[ResultMatrix].get();
-    result = library.getHeuristic(
-        blas_.handle(), desc_.get(), layouts_[RightMatrix].get(),
-        layouts_[LeftMatrix].get(), ofResult, ofResult, made, 1, &found,
-        &count);
+    result = library.getHeuristic(blas_.handle(), desc_.get(),
+                                  layouts_[RightMatrix].get(),
+                                  layouts_[LeftMatrix].get(), ofResult,
+                                  ofResult, made, 1, &found, &count);
   }
   if (result == CUBLAS_STATUS_SUCCESS) {
     result = count == 1 ? found.state : CUBLAS_STATUS_NOT_SUPPORTED;
@@ -195,13 +194,13 @@ Status BlasProduct::run(const Places &places, cudaStream_t stream) {
     return types_.scale == CUDA_R_64F ? static_cast<const void *>(wide + isOne)
                                       : narrow + isOne;
   };
-  return blas_.check(
-      blas_.library().matmul(
-          blas_.handle(), desc_.get(), factor(true), places.right,
-          layouts_[RightMatrix].get(), places.left, layouts_[LeftMatrix].get(),
-          factor(end_.adds), end_.adds ? places.added : places.result,
-          layouts_[ResultMatrix].get(), places.result,
-          layouts_[ResultMatrix].get(), &algorithm_, places.workspace,
-          workspaceBytes_, stream),
-      "do a product");
+  return blas_.check(blas_.library().matmul(
+                         blas_.handle(), desc_.get(), factor(true),
+                         places.right, layouts_[RightMatrix].get(), places.left,
+                         layouts_[LeftMatrix].get(), factor(end_.adds),
+                         end_.adds ? places.added : places.result,
+                         layouts_[ResultMatrix].get(), places.result,
+                         layouts_[ResultMatrix].get(), &algorithm_,
+                         places.workspace, workspaceBytes_, stream),
+                     "do a product");
 }

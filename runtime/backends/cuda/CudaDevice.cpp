@@ -145,10 +145,10 @@ Expected<std::unique_ptr<DeviceMemory>>
 CudaDevice::allocateHost(int64_t bytes) {
   void *data = nullptr;
   if (bytes != 0) {
-    Status status = context_->check(
-        context_->driver().memHostAlloc(&data, size_t(bytes),
-                                        CU_MEMHOSTALLOC_PORTABLE),
-        "pin " + std::to_string(bytes) + " bytes of the host");
+    Status status =
+        context_->check(context_->driver().memHostAlloc(
+                            &data, size_t(bytes), CU_MEMHOSTALLOC_PORTABLE),
+                        "pin " + std::to_string(bytes) + " bytes of the host");
     if (!status.isOk()) {
       return status;
     }

@@ -36,7 +36,8 @@ public:
 
   /// The driver, on a thread that has been told of the context.
   const Driver &driver() const;
-  /// Who does products on it, made when first asked for; by one thread at a time.
+  /// Who does products on it, made when first asked for; by one thread at a
+  /// time.
   Expected<const BlasHandle *> blas() const;
   /// Driver::check().
   Status check(CUresult result, const std::string &what) const {
@@ -61,6 +62,7 @@ public:
   ~CudaQueue() override { context_->driver().streamDestroy(stream_); }
 
   const Context &context() const { return *context_; }
+  std::shared_ptr<const Context> shared() const { return context_; }
   CUstream stream() const { return stream_; }
 
 private:

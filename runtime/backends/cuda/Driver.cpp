@@ -60,8 +60,8 @@ static std::string nameOfVersion(int version) {
 Expected<std::shared_ptr<const Driver>> Driver::open() {
   void *library = dlopen(libraryName, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    return makeError(ExitCode::Device, "no CUDA device: ", dlerror(),
-                     "; ", libraryName,
+    return makeError(ExitCode::Device, "no CUDA device: ", dlerror(), "; ",
+                     libraryName,
                      " comes with NVIDIA's driver for the GPU; use --backend "
                      "cpu where there is none");
   }

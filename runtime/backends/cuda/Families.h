@@ -24,6 +24,13 @@ std::unique_ptr<PreparedKernel> prepareGrid(const CallSite &site,
 /// What moves elements, by the compiler's code (GridMove.h).
 std::span<const Kernel> moveKernels();
 
+/// Reductions and attention, by the compiler's code (GridReduce.h,
+/// GridAttention.h).
+std::span<const Kernel> launchedKernels();
+
+/// Gathers, by the compiler's code (GridGather.h).
+std::span<const Kernel> gatherKernels();
+
 /// Products by cuBLASLt, alone or at the head of regions; those of f32 of
 /// numbers that are rounded to TF32 if they may. None in a build without its
 /// header.

@@ -61,10 +61,10 @@ static int64_t alignUp(int64_t bytes, int64_t to) {
 std::optional<ProductPlan> ProductPlan::of(const CallSite &site,
                                            bool mayRound) {
   std::optional<ProductRegion> region = ProductRegion::of(site);
-  bool isPlain = region && std::ranges::all_of(
-                               site.operands, [](const TensorInfo &operand) {
-                                 return operand.format.empty();
-                               });
+  bool isPlain = region && std::ranges::all_of(site.operands,
+                                               [](const TensorInfo &operand) {
+                                                 return operand.format.empty();
+                                               });
   auto product = isPlain ? StridedProduct::of(region->product()) : std::nullopt;
   auto types = product ? ProductTypes::of(region->product().operands[0].type,
                                           region->made().type, mayRound)
@@ -82,13 +82,14 @@ std::optional<ProductPlan> ProductPlan::of(const CallSite &site,
     return loop.strides[RightMatrix] != 0 && loop.strides[LeftMatrix] == 0;
   };
   if ((isNarrow && !product->sums.empty()) || (product->k == 0 && hasEnd) ||
-      (region->bias() >= 0 && std::ranges::any_of(product->loops, hasColumns))) {
+      (region->bias() >= 0 &&
+       std::ranges::any_of(product->loops, hasColumns))) {
     return std::nullopt;
   }
   int64_t partial = 4 * int64_t(sizeof(float)) * region->made().count();
-  return ProductPlan{*std::move(region), *std::move(product), *types,
-                     std::min(alignUp(partial, workspaceAlignment),
-                              mostWorkspaceBytes)};
+  return ProductPlan{
+      *std::move(region), *std::move(product), *types,
+      std::min(alignUp(partial, workspaceAlignment), mostWorkspaceBytes)};
 }
 
 int ProductPlan::placeOf(const CallSite &site) const {
@@ -196,8 +197,8 @@ Status PreparedProduct::call(const Context &gpu, const Pointers &pointers,
   BlasProduct::Places places;
   places.left = at(pointers.tensors[LeftMatrix], LeftMatrix);
   places.right = at(pointers.tensors[RightMatrix], RightMatrix);
-  places.result = const_cast<std::byte *>(
-      at(pointers.tensors[ResultMatrix], ResultMatrix));
+  places.result =
+      const_cast<std::byte *>(at(pointers.tensors[ResultMatrix], ResultMatrix));
   places.added = isFirst && pointers.residual
                      ? at(pointers.residual, ResultMatrix)
                      : places.result;
@@ -245,9 +246,8 @@ Status PreparedProduct::multiply(LaunchContext &context, void *made) {
 Status PreparedProduct::runTail(LaunchContext &context, void *made) {
   operands_.clear();
   for (int number : region_.tailOperands()) {
-    operands_.push_back(number < 0
-                            ? made
-                            : context.operands[static_cast<size_t>(number)]);
+    operands_.push_back(
+        number < 0 ? made : context.operands[static_cast<size_t>(number)]);
   }
   LaunchContext rest = context;
   rest.operands = operands_;
@@ -270,18 +270,18 @@ template <bool mayRound> static bool acceptsProduct(const CallSite &site) {
   return !site.code || acceptsGrid(plan->region.tail(site.code));
 }
 
-template <bool mayRound>
-static KernelQuery queryProduct(const CallSite &site) {
+template <bool mayRound> static KernelQuery queryProduct(const CallSite &site) {
   KernelQuery query;
   if (auto plan = ProductPlan::of(site, mayRound)) {
-    query.workspaceBytes =
-        alignUp(plan->madeBytes(site), bufferAlignment) + plan->libraryBytes +
-        workspaceAlignment - bufferAlignment;
+    query.workspaceBytes = alignUp(plan->madeBytes(site), bufferAlignment) +
+                           plan->libraryBytes + workspaceAlignment -
+                           bufferAlignment;
     // Each element of what is added to is read by who writes it.
     bool isOver = plan->region.residual() >= 0 && !plan->region.hasTail() &&
                   plan->product.sums.empty();
     int residual = plan->region.residual();
-    bool isOther = !std::ranges::count(plan->region.productOperands(), residual);
+    bool isOther =
+        !std::ranges::count(plan->region.productOperands(), residual);
     if (isOver && isOther && residual != plan->region.bias()) {
       query.inPlace.emplace_back(residual, 0);
     }
@@ -311,11 +311,14 @@ static std::unique_ptr<PreparedKernel> prepareProduct(const CallSite &site,
   return std::make_unique<PreparedProduct>(site, *plan, std::move(tail));
 }
 
-template <bool mayRound>
-static constexpr std::array<Kernel, 3> makeKernels() {
+template <bool mayRound> static constexpr std::array<Kernel, 3> makeKernels() {
   auto make = [](std::string_view op, bool takesCode) {
-    Kernel kernel{op, 1, KernelUse::Whole, queryProduct<mayRound>,
-                  prepareProduct<mayRound>, acceptsProduct<mayRound>};
+    Kernel kernel{op,
+                  1,
+                  KernelUse::Whole,
+                  queryProduct<mayRound>,
+                  prepareProduct<mayRound>,
+                  acceptsProduct<mayRound>};
     kernel.takesCode = takesCode;
     return kernel;
   };

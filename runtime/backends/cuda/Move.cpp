@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/backends/cuda/Families.h"
-#include "runtime/backends/cuda/GridLibrary.h"
+#include "runtime/backends/cuda/PreparedLaunches.h"
 #include "runtime/kernels/Copy.h"
 #include "runtime/kernels/GridMove.h"
 
@@ -18,61 +17,31 @@ using namespace divisi::rt::cuda;
 
 namespace {
 
-class PreparedMove final : public PreparedKernel {
+/// Fills what nothing is moved to first.
+class PreparedMove final : public PreparedLaunches {
 public:
-  PreparedMove(const CallSite &site, GridMove move,
-               std::shared_ptr<const Driver> driver)
-      : library_(std::move(driver)), move_(std::move(move)),
+  PreparedMove(std::shared_ptr<const Driver> driver, const GridMove &move,
+               const CallSite &site)
+      : PreparedLaunches(std::move(driver),
+                         move.launches(site.operands.size())),
+        fills_(move.fill.has_value()), width_(move.width),
         count_(site.results[0].count()) {
-    rt::fill(site.results[0].type, element_, 1, move_.fill.value_or(0));
-    for (const GridMove::Piece &piece : move_.pieces) {
-      numbers_.push_back(move_.numbers(piece));
-    }
+    rt::fill(site.results[0].type, element_, 1, move.fill.value_or(0));
   }
-  Status load(std::span<const std::byte> bytes) { return library_.load(bytes); }
 
   Status launch(LaunchContext &context) override {
-    auto &queue = static_cast<CudaQueue &>(*context.queue);
     Status status;
-    if (move_.fill) {
-      status = fillElements(queue, element_, move_.width, context.results[0],
-                            count_);
+    if (fills_) {
+      status = fillElements(static_cast<CudaQueue &>(*context.queue), element_,
+                            width_, context.results[0], count_);
     }
-    for (size_t p = 0; p < move_.pieces.size() && status.isOk(); ++p) {
-      status = move(queue, context, p);
-    }
-    return status;
+    return status.isOk() ? PreparedLaunches::launch(context) : status;
   }
 
 private:
-  Status move(CudaQueue &queue, const LaunchContext &context, size_t number) {
-    const GridMove::Piece &piece = move_.pieces[number];
-    const void *to =
-        static_cast<std::byte *>(context.results[0]) + piece.toBase;
-    const void *from =
-        static_cast<const std::byte *>(context.operands[piece.operand]) +
-        piece.fromBase;
-    parameters_ = {&to, &from};
-    for (int64_t &value : numbers_[number]) {
-      parameters_.push_back(&value);
-    }
-    bool isFlat = !move_.hasSquares;
-    return queue.context().check(
-        queue.context().driver().launchKernel(
-            reinterpret_cast<CUfunction>(library_.kernel()),
-            move_.blocks(piece), 1, 1,
-            isFlat ? GridMove::threads : GridMove::square,
-            isFlat ? 1 : GridMove::rowsAtOnce, 1, 0, queue.stream(),
-            parameters_.data(), nullptr),
-        "launch a generated kernel");
-  }
-
-  GridLibrary library_;
-  GridMove move_;
-  int64_t count_;
+  bool fills_;
+  int64_t width_, count_;
   std::byte element_[8] = {};
-  std::vector<std::vector<int64_t>> numbers_; ///< Per piece.
-  std::vector<void *> parameters_;            ///< Of the present launch.
 };
 
 } // namespace
@@ -85,24 +54,12 @@ static KernelQuery queryMove(const CallSite &) { return {}; }
 
 static std::unique_ptr<PreparedKernel> prepareMove(const CallSite &site,
                                                    std::string &error) {
-  auto driver = Driver::open();
-  Status status = driver.status();
-  if (status.isOk()) {
-    auto made =
-        std::make_unique<PreparedMove>(site, *GridMove::of(site), *driver);
-    status = made->load(site.code->bytes);
-    if (status.isOk()) {
-      return made;
-    }
-  }
-  error = status.message();
-  return nullptr;
+  return prepareCode<PreparedMove>(site, error, *GridMove::of(site), site);
 }
 
 std::span<const Kernel> divisi::rt::cuda::moveKernels() {
   static constexpr auto make = [](std::string_view op) {
-    Kernel kernel{op,        1,           KernelUse::Whole,
-                  queryMove, prepareMove, acceptsMove};
+    Kernel kernel{op, 1, KernelUse::Whole, queryMove, prepareMove, acceptsMove};
     kernel.takesCode = true;
     return kernel;
   };

@@ -1,0 +1,49 @@
+//===- Launched.cpp - Operators that are one launch ---------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cuda/Families.h"
+#include "runtime/backends/cuda/PreparedLaunches.h"
+#include "runtime/kernels/GridAttention.h"
+#include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/GridReduce.h"
+
+using namespace divisi;
+using namespace divisi::rt;
+using namespace divisi::rt::cuda;
+
+template <typename Plan> static bool accepts(const CallSite &site) {
+  return isGridTarget(site.code->target) && Plan::of(site).has_value();
+}
+
+static KernelQuery queryNothing(const CallSite &) { return {}; }
+
+template <typename Plan>
+static std::unique_ptr<PreparedKernel> prepare(const CallSite &site,
+                                               std::string &error) {
+  return prepareCode<PreparedLaunches>(site, error,
+                                       std::vector{Plan::of(site)->launch()});
+}
+
+template <typename Plan>
+static constexpr Kernel makeKernel(std::string_view op, bool takesFormats) {
+  return {op,
+          1,
+          KernelUse::Whole,
+          queryNothing,
+          prepare<Plan>,
+          accepts<Plan>,
+          takesFormats,
+          /*takesCode=*/true};
+}
+
+std::span<const Kernel> divisi::rt::cuda::launchedKernels() {
+  static constexpr Kernel kernels[] = {
+      makeKernel<GridAttention>("nn.attention", false),
+      makeKernel<GridReduce>("nn.reduce", true)};
+  return kernels;
+}

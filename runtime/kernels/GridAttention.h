@@ -1,0 +1,80 @@
+//===- GridAttention.h - Attention in blocks of threads ---------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// What the compiler makes of an `nn.attention`, beside the regions of
+// GridCode.h: a module with one kernel. Its parameters are
+//
+//   pointers                      the result, queries, keys, values, a mask
+//   numbers, of 64 bits each      as `Number` and the strides behind it
+//
+// Each warp has some queries of one head, a block as many as its warps have.
+// Keys and values come by, 32 at a time, through the memory that the block
+// shares; of all keys together nothing is kept but their maximum, the sum of
+// their exponentials, and that of these times values.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_KERNELS_GRIDATTENTION_H
+#define DIVISI_RUNTIME_KERNELS_GRIDATTENTION_H
+
+#include "runtime/kernels/Attention.h"
+#include "runtime/kernels/GridLaunch.h"
+
+#include <optional>
+
+namespace divisi::rt {
+
+/// See the file's head. What differs from rank to rank is in numbers alone.
+struct GridAttention {
+  /// The numbers that are no strides. Query `s` attends from key `s + First` up
+  /// to key `s + End`.
+  enum Number : size_t {
+    Tiles, ///< Of the queries of a head: what a block has at a time.
+    Batch,
+    Heads,
+    Queries,
+    Keys,
+    Depth,
+    Features,
+    Group,     ///< Heads for each head of keys.
+    FirstHead, ///< In the whole tensor.
+    First,
+    End,
+    numNumbers
+  };
+  /// Keys that come by at a time, and features of a lane's row of threads.
+  static constexpr int64_t tile = 32;
+  static constexpr int64_t mostFeatures = 256;
+
+  AttentionPlan plan;
+  DType type = DType::F32;
+  int64_t featureTiles = 1; ///< Of the whole result.
+
+  /// That of `site`; nothing if it does something else, or has elements or
+  /// extents for which there is no kernel.
+  static std::optional<GridAttention> of(const CallSite &site);
+
+  /// Of a warp.
+  int64_t queries() const { return featureTiles > 4 ? 2 : 4; }
+  /// Whether there may be keys that a query does not attend.
+  bool masks() const {
+    return plan.hasMask || plan.positions.left >= 0 ||
+           plan.positions.right >= 0;
+  }
+  /// All that the kernel depends on.
+  std::string structure() const;
+  size_t pointerCount() const { return plan.hasMask ? 5 : 4; }
+  size_t numberCount() const { return numNumbers + 3 * 4 + 4; }
+  /// The one launch.
+  GridLaunch launch() const;
+};
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_KERNELS_GRIDATTENTION_H
