@@ -40,6 +40,10 @@ LogicalResult divisi::mapToNvvm(ModuleOp module) {
   kernel->setAttr(
       NVVM::NVVMDialect::getMaxntidAttrName(),
       builder.getDenseI32ArrayAttr({rt::warpSize * rt::mostWarps, 1, 1}));
+  // ptxas may use as many registers as let two blocks run at a time; left to
+  // itself it would rather spill some than have fewer blocks.
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  builder.getI32IntegerAttr(2));
   LLVMTypeConverter types(context);
   RewritePatternSet patterns(context);
   populateGpuToNVVMConversionPatterns(types, patterns);

@@ -70,7 +70,8 @@ def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
     Effect: calls that the device has kernels for, on all ranks of the program,
     work in its memory space, as do moves of what they make. What is read in
     another space than that in which it is written is copied, once, on the queue
-    of copies; a global that nobody updates is read in either. Bodies of loops
+    of copies; a fused call that there is no kernel for is its parts if there are
+    kernels for all of these; a global that nobody updates is read in either. Bodies of loops
     stay with the host, as does what the device has no kernels for.
 
     From C++ a backend is asked what it takes (`divisi/Evaluate/DeviceTarget.h`);
@@ -103,6 +104,7 @@ def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numOnDevice", "on-device", "calls that work there">,
     Statistic<"numOnHost", "on-host", "calls that the device has no kernels for">,
+    Statistic<"numSplit", "split", "fused calls that became their parts">,
     Statistic<"numCopies", "copies", "copies between memory spaces">,
     Statistic<"numCopiedBytes", "copied-bytes", "bytes that they move">,
   ];

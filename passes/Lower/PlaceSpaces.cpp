@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What the device has kernels for is called there, and what such a call makes
-// lies there. Whoever works elsewhere gets a copy, one for all who do:
+// lies there. A fused call that it has none for becomes calls of its parts, if it
+// has kernels for each. Whoever works elsewhere gets a copy, one for all who do:
 //
 //   %x = input 0                        %x = input 0
 //   %0 = alloc                          %d = alloc            "cuda"
@@ -30,6 +31,7 @@
 
 #include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
+#include "passes/Lower/SplitRegion.h"
 
 #include "divisi/Codegen/GridKernels.h"
 #include "runtime/kernels/Families.h"
@@ -349,10 +351,6 @@ bool PlaceSpacesPass::takes(CallOp call, CallSites &sites) const {
 
 LogicalResult PlaceSpacesPass::place(ProgramOp program,
                                      const llvm::StringSet<> &updated) {
-  SpacePlacer placer(program, space, updated);
-  if (failed(placer.index())) {
-    return failure();
-  }
   llvm::DenseMap<Attribute, bool> known; // by all that it depends on
   auto takesCall = [&](CallOp call, CallSites &sites) {
     auto [answer, isNew] = known.try_emplace(sites.keyOf(call), false);
@@ -361,6 +359,18 @@ LogicalResult PlaceSpacesPass::place(ProgramOp program,
     }
     return answer->second;
   };
+  CallSites sites(program, updated);
+  for (CallOp call :
+       llvm::make_early_inc_range(program.getBody().getOps<CallOp>())) {
+    if (call.isFused() && !takesCall(call, sites)) {
+      numSplit += splitRegion(
+          call, [&](CallOp part) { return takesCall(part, sites); });
+    }
+  }
+  SpacePlacer placer(program, space, updated);
+  if (failed(placer.index())) {
+    return failure();
+  }
   placer.choose(takesCall, isReached);
   placer.place();
   int64_t left = 0;

@@ -60,8 +60,10 @@ struct GridAttention {
   /// extents for which there is no kernel.
   static std::optional<GridAttention> of(const CallSite &site);
 
-  /// Of a warp.
-  int64_t queries() const { return featureTiles > 4 ? 2 : 4; }
+  /// Of a warp: as many as registers hold the features of.
+  int64_t queries() const {
+    return featureTiles > 4 ? 1 : featureTiles > 2 ? 2 : 4;
+  }
   /// Whether there may be keys that a query does not attend.
   bool masks() const {
     return plan.hasMask || plan.positions.left >= 0 ||

@@ -326,7 +326,7 @@ TEST(GridKernels, SinglesArePtxThatPtxasTakes) {
     GTEST_SKIP() << "no " << ptxas;
   }
   for (rt::DType type : {rt::DType::F32, rt::DType::BF16}) {
-    for (int64_t features : {64, 128, 256}) {
+    for (int64_t features : {32, 64, 128, 256}) {
       expectPtx(AttentionCall(type, 64, features).site(), ptxas);
     }
   }

@@ -188,3 +188,38 @@ exec.program @step__0 entry @step ranks [0] arena 0 {
   exec.call "nn.mul"(%x, %x) into (%y) {} : (!t, !t) into (!t)
   exec.output 0 %y : !t
 }
+
+// -----
+
+spmd.grid @g (x = 2)
+!s = tensor<8xf32, #spmd.local<(x=2), [x], 16>>
+!t = !exec.buffer<tensor<8xf32, #spmd.local<(x=2), [x], 16>>, @g>
+exec.entry @f inputs ["x"] [!t] outputs ["y", "z"] [!t, !t]
+
+// Of two fused calls one is what the device does part by part.
+// REPORT: remark: 2 calls work in memory space 'cuda', and 1 with the host: fused (1); 2 copies move 64 bytes
+// CHECK-LABEL: exec.program @f__0
+exec.program @f__0 entry @f ranks [0, 1] arena 0 {
+  %x = exec.input 0 : !t
+  // CHECK: exec.call "nn.mul"(%[[X:.*]], %[[X]]) into (%[[A:.*]]) {}
+  // CHECK: exec.call "nn.mul"(%[[A]], %[[X]]) into (%{{.*}}) {}
+  %0 = exec.alloc : !t
+  exec.call "fused"(%x) into (%0) {} {
+  ^bb0(%a: !s):
+    %1 = nn.mul %a, %a : (!s, !s) -> !s
+    %2 = nn.mul %1, %a : (!s, !s) -> !s
+    exec.yield %2 : !s
+  } : (!t) into (!t)
+  exec.output 0 %0 : !t
+  // CHECK: exec.call "fused"
+  // CHECK: nn.mul
+  // CHECK-NEXT: nn.neg
+  %3 = exec.alloc : !t
+  exec.call "fused"(%0) into (%3) {} {
+  ^bb0(%a: !s):
+    %1 = nn.mul %a, %a : (!s, !s) -> !s
+    %2 = nn.neg %1 : (!s) -> !s
+    exec.yield %2 : !s
+  } : (!t) into (!t)
+  exec.output 1 %3 : !t
+}
