@@ -37,15 +37,16 @@ std::optional<GridAttention> GridAttention::of(const CallSite &site) {
 }
 
 std::string GridAttention::structure() const {
-  char numbers[80];
-  std::snprintf(numbers, sizeof(numbers), "%a %a", plan.scale, plan.softcap);
+  char numbers[80]; // exactly
+  std::snprintf(numbers, sizeof(numbers), "%a, cap %a", plan.scale,
+                plan.softcap);
+  const char *ending = plan.masksByBool ? ", flags"
+                       : plan.hasMask   ? ", biases"
+                       : masks()        ? ", bounds"
+                                        : "";
   return "attention " + std::string(stringify(type)) + ", " +
-         std::to_string(featureTiles) + " tiles of features, scale and cap " +
-         numbers + (plan.makesNan ? ", nan" : "") +
-         (plan.masksByBool ? ", flags"
-          : plan.hasMask   ? ", biases"
-          : masks()        ? ", bounds"
-                           : "");
+         std::to_string(featureTiles) + " tiles, scale " + numbers +
+         (plan.makesNan ? ", nan" : "") + ending;
 }
 
 /// What is added to a query's number for the bound of its keys: that of

@@ -400,6 +400,13 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
   }
   auto run = [kernel, shape, values = std::move(values), seed = gpus().draw()](
                  Touched &touched) -> std::optional<std::string> {
+    std::vector<uint64_t> launch = {uint64_t(kernel.function), shape.gridX,
+                                    shape.gridY, shape.blockX, shape.blockY};
+    launch.insert(launch.end(), values.begin(), values.end());
+    if (const Touched *known = gpus().knownOf(launch)) {
+      touched = *known;
+      return std::nullopt;
+    }
     static GridExecutor executor(
         [](uint64_t at, uint64_t bytes) { return gpus().find(at, bytes); });
     executor.seed(seed);
@@ -410,6 +417,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
     auto wrong = executor.run(kernel.function, places.data(), shape);
     touched.reads = executor.log().touched(false);
     touched.writes = executor.log().touched(true);
+    gpus().keep(std::move(launch), touched);
     return wrong;
   };
   gpus().put(streamOf(stream), {"kernel " + kernel.name, std::move(run)});

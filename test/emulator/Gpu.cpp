@@ -26,6 +26,7 @@ Gpus::Gpus()
       used_(size_t(devices)),
       mostBytes_(fromEnvironment("DIVISI_EMULATOR_BYTES", 1 << 30)),
       dropped_(fromEnvironment("DIVISI_EMULATOR_DROP", 0)),
+      ordersAlone_(fromEnvironment("DIVISI_EMULATOR_ORDERS", 0) != 0),
       random_(fromEnvironment("DIVISI_EMULATOR_SEED", 1)) {}
 
 Gpus::~Gpus() = default;

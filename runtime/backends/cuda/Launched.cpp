@@ -1,4 +1,4 @@
-//===- Launched.cpp - Operators that are one launch ---------------------===//
+//===- Launched.cpp - Operators that are one launch -----------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
