@@ -112,11 +112,18 @@ ReportKernel KernelFacts::kernelOf(exec::CallOp call) const {
   made.backend = taker     ? std::string(taker->name())
                  : isThere ? call.getSpace().str()
                            : std::string(backends[1]->name());
-  const rt::Kernel *kernel =
-      taker && !call.getCode() ? taker->find(site, version) : nullptr;
-  made.library = call.getCode() ? "generated"
-                 : kernel       ? std::string(kernel->library)
-                                : "";
+  rt::KernelCode code;
+  if (FlatSymbolRefAttr symbol = call.getCodeAttr()) {
+    auto module = call->getParentOfType<ModuleOp>();
+    code.target =
+        module.lookupSymbol<exec::CodeOp>(symbol.getAttr()).getTarget();
+    site.code = &code;
+  }
+  const rt::Kernel *kernel = taker ? taker->find(site, version) : nullptr;
+  made.library = kernel ? std::string(kernel->library) : "";
+  if (site.code) { // what a library leaves of a region, or all of it
+    made.library += made.library.empty() ? "generated" : " and generated";
+  }
   return made;
 }
 

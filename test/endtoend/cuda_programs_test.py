@@ -1,11 +1,13 @@
 """What cuda_test.py does for models, for programs with state, loops and several
 grids, in bf16, of a GPT-2 of its real size, and in many more interleavings."""
 
+import json
+
 import numpy as np
 import pytest
 from conftest import assert_close, load, model
-from cuda_test import (DEVICE, EMULATOR, HAS_PRODUCTS, MODELS, PLANS, emulator)
-from loop_programs import (jacobi, jacobi_tensors, lstm, lstm_tensors, run_lstm)
+from cuda_test import DEVICE, EMULATOR, HAS_PRODUCTS, MODELS, PLANS, emulator
+from loop_programs import lstm, lstm_tensors, run_lstm
 from programs_test import batch, forward, program, train
 from train_steps import Step
 
@@ -142,3 +144,19 @@ def test_gpt2_of_its_real_size(divisi, generated):
     divisi("run", "g.divisi", "--inputs", m.inputs, "-o", "out.npz",
            env=emulator(bytes=2 << 30))
     assert_close(load(divisi.path("out.npz")), load(m.outputs))
+
+
+def test_explain_names_who_does_what(divisi):
+    if not HAS_PRODUCTS:
+        pytest.skip("the build found no cublasLt.h")
+    m = model("gpt2")
+    told = divisi("explain", m.onnx, *m.shapes, "--devices", 2, "--gpu",
+                  "emulated", "--json")
+    kernels = {(kernel["head"], kernel["library"])
+               for kernel in json.loads(told.out)["kernels"]
+               if kernel["backend"] == "cuda"}
+    assert ("nn.attention", "generated") in kernels
+    assert ("nn.gather", "generated") in kernels
+    products = {library for head, library in kernels if head == "nn.matmul"}
+    assert products >= {"cuBLASLt"}
+    assert products <= {"cuBLASLt", "cuBLASLt and generated"}

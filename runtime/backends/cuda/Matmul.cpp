@@ -320,6 +320,7 @@ template <bool mayRound> static constexpr std::array<Kernel, 3> makeKernels() {
                   prepareProduct<mayRound>,
                   acceptsProduct<mayRound>};
     kernel.takesCode = takesCode;
+    kernel.library = "cuBLASLt";
     return kernel;
   };
   return {make("nn.matmul", false), make(fusedOp, false), make(fusedOp, true)};
