@@ -44,8 +44,8 @@ std::string GridAttention::structure() const {
                        : plan.hasMask   ? ", biases"
                        : masks()        ? ", bounds"
                                         : "";
-  return "attention " + std::string(stringify(type)) + ", " +
-         std::to_string(featureTiles) + " tiles, scale " + numbers +
+  return "attend " + std::string(stringify(type)) + ", " +
+         std::to_string(featureTiles) + " tiles, " + numbers +
          (plan.makesNan ? ", nan" : "") + ending;
 }
 
