@@ -97,9 +97,10 @@ class Peer:
 
 class Divisi(Peer):
 
-    def __init__(self, devices, threads, how="", flags=()):
-        """`how` says what the `flags` of its compiler mean."""
-        self.devices, self.threads, self.flags = devices, threads, flags
+    def __init__(self, devices, threads, how="", flags=(), run_flags=()):
+        """`how` says what the flags mean, of its compiler and of its runs."""
+        self.devices, self.threads = devices, threads
+        self.flags, self.run_flags = flags, run_flags
         self.name = " ".join(["divisi", f"{devices}x{threads}", how]).strip()
         self.facts = {}
 
@@ -120,8 +121,8 @@ class Divisi(Peer):
         outputs, times = folder / "divisi.npz", folder / "divisi.json"
         _, seconds, peak = divisi(
             "run", self.artifact(case, folder), "--inputs", case.inputs, "-o",
-            outputs, "--threads-per-device", self.threads, "--timing-json",
-            times)
+            outputs, "--threads-per-device", self.threads, *self.run_flags,
+            "--timing-json", times)
         first, = json.loads(times.read_text())["ns"]
         return Start(seconds, seconds - first / 1e9, first / 1e9, peak,
                      dict(np.load(outputs)))
@@ -129,8 +130,8 @@ class Divisi(Peer):
     def round(self, case, folder, runs):
         said, _, _ = divisi(
             "bench", self.artifact(case, folder), "--inputs", case.inputs,
-            "--threads-per-device", self.threads, "--warm-up", WARM_UP,
-            "--repeat", runs, "--json")
+            "--threads-per-device", self.threads, *self.run_flags, "--warm-up",
+            WARM_UP, "--repeat", runs, "--json")
         return json.loads(said)["runs"][0]["ns"]
 
 
@@ -152,15 +153,17 @@ class DivisiInBF16(Divisi):
         return None
 
 
-# What makes programs fast, and the compiler's flags to go without it.
+# What makes programs fast, and the flags to go without it, of the compiler and
+# of runs.
 ABLATED = {
-    "folded scales": ("--leave-out", "nn-fold-scales"),
-    "channels last": ("--leave-out", "choose-formats"),
-    "activations": ("--leave-out", "apply-rules"),
-    "attention": ("--leave-out", "nn-fuse-attention"),
-    "integers": ("--leave-out", "nn-integer-products"),
-    "fusion": ("--no-fuse",),
-    "generated code": ("--native", "off"),
+    "folded scales": (("--leave-out", "nn-fold-scales"), ()),
+    "channels last": (("--leave-out", "choose-formats"), ()),
+    "activations": (("--leave-out", "apply-rules"), ()),
+    "attention": (("--leave-out", "nn-fuse-attention"), ()),
+    "integers": (("--leave-out", "nn-integer-products"), ()),
+    "fusion": (("--no-fuse",), ()),
+    "generated code": (("--native", "off"), ()),
+    "packing": ((), ("--no-pack",)),
 }
 
 

@@ -98,7 +98,7 @@ def make_peers(arguments):
     if "bf16" in arguments.peers:
         chosen.append(peers.DivisiInBF16(threads))
     if "ablation" in arguments.peers:
-        chosen += [peers.Divisi(1, threads, f"without {what}", flags)
+        chosen += [peers.Divisi(1, threads, f"without {what}", *flags)
                    for what, flags in peers.ABLATED.items()]
     if "inductor" in arguments.peers:
         chosen.append(peers.Inductor(arguments.python, threads))

@@ -44,6 +44,9 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
                    cl::desc("do not check the indices of gathers: a bad one "
                             "reads zeros (or is 0, if it is one of several "
                             "that name an element)")),
+      noPack("no-pack", cl::sub(verb), on(ActsOn::Run),
+             cl::desc("bring weights into the order that kernels want in each "
+                      "run, not once while loading: for comparison")),
       allowNative("allow-native", cl::sub(verb), on(ActsOn::Run),
                   cl::desc("run native code of the artifact whoever made it: "
                            "it can do all that you can")),
@@ -95,6 +98,7 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   options.threadsPerDevice = threads;
   options.verifyHashes = verify;
   options.checksIndices = !noIndexCheck;
+  options.packsConstants = !noPack;
   options.trace = trace;
   options.allowsNativeCode = allowNative;
   if (divisi::Expected<std::string> key = readUserKey()) {
@@ -210,6 +214,7 @@ std::string SessionFlags::describe() const {
                            << " --threads-per-device " << threads
                            << " --entry '" << entryName << "'"
                            << (noIndexCheck ? " --no-index-check" : "")
+                           << (noPack ? " --no-pack" : "")
                            << (allowNative ? " --allow-native" : "");
   return text;
 }

@@ -76,6 +76,7 @@ struct SessionFlags {
   llvm::cl::opt<bool> verify;
   llvm::cl::opt<int64_t> timeout;
   llvm::cl::opt<bool> noIndexCheck;
+  llvm::cl::opt<bool> noPack;
   llvm::cl::opt<bool> allowNative;
   llvm::cl::opt<bool> tf32;
   llvm::cl::opt<std::string> entryName;

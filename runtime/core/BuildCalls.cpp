@@ -206,7 +206,8 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   for (uint32_t buffer : call.operands()) {
     operands.push_back(infoOf(buffer));
     const pb::Buffer &root = program_.root(buffer);
-    bool isConstant = root.where_case() == pb::Buffer::kGlobal &&
+    bool isConstant = context_.packsConstants &&
+                      root.where_case() == pb::Buffer::kGlobal &&
                       !context_.resolved.isUpdated[root.global()];
     constants.push_back(isConstant ? borrow(root.global()) : Constant());
   }

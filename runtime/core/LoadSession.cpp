@@ -128,8 +128,8 @@ Status Session::Impl::prepareRank(uint32_t rank) {
     Expected<std::unique_ptr<RankProgram>> program = RankProgram::prepare(
         {*resolved, e, rank, &spaces[rank], &globals, communicator.get(),
          options.backends, options.threadsPerDevice, options.trace,
-         options.checksIndices, &state, &lastSteps.at(rank), localRanks,
-         codes});
+         options.checksIndices, options.packsConstants, &state,
+         &lastSteps.at(rank), localRanks, codes});
     if (!program) {
       return program.status();
     }

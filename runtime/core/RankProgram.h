@@ -86,6 +86,7 @@ struct RankContext {
   int threads;
   bool trace = false;
   bool checksIndices = true;
+  bool packsConstants = true;
   RunState *state = nullptr;      ///< One for all ranks of the session.
   LastSteps *lastSteps = nullptr; ///< One for all programs of the rank.
   /// The ranks of the session, ascending.

@@ -199,6 +199,20 @@ def test_scratch_that_was_not_planned_lies_beside(images):
     assert workspace > 0
 
 
+@pytest.mark.parametrize("devices", [1, 3])
+def test_without_packing_each_run_brings_weights_into_order(images, devices):
+    """In other memory, and to the same result."""
+    images("compile", "m.onnx", "--devices", devices, "-o", "m.divisi")
+    results = []
+    for flags in ((), ("--no-pack",)):
+        told = images("run", "m.divisi", "--inputs", "x.npz", "-o", "y.npz",
+                      "--verbose", *flags).err
+        packed = set(map(int, re.findall(r"packed constants (\d+)", told)))
+        assert (packed == {0}) == bool(flags), told
+        results.append(np.load(images.path("y.npz"))["y"])
+    np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-4)
+
+
 def test_the_limit_counts_all_of_it(images):
     total = fullest(images, "m.onnx")["total_bytes"]
     images("compile", "m.onnx", "--memory-limit", total, "-o", "m.divisi")

@@ -74,6 +74,10 @@ struct SessionOptions {
   /// a bad one reads zeros, or, if it is one of several by which the model
   /// names an element, is 0; nothing outside of the tensor is touched.
   bool checksIndices = true;
+  /// Whether kernels learn which operands never change, so that they bring them
+  /// into an order of their own once. Without, they do so in each run, in memory
+  /// beyond what was planned.
+  bool packsConstants = true;
   /// Native code of an artifact is run if who made it vouches for it by this
   /// key (UserKey.h) ...
   std::string codeKey;
