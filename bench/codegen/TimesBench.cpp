@@ -60,6 +60,7 @@ static std::vector<Measured> operators() {
           {"nn.exp", 1},
           {"nn.floor", 1},
           {"nn.gelu", 1, Floats, {{"approximate", S("tanh")}}},
+          {"nn.hard_swish", 1},
           {"nn.is_inf", 1, Test},
           {"nn.is_nan", 1, Test},
           {"nn.log", 1},
@@ -174,8 +175,7 @@ int main() {
     return 1;
   }
   constexpr int64_t elements = 16384;
-  constexpr int64_t columns[] = {8,  16, 24,  32,  48,
-                                 64, 96, 128, 256, 768};
+  constexpr int64_t columns[] = {8, 16, 24, 32, 48, 64, 96, 128, 256, 768};
   auto rowOf = [&](const Measured &measured) {
     std::vector<Times> row;
     for (int64_t n : columns) {
@@ -189,8 +189,8 @@ int main() {
   std::vector<Times> region;
   std::vector<Times> sum = rowOf({"nn.add", 2});
   for (size_t i = 0; i < sum.size(); ++i) {
-    Times whole = timesOfRegion(elements / columns[i], columns[i], Kind::Floats,
-                                nullptr);
+    Times whole =
+        timesOfRegion(elements / columns[i], columns[i], Kind::Floats, nullptr);
     region.push_back(difference(whole, sum[i]));
   }
   printRow("", region);

@@ -85,6 +85,8 @@ def NN_AtanhOp : NN_FloatUnary<"atanh",
 def NN_TanhOp : NN_FloatUnary<"tanh", "the hyperbolic tangent of x", 10>;
 def NN_SigmoidOp : NN_FloatUnary<"sigmoid", "1/(1+exp(-x))", 10>;
 def NN_SiluOp : NN_FloatUnary<"silu", "x/(1+exp(-x))", 11>;
+def NN_HardSwishOp : NN_FloatUnary<"hard_swish",
+    "x * max(0, min(1, x/6 + 1/2))", 5>;
 def NN_FloorOp : NN_FloatUnary<"floor", "the largest integer up to x", 1>;
 def NN_CeilOp : NN_FloatUnary<"ceil", "the smallest integer from x on", 1>;
 def NN_RoundOp : NN_FloatUnary<"round",

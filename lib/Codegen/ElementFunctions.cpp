@@ -54,6 +54,15 @@ struct Ops {
     return make<arith::DivFOp>(select(isNegative, e, one),
                                make<arith::AddFOp>(one, e));
   }
+  /// x * max(0, min(1, x / 6 + 1 / 2))
+  Value hardSwish(Value x) {
+    Value share =
+        make<arith::AddFOp>(make<arith::DivFOp>(x, number(6)), number(0.5));
+    Value low =
+        select(compare(Predicate::OLT, share, number(0)), number(0), share);
+    return make<arith::MulFOp>(
+        x, select(compare(Predicate::OGT, low, number(1)), number(1), low));
+  }
   /// x / 2 * (1 + f)
   Value halfOf(Value x, Value f) {
     return make<arith::MulFOp>(make<arith::MulFOp>(number(0.5), x),
@@ -153,6 +162,8 @@ static Value emitUnary(Ops ops, Function function, Value x) {
     return ops.sigmoid(x);
   case Silu:
     return ops.make<arith::MulFOp>(x, ops.sigmoid(x));
+  case HardSwish:
+    return ops.hardSwish(x);
   case GeluErf:
     return ops.geluErf(x);
   case GeluTanh:

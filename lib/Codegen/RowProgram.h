@@ -50,6 +50,7 @@ enum class Function : uint8_t {
   Tanh,
   Sigmoid,
   Silu,
+  HardSwish,
   GeluErf,
   GeluTanh,
   Floor,

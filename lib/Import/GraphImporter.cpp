@@ -45,7 +45,6 @@ llvm::ArrayRef<const char *> divisi::operatorsWithUsableBody() {
                                        "DynamicQuantizeLinear",
                                        "Elu",
                                        "HardSigmoid",
-                                       "HardSwish",
                                        "LeakyRelu",
                                        "LinearAttention",
                                        "Mish",

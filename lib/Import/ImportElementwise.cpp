@@ -24,15 +24,16 @@ struct Pair {
 } // namespace
 
 static constexpr Pair kUnary[] = {
-    {"Abs", "abs"},     {"Acos", "acos"},      {"Acosh", "acosh"},
-    {"Asin", "asin"},   {"Asinh", "asinh"},    {"Atan", "atan"},
-    {"Atanh", "atanh"}, {"BitwiseNot", "not"}, {"Ceil", "ceil"},
-    {"Cos", "cos"},     {"Cosh", "cosh"},      {"Erf", "erf"},
-    {"Exp", "exp"},     {"Floor", "floor"},    {"IsNaN", "is_nan"},
-    {"Log", "log"},     {"Neg", "neg"},        {"Not", "not"},
-    {"Relu", "relu"},   {"Round", "round"},    {"Sigmoid", "sigmoid"},
-    {"Sign", "sign"},   {"Sin", "sin"},        {"Sinh", "sinh"},
-    {"Sqrt", "sqrt"},   {"Tan", "tan"},        {"Tanh", "tanh"},
+    {"Abs", "abs"},         {"Acos", "acos"},      {"Acosh", "acosh"},
+    {"Asin", "asin"},       {"Asinh", "asinh"},    {"Atan", "atan"},
+    {"Atanh", "atanh"},     {"BitwiseNot", "not"}, {"Ceil", "ceil"},
+    {"Cos", "cos"},         {"Cosh", "cosh"},      {"Erf", "erf"},
+    {"Exp", "exp"},         {"Floor", "floor"},    {"HardSwish", "hard_swish"},
+    {"IsNaN", "is_nan"},    {"Log", "log"},        {"Neg", "neg"},
+    {"Not", "not"},         {"Relu", "relu"},      {"Round", "round"},
+    {"Sigmoid", "sigmoid"}, {"Sign", "sign"},      {"Sin", "sin"},
+    {"Sinh", "sinh"},       {"Sqrt", "sqrt"},      {"Tan", "tan"},
+    {"Tanh", "tanh"},
 };
 static constexpr Pair kBinary[] = {
     {"Add", "add"},      {"And", "and"},        {"BitwiseAnd", "and"},
@@ -289,6 +290,7 @@ llvm::ArrayRef<ImporterRow> divisi::elementwiseImporters() {
       {"Gelu", importGelu},
       {"Greater", importCompare},
       {"GreaterOrEqual", importCompare},
+      {"HardSwish", importUnary},
       {"Identity", importIdentity},
       {"IsInf", importIsInf},
       {"IsNaN", importUnary},

@@ -32,17 +32,16 @@ static bool movesElements(Operation *op) {
 /// so that only its own rounding is added.
 static bool roundsOnce(Operation *op) {
   return isa<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::TanhOp,
-             nn::SigmoidOp, nn::SiluOp, nn::GeluOp, nn::ResampleOp,
-             nn::RotaryOp>(op);
+             nn::SigmoidOp, nn::SiluOp, nn::HardSwishOp, nn::GeluOp,
+             nn::ResampleOp, nn::RotaryOp>(op);
 }
 
 /// Attention without numbers that mask: the lowest of f32, which stands for a
 /// key that nobody attends but where all are such, would be minus infinity.
 static bool attends(Operation *op) {
   auto attention = dyn_cast<nn::AttentionOp>(op);
-  return attention &&
-         (!attention.getMask() ||
-          getElementTypeOrSelf(attention.getMask()).isInteger(1));
+  return attention && (!attention.getMask() ||
+                       getElementTypeOrSelf(attention.getMask()).isInteger(1));
 }
 
 Bearing divisi::bearingOf(Operation *op) {

@@ -111,6 +111,13 @@ struct Sigmoid {
 struct Silu {
   template <typename T> T operator()(T x) const { return x * Sigmoid()(x); }
 };
+struct HardSwish {
+  template <typename T> T operator()(T x) const {
+    // Of NaN it is NaN, whatever the clip makes of it.
+    T share = x / T(6) + T(1) / T(2);
+    return x * (share < T(0) ? T(0) : T(1) < share ? T(1) : share);
+  }
+};
 struct Floor {
   template <typename T> T operator()(T x) const { return floor(x); }
 };
@@ -286,6 +293,7 @@ std::span<const Kernel> unaryKernels() {
       {"nn.tanh", 1, Parts, queryInPlace, prepareUnary<Tanh, Reals>},
       {"nn.sigmoid", 1, Parts, queryInPlace, prepareUnary<Sigmoid, Reals>},
       {"nn.silu", 1, Parts, queryInPlace, prepareUnary<Silu, Reals>},
+      {"nn.hard_swish", 1, Parts, queryInPlace, prepareUnary<HardSwish, Reals>},
       {"nn.floor", 1, Parts, queryInPlace, prepareUnary<Floor, Reals>},
       {"nn.ceil", 1, Parts, queryInPlace, prepareUnary<Ceil, Reals>},
       {"nn.round", 1, Parts, queryInPlace, prepareUnary<Round, Reals>},

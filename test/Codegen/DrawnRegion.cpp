@@ -62,7 +62,7 @@ void DrawnRegion::drawPart() {
                                        "nn.min"};
   static const char *const unary[] = {"nn.neg",  "nn.abs",     "nn.relu",
                                       "nn.tanh", "nn.sigmoid", "nn.silu",
-                                      "nn.erf",  "nn.gelu"};
+                                      "nn.erf",  "nn.gelu",    "nn.hard_swish"};
   switch (below(8)) {
   case 0:
   case 1:
@@ -73,7 +73,7 @@ void DrawnRegion::drawPart() {
     last_ = part(binary[below(5)], {operand(false, type_), last_});
     break;
   case 4: {
-    std::string op = unary[below(8)];
+    std::string op = unary[below(9)];
     rt::Attributes with;
     if (op == "nn.gelu") {
       with = {{"approximate", std::string(below(2) ? "tanh" : "none")}};

@@ -61,6 +61,9 @@ static std::vector<float> resultsOf(const FunctionCase &function,
 
 static std::vector<FunctionCase> functions() {
   auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  auto hardSwish = [](double x) {
+    return x * std::clamp(x / 6 + 0.5, 0.0, 1.0);
+  };
   auto gelu = [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); };
   auto geluTanh = [](double x) {
     double inner = 0.79788456080286535588 * (x + 0.044715 * x * x * x);
@@ -74,6 +77,7 @@ static std::vector<FunctionCase> functions() {
       {"nn.sqrt", {}, [](double x) { return std::sqrt(x); }},
       {"nn.sigmoid", {}, sigmoid},
       {"nn.silu", {}, [=](double x) { return x * sigmoid(x); }},
+      {"nn.hard_swish", {}, hardSwish},
       {"nn.gelu", {{"approximate", std::string("none")}}, gelu},
       {"nn.gelu", {{"approximate", std::string("tanh")}}, geluTanh},
   };
@@ -142,6 +146,7 @@ TEST(ElementFunctions, AreExactWhereNothingIsFinite) {
     for (size_t i = 0; i < arguments.size(); ++i) {
       float x = arguments[i];
       bool isProduct = std::string(function.op) == "nn.silu" ||
+                       std::string(function.op) == "nn.hard_swish" ||
                        std::string(function.op) == "nn.gelu";
       // 0 times infinity, as the kernels that define them have it.
       double exact = isProduct && x == -inf ? nan : function.exact(x);

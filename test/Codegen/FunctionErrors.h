@@ -43,6 +43,7 @@ inline FunctionError functionError(std::string_view op) {
       {"nn.tanh", {5, kLeast, 1}},    {"nn.erf", {4, kLeast, 1.13}},
       {"nn.sqrt", {0.5, kLeast, 0}},  {"nn.sigmoid", {4, kLeast, 0.25}},
       {"nn.silu", {8, 1e-30, 1.1}},   {"nn.gelu", {5, 1, 1.13}},
+      {"nn.hard_swish", {4, 1, 1.5}},
   };
   for (const Row &row : rows) {
     if (row.op == op) {

@@ -23,10 +23,10 @@ static void addElementwise(std::vector<Case> &cases) {
   for (const Dims &dims : {Dims{5, 7, 3}, Dims{97, 401}}) {
     S size = dims.size() == 3 ? "Small" : "Large";
     for (const char *op :
-         {"neg",  "abs",  "sign",  "sqrt",  "rsqrt", "exp",  "log",
-          "erf",  "sin",  "cos",   "tan",   "asin",  "acos", "atan",
-          "sinh", "cosh", "asinh", "acosh", "atanh", "tanh", "sigmoid",
-          "silu", "relu", "floor", "ceil",  "round"}) {
+         {"neg",  "abs",  "sign",  "sqrt",  "rsqrt", "exp",       "log",
+          "erf",  "sin",  "cos",   "tan",   "asin",  "acos",      "atan",
+          "sinh", "cosh", "asinh", "acosh", "atanh", "tanh",      "sigmoid",
+          "silu", "relu", "floor", "ceil",  "round", "hard_swish"}) {
       cases.push_back(
           {S(op) + size, S("nn.") + op, {}, {f32(dims)}, f32(dims)});
     }

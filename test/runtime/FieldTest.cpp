@@ -158,10 +158,11 @@ TEST_F(Field, DrawsFunctionsByTheSeed) {
 TEST_F(Field, TellsFunctionsApart) {
   Elements seen;
   for (const char *op :
-       {"nn.sqrt", "nn.rsqrt", "nn.exp",   "nn.log",   "nn.erf",  "nn.sin",
-        "nn.cos",  "nn.tan",   "nn.asin",  "nn.acos",  "nn.atan", "nn.sinh",
-        "nn.cosh", "nn.asinh", "nn.acosh", "nn.atanh", "nn.tanh", "nn.sigmoid",
-        "nn.silu", "nn.floor", "nn.ceil",  "nn.round"}) {
+       {"nn.sqrt",  "nn.rsqrt", "nn.exp",       "nn.log",   "nn.erf",
+        "nn.sin",   "nn.cos",   "nn.tan",       "nn.asin",  "nn.acos",
+        "nn.atan",  "nn.sinh",  "nn.cosh",      "nn.asinh", "nn.acosh",
+        "nn.atanh", "nn.tanh",  "nn.sigmoid",   "nn.silu",  "nn.floor",
+        "nn.ceil",  "nn.round", "nn.hard_swish"}) {
     FieldElement value = unary<FieldElement>(op, {12345})[0];
     EXPECT_THAT(seen, testing::Not(testing::Contains(value))) << op;
     seen.push_back(value);

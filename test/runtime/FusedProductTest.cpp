@@ -27,9 +27,9 @@ public:
 
   FusedCall draw() {
     static const char *const all[] = {
-        "mk,kn->mn",      "bsk,kn->bsn",   "bsk,knh->bsnh", "bsk,knh->bnsh",
-        "bmk,bkn->bmn",   "km,kn->nm",     "bsk,nhk->bsnh", "k,kn->n",
-        "abmk,abnk->abmn"};
+        "mk,kn->mn",     "bsk,kn->bsn",  "bsk,knh->bsnh",
+        "bsk,knh->bnsh", "bmk,bkn->bmn", "km,kn->nm",
+        "bsk,nhk->bsnh", "k,kn->n",      "abmk,abnk->abmn"};
     std::string labels = all[below(std::size(all))];
     std::map<char, int64_t> extents;
     for (char label : labels) {
@@ -48,8 +48,11 @@ public:
                      tensor(dimsOf(comma + 1, arrow))};
     TensorInfo result =
         TensorInfo::whole(DType::F32, dimsOf(arrow + 2, labels.size()));
-    call.region.parts = {
-        {"nn.matmul", kernelVersion("nn.matmul").value(), {}, {0, 1}, {result}}};
+    call.region.parts = {{"nn.matmul",
+                          kernelVersion("nn.matmul").value(),
+                          {},
+                          {0, 1},
+                          {result}}};
     call.region.parts[0].attributes.set("labels", labels);
     int parts = 1 + static_cast<int>(below(4));
     int value = 2 + parts;
@@ -59,12 +62,16 @@ public:
     }
     for (int p = 0; p < parts; ++p, ++value) {
       RegionPart part{pick({"nn.add", "nn.mul", "nn.sub", "nn.gelu", "nn.silu",
-                            "nn.relu", "nn.max"}),
-                      1, {}, {value}, {result}};
+                            "nn.relu", "nn.max", "nn.hard_swish"}),
+                      1,
+                      {},
+                      {value},
+                      {result}};
       part.version = kernelVersion(part.op).value();
       if (part.op == "nn.gelu") {
         part.attributes.set("approximate", std::string("none"));
-      } else if (part.op != "nn.silu" && part.op != "nn.relu") {
+      } else if (part.op != "nn.silu" && part.op != "nn.relu" &&
+                 part.op != "nn.hard_swish") {
         part.operands.insert(part.operands.begin() + below(2), 2 + p);
       }
       call.region.parts.push_back(std::move(part));
@@ -151,10 +158,10 @@ struct DrawnSite {
 } // namespace
 
 static bool isNear(float got, float expected) {
-  return std::isnan(expected)   ? std::isnan(got)
-         : std::isinf(expected) ? got == expected
-                                : std::abs(got - expected) <=
-                                      1e-4f * (1 + std::abs(expected));
+  return std::isnan(expected) ? std::isnan(got)
+         : std::isinf(expected)
+             ? got == expected
+             : std::abs(got - expected) <= 1e-4f * (1 + std::abs(expected));
 }
 
 TEST(FusedTest, aProductGoesOnWithItsResult) {
@@ -265,8 +272,8 @@ TEST(FusedTest, aProductOfBF16IsThatOfF32Rounded) {
       expected = expectedOf(begin, {nullptr, {&referenceBackend()}, 1})[0]
                      .values<float>();
       for (float value : expected) {
-        largest = std::isfinite(value) ? std::max(largest, std::abs(value))
-                                       : largest;
+        largest =
+            std::isfinite(value) ? std::max(largest, std::abs(value)) : largest;
       }
     }
     std::vector<BFloat> got =

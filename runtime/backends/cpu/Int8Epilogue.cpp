@@ -17,9 +17,9 @@
 namespace divisi::rt::cpu {
 
 bool sumsBytesExactly() {
-  constexpr unsigned vnni = (dnnl_cpu_isa_avx2_vnni & ~dnnl_cpu_isa_avx2) |
-                            (dnnl_cpu_isa_avx512_core_vnni &
-                             ~dnnl_cpu_isa_avx512_core);
+  constexpr unsigned vnni =
+      (dnnl_cpu_isa_avx2_vnni & ~dnnl_cpu_isa_avx2) |
+      (dnnl_cpu_isa_avx512_core_vnni & ~dnnl_cpu_isa_avx512_core);
   return (unsigned(dnnl_get_effective_cpu_isa()) & vnni) != 0;
 }
 
@@ -138,8 +138,8 @@ bool Int8Epilogue::readSumBias(const RegionPart &part) {
   if (part.op != "nn.add" || !sumBiases_.empty()) {
     return false;
   }
-  auto biases = channelsAt(part.operands[part.operands[0] == value_ ? 1 : 0],
-                           DType::I32);
+  auto biases =
+      channelsAt(part.operands[part.operands[0] == value_ ? 1 : 0], DType::I32);
   if (biases) {
     sumBiases_ = std::move(*biases);
   }
@@ -244,8 +244,8 @@ bool Int8Epilogue::addChannels(std::string_view op,
     if (!scaleAt_) {
       scales_[c] = float(scales_[c] * factor);
     }
-    biases_[c] = float(isSum ? biases_[c] + sign * numbers[c]
-                             : biases_[c] * factor);
+    biases_[c] =
+        float(isSum ? biases_[c] + sign * numbers[c] : biases_[c] * factor);
   }
   return true;
 }
@@ -298,8 +298,7 @@ bool Int8Epilogue::readBinary(const RegionPart &part, bool isFirst, int other) {
     return false;
   }
   auto channels = channelsAt(other, DType::F32);
-  return channels ? addChannels(part.op, *channels)
-                  : addTensor(part, other);
+  return channels ? addChannels(part.op, *channels) : addTensor(part, other);
 }
 
 bool Int8Epilogue::readPart(size_t number) {
@@ -318,7 +317,8 @@ bool Int8Epilogue::readPart(size_t number) {
   }
   if (auto eltwise = eltwiseOf(part.op, part.attributes); eltwise && !isCode_) {
     meanItself();
-    append(*eltwise, eltwiseAlpha(*eltwise), 0);
+    auto [first, second] = eltwiseArguments(*eltwise);
+    append(*eltwise, first, second);
     isPlain_ = true;
     return true;
   }
@@ -405,10 +405,10 @@ bool Int8Epilogue::addTo(dnnl_primitive_attr_t attr, const CallSite &site,
   Owner<dnnl_post_ops, dnnl_post_ops_destroy> ops(made);
   descs_.clear();
   for (const Reader &reader : readers_) {
-    descs_.push_back(
-        retyped(reader.operand ? result : channels.get(),
-                reader.operand ? typeOf(site.operands[*reader.operand].type)
-                               : dnnl_f32));
+    descs_.push_back(retyped(reader.operand ? result : channels.get(),
+                             reader.operand
+                                 ? typeOf(site.operands[*reader.operand].type)
+                                 : dnnl_f32));
   }
   size_t next = 0;
   for (const PostOp &op : ops_) {

@@ -100,12 +100,12 @@ static PrimitiveDesc makeEltwise(const CallSite &site, MemoryDesc &memory) {
       eltwiseOf(site.op, site.attributes);
   memory = describe({site.results[0].count()}, {1});
   PrimitiveAttr attr = scratchpadAttr();
+  auto [alpha, beta] = eltwiseArguments(*algorithm);
   dnnl_primitive_desc_t desc = nullptr;
   if (!memory || !attr ||
       dnnl_eltwise_forward_primitive_desc_create(
           &desc, engine(), dnnl_forward_inference, *algorithm, memory.get(),
-          memory.get(), eltwiseAlpha(*algorithm), 0,
-          attr.get()) != dnnl_success) {
+          memory.get(), alpha, beta, attr.get()) != dnnl_success) {
     return nullptr;
   }
   return PrimitiveDesc(desc);

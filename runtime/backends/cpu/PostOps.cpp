@@ -16,7 +16,7 @@
 
 namespace divisi::rt::cpu {
 
-// What takes a maximum is not among them: NaN is lost in those of oneDNN.
+// What is a maximum is not among them: NaN is lost in those of oneDNN.
 std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
                                          const Attributes &attributes) {
   if (op == "nn.gelu") {
@@ -25,6 +25,7 @@ std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
                : dnnl_eltwise_gelu_erf;
   }
   static constexpr std::pair<std::string_view, dnnl_alg_kind_t> known[] = {
+      {"nn.hard_swish", dnnl_eltwise_hardswish},
       {"nn.sigmoid", dnnl_eltwise_logistic},
       {"nn.silu", dnnl_eltwise_swish},
       {"nn.tanh", dnnl_eltwise_tanh},
@@ -37,8 +38,11 @@ std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
   return std::nullopt;
 }
 
-float eltwiseAlpha(dnnl_alg_kind_t algorithm) {
-  return algorithm == dnnl_eltwise_swish ? 1 : 0;
+EltwiseArguments eltwiseArguments(dnnl_alg_kind_t algorithm) {
+  if (algorithm == dnnl_eltwise_hardswish) {
+    return {1.0f / 6, 0.5f};
+  }
+  return {algorithm == dnnl_eltwise_swish ? 1.0f : 0.0f, 0};
 }
 
 /// The algorithm of a binary post-op, and whether its operands may change
@@ -129,7 +133,9 @@ bool PostOps::readPart(const RegionPart &part, int value, const CallSite &site,
   auto eltwise = eltwiseOf(part.op, part.attributes);
   if (eltwise && !isLeft(*eltwise, site.results[0])) {
     op.algorithm = *eltwise;
-    op.alpha = eltwiseAlpha(*eltwise);
+    auto [alpha, beta] = eltwiseArguments(*eltwise);
+    op.alpha = alpha;
+    op.beta = beta;
     return true;
   }
   if (readClip(part, value, site, clips, op)) {

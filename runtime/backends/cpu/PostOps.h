@@ -28,11 +28,14 @@
 
 namespace divisi::rt::cpu {
 
-/// The elementwise algorithm of oneDNN that computes `op`, without parameters.
+/// The elementwise algorithm of oneDNN that computes `op`.
 std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
                                          const Attributes &attributes);
-/// The first of its parameters; the other is 0.
-float eltwiseAlpha(dnnl_alg_kind_t algorithm);
+/// Its parameters.
+struct EltwiseArguments {
+  float alpha = 0, beta = 0;
+};
+EltwiseArguments eltwiseArguments(dnnl_alg_kind_t algorithm);
 
 /// What becomes of operators of which oneDNN makes clips.
 enum class Clips : uint8_t {

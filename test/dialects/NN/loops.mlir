@@ -108,6 +108,10 @@ func.func @unary(%x: tensor<4x8xf32>, %p: tensor<4x8xi1>) {
   // CHECK-NEXT:   out (d0)(d1)
   %sigmoid = nn.sigmoid %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %silu = nn.silu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.hard_swish d0=4 d1=8 160 flops
+  // CHECK-NEXT:   in  (d0)(d1)
+  // CHECK-NEXT:   out (d0)(d1)
+  %hard_swish = nn.hard_swish %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   // CHECK: nn.gelu d0=4 d1=8 448 flops
   // CHECK-NEXT:   in  (d0)(d1)
   // CHECK-NEXT:   out (d0)(d1)

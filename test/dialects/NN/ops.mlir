@@ -95,6 +95,8 @@ func.func @elementwise(%x: tensor<4x8xf32>, %y: tensor<8xf32>,
   %sigmoid = nn.sigmoid %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   // CHECK: nn.silu %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %silu = nn.silu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: nn.hard_swish %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %hard_swish = nn.hard_swish %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   // CHECK: nn.floor %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %floor = nn.floor %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
   // CHECK: nn.ceil %{{.*}} : (tensor<4x8xf32>) -> tensor<4x8xf32>

@@ -46,6 +46,10 @@ func.func @silu(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
   %0 = nn.silu %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
   return %0 : tensor<5x7xf32>
 }
+func.func @hard_swish(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
+  %0 = nn.hard_swish %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
+  return %0 : tensor<5x7xf32>
+}
 func.func @sigmoid(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
   %0 = nn.sigmoid %x : (tensor<5x7xf32>) -> tensor<5x7xf32>
   return %0 : tensor<5x7xf32>
