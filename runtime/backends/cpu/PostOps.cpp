@@ -38,13 +38,6 @@ std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
   return std::nullopt;
 }
 
-EltwiseArguments eltwiseArguments(dnnl_alg_kind_t algorithm) {
-  if (algorithm == dnnl_eltwise_hardswish) {
-    return {1.0f / 6, 0.5f};
-  }
-  return {algorithm == dnnl_eltwise_swish ? 1.0f : 0.0f, 0};
-}
-
 /// The algorithm of a binary post-op, and whether its operands may change
 /// places.
 static std::optional<std::pair<dnnl_alg_kind_t, bool>>

@@ -35,7 +35,11 @@ std::optional<dnnl_alg_kind_t> eltwiseOf(std::string_view op,
 struct EltwiseArguments {
   float alpha = 0, beta = 0;
 };
-EltwiseArguments eltwiseArguments(dnnl_alg_kind_t algorithm);
+inline EltwiseArguments eltwiseArguments(dnnl_alg_kind_t algorithm) {
+  return algorithm == dnnl_eltwise_hardswish
+             ? EltwiseArguments{1.0f / 6, 0.5f}
+             : EltwiseArguments{algorithm == dnnl_eltwise_swish ? 1.0f : 0.0f};
+}
 
 /// What becomes of operators of which oneDNN makes clips.
 enum class Clips : uint8_t {

@@ -68,7 +68,7 @@ exec.program @f__0 entry @f ranks [0, 1] arena 0 {
   // CHECK: exec.call "fused"({{.*}}) into ({{.*}}) {} {
   exec.call "fused"(%r) into (%s) {} {
   ^bb0(%0: !ts):
-    %1 = nn.neg %0 : (!ts) -> !ts
+    %1 = nn.sigmoid %0 : (!ts) -> !ts
     %2 = nn.sigmoid %1 : (!ts) -> !ts
     exec.yield %2 : !ts
   } : (!s) into (!s)
