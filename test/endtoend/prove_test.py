@@ -6,8 +6,8 @@ with a counter-example.
 
 import json
 import re
+import resource
 import sys
-import time
 
 import pytest
 from bad_input_test import fails
@@ -22,8 +22,14 @@ FALSE_RULES = ROOT / "test/Rewrite/Inputs/false.rules"
 PAGE = ROOT / "docs/rules.md"
 RECORD = ROOT / "rules/proofs.txt"
 RULES = sorted((ROOT / "rules").glob("*.rules"))
-# Of the rules of Divisi, all of them.
-MOST_SECONDS = 60
+# Of a core, for all of the rules of Divisi: less than a minute on two.
+MOST_SECONDS = 100
+
+def core_seconds():
+    """Of all processes that have ended; others at work do not count."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
 
 def verdicts(divisi, *arguments, exits=0):
     result = divisi("prove", *arguments, "--json", exits=exits)
@@ -35,9 +41,9 @@ def verdicts(divisi, *arguments, exits=0):
 # The rules of Divisi.
 
 def test_shipped_rules_are_proved(divisi, capsys):
-    begin = time.monotonic()
+    begin = core_seconds()
     answers = verdicts(divisi, "--record", "proofs.txt")
-    seconds = time.monotonic() - begin
+    seconds = core_seconds() - begin
     named = [line.split()[1] for path in RULES
              for line in path.read_text().splitlines()
              if line.startswith("rule ")]
@@ -46,7 +52,7 @@ def test_shipped_rules_are_proved(divisi, capsys):
               if rule["standing"] == "proved"]
     with capsys.disabled():
         print(f"\ncounted: rules: {len(named)}, proved {len(proved)}, in "
-              f"{seconds:.1f} s")
+              f"{seconds:.1f} s of a core")
     assert len(proved) >= 0.9 * len(named)
     for name, rule in answers.items():
         if rule["standing"] == "proved":
