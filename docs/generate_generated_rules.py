@@ -1,6 +1,7 @@
 """Writes generated-rules.md: the table that rules are generated of, and what
-became of all graphs, from what `divisi rules generate --counts COUNTS` wrote.
+became of all graphs, from what this wrote:
 
+    divisi rules generate --operators 2 --counts COUNTS
     DIVISI_BUILD=build python docs/generate_generated_rules.py COUNTS
 """
 
@@ -26,8 +27,8 @@ divisi prove generated.rules
 divisi rules entail --rules generated.rules
 ```
 
-The first takes minutes; stopped, it goes on where the journal ends, and writes
-the same file. Its rules are ordinary ones. Those by which something can take
+The first takes long; stopped, it goes on where the journal ends, and writes the
+same file. `--operators 2` takes minutes. Its rules are ordinary ones. Those by which something can take
 less come first: fewer operations of contractions, then fewer operators, then
 results of fewer elements. What no axioms prove says `open`, and is off.
 
@@ -62,7 +63,14 @@ stand, but for those found by giving each operand a tensor of its own.
 | proved | those that follow from the axioms of Divisi, and |
 | tested only | those that do not, and say `open` |
 
+Of `divisi rules generate --operators 2`:
+
 {counts}
+Of three operators there are 64 thousand graphs of sums, products and functions,
+142 thousand linear ones, 171 thousand with reductions, 225 thousand of batches
+and 360 thousand of images; to enumerate them takes 1 to 6 seconds each, to decide
+about their equations most of the time.
+
 ## The table
 
 A letter k is 2 where graphs are enumerated, s is 3; `2k` is cut in two. Which
