@@ -138,13 +138,15 @@ def test_usage(divisi, arguments, because):
 
 @pytest.mark.parametrize("text, because", [
     ("something\n", "is of something else: it begins with 'something', "
-                    "expected 'divisi rules generate, seed 1, table "),
+                    "expected 'divisi rules generate, seed 1, up to 1 "
+                    "operators of elementwise, table "),
     ("", "is of something else: it begins with ''"),
     ("{head}\nx l0.0\n", "expected a decision, one of u, d, r and k, a space "
                          "and an equation"),
 ])
-def test_journals_that_are_none(generated, divisi, text, because):
-    head = generated.path("a.journal").read_text().splitlines()[0]
+def test_journals_that_are_none(divisi, text, because):
+    divisi("rules", "generate", *SMALL, "--journal", "j")
+    head = divisi.path("j").read_text().splitlines()[0]
     divisi.path("j").write_text(text.replace("{head}", head))
     fails(divisi, INVALID, "rules", "generate", *SMALL, "--journal", "j",
           because=[because])

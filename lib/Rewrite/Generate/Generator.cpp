@@ -8,6 +8,7 @@
 
 #include "divisi/Rewrite/Generate.h"
 
+#include "divisi/Rewrite/RuleText.h"
 #include "divisi/Support/Sha256.h"
 #include "lib/Rewrite/Generate/Deriver.h"
 #include "lib/Rewrite/Generate/Generalizer.h"
@@ -20,7 +21,7 @@
 using namespace divisi;
 using namespace divisi::rewrite;
 
-/// So much of a hash tells tables apart.
+/// So much of a hash tells texts of people apart.
 static std::string hashOf(const std::string &text) {
   return toHex(Sha256::of(text)).substr(0, 16);
 }
@@ -266,6 +267,20 @@ static Generated finish(const Shared &all) {
   return result;
 }
 
+/// All that decisions depend on.
+static std::string headOf(const GenerateOptions &options,
+                          const std::vector<World> &worlds,
+                          const std::vector<Rule> &axioms) {
+  std::string head = "divisi rules generate, seed " +
+                     std::to_string(options.seed) + ", up to " +
+                     std::to_string(options.most) + " operators of";
+  for (const World &world : worlds) {
+    head += " " + world.name;
+  }
+  return head + ", table " + hashOf(printGenerateTable()) + ", axioms " +
+         hashOf(printRules(axioms));
+}
+
 Expected<Generated>
 divisi::rewrite::generateRules(const GenerateOptions &options,
                                const std::vector<Rule> &axioms,
@@ -274,10 +289,8 @@ divisi::rewrite::generateRules(const GenerateOptions &options,
   if (!worlds) {
     return worlds.status();
   }
-  auto journal = Journal::open(
-      options.journal, "divisi rules generate, seed " +
-                           std::to_string(options.seed) + ", table " +
-                           hashOf(printGenerateTable()));
+  auto journal =
+      Journal::open(options.journal, headOf(options, *worlds, axioms));
   if (!journal) {
     return journal.status();
   }
