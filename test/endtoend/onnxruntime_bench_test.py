@@ -117,7 +117,7 @@ def test_what_each_pass_brings_is_a_column(exports, tmp_path):
                          "--peers", "bf16,ablation")
     cells = result["models"][0]["peers"]
     without = [name for name in cells if "without" in name]
-    assert len(without) == 7 and "divisi 1x2 without fusion" in without
+    assert len(without) == 8 and "divisi 1x2 without fusion" in without
     assert all("speed" in cells[name] for name in without)
     bf16 = cells["divisi 1x2 bf16"]
     assert "speed" in bf16 or (
