@@ -47,34 +47,33 @@ static bool isMeasured(const rt::TensorInfo &info) {
   return info.type == rt::DType::F32 || info.type == rt::DType::Bool;
 }
 
-/// The operators of `site`, with the part of its elements that each makes.
-static std::vector<std::pair<std::string_view, double>>
-partsOf(const rt::CallSite &site) {
+/// The rows of `site`, which makes something, each with the share of its
+/// elements that it is of; nothing if a row is missing.
+static std::optional<std::vector<std::pair<const Row *, double>>>
+rowsOf(const rt::CallSite &site) {
+  std::vector<std::pair<const Row *, double>> rows = {{rowOf(""), 1}};
   if (!site.region) {
-    return {{site.op, 1}};
+    rows.emplace_back(rowOf(site.op), 1);
+  } else {
+    double whole = double(site.results[0].count());
+    for (const rt::RegionPart &part : site.region->parts) {
+      rows.emplace_back(rowOf(part.op),
+                        double(part.results[0].count()) / whole);
+    }
   }
-  std::vector<std::pair<std::string_view, double>> parts;
-  double whole = double(site.results[0].count());
-  for (const rt::RegionPart &part : site.region->parts) {
-    parts.emplace_back(part.op, double(part.results[0].count()) / whole);
-  }
-  return parts;
+  bool isWhole = std::ranges::all_of(
+      rows, [](const auto &row) { return row.first != nullptr; });
+  return isWhole ? std::optional(std::move(rows)) : std::nullopt;
 }
 
 std::optional<RegionTimes> divisi::regionTimes(const rt::CallSite &site) {
-  bool isKnown = std::all_of(site.operands.begin(), site.operands.end(),
-                             isMeasured) &&
-                 std::all_of(site.results.begin(), site.results.end(),
-                             isMeasured) &&
-                 site.results[0].count() > 0;
-  std::vector<std::pair<const Row *, double>> rows = {{rowOf(""), 1}};
-  if (isKnown) {
-    for (auto [op, share] : partsOf(site)) {
-      rows.emplace_back(rowOf(op), share);
-      isKnown &= rows.back().first != nullptr;
-    }
+  if (!std::ranges::all_of(site.operands, isMeasured) ||
+      !std::ranges::all_of(site.results, isMeasured) ||
+      site.results[0].count() == 0) {
+    return std::nullopt;
   }
-  if (!isKnown) {
+  auto rows = rowsOf(site);
+  if (!rows) {
     return std::nullopt;
   }
   RegionTimes times{0, 0};
@@ -86,7 +85,7 @@ std::optional<RegionTimes> divisi::regionTimes(const rt::CallSite &site) {
     auto above = std::upper_bound(kColumns.begin() + 1, kColumns.end(),
                                   piece.nest.columns());
     size_t column = size_t(above - kColumns.begin()) - 1;
-    for (auto [row, share] : rows) {
+    for (auto [row, share] : *rows) {
       times.code += elements * share * row->times[column].code;
       times.parts += elements * share * row->times[column].parts;
     }

@@ -48,7 +48,6 @@ static std::string entryOf(exec::ProgramOp program) {
   return program.getEntry().str();
 }
 
-
 namespace {
 
 /// Says which kernels take the calls of a module.
