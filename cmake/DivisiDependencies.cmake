@@ -152,23 +152,29 @@ else()
     "$CUDA_HOME): divisi will know no GPUs")
 endif()
 
-# divisi::cublas: the header of its library of products, of CUDA's toolkit or as
-# cmake/cuda.sh has it from pip.
+# divisi::cublas, divisi::cudnn: the headers of its libraries of products and of
+# convolutions, of CUDA's toolkit, the system, or as cmake/cuda.sh has them from
+# pip.
 if(DIVISI_CUDA_INCLUDE)
   execute_process(COMMAND bash ${PROJECT_SOURCE_DIR}/cmake/cuda.sh --prefix
     OUTPUT_VARIABLE DIVISI_CUDA_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE
     COMMAND_ERROR_IS_FATAL ANY)
-  find_path(DIVISI_CUBLAS_INCLUDE cublasLt.h
-    HINTS ${DIVISI_CUDA_INCLUDE} ${DIVISI_CUDA_PREFIX}/include)
-  if(DIVISI_CUBLAS_INCLUDE)
-    add_library(divisi_cublas INTERFACE)
-    add_library(divisi::cublas ALIAS divisi_cublas)
-    target_include_directories(divisi_cublas SYSTEM INTERFACE
-      ${DIVISI_CUBLAS_INCLUDE} ${DIVISI_CUDA_INCLUDE})
-  else()
-    message(NOTICE "found no cublasLt.h (in CUDA's toolkit, or by 'bash "
-      "cmake/cuda.sh' from pip): products will stay with the host")
-  endif()
+  function(divisi_cuda_library name header what)
+    string(TOUPPER ${name} upper)
+    find_path(DIVISI_${upper}_INCLUDE ${header}
+      HINTS ${DIVISI_CUDA_INCLUDE} ${DIVISI_CUDA_PREFIX}/include)
+    if(DIVISI_${upper}_INCLUDE)
+      add_library(divisi_${name} INTERFACE)
+      add_library(divisi::${name} ALIAS divisi_${name})
+      target_include_directories(divisi_${name} SYSTEM INTERFACE
+        ${DIVISI_${upper}_INCLUDE} ${DIVISI_CUDA_INCLUDE})
+    else()
+      message(NOTICE "found no ${header} (in CUDA's toolkit, or by 'bash "
+        "cmake/cuda.sh' from pip): ${what} will stay with the host")
+    endif()
+  endfunction()
+  divisi_cuda_library(cublas cublasLt.h "products")
+  divisi_cuda_library(cudnn cudnn_graph.h "convolutions")
 endif()
 
 # divisi::pmix: what MPI finds processes by where their launcher does not say,

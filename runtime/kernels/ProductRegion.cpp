@@ -17,6 +17,11 @@ using namespace divisi::rt;
 
 static constexpr std::string_view productOp = "nn.matmul";
 
+/// Whether it is an operator that libraries have, and regions begin with.
+static bool isProduct(std::string_view op) {
+  return op == productOp || op == "nn.conv" || op == "nn.conv_dgrad";
+}
+
 ProductRegion::ProductRegion(const CallSite &site, const RegionPart *first)
     : site_(&site), made_(first ? first->results[0] : site.results[0]) {
   numbers_.resize(site.operands.size());
@@ -29,9 +34,10 @@ ProductRegion::ProductRegion(const CallSite &site, const RegionPart *first)
 
 CallSite ProductRegion::product() const {
   const Region *region = site_->region;
-  const Attributes &attributes =
-      region ? region->parts[0].attributes : site_->attributes;
-  return {productOp, attributes, operands_, {&made_, 1}};
+  return {region ? std::string_view(region->parts[0].op) : site_->op,
+          region ? region->parts[0].attributes : site_->attributes,
+          operands_,
+          {&made_, 1}};
 }
 
 CallSite ProductRegion::tail(const KernelCode *code) const {
@@ -62,10 +68,11 @@ bool ProductRegion::isBias(const TensorInfo &operand) const {
     bool isColumn = std::ranges::count(columnDims_, static_cast<int64_t>(d)) &&
                     made_.global[d] != 1;
     bool moves = d >= missing && operand.global[d - missing] != 1;
-    bool isSame = moves == isColumn &&
-                  (!moves || (operand.extents[d - missing] == made_.extents[d] &&
-                              operand.offset[d - missing] == made_.offset[d] &&
-                              operand.global[d - missing] == made_.global[d]));
+    bool isSame =
+        moves == isColumn &&
+        (!moves || (operand.extents[d - missing] == made_.extents[d] &&
+                    operand.offset[d - missing] == made_.offset[d] &&
+                    operand.global[d - missing] == made_.global[d]));
     if (!isSame) {
       return false;
     }
@@ -108,9 +115,8 @@ bool ProductRegion::take(const RegionPart &part, int chain) {
 bool ProductRegion::makeTail(int chain) {
   const Region &region = *site_->region;
   auto numOperands = static_cast<int>(site_->operands.size());
-  std::vector<int> renumbered(static_cast<size_t>(numOperands) +
-                                  region.parts.size(),
-                              -1);
+  std::vector<int> renumbered(
+      static_cast<size_t>(numOperands) + region.parts.size(), -1);
   auto addOperand = [&](int value, const TensorInfo &info) {
     renumbered[static_cast<size_t>(value)] =
         static_cast<int>(tailOperands_.size());
@@ -118,11 +124,11 @@ bool ProductRegion::makeTail(int chain) {
     tailNumbers_.push_back(value == chain ? -1 : value);
   };
   for (int value = 0; value < numOperands; ++value) {
-    bool isRead = std::any_of(
-        region.parts.begin() + static_cast<std::ptrdiff_t>(done_),
-        region.parts.end(), [&](const RegionPart &part) {
-          return std::ranges::count(part.operands, value) != 0;
-        });
+    bool isRead =
+        std::any_of(region.parts.begin() + static_cast<std::ptrdiff_t>(done_),
+                    region.parts.end(), [&](const RegionPart &part) {
+                      return std::ranges::count(part.operands, value) != 0;
+                    });
     if (isRead) {
       addOperand(value, site_->operands[static_cast<size_t>(value)]);
     }
@@ -149,36 +155,51 @@ bool ProductRegion::makeTail(int chain) {
   return isKnown;
 }
 
+/// Finds which dimensions of the result are a matrix product's columns; false
+/// if it is none that a library takes.
+bool ProductRegion::findColumns() {
+  auto strided = StridedProduct::of(product());
+  columnDims_ = strided ? strided->columnDims : Dims();
+  return strided.has_value();
+}
+
+/// Lets the library do what it can; the value that it ends with.
+int ProductRegion::takeAll() {
+  const std::vector<RegionPart> &parts = site_->region->parts;
+  auto numOperands = static_cast<int>(site_->operands.size());
+  int chain = numOperands;
+  while (done_ < parts.size() && !hasGelu_ && isOnlyUse(chain, done_) &&
+         take(parts[done_], chain)) {
+    chain = numOperands + static_cast<int>(done_++);
+  }
+  return chain;
+}
+
 std::optional<ProductRegion> ProductRegion::of(const CallSite &site) {
   if (!site.region) {
-    return site.op == productOp && site.results.size() == 1
+    return isProduct(site.op) && site.results.size() == 1
                ? std::optional(ProductRegion(site, nullptr))
                : std::nullopt;
   }
   auto numOperands = static_cast<int>(site.operands.size());
   const std::vector<RegionPart> &parts = site.region->parts;
-  bool hasOneResultEach =
-      std::ranges::all_of(parts, [](const RegionPart &part) {
-        return part.results.size() == 1;
-      });
-  if (parts.empty() || parts[0].op != productOp || !hasOneResultEach ||
-      site.results.empty() || std::ranges::any_of(parts[0].operands, [&](int o) {
-        return o >= numOperands;
-      })) {
+  bool hasOneResultEach = std::ranges::all_of(
+      parts, [](const RegionPart &part) { return part.results.size() == 1; });
+  if (parts.empty() || !isProduct(parts[0].op) || !hasOneResultEach ||
+      site.results.empty() ||
+      std::ranges::any_of(parts[0].operands,
+                          [&](int o) { return o >= numOperands; })) {
     return std::nullopt;
   }
   ProductRegion made(site, &parts[0]);
-  auto strided = StridedProduct::of(made.product());
-  if (!strided) {
+  bool isMatmul = parts[0].op == productOp;
+  if (isMatmul && !made.findColumns()) {
     return std::nullopt;
   }
-  made.columnDims_ = strided->columnDims;
-  int chain = numOperands;
-  while (made.done_ < parts.size() && !made.hasGelu_ &&
-         made.isOnlyUse(chain, made.done_) &&
-         made.take(parts[made.done_], chain)) {
-    chain = numOperands + static_cast<int>(made.done_++);
+  if (!isMatmul) { // it is ordered as what is made of it
+    made.made_.format = site.results[0].format;
   }
+  int chain = isMatmul ? made.takeAll() : numOperands;
   bool isDone = made.done_ == parts.size()
                     ? site.region->results == std::vector{chain}
                     : made.makeTail(chain);

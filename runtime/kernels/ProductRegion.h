@@ -15,6 +15,10 @@
 //   %s = silu %b                   code, of a region that begins with %b
 //   %y = mul %s, %gate             code
 //
+// Of one that begins with a convolution there is code for all that goes on with
+// it: what a library of convolutions does on the way is known only where it
+// runs, and what it does not do has to have code then.
+//
 // Which operators are whose is the same for all ranks.
 //
 //===----------------------------------------------------------------------===//
@@ -31,12 +35,12 @@ namespace divisi::rt {
 /// See the file's head. It points into the site that it was made of.
 class ProductRegion {
 public:
-  /// That of `site`, one product or a region that begins with one; nothing of
-  /// others.
+  /// That of `site`, one product or convolution, or a region that begins with
+  /// one; nothing of others.
   static std::optional<ProductRegion> of(const CallSite &site);
 
-  /// The product alone, with operands and results of its own. It lives as long
-  /// as this object stays where it is.
+  /// The product, or convolution, alone, with operands and results of its own.
+  /// It lives as long as this object stays where it is.
   CallSite product() const;
   /// Which operands of the call it has.
   const std::vector<int> &productOperands() const { return numbers_; }
@@ -60,6 +64,8 @@ public:
 
 private:
   ProductRegion(const CallSite &site, const RegionPart *first);
+  bool findColumns();
+  int takeAll();
   bool take(const RegionPart &part, int chain);
   bool isOnlyUse(int value, size_t part) const;
   bool isBias(const TensorInfo &operand) const;

@@ -6,12 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What Divisi uses of libcublasLt, and no more. An algorithm remembers for which
-// descriptors and alignments it was chosen, and is refused for others.
+// What Divisi uses of libcublasLt, and no more. An algorithm remembers for
+// which descriptors and alignments it was chosen, and is refused for others.
 //
 //===----------------------------------------------------------------------===//
 
 #include "test/emulator/BlasProblem.h"
+#include "test/emulator/DeviceNumbers.h"
 
 #include <cstdio>
 #include <cstring>
@@ -200,9 +201,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   const Preference &wanted = preferenceOf(preference);
-  Algorithm algorithm{std::hash<std::string>()(problem.text()),
-                      wanted.workspace,
-                      {}};
+  Algorithm algorithm{
+      std::hash<std::string>()(problem.text()), wanted.workspace, {}};
   std::memcpy(algorithm.alignments, wanted.alignments,
               sizeof(algorithm.alignments));
   results[0] = {};
@@ -214,10 +214,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 }
 
 /// What is wrong with how a product is called.
-static std::optional<std::string>
-checkCall(const BlasProblem &problem, const Algorithm &algorithm,
-          const uint64_t (&addresses)[4], uint64_t workspace,
-          uint64_t workspaceBytes) {
+static std::optional<std::string> checkCall(const BlasProblem &problem,
+                                            const Algorithm &algorithm,
+                                            const uint64_t (&addresses)[4],
+                                            uint64_t workspace,
+                                            uint64_t workspaceBytes) {
   if (auto wrong = problem.refusal()) {
     return wrong;
   }
@@ -239,30 +240,13 @@ checkCall(const BlasProblem &problem, const Algorithm &algorithm,
              : std::nullopt;
 }
 
-/// Lets nobody rely on what a workspace has: it is NaN.
-static std::optional<std::string> spoil(uint64_t address, uint64_t bytes,
-                                        Touched &touched) {
-  std::byte *data = gpus().find(address, bytes);
-  if (bytes != 0 && !data) {
-    return "a workspace that no device has";
-  }
-  if (bytes != 0) {
-    std::memset(data, 0xff, bytes);
-    touched.writes.push_back({address, address + bytes});
-  }
-  return std::nullopt;
-}
-
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
-                              cublasLtMatmulDesc_t desc, const void *alpha,
-                              const void *a, cublasLtMatrixLayout_t aDesc,
-                              const void *b, cublasLtMatrixLayout_t bDesc,
-                              const void *beta, const void *c,
-                              cublasLtMatrixLayout_t cDesc, void *d,
-                              cublasLtMatrixLayout_t dDesc,
-                              const cublasLtMatmulAlgo_t *algo,
-                              void *workspace, size_t workspaceBytes,
-                              cudaStream_t on) {
+cublasStatus_t
+cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+               const void *alpha, const void *a, cublasLtMatrixLayout_t aDesc,
+               const void *b, cublasLtMatrixLayout_t bDesc, const void *beta,
+               const void *c, cublasLtMatrixLayout_t cDesc, void *d,
+               cublasLtMatrixLayout_t dDesc, const cublasLtMatmulAlgo_t *algo,
+               void *workspace, size_t workspaceBytes, cudaStream_t on) {
   Lock lock(gpus().mutex);
   if (gpus().fault()) {
     return CUBLAS_STATUS_EXECUTION_FAILED;
@@ -277,10 +261,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
   Algorithm algorithm;
   std::memcpy(&algorithm, algo, sizeof(algorithm));
   uint64_t at = uint64_t(workspace);
-  if (auto wrong = checkCall(problem, algorithm,
-                             {uint64_t(a), uint64_t(b), uint64_t(c),
-                              uint64_t(d)},
-                             at, workspaceBytes)) {
+  if (auto wrong =
+          checkCall(problem, algorithm,
+                    {uint64_t(a), uint64_t(b), uint64_t(c), uint64_t(d)}, at,
+                    workspaceBytes)) {
     return refuse(*wrong);
   }
   auto factor = [&](const void *value) {
@@ -288,7 +272,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
                ? *static_cast<const double *>(value)
                : double(*static_cast<const float *>(value));
   };
-  BlasProblem::Arguments arguments{uint64_t(a), uint64_t(b), uint64_t(c),
+  BlasProblem::Arguments arguments{uint64_t(a), uint64_t(b),   uint64_t(c),
                                    uint64_t(d), factor(alpha), factor(beta)};
   auto run = [=](Touched &touched) {
     auto wrong = spoil(at, algorithm.workspace, touched);

@@ -7,13 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/emulator/BlasProblem.h"
-
-#include "divisi/runtime/Storage.h"
-
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <numbers>
+#include "test/emulator/DeviceNumbers.h"
 
 using namespace divisi;
 using namespace divisi::emulator;
@@ -23,7 +17,8 @@ uint64_t BlasLayout::width() const {
 }
 
 uint64_t BlasLayout::offset(uint64_t column, int number) const {
-  return (column * uint64_t(leading) + uint64_t(number) * uint64_t(batchStride)) *
+  return (column * uint64_t(leading) +
+          uint64_t(number) * uint64_t(batchStride)) *
          width();
 }
 
@@ -116,60 +111,11 @@ std::string BlasProblem::text() const {
 // What it means
 //===----------------------------------------------------------------------===//
 
-static double load(const std::byte *at, cudaDataType type) {
-  auto as = [&](auto value) {
-    std::memcpy(&value, at, sizeof(value));
-    return value;
-  };
-  rt::BFloat upper;
-  rt::Half half;
-  switch (type) {
-  case CUDA_R_64F:
-    return as(double());
-  case CUDA_R_32F:
-    return as(float());
-  case CUDA_R_16BF:
-    upper.bits = as(uint16_t());
-    return float(upper);
-  default:
-    half.bits = as(uint16_t());
-    return float(half);
-  }
-}
-
-static void store(double value, std::byte *at, cudaDataType type) {
-  auto put = [&](auto rounded) { std::memcpy(at, &rounded, sizeof(rounded)); };
-  switch (type) {
-  case CUDA_R_64F:
-    return put(value);
-  case CUDA_R_32F:
-    return put(float(value));
-  case CUDA_R_16BF:
-    return put(rt::BFloat(value).bits);
-  default:
-    return put(rt::Half(value).bits);
-  }
-}
-
-/// To 10 bits behind the point, halves away from zero.
-static double roundToTf32(double value) {
-  auto bits = std::bit_cast<uint32_t>(float(value));
-  bool isFinite = (bits & 0x7f800000) != 0x7f800000;
-  return std::bit_cast<float>(isFinite ? (bits + 0x1000) & ~0x1fffU : bits);
-}
-
-static double gelu(double x) {
-  double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
-  return 0.5 * x * (1 + std::tanh(inner));
-}
-
-/// Adds bytes to the last range if they lie behind it.
-static void touch(std::vector<ByteRange> &ranges, uint64_t begin,
-                  uint64_t bytes) {
-  if (ranges.empty() || ranges.back().end != begin) {
-    ranges.push_back({begin, begin});
-  }
-  ranges.back().end += bytes;
+static rt::DType typeOf(cudaDataType type) {
+  return type == CUDA_R_64F    ? rt::DType::F64
+         : type == CUDA_R_32F  ? rt::DType::F32
+         : type == CUDA_R_16BF ? rt::DType::BF16
+                               : rt::DType::F16;
 }
 
 namespace {
@@ -195,7 +141,7 @@ public:
       const std::byte *column = at(j, number, ranges);
       for (uint64_t i = 0; i < layout_.rows && column; ++i) {
         values[isTransposed ? i * layout_.columns + j : j * layout_.rows + i] =
-            load(column + i * layout_.width(), layout_.type);
+            loadNumber(column + i * layout_.width(), typeOf(layout_.type));
       }
       if (!column) {
         return {};
@@ -215,7 +161,6 @@ private:
 std::optional<std::string> BlasProblem::run(const Arguments &arguments,
                                             Gpus &gpus,
                                             Touched &touched) const {
-  static constexpr char missing[] = "bytes that no device has";
   Columns left(gpus, a, arguments.a), right(gpus, b, arguments.b),
       added(gpus, c, arguments.c), result(gpus, d, arguments.d);
   BlasLayout ofBias{d.type, d.rows, 1, int64_t(d.rows)};
@@ -223,7 +168,7 @@ std::optional<std::string> BlasProblem::run(const Arguments &arguments,
   if (what.hasBias()) {
     bias = Columns(gpus, ofBias, what.bias).read(0, false, touched.reads);
     if (bias.empty()) {
-      return missing;
+      return noSuchBytes;
     }
   }
   bool rounds = what.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -233,7 +178,7 @@ std::optional<std::string> BlasProblem::run(const Arguments &arguments,
     auto x = left.read(number, what.transA == CUBLAS_OP_T, touched.reads);
     auto y = right.read(number, what.transB == CUBLAS_OP_T, touched.reads);
     if (x.empty() || y.empty()) {
-      return missing;
+      return noSuchBytes;
     }
     for (auto *values : {&x, &y}) {
       for (double &value : *values) {
@@ -251,12 +196,15 @@ std::optional<std::string> BlasProblem::run(const Arguments &arguments,
           arguments.beta != 0 ? added.at(j, number, touched.reads) : nullptr;
       std::byte *to = result.at(j, number, touched.writes);
       if (!to || (arguments.beta != 0 && !own)) {
-        return missing;
+        return noSuchBytes;
       }
       for (uint64_t i = 0; i < m; ++i) {
         double value = arguments.alpha * sums[i] + bias[i];
-        value += own ? arguments.beta * load(own + i * c.width(), c.type) : 0;
-        store(what.hasGelu() ? gelu(value) : value, to + i * d.width(), d.type);
+        value += own ? arguments.beta *
+                           loadNumber(own + i * c.width(), typeOf(c.type))
+                     : 0;
+        storeNumber(what.hasGelu() ? geluByTanh(value) : value,
+                    to + i * d.width(), typeOf(d.type));
       }
     }
   }

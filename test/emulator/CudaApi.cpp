@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/emulator/DeviceNumbers.h"
 #include "test/emulator/Gpu.h"
 #include "test/emulator/GridExecutor.h"
 #include "test/emulator/KernelObject.h"
@@ -173,44 +174,23 @@ CUresult cuMemFreeHost(void *data) {
   return CUDA_SUCCESS;
 }
 
-/// Where the bytes are, of a device or of the host; null if a device has none.
-static std::byte *bytesAt(uint64_t address, uint64_t bytes) {
-  return gpus().isOfDevice(address) ? gpus().find(address, bytes)
-                                    : reinterpret_cast<std::byte *>(address);
-}
-
-/// Copies rows. What the host has that is not pinned is read, or waited for,
-/// while the call lasts.
-static CUresult copy(const CUDA_MEMCPY2D &plan, CUstream on) {
+/// Copies planes of rows. What the host has that is not pinned is read, or
+/// waited for, while the call lasts.
+static CUresult copy(const CUDA_MEMCPY3D &plan, CUstream on) {
   Lock lock(gpus().mutex);
   if (CUresult wrong = needContext()) {
     return wrong;
   }
-  auto span = [&](uint64_t pitch) {
-    return (plan.Height - 1) * pitch + plan.WidthInBytes;
-  };
-  auto isPageable = [&](CUdeviceptr at, uint64_t pitch) {
-    return !gpus().isOfDevice(at) && !gpus().isPinned(at, span(pitch));
+  auto isPageable = [&](CUdeviceptr at, uint64_t pitch, uint64_t height) {
+    uint64_t last = ((plan.Depth - 1) * height + plan.Height - 1) * pitch;
+    return !gpus().isOfDevice(at) &&
+           !gpus().isPinned(at, last + plan.WidthInBytes);
   };
   Stream &stream = streamOf(on);
-  auto run = [plan](Touched &touched) -> std::optional<std::string> {
-    for (size_t row = 0; row < plan.Height; ++row) {
-      uint64_t from = plan.srcDevice + row * plan.srcPitch;
-      uint64_t to = plan.dstDevice + row * plan.dstPitch;
-      std::byte *source = bytesAt(from, plan.WidthInBytes);
-      std::byte *target = bytesAt(to, plan.WidthInBytes);
-      if (!source || !target) {
-        return "bytes that no device has";
-      }
-      std::memmove(target, source, plan.WidthInBytes);
-      touched.reads.push_back({from, from + plan.WidthInBytes});
-      touched.writes.push_back({to, to + plan.WidthInBytes});
-    }
-    return std::nullopt;
-  };
+  auto run = [plan](Touched &touched) { return copyPlanes(plan, touched); };
   gpus().put(stream, {"a copy", run});
-  if (isPageable(plan.srcDevice, plan.srcPitch) ||
-      isPageable(plan.dstDevice, plan.dstPitch)) {
+  if (isPageable(plan.srcDevice, plan.srcPitch, plan.srcHeight) ||
+      isPageable(plan.dstDevice, plan.dstPitch, plan.dstHeight)) {
     gpus().finish(stream);
   }
   return result();
@@ -218,22 +198,45 @@ static CUresult copy(const CUDA_MEMCPY2D &plan, CUstream on) {
 
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
                        CUstream stream) {
-  CUDA_MEMCPY2D plan = {};
+  CUDA_MEMCPY3D plan = {};
   plan.srcDevice = from;
   plan.dstDevice = to;
   plan.WidthInBytes = plan.srcPitch = plan.dstPitch = bytes;
-  plan.Height = 1;
+  plan.Height = plan.Depth = 1;
   return copy(plan, stream);
 }
 
-CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *plan, CUstream stream) {
+CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D *plan, CUstream stream) {
+  auto fits = [&](size_t pitch, size_t height) {
+    return pitch >= plan->WidthInBytes &&
+           (plan->Depth == 1 || height >= plan->Height);
+  };
   bool isKnown = plan->srcMemoryType == CU_MEMORYTYPE_UNIFIED &&
                  plan->dstMemoryType == CU_MEMORYTYPE_UNIFIED &&
-                 plan->srcPitch >= plan->WidthInBytes &&
-                 plan->dstPitch >= plan->WidthInBytes && plan->Height > 0 &&
+                 fits(plan->srcPitch, plan->srcHeight) &&
+                 fits(plan->dstPitch, plan->dstHeight) && plan->Height > 0 &&
+                 plan->Depth > 0 &&
                  plan->srcXInBytes + plan->dstXInBytes + plan->srcY +
-                         plan->dstY == 0;
+                         plan->dstY + plan->srcZ + plan->dstZ + plan->srcLOD +
+                         plan->dstLOD ==
+                     0;
   return isKnown ? copy(*plan, stream) : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *plan, CUstream stream) {
+  CUDA_MEMCPY3D whole = {plan->srcXInBytes, plan->srcY};
+  whole.dstXInBytes = plan->dstXInBytes;
+  whole.dstY = plan->dstY;
+  whole.srcMemoryType = plan->srcMemoryType;
+  whole.srcDevice = plan->srcDevice;
+  whole.srcPitch = plan->srcPitch;
+  whole.dstMemoryType = plan->dstMemoryType;
+  whole.dstDevice = plan->dstDevice;
+  whole.dstPitch = plan->dstPitch;
+  whole.WidthInBytes = plan->WidthInBytes;
+  whole.Height = plan->Height;
+  whole.Depth = 1;
+  return cuMemcpy3DAsync(&whole, stream);
 }
 
 /// Fills `height` rows, each with `width` times the pattern.
@@ -299,8 +302,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
   if (flags != CU_STREAM_NON_BLOCKING) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  *stream =
-      reinterpret_cast<CUstream>(gpus().makeStream(currentDevice()));
+  *stream = reinterpret_cast<CUstream>(gpus().makeStream(currentDevice()));
   return CUDA_SUCCESS;
 }
 
@@ -347,9 +349,9 @@ CUresult cuEventQuery(CUevent event) {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-CUresult cuLibraryLoadData(CUlibrary *library, const void *code,
-                           CUjit_option *, void **, unsigned,
-                           CUlibraryOption *, void **, unsigned) {
+CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *,
+                           void **, unsigned, CUlibraryOption *, void **,
+                           unsigned) {
   auto *made = new Library{KernelObject(code), {}};
   if (!made->object.function()) {
     delete made;

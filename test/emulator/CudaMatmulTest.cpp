@@ -295,6 +295,32 @@ TEST(CudaMatmul, GoesOnAsTheRegionDoes) {
   EXPECT_GT(withCode, 80);
 }
 
+/// Whose result has the product's box, and another order.
+TEST(CudaMatmul, IsNotWrittenOverWhatIsReadInAnotherOrder) {
+  if (hostLevel().empty()) {
+    GTEST_SKIP() << "no code is made for this processor";
+  }
+  CudaFixture gpu;
+  Call call =
+      makeProduct("bmk,kn->bmn", DType::F32, {4, 4, 2}, {2, 33}, {4, 4, 33});
+  TensorInfo result = call.results[0];
+  int value = call.add(call.op, {0, 1}, result, call.attributes);
+  call.op = fusedOp;
+  call.attributes = Attributes();
+  Attributes order;
+  order.set("permutation", Dims{1, 0, 2});
+  value = call.add("nn.transpose", {value}, result, order);
+  call.region.results = {call.add("nn.relu", {value}, result)};
+  Random random(6);
+  std::vector<Bytes> values;
+  for (const TensorInfo &operand : call.operands) {
+    values.push_back(drawValues(operand, random));
+  }
+  auto made = runOnGpu(gpu, call, values);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(*made, evaluateCall(call, values));
+}
+
 //===----------------------------------------------------------------------===//
 // What the emulator refuses
 //===----------------------------------------------------------------------===//

@@ -22,6 +22,7 @@ EMULATOR = Path(os.environ["DIVISI_BUILD"]) / "test" / "emulator" / "lib"
 
 
 HAS_PRODUCTS = any(EMULATOR.glob("libcublasLt.so.*"))
+HAS_CONVOLUTIONS = any(EMULATOR.glob("libcudnn.so.*"))
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +37,12 @@ def _needs_emulator(divisi, monkeypatch):
 def needs_products():
     if not HAS_PRODUCTS:
         pytest.skip("the build found no cublasLt.h")
+
+
+@pytest.fixture
+def needs_convolutions():
+    if not HAS_CONVOLUTIONS:
+        pytest.skip("the build found no cudnn_graph.h")
 
 
 def emulator(**settings):
@@ -60,6 +67,8 @@ def run_with_seed(divisi, m, seed, runs):
     for line in result.err.splitlines():
         if HAS_PRODUCTS and "'cuda'" not in line and " runs " in line:
             assert "nn.matmul" not in line
+        if HAS_CONVOLUTIONS and "'cuda'" not in line and " runs " in line:
+            assert "nn.conv" not in line and "fused" not in line
     print(f"counted: interleavings of emulated GPUs: {runs}")
     return load(divisi.path("out.npz"))
 
@@ -160,6 +169,29 @@ def test_a_library_that_is_missing_is_named(divisi, needs_products):
                                        str(divisi.path("lib"))})
     assert "products on GPUs need cuBLASLt: libcublasLt.so." in result.err
     assert "comes with NVIDIA's CUDA toolkit: install it" in result.err
+
+
+def test_cudnn_that_is_missing_or_too_old_is_named(divisi, needs_products,
+                                                   needs_convolutions):
+    m = compile_for_gpus(divisi, "resnet", "one")
+    divisi.path("lib").mkdir()
+    for library in EMULATOR.glob("lib*"):
+        if not library.name.startswith("libcudnn"):
+            divisi.path(f"lib/{library.name}").symlink_to(library)
+    run = ["run", "g.divisi", "--inputs", m.inputs, "-o", "out.npz"]
+    result = divisi(*run, exits=DEVICE, env={**emulator(), "LD_LIBRARY_PATH":
+                                             str(divisi.path("lib"))})
+    assert "convolutions on GPUs need cuDNN: libcudnn.so." in result.err
+    assert "comes with NVIDIA's cuDNN: install it" in result.err
+    result = divisi(*run, exits=DEVICE, env=emulator(cudnn=90002))
+    assert "is of cuDNN 9.0.2, expected at least 9.1.0; update it" in result.err
+
+
+def test_explain_names_cudnn(divisi, needs_convolutions):
+    m = model("resnet")
+    told = divisi("explain", m.onnx, *m.shapes, "--devices", 2, "--gpu",
+                  "emulated")
+    assert "cuDNN and generated conv+" in told.out
 
 
 def test_products_are_rounded_if_they_may_be(divisi, needs_products):

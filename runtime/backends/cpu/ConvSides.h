@@ -5,12 +5,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// Padding follows from the boxes: what the window of the first and last result
-// wants beyond the operand's box lies outside of the tensor (the reference
-// kernel's checks have made sure).
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_BACKENDS_CPU_CONVSIDES_H
 #define DIVISI_RUNTIME_BACKENDS_CPU_CONVSIDES_H
@@ -29,8 +23,7 @@ struct ConvSides {
   Dims before, after;                ///< Padding, by spatial dimension.
 };
 
-/// Takes whole groups, or one group with any of its channels and features;
-/// false for other calls, and for windows that lie in the padding.
+/// False for calls that ConvBoxes does not take.
 bool describeSides(const CallSite &site, ConvSides &sides);
 
 } // namespace divisi::rt::cpu

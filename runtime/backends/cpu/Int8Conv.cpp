@@ -16,6 +16,7 @@
 #include "runtime/backends/cpu/ConvSides.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/Int8Product.h"
+#include "runtime/kernels/ConvBoxes.h"
 #include "runtime/kernels/Formats.h"
 
 #include <algorithm>
@@ -95,17 +96,6 @@ static bool addReorder(Side &side, bool isResult) {
   return side.reorder || dnnl_memory_desc_equal(given, wanted);
 }
 
-/// Whether the reference takes the convolution, whatever its formats.
-static bool isRight(const CallSite &site) {
-  std::vector<TensorInfo> plain = {asPlain(site.operands[0]), site.operands[1]};
-  TensorInfo result = asPlain(site.results[0]);
-  CallSite reference{site.op, site.attributes, plain, {&result, 1}};
-  std::string ignored;
-  return plain[0].count() != 0 && plain[1].count() != 0 &&
-         plain[1].format.empty() &&
-         referenceBackend().find(reference)->prepare(reference, ignored);
-}
-
 bool Int8ConvPlan::describeTensors(const CallSite &call,
                                    const FirstOperator &first) {
   std::vector<TensorInfo> operands;
@@ -116,7 +106,7 @@ bool Int8ConvPlan::describeTensors(const CallSite &call,
   TensorInfo result = preferChannelsLast(first.result);
   CallSite site{first.op, first.attributes, operands, {&result, 1}};
   ConvSides sides;
-  if (!isRight(site)) {
+  if (!isConvolution(site)) {
     return false;
   }
   site.op = "nn.conv"; // with the same sides
@@ -148,7 +138,6 @@ bool Int8ConvPlan::describeTensors(const CallSite &call,
   after = sides.after;
   return w.given != nullptr;
 }
-
 
 bool Int8ConvPlan::makePrimitive(const CallSite &call,
                                  const FirstOperator &first) {
@@ -185,7 +174,8 @@ void Int8ConvPlan::placeInWorkspace(const CallSite &call) {
   scratchpad = scratchpadBytes(primitive.get());
   auto place = [&](Side &side) {
     if (side.reorder) {
-      side.at = parts.add(int64_t(dnnl_memory_desc_get_size(side.wanted.get())));
+      side.at =
+          parts.add(int64_t(dnnl_memory_desc_get_size(side.wanted.get())));
       scratchpad = std::max(scratchpad, scratchpadBytes(side.reorder.get()));
     }
   };
@@ -214,8 +204,7 @@ int64_t Int8ConvPlan::reorderedBytes() const {
 
 bool Int8ConvPlan::make(const CallSite &call, bool hasValues) {
   FirstOperator first(call);
-  if (!first.isProduct(call, "nn.conv_integer") ||
-      first.operands.size() != 2 ||
+  if (!first.isProduct(call, "nn.conv_integer") || first.operands.size() != 2 ||
       !isPlainOrChannelsLast(call) ||
       !read(call, first, 0, {"x_zero", "w_zero"}, {1}, hasValues) ||
       zeros[1] != 0 || !describeTensors(call, first)) {
@@ -233,9 +222,9 @@ bool Int8ConvPlan::make(const CallSite &call, bool hasValues) {
   w.wanted.reset();
   dnnl_memory_desc_t wanted = nullptr;
   if (dnnl_memory_desc_clone(&wanted,
-                             dnnl_primitive_desc_query_md(
-                                 primitive.get(), dnnl_query_weights_md, 0)) !=
-      dnnl_success) {
+                             dnnl_primitive_desc_query_md(primitive.get(),
+                                                          dnnl_query_weights_md,
+                                                          0)) != dnnl_success) {
     return false;
   }
   w.wanted.reset(wanted);
@@ -287,9 +276,10 @@ public:
     void *scratchpad = workspace + scratchpad_;
     void *result = context.results[0];
     void *y = y_.reorder ? workspace + y_.at : result;
-    bool done = x && w && std::count(tensors_.begin(), tensors_.end(),
-                                     nullptr) == 0;
-    done = done && primitive_.run(x, w, y, tensors_, context.operands, scratchpad) &&
+    bool done =
+        x && w && std::count(tensors_.begin(), tensors_.end(), nullptr) == 0;
+    done = done &&
+           primitive_.run(x, w, y, tensors_, context.operands, scratchpad) &&
            (!y_.reorder || y_.reorder.run({y, result}, scratchpad));
     return done ? Status() : kernelFailure();
   }

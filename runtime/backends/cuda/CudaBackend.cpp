@@ -20,9 +20,10 @@ namespace {
 class CudaBackend final : public Backend {
 public:
   explicit CudaBackend(bool mayRound) {
-    for (auto family : {cuda::productKernels(mayRound), cuda::gridKernels(),
-                        cuda::moveKernels(), cuda::launchedKernels(),
-                        cuda::gatherKernels()}) {
+    for (auto family :
+         {cuda::productKernels(mayRound), cuda::convKernels(mayRound),
+          cuda::gridKernels(), cuda::moveKernels(), cuda::launchedKernels(),
+          cuda::gatherKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     std::ranges::stable_sort(kernels_, {}, &Kernel::op);

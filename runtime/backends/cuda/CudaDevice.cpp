@@ -47,6 +47,7 @@ Context::~Context() {
   if (context_) {
     driver_->ctxSetCurrent(context_);
     blas_.reset();
+    dnn_.reset();
     driver_->primaryCtxRelease(device_);
   }
 }

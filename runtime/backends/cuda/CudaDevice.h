@@ -20,6 +20,7 @@
 namespace divisi::rt::cuda {
 
 class BlasHandle;
+class DnnHandle;
 
 /// The name of its memory space.
 inline constexpr std::string_view spaceName = "cuda";
@@ -39,6 +40,8 @@ public:
   /// Who does products on it, made when first asked for; by one thread at a
   /// time.
   Expected<const BlasHandle *> blas() const;
+  /// Who does convolutions; as blas().
+  Expected<const DnnHandle *> dnn() const;
   /// Driver::check().
   Status check(CUresult result, const std::string &what) const {
     return driver_->check(result, what);
@@ -52,6 +55,7 @@ private:
   CUdevice device_;
   CUcontext context_ = nullptr;
   mutable std::shared_ptr<const BlasHandle> blas_;
+  mutable std::shared_ptr<const DnnHandle> dnn_;
 };
 
 /// A stream.

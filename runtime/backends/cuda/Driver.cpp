@@ -34,6 +34,7 @@ static std::string fillTable(void *library, Driver &driver) {
   table.fill(driver.memFreeHost, DIVISI_SYMBOL(cuMemFreeHost));
   table.fill(driver.memcpyAsync, DIVISI_SYMBOL(cuMemcpyAsync));
   table.fill(driver.memcpy2DAsync, DIVISI_SYMBOL(cuMemcpy2DAsync));
+  table.fill(driver.memcpy3DAsync, DIVISI_SYMBOL(cuMemcpy3DAsync));
   table.fill(driver.memsetD8Async, DIVISI_SYMBOL(cuMemsetD8Async));
   table.fill(driver.memsetD16Async, DIVISI_SYMBOL(cuMemsetD16Async));
   table.fill(driver.memsetD32Async, DIVISI_SYMBOL(cuMemsetD32Async));

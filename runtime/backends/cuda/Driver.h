@@ -43,6 +43,7 @@ struct Driver {
   decltype(&::cuMemFreeHost) memFreeHost = nullptr;
   decltype(&::cuMemcpyAsync) memcpyAsync = nullptr;
   decltype(&::cuMemcpy2DAsync) memcpy2DAsync = nullptr;
+  decltype(&::cuMemcpy3DAsync) memcpy3DAsync = nullptr;
   decltype(&::cuMemsetD8Async) memsetD8Async = nullptr;
   decltype(&::cuMemsetD16Async) memsetD16Async = nullptr;
   decltype(&::cuMemsetD32Async) memsetD32Async = nullptr;

@@ -18,6 +18,8 @@ std::span<const Kernel> gridKernels();
 /// Whether `site`, with code, is a call of one of these; ready to be made, or
 /// null and a message.
 bool acceptsGrid(const CallSite &site);
+/// What it may be written over. It may lack the code.
+KernelQuery queryGrid(const CallSite &site);
 std::unique_ptr<PreparedKernel> prepareGrid(const CallSite &site,
                                             std::string &error);
 
@@ -35,6 +37,9 @@ std::span<const Kernel> gatherKernels();
 /// numbers that are rounded to TF32 if they may. None in a build without its
 /// header.
 std::span<const Kernel> productKernels(bool mayRound);
+
+/// Convolutions by cuDNN, alone or at the head of regions; as productKernels().
+std::span<const Kernel> convKernels(bool mayRound);
 
 } // namespace divisi::rt::cuda
 

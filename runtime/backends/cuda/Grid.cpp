@@ -21,7 +21,7 @@ bool divisi::rt::cuda::acceptsGrid(const CallSite &site) {
 
 /// A thread reads all elements that it needs before it writes the one that may
 /// lie over them.
-static KernelQuery queryGrid(const CallSite &site) {
+KernelQuery divisi::rt::cuda::queryGrid(const CallSite &site) {
   KernelQuery query;
   RowCall call = *RowCall::of(site);
   const RowNest &nest = call.nest();

@@ -16,7 +16,7 @@
 #include "runtime/backends/cuda/BlasProduct.h"
 #include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/backends/cuda/Families.h"
-#include "runtime/kernels/ProductRegion.h"
+#include "runtime/backends/cuda/ProductTail.h"
 
 #include <algorithm>
 #include <limits>
@@ -43,13 +43,6 @@ struct ProductPlan {
   int64_t libraryBytes; ///< Of workspace.
 
   static std::optional<ProductPlan> of(const CallSite &site, bool mayRound);
-
-  /// The result of the call that the library may write for the tail to go over
-  /// it; -1: what it makes lies in the workspace.
-  int placeOf(const CallSite &site) const;
-  int64_t madeBytes(const CallSite &site) const {
-    return placeOf(site) < 0 ? region.made().bytes() : 0;
-  }
 };
 
 } // namespace
@@ -61,10 +54,11 @@ static int64_t alignUp(int64_t bytes, int64_t to) {
 std::optional<ProductPlan> ProductPlan::of(const CallSite &site,
                                            bool mayRound) {
   std::optional<ProductRegion> region = ProductRegion::of(site);
-  bool isPlain = region && std::ranges::all_of(site.operands,
-                                               [](const TensorInfo &operand) {
-                                                 return operand.format.empty();
-                                               });
+  bool isPlain =
+      region && region->product().op == "nn.matmul" &&
+      std::ranges::all_of(site.operands, [](const TensorInfo &operand) {
+        return operand.format.empty();
+      });
   auto product = isPlain ? StridedProduct::of(region->product()) : std::nullopt;
   auto types = product ? ProductTypes::of(region->product().operands[0].type,
                                           region->made().type, mayRound)
@@ -92,20 +86,6 @@ std::optional<ProductPlan> ProductPlan::of(const CallSite &site,
       std::min(alignUp(partial, workspaceAlignment), mostWorkspaceBytes)};
 }
 
-int ProductPlan::placeOf(const CallSite &site) const {
-  if (!region.hasTail()) {
-    return 0;
-  }
-  for (size_t r = 0; r < site.results.size(); ++r) {
-    if (isSameBox(site.results[r], region.made()) &&
-        site.results[r].format.empty() &&
-        byteWidth(site.results[r].type) == byteWidth(region.made().type)) {
-      return static_cast<int>(r);
-    }
-  }
-  return -1;
-}
-
 /// What all tensors of a kind begin at multiples of, in bytes.
 static uint32_t alignmentOf(const StridedProduct &product, size_t tensor,
                             DType type) {
@@ -124,11 +104,11 @@ namespace {
 
 class PreparedProduct final : public PreparedKernel {
 public:
-  PreparedProduct(const CallSite &site, const ProductPlan &plan,
-                  std::unique_ptr<PreparedKernel> tail)
+  PreparedProduct(const ProductPlan &plan, ProductTail tail)
       : region_(plan.region), product_(plan.product), types_(plan.types),
-        place_(plan.placeOf(site)), libraryBytes_(plan.libraryBytes),
-        libraryAt_(alignUp(plan.madeBytes(site), bufferAlignment)),
+        libraryBytes_(plan.libraryBytes),
+        libraryAt_(
+            alignUp(ProductTail::madeBytes(plan.region), bufferAlignment)),
         tail_(std::move(tail)) {
     CallSite single = plan.region.product();
     for (size_t t = 0; t < 3; ++t) {
@@ -153,20 +133,17 @@ private:
   Status call(const Context &gpu, const Pointers &pointers,
               const std::array<int64_t, 3> &begins, bool isFirst, bool isLast,
               CUstream stream);
-  Status runTail(LaunchContext &context, void *made);
 
   ProductRegion region_;
   StridedProduct product_;
   ProductTypes types_;
-  int place_;
   int64_t libraryBytes_, libraryAt_; ///< In the workspace.
   std::array<int64_t, 3> widths_;
   std::array<uint32_t, 3> alignments_;
-  std::unique_ptr<PreparedKernel> tail_;
+  ProductTail tail_;
   /// By whether it is the first and the last of a sum; made when first wanted,
   /// since they are of one GPU.
   std::unique_ptr<BlasProduct> calls_[2][2];
-  std::vector<const void *> operands_; ///< Of the tail's present launch.
 };
 
 } // namespace
@@ -243,39 +220,23 @@ Status PreparedProduct::multiply(LaunchContext &context, void *made) {
   return status;
 }
 
-Status PreparedProduct::runTail(LaunchContext &context, void *made) {
-  operands_.clear();
-  for (int number : region_.tailOperands()) {
-    operands_.push_back(
-        number < 0 ? made : context.operands[static_cast<size_t>(number)]);
-  }
-  LaunchContext rest = context;
-  rest.operands = operands_;
-  return tail_->launch(rest);
-}
-
 Status PreparedProduct::launch(LaunchContext &context) {
-  void *made = place_ < 0 ? context.workspace
-                          : context.results[static_cast<size_t>(place_)];
-  Status status = multiply(context, made);
-  return status.isOk() && tail_ ? runTail(context, made) : status;
+  Status status = multiply(context, tail_.made(context));
+  return status.isOk() ? tail_.launch(context) : status;
 }
 
 /// Without code the library has to do all of it.
 template <bool mayRound> static bool acceptsProduct(const CallSite &site) {
   auto plan = ProductPlan::of(site, mayRound);
-  if (!plan || plan->region.hasTail() != (site.code != nullptr)) {
-    return false;
-  }
-  return !site.code || acceptsGrid(plan->region.tail(site.code));
+  return plan && ProductTail::isCoded(plan->region, site);
 }
 
 template <bool mayRound> static KernelQuery queryProduct(const CallSite &site) {
   KernelQuery query;
   if (auto plan = ProductPlan::of(site, mayRound)) {
-    query.workspaceBytes = alignUp(plan->madeBytes(site), bufferAlignment) +
-                           plan->libraryBytes + workspaceAlignment -
-                           bufferAlignment;
+    query.workspaceBytes =
+        alignUp(ProductTail::madeBytes(plan->region), bufferAlignment) +
+        plan->libraryBytes + workspaceAlignment - bufferAlignment;
     // Each element of what is added to is read by who writes it.
     bool isOver = plan->region.residual() >= 0 && !plan->region.hasTail() &&
                   plan->product.sums.empty();
@@ -301,14 +262,10 @@ static std::unique_ptr<PreparedKernel> prepareProduct(const CallSite &site,
     error = library.status().message();
     return nullptr;
   }
-  std::unique_ptr<PreparedKernel> tail;
-  if (plan->region.hasTail()) {
-    tail = prepareGrid(plan->region.tail(site.code), error);
-    if (!tail) {
-      return nullptr;
-    }
-  }
-  return std::make_unique<PreparedProduct>(site, *plan, std::move(tail));
+  ProductTail tail;
+  return tail.prepare(plan->region, site, error)
+             ? std::make_unique<PreparedProduct>(*plan, std::move(tail))
+             : nullptr;
 }
 
 template <bool mayRound> static constexpr std::array<Kernel, 3> makeKernels() {
