@@ -6,8 +6,10 @@ import json
 import numpy as np
 import pytest
 from conftest import assert_close, load, model
-from cuda_test import DEVICE, EMULATOR, HAS_PRODUCTS, MODELS, PLANS, emulator
+from cuda_test import (DEVICE, EMULATOR, HAS_CONVOLUTIONS, HAS_PRODUCTS, MODELS,
+                       PLANS, emulator)
 from loop_programs import lstm, lstm_tensors, run_lstm
+from plans_test import by_rows
 from programs_test import batch, forward, program, train
 from train_steps import Step
 
@@ -86,7 +88,7 @@ def test_loops(divisi, devices):
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-@pytest.mark.parametrize("name", ["gpt2", "llama"])
+@pytest.mark.parametrize("name", ["gpt2", "llama", "resnet"])
 def test_models_in_bf16(divisi, name, devices):
     m = model(name)
     divisi("compile", m.onnx, *m.shapes, "--devices", devices, "--precision",
@@ -97,6 +99,21 @@ def test_models_in_bf16(divisi, name, devices):
         error = np.abs(got[key] - want).max() / np.abs(want).max()
         # More exact would mean that nothing was lowered.
         assert 1e-5 < error < 0.05, key
+
+
+# At the border of two devices a convolution is not padded.
+def test_rows_of_images(divisi):
+    if not HAS_CONVOLUTIONS:
+        pytest.skip("the build found no cudnn_graph.h")
+    m = model("resnet")
+    divisi("plan", m.onnx, *m.shapes, "--devices", 4, "--data-parallel-size", 4,
+           "-o", "p.mlir")
+    rows = by_rows(divisi.path("p.mlir").read_text())
+    divisi.path("rows.mlir").write_text(rows)
+    divisi("compile", "rows.mlir", "--gpu", "emulated", "-o", "g.divisi")
+    with np.load(m.inputs) as inputs:
+        got = run(divisi, **{key: inputs[key] for key in inputs.files})
+    assert_close(got, load(m.outputs))
 
 
 # Work like earlier work is not done again: what is asked of these runs is in

@@ -83,14 +83,15 @@ findEngines(DnnDescriptors &own, cudnnBackendDescriptor_t graph,
 
 static EngineNotes notesOf(DnnDescriptors &own,
                            cudnnBackendDescriptor_t config) {
-  // Libraries that are newer than the header may have more of them.
-  std::array<cudnnBackendNumericalNote_t, 64> notes = {};
+  std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT>
+      notes = {};
   cudnnBackendDescriptor_t engine = own.make(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   own.get(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
           &engine);
   int64_t count =
       own.get(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
               CUDNN_TYPE_NUMERICAL_NOTE, int64_t(notes.size()), notes.data());
+  // A library that is newer than the header may have more of them.
   count = std::min(count, int64_t(notes.size()));
   return EngineNotes({notes.begin(), notes.begin() + count});
 }
