@@ -277,11 +277,23 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
   if (auto wrong = readPack(*pack, *plan, addresses, workspace)) {
     return refuse(*wrong);
   }
+  std::vector<uint64_t> launch = plan->problem->key();
+  launch.insert(launch.end(), {uint64_t(plan->engine->index), workspace});
+  for (const auto &[number, address] : addresses) {
+    launch.push_back(address);
+  }
   auto run = [problem = plan->problem, engine = plan->engine, addresses,
-              workspace](Touched &touched) {
+              workspace, launch](Touched &touched) {
+    if (const Touched *known = gpus().knownOf(launch)) {
+      touched = *known;
+      return std::optional<std::string>();
+    }
     auto wrong = spoil(workspace, uint64_t(engine->workspaceBytes), touched);
-    return wrong ? wrong
-                 : problem->run(addresses, engine->arithmetic, gpus(), touched);
+    if (!wrong) {
+      wrong = problem->run(addresses, engine->arithmetic, gpus(), touched);
+    }
+    gpus().keep(launch, touched);
+    return wrong;
   };
   ++engineUses()[plan->engine->index];
   gpus().put(*on.stream, {"a convolution", run});

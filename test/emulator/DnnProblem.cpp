@@ -15,6 +15,8 @@
 using namespace divisi;
 using namespace divisi::emulator;
 
+using Dims = std::vector<int64_t>;
+
 int64_t DnnTensor::count() const {
   return std::accumulate(dims.begin(), dims.end(), int64_t(1),
                          std::multiplies<>());
@@ -76,6 +78,27 @@ std::vector<int64_t> DnnProblem::inMemory() const {
     }
   }
   return numbers;
+}
+
+std::vector<uint64_t> DnnProblem::key() const {
+  std::vector<uint64_t> key;
+  auto add = [&](const auto &numbers) {
+    key.insert(key.end(), numbers.begin(), numbers.end());
+  };
+  for (const auto &[number, tensor] : tensors) {
+    add(Dims{number, int64_t(tensor.type), tensor.isVirtual});
+    add(tensor.dims);
+    add(tensor.strides);
+  }
+  for (const DnnOperation &operation : operations) {
+    add(Dims{int64_t(operation.kind), operation.left, operation.right,
+             operation.result, int64_t(operation.mode)});
+    for (const Dims *dims : {&operation.strides, &operation.dilations,
+                             &operation.before, &operation.after}) {
+      add(*dims);
+    }
+  }
+  return key;
 }
 
 int64_t DnnProblem::groups() const {

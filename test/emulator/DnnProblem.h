@@ -67,6 +67,8 @@ struct DnnProblem {
   /// The tensors that lie in memory.
   std::vector<int64_t> inMemory() const;
   int64_t groups() const;
+  /// All that it is, as numbers.
+  std::vector<uint64_t> key() const;
 
   /// Does it on the memory of `gpus`, with tensors at those addresses; what is
   /// wrong, if something is.

@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/emulator/CudaFixture.h"
 #include "test/emulator/DnnDescriptor.h"
-
-#include <gtest/gtest.h>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -77,4 +76,26 @@ TEST(EmulatedDnn, RefusesDescriptorsThatAreNotFilled) {
   EXPECT_TRUE(tensor.finalize()); // once is enough
   EXPECT_TRUE(
       tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims));
+}
+
+/// A plan of no engine, and packs of other tensors than the graph's.
+TEST(EmulatedDnn, ExecutesNothingThatIsNotFinal) {
+  test::CudaFixture gpu; // this thread has its context
+  cudnnHandle_t handle = nullptr;
+  ASSERT_EQ(cudnnCreate(&handle), CUDNN_STATUS_SUCCESS);
+  cudnnBackendDescriptor_t plan = nullptr, pack = nullptr;
+  cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan);
+  cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
+  EXPECT_EQ(cudnnBackendFinalize(plan), CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ(cudnnBackendExecute(handle, plan, pack), CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ(cudnnBackendExecute(handle, pack, plan), CUDNN_STATUS_BAD_PARAM);
+  int64_t count = 0;
+  EXPECT_EQ(cudnnBackendGetAttribute(plan,
+                                     CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                     CUDNN_TYPE_INT64, 1, &count, &count),
+            CUDNN_STATUS_BAD_PARAM);
+  EXPECT_EQ(cudnnBackendDestroyDescriptor(plan), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(cudnnBackendDestroyDescriptor(plan), CUDNN_STATUS_BAD_PARAM);
+  cudnnBackendDestroyDescriptor(pack);
+  cudnnDestroy(handle);
 }
