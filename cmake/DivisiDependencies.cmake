@@ -152,9 +152,9 @@ else()
     "$CUDA_HOME): divisi will know no GPUs")
 endif()
 
-# divisi::cublas, divisi::cudnn: the headers of its libraries of products and of
-# convolutions, of CUDA's toolkit, the system, or as cmake/cuda.sh has them from
-# pip.
+# divisi::cublas, divisi::cudnn, divisi::nccl: the headers of its libraries of
+# products, of convolutions and of collectives, of CUDA's toolkit, the system, or
+# as cmake/cuda.sh has them from pip.
 if(DIVISI_CUDA_INCLUDE)
   execute_process(COMMAND bash ${PROJECT_SOURCE_DIR}/cmake/cuda.sh --prefix
     OUTPUT_VARIABLE DIVISI_CUDA_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE
@@ -175,6 +175,7 @@ if(DIVISI_CUDA_INCLUDE)
   endfunction()
   divisi_cuda_library(cublas cublasLt.h "products")
   divisi_cuda_library(cudnn cudnn_graph.h "convolutions")
+  divisi_cuda_library(nccl nccl.h "collectives between GPUs")
 endif()
 
 # divisi::pmix: what MPI finds processes by where their launcher does not say,

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Fetches the headers of CUDA's libraries where CUDA's own toolkit has come
 # without them (cmake/cuda.txt says which). Nothing of CUDA is linked, so the
-# libraries, 400 MB of them, are thrown away again. Divisi builds without them,
-# too, and then leaves products and convolutions to the host.
+# libraries, 600 MB of them, are thrown away again. Divisi builds without them,
+# too, and then leaves products, convolutions or collectives to the host.
 #
 #   cuda.sh            fetch what is missing; quick when nothing is
 #   cuda.sh --prefix   print where they are and stop
@@ -24,8 +24,12 @@ case "${1:-}" in
      exit 1 ;;
 esac
 
-if [ ! -e "$toolkit/cuda.h" ] || [ -e "$prefix/include" ] ||
-  { [ -e "$toolkit/cublasLt.h" ] && [ -e "$toolkit/cudnn_graph.h" ]; }; then
+missing=
+for header in cublasLt.h cudnn_graph.h nccl.h; do
+  [ -e "$toolkit/$header" ] || missing="$missing $header"
+done
+if [ ! -e "$toolkit/cuda.h" ] || [ -z "$missing" ] ||
+  [ -e "$prefix/include" ]; then
   exit
 fi
 echo "setup: headers of CUDA's libraries into $prefix"
@@ -33,10 +37,11 @@ mkdir -p "$prefix"
 work="$(mktemp -d "$prefix/work.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
 if ! "$tools/venv/bin/pip" -q download --require-hashes --no-deps \
-  --only-binary :all: --platform manylinux_2_27_x86_64 -d "$work" \
+  --only-binary :all: --platform manylinux_2_27_x86_64 \
+  --platform manylinux_2_18_x86_64 -d "$work" \
   -r "$here/cuda.txt"; then
   echo "setup: pip could not download cmake/cuda.txt; divisi is built without" \
-    "products or convolutions on GPUs where the toolkit has no headers" >&2
+    "what needs$missing" >&2
   exit
 fi
 /usr/bin/python3 - "$work" <<'END'

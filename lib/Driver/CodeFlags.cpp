@@ -10,6 +10,7 @@
 
 #include "divisi/Compiler/LeaveOut.h"
 #include "divisi/runtime/CudaBackend.h"
+#include "runtime/comm/QueuedShape.h"
 #include "runtime/kernels/GridCode.h"
 #include "runtime/kernels/RowCode.h"
 
@@ -46,12 +47,22 @@ divisi::Expected<std::string> PlanFlags::nativeLevel() const {
   return native == "off" ? std::string() : level;
 }
 
+/// What NCCL does not combine as the reference does goes through the host.
+static bool reachesByNccl(rt::DType type,
+                          std::optional<rt::ReduceKind> combines) {
+  return !combines || rt::combineQueued(type, *combines);
+}
+
 divisi::Expected<DeviceTarget> PlanFlags::device() const {
   StringRef architecture = gpu.getValue();
   unsigned number = 0;
   bool isArchitecture = architecture.starts_with("sm_") &&
                         !architecture.drop_front(3).getAsInteger(10, number) &&
                         number >= 80;
+  if (collectives != "nccl" && collectives != "host") {
+    return Status(ExitCode::Usage,
+                  "--collectives '" + collectives + "': expected nccl or host");
+  }
   if (architecture == "off") {
     return DeviceTarget();
   }
@@ -62,6 +73,7 @@ divisi::Expected<DeviceTarget> PlanFlags::device() const {
   }
   DeviceTarget device;
   device.backend = &rt::cudaBackend();
+  device.reaches = collectives == "nccl" ? &reachesByNccl : nullptr;
   device.codeTarget = isArchitecture ? rt::ptxTarget(gpu.getValue())
                                      : rt::emulatedTarget(rt::hostLevel());
   return device;

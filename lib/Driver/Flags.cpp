@@ -225,6 +225,10 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
           cl::value_desc("off|sm_N|emulated"), cl::init("off"),
           cl::desc("let what there are kernels for work on GPUs of NVIDIA's "
                    "from compute capability N on (80: 8.0)")),
+      collectives("collectives", cl::sub(verb), on(ActsOn::Lower),
+                  cl::value_desc("nccl|host"), cl::init("nccl"),
+                  cl::desc("with --gpu: how devices meet, in the memory of "
+                           "GPUs, by NCCL, or by copies with the host")),
       limits(verb, ActsOn::Plan, PlanOptions().work) {}
 
 // A count that is not given is searched, so its default must not count as

@@ -143,12 +143,16 @@ Status Processes::compareMachines(const MachineShape &shape,
   if (!texts) {
     return note(texts.status());
   }
+  machineOf_.clear();
   std::vector<ProcessPlace> places;
   for (StringRef text : *texts) {
     auto [number, host] = text.split(' ');
     ProcessPlace &place = places.emplace_back();
     (void)number.getAsInteger(10, place.machine); // it was written as one
     place.name = host.str();
+  }
+  for (uint32_t process : rt::processesOf(world_->size(), shape.numRanks)) {
+    machineOf_.push_back(places[process].machine);
   }
   std::string wrong = misplacedDevices(places, shape);
   if (wrong.empty()) {
@@ -162,6 +166,11 @@ Status Processes::compareMachines(const MachineShape &shape,
            << "than planned\n";
   }
   return Status();
+}
+
+uint32_t Processes::numberOnMachine(uint32_t rank) const {
+  return uint32_t(count(ArrayRef(machineOf_).take_front(rank),
+                        machineOf_[rank]));
 }
 
 Status Processes::divide(const std::string &path, const std::string &flags,

@@ -59,9 +59,12 @@ public:
   Status divide(const std::string &path, const std::string &flags,
                 bool wantsMachines, rt::SessionOptions &options);
 
+  /// After divide(): which of the ranks of its machine a local rank is.
+  uint32_t numberOnMachine(uint32_t rank) const;
+
 private:
   explicit Processes(std::chrono::milliseconds timeout) : timeout_(timeout) {}
-  /// Compares what MPI says of machines with what the plan does.
+  /// Compares what MPI says of machines with what the plan does, and keeps it.
   Status compareMachines(const MachineShape &shape, bool wantsMachines);
   /// Returns `status`, which may be a failure of the transport.
   Status note(const Status &status);
@@ -69,6 +72,7 @@ private:
   std::chrono::milliseconds timeout_;
   std::shared_ptr<rt::ProcessWorld> world_;
   bool isBroken_ = false; ///< The transport has failed.
+  std::vector<uint32_t> machineOf_; ///< By rank.
 
   friend class GatheredOutputs;
 };

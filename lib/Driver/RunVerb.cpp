@@ -232,6 +232,23 @@ Status RunVerb::noteMemory(const rt::Session &session) const {
   return Status();
 }
 
+/// One line per device that meets others in the memory of devices.
+static void noteCollectives(const LoadedEntry &loaded) {
+  auto ranks = loaded.session->collectives(loaded.entry->name);
+  for (auto [rank, uses] : enumerate(ranks)) {
+    int64_t steps = 0, queued = 0;
+    for (const auto &[kind, use] : uses) {
+      steps += use.steps;
+      queued += use.queued;
+    }
+    if (queued != 0) {
+      errs() << "divisi: note: device " << rank << " meets others in "
+             << countText(steps, "collective") << ", " << queued
+             << " of them between GPUs by NCCL\n";
+    }
+  }
+}
+
 /// One line per device: what a run does to its part of the globals.
 static void noteState(const LoadedEntry &loaded) {
   std::vector<rt::StateBytes> ranks =
@@ -270,6 +287,7 @@ Status RunVerb::run() {
   Status status = verbose_ ? noteMemory(*loaded->session) : Status();
   if (verbose_ && status.isOk()) {
     noteState(*loaded);
+    noteCollectives(*loaded);
   }
   auto tensors = status.isOk() ? readInputs(inputs_, *loaded->entry)
                                : divisi::Expected<Tensors>(status);

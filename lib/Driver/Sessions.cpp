@@ -15,6 +15,8 @@
 #include "divisi/Support/UserKey.h"
 #include "divisi/runtime/ArtifactFile.h"
 #include "divisi/runtime/CudaBackend.h"
+#include "divisi/runtime/InprocCommunicator.h"
+#include "divisi/runtime/NcclCommunicator.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
@@ -63,12 +65,41 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
             cl::desc("with --launch: the host file for mpirun, 'name slots=N' "
                      "in a line")) {}
 
-/// GPU number n is that of rank n.
-static divisi::Expected<std::shared_ptr<rt::Device>>
-openDevice(uint32_t rank, std::string_view space) {
-  return space == rt::cudaBackend().space()
-             ? rt::makeCudaDevice(int(rank))
-             : divisi::Expected<std::shared_ptr<rt::Device>>(nullptr);
+/// Ranks may have collectives between their GPUs, however they meet else.
+static rt::CommunicatorFactory
+reachingGpus(const rt::CommunicatorFactory &inner) {
+  return [inner](const rt::CommunicatorRequest &request)
+             -> divisi::Expected<std::shared_ptr<rt::Communicator>> {
+    if (!inner) {
+      return rt::makeNcclCommunicator(
+          rt::makeInprocCommunicator(request.timeout, request.spin), request);
+    }
+    auto made = inner(request);
+    return made ? rt::makeNcclCommunicator(*made, request) : std::move(made);
+  };
+}
+
+/// GPU number n is that of the machine's rank n. Who shows a process as many as
+/// it has ranks has chosen them for it.
+static rt::DeviceFactory openingGpus(const Processes *processes,
+                                     std::vector<uint32_t> localRanks) {
+  return [=](uint32_t rank, std::string_view space)
+             -> divisi::Expected<std::shared_ptr<rt::Device>> {
+    if (space != rt::cudaBackend().space()) {
+      return std::shared_ptr<rt::Device>();
+    }
+    if (!processes) {
+      return rt::makeCudaDevice(int(rank));
+    }
+    auto shown = rt::countCudaDevices();
+    if (!shown) {
+      return shown.status();
+    }
+    auto local = find(localRanks, rank) - localRanks.begin();
+    bool areOwn = size_t(*shown) == localRanks.size();
+    return rt::makeCudaDevice(
+        areOwn ? int(local) : int(processes->numberOnMachine(rank)));
+  };
 }
 
 divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
@@ -94,7 +125,6 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   options.backends = *selected;
   // Kernels of GPUs work in a memory of their own, where no other does.
   options.backends.push_back(&rt::cudaBackend(tf32));
-  options.device = &openDevice;
   options.threadsPerDevice = threads;
   options.verifyHashes = verify;
   options.checksIndices = !noIndexCheck;
@@ -266,6 +296,8 @@ divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
       return status;
     }
   }
+  chosen->device = openingGpus(processes, chosen->localRanks);
+  chosen->communicator = reachingGpus(chosen->communicator);
   LoadedEntry loaded;
   auto session = rt::Session::open(artifact, *chosen);
   status = session.status();

@@ -71,8 +71,9 @@ def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
     work in its memory space, as do moves of what they make. What is read in
     another space than that in which it is written is copied, once, on the queue
     of copies; a fused call that there is no kernel for is its parts if there are
-    kernels for all of these; a global that nobody updates is read in either. Bodies of loops
-    stay with the host, as does what the device has no kernels for.
+    kernels for all of these; a global that nobody updates is read in either. A
+    collective is in one space on all of its ranks, whatever programs they have.
+    Bodies of loops stay with the host, as does what the device has no kernels for.
 
     From C++ a backend is asked what it takes (`divisi/Evaluate/DeviceTarget.h`);
     here `kernels` lists it.

@@ -11,6 +11,12 @@
 using namespace divisi;
 using namespace divisi::rt;
 
+Expected<std::unique_ptr<QueuedStep>>
+Communicator::prepareQueued(const StepDesc &step, size_t, Device &) {
+  return makeError(ExitCode::Unsupported, step.location,
+                   ": the communicator does not reach memories of devices");
+}
+
 Expected<LoneStep> LoneStep::prepare(Communicator &communicator,
                                      const StepDesc &step, size_t self) {
   LoneStep made;

@@ -9,9 +9,74 @@
 #include "runtime/comm/StepShape.h"
 #include "runtime/core/RankProgramBuilder.h"
 
+#include <algorithm>
+
 using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
+
+/// A step that the host does with others.
+Status RankProgramBuilder::addMet(const OwnStep &own, Task &task) {
+  Expected<std::unique_ptr<CommStep>> comm =
+      context_.communicator->prepare(own.step, own.self);
+  if (comm) {
+    task.comm = std::move(*comm);
+  }
+  return comm.status();
+}
+
+/// One that the devices do.
+Status RankProgramBuilder::addQueued(const OwnStep &own, uint32_t space,
+                                     Task &task) {
+  std::string_view name = nameOfSpace(*context_.resolved.manifest, space);
+  if (!context_.communicator->reaches(name)) {
+    return makeError(ExitCode::Unsupported,
+                     "the communicator does not reach memory space '", name,
+                     "'");
+  }
+  setSpace(task, space);
+  Expected<std::unique_ptr<QueuedStep>> step =
+      context_.communicator->prepareQueued(own.step, own.self, *task.device);
+  if (step) {
+    task.queued = std::move(*step);
+  }
+  return step.status();
+}
+
+/// How many steps a device may be in at a time. Each keeps a part of it busy
+/// until the devices of others have come to it; were there more of them than it
+/// has room for, and not the same on all, none might ever end.
+static constexpr size_t mostQueued = 2;
+
+/// The step, which has just been put on its queue, begins when all but the last
+/// of those before it in the list have ended.
+void RankProgramBuilder::limitQueued(Task &step) {
+  step.number = queued_.size();
+  if (step.number >= mostQueued) {
+    const Task::Wait &before = queued_[step.number - mostQueued];
+    if (before.queue != ends_.back().queue) {
+      step.waits.push_back(before);
+    }
+  }
+  queued_.push_back(ends_.back());
+}
+
+/// All ranks of the entry connect their devices, if some program of it has
+/// steps between these.
+void RankProgramBuilder::noteQueuedRanks() {
+  bool hasSome =
+      std::ranges::any_of(entry_.programs, [](const ResolvedProgram &program) {
+        return std::ranges::any_of(program.message->instructions(),
+                                   [&](const pb::Instruction &instruction) {
+                                     return isQueued(program, instruction);
+                                   });
+      });
+  if (hasSome && !entry_.isBody()) {
+    for (const auto &[rank, program] : entry_.programOfRank) {
+      out_.queuedRanks_.push_back(rank);
+    }
+  }
+}
 
 Status RankProgramBuilder::addComm(OwnStep own, uint32_t tag,
                                    const std::string &what,
@@ -19,25 +84,19 @@ Status RankProgramBuilder::addComm(OwnStep own, uint32_t tag,
                                    std::optional<uint32_t> result,
                                    size_t instruction) {
   uint32_t space = program_.space(source ? *source : *result);
-  std::string_view name = nameOfSpace(*context_.resolved.manifest, space);
-  if (!context_.communicator->reaches(name)) {
-    return makeError(ExitCode::Unsupported,
-                     "the communicator does not reach memory space '", name,
-                     "'");
-  }
   own.step.entry = static_cast<uint32_t>(context_.entryIndex);
   own.step.tag = tag;
   own.step.location = what + " of '" + locationOf(instruction) + "'";
-  Expected<std::unique_ptr<CommStep>> comm =
-      context_.communicator->prepare(own.step, own.self);
-  if (!comm) {
-    return comm.status();
+  Task &task = newTask(Task::Kind::Comm, instruction);
+  Status status = space == hostSpaceNumber ? addMet(own, task)
+                                           : addQueued(own, space, task);
+  if (!status.isOk()) {
+    return status;
   }
   CollectiveUse &use = out_.collectives_[what];
   ++use.steps;
+  use.queued += task.queued != nullptr;
   use.bytes += bytesGiven(own.step, own.self);
-  Task &task = newTask(Task::Kind::Comm, instruction);
-  task.comm = std::move(*comm);
   if (source) {
     setOperand(*source);
   } else {

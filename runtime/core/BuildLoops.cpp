@@ -30,11 +30,11 @@ RankContext RankProgramBuilder::contextOf(const pb::Loop &loop) const {
 
 void RankProgramBuilder::addBodyMemory(const ProgramMemory &body) {
   ProgramMemory &memory = out_.memory_;
-  raiseWorkspaces(memory.workspaces, body);
+  raiseEach(memory.workspaces, body.workspaces);
+  raiseEach(memory.messages, body.messages);
   memory.staging += body.staging;
   memory.packed += body.packed;
   memory.globals.insert(body.globals.begin(), body.globals.end());
-  memory.messages = std::max(memory.messages, body.messages);
 }
 
 Status RankProgramBuilder::countLoop(const pb::Loop &loop) {

@@ -18,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/comm/Messages.h"
+#include "runtime/comm/QueuedShape.h"
 #include "runtime/core/QueueOrder.h"
 #include "runtime/core/RankProgramBuilder.h"
 
@@ -46,6 +47,13 @@ OwnStep RankProgramBuilder::stepOfTransfer(size_t instruction) const {
                           context_.rank);
 }
 
+/// Where the boxes of a step lie.
+uint32_t
+RankProgramBuilder::spaceOfStep(const pb::Instruction &instruction) const {
+  std::vector<uint32_t> buffers = movedBuffers(instruction);
+  return buffers.empty() ? hostSpaceNumber : program_.space(buffers.front());
+}
+
 /// What the step of the instruction wants, if it is one. A program that repeats
 /// itself repeats kinds and tensors.
 int64_t RankProgramBuilder::messagesOf(int index) {
@@ -54,13 +62,15 @@ int64_t RankProgramBuilder::messagesOf(int index) {
     return voteBytes();
   }
   decltype(messagesOf_)::key_type key;
+  bool isQueued = rt::isQueued(program_, instruction);
   if (instruction.has_transfer()) {
     auto [from, to] = program_.transfers.at(index);
-    key = {"transfer", {}, from, to};
+    key = {isQueued, "transfer", {}, from, to};
   } else if (instruction.has_collective() &&
              !isLocal(*parseCollectiveKind(instruction.collective().kind()))) {
     const pb::Collective &collective = instruction.collective();
-    key = {collective.kind() + program_.root(collective.source()).format(),
+    key = {isQueued,
+           collective.kind() + program_.root(collective.source()).format(),
            {collective.axes().begin(), collective.axes().end()},
            &placement(collective.source()),
            &placement(collective.result())};
@@ -71,7 +81,8 @@ int64_t RankProgramBuilder::messagesOf(int index) {
   if (isNew) {
     OwnStep own = instruction.has_transfer() ? stepOfTransfer(index)
                                              : stepOf(instruction.collective());
-    known->second = messageBytes(own.step, own.self);
+    known->second = isQueued ? queuedBytes(own.step, own.self)
+                             : messageBytes(own.step, own.self);
   }
   return known->second;
 }
@@ -94,14 +105,16 @@ void RankProgramBuilder::countEnd() {
 }
 
 /// Of a step beside which nothing runs.
-void RankProgramBuilder::noteMessages(int64_t bytes) {
-  int64_t &messages = out_.memory_.messages;
-  messages = std::max(messages, alignedMessage(bytes));
+void RankProgramBuilder::noteMessages(int64_t bytes, uint32_t space) {
+  std::vector<int64_t> most(space + 1);
+  most[space] = alignedMessage(bytes);
+  raiseEach(out_.memory_.messages, most);
 }
 
 void RankProgramBuilder::noteMessages(int index, int64_t bytes) {
   if (bytes != 0) {
-    messages_.push_back({index, alignedMessage(bytes), 0});
+    messages_.push_back({index, alignedMessage(bytes), 0,
+                         spaceOfStep(program_.message->instructions(index))});
   }
 }
 
@@ -137,15 +150,17 @@ Status RankProgramBuilder::placeMessages() {
         if (order.hasEnded(others[i]->instruction, clock)) {
           break; // and so have those before it
         }
-        taken.emplace_back(others[i]->at, others[i]->end());
+        if (others[i]->space == own.space) {
+          taken.emplace_back(others[i]->at, others[i]->end());
+        }
       }
     }
     own.at = firstFree(std::move(taken), own.bytes);
-    noteMessages(own.end());
+    noteMessages(own.end(), own.space);
     earlier[program.instructions(own.instruction).queue()].push_back(&own);
   }
   for (Task &task : out_.tasks_) {
-    if (task.comm && task.comm->workspaceBytes() != 0) {
+    if (task.messageBytes() != 0) {
       task.messagesAt = std::ranges::lower_bound(
                             messages_, static_cast<int>(task.instruction), {},
                             &Messages::instruction)

@@ -79,9 +79,10 @@ Status Session::Impl::chooseCodes() {
   bool isTrusted =
       options.allowsNativeCode ||
       (!options.codeKey.empty() && file.isSignedBy(options.codeKey));
-  bool hasGrids = std::ranges::any_of(
-      manifest.codes(),
-      [](const pb::Code &code) { return isGridTarget(code.target()); });
+  bool hasGrids =
+      std::ranges::any_of(manifest.codes(), [](const pb::Code &code) {
+        return isGridTarget(code.target());
+      });
   if (hasGrids && !isTrusted) {
     return makeError(ExitCode::Unsupported,
                      "the artifact's code for GPUs was not made with this "
@@ -118,8 +119,7 @@ Status Session::Impl::allocateSpaces() {
 
 /// Runs on the rank's own thread, so that what it packs lies near to it.
 Status Session::Impl::prepareRank(uint32_t rank) {
-  std::vector<int64_t> workspaces;
-  RankMemory shared;
+  SharedMemory shared;
   for (size_t e = 0; e < resolved->entries.size(); ++e) {
     const ResolvedEntry &entry = resolved->entries[e];
     if (entry.isBody() || !entry.programOfRank.contains(rank)) {
@@ -134,14 +134,16 @@ Status Session::Impl::prepareRank(uint32_t rank) {
       return program.status();
     }
     programs[e][rank] = std::move(*program);
-    raiseWorkspaces(workspaces, programs[e][rank]->memory());
-    addMemory(shared, programs[e][rank]->memory());
+    shared.raise(programs[e][rank]->memory());
   }
-  RankSpace &host = spaces[rank][hostSpaceNumber];
-  Status status = host.allocate(shared.messages, host.messages);
-  for (size_t i = 0; status.isOk() && i < workspaces.size(); ++i) {
+  Status status;
+  for (size_t i = 0; status.isOk() && i < shared.workspaces.size(); ++i) {
     RankSpace &space = spaces[rank][i];
-    status = space.allocate(workspaces[i], space.workspace);
+    status = space.allocate(shared.workspaces[i], space.workspace);
+  }
+  for (size_t i = 0; status.isOk() && i < shared.messages.size(); ++i) {
+    RankSpace &space = spaces[rank][i];
+    status = space.allocate(shared.messages[i], space.messages);
   }
   if (!status.isOk()) {
     return status.in("the workspace of rank " + std::to_string(rank));

@@ -31,8 +31,7 @@ divisi::rt::plannedMemory(const ResolvedManifest &resolved) {
   return ranks;
 }
 
-void divisi::rt::countWeights(const ResolvedManifest &resolved,
-                              uint32_t number,
+void divisi::rt::countWeights(const ResolvedManifest &resolved, uint32_t number,
                               const std::set<uint32_t> &globals,
                               RankMemory &rank) {
   rank.weights = 0;
@@ -45,27 +44,32 @@ void divisi::rt::countWeights(const ResolvedManifest &resolved,
   }
 }
 
-void divisi::rt::raiseWorkspaces(std::vector<int64_t> &workspaces,
-                                 const ProgramMemory &program) {
-  workspaces.resize(std::max(workspaces.size(), program.workspaces.size()));
-  for (size_t space = 0; space < program.workspaces.size(); ++space) {
-    workspaces[space] = std::max(workspaces[space], program.workspaces[space]);
+void divisi::rt::raiseEach(std::vector<int64_t> &most,
+                           const std::vector<int64_t> &own) {
+  most.resize(std::max(most.size(), own.size()));
+  for (size_t space = 0; space < own.size(); ++space) {
+    most[space] = std::max(most[space], own[space]);
   }
 }
 
-void divisi::rt::addWorkspaces(RankMemory &rank,
-                               std::span<const int64_t> workspaces) {
-  for (size_t space = 0; space < workspaces.size(); ++space) {
-    (space == hostSpaceNumber ? rank.workspace : rank.device) +=
-        workspaces[space];
-  }
+void SharedMemory::raise(const ProgramMemory &program) {
+  raiseEach(workspaces, program.workspaces);
+  raiseEach(messages, program.messages);
+}
+
+void divisi::rt::addShared(RankMemory &rank, const SharedMemory &shared) {
+  auto add = [&](const std::vector<int64_t> &bytes, int64_t &ofHost) {
+    for (size_t space = 0; space < bytes.size(); ++space) {
+      (space == hostSpaceNumber ? ofHost : rank.device) += bytes[space];
+    }
+  };
+  add(shared.workspaces, rank.workspace);
+  add(shared.messages, rank.messages);
 }
 
 void divisi::rt::addMemory(RankMemory &rank, const ProgramMemory &program) {
   rank.workspace += program.staging;
   rank.packed += program.packed;
-  // One serves all programs: they never run at the same time.
-  rank.messages = std::max(rank.messages, program.messages);
 }
 
 Expected<std::vector<RankMemory>>
@@ -82,7 +86,7 @@ divisi::rt::predictMemory(const artifact::Manifest &manifest,
     if (backends.empty()) {
       break;
     }
-    std::vector<int64_t> workspaces;
+    SharedMemory shared; // programs never run at the same time
     std::set<uint32_t> globals;
     for (size_t e = 0; e < (*resolved)->entries.size(); ++e) {
       const ResolvedEntry &entry = (*resolved)->entries[e];
@@ -95,11 +99,11 @@ divisi::rt::predictMemory(const artifact::Manifest &manifest,
         return program.status();
       }
       addMemory(ranks[rank], *program);
-      raiseWorkspaces(workspaces, *program);
+      shared.raise(*program);
       globals.insert(program->globals.begin(), program->globals.end());
     }
     countWeights(**resolved, rank, globals, ranks[rank]);
-    addWorkspaces(ranks[rank], workspaces);
+    addShared(ranks[rank], shared);
   }
   return ranks;
 }

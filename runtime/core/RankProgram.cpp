@@ -18,14 +18,15 @@ using namespace divisi;
 using namespace divisi::rt;
 
 void RankProgram::setWorkspaces(const RankSpaces &spaces) {
-  DeviceMemory *messages = spaces[hostSpaceNumber].messages.get();
-  auto give = [&](const std::unique_ptr<CommStep> &step, int64_t at) {
+  auto give = [&](const auto &step, int64_t at,
+                  uint32_t space = hostSpaceNumber) {
     if (step && step->workspaceBytes() != 0) {
-      step->setWorkspace(messages->data() + at);
+      step->setWorkspace(spaces[space].messages->data() + at);
     }
   };
   for (Task &task : tasks_) {
     give(task.comm, task.messagesAt);
+    give(task.queued, task.messagesAt, task.space);
     if (task.wantsExtraWorkspace) {
       task.workspace = spaces[task.space].workspace->data();
     } else if (task.loop) {
@@ -105,6 +106,7 @@ Status RankProgram::runTask(Task &task) {
   case Task::Kind::Loop:
     return runLoop(task);
   case Task::Kind::Comm:
+    return task.queued->put(*task.queue, task.operands[0], task.results[0]);
   case Task::Kind::Nothing:
     break;
   case Task::Kind::Copy:
@@ -158,11 +160,22 @@ bool RankProgram::mayBegin(const Queue &queue, const Task &task) const {
         tasks_[queue.tasks[queue.begun - 1]].device == task.device)) {
     return false;
   }
+  // One order of the list, not that in which ranks happen to come to them.
+  if (task.queued && task.number != numQueued_) {
+    return false;
+  }
   return std::all_of(task.waits.begin(), task.waits.end(),
                      [&](const Task::Wait &wait) {
                        return queues_[wait.queue].done >= wait.tasks ||
                               canWaitThere(task, wait);
                      });
+}
+
+/// Whether all that `task` comes after has ended, beside its queue.
+bool RankProgram::isNext(const Task &task) const {
+  return std::ranges::all_of(task.waits, [&](const Task::Wait &wait) {
+    return queues_[wait.queue].done >= wait.tasks;
+  });
 }
 
 Status RankProgram::beginOnDevice(size_t index) {
@@ -176,6 +189,10 @@ Status RankProgram::beginOnDevice(size_t index) {
         return status;
       }
     }
+  }
+  if (task.queued) {
+    noteStep(index, /*isDone=*/false);
+    ++numQueued_;
   }
   Status status = runAt(index);
   return status.isOk() ? task.device->record(*task.queue, *task.ended) : status;
@@ -191,7 +208,14 @@ Expected<bool> RankProgram::collectEnded(Queue &queue) {
       return hasEnded.status().in(locationAt(task.instruction));
     }
     if (!*hasEnded) {
+      Status status = task.queued ? task.queued->check(isNext(task)) : Status();
+      if (!status.isOk()) {
+        return status;
+      }
       break;
+    }
+    if (task.queued) {
+      noteStep(queue.next(), /*isDone=*/true);
     }
     if (task.kind == Task::Kind::Call) {
       LaunchContext context{};
@@ -207,10 +231,22 @@ Expected<bool> RankProgram::collectEnded(Queue &queue) {
   return moved;
 }
 
-/// After a failure: until no device touches memory of the run any more.
+/// After a failure: until no device touches memory of the run any more. A step
+/// that waits for others is ended first.
 void RankProgram::awaitDevices() {
+  bool isInStep = std::ranges::any_of(queues_, [&](const Queue &queue) {
+    auto begun = std::span(queue.tasks).first(queue.begun);
+    return std::ranges::any_of(begun.subspan(queue.done), [&](size_t index) {
+      return tasks_[index].queued != nullptr;
+    });
+  });
+  if (isInStep) {
+    communicator_->endQueued(rank_);
+  }
   for (Queue &queue : queues_) {
     while (queue.isInFlight() && tasks_[queue.next()].ended) {
+      progress_.store(progressBase_ + 2 * queue.next() + 1,
+                      std::memory_order_relaxed);
       Task &task = tasks_[queue.next()];
       (void)finish(*task.device, *task.ended); // nothing is worse than failed
       ++queue.done;
@@ -221,7 +257,7 @@ void RankProgram::awaitDevices() {
 /// Goes on with the next tasks of the queue, which is not over; returns whether
 /// anything changed.
 Expected<bool> RankProgram::advance(Queue &queue) {
-  if (tasks_[queue.next()].kind == Task::Kind::Comm) {
+  if (tasks_[queue.next()].isStep()) {
     return advanceComm(queue);
   }
   Expected<bool> moved = false;
@@ -233,8 +269,7 @@ Expected<bool> RankProgram::advance(Queue &queue) {
   }
   size_t index = queue.tasks[queue.begun];
   // A step has its turn when it is the next that has not ended.
-  if (tasks_[index].kind == Task::Kind::Comm ||
-      !mayBegin(queue, tasks_[index])) {
+  if (tasks_[index].isStep() || !mayBegin(queue, tasks_[index])) {
     return moved;
   }
   if (state_->isGivenUp.load(std::memory_order_relaxed)) {
@@ -299,28 +334,39 @@ Expected<bool> RankProgram::advanceComm(Queue &queue) {
 /// Something is in flight: the first of the list that has not ended waits for
 /// no task. A device cannot wake who waits for it.
 Status RankProgram::waitForOthers() {
-  constexpr std::chrono::microseconds pause(20);
   inFlight_.clear();
-  bool isOnDevice = false;
+  bool isOnDevice = false, works = false;
   for (Queue &queue : queues_) {
     if (!queue.isInFlight()) {
       continue;
     }
-    if (const Task &task = tasks_[queue.next()]; task.comm) {
+    const Task &task = tasks_[queue.next()];
+    if (task.isStep()) {
       inFlight_.push_back(task.comm.get());
-    } else {
+      continue;
+    }
+    isOnDevice = true;
+    if (!task.queued && isNext(task)) {
       progress_.store(2 * queue.next() + 1, std::memory_order_relaxed);
-      isOnDevice = true;
+      works = true;
     }
   }
-  if (!isOnDevice) {
-    int64_t begin = steadyNanoseconds();
-    communicator_->wait(inFlight_);
-    waitingTime_ += steadyNanoseconds() - begin;
-  } else if (state_->isGivenUp.load(std::memory_order_relaxed)) {
+  if (isOnDevice && state_->isGivenUp.load(std::memory_order_relaxed)) {
     return kernelFailure();
-  } else {
+  }
+  if (!works) { // it waits, for as long as a step may
+    uint64_t last = progress_.load(std::memory_order_relaxed);
+    progress_.store(last - last % 2, std::memory_order_relaxed);
+  }
+  int64_t begin = steadyNanoseconds();
+  if (isOnDevice) {
+    constexpr std::chrono::microseconds pause(20);
     std::this_thread::sleep_for(pause);
+  } else {
+    communicator_->wait(inFlight_);
+  }
+  if (!works) {
+    waitingTime_ += steadyNanoseconds() - begin;
   }
   return {};
 }
@@ -329,8 +375,7 @@ Status RankProgram::waitForOthers() {
 Expected<bool> RankProgram::advanceAll(bool steps) {
   bool moved = false;
   for (Queue &queue : queues_) {
-    if (queue.isOver() ||
-        steps != (tasks_[queue.next()].kind == Task::Kind::Comm)) {
+    if (queue.isOver() || steps != tasks_[queue.next()].isStep()) {
       continue;
     }
     Expected<bool> advanced = advance(queue);
@@ -376,7 +421,14 @@ Status RankProgram::run() {
   indexFault_.reset();
   hasCommitted_ = isStopped_ = othersFault_ = false;
   waitingTime_ = 0;
-  Status status = drainQueues();
+  numQueued_ = 0;
+  Status status =
+      queuedRanks_.empty()
+          ? Status()
+          : communicator_->beginRun(entryIndex_, queuedRanks_, rank_);
+  if (status.isOk()) {
+    status = drainQueues();
+  }
   if (!status.isOk() || isStopped_) {
     awaitDevices();
   }

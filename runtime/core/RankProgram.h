@@ -44,12 +44,13 @@ struct ProgramMemory {
   /// By memory space, what the call that wants most wants beyond what the
   /// artifact plans for it; programs share it.
   std::vector<int64_t> workspaces;
+  /// By memory space, of its collectives, where they want memory; programs
+  /// share it.
+  std::vector<int64_t> messages;
   int64_t staging = 0; ///< Slices of inputs.
   int64_t packed = 0;  ///< Constants.
   /// The globals that a run reads where the host has them, by number.
   std::set<uint32_t> globals;
-  /// Of its collectives, where they want memory; programs share it.
-  int64_t messages = 0;
 };
 
 /// Weights and arenas of every rank, as the manifest plans them.
@@ -57,14 +58,19 @@ std::vector<RankMemory> plannedMemory(const ResolvedManifest &resolved);
 /// Lets the weights of `number` be those that programs read or update.
 void countWeights(const ResolvedManifest &resolved, uint32_t number,
                   const std::set<uint32_t> &globals, RankMemory &rank);
-/// Adds what a program holds for itself, and raises what programs share: all
-/// but workspaces.
+/// By memory space, what the program that wants most wants of what all share.
+struct SharedMemory {
+  std::vector<int64_t> workspaces, messages;
+
+  /// Raises each to what `program` wants.
+  void raise(const ProgramMemory &program);
+};
+/// Raises each of `most`, by memory space, to what there is of `own`.
+void raiseEach(std::vector<int64_t> &most, const std::vector<int64_t> &own);
+/// Adds what a program holds for itself: nothing of what programs share.
 void addMemory(RankMemory &rank, const ProgramMemory &program);
-/// Raises each of `workspaces`, by memory space, to what `program` wants.
-void raiseWorkspaces(std::vector<int64_t> &workspaces,
-                     const ProgramMemory &program);
-/// Adds these workspaces.
-void addWorkspaces(RankMemory &rank, std::span<const int64_t> workspaces);
+/// Adds what they share.
+void addShared(RankMemory &rank, const SharedMemory &shared);
 
 /// What the session and its ranks tell each other in a run.
 struct RunState {
@@ -117,13 +123,15 @@ public:
     } kind = Kind::Nothing;
     size_t instruction = 0;             ///< It comes from.
     uint32_t space = hostSpaceNumber;   ///< Of its kernel, or what it moves.
-    Device *device = nullptr;           ///< Who does it; of Comm none.
+    Device *device = nullptr;           ///< Who does it; of Comm where queued.
     DeviceQueue *queue = nullptr;       ///< Where; null if done at once.
     std::unique_ptr<DeviceEvent> ended; ///< Recorded there behind it.
     std::unique_ptr<PreparedKernel> kernel; // Call
     bool wantsExtraWorkspace = false;       // Call
     void *workspace = nullptr;              // Call
-    std::unique_ptr<CommStep> comm;         // Comm
+    std::unique_ptr<CommStep> comm;         // Comm, unless queued
+    std::unique_ptr<QueuedStep> queued;     // Comm
+    size_t number = 0;                      // Comm: of those queued
     int64_t messagesAt = 0;                 // Comm: in the rank's memory
     std::vector<BoxCopy> copies;            // Copy
     bool isSkipped = false; ///< Copy: in this run the bytes are there already.
@@ -143,6 +151,15 @@ public:
     Task();
     Task(Task &&) noexcept;
     ~Task();
+
+    /// What a step wants for messages.
+    int64_t messageBytes() const {
+      return comm     ? comm->workspaceBytes()
+             : queued ? queued->workspaceBytes()
+                      : 0;
+    }
+    /// Whether the host does it with others.
+    bool isStep() const { return kind == Kind::Comm && !queued; }
   };
 
   /// Fails with Unsupported if no backend takes a call, Invalid if a result
@@ -297,6 +314,7 @@ private:
   void noteFault(const Task &task, LaunchContext &context);
   void noteStep(size_t index, bool isDone);
   bool canWaitThere(const Task &task, const Task::Wait &wait) const;
+  bool isNext(const Task &task) const;
   bool mayBegin(const Queue &queue, const Task &task) const;
   Status beginOnDevice(size_t index);
   Expected<bool> collectEnded(Queue &queue);
@@ -326,8 +344,11 @@ private:
   /// By queue and memory space. They end before what they work on does.
   std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<DeviceQueue>>
       deviceQueues_;
-  std::vector<Queue> queues_;            ///< Those in use.
-  std::vector<CommStep *> inFlight_;     ///< While waiting; has room for all.
+  std::vector<Queue> queues_;        ///< Those in use.
+  std::vector<CommStep *> inFlight_; ///< While waiting; has room for all.
+  size_t numQueued_ = 0;             ///< Steps on queues begun in the run.
+  /// Who has a program of an entry with such steps; else nobody.
+  std::vector<uint32_t> queuedRanks_;
   Communicator *communicator_ = nullptr; ///< The context's.
   size_t commit_ = SIZE_MAX;             ///< The task; else there is none.
   bool hasCommitted_ = false;            ///< In the last run.

@@ -239,6 +239,16 @@ void RankProgramBuilder::addOutput(const pb::Output &output,
                                  {}});
 }
 
+/// Whether a device writes to the host there. It does so while others work only
+/// where memory is pinned, as the arena's is and the caller's is not.
+bool RankProgramBuilder::isWrittenByDevice(
+    const std::vector<RankProgram::Mention> &mentions) const {
+  return std::ranges::any_of(
+      mentions, [&](const RankProgram::Mention &mention) {
+        return mention.isResult && out_.tasks_[mention.task].queue;
+      });
+}
+
 /// Lets outputs that come from an arena be computed where the caller has them:
 /// if all of the rank's box is given out, and no other buffer has those bytes
 /// without a copy. Of several outputs of one buffer the first is.
@@ -253,7 +263,7 @@ void RankProgramBuilder::writeOutputsInPlace() {
     bool isWhole =
         patch.pieces.size() == 1 && patch.pieces.front() == patch.box;
     if (found != mentions_.end() && isWhole && !patch.box.empty() &&
-        !sharing_.contains(root)) {
+        !sharing_.contains(root) && !isWrittenByDevice(found->second)) {
       patch.arena =
           static_cast<std::byte *>(const_cast<void *>(task.operands.front()));
       patch.present = patch.arena;
@@ -313,15 +323,16 @@ Status RankProgramBuilder::enqueue(int index, size_t firstTask) {
   std::vector<size_t> &tasks = out_.queues_[queue].tasks;
   for (size_t task = firstTask; task < out_.tasks_.size(); ++task) {
     tasks.push_back(task);
-    if (const auto &step = out_.tasks_[task].comm) {
-      noteMessages(index, step->workspaceBytes());
-    }
+    noteMessages(index, out_.tasks_[task].messageBytes());
     Status status = putOnDevice(out_.tasks_[task], queue);
     if (!status.isOk()) {
       return status;
     }
   }
   ends_.push_back({queue, tasks.size()});
+  if (Task &step = out_.tasks_[firstTask]; step.queued) {
+    limitQueued(step);
+  }
   return {};
 }
 
@@ -389,6 +400,7 @@ Status RankProgramBuilder::build() {
     return status;
   }
   out_.inFlight_.reserve(out_.queues_.size());
+  noteQueuedRanks();
   if (context_.trace) {
     out_.events_.resize(out_.tasks_.size());
   }

@@ -43,11 +43,12 @@ private:
   Status addTransfer(const artifact::Transfer &transfer, size_t instruction);
   OwnStep stepOf(const artifact::Collective &collective) const;
   OwnStep stepOfTransfer(size_t instruction) const;
+  uint32_t spaceOfStep(const artifact::Instruction &instruction) const;
   int64_t messagesOf(int index);
   int64_t voteBytes() const;
   void countAgreement(const artifact::Loop &loop);
   void countEnd();
-  void noteMessages(int64_t bytes);
+  void noteMessages(int64_t bytes, uint32_t space = hostSpaceNumber);
   void noteMessages(int index, int64_t bytes);
   Status placeMessages();
   Status addComm(OwnStep own, uint32_t tag, const std::string &what,
@@ -67,6 +68,10 @@ private:
                 DType type, ReduceKind reduce, int64_t count);
   Expected<std::unique_ptr<CommStep>> prepareVote(uint32_t number,
                                                   const std::string &what);
+  Status addMet(const OwnStep &own, Task &task);
+  Status addQueued(const OwnStep &own, uint32_t space, Task &task);
+  void limitQueued(Task &step);
+  void noteQueuedRanks();
   Status addCommit(size_t instruction);
   Status addEndStep();
 
@@ -94,6 +99,8 @@ private:
   void mention(uint32_t buffer, bool isResult, size_t index);
   void noteRead(uint32_t buffer);
   void noteReads(const artifact::Instruction &instruction);
+  bool
+  isWrittenByDevice(const std::vector<RankProgram::Mention> &mentions) const;
   void writeOutputsInPlace();
   TensorInfo infoOf(uint32_t buffer) const;
   std::byte *arena(uint32_t space) const;
@@ -130,12 +137,14 @@ private:
   struct Messages {
     int instruction;
     int64_t bytes, at;
+    uint32_t space;
     int64_t end() const { return at + bytes; }
   };
   std::vector<Messages> messages_; ///< In the order of the list.
-  /// By kind with format, axes, source and result of a step.
-  std::map<std::tuple<std::string, std::vector<uint32_t>, const Placement *,
-                      const Placement *>,
+  /// By whether devices do it, kind with format, axes, source and result of a
+  /// step.
+  std::map<std::tuple<bool, std::string, std::vector<uint32_t>,
+                      const Placement *, const Placement *>,
            int64_t>
       messagesOf_;
   /// What went wrong where a global was brought to memory.
@@ -144,6 +153,7 @@ private:
   std::vector<uint32_t> borrowed_;
   /// Per instruction: what waits for it waits for this.
   std::vector<Task::Wait> ends_;
+  std::vector<Task::Wait> queued_; ///< The ends of steps on devices' queues.
 };
 
 } // namespace divisi::rt

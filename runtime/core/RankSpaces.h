@@ -22,7 +22,7 @@ struct RankSpace {
   std::unique_ptr<DeviceMemory> arena;
   /// What kernels want beyond what the artifact plans; null if nothing.
   std::unique_ptr<DeviceMemory> workspace;
-  /// What collectives pack and receive, in the host's; null if nothing.
+  /// What collectives pack and receive; null if nothing.
   std::unique_ptr<DeviceMemory> messages;
   /// Copies of globals, in other spaces than the host's.
   std::map<uint32_t, std::unique_ptr<DeviceMemory>> globals;

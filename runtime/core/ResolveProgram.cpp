@@ -8,6 +8,7 @@
 
 #include "runtime/core/ResolveProgram.h"
 #include "divisi/Support/CheckedMath.h"
+#include "runtime/core/Collectives.h"
 
 #include <algorithm>
 
@@ -397,6 +398,16 @@ divisi::rt::movedBuffers(const pb::Instruction &instruction) {
     }
   }
   return buffers;
+}
+
+bool divisi::rt::isQueued(const ResolvedProgram &program,
+                          const pb::Instruction &instruction) {
+  bool isStep =
+      instruction.has_transfer() ||
+      (instruction.has_collective() &&
+       !isLocal(*parseCollectiveKind(instruction.collective().kind())));
+  return isStep &&
+         program.space(movedBuffers(instruction).front()) != hostSpaceNumber;
 }
 
 Status divisi::rt::resolveProgram(const pb::Program &message,

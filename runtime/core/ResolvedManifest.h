@@ -132,6 +132,9 @@ struct ResolvedProgram {
 /// The buffers that an instruction moves bytes between: none of a call, of a
 /// commit, or of a loop.
 std::vector<uint32_t> movedBuffers(const artifact::Instruction &instruction);
+/// Whether devices do it with each other: a step between boxes in their memory.
+bool isQueued(const ResolvedProgram &program,
+              const artifact::Instruction &instruction);
 
 struct ResolvedEntry {
   const artifact::Entry *message = nullptr;

@@ -82,17 +82,21 @@ std::vector<RankMemory> Session::memory() const {
   std::vector<RankMemory> ranks(impl_->resolved->manifest->num_ranks());
   for (uint32_t rank : impl_->localRanks) {
     std::set<uint32_t> globals;
-    std::vector<int64_t> workspaces;
+    SharedMemory shared;
     for (const RankSpace &space : impl_->spaces[rank]) {
       bool isHost = &space == impl_->spaces[rank].data();
       (isHost ? ranks[rank].arena : ranks[rank].device) +=
           space.arena ? space.arena->size() : 0;
-      workspaces.push_back(space.workspace ? space.workspace->size() : 0);
+      auto sizeOf = [](const std::unique_ptr<DeviceMemory> &memory) {
+        return memory ? memory->size() : 0;
+      };
+      shared.workspaces.push_back(sizeOf(space.workspace));
+      shared.messages.push_back(sizeOf(space.messages));
       for (const auto &[global, copy] : space.globals) {
         ranks[rank].device += copy->size();
       }
     }
-    addWorkspaces(ranks[rank], workspaces);
+    addShared(ranks[rank], shared);
     for (const auto &ofEntry : impl_->programs) {
       if (ofEntry[rank]) {
         const ProgramMemory &program = ofEntry[rank]->memory();
@@ -101,8 +105,6 @@ std::vector<RankMemory> Session::memory() const {
       }
     }
     countWeights(*impl_->resolved, rank, globals, ranks[rank]);
-    const auto &messages = impl_->spaces[rank][hostSpaceNumber].messages;
-    ranks[rank].messages = messages ? messages->size() : 0;
   }
   return ranks;
 }

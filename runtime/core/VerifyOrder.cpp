@@ -13,8 +13,9 @@
 //                        │               │
 //   program 1          receive 0 ─ …   receive 1
 //
-// Edges (─) are the order of a queue, and `after`; what │ joins is one node. An
-// order of the nodes is one in which all ranks can run.
+// Edges (─) are the order of a queue, and `after`, and that in which steps of
+// devices stand in the list, since a rank puts them on queues so; what │ joins
+// is one node. An order of the nodes is one in which all ranks can run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -202,7 +203,14 @@ void OrderVerifier::addEdges(size_t program) {
     }
   }
   const pb::Program &message = *entry_.programs[program].message;
+  std::optional<int> queued; // the last
   for (int i = 0; i < message.instructions_size(); ++i) {
+    if (isQueued(entry_.programs[program], message.instructions(i))) {
+      if (queued) {
+        edges_.emplace_back(nodeOf(program, *queued), nodeOf(program, i));
+      }
+      queued = i;
+    }
     for (uint32_t other : message.instructions(i).after()) {
       edges_.emplace_back(nodeOf(program, static_cast<int>(other)),
                           nodeOf(program, i));

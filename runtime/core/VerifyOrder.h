@@ -14,8 +14,9 @@
 namespace divisi::rt {
 
 /// Whether all ranks of a communicator have its collectives in one order, and
-/// no collective waits for itself: queue order, `after` and the collectives,
-/// each of which is one event for all of its ranks, have no cycle. All else
+/// no collective waits for itself: queue order, `after`, the order of the list
+/// among collectives between memories of devices, and the collectives, each of
+/// which is one event for all of its ranks, have no cycle. All else
 /// about the collectives of `entry` has been found right. Ranks of one program
 /// are looked at once.
 Status verifyOrder(const ResolvedManifest &resolved,

@@ -16,9 +16,8 @@
 using namespace divisi;
 using namespace divisi::exec;
 
-CopyCounter::CopyCounter(ProgramOp program, const std::set<std::string> &ops,
-                         bool isReached)
-    : program_(program), ops_(ops), isReached_(isReached),
+CopyCounter::CopyCounter(ProgramOp program, const std::set<std::string> &ops)
+    : program_(program), ops_(ops),
       updated_(updatedGlobals(program->getParentOfType<mlir::ModuleOp>())) {
   program.walk([&](InstructionInterface op) {
     for (mlir::Value buffer : op.getWrites()) {
@@ -51,6 +50,46 @@ static bool computes(mlir::Operation *op) {
   return call && !rt::isMovement(call.getCallee());
 }
 
+static uint64_t tagOf(InstructionInterface op) {
+  auto transfer = mlir::dyn_cast<TransferOp>(op.getOperation());
+  return transfer ? transfer.getTag() : mlir::cast<CollectiveOp>(op).getTag();
+}
+
+/// Takes collectives off the device, beginning with all on it, until nobody
+/// gives one from elsewhere.
+std::vector<CopyCounter> CopyCounter::ofEntry(mlir::ModuleOp module,
+                                              llvm::StringRef entry,
+                                              const std::set<std::string> &ops,
+                                              bool isReached) {
+  std::vector<CopyCounter> counters;
+  std::set<uint64_t> there;
+  for (auto program : module.getOps<ProgramOp>()) {
+    if (program.getEntry() == entry) {
+      counters.emplace_back(program, ops);
+      program.walk([&](InstructionInterface op) {
+        if (isReached && op.getMeeting()) {
+          there.insert(tagOf(op));
+        }
+      });
+    }
+  }
+  size_t before = 0;
+  do {
+    before = there.size();
+    for (CopyCounter &counter : counters) {
+      counter.there_ = there;
+    }
+    for (CopyCounter &counter : counters) {
+      counter.program_.walk([&](InstructionInterface op) {
+        if (op.getMeeting() && !counter.worksThere(op)) {
+          there.erase(tagOf(op));
+        }
+      });
+    }
+  } while (there.size() != before);
+  return counters;
+}
+
 bool CopyCounter::worksThere(mlir::Operation *op) const {
   auto call = mlir::dyn_cast<CallOp>(op);
   if (call && (computes(op) || !ops_.contains(call.getCallee().str()))) {
@@ -58,8 +97,11 @@ bool CopyCounter::worksThere(mlir::Operation *op) const {
   }
   auto moved = mlir::cast<InstructionInterface>(op);
   if (!call && (!mlir::isa<CollectiveOp, TransferOp>(op) ||
-                (moved.getMeeting() && !isReached_))) {
+                (moved.getMeeting() && !there_.contains(tagOf(moved))))) {
     return false;
+  }
+  if (moved.getMeeting() && moved.getReads().empty()) {
+    return true;
   }
   if (!moved.getReads().empty()) {
     mlir::Value source = rootOf(moved.getReads()[0]);

@@ -11,6 +11,7 @@
 
 #include "dialects/Exec/Exec.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <set>
@@ -27,11 +28,19 @@ struct Counted {
 /// kernels for some operators.
 class CopyCounter {
 public:
-  CopyCounter(exec::ProgramOp program, const std::set<std::string> &ops,
-              bool isReached);
+  CopyCounter(exec::ProgramOp program, const std::set<std::string> &ops);
+  /// Those of all programs of an entry, whose ranks meet in one space: that of
+  /// the device where it `isReached`, all who give have it there, and all who
+  /// take may.
+  static std::vector<CopyCounter> ofEntry(mlir::ModuleOp module,
+                                          llvm::StringRef entry,
+                                          const std::set<std::string> &ops,
+                                          bool isReached);
 
   /// Of `rank`, and the bytes that it moves.
   std::pair<Counted, int64_t> run(int64_t rank) const;
+
+  exec::ProgramOp program() const { return program_; }
 
 private:
   bool isAtHand(mlir::Value root) const;
@@ -41,7 +50,8 @@ private:
 
   exec::ProgramOp program_;
   const std::set<std::string> &ops_;
-  bool isReached_;
+  /// Collectives, by tag, that are done there.
+  std::set<uint64_t> there_;
   llvm::StringSet<> updated_;
   llvm::DenseMap<mlir::Value, mlir::Operation *> writerOf_;
 };

@@ -12,6 +12,7 @@
 #include "divisi/runtime/InprocCommunicator.h"
 #include "divisi/runtime/TensorFile.h"
 #include "passes/Lower/Passes.h"
+#include "runtime/comm/QueuedShape.h"
 #include "runtime/kernels/Families.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -27,51 +28,66 @@ namespace {
 
 using Devices = std::vector<std::shared_ptr<rt::SeededDevice>>;
 
-/// Ranks of this process, that find the bytes of their devices.
+/// Ranks of this process, whose devices meet when they come to a step.
 class ReachingCommunicator : public rt::Communicator {
 public:
-  ReachingCommunicator(std::unique_ptr<rt::Communicator> inner,
-                       const Devices &devices)
-      : inner_(std::move(inner)), devices_(devices) {}
+  explicit ReachingCommunicator(std::unique_ptr<rt::Communicator> inner)
+      : inner_(std::move(inner)) {}
 
   bool reaches(std::string_view space) const override {
     return space == rt::hostSpace || space == rt::TestDevice::name;
   }
   Expected<std::unique_ptr<rt::CommStep>> prepare(const rt::StepDesc &step,
                                                   size_t self) override {
+    return inner_->prepare(step, self);
+  }
+  Expected<std::unique_ptr<rt::QueuedStep>>
+  prepareQueued(const rt::StepDesc &step, size_t self,
+                rt::Device &device) override {
     auto made = inner_->prepare(step, self);
     if (!made) {
       return made.status();
     }
-    return std::unique_ptr<rt::CommStep>(std::make_unique<Step>(
-        std::move(*made), *devices_[step.parties[self].rank]));
+    return std::unique_ptr<rt::QueuedStep>(std::make_unique<Step>(
+        std::move(*made), static_cast<rt::TestDevice &>(device),
+        rt::queuedBytes(step, self)));
   }
   void wait(std::span<rt::CommStep *const> steps) override {
-    std::vector<rt::CommStep *> inner;
-    for (rt::CommStep *step : steps) {
-      inner.push_back(static_cast<Step *>(step)->inner.get());
-    }
-    inner_->wait(inner);
+    inner_->wait(steps);
   }
   void abort(const Status &reason) override { inner_->abort(reason); }
   void reset() override { inner_->reset(); }
 
 private:
-  struct Step : rt::CommStep {
-    Step(std::unique_ptr<rt::CommStep> inner, rt::TestDevice &device)
-        : inner(std::move(inner)), device(device) {}
-    Status start(const void *source, void *result) override {
-      return inner->start(source ? device.find(source) : nullptr,
-                          result ? device.find(result) : nullptr);
+  /// The step of the host is started and polled by the device.
+  struct Step : rt::QueuedStep {
+    Step(std::unique_ptr<rt::CommStep> inner, rt::TestDevice &device,
+         int64_t bytes)
+        : inner(std::move(inner)), device(device), bytes(bytes) {}
+    /// As is counted; it uses none.
+    int64_t workspaceBytes() const override { return bytes; }
+    Status put(rt::DeviceQueue &queue, const void *source,
+               void *result) override {
+      auto &own = static_cast<rt::TestQueue &>(queue);
+      own.put([=, this] {
+        status = inner->start(source ? device.find(source) : nullptr,
+                              result ? device.find(result) : nullptr);
+      });
+      own.putUntil([this] {
+        Expected<bool> isDone = status.isOk() ? inner->poll() : status;
+        return !isDone || *isDone;
+      });
+      return {};
     }
-    Expected<bool> poll() override { return inner->poll(); }
+    Status check(bool) override { return {}; }
 
     std::unique_ptr<rt::CommStep> inner;
     rt::TestDevice &device;
+    int64_t bytes;
+    Status status;
   };
 
   std::unique_ptr<rt::Communicator> inner_;
-  const Devices &devices_;
 };
 
 } // namespace
@@ -265,12 +281,9 @@ void SpacesFixture::expectCopies(rt::Session &session, const Names &ops,
                                  bool isReached, Counted &total) {
   const std::string &entry = session.entries()[0].name;
   Copies copies = session.spaceCopies(entry);
-  for (auto program : programs_->module().getOps<ProgramOp>()) {
-    if (program.getEntry() != entry) {
-      continue;
-    }
-    CopyCounter counter(program, ops, isReached);
-    for (int64_t rank : program.getRanks()) {
+  for (const CopyCounter &counter :
+       CopyCounter::ofEntry(programs_->module(), entry, ops, isReached)) {
+    for (int64_t rank : counter.program().getRanks()) {
       auto [counted, bytes] = counter.run(rank);
       EXPECT_EQ(copies[rank].copies, counted.toDevice + counted.toHost);
       EXPECT_EQ(copies[rank].bytes, bytes);
@@ -299,7 +312,8 @@ Counted SpacesFixture::expectSameBits(const Names &ops, uint32_t seed,
   rt::TestDeviceBackend backend(
       rt::referenceBackend(),
       [&](std::string_view op) { return ops.contains(std::string(op)); });
-  Compilation compilation = lower({&backend, isReached});
+  auto all = [](rt::DType, std::optional<rt::ReduceKind>) { return true; };
+  Compilation compilation = lower({&backend, isReached ? +all : nullptr});
   numHostCopies_ = 0;
   compilation.module().walk([&](CopyOp copy) {
     numHostCopies_ += copy.getSource().getType() == copy.getTarget().getType();
@@ -317,10 +331,10 @@ Counted SpacesFixture::expectSameBits(const Names &ops, uint32_t seed,
         space == rt::TestDevice::name ? devices[rank] : nullptr);
   };
   if (isReached) {
-    options.communicator = [&](const rt::CommunicatorRequest &request) {
+    options.communicator = [](const rt::CommunicatorRequest &request) {
       return Expected<std::shared_ptr<rt::Communicator>>(
           std::make_shared<ReachingCommunicator>(
-              rt::makeInprocCommunicator(request.timeout), devices));
+              rt::makeInprocCommunicator(request.timeout)));
     };
   }
   if (!artifact) {

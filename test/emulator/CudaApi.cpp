@@ -177,7 +177,7 @@ CUresult cuMemFreeHost(void *data) {
 /// Copies planes of rows. What the host has that is not pinned is read, or
 /// waited for, while the call lasts.
 static CUresult copy(const CUDA_MEMCPY3D &plan, CUstream on) {
-  Lock lock(gpus().mutex);
+  std::unique_lock lock(gpus().mutex);
   if (CUresult wrong = needContext()) {
     return wrong;
   }
@@ -191,7 +191,7 @@ static CUresult copy(const CUDA_MEMCPY3D &plan, CUstream on) {
   gpus().put(stream, {"a copy", run});
   if (isPageable(plan.srcDevice, plan.srcPitch, plan.srcHeight) ||
       isPageable(plan.dstDevice, plan.dstPitch, plan.dstHeight)) {
-    gpus().finish(stream);
+    gpus().finish(stream, &lock);
   }
   return result();
 }

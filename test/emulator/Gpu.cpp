@@ -11,12 +11,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include <sys/mman.h>
 
 using namespace divisi::emulator;
 
-static uint64_t fromEnvironment(const char *name, uint64_t otherwise) {
+uint64_t divisi::emulator::fromEnvironment(const char *name,
+                                           uint64_t otherwise) {
   const char *text = std::getenv(name);
   return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
@@ -26,6 +28,8 @@ Gpus::Gpus()
       used_(size_t(devices)),
       mostBytes_(fromEnvironment("DIVISI_EMULATOR_BYTES", 1 << 30)),
       dropped_(fromEnvironment("DIVISI_EMULATOR_DROP", 0)),
+      joint_(size_t(devices)),
+      mostJoint_(fromEnvironment("DIVISI_EMULATOR_JOINT", 2)),
       ordersAlone_(fromEnvironment("DIVISI_EMULATOR_ORDERS", 0) != 0),
       random_(fromEnvironment("DIVISI_EMULATOR_SEED", 1)) {}
 
@@ -111,6 +115,9 @@ Stream *Gpus::makeStream(int device) {
 
 void Gpus::destroy(Stream *stream) {
   finish(*stream);
+  for (const Stream::Work &work : stream->works) {
+    joint_[size_t(stream->device)] -= work.hasBegun;
+  }
   std::erase_if(streams_,
                 [&](const auto &known) { return known.get() == stream; });
 }
@@ -155,13 +162,26 @@ bool Gpus::canGoOn(const Stream &stream) const {
     return false;
   }
   const Stream::Work &next = stream.works.front();
+  if (next.joint && !fault_) {
+    return next.hasBegun ? next.joint->isOver()
+                         : joint_[size_t(stream.device)] < mostJoint_ &&
+                               next.joint->mayBegin();
+  }
   return !next.waitsFor || next.waitsFor->reached >= next.number;
 }
 
 /// Does the next work of the stream.
 void Gpus::goOn(Stream &stream) {
+  if (Stream::Work &next = stream.works.front();
+      next.joint && !next.hasBegun && !fault_) {
+    stream.clock.join(next.host);
+    next.hasBegun = true;
+    ++joint_[size_t(stream.device)];
+    return next.joint->begin(stream.clock);
+  }
   Stream::Work work = std::move(stream.works.front());
   stream.works.pop_front();
+  joint_[size_t(stream.device)] -= work.hasBegun;
   stream.clock.join(work.host);
   stream.clock.advance(stream.agent);
   if (work.waitsFor) {
@@ -171,17 +191,27 @@ void Gpus::goOn(Stream &stream) {
     work.records->reached = work.number;
     work.records->clock = stream.clock;
   }
+  Touched touched;
+  if (work.joint && !fault_) {
+    Clock learned;
+    work.joint->end(touched, learned);
+    note(touched, stream, work.name);
+    stream.clock.join(learned); // what orders it is its own program's
+  }
   if (!work.run || fault_) {
     return;
   }
-  Touched touched;
   if (auto wrong = work.run(touched)) {
     return fail(work.name + ": " + *wrong);
   }
+  note(touched, stream, work.name);
+}
+
+void Gpus::note(const Touched &touched, const Stream &stream,
+                const std::string &name) {
   for (bool writes : {false, true}) {
-    auto race =
-        races_.note(writes ? touched.writes : touched.reads, writes,
-                    stream.agent, stream.clock, work.name);
+    auto race = races_.note(writes ? touched.writes : touched.reads, writes,
+                            stream.agent, stream.clock, name);
     if (race) {
       fail("race: " + *race);
     }
@@ -212,8 +242,17 @@ bool Gpus::query(Event &event) {
   return isReached;
 }
 
-void Gpus::finish(Stream &stream) {
-  while (!stream.works.empty() && step()) {
+void Gpus::finish(Stream &stream, std::unique_lock<std::mutex> *lock) {
+  while (!stream.works.empty()) {
+    if (step()) {
+      continue;
+    }
+    if (!lock) {
+      break;
+    }
+    lock->unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    lock->lock();
   }
   host_.join(stream.clock);
 }

@@ -12,8 +12,8 @@
 // of them, by clocks.
 //
 // Memory of a device has addresses at which nothing can be read: its bytes lie
-// elsewhere. Whoever takes a pointer of the device for one of the host ends with
-// a segmentation fault, as with a GPU.
+// elsewhere. Whoever takes a pointer of the device for one of the host ends
+// with a segmentation fault, as with a GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,6 +41,20 @@ struct Touched {
   std::vector<ByteRange> reads, writes;
 };
 
+/// What several streams do together: each begins its part, which keeps a part
+/// of the device busy until it ends, when others have come.
+class JointWork {
+public:
+  virtual ~JointWork() = default;
+  /// Whether it may begin, if the device has room for it.
+  virtual bool mayBegin() const = 0;
+  /// Begins where a stream's clock says `clock`.
+  virtual void begin(const Clock &clock) = 0;
+  virtual bool isOver() const = 0;
+  /// What it has touched; lets `learned` know what others had done before.
+  virtual void end(Touched &touched, Clock &learned) = 0;
+};
+
 /// A stream: pieces of work, in order.
 class Stream {
 public:
@@ -53,7 +67,9 @@ public:
     std::shared_ptr<Event> waitsFor = {}; ///< With `number`.
     std::shared_ptr<Event> records = {};
     uint64_t number = 0;
-    Clock host = {}; ///< Of who put it here.
+    std::shared_ptr<JointWork> joint = {};
+    bool hasBegun = false; ///< Its part in that.
+    Clock host = {};       ///< Of who put it here.
   };
 
   const uint32_t agent;
@@ -68,8 +84,10 @@ public:
   /// From the environment: DIVISI_EMULATOR_DEVICES (4), DIVISI_EMULATOR_SEED
   /// (1), DIVISI_EMULATOR_BYTES of each device (1 GiB), DIVISI_EMULATOR_ORDERS
   /// (0): whether kernels are run once, and launches like an earlier one touch
-  /// what that has touched. Then values are those of the first run, or anything,
-  /// and races are found as before, in much less time.
+  /// what that has touched. Then values are those of the first run, or
+  /// anything, and races are found as before, in much less time.
+  /// DIVISI_EMULATOR_JOINT (2): how many works with others each device has room
+  /// for.
   Gpus();
   ~Gpus();
 
@@ -96,8 +114,9 @@ public:
   void wait(Stream &stream, const std::shared_ptr<Event> &event);
   /// Lets some work be done; whether the event's last recording is reached.
   bool query(Event &event);
-  /// Lets all work be done that the stream has.
-  void finish(Stream &stream);
+  /// Lets all work be done that the stream has, and that it waits for. What
+  /// only others can do they do meanwhile, if `lock` is theirs, too.
+  void finish(Stream &stream, std::unique_lock<std::mutex> *lock = nullptr);
   void finishAll();
 
   /// Whether the wait that a stream is about to be given is the one that
@@ -129,6 +148,8 @@ private:
 
   bool canGoOn(const Stream &stream) const;
   void goOn(Stream &stream);
+  void note(const Touched &touched, const Stream &stream,
+            const std::string &name);
   bool step();
 
   std::map<uint64_t, Allocation> allocations_;
@@ -142,6 +163,8 @@ private:
   Clock host_;
   uint32_t nextAgent_ = hostAgent + 1;
   uint64_t waits_ = 0, dropped_;
+  std::vector<uint64_t> joint_; ///< Per device: those that have begun.
+  uint64_t mostJoint_;
   bool ordersAlone_;
   std::map<std::vector<uint64_t>, Touched> known_;
   std::mt19937_64 random_;
@@ -151,6 +174,9 @@ private:
 
 /// Of this process.
 Gpus &gpus();
+
+/// What an environment variable says.
+uint64_t fromEnvironment(const char *name, uint64_t otherwise);
 
 /// The device of the calling thread's context; -1: it has none.
 int &currentDevice();

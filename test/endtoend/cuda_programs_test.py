@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 from conftest import assert_close, load, model
-from cuda_test import (DEVICE, EMULATOR, HAS_CONVOLUTIONS, HAS_PRODUCTS, MODELS,
-                       PLANS, emulator)
+from cuda_test import (DEVICE, EMULATOR, GPU, HAS_CONVOLUTIONS, HAS_PRODUCTS,
+                       MODELS, PLANS, emulator)
 from loop_programs import lstm, lstm_tensors, run_lstm
 from plans_test import by_rows
 from programs_test import batch, forward, program, train
@@ -28,7 +28,7 @@ def _needs_emulator(divisi, monkeypatch):
 
 
 def compile_program(divisi, path, *flags):
-    divisi("compile", path, *flags, "--gpu", "emulated", "-o", "g.divisi")
+    divisi("compile", path, *flags, *GPU, "-o", "g.divisi")
 
 
 def run(divisi, *flags, seed=1, **tensors):
@@ -78,8 +78,7 @@ def test_loops(divisi, devices):
     w, r, x = lstm_tensors()
     divisi.path("weights.bin").write_bytes(w.tobytes() + r.tobytes())
     divisi.path("m.mlir").write_text(lstm(devices, devices > 1))
-    divisi("compile", "m.mlir", "--devices", devices, "--gpu", "emulated", "-o",
-           "g.divisi")
+    divisi("compile", "m.mlir", "--devices", devices, *GPU, "-o", "g.divisi")
     np.savez(divisi.path("in.npz"), x=x)
     result = divisi("run", "g.divisi", "--inputs", "in.npz", "-o", "out.npz",
                     env=emulator())
@@ -92,7 +91,7 @@ def test_loops(divisi, devices):
 def test_models_in_bf16(divisi, name, devices):
     m = model(name)
     divisi("compile", m.onnx, *m.shapes, "--devices", devices, "--precision",
-           "bf16", "--gpu", "emulated", "-o", "g.divisi")
+           "bf16", *GPU, "-o", "g.divisi")
     with np.load(m.inputs) as inputs:
         got = run(divisi, **{key: inputs[key] for key in inputs.files})
     for key, want in load(m.outputs).items():
@@ -110,7 +109,7 @@ def test_rows_of_images(divisi):
            "-o", "p.mlir")
     rows = by_rows(divisi.path("p.mlir").read_text())
     divisi.path("rows.mlir").write_text(rows)
-    divisi("compile", "rows.mlir", "--gpu", "emulated", "-o", "g.divisi")
+    divisi("compile", "rows.mlir", *GPU, "-o", "g.divisi")
     with np.load(m.inputs) as inputs:
         got = run(divisi, **{key: inputs[key] for key in inputs.files})
     assert_close(got, load(m.outputs))
@@ -121,8 +120,8 @@ def test_rows_of_images(divisi):
 @pytest.mark.parametrize("name", MODELS)
 def test_no_interleaving_has_a_race(divisi, name):
     m = model(name)
-    divisi("compile", m.onnx, *m.shapes, *PLANS["found"], "--gpu", "emulated",
-           "-o", "g.divisi")
+    divisi("compile", m.onnx, *m.shapes, *PLANS["found"], *GPU, "-o",
+           "g.divisi")
     result = divisi("run", "g.divisi", "--inputs", m.inputs, "--repeat",
                     INTERLEAVINGS, "--no-index-check", "-o", "out.npz",
                     env=emulator(seed=7, orders=1))
@@ -136,8 +135,8 @@ def test_no_interleaving_has_a_race(divisi, name):
 @pytest.mark.parametrize("name", ["segformer", "t5"])
 def test_waits_that_are_left_out_are_reported(divisi, name):
     m = model(name)
-    divisi("compile", m.onnx, *m.shapes, *PLANS["found"], "--gpu", "emulated",
-           "-o", "g.divisi")
+    divisi("compile", m.onnx, *m.shapes, *PLANS["found"], *GPU, "-o",
+           "g.divisi")
     reported = unseen = 0
     for dropped in range(1, 9):
         result = divisi("run", "g.divisi", "--inputs", m.inputs, "-o",
@@ -156,8 +155,7 @@ def test_gpt2_of_its_real_size(divisi, generated):
     if not HAS_PRODUCTS:
         pytest.skip("the build found no cublasLt.h")
     m = generated("gpt2.py", "--size", "small", "--seq", 8)
-    divisi("compile", m.onnx, *m.shapes, "--devices", 2, "--gpu", "emulated",
-           "-o", "g.divisi")
+    divisi("compile", m.onnx, *m.shapes, "--devices", 2, *GPU, "-o", "g.divisi")
     divisi("run", "g.divisi", "--inputs", m.inputs, "-o", "out.npz",
            env=emulator(bytes=2 << 30))
     assert_close(load(divisi.path("out.npz")), load(m.outputs))

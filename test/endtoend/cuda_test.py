@@ -23,6 +23,9 @@ EMULATOR = Path(os.environ["DIVISI_BUILD"]) / "test" / "emulator" / "lib"
 
 HAS_PRODUCTS = any(EMULATOR.glob("libcublasLt.so.*"))
 HAS_CONVOLUTIONS = any(EMULATOR.glob("libcudnn.so.*"))
+HAS_NCCL = (EMULATOR / "libnccl.so.2").exists()
+# Without NCCL's header GPUs meet with the host.
+GPU = ["--gpu", "emulated", "--collectives", "nccl" if HAS_NCCL else "host"]
 
 
 @pytest.fixture(autouse=True)
@@ -54,8 +57,7 @@ def emulator(**settings):
 
 def compile_for_gpus(divisi, name, plan):
     m = model(name)
-    divisi("compile", m.onnx, *m.shapes, *PLANS[plan], "--gpu", "emulated",
-           "-o", "g.divisi")
+    divisi("compile", m.onnx, *m.shapes, *PLANS[plan], *GPU, "-o", "g.divisi")
     return m
 
 
@@ -64,6 +66,9 @@ def run_with_seed(divisi, m, seed, runs):
                     "--verbose", "-o", "out.npz", env=emulator(seed=seed))
     assert "by kernels of 'cuda': " in result.err
     assert "emulator: " not in result.err
+    for line in result.err.splitlines():
+        assert not HAS_NCCL or " meets others " not in line or (
+            "between GPUs by NCCL" in line)
     for line in result.err.splitlines():
         if HAS_PRODUCTS and "'cuda'" not in line and " runs " in line:
             assert "nn.matmul" not in line
@@ -161,7 +166,7 @@ def test_code_of_others_is_not_run(divisi):
 
 
 def test_a_library_that_is_missing_is_named(divisi, needs_products):
-    m = compile_for_gpus(divisi, "gpt2", "found")
+    m = compile_for_gpus(divisi, "gpt2", "one")
     divisi.path("lib").mkdir()
     divisi.path("lib/libcuda.so.1").symlink_to(EMULATOR / "libcuda.so.1")
     result = divisi("run", "g.divisi", "--inputs", m.inputs, "-o", "out.npz",

@@ -68,6 +68,13 @@ private:
     void put(std::function<void()> job) override {
       jobs.push_back({device_.nextJob_++, std::move(job), [] { return true; }});
     }
+    void putUntil(std::function<bool()> isOver) override {
+      auto mayEnd = [isOver = std::move(isOver), wasOver = false]() mutable {
+        wasOver = wasOver || isOver();
+        return wasOver;
+      };
+      jobs.push_back({device_.nextJob_++, [] {}, std::move(mayEnd)});
+    }
 
     std::deque<Job> jobs;
 

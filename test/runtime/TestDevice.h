@@ -41,6 +41,9 @@ class TestQueue : public DeviceQueue {
 public:
   explicit TestQueue(TestDevice &device) : device_(device) {}
   virtual void put(std::function<void()> job) = 0;
+  /// What it gets behind this is done when `isOver` says so, which it is asked
+  /// now and then until it does.
+  virtual void putUntil(std::function<bool()> isOver) = 0;
   /// Whose it is.
   TestDevice &device() const { return device_; }
 
@@ -61,6 +64,13 @@ public:
     std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
     hasJob_.notify_one();
+  }
+  void putUntil(std::function<bool()> isOver) override {
+    put([isOver = std::move(isOver)] {
+      while (!isOver()) {
+        std::this_thread::yield();
+      }
+    });
   }
 
 private:

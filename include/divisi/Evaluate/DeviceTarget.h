@@ -10,7 +10,9 @@
 #define DIVISI_EVALUATE_DEVICETARGET_H
 
 #include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/Reduce.h"
 
+#include <optional>
 #include <string>
 
 namespace divisi {
@@ -22,8 +24,10 @@ struct DeviceTarget {
   /// are asked about calls, not prepared: no device has to be there.
   const rt::Backend *backend = nullptr;
   /// Whether the communicator of the sessions to come reaches its memory
-  /// (rt::Communicator::reaches): else collectives work on copies.
-  bool isReached = false;
+  /// (rt::Communicator::reaches) in a collective of such elements, which
+  /// combines them so, or moves them: else that works on copies. Null: in none.
+  bool (*reaches)(rt::DType type,
+                  std::optional<rt::ReduceKind> combines) = nullptr;
   /// The target of code that its kernels take (rt::isGridTarget); empty: there
   /// is no code for them.
   std::string codeTarget = {};

@@ -43,6 +43,17 @@ const Backend &divisi::rt::cudaBackend(bool mayRound) {
   return mayRound ? rounded : exact;
 }
 
+Expected<int> divisi::rt::countCudaDevices() {
+  auto driver = cuda::Driver::open();
+  if (!driver) {
+    return driver.status();
+  }
+  int count = 0;
+  Status status = (*driver)->check((*driver)->deviceGetCount(&count),
+                                   "count its devices");
+  return status.isOk() ? Expected<int>(count) : status;
+}
+
 Expected<std::shared_ptr<Device>> divisi::rt::makeCudaDevice(int ordinal) {
   auto driver = cuda::Driver::open();
   return driver ? cuda::makeDevice(*driver, ordinal) : driver.status();

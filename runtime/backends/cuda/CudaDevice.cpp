@@ -107,6 +107,8 @@ public:
   Status wait(DeviceQueue &queue, DeviceEvent &event) override;
   Expected<bool> poll(DeviceEvent &event) override;
 
+  std::shared_ptr<const Context> context() const { return context_; }
+
 private:
   std::shared_ptr<const Context> context_;
 };
@@ -291,6 +293,11 @@ Expected<bool> CudaDevice::poll(DeviceEvent &event) {
   }
   Status status = context_->check(result, "go on with what it was given");
   return status.isOk() ? Expected<bool>(true) : status;
+}
+
+std::shared_ptr<const Context>
+divisi::rt::cuda::contextOf(const Device &device) {
+  return static_cast<const CudaDevice &>(device).context();
 }
 
 Expected<std::shared_ptr<Device>>

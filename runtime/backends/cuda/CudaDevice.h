@@ -78,6 +78,9 @@ private:
 Status fillElements(const CudaQueue &queue, const std::byte *element,
                     int64_t width, void *result, int64_t count);
 
+/// That of a device of that space.
+std::shared_ptr<const Context> contextOf(const Device &device);
+
 /// GPU number `ordinal` of this machine, as CUDA counts them. Device if there
 /// is none, or no driver.
 Expected<std::shared_ptr<Device>>

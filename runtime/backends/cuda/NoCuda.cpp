@@ -28,8 +28,14 @@ const Backend &divisi::rt::cudaBackend(bool) {
   return backend;
 }
 
-Expected<std::shared_ptr<Device>> divisi::rt::makeCudaDevice(int) {
+static Status noDevices() {
   return makeError(ExitCode::Device,
                    "this build of divisi knows no GPUs: it found no cuda.h; "
                    "build it again where CUDA 12 or later is installed");
+}
+
+Expected<int> divisi::rt::countCudaDevices() { return noDevices(); }
+
+Expected<std::shared_ptr<Device>> divisi::rt::makeCudaDevice(int) {
+  return noDevices();
 }

@@ -97,6 +97,7 @@ exec.entry @f inputs ["x"] [!part] outputs ["y"] [!shard]
 // the device. What talks to nobody is there anyway, if what it moves is, or is
 // at hand.
 // REPORT: remark: 3 calls work in memory space 'cuda', and 0 with the host; 4 copies move 112 bytes
+// REPORT: remark: 1 collectives of what lies there meet with the host: all_reduce (1)
 // CHECK-LABEL: exec.program @moves
 // REACHED-LABEL: exec.program @moves
 exec.program @moves entry @f ranks [0, 1] arena 0 {

@@ -19,6 +19,14 @@
 //
 //   start(a)  start(b)  … compute …  poll(a)  … compute …  wait(a, b)  poll(b)
 //
+// Boxes in the memory of a device are met for by the devices: the step is work
+// that is put on a queue, behind what makes its source and before what reads
+// its result, and the host goes on at once:
+//
+//   host      put(kernel)  put(step)  put(kernel)  … check(step) …
+//   compute   ···[kernel]·····┐              ┌·[kernel]
+//   its queue                 └·[step]·······┘
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_COMMUNICATOR_H
@@ -35,6 +43,9 @@
 #include <span>
 
 namespace divisi::rt {
+
+class Device;
+class DeviceQueue;
 
 /// One member of a step.
 struct StepParty {
@@ -81,12 +92,35 @@ public:
   virtual Expected<bool> poll() = 0;
 };
 
+/// One rank's share of a step between memories of devices, ready to be put on a
+/// queue many times. What it puts there neither waits for the host nor wants
+/// memory that it has not got: it may be recorded and done again.
+class QueuedStep {
+public:
+  virtual ~QueuedStep() = default;
+  /// As CommStep::workspaceBytes(), of the device's memory.
+  virtual int64_t workspaceBytes() const { return 0; }
+  /// As CommStep::setWorkspace().
+  virtual void setWorkspace(std::byte *) {}
+  /// Puts it on `queue`, of the device that it was prepared for; the pointers
+  /// are as those of CommStep::start(). What the queue gets behind it begins
+  /// when the result is there and the source may be overwritten. The first time
+  /// it may take until others have come, no longer than a wait may.
+  virtual Status put(DeviceQueue &queue, const void *source, void *result) = 0;
+  /// Asked now and then while it is on the queue. Fails if another rank has
+  /// failed, or what connects them; if `isNext`, which says that nothing is
+  /// left of what it comes after, also when it has been so for too long, with
+  /// who is missing in the message as far as that is known.
+  virtual Status check(bool isNext) = 0;
+};
+
 /// What connects the ranks.
 class Communicator {
 public:
   virtual ~Communicator() = default;
 
-  /// Whether it reads and writes boxes in the memory space of that name.
+  /// Whether it reads and writes boxes in the memory space of that name: in the
+  /// host's by prepare(), in those of devices by prepareQueued().
   virtual bool reaches(std::string_view space) const {
     return space == hostSpace;
   }
@@ -99,6 +133,23 @@ public:
   /// their artifacts are not the same.
   virtual Expected<std::unique_ptr<CommStep>> prepare(const StepDesc &step,
                                                       size_t self) = 0;
+  /// prepare(), for boxes in the memory of `device`, whose space it reaches;
+  /// the device outlives the step. A rank puts such steps on queues in one
+  /// order, that of its program, which is the same for all ranks (verifyOrder).
+  /// Fails with Unsupported where the devices cannot combine so.
+  virtual Expected<std::unique_ptr<QueuedStep>>
+  prepareQueued(const StepDesc &step, size_t self, Device &device);
+  /// Before each run of an entry with queued steps, by each of `ranks`, which
+  /// have a program of it: connects their devices. The first time it waits for
+  /// all of them, no longer than a wait may.
+  virtual Status beginRun(uint32_t /*entry*/,
+                          std::span<const uint32_t> /*ranks*/,
+                          uint32_t /*rank*/) {
+    return {};
+  }
+  /// Ends what the rank has put on queues and others may never come to, because
+  /// its run goes no further.
+  virtual void endQueued(uint32_t /*rank*/) {}
   /// Blocks until a poll of one of `steps`, which one rank has started and
   /// which are not done, goes on or fails: because another rank has failed, or
   /// does not come in time, with who is missing in the message.

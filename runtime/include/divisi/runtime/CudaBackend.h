@@ -19,6 +19,10 @@ namespace divisi::rt {
 /// bits behind the point, if `mayRound`; sums are of f32 in any case.
 const Backend &cudaBackend(bool mayRound = false);
 
+/// How many GPUs this process is shown. Device if there is no driver, or one
+/// that is too old.
+Expected<int> countCudaDevices();
+
 /// GPU number `ordinal` of this machine, as CUDA counts them. Device if there
 /// is none, or no driver, or one that is too old.
 Expected<std::shared_ptr<Device>> makeCudaDevice(int ordinal);

@@ -43,7 +43,8 @@ struct RankMemory {
   /// What collectives pack, or receive to combine it, where ranks are connected
   /// by messages.
   int64_t messages = 0;
-  /// In memory spaces of devices: arenas, scratch, copies of globals.
+  /// In memory spaces of devices: arenas, scratch, copies of globals, and what
+  /// collectives pack there.
   int64_t device = 0;
 
   /// All of it.
@@ -84,8 +85,9 @@ struct OutputBytes {
 /// What a rank does in the collectives of one kind in a run of an entry; of a
 /// loop, in one iteration.
 struct CollectiveUse {
-  int64_t steps = 0; ///< In which it has a part.
-  int64_t bytes = 0; ///< That it gives to others, each time that it does.
+  int64_t steps = 0;  ///< In which it has a part.
+  int64_t bytes = 0;  ///< That it gives to others, each time that it does.
+  int64_t queued = 0; ///< Of the steps, those that devices do.
 
   friend bool operator==(const CollectiveUse &,
                          const CollectiveUse &) = default;

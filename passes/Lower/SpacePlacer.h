@@ -1,0 +1,92 @@
+//===- SpacePlacer.h - Where a program's instructions work ------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_PASSES_LOWER_SPACEPLACER_H
+#define DIVISI_PASSES_LOWER_SPACEPLACER_H
+
+#include "passes/Lower/CallSites.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+#include <set>
+#include <vector>
+
+namespace divisi {
+
+/// A collective of an entry, whichever programs take part in it.
+using StepName = std::pair<llvm::StringRef, uint64_t>;
+
+/// Places what one program computes.
+class SpacePlacer {
+public:
+  /// Of `program`, whose device has that memory space, in a module that updates
+  /// the globals `updated`.
+  SpacePlacer(exec::ProgramOp program, llvm::StringRef space,
+              const llvm::StringSet<> &updated)
+      : program_(program), space_(space), sites_(program, updated) {}
+
+  /// Finds who writes what; failure after an error.
+  llvm::LogicalResult index();
+  /// Lets the calls that `takes` work on the device, and with them what only
+  /// moves bytes; of collectives those for which `reaches` holds, and of these
+  /// such as only bring something where others `send` it from the device. Once
+  /// more, it forgets what it has chosen before.
+  void choose(llvm::function_ref<bool(exec::CallOp, CallSites &)> takes,
+              llvm::function_ref<bool(exec::InstructionInterface)> reaches,
+              const std::set<StepName> &sent);
+  /// A collective of the program.
+  struct Step {
+    StepName name;   ///< For all programs.
+    bool isThere;    ///< Whether it is on the device, ...
+    bool onlyBrings; ///< ... and brings something from others alone.
+  };
+  /// All, in the order of the list.
+  std::vector<Step> steps() const;
+  /// Lets buffers lie where they are written, and copies them.
+  void place();
+
+  /// Whose they are.
+  exec::ProgramOp program() const { return program_; }
+
+  /// Known after place().
+  int64_t numOnDevice = 0, numCopies = 0, copiedBytes = 0;
+  /// Calls by operator, and collectives of what is made on the device by kind.
+  llvm::MapVector<llvm::StringRef, int64_t> onHost, metOnHost;
+
+private:
+  bool movesOnDevice(exec::InstructionInterface op) const;
+  bool isReadOnDevice(mlir::Value buffer) const;
+  void count();
+  void setSpaces();
+  mlir::Value elsewhere(mlir::Value buffer, mlir::Operation *reader);
+  mlir::Value copy(mlir::Value root, exec::BufferType type,
+                   mlir::Operation *reader);
+  void startCopy(mlir::OpBuilder &builder, mlir::Value root,
+                 mlir::Operation *reader);
+  void eraseUnread();
+
+  exec::ProgramOp program_;
+  llvm::StringRef space_;
+  CallSites sites_;
+  llvm::SmallVector<exec::InstructionInterface> instructions_;
+  llvm::DenseMap<mlir::Value, mlir::Operation *> writerOf_;
+  llvm::SmallPtrSet<mlir::Operation *, 16> onDevice_;
+  /// Of what is read in two spaces, the one in which nobody writes it.
+  llvm::DenseMap<mlir::Value, mlir::Value> elsewhere_;
+  mlir::Operation *previous_ =
+      nullptr; ///< On the device, before the present reader.
+};
+
+/// What the entry of the program of `op` calls it, a collective.
+StepName stepNameOf(exec::InstructionInterface op);
+
+} // namespace divisi
+
+#endif // DIVISI_PASSES_LOWER_SPACEPLACER_H

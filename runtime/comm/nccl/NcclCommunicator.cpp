@@ -1,0 +1,145 @@
+//===- NcclCommunicator.cpp - GPUs connected by NCCL ----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/NcclCommunicator.h"
+#include "runtime/comm/StepShape.h"
+#include "runtime/comm/nccl/HostSteps.h"
+#include "runtime/comm/nccl/NcclStep.h"
+
+#include <algorithm>
+#include <mutex>
+#include <tuple>
+
+using namespace divisi;
+using namespace divisi::rt;
+using namespace divisi::rt::nccl;
+
+namespace {
+
+class NcclCommunicator final : public HostSteps {
+public:
+  NcclCommunicator(std::shared_ptr<Communicator> inner,
+                   std::span<const uint32_t> localRanks,
+                   std::chrono::milliseconds timeout);
+
+  bool reaches(std::string_view space) const override {
+    return space == hostSpace || space == cuda::spaceName;
+  }
+  Expected<std::unique_ptr<QueuedStep>>
+  prepareQueued(const StepDesc &step, size_t self, Device &device) override;
+  Status beginRun(uint32_t entry, std::span<const uint32_t> ranks,
+                  uint32_t rank) override;
+  void endQueued(uint32_t rank) override { ranks_.at(rank).end(); }
+  void abort(const Status &reason) override;
+  void reset() override;
+
+private:
+  Expected<std::shared_ptr<const NcclLibrary>> library();
+  Expected<SharedStep *> sharedOf(const StepDesc &step);
+
+  std::chrono::milliseconds timeout_;
+  AbortState aborts_;
+  std::atomic<uint64_t> generation_ = 1; ///< Of communicators.
+  std::map<uint32_t, NcclRank> ranks_;   ///< Local ones, by number.
+  std::mutex mutex_;                     ///< Guards what follows.
+  std::shared_ptr<const NcclLibrary> library_;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>,
+           std::unique_ptr<SharedStep>>
+      steps_;
+};
+
+} // namespace
+
+NcclCommunicator::NcclCommunicator(std::shared_ptr<Communicator> inner,
+                                   std::span<const uint32_t> localRanks,
+                                   std::chrono::milliseconds timeout)
+    : HostSteps(std::move(inner)), timeout_(timeout) {
+  for (uint32_t rank : localRanks) {
+    ranks_.try_emplace(rank, rank, this->inner(), aborts_, timeout);
+  }
+}
+
+Expected<std::shared_ptr<const NcclLibrary>> NcclCommunicator::library() {
+  std::lock_guard lock(mutex_);
+  if (!library_) {
+    auto opened = NcclLibrary::open();
+    if (!opened) {
+      return opened;
+    }
+    library_ = std::move(*opened);
+  }
+  return library_;
+}
+
+Expected<SharedStep *> NcclCommunicator::sharedOf(const StepDesc &step) {
+  std::lock_guard lock(mutex_);
+  auto &slot = steps_[{step.entry, step.tag, step.parties.front().rank}];
+  if (!slot) {
+    slot = std::make_unique<SharedStep>(step);
+    for (const StepParty &party : step.parties) {
+      slot->areLocal.push_back(ranks_.contains(party.rank));
+    }
+  } else if (slot->step != step) {
+    return otherStepError(step);
+  }
+  return slot.get();
+}
+
+Expected<std::unique_ptr<QueuedStep>>
+NcclCommunicator::prepareQueued(const StepDesc &step, size_t self,
+                                Device &device) {
+  Status status =
+      step.reduce ? checkReduce(step, self) : planMove(step, self).status();
+  if (status.isOk() && step.reduce && !combineQueued(step.type, *step.reduce)) {
+    status = makeError(ExitCode::Unsupported, step.location, ": NCCL has no ",
+                       stringify(*step.reduce), " of ", stringify(step.type),
+                       " as the model means it; compile the model again");
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  auto opened = library();
+  auto shared = opened ? sharedOf(step) : opened.status();
+  if (!shared) {
+    return shared.status();
+  }
+  NcclRank &rank = ranks_.at(step.parties[self].rank);
+  rank.use(*opened, cuda::contextOf(device));
+  Group group;
+  for (const StepParty &party : step.parties) {
+    group.push_back(party.rank);
+  }
+  return std::unique_ptr<QueuedStep>(std::make_unique<NcclStep>(
+      **shared, self, planQueued(step, self), device, rank,
+      rank.want(step.entry, group), aborts_, timeout_));
+}
+
+Status NcclCommunicator::beginRun(uint32_t entry,
+                                  std::span<const uint32_t> ranks,
+                                  uint32_t rank) {
+  return ranks_.at(rank).connect(entry, ranks, generation_);
+}
+
+void NcclCommunicator::abort(const Status &reason) {
+  aborts_.set(reason);
+  HostSteps::abort(reason);
+}
+
+/// Some ranks may have ended their communicators.
+void NcclCommunicator::reset() {
+  ++generation_;
+  aborts_.clear();
+  HostSteps::reset();
+}
+
+std::shared_ptr<Communicator>
+divisi::rt::makeNcclCommunicator(std::shared_ptr<Communicator> inner,
+                                 const CommunicatorRequest &request) {
+  return std::make_shared<NcclCommunicator>(
+      std::move(inner), request.localRanks, request.timeout);
+}

@@ -1,0 +1,80 @@
+//===- NcclLibrary.cpp - NCCL, opened at run time -------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/comm/nccl/NcclLibrary.h"
+#include "runtime/backends/cuda/FunctionTable.h"
+
+using namespace divisi;
+using namespace divisi::rt::nccl;
+
+static constexpr char libraryName[] = "libnccl.so.2";
+
+static std::string fillTable(void *handle, NcclLibrary &library) {
+  rt::cuda::TableFiller table(handle);
+  table.fill(library.getVersion, DIVISI_SYMBOL(ncclGetVersion));
+  table.fill(library.getErrorString, DIVISI_SYMBOL(ncclGetErrorString));
+  table.fill(library.getLastError, DIVISI_SYMBOL(ncclGetLastError));
+  table.fill(library.getUniqueId, DIVISI_SYMBOL(ncclGetUniqueId));
+  table.fill(library.commInitRankConfig, DIVISI_SYMBOL(ncclCommInitRankConfig));
+  table.fill(library.commSplit, DIVISI_SYMBOL(ncclCommSplit));
+  table.fill(library.commAbort, DIVISI_SYMBOL(ncclCommAbort));
+  table.fill(library.commGetAsyncError, DIVISI_SYMBOL(ncclCommGetAsyncError));
+  table.fill(library.groupStart, DIVISI_SYMBOL(ncclGroupStart));
+  table.fill(library.groupEnd, DIVISI_SYMBOL(ncclGroupEnd));
+  table.fill(library.allReduce, DIVISI_SYMBOL(ncclAllReduce));
+  table.fill(library.reduceScatter, DIVISI_SYMBOL(ncclReduceScatter));
+  table.fill(library.reduce, DIVISI_SYMBOL(ncclReduce));
+  table.fill(library.allGather, DIVISI_SYMBOL(ncclAllGather));
+  table.fill(library.send, DIVISI_SYMBOL(ncclSend));
+  table.fill(library.recv, DIVISI_SYMBOL(ncclRecv));
+  return table.missing;
+}
+
+static std::string nameOfVersion(int version) {
+  return std::to_string(version / 10000) + "." +
+         std::to_string(version % 10000 / 100) + "." +
+         std::to_string(version % 100);
+}
+
+Expected<std::shared_ptr<const NcclLibrary>> NcclLibrary::open() {
+  void *handle = dlopen(libraryName, RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    return makeError(ExitCode::Device,
+                     "collectives between GPUs need NCCL: ", dlerror(), "; ",
+                     libraryName,
+                     " comes with NVIDIA's NCCL: install it, and let "
+                     "LD_LIBRARY_PATH name its folder, or compile the model "
+                     "with --collectives host");
+  }
+  auto library = std::make_shared<NcclLibrary>();
+  std::string missing = fillTable(handle, *library);
+  int version = 0;
+  bool isKnown =
+      library->getVersion && library->getVersion(&version) == ncclSuccess;
+  if (isKnown && version < oldest) {
+    return makeError(ExitCode::Device, libraryName, " is NCCL ",
+                     nameOfVersion(version), ", expected at least ",
+                     nameOfVersion(oldest), "; update it");
+  }
+  if (!missing.empty()) {
+    return makeError(ExitCode::Device, libraryName, " has no ", missing,
+                     "; expected NCCL ", nameOfVersion(oldest), " or later");
+  }
+  return std::shared_ptr<const NcclLibrary>(std::move(library));
+}
+
+Status NcclLibrary::check(ncclResult_t result, ncclComm_t communicator,
+                          const std::string &what) const {
+  if (result == ncclSuccess || result == ncclInProgress) {
+    return {};
+  }
+  const char *more = getLastError(communicator);
+  return makeError(ExitCode::Device, "NCCL cannot ", what, ": ",
+                   getErrorString(result), more && *more ? ": " : "",
+                   more ? more : "");
+}

@@ -1,0 +1,58 @@
+//===- NcclLibrary.h - NCCL, opened at run time -----------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// As the driver (Driver.h): a table of functions, filled from the library when
+// ranks are first connected by it. The types come from NVIDIA's header.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_COMM_NCCL_NCCLLIBRARY_H
+#define DIVISI_RUNTIME_COMM_NCCL_NCCLLIBRARY_H
+
+#include "divisi/Support/Status.h"
+
+#include <memory>
+#include <nccl.h>
+#include <string>
+
+namespace divisi::rt::nccl {
+
+/// The functions that are used, each as nccl.h declares it.
+struct NcclLibrary {
+  decltype(&::ncclGetVersion) getVersion = nullptr;
+  decltype(&::ncclGetErrorString) getErrorString = nullptr;
+  decltype(&::ncclGetLastError) getLastError = nullptr;
+  decltype(&::ncclGetUniqueId) getUniqueId = nullptr;
+  decltype(&::ncclCommInitRankConfig) commInitRankConfig = nullptr;
+  decltype(&::ncclCommSplit) commSplit = nullptr;
+  decltype(&::ncclCommAbort) commAbort = nullptr;
+  decltype(&::ncclCommGetAsyncError) commGetAsyncError = nullptr;
+  decltype(&::ncclGroupStart) groupStart = nullptr;
+  decltype(&::ncclGroupEnd) groupEnd = nullptr;
+  decltype(&::ncclAllReduce) allReduce = nullptr;
+  decltype(&::ncclReduceScatter) reduceScatter = nullptr;
+  decltype(&::ncclReduce) reduce = nullptr;
+  decltype(&::ncclAllGather) allGather = nullptr;
+  decltype(&::ncclSend) send = nullptr;
+  decltype(&::ncclRecv) recv = nullptr;
+
+  /// That of this machine. It stays in the process. Device if there is none, or
+  /// one that is older than `oldest`.
+  static Expected<std::shared_ptr<const NcclLibrary>> open();
+  /// 2.18: the first that splits communicators.
+  static constexpr int oldest = NCCL_VERSION(2, 18, 1);
+
+  /// What `result` is, of a call that was to `what`; Ok for success, and for
+  /// what goes on. The communicator knows more of it; it may be null.
+  Status check(ncclResult_t result, ncclComm_t communicator,
+               const std::string &what) const;
+};
+
+} // namespace divisi::rt::nccl
+
+#endif // DIVISI_RUNTIME_COMM_NCCL_NCCLLIBRARY_H

@@ -1,0 +1,289 @@
+//===- NcclRank.cpp - The communicators of one rank -----------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/comm/nccl/NcclRank.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+using namespace divisi;
+using namespace divisi::rt;
+using namespace divisi::rt::nccl;
+
+namespace {
+
+/// Cliques without a common rank, and all ranks that are in one.
+struct Round {
+  std::vector<Group> groups;
+  std::set<uint32_t> ranks;
+};
+
+} // namespace
+
+/// Steps of this room have entries behind all that artifacts have.
+static constexpr uint32_t firstOwnEntry = uint32_t(1) << 31;
+
+void NcclRank::use(std::shared_ptr<const NcclLibrary> library,
+                   std::shared_ptr<const cuda::Context> context) {
+  library_ = std::move(library);
+  context_ = std::move(context);
+}
+
+Clique &NcclRank::want(uint32_t entry, const Group &ranks) {
+  wanted_[entry].insert(ranks);
+  return cliques_.try_emplace(ranks, Clique{ranks}).first->second;
+}
+
+void NcclRank::end() {
+  if (!context_) {
+    return;
+  }
+  context_->driver(); // the thread has the context
+  std::set<ncclComm_t> ended = {nullptr};
+  auto endOne = [&](ncclComm_t communicator) {
+    if (ended.insert(communicator).second) {
+      library_->commAbort(communicator);
+    }
+  };
+  for (auto &[ranks, clique] : cliques_) {
+    endOne(std::exchange(clique.communicator, nullptr));
+  }
+  for (const auto &[ranks, whole] : wholes_) {
+    endOne(whole);
+  }
+  wholes_.clear();
+  connected_.clear();
+}
+
+Status NcclRank::await(ncclComm_t communicator, const std::string &what) const {
+  auto deadline = std::chrono::steady_clock::now() + timeout_;
+  while (true) {
+    ncclResult_t state = ncclSuccess;
+    Status status = library_->check(
+        library_->commGetAsyncError(communicator, &state), communicator, what);
+    if (status.isOk()) {
+      status = library_->check(state, communicator, what);
+    }
+    if (!status.isOk() || state != ncclInProgress) {
+      return status;
+    }
+    if (aborts_.isAborted()) {
+      return aborts_.reason();
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      return makeError(ExitCode::Device, "rank ", number_, " waited ",
+                       timeout_.count(), " ms for NCCL to ", what,
+                       "; raise the timeout if others are busy");
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Who meets whom
+//===----------------------------------------------------------------------===//
+
+/// What each of the ranks has, one behind the other. All have as much.
+Expected<std::vector<int64_t>>
+NcclRank::gather(const StepDesc &names, const std::vector<int64_t> &own,
+                 std::span<const uint32_t> ranks) {
+  StepDesc step = names;
+  step.type = DType::I64;
+  auto size = static_cast<int64_t>(own.size());
+  auto count = static_cast<int64_t>(ranks.size());
+  size_t self = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    step.parties.push_back({ranks[i], Box{{i * size}, {(i + 1) * size}},
+                            Box::whole({count * size})});
+    self = ranks[i] == number_ ? i : self;
+  }
+  std::vector<int64_t> all(count * size);
+  auto share = LoneStep::prepare(inner_, step, self);
+  Status status =
+      share ? runStep(inner_, **share, own.data(), all.data()) : share.status();
+  return status.isOk() ? Expected(std::move(all)) : status;
+}
+
+/// All cliques that ranks of the entry still have to connect, in one order.
+Expected<std::vector<Group>>
+NcclRank::exchangeGroups(uint32_t entry, std::span<const uint32_t> ranks) {
+  std::vector<int64_t> own; // their sizes and ranks
+  for (const Group &group : wanted_[entry]) {
+    if (!cliques_.at(group).communicator) {
+      own.push_back(static_cast<int64_t>(group.size()));
+      own.insert(own.end(), group.begin(), group.end());
+    }
+  }
+  StepDesc names;
+  names.entry = firstOwnEntry + entry;
+  names.location = "the meeting of GPUs";
+  auto sizes = gather(names, {static_cast<int64_t>(own.size())}, ranks);
+  if (!sizes) {
+    return sizes.status();
+  }
+  own.resize(*std::ranges::max_element(*sizes)); // 0 ends the list
+  own.push_back(0);
+  names.tag = 1;
+  auto lists = gather(names, own, ranks);
+  if (!lists) {
+    return lists.status();
+  }
+  std::set<Group> groups;
+  for (size_t at = 0; at < lists->size(); at += own.size()) {
+    for (size_t i = at; (*lists)[i] != 0; i += (*lists)[i] + 1) {
+      auto first = lists->begin() + static_cast<ptrdiff_t>(i) + 1;
+      groups.emplace(first, first + (*lists)[i]);
+    }
+  }
+  return std::vector<Group>(groups.begin(), groups.end());
+}
+
+//===----------------------------------------------------------------------===//
+// Communicators
+//===----------------------------------------------------------------------===//
+
+static ncclConfig_t makeConfig() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return config;
+}
+
+/// What the first of the ranks has got from NCCL.
+Expected<ncclUniqueId> NcclRank::exchangeNumber(uint32_t entry,
+                                                const Group &ranks) {
+  ncclUniqueId own = {}, given = {};
+  bool isFirst = ranks.front() == number_;
+  Status status;
+  if (isFirst) {
+    status = library_->check(library_->getUniqueId(&own), nullptr,
+                             "make a number for a communicator");
+  }
+  if (!status.isOk()) {
+    return status;
+  }
+  StepDesc step;
+  step.entry = firstOwnEntry + entry;
+  step.tag = 2;
+  step.location = "the meeting of GPUs";
+  step.type = DType::U8;
+  Box box = Box::whole({int64_t(sizeof(own))});
+  size_t self = 0;
+  for (uint32_t rank : ranks) {
+    self = rank == number_ ? step.parties.size() : self;
+    step.parties.push_back({rank, {}, box});
+  }
+  step.parties.front().source = box;
+  auto share = LoneStep::prepare(inner_, step, self);
+  status = share ? runStep(inner_, **share, isFirst ? &own : nullptr, &given)
+                 : share.status();
+  return status.isOk() ? Expected(given) : status;
+}
+
+/// One of all these ranks, of which this is one.
+Expected<ncclComm_t> NcclRank::connectAll(uint32_t entry, const Group &ranks) {
+  if (auto known = wholes_.find(ranks); known != wholes_.end()) {
+    return known->second;
+  }
+  auto given = exchangeNumber(entry, ranks);
+  if (!given) {
+    return given.status();
+  }
+  context_->driver(); // the thread has the context
+  const std::string what = "connect " + std::to_string(ranks.size()) + " GPUs";
+  ncclConfig_t config = makeConfig();
+  ncclComm_t &made = wholes_[ranks];
+  auto self = std::ranges::find(ranks, number_) - ranks.begin();
+  Status status =
+      library_->check(library_->commInitRankConfig(&made, int(ranks.size()),
+                                                   *given, int(self), &config),
+                      nullptr, what);
+  if (status.isOk()) {
+    status = await(made, what);
+  }
+  return status.isOk() ? Expected(made) : status;
+}
+
+/// Those of cliques without a common rank; all ranks of `whole` call it.
+Status NcclRank::splitRound(ncclComm_t whole, std::span<const Group> round) {
+  int color = NCCL_SPLIT_NOCOLOR, key = 0;
+  ncclComm_t *made = &none_;
+  for (size_t i = 0; i < round.size(); ++i) {
+    auto self = std::ranges::find(round[i], number_);
+    if (self != round[i].end()) {
+      color = int(i);
+      key = int(self - round[i].begin());
+      made = &cliques_.at(round[i]).communicator;
+    }
+  }
+  context_->driver(); // the thread has the context
+  const std::string what = "split a communicator";
+  ncclConfig_t config = makeConfig();
+  Status status = library_->check(
+      library_->commSplit(whole, color, key, made, &config), whole, what);
+  if (status.isOk()) {
+    status = await(whole, what);
+  }
+  return status.isOk() && *made ? await(*made, what) : status;
+}
+
+/// In as few rounds as come about when each takes what it can.
+Status NcclRank::split(ncclComm_t whole, const std::vector<Group> &groups) {
+  std::vector<Round> rounds;
+  for (const Group &group : groups) {
+    auto round = std::ranges::find_if(rounds, [&](const Round &known) {
+      return std::ranges::none_of(
+          group, [&](uint32_t rank) { return known.ranks.contains(rank); });
+    });
+    Round &taken = round == rounds.end() ? rounds.emplace_back() : *round;
+    taken.groups.push_back(group);
+    taken.ranks.insert(group.begin(), group.end());
+  }
+  Status status;
+  for (size_t i = 0; i < rounds.size() && status.isOk(); ++i) {
+    status = splitRound(whole, rounds[i].groups);
+  }
+  return status;
+}
+
+Status NcclRank::connectGroups(uint32_t entry, std::vector<Group> groups) {
+  std::set<uint32_t> members;
+  for (const Group &group : groups) {
+    members.insert(group.begin(), group.end());
+  }
+  if (!members.contains(number_)) {
+    return {};
+  }
+  Group all(members.begin(), members.end());
+  auto whole = connectAll(entry, all);
+  if (!whole) {
+    return whole.status();
+  }
+  if (std::erase(groups, all) != 0) {
+    cliques_.at(all).communicator = *whole;
+  }
+  return split(*whole, groups);
+}
+
+Status NcclRank::connect(uint32_t entry, std::span<const uint32_t> ranks,
+                         uint64_t generation) {
+  if (generation_ != generation) {
+    end();
+    generation_ = generation;
+  }
+  if (connected_.contains(entry)) {
+    return {};
+  }
+  auto groups = exchangeGroups(entry, ranks);
+  Status status =
+      groups ? connectGroups(entry, std::move(*groups)) : groups.status();
+  if (status.isOk()) {
+    connected_.insert(entry);
+  }
+  return status;
+}

@@ -1,0 +1,103 @@
+//===- NcclRank.h - The communicators of one rank ---------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Ranks that meet in steps are a clique, which has one communicator of NCCL's
+// on each of them. Which cliques there are all ranks of an entry tell each
+// other, by steps of the host. All that are in some make one communicator
+// together, by a number that the first of them gets from NCCL and tells the
+// others; each round of ncclCommSplit makes those of cliques that have no rank
+// in common:
+//
+//   ranks 0 1 2 3     cliques {0,1} {2,3}   round 1: 0 0 1 1
+//                             {0,2} {1,3}   round 2: 0 1 0 1
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_COMM_NCCL_NCCLRANK_H
+#define DIVISI_RUNTIME_COMM_NCCL_NCCLRANK_H
+
+#include "divisi/runtime/Communicator.h"
+#include "runtime/backends/cuda/CudaDevice.h"
+#include "runtime/comm/AbortState.h"
+#include "runtime/comm/nccl/NcclLibrary.h"
+
+#include <map>
+#include <set>
+#include <vector>
+
+namespace divisi::rt::nccl {
+
+/// Ranks, in the order of their numbers in the communicator.
+using Group = std::vector<uint32_t>;
+
+/// One, as a rank has it.
+struct Clique {
+  Group ranks;
+  ncclComm_t communicator = nullptr; ///< Null while it is not connected.
+};
+
+/// What a rank has of NCCL. Used by the rank's thread.
+class NcclRank {
+public:
+  /// Of `number`, which meets others by steps of `inner`. Nothing takes longer
+  /// than `timeout`, or goes on when `aborts` has a reason.
+  NcclRank(uint32_t number, Communicator &inner, const AbortState &aborts,
+           std::chrono::milliseconds timeout)
+      : number_(number), inner_(inner), aborts_(aborts), timeout_(timeout) {}
+  ~NcclRank() { end(); }
+  NcclRank(const NcclRank &) = delete;
+
+  /// What it works on, from now on.
+  void use(std::shared_ptr<const NcclLibrary> library,
+           std::shared_ptr<const cuda::Context> context);
+  /// The clique of these ranks, which steps of the entry want; connected by
+  /// connect(). It lives as long as this.
+  Clique &want(uint32_t entry, const Group &ranks);
+  /// Connects all that the entry wants, with `ranks`, who all call it, where it
+  /// has not been since the communicators that there are of `generation` were
+  /// made; older ones are ended.
+  Status connect(uint32_t entry, std::span<const uint32_t> ranks,
+                 uint64_t generation);
+  /// Ends all communicators, and what is on queues of them.
+  void end();
+
+  const NcclLibrary &library() const { return *library_; }
+  uint32_t number() const { return number_; }
+  /// Waits until the communicator has done what it was asked for: until it is
+  /// on a queue, or connected.
+  Status await(ncclComm_t communicator, const std::string &what) const;
+
+private:
+  Expected<std::vector<Group>> exchangeGroups(uint32_t entry,
+                                              std::span<const uint32_t> ranks);
+  Expected<std::vector<int64_t>> gather(const StepDesc &names,
+                                        const std::vector<int64_t> &own,
+                                        std::span<const uint32_t> ranks);
+  Expected<ncclUniqueId> exchangeNumber(uint32_t entry, const Group &ranks);
+  Expected<ncclComm_t> connectAll(uint32_t entry, const Group &ranks);
+  Status connectGroups(uint32_t entry, std::vector<Group> groups);
+  Status split(ncclComm_t whole, const std::vector<Group> &groups);
+  Status splitRound(ncclComm_t whole, std::span<const Group> round);
+
+  uint32_t number_;
+  Communicator &inner_;
+  const AbortState &aborts_;
+  std::chrono::milliseconds timeout_;
+  std::shared_ptr<const NcclLibrary> library_;
+  std::shared_ptr<const cuda::Context> context_;
+  std::map<Group, Clique> cliques_;
+  std::map<uint32_t, std::set<Group>> wanted_; ///< By entry.
+  std::map<Group, ncclComm_t> wholes_; ///< Of all ranks of some cliques.
+  ncclComm_t none_ = nullptr;    ///< Made where it is in no clique of a round.
+  std::set<uint32_t> connected_; ///< Entries.
+  uint64_t generation_ = 0;
+};
+
+} // namespace divisi::rt::nccl
+
+#endif // DIVISI_RUNTIME_COMM_NCCL_NCCLRANK_H

@@ -1,0 +1,79 @@
+//===- NcclStep.h - A step as calls of NCCL ---------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a step puts on its queue: copies that pack, the calls of NCCL as one
+// group, copies that unpack. NCCL's communicators do not block: a call that
+// says that it is in progress has put nothing on the queue yet, and is waited
+// for; that takes until other ranks have made the same call only the first
+// time, when NCCL connects them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_COMM_NCCL_NCCLSTEP_H
+#define DIVISI_RUNTIME_COMM_NCCL_NCCLSTEP_H
+
+#include "runtime/comm/QueuedShape.h"
+#include "runtime/comm/nccl/NcclRank.h"
+#include "runtime/comm/nccl/NcclTypes.h"
+
+#include <atomic>
+
+namespace divisi::rt::nccl {
+
+/// A step, as all of its ranks in this process see it.
+struct SharedStep {
+  SharedStep(StepDesc step)
+      : step(std::move(step)), puts(this->step.parties.size()) {}
+
+  const StepDesc step;
+  /// How often each party has put it on a queue; of others 0.
+  std::vector<std::atomic<uint64_t>> puts;
+  /// Which of the parties are of this process.
+  std::vector<bool> areLocal;
+};
+
+/// One rank's share.
+class NcclStep final : public QueuedStep {
+public:
+  NcclStep(SharedStep &shared, size_t self, QueuedPlan plan, Device &device,
+           NcclRank &rank, Clique &clique, AbortState &aborts,
+           std::chrono::milliseconds timeout);
+
+  int64_t workspaceBytes() const override { return plan_.bytes; }
+  void setWorkspace(std::byte *workspace) override { workspace_ = workspace; }
+  Status put(DeviceQueue &queue, const void *source, void *result) override;
+  Status check(bool isNext) override;
+
+private:
+  Status pack(DeviceQueue &queue, const std::byte *source, std::byte *result);
+  Status unpack(DeviceQueue &queue, std::byte *result);
+  Status call(cudaStream_t stream, const std::byte *source, std::byte *result);
+  ncclResult_t exchange(cudaStream_t stream, const std::byte *source,
+                        std::byte *result);
+  ncclResult_t reduceEach(cudaStream_t stream, const std::byte *source,
+                          std::byte *result);
+  Status timeoutStatus() const;
+  std::string name() const;
+
+  SharedStep &shared_;
+  size_t self_;
+  QueuedPlan plan_;
+  Device &device_;
+  NcclRank &rank_;
+  Clique &clique_;
+  AbortState &aborts_;
+  std::chrono::milliseconds timeout_;
+  NcclReduction reduction_ = {}; ///< Where it reduces.
+  std::byte *workspace_ = nullptr;
+  /// Since when it is the next to end.
+  std::optional<std::chrono::steady_clock::time_point> since_;
+};
+
+} // namespace divisi::rt::nccl
+
+#endif // DIVISI_RUNTIME_COMM_NCCL_NCCLSTEP_H

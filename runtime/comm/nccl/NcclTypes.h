@@ -1,0 +1,45 @@
+//===- NcclTypes.h - What NCCL calls types and reductions -------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_COMM_NCCL_NCCLTYPES_H
+#define DIVISI_RUNTIME_COMM_NCCL_NCCLTYPES_H
+
+#include "divisi/runtime/Reduce.h"
+
+#include <nccl.h>
+#include <span>
+
+namespace divisi::rt::nccl {
+
+/// A type that NCCL computes with.
+struct TypeRow {
+  DType type;
+  ncclDataType_t name;
+};
+/// A reduction, of types as `isOf` says.
+struct KindRow {
+  ReduceKind kind;
+  ncclRedOp_t name;
+  bool (*isOf)(DType type);
+};
+
+/// All that are used.
+std::span<const TypeRow> typeRows();
+std::span<const KindRow> kindRows();
+
+/// How NCCL combines elements; nothing where it does not, or not as the
+/// reference does (combineQueued()).
+struct NcclReduction {
+  ncclDataType_t type;
+  ncclRedOp_t kind;
+};
+std::optional<NcclReduction> findReduction(DType type, ReduceKind kind);
+
+} // namespace divisi::rt::nccl
+
+#endif // DIVISI_RUNTIME_COMM_NCCL_NCCLTYPES_H

@@ -1,0 +1,203 @@
+//===- NcclTest.cpp - Steps between emulated GPUs -------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/emulator/NcclWorld.h"
+
+#include "divisi/runtime/Element.h"
+#include "runtime/comm/QueuedShape.h"
+#include "runtime/comm/nccl/NcclTypes.h"
+
+#include <gmock/gmock.h>
+#include <set>
+
+using namespace divisi;
+using namespace divisi::rt;
+using namespace divisi::test;
+
+/// What threads of the host make of the step.
+static std::vector<Bytes> byHost(const StepDesc &step,
+                                 const std::vector<Bytes> &sources) {
+  auto communicator = makeInprocCommunicator(std::chrono::seconds(20));
+  std::vector<Bytes> results(step.parties.size());
+  std::vector<std::thread> threads;
+  for (size_t party = 0; party < step.parties.size(); ++party) {
+    results[party] = Bytes(bytesOf(step, step.parties[party].result));
+    threads.emplace_back([&, party] {
+      auto share = LoneStep::prepare(*communicator, step, party);
+      Status status = runStep(*communicator, **share, sources[party].data(),
+                              results[party].data());
+      EXPECT_TRUE(status.isOk()) << status.message();
+    });
+  }
+  for (std::thread &thread : threads) {
+    thread.join();
+  }
+  return results;
+}
+
+static void expectAsByHost(NcclWorld &world, const StepDesc &step,
+                           Random &random) {
+  std::vector<Bytes> sources;
+  for (const StepParty &party : step.parties) {
+    sources.push_back(party.source
+                          ? drawElements(step, party.source->count(), random)
+                          : Bytes());
+  }
+  std::vector<Bytes> results;
+  for (const Status &status : world.run(step, sources, results)) {
+    ASSERT_TRUE(status.isOk()) << status.message();
+  }
+  EXPECT_EQ(results, byHost(step, sources)) << step.location;
+}
+
+/// Some ranks, in any order.
+static std::vector<uint32_t> drawGroup(Random &random) {
+  std::vector<uint32_t> ranks = {0, 1, 2, 3};
+  std::shuffle(ranks.begin(), ranks.end(), random);
+  ranks.resize(size_t(draw(random, 1, 4)));
+  return ranks;
+}
+
+static Box drawBox(Random &random, const Dims &dims) {
+  Box box = Box::whole(dims);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    box.begin[d] = draw(random, 0, dims[d]);
+    box.end[d] = draw(random, box.begin[d], dims[d]);
+  }
+  return box;
+}
+
+static Dims drawDims(Random &random) {
+  Dims dims(size_t(draw(random, 1, 3)));
+  for (int64_t &dim : dims) {
+    dim = draw(random, 1, 9);
+  }
+  return dims;
+}
+
+/// Equal parts of a box along one dimension, by party.
+static std::vector<Box> cut(const Box &box, size_t dim, size_t parts) {
+  std::vector<Box> boxes(parts, box);
+  int64_t size = (box.end[dim] - box.begin[dim]) / int64_t(parts);
+  for (size_t i = 0; i < parts; ++i) {
+    boxes[i].begin[dim] = box.begin[dim] + int64_t(i) * size;
+    boxes[i].end[dim] = boxes[i].begin[dim] + size;
+  }
+  return boxes;
+}
+
+TEST(NcclTest, everyTypeAndKindIsSaidAlike) {
+  Random random(1);
+  NcclWorld world;
+  int numCombined = 0;
+  for (unsigned t = 0; t < numDTypes; ++t) {
+    for (int k = 0; k < 6; ++k) {
+      auto type = DType(t);
+      auto kind = ReduceKind(k);
+      ASSERT_EQ(combineQueued(type, kind),
+                nccl::findReduction(type, kind).has_value())
+          << stringify(kind) << " of " << stringify(type);
+      if (!combineQueued(type, kind)) {
+        continue;
+      }
+      ++numCombined;
+      StepDesc step;
+      step.type = type;
+      step.reduce = kind;
+      step.location =
+          std::string(stringify(kind)) + " of " + std::string(stringify(type));
+      for (uint32_t rank : {2, 0, 3, 1}) {
+        step.parties.push_back({rank, Box::whole({37}), Box::whole({37})});
+      }
+      expectAsByHost(world, step, random);
+    }
+  }
+  EXPECT_EQ(numCombined, 4 * 2 + 6 * 4 + 4);
+}
+
+TEST(NcclTest, anyBoxesMoveBetweenAnyParties) {
+  Random random(2);
+  NcclWorld world;
+  std::set<QueuedForm> forms;
+  for (int round = 0; round < 60; ++round) {
+    Dims dims = drawDims(random);
+    StepDesc step;
+    step.type = std::array{DType::F32, DType::I16, DType::Bool,
+                           DType::F64}[size_t(draw(random, 0, 3))];
+    step.location = "move " + std::to_string(round);
+    std::vector<uint32_t> group = drawGroup(random);
+    size_t dim = size_t(draw(random, 0, int64_t(dims.size()) - 1));
+    bool gathers = draw(random, 0, 2) == 0;
+    dims[dim] *= gathers ? int64_t(group.size()) : 1;
+    std::vector<Box> parts = cut(Box::whole(dims), dim, group.size());
+    size_t owner = size_t(draw(random, 0, int64_t(group.size()) - 1));
+    for (size_t i = 0; i < group.size(); ++i) {
+      StepParty party{group[i], {}, {}};
+      if (gathers) {
+        party.source = parts[i];
+        party.result = Box::whole(dims);
+      } else {
+        party.source = i == owner ? Box::whole(dims) : drawBox(random, dims);
+        party.result = drawBox(random, dims);
+        if (i != owner && draw(random, 0, 3) == 0) {
+          (draw(random, 0, 1) ? party.source : party.result).reset();
+        }
+      }
+      step.parties.push_back(party);
+    }
+    forms.insert(planQueued(step, 0).form);
+    expectAsByHost(world, step, random);
+  }
+  EXPECT_THAT(forms, testing::UnorderedElementsAre(QueuedForm::AllGather,
+                                                   QueuedForm::Exchange));
+}
+
+TEST(NcclTest, anyPartOfABoxIsCombined) {
+  Random random(3);
+  NcclWorld world;
+  std::set<QueuedForm> forms;
+  for (int round = 0; round < 60; ++round) {
+    StepDesc step;
+    step.type = std::array{DType::F32, DType::BF16, DType::F16,
+                           DType::I32}[size_t(draw(random, 0, 3))];
+    step.reduce = ReduceKind::Sum;
+    step.location = "reduction " + std::to_string(round);
+    std::vector<uint32_t> group = drawGroup(random);
+    Dims dims = drawDims(random);
+    size_t dim = size_t(draw(random, 0, int64_t(dims.size()) - 1));
+    int64_t way = draw(random, 0, 2);
+    dims[dim] *= int64_t(group.size());
+    Box box = way == 0 ? drawBox(random, dims) : Box::whole(dims);
+    std::vector<Box> parts = cut(box, dim, group.size());
+    for (size_t i = 0; i < group.size(); ++i) {
+      Box own = way == 0   ? intersect(box, drawBox(random, dims))
+                : way == 1 ? parts[i]
+                           : box;
+      step.parties.push_back({group[i], box, own});
+    }
+    forms.insert(planQueued(step, 0).form);
+    expectAsByHost(world, step, random);
+  }
+  EXPECT_THAT(forms, testing::UnorderedElementsAre(QueuedForm::AllReduce,
+                                                   QueuedForm::ReduceScatter,
+                                                   QueuedForm::ReduceEach));
+}
+
+TEST(NcclTest, whatNcclDoesNotCombineIsRefused) {
+  NcclWorld world;
+  StepDesc step;
+  step.reduce = ReduceKind::Max;
+  step.location = "all_reduce of 'fc1'";
+  step.parties = {{0, Box::whole({2}), Box::whole({2})}};
+  auto share =
+      world.communicator->prepareQueued(step, 0, *world.gpus[0].device);
+  EXPECT_EQ(share.status().code(), ExitCode::Unsupported);
+  EXPECT_THAT(share.status().message(),
+              testing::HasSubstr("all_reduce of 'fc1': NCCL has no max of f32 "
+                                 "as the model means it"));
+}

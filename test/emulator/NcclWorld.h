@@ -1,0 +1,75 @@
+//===- NcclWorld.h - Ranks with emulated GPUs -------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_TEST_EMULATOR_NCCLWORLD_H
+#define DIVISI_TEST_EMULATOR_NCCLWORLD_H
+
+#include "test/emulator/CudaFixture.h"
+
+#include "divisi/runtime/InprocCommunicator.h"
+#include "divisi/runtime/NcclCommunicator.h"
+
+#include <algorithm>
+#include <random>
+#include <thread>
+
+namespace divisi::test {
+
+using Bytes = std::vector<std::byte>;
+using Random = std::mt19937;
+
+/// A number from the first to the last one.
+inline int64_t draw(Random &random, int64_t from, int64_t to) {
+  return from + int64_t(random() % uint64_t(to - from + 1));
+}
+
+/// Bytes of a box of the step, if there is one.
+inline size_t bytesOf(const rt::StepDesc &step,
+                      const std::optional<rt::Box> &box) {
+  return box ? size_t(box->count() * rt::byteWidth(step.type)) : 0;
+}
+
+/// Elements of the step's type: 1, -1, 2, or their like, so that any order of
+/// sums and products gives the same bits.
+Bytes drawElements(const rt::StepDesc &step, int64_t count, Random &random);
+
+/// Four ranks, each with a GPU and a thread.
+class NcclWorld {
+public:
+  explicit NcclWorld(
+      std::chrono::milliseconds timeout = std::chrono::seconds(20));
+
+  /// The step on all of its parties, by those for whom `comes` holds: twice,
+  /// the second time with other work on the stream. What has become of each.
+  std::vector<Status> run(
+      const rt::StepDesc &step, const std::vector<Bytes> &sources,
+      std::vector<Bytes> &results,
+      const std::function<bool(size_t party)> &comes = [](size_t) {
+        return true;
+      });
+
+  struct Gpu : CudaFixture {
+    explicit Gpu(int ordinal);
+  };
+
+  static constexpr uint32_t ranks[] = {0, 1, 2, 3};
+  std::vector<Gpu> gpus;
+  std::shared_ptr<rt::Communicator> communicator;
+
+private:
+  Status runOne(const rt::StepDesc &step, size_t party, const Bytes &source,
+                Bytes &result);
+  Status put(rt::QueuedStep &step, Gpu &gpu, const std::byte *source,
+             std::byte *result);
+
+  uint32_t entries_ = 0;
+};
+
+} // namespace divisi::test
+
+#endif // DIVISI_TEST_EMULATOR_NCCLWORLD_H

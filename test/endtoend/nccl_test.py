@@ -1,0 +1,120 @@
+"""Collectives between GPUs that are not there: by the emulated NCCL of
+test/emulator, which compares what ranks call and fails on demand. That models give
+what they have to with it: cuda_test.py and cuda_programs_test.py."""
+
+import re
+import time
+
+import pytest
+from conftest import assert_close, load, model
+from cuda_test import DEVICE, EMULATOR, HAS_NCCL, emulator
+from cuda_test import _needs_emulator  # noqa: F401
+
+TIMEOUT = 1500  # ms
+# In which layers meet in sums, and batches need not.
+MEGATRON = ["--devices", 2, "--tensor-parallel-size", 2]
+
+pytestmark = pytest.mark.skipif(
+    not HAS_NCCL, reason="the build found no nccl.h")
+
+
+def compile_for_gpus(divisi, name, plan, *flags):
+    m = model(name)
+    divisi("compile", m.onnx, *m.shapes, *plan, "--gpu", "emulated", *flags,
+           "-o", "g.divisi")
+    return m
+
+
+def run(divisi, m, *flags, exits=0, **settings):
+    return divisi("run", "g.divisi", "--inputs", m.inputs, *flags, "-o",
+                  "out.npz", exits=exits, env=emulator(**settings))
+
+
+@pytest.mark.parametrize("devices", [2, 4])
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_sums_of_layers_are_the_same_in_every_interleaving(divisi, name,
+                                                           devices):
+    m = compile_for_gpus(divisi, name, ["--devices", devices,
+                                        "--tensor-parallel-size", devices])
+    bits = set()
+    for seed in (1, 2):
+        told = run(divisi, m, "--repeat", 2, "--verbose", seed=seed)
+        assert "emulator: " not in told.err
+        assert " of them between GPUs by NCCL" in told.err
+        outputs = load(divisi.path("out.npz"))
+        assert_close(outputs, load(m.outputs))
+        bits.add(b"".join(values.tobytes() for values in outputs.values()))
+    assert len(bits) == 1
+
+
+# What ranks hold and want in random plans: parts, halos, all there is.
+@pytest.mark.parametrize("name,mesh,seed", [
+    ("gpt2", "4", 1), ("resnet", "2x2", 2), ("t5", "2x2", 3)])
+def test_random_plans_on_four_gpus(divisi, name, mesh, seed):
+    m = compile_for_gpus(divisi, name, ["--mesh", mesh, "--solver", "random",
+                                        "--seed", seed])
+    told = run(divisi, m, "--repeat", 2, "--verbose", seed=seed)
+    assert "emulator: " not in told.err
+    assert " of them between GPUs by NCCL" in told.err
+    assert_close(load(divisi.path("out.npz")), load(m.outputs))
+
+
+# Of two communicators' collectives each GPU has room for one: what begins them
+# in different orders would wait for ever.
+def test_collectives_of_several_communicators_do_not_block_each_other(divisi):
+    m = compile_for_gpus(divisi, "gpt2", ["--mesh", "2x2", "--solver", "random",
+                                          "--seed", 2])
+    for seed in (1, 2):
+        run(divisi, m, "--timeout", 20000, seed=seed)
+
+
+def test_the_host_can_be_chosen(divisi):
+    m = compile_for_gpus(divisi, "gpt2", MEGATRON, "--collectives", "host")
+    told = run(divisi, m, "--verbose")
+    assert "by kernels of 'cuda': " in told.err
+    assert "NCCL" not in told.err
+    assert_close(load(divisi.path("out.npz")), load(m.outputs))
+    wrong = divisi("compile", m.onnx, *m.shapes, "--gpu", "emulated",
+                   "--collectives", "mpi", "-o", "g.divisi", exits=2)
+    assert "--collectives 'mpi': expected nccl or host" in wrong.err
+
+
+def failing(divisi, m, says, **settings):
+    """A run that ends within the deadline, and says so."""
+    begin = time.monotonic()
+    result = run(divisi, m, "--timeout", TIMEOUT, exits=DEVICE, **settings)
+    assert says in result.err
+    assert time.monotonic() - begin < TIMEOUT / 1000 + 3
+    return result.err
+
+
+def test_what_fails_is_named_within_the_deadline(divisi):
+    m = compile_for_gpus(divisi, "gpt2", MEGATRON)
+    told = failing(divisi, m, "remote process exited or there was a network "
+                   "error: the emulated network is down", nccl_fail=3)
+    assert re.search("NCCL cannot (go on with |begin )[a-z_]+ of '", told)
+    assert ") on rank " in told
+    failing(divisi, m, "for NCCL to end it, which the GPUs of all its ranks "
+            "have been given; raise the timeout if they are busy", nccl_hang=3)
+    failing(divisi, m, "for NCCL to end it, which the GPUs of all its ranks "
+            "have been given; raise the timeout if they are busy", nccl_lose=4)
+    failing(divisi, m, f"waited {TIMEOUT} ms for NCCL to connect 2 GPUs; raise "
+            "the timeout if others are busy", nccl_alone=1)
+
+
+def test_a_library_that_is_missing_or_old_is_named(divisi):
+    m = compile_for_gpus(divisi, "gpt2", MEGATRON)
+    old = run(divisi, m, exits=DEVICE, nccl_version=21708)
+    assert ("libnccl.so.2 is NCCL 2.17.8, expected at least 2.18.1; update it"
+            in old.err)
+    divisi.path("lib").mkdir()
+    for library in EMULATOR.iterdir():
+        if "nccl" not in library.name:
+            divisi.path(f"lib/{library.name}").symlink_to(library)
+    absent = divisi("run", "g.divisi", "--inputs", m.inputs, "-o", "out.npz",
+                    exits=DEVICE, env={**emulator(), "LD_LIBRARY_PATH":
+                                       str(divisi.path("lib"))})
+    assert ("collectives between GPUs need NCCL: libnccl.so.2: cannot open "
+            "shared object file: No such file or directory; libnccl.so.2 comes "
+            "with NVIDIA's NCCL: install it, and let LD_LIBRARY_PATH name its "
+            "folder, or compile the model with --collectives host") in absent.err
