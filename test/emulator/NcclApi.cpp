@@ -87,18 +87,10 @@ ncclResult_t ncclGetVersion(int *version) {
 }
 
 const char *ncclGetErrorString(ncclResult_t result) {
-  switch (result) {
-  case ncclSuccess:
-    return "no error";
-  case ncclUnhandledCudaError:
-    return "unhandled cuda error";
-  case ncclRemoteError:
-    return "remote process exited or there was a network error";
-  case ncclInvalidArgument:
-    return "invalid argument";
-  default:
-    return "refused by the emulator";
-  }
+  return result == ncclUnhandledCudaError ? "unhandled cuda error"
+         : result == ncclRemoteError
+             ? "remote process exited or there was a network error"
+             : "refused by the emulator";
 }
 
 const char *ncclGetLastError(ncclComm_t communicator) {
@@ -238,6 +230,18 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator,
            : communicator->state   ? communicator->state
            : communicator->pending ? ncclInProgress
                                    : ncclSuccess;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommCount(const ncclComm_t communicator, int *count) {
+  Lock lock(gpus().mutex);
+  *count = communicator->clique->size;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommUserRank(const ncclComm_t communicator, int *rank) {
+  Lock lock(gpus().mutex);
+  *rank = communicator->self;
   return ncclSuccess;
 }
 
@@ -398,15 +402,11 @@ static ncclResult_t addCall(ncclComm_t communicator, cudaStream_t on,
   return ncclSuccess;
 }
 
-static uint64_t addressOf(const void *pointer) {
-  return reinterpret_cast<uint64_t>(pointer);
-}
-
 ncclResult_t ncclAllReduce(const void *source, void *result, size_t count,
                            ncclDataType_t type, ncclRedOp_t reduction,
                            ncclComm_t communicator, cudaStream_t stream) {
   return addCall(communicator, stream,
-                 {NcclKind::AllReduce, addressOf(source), addressOf(result),
+                 {NcclKind::AllReduce, uint64_t(source), uint64_t(result),
                   count, type, reduction});
 }
 
@@ -414,7 +414,7 @@ ncclResult_t ncclReduceScatter(const void *source, void *result, size_t count,
                                ncclDataType_t type, ncclRedOp_t reduction,
                                ncclComm_t communicator, cudaStream_t stream) {
   return addCall(communicator, stream,
-                 {NcclKind::ReduceScatter, addressOf(source), addressOf(result),
+                 {NcclKind::ReduceScatter, uint64_t(source), uint64_t(result),
                   count, type, reduction});
 }
 
@@ -422,7 +422,7 @@ ncclResult_t ncclReduce(const void *source, void *result, size_t count,
                         ncclDataType_t type, ncclRedOp_t reduction, int root,
                         ncclComm_t communicator, cudaStream_t stream) {
   return addCall(communicator, stream,
-                 {NcclKind::Reduce, addressOf(source), addressOf(result), count,
+                 {NcclKind::Reduce, uint64_t(source), uint64_t(result), count,
                   type, reduction, root});
 }
 
@@ -431,19 +431,19 @@ ncclResult_t ncclAllGather(const void *source, void *result, size_t count,
                            cudaStream_t stream) {
   return addCall(
       communicator, stream,
-      {NcclKind::AllGather, addressOf(source), addressOf(result), count, type});
+      {NcclKind::AllGather, uint64_t(source), uint64_t(result), count, type});
 }
 
 ncclResult_t ncclSend(const void *source, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t communicator, cudaStream_t stream) {
   return addCall(
       communicator, stream,
-      {NcclKind::Send, addressOf(source), 0, count, type, ncclSum, peer});
+      {NcclKind::Send, uint64_t(source), 0, count, type, ncclSum, peer});
 }
 
 ncclResult_t ncclRecv(void *result, size_t count, ncclDataType_t type, int peer,
                       ncclComm_t communicator, cudaStream_t stream) {
   return addCall(
       communicator, stream,
-      {NcclKind::Recv, 0, addressOf(result), count, type, ncclSum, peer});
+      {NcclKind::Recv, 0, uint64_t(result), count, type, ncclSum, peer});
 }

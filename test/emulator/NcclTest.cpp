@@ -8,10 +8,10 @@
 
 #include "test/emulator/NcclWorld.h"
 
-#include "divisi/runtime/Element.h"
 #include "runtime/comm/QueuedShape.h"
 #include "runtime/comm/nccl/NcclTypes.h"
 
+#include <cuda.h>
 #include <gmock/gmock.h>
 #include <set>
 
@@ -200,4 +200,73 @@ TEST(NcclTest, whatNcclDoesNotCombineIsRefused) {
   EXPECT_THAT(share.status().message(),
               testing::HasSubstr("all_reduce of 'fc1': NCCL has no max of f32 "
                                  "as the model means it"));
+}
+
+/// Communicators and streams of somebody else's, of rank `numberOf(rank)` each.
+static std::map<uint32_t, NcclHandles>
+makeHandles(const std::function<int(int)> &numberOf) {
+  std::map<uint32_t, NcclHandles> handles;
+  ncclUniqueId id;
+  EXPECT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  for (int rank = 0; rank < 4; ++rank) {
+    CUcontext context = nullptr;
+    EXPECT_EQ(cuDevicePrimaryCtxRetain(&context, rank), CUDA_SUCCESS);
+    EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+    CUstream stream = nullptr;
+    EXPECT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    ncclComm_t communicator = nullptr;
+    EXPECT_EQ(
+        ncclCommInitRankConfig(&communicator, 4, id, numberOf(rank), &config),
+        ncclInProgress);
+    handles[uint32_t(rank)] = {communicator, stream};
+  }
+  for (auto &[rank, own] : handles) {
+    ncclResult_t state = ncclInProgress;
+    while (state == ncclInProgress) {
+      EXPECT_EQ(ncclCommGetAsyncError(static_cast<ncclComm_t>(own.communicator),
+                                      &state),
+                ncclSuccess);
+    }
+  }
+  return handles;
+}
+
+static StepDesc sumOfAll() {
+  StepDesc step;
+  step.reduce = ReduceKind::Sum;
+  step.location = "all_reduce of 'fc1'";
+  for (uint32_t rank : {3, 1, 0, 2}) {
+    step.parties.push_back({rank, Box::whole({100}), Box::whole({100})});
+  }
+  return step;
+}
+
+TEST(NcclTest, whatTheCallerHasIsUsedAndKept) {
+  Random random(4);
+  auto handles = makeHandles([](int rank) { return rank; });
+  {
+    NcclWorld world(std::chrono::seconds(20), handles);
+    expectAsByHost(world, sumOfAll(), random);
+  }
+  for (auto &[rank, own] : handles) {
+    int number = -1;
+    ncclCommUserRank(static_cast<ncclComm_t>(own.communicator), &number);
+    EXPECT_EQ(number, int(rank));
+    EXPECT_EQ(ncclCommAbort(static_cast<ncclComm_t>(own.communicator)),
+              ncclSuccess);
+    EXPECT_EQ(cuStreamDestroy(static_cast<CUstream>(own.stream)), CUDA_SUCCESS);
+  }
+}
+
+TEST(NcclTest, whatTheCallerHasMustFit) {
+  auto handles = makeHandles([](int rank) { return 3 - rank; });
+  NcclWorld world(std::chrono::seconds(2), handles);
+  std::vector<Bytes> sources(4, Bytes(400)), results;
+  std::vector<Status> statuses = world.run(sumOfAll(), sources, results);
+  EXPECT_EQ(statuses[0].code(), ExitCode::Usage);
+  EXPECT_THAT(statuses[0].message(),
+              testing::HasSubstr("rank 3 of 4 was given a communicator of "
+                                 "NCCL's in which it is 0 of 4"));
 }

@@ -55,12 +55,13 @@ NcclWorld::Gpu::Gpu(int ordinal)
   event = std::move(*device->makeEvent());
 }
 
-NcclWorld::NcclWorld(std::chrono::milliseconds timeout) {
+NcclWorld::NcclWorld(std::chrono::milliseconds timeout,
+                     const std::map<uint32_t, NcclHandles> &given) {
   for (uint32_t rank : ranks) {
     gpus.emplace_back(int(rank));
   }
   communicator = makeNcclCommunicator(makeInprocCommunicator(timeout),
-                                      {4, ranks, timeout});
+                                      {4, ranks, timeout}, given);
 }
 
 /// Puts it on the GPU's queue and waits for it there.

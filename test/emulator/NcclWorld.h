@@ -42,7 +42,8 @@ Bytes drawElements(const rt::StepDesc &step, int64_t count, Random &random);
 class NcclWorld {
 public:
   explicit NcclWorld(
-      std::chrono::milliseconds timeout = std::chrono::seconds(20));
+      std::chrono::milliseconds timeout = std::chrono::seconds(20),
+      const std::map<uint32_t, rt::NcclHandles> &given = {});
 
   /// The step on all of its parties, by those for whom `comes` holds: twice,
   /// the second time with other work on the stream. What has become of each.

@@ -9,6 +9,7 @@ import pytest
 from conftest import assert_close, load, model
 from cuda_test import DEVICE, EMULATOR, HAS_NCCL, emulator
 from cuda_test import _needs_emulator  # noqa: F401
+from launched import needs_mpi
 
 TIMEOUT = 1500  # ms
 # In which layers meet in sums, and batches need not.
@@ -59,13 +60,15 @@ def test_random_plans_on_four_gpus(divisi, name, mesh, seed):
     assert_close(load(divisi.path("out.npz")), load(m.outputs))
 
 
-# Of two communicators' collectives each GPU has room for one: what begins them
-# in different orders would wait for ever.
+# A GPU has room for two collectives at a time. If there were more in flight, or
+# room for fewer, GPUs that begin different ones would wait for ever.
 def test_collectives_of_several_communicators_do_not_block_each_other(divisi):
     m = compile_for_gpus(divisi, "gpt2", ["--mesh", "2x2", "--solver", "random",
                                           "--seed", 2])
     for seed in (1, 2):
         run(divisi, m, "--timeout", 20000, seed=seed)
+    few = run(divisi, m, "--timeout", TIMEOUT, exits=DEVICE, seed=1, joint=1)
+    assert "for NCCL to end it" in few.err
 
 
 def test_the_host_can_be_chosen(divisi):
@@ -77,6 +80,22 @@ def test_the_host_can_be_chosen(divisi):
     wrong = divisi("compile", m.onnx, *m.shapes, "--gpu", "emulated",
                    "--collectives", "mpi", "-o", "g.divisi", exits=2)
     assert "--collectives 'mpi': expected nccl or host" in wrong.err
+
+
+# Each wait of a stream for another left out once; some are implied by others.
+def test_waits_that_are_left_out_are_reported(divisi):
+    m = compile_for_gpus(divisi, "gpt2", MEGATRON)
+    reported = unseen = 0
+    for dropped in range(1, 41):
+        told = run(divisi, m, exits=None, drop=dropped)
+        if "emulator: left out a wait" not in told.err:
+            break
+        isRace = "emulator: race: " in told.err
+        assert told.code == (DEVICE if isRace else 0)
+        reported, unseen = reported + isRace, unseen + (not isRace)
+    print(f"counted: waits left out around collectives: {reported} reported as "
+          f"races, {unseen} not")
+    assert reported >= 20 and unseen <= reported / 2
 
 
 def failing(divisi, m, says, **settings):
@@ -118,3 +137,23 @@ def test_a_library_that_is_missing_or_old_is_named(divisi):
             "shared object file: No such file or directory; libnccl.so.2 comes "
             "with NVIDIA's NCCL: install it, and let LD_LIBRARY_PATH name its "
             "folder, or compile the model with --collectives host") in absent.err
+
+
+# The emulated NCCL connects ranks of one process alone; that they have all come to
+# it, with a number that one of them has made, is what others saw to.
+@needs_mpi
+def test_processes_tell_each_other_whom_nccl_connects(divisi):
+    m = compile_for_gpus(divisi, "gpt2", MEGATRON)
+    told = run(divisi, m, "--launch", 2, "--timeout", TIMEOUT, exits=DEVICE)
+    for rank in (0, 1):
+        assert (f"[{rank}/2] divisi: error: entry 'forward': rank {rank} waited "
+                f"{TIMEOUT} ms for NCCL to connect 2 GPUs") in told.err
+
+
+# Each has a GPU of its own, of those that all of them are shown.
+@needs_mpi
+def test_processes_with_gpus_meet_with_the_host(divisi):
+    m = compile_for_gpus(divisi, "gpt2", MEGATRON, "--collectives", "host")
+    told = run(divisi, m, "--launch", 2, "--verbose", "--timeout", 20000)
+    assert "[1/2] divisi: note: device 1 runs " in told.err
+    assert_close(load(divisi.path("out.npz")), load(m.outputs))

@@ -58,12 +58,17 @@ private:
   mutable std::shared_ptr<const DnnHandle> dnn_;
 };
 
-/// A stream.
+/// A stream, its own or somebody else's.
 class CudaQueue final : public DeviceQueue {
 public:
-  CudaQueue(std::shared_ptr<const Context> context, CUstream stream)
-      : context_(std::move(context)), stream_(stream) {}
-  ~CudaQueue() override { context_->driver().streamDestroy(stream_); }
+  CudaQueue(std::shared_ptr<const Context> context, CUstream stream,
+            bool isOwn = true)
+      : context_(std::move(context)), stream_(stream), isOwn_(isOwn) {}
+  ~CudaQueue() override {
+    if (isOwn_) {
+      context_->driver().streamDestroy(stream_);
+    }
+  }
 
   const Context &context() const { return *context_; }
   std::shared_ptr<const Context> shared() const { return context_; }
@@ -72,6 +77,7 @@ public:
 private:
   std::shared_ptr<const Context> context_;
   CUstream stream_;
+  bool isOwn_;
 };
 
 /// Lets so many elements at `result`, of 1, 2, 4 or 8 bytes, be `element`.

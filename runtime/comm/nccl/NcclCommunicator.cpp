@@ -24,8 +24,8 @@ namespace {
 class NcclCommunicator final : public HostSteps {
 public:
   NcclCommunicator(std::shared_ptr<Communicator> inner,
-                   std::span<const uint32_t> localRanks,
-                   std::chrono::milliseconds timeout);
+                   const CommunicatorRequest &request,
+                   const std::map<uint32_t, NcclHandles> &given);
 
   bool reaches(std::string_view space) const override {
     return space == hostSpace || space == cuda::spaceName;
@@ -56,11 +56,14 @@ private:
 } // namespace
 
 NcclCommunicator::NcclCommunicator(std::shared_ptr<Communicator> inner,
-                                   std::span<const uint32_t> localRanks,
-                                   std::chrono::milliseconds timeout)
-    : HostSteps(std::move(inner)), timeout_(timeout) {
-  for (uint32_t rank : localRanks) {
-    ranks_.try_emplace(rank, rank, this->inner(), aborts_, timeout);
+                                   const CommunicatorRequest &request,
+                                   const std::map<uint32_t, NcclHandles> &given)
+    : HostSteps(std::move(inner)), timeout_(request.timeout) {
+  for (uint32_t rank : request.localRanks) {
+    auto known = given.find(rank);
+    ranks_.try_emplace(rank, rank, request.numRanks, this->inner(), aborts_,
+                       timeout_,
+                       known == given.end() ? NcclHandles() : known->second);
   }
 }
 
@@ -114,9 +117,12 @@ NcclCommunicator::prepareQueued(const StepDesc &step, size_t self,
   for (const StepParty &party : step.parties) {
     group.push_back(party.rank);
   }
-  return std::unique_ptr<QueuedStep>(std::make_unique<NcclStep>(
+  auto share = std::make_unique<NcclStep>(
       **shared, self, planQueued(step, self), device, rank,
-      rank.want(step.entry, group), aborts_, timeout_));
+      rank.want(step.entry, group), aborts_, timeout_);
+  status = share->useGivenStream();
+  return status.isOk() ? Expected(std::unique_ptr<QueuedStep>(std::move(share)))
+                       : status;
 }
 
 Status NcclCommunicator::beginRun(uint32_t entry,
@@ -139,7 +145,7 @@ void NcclCommunicator::reset() {
 
 std::shared_ptr<Communicator>
 divisi::rt::makeNcclCommunicator(std::shared_ptr<Communicator> inner,
-                                 const CommunicatorRequest &request) {
-  return std::make_shared<NcclCommunicator>(
-      std::move(inner), request.localRanks, request.timeout);
+                                 const CommunicatorRequest &request,
+                                 const std::map<uint32_t, NcclHandles> &given) {
+  return std::make_shared<NcclCommunicator>(std::move(inner), request, given);
 }

@@ -31,6 +31,8 @@ struct NcclLibrary {
   decltype(&::ncclCommInitRankConfig) commInitRankConfig = nullptr;
   decltype(&::ncclCommSplit) commSplit = nullptr;
   decltype(&::ncclCommAbort) commAbort = nullptr;
+  decltype(&::ncclCommCount) commCount = nullptr;
+  decltype(&::ncclCommUserRank) commUserRank = nullptr;
   decltype(&::ncclCommGetAsyncError) commGetAsyncError = nullptr;
   decltype(&::ncclGroupStart) groupStart = nullptr;
   decltype(&::ncclGroupEnd) groupEnd = nullptr;

@@ -251,6 +251,24 @@ Status NcclRank::split(ncclComm_t whole, const std::vector<Group> &groups) {
   return status;
 }
 
+/// What it was given, if that is of all ranks and has its number.
+Expected<ncclComm_t> NcclRank::checkGiven() const {
+  auto *given = static_cast<ncclComm_t>(given_.communicator);
+  const std::string what = "say whose the communicator is that was given";
+  int count = 0, self = 0;
+  Status status =
+      library_->check(library_->commCount(given, &count), given, what);
+  if (status.isOk()) {
+    status = library_->check(library_->commUserRank(given, &self), given, what);
+  }
+  if (status.isOk() && (count != int(numRanks_) || self != int(number_))) {
+    status = makeError(ExitCode::Usage, "rank ", number_, " of ", numRanks_,
+                       " was given a communicator of NCCL's in which it is ",
+                       self, " of ", count);
+  }
+  return status.isOk() ? Expected(given) : status;
+}
+
 Status NcclRank::connectGroups(uint32_t entry, std::vector<Group> groups) {
   std::set<uint32_t> members;
   for (const Group &group : groups) {
@@ -260,11 +278,13 @@ Status NcclRank::connectGroups(uint32_t entry, std::vector<Group> groups) {
     return {};
   }
   Group all(members.begin(), members.end());
-  auto whole = connectAll(entry, all);
+  // What it was given stays whose it is: all of its own are split from it.
+  bool usesGiven = given_.communicator && all.size() == numRanks_;
+  auto whole = usesGiven ? checkGiven() : connectAll(entry, all);
   if (!whole) {
     return whole.status();
   }
-  if (std::erase(groups, all) != 0) {
+  if (!usesGiven && std::erase(groups, all) != 0) {
     cliques_.at(all).communicator = *whole;
   }
   return split(*whole, groups);

@@ -21,7 +21,7 @@
 #ifndef DIVISI_RUNTIME_COMM_NCCL_NCCLRANK_H
 #define DIVISI_RUNTIME_COMM_NCCL_NCCLRANK_H
 
-#include "divisi/runtime/Communicator.h"
+#include "divisi/runtime/NcclCommunicator.h"
 #include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/comm/AbortState.h"
 #include "runtime/comm/nccl/NcclLibrary.h"
@@ -44,11 +44,14 @@ struct Clique {
 /// What a rank has of NCCL. Used by the rank's thread.
 class NcclRank {
 public:
-  /// Of `number`, which meets others by steps of `inner`. Nothing takes longer
-  /// than `timeout`, or goes on when `aborts` has a reason.
-  NcclRank(uint32_t number, Communicator &inner, const AbortState &aborts,
-           std::chrono::milliseconds timeout)
-      : number_(number), inner_(inner), aborts_(aborts), timeout_(timeout) {}
+  /// Of `number` of `numRanks`, which meets others by steps of `inner`, with
+  /// what it was `given`. Nothing takes longer than `timeout`, or goes on when
+  /// `aborts` has a reason.
+  NcclRank(uint32_t number, uint32_t numRanks, Communicator &inner,
+           const AbortState &aborts, std::chrono::milliseconds timeout,
+           const NcclHandles &given)
+      : number_(number), numRanks_(numRanks), inner_(inner), aborts_(aborts),
+        timeout_(timeout), given_(given) {}
   ~NcclRank() { end(); }
   NcclRank(const NcclRank &) = delete;
 
@@ -68,6 +71,8 @@ public:
 
   const NcclLibrary &library() const { return *library_; }
   uint32_t number() const { return number_; }
+  /// The stream that it was given, or null.
+  CUstream givenStream() const { return static_cast<CUstream>(given_.stream); }
   /// Waits until the communicator has done what it was asked for: until it is
   /// on a queue, or connected.
   Status await(ncclComm_t communicator, const std::string &what) const;
@@ -80,14 +85,16 @@ private:
                                         std::span<const uint32_t> ranks);
   Expected<ncclUniqueId> exchangeNumber(uint32_t entry, const Group &ranks);
   Expected<ncclComm_t> connectAll(uint32_t entry, const Group &ranks);
+  Expected<ncclComm_t> checkGiven() const;
   Status connectGroups(uint32_t entry, std::vector<Group> groups);
   Status split(ncclComm_t whole, const std::vector<Group> &groups);
   Status splitRound(ncclComm_t whole, std::span<const Group> round);
 
-  uint32_t number_;
+  uint32_t number_, numRanks_;
   Communicator &inner_;
   const AbortState &aborts_;
   std::chrono::milliseconds timeout_;
+  NcclHandles given_;
   std::shared_ptr<const NcclLibrary> library_;
   std::shared_ptr<const cuda::Context> context_;
   std::map<Group, Clique> cliques_;

@@ -157,19 +157,50 @@ Status NcclStep::call(cudaStream_t stream, const std::byte *source,
   return status.isOk() ? rank_.await(communicator, "begin " + name()) : status;
 }
 
+Status NcclStep::useGivenStream() {
+  if (!rank_.givenStream()) {
+    return {};
+  }
+  given_ = std::make_unique<cuda::CudaQueue>(
+      cuda::contextOf(device_), rank_.givenStream(), /*isOwn=*/false);
+  for (std::unique_ptr<DeviceEvent> *event : {&before_, &behind_}) {
+    auto made = device_.makeEvent();
+    if (!made) {
+      return made.status();
+    }
+    *event = std::move(*made);
+  }
+  return {};
+}
+
+/// The calls, on the queue or, in between, on the stream that was given.
+Status NcclStep::callOn(DeviceQueue &queue, const std::byte *source,
+                        std::byte *result) {
+  auto follow = [&](DeviceQueue &first, DeviceQueue &then, DeviceEvent &event) {
+    Status status = device_.record(first, event);
+    return status.isOk() ? device_.wait(then, event) : status;
+  };
+  Status status = given_ ? follow(queue, *given_, *before_) : Status();
+  auto &stream = static_cast<cuda::CudaQueue &>(given_ ? *given_ : queue);
+  stream.context().driver(); // the thread has the context
+  if (status.isOk()) {
+    status =
+        call(reinterpret_cast<cudaStream_t>(stream.stream()), source, result);
+  }
+  return status.isOk() && given_ ? follow(*given_, queue, *behind_) : status;
+}
+
 Status NcclStep::put(DeviceQueue &queue, const void *source, void *result) {
   since_.reset();
   if (aborts_.isAborted()) {
     return aborts_.reason();
   }
   shared_.puts[self_].fetch_add(1, std::memory_order_relaxed);
-  auto &stream = static_cast<cuda::CudaQueue &>(queue);
   auto *from = static_cast<const std::byte *>(source);
   auto *to = static_cast<std::byte *>(result);
   Status status = pack(queue, from, to);
-  stream.context().driver(); // the thread has the context
   if (status.isOk()) {
-    status = call(reinterpret_cast<cudaStream_t>(stream.stream()), from, to);
+    status = callOn(queue, from, to);
   }
   return status.isOk() ? unpack(queue, to) : status;
 }

@@ -43,6 +43,9 @@ public:
   NcclStep(SharedStep &shared, size_t self, QueuedPlan plan, Device &device,
            NcclRank &rank, Clique &clique, AbortState &aborts,
            std::chrono::milliseconds timeout);
+  /// Before it is first put somewhere: lets it use the stream that the rank was
+  /// given, if it was.
+  Status useGivenStream();
 
   int64_t workspaceBytes() const override { return plan_.bytes; }
   void setWorkspace(std::byte *workspace) override { workspace_ = workspace; }
@@ -52,6 +55,7 @@ public:
 private:
   Status pack(DeviceQueue &queue, const std::byte *source, std::byte *result);
   Status unpack(DeviceQueue &queue, std::byte *result);
+  Status callOn(DeviceQueue &queue, const std::byte *source, std::byte *result);
   Status call(cudaStream_t stream, const std::byte *source, std::byte *result);
   ncclResult_t exchange(cudaStream_t stream, const std::byte *source,
                         std::byte *result);
@@ -70,6 +74,9 @@ private:
   std::chrono::milliseconds timeout_;
   NcclReduction reduction_ = {}; ///< Where it reduces.
   std::byte *workspace_ = nullptr;
+  /// Of a stream that was given: it, and points before and behind the calls.
+  std::unique_ptr<DeviceQueue> given_;
+  std::unique_ptr<DeviceEvent> before_, behind_;
   /// Since when it is the next to end.
   std::optional<std::chrono::steady_clock::time_point> since_;
 };

@@ -32,6 +32,7 @@ public:
 
 std::shared_ptr<Communicator>
 divisi::rt::makeNcclCommunicator(std::shared_ptr<Communicator> inner,
-                                 const CommunicatorRequest &) {
+                                 const CommunicatorRequest &,
+                                 const std::map<uint32_t, NcclHandles> &) {
   return std::make_shared<NoNccl>(std::move(inner));
 }
