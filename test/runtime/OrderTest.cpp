@@ -8,6 +8,7 @@
 
 #include "TestSession.h"
 #include "divisi/runtime/Verify.h"
+#include "runtime/core/VerifyOrder.h"
 
 #include <array>
 #include <gmock/gmock.h>
@@ -186,6 +187,29 @@ TEST(OrderTest, oneQueueForAllOfItWouldBlock) {
               HasSubstr("ranks would wait for each other: entry 'step', "
                         "program "));
   EXPECT_THAT(status.message(), HasSubstr(", which waits for entry 'step', "));
+}
+
+// What devices do they are given in the order of the list: rank 0 would give
+// its device tag 1 before tag 2, which rank 1 gives before tag 1.
+TEST(OrderTest, stepsOfDevicesHaveOneOrderInAllLists) {
+  pb::Manifest manifest = oneForwardOneBackward();
+  auto verifyOrders = [&] {
+    auto resolved = resolveManifest(manifest);
+    EXPECT_TRUE(resolved) << resolved.status().message();
+    return verifyOrder(**resolved, (*resolved)->entries[0]);
+  };
+  EXPECT_TRUE(verifyOrders().isOk());
+  manifest.add_spaces("test");
+  for (pb::Program &program :
+       *manifest.mutable_entries(0)->mutable_programs()) {
+    program.add_device_arena_bytes(program.arena_bytes());
+    for (pb::Buffer &buffer : *program.mutable_buffers()) {
+      buffer.set_space(buffer.has_arena_offset() ? 1 : 0);
+    }
+  }
+  Status status = verifyOrders();
+  EXPECT_EQ(status.code(), ExitCode::Invalid);
+  EXPECT_THAT(status.message(), HasSubstr("ranks would wait for each other: "));
 }
 
 // Each of them is there for a reason: without it, bytes are read before they

@@ -21,11 +21,11 @@ NcclStep::NcclStep(SharedStep &shared, size_t self, QueuedPlan plan,
   if (shared.step.reduce) {
     reduction_ = *findReduction(shared.step.type, *shared.step.reduce);
   }
-}
-
-std::string NcclStep::name() const {
-  return shared_.step.location + " (tag " + std::to_string(shared_.step.tag) +
-         ") on rank " + std::to_string(rank_.number());
+  std::string name = shared.step.location + " (tag " +
+                     std::to_string(shared.step.tag) + ") on rank " +
+                     std::to_string(rank.number());
+  begins_ = "begin " + name;
+  goesOn_ = "go on with " + name;
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,7 +123,7 @@ Status NcclStep::call(cudaStream_t stream, const std::byte *source,
   const StepParty &own = shared_.step.parties[self_];
   ncclResult_t done = library.groupStart();
   if (done != ncclSuccess) {
-    return library.check(done, communicator, "begin " + name());
+    return library.check(done, communicator, begins_);
   }
   switch (plan_.form) {
   case QueuedForm::AllReduce:
@@ -150,11 +150,11 @@ Status NcclStep::call(cudaStream_t stream, const std::byte *source,
     break;
   }
   ncclResult_t ended = library.groupEnd();
-  Status status = library.check(done, communicator, "begin " + name());
+  Status status = library.check(done, communicator, begins_);
   if (status.isOk()) {
-    status = library.check(ended, communicator, "begin " + name());
+    status = library.check(ended, communicator, begins_);
   }
-  return status.isOk() ? rank_.await(communicator, "begin " + name()) : status;
+  return status.isOk() ? rank_.await(communicator, begins_) : status;
 }
 
 Status NcclStep::useGivenStream() {
@@ -238,12 +238,11 @@ Status NcclStep::check(bool isNext) {
   }
   const NcclLibrary &library = rank_.library();
   ncclResult_t state = ncclSuccess;
-  const std::string what = "go on with " + name();
   Status status =
       library.check(library.commGetAsyncError(clique_.communicator, &state),
-                    clique_.communicator, what);
+                    clique_.communicator, goesOn_);
   if (status.isOk()) {
-    status = library.check(state, clique_.communicator, what);
+    status = library.check(state, clique_.communicator, goesOn_);
   }
   auto now = std::chrono::steady_clock::now();
   if (isNext && !since_) {

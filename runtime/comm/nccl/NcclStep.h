@@ -62,7 +62,6 @@ private:
   ncclResult_t reduceEach(cudaStream_t stream, const std::byte *source,
                           std::byte *result);
   Status timeoutStatus() const;
-  std::string name() const;
 
   SharedStep &shared_;
   size_t self_;
@@ -73,6 +72,7 @@ private:
   AbortState &aborts_;
   std::chrono::milliseconds timeout_;
   NcclReduction reduction_ = {}; ///< Where it reduces.
+  std::string begins_, goesOn_;  ///< What it was to do, for messages.
   std::byte *workspace_ = nullptr;
   /// Of a stream that was given: it, and points before and behind the calls.
   std::unique_ptr<DeviceQueue> given_;
