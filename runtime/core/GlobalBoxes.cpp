@@ -138,6 +138,46 @@ Status GlobalBoxes::fillBox(size_t index, const Box &box,
   return status;
 }
 
+Status GlobalBoxes::readPart(size_t global, uint32_t rank, int64_t begin,
+                             int64_t count, std::byte *to) const {
+  Held &held = *held_[global][rank];
+  {
+    std::lock_guard lock(held.mutex);
+    if (held.data && !held.isMapped) {
+      std::memcpy(to, held.data + begin, size_t(count));
+      return {};
+    }
+  }
+  std::span<const std::byte> bytes = file_->globalBytes(global);
+  if (bytes.empty()) {
+    std::memset(to, 0, size_t(count));
+    return {};
+  }
+  // Runs that ascend, of which the parts are wanted that cut into the range.
+  Status status;
+  int64_t lowest = int64_t(bytes.size()), highest = 0;
+  const Placement &placement = *resolved_->globals[global];
+  copyOf(placement, boxOf(global, rank))
+      .forEachRun([&](int64_t from, int64_t at, int64_t run) {
+        int64_t first = std::max(at, begin);
+        int64_t last = std::min(at + run, begin + count);
+        if (first >= last || !status.isOk()) {
+          return;
+        }
+        from += first - at;
+        status = file_->checkBytes(global, from, from + last - first);
+        // Damaged bytes are bytes, too: the caller throws them away.
+        std::memcpy(to + (first - begin), bytes.data() + from,
+                    size_t(last - first));
+        lowest = std::min(lowest, from);
+        highest = std::max(highest, from + last - first);
+      });
+  if (lowest < highest) {
+    file_->letGo(global, lowest, highest);
+  }
+  return status;
+}
+
 Status GlobalBoxes::makeCopy(size_t index, const Box &box, Held &held) const {
   int64_t width = byteWidth(resolved_->globals[index]->type);
   Expected<Pages> made = Pages::allocate(box.count() * width);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -74,50 +75,132 @@ Status divisi::rt::finish(Device &device, DeviceEvent &event) {
   }
 }
 
-/// Brings the host's bytes of a rank's box of a global to `to`.
-static Status copyGlobal(Device &device, const Box &box, int64_t width,
-                         const std::byte *from, std::byte *to) {
-  auto queue = device.makeQueue();
-  if (!queue) {
-    return queue.status();
+namespace {
+
+/// Brings a rank's boxes of globals to a device, piece by piece, through pinned
+/// memory: while one piece is on its way, the next is read from the file.
+class GlobalCopier {
+public:
+  GlobalCopier(GlobalBoxes &globals, uint32_t rank, Device &device)
+      : globals_(globals), rank_(rank), device_(device) {}
+  /// All `bytes` of the rank's box, to `to`; they may still be on their way.
+  Status copy(uint32_t global, int64_t bytes, std::byte *to);
+  /// Until all have come.
+  Status finish();
+
+private:
+  struct Piece {
+    std::unique_ptr<DeviceMemory> memory;
+    std::unique_ptr<DeviceEvent> sent;
+    bool isOnItsWay = false;
+  };
+  static constexpr int64_t mostBytes = 8 << 20;
+
+  Status begin(int64_t bytes);
+  Status await(Piece &piece);
+  Status send(Piece &piece, int64_t bytes, std::byte *to);
+
+  GlobalBoxes &globals_;
+  uint32_t rank_;
+  Device &device_;
+  Piece pieces_[2];
+  std::unique_ptr<DeviceQueue> queue_; ///< Before its pieces go.
+  size_t next_ = 0;
+};
+
+} // namespace
+
+/// Makes room for pieces of a box of that size.
+Status GlobalCopier::begin(int64_t bytes) {
+  int64_t wanted = std::min(bytes, mostBytes);
+  if (!queue_) {
+    auto queue = device_.makeQueue();
+    if (!queue) {
+      return queue.status();
+    }
+    queue_ = std::move(*queue);
   }
-  auto event = device.makeEvent();
-  Status status = event.status();
-  if (status.isOk()) {
-    status =
-        device.copyBox(queue->get(), BoxCopy(width, box, box, box), from, to);
+  for (Piece &piece : pieces_) {
+    Status status = await(piece);
+    if (!piece.sent && status.isOk()) {
+      auto event = device_.makeEvent();
+      status = event.status();
+      piece.sent = event ? std::move(*event) : nullptr;
+    }
+    if (status.isOk() && (!piece.memory || piece.memory->size() < wanted)) {
+      auto memory = device_.allocateHost(wanted);
+      status = memory.status();
+      piece.memory = memory ? std::move(*memory) : nullptr;
+    }
+    if (!status.isOk()) {
+      return status;
+    }
   }
-  if (device.isImmediate() || !status.isOk()) {
+  return {};
+}
+
+Status GlobalCopier::await(Piece &piece) {
+  bool waits = std::exchange(piece.isOnItsWay, false);
+  return waits ? divisi::rt::finish(device_, *piece.sent) : Status();
+}
+
+Status GlobalCopier::send(Piece &piece, int64_t bytes, std::byte *to) {
+  Box all{{0}, {bytes}};
+  Status status = device_.copyBox(queue_.get(), BoxCopy(1, all, all, all),
+                                  piece.memory->data(), to);
+  if (device_.isImmediate() || !status.isOk()) {
     return status;
   }
-  status = device.record(**queue, **event);
-  return status.isOk() ? finish(device, **event) : status;
+  piece.isOnItsWay = true;
+  return device_.record(*queue_, *piece.sent);
+}
+
+Status GlobalCopier::copy(uint32_t global, int64_t bytes, std::byte *to) {
+  bool fits = pieces_[0].memory &&
+              pieces_[0].memory->size() >= std::min(bytes, mostBytes);
+  Status status = fits ? Status() : begin(bytes);
+  for (int64_t at = 0; at < bytes && status.isOk();) {
+    Piece &piece = pieces_[next_++ % 2];
+    status = await(piece);
+    int64_t count = std::min(bytes - at, piece.memory->size());
+    if (status.isOk()) {
+      status =
+          globals_.readPart(global, rank_, at, count, piece.memory->data());
+    }
+    if (status.isOk()) {
+      status = send(piece, count, to + at);
+    }
+    at += count;
+  }
+  return status;
+}
+
+Status GlobalCopier::finish() {
+  Status status = await(pieces_[0]);
+  Status other = await(pieces_[1]);
+  return status.isOk() ? other : status;
 }
 
 static Status copyGlobals(const ResolvedManifest &resolved, uint32_t rank,
                           const std::map<uint32_t, int64_t> &wanted,
                           GlobalBoxes &globals, RankSpace &space) {
+  GlobalCopier copier(globals, rank, *space.device);
   for (auto [global, bytes] : wanted) {
-    const Placement &at = *resolved.globals[global];
-    const Box &box = at.boxes[*resolved.grids[at.grid].positionOf(rank)];
     auto memory = space.device->allocate(bytes);
-    Status status = memory ? globals.check(global, rank) : memory.status();
-    if (status.isOk() && bytes != 0) {
-      status = globals.acquire(global, rank);
-      if (status.isOk()) {
-        status = copyGlobal(*space.device, box, byteWidth(at.type),
-                            globals.data(global, rank), (*memory)->data());
-        globals.release(global, rank);
-      }
+    Status status = memory && bytes != 0
+                        ? copier.copy(global, bytes, (*memory)->data())
+                        : memory.status();
+    if (memory) {
+      space.globals[global] = std::move(*memory); // which may be on its way
     }
     if (!status.isOk()) {
+      (void)copier.finish();
       return status.in(
           "global '" +
           resolved.manifest->globals(static_cast<int>(global)).name() + "'");
     }
-    space.globals[global] = std::move(*memory);
   }
-  return {};
+  return copier.finish();
 }
 
 static Expected<std::shared_ptr<Device>>
