@@ -23,6 +23,7 @@
 
 #include <chrono>
 #include <map>
+#include <unistd.h>
 
 using namespace llvm;
 using namespace divisi;
@@ -213,6 +214,17 @@ static void noteKernels(const LoadedEntry &loaded) {
   }
 }
 
+/// One line per device: whether its work is given to it as one.
+static void noteGraphs(const LoadedEntry &loaded) {
+  std::vector<std::string> ranks =
+      loaded.session->graphUses(loaded.entry->name);
+  for (const auto &[rank, use] : enumerate(ranks)) {
+    if (!use.empty()) {
+      errs() << "divisi: note: device " << rank << ": " << use << "\n";
+    }
+  }
+}
+
 /// One line per device of this process: what the session has allocated, and
 /// what the artifact was expected to need.
 Status RunVerb::noteMemory(const rt::Session &session) const {
@@ -283,6 +295,7 @@ Status RunVerb::run() {
   }
   if (verbose_) {
     noteKernels(*loaded);
+    noteGraphs(*loaded);
   }
   Status status = verbose_ ? noteMemory(*loaded->session) : Status();
   if (verbose_ && status.isOk()) {
@@ -296,6 +309,12 @@ Status RunVerb::run() {
   }
   auto outputs = runAll(*loaded, *tensors);
   status = outputs.status();
+  if (loaded->session->isStuck() && sessionFlags_.isAlone()) {
+    // A thread is still at work with what would be destroyed.
+    outs().flush();
+    errs().flush();
+    _exit(reportStatus(status));
+  }
   if (status.isOk() && sessionFlags_.isFirst()) {
     status = writeOutputs(*loaded->entry, *outputs);
   }

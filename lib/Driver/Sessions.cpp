@@ -49,6 +49,9 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
       noPack("no-pack", cl::sub(verb), on(ActsOn::Run),
              cl::desc("bring weights into the order that kernels want in each "
                       "run, not once while loading: for comparison")),
+      noGraphs("no-graphs", cl::sub(verb), on(ActsOn::Run),
+               cl::desc("give GPUs their work one by one in every run, not as "
+                        "one graph from the second run on")),
       allowNative("allow-native", cl::sub(verb), on(ActsOn::Run),
                   cl::desc("run native code of the artifact whoever made it: "
                            "it can do all that you can")),
@@ -129,6 +132,7 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   options.verifyHashes = verify;
   options.checksIndices = !noIndexCheck;
   options.packsConstants = !noPack;
+  options.usesGraphs = !noGraphs;
   options.trace = trace;
   options.allowsNativeCode = allowNative;
   if (divisi::Expected<std::string> key = readUserKey()) {
@@ -245,6 +249,7 @@ std::string SessionFlags::describe() const {
                            << " --entry '" << entryName << "'"
                            << (noIndexCheck ? " --no-index-check" : "")
                            << (noPack ? " --no-pack" : "")
+                           << (noGraphs ? " --no-graphs" : "")
                            << (allowNative ? " --allow-native" : "");
   return text;
 }

@@ -52,6 +52,8 @@ struct SessionFlags {
   /// Adds --backend and what else a session takes to `verb`.
   explicit SessionFlags(llvm::cl::SubCommand &verb);
 
+  /// Whether no other process has a part in it.
+  bool isAlone() const { return !processes_; }
   /// ExitCode::Usage for a flag, else what rt::Session::open says.
   Expected<rt::SessionOptions> options() const;
   /// Loads `artifact` and finds the entry that --entry names, or the only one.
@@ -77,6 +79,7 @@ struct SessionFlags {
   llvm::cl::opt<int64_t> timeout;
   llvm::cl::opt<bool> noIndexCheck;
   llvm::cl::opt<bool> noPack;
+  llvm::cl::opt<bool> noGraphs;
   llvm::cl::opt<bool> allowNative;
   llvm::cl::opt<bool> tf32;
   llvm::cl::opt<std::string> entryName;

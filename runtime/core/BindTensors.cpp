@@ -12,7 +12,9 @@
 //
 // An output is computed where the caller wants it if its box is there in one
 // piece and aligned, and no input lies there, too: the caller's memory then
-// takes the place of a buffer of the arena. Else it is copied from that.
+// takes the place of a buffer of the arena. Else it is copied from that. What
+// is done as a graph has inputs and outputs that stay where they are: both are
+// copied (RankGraph.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -117,7 +119,8 @@ std::byte *RankProgram::placeFor(const OutputPatch &patch,
                                  const TensorView &view) const {
   constexpr uintptr_t alignment = 64; // what kernels are promised
   const std::vector<BoxCopy> &copies = tasks_[patch.task].copies;
-  if (patch.mentions.empty() || !copies.front().isContiguous()) {
+  bool isRecorded = graph_ && hasRun_; // with the arena's
+  if (isRecorded || patch.mentions.empty() || !copies.front().isContiguous()) {
     return nullptr;
   }
   std::byte *place = view.first() + copies.front().resultOffset();
@@ -167,7 +170,11 @@ void RankProgram::bindOutput(OutputPatch &patch,
 Status RankProgram::bind(std::span<const TensorArgument> inputs,
                          std::span<const TensorArgument> outputs) {
   for (auto &[index, slice] : inputs_) {
-    if (Status status = bindInput(slice, inputs[index]); !status.isOk()) {
+    Status status = bindInput(slice, inputs[index]);
+    if (status.isOk() && graph_ && hasRun_) {
+      status = stageInput(index, slice);
+    }
+    if (!status.isOk()) {
       return status;
     }
   }

@@ -67,9 +67,9 @@ public:
   /// One reader less.
   void release(size_t global, uint32_t rank);
 
-  /// Copies `count` bytes of the rank's box, dense, from `begin` on, to `to`: from
-  /// the file, which is checked, unless the box is in memory. Nobody acquires it
-  /// for that. Invalid where the file is damaged.
+  /// Copies `count` bytes of the rank's box, dense, from `begin` on, to `to`:
+  /// from the file, which is checked, unless the box is in memory. Nobody
+  /// acquires it for that. Invalid where the file is damaged.
   Status readPart(size_t global, uint32_t rank, int64_t begin, int64_t count,
                   std::byte *to) const;
 

@@ -125,11 +125,24 @@ Status Session::Impl::prepareRank(uint32_t rank) {
     if (entry.isBody() || !entry.programOfRank.contains(rank)) {
       continue;
     }
-    Expected<std::unique_ptr<RankProgram>> program = RankProgram::prepare(
-        {*resolved, e, rank, &spaces[rank], &globals, communicator.get(),
-         options.backends, options.threadsPerDevice, options.trace,
-         options.checksIndices, options.packsConstants, &state,
-         &lastSteps.at(rank), localRanks, codes});
+    RankContext context{*resolved,
+                        e,
+                        rank,
+                        &spaces[rank],
+                        &globals,
+                        communicator.get(),
+                        options.backends,
+                        options.threadsPerDevice,
+                        options.trace,
+                        options.checksIndices,
+                        options.packsConstants,
+                        &state,
+                        &lastSteps.at(rank),
+                        localRanks,
+                        codes};
+    context.usesGraphs = options.usesGraphs;
+    Expected<std::unique_ptr<RankProgram>> program =
+        RankProgram::prepare(context);
     if (!program) {
       return program.status();
     }
@@ -212,6 +225,15 @@ Status Session::Impl::connect() {
   return {};
 }
 
+/// Whether ranks wait for devices, whose work may never end.
+bool Session::Impl::hasDevices() const {
+  return std::ranges::any_of(spaces, [](const RankSpaces &ofRank) {
+    return std::ranges::any_of(ofRank, [](const RankSpace &space) {
+      return space.device && !space.device->isImmediate();
+    });
+  });
+}
+
 Status Session::Impl::load() {
   Expected<std::unique_ptr<ResolvedManifest>> read =
       resolveManifest(file.manifest());
@@ -246,7 +268,7 @@ Status Session::Impl::load() {
   for (auto &ofEntry : programs) {
     ofEntry.resize(resolved->manifest->num_ranks());
   }
-  if (localRanks.size() > 1 || options.loneRankHasThread) {
+  if (localRanks.size() > 1 || options.loneRankHasThread || hasDevices()) {
     // Between runs and while they last, the caller's thread wants a core, too.
     threads = std::make_unique<RankThreads>(localRanks.size(), spinWith(1));
   }

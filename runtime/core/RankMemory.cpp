@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/RankMemory.h"
-#include "runtime/core/RankProgram.h"
+#include "runtime/core/RankProgramBuilder.h"
 
 #include <algorithm>
 
@@ -70,6 +70,12 @@ void divisi::rt::addShared(RankMemory &rank, const SharedMemory &shared) {
 void divisi::rt::addMemory(RankMemory &rank, const ProgramMemory &program) {
   rank.workspace += program.staging;
   rank.packed += program.packed;
+}
+
+Expected<ProgramMemory> RankProgram::predict(const RankContext &context) {
+  RankProgram program;
+  Status status = RankProgramBuilder(context, program).countMemory();
+  return status.isOk() ? Expected<ProgramMemory>(program.memory_) : status;
 }
 
 Expected<std::vector<RankMemory>>

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Support/Clock.h"
+#include "runtime/core/RankGraph.h"
 #include "runtime/core/RankLoop.h"
 
 #include <algorithm>
@@ -16,6 +17,9 @@
 
 using namespace divisi;
 using namespace divisi::rt;
+
+RankProgram::RankProgram() = default;
+RankProgram::~RankProgram() = default;
 
 void RankProgram::setWorkspaces(const RankSpaces &spaces) {
   auto give = [&](const auto &step, int64_t at,
@@ -35,32 +39,6 @@ void RankProgram::setWorkspaces(const RankSpaces &spaces) {
     }
   }
   give(endStep_, 0);
-}
-
-std::string RankProgram::locationAt(size_t instruction) const {
-  return describeInstruction(*entry_, programIndex_, instruction) + ", rank " +
-         std::to_string(rank_);
-}
-
-std::string RankProgram::nodeAt(size_t instruction) const {
-  const artifact::Instruction &message =
-      entry_->programs[programIndex_].message->instructions(
-          static_cast<int>(instruction));
-  const std::string &node = message.location();
-  std::string_view op =
-      message.has_loop() ? "nn.loop"
-                         : std::string_view(resolved_->nameOf(message.call()));
-  std::ostringstream os;
-  os << (node.empty() ? "instruction " + std::to_string(instruction)
-                      : "node '" + node + "'")
-     << " (" << op << ")";
-  return os.str();
-}
-
-std::string RankProgram::locationOf(uint64_t progress) const {
-  const RankProgram *inner = inner_.load(std::memory_order_relaxed);
-  return inner ? inner->locationOf(progress)
-               : locationAt(tasks_[progress / 2 % tasks_.size()].instruction);
 }
 
 void RankProgram::noteFault(const Task &task, LaunchContext &context) {
@@ -141,9 +119,7 @@ Status RankProgram::runAt(size_t index) {
     events_[index].end = steadyNanoseconds();
   }
   progress_.store(progress + 2, std::memory_order_relaxed);
-  return status.isOk() || !works
-             ? status
-             : status.in(locationAt(tasks_[index].instruction));
+  return status.isOk() || !works ? status : status.in(whereIs(tasks_[index]));
 }
 
 /// Whether the device of `task` can be told to wait: what it waits for has
@@ -205,7 +181,7 @@ Expected<bool> RankProgram::collectEnded(Queue &queue) {
     Task &task = tasks_[queue.next()];
     Expected<bool> hasEnded = task.device->poll(*task.ended);
     if (!hasEnded) {
-      return hasEnded.status().in(locationAt(task.instruction));
+      return hasEnded.status().in(whereIs(task));
     }
     if (!*hasEnded) {
       Status status = task.queued ? task.queued->check(isNext(task)) : Status();
@@ -427,8 +403,9 @@ Status RankProgram::run() {
           ? Status()
           : communicator_->beginRun(entryIndex_, queuedRanks_, rank_);
   if (status.isOk()) {
-    status = drainQueues();
+    status = graph_ && hasRun_ ? runGraph() : drainQueues();
   }
+  hasRun_ |= status.isOk() && !isStopped_;
   if (!status.isOk() || isStopped_) {
     awaitDevices();
   }

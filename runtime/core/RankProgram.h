@@ -101,12 +101,18 @@ struct RankContext {
   std::span<const KernelCode> codes = {};
   /// Of a body: where its arena begins, in that of the program with the loop.
   std::byte *bodyArena = nullptr;
+  /// Whether what a device does alone is recorded, and done as one.
+  bool usesGraphs = false;
 };
 
+struct RankGraph;
 struct RankLoop;
 
 class RankProgram {
 public:
+  RankProgram();
+  ~RankProgram();
+
   /// When an instruction began and ended, in nanoseconds of the steady clock.
   struct Event {
     int64_t begin = 0, end = 0;
@@ -134,7 +140,8 @@ public:
     size_t number = 0;                      // Comm: of those queued
     int64_t messagesAt = 0;                 // Comm: in the rank's memory
     std::vector<BoxCopy> copies;            // Copy
-    bool isSkipped = false; ///< Copy: in this run the bytes are there already.
+    bool isSkipped = false;  ///< Copy: in this run the bytes are there already.
+    bool isPageable = false; ///< Copy: from or to memory that is not pinned.
     DType fillType = DType::F32;           // Fill
     ReduceKind fillKind = ReduceKind::Sum; // Fill
     int64_t fillCount = 0;                 // Fill
@@ -221,6 +228,10 @@ public:
   /// By operator and backend; calls that the runtime drops (views, empty
   /// results) are not among them.
   const KernelCounts &kernelCounts() const { return kernelCounts_; }
+
+  /// What becomes of what a device does: `from the second run on, 57 tasks of
+  /// the device are one graph`, or why not. Empty if no device does anything.
+  const std::string &graphUse() const { return graphUse_; }
 
   /// What the rank is at, for who watches it meanwhile. It changes with every
   /// task but collectives; see isWorking() and locationOf().
@@ -325,12 +336,22 @@ private:
   Expected<bool> advanceQueues();
   Status drainQueues();
   Status waitForOthers();
+  Status planGraph();
+  Status stageInput(uint32_t input, InputSlice &slice);
+  std::vector<const void *> graphAddresses() const;
+  Status giveWork();
+  Status recordGraph(std::vector<const void *> addresses);
+  Status awaitGraph();
+  Status runOnHost(std::span<const size_t> tasks);
+  Status runGraph();
   Status bindInput(InputSlice &slice, const TensorArgument &argument);
   void listInputs(std::span<const TensorArgument> inputs);
   std::byte *placeFor(const OutputPatch &patch, const TensorView &view) const;
   void bindOutput(OutputPatch &patch, const TensorArgument &argument);
   /// An instruction and the rank, for messages.
   std::string locationAt(size_t instruction) const;
+  /// The same of a task; of a call on a device with the operator.
+  std::string whereIs(const Task &task) const;
   /// `node 'fc1' (nn.matmul)`, alike on all ranks of a program.
   std::string nodeAt(size_t instruction) const;
   const ResolvedManifest *resolved_ = nullptr;
@@ -345,6 +366,9 @@ private:
   std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<DeviceQueue>>
       deviceQueues_;
   std::vector<Queue> queues_;        ///< Those in use.
+  std::unique_ptr<RankGraph> graph_; ///< Null if there is none.
+  std::string graphUse_;
+  bool hasRun_ = false;              ///< Task by task, to the end.
   std::vector<CommStep *> inFlight_; ///< While waiting; has room for all.
   size_t numQueued_ = 0;             ///< Steps on queues begun in the run.
   /// Who has a program of an entry with such steps; else nobody.

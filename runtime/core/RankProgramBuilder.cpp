@@ -199,6 +199,11 @@ void RankProgramBuilder::addCopy(const pb::Copy &copy, size_t instruction) {
   uint32_t from = program_.space(copy.source());
   uint32_t to = program_.space(copy.result());
   setSpace(task, std::max(from, to)); // the host's is 0
+  for (uint32_t buffer : {copy.source(), copy.result()}) {
+    const pb::Buffer &root = program_.root(buffer);
+    task.isPageable |= root.space() == hostSpaceNumber && from != to &&
+                       (root.has_global() || root.has_new_global());
+  }
   if (from != to) {
     ++out_.spaceCopies_.copies;
     out_.spaceCopies_.bytes += task.copies.front().bytes();
@@ -401,6 +406,11 @@ Status RankProgramBuilder::build() {
   }
   out_.inFlight_.reserve(out_.queues_.size());
   noteQueuedRanks();
+  if (context_.usesGraphs && !context_.trace && !entry_.isBody()) {
+    if (status = out_.planGraph(); !status.isOk()) {
+      return status;
+    }
+  }
   if (context_.trace) {
     out_.events_.resize(out_.tasks_.size());
   }
@@ -427,12 +437,6 @@ Status RankProgramBuilder::countMemory() {
   }
   countEnd();
   return placeMessages();
-}
-
-Expected<ProgramMemory> RankProgram::predict(const RankContext &context) {
-  RankProgram program;
-  Status status = RankProgramBuilder(context, program).countMemory();
-  return status.isOk() ? Expected<ProgramMemory>(program.memory_) : status;
 }
 
 Expected<std::unique_ptr<RankProgram>>

@@ -73,6 +73,7 @@ private:
   Status connect();
   Status chooseCodes();
   Status allocateSpaces();
+  bool hasDevices() const;
   Status prepareRank(uint32_t rank);
   void describeEntries();
   /// Calls `job` with each local rank. RankThreads::runOnAll, with waits ended

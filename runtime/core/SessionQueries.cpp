@@ -121,6 +121,8 @@ auto Session::Impl::askRanks(const EntryInfo *entry, Query query) const {
   return ranks;
 }
 
+bool Session::isStuck() const { return impl_->isStuck(); }
+
 std::vector<StateBytes> Session::stateBytes(std::string_view entry) const {
   return impl_->askRanks(findEntry(entry), [](const RankProgram &program) {
     return program.stateBytes();
@@ -130,6 +132,12 @@ std::vector<StateBytes> Session::stateBytes(std::string_view entry) const {
 std::vector<SpaceCopies> Session::spaceCopies(std::string_view entry) const {
   return impl_->askRanks(findEntry(entry), [](const RankProgram &program) {
     return program.spaceCopies();
+  });
+}
+
+std::vector<std::string> Session::graphUses(std::string_view entry) const {
+  return impl_->askRanks(findEntry(entry), [](const RankProgram &program) {
+    return program.graphUse();
   });
 }
 

@@ -7,54 +7,18 @@
 //===----------------------------------------------------------------------===//
 //
 // What Divisi uses of libcuda.so.1, and no more: what is asked for beyond that
-// is refused. Prototypes are those of NVIDIA's header.
+// is refused. Prototypes are those of NVIDIA's header. What works on streams is
+// in CudaWork.cpp.
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/emulator/CudaState.h"
 #include "test/emulator/DeviceNumbers.h"
-#include "test/emulator/Gpu.h"
-#include "test/emulator/GridExecutor.h"
-#include "test/emulator/KernelObject.h"
 
 #include <cstring>
-#include <cuda.h>
+#include <tuple>
 
 using namespace divisi::emulator;
-using divisi::EmulatedFunction;
-
-using Lock = std::lock_guard<std::mutex>;
-
-namespace {
-
-struct Kernel {
-  std::string name;
-  EmulatedFunction function;
-  uint64_t parameters;
-};
-
-struct Library {
-  KernelObject object;
-  Kernel kernel;
-};
-
-} // namespace
-
-static Stream &streamOf(CUstream stream) {
-  return *reinterpret_cast<Stream *>(stream);
-}
-
-static std::shared_ptr<Event> &eventOf(CUevent event) {
-  return *reinterpret_cast<std::shared_ptr<Event> *>(event);
-}
-
-static CUresult result() {
-  return gpus().fault() ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS;
-}
-
-/// Success if the calling thread has a context, as nearly all calls want.
-static CUresult needContext() {
-  return currentDevice() < 0 ? CUDA_ERROR_INVALID_CONTEXT : result();
-}
 
 CUresult cuInit(unsigned flags) {
   return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -66,12 +30,31 @@ CUresult cuDriverGetVersion(int *version) {
 }
 
 CUresult cuGetErrorName(CUresult error, const char **name) {
-  *name = error == CUDA_ERROR_LAUNCH_FAILED     ? "CUDA_ERROR_LAUNCH_FAILED"
-          : error == CUDA_ERROR_OUT_OF_MEMORY   ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : error == CUDA_ERROR_INVALID_CONTEXT ? "CUDA_ERROR_INVALID_CONTEXT"
-          : error == CUDA_ERROR_INVALID_IMAGE   ? "CUDA_ERROR_INVALID_IMAGE"
-                                                : "CUDA_ERROR_INVALID_VALUE";
-  return CUDA_SUCCESS;
+  switch (error) {
+#define DIVISI_ERROR(number)                                                   \
+  case number:                                                                 \
+    *name = #number;                                                           \
+    return CUDA_SUCCESS;
+    DIVISI_ERROR(CUDA_ERROR_LAUNCH_FAILED)
+    DIVISI_ERROR(CUDA_ERROR_OUT_OF_MEMORY)
+    DIVISI_ERROR(CUDA_ERROR_INVALID_CONTEXT)
+    DIVISI_ERROR(CUDA_ERROR_INVALID_IMAGE)
+    DIVISI_ERROR(CUDA_ERROR_INVALID_VALUE)
+    DIVISI_ERROR(CUDA_ERROR_ILLEGAL_ADDRESS)
+    DIVISI_ERROR(CUDA_ERROR_ECC_UNCORRECTABLE)
+    DIVISI_ERROR(CUDA_ERROR_UNKNOWN)
+    DIVISI_ERROR(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+    DIVISI_ERROR(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+    DIVISI_ERROR(CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+    DIVISI_ERROR(CUDA_ERROR_STREAM_CAPTURE_ISOLATION)
+    DIVISI_ERROR(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED)
+    DIVISI_ERROR(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
+    DIVISI_ERROR(CUDA_ERROR_CAPTURED_EVENT)
+#undef DIVISI_ERROR
+  default:
+    *name = nullptr;
+    return CUDA_ERROR_INVALID_VALUE;
+  }
 }
 
 CUresult cuGetErrorString(CUresult error, const char **text) {
@@ -79,7 +62,12 @@ CUresult cuGetErrorString(CUresult error, const char **text) {
   *text = error == CUDA_ERROR_LAUNCH_FAILED && gpus().fault()
               ? gpus().fault()->c_str()
           : error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory"
-                                              : "refused by the emulator";
+          : error == CUDA_ERROR_ILLEGAL_ADDRESS
+              ? "an illegal memory access was encountered"
+          : error == CUDA_ERROR_ECC_UNCORRECTABLE
+              ? "uncorrectable ECC error encountered"
+          : error == CUDA_ERROR_UNKNOWN ? "unknown error"
+                                        : "refused by the emulator";
   return CUDA_SUCCESS;
 }
 
@@ -139,6 +127,9 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
   if (CUresult wrong = needContext()) {
     return wrong;
   }
+  if (CUresult wrong = refuseInCapture()) {
+    return wrong;
+  }
   if (bytes == 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -148,12 +139,27 @@ CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
 
 CUresult cuMemFree(CUdeviceptr address) {
   Lock lock(gpus().mutex);
+  if (CUresult wrong = refuseInCapture()) {
+    return wrong;
+  }
   return gpus().free(address) ? result() : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemGetInfo(size_t *left, size_t *all) {
+  Lock lock(gpus().mutex);
+  if (CUresult wrong = needContext()) {
+    return wrong;
+  }
+  std::tie(*left, *all) = gpus().bytesOf(currentDevice());
+  return CUDA_SUCCESS;
 }
 
 CUresult cuMemHostAlloc(void **data, size_t bytes, unsigned) {
   Lock lock(gpus().mutex);
   if (CUresult wrong = needContext()) {
+    return wrong;
+  }
+  if (CUresult wrong = refuseInCapture()) {
     return wrong;
   }
   *data = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
@@ -167,6 +173,9 @@ CUresult cuMemHostAlloc(void **data, size_t bytes, unsigned) {
 
 CUresult cuMemFreeHost(void *data) {
   Lock lock(gpus().mutex);
+  if (CUresult wrong = refuseInCapture()) {
+    return wrong;
+  }
   if (!gpus().unpin(data)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -181,16 +190,32 @@ static CUresult copy(const CUDA_MEMCPY3D &plan, CUstream on) {
   if (CUresult wrong = needContext()) {
     return wrong;
   }
-  auto isPageable = [&](CUdeviceptr at, uint64_t pitch, uint64_t height) {
+  if (gpus().failsNextCopy()) {
+    return CUDA_ERROR_ECC_UNCORRECTABLE;
+  }
+  auto isPageable = [plan](CUdeviceptr at, uint64_t pitch, uint64_t height) {
     uint64_t last = ((plan.Depth - 1) * height + plan.Height - 1) * pitch;
     return !gpus().isOfDevice(at) &&
            !gpus().isPinned(at, last + plan.WidthInBytes);
   };
   Stream &stream = streamOf(on);
-  auto run = [plan](Touched &touched) { return copyPlanes(plan, touched); };
+  bool isOfHost = isPageable(plan.srcDevice, plan.srcPitch, plan.srcHeight) ||
+                  isPageable(plan.dstDevice, plan.dstPitch, plan.dstHeight);
+  if (stream.capture && isOfHost) {
+    return refuseInCapture();
+  }
+  bool isCaptured = stream.capture != nullptr;
+  auto run = [plan, isCaptured, isPageable](Touched &touched) {
+    // What was captured may be done when its memory has gone.
+    bool isLost = isCaptured &&
+                  (isPageable(plan.srcDevice, plan.srcPitch, plan.srcHeight) ||
+                   isPageable(plan.dstDevice, plan.dstPitch, plan.dstHeight));
+    return isLost ? std::optional<std::string>(
+                        "bytes of the host that are not pinned any more")
+                  : copyPlanes(plan, touched);
+  };
   gpus().put(stream, {"a copy", run});
-  if (isPageable(plan.srcDevice, plan.srcPitch, plan.srcHeight) ||
-      isPageable(plan.dstDevice, plan.dstPitch, plan.dstHeight)) {
+  if (isOfHost) {
     gpus().finish(stream, &lock);
   }
   return result();
@@ -287,141 +312,4 @@ CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
 CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value,
                             size_t width, size_t height, CUstream stream) {
   return fill(to, pitch, &value, sizeof(value), width, height, stream);
-}
-
-//===----------------------------------------------------------------------===//
-// Streams and events
-//===----------------------------------------------------------------------===//
-
-CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
-  Lock lock(gpus().mutex);
-  if (CUresult wrong = needContext()) {
-    return wrong;
-  }
-  // The other kind waits for the default stream, which nobody uses here.
-  if (flags != CU_STREAM_NON_BLOCKING) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  *stream = reinterpret_cast<CUstream>(gpus().makeStream(currentDevice()));
-  return CUDA_SUCCESS;
-}
-
-CUresult cuStreamDestroy(CUstream stream) {
-  Lock lock(gpus().mutex);
-  gpus().destroy(&streamOf(stream));
-  return CUDA_SUCCESS;
-}
-
-CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
-  Lock lock(gpus().mutex);
-  if (gpus().dropsWait()) {
-    return result();
-  }
-  gpus().wait(streamOf(stream), eventOf(event));
-  return result();
-}
-
-CUresult cuEventCreate(CUevent *event, unsigned) {
-  *event = reinterpret_cast<CUevent>(
-      new std::shared_ptr<Event>(std::make_shared<Event>()));
-  return CUDA_SUCCESS;
-}
-
-CUresult cuEventDestroy(CUevent event) {
-  delete &eventOf(event);
-  return CUDA_SUCCESS;
-}
-
-CUresult cuEventRecord(CUevent event, CUstream stream) {
-  Lock lock(gpus().mutex);
-  gpus().record(streamOf(stream), eventOf(event));
-  return result();
-}
-
-CUresult cuEventQuery(CUevent event) {
-  Lock lock(gpus().mutex);
-  bool isReached = gpus().query(*eventOf(event));
-  CUresult wrong = result();
-  return wrong ? wrong : isReached ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-}
-
-//===----------------------------------------------------------------------===//
-// Kernels
-//===----------------------------------------------------------------------===//
-
-CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *,
-                           void **, unsigned, CUlibraryOption *, void **,
-                           unsigned) {
-  auto *made = new Library{KernelObject(code), {}};
-  if (!made->object.function()) {
-    delete made;
-    return CUDA_ERROR_INVALID_IMAGE;
-  }
-  *library = reinterpret_cast<CUlibrary>(made);
-  return CUDA_SUCCESS;
-}
-
-CUresult cuLibraryUnload(CUlibrary library) {
-  Lock lock(gpus().mutex);
-  gpus().finishAll(); // whatever still runs it
-  delete reinterpret_cast<Library *>(library);
-  return CUDA_SUCCESS;
-}
-
-CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library,
-                            const char *name) {
-  auto &all = *reinterpret_cast<Library *>(library);
-  all.kernel = {name, all.object.function(), all.object.parameters()};
-  *kernel = reinterpret_cast<CUkernel>(&all.kernel);
-  return CUDA_SUCCESS;
-}
-
-/// A warp has all of its threads, as kernels here expect.
-static bool isLaunchable(const LaunchShape &shape) {
-  return shape.threads() % 32 == 0 && shape.threads() <= 1024 &&
-         shape.blocks() > 0 && shape.gridY < 65536;
-}
-
-CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
-                        unsigned gridZ, unsigned blockX, unsigned blockY,
-                        unsigned blockZ, unsigned sharedBytes, CUstream stream,
-                        void **parameters, void **extra) {
-  Lock lock(gpus().mutex);
-  if (CUresult wrong = needContext()) {
-    return wrong;
-  }
-  const Kernel kernel = *reinterpret_cast<Kernel *>(function);
-  LaunchShape shape{gridX, gridY, blockX, blockY};
-  if (gridZ != 1 || blockZ != 1 || sharedBytes != 0 || extra ||
-      !isLaunchable(shape)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  std::vector<uint64_t> values(kernel.parameters); // as they are now
-  for (size_t p = 0; p < values.size(); ++p) {
-    std::memcpy(&values[p], parameters[p], sizeof(uint64_t));
-  }
-  auto run = [kernel, shape, values = std::move(values), seed = gpus().draw()](
-                 Touched &touched) -> std::optional<std::string> {
-    std::vector<uint64_t> launch = {uint64_t(kernel.function), shape.gridX,
-                                    shape.gridY, shape.blockX, shape.blockY};
-    launch.insert(launch.end(), values.begin(), values.end());
-    if (const Touched *known = gpus().knownOf(launch)) {
-      touched = *known;
-      return std::nullopt;
-    }
-    static GridExecutor executor(
-        [](uint64_t at, uint64_t bytes) { return gpus().find(at, bytes); });
-    executor.seed(seed);
-    std::vector<const void *> places;
-    for (const uint64_t &value : values) {
-      places.push_back(&value);
-    }
-    auto wrong = executor.run(kernel.function, places.data(), shape);
-    touched.reads = executor.log().touched(false);
-    touched.writes = executor.log().touched(true);
-    gpus().keep(std::move(launch), touched);
-    return wrong;
-  };
-  gpus().put(streamOf(stream), {"kernel " + kernel.name, std::move(run)});
-  return result();
 }

@@ -90,8 +90,9 @@ TEST(CudaDevice, SaysWhatIsNotThere) {
   Status full = f.device->allocate(int64_t(1) << 40).status();
   EXPECT_EQ(full.code(), ExitCode::Device);
   EXPECT_THAT(full.message(),
-              HasSubstr("CUDA cannot allocate 1099511627776 bytes: out of "
-                        "memory (CUDA_ERROR_OUT_OF_MEMORY)"));
+              HasSubstr("CUDA cannot allocate 1099511627776 bytes, of "
+                        "1073741824 that are free of 1073741824, on device 0: "
+                        "out of memory (CUDA_ERROR_OUT_OF_MEMORY)"));
 }
 
 TEST(CudaDevice, IsKnownByItsBackend) {

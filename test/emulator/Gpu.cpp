@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/emulator/Gpu.h"
+#include "test/emulator/Graphs.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -28,6 +28,10 @@ Gpus::Gpus()
       used_(size_t(devices)),
       mostBytes_(fromEnvironment("DIVISI_EMULATOR_BYTES", 1 << 30)),
       dropped_(fromEnvironment("DIVISI_EMULATOR_DROP", 0)),
+      failingLaunch_(fromEnvironment("DIVISI_EMULATOR_FAIL_LAUNCH", 0)),
+      failingCopy_(fromEnvironment("DIVISI_EMULATOR_FAIL_COPY", 0)),
+      losingLaunch_(fromEnvironment("DIVISI_EMULATOR_LOSE", 0)),
+      hangingLaunch_(fromEnvironment("DIVISI_EMULATOR_HANG", 0)),
       joint_(size_t(devices)),
       mostJoint_(fromEnvironment("DIVISI_EMULATOR_JOINT", 2)),
       ordersAlone_(fromEnvironment("DIVISI_EMULATOR_ORDERS", 0) != 0),
@@ -123,12 +127,19 @@ void Gpus::destroy(Stream *stream) {
 }
 
 void Gpus::put(Stream &stream, Stream::Work work) {
+  if (stream.capture) {
+    return stream.capture->put(stream, std::move(work));
+  }
   host_.advance(hostAgent);
   work.host = host_;
   stream.works.push_back(std::move(work));
 }
 
 void Gpus::record(Stream &stream, const std::shared_ptr<Event> &event) {
+  event->capture = 0;
+  if (stream.capture) {
+    return stream.capture->record(stream, *event);
+  }
   Stream::Work work{"an event"};
   work.records = event;
   work.number = ++event->recorded;
@@ -136,11 +147,26 @@ void Gpus::record(Stream &stream, const std::shared_ptr<Event> &event) {
 }
 
 void Gpus::wait(Stream &stream, const std::shared_ptr<Event> &event) {
+  wait(stream, event, event->recorded);
+}
+
+void Gpus::wait(Stream &stream, const std::shared_ptr<Event> &event,
+                uint64_t number) {
   Stream::Work work{"a wait"};
   work.waitsFor = event;
-  work.number = event->recorded;
+  work.number = number;
   put(stream, std::move(work));
 }
+
+Gpus::End Gpus::nextLaunch() {
+  ++launches_;
+  return launches_ == failingLaunch_   ? End::Fails
+         : launches_ == losingLaunch_  ? End::IsLost
+         : launches_ == hangingLaunch_ ? End::Hangs
+                                       : End::Well;
+}
+
+bool Gpus::failsNextCopy() { return ++copies_ == failingCopy_; }
 
 bool Gpus::dropsWait() {
   bool drops = ++waits_ == dropped_;
@@ -198,7 +224,7 @@ void Gpus::goOn(Stream &stream) {
     note(touched, stream, work.name);
     stream.clock.join(learned); // what orders it is its own program's
   }
-  if (!work.run || fault_) {
+  if (!work.run || fault_ || errorOf(stream.device) != 0) {
     return;
   }
   if (auto wrong = work.run(touched)) {

@@ -30,10 +30,13 @@
 
 namespace divisi::emulator {
 
+class Capture;
+
 /// An event: how often it was recorded, and how far that has come.
 struct Event {
   uint64_t recorded = 0, reached = 0;
-  Clock clock; ///< Of the last recording that was reached.
+  Clock clock;          ///< Of the last recording that was reached.
+  uint64_t capture = 0; ///< In which it was recorded last; 0: in none.
 };
 
 /// Bytes that a piece of work touches.
@@ -76,6 +79,7 @@ public:
   const int device;
   std::deque<Work> works;
   Clock clock;
+  Capture *capture = nullptr; ///< That it is in.
 };
 
 /// All of a process. One thread at a time is in it.
@@ -109,6 +113,7 @@ public:
   Stream *makeStream(int device);
   /// Ends what is on the stream first.
   void destroy(Stream *stream);
+  /// To be done, or to be captured.
   void put(Stream &stream, Stream::Work work);
   void record(Stream &stream, const std::shared_ptr<Event> &event);
   void wait(Stream &stream, const std::shared_ptr<Event> &event);
@@ -118,6 +123,30 @@ public:
   /// only others can do they do meanwhile, if `lock` is theirs, too.
   void finish(Stream &stream, std::unique_lock<std::mutex> *lock = nullptr);
   void finishAll();
+
+  /// Of which device's launches, or copies, each counted from 1 on in the order
+  /// in which they are asked for over all devices, one ends badly:
+  /// DIVISI_EMULATOR_FAIL_LAUNCH touches what it must not, after which all that
+  /// its device is asked for fails, DIVISI_EMULATOR_FAIL_COPY is refused,
+  /// DIVISI_EMULATOR_LOSE is the last that its device is seen with, and
+  /// DIVISI_EMULATOR_HANG never ends.
+  enum class End : uint8_t { Well, Fails, IsLost, Hangs };
+  End nextLaunch();
+  bool failsNextCopy();
+  /// Lets all that `device` is asked for from now on end with `error`, a
+  /// CUresult.
+  void breakDown(int device, int error) { broken_.emplace(device, error); }
+  /// What that is; 0: it works.
+  int errorOf(int device) const {
+    auto found = broken_.find(device);
+    return found == broken_.end() ? 0 : found->second;
+  }
+  /// Lets nothing that `stream` gets from now on ever begin.
+  void block(Stream &stream) { wait(stream, never_, 1); }
+  /// Bytes of a device: free ones, and all.
+  std::pair<uint64_t, uint64_t> bytesOf(int device) const {
+    return {mostBytes_ - used_[size_t(device)], mostBytes_};
+  }
 
   /// Whether the wait that a stream is about to be given is the one that
   /// DIVISI_EMULATOR_DROP counts, from 1 on: it is left out, and told.
@@ -146,6 +175,8 @@ private:
     std::vector<std::byte> data;
   };
 
+  void wait(Stream &stream, const std::shared_ptr<Event> &event,
+            uint64_t number);
   bool canGoOn(const Stream &stream) const;
   void goOn(Stream &stream);
   void note(const Touched &touched, const Stream &stream,
@@ -163,6 +194,10 @@ private:
   Clock host_;
   uint32_t nextAgent_ = hostAgent + 1;
   uint64_t waits_ = 0, dropped_;
+  uint64_t launches_ = 0, copies_ = 0;
+  uint64_t failingLaunch_, failingCopy_, losingLaunch_, hangingLaunch_;
+  std::map<int, int> broken_;
+  std::shared_ptr<Event> never_ = std::make_shared<Event>();
   std::vector<uint64_t> joint_; ///< Per device: those that have begun.
   uint64_t mostJoint_;
   bool ordersAlone_;

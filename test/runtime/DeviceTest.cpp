@@ -141,8 +141,9 @@ TEST_F(DeviceTest, givesTheBitsOfTheHost) {
   EXPECT_TRUE(device_->isPoisoned());
   // A kernel waits for its copy, and a copy for its kernel, on the device.
   EXPECT_EQ(device_->numWaits, 3 * 2 * 2);
-  // Each rank's arena of the host is reached by its copies.
-  EXPECT_EQ(device_->numPinned, 2);
+  // Each rank's arena of the host is reached by its copies, as two pieces are
+  // for those of globals.
+  EXPECT_EQ(device_->numPinned, 2 * (1 + 2));
 }
 
 TEST_F(DeviceTest, tellsWhatIsCopiedAndHeld) {

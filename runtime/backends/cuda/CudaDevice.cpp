@@ -36,7 +36,7 @@ Context::retain(std::shared_ptr<const Driver> driver, int ordinal) {
   }
   std::shared_ptr<Context> made(new Context(std::move(driver), device));
   status = made->check(made->driver_->primaryCtxRetain(&made->context_, device),
-                       "open device " + std::to_string(ordinal));
+                       "begin");
   if (!status.isOk()) {
     return status;
   }
@@ -50,6 +50,11 @@ Context::~Context() {
     dnn_.reset();
     driver_->primaryCtxRelease(device_);
   }
+}
+
+Status Context::describe(CUresult result, std::string_view what) const {
+  return driver_->check(result, std::string(what) + " on device " +
+                                    std::to_string(device_));
 }
 
 const Driver &Context::driver() const {
@@ -69,6 +74,19 @@ public:
 private:
   std::shared_ptr<const Context> context_;
   CUevent event_;
+};
+
+/// A graph that can be launched.
+class CudaGraph final : public DeviceGraph {
+public:
+  CudaGraph(std::shared_ptr<const Context> context, CUgraphExec graph)
+      : context_(std::move(context)), graph_(graph) {}
+  ~CudaGraph() override { context_->driver().graphExecDestroy(graph_); }
+  CUgraphExec graph() const { return graph_; }
+
+private:
+  std::shared_ptr<const Context> context_;
+  CUgraphExec graph_;
 };
 
 /// Of the GPU, or pinned memory of the host.
@@ -106,10 +124,16 @@ public:
   Status record(DeviceQueue &queue, DeviceEvent &event) override;
   Status wait(DeviceQueue &queue, DeviceEvent &event) override;
   Expected<bool> poll(DeviceEvent &event) override;
+  bool hasGraphs() const override { return true; }
+  Status beginGraph(DeviceQueue &queue) override;
+  Expected<std::unique_ptr<DeviceGraph>> endGraph(DeviceQueue &queue) override;
+  Status run(DeviceQueue &queue, DeviceGraph &graph) override;
 
   std::shared_ptr<const Context> context() const { return context_; }
 
 private:
+  Status describeShortage(CUresult result, int64_t bytes) const;
+
   std::shared_ptr<const Context> context_;
 };
 
@@ -127,14 +151,23 @@ static CUdeviceptr addressOf(const void *pointer) {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
+/// Why there are no `bytes`.
+Status CudaDevice::describeShortage(CUresult result, int64_t bytes) const {
+  size_t left = 0, all = 0;
+  std::string what = "allocate " + std::to_string(bytes) + " bytes";
+  if (context_->driver().memGetInfo(&left, &all) == CUDA_SUCCESS) {
+    what += ", of " + std::to_string(left) + " that are free of " +
+            std::to_string(all) + ",";
+  }
+  return context_->check(result, what);
+}
+
 Expected<std::unique_ptr<DeviceMemory>> CudaDevice::allocate(int64_t bytes) {
   CUdeviceptr data = 0;
   if (bytes != 0) {
-    Status status =
-        context_->check(context_->driver().memAlloc(&data, size_t(bytes)),
-                        "allocate " + std::to_string(bytes) + " bytes");
-    if (!status.isOk()) {
-      return status;
+    CUresult result = context_->driver().memAlloc(&data, size_t(bytes));
+    if (result != CUDA_SUCCESS) {
+      return describeShortage(result, bytes);
     }
   }
   return std::unique_ptr<DeviceMemory>(std::make_unique<CudaMemory>(
@@ -293,6 +326,38 @@ Expected<bool> CudaDevice::poll(DeviceEvent &event) {
   }
   Status status = context_->check(result, "go on with what it was given");
   return status.isOk() ? Expected<bool>(true) : status;
+}
+
+/// Other threads, with ranks of their own, are not kept from anything.
+Status CudaDevice::beginGraph(DeviceQueue &queue) {
+  return context_->check(
+      context_->driver().streamBeginCapture(
+          streamOf(queue), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+      "record work");
+}
+
+Expected<std::unique_ptr<DeviceGraph>>
+CudaDevice::endGraph(DeviceQueue &queue) {
+  const Driver &driver = context_->driver();
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  CUresult result = driver.streamEndCapture(streamOf(queue), &graph);
+  if (result == CUDA_SUCCESS) {
+    result = driver.graphInstantiate(&exec, graph, 0);
+    driver.graphDestroy(graph);
+  }
+  if (result != CUDA_SUCCESS) {
+    return context_->check(result, "make a graph of what was recorded");
+  }
+  return std::unique_ptr<DeviceGraph>(
+      std::make_unique<CudaGraph>(context_, exec));
+}
+
+Status CudaDevice::run(DeviceQueue &queue, DeviceGraph &graph) {
+  return context_->check(
+      context_->driver().graphLaunch(static_cast<CudaGraph &>(graph).graph(),
+                                     streamOf(queue)),
+      "launch a graph");
 }
 
 std::shared_ptr<const Context>

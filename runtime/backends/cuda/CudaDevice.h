@@ -42,14 +42,15 @@ public:
   Expected<const BlasHandle *> blas() const;
   /// Who does convolutions; as blas().
   Expected<const DnnHandle *> dnn() const;
-  /// Driver::check().
-  Status check(CUresult result, const std::string &what) const {
-    return driver_->check(result, what);
+  /// Driver::check(), with the number of the device.
+  Status check(CUresult result, std::string_view what) const {
+    return result == CUDA_SUCCESS ? Status() : describe(result, what);
   }
 
 private:
   Context(std::shared_ptr<const Driver> driver, CUdevice device)
       : driver_(std::move(driver)), device_(device) {}
+  Status describe(CUresult result, std::string_view what) const;
 
   std::shared_ptr<const Driver> driver_;
   CUdevice device_;

@@ -30,6 +30,7 @@ static std::string fillTable(void *library, Driver &driver) {
   table.fill(driver.ctxSetCurrent, DIVISI_SYMBOL(cuCtxSetCurrent));
   table.fill(driver.memAlloc, DIVISI_SYMBOL(cuMemAlloc));
   table.fill(driver.memFree, DIVISI_SYMBOL(cuMemFree));
+  table.fill(driver.memGetInfo, DIVISI_SYMBOL(cuMemGetInfo));
   table.fill(driver.memHostAlloc, DIVISI_SYMBOL(cuMemHostAlloc));
   table.fill(driver.memFreeHost, DIVISI_SYMBOL(cuMemFreeHost));
   table.fill(driver.memcpyAsync, DIVISI_SYMBOL(cuMemcpyAsync));
@@ -42,6 +43,12 @@ static std::string fillTable(void *library, Driver &driver) {
   table.fill(driver.streamCreate, DIVISI_SYMBOL(cuStreamCreate));
   table.fill(driver.streamDestroy, DIVISI_SYMBOL(cuStreamDestroy));
   table.fill(driver.streamWaitEvent, DIVISI_SYMBOL(cuStreamWaitEvent));
+  table.fill(driver.streamBeginCapture, DIVISI_SYMBOL(cuStreamBeginCapture));
+  table.fill(driver.streamEndCapture, DIVISI_SYMBOL(cuStreamEndCapture));
+  table.fill(driver.graphInstantiate, DIVISI_SYMBOL(cuGraphInstantiate));
+  table.fill(driver.graphLaunch, DIVISI_SYMBOL(cuGraphLaunch));
+  table.fill(driver.graphExecDestroy, DIVISI_SYMBOL(cuGraphExecDestroy));
+  table.fill(driver.graphDestroy, DIVISI_SYMBOL(cuGraphDestroy));
   table.fill(driver.eventCreate, DIVISI_SYMBOL(cuEventCreate));
   table.fill(driver.eventDestroy, DIVISI_SYMBOL(cuEventDestroy));
   table.fill(driver.eventRecord, DIVISI_SYMBOL(cuEventRecord));

@@ -39,6 +39,7 @@ struct Driver {
   decltype(&::cuCtxSetCurrent) ctxSetCurrent = nullptr;
   decltype(&::cuMemAlloc) memAlloc = nullptr;
   decltype(&::cuMemFree) memFree = nullptr;
+  decltype(&::cuMemGetInfo) memGetInfo = nullptr;
   decltype(&::cuMemHostAlloc) memHostAlloc = nullptr;
   decltype(&::cuMemFreeHost) memFreeHost = nullptr;
   decltype(&::cuMemcpyAsync) memcpyAsync = nullptr;
@@ -51,6 +52,12 @@ struct Driver {
   decltype(&::cuStreamCreate) streamCreate = nullptr;
   decltype(&::cuStreamDestroy) streamDestroy = nullptr;
   decltype(&::cuStreamWaitEvent) streamWaitEvent = nullptr;
+  decltype(&::cuStreamBeginCapture) streamBeginCapture = nullptr;
+  decltype(&::cuStreamEndCapture) streamEndCapture = nullptr;
+  decltype(&::cuGraphInstantiate) graphInstantiate = nullptr;
+  decltype(&::cuGraphLaunch) graphLaunch = nullptr;
+  decltype(&::cuGraphExecDestroy) graphExecDestroy = nullptr;
+  decltype(&::cuGraphDestroy) graphDestroy = nullptr;
   decltype(&::cuEventCreate) eventCreate = nullptr;
   decltype(&::cuEventDestroy) eventDestroy = nullptr;
   decltype(&::cuEventRecord) eventRecord = nullptr;

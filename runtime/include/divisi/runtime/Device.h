@@ -64,6 +64,12 @@ public:
   virtual ~DeviceEvent() = default;
 };
 
+/// Work that was recorded, with the addresses that it had.
+class DeviceGraph {
+public:
+  virtual ~DeviceGraph() = default;
+};
+
 /// What a rank computes on, and the memory that it has. One thread calls it at
 /// a time. Whatever fails on it fails with Device: in the call that asks for
 /// it, or in a later poll().
@@ -99,9 +105,31 @@ public:
   /// recorded, has been reached. Returns at once.
   virtual Status wait(DeviceQueue &queue, DeviceEvent &event) = 0;
   /// Whether `event`, which has been recorded, has been reached: what the queue
-  /// did before is then seen by the calling thread. Where it fails, nothing that
-  /// was put on the queue before touches memory any more.
+  /// did before is then seen by the calling thread. Where it fails, nothing
+  /// that was put on the queue before touches memory any more.
   virtual Expected<bool> poll(DeviceEvent &event) = 0;
+
+  /// Whether beginGraph() and what belongs to it can be called.
+  virtual bool hasGraphs() const { return false; }
+  /// From now on what `queue` is given is recorded instead of done, and so is
+  /// what others are given that wait for an event of it. Until the end the
+  /// thread asks the device for nothing else than such work, events and waits.
+  /// What was on the queues before is not waited for.
+  virtual Status beginGraph(DeviceQueue & /*queue*/) { return noGraphs(); }
+  /// Ends that; `queue` has waited for all that others were given. Fails where
+  /// something was not to be recorded: nothing is left of it then.
+  virtual Expected<std::unique_ptr<DeviceGraph>> endGraph(DeviceQueue &) {
+    return noGraphs();
+  }
+  /// Does all of it on `queue`, in the order that queues and events gave it.
+  virtual Status run(DeviceQueue & /*queue*/, DeviceGraph & /*graph*/) {
+    return noGraphs();
+  }
+
+private:
+  static Status noGraphs() {
+    return makeError(ExitCode::Internal, "the device records no work");
+  }
 };
 
 /// The host: immediate, with the memory that every thread has.

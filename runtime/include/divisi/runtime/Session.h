@@ -75,9 +75,13 @@ struct SessionOptions {
   /// names an element, is 0; nothing outside of the tensor is touched.
   bool checksIndices = true;
   /// Whether kernels learn which operands never change, so that they bring them
-  /// into an order of their own once. Without, they do so in each run, in memory
-  /// beyond what was planned.
+  /// into an order of their own once. Without, they do so in each run, in
+  /// memory beyond what was planned.
   bool packsConstants = true;
+  /// Whether what a device does alone in a run is recorded in the second run,
+  /// and given to it as one from then on, where it can do that. Traces show
+  /// tasks, so nothing is recorded with `trace`.
+  bool usesGraphs = true;
   /// Native code of an artifact is run if who made it vouches for it by this
   /// key (UserKey.h) ...
   std::string codeKey;
@@ -181,6 +185,10 @@ public:
   /// All globals, in the order of the artifact.
   std::vector<GlobalInfo> globals() const;
 
+  /// Whether a rank has not returned from a run that was given up. It may work
+  /// on with what the process has: whoever leaves destroys nothing.
+  bool isStuck() const;
+
   /// What it does with native code.
   const NativeCodeUse &nativeCode() const;
 
@@ -200,6 +208,9 @@ public:
   std::vector<StateBytes> stateBytes(std::string_view entry) const;
   /// What a run of it copies between memory spaces, likewise.
   std::vector<SpaceCopies> spaceCopies(std::string_view entry) const;
+  /// Whether what a device does in it is given to it as one, or why not, as a
+  /// sentence, likewise.
+  std::vector<std::string> graphUses(std::string_view entry) const;
   /// What ranks do in the collectives of it, likewise.
   std::vector<CollectiveUses> collectives(std::string_view entry) const;
   /// For how many nanoseconds ranks had nothing to do but wait for others in

@@ -1,0 +1,50 @@
+//===- RankGraph.h - What a device does of a run, as one --------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// To give a device its work one by one takes the host microseconds each, more
+// than small kernels take. Where the device works alone between what the host
+// does before and what it does behind, a run is recorded and then given as one:
+//
+//   run 1    before  [a] [b] [c] …  behind    one by one
+//   run 2    before  recorded as a graph, which is run  behind
+//   run 3    before  [graph]  behind
+//
+// A graph has the addresses that it was recorded with: inputs are copied to
+// memory that stays, and outputs come from the arena. What a kernel allocates
+// in its first run is there when it is recorded.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_CORE_RANKGRAPH_H
+#define DIVISI_RUNTIME_CORE_RANKGRAPH_H
+
+#include "runtime/core/RankProgram.h"
+
+namespace divisi::rt {
+
+/// Which tasks of a program are one, and what they were recorded as.
+struct RankGraph {
+  /// Tasks in the order of the list: those that the host does before what the
+  /// device does, these, and what the host does behind.
+  std::vector<size_t> before, works, behind;
+  /// Of each of `works`: the tasks on other queues that it waits for.
+  std::vector<std::vector<size_t>> waits;
+  Device *device = nullptr; ///< Who does them.
+  DeviceQueue *queue =
+      nullptr; ///< From which others begin, and that ends last.
+  std::map<DeviceQueue *, size_t> others; ///< With their last tasks.
+  std::unique_ptr<DeviceEvent> begun, ended;
+  /// By input of the entry: what is pinned for it.
+  std::map<uint32_t, std::unique_ptr<DeviceMemory>> inputs;
+  std::unique_ptr<DeviceGraph> graph;  ///< Null until a run has recorded it.
+  std::vector<const void *> addresses; ///< With which that was.
+};
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_CORE_RANKGRAPH_H

@@ -1,0 +1,48 @@
+//===- RankPlaces.cpp - Where a rank is, for messages ---------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/RankProgram.h"
+
+using namespace divisi;
+using namespace divisi::rt;
+
+std::string RankProgram::locationAt(size_t instruction) const {
+  return describeInstruction(*entry_, programIndex_, instruction) + ", rank " +
+         std::to_string(rank_);
+}
+
+std::string RankProgram::whereIs(const Task &task) const {
+  std::string where = locationAt(task.instruction);
+  if (task.queue && task.kind == Task::Kind::Call) {
+    const artifact::Program &program = *entry_->programs[programIndex_].message;
+    where += ", " + resolved_->nameOf(
+                        program.instructions(int(task.instruction)).call());
+  }
+  return where;
+}
+
+std::string RankProgram::nodeAt(size_t instruction) const {
+  const artifact::Instruction &message =
+      entry_->programs[programIndex_].message->instructions(
+          static_cast<int>(instruction));
+  const std::string &node = message.location();
+  std::string_view op =
+      message.has_loop() ? "nn.loop"
+                         : std::string_view(resolved_->nameOf(message.call()));
+  std::ostringstream os;
+  os << (node.empty() ? "instruction " + std::to_string(instruction)
+                      : "node '" + node + "'")
+     << " (" << op << ")";
+  return os.str();
+}
+
+std::string RankProgram::locationOf(uint64_t progress) const {
+  const RankProgram *inner = inner_.load(std::memory_order_relaxed);
+  return inner ? inner->locationOf(progress)
+               : whereIs(tasks_[progress / 2 % tasks_.size()]);
+}
