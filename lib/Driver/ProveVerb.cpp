@@ -239,7 +239,9 @@ Status ProveVerb::run() {
     return writeSMTLIB(*rules, *axioms);
   }
   size_t next = 0;
-  checkRules(*rules, *axioms, ProofLimits(), [&](const Verdict &verdict) {
+  ProofLimits limits;
+  limits.secondWork = kSecondWork;
+  checkRules(*rules, *axioms, limits, [&](const Verdict &verdict) {
     tell(verdict, (*rules)[next++]);
   });
   if (!record_.empty()) {

@@ -10,6 +10,7 @@
 
 #include "divisi/Rewrite/RuleText.h"
 #include "lib/Rewrite/LinearFit.h"
+#include "lib/Rewrite/OperandExtents.h"
 #include "lib/Rewrite/RuleNames.h"
 
 #include <algorithm>
@@ -103,8 +104,7 @@ class Maker {
 public:
   Maker(const Rule &rule, const Ranks &ranks, const Words &words,
         Instantiator &instantiator)
-      : rule_(rule), ranks_(ranks), words_(words),
-        instantiator_(instantiator) {
+      : rule_(rule), ranks_(ranks), words_(words), instantiator_(instantiator) {
     for (const auto &[word, type] : words) {
       types_[word] = type == "float" ? rt::DType::Field
                      : type == "int" ? rt::DType::I64
@@ -119,6 +119,9 @@ private:
   bool takeSamples();
   bool takeSample(const Assignment &assignment);
   SymbolicDims dimsOf(size_t side, size_t call, const Node &node);
+  std::optional<size_t> sameExtent(size_t side, size_t number, size_t result);
+  void addDepends(const Node &node, size_t side, size_t number,
+                  SymbolicCall &made);
   std::optional<SymbolicGraph> graphOf(const Graph &graph, size_t side);
   bool addAttributes(const Node &node, const Call &call, SymbolicCall &result);
   std::string elementOf(rt::DType type) const;
@@ -132,6 +135,7 @@ private:
   /// 1, and each symbol, at each sample; and both sides there.
   std::vector<std::vector<int64_t>> points_;
   std::vector<Instance> samples_;
+  Assignment first_; ///< That of the first sample.
 };
 
 } // namespace
@@ -163,9 +167,8 @@ bool Maker::takeSample(const Assignment &assignment) {
   }
   Instance sample;
   sample.variables = *variables;
-  for (auto [graph, calls] :
-       {std::pair(&rule_.source, &sample.source),
-        std::pair(&rule_.target, &sample.target)}) {
+  for (auto [graph, calls] : {std::pair(&rule_.source, &sample.source),
+                              std::pair(&rule_.target, &sample.target)}) {
     auto made = instantiator_.instantiate(rule_, *graph, *variables, assignment,
                                           types_);
     if (!made) {
@@ -184,6 +187,9 @@ bool Maker::takeSample(const Assignment &assignment) {
   }
   for (const std::string &each : rule_.ints) {
     point.push_back(assignment.numbers.at(each));
+  }
+  if (samples_.empty()) {
+    first_ = assignment;
   }
   points_.push_back(std::move(point));
   samples_.push_back(std::move(sample));
@@ -226,10 +232,58 @@ SymbolicDims Maker::dimsOf(size_t side, size_t call, const Node &node) {
       values.push_back(formAt(sample).dims[dim]);
     }
     auto coefficients = fitLinear(points_, values);
-    dims.push_back(coefficients ? std::optional(linearForm(*coefficients, symbols))
-                                : std::nullopt);
+    dims.push_back(coefficients
+                       ? std::optional(linearForm(*coefficients, symbols))
+                       : std::nullopt);
   }
   return dims;
+}
+
+/// The extent of an operand, counted through, that the result has as well in
+/// all samples.
+std::optional<size_t> Maker::sameExtent(size_t side, size_t number,
+                                        size_t result) {
+  std::optional<std::vector<bool>> isSame;
+  for (const Instance &sample : samples_) {
+    const CallGraph &calls = side == 0 ? sample.source : sample.target;
+    const Call &call = calls.calls[number];
+    std::vector<bool> equal;
+    for (size_t operand : call.operands) {
+      for (int64_t extent : sample.form(calls, operand).dims) {
+        equal.push_back(extent == call.result.dims[result]);
+      }
+    }
+    for (size_t i = 0; isSame && i != equal.size(); ++i) {
+      equal[i] = equal[i] && (*isSame)[i];
+    }
+    isSame = std::move(equal);
+  }
+  auto found = std::find(isSame->begin(), isSame->end(), true);
+  return samples_.size() < 4 || found == isSame->end()
+             ? std::nullopt
+             : std::optional(size_t(found - isSame->begin()));
+}
+
+void Maker::addDepends(const Node &node, size_t side, size_t number,
+                       SymbolicCall &made) {
+  const Instance &sample = samples_[0];
+  const CallGraph &calls = side == 0 ? sample.source : sample.target;
+  made.depends.resize(made.dims.size());
+  made.same.resize(made.dims.size());
+  std::vector<TensorForm> operands;
+  for (size_t operand : calls.calls[number].operands) {
+    operands.push_back(sample.form(calls, operand));
+  }
+  for (size_t result = 0; result != made.dims.size(); ++result) {
+    if (made.dims[result]) {
+      continue;
+    }
+    made.same[result] = sameExtent(side, number, result);
+    if (!made.same[result]) {
+      made.depends[result] =
+          extentsBehind(node, result, operands, first_, types_, instantiator_);
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -300,14 +354,15 @@ std::optional<SymbolicGraph> Maker::graphOf(const Graph &graph, size_t side) {
     SymbolicCall made;
     made.operands = call.operands;
     made.dims = dimsOf(side, i, node);
+    addDepends(node, side, i, made);
     made.function = node.op.empty() ? "equal elements" : node.op;
     if (!addAttributes(node, call, made)) {
       return std::nullopt;
     }
     for (size_t operand : call.operands) {
       const TensorForm &form = sample.form(calls, operand);
-      made.function += " " + elementOf(form.type) + "/" +
-                       std::to_string(form.dims.size());
+      made.function +=
+          " " + elementOf(form.type) + "/" + std::to_string(form.dims.size());
     }
     made.function += " -> " + elementOf(call.result.type) + "/" +
                      std::to_string(call.result.dims.size());

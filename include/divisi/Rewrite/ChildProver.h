@@ -27,7 +27,7 @@ using Obligations = std::vector<SymbolicRule>;
 
 /// What came of it.
 struct ProofResult {
-  bool isProved = false; ///< Each obligation, and there is one.
+  bool isProved = false;           ///< Each obligation, and there is one.
   std::vector<std::string> axioms; ///< That all proofs used, in order.
   std::string open;                ///< The first that is not proved, and why.
   double seconds = 0;
@@ -36,8 +36,25 @@ struct ProofResult {
 /// How much a proof may take.
 struct ProofLimits {
   unsigned work = kDefaultWork; ///< Of each obligation, in Z3's units.
-  double seconds = 30;          ///< Of a rule, before its process is killed.
+  unsigned secondWork = 0;      ///< Of one that is not proved, again; 0: none.
+  double seconds = 120;         ///< Of a rule, before its process is killed.
 };
+
+/// What a child process does.
+struct ChildWork {
+  std::function<void()> prepare;             ///< First of all.
+  std::function<ProofResult(size_t)> answer; ///< A question, by its number.
+};
+
+/// Answers `count` questions in a process that begins as a copy of this one and
+/// is killed after `seconds` for one, and begun again with the next; gives the
+/// results to `done`, in order, in this process. The caller has no other
+/// threads.
+void answerInChild(size_t count, const ChildWork &work, double seconds,
+                   const std::function<void(const ProofResult &)> &done);
+
+/// Proves all of them.
+ProofResult proveAll(Prover &prover, const Obligations &obligations);
 
 /// Which axioms the proof of a rule may use; Z3 looks at none of the others.
 using UsableAxioms =

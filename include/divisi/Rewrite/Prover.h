@@ -33,21 +33,29 @@ namespace divisi::rewrite {
 struct Proof {
   bool isProved = false; ///< False as well where the work was used up.
   std::vector<std::string> axioms; ///< Those that it used, in order.
-  std::string why; ///< Why it is not proved.
+  std::string why;                 ///< Why it is not proved.
 };
 
 /// Work for one equation, in Z3's units: about a second of a slow machine.
 inline constexpr unsigned kDefaultWork = 4000000;
+/// And for what is not proved by it, with Z3's own choice of tactics.
+inline constexpr unsigned kSecondWork = 4 * kDefaultWork;
 
 /// A context that holds axioms.
 class Prover {
 public:
-  /// Which may spend `work` on each equation.
-  explicit Prover(unsigned work = kDefaultWork);
+  /// Which may spend `work` on each equation, and then, unless it is 0,
+  /// `secondWork` in another way.
+  explicit Prover(unsigned work = kDefaultWork, unsigned secondWork = 0);
   ~Prover();
 
   /// Believes a rule from now on.
   void assume(const SymbolicRule &axiom);
+  /// Does not use what was assumed under that name, or does again.
+  void use(const std::string &name, bool isUsed);
+  /// Prepares what was assumed for questions, so that those who begin with a
+  /// copy of this process need not.
+  void prepare();
   /// Whether the sides of `rule` are equal wherever its conditions hold.
   Proof prove(const SymbolicRule &rule);
   /// Whether any two tensors of `rank` equal extents are equal, which no good

@@ -42,6 +42,11 @@ struct SymbolicCall {
   std::vector<Expr> integers;     ///< Of attributes, by their names.
   std::vector<std::string> reals; ///< Names, or numbers as they are printed.
   SymbolicDims dims;              ///< Of the result.
+  /// Of each dim of the result that is no expression: of which extents of the
+  /// operands, counted through, it is a function,
+  std::vector<std::vector<bool>> depends;
+  /// or which one of them it is.
+  std::vector<std::optional<size_t>> same;
 };
 
 /// One side.
@@ -52,10 +57,10 @@ struct SymbolicGraph {
 
 /// A rule at ranks and types.
 struct SymbolicRule {
-  std::string name;                 ///< Of the rule.
-  std::string place;                ///< At which ranks and types, for a reader.
-  Ranks ranks;                      ///< Of the shapes, which are written out.
-  std::vector<std::string> sizes;   ///< From 1 on; `p.0` is an extent of p.
+  std::string name;               ///< Of the rule.
+  std::string place;              ///< At which ranks and types, for a reader.
+  Ranks ranks;                    ///< Of the shapes, which are written out.
+  std::vector<std::string> sizes; ///< From 1 on; `p.0` is an extent of p.
   std::vector<std::string> ints;
   std::vector<std::string> reals;
   std::vector<SymbolicDims> variables; ///< The shape of each.

@@ -26,7 +26,8 @@ using namespace divisi::rewrite;
 /// Between the parts of an answer, and behind it: in no name or reason.
 static constexpr char kPart = '\x1f', kEnd = '\n';
 
-static ProofResult proveAll(Prover &prover, const Obligations &obligations) {
+ProofResult divisi::rewrite::proveAll(Prover &prover,
+                                      const Obligations &obligations) {
   ProofResult result;
   std::set<std::string> used;
   for (const SymbolicRule &each : obligations) {
@@ -68,43 +69,29 @@ static bool writeAll(int descriptor, const std::string &text) {
   return true;
 }
 
-static std::unique_ptr<Prover>
-proverOf(const std::vector<SymbolicRule> &axioms, unsigned work) {
-  auto prover = std::make_unique<Prover>(work);
-  for (const SymbolicRule &axiom : axioms) {
-    prover->assume(axiom);
+static std::string print(const ProofResult &result) {
+  std::string text = result.isProved ? "1" : "0";
+  std::string reason = result.open;
+  for (char &c : reason) {
+    c = c == kPart || c == kEnd ? ' ' : c;
   }
-  return prover;
+  text += kPart + reason;
+  for (const std::string &axiom : result.axioms) {
+    text += kPart + axiom;
+  }
+  return text + kEnd;
 }
 
-/// What the child does: answers, from rule `first` on.
-static void answer(int descriptor, const std::vector<SymbolicRule> &axioms,
-                   const UsableAxioms &usable,
-                   const std::vector<Obligations> &rules, unsigned work,
+/// What the child does: answers, from question `first` on.
+static void answer(int descriptor, const ChildWork &work, size_t count,
                    size_t first) {
-  int nonsense = rankOfNonsense(*proverOf(axioms, work));
+  work.prepare();
   // The first answer says that it is ready.
   if (!writeAll(descriptor, std::string(1, kEnd))) {
     return;
   }
-  for (size_t i = first; i != rules.size(); ++i) {
-    ProofResult result;
-    if (nonsense < 0) {
-      result = proveAll(*proverOf(usable(rules[i]), work), rules[i]);
-    } else {
-      result.open = "the axioms say that all tensors of rank " +
-                    std::to_string(nonsense) + " are equal";
-    }
-    std::string text = result.isProved ? "1" : "0";
-    std::string reason = result.open;
-    for (char &c : reason) {
-      c = c == kPart || c == kEnd ? ' ' : c;
-    }
-    text += kPart + reason;
-    for (const std::string &axiom : result.axioms) {
-      text += kPart + axiom;
-    }
-    if (!writeAll(descriptor, text + kEnd)) {
+  for (size_t i = first; i != count; ++i) {
+    if (!writeAll(descriptor, print(work.answer(i)))) {
       return;
     }
   }
@@ -115,8 +102,7 @@ namespace {
 /// A child and the pipe from it.
 class Child {
 public:
-  Child(const std::vector<SymbolicRule> &axioms, const UsableAxioms &usable,
-        const std::vector<Obligations> &rules, unsigned work, size_t first) {
+  Child(const ChildWork &work, size_t count, size_t first) {
     int ends[2];
     if (pipe(ends) != 0) {
       return;
@@ -124,7 +110,7 @@ public:
     process_ = fork();
     if (process_ == 0) {
       close(ends[0]);
-      answer(ends[1], axioms, usable, rules, work, first);
+      answer(ends[1], work, count, first);
       _exit(0);
     }
     close(ends[1]);
@@ -199,20 +185,19 @@ static ProofResult parseAnswer(const std::string &line) {
   return result;
 }
 
-void divisi::rewrite::proveInChild(
-    const std::vector<SymbolicRule> &axioms, const UsableAxioms &usable,
-    const std::vector<Obligations> &rules, const ProofLimits &limits,
+void divisi::rewrite::answerInChild(
+    size_t count, const ChildWork &work, double seconds,
     const std::function<void(const ProofResult &)> &done) {
-  for (size_t next = 0; next != rules.size();) {
-    Child child(axioms, usable, rules, limits.work, next);
+  for (size_t next = 0; next != count;) {
+    Child child(work, count, next);
     std::string why;
-    bool isAlive = child.readLine(limits.seconds, why).has_value();
-    for (bool isFirst = true; isFirst || (isAlive && next != rules.size());
+    bool isAlive = child.readLine(seconds, why).has_value();
+    for (bool isFirst = true; isFirst || (isAlive && next != count);
          isFirst = false) {
       double begin = steadySeconds();
       std::optional<std::string> line;
       if (isAlive) {
-        line = child.readLine(limits.seconds, why);
+        line = child.readLine(seconds, why);
       }
       ProofResult result = line ? parseAnswer(*line) : ProofResult();
       if (!line) {
@@ -224,4 +209,34 @@ void divisi::rewrite::proveInChild(
       done(result);
     }
   }
+}
+
+static std::unique_ptr<Prover> proverOf(const std::vector<SymbolicRule> &axioms,
+                                        const ProofLimits &limits) {
+  auto prover = std::make_unique<Prover>(limits.work, limits.secondWork);
+  for (const SymbolicRule &axiom : axioms) {
+    prover->assume(axiom);
+  }
+  return prover;
+}
+
+void divisi::rewrite::proveInChild(
+    const std::vector<SymbolicRule> &axioms, const UsableAxioms &usable,
+    const std::vector<Obligations> &rules, const ProofLimits &limits,
+    const std::function<void(const ProofResult &)> &done) {
+  int nonsense = -1;
+  ProofLimits once = limits;
+  once.secondWork = 0;
+  ChildWork work;
+  work.prepare = [&] { nonsense = rankOfNonsense(*proverOf(axioms, once)); };
+  work.answer = [&](size_t i) {
+    if (nonsense < 0) {
+      return proveAll(*proverOf(usable(rules[i]), limits), rules[i]);
+    }
+    ProofResult result;
+    result.open = "the axioms say that all tensors of rank " +
+                  std::to_string(nonsense) + " are equal";
+    return result;
+  };
+  answerInChild(rules.size(), work, limits.seconds, done);
 }

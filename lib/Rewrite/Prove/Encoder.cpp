@@ -21,14 +21,15 @@ z3::func_decl Encoder::function(const std::string &name,
                                 const z3::sort &range) {
   auto found = functions_.find(name);
   if (found == functions_.end()) {
-    found = functions_
-                .emplace(name, context_.function(name.c_str(), domain, range))
-                .first;
+    found =
+        functions_.emplace(name, context_.function(name.c_str(), domain, range))
+            .first;
   }
   return found->second;
 }
 
-z3::expr Encoder::call(const std::string &name, const z3::expr_vector &arguments,
+z3::expr Encoder::call(const std::string &name,
+                       const z3::expr_vector &arguments,
                        const z3::sort &range) {
   z3::sort_vector domain(context_);
   for (const z3::expr &each : arguments) {
@@ -58,12 +59,15 @@ z3::expr Encoder::integer(const Expr &expr, const Terms &terms) {
   default:
     // Of a divisor that is not positive nothing is known.
     return z3::ite(right > 0, left / right,
-                   call("quotient", [&] {
-                     z3::expr_vector both(context_);
-                     both.push_back(left);
-                     both.push_back(right);
-                     return both;
-                   }(), context_.int_sort()));
+                   call(
+                       "quotient",
+                       [&] {
+                         z3::expr_vector both(context_);
+                         both.push_back(left);
+                         both.push_back(right);
+                         return both;
+                       }(),
+                       context_.int_sort()));
   }
 }
 
@@ -79,7 +83,8 @@ z3::expr Encoder::condition(const Condition &condition, const Terms &terms) {
   sides.push_back(real(condition.left, terms));
   sides.push_back(real(condition.right, terms));
   // Of reals nothing is known but what is said.
-  if (z3::eq(sides[0].get_sort(), real_) || z3::eq(sides[1].get_sort(), real_)) {
+  if (z3::eq(sides[0].get_sort(), real_) ||
+      z3::eq(sides[1].get_sort(), real_)) {
     return call(std::string("reals ") + spell(condition.relation), sides,
                 context_.bool_sort());
   }
@@ -166,6 +171,29 @@ void Encoder::addSymbols(const SymbolicRule &rule, Terms &terms) {
   }
 }
 
+/// An extent of a result that is no expression: a function of `about` and of
+/// those extents of operands on which it depends, or one of them.
+z3::expr Encoder::unknown(const SymbolicCall &call, size_t dim,
+                          const z3::expr_vector &about,
+                          const std::vector<z3::expr> &extents) {
+  if (call.same[dim]) {
+    return extents[*call.same[dim]];
+  }
+  std::string name = "extent " + std::to_string(dim) + " by ";
+  z3::expr_vector arguments(context_);
+  for (const z3::expr &each : about) {
+    arguments.push_back(each);
+  }
+  for (size_t i = 0; i != extents.size(); ++i) {
+    name += call.depends[dim][i] ? '1' : '0';
+    if (call.depends[dim][i]) {
+      arguments.push_back(extents[i]);
+    }
+  }
+  return this->call(name + " of " + call.function, arguments,
+                    context_.int_sort());
+}
+
 void Encoder::addSide(const SymbolicRule &rule, const SymbolicGraph &side,
                       Terms &terms, std::vector<z3::expr> &values) {
   std::vector<z3::expr_vector> shapes;
@@ -193,17 +221,15 @@ void Encoder::addSide(const SymbolicRule &rule, const SymbolicGraph &side,
     for (const z3::expr &one : about) {
       arguments.push_back(one);
     }
+    std::vector<z3::expr> extents;
     for (size_t operand : each.operands) {
       for (const z3::expr &extent : shapes[operand]) {
-        about.push_back(extent);
+        extents.push_back(extent);
       }
     }
     for (size_t i = 0; i != each.dims.size(); ++i) {
-      dims.push_back(each.dims[i]
-                         ? integer(*each.dims[i], terms)
-                         : call("extent " + std::to_string(i) + " of " +
-                                    each.function,
-                                about, context_.int_sort()));
+      dims.push_back(each.dims[i] ? integer(*each.dims[i], terms)
+                                  : unknown(each, i, about, extents));
     }
     z3::expr value = call(each.function, arguments, tensor_);
     terms.facts.push_back(has(value, dims));
@@ -297,14 +323,18 @@ std::optional<z3::expr> Encoder::direction(const SymbolicRule &rule,
     conclusions.push_back(terms.source[rule.source.results[i]] ==
                           terms.target[rule.target.results[i]]);
   }
-  return forAll(bound, parts,
-                z3::implies(all(context_, premises),
-                            all(context_, conclusions)));
+  return forAll(
+      bound, parts,
+      z3::implies(all(context_, premises), all(context_, conclusions)));
 }
 
 z3::expr Encoder::forAll(const std::vector<z3::expr> &bound,
                          const std::vector<z3::expr> &seen,
                          const z3::expr &body) {
+  // An axiom of numbers alone, without any dims, is a fact.
+  if (bound.empty()) {
+    return body;
+  }
   std::vector<Z3_app> names;
   std::vector<Z3_ast> parts;
   for (const z3::expr &name : bound) {

@@ -57,6 +57,9 @@ private:
   z3::expr extent(const z3::expr &tensor, size_t dim);
   z3::expr has(const z3::expr &tensor, const z3::expr_vector &dims);
   z3::expr argument(const Expr &expr, const Terms &terms);
+  z3::expr unknown(const SymbolicCall &call, size_t dim,
+                   const z3::expr_vector &about,
+                   const std::vector<z3::expr> &extents);
   void addSymbols(const SymbolicRule &rule, Terms &terms);
   std::vector<z3::expr> given(const SymbolicRule &rule, const Terms &terms);
   void addSide(const SymbolicRule &rule, const SymbolicGraph &side,

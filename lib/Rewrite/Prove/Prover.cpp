@@ -10,63 +10,125 @@
 
 #include "lib/Rewrite/Prove/Encoder.h"
 
+#include <map>
+#include <optional>
 #include <set>
 
 using namespace divisi::rewrite;
 
+namespace {
+
+/// What stands for all formulas of one rule: they hold where it does.
+struct Switch {
+  z3::expr isOn;
+  bool isUsed = true;
+};
+
+} // namespace
+
 /// The context, with all axioms asserted once; each question is pushed on top
 /// of them and popped.
 struct Prover::Impl {
+  Impl(unsigned work, unsigned secondWork);
+
   z3::context context;
   z3::solver solver{context, z3::solver::simple()};
+  std::optional<z3::solver> second;
   Encoder encoder{context};
-  size_t count = 0;
+  std::map<std::string, Switch> switches;
 
   Proof ask(const z3::expr_vector &question);
+  Proof ask(z3::solver &by, const z3::expr_vector &question);
+  z3::expr_vector used();
 };
 
-Prover::Prover(unsigned work) : impl_(std::make_unique<Impl>()) {
-  z3::params params(impl_->context);
+static z3::params paramsOf(z3::context &context, unsigned work, bool isAuto) {
+  z3::params params(context);
   // Instances by patterns alone: what is not found so is not known, soon.
-  params.set("auto_config", false);
+  params.set("auto_config", isAuto);
   params.set("mbqi", false);
   params.set("unsat_core", true);
   params.set("rlimit", work);
-  impl_->solver.set(params);
+  return params;
 }
+
+Prover::Impl::Impl(unsigned work, unsigned secondWork) {
+  solver.set(paramsOf(context, work, false));
+  if (secondWork != 0) {
+    second.emplace(context);
+    second->set(paramsOf(context, secondWork, true));
+  }
+}
+
+Prover::Prover(unsigned work, unsigned secondWork)
+    : impl_(std::make_unique<Impl>(work, secondWork)) {}
 Prover::~Prover() = default;
 
 void Prover::assume(const SymbolicRule &axiom) {
-  // Of one axiom come many formulas, and a name may stand for one.
+  auto known = impl_->switches.find(axiom.name);
+  if (known == impl_->switches.end()) {
+    z3::expr isOn = impl_->context.bool_const(("rule " + axiom.name).c_str());
+    known = impl_->switches.emplace(axiom.name, Switch{isOn}).first;
+  }
   for (const z3::expr &formula : impl_->encoder.axiom(axiom)) {
-    std::string name = axiom.name + "#" + std::to_string(impl_->count++);
-    impl_->solver.add(formula, name.c_str());
+    z3::expr given = z3::implies(known->second.isOn, formula);
+    impl_->solver.add(given);
+    if (impl_->second) {
+      impl_->second->add(given);
+    }
   }
 }
 
-Proof Prover::Impl::ask(const z3::expr_vector &question) {
-  Proof proof;
-  solver.push();
-  for (const z3::expr &each : question) {
-    solver.add(each);
+void Prover::use(const std::string &name, bool isUsed) {
+  auto known = impl_->switches.find(name);
+  if (known != impl_->switches.end()) {
+    known->second.isUsed = isUsed;
   }
-  z3::check_result result = solver.check();
+}
+
+void Prover::prepare() { impl_->solver.check(); }
+
+z3::expr_vector Prover::Impl::used() {
+  z3::expr_vector result(context);
+  for (const auto &[name, each] : switches) {
+    if (each.isUsed) {
+      result.push_back(each.isOn);
+    }
+  }
+  return result;
+}
+
+Proof Prover::Impl::ask(z3::solver &by, const z3::expr_vector &question) {
+  Proof proof;
+  by.push();
+  for (const z3::expr &each : question) {
+    by.add(each);
+  }
+  z3::check_result result = by.check(used());
   proof.isProved = result == z3::unsat;
   if (proof.isProved) {
     std::set<std::string> names;
-    for (const z3::expr &each : solver.unsat_core()) {
-      std::string name = each.decl().name().str();
-      names.insert(name.substr(0, name.find('#')));
+    for (const z3::expr &each : by.unsat_core()) {
+      names.insert(each.decl().name().str().substr(sizeof("rule")));
     }
     proof.axioms.assign(names.begin(), names.end());
   } else {
-    std::string reason = solver.reason_unknown();
-    bool isSpent = reason == "canceled" ||
-                   reason.find("resource") != std::string::npos;
+    std::string reason = by.reason_unknown();
+    bool isSpent =
+        reason == "canceled" || reason.find("resource") != std::string::npos;
     proof.why = isSpent ? "the work that may be done for it was used up"
                         : "no axioms were found that say so";
   }
-  solver.pop();
+  by.pop();
+  return proof;
+}
+
+Proof Prover::Impl::ask(const z3::expr_vector &question) {
+  Proof proof = ask(solver, question);
+  if (!proof.isProved && second) {
+    Proof again = ask(*second, question);
+    proof = again.isProved ? again : proof;
+  }
   return proof;
 }
 
@@ -80,6 +142,9 @@ Proof Prover::proveAllEqual(size_t rank) {
 
 std::string Prover::toSMTLIB(const SymbolicRule &rule) {
   impl_->solver.push();
+  for (const z3::expr &each : impl_->used()) {
+    impl_->solver.add(each);
+  }
   for (const z3::expr &each : impl_->encoder.question(rule)) {
     impl_->solver.add(each);
   }
