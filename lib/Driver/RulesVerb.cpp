@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Generates substitution rules, and asks what rules say of all equations that a
-// generator meets.
+// Generates substitution rules, asks what rules say of all equations that a
+// generator meets, and chooses of those that were generated what is applied.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,35 +40,58 @@ public:
 private:
   Status generate() const;
   Status entail() const;
+  Status select() const;
   Status checkFiles() const;
   GenerateOptions options() const;
 
   cl::opt<std::string> action_{cl::Positional, cl::sub(command), cl::Required,
-                               cl::desc("generate|entail")};
+                               cl::desc("generate|entail|select")};
   cl::opt<std::string> file_{
       "rules", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
-      cl::desc("entail: from these rules (default: those of Divisi)")};
+      cl::desc("entail: from these rules (default: those of Divisi, and its "
+               "axioms); select: of these")};
+  cl::opt<std::string> of_{
+      "of", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
+      cl::desc("entail: of those equations alone that follow from FILE")};
+  cl::opt<unsigned> jobs_{"jobs",
+                          cl::sub(command),
+                          on(ActsOn::Answer),
+                          cl::value_desc("N"),
+                          cl::init(1),
+                          cl::desc("generate: by N processes (default: 1)")};
   OutputFlag output_{command, "OUT",
                      cl::desc("write the rules to OUT (default: stdout)")};
-  cl::list<std::string> worlds_{
-      "world", cl::sub(command), on(ActsOn::Answer), cl::value_desc("NAME"),
-      cl::CommaSeparated, cl::desc("these worlds of the table alone")};
+  cl::list<std::string> worlds_{"world",
+                                cl::sub(command),
+                                on(ActsOn::Answer),
+                                cl::value_desc("NAME"),
+                                cl::CommaSeparated,
+                                cl::desc("these worlds of the table alone")};
   cl::opt<unsigned> most_{
-      "operators", cl::sub(command), on(ActsOn::Answer), cl::value_desc("N"),
-      cl::init(4), cl::desc("graphs of up to N operators (default: as many as "
-                            "the table says)")};
-  cl::opt<uint64_t> seed_{
-      "seed", cl::sub(command), on(ActsOn::Answer), cl::value_desc("N"),
-      cl::init(1), cl::desc("of the elements that graphs are tried on")};
+      "operators",
+      cl::sub(command),
+      on(ActsOn::Answer),
+      cl::value_desc("N"),
+      cl::init(4),
+      cl::desc("graphs of up to N operators (default: as many as "
+               "the table says)")};
+  cl::opt<uint64_t> seed_{"seed",
+                          cl::sub(command),
+                          on(ActsOn::Answer),
+                          cl::value_desc("N"),
+                          cl::init(1),
+                          cl::desc("of the elements that graphs are tried on")};
   cl::opt<std::string> journal_{
       "journal", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
-      cl::desc("write down what is decided, and go on where FILE ends")};
+      cl::desc("write down what is decided of each world, to FILE.WORLD, and "
+               "go on where that ends")};
   cl::opt<std::string> counts_{
       "counts", cl::sub(command), on(ActsOn::Answer), cl::value_desc("OUT"),
       cl::desc("write what became of all graphs, as a table in Markdown")};
   cl::opt<bool> table_{
       "table", cl::sub(command), on(ActsOn::Answer),
-      cl::desc("print the tensors and operators of all worlds, and do nothing")};
+      cl::desc(
+          "print the tensors and operators of all worlds, and do nothing")};
 };
 
 } // namespace
@@ -79,12 +102,14 @@ GenerateOptions RulesVerb::options() const {
   options.worlds.assign(worlds_.begin(), worlds_.end());
   options.most = most_;
   options.journal = journal_;
+  options.jobs = jobs_;
   return options;
 }
 
 Status RulesVerb::checkFiles() const {
   OutputCheck files;
   files.addInput("the rules", file_);
+  files.addInput("the equations", of_);
   for (auto [flag, path] : {std::pair("-o", std::string(output_)),
                             std::pair("--journal", std::string(journal_)),
                             std::pair("--counts", std::string(counts_))}) {
@@ -104,13 +129,13 @@ static std::string printCounts(const std::vector<GenerateCounts> &all) {
       "rewritten | no words | derived | refused | kept | proved | tested only "
       "|\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const GenerateCounts &each : all) {
-    text += formatv("| {0} | {1} | {2} | {3} | {4} | {5} | {6} | {7} | {8} | "
-                    "{9} | {10} | {11} | {12} |\n",
-                    each.world, each.operators, each.enumerated, each.classes,
-                    each.equal, each.renamed, each.asked, each.unsaid,
-                    each.derived, each.refused, each.kept, each.proved,
-                    each.kept - each.proved)
-                .str();
+    text +=
+        formatv("| {0} | {1} | {2} | {3} | {4} | {5} | {6} | {7} | {8} | "
+                "{9} | {10} | {11} | {12} |\n",
+                each.world, each.operators, each.enumerated, each.classes,
+                each.equal, each.renamed, each.asked, each.unsaid, each.derived,
+                each.refused, each.kept, each.proved, each.kept - each.proved)
+            .str();
   }
   return text;
 }
@@ -120,8 +145,8 @@ Status RulesVerb::generate() const {
   if (!axioms) {
     return axioms.status();
   }
-  auto made = generateRules(
-      options(), *axioms, [&](const GenerateCounts &counts) {
+  auto made =
+      generateRules(options(), *axioms, [&](const GenerateCounts &counts) {
         errs() << formatv("{0}, {1} operators: {2} graphs, {3} equations up to "
                           "names, {4} kept\n",
                           counts.world, counts.operators, counts.enumerated,
@@ -140,20 +165,59 @@ Status RulesVerb::generate() const {
                    printRules(made->rules));
 }
 
+/// Of what was generated, what is worth applying.
+Status RulesVerb::select() const {
+  if (file_.empty()) {
+    return Status(ExitCode::Usage,
+                  "select chooses among rules that were generated; --rules "
+                  "names their file");
+  }
+  auto rules = readRuleFile(file_);
+  auto written = shippedRules();
+  if (!rules || !written) {
+    return rules ? written.status() : rules.status();
+  }
+  std::erase_if(*written, [](const Rule &rule) { return rule.isGenerated; });
+  return writeFile(output_.empty() ? "-" : std::string(output_),
+                   printRules(selectApplied(*rules, *written)));
+}
+
+/// Those of a file, or those of Divisi.
+static divisi::Expected<std::vector<Rule>> rulesOf(const std::string &file) {
+  if (!file.empty()) {
+    return readRuleFile(file);
+  }
+  auto rules = shippedRules();
+  auto axioms = shippedAxioms();
+  if (rules && axioms) {
+    llvm::append_range(*rules, *axioms);
+  }
+  return axioms ? rules : axioms;
+}
+
 Status RulesVerb::entail() const {
-  auto rules = file_.empty() ? shippedRules() : readRuleFile(file_);
+  auto rules = rulesOf(file_);
   if (!rules) {
     return rules.status();
   }
+  std::vector<Rule> given;
+  if (!of_.empty()) {
+    auto read = readRuleFile(of_);
+    if (!read) {
+      return read.status();
+    }
+    given = std::move(*read);
+  }
   uint64_t open = 0;
-  Status status =
-      entailGenerated(options(), *rules, [&](const EntailCounts &counts) {
+  Status status = entailGenerated(
+      options(), *rules, given, [&](const EntailCounts &counts) {
         open += counts.open.size();
-        outs() << formatv("{0}, {1} operators: {2} equations, {3} entailed, "
-                          "{4} open, {5} false elsewhere, {6} without words\n",
+        outs() << formatv("{0}, {1} operators: {2} equations, {3} without "
+                          "words, {4} asked about, {5} entailed, {6} open, {7} "
+                          "false elsewhere\n",
                           counts.world, counts.operators, counts.equations,
-                          counts.entailed, counts.open.size(), counts.refused,
-                          counts.unsaid);
+                          counts.unsaid, counts.asked, counts.entailed,
+                          counts.open.size(), counts.refused);
         for (const Rule &rule : counts.open) {
           outs() << "  " << rule.summary << "\n";
         }
@@ -167,13 +231,19 @@ Status RulesVerb::entail() const {
 }
 
 Status RulesVerb::run() {
-  if (action_ != "generate" && action_ != "entail") {
+  if (action_ != "generate" && action_ != "entail" && action_ != "select") {
     return Status(ExitCode::Usage,
-                  "'" + action_ + "': expected generate or entail");
+                  "'" + action_ + "': expected generate, entail or select");
   }
   if (most_ < 1 || most_ > 4) {
     return Status(ExitCode::Usage, "--operators " + std::to_string(most_) +
                                        ": expected a number from 1 to 4");
+  }
+  constexpr unsigned mostJobs = 64;
+  if (jobs_ < 1 || jobs_ > mostJobs) {
+    return Status(ExitCode::Usage, "--jobs " + std::to_string(jobs_) +
+                                       ": expected a number from 1 to " +
+                                       std::to_string(mostJobs));
   }
   if (Status status = checkFiles(); !status.isOk()) {
     return status;
@@ -185,10 +255,16 @@ Status RulesVerb::run() {
   if (action_ == "entail") {
     return entail();
   }
-  if (!file_.empty()) {
-    return Status(ExitCode::Usage, "--rules '" + file_ +
-                                       "' is for entail; -o names the file "
-                                       "that generate writes");
+  if (action_ == "select") {
+    return select();
+  }
+  for (auto [flag, path] : {std::pair("--rules", std::string(file_)),
+                            std::pair("--of", std::string(of_))}) {
+    if (!path.empty()) {
+      return makeError(ExitCode::Usage, flag, " '", path,
+                       "' is for entail; -o names the file that generate "
+                       "writes");
+    }
   }
   return generate();
 }

@@ -24,6 +24,16 @@ def rows(text):
             for world, size, rest in found}
 
 
+def entailed(out):
+    """What is said of each world and number of operators."""
+    return [{name: int(count) for name, count in found.groupdict().items()}
+            for found in re.finditer(
+                r"operators: (?P<equations>\d+) equations, (?P<unsaid>\d+) "
+                r"without words, (?P<asked>\d+) asked about, (?P<entailed>\d+) "
+                r"entailed, (?P<open>\d+) open, (?P<false>\d+) false "
+                r"elsewhere\n", out)]
+
+
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory):
     divisi = Divisi(tmp_path_factory.mktemp("generated"))
@@ -77,14 +87,14 @@ def test_every_equation_follows_from_what_was_kept(generated):
     """The prover alone, from the rules alone: nothing was dropped that they do
     not say."""
     out = generated("rules", "entail", *SLICE, "--rules", "a.rules").out
-    found = re.findall(r"operators: (\d+) equations, (\d+) entailed, (\d+) open,"
-                       r" (\d+) false elsewhere, (\d+) without words", out)
     counts = rows(generated.path("a.md").read_text())
-    assert [int(each[0]) for each in found] == [
+    found = entailed(out)
+    assert [each["equations"] for each in found] == [
         row[3] for row in counts.values()]
-    for equations, entailed, still, false, unsaid in found:
-        assert int(still) == 0
-        assert int(equations) == int(entailed) + int(false) + int(unsaid)
+    for each in found:
+        assert each["open"] == 0
+        assert each["asked"] == each["entailed"] + each["false"]
+        assert each["equations"] == each["asked"] + each["unsaid"]
 
 
 def test_without_a_rule_equations_are_open(generated):
@@ -102,13 +112,14 @@ def test_without_a_rule_equations_are_open(generated):
 def test_what_was_stopped_goes_on(generated):
     """Wherever it was stopped: in the midst of what is decided together, too."""
     whole = generated("rules", "generate", *SMALL, "--journal", "b.journal").out
-    lines = generated.path("b.journal").read_text().splitlines(True)
+    journal = generated.path("b.journal.elementwise")
+    lines = journal.read_text().splitlines(True)
     assert len(lines) > 20
     for kept in [len(lines), 10]:
-        generated.path("b.journal").write_text("".join(lines[:kept]))
+        journal.write_text("".join(lines[:kept]))
         again = generated("rules", "generate", *SMALL, "--journal", "b.journal")
         assert again.out == whole, kept
-        assert generated.path("b.journal").read_text() == "".join(lines), kept
+        assert journal.read_text() == "".join(lines), kept
 
 
 def test_the_page_has_the_table(divisi):
@@ -123,7 +134,9 @@ def test_the_page_has_the_table(divisi):
 
 
 @pytest.mark.parametrize("arguments, because", [
-    (["make"], "'make': expected generate or entail"),
+    (["make"], "'make': expected generate, entail or select"),
+    (["select"], "select chooses among rules that were generated; --rules "
+                 "names their file"),
     (["generate", "--operators", "5"],
      "--operators 5: expected a number from 1 to 4"),
     (["generate", "--world", "none"],
@@ -131,9 +144,18 @@ def test_the_page_has_the_table(divisi):
     (["entail", "--world", "none"], "'none' is no world of the table"),
     (["generate", "--rules", "a.rules"],
      "--rules 'a.rules' is for entail; -o names the file that generate writes"),
+    (["generate", "--of", "a.rules"],
+     "--of 'a.rules' is for entail; -o names the file that generate writes"),
+    (["generate", "--jobs", "0"], "--jobs 0: expected a number from 1 to 64"),
 ])
 def test_usage(divisi, arguments, because):
     fails(divisi, USAGE, "rules", *arguments, because=[because])
+
+
+def test_equations_are_not_overwritten(divisi):
+    divisi.path("e.rules").write_text("")
+    fails(divisi, USAGE, "rules", "entail", "--of", "e.rules", "-o", "e.rules",
+          because=["-o 'e.rules' is the equations, which would be lost"])
 
 
 @pytest.mark.parametrize("text, because", [
@@ -146,7 +168,8 @@ def test_usage(divisi, arguments, because):
 ])
 def test_journals_that_are_none(divisi, text, because):
     divisi("rules", "generate", *SMALL, "--journal", "j")
-    head = divisi.path("j").read_text().splitlines()[0]
-    divisi.path("j").write_text(text.replace("{head}", head))
+    journal = divisi.path("j.elementwise")
+    head = journal.read_text().splitlines()[0]
+    journal.write_text(text.replace("{head}", head))
     fails(divisi, INVALID, "rules", "generate", *SMALL, "--journal", "j",
           because=[because])

@@ -32,8 +32,10 @@ struct GenerateOptions {
   std::vector<std::string> worlds; ///< Of the table; none: all.
   size_t most = 4; ///< Operators of a graph, where a world has not less.
   /// Where what was decided is written down, and read when it is there: then
-  /// nothing is decided again. Empty: nowhere.
+  /// nothing is decided again. A point and the world's name are added, for each
+  /// has a file of its own. Empty: nowhere.
   std::string journal;
+  size_t jobs = 1; ///< Processes that are at work at once.
 };
 
 /// What became of the graphs of one world with so many operators.
@@ -58,8 +60,8 @@ struct Generated {
   std::vector<GenerateCounts> counts;
 };
 
-/// Tells of each world and number of operators when it is done; which are proved
-/// is not counted yet, nor what others say.
+/// Tells of each world and number of operators when it is done; which are
+/// proved is not counted yet, nor what others say.
 using GenerateProgress = std::function<void(const GenerateCounts &)>;
 
 /// Generates rules, and proves them from `axioms`; those that are not proved
@@ -75,18 +77,26 @@ struct EntailCounts {
   std::string world;      ///< Its name.
   size_t operators = 0;   ///< Of the graphs.
   uint64_t equations = 0; ///< Up to names of tensors.
-  uint64_t entailed = 0;  ///< Of these: the prover derives it.
   uint64_t unsaid = 0;    ///< Of these: rules have no words for it.
+  uint64_t asked = 0;     ///< Of the others: those that are asked about.
+  uint64_t entailed = 0;  ///< Of these: the prover derives it.
   uint64_t refused = 0;   ///< Of these: it is false at other extents.
   std::vector<Rule> open; ///< The others.
 };
 
 /// Asks of every equation that generateRules() meets whether it follows from
 /// `rules`, and nothing else, and tells of each world and number of operators.
-/// Fails with Usage for a world that is not in the table.
-Status
-entailGenerated(const GenerateOptions &options, const std::vector<Rule> &rules,
-                const std::function<void(const EntailCounts &)> &tell);
+/// With `given`, of those equations alone that follow from these. Fails with
+/// Usage for a world that is not in the table.
+Status entailGenerated(const GenerateOptions &options,
+                       const std::vector<Rule> &rules,
+                       const std::vector<Rule> &given,
+                       const std::function<void(const EntailCounts &)> &tell);
+
+/// Those of `generated` that are proved, by which something can take less, and
+/// that do not follow from `others`, in order. The caller has no other threads.
+std::vector<Rule> selectApplied(const std::vector<Rule> &generated,
+                                const std::vector<Rule> &others);
 
 /// The table: a line for each tensor and operator of each world.
 std::string printGenerateTable();

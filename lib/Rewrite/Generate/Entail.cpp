@@ -15,6 +15,7 @@
 #include "divisi/Rewrite/Check.h"
 #include "divisi/Rewrite/Generate.h"
 #include "lib/Rewrite/Generate/Generalizer.h"
+#include "lib/Rewrite/Generate/Keeper.h"
 #include "lib/Rewrite/Generate/Summary.h"
 
 #include <unordered_set>
@@ -29,21 +30,25 @@ class Entailment {
 public:
   Entailment(const World &world, const GenerateOptions &options,
              const std::vector<SymbolicRule> &accepted,
-             Instantiator &instantiator)
-      : universe_(world, options.seed), accepted_(accepted),
-        instantiator_(instantiator), generalizer_(universe_, instantiator) {}
+             const std::vector<SymbolicRule> &given, Instantiator &instantiator)
+      : universe_(world, options.seed), instantiator_(instantiator),
+        generalizer_(universe_, instantiator),
+        accepted_(proverFrom(accepted, mostDimsOf(world), kDefaultWork)) {
+    if (!given.empty()) {
+      given_ = proverFrom(given, mostDimsOf(world), kDefaultWork);
+    }
+  }
 
   EntailCounts run(size_t operators) {
-    counts_ = {universe_.world().name, operators, 0, 0, 0, 0, {}};
+    counts_ = {universe_.world().name, operators, 0, 0, 0, 0, 0, {}};
     std::vector<std::pair<Term, Term>> met;
-    universe_.enumerate(uint8_t(operators),
-                        operators != universe_.world().most,
-                        [&](const Term &term, const Term &first) {
-                          if (seen_.insert(canonicalText(universe_, term,
-                                                         first)).second) {
-                            met.emplace_back(term, first);
-                          }
-                        });
+    universe_.enumerate(
+        uint8_t(operators), operators != universe_.world().most,
+        [&](const Term &term, const Term &first) {
+          if (seen_.insert(canonicalText(universe_, term, first)).second) {
+            met.emplace_back(term, first);
+          }
+        });
     counts_.equations = met.size();
     for (const auto &[term, first] : met) {
       add(term, first);
@@ -68,30 +73,42 @@ private:
       ask();
     }
   }
+  std::vector<bool> follow(Prover &prover) {
+    std::vector<bool> result;
+    ChildWork work{[] {},
+                   [&](size_t i) { return proveAll(prover, questions_[i]); }};
+    answerInChild(
+        questions_.size(), work, ProofLimits().seconds,
+        [&](const ProofResult &proof) { result.push_back(proof.isProved); });
+    return result;
+  }
   void ask() {
-    auto usable = [&](const Obligations &rule) {
-      return usableAxioms(accepted_, {rule});
-    };
-    size_t next = 0;
-    proveInChild({}, usable, questions_, ProofLimits(),
-                 [&](const ProofResult &proof) {
-                   Rule &rule = rules_[next++];
-                   if (proof.isProved) {
-                     ++counts_.entailed;
-                   } else if (tryRule(rule, instantiator_).refusal) {
-                     ++counts_.refused;
-                   } else {
-                     counts_.open.push_back(std::move(rule));
-                   }
-                 });
+    std::vector<bool> isEntailed = follow(*accepted_);
+    std::vector<bool> isAsked(questions_.size(), true);
+    if (given_) {
+      isAsked = follow(*given_);
+    }
+    for (size_t i = 0; i != rules_.size(); ++i) {
+      counts_.asked += isAsked[i];
+      if (!isAsked[i]) {
+        continue;
+      }
+      if (isEntailed[i]) {
+        ++counts_.entailed;
+      } else if (tryRule(rules_[i], instantiator_).refusal) {
+        ++counts_.refused;
+      } else {
+        counts_.open.push_back(std::move(rules_[i]));
+      }
+    }
     questions_.clear();
     rules_.clear();
   }
 
   Universe universe_;
-  const std::vector<SymbolicRule> &accepted_;
   Instantiator &instantiator_;
   Generalizer generalizer_;
+  std::unique_ptr<Prover> accepted_, given_;
   EntailCounts counts_;
   std::unordered_set<std::string> seen_;
   std::vector<Obligations> questions_;
@@ -102,6 +119,7 @@ private:
 
 Status divisi::rewrite::entailGenerated(
     const GenerateOptions &options, const std::vector<Rule> &rules,
+    const std::vector<Rule> &given,
     const std::function<void(const EntailCounts &)> &tell) {
   auto worlds = chooseWorlds(options);
   if (!worlds) {
@@ -110,8 +128,9 @@ Status divisi::rewrite::entailGenerated(
   Instantiator instantiator;
   std::vector<SymbolicRule> accepted =
       symbolicAxioms(rules, rules, instantiator);
+  std::vector<SymbolicRule> also = symbolicAxioms(given, given, instantiator);
   for (const World &world : *worlds) {
-    Entailment entailment(world, options, accepted, instantiator);
+    Entailment entailment(world, options, accepted, also, instantiator);
     for (size_t operators = 1; operators <= world.most; ++operators) {
       tell(entailment.run(operators));
     }

@@ -56,8 +56,7 @@ bool Generalizer::holds(const Rule &rule, const Ranks &ranks, bool isSmall) {
       inputs.push_back(*drawTensor(form, Values::Normal, random_));
     }
     auto left = evaluate(*source, inputs), right = evaluate(*target, inputs);
-    if (!left || !right ||
-        compare((*left)[0], (*right)[0], Tolerance::Exact)) {
+    if (!left || !right || compare((*left)[0], (*right)[0], Tolerance::Exact)) {
       return false;
     }
     ++legal;
@@ -141,13 +140,35 @@ bool Generalizer::begin(const Equation &equation) {
   for (size_t leaf = 0; leaf != equation.leaves.size(); ++leaf) {
     names_.emplace_back(extentsOf(leaf).size(), -1);
   }
-  rule_ = equation.leaves.size() <= kMostLeaves ? build(names_)
-                                                          : std::nullopt;
+  rule_ = equation.leaves.size() <= kMostLeaves ? build(names_) : std::nullopt;
+  return rule_.has_value();
+}
+
+/// Whether the equation holds with those names that follow from its operators.
+bool Generalizer::guess(const Equation &equation) {
+  equation_ = equation;
+  random_.seed(1);
+  auto names = guessExtents(universe_, flows_, equation);
+  if (!names || equation.leaves.size() > kMostLeaves) {
+    return false;
+  }
+  names_ = std::move(*names);
+  count_ = 0;
+  for (const std::vector<int> &leaf : names_) {
+    for (int name : leaf) {
+      count_ = std::max(count_, name + 1);
+    }
+  }
+  isShape_.assign(size_t(count_), false);
+  rule_ = build(names_);
   return rule_.has_value();
 }
 
 std::optional<Rule> Generalizer::run(const Equation &equation) {
   constexpr size_t most = 5;
+  if (guess(equation)) {
+    return rule_;
+  }
   if (!begin(equation)) {
     return std::nullopt;
   }
@@ -168,11 +189,48 @@ std::optional<Rule> Generalizer::run(const Equation &equation) {
 // Leaves
 //===----------------------------------------------------------------------===//
 
+/// What a side makes of values for the leaves.
+std::optional<rt::HostTensor>
+Generalizer::evaluateInWorld(const Sketch &side,
+                             std::vector<rt::HostTensor> values) {
+  for (const Step &step : side.steps) {
+    std::vector<rt::HostTensor> operands;
+    for (size_t operand : step.operands) {
+      operands.push_back(values[operand]);
+    }
+    auto value = universe_.apply(step.op, operands);
+    if (!value) {
+      return std::nullopt;
+    }
+    values.push_back(std::move(*value));
+  }
+  return values[side.result];
+}
+
+/// Whether both sides are the same at the extents of the world.
+bool Generalizer::holdsInWorld(const Equation &equation) {
+  if (equation.leaves.size() > kMostLeaves) {
+    return false;
+  }
+  random_.seed(1);
+  std::vector<rt::HostTensor> values;
+  for (uint32_t leaf : equation.leaves) {
+    values.push_back(
+        isConstant(universe_, leaf)
+            ? universe_.resultOf(leaf)
+            : *drawTensor({rt::DType::Field, universe_.extentsOf(leaf)},
+                          Values::Normal, random_));
+  }
+  auto source = evaluateInWorld(equation.source, values);
+  auto target = evaluateInWorld(equation.target, values);
+  return source && target && source->dims() == target->dims() &&
+         !compare(*source, *target, Tolerance::Exact);
+}
+
 /// Makes `count` of the leaves that have the name of `leaf` another one,
 /// wherever the equation still holds.
-void Generalizer::separateSome(const Equation &tree,
-                               std::vector<size_t> &names, size_t leaf,
-                               size_t count) {
+void Generalizer::separateSome(const Equation &tree, std::vector<size_t> &names,
+                               size_t leaf, size_t count) {
   std::vector<size_t> same;
   for (size_t i = leaf + 1; i != names.size(); ++i) {
     if (names[i] == names[leaf]) {
@@ -193,7 +251,7 @@ void Generalizer::separateSome(const Equation &tree,
         tried[same[i]] = first;
       }
     }
-    if (begin(withLeaves(tree, tried))) {
+    if (holdsInWorld(withLeaves(tree, tried))) {
       names = std::move(tried);
       return separateSome(tree, names, leaf, count);
     }
@@ -205,9 +263,9 @@ Equation Generalizer::separate(const Equation &equation) {
   Equation tree = withoutSharing(universe_, equation);
   std::vector<size_t> names;
   for (size_t i = 0; i != tree.leaves.size(); ++i) {
-    names.push_back(size_t(std::find(tree.leaves.begin(), tree.leaves.end(),
-                                     tree.leaves[i]) -
-                           tree.leaves.begin()));
+    names.push_back(size_t(
+        std::find(tree.leaves.begin(), tree.leaves.end(), tree.leaves[i]) -
+        tree.leaves.begin()));
   }
   for (size_t count = 1; count <= most; ++count) {
     for (size_t leaf = 0; leaf != names.size(); ++leaf) {
@@ -226,9 +284,9 @@ Equation Generalizer::separate(const Equation &equation) {
 bool Generalizer::holdsAtRanks(const Rule &rule) {
   size_t legal = 0;
   for (const Ranks &ranks : allRanks(rule)) {
-    bool isSmallRank = std::all_of(
-        ranks.begin(), ranks.end(),
-        [](const auto &each) { return each.second <= 2; });
+    bool isSmallRank =
+        std::all_of(ranks.begin(), ranks.end(),
+                    [](const auto &each) { return each.second <= 2; });
     if (isSmallRank) {
       if (!holds(rule, ranks, true)) {
         return false;

@@ -7,17 +7,18 @@
 //===----------------------------------------------------------------------===//
 //
 // An equation is found at the extents of a world, where many are equal. Which
-// of them have to be is asked of the operators: extents become names of their
-// own, the fewest at once first, as long as both sides stay legal and equal at
-// other values of the names. Then names become shapes, of any number of dims,
-// as long as that holds at other ranks.
+// of them have to be follows from what its operators say (Extents.h). Where
+// that does not hold, extents become names of their own, the fewest at once
+// first, as long as both sides stay legal and equal at other values of the
+// names. Then names become shapes, of any number of dims, as long as that holds
+// at other ranks.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_LIB_REWRITE_GENERATE_GENERALIZER_H
 #define DIVISI_LIB_REWRITE_GENERATE_GENERALIZER_H
 
-#include "lib/Rewrite/Generate/Equation.h"
+#include "lib/Rewrite/Generate/Extents.h"
 
 #include <optional>
 #include <random>
@@ -31,8 +32,8 @@ public:
   static constexpr size_t kMostLeaves = 7;
 
   /// Both outlive this.
-  Generalizer(const Universe &universe, Instantiator &instantiator)
-      : universe_(universe), instantiator_(instantiator) {}
+  Generalizer(Universe &universe, Instantiator &instantiator)
+      : universe_(universe), flows_(universe), instantiator_(instantiator) {}
 
   /// The equation with as many different leaves as it holds for.
   Equation separate(const Equation &equation);
@@ -48,6 +49,10 @@ private:
   using Names = std::vector<std::vector<int>>;
 
   bool begin(const Equation &equation);
+  bool guess(const Equation &equation);
+  bool holdsInWorld(const Equation &equation);
+  std::optional<rt::HostTensor>
+  evaluateInWorld(const Sketch &side, std::vector<rt::HostTensor> values);
   void separateSome(const Equation &tree, std::vector<size_t> &names,
                     size_t leaf, size_t count);
   std::optional<Rule> build(const Names &names);
@@ -68,11 +73,12 @@ private:
   std::string nameOf(int number) const;
   std::string valueName(const Sketch &sketch, size_t value) const;
 
-  const Universe &universe_;
+  Universe &universe_;
+  Flows flows_;
   Instantiator &instantiator_;
   Equation equation_;
   Names names_;
-  int count_ = 0;            ///< Of names.
+  int count_ = 0;             ///< Of names.
   std::vector<bool> isShape_; ///< Of names.
   std::optional<Rule> rule_;
   std::mt19937_64 random_;

@@ -124,6 +124,13 @@ std::optional<Assignment> Generalizer::draw(const Rule &rule,
   return result;
 }
 
+/// An extent that no sum of names is: no attribute may speak of it.
+static Item unknownItem() { return {numberExpr(-1), {}, {}}; }
+static bool isUnknown(const Item &item) {
+  return item.shape.empty() && item.value.kind == Expr::Kind::Number &&
+         item.value.value < 0;
+}
+
 /// The extents of a value, by samples.
 std::optional<Items> Generalizer::dimsOf(const Rule &rule, const Graph &side,
                                          const std::string &value) {
@@ -169,7 +176,8 @@ std::optional<Items> Generalizer::dimsOf(const Rule &rule, const Graph &side,
     }
     auto coefficients = fitLinear(points, values);
     if (!coefficients) {
-      return std::nullopt;
+      items.push_back(unknownItem());
+      continue;
     }
     Expr extent = linearForm(*coefficients, symbols);
     bool isShape = extent.kind == Expr::Kind::Name && ranks.count(extent.name);
@@ -244,6 +252,10 @@ bool Generalizer::addSide(const Sketch &sketch, unsigned choice,
         return false;
       }
       dims.push_back(std::move(*found));
+    }
+    if (op.extra != Extra::None &&
+        std::any_of(dims[0].begin(), dims[0].end(), isUnknown)) {
+      return false;
     }
     if (op.extra == Extra::FirstPart || op.extra == Extra::SecondPart) {
       const Item &item = dims[0][op.axis];

@@ -14,6 +14,8 @@
 #include "lib/Rewrite/Generate/Generalizer.h"
 #include "lib/Rewrite/Generate/Journal.h"
 #include "lib/Rewrite/Generate/Keeper.h"
+#include "lib/Rewrite/Generate/Parallel.h"
+#include "lib/Rewrite/Generate/Passed.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -123,8 +125,8 @@ void WorldRun::consider(const Term &term, const Term &first) {
   Pending pending;
   pending.term = term;
   pending.first = first;
-  pending.text = universe_.world().name + " " +
-                 canonicalText(universe_, term, first);
+  pending.text =
+      universe_.world().name + " " + canonicalText(universe_, term, first);
   pending.equation = equationOf(universe_, term, first);
   pend(std::move(pending));
 }
@@ -167,8 +169,8 @@ void WorldRun::pend(Pending pending) {
   }
 }
 
-/// Decides about those that are pending and follow from those kept, and about
-/// those before the first that is kept, too.
+/// Decides about those that are pending, in their order: what is kept may make
+/// others follow.
 void WorldRun::decideSome() {
   std::vector<Obligations> questions;
   for (const Pending &each : pending_) {
@@ -178,17 +180,20 @@ void WorldRun::decideSome() {
   }
   std::vector<bool> isDerived = all_.keeper.areDerived(questions);
   size_t next = 0;
-  bool isKept = false;
+  bool isMore = false;
   for (Pending &each : pending_) {
     if (each.decision) {
       continue;
     }
-    if (isDerived[next++]) {
-      each.decision = Decision::Derived;
-    } else if (!isKept) {
-      isKept = keep(each);
-      each.decision = isKept ? Decision::Kept : Decision::Refused;
+    bool follows = isDerived[next++];
+    if (!follows && isMore) {
+      follows = all_.keeper.areDerived({each.obligations})[0];
     }
+    bool isKept = !follows && keep(each);
+    isMore |= isKept;
+    each.decision = follows  ? Decision::Derived
+                    : isKept ? Decision::Kept
+                             : Decision::Refused;
   }
 }
 
@@ -202,10 +207,7 @@ void WorldRun::flush() {
       each.decision = isKept && !keep(each) ? Decision::Refused : *known;
     }
   }
-  auto isOpen = [](const Pending &each) { return !each.decision; };
-  while (std::any_of(pending_.begin(), pending_.end(), isOpen)) {
-    decideSome();
-  }
+  decideSome();
   for (const Pending &each : pending_) {
     decide(each, *each.decision);
   }
@@ -225,16 +227,16 @@ bool WorldRun::keep(const Pending &pending) {
 Status WorldRun::run() {
   size_t most = universe_.world().most;
   size_t kept = all_.keeper.kept().size();
+  all_.keeper.enter(mostDimsOf(universe_.world()));
   for (size_t size = 1; size <= most && status_.isOk(); ++size) {
     all_.counts.push_back({});
     counts().world = universe_.world().name;
     counts().operators = size;
     uint64_t enumerated = universe_.enumerated();
     uint64_t classes = universe_.classes();
-    universe_.enumerate(uint8_t(size), size != most,
-                        [&](const Term &term, const Term &first) {
-                          meet(term, first);
-                        });
+    universe_.enumerate(
+        uint8_t(size), size != most,
+        [&](const Term &term, const Term &first) { meet(term, first); });
     considerAll();
     counts().enumerated = universe_.enumerated() - enumerated;
     counts().classes = universe_.classes() - classes;
@@ -268,17 +270,85 @@ static Generated finish(const Shared &all) {
 }
 
 /// All that decisions depend on.
-static std::string headOf(const GenerateOptions &options,
-                          const std::vector<World> &worlds,
+static std::string headOf(const GenerateOptions &options, const World &world,
                           const std::vector<Rule> &axioms) {
-  std::string head = "divisi rules generate, seed " +
-                     std::to_string(options.seed) + ", up to " +
-                     std::to_string(options.most) + " operators of";
-  for (const World &world : worlds) {
-    head += " " + world.name;
-  }
-  return head + ", table " + hashOf(printGenerateTable()) + ", axioms " +
+  return "divisi rules generate, seed " + std::to_string(options.seed) +
+         ", up to " + std::to_string(world.most) + " operators of " +
+         world.name + ", table " + hashOf(printGenerateTable()) + ", axioms " +
          hashOf(printRules(axioms));
+}
+
+/// Decides about a world. Its journal is a file of its own, for others are at
+/// work at the same time.
+static Status runWorld(const GenerateOptions &options, const World &world,
+                       const std::vector<Rule> &axioms, Shared &all) {
+  std::string path =
+      options.journal.empty() ? "" : options.journal + "." + world.name;
+  std::string head = headOf(options, world, axioms);
+  if (!all.keeper.kept().empty()) {
+    std::string before;
+    for (const Kept &each : all.keeper.kept()) {
+      before += printRule(each.rule);
+    }
+    head += ", after " + hashOf(before);
+  }
+  auto journal = Journal::open(path, head);
+  if (!journal) {
+    return journal.status();
+  }
+  all.journal = std::move(*journal);
+  return WorldRun(all, world).run();
+}
+
+/// Takes over what a process found.
+static Status addPassed(const std::optional<std::string> &text,
+                        const World &world, Shared &all) {
+  if (!text) {
+    return Status(ExitCode::Internal,
+                  "the process that generates rules of '" + world.name +
+                      "' ended before it was done; with --journal, begun "
+                      "again it goes on from there");
+  }
+  auto passed = parsePassed(*text);
+  if (!passed) {
+    return passed.status();
+  }
+  size_t before = all.counts.size();
+  all.counts.insert(all.counts.end(), passed->counts.begin(),
+                    passed->counts.end());
+  for (Kept &each : passed->kept) {
+    each.counts += before;
+    all.keeper.add(std::move(each));
+  }
+  return Status();
+}
+
+/// All worlds but the first, which may use what was found in that one. At the
+/// end those are dropped that follow from what other worlds have.
+static Status runOthers(const GenerateOptions &options,
+                        const std::vector<World> &worlds,
+                        const std::vector<Rule> &axioms, Shared &all) {
+  size_t kept = all.keeper.kept().size(), counts = all.counts.size();
+  auto texts =
+      runInProcesses(worlds.size() - 1, options.jobs, [&](size_t number) {
+        Status status = runWorld(options, worlds[number + 1], axioms, all);
+        Passed passed{{}, {}};
+        passed.counts.assign(all.counts.begin() + long(counts),
+                             all.counts.end());
+        for (size_t i = kept; i != all.keeper.kept().size(); ++i) {
+          passed.kept.push_back(all.keeper.kept()[i]);
+          passed.kept.back().counts -= counts;
+        }
+        return status.isOk() ? printPassed(passed) : printPassed(status);
+      });
+  for (size_t i = 0; i != texts.size(); ++i) {
+    Status status = addPassed(texts[i], worlds[i + 1], all);
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  all.keeper.dropDerived(kept, all.counts);
+  return Status();
 }
 
 Expected<Generated>
@@ -289,22 +359,19 @@ divisi::rewrite::generateRules(const GenerateOptions &options,
   if (!worlds) {
     return worlds.status();
   }
-  auto journal =
-      Journal::open(options.journal, headOf(options, *worlds, axioms));
-  if (!journal) {
-    return journal.status();
-  }
   Instantiator instantiator;
   Shared all{options.seed,
              progress,
-             std::move(*journal),
+             {},
              instantiator,
              Keeper(axioms, instantiator),
              {}};
-  for (const World &world : *worlds) {
-    if (Status status = WorldRun(all, world).run(); !status.isOk()) {
-      return status;
-    }
+  Status status = runWorld(options, worlds->front(), axioms, all);
+  if (status.isOk() && worlds->size() > 1) {
+    status = runOthers(options, *worlds, axioms, all);
+  }
+  if (!status.isOk()) {
+    return status;
   }
   return finish(all);
 }

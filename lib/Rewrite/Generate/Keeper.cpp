@@ -19,40 +19,76 @@ using namespace divisi::rewrite;
 /// Of Z3's work for a question whether an equation is derived.
 static constexpr unsigned kWork = 400000;
 
+/// Seconds for one, before its process is killed.
+static constexpr double kSeconds = 120;
+
 Keeper::Keeper(const std::vector<Rule> &axioms, Instantiator &instantiator)
     : instantiator_(instantiator),
-      axioms_(symbolicAxioms(axioms, {}, instantiator)) {}
+      axioms_(symbolicAxioms(axioms, {}, instantiator)),
+      prover_(std::make_unique<Prover>(kWork)) {}
 
-/// Which of `questions` follow from `given`.
-static std::vector<bool> areProved(const std::vector<Obligations> &questions,
-                                   const std::vector<SymbolicRule> &given,
-                                   unsigned work) {
-  std::vector<bool> result;
-  auto usable = [&](const Obligations &rule) {
-    return usableAxioms(given, {rule});
+/// Whether it is about tensors of no more dims than that.
+static bool isWithin(const SymbolicRule &rule, size_t mostDims) {
+  auto areFew = [&](const SymbolicDims &dims) {
+    return dims.size() <= mostDims;
   };
-  ProofLimits limits;
-  limits.work = work;
-  proveInChild({}, usable, questions, limits, [&](const ProofResult &proof) {
-    result.push_back(proof.isProved);
-  });
-  return result;
+  auto hasFew = [&](const SymbolicGraph &side) {
+    return std::all_of(
+        side.calls.begin(), side.calls.end(),
+        [&](const SymbolicCall &call) { return areFew(call.dims); });
+  };
+  return std::all_of(rule.variables.begin(), rule.variables.end(), areFew) &&
+         hasFew(rule.source) && hasFew(rule.target);
 }
 
-std::vector<SymbolicRule>
-Keeper::said(const std::vector<bool> &isDropped) const {
-  std::vector<SymbolicRule> result;
-  for (size_t i = 0; i != kept_.size(); ++i) {
-    if (i >= isDropped.size() || !isDropped[i]) {
-      result.insert(result.end(), kept_[i].says.begin(), kept_[i].says.end());
+/// Assumes those that are about tensors of no more dims than that.
+static void assume(const std::vector<SymbolicRule> &rules, size_t mostDims,
+                   Prover &prover) {
+  for (const SymbolicRule &each : rules) {
+    if (isWithin(each, mostDims)) {
+      prover.assume(each);
     }
   }
-  return result;
+  prover.prepare();
+}
+
+std::unique_ptr<Prover>
+divisi::rewrite::proverFrom(const std::vector<SymbolicRule> &rules,
+                            size_t mostDims, unsigned work) {
+  auto prover = std::make_unique<Prover>(work);
+  assume(rules, mostDims, *prover);
+  return prover;
+}
+
+void Keeper::enter(size_t mostDims) {
+  std::vector<SymbolicRule> all;
+  for (const Kept &each : kept_) {
+    all.insert(all.end(), each.says.begin(), each.says.end());
+  }
+  mostDims_ = mostDims;
+  prover_ = proverFrom(all, mostDims, kWork);
+}
+
+void Keeper::add(Kept kept) {
+  if (kept.says.empty()) {
+    kept.says = symbolicAxioms({kept.rule}, {}, instantiator_);
+  }
+  for (SymbolicRule &each : kept.says) {
+    each.name = "kept " + std::to_string(kept_.size());
+  }
+  assume(kept.says, mostDims_, *prover_);
+  kept_.push_back(std::move(kept));
 }
 
 std::vector<bool>
-Keeper::areDerived(const std::vector<Obligations> &questions) const {
-  return areProved(questions, said({}), kWork);
+Keeper::areDerived(const std::vector<Obligations> &questions) {
+  std::vector<bool> result;
+  ChildWork work{[] {},
+                 [&](size_t i) { return proveAll(*prover_, questions[i]); }};
+  answerInChild(
+      questions.size(), work, kSeconds,
+      [&](const ProofResult &proof) { result.push_back(proof.isProved); });
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -81,6 +117,16 @@ static bool isReadable(const Rule &rule) {
   return read && printRules(*read) == printRule(rule);
 }
 
+bool Keeper::isProved(const Obligations &obligations) const {
+  bool isProved = false;
+  auto usable = [&](const Obligations &rule) {
+    return usableAxioms(axioms_, {rule});
+  };
+  proveInChild({}, usable, {obligations}, ProofLimits(),
+               [&](const ProofResult &proof) { isProved = proof.isProved; });
+  return isProved;
+}
+
 /// The rule on its way, and whether it is proved; nothing if a gate refuses it.
 std::optional<Kept> Keeper::finish(const Rule &rule, const Way &way) {
   Kept kept{onWay(rule, way), way.gain, false, 0, 0, {}};
@@ -88,13 +134,12 @@ std::optional<Kept> Keeper::finish(const Rule &rule, const Way &way) {
   if (!passes(kept.rule, instantiator_) || !isReadable(kept.rule)) {
     return std::nullopt;
   }
-  kept.isProved = areProved({obligationsOf(kept.rule, instantiator_)}, axioms_,
-                            kDefaultWork)[0];
+  kept.isProved = isProved(obligationsOf(kept.rule, instantiator_));
   if (!kept.isProved) {
     kept.rule.open = "no axioms were found that say so";
   }
   kept.says = symbolicAxioms({kept.rule}, {}, instantiator_);
-  return kept;
+  return kept.says.empty() ? std::nullopt : std::optional(std::move(kept));
 }
 
 bool Keeper::keep(const Rule &narrow, const Rule &wide, size_t operators,
@@ -115,24 +160,39 @@ bool Keeper::keep(const Rule &narrow, const Rule &wide, size_t operators,
   }
   kept->operators = operators;
   kept->counts = counts;
-  kept_.push_back(std::move(*kept));
+  add(std::move(*kept));
   return true;
 }
 
 void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts) {
   std::vector<size_t> order;
+  std::vector<Obligations> questions;
   for (size_t i = first; i != kept_.size(); ++i) {
     order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return kept_[a].rule.variables.size() < kept_[b].rule.variables.size();
   });
-  std::vector<bool> isDropped(kept_.size(), false);
   for (size_t at : order) {
-    isDropped[at] = true;
-    Obligations question = obligationsOf(kept_[at].rule, instantiator_);
-    isDropped[at] = areProved({question}, said(isDropped), kWork)[0];
+    questions.push_back(obligationsOf(kept_[at].rule, instantiator_));
   }
+  std::vector<bool> isDropped(kept_.size(), false);
+  auto use = [&](size_t number, bool isUsed) {
+    prover_->use(kept_[order[number]].says[0].name, isUsed);
+  };
+  ChildWork work{[] {},
+                 [&](size_t i) {
+                   use(i, false);
+                   ProofResult result = proveAll(*prover_, questions[i]);
+                   use(i, !result.isProved);
+                   return result;
+                 }};
+  size_t next = 0;
+  enter(kMostDims);
+  answerInChild(order.size(), work, kSeconds, [&](const ProofResult &proof) {
+    isDropped[order[next]] = proof.isProved;
+    use(next++, !proof.isProved);
+  });
   std::vector<Kept> rest;
   for (size_t i = 0; i != kept_.size(); ++i) {
     GenerateCounts &of = counts[kept_[i].counts];
@@ -144,4 +204,10 @@ void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts) {
     }
   }
   kept_ = std::move(rest);
+  for (size_t i = 0; i != kept_.size(); ++i) {
+    for (SymbolicRule &each : kept_[i].says) {
+      each.name = "kept " + std::to_string(i);
+    }
+  }
+  enter(mostDims_);
 }

@@ -13,6 +13,7 @@
 #include "divisi/Rewrite/Generate.h"
 #include "lib/Rewrite/Generate/Orient.h"
 
+#include <memory>
 #include <vector>
 
 namespace divisi::rewrite {
@@ -22,10 +23,15 @@ struct Kept {
   Rule rule; ///< As it goes into the file.
   Gain gain = Gain::None;
   bool isProved = false;
-  size_t operators = 0; ///< Of the equation that it was made of.
-  size_t counts = 0;    ///< In which counts it is.
+  size_t operators = 0;           ///< Of the equation that it was made of.
+  size_t counts = 0;              ///< In which counts it is.
   std::vector<SymbolicRule> says; ///< At all its ranks.
 };
+
+/// A prover of what follows from those of `rules` that are about tensors of no
+/// more than `mostDims` dims, ready for answerInChild.
+std::unique_ptr<Prover> proverFrom(const std::vector<SymbolicRule> &rules,
+                                   size_t mostDims, unsigned work);
 
 /// All that are kept. The caller has no other threads.
 class Keeper {
@@ -36,25 +42,32 @@ public:
   /// Those that are kept, in order.
   const std::vector<Kept> &kept() const { return kept_; }
 
+  /// From now on questions are about tensors of no more dims than that.
+  void enter(size_t mostDims);
   /// Which of `questions` follow from those that are kept.
-  std::vector<bool> areDerived(const std::vector<Obligations> &questions) const;
+  std::vector<bool> areDerived(const std::vector<Obligations> &questions);
 
   /// Keeps what `wide` says, or where that is not proved and `narrow` is, what
   /// this says; if all gates that try rules let it pass.
   bool keep(const Rule &narrow, const Rule &wide, size_t operators,
             size_t counts);
 
+  /// Keeps what was kept elsewhere, which says nothing yet.
+  void add(Kept kept);
+
   /// Drops those from number `first` on that the others say, the ones of the
   /// fewest variables first, for the others are more general.
   void dropDerived(size_t first, std::vector<GenerateCounts> &counts);
 
 private:
-  std::vector<SymbolicRule> said(const std::vector<bool> &isDropped) const;
+  bool isProved(const Obligations &obligations) const;
   std::optional<Kept> finish(const Rule &rule, const Way &way);
 
   Instantiator &instantiator_;
   std::vector<SymbolicRule> axioms_;
   std::vector<Kept> kept_;
+  size_t mostDims_ = kMostDims;
+  std::unique_ptr<Prover> prover_; ///< Of those that are kept.
 };
 
 } // namespace divisi::rewrite

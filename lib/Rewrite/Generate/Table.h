@@ -84,9 +84,12 @@ struct World {
 /// All worlds, in the order in which they are tried.
 std::vector<World> allWorlds();
 
-/// Those that `options` choose, with no more operators than these say. Fails with
-/// Usage for a name that no world has.
+/// Those that `options` choose, with no more operators than these say. Fails
+/// with Usage for a name that no world has.
 Expected<std::vector<World>> chooseWorlds(const GenerateOptions &options);
+
+/// Of an operand in the world.
+size_t mostDimsOf(const World &world);
 
 /// What a letter is where graphs are enumerated.
 int64_t extentOf(const LeafExtent &extent);

@@ -51,27 +51,20 @@ static bool canCut(const TableOperator &op, const TensorForm &form) {
          form.dims[op.axis] == 2 * extentOf({'k', 1});
 }
 
-Universe::Site Universe::makeSite(uint16_t op, uint32_t a, uint32_t b) {
+std::optional<Call> Universe::callOf(uint16_t op,
+                                     const std::vector<TensorForm> &forms) {
   const TableOperator &what = world_.operators[op];
   Rule rule;
   Assignment none;
   TypeChoice types{{"float", rt::DType::Field}};
-  std::vector<TensorForm> forms;
   std::vector<Items> dims;
   for (size_t i = 0; i != what.ranks.size(); ++i) {
-    forms.push_back(forms_[i == 0 ? a : b]);
     if (forms[i].dims.size() != what.ranks[i]) {
-      return {};
+      return std::nullopt;
     }
-    dims.emplace_back();
-    for (int64_t extent : forms[i].dims) {
-      dims.back().push_back({numberExpr(extent), {}, {}});
-    }
+    dims.push_back(listOf(forms[i].dims));
     rule.variables.push_back({});
     rule.variables.back().name = "x" + std::to_string(i);
-  }
-  if (!canCut(what, forms[0])) {
-    return {};
   }
   Node node = *nodeOf(what, dims, numberExpr(extentOf({'k', 1})));
   node.name = "z";
@@ -79,23 +72,34 @@ Universe::Site Universe::makeSite(uint16_t op, uint32_t a, uint32_t b) {
     node.operands.push_back(variable.name);
   }
   rule.source = {{node}, {"z"}, {}};
-  auto made =
-      instantiator_.instantiate(rule, rule.source, forms, none, types);
-  if (!made) {
+  auto made = instantiator_.instantiate(rule, rule.source, forms, none, types);
+  return made ? std::optional(made->calls[0]) : std::nullopt;
+}
+
+Universe::Site Universe::makeSite(uint16_t op, uint32_t a, uint32_t b) {
+  const TableOperator &what = world_.operators[op];
+  std::vector<TensorForm> forms{forms_[a]};
+  if (b != Term::kNone) {
+    forms.push_back(forms_[b]);
+  }
+  if (forms[0].dims.size() != what.ranks[0] || !canCut(what, forms[0])) {
     return {};
   }
-  const Call &call = made->calls[0];
-  for (int64_t extent : call.result.dims) {
+  std::optional<Call> call = callOf(op, forms);
+  if (!call) {
+    return {};
+  }
+  for (int64_t extent : call->result.dims) {
     if (extent == 0 || extent > kMostExtent) {
       return {};
     }
   }
-  return {call, formNumber(call.result)};
+  return {*call, formNumber(call->result)};
 }
 
 const Universe::Site &Universe::siteOf(uint16_t op, uint32_t a, uint32_t b) {
-  uint64_t key = uint64_t(op) << 40 | uint64_t(a) << 20 |
-                 (b == Term::kNone ? 0xfffff : b);
+  uint64_t key =
+      uint64_t(op) << 40 | uint64_t(a) << 20 | (b == Term::kNone ? 0xfffff : b);
   auto found = sites_.find(key);
   if (found == sites_.end()) {
     found = sites_.emplace(key, makeSite(op, a, b)).first;
@@ -103,19 +107,35 @@ const Universe::Site &Universe::siteOf(uint16_t op, uint32_t a, uint32_t b) {
   return found->second;
 }
 
-std::optional<HostTensor> Universe::valueOf(const Term &term) {
-  uint32_t b = term.b == Term::kNone ? term.b : graphs_[term.b].form;
-  const Site &site = siteOf(term.op, graphs_[term.a].form, b);
+std::optional<HostTensor>
+Universe::apply(uint16_t op, uint32_t a, uint32_t b,
+                const std::vector<HostTensor> &operands) {
+  const Site &site = siteOf(op, a, b);
   if (site.form == Term::kNone) {
     return std::nullopt;
-  }
-  std::vector<HostTensor> operands{values_[term.a]};
-  if (term.b != Term::kNone) {
-    operands.push_back(values_[term.b]);
   }
   auto value = evaluateOp(site.call.op, site.call.attributes, operands,
                           site.call.result.type, site.call.result.dims);
   return value ? std::optional(std::move(*value)) : std::nullopt;
+}
+
+std::optional<HostTensor>
+Universe::apply(uint16_t op, const std::vector<HostTensor> &operands) {
+  uint32_t forms[2] = {Term::kNone, Term::kNone};
+  for (size_t i = 0; i != operands.size(); ++i) {
+    forms[i] = formNumber({operands[i].type(), operands[i].dims()});
+  }
+  return apply(op, forms[0], forms[1], operands);
+}
+
+std::optional<HostTensor> Universe::valueOf(const Term &term) {
+  std::vector<HostTensor> operands{values_[term.a]};
+  uint32_t b = term.b;
+  if (b != Term::kNone) {
+    operands.push_back(values_[b]);
+    b = graphs_[b].form;
+  }
+  return apply(term.op, graphs_[term.a].form, b, operands);
 }
 
 uint64_t Universe::hashOf(const HostTensor &value, uint32_t form) const {

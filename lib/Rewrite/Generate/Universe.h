@@ -57,8 +57,8 @@ public:
   /// A graph of less operators than the most.
   struct Graph {
     Term term;
-    uint32_t form = 0;  ///< The number of its result's form.
-    uint32_t stand = 0; ///< The graph that stands for its class.
+    uint32_t form = 0;               ///< The number of its result's form.
+    uint32_t stand = 0;              ///< The graph that stands for its class.
     std::vector<uint32_t> operators; ///< All in it, ascending, with itself.
   };
   const std::vector<Graph> &graphs() const { return graphs_; }
@@ -81,6 +81,15 @@ public:
   uint8_t sizeOf(uint32_t a, uint32_t b) const;
   /// What the result is known by; nothing where operands do not fit.
   std::optional<uint64_t> fingerprint(const Term &term);
+  /// The result of a graph of less operators than the most.
+  const rt::HostTensor &resultOf(uint32_t graph) const {
+    return values_[graph];
+  }
+  /// What an operator makes of those values; nothing where they do not fit.
+  std::optional<rt::HostTensor>
+  apply(uint16_t op, const std::vector<rt::HostTensor> &operands);
+  /// An operator on tensors of such forms; nothing where it takes none such.
+  std::optional<Call> callOf(uint16_t op, const std::vector<TensorForm> &forms);
 
   /// The extents of a graph's result.
   const rt::Dims &extentsOf(uint32_t graph) const {
@@ -97,6 +106,9 @@ private:
   };
   const Site &siteOf(uint16_t op, uint32_t a, uint32_t b);
   Site makeSite(uint16_t op, uint32_t a, uint32_t b);
+  std::optional<rt::HostTensor>
+  apply(uint16_t op, uint32_t a, uint32_t b,
+        const std::vector<rt::HostTensor> &operands);
   uint32_t formNumber(const TensorForm &form);
   std::optional<rt::HostTensor> valueOf(const Term &term);
   uint64_t hashOf(const rt::HostTensor &value, uint32_t form) const;
@@ -115,11 +127,11 @@ private:
   std::vector<TensorForm> forms_;
   std::unordered_map<uint64_t, Site> sites_;
   std::vector<Graph> graphs_;
-  std::vector<rt::HostTensor> values_;              ///< Of graphs_.
-  std::vector<std::vector<uint32_t>> members_;      ///< Of graphs_.
-  std::vector<std::vector<uint32_t>> containing_;   ///< Of graphs_: who has it.
-  std::vector<std::vector<uint32_t>> bySize_;       ///< Those that stand.
-  std::unordered_map<uint64_t, Term> classes_;      ///< By fingerprint.
+  std::vector<rt::HostTensor> values_;            ///< Of graphs_.
+  std::vector<std::vector<uint32_t>> members_;    ///< Of graphs_.
+  std::vector<std::vector<uint32_t>> containing_; ///< Of graphs_: who has it.
+  std::vector<std::vector<uint32_t>> bySize_;     ///< Those that stand.
+  std::unordered_map<uint64_t, Term> classes_;    ///< By fingerprint.
   std::unordered_map<uint64_t, std::vector<uint32_t>> byTerm_;
   uint64_t enumerated_ = 0;
 };

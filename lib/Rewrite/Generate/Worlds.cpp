@@ -244,6 +244,14 @@ static World imageWorld() {
   return world;
 }
 
+size_t divisi::rewrite::mostDimsOf(const World &world) {
+  size_t most = 0;
+  for (const TableOperator &op : world.operators) {
+    most = std::max(most, *std::max_element(op.ranks.begin(), op.ranks.end()));
+  }
+  return most;
+}
+
 std::vector<World> divisi::rewrite::allWorlds() {
   return {elementwiseWorld(), linearWorld(), reductionWorld(), batchWorld(),
           imageWorld()};
