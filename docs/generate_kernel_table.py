@@ -52,6 +52,7 @@ def kernels_of(name, folder):
     subprocess.run(
         [BUILD / "bin" / "divisi", "compile", model, "--shapes-from",
          model.with_suffix(".inputs.npz"), "--devices", "1", "--gpu", "sm_80",
+         "--cubins", "off",
          "-o", f"{name}.divisi", "--dump-after", "lower", "--dump-to", "."],
         cwd=folder, check=True, capture_output=True)
     text = (folder / f"{name}.lower.mlir").read_text()

@@ -20,6 +20,7 @@
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
+#include "runtime/kernels/GridTarget.h"
 
 #include <algorithm>
 #include <limits>
@@ -97,6 +98,8 @@ Compilation::memoryOfPlan(bool overlap) {
   std::unique_ptr<Compilation> trial = fork(options_.plan);
   trial->options_.progress = nullptr;
   trial->options_.overlap = overlap;
+  std::string &target = trial->options_.device.codeTarget;
+  target = std::string(rt::ptxOf(target)); // nobody runs it
   trial->stage_ = Stage::Plan;
   if (!trial->advanceTo(Stage::Lower).isOk()) {
     return std::nullopt;

@@ -12,6 +12,7 @@
 #include "divisi/runtime/CudaBackend.h"
 #include "runtime/comm/QueuedShape.h"
 #include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/GridTarget.h"
 #include "runtime/kernels/RowCode.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -63,6 +64,10 @@ divisi::Expected<DeviceTarget> PlanFlags::device() const {
     return Status(ExitCode::Usage,
                   "--collectives '" + collectives + "': expected nccl or host");
   }
+  if (cubins != "auto" && cubins != "off") {
+    return Status(ExitCode::Usage,
+                  "--cubins '" + cubins + "': expected auto or off");
+  }
   if (architecture == "off") {
     return DeviceTarget();
   }
@@ -76,5 +81,8 @@ divisi::Expected<DeviceTarget> PlanFlags::device() const {
   device.reaches = collectives == "nccl" ? &reachesByNccl : nullptr;
   device.codeTarget = isArchitecture ? rt::ptxTarget(gpu.getValue())
                                      : rt::emulatedTarget(rt::hostLevel());
+  if (isArchitecture && cubins == "auto") {
+    device.codeTarget = rt::imageTarget(device.codeTarget, {});
+  }
   return device;
 }

@@ -13,9 +13,13 @@
 #include "dialects/Exec/Exec.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Support/Units.h"
+#include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/GridTarget.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <map>
 
 using namespace llvm;
 using namespace divisi;
@@ -191,6 +195,21 @@ static std::string needs(const std::vector<DeviceMemory> &kinds) {
               " and ");
 }
 
+/// `; 12 kernels for GPUs: PTX for sm_90 on, cubins for sm_90, sm_100`.
+static std::string kernelsOf(mlir::ModuleOp module) {
+  std::map<std::string, int64_t> counts;
+  for (auto code : module.getOps<exec::CodeOp>()) {
+    if (rt::isGridTarget(code.getTarget().str())) {
+      ++counts[rt::describeGridTarget(code.getTarget().str())];
+    }
+  }
+  std::string text;
+  for (const auto &[what, count] : counts) {
+    text += "; " + countText(count, "kernel") + " for GPUs: " + what;
+  }
+  return text;
+}
+
 Status CompileVerb::writeArtifact() {
   if (Status status = refuseTerminal(output_, "an artifact"); !status.isOk()) {
     return status;
@@ -232,7 +251,7 @@ Status CompileVerb::writeArtifact() {
   tellWritten(output_,
               countText((*compilation)->numDevices(), "device") + ", " +
                   formatBytes(double(summary->weightBytes)) + " of weights; " +
-                  needs(*memory),
+                  needs(*memory) + kernelsOf((*compilation)->module()),
               summary->fileBytes);
   return Status();
 }

@@ -225,6 +225,10 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
           cl::value_desc("off|sm_N|emulated"), cl::init("off"),
           cl::desc("let what there are kernels for work on GPUs of NVIDIA's "
                    "from compute capability N on (80: 8.0)")),
+      cubins("cubins", cl::sub(verb), on(ActsOn::Lower),
+             cl::value_desc("auto|off"), cl::init("auto"),
+             cl::desc("assemble kernels of GPUs where ptxas is found, for "
+                      "what there is from N on, beside PTX")),
       collectives("collectives", cl::sub(verb), on(ActsOn::Lower),
                   cl::value_desc("nccl|host"), cl::init("nccl"),
                   cl::desc("with --gpu: how devices meet, in the memory of "

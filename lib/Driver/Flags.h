@@ -87,6 +87,7 @@ struct PlanFlags {
   llvm::cl::opt<std::string> native;
   llvm::cl::opt<std::string> targetCpu;
   llvm::cl::opt<std::string> gpu;
+  llvm::cl::opt<std::string> cubins;
   llvm::cl::opt<std::string> collectives;
   LimitFlags limits;
 };

@@ -9,6 +9,8 @@
 #include "divisi/Report/Report.h"
 #include "divisi/Search/Solvers.h"
 #include "divisi/Support/Units.h"
+#include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/GridTarget.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -355,16 +357,24 @@ static void printCopies(const Report &report, raw_ostream &os) {
   }
 }
 
-/// `3 objects, 12.3 KiB`, of whatever processor.
+/// `3 objects, 12.3 KiB`, of whatever processor; and of GPUs `12 kernels, 230
+/// KiB, PTX for sm_90 on, cubins for sm_90, sm_100`.
 static void printCodes(const Report &report, raw_ostream &os) {
-  int64_t bytes = 0;
+  struct Sum {
+    int64_t count = 0, bytes = 0;
+  };
+  std::map<std::string, Sum> sums; // by what is said behind them
   for (const ReportCode &code : report.codes) {
-    bytes += code.bytes;
+    bool isGrid = rt::isGridTarget(code.target);
+    Sum &sum = sums[isGrid ? ", " + rt::describeGridTarget(code.target) : ""];
+    ++sum.count;
+    sum.bytes += code.bytes;
   }
-  if (size_t count = report.codes.size()) {
-    line(os, "native code")
-        << count << (count == 1 ? " object, " : " objects, ")
-        << formatBytes(double(bytes)) << "\n";
+  for (const auto &[what, sum] : sums) {
+    std::string noun = what.empty() ? " object" : " kernel";
+    line(os, what.empty() ? "native code" : "code for GPUs")
+        << sum.count << noun << (sum.count == 1 ? ", " : "s, ")
+        << formatBytes(double(sum.bytes)) << what << "\n";
   }
 }
 

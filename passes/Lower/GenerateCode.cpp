@@ -17,12 +17,15 @@
 #include "passes/Lower/CallSites.h"
 #include "passes/Lower/Passes.h"
 
+#include "divisi/Codegen/GpuAssembler.h"
 #include "divisi/Codegen/GridKernels.h"
 #include "divisi/Codegen/NativeCode.h"
 #include "divisi/Codegen/RegionTimes.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "passes/StatusDiagnostic.h"
 #include "runtime/kernels/Families.h"
+#include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/GridTarget.h"
 #include "runtime/kernels/RowCall.h"
 #include "runtime/kernels/RowCode.h"
 
@@ -61,10 +64,12 @@ private:
                          bool isForHost);
   FailureOr<FlatSymbolRefAttr> codeFor(const rt::CallSite &site,
                                        bool isOnDevice, Location loc);
+  LogicalResult assembleCodes();
 
   /// By structure; of the host, and of the device.
   std::map<std::string, FlatSymbolRefAttr> known_[2];
-  std::optional<CodeCache> cache_; ///< While it runs.
+  std::optional<CodeCache> cache_;       ///< While it runs.
+  std::vector<CodeOp> kernels_;          ///< That were made for the device.
   const rt::Backend *backend_ = nullptr; ///< Of the device.
 };
 
@@ -94,11 +99,14 @@ FailureOr<FlatSymbolRefAttr> GenerateCodePass::codeFor(const rt::CallSite &site,
   do {
     name = "rows_" + std::to_string(numCodes++);
   } while (module.lookupSymbol(name));
-  CodeOp::create(builder, loc, name,
-                 isOnDevice ? deviceTarget.getValue()
-                            : rt::nativeTarget(level.getValue()),
-                 *bytes);
-  numBytes += bytes->size();
+  auto made = CodeOp::create(
+      builder, loc, name,
+      isOnDevice ? std::string(rt::ptxOf(deviceTarget.getValue()))
+                 : rt::nativeTarget(level.getValue()),
+      *bytes);
+  if (isOnDevice) {
+    kernels_.push_back(made);
+  }
   return code = FlatSymbolRefAttr::get(&getContext(), name);
 }
 
@@ -154,11 +162,11 @@ static bool mayStandAlone(CallOp call) {
 static CallOp makeRegion(CallOp call) {
   OpBuilder builder(call);
   Location loc = call.getLoc();
-  auto made = CallOp::create(
-      builder, loc, Type(), ExecDialect::kFused, call.getInputs(),
-      call.getOutputs(), builder.getDictionaryAttr({}), StringAttr(),
-      ValueRange(), DenseI64ArrayAttr(), IntegerAttr(), IntegerAttr(),
-      FlatSymbolRefAttr());
+  auto made = CallOp::create(builder, loc, Type(), ExecDialect::kFused,
+                             call.getInputs(), call.getOutputs(),
+                             builder.getDictionaryAttr({}), StringAttr(),
+                             ValueRange(), DenseI64ArrayAttr(), IntegerAttr(),
+                             IntegerAttr(), FlatSymbolRefAttr());
   Block *block = builder.createBlock(&made.getBody());
   auto typeOf = [](Value buffer) {
     return cast<BufferType>(buffer.getType()).getTensor();
@@ -186,9 +194,10 @@ LogicalResult GenerateCodePass::addCodeAlone(CallOp call, CallSites &sites) {
 
 /// Whether the device has a kernel of its own for the call.
 bool GenerateCodePass::isOfDevice(CallOp call, CallSites &sites) const {
-  return backend_ && sites.all(call, [&](const rt::CallSite &site, int version) {
-    return backend_->find(site, version) != nullptr;
-  });
+  return backend_ &&
+         sites.all(call, [&](const rt::CallSite &site, int version) {
+           return backend_->find(site, version) != nullptr;
+         });
 }
 
 /// On a device every call that its own kernels do not do has code: place-spaces
@@ -215,6 +224,40 @@ LogicalResult GenerateCodePass::addCodes(ProgramOp program,
   return success();
 }
 
+/// Makes of PTX an image with cubins; it stays PTX where there is no assembler,
+/// which the target tells.
+LogicalResult GenerateCodePass::assembleCodes() {
+  std::string architecture(rt::architectureOfTarget(deviceTarget.getValue()));
+  StringRef target = deviceTarget.getValue();
+  StringRef ptxTarget = rt::ptxOf(target);
+  if (target == ptxTarget || kernels_.empty()) {
+    return success();
+  }
+  divisi::Expected<GpuAssembler> assembler = GpuAssembler::find();
+  if (!assembler) {
+    mlir::emitRemark(getOperation().getLoc())
+        << "kernels for GPUs are PTX alone: " << assembler.status().message();
+    return success();
+  }
+  std::vector<std::string> ptx, cubins = assembler->targets(architecture);
+  if (cubins.empty()) {
+    return success();
+  }
+  for (CodeOp code : kernels_) {
+    ptx.push_back(code.getBytes().str());
+  }
+  auto images = assembler->assemble(ptx, architecture, &*cache_);
+  if (!images) {
+    emitStatus(getOperation().getLoc(), images.status());
+    return failure();
+  }
+  for (auto [code, image] : llvm::zip(kernels_, *images)) {
+    code.setTarget(rt::imageTarget(ptxTarget, cubins));
+    code.setBytes(image);
+  }
+  return success();
+}
+
 void GenerateCodePass::runOnOperation() {
   divisi::Expected<Cluster> cluster = getCluster(getOperation());
   if (!cluster) {
@@ -228,6 +271,12 @@ void GenerateCodePass::runOnOperation() {
     if (failed(addCodes(program, updated, isForHost))) {
       return signalPassFailure();
     }
+  }
+  if (failed(assembleCodes())) {
+    return signalPassFailure();
+  }
+  for (auto code : getOperation().getOps<CodeOp>()) {
+    numBytes += code.getBytes().size();
   }
 }
 

@@ -26,8 +26,11 @@ std::string divisi::rt::emulatedTarget(std::string_view level) {
 }
 
 std::string_view divisi::rt::architectureOfTarget(std::string_view target) {
-  return target.starts_with(ptxPrefix) ? target.substr(ptxPrefix.size())
-                                       : std::string_view();
+  if (!target.starts_with(ptxPrefix)) {
+    return {};
+  }
+  target.remove_prefix(ptxPrefix.size());
+  return target.substr(0, target.find(':')); // GridTarget.h
 }
 
 bool divisi::rt::isGridTarget(std::string_view target) {

@@ -4,6 +4,7 @@ seed, reports races whatever the order was, and runs generated kernels thread by
 thread. (The tests of its parts: test/emulator.)"""
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -139,10 +140,49 @@ def test_gpus_are_named_by_compute_capability(divisi):
         result = divisi("compile", m.onnx, *m.shapes, "--gpu", wrong, "-o",
                         "g.divisi", exits=2)
         assert f"--gpu '{wrong}': expected off, emulated, or sm_N" in result.err
-    divisi("compile", m.onnx, *m.shapes, "--gpu", "sm_90", "-o", "g.divisi",
-           "--dump-after", "lower", "--dump-to", ".")
+    said = divisi("compile", m.onnx, *m.shapes, "--gpu", "sm_90", "--cubins",
+                  "off", "-o", "g.divisi", "--dump-after", "lower",
+                  "--dump-to", ".")
     [dump] = divisi.folder.glob("*.lower.mlir")
     assert 'for "nvptx64-nvidia-cuda-grid1:sm_90"' in dump.read_text()
+    assert "kernels for GPUs: PTX for sm_90 on, no cubins" in said.err
+    said = divisi("compile", m.onnx, *m.shapes, "--gpu", "emulated", "-o",
+                  "g.divisi")
+    assert "kernels for GPUs: for the emulator" in said.err
+
+
+def without_assembler():
+    """The environment of a machine without NVIDIA's toolkit."""
+    return {**os.environ, "CUDA_HOME": "/nowhere", "PATH": "/usr/bin:/bin"}
+
+
+# What the artifact has is told; the same each time, whether it was kept or not.
+def test_kernels_are_assembled_where_that_can_be_done(divisi, monkeypatch):
+    m = model("gpt2")
+
+    def compile_in(cache, *flags, **others):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(divisi.path(cache)))
+        said = divisi("compile", m.onnx, *m.shapes, *flags, "-o", "g.divisi",
+                      **others)
+        return said.err, divisi.path("g.divisi").read_bytes()
+
+    said, plain = compile_in("a", "--gpu", "sm_90",
+                             env=without_assembler())
+    assert "kernels for GPUs: PTX for sm_90 on, no cubins" in said
+    home = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "bin"
+    if not all((home / tool).exists() for tool in ("ptxas", "fatbinary")):
+        pytest.skip(f"no ptxas and fatbinary in {home}")
+    said, first = compile_in("a", "--gpu", "sm_90")
+    assert "PTX for sm_90 on, cubins for sm_90, sm_100" in said
+    # An ELF file for each of two machines, and PTX, of each kernel.
+    kernels = int(re.search(r"(\d+) kernels for GPUs", said)[1])
+    assert first.count(b"\x7fELF") - plain.count(b"\x7fELF") == 2 * kernels
+    assert first.count(b".target sm_90") == kernels
+    assert compile_in("a", "--gpu", "sm_90") == (said, first)
+    assert compile_in("b", "--gpu", "sm_90") == (said, first)
+    told = divisi("explain", m.onnx, *m.shapes, "--gpu", "sm_89").out
+    assert re.search(r"code for GPUs +\d+ kernels, .*, PTX for sm_89 on, cubins "
+                     r"for sm_89, sm_90, sm_100", told)
 
 
 # PTX is nothing that the emulator could run, as a GPU refuses what is too new.
