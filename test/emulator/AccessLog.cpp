@@ -9,74 +9,83 @@
 #include "test/emulator/AccessLog.h"
 
 #include <algorithm>
+#include <bit>
 
 using namespace divisi::emulator;
 
 using Agent = AccessLog::Agent;
 
-/// Whether nothing says which of the two comes first.
-static bool areBeside(const Agent &a, const Agent &b) {
-  return a.block != b.block || (a.thread != b.thread && a.epoch == b.epoch);
-}
-
 static std::string nameOf(const Agent &agent) {
-  return "thread " + std::to_string(agent.thread) + " of block " +
-         std::to_string(agent.block);
+  return "thread " + std::to_string(agent.thread()) + " of block " +
+         std::to_string(agent.block());
 }
 
-AccessLog::Use &AccessLog::useOf(uint64_t address) {
-  std::unique_ptr<Page> &page = pages_[address / pageBytes];
-  if (!page) {
-    page = std::make_unique<Page>();
+/// The widest elements of which so many bytes consist.
+static unsigned shiftOf(uint64_t bytes) {
+  return unsigned(std::min(std::countr_zero(bytes), 3));
+}
+
+/// Of elements that are as wide as the first one.
+void AccessLog::renew(Page &page, uint64_t bytes) const {
+  page.round = round_;
+  page.shift = shiftOf(bytes);
+  page.uses.assign(pageBytes >> page.shift, Use());
+}
+
+/// Says the same of narrower elements.
+void AccessLog::refine(Page &page, uint64_t bytes) const {
+  Page fine{page.round, std::min(shiftOf(bytes), page.shift)};
+  for (uint64_t at = 0; at < pageBytes; at += uint64_t(1) << fine.shift) {
+    fine.uses.push_back(page.uses[at >> page.shift]);
   }
-  return (*page)[address % pageBytes];
+  page = std::move(fine);
 }
 
-std::optional<std::string> AccessLog::note(uint64_t address, uint64_t bytes,
-                                           bool writes, const Agent &agent) {
-  auto conflict = [&](const Agent &other) {
-    return other.block != nobody && areBeside(other, agent);
+void AccessLog::describe(const Use &use, bool writes, const Agent &agent) {
+  if (!wrong_.empty()) {
+    return;
+  }
+  auto conflicts = [&](const Agent &other) {
+    return other && other.isBeside(agent);
   };
-  std::optional<std::string> wrong;
-  for (uint64_t at = address; at < address + bytes; ++at) {
-    Use &use = useOf(at);
-    const Agent *other = conflict(use.writer)                ? &use.writer
-                         : !writes                           ? nullptr
-                         : conflict(use.reader)              ? &use.reader
-                         : conflict(use.otherReader)         ? &use.otherReader
-                                                             : nullptr;
-    if (other && !wrong) {
-      wrong = nameOf(agent) + (writes ? " writes" : " reads") +
-              " what " + nameOf(*other) + " touches, and no barrier between";
-    }
-    if (writes) {
-      use.writer = agent;
-    } else if (use.reader.block == nobody || !areBeside(use.reader, agent)) {
-      use.reader = agent;
-    } else {
-      use.otherReader = agent;
-    }
-  }
-  return wrong;
+  const Agent &other = conflicts(use.writer)   ? use.writer
+                       : conflicts(use.reader) ? use.reader
+                                               : use.otherReader;
+  wrong_ = nameOf(agent) + (writes ? " writes" : " reads") + " what " +
+           nameOf(other) + " touches, and no barrier between";
 }
 
 std::vector<ByteRange> AccessLog::touched(bool written) const {
-  std::vector<uint64_t> bytes;
+  std::vector<std::pair<uint64_t, const Page *>> pages;
   for (const auto &[number, page] : pages_) {
-    for (uint64_t i = 0; i < pageBytes; ++i) {
-      const Use &use = (*page)[i];
-      if ((written ? use.writer : use.reader).block != nobody) {
-        bytes.push_back(number * pageBytes + i);
-      }
+    if (page.round == round_) {
+      pages.emplace_back(number, &page);
     }
   }
-  std::sort(bytes.begin(), bytes.end());
+  std::sort(pages.begin(), pages.end());
   std::vector<ByteRange> ranges;
-  for (uint64_t byte : bytes) {
-    if (ranges.empty() || ranges.back().end != byte) {
-      ranges.push_back({byte, byte});
+  for (const auto &[number, page] : pages) {
+    uint64_t at = number * pageBytes, width = uint64_t(1) << page->shift;
+    for (const Use &use : page->uses) {
+      if (written ? use.writer : use.reader) {
+        if (ranges.empty() || ranges.back().end != at) {
+          ranges.push_back({at, at});
+        }
+        ranges.back().end += width;
+      }
+      at += width;
     }
-    ++ranges.back().end;
   }
   return ranges;
+}
+
+/// Pages are kept, since the next kernel will touch many of them.
+void AccessLog::clear() {
+  constexpr size_t mostKept = 1 << 14;
+  if (pages_.size() > mostKept) {
+    pages_.clear();
+    recent_ = {};
+  }
+  ++round_;
+  wrong_.clear();
 }

@@ -51,6 +51,20 @@ void RaceDetector::cover(const ByteRange &range) {
   }
 }
 
+void RaceDetector::noteRead(const ByteRange &range, const Work &own) {
+  for (auto at = segments_.find(range.begin);
+       at != segments_.end() && at->first < range.end; ++at) {
+    at->second.readers[own.agent] = own;
+  }
+}
+
+/// What was there before is history: one segment is enough.
+void RaceDetector::noteWrite(const ByteRange &range, const Work &own) {
+  auto first = segments_.find(range.begin);
+  segments_.erase(std::next(first), segments_.lower_bound(range.end));
+  first->second = {range.end, own, {}};
+}
+
 std::optional<std::string> RaceDetector::note(std::span<const ByteRange> ranges,
                                               bool writes, uint32_t agent,
                                               const Clock &clock,
@@ -62,30 +76,24 @@ std::optional<std::string> RaceDetector::note(std::span<const ByteRange> ranges,
     }
   };
   std::string wrong;
-  Work own{agent, clock.of(agent), name};
+  Work own{agent, clock.of(agent), std::make_shared<std::string>(name)};
   for (const ByteRange &range : ranges) {
     cover(range);
+    other = nullptr;
     for (auto at = segments_.find(range.begin);
          at != segments_.end() && at->first < range.end; ++at) {
-      Segment &segment = at->second;
-      other = nullptr;
+      const Segment &segment = at->second;
       check(segment.writer);
-      if (writes) {
-        for (const auto &[reader, work] : segment.readers) {
-          check(work);
-        }
-      }
-      if (other && wrong.empty()) {
-        wrong = name + (writes ? " writes" : " reads") + " what " +
-                other->name + " touches, and nothing says which comes first";
-      }
-      if (writes) {
-        segment.writer = own;
-        segment.readers.clear();
-      } else {
-        segment.readers[agent] = own;
+      for (auto reader = segment.readers.begin();
+           writes && reader != segment.readers.end(); ++reader) {
+        check(reader->second);
       }
     }
+    if (other && wrong.empty()) {
+      wrong = name + (writes ? " writes" : " reads") + " what " + *other->name +
+              " touches, and nothing says which comes first";
+    }
+    writes ? noteWrite(range, own) : noteRead(range, own);
   }
   return wrong.empty() ? std::nullopt : std::optional(wrong);
 }

@@ -19,6 +19,7 @@
 #include "test/emulator/AccessLog.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,7 +57,7 @@ private:
   struct Work {
     uint32_t agent = 0;
     uint64_t number = 0; ///< 0: there is none.
-    std::string name;
+    std::shared_ptr<const std::string> name = {};
   };
   /// Bytes with the same history, up to `end`.
   struct Segment {
@@ -68,6 +69,8 @@ private:
 
   void splitAt(uint64_t byte);
   void cover(const ByteRange &range);
+  void noteRead(const ByteRange &range, const Work &own);
+  void noteWrite(const ByteRange &range, const Work &own);
 
   Segments segments_; ///< By their first byte.
 };

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -86,6 +87,18 @@ Bytes divisi::test::evaluateCall(const GpuCall &call,
   return result;
 }
 
+/// The kernel for a site, made once for each structure; empty after a failure.
+static const std::string &codeFor(const CallSite &site) {
+  static std::map<std::string, std::string> known;
+  auto [code, isNew] = known.try_emplace(gridStructure(site));
+  if (isNew) {
+    auto made = generateGridKernel(site, emulatedTarget(hostLevel()));
+    EXPECT_TRUE(made) << made.status().message();
+    code->second = made ? *std::move(made) : "";
+  }
+  return code->second;
+}
+
 std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
                                             const GpuCall &call,
                                             const std::vector<Bytes> &values,
@@ -93,18 +106,17 @@ std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
                                             std::optional<BadIndex> *badIndex) {
   const Backend &backend = cudaBackend(mayRound);
   CallSite site = call.site();
-  std::string bytes;
   KernelCode code;
   const Kernel *kernel = backend.find(site, 1);
   if (!kernel && generatesGridKernel(site)) {
-    bytes = *generateGridKernel(site, emulatedTarget(hostLevel()));
+    const std::string &bytes = codeFor(site);
     code = {"", std::as_bytes(std::span(bytes))};
     static const std::string target = emulatedTarget(hostLevel());
     code.target = target;
     site.code = &code;
     kernel = backend.find(site, 1);
   }
-  if (!kernel) {
+  if (!kernel || (site.code && site.code->bytes.empty())) {
     return std::nullopt;
   }
   // Aligned to 64 and no further, as buffers are.

@@ -283,7 +283,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
       return std::nullopt;
     }
     static GridExecutor executor(
-        [](uint64_t at, uint64_t bytes) { return gpus().find(at, bytes); });
+        [](uint64_t at) { return gpus().rangeOf(at); });
     executor.seed(seed);
     std::vector<const void *> places;
     for (const uint64_t &value : values) {

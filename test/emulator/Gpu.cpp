@@ -85,14 +85,19 @@ bool Gpus::free(uint64_t address) {
   return true;
 }
 
-std::byte *Gpus::find(uint64_t address, uint64_t bytes) {
+MemoryRange Gpus::rangeOf(uint64_t address) {
   auto next = allocations_.upper_bound(address);
   if (next == allocations_.begin()) {
-    return nullptr;
+    return {};
   }
   auto &[begin, allocation] = *std::prev(next);
-  return address + bytes <= begin + allocation.bytes
-             ? allocation.data.data() + (address - begin)
+  return {begin, begin + allocation.bytes, allocation.data.data()};
+}
+
+std::byte *Gpus::find(uint64_t address, uint64_t bytes) {
+  MemoryRange range = rangeOf(address);
+  return address >= range.begin && address + bytes <= range.end
+             ? range.data + (address - range.begin)
              : nullptr;
 }
 

@@ -21,6 +21,7 @@
 #define DIVISI_TEST_EMULATOR_GPU_H
 
 #include "test/emulator/Clock.h"
+#include "test/emulator/GridExecutor.h"
 
 #include <cstddef>
 #include <deque>
@@ -102,6 +103,8 @@ public:
   /// device has no more.
   uint64_t allocate(int device, uint64_t bytes);
   bool free(uint64_t address);
+  /// The allocation that has the address; an empty one if there is none.
+  MemoryRange rangeOf(uint64_t address);
   /// Where the bytes at an address of a device are; null if it has none there.
   std::byte *find(uint64_t address, uint64_t bytes);
   bool isOfDevice(uint64_t address) const;

@@ -6,9 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+// A thread goes on where it has stopped by longjmp() to a stack of its own.
+// What checks that jumps lead outwards on one stack has to be off.
+#undef _FORTIFY_SOURCE
+
 #include "test/emulator/GridExecutor.h"
 
 #include <algorithm>
+#include <csetjmp>
 #include <cstring>
 
 #include <ucontext.h>
@@ -19,18 +24,21 @@ using namespace divisi::emulator;
 static constexpr uint32_t warpSize = 32;
 static constexpr size_t stackBytes = 16 << 10;
 /// What a block may share; more than kernels here ask for.
-static constexpr uint64_t sharedBytes = 16 << 10;
+static constexpr uint64_t sharedBytes = 32 << 10;
 
 enum class Waits : uint8_t { Nothing, Barrier, Shuffle, Ended };
 
-/// One of a block.
+/// One of a block, with a stack that threads of other blocks have after it.
 struct GridExecutor::Thread {
   Block *block = nullptr;
+  Waits waits = Waits::Ended;
+  bool isStarted = false; ///< Whether `place` is somewhere.
   uint32_t number = 0;
-  ucontext_t context = {};
-  Waits waits = Waits::Nothing;
   uint32_t bits = 0, offset = 0; ///< Of a shuffle.
   uint32_t barriers = 0;         ///< That it has come to.
+  uint64_t positions[8] = {};    ///< As EmulatedGrid::Position counts them.
+  jmp_buf place = {};            ///< Where it goes on.
+  std::unique_ptr<std::byte[]> stack{new std::byte[stackBytes]};
 };
 
 /// One that runs.
@@ -41,10 +49,9 @@ struct GridExecutor::Block {
   const LaunchShape &shape;
   uint32_t number;
   uint32_t epoch = 0; ///< How many barriers have been passed.
-  ucontext_t scheduler = {};
-  std::vector<Thread> &threads = executor.threads_;
-  std::vector<std::byte> &shared = executor.shared_;
-  AccessLog sharedLog = {};
+  jmp_buf scheduler = {};
+  uint64_t sharedBegin = reinterpret_cast<uint64_t>(executor.shared_.data());
+  std::vector<Thread *> threads = {};
   std::optional<std::string> wrong = {};
   uint64_t waste = 0; ///< Where an access that is wrong goes.
 
@@ -64,12 +71,17 @@ private:
 
   static Thread &at(void *thread) { return *static_cast<Thread *>(thread); }
   static void wait(Thread &thread, Waits what);
-  static uint64_t position(void *thread, uint32_t which);
+  static uint64_t position(void *thread, uint32_t which) {
+    return at(thread).positions[which];
+  }
   static void barrier(void *thread);
   static uint32_t shuffle(void *thread, uint32_t bits, uint32_t offset);
-  static void *share(void *thread) { return at(thread).block->shared.data(); }
+  static void *share(void *thread) {
+    return reinterpret_cast<void *>(at(thread).block->sharedBegin);
+  }
   static void *access(void *thread, void *address, uint64_t bytes,
                       uint32_t writes);
+  void *notAllocated(const Thread &thread, uint64_t bytes, bool writes);
   static void enter(uint32_t high, uint32_t low);
 
   static constexpr EmulatedGrid table = {position, barrier, shuffle, share,
@@ -78,29 +90,8 @@ private:
 
 void GridExecutor::Block::wait(Thread &thread, Waits what) {
   thread.waits = what;
-  swapcontext(&thread.context, &thread.block->scheduler);
-}
-
-uint64_t GridExecutor::Block::position(void *thread, uint32_t which) {
-  const Thread &own = at(thread);
-  const LaunchShape &shape = own.block->shape;
-  switch (which) {
-  case EmulatedGrid::ThreadX:
-    return own.number % shape.blockX;
-  case EmulatedGrid::ThreadY:
-    return own.number / shape.blockX;
-  case EmulatedGrid::BlockSizeX:
-    return shape.blockX;
-  case EmulatedGrid::BlockSizeY:
-    return shape.blockY;
-  case EmulatedGrid::BlockX:
-    return own.block->number % shape.gridX;
-  case EmulatedGrid::BlockY:
-    return own.block->number / shape.gridX;
-  case EmulatedGrid::GridSizeX:
-    return shape.gridX;
-  default:
-    return shape.gridY;
+  if (_setjmp(thread.place) == 0) {
+    _longjmp(thread.block->scheduler, 1);
   }
 }
 
@@ -120,74 +111,96 @@ uint32_t GridExecutor::Block::shuffle(void *thread, uint32_t bits,
   return own.bits;
 }
 
+void *GridExecutor::Block::notAllocated(const Thread &thread, uint64_t bytes,
+                                        bool writes) {
+  fail("thread " + std::to_string(thread.number) + " of block " +
+       std::to_string(number) + (writes ? " writes " : " reads ") +
+       std::to_string(bytes) + " bytes that nobody has allocated");
+  return &waste;
+}
+
 void *GridExecutor::Block::access(void *thread, void *address, uint64_t bytes,
                                   uint32_t writes) {
-  Block &block = *at(thread).block;
+  const Thread &own = at(thread);
+  Block &block = *own.block;
   auto number = reinterpret_cast<uint64_t>(address);
-  auto begin = reinterpret_cast<uint64_t>(block.shared.data());
-  bool isShared = number >= begin && number + bytes <= begin + sharedBytes;
-  void *found =
-      isShared ? address : block.executor.memory_(number, bytes);
+  bool isShared = number - block.sharedBegin <= sharedBytes - bytes;
+  void *found = isShared ? address : block.executor.find(number, bytes);
+  if (!found) {
+    return block.notAllocated(own, bytes, writes != 0);
+  }
   if (number % bytes != 0) {
     block.fail("an access of " + std::to_string(bytes) +
                " bytes is not aligned to them");
   }
-  if (!found) {
-    block.fail("thread " + std::to_string(at(thread).number) + " of block " +
-               std::to_string(block.number) +
-               (writes ? " writes " : " reads ") + std::to_string(bytes) +
-               " bytes that nobody has allocated");
-    return &block.waste;
-  }
-  AccessLog &log = isShared ? block.sharedLog : block.executor.log_;
-  auto wrong = log.note(number, bytes, writes != 0,
-                        {block.number, at(thread).number, block.epoch});
-  if (wrong) {
-    block.fail(*wrong);
+  AccessLog &log = isShared ? block.executor.sharedLog_ : block.executor.log_;
+  if (!log.note(number, bytes, writes != 0,
+                {block.number, block.epoch, own.number})) {
+    block.fail(log.wrong());
   }
   return found;
 }
 
-/// makecontext() hands on numbers of 32 bits.
+/// Where a stack begins: one thread after the other. makecontext() hands on
+/// numbers of 32 bits.
 void GridExecutor::Block::enter(uint32_t high, uint32_t low) {
   auto *thread = reinterpret_cast<Thread *>(uint64_t(high) << 32 | low);
-  Block &block = *thread->block;
-  block.kernel(&table, thread, block.parameters);
-  wait(*thread, Waits::Ended);
+  for (;;) {
+    Block &block = *thread->block;
+    block.kernel(&table, thread, block.parameters);
+    wait(*thread, Waits::Ended);
+  }
 }
 
 void GridExecutor::Block::begin(Thread &thread, uint32_t own) {
+  // Who was left somewhere in a kernel begins anew.
+  thread.isStarted &= thread.waits == Waits::Ended;
   thread.block = this;
   thread.number = own;
   thread.waits = Waits::Nothing;
   thread.barriers = 0;
-  getcontext(&thread.context);
-  thread.context.uc_stack.ss_sp = executor.stacks_.data() + thread.number * stackBytes;
-  thread.context.uc_stack.ss_size = stackBytes;
-  auto number = reinterpret_cast<uint64_t>(&thread);
-  makecontext(&thread.context, reinterpret_cast<void (*)()>(enter), 2,
-              uint32_t(number >> 32), uint32_t(number));
+  const uint64_t positions[] = {
+      own % shape.blockX,   own / shape.blockX,   shape.blockX, shape.blockY,
+      number % shape.gridX, number / shape.gridX, shape.gridX,  shape.gridY};
+  std::copy(std::begin(positions), std::end(positions), thread.positions);
 }
 
+/// A context is made for the first time only: to switch to one costs two calls
+/// of the system.
 void GridExecutor::Block::goOn(Thread &thread) {
-  swapcontext(&scheduler, &thread.context);
+  if (_setjmp(scheduler) != 0) {
+    return;
+  }
+  if (thread.isStarted) {
+    _longjmp(thread.place, 1);
+  }
+  thread.isStarted = true;
+  ucontext_t context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = thread.stack.get();
+  context.uc_stack.ss_size = stackBytes;
+  auto number = reinterpret_cast<uint64_t>(&thread);
+  makecontext(&context, reinterpret_cast<void (*)()>(enter), 2,
+              uint32_t(number >> 32), uint32_t(number));
+  setcontext(&context);
 }
 
 /// Lets the threads of a warp that have all come to a shuffle exchange.
 bool GridExecutor::Block::releaseWarp(size_t first) {
-  size_t end = std::min(first + warpSize, threads.size());
-  uint32_t offset = threads[first].offset;
-  std::vector<uint32_t> all;
-  for (size_t t = first; t < end; ++t) {
-    if (threads[t].waits != Waits::Shuffle || threads[t].offset != offset) {
+  size_t count = std::min<size_t>(warpSize, threads.size() - first);
+  Thread **warp = &threads[first];
+  uint32_t offset = warp[0]->offset;
+  uint32_t all[warpSize];
+  for (size_t t = 0; t < count; ++t) {
+    if (warp[t]->waits != Waits::Shuffle || warp[t]->offset != offset) {
       return false;
     }
-    all.push_back(threads[t].bits);
+    all[t] = warp[t]->bits;
   }
-  for (size_t t = first; t < end; ++t) {
-    size_t other = (t - first) ^ offset;
-    threads[t].bits = other < all.size() ? all[other] : 0xdeadbeef;
-    threads[t].waits = Waits::Nothing;
+  for (size_t t = 0; t < count; ++t) {
+    size_t other = t ^ offset;
+    warp[t]->bits = other < count ? all[other] : 0xdeadbeef;
+    warp[t]->waits = Waits::Nothing;
   }
   return true;
 }
@@ -198,13 +211,13 @@ bool GridExecutor::Block::release() {
   for (size_t first = 0; first < threads.size(); first += warpSize) {
     isAny |= releaseWarp(first);
   }
-  auto isAtBarrier = [](const Thread &thread) {
-    return thread.waits == Waits::Barrier;
+  auto isAtBarrier = [](const Thread *thread) {
+    return thread->waits == Waits::Barrier;
   };
   if (!isAny && std::all_of(threads.begin(), threads.end(), isAtBarrier)) {
     ++epoch;
-    for (Thread &thread : threads) {
-      thread.waits = Waits::Nothing;
+    for (Thread *thread : threads) {
+      thread->waits = Waits::Nothing;
     }
     isAny = true;
   }
@@ -214,22 +227,37 @@ bool GridExecutor::Block::release() {
 GridExecutor::GridExecutor(Memory memory) : memory_(std::move(memory)) {}
 GridExecutor::~GridExecutor() = default;
 
-std::optional<std::string> GridExecutor::Block::run() {
-  threads.resize(shape.threads());
-  executor.stacks_.resize(threads.size() * stackBytes);
-  // What a kernel does not write it must not read.
-  shared.assign(sharedBytes, std::byte(0xff));
-  for (uint32_t t = 0; t < threads.size(); ++t) {
-    begin(threads[t], t);
+/// The range that was found last stands first.
+std::byte *GridExecutor::find(uint64_t address, uint64_t bytes) {
+  for (MemoryRange &range : ranges_) {
+    if (address >= range.begin && address + bytes <= range.end) {
+      std::swap(range, ranges_.front());
+      return ranges_.front().data + (address - ranges_.front().begin);
+    }
   }
+  MemoryRange range = memory_(address);
+  if (address < range.begin || address + bytes > range.end) {
+    return nullptr;
+  }
+  ranges_.push_back(range);
+  return range.data + (address - range.begin);
+}
+
+std::optional<std::string> GridExecutor::Block::run() {
+  executor.sharedLog_.clear();
+  for (uint32_t t = 0; t < shape.threads(); ++t) {
+    threads.push_back(executor.threads_[t].get());
+    begin(*threads.back(), t);
+  }
+  std::vector<Thread *> ready;
   while (!wrong) {
-    std::vector<Thread *> ready;
+    ready.clear();
     size_t ended = 0;
-    for (Thread &thread : threads) {
-      if (thread.waits == Waits::Nothing) {
-        ready.push_back(&thread);
+    for (Thread *thread : threads) {
+      if (thread->waits == Waits::Nothing) {
+        ready.push_back(thread);
       }
-      ended += thread.waits == Waits::Ended;
+      ended += thread->waits == Waits::Ended;
     }
     if (ended == threads.size()) {
       return wrong;
@@ -246,16 +274,23 @@ std::optional<std::string> GridExecutor::Block::run() {
   return wrong;
 }
 
-std::optional<std::string>
-GridExecutor::runBlock(EmulatedFunction kernel, const void *const *parameters,
-                       const LaunchShape &shape, uint32_t number) {
+std::optional<std::string> GridExecutor::runBlock(EmulatedFunction kernel,
+                                                  const void *const *parameters,
+                                                  const LaunchShape &shape,
+                                                  uint32_t number) {
+  // What a kernel does not write it must not read.
+  shared_.assign(sharedBytes, std::byte(0xff));
+  while (threads_.size() < shape.threads()) {
+    threads_.push_back(std::make_unique<Thread>());
+  }
   return Block{*this, kernel, parameters, shape, number}.run();
 }
 
-std::optional<std::string>
-GridExecutor::run(EmulatedFunction kernel, const void *const *parameters,
-                  const LaunchShape &shape) {
+std::optional<std::string> GridExecutor::run(EmulatedFunction kernel,
+                                             const void *const *parameters,
+                                             const LaunchShape &shape) {
   log_.clear();
+  ranges_.clear();
   std::vector<uint32_t> order(shape.blocks());
   for (uint32_t b = 0; b < order.size(); ++b) {
     order[b] = b;

@@ -22,7 +22,10 @@
 #include "divisi/Codegen/EmulatedGrid.h"
 #include "test/emulator/AccessLog.h"
 
+#include <cstddef>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <random>
 
 namespace divisi::emulator {
@@ -35,11 +38,18 @@ struct LaunchShape {
   uint32_t threads() const { return blockX * blockY; }
 };
 
+/// Addresses of a device that were allocated together, and their bytes.
+struct MemoryRange {
+  uint64_t begin = 0, end = 0;
+  std::byte *data = nullptr;
+};
+
 /// See the file's head.
 class GridExecutor {
 public:
-  /// Where the bytes at an address of the device are; null if it has none.
-  using Memory = std::function<void *(uint64_t address, uint64_t bytes)>;
+  /// The range that has the address, which stays while a kernel runs; an empty
+  /// one if there is none.
+  using Memory = std::function<MemoryRange(uint64_t address)>;
 
   explicit GridExecutor(Memory memory);
   ~GridExecutor();
@@ -52,8 +62,8 @@ public:
   std::optional<std::string> run(EmulatedFunction kernel,
                                  const void *const *parameters,
                                  const LaunchShape &shape);
-  /// Lets each thread of the kernels to come go past its barrier number `number`,
-  /// as if it was not there.
+  /// Lets each thread of the kernels to come go past its barrier number
+  /// `number`, as if it was not there.
   void dropBarrier(uint32_t number) { dropped_ = number; }
   /// What the last kernel touched.
   const AccessLog &log() const { return log_; }
@@ -66,13 +76,15 @@ private:
                                       const void *const *parameters,
                                       const LaunchShape &shape,
                                       uint32_t number);
+  std::byte *find(uint64_t address, uint64_t bytes);
 
   Memory memory_;
+  std::vector<MemoryRange> ranges_; ///< That the kernel has touched.
   std::mt19937_64 random_;
   // Of the block that runs; kept, since there are many.
-  std::vector<Thread> threads_;
-  std::vector<std::byte> stacks_, shared_;
-  AccessLog log_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<std::byte> shared_;
+  AccessLog log_, sharedLog_;
   uint32_t dropped_ = ~0U;
 };
 

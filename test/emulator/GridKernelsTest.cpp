@@ -50,14 +50,14 @@ public:
   }
   uint64_t address(size_t tensor) const { return addresses_[tensor]; }
   const Bytes &bytes(size_t tensor) const { return tensors_[tensor]; }
-  void *find(uint64_t address, uint64_t bytes) {
+  emulator::MemoryRange find(uint64_t address) {
     for (size_t t = 0; t < tensors_.size(); ++t) {
-      if (address >= addresses_[t] &&
-          address + bytes <= addresses_[t] + tensors_[t].size()) {
-        return tensors_[t].data() + (address - addresses_[t]);
+      uint64_t end = addresses_[t] + tensors_[t].size();
+      if (address >= addresses_[t] && address < end) {
+        return {addresses_[t], end, tensors_[t].data()};
       }
     }
-    return nullptr;
+    return {};
   }
 
 private:
@@ -73,8 +73,7 @@ static std::optional<std::string>
 launch(const emulator::KernelObject &object,
        const std::vector<rt::GridLaunch> &launches, Tensors &tensors,
        uint64_t seed, uint32_t dropped = ~0U) {
-  GridExecutor executor(
-      [&](uint64_t at, uint64_t bytes) { return tensors.find(at, bytes); });
+  GridExecutor executor([&](uint64_t at) { return tensors.find(at); });
   executor.seed(seed);
   executor.dropBarrier(dropped);
   for (const rt::GridLaunch &launch : launches) {
