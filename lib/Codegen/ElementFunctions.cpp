@@ -11,9 +11,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/ElementFunctions.h"
+#include "lib/Codegen/RealFunctions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include <limits>
 
@@ -46,10 +48,17 @@ struct Ops {
     Value isFirst = compare(predicate, x, y);
     return select(make<arith::OrIOp>(isFirst, isNan), x, y);
   }
+  /// `function`, by the operation that becomes a polynomial in f32.
+  template <typename Op> Value call(Function function, Value x) {
+    return type.isF64() ? emitReal(b, function, x) : make<Op>(x);
+  }
+  Value exp(Value x) { return call<math::ExpOp>(Function::Exp, x); }
+  Value erf(Value x) { return call<math::ErfOp>(Function::Erf, x); }
+  Value tanh(Value x) { return call<math::TanhOp>(Function::Tanh, x); }
   /// The exponential of a negative number never overflows.
   Value sigmoid(Value x) {
     Value one = number(1);
-    Value e = make<math::ExpOp>(make<arith::NegFOp>(make<math::AbsFOp>(x)));
+    Value e = exp(make<arith::NegFOp>(make<math::AbsFOp>(x)));
     Value isNegative = compare(Predicate::OLT, x, number(0));
     return make<arith::DivFOp>(select(isNegative, e, one),
                                make<arith::AddFOp>(one, e));
@@ -69,19 +78,22 @@ struct Ops {
                                make<arith::AddFOp>(number(1), f));
   }
   Value geluErf(Value x) {
-    return halfOf(x, make<math::ErfOp>(make<arith::MulFOp>(
-                         x, number(0.70710678118654752440))));
+    return halfOf(x,
+                  erf(make<arith::MulFOp>(x, number(0.70710678118654752440))));
   }
   Value geluTanh(Value x) {
     Value cube = make<arith::MulFOp>(make<arith::MulFOp>(x, x), x);
     Value inner =
         make<arith::AddFOp>(x, make<arith::MulFOp>(number(0.044715), cube));
-    return halfOf(x, make<math::TanhOp>(make<arith::MulFOp>(
-                         number(0.79788456080286535588), inner)));
+    return halfOf(
+        x, tanh(make<arith::MulFOp>(number(0.79788456080286535588), inner)));
   }
   /// Numbers below the least normal one are brought above it first: the
   /// polynomial reads the exponent as it stands.
   Value log(Value x) {
+    if (type.isF64()) {
+      return emitReal(b, Function::Log, x);
+    }
     Value isSmall = compare(Predicate::OLT, x, number(0x1p-126));
     Value scaled = select(isSmall, make<arith::MulFOp>(x, number(0x1p23)), x);
     Value shift =
@@ -96,17 +108,13 @@ struct Ops {
         select(positive, number(1), select(negative, number(-1), number(0)));
     return select(isNan, x, signs);
   }
-  Value negated(Value x) {
-    auto ones = b.getOneAttr(x.getType());
-    return make<arith::XOrIOp>(x, arith::ConstantOp::create(b, ones));
-  }
 };
 
 } // namespace
 
 Value divisi::emitConstant(ImplicitLocOpBuilder &builder, Type type,
                            double value) {
-  FloatAttr element = builder.getF32FloatAttr(static_cast<float>(value));
+  FloatAttr element = builder.getFloatAttr(getElementTypeOrSelf(type), value);
   TypedAttr all = element;
   if (auto shaped = dyn_cast<ShapedType>(type)) {
     all = DenseElementsAttr::get(shaped, Attribute(element));
@@ -151,13 +159,13 @@ static Value emitUnary(Ops ops, Function function, Value x) {
   case Rsqrt:
     return ops.make<arith::DivFOp>(ops.number(1), ops.make<math::SqrtOp>(x));
   case Exp:
-    return ops.make<math::ExpOp>(x);
+    return ops.exp(x);
   case Log:
     return ops.log(x);
   case Erf:
-    return ops.make<math::ErfOp>(x);
+    return ops.erf(x);
   case Tanh:
-    return ops.make<math::TanhOp>(x);
+    return ops.tanh(x);
   case Sigmoid:
     return ops.sigmoid(x);
   case Silu:
@@ -179,8 +187,6 @@ static Value emitUnary(Ops ops, Function function, Value x) {
   case IsInf:
     return ops.compare(Predicate::OEQ, ops.make<math::AbsFOp>(x),
                        ops.number(std::numeric_limits<double>::infinity()));
-  case Not:
-    return ops.negated(x);
   default:
     llvm_unreachable("a function of several values");
   }
@@ -211,14 +217,6 @@ Value divisi::emitFunction(ImplicitLocOpBuilder &builder, Function function,
     return ops.extreme(Predicate::OGT, x, y);
   case Min:
     return ops.extreme(Predicate::OLT, x, y);
-  case And:
-    return ops.make<arith::AndIOp>(x, y);
-  case Or:
-    return ops.make<arith::OrIOp>(x, y);
-  case Xor:
-    return ops.make<arith::XOrIOp>(x, y);
-  case Select:
-    return ops.select(x, y, operands[2]);
   default:
     llvm_unreachable("a function of one value");
   }

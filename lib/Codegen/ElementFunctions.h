@@ -15,12 +15,13 @@
 
 namespace divisi {
 
-/// `function` of `operands`, in arith and math: scalars, or vectors of one
-/// length. Floats are f32, logical values i1.
+/// `function`, one before `Select`, of floats, in arith and math: scalars, or
+/// vectors of one length, of f32; scalars may be f64. Comparisons give i1.
+/// Others: TypedFunctions.h.
 mlir::Value emitFunction(mlir::ImplicitLocOpBuilder &builder, Function function,
                          mlir::ValueRange operands);
 
-/// A vector, or scalar, of f32 that is `value` everywhere.
+/// A vector, or scalar, of floats that is `value` everywhere.
 mlir::Value emitConstant(mlir::ImplicitLocOpBuilder &builder, mlir::Type type,
                          double value);
 

@@ -29,6 +29,11 @@ public:
                    Value shared);
   void emit();
 
+  /// What it computes with: f32, or f64 where elements are.
+  static Type realOf(OpBuilder &builder, const GridAttention &attention) {
+    return attention.type == rt::DType::F64 ? Type(builder.getF64Type())
+                                            : Type(builder.getF32Type());
+  }
   /// What a block shares, in floats: 32 rows of keys or values, each with an
   /// element more (so that lanes which read down a column find each in another
   /// bank), and a row of 32 for each query, of q and of p.
@@ -47,9 +52,7 @@ private:
   };
 
   Value extent(GridAttention::Number which) { return numbers_[which]; }
-  Value constant(double value) {
-    return emitConstant(b_, b_.getF32Type(), value);
-  }
+  Value constant(double value) { return emitConstant(b_, real_, value); }
   Value call(Function function, ValueRange operands) {
     return emitFunction(b_, function, operands);
   }
@@ -100,6 +103,7 @@ private:
 
   const GridAttention &attention_;
   const rt::AttentionPlan &plan_;
+  Type real_; ///< What is computed with.
   Value to_, q_, k_, v_, mask_, shared_;
   ValueRange numbers_, toStrides_, qStrides_, kStrides_, vStrides_,
       maskStrides_;
@@ -114,7 +118,8 @@ AttentionEmitter::AttentionEmitter(ImplicitLocOpBuilder &builder,
                                    const GridAttention &attention,
                                    ValueRange arguments, Value shared)
     : ThreadBuilder(builder), attention_(attention), plan_(attention.plan),
-      to_(arguments[0]), q_(arguments[1]), k_(arguments[2]), v_(arguments[3]),
+      real_(realOf(builder, attention)), to_(arguments[0]), q_(arguments[1]),
+      k_(arguments[2]), v_(arguments[3]),
       mask_(plan_.hasMask ? arguments[4] : Value()), shared_(shared) {
   size_t next = attention.pointerCount();
   auto take = [&](size_t count) {
@@ -203,7 +208,7 @@ ThreadBuilder::Values AttentionEmitter::scores(Value key, Value end) {
         Value left = smaller(number(tile), make<arith::SubIOp>(depth, first));
         return loop(number(0), left, number(1), last,
                     [&](Value d, ValueRange sums) -> Values {
-                      Type type = b_.getF32Type();
+                      Type type = real_;
                       Value k = load(shared_, type, inTile(lane_, d));
                       Values next;
                       for (int64_t r = 0; r < attention_.queries(); ++r) {
@@ -288,7 +293,7 @@ void AttentionEmitter::weighTile(int64_t t, Value key, Value end,
   Values sums = loop(
       number(0), left, number(1), last,
       [&](Value row, ValueRange before) -> Values {
-        Type type = b_.getF32Type();
+        Type type = real_;
         Value value = load(shared_, type, inTile(row, lane_));
         Values next;
         for (auto [r, sum] : llvm::enumerate(before)) {
@@ -393,7 +398,7 @@ void divisi::emitKernel(ModuleOp module, const GridAttention &attention) {
                          module.getContext());
   auto kernel =
       beginKernel(b, module, attention.pointerCount(), attention.numberCount());
-  Value shared = shareMemory(b, module, b.getF32Type(),
+  Value shared = shareMemory(b, module, AttentionEmitter::realOf(b, attention),
                              AttentionEmitter::sharedFloats(attention));
   AttentionEmitter(b, attention, kernel.getArguments(), shared).emit();
 }

@@ -99,6 +99,10 @@ void divisi::emitGrid(ModuleOp module, const RowProgram &program,
                          module.getContext());
   auto kernel =
       beginKernel(b, module, nest.tensors.size(), rt::numberCount(nest));
-  Value partials = shareMemory(b, module, b.getF32Type(), rt::mostWarps);
+  bool isWide = llvm::any_of(program.nodes, [](const Node &node) {
+    return node.type == rt::DType::F64;
+  });
+  Type partial = isWide ? b.getF64Type() : b.getF32Type();
+  Value partials = shareMemory(b, module, partial, rt::mostWarps);
   GridEmitter(b, program, nest, kernel.getArguments(), partials).emit();
 }

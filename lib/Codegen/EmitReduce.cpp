@@ -10,6 +10,7 @@
 #include "lib/Codegen/ElementFunctions.h"
 #include "lib/Codegen/StoredElements.h"
 #include "lib/Codegen/ThreadExchange.h"
+#include "lib/Codegen/TypedFunctions.h"
 #include "runtime/kernels/GridCode.h"
 
 #include <limits>
@@ -64,19 +65,6 @@ static Type reducedIn(OpBuilder &builder, rt::DType type) {
   }
   return builder.getIntegerType(
       std::max(32U, unsigned(rt::byteWidth(type)) * 8));
-}
-
-static bool isUnsigned(rt::DType type) {
-  switch (type) {
-  case rt::DType::U8:
-  case rt::DType::U16:
-  case rt::DType::U32:
-  case rt::DType::U64:
-  case rt::DType::Bool:
-    return true;
-  default:
-    return false;
-  }
 }
 
 ReduceEmitter::ReduceEmitter(ImplicitLocOpBuilder &builder,

@@ -38,6 +38,7 @@ private:
   void replacePosition(Operation *op, gpu::Dimension dimension,
                        uint32_t alongX);
   template <typename Access> void check(Access access, Type type, bool writes);
+  bool isConstant(Value place);
   Value number(uint32_t value) {
     return arith::ConstantIntOp::create(b_, value, 32);
   }
@@ -76,11 +77,19 @@ void GridEmulation::replacePosition(Operation *op, gpu::Dimension dimension,
 
 template <typename Access>
 void GridEmulation::check(Access access, Type type, bool writes) {
-  Value bytes = arith::ConstantIntOp::create(
-      b_, type.getIntOrFloatBitWidth() / 8, 64);
+  Value bytes =
+      arith::ConstantIntOp::create(b_, type.getIntOrFloatBitWidth() / 8, 64);
   access.getAddrMutable().assign(
       ask(offsetof(EmulatedGrid, access), pointer_,
           {access.getAddr(), bytes, number(writes)}));
+}
+
+/// Whether it lies in what the kernel has of its own, and nobody writes.
+bool GridEmulation::isConstant(Value place) {
+  while (auto inside = place.getDefiningOp<LLVM::GEPOp>()) {
+    place = inside.getBase();
+  }
+  return place.getDefiningOp<LLVM::AddressOfOp>() != nullptr;
 }
 
 void GridEmulation::replace(Operation *op) {
@@ -104,14 +113,21 @@ void GridEmulation::replace(Operation *op) {
     shuffle.getShuffleResult().replaceAllUsesWith(
         arith::BitcastOp::create(b_, shuffle.getValue().getType(), other));
     op->erase();
-  } else if (isa<LLVM::AddressOfOp>(op)) {
+  } else if (auto global = dyn_cast<LLVM::AddressOfOp>(op)) {
+    if (module_.lookupSymbol<LLVM::GlobalOp>(global.getGlobalName())
+            .getConstant()) {
+      global->getResult(0).setType(pointer_);
+      return;
+    }
     op->getResult(0).replaceAllUsesWith(
         ask(offsetof(EmulatedGrid, shared), pointer_, {}));
     op->erase();
   } else if (auto place = dyn_cast<LLVM::GEPOp>(op)) {
     place.getResult().setType(pointer_); // also of what is shared
   } else if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
-    check(load, load.getType(), false);
+    if (!isConstant(load.getAddr())) {
+      check(load, load.getType(), false);
+    }
   } else if (auto store = dyn_cast<LLVM::StoreOp>(op)) {
     check(store, store.getValue().getType(), true);
   }
@@ -131,9 +147,9 @@ void GridEmulation::takeOver(LLVM::LLVMFuncOp kernel) {
   thread_ = entry->getArgument(1);
   b_.setInsertionPointToStart(entry);
   for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
-    Value place = LLVM::GEPOp::create(
-        b_, pointer_, pointer_, entry->getArgument(2),
-        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+    Value place =
+        LLVM::GEPOp::create(b_, pointer_, pointer_, entry->getArgument(2),
+                            ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
     Value value = LLVM::LoadOp::create(b_, pointer_, place);
     argument.replaceAllUsesWith(
         LLVM::LoadOp::create(b_, argument.getType(), value));
@@ -151,9 +167,13 @@ void GridEmulation::run() {
       replace(op);
     }
   }
-  for (auto global : llvm::make_early_inc_range(
-           module_.getOps<LLVM::GlobalOp>())) {
-    global.erase();
+  for (auto global :
+       llvm::make_early_inc_range(module_.getOps<LLVM::GlobalOp>())) {
+    if (global.getConstant()) {
+      global.setAddrSpace(0);
+    } else {
+      global.erase();
+    }
   }
 }
 

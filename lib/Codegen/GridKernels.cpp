@@ -10,6 +10,7 @@
 #include "divisi/Codegen/EmulatedGrid.h"
 #include "divisi/Codegen/NativeCode.h"
 #include "lib/Codegen/EmitAttention.h"
+#include "lib/Codegen/EmitElements.h"
 #include "lib/Codegen/EmitGather.h"
 #include "lib/Codegen/EmitGrid.h"
 #include "lib/Codegen/EmitMove.h"
@@ -47,7 +48,11 @@ static auto withCoded(const rt::CallSite &site, Body body)
 }
 
 /// Operators with kernels of their own, which are no regions.
-using Single = std::variant<rt::GridMove, rt::GridReduce, rt::GridGather, rt::GridAttention>;
+using Single =
+    std::variant<rt::GridMove, rt::GridReduce, rt::GridGather,
+                 rt::GridAttention, rt::GridPool, rt::GridResample,
+                 rt::GridCumulate, rt::GridPick, rt::GridIota, rt::GridRotary,
+                 rt::GridScatter, rt::GridInsert, rt::GridColumns>;
 
 template <size_t first = 0>
 static std::optional<Single> findSingle(const rt::CallSite &site) {

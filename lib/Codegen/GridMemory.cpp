@@ -22,7 +22,10 @@ GridMemory::GridMemory(ImplicitLocOpBuilder &builder, const rt::RowNest &nest,
   rows_ = arguments[tensors.size()];
   size_t next = tensors.size() + 1;
   setPlaces([&] { return arguments[next++]; }, tensors);
-  columns_ = arith::SIToFPOp::create(b_, b_.getF32Type(), extents().back());
+}
+
+Value GridMemory::columns(Type type) {
+  return arith::SIToFPOp::create(b_, type, extents().back());
 }
 
 Value GridMemory::loadStill(int tensor) {

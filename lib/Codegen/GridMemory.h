@@ -26,7 +26,7 @@ public:
   /// ... and how many elements in one.
   mlir::Value numColumns() const { return extents().back(); }
 
-  mlir::Value columns() const override { return columns_; }
+  mlir::Value columns(mlir::Type type) override;
   mlir::Value loadStill(int tensor) override;
   mlir::Value load(int tensor, mlir::Value column, mlir::Value mask) override;
   void storeResults(mlir::ValueRange values, mlir::Value column,
@@ -36,7 +36,7 @@ public:
   void storeKept(int row, mlir::Value value, mlir::Value column) override;
 
 private:
-  mlir::Value rows_, columns_;
+  mlir::Value rows_;
 };
 
 } // namespace divisi

@@ -31,7 +31,11 @@ bool divisi::generatesCode(const rt::CallSite &site) {
                                              [](const rt::RegionPart &part) {
                                                return part.op == "nn.transpose";
                                              });
-  return call && !isMoved && RowProgram::of(call->site(), call->nest());
+  if (!call || isMoved) {
+    return false;
+  }
+  auto program = RowProgram::of(call->site(), call->nest());
+  return program && program->isForVectors();
 }
 
 /// As it is exactly.
@@ -56,7 +60,8 @@ std::string divisi::codeStructure(const rt::CallSite &site) {
   for (const RowProgram::Node &node : program.nodes) {
     text += "\n" + std::to_string(int(node.kind)) + " " +
             std::to_string(node.tensor) + " " +
-            std::to_string(int(node.function)) + " " + hexOf(node.value);
+            std::to_string(int(node.function)) + " " + hexOf(node.value) + " " +
+            std::string(rt::stringify(node.type));
     for (int operand : node.operands) {
       text += " %" + std::to_string(operand);
     }

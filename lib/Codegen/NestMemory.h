@@ -16,8 +16,7 @@
 namespace divisi {
 
 /// The tensors of a call, by rows. Elements in memory have the types of
-/// tensors, values are i1 or f32, also of integers of 8 bits, or vectors of
-/// these.
+/// tensors, values those that are computed with, or vectors of these.
 class NestMemory : public ElementMemory {
 public:
   /// Goes to that row of all tensors.

@@ -33,7 +33,7 @@ public:
   mlir::Value rowEnd() const { return rowEnd_; }
   mlir::Value columnBegin() const { return columnBegin_; }
   mlir::Value columnEnd() const { return columnEnd_; }
-  mlir::Value columns() const override { return columns_; }
+  mlir::Value columns(mlir::Type) override { return columns_; }
 
   /// The mask of the elements from `column` to the end.
   mlir::Value maskFrom(mlir::Value column);

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/RowProgram.h"
+#include "divisi/runtime/Element.h"
+#include "lib/Codegen/PartFunctions.h"
 
 #include <algorithm>
-#include <map>
 
 using namespace divisi;
 
@@ -21,22 +22,26 @@ namespace {
 /// Appends the functions of operators.
 class Builder {
 public:
-  int load(int tensor, bool isStill) {
+  int load(int tensor, rt::DType type, bool isStill) {
     Node node{Kind::Load};
     node.tensor = tensor;
+    node.type = computedAs(type);
     node.isStill = isStill;
     return add(std::move(node));
   }
-  int constant(double value) {
+  int constant(double value, rt::DType type) {
     Node node{Kind::Constant};
     node.value = value;
+    node.type = type;
     node.isStill = true;
     return add(std::move(node));
   }
+  rt::DType typeOf(int node) const { return program.nodes[node].type; }
   int map(Function function, std::vector<int> operands);
+  int cast(int x, rt::DType from, rt::DType to, bool saturates = true);
   int reduce(Kind kind, int operand);
-  int dequantize(const std::vector<int> &operands);
-  int quantize(const std::vector<int> &operands, rt::DType code);
+  int dequantize(std::vector<int> operands);
+  int quantize(std::vector<int> operands, rt::DType code);
   int softmax(const rt::Attributes &attributes, int x);
   int normalize(const rt::Attributes &attributes, int x);
 
@@ -51,9 +56,24 @@ private:
 
 } // namespace
 
+static bool isTest(Function function) {
+  return function == Function::IsNan || function == Function::IsInf ||
+         (function >= Function::Eq && function <= Function::Ge);
+}
+
+static bool isByte(rt::DType type) {
+  return type == rt::DType::I8 || type == rt::DType::U8;
+}
+
+rt::DType divisi::computedAs(rt::DType type) {
+  return type == rt::DType::F16 || type == rt::DType::BF16 ? rt::DType::F32
+                                                           : type;
+}
+
 int Builder::map(Function function, std::vector<int> operands) {
   Node node{Kind::Map, std::move(operands)};
   node.function = function;
+  node.type = isTest(function) ? rt::DType::Bool : typeOf(node.operands.back());
   node.isStill = true;
   for (int operand : node.operands) {
     node.isStill &= program.nodes[operand].isStill;
@@ -62,32 +82,79 @@ int Builder::map(Function function, std::vector<int> operands) {
   return add(std::move(node));
 }
 
+/// What is stored in fewer bits than it is computed in is rounded then.
+int Builder::cast(int x, rt::DType from, rt::DType to, bool saturates) {
+  rt::DType type = computedAs(to);
+  if (from == to || (type == rt::DType::F32 && typeOf(x) == type)) {
+    return x;
+  }
+  int made = map(to != type   ? Function::CastToOdd
+                 : !saturates ? Function::CastUnsaturated
+                              : Function::Cast,
+                 {x});
+  program.nodes[made].type = type;
+  return made;
+}
+
 int Builder::reduce(Kind kind, int operand) {
   Node node{kind, {operand}};
   node.isStill = true;
+  node.type = typeOf(operand);
   node.pass = program.nodes[operand].pass + 1;
   return add(std::move(node));
 }
 
-/// x, scale, and a zero point or none.
-int Builder::dequantize(const std::vector<int> &operands) {
+/// x, scale, and a zero point or none, to numbers of the scale's type. The
+/// difference is exact.
+int Builder::dequantize(std::vector<int> operands) {
   using enum Function;
-  int x =
-      operands.size() > 2 ? map(Sub, {operands[0], operands[2]}) : operands[0];
-  return map(Mul, {x, operands[1]});
+  int scale = operands[1];
+  operands.erase(operands.begin() + 1);
+  rt::DType code = typeOf(operands[0]);
+  bool isWide = rt::byteWidth(code) > 1;
+  for (int &x : operands) {
+    if (isByte(code) && typeOf(scale) == rt::DType::F32) {
+      x = map(Widen, {x});
+      program.nodes[x].type = rt::DType::F32;
+    } else {
+      x = cast(x, code, isWide ? rt::DType::I64 : typeOf(scale));
+    }
+  }
+  int x = operands.size() > 1 ? map(Sub, operands) : operands[0];
+  return map(Mul, {isWide ? cast(x, rt::DType::I64, typeOf(scale)) : x, scale});
 }
 
 /// The same, to numbers that `code` holds; 0 for NaN.
-int Builder::quantize(const std::vector<int> &operands, rt::DType code) {
+int Builder::quantize(std::vector<int> operands, rt::DType code) {
   using enum Function;
-  bool isSigned = code == rt::DType::I8;
-  int number = map(Round, {map(Div, {operands[0], operands[1]})});
-  if (operands.size() > 2) {
-    number = map(Add, {number, operands[2]});
+  rt::DType type = typeOf(operands[0]);
+  bool isVector = isByte(code) && type == rt::DType::F32;
+  int number = map(Div, {operands[0], operands[1]});
+  if (!rt::isFloatType(code)) {
+    number = map(Round, {number});
   }
-  int clipped = map(Min, {map(Max, {number, constant(isSigned ? -128 : 0)}),
-                          constant(isSigned ? 127 : 255)});
-  return map(Select, {map(IsNan, {number}), constant(0), clipped});
+  if (operands.size() > 2) {
+    int zero =
+        isVector ? map(Widen, {operands[2]}) : cast(operands[2], code, type);
+    program.nodes[zero].type = type;
+    number = map(Add, {number, zero});
+  }
+  bool isNibble = code == rt::DType::I4 || code == rt::DType::U4;
+  if (!isVector && !isNibble) {
+    return cast(number, type, code);
+  }
+  bool isSigned = code == rt::DType::I8 || code == rt::DType::I4;
+  double count = isNibble ? 16 : 256, least = isSigned ? -count / 2 : 0;
+  int clipped = map(Min, {map(Max, {number, constant(least, type)}),
+                          constant(least + count - 1, type)});
+  if (isNibble) {
+    return cast(clipped, type, code);
+  }
+  int made =
+      map(Narrow,
+          {map(Select, {map(IsNan, {number}), constant(0, type), clipped})});
+  program.nodes[made].type = code;
+  return made;
 }
 
 int Builder::softmax(const rt::Attributes &attributes, int x) {
@@ -97,19 +164,20 @@ int Builder::softmax(const rt::Attributes &attributes, int x) {
   int sum = reduce(Kind::Sum, e);
   return attributes.getInt("log") != 0
              ? map(Sub, {shifted, map(Log, {sum})})
-             : map(Mul, {e, map(Div, {constant(1), sum})});
+             : map(Mul, {e, map(Div, {constant(1, typeOf(x)), sum})});
 }
 
 int Builder::normalize(const rt::Attributes &attributes, int x) {
   using enum Function;
   Node columns{Kind::Columns};
   columns.isStill = true;
+  columns.type = typeOf(x);
   int count = add(std::move(columns));
   if (attributes.getInt("center") != 0) {
     x = map(Sub, {x, map(Div, {reduce(Kind::Sum, x), count})});
   }
   int variance = map(Div, {reduce(Kind::Sum, map(Mul, {x, x})), count});
-  int epsilon = constant(attributes.getFloat("epsilon"));
+  int epsilon = constant(attributes.getFloat("epsilon"), typeOf(x));
   return map(Mul, {x, map(Rsqrt, {map(Add, {variance, epsilon})})});
 }
 
@@ -117,89 +185,20 @@ int Builder::normalize(const rt::Attributes &attributes, int x) {
 // Operators
 //===----------------------------------------------------------------------===//
 
-/// What an operator is of elements; nothing if it has no such function.
-static std::optional<Function> functionOf(const rt::RegionPart &part) {
-  using enum Function;
-  static const std::map<std::string, Function, std::less<>> functions = {
-      {"nn.add", Add},
-      {"nn.sub", Sub},
-      {"nn.mul", Mul},
-      {"nn.div", Div},
-      {"nn.max", Max},
-      {"nn.min", Min},
-      {"nn.neg", Neg},
-      {"nn.abs", Abs},
-      {"nn.sign", Sign},
-      {"nn.relu", Relu},
-      {"nn.sqrt", Sqrt},
-      {"nn.rsqrt", Rsqrt},
-      {"nn.exp", Exp},
-      {"nn.log", Log},
-      {"nn.erf", Erf},
-      {"nn.tanh", Tanh},
-      {"nn.sigmoid", Sigmoid},
-      {"nn.silu", Silu},
-      {"nn.hard_swish", HardSwish},
-      {"nn.floor", Floor},
-      {"nn.ceil", Ceil},
-      {"nn.round", Round},
-      {"nn.not", Not},
-      {"nn.and", And},
-      {"nn.or", Or},
-      {"nn.xor", Xor},
-      {"nn.is_nan", IsNan},
-      {"nn.is_inf", IsInf},
-      {"nn.select", Select},
-  };
-  static const std::map<std::string, Function, std::less<>> comparisons = {
-      {"eq", Eq}, {"ne", Ne}, {"lt", Lt}, {"le", Le}, {"gt", Gt}, {"ge", Ge}};
-  if (part.op == "nn.gelu") {
-    return part.attributes.getString("approximate") == "tanh" ? GeluTanh
-                                                              : GeluErf;
-  }
-  bool compares = part.op == "nn.compare";
-  const auto &table = compares ? comparisons : functions;
-  auto found =
-      table.find(compares ? part.attributes.getString("predicate") : part.op);
-  return found == table.end() ? std::nullopt : std::optional(found->second);
-}
-
-/// Whether elements of these types are what the function takes: logical values
-/// where it is for those, else floats that f32 holds.
-static bool takes(Function function, std::vector<rt::DType> types) {
-  using enum Function;
-  if (function == Select) {
-    if (types.front() != rt::DType::Bool) {
-      return false;
-    }
-    types.erase(types.begin());
-  }
-  bool isLogical = function == Not || function == And || function == Or ||
-                   function == Xor ||
-                   (function == Select && types.front() == rt::DType::Bool);
-  return std::all_of(types.begin(), types.end(), [&](rt::DType type) {
-    return isLogical ? type == rt::DType::Bool
-                     : type == rt::DType::F32 || type == rt::DType::F16 ||
-                           type == rt::DType::BF16;
-  });
-}
-
-static bool isByte(rt::DType type) {
-  return type == rt::DType::I8 || type == rt::DType::U8;
-}
-
-/// What quantizes or dequantizes: numbers in f32, codes of 8 bits.
+/// What quantizes or dequantizes.
 static std::optional<int> addScaled(const rt::RegionPart &part,
                                     const std::vector<rt::DType> &read,
                                     std::vector<int> nodes, Builder &builder) {
   bool isQuantize = part.op == "nn.quantize";
   bool adds = part.op == "nn.add_dequantized";
   rt::DType code = isQuantize ? part.results[0].type : read[adds ? 1 : 0];
-  bool isKnown = isByte(code);
+  rt::DType number = read[isQuantize || adds ? 0 : 1];
+  bool isKnown = (rt::typeBit(code) & (rt::Ints | rt::Stored)) != 0 &&
+                 (rt::typeBit(number) & rt::Floats) != 0;
   for (size_t i = 0; i < read.size(); ++i) {
     bool isCode =
         i == size_t(adds ? 3 : 2) || (!isQuantize && i == size_t(adds));
-    isKnown &= read[i] == (isCode ? code : rt::DType::F32);
+    isKnown &= read[i] == (isCode ? code : number);
   }
   if (!isKnown) {
     return std::nullopt;
@@ -238,7 +237,7 @@ static std::optional<int> addPart(const rt::RegionPart &part,
     nodes.push_back(values[operand]);
   }
   if (rt::isRowOperator(part.op)) {
-    if (!takes(Function::Add, read)) {
+    if (!areOf(rt::Floats, read)) {
       return std::nullopt;
     }
     return part.op == "nn.softmax"
@@ -250,12 +249,11 @@ static std::optional<int> addPart(const rt::RegionPart &part,
     return addScaled(part, read, std::move(nodes), builder);
   }
   if (part.op == "nn.transpose") { // the nest says where it is read
-    bool isKnown = takes(Function::Add, read) || read[0] == rt::DType::Bool;
-    return isKnown ? std::optional(nodes[0]) : std::nullopt;
+    return nodes[0];
   }
   if (part.op == "nn.cast") {
-    read.push_back(part.results[0].type);
-    return takes(Function::Add, read) ? std::optional(nodes[0]) : std::nullopt;
+    return builder.cast(nodes[0], read[0], part.results[0].type,
+                        part.attributes.getInt("saturate", 1) != 0);
   }
   std::optional<Function> function = functionOf(part);
   if (!function || !takes(*function, read)) {
@@ -288,6 +286,21 @@ std::vector<int> RowProgram::rootsOf(int pass) const {
     roots.insert(roots.end(), results.begin(), results.end());
   }
   return roots;
+}
+
+bool RowProgram::isForVectors() const {
+  auto isPlain = [](rt::DType type) {
+    return type == rt::DType::F32 || type == rt::DType::Bool;
+  };
+  return std::all_of(nodes.begin(), nodes.end(), [&](const Node &node) {
+    bool isMap = node.kind == Kind::Map;
+    bool isCode =
+        isByte(node.type) && (!isMap || node.function == Function::Narrow);
+    bool takesCode = isMap && node.function == Function::Widen;
+    return (isPlain(node.type) || isCode) &&
+           (!isMap || (node.function <= Function::Narrow &&
+                       (takesCode || isPlain(operandType(node)))));
+  });
 }
 
 /// Lets passes find costly values that an earlier one has computed.
@@ -325,8 +338,11 @@ std::optional<RowProgram> RowProgram::of(const rt::CallSite &site,
   std::vector<int> values;
   for (size_t o = 0; o < site.operands.size(); ++o) {
     types.push_back(site.operands[o].type);
-    values.push_back(
-        builder.load(static_cast<int>(o), nest.tensors[o].strides.back() == 0));
+    values.push_back(builder.load(static_cast<int>(o), site.operands[o].type,
+                                  nest.tensors[o].strides.back() == 0));
+    if (site.operands[o].type == rt::DType::Field) {
+      return std::nullopt;
+    }
   }
   for (const rt::RegionPart &part : site.region->parts) {
     std::optional<int> value = addPart(part, types, values, builder);

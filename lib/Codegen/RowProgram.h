@@ -30,7 +30,8 @@
 
 namespace divisi {
 
-/// A function of elements. Those of logical values are bitwise, too.
+/// A function of elements. Those of logical values are bitwise, too. Those
+/// behind `Narrow` are not made for vectors.
 enum class Function : uint8_t {
   Add,
   Sub,
@@ -69,17 +70,43 @@ enum class Function : uint8_t {
   Gt,
   Ge,
   Select,
+  Widen,  ///< An integer of 8 bits as f32.
+  Narrow, ///< The opposite, of a number that it holds.
+  Sin,
+  Cos,
+  Tan,
+  Asin,
+  Acos,
+  Atan,
+  Sinh,
+  Cosh,
+  Asinh,
+  Acosh,
+  Atanh,
+  Pow,
+  FMod,     ///< With the dividend's sign.
+  FloorMod, ///< With the divisor's sign.
+  ShiftLeft,
+  ShiftRight,
+  Cast,            ///< As rt::convertElement().
+  CastUnsaturated, ///< The same to f8, without saturation.
+  CastToOdd,       ///< To f32 that is rounded once more, as rt::roundToOdd().
 };
+
+/// What elements of `type` are computed as: f32 for narrower floats, else the
+/// same. What is only stored stays so.
+rt::DType computedAs(rt::DType type);
 
 /// See the file's head.
 struct RowProgram {
   /// A value, of each element of the row or, `isStill`, of the row.
   struct Node {
     enum class Kind : uint8_t { Load, Constant, Columns, Map, Sum, Max } kind;
-    std::vector<int> operands = {}; ///< Nodes before it.
-    int tensor = -1;                ///< Load: of RowNest::tensors.
-    double value = 0;               ///< Constant.
-    Function function = {};         ///< Map.
+    std::vector<int> operands = {};  ///< Nodes before it.
+    int tensor = -1;                 ///< Load: of RowNest::tensors.
+    double value = 0;                ///< Constant.
+    Function function = {};          ///< Map.
+    rt::DType type = rt::DType::F32; ///< See computedAs().
     bool isStill = false;
     int pass = 0;    ///< The first in which it can be computed.
     int keptIn = -1; ///< The row of scratch memory where later passes find it.
@@ -99,6 +126,13 @@ struct RowProgram {
   /// The values of elements that `pass` is for: what its reductions reduce, and
   /// the results in the last one.
   std::vector<int> rootsOf(int pass) const;
+  /// Whether it computes in f32 and logical values alone, with functions that
+  /// are made for vectors; codes of 8 bits are widened and narrowed.
+  bool isForVectors() const;
+  /// The type of what a node's last operand is.
+  rt::DType operandType(const Node &node) const {
+    return nodes[node.operands.back()].type;
+  }
 };
 
 } // namespace divisi

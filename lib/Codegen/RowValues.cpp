@@ -8,6 +8,8 @@
 
 #include "lib/Codegen/RowValues.h"
 #include "lib/Codegen/ElementFunctions.h"
+#include "lib/Codegen/StoredElements.h"
+#include "lib/Codegen/TypedFunctions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -18,6 +20,17 @@ using namespace divisi;
 
 using Node = RowProgram::Node;
 using Kind = Node::Kind;
+
+/// The type of a float that is computed as the node says.
+Type RowValues::floatType(const Node &node) {
+  bool isWide = node.type == rt::DType::F64;
+  return isWide ? withElement(type_, b_.getF64Type()) : type_;
+}
+
+Value RowValues::call(const Node &node, ValueRange operands) {
+  return emitTyped(b_, node.function, program_.operandType(node), node.type,
+                   operands);
+}
 
 void RowValues::emitStill(int pass) {
   for (size_t n = 0; n < program_.nodes.size(); ++n) {
@@ -30,17 +43,17 @@ void RowValues::emitStill(int pass) {
       still_[n] = memory_.loadStill(node.tensor);
       break;
     case Kind::Constant:
-      still_[n] = emitConstant(b_, type_, node.value);
+      still_[n] = emitConstant(b_, floatType(node), node.value);
       break;
     case Kind::Columns:
-      still_[n] = memory_.columns();
+      still_[n] = memory_.columns(floatType(node));
       break;
     case Kind::Map: {
       SmallVector<Value> operands;
       for (int operand : node.operands) {
         operands.push_back(still_[operand]);
       }
-      still_[n] = emitFunction(b_, node.function, operands);
+      still_[n] = call(node, operands);
       break;
     }
     case Kind::Sum:
@@ -70,7 +83,7 @@ Value RowValues::valueOf(int number, int pass, Block &block) {
   for (int operand : node.operands) {
     operands.push_back(valueOf(operand, pass, block));
   }
-  Value value = emitFunction(b_, node.function, operands);
+  Value value = call(node, operands);
   if (isKept) {
     memory_.storeKept(node.keptIn, value, block.column);
   }
@@ -79,12 +92,12 @@ Value RowValues::valueOf(int number, int pass, Block &block) {
 
 Value RowValues::neutral(const Node &reduction) {
   bool isSum = reduction.kind == Kind::Sum;
-  return emitConstant(b_, type_,
+  return emitConstant(b_, floatType(reduction),
                       isSum ? 0 : -std::numeric_limits<double>::infinity());
 }
 
 Value RowValues::combine(const Node &reduction, Value sum, Value value,
-                          Value mask) {
+                         Value mask) {
   Function function =
       reduction.kind == Kind::Sum ? Function::Add : Function::Max;
   Value next = emitFunction(b_, function, {value, sum});

@@ -26,8 +26,8 @@ namespace divisi {
 class ElementMemory {
 public:
   virtual ~ElementMemory() = default;
-  /// The elements of a row, as floats.
-  virtual mlir::Value columns() const = 0;
+  /// The elements of a row, as a float like `type`.
+  virtual mlir::Value columns(mlir::Type type) = 0;
   /// Of a tensor that does not move along the row: its element.
   virtual mlir::Value loadStill(int tensor) = 0;
   /// Of another one: what is at `column`.
@@ -48,12 +48,12 @@ class RowValues {
 public:
   /// Some elements of the row.
   struct Block {
-    mlir::Value column; ///< Of the first one.
-    mlir::Value mask;   ///< Null: it has all elements.
+    mlir::Value column;                   ///< Of the first one.
+    mlir::Value mask;                     ///< Null: it has all elements.
     std::vector<mlir::Value> values = {}; ///< Per node, what has been made.
   };
 
-  /// Values are of `type`: f32, or vectors of it.
+  /// Values are like `type`: f32, or vectors of it.
   RowValues(mlir::ImplicitLocOpBuilder &builder, const RowProgram &program,
             ElementMemory &memory, mlir::Type type)
       : b_(builder), program_(program), memory_(memory), type_(type),
@@ -77,6 +77,8 @@ public:
 
 private:
   mlir::Value valueOf(int number, int pass, Block &block);
+  mlir::Type floatType(const RowProgram::Node &node);
+  mlir::Value call(const RowProgram::Node &node, mlir::ValueRange operands);
 
   mlir::ImplicitLocOpBuilder &b_;
   const RowProgram &program_;

@@ -28,8 +28,7 @@ Type divisi::storedElement(OpBuilder &builder, rt::DType type) {
   }
 }
 
-/// The type of `like` with other elements.
-static Type withElement(Type like, Type element) {
+Type divisi::withElement(Type like, Type element) {
   auto vector = dyn_cast<VectorType>(like);
   return vector ? VectorType::get(vector.getShape(), element) : element;
 }
@@ -44,10 +43,6 @@ Value divisi::fromStored(ImplicitLocOpBuilder &builder, Value stored,
     stored = arith::BitcastOp::create(
         builder, withElement(stored.getType(), builder.getBF16Type()), stored);
     return arith::ExtFOp::create(builder, number, stored);
-  case rt::DType::I8:
-    return arith::SIToFPOp::create(builder, number, stored);
-  case rt::DType::U8:
-    return arith::UIToFPOp::create(builder, number, stored);
   case rt::DType::Bool: {
     Value zero = arith::ConstantOp::create(
         builder, builder.getZeroAttr(stored.getType()));
@@ -69,12 +64,6 @@ Value divisi::toStored(ImplicitLocOpBuilder &builder, Value value,
     return arith::BitcastOp::create(
         builder, to,
         arith::TruncFOp::create(builder, withElement(to, builder.getBF16Type()),
-                                value));
-  case rt::DType::I8:
-  case rt::DType::U8: // in its range, and a number
-    return arith::TruncIOp::create(
-        builder, to,
-        arith::FPToSIOp::create(builder, withElement(to, builder.getI32Type()),
                                 value));
   case rt::DType::Bool:
     return arith::ExtUIOp::create(builder, to, value);

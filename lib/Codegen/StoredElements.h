@@ -17,8 +17,10 @@ namespace divisi {
 
 /// What an element is in memory.
 mlir::Type storedElement(mlir::OpBuilder &builder, rt::DType type);
-/// As it is computed with: f64 as it is, other floats and integers of 8 bits as
-/// f32, logical values as i1, or vectors of these.
+/// The type of `like`, which may be a vector, with other elements.
+mlir::Type withElement(mlir::Type like, mlir::Type element);
+/// As it is computed with (computedAs()): narrow floats as f32, logical values
+/// as i1, or vectors of these; others as they are.
 mlir::Value fromStored(mlir::ImplicitLocOpBuilder &builder, mlir::Value stored,
                        rt::DType type);
 /// The opposite.

@@ -124,3 +124,18 @@ Value divisi::shareMemory(ImplicitLocOpBuilder &builder, ModuleOp module,
   }
   return LLVM::AddressOfOp::create(builder, shared);
 }
+
+Value divisi::constantMemory(ImplicitLocOpBuilder &builder, ModuleOp module,
+                             StringRef name, DenseElementsAttr values) {
+  LLVM::GlobalOp constant;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    auto type = LLVM::LLVMArrayType::get(values.getElementType(),
+                                         unsigned(values.size()));
+    constant = LLVM::GlobalOp::create(builder, type, /*isConstant=*/true,
+                                      LLVM::Linkage::Internal, name, values,
+                                      /*alignment=*/16, /*addrSpace=*/1);
+  }
+  return LLVM::AddressOfOp::create(builder, constant);
+}

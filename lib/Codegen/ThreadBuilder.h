@@ -82,6 +82,11 @@ mlir::Value shareMemory(mlir::ImplicitLocOpBuilder &builder,
                         mlir::ModuleOp module, mlir::Type element,
                         int64_t count);
 
+/// Memory of a kernel that nobody writes, with the elements of `values`.
+mlir::Value constantMemory(mlir::ImplicitLocOpBuilder &builder,
+                           mlir::ModuleOp module, llvm::StringRef name,
+                           mlir::DenseElementsAttr values);
+
 } // namespace divisi
 
 #endif // DIVISI_LIB_CODEGEN_THREADBUILDER_H

@@ -87,8 +87,11 @@ void SpacePlacer::choose(llvm::function_ref<bool(CallOp, CallSites &)> takes,
                          llvm::function_ref<bool(InstructionInterface)> reaches,
                          const std::set<StepName> &sent) {
   onDevice_.clear();
-  // What only moves bytes goes where these are, or are wanted.
-  auto isMover = [&](CallOp call) { return rt::isMovement(call.getCallee()); };
+  // What only moves bytes, or reads nothing, goes where these are, or are
+  // wanted.
+  auto isMover = [&](CallOp call) {
+    return rt::isMovement(call.getCallee()) || call.getInputs().empty();
+  };
   for (InstructionInterface op : instructions_) {
     auto call = dyn_cast<CallOp>(op.getOperation());
     if (call && !isMover(call) && writesArena(op) && takes(call, sites_)) {

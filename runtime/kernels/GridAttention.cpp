@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/GridAttention.h"
+#include "divisi/runtime/Element.h"
 #include "runtime/kernels/Formats.h"
 #include "runtime/kernels/GridCode.h"
 
@@ -28,8 +29,7 @@ std::optional<GridAttention> GridAttention::of(const CallSite &site) {
   attention.type = site.operands[Query].type;
   int64_t features = site.results[0].global.back();
   attention.featureTiles = ceilDiv(features, tile);
-  bool isKnown = attention.type == DType::F32 || attention.type == DType::F16 ||
-                 attention.type == DType::BF16;
+  bool isKnown = (typeBit(attention.type) & Floats) != 0;
   return isKnown && features > 0 && features <= mostFeatures &&
                  attention.plan.depth > 0
              ? std::optional(attention)

@@ -62,7 +62,8 @@ struct GridAttention {
 
   /// Of a warp: as many as registers hold the features of.
   int64_t queries() const {
-    return featureTiles > 4 ? 1 : featureTiles > 2 ? 2 : 4;
+    int64_t tiles = type == DType::F64 ? 4 * featureTiles : featureTiles;
+    return tiles > 4 ? 1 : tiles > 2 ? 2 : 4;
   }
   /// Whether there may be keys that a query does not attend.
   bool masks() const {

@@ -56,6 +56,13 @@ GridLaunch divisi::rt::launchRows(int64_t rows, int64_t columns,
   return launch;
 }
 
+GridLaunch divisi::rt::launchElements(int64_t count) {
+  GridLaunch launch;
+  launch.blockX = uint32_t(warpSize * mostWarps);
+  launch.gridX = blocksFor(count, launch.blockX);
+  return launch;
+}
+
 size_t divisi::rt::numberCount(const RowNest &nest) {
   return 1 + nest.extents.size() * (1 + nest.tensors.size());
 }

@@ -50,6 +50,8 @@ inline constexpr int mostWarps = 8;
 /// it is the only one of its block. The launch has so many along x, rows of a
 /// block along y, and blocks for all rows.
 GridLaunch launchRows(int64_t rows, int64_t columns, bool areShared);
+/// Threads along x, for so many elements of which each has some.
+GridLaunch launchElements(int64_t count);
 /// How many blocks there are for that much work of which a block does a part,
 /// and then the next.
 uint32_t blocksFor(int64_t work, int64_t ofBlock, int64_t most = 1 << 14);

@@ -29,6 +29,11 @@ struct GridLaunch {
   std::vector<Pointer> pointers;
   std::vector<int64_t> numbers;
   uint32_t gridX = 1, gridY = 1, blockX = 1, blockY = 1;
+
+  /// Appends to `numbers`.
+  void addNumbers(const std::vector<int64_t> &more) {
+    numbers.insert(numbers.end(), more.begin(), more.end());
+  }
 };
 
 } // namespace divisi::rt

@@ -23,7 +23,7 @@ public:
     for (auto family :
          {cuda::productKernels(mayRound), cuda::convKernels(mayRound),
           cuda::gridKernels(), cuda::moveKernels(), cuda::launchedKernels(),
-          cuda::gatherKernels()}) {
+          cuda::indexedKernels()}) {
       kernels_.insert(kernels_.end(), family.begin(), family.end());
     }
     std::ranges::stable_sort(kernels_, {}, &Kernel::op);

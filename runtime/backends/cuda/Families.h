@@ -26,12 +26,13 @@ std::unique_ptr<PreparedKernel> prepareGrid(const CallSite &site,
 /// What moves elements, by the compiler's code (GridMove.h).
 std::span<const Kernel> moveKernels();
 
-/// Reductions and attention, by the compiler's code (GridReduce.h,
-/// GridAttention.h).
+/// Operators that are one launch of the compiler's code, and nothing else
+/// (GridAttention.h, GridLines.h, GridPlaces.h, GridReduce.h, GridWindows.h).
 std::span<const Kernel> launchedKernels();
 
-/// Gathers, by the compiler's code (GridGather.h).
-std::span<const Kernel> gatherKernels();
+/// What reads or writes where indices say, by the compiler's code
+/// (GridGather.h, GridScatter.h).
+std::span<const Kernel> indexedKernels();
 
 /// Products by cuBLASLt, alone or at the head of regions; those of f32 of
 /// numbers that are rounded to TF32 if they may. None in a build without its

@@ -10,7 +10,11 @@
 #include "runtime/backends/cuda/PreparedLaunches.h"
 #include "runtime/kernels/GridAttention.h"
 #include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/GridColumns.h"
+#include "runtime/kernels/GridLines.h"
+#include "runtime/kernels/GridPlaces.h"
 #include "runtime/kernels/GridReduce.h"
+#include "runtime/kernels/GridWindows.h"
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -43,7 +47,17 @@ static constexpr Kernel makeKernel(std::string_view op, bool takesFormats) {
 
 std::span<const Kernel> divisi::rt::cuda::launchedKernels() {
   static constexpr Kernel kernels[] = {
+      makeKernel<GridPick>("nn.arg_reduce", false),
       makeKernel<GridAttention>("nn.attention", false),
-      makeKernel<GridReduce>("nn.reduce", true)};
+      makeKernel<GridCumulate>("nn.cumulate", false),
+      makeKernel<GridIota>("nn.iota", false),
+      makeKernel<GridColumns>("nn.normalize", false),
+      makeKernel<GridPool>("nn.pool_max", true),
+      makeKernel<GridPool>("nn.pool_sum", true),
+      makeKernel<GridReduce>("nn.reduce", true),
+      makeKernel<GridResample>("nn.resample", true),
+      makeKernel<GridRotary>("nn.rotary", false),
+      makeKernel<GridColumns>("nn.softmax", false),
+      makeKernel<GridPick>("nn.top_k", false)};
   return kernels;
 }

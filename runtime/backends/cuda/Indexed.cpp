@@ -1,4 +1,4 @@
-//===- Gather.cpp - Gathers by the compiler's code ------------------------===//
+//===- Indexed.cpp - Code that goes by indices ----------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,8 +8,9 @@
 
 #include "runtime/backends/cuda/Families.h"
 #include "runtime/backends/cuda/PreparedLaunches.h"
+#include "runtime/kernels/Families.h"
 #include "runtime/kernels/GridCode.h"
-#include "runtime/kernels/GridGather.h"
+#include "runtime/kernels/GridScatter.h"
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -19,12 +20,14 @@ namespace {
 
 /// Copies what the kernel says of indices to the host, which looks at it when
 /// that has ended.
-class PreparedGather final : public PreparedLaunches {
+class PreparedIndexed final : public PreparedLaunches {
 public:
-  PreparedGather(std::shared_ptr<const Driver> driver, const GridGather &gather)
-      : PreparedLaunches(std::move(driver), {gather.launch()}),
-        check_(gather.check) {}
-  ~PreparedGather() override {
+  /// Of a launch that writes GridGather::Found, of what `check` describes.
+  PreparedIndexed(std::shared_ptr<const Driver> driver, GridLaunch launch,
+                  const IndexCheck &check)
+      : PreparedLaunches(std::move(driver), {std::move(launch)}),
+        check_(check) {}
+  ~PreparedIndexed() override {
     if (found_) {
       context_->driver().memFreeHost(found_);
     }
@@ -74,8 +77,8 @@ private:
 
 } // namespace
 
-static bool acceptsGather(const CallSite &site) {
-  return isGridTarget(site.code->target) && GridGather::of(site).has_value();
+template <typename Plan> static bool accepts(const CallSite &site) {
+  return isGridTarget(site.code->target) && Plan::of(site).has_value();
 }
 
 static KernelQuery queryGather(const CallSite &) {
@@ -84,19 +87,35 @@ static KernelQuery queryGather(const CallSite &) {
   return query;
 }
 
-static std::unique_ptr<PreparedKernel> prepareGather(const CallSite &site,
-                                                     std::string &error) {
-  return prepareCode<PreparedGather>(site, error, *GridGather::of(site));
+/// Who writes into a tensor may do so in its place.
+static KernelQuery queryWrite(const CallSite &site) {
+  KernelQuery query = queryInPlace(site);
+  std::erase_if(query.inPlace,
+                [](const auto &pair) { return pair.first != 0; });
+  query.workspaceBytes = sizeof(GridGather::Found);
+  return query;
 }
 
-std::span<const Kernel> divisi::rt::cuda::gatherKernels() {
-  static constexpr auto make = [](std::string_view op) {
-    Kernel kernel{op,           1, KernelUse::Whole, queryGather, prepareGather,
-                  acceptsGather};
-    kernel.takesCode = true;
-    return kernel;
-  };
-  static constexpr Kernel kernels[] = {make("nn.gather"),
-                                       make("nn.take_along")};
+template <typename Plan>
+static std::unique_ptr<PreparedKernel> prepare(const CallSite &site,
+                                               std::string &error) {
+  Plan plan = *Plan::of(site);
+  return prepareCode<PreparedIndexed>(site, error, plan.launch(), plan.check);
+}
+
+template <typename Plan>
+static constexpr Kernel makeKernel(std::string_view op,
+                                   KernelQuery (*query)(const CallSite &)) {
+  Kernel kernel{op, 1, KernelUse::Whole, query, prepare<Plan>, accepts<Plan>};
+  kernel.takesCode = true;
+  return kernel;
+}
+
+std::span<const Kernel> divisi::rt::cuda::indexedKernels() {
+  static constexpr Kernel kernels[] = {
+      makeKernel<GridGather>("nn.gather", queryGather),
+      makeKernel<GridInsert>("nn.insert", queryWrite),
+      makeKernel<GridScatter>("nn.scatter", queryWrite),
+      makeKernel<GridGather>("nn.take_along", queryGather)};
   return kernels;
 }
