@@ -81,8 +81,8 @@ Of `divisi rules generate --operators 2`:
 Of three operators there are 64 thousand graphs of sums, products and functions,
 142 thousand linear ones, 171 thousand with reductions, 225 thousand of batches
 and 360 thousand of images; to enumerate them takes 1 to 6 seconds each, to decide
-about their equations most of the time. What became of all of three operators
-was not counted: it takes longer than anyone has waited for it.
+about their equations most of the time. What becomes of all of three operators
+has not been counted yet.
 
 ## The table
 

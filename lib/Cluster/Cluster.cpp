@@ -68,6 +68,9 @@ static DeviceKind slower(DeviceKind least, const DeviceKind &kind) {
   // The coarsest tiles and waves.
   least.multiprocessors = std::max(least.multiprocessors, kind.multiprocessors);
   least.tileEdge = std::max(least.tileEdge, kind.tileEdge);
+  // What all of them can run; of something else nothing.
+  least.computeCapability =
+      std::min(least.computeCapability, kind.computeCapability);
   least.fuses &= kind.fuses;
   return least;
 }
@@ -149,6 +152,9 @@ static void printDevices(const DeviceGroup &group, llvm::raw_ostream &os) {
   if (kind.multiprocessors > 0) {
     os << "    products make tiles of " << kind.tileEdge << " x "
        << kind.tileEdge << ", " << kind.multiprocessors << " at a time\n";
+  }
+  if (kind.computeCapability > 0) {
+    os << "    GPUs of NVIDIA's, sm_" << kind.computeCapability << "\n";
   }
   if (kind.fuses) {
     os << "    elementwise operators are fused\n";
@@ -242,6 +248,7 @@ static Status verifyGroup(const DeviceGroup &group) {
                                         : kind.tileEdge == 0,
                "tile_edge", double(kind.tileEdge),
                "a number above 0 with multiprocessors, and 0 without");
+  check.notNegative("compute_capability", double(kind.computeCapability));
   return check.status();
 }
 

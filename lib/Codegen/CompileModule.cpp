@@ -11,6 +11,7 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
@@ -85,8 +86,12 @@ static divisi::Expected<std::string> compileFor(const Machine &machine,
   // A product and a sum may be one instruction.
   options.AllowFPOpFusion = FPOpFusion::Fast;
   std::unique_ptr<TargetMachine> made(target->createTargetMachine(
-      machine.triple, machine.processor, machine.features, options,
-      Reloc::PIC_, CodeModel::Small, CodeGenOptLevel::Aggressive));
+      machine.triple, machine.processor, machine.features, options, Reloc::PIC_,
+      CodeModel::Small, CodeGenOptLevel::Aggressive));
+  if (!made->getMCSubtargetInfo()->isCPUStringValid(machine.processor)) {
+    return divisi::makeError(ExitCode::Unsupported, "there is no code for '",
+                             machine.processor, "', which LLVM does not know");
+  }
   module.setTargetTriple(machine.triple);
   module.setDataLayout(made->createDataLayout());
   optimize(module, *made);
@@ -118,7 +123,12 @@ divisi::Expected<std::string> divisi::compileModule(llvm::Module &module,
 
 divisi::Expected<std::string>
 divisi::assemblePtx(llvm::Module &module, const std::string &architecture) {
-  return compileFor({Triple("nvptx64-nvidia-cuda"), architecture, "+ptx80",
+  // Drivers of CUDA 12.0 on read the version that GPUs up to H100 need; later
+  // ones have the first that knows them.
+  int number = 0;
+  StringRef(architecture).drop_front(3).getAsInteger(10, number);
+  return compileFor({Triple("nvptx64-nvidia-cuda"), architecture,
+                     number <= 90 ? "+ptx80" : "",
                      CodeGenFileType::AssemblyFile},
                     module);
 }

@@ -300,6 +300,9 @@ Status Compilation::runStage(Stage stage) {
 }
 
 Status Compilation::advanceTo(Stage stage) {
+  if (Status status = chooseDevice(); !status.isOk()) {
+    return status;
+  }
   if (std::exchange(isImported_, false)) {
     if (Status status = dump(Stage::Import); !status.isOk()) {
       return status;

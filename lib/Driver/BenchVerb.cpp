@@ -109,6 +109,7 @@ Status BenchVerb::checkNumbers() const {
 divisi::Expected<LoadedEntry> BenchVerb::loadModel(const std::string &path) {
   CompileOptions options;
   Status status = gatherOptions(importFlags_, planFlags_, options);
+  options.deviceOf = nullptr; // it runs here, whatever the cluster has
   auto given = readTensorArguments(inputsFrom_, "input");
   if (status.isOk()) {
     status = given.status();

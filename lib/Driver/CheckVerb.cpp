@@ -280,6 +280,7 @@ Status CheckVerb::checkRandomPlans() const {
 Status CheckVerb::checkModel() {
   CompileOptions options;
   Status status = gatherOptions(importFlags_, planFlags_, options);
+  options.deviceOf = nullptr; // it runs here, whatever the cluster has
   if (status.isOk()) {
     status = readGiven(options.import);
   }

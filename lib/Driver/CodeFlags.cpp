@@ -54,35 +54,53 @@ static bool reachesByNccl(rt::DType type,
   return !combines || rt::combineQueued(type, *combines);
 }
 
-divisi::Expected<DeviceTarget> PlanFlags::device() const {
-  StringRef architecture = gpu.getValue();
-  unsigned number = 0;
-  bool isArchitecture = architecture.starts_with("sm_") &&
-                        !architecture.drop_front(3).getAsInteger(10, number) &&
-                        number >= 80;
-  if (collectives != "nccl" && collectives != "host") {
-    return Status(ExitCode::Usage,
-                  "--collectives '" + collectives + "': expected nccl or host");
-  }
+/// The first compute capability that there are kernels for.
+static constexpr int64_t kFirstCapability = 80;
+
+static DeviceTarget targetOf(std::string code, bool meets) {
+  DeviceTarget device;
+  device.backend = &rt::cudaBackend();
+  device.reaches = meets ? &reachesByNccl : nullptr;
+  device.codeTarget = std::move(code);
+  return device;
+}
+
+/// Code for GPUs from that compute capability on.
+static std::string codeFor(int64_t capability, bool assembles) {
+  std::string target = rt::ptxTarget("sm_" + std::to_string(capability));
+  return assembles ? rt::imageTarget(target, {}) : target;
+}
+
+Status PlanFlags::chooseDevice(CompileOptions &options) const {
   if (cubins != "auto" && cubins != "off") {
     return Status(ExitCode::Usage,
                   "--cubins '" + cubins + "': expected auto or off");
   }
-  if (architecture == "off") {
-    return DeviceTarget();
+  if (collectives != "nccl" && collectives != "host") {
+    return Status(ExitCode::Usage,
+                  "--collectives '" + collectives + "': expected nccl or host");
   }
-  if (!isArchitecture && architecture != "emulated") {
+  bool assembles = cubins == "auto", meets = collectives == "nccl";
+  StringRef architecture = gpu.getValue();
+  int64_t number = 0;
+  bool isArchitecture = architecture.starts_with("sm_") &&
+                        !architecture.drop_front(3).getAsInteger(10, number) &&
+                        number >= kFirstCapability;
+  if (architecture == "auto") {
+    options.deviceOf = [assembles, meets](const Cluster &machine) {
+      int64_t capability = machine.pace().computeCapability;
+      return capability < kFirstCapability
+                 ? DeviceTarget()
+                 : targetOf(codeFor(capability, assembles), meets);
+    };
+  } else if (isArchitecture) {
+    options.device = targetOf(codeFor(number, assembles), meets);
+  } else if (architecture == "emulated") {
+    options.device = targetOf(rt::emulatedTarget(rt::hostLevel()), meets);
+  } else if (architecture != "off") {
     return Status(ExitCode::Usage, "--gpu '" + architecture.str() +
-                                       "': expected off, emulated, or sm_N "
-                                       "with N from 80 on (sm_90: H100)");
+                                       "': expected auto, off, emulated, or "
+                                       "sm_N with N from 80 on (sm_90: H100)");
   }
-  DeviceTarget device;
-  device.backend = &rt::cudaBackend();
-  device.reaches = collectives == "nccl" ? &reachesByNccl : nullptr;
-  device.codeTarget = isArchitecture ? rt::ptxTarget(gpu.getValue())
-                                     : rt::emulatedTarget(rt::hostLevel());
-  if (isArchitecture && cubins == "auto") {
-    device.codeTarget = rt::imageTarget(device.codeTarget, {});
-  }
-  return device;
+  return Status();
 }

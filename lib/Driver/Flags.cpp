@@ -222,9 +222,10 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
                 cl::value_desc("host|x86-64-v3|x86-64-v4"), cl::init("host"),
                 cl::desc("the processor of --native")),
       gpu("gpu", cl::sub(verb), on(ActsOn::Lower),
-          cl::value_desc("off|sm_N|emulated"), cl::init("off"),
+          cl::value_desc("auto|off|sm_N|emulated"), cl::init("auto"),
           cl::desc("let what there are kernels for work on GPUs of NVIDIA's "
-                   "from compute capability N on (80: 8.0)")),
+                   "from compute capability N on (80: 8.0); auto: on those of "
+                   "the cluster, if it has some")),
       cubins("cubins", cl::sub(verb), on(ActsOn::Lower),
              cl::value_desc("auto|off"), cl::init("auto"),
              cl::desc("assemble kernels of GPUs where ptxas is found, for "
@@ -374,9 +375,8 @@ Status divisi::gatherOptions(const ImportFlags &importFlags,
   if (!nativeLevel) {
     return nativeLevel.status();
   }
-  divisi::Expected<DeviceTarget> device = planFlags.device();
-  if (!device) {
-    return device.status();
+  if (Status status = planFlags.chooseDevice(options); !status.isOk()) {
+    return status;
   }
   divisi::Expected<std::vector<std::string>> leftOut = importFlags.leftOut();
   if (!leftOut) {
@@ -384,7 +384,6 @@ Status divisi::gatherOptions(const ImportFlags &importFlags,
   }
   options.leaveOut = *leftOut;
   options.nativeLevel = *nativeLevel;
-  options.device = *device;
   options.import = *import;
   options.precision = *precision;
   options.plan = *plan;

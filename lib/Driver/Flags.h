@@ -63,8 +63,9 @@ struct PlanFlags {
   Expected<PlanOptions> options() const;
   /// CompileOptions::nativeLevel. ExitCode::Usage for another value.
   Expected<std::string> nativeLevel() const;
-  /// CompileOptions::device. ExitCode::Usage for another value.
-  Expected<DeviceTarget> device() const;
+  /// Sets CompileOptions::device, or deviceOf. ExitCode::Usage for another
+  /// value.
+  Status chooseDevice(CompileOptions &options) const;
   /// Drops the plan of what `compilation` has read, but what --keep names, if
   /// --replan was given. ExitCode::Usage for a name that means nothing.
   Status dropPlan(Compilation &compilation) const;

@@ -92,6 +92,7 @@ TEST(Cluster, AssumptionsArePrinted) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("    products make tiles of 128 x 128, 132 at a time\n"
+                      "    GPUs of NVIDIA's, sm_90\n"
                       "    elementwise operators are fused\n"),
             std::string::npos)
       << text;
@@ -119,9 +120,12 @@ TEST(Cluster, TheSlowestKindSetsThePace) {
   EXPECT_EQ(pace.memoryBytes, 14'000'000'000);
   // The larger waves.
   EXPECT_EQ(pace.multiprocessors, 108);
+  // What both run.
+  EXPECT_EQ(pace.computeCapability, 70);
   EXPECT_TRUE(pace.fuses);
   mixed.devices.push_back(cluster("cpu:1").devices.front());
   EXPECT_TRUE(mixed.pace().fuses);
+  EXPECT_EQ(mixed.pace().computeCapability, 0);
   mixed.devices.back().kind.fuses = false;
   EXPECT_FALSE(mixed.pace().fuses);
 }
@@ -218,6 +222,10 @@ TEST(ClusterFile, BadTilesSayWhatIsWrong) {
   EXPECT_EQ(error("multiprocessors: -1"),
             "the kind of devices 'd' has multiprocessors -1, expected at least "
             "0");
+  EXPECT_EQ(error("compute_capability: -90"),
+            "the kind of devices 'd' has compute_capability -90, expected at "
+            "least 0");
+  EXPECT_EQ(error("compute_capability: 90"), "none");
   EXPECT_EQ(error("fuses: perhaps"), "line 3: invalid boolean");
 }
 

@@ -11,8 +11,8 @@ from cuda_test import (DEVICE, _needs_emulator, compile_for_gpus,  # noqa: F401
 from launched import needs_mpi
 
 TIMEOUT = 2000
-# A node, a rank, an operator.
-PLACE = r"instruction \d+ \([^)]+\), rank [01], (nn\.\w+|fused): "
+# A node, a rank, and an operator, if a call is the first to meet it.
+PLACE = r"instruction \d+ \([^)]+\), rank [01](, (nn\.\w+|fused))?: "
 FAILURES = {
     "fail_launch": PLACE + r"CUDA cannot .* on device [01]: an illegal memory "
                    r"access was encountered \(CUDA_ERROR_ILLEGAL_ADDRESS\)",

@@ -139,7 +139,8 @@ def test_gpus_are_named_by_compute_capability(divisi):
     for wrong in ("sm_70", "sm_", "h100"):
         result = divisi("compile", m.onnx, *m.shapes, "--gpu", wrong, "-o",
                         "g.divisi", exits=2)
-        assert f"--gpu '{wrong}': expected off, emulated, or sm_N" in result.err
+        assert (f"--gpu '{wrong}': expected auto, off, emulated, or "
+                "sm_N") in result.err
     said = divisi("compile", m.onnx, *m.shapes, "--gpu", "sm_90", "--cubins",
                   "off", "-o", "g.divisi", "--dump-after", "lower",
                   "--dump-to", ".")
@@ -149,6 +150,34 @@ def test_gpus_are_named_by_compute_capability(divisi):
     said = divisi("compile", m.onnx, *m.shapes, "--gpu", "emulated", "-o",
                   "g.divisi")
     assert "kernels for GPUs: for the emulator" in said.err
+
+
+def test_gpus_that_do_not_exist_are_refused(divisi):
+    m = model("gpt2")
+    told = divisi("compile", m.onnx, *m.shapes, "--gpu", "sm_95", "-o",
+                  "g.divisi", exits=5)
+    assert ("there is no code for 'sm_95', which LLVM does not know"
+            in told.err)
+
+
+def test_the_cluster_says_which_gpus(divisi, generated):
+    m = generated("gpt3.py", "--layers", 2, "--width", 64, "--heads", 4,
+                  "--vocabulary", 128, "--seq", 16, "--dtype", "f32")
+    said = divisi("compile", m.onnx, "--precision", "bf16", "--cluster",
+                  "dgx-h100:8", "--cubins", "off", "-o", "g.divisi").err
+    assert "kernels for GPUs: PTX for sm_90 on" in said
+    told = divisi("explain", "g.divisi").out
+    if HAS_PRODUCTS:
+        assert re.search(r"^kernels: cuBLASLt and generated  ?matmul", told,
+                         re.MULTILINE), told
+    assert re.search(r"^kernels: generated .*normalize", told, re.MULTILINE)
+    for flags in (["--cluster", "dgx-h100:8", "--gpu", "off"],
+                  ["--cluster", "dgx-v100:8"], ["--devices", 2]):
+        said = divisi("compile", m.onnx, *flags, "-o", "g.divisi").err
+        assert "kernels for GPUs" not in said
+    said = divisi("compile", m.onnx, "--cluster", "dgx-a100:8", "--cubins",
+                  "off", "--gpu", "sm_100", "-o", "g.divisi").err
+    assert "kernels for GPUs: PTX for sm_100 on" in said
 
 
 def without_assembler():

@@ -208,6 +208,9 @@ def test_memory_is_one_sum_against_the_limit(made):
 
 def test_kernels_are_those_of_the_target(made):
     flags = ("m.onnx", "--cluster", "dgx-h100:2")
+    assert {row["backend"] for row in report(made, *flags)["kernels"]} <= {
+        "cuda", "cpu", "reference"}
+    flags += ("--gpu", "off")
     assert report(made, *flags)["kernels"] == []
     out = made("explain", *flags).out
     assert "kernels" not in out

@@ -249,7 +249,7 @@ def test_a_plan_above_the_limit_is_searched_again(images):
 
 def test_of_other_machines_kernels_are_not_counted(images):
     report = json.loads(images("explain", "m.onnx", "--cluster", "dgx-h100:1",
-                               "--json").out)
+                               "--gpu", "off", "--json").out)
     assert report["memory"]["counts_kernels"] is False
     [device] = report["memory"]["per_device"]
     assert (device["workspace_bytes"] == device["packed_bytes"]

@@ -19,7 +19,8 @@ def made(tmp_path_factory):
     make_model(divisi.folder)
     divisi("compile", "m.onnx", "--devices", 4, "--mesh", "x=2,y=2",
            "--dump-after", "all", "-o", "m.divisi")
-    divisi("compile", "m.onnx", "--cluster", "dgx-h100:2", "-o", "h.divisi")
+    # Code for GPUs is signed by the user's key, which the shell has not.
+    shell(divisi, "divisi compile m.onnx --cluster dgx-h100:2 -o h.divisi")
     return divisi
 
 

@@ -60,6 +60,8 @@ struct DeviceKind {
   /// What works on one tile of a product at a time. 0: products make no tiles.
   int64_t multiprocessors = 0;
   int64_t tileEdge = 0; ///< Rows and columns of the result in one tile.
+  /// Of a GPU of NVIDIA's, ten times: 90 of an H100. 0: it is none.
+  int64_t computeCapability = 0;
   /// Whether compiled kernels go on with an element that they have made, so
   /// that it need not go through memory.
   bool fuses = false;

@@ -57,6 +57,7 @@ template <Is<DeviceGroup> T> void forEachField(T &group, auto field) {
   field("launch_nanoseconds", group.kind.launchNanoseconds, true);
   field("multiprocessors", group.kind.multiprocessors, true);
   field("tile_edge", group.kind.tileEdge, true);
+  field("compute_capability", group.kind.computeCapability, true);
   field("fuses", group.kind.fuses, true);
 }
 

@@ -15,6 +15,7 @@
 //       memory_bytes: 78000000000
 //       multiprocessors: 132
 //       tile_edge: 128
+//       compute_capability: 90
 //   levels:
 //     - {name: nvlink, fanout: 8, transport: nvlink, bytes_per_second: 3.7e11}
 //     - {name: ib, fanout: 2, transport: network, bytes_per_second: 4.5e10,

@@ -72,6 +72,9 @@ struct CompileOptions {
   /// Stage::Lower lets what it has kernels for work in its memory. It needs no
   /// such device here; sessions of the artifact do.
   DeviceTarget device;
+  /// What that is on the machine that the module is planned for; empty: as
+  /// `device` says.
+  std::function<DeviceTarget(const Cluster &machine)> deviceOf;
   /// Whether collectives run beside operators: else Stage::Schedule leaves the
   /// order as it is.
   bool overlap = true;
@@ -181,6 +184,7 @@ public:
 
 private:
   Status import(InputFile input);
+  Status chooseDevice();
   Status runStage(Stage stage);
   Status runPipeline(Stage stage);
   Status verifyStage();
