@@ -82,16 +82,19 @@ static divisi::Expected<std::string> compileFor(const Machine &machine,
   if (!target) {
     return divisi::makeError(ExitCode::Internal, "no code generator: ", error);
   }
+  // Asked of one of no processor: LLVM would print that it goes on without.
+  std::unique_ptr<MCSubtargetInfo> known(
+      target->createMCSubtargetInfo(machine.triple, "", ""));
+  if (!known->isCPUStringValid(machine.processor)) {
+    return divisi::makeError(ExitCode::Unsupported, "there is no code for '",
+                             machine.processor, "', which LLVM does not know");
+  }
   TargetOptions options;
   // A product and a sum may be one instruction.
   options.AllowFPOpFusion = FPOpFusion::Fast;
   std::unique_ptr<TargetMachine> made(target->createTargetMachine(
       machine.triple, machine.processor, machine.features, options, Reloc::PIC_,
       CodeModel::Small, CodeGenOptLevel::Aggressive));
-  if (!made->getMCSubtargetInfo()->isCPUStringValid(machine.processor)) {
-    return divisi::makeError(ExitCode::Unsupported, "there is no code for '",
-                             machine.processor, "', which LLVM does not know");
-  }
   module.setTargetTriple(machine.triple);
   module.setDataLayout(made->createDataLayout());
   optimize(module, *made);

@@ -158,6 +158,7 @@ def test_gpus_that_do_not_exist_are_refused(divisi):
                   "g.divisi", exits=5)
     assert ("there is no code for 'sm_95', which LLVM does not know"
             in told.err)
+    assert len(told.err.splitlines()) == 1
 
 
 def test_the_cluster_says_which_gpus(divisi, generated):
