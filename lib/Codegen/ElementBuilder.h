@@ -11,6 +11,7 @@
 
 #include "lib/Codegen/RowProgram.h"
 #include "lib/Codegen/ThreadBuilder.h"
+#include "runtime/kernels/GridCode.h"
 
 namespace divisi {
 
@@ -87,6 +88,19 @@ struct IndexPlaces {
 /// each warp.
 void emitIndexCheck(mlir::ImplicitLocOpBuilder &builder,
                     const IndexPlaces &places, mlir::Value shared);
+
+/// Adds the kernel of `plan` to `module`: what `Emitter` makes of it, and the
+/// check of its places().
+template <typename Emitter, typename Plan>
+void emitIndexedKernel(mlir::ModuleOp module, const Plan &plan) {
+  mlir::ImplicitLocOpBuilder b(mlir::UnknownLoc::get(module.getContext()),
+                               module.getContext());
+  auto kernel = beginKernel(b, module, plan.pointerCount(), plan.numberCount());
+  mlir::Value shared = shareMemory(b, module, b.getI64Type(), rt::mostWarps);
+  Emitter emitter(b, plan, kernel.getArguments());
+  emitter.emit();
+  emitIndexCheck(b, emitter.places(), shared);
+}
 
 } // namespace divisi
 

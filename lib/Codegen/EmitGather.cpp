@@ -22,7 +22,7 @@ class GatherEmitter : ElementBuilder {
 public:
   GatherEmitter(ImplicitLocOpBuilder &builder, const GridGather &gather,
                 ValueRange arguments);
-  void emitElements();
+  void emit();
   /// What is checked.
   const IndexPlaces &places() const { return places_; }
 
@@ -60,7 +60,7 @@ GatherEmitter::GatherEmitter(ImplicitLocOpBuilder &builder,
 }
 
 /// Rows that are not here are zeros, wherever else they are.
-void GatherEmitter::emitElements() {
+void GatherEmitter::emit() {
   Value zero =
       arith::ConstantIntOp::create(b_, 0, element_.getIntOrFloatBitWidth());
   forOwn(count_, [&](Value number_) {
@@ -78,12 +78,5 @@ void GatherEmitter::emitElements() {
 }
 
 void divisi::emitKernel(ModuleOp module, const GridGather &gather) {
-  ImplicitLocOpBuilder b(UnknownLoc::get(module.getContext()),
-                         module.getContext());
-  auto kernel =
-      beginKernel(b, module, gather.pointerCount(), gather.numberCount());
-  Value shared = shareMemory(b, module, b.getI64Type(), rt::mostWarps);
-  GatherEmitter emitter(b, gather, kernel.getArguments());
-  emitter.emitElements();
-  emitIndexCheck(b, emitter.places(), shared);
+  emitIndexedKernel<GatherEmitter>(module, gather);
 }

@@ -166,14 +166,7 @@ void ScatterEmitter::emit() {
 }
 
 void divisi::emitKernel(ModuleOp module, const GridScatter &scatter) {
-  ImplicitLocOpBuilder b(UnknownLoc::get(module.getContext()),
-                         module.getContext());
-  auto kernel =
-      beginKernel(b, module, scatter.pointerCount(), scatter.numberCount());
-  Value shared = shareMemory(b, module, b.getI64Type(), rt::mostWarps);
-  ScatterEmitter emitter(b, scatter, kernel.getArguments());
-  emitter.emit();
-  emitIndexCheck(b, emitter.places(), shared);
+  emitIndexedKernel<ScatterEmitter>(module, scatter);
 }
 
 namespace {
@@ -228,12 +221,5 @@ void InsertEmitter::emit() {
 }
 
 void divisi::emitKernel(ModuleOp module, const GridInsert &insert) {
-  ImplicitLocOpBuilder b(UnknownLoc::get(module.getContext()),
-                         module.getContext());
-  auto kernel =
-      beginKernel(b, module, insert.pointerCount(), insert.numberCount());
-  Value shared = shareMemory(b, module, b.getI64Type(), rt::mostWarps);
-  InsertEmitter emitter(b, insert, kernel.getArguments());
-  emitter.emit();
-  emitIndexCheck(b, emitter.places(), shared);
+  emitIndexedKernel<InsertEmitter>(module, insert);
 }

@@ -156,3 +156,26 @@ std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
   EXPECT_TRUE(std::all_of(all.end() - margin, all.end(), isUntouched));
   return Bytes(all.begin() + margin, all.end() - margin);
 }
+
+void divisi::test::expectAlignment(const GpuCall &call,
+                                   const std::string &message) {
+  CudaFixture gpu;
+  CallSite site = call.site();
+  const Kernel *kernel = cudaBackend().find(site, 1);
+  ASSERT_TRUE(kernel);
+  std::string error;
+  auto prepared = kernel->prepare(site, error);
+  auto memory = std::move(*gpu.device->allocate(int64_t(4) << 20));
+  std::byte *at = memory->data();
+  std::vector<void *> results = {at + 256};
+  auto launch = [&](int64_t operandAt) {
+    std::vector<const void *> operands = {at + operandAt, at + 512};
+    LaunchContext context{operands, results, at + 1024};
+    context.queue = gpu.queue.get();
+    return prepared->launch(context);
+  };
+  EXPECT_TRUE(launch(64).isOk());
+  Status refused = launch(4);
+  EXPECT_EQ(refused.code(), ExitCode::Device);
+  EXPECT_EQ(refused.message(), message);
+}

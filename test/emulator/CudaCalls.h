@@ -54,6 +54,11 @@ std::optional<Bytes> runOnGpu(CudaFixture &gpu, const GpuCall &call,
                               bool mayRound = false,
                               std::optional<rt::BadIndex> *badIndex = nullptr);
 
+/// Launches the call, of two operands, without code: it succeeds, and is
+/// refused with `message` where its first operand begins in the middle of 16
+/// bytes.
+void expectAlignment(const GpuCall &call, const std::string &message);
+
 } // namespace divisi::test
 
 #endif // DIVISI_TEST_EMULATOR_CUDACALLS_H

@@ -353,27 +353,8 @@ TEST(EmulatedBlas, RefusesWhatTheTablesDoNotHave) {
 }
 
 TEST(EmulatedBlas, RefusesWhatIsNotAligned) {
-  CudaFixture gpu;
-  Call call = makeProduct("mk,kn->mn", DType::F32, {4, 4}, {4, 4}, {4, 4});
-  CallSite site = call.site();
-  const Kernel *kernel = cudaBackend().find(site, 1);
-  ASSERT_TRUE(kernel);
-  std::string error;
-  auto prepared = kernel->prepare(site, error);
-  auto memory = std::move(*gpu.device->allocate(1 << 16));
-  std::byte *at = memory->data();
-  std::vector<void *> results = {at + 128};
-  auto launch = [&](int64_t leftAt) {
-    std::vector<const void *> operands = {at + leftAt, at + 256};
-    LaunchContext context{operands, results, at + 512};
-    context.queue = gpu.queue.get();
-    return prepared->launch(context);
-  };
-  EXPECT_TRUE(launch(64).isOk());
-  Status refused = launch(4);
-  EXPECT_EQ(refused.code(), ExitCode::Device);
-  EXPECT_EQ(refused.message(),
-            "cuBLASLt cannot do a product: CUBLAS_STATUS_INVALID_VALUE");
+  expectAlignment(makeProduct("mk,kn->mn", DType::F32, {4, 4}, {4, 4}, {4, 4}),
+                  "cuBLASLt cannot do a product: CUBLAS_STATUS_INVALID_VALUE");
 }
 
 /// Comes last: what is wrong with a device stays wrong.

@@ -35,13 +35,6 @@ static std::string fillTable(void *handle, DnnLibrary &library) {
   return table.missing;
 }
 
-/// "9.1.0"
-static std::string nameOf(size_t version) {
-  return std::to_string(version / 10000) + "." +
-         std::to_string(version / 100 % 100) + "." +
-         std::to_string(version % 100);
-}
-
 Expected<std::shared_ptr<const DnnLibrary>> DnnLibrary::open() {
   void *handle = dlopen(libraryName, RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
@@ -55,12 +48,13 @@ Expected<std::shared_ptr<const DnnLibrary>> DnnLibrary::open() {
   std::string missing = fillTable(handle, *library);
   if (!missing.empty()) {
     return makeError(ExitCode::Device, libraryName, " has no ", missing,
-                     "; expected that of cuDNN ", nameOf(oldest), " or later");
+                     "; expected that of cuDNN ", nameOfLibraryVersion(oldest),
+                     " or later");
   }
   if (size_t found = library->getVersion(); found < oldest) {
     return makeError(ExitCode::Device, libraryName, " is of cuDNN ",
-                     nameOf(found), ", expected at least ", nameOf(oldest),
-                     "; update it");
+                     nameOfLibraryVersion(found), ", expected at least ",
+                     nameOfLibraryVersion(oldest), "; update it");
   }
   return std::shared_ptr<const DnnLibrary>(std::move(library));
 }

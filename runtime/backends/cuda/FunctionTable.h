@@ -9,6 +9,7 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CUDA_FUNCTIONTABLE_H
 #define DIVISI_RUNTIME_BACKENDS_CUDA_FUNCTIONTABLE_H
 
+#include <cstdint>
 #include <dlfcn.h>
 #include <string>
 
@@ -17,6 +18,13 @@
 #define DIVISI_SYMBOL(name) DIVISI_NAME(name)
 
 namespace divisi::rt::cuda {
+
+/// A version as cuDNN and NCCL number theirs: 21805 is "2.18.5".
+inline std::string nameOfLibraryVersion(int64_t version) {
+  return std::to_string(version / 10000) + "." +
+         std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
 
 /// Fills a table; notes the first function that is not there.
 class TableFiller {

@@ -37,12 +37,6 @@ static std::string fillTable(void *handle, NcclLibrary &library) {
   return table.missing;
 }
 
-static std::string nameOfVersion(int version) {
-  return std::to_string(version / 10000) + "." +
-         std::to_string(version % 10000 / 100) + "." +
-         std::to_string(version % 100);
-}
-
 Expected<std::shared_ptr<const NcclLibrary>> NcclLibrary::open() {
   void *handle = dlopen(libraryName, RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
@@ -60,12 +54,14 @@ Expected<std::shared_ptr<const NcclLibrary>> NcclLibrary::open() {
       library->getVersion && library->getVersion(&version) == ncclSuccess;
   if (isKnown && version < oldest) {
     return makeError(ExitCode::Device, libraryName, " is NCCL ",
-                     nameOfVersion(version), ", expected at least ",
-                     nameOfVersion(oldest), "; update it");
+                     rt::cuda::nameOfLibraryVersion(version),
+                     ", expected at least ",
+                     rt::cuda::nameOfLibraryVersion(oldest), "; update it");
   }
   if (!missing.empty()) {
     return makeError(ExitCode::Device, libraryName, " has no ", missing,
-                     "; expected NCCL ", nameOfVersion(oldest), " or later");
+                     "; expected NCCL ", rt::cuda::nameOfLibraryVersion(oldest),
+                     " or later");
   }
   return std::shared_ptr<const NcclLibrary>(std::move(library));
 }
