@@ -131,7 +131,8 @@ def test_what_is_missing_is_named(divisi):
     absent = divisi(*run, exits=DEVICE, env=none)
     assert ("no CUDA device: libcuda.so.1: cannot open shared object file: No "
             "such file or directory; libcuda.so.1 comes with NVIDIA's driver "
-            "for the GPU; use --backend cpu where there is none") in absent.err
+            "for the GPU; compile the model with --gpu off where there is "
+            "none") in absent.err
 
 
 def test_gpus_are_named_by_compute_capability(divisi):

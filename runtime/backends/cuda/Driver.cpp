@@ -70,8 +70,8 @@ Expected<std::shared_ptr<const Driver>> Driver::open() {
   if (!library) {
     return makeError(ExitCode::Device, "no CUDA device: ", dlerror(), "; ",
                      libraryName,
-                     " comes with NVIDIA's driver for the GPU; use --backend "
-                     "cpu where there is none");
+                     " comes with NVIDIA's driver for the GPU; compile the "
+                     "model with --gpu off where there is none");
   }
   auto driver = std::make_shared<Driver>();
   std::string missing = fillTable(library, *driver);
