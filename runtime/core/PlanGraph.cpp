@@ -92,8 +92,13 @@ void GraphPlanner::addWork(size_t index) {
     made_->queue = task.queue;
     made_->device = task.device;
   }
-  if (task.queue != made_->queue) {
-    made_->others[task.queue] = index;
+  auto &others = made_->others;
+  auto found = std::ranges::find(others, task.queue,
+                                 &std::pair<DeviceQueue *, size_t>::first);
+  if (found != others.end()) {
+    found->second = index;
+  } else if (task.queue != made_->queue) {
+    others.emplace_back(task.queue, index);
   }
   made_->works.push_back(index);
   std::vector<size_t> &waits = made_->waits.emplace_back();

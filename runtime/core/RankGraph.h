@@ -35,14 +35,16 @@ struct RankGraph {
   /// Of each of `works`: the tasks on other queues that it waits for.
   std::vector<std::vector<size_t>> waits;
   Device *device = nullptr; ///< Who does them.
-  DeviceQueue *queue =
-      nullptr; ///< From which others begin, and that ends last.
-  std::map<DeviceQueue *, size_t> others; ///< With their last tasks.
+  /// From which others begin, and that ends last.
+  DeviceQueue *queue = nullptr;
+  /// In the order in which they begin, with their last tasks.
+  std::vector<std::pair<DeviceQueue *, size_t>> others;
   std::unique_ptr<DeviceEvent> begun, ended;
   /// By input of the entry: what is pinned for it.
   std::map<uint32_t, std::unique_ptr<DeviceMemory>> inputs;
   std::unique_ptr<DeviceGraph> graph;  ///< Null until a run has recorded it.
   std::vector<const void *> addresses; ///< With which that was.
+  std::vector<const void *> present;   ///< Those of this run.
 };
 
 } // namespace divisi::rt

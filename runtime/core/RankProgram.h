@@ -338,9 +338,9 @@ private:
   Status waitForOthers();
   Status planGraph();
   Status stageInput(uint32_t input, InputSlice &slice);
-  std::vector<const void *> graphAddresses() const;
+  void listGraphAddresses();
   Status giveWork();
-  Status recordGraph(std::vector<const void *> addresses);
+  Status recordGraph();
   Status awaitGraph();
   Status runOnHost(std::span<const size_t> tasks);
   Status runGraph();

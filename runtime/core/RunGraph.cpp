@@ -35,9 +35,10 @@ Status RankProgram::stageInput(uint32_t input, InputSlice &slice) {
   return {};
 }
 
-/// All that the device's tasks are given.
-std::vector<const void *> RankProgram::graphAddresses() const {
-  std::vector<const void *> addresses;
+/// Notes all that the device's tasks are given in this run.
+void RankProgram::listGraphAddresses() {
+  std::vector<const void *> &addresses = graph_->present;
+  addresses.clear();
   for (size_t index : graph_->works) {
     const Task &task = tasks_[index];
     addresses.insert(addresses.end(), task.operands.begin(),
@@ -45,7 +46,6 @@ std::vector<const void *> RankProgram::graphAddresses() const {
     addresses.insert(addresses.end(), task.results.begin(), task.results.end());
     addresses.push_back(task.workspace);
   }
-  return addresses;
 }
 
 /// Gives the device its tasks, from one queue on and back to it.
@@ -76,7 +76,7 @@ Status RankProgram::giveWork() {
   return status;
 }
 
-Status RankProgram::recordGraph(std::vector<const void *> addresses) {
+Status RankProgram::recordGraph() {
   RankGraph &graph = *graph_;
   graph.graph.reset();
   Status status = graph.device->beginGraph(*graph.queue);
@@ -90,7 +90,7 @@ Status RankProgram::recordGraph(std::vector<const void *> addresses) {
         .in("recording what a device does, which --no-graphs leaves out");
   }
   graph.graph = std::move(*made);
-  graph.addresses = std::move(addresses);
+  graph.addresses = graph.present;
   return {};
 }
 
@@ -126,9 +126,9 @@ Status RankProgram::runOnHost(std::span<const size_t> tasks) {
 Status RankProgram::runGraph() {
   RankGraph &graph = *graph_;
   Status status = runOnHost(graph.before);
-  std::vector<const void *> addresses = graphAddresses();
-  if (status.isOk() && (!graph.graph || addresses != graph.addresses)) {
-    status = recordGraph(std::move(addresses));
+  listGraphAddresses();
+  if (status.isOk() && (!graph.graph || graph.present != graph.addresses)) {
+    status = recordGraph();
   }
   if (!status.isOk()) {
     return status;
