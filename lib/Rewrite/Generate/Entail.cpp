@@ -82,17 +82,26 @@ private:
         [&](const ProofResult &proof) { result.push_back(proof.isProved); });
     return result;
   }
-  void ask() {
-    std::vector<bool> isEntailed = follow(*accepted_);
-    std::vector<bool> isAsked(questions_.size(), true);
-    if (given_) {
-      isAsked = follow(*given_);
-    }
+  /// Drops what does not follow from the rules that were given.
+  void keepAsked() {
+    std::vector<bool> isAsked = follow(*given_);
+    size_t kept = 0;
     for (size_t i = 0; i != rules_.size(); ++i) {
-      counts_.asked += isAsked[i];
-      if (!isAsked[i]) {
-        continue;
+      if (isAsked[i]) {
+        std::swap(rules_[kept], rules_[i]);
+        std::swap(questions_[kept++], questions_[i]);
       }
+    }
+    rules_.resize(kept);
+    questions_.resize(kept);
+  }
+  void ask() {
+    if (given_) {
+      keepAsked();
+    }
+    counts_.asked += rules_.size();
+    std::vector<bool> isEntailed = follow(*accepted_);
+    for (size_t i = 0; i != rules_.size(); ++i) {
       if (isEntailed[i]) {
         ++counts_.entailed;
       } else if (tryRule(rules_[i], instantiator_).refusal) {
