@@ -109,6 +109,20 @@ def test_without_a_rule_equations_are_open(generated):
     assert " equations do not follow from the rules" in result.err
 
 
+def test_what_taso_says_follows_from_what_ships(divisi):
+    """Every equation that its operators' properties express."""
+    properties = ROOT / "test/Rewrite/Inputs/taso.rules"
+    out = divisi("rules", "entail", "--world", "elementwise,linear",
+                 "--operators", "2", "--of", properties).out
+    found = entailed(out)
+    assert len(found) == 4
+    assert sum(each["asked"] for each in found) >= 300
+    for each in found:
+        assert each["entailed"] == each["asked"]
+    print(f"counted: equations of TASO's properties: "
+          f"{sum(each['asked'] for each in found)}")
+
+
 def test_what_was_stopped_goes_on(generated):
     """Wherever it was stopped: in the midst of what is decided together, too."""
     whole = generated("rules", "generate", *SMALL, "--journal", "b.journal").out
