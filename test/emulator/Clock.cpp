@@ -19,6 +19,12 @@ void Clock::join(const Clock &other) {
   }
 }
 
+bool Clock::covers(const Clock &other) const {
+  return std::ranges::all_of(other.last_, [&](const auto &last) {
+    return of(last.first) >= last.second;
+  });
+}
+
 void RaceDetector::splitAt(uint64_t byte) {
   auto next = segments_.upper_bound(byte);
   if (next == segments_.begin()) {

@@ -36,6 +36,8 @@ public:
   /// One more work of `agent`.
   void advance(uint32_t agent) { ++last_[agent]; }
   void join(const Clock &other);
+  /// Whether it knows all that the other one knows.
+  bool covers(const Clock &other) const;
 
 private:
   std::map<uint32_t, uint64_t> last_;

@@ -80,11 +80,14 @@ CUresult cuStreamDestroy(CUstream stream) {
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   Lock lock(gpus().mutex);
-  if (gpus().dropsWait()) {
-    return result();
-  }
   Stream &own = streamOf(stream);
   uint64_t of = eventOf(event)->capture;
+  if (gpus().dropsWait()) {
+    if (of == 0 && !own.capture) {
+      gpus().leaveOut(own, eventOf(event));
+    }
+    return result();
+  }
   if (of == 0 && !own.capture) {
     gpus().wait(own, eventOf(event));
     return result();

@@ -151,15 +151,12 @@ void Gpus::record(Stream &stream, const std::shared_ptr<Event> &event) {
   put(stream, std::move(work));
 }
 
-void Gpus::wait(Stream &stream, const std::shared_ptr<Event> &event) {
-  wait(stream, event, event->recorded);
-}
-
-void Gpus::wait(Stream &stream, const std::shared_ptr<Event> &event,
-                uint64_t number) {
+void Gpus::addWait(Stream &stream, const std::shared_ptr<Event> &event,
+                   uint64_t number, bool isLeftOut) {
   Stream::Work work{"a wait"};
   work.waitsFor = event;
   work.number = number;
+  work.isLeftOut = isLeftOut;
   put(stream, std::move(work));
 }
 
@@ -198,7 +195,18 @@ bool Gpus::canGoOn(const Stream &stream) const {
                          : joint_[size_t(stream.device)] < mostJoint_ &&
                                next.joint->mayBegin();
   }
-  return !next.waitsFor || next.waitsFor->reached >= next.number;
+  return !next.waitsFor || next.isLeftOut ||
+         next.waitsFor->reached >= next.number;
+}
+
+/// Tells it once the stream's present work comes after what the wait was for
+/// that was left out. If one before touches the same bytes, that is a race.
+void Gpus::tellLeftOut(Stream &stream) {
+  const Event *event = stream.leftOut.get();
+  if (event && event->reached != 0 && stream.clock.covers(event->clock)) {
+    std::fprintf(stderr, "emulator: others imply the wait\n");
+    stream.leftOut.reset();
+  }
 }
 
 /// Does the next work of the stream.
@@ -214,8 +222,13 @@ void Gpus::goOn(Stream &stream) {
   stream.works.pop_front();
   joint_[size_t(stream.device)] -= work.hasBegun;
   stream.clock.join(work.host);
-  stream.clock.advance(stream.agent);
-  if (work.waitsFor) {
+  if (work.run || work.joint) { // else nobody has to come after it
+    stream.clock.advance(stream.agent);
+    tellLeftOut(stream);
+  }
+  if (work.isLeftOut) {
+    stream.leftOut = work.waitsFor;
+  } else if (work.waitsFor) {
     stream.clock.join(work.waitsFor->clock);
   }
   if (work.records) {

@@ -72,8 +72,9 @@ public:
     std::shared_ptr<Event> records = {};
     uint64_t number = 0;
     std::shared_ptr<JointWork> joint = {};
-    bool hasBegun = false; ///< Its part in that.
-    Clock host = {};       ///< Of who put it here.
+    bool hasBegun = false;  ///< Its part in that.
+    bool isLeftOut = false; ///< It does not wait.
+    Clock host = {};        ///< Of who put it here.
   };
 
   const uint32_t agent;
@@ -81,6 +82,8 @@ public:
   std::deque<Work> works;
   Clock clock;
   Capture *capture = nullptr; ///< That it is in.
+  /// Of the wait that was left out, until others imply it.
+  std::shared_ptr<Event> leftOut = {};
 };
 
 /// All of a process. One thread at a time is in it.
@@ -119,7 +122,13 @@ public:
   /// To be done, or to be captured.
   void put(Stream &stream, Stream::Work work);
   void record(Stream &stream, const std::shared_ptr<Event> &event);
-  void wait(Stream &stream, const std::shared_ptr<Event> &event);
+  void wait(Stream &stream, const std::shared_ptr<Event> &event) {
+    addWait(stream, event, event->recorded, /*isLeftOut=*/false);
+  }
+  /// The wait that dropsWait() told of.
+  void leaveOut(Stream &stream, const std::shared_ptr<Event> &event) {
+    addWait(stream, event, event->recorded, /*isLeftOut=*/true);
+  }
   /// Lets some work be done; whether the event's last recording is reached.
   bool query(Event &event);
   /// Lets all work be done that the stream has, and that it waits for. What
@@ -145,14 +154,17 @@ public:
     return found == broken_.end() ? 0 : found->second;
   }
   /// Lets nothing that `stream` gets from now on ever begin.
-  void block(Stream &stream) { wait(stream, never_, 1); }
+  void block(Stream &stream) {
+    addWait(stream, never_, 1, /*isLeftOut=*/false);
+  }
   /// Bytes of a device: free ones, and all.
   std::pair<uint64_t, uint64_t> bytesOf(int device) const {
     return {mostBytes_ - used_[size_t(device)], mostBytes_};
   }
 
   /// Whether the wait that a stream is about to be given is the one that
-  /// DIVISI_EMULATOR_DROP counts, from 1 on: it is left out, and told.
+  /// DIVISI_EMULATOR_DROP counts, from 1 on: it is left out, and told, and so
+  /// is whether others imply it.
   bool dropsWait();
   /// The first thing that was wrong; it stays so.
   const std::optional<std::string> &fault() const { return fault_; }
@@ -178,9 +190,10 @@ private:
     std::vector<std::byte> data;
   };
 
-  void wait(Stream &stream, const std::shared_ptr<Event> &event,
-            uint64_t number);
+  void addWait(Stream &stream, const std::shared_ptr<Event> &event,
+               uint64_t number, bool isLeftOut);
   bool canGoOn(const Stream &stream) const;
+  void tellLeftOut(Stream &stream);
   void goOn(Stream &stream);
   void note(const Touched &touched, const Stream &stream,
             const std::string &name);

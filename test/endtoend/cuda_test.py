@@ -112,6 +112,7 @@ def test_a_wait_that_is_left_out_is_reported(divisi):
             reported += 1
         else:
             assert result.code == 0
+            assert "emulator: others imply the wait" in result.err
             unseen += 1
     print(f"counted: waits left out: {reported} reported as races, {unseen} "
           "not")
