@@ -18,12 +18,22 @@ std::string RankProgram::locationAt(size_t instruction) const {
 
 std::string RankProgram::whereIs(const Task &task) const {
   std::string where = locationAt(task.instruction);
-  if (task.queue && task.kind == Task::Kind::Call) {
-    const artifact::Program &program = *entry_->programs[programIndex_].message;
-    where += ", " + resolved_->nameOf(
-                        program.instructions(int(task.instruction)).call());
+  if (!task.queue) {
+    return where;
   }
-  return where;
+  switch (task.kind) {
+  case Task::Kind::Comm:
+    return where + ", a step";
+  case Task::Kind::Copy:
+    return where + ", a copy";
+  case Task::Kind::Fill:
+    return where + ", a fill";
+  default: // a device does nothing else
+    break;
+  }
+  const artifact::Program &program = *entry_->programs[programIndex_].message;
+  return where + ", " +
+         resolved_->nameOf(program.instructions(int(task.instruction)).call());
 }
 
 std::string RankProgram::nodeAt(size_t instruction) const {

@@ -350,7 +350,8 @@ private:
   void bindOutput(OutputPatch &patch, const TensorArgument &argument);
   /// An instruction and the rank, for messages.
   std::string locationAt(size_t instruction) const;
-  /// The same of a task; of a call on a device with the operator.
+  /// The same of a task; of one on a device with what it is, an operator, a
+  /// copy.
   std::string whereIs(const Task &task) const;
   /// `node 'fc1' (nn.matmul)`, alike on all ranks of a program.
   std::string nodeAt(size_t instruction) const;

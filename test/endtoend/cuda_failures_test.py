@@ -11,13 +11,14 @@ from cuda_test import (DEVICE, _needs_emulator, compile_for_gpus,  # noqa: F401
 from launched import needs_mpi
 
 TIMEOUT = 2000
-# A node, a rank, and an operator, if a call is the first to meet it.
-PLACE = r"instruction \d+ \([^)]+\), rank [01](, (nn\.\w+|fused))?: "
+# A node, a rank, an operator, or what else a device does.
+PLACE = (r"instruction \d+ \([^)]+\), rank [01], "
+         r"(nn\.\w+|fused|a copy|a fill|a step): ")
 FAILURES = {
     "fail_launch": PLACE + r"CUDA cannot .* on device [01]: an illegal memory "
                    r"access was encountered \(CUDA_ERROR_ILLEGAL_ADDRESS\)",
-    "fail_copy": r"(global '.+'|rank [01]): CUDA cannot copy on device [01]: "
-                 r"uncorrectable ECC error encountered "
+    "fail_copy": r"(global '.+'|rank [01], a copy): CUDA cannot copy on device "
+                 r"[01]: uncorrectable ECC error encountered "
                  r"\(CUDA_ERROR_ECC_UNCORRECTABLE\)",
     "lose": PLACE + r"CUDA cannot .* on device [01]: unknown error "
             r"\(CUDA_ERROR_UNKNOWN\)",
