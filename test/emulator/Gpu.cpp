@@ -157,6 +157,10 @@ void Gpus::addWait(Stream &stream, const std::shared_ptr<Event> &event,
   work.waitsFor = event;
   work.number = number;
   work.isLeftOut = isLeftOut;
+  if (isLeftOut) {
+    event->watched = number;
+    event->watchedClock = event->clock; // if it is reached already
+  }
   put(stream, std::move(work));
 }
 
@@ -203,7 +207,8 @@ bool Gpus::canGoOn(const Stream &stream) const {
 /// that was left out. If one before touches the same bytes, that is a race.
 void Gpus::tellLeftOut(Stream &stream) {
   const Event *event = stream.leftOut.get();
-  if (event && event->reached != 0 && stream.clock.covers(event->clock)) {
+  if (event && event->reached >= event->watched &&
+      stream.clock.covers(event->watchedClock)) {
     std::fprintf(stderr, "emulator: others imply the wait\n");
     stream.leftOut.reset();
   }
@@ -234,6 +239,9 @@ void Gpus::goOn(Stream &stream) {
   if (work.records) {
     work.records->reached = work.number;
     work.records->clock = stream.clock;
+    if (work.number == work.records->watched) {
+      work.records->watchedClock = stream.clock;
+    }
   }
   Touched touched;
   if (work.joint && !fault_) {

@@ -38,6 +38,9 @@ struct Event {
   uint64_t recorded = 0, reached = 0;
   Clock clock;          ///< Of the last recording that was reached.
   uint64_t capture = 0; ///< In which it was recorded last; 0: in none.
+  /// Whose clock is kept when it is reached: a wait for it was left out.
+  uint64_t watched = 0;
+  Clock watchedClock;
 };
 
 /// Bytes that a piece of work touches.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import assert_close, load, model
 from cuda_test import (DEVICE, EMULATOR, GPU, HAS_CONVOLUTIONS, HAS_PRODUCTS,
-                       MODELS, PLANS, emulator)
+                       MODELS, PLANS, emulator, leave_out_waits)
 from loop_programs import lstm, lstm_tensors, run_lstm
 from plans_test import by_rows
 from programs_test import batch, forward, program, train
@@ -130,26 +130,19 @@ def test_no_interleaving_has_a_race(divisi, name):
           f"{INTERLEAVINGS}")
 
 
-# The waits of a run, each left out once. Some are implied by others, or by what
-# the host has waited for.
+# The waits of a run, each left out once.
 @pytest.mark.parametrize("name", ["segformer", "t5"])
 def test_waits_that_are_left_out_are_reported(divisi, name):
     m = model(name)
     divisi("compile", m.onnx, *m.shapes, *PLANS["found"], *GPU, "-o",
            "g.divisi")
-    reported = unseen = 0
-    for dropped in range(1, 9):
-        result = divisi("run", "g.divisi", "--inputs", m.inputs, "-o",
-                        "out.npz", exits=None, env=emulator(drop=dropped))
-        if "emulator: left out a wait" not in result.err:
-            break
-        isRace = "emulator: race: " in result.err
-        assert result.code == (DEVICE if isRace else 0)
-        assert isRace or "emulator: others imply the wait" in result.err
-        reported, unseen = reported + isRace, unseen + (not isRace)
+    reported, implied = leave_out_waits(
+        lambda **settings: divisi("run", "g.divisi", "--inputs", m.inputs,
+                                  "-o", "out.npz", exits=None,
+                                  env=emulator(**settings)), range(1, 9))
     print(f"counted: waits left out of {name}: {reported} reported as races, "
-          f"{unseen} not")
-    assert reported >= 2 and unseen <= reported
+          f"{implied} that others imply")
+    assert reported >= 2 and implied <= reported
 
 
 def test_gpt2_of_its_real_size(divisi, generated):

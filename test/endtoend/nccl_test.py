@@ -7,7 +7,7 @@ import time
 
 import pytest
 from conftest import assert_close, load, model
-from cuda_test import DEVICE, EMULATOR, HAS_NCCL, emulator
+from cuda_test import DEVICE, EMULATOR, HAS_NCCL, emulator, leave_out_waits
 from cuda_test import _needs_emulator  # noqa: F401
 from launched import SLACK, needs_mpi
 
@@ -82,21 +82,14 @@ def test_the_host_can_be_chosen(divisi):
     assert "--collectives 'mpi': expected nccl or host" in wrong.err
 
 
-# Each wait of a stream for another left out once; some are implied by others.
+# Each wait of a stream for another left out once.
 def test_waits_that_are_left_out_are_reported(divisi):
     m = compile_for_gpus(divisi, "gpt2", MEGATRON)
-    reported = unseen = 0
-    for dropped in range(1, 41):
-        told = run(divisi, m, exits=None, drop=dropped)
-        if "emulator: left out a wait" not in told.err:
-            break
-        isRace = "emulator: race: " in told.err
-        assert told.code == (DEVICE if isRace else 0)
-        assert isRace or "emulator: others imply the wait" in told.err
-        reported, unseen = reported + isRace, unseen + (not isRace)
+    reported, implied = leave_out_waits(
+        lambda **settings: run(divisi, m, exits=None, **settings), range(1, 41))
     print(f"counted: waits left out around collectives: {reported} reported as "
-          f"races, {unseen} not")
-    assert reported >= 20 and unseen <= reported / 2
+          f"races, {implied} that others imply")
+    assert reported >= 20 and implied <= reported / 2
 
 
 def failing(divisi, m, says, **settings):
