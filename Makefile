@@ -2,6 +2,7 @@
 PRESET ?= release
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
+PEERS ?=
 
 # One build tree a preset; CMakePresets.json names them alike.
 BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
@@ -28,11 +29,16 @@ test: build
 	sed -n 's/^counted: /  /p' $(BUILD)/Testing/Temporary/LastTest.log; \
 	grep 'tests passed,' $$log; exit $$status
 
-# Where there is no GPU, each case says so and is skipped.
+# Where there is no GPU, each part says so and is skipped. PEERS=torch,onnxruntime
+# lets bench/gpu install what it compares with, and measure all of its models.
 test-gpu: build
-	@DIVISI_BUILD=$(abspath $(BUILD)) \
-	  $$(bash cmake/setup.sh --prefix)/venv/bin/python -m pytest -q -rsP \
-	  -p no:cacheprovider test/endtoend/gpu_test.py
+	@export DIVISI_BUILD=$(abspath $(BUILD)); \
+	python=$$(bash cmake/setup.sh --prefix)/venv/bin/python; \
+	$$python -m pytest -q -rsP -p no:cacheprovider test/endtoend/gpu_test.py && \
+	models/gpt2.py --size small --seq 512 -o $(BUILD)/gpt2-124m.onnx && \
+	{ $$python bench/gpu/run.py --json $(BUILD)/gpu.json \
+	  $(if $(PEERS),--peers $(PEERS),--model $(BUILD)/gpt2-124m.onnx) || \
+	  [ $$? = 9 ]; } # no GPU
 
 # $(call script,FILE): runs a script on the tools of this build.
 define script

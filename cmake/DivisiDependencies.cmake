@@ -170,12 +170,17 @@ if(DIVISI_CUDA_INCLUDE)
         ${DIVISI_${upper}_INCLUDE} ${DIVISI_CUDA_INCLUDE})
     else()
       message(NOTICE "found no ${header} (in CUDA's toolkit, or by 'bash "
-        "cmake/cuda.sh' from pip): ${what} will stay with the host")
+        "cmake/cuda.sh' from pip): ${what}")
     endif()
   endfunction()
-  divisi_cuda_library(cublas cublasLt.h "products")
-  divisi_cuda_library(cudnn cudnn_graph.h "convolutions")
-  divisi_cuda_library(nccl nccl.h "collectives between GPUs")
+  divisi_cuda_library(cublas cublasLt.h
+    "products will stay with the host")
+  divisi_cuda_library(cudnn cudnn_graph.h
+    "convolutions will stay with the host")
+  divisi_cuda_library(nvml nvml.h
+    "divisi profile will not know what joins GPUs")
+  divisi_cuda_library(nccl nccl.h
+    "collectives between GPUs will stay with the host")
 endif()
 
 # divisi::pmix: what MPI finds processes by where their launcher does not say,

@@ -25,7 +25,7 @@ case "${1:-}" in
 esac
 
 missing=
-for header in cublasLt.h cudnn_graph.h nccl.h; do
+for header in cublasLt.h cudnn_graph.h nccl.h nvml.h; do
   [ -e "$toolkit/$header" ] || missing="$missing $header"
 done
 if [ ! -e "$toolkit/cuda.h" ] || [ -z "$missing" ] ||
@@ -38,7 +38,8 @@ work="$(mktemp -d "$prefix/work.XXXXXX")"
 trap 'rm -rf "$work"' EXIT
 if ! "$tools/venv/bin/pip" -q download --require-hashes --no-deps \
   --only-binary :all: --platform manylinux_2_27_x86_64 \
-  --platform manylinux_2_18_x86_64 -d "$work" \
+  --platform manylinux_2_18_x86_64 --platform manylinux_2_17_x86_64 \
+  -d "$work" \
   -r "$here/cuda.txt"; then
   echo "setup: pip could not download cmake/cuda.txt; divisi is built without" \
     "what needs$missing" >&2

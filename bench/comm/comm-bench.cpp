@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/InprocCommunicator.h"
+#include "divisi/runtime/Measure.h"
 #include "divisi/runtime/ProcessWorld.h"
 #include "divisi/runtime/Spin.h"
 
@@ -29,24 +30,16 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-namespace {
-
-struct Case {
-  std::string kind;
-  int64_t bytes; ///< Of the whole tensor.
-};
+using Case = CollectiveCase;
 
 /// Nanoseconds of each repetition.
 using Times = std::vector<int64_t>;
-
-} // namespace
 
 static constexpr std::chrono::seconds timeout(60);
 
 static std::vector<Case> allCases() {
   std::vector<Case> cases;
-  for (const char *kind :
-       {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}) {
+  for (std::string_view kind : collectiveKinds) {
     for (int64_t bytes :
          {int64_t(0), int64_t(8) << 10, int64_t(128) << 10, int64_t(1) << 20,
           int64_t(8) << 20, int64_t(64) << 20}) {
@@ -56,40 +49,8 @@ static std::vector<Case> allCases() {
   return cases;
 }
 
-/// f32, whose number is a multiple of n * n; the smallest has 8 bytes a rank.
-static int64_t countOf(const Case &c, int64_t n) {
-  int64_t unit = n * n;
-  return std::max<int64_t>(2 * n, c.bytes / 4 / unit * unit);
-}
-
-/// The line of a tensor's elements, cut in n; of all_to_all a square of blocks.
-static StepDesc describe(const Case &c, int64_t n) {
-  StepDesc step;
-  step.location = c.kind;
-  int64_t count = countOf(c, n);
-  if (c.kind == "all_reduce" || c.kind == "reduce_scatter") {
-    step.reduce = ReduceKind::Sum;
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    Box whole = Box::whole({count});
-    Box part{{count / n * i}, {count / n * (i + 1)}};
-    StepParty party{static_cast<uint32_t>(i), whole, whole};
-    if (c.kind == "all_gather") {
-      party.source = part;
-    } else if (c.kind == "reduce_scatter") {
-      party.result = part;
-    } else if (c.kind == "all_to_all") {
-      int64_t side = std::max(n, count / n);
-      party.source = Box{{0, side / n * i}, {n, side / n * (i + 1)}};
-      party.result = Box{{i, 0}, {i + 1, side / n * n}};
-    }
-    step.parties.push_back(party);
-  }
-  return step;
-}
-
 static Status callMpi(const Case &c, int n, const float *from, float *to) {
-  int count = static_cast<int>(countOf(c, n)), part = count / n;
+  int count = static_cast<int>(c.count(n)), part = count / n;
   int code = MPI_SUCCESS;
   if (c.kind == "all_reduce") {
     code = MPI_Allreduce(from, to, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
@@ -100,7 +61,7 @@ static Status callMpi(const Case &c, int n, const float *from, float *to) {
     code = MPI_Reduce_scatter_block(from, to, part, MPI_FLOAT, MPI_SUM,
                                     MPI_COMM_WORLD);
   } else {
-    int block = std::max(1, part / n);
+    int block = part / n;
     code = MPI_Alltoall(from, block, MPI_FLOAT, to, block, MPI_FLOAT,
                         MPI_COMM_WORLD);
   }
@@ -133,10 +94,10 @@ runRank(Communicator &communicator, uint32_t rank, int64_t n, bool hasMpi,
   }
   auto gate = std::move(*LoneStep::prepare(communicator, barrier, rank));
   for (const Case &c : allCases()) {
-    StepDesc step = describe(c, n);
+    StepDesc step = c.describe(n);
     step.tag = tag++;
     auto share = std::move(*LoneStep::prepare(communicator, step, rank));
-    auto size = static_cast<size_t>(countOf(c, n) + n * n);
+    auto size = static_cast<size_t>(c.count(n));
     std::vector<float> from(size, 1.f), to(size);
     int repetitions = c.bytes > (int64_t(4) << 20)    ? 15
                       : c.bytes > (int64_t(64) << 10) ? 100
@@ -181,7 +142,7 @@ static void print(const char *what, const Case &c, int64_t n, int64_t ours,
                   int64_t mpis) {
   std::cout << "{\"communicator\": \"" << what << "\", \"ranks\": " << n
             << ", \"collective\": \"" << c.kind
-            << "\", \"bytes\": " << 4 * countOf(c, n) << ", \"ns\": " << ours
+            << "\", \"bytes\": " << 4 * c.count(n) << ", \"ns\": " << ours
             << ", \"mpi_ns\": " << (mpis == 0 ? "null" : std::to_string(mpis))
             << "}" << std::endl;
 }

@@ -5,8 +5,9 @@
 
 Runs in the environment of requirements.txt; run.py makes that and calls this.
 For each model of names.py: NAME.onnx, weights inside, NAME.inputs.npz, and,
-but for quantized ones, NAME.outputs.npz with what PyTorch computes. The same
-seed each time.
+but for quantized ones, NAME.outputs.npz with what PyTorch computes. Those of
+bench/gpu have their weights beside them, in NAME.onnx.data. The same seed each
+time.
 """
 
 import argparse
@@ -60,7 +61,7 @@ def settle(model, inputs):
 def make(name):
     """The module, ready to run, and its inputs, by name."""
     torch.manual_seed(SEED)
-    function, *arguments = names.MODELS[name]
+    function, *arguments = {**names.MODELS, **names.GPU}[name]
     room, function = function.split(".")
     model, inputs = getattr(ROOMS[room], function)(*arguments)
     settle(model, tuple(inputs.values()))
@@ -73,9 +74,14 @@ def export(name, folder):
     values = tuple(inputs.values())
     with torch.no_grad():
         output = model(*values)
-    torch.onnx.export(model, values, folder / f"{name}.part", dynamo=True,
+    if name in names.GPU:  # some are larger than a file may be
+        target = folder / f"{name}.parts" / f"{name}.onnx"
+        target.parent.mkdir(exist_ok=True)
+    else:
+        target = folder / f"{name}.part"
+    torch.onnx.export(model, values, target, dynamo=True,
                       input_names=list(inputs), output_names=["y"],
-                      external_data=False, verbose=False)
+                      external_data=name in names.GPU, verbose=False)
     np.savez(folder / f"{name}.inputs.npz",
              **{key: value.numpy() for key, value in inputs.items()})
     np.savez(folder / f"{name}.outputs.npz", y=output.numpy())
@@ -94,7 +100,14 @@ def write(name, folder):
     else:
         export(name, folder)
     # The last step: what stands under its name is whole.
-    (folder / f"{name}.part").rename(folder / f"{name}.onnx")
+    part = folder / f"{name}.part"
+    if name in names.GPU:
+        parts = folder / f"{name}.parts"
+        (parts / f"{name}.onnx.data").replace(folder / f"{name}.onnx.data")
+        part = parts / f"{name}.onnx"
+    part.replace(folder / f"{name}.onnx")
+    if name in names.GPU:
+        parts.rmdir()
     print(f"{name}: exported in {time.monotonic() - begin:.0f} s",
           file=sys.stderr, flush=True)
 

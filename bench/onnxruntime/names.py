@@ -34,6 +34,15 @@ MODELS = {
     "tiny-attention": ("handwritten.tiny_attention",),
 }
 
+# What bench/gpu exports: of decoders the logits of the last token alone, which
+# is what they are run for, and little to bring back to the host.
+GPU = {
+    "gpt2-124m-b8": ("zoo.gpt2", 8, 512, 1),
+    "bert-large-b8": ("zoo.bert", 8, 384, "large"),
+    "resnet50-b64": ("zoo.vision", "resnet50", 64),
+    "llama-1b": ("zoo.llama_1b", 1, 1024),
+}
+
 QUANTIZED = {
     "resnet50-qdq": ("resnet50-b1", None),
     "mobilenetv2-qdq": ("mobilenetv2", None),

@@ -185,17 +185,22 @@ def parse():
     return arguments
 
 
-def main():
-    arguments = parse()
-    with tempfile.TemporaryDirectory() as folder:
-        result = measure_all(arguments, Path(folder))
-    print(report.markdown(result))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=1) + "\n")
+def finish(text, result, file):
+    """Says it, writes it, and ends with 1 where something failed."""
+    print(text)
+    if file:
+        file.write_text(json.dumps(result, indent=1) + "\n")
     failed = sum("failed" in cell for row in result["models"]
                  for cell in row["peers"].values())
     if failed:
         sys.exit(f"run.py: {failed} of the table's cells failed")
+
+
+def main():
+    arguments = parse()
+    with tempfile.TemporaryDirectory() as folder:
+        result = measure_all(arguments, Path(folder))
+    finish(report.markdown(result), result, arguments.json)
 
 
 if __name__ == "__main__":

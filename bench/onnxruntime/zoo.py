@@ -39,8 +39,13 @@ def squeezenet():
     return torchvision.models.squeezenet1_1(weights=None), image(1)
 
 
-def bert(batch, length=128):
-    configuration = transformers.BertConfig()
+BERT_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24,
+              "num_attention_heads": 16, "intermediate_size": 4096}
+
+
+def bert(batch, length=128, size="base"):
+    configuration = transformers.BertConfig(
+        **(BERT_LARGE if size == "large" else {}))
     inputs = tokens(batch, length, configuration.vocab_size)
     mask = torch.ones(batch, length, dtype=torch.int64)
     mask[-1, length - length // 4:] = 0
@@ -49,20 +54,35 @@ def bert(batch, length=128):
     return Keywords(model, list(inputs), "last_hidden_state"), inputs
 
 
-def gpt2(batch, length=128):
+def decoder(model, batch, length, kept=0):
+    """`kept`: the logits of so many tokens, the last ones; 0: of all."""
+    inputs = tokens(batch, length, model.config.vocab_size)
+    fixed = {"logits_to_keep": kept} if kept else {}
+    return Keywords(model, list(inputs), "logits", use_cache=False,
+                    **fixed), inputs
+
+
+def gpt2(batch, length=128, kept=0):
     configuration = transformers.GPT2Config(use_cache=False)
-    inputs = tokens(batch, length, configuration.vocab_size)
-    model = transformers.GPT2LMHeadModel(configuration)
-    return Keywords(model, list(inputs), "logits", use_cache=False), inputs
+    return decoder(transformers.GPT2LMHeadModel(configuration), batch, length,
+                   kept)
 
 
 def llama(batch=1, length=128):
     configuration = transformers.LlamaConfig(
         vocab_size=32000, hidden_size=768, intermediate_size=3072,
         num_hidden_layers=12, num_attention_heads=12, num_key_value_heads=12)
-    inputs = tokens(batch, length, configuration.vocab_size)
-    model = transformers.LlamaForCausalLM(configuration)
-    return Keywords(model, list(inputs), "logits", use_cache=False), inputs
+    return decoder(transformers.LlamaForCausalLM(configuration), batch, length)
+
+
+def llama_1b(batch, length, **smaller):
+    """As TinyLlama's; `smaller` of its sizes for a test."""
+    configuration = transformers.LlamaConfig(**{
+        "vocab_size": 32000, "hidden_size": 2048, "intermediate_size": 5632,
+        "num_hidden_layers": 22, "num_attention_heads": 32,
+        "num_key_value_heads": 4, **smaller})
+    return decoder(transformers.LlamaForCausalLM(configuration), batch, length,
+                   1)
 
 
 def t5_encoder(batch=1, length=128):

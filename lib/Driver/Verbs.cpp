@@ -22,9 +22,12 @@ using namespace llvm;
 using namespace divisi;
 
 static constexpr VerbInfo kVerbs[] = {
-    {"compile", "from a model to a program for many devices", "divisi-compiler"},
-    {"plan", "from a model to its plan: the annotated module", "divisi-compiler"},
-    {"run", "an artifact on inputs, in this process or in several", "divisi-run"},
+    {"compile", "from a model to a program for many devices",
+     "divisi-compiler"},
+    {"plan", "from a model to its plan: the annotated module",
+     "divisi-compiler"},
+    {"run", "an artifact on inputs, in this process or in several",
+     "divisi-run"},
     {"check",
      "an artifact against expected outputs, or a model on N devices against "
      "one",
@@ -38,6 +41,8 @@ static constexpr VerbInfo kVerbs[] = {
      "artifact",
      "divisi-compiler"},
     {"cluster", "all numbers of a machine, as YAML to change and plan for",
+     "divisi-compiler"},
+    {"profile", "this machine, measured, as YAML to plan for",
      "divisi-compiler"},
     {"prove",
      "whether substitution rules are true: those of a file, or Divisi's own",

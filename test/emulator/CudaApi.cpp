@@ -100,9 +100,27 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
     *value = 0;
     return CUDA_SUCCESS;
+  case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+    *value = 4;
+    return CUDA_SUCCESS;
   default:
     return CUDA_ERROR_INVALID_VALUE;
   }
+}
+
+CUresult cuDeviceGetPCIBusId(char *address, int length, CUdevice device) {
+  std::snprintf(address, size_t(length), "%s", pciAddress(device).c_str());
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice) {
+  *bytes = gpus().bytes();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
+  *can = device != peer;
+  return CUDA_SUCCESS;
 }
 
 /// A context's handle is the number of its device, and one.
@@ -116,6 +134,21 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 CUresult cuCtxSetCurrent(CUcontext context) {
   currentDevice() = int(reinterpret_cast<uintptr_t>(context)) - 1;
   return CUDA_SUCCESS;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext context, unsigned flags) {
+  Lock lock(gpus().mutex);
+  if (CUresult wrong = needContext()) {
+    return wrong;
+  }
+  int peer = int(reinterpret_cast<uintptr_t>(context)) - 1;
+  if (flags != 0 || peer == currentDevice() || peer < 0 ||
+      peer >= gpus().devices) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return gpus().joinPeers(currentDevice(), peer)
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 }
 
 //===----------------------------------------------------------------------===//

@@ -44,6 +44,12 @@ Gpus &divisi::emulator::gpus() {
   return all;
 }
 
+std::string divisi::emulator::pciAddress(int device) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "0000:%02x:00.0", 16 + device);
+  return text;
+}
+
 int &divisi::emulator::currentDevice() {
   thread_local int own = -1;
   return own;

@@ -28,6 +28,8 @@
 #include <functional>
 #include <mutex>
 #include <random>
+#include <set>
+#include <string>
 
 namespace divisi::emulator {
 
@@ -104,6 +106,12 @@ public:
 
   std::mutex mutex;
   const int devices;
+  /// What each has.
+  uint64_t bytes() const { return mostBytes_; }
+  /// Lets one GPU reach the memory of another; false if it did already.
+  bool joinPeers(int device, int peer) {
+    return peers_.insert({device, peer}).second;
+  }
 
   /// Memory of a device: an address at which nothing can be read. 0 if the
   /// device has no more.
@@ -202,6 +210,7 @@ private:
             const std::string &name);
   bool step();
 
+  std::set<std::pair<int, int>> peers_;
   std::map<uint64_t, Allocation> allocations_;
   std::map<uint64_t, uint64_t> pinned_;
   std::vector<uint64_t> used_; ///< Per device.
@@ -231,6 +240,9 @@ Gpus &gpus();
 
 /// What an environment variable says.
 uint64_t fromEnvironment(const char *name, uint64_t otherwise);
+
+/// Where a GPU is: `0000:10:00.0`.
+std::string pciAddress(int device);
 
 /// The device of the calling thread's context; -1: it has none.
 int &currentDevice();

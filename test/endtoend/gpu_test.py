@@ -1,6 +1,6 @@
-"""On GPUs that are there (`make test-gpu`): models and random plans on as many
-as there are, twice to the bit, and how long they take. The same without a GPU:
-cuda_test.py."""
+"""On GPUs that are there (`make test-gpu`): models and random plans on as many as there are, twice to the bit,
+how long they take, and how fast devices and links are. The same without a GPU:
+cuda_test.py, profile_test.py."""
 
 import json
 import subprocess
@@ -40,6 +40,39 @@ def compiled(divisi, monkeypatch):
         return name
 
     return make
+
+
+def test_devices_and_links_are_measured(divisi):
+    result = divisi("profile", "gpu", "--cluster-out", "m.yaml", "--json")
+    divisi("cluster", "m.yaml")
+    said = json.loads(result.out)
+    for number in said["measurements"]:
+        if "products" in number["what"] or "memory" in number["what"]:
+            print(f"counted: {number['what']}: {number['value']:.4g} "
+                  f"{number['unit']}")
+    for note in said["notes"]:
+        print(f"counted: {note}")
+
+
+# Bytes that each member sends of a ring, by the time, as nccl-tests count them.
+def test_collectives_between_gpus(divisi):
+    if len(GPUS) < 2:
+        pytest.skip("there is one GPU, and collectives take two")
+    result = divisi("profile", "gpu", "--cluster-out", "m.yaml", "--json")
+    said = json.loads(result.out)
+    times = [number for number in said["measurements"]
+             if number["what"].split()[0] in ("all_reduce", "all_gather",
+                                              "reduce_scatter", "all_to_all")]
+    if not times:
+        pytest.skip("; ".join(note for note in said["notes"]
+                              if "collectives" in note))
+    for number in times:
+        kind, _, members = number["what"].split()
+        sent = number["bytes"] * (int(members) - 1) / int(members)
+        sent *= 2 if kind == "all_reduce" else 1
+        print(f"counted: {number['what']}, {number['bytes']} B: "
+              f"{number['value'] / 1e3:.1f} us, {sent / number['value']:.2f} "
+              "GB/s on the bus")
 
 
 def median_ms(divisi, artifact, inputs, *flags):

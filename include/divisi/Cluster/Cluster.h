@@ -95,7 +95,7 @@ enum class Collective : uint8_t {
 struct MeasuredRate {
   Collective collective = Collective::AllReduce; ///< What was done.
   int64_t members = 0;                           ///< At least 2.
-  int64_t bytes = 0; ///< Of the tensor that all members have together.
+  int64_t bytes = 0; ///< Of the whole tensor; of an all-to-all one member's.
   /// Bytes that each member sends of a ring, by the time: for an all-reduce
   /// 2(n-1)/n of the tensor, for others (n-1)/n.
   double busBytesPerSecond = 0;

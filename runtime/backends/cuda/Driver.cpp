@@ -24,10 +24,14 @@ static std::string fillTable(void *library, Driver &driver) {
   table.fill(driver.deviceGet, DIVISI_SYMBOL(cuDeviceGet));
   table.fill(driver.deviceGetName, DIVISI_SYMBOL(cuDeviceGetName));
   table.fill(driver.deviceGetAttribute, DIVISI_SYMBOL(cuDeviceGetAttribute));
+  table.fill(driver.deviceGetPCIBusId, DIVISI_SYMBOL(cuDeviceGetPCIBusId));
+  table.fill(driver.deviceTotalMem, DIVISI_SYMBOL(cuDeviceTotalMem));
+  table.fill(driver.deviceCanAccessPeer, DIVISI_SYMBOL(cuDeviceCanAccessPeer));
   table.fill(driver.primaryCtxRetain, DIVISI_SYMBOL(cuDevicePrimaryCtxRetain));
   table.fill(driver.primaryCtxRelease,
              DIVISI_SYMBOL(cuDevicePrimaryCtxRelease));
   table.fill(driver.ctxSetCurrent, DIVISI_SYMBOL(cuCtxSetCurrent));
+  table.fill(driver.ctxEnablePeerAccess, DIVISI_SYMBOL(cuCtxEnablePeerAccess));
   table.fill(driver.memAlloc, DIVISI_SYMBOL(cuMemAlloc));
   table.fill(driver.memFree, DIVISI_SYMBOL(cuMemFree));
   table.fill(driver.memGetInfo, DIVISI_SYMBOL(cuMemGetInfo));

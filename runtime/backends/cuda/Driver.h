@@ -34,9 +34,13 @@ struct Driver {
   decltype(&::cuDeviceGet) deviceGet = nullptr;
   decltype(&::cuDeviceGetName) deviceGetName = nullptr;
   decltype(&::cuDeviceGetAttribute) deviceGetAttribute = nullptr;
+  decltype(&::cuDeviceGetPCIBusId) deviceGetPCIBusId = nullptr;
+  decltype(&::cuDeviceTotalMem) deviceTotalMem = nullptr;
+  decltype(&::cuDeviceCanAccessPeer) deviceCanAccessPeer = nullptr;
   decltype(&::cuDevicePrimaryCtxRetain) primaryCtxRetain = nullptr;
   decltype(&::cuDevicePrimaryCtxRelease) primaryCtxRelease = nullptr;
   decltype(&::cuCtxSetCurrent) ctxSetCurrent = nullptr;
+  decltype(&::cuCtxEnablePeerAccess) ctxEnablePeerAccess = nullptr;
   decltype(&::cuMemAlloc) memAlloc = nullptr;
   decltype(&::cuMemFree) memFree = nullptr;
   decltype(&::cuMemGetInfo) memGetInfo = nullptr;

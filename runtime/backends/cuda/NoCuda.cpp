@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/CudaBackend.h"
+#include "divisi/runtime/GpuTopology.h"
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -39,3 +40,5 @@ Expected<int> divisi::rt::countCudaDevices() { return noDevices(); }
 Expected<std::shared_ptr<Device>> divisi::rt::makeCudaDevice(int) {
   return noDevices();
 }
+
+Expected<GpuTopology> divisi::rt::readGpuTopology() { return noDevices(); }

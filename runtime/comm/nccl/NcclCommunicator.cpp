@@ -143,6 +143,8 @@ void NcclCommunicator::reset() {
   HostSteps::reset();
 }
 
+Status divisi::rt::findNccl() { return NcclLibrary::open().status(); }
+
 std::shared_ptr<Communicator>
 divisi::rt::makeNcclCommunicator(std::shared_ptr<Communicator> inner,
                                  const CommunicatorRequest &request,

@@ -21,14 +21,18 @@ public:
   bool reaches(std::string_view) const override { return true; }
   Expected<std::unique_ptr<QueuedStep>> prepareQueued(const StepDesc &, size_t,
                                                       Device &) override {
-    return makeError(ExitCode::Device,
-                     "this build of divisi knows no collectives between GPUs: "
-                     "it found no nccl.h; build it again where NCCL is "
-                     "installed, or compile the model with --collectives host");
+    return findNccl();
   }
 };
 
 } // namespace
+
+Status divisi::rt::findNccl() {
+  return Status(ExitCode::Device,
+                "this build of divisi knows no collectives between GPUs: it "
+                "found no nccl.h; build it again where NCCL is installed, or "
+                "compile the model with --collectives host");
+}
 
 std::shared_ptr<Communicator>
 divisi::rt::makeNcclCommunicator(std::shared_ptr<Communicator> inner,

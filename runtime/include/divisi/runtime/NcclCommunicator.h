@@ -27,13 +27,16 @@ struct NcclHandles {
   void *stream = nullptr;
 };
 
+/// Whether NCCL can be opened; else fails with Device, as steps between GPUs
+/// would: it is missing or too old, or the build found no header of it.
+Status findNccl();
+
 /// Connects the GPUs of ranks by NCCL, and the ranks themselves by `inner`, by
 /// which they also find each other. NCCL is opened when the first step between
-/// GPUs is prepared, which fails with Device if it is missing or too old, or
-/// the build found no header of it. Such steps give the same bits on all ranks
-/// and in all runs on a machine, not those of other communicators. `given` is
-/// what local ranks have, by number; that it fits is found out in the first
-/// run.
+/// GPUs is prepared, which fails as findNccl() does. Such steps give the same
+/// bits on all ranks and in all runs on a machine, not those of other
+/// communicators. `given` is what local ranks have, by number; that it fits is
+/// found out in the first run.
 std::shared_ptr<Communicator>
 makeNcclCommunicator(std::shared_ptr<Communicator> inner,
                      const CommunicatorRequest &request,
