@@ -32,6 +32,7 @@ test: build
 # Where there is no GPU, each part says so and is skipped. PEERS=torch,onnxruntime
 # lets bench/gpu install what it compares with, and measure all of its models.
 test-gpu: build
+	@cmake --build $(BUILD) -j $(JOBS) --target gpu-tests
 	@export DIVISI_BUILD=$(abspath $(BUILD)); \
 	python=$$(bash cmake/setup.sh --prefix)/venv/bin/python; \
 	$$python -m pytest -q -rsP -p no:cacheprovider test/endtoend/gpu_test.py && \

@@ -8,8 +8,8 @@
 
 #include "divisi/runtime/Element.h"
 #include "runtime/kernels/GridAttention.h"
-#include "runtime/kernels/RowCode.h"
 #include "test/emulator/CudaCalls.h"
+#include "test/emulator/KernelTarget.h"
 
 #include <cmath>
 #include <cstring>
@@ -118,7 +118,7 @@ static void expectClose(DType type, const Bytes &made, const Bytes &expected,
 }
 
 TEST(CudaAttention, AttendsWhatTheReferenceAttends) {
-  if (hostLevel().empty()) {
+  if (kernelTarget().empty()) {
     GTEST_SKIP() << "no code is made for this processor";
   }
   CudaFixture gpu;

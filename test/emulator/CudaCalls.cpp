@@ -13,7 +13,8 @@
 #include "divisi/runtime/HostTensor.h"
 #include "runtime/kernels/GridCode.h"
 #include "runtime/kernels/Region.h"
-#include "runtime/kernels/RowCode.h"
+#include "test/emulator/KernelCount.h"
+#include "test/emulator/KernelTarget.h"
 
 #include <algorithm>
 #include <cstring>
@@ -92,9 +93,10 @@ static const std::string &codeFor(const CallSite &site) {
   static std::map<std::string, std::string> known;
   auto [code, isNew] = known.try_emplace(gridStructure(site));
   if (isNew) {
-    auto made = generateGridKernel(site, emulatedTarget(hostLevel()));
+    auto made = generateGridKernel(site, kernelTarget());
     EXPECT_TRUE(made) << made.status().message();
     code->second = made ? *std::move(made) : "";
+    countKernel(site);
   }
   return code->second;
 }
@@ -110,9 +112,8 @@ std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
   const Kernel *kernel = backend.find(site, 1);
   if (!kernel && generatesGridKernel(site)) {
     const std::string &bytes = codeFor(site);
-    code = {"", std::as_bytes(std::span(bytes))};
-    static const std::string target = emulatedTarget(hostLevel());
-    code.target = target;
+    static const std::string target = kernelTarget();
+    code = {target, std::as_bytes(std::span(bytes))};
     site.code = &code;
     kernel = backend.find(site, 1);
   }
@@ -123,7 +124,9 @@ std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
   constexpr int64_t margin = 64;
   std::vector<std::unique_ptr<DeviceMemory>> memories;
   auto place = [&](int64_t size) {
+    Bytes unset(size_t(size + 2 * margin), std::byte(0xff));
     memories.push_back(std::move(*gpu.device->allocate(size + 2 * margin)));
+    gpu.copy(unset.data(), memories.back()->data(), size + 2 * margin);
     return memories.back()->data() + margin;
   };
   std::vector<const void *> operands;
@@ -138,6 +141,9 @@ std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
   std::string error;
   auto prepared = kernel->prepare(site, error);
   EXPECT_TRUE(prepared) << error;
+  if (!prepared) {
+    return std::nullopt;
+  }
   LaunchContext context{operands, results,
                         place(kernel->query(site).workspaceBytes)};
   context.queue = gpu.queue.get();

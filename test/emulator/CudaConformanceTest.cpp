@@ -14,14 +14,12 @@
 
 #include "divisi/Codegen/GridKernels.h"
 #include "divisi/runtime/Element.h"
-#include "runtime/kernels/RowCode.h"
 #include "test/emulator/CudaCalls.h"
-#include "test/emulator/Ptxas.h"
+#include "test/emulator/KernelTarget.h"
 #include "test/runtime/ConformanceRun.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -78,12 +76,8 @@ public:
   void runNaN(const Case &test, std::vector<Tensor> wholes);
 
   int calls = 0;
-  std::set<std::string> kernels; ///< By structure.
-  int assembled = 0;             ///< Of these.
 
 private:
-  void assembleSome(const CallSite &site);
-
   CudaFixture gpu_;
 };
 
@@ -102,26 +96,11 @@ bool Conformance::run(const Case &test, const std::vector<TensorInfo> &boxes,
     return false;
   }
   ++calls;
-  if (generatesGridKernel(call.site()) &&
-      kernels.insert(gridStructure(call.site())).second) {
-    assembleSome(call.site());
-  }
   Tensor got(result), expected(result);
   got.data = *made;
   expected.data = evaluateCall(call, values);
   rt::test::expectSame(got, expected);
   return true;
-}
-
-/// Assembles the kernel, if it is the turn of this one; all of them with
-/// DIVISI_EVERY_KERNEL.
-void Conformance::assembleSome(const CallSite &site) {
-  constexpr size_t every = 40;
-  if (hasPtxas() &&
-      (std::getenv("DIVISI_EVERY_KERNEL") || kernels.size() % every == 0)) {
-    EXPECT_EQ(assembleKernel(site), "");
-    ++assembled;
-  }
 }
 
 /// Both ends of each dimension, which are not equally long.
@@ -171,12 +150,11 @@ void Conformance::runNaN(const Case &test, std::vector<Tensor> wholes) {
 }
 
 TEST(CudaConformance, ComputesWhatTheReferenceDoes) {
-  if (hostLevel().empty()) {
+  if (kernelTarget().empty()) {
     GTEST_SKIP() << "no code is made for this processor";
   }
   Conformance conformance;
   int done = 0, left = 0;
-  std::map<std::string, int> onHost;
   for (const Case &test : casesOfGpus()) {
     SCOPED_TRACE(test.name);
     std::vector<Tensor> wholes = rt::test::randomOperands(test);
@@ -195,14 +173,9 @@ TEST(CudaConformance, ComputesWhatTheReferenceDoes) {
       conformance.runNaN(test, wholes);
     }
   }
-  std::printf("counted: conformance of GPUs: %d cases, %d calls, %zu generated "
-              "kernels, %d of them assembled; %d cases are left to the "
-              "host\n",
-              done, conformance.calls, conformance.kernels.size(),
-              conformance.assembled, left);
-  for (auto &[k, n] : onHost) {
-    std::printf("HOST %s %d\n", k.c_str(), n);
-  }
+  std::printf("counted: conformance of GPUs: %d cases, %d calls; %d cases are "
+              "left to the host\n",
+              done, conformance.calls, left);
   EXPECT_GT(done, left);
 }
 
@@ -287,7 +260,7 @@ static void expectNear(const char *op, size_t operands, Attributes attributes,
 }
 
 TEST(CudaConformance, FunctionsTakeAnyNumber) {
-  if (hostLevel().empty()) {
+  if (kernelTarget().empty()) {
     GTEST_SKIP() << "no code is made for this processor";
   }
   CudaFixture gpu;

@@ -23,8 +23,10 @@ struct CudaFixture {
   std::unique_ptr<rt::DeviceEvent> event = std::move(*device->makeEvent());
 
   /// Ends what is on the queue.
-  Status finish() {
-    Status status = device->record(*queue, *event);
+  Status finish() { return finish(*queue); }
+  /// Ends what is on another one.
+  Status finish(rt::DeviceQueue &other) {
+    Status status = device->record(other, *event);
     while (status.isOk()) {
       Expected<bool> isReached = device->poll(*event);
       if (!isReached || *isReached) {

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/GridGather.h"
-#include "runtime/kernels/RowCode.h"
 #include "test/emulator/CudaCalls.h"
+#include "test/emulator/KernelTarget.h"
 
 #include <cstring>
 
@@ -112,7 +112,7 @@ static Bytes drawIndices(const TensorInfo &info, int64_t rows, bool hasBad,
 }
 
 TEST(CudaGather, GathersWhatTheReferenceGathers) {
-  if (hostLevel().empty()) {
+  if (kernelTarget().empty()) {
     GTEST_SKIP() << "no code is made for this processor";
   }
   static constexpr DType types[] = {DType::F32, DType::F16, DType::BF16,

@@ -11,9 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/Element.h"
-#include "runtime/kernels/RowCode.h"
-#include "test/emulator/BlasProblem.h"
 #include "test/emulator/CudaCalls.h"
+#include "test/emulator/KernelTarget.h"
 
 #include <algorithm>
 #include <cmath>
@@ -185,7 +184,9 @@ TEST(CudaMatmul, RoundsToTf32OnlyIfItMay) {
   float fine = 1 + 0x1p-12F;
   std::vector<Bytes> values = {bytesOf(fine), bytesOf(1)};
   EXPECT_EQ(*runOnGpu(gpu, call, values), bytesOf(fine));
-  EXPECT_EQ(*runOnGpu(gpu, call, values, /*mayRound=*/true), bytesOf(1));
+  Bytes rounded = *runOnGpu(gpu, call, values, /*mayRound=*/true);
+  EXPECT_TRUE(rounded == bytesOf(1) ||
+              (!isEmulated() && rounded == bytesOf(fine)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -259,7 +260,7 @@ static double toleranceOf(DType type) {
 }
 
 TEST(CudaMatmul, GoesOnAsTheRegionDoes) {
-  if (hostLevel().empty()) {
+  if (kernelTarget().empty()) {
     GTEST_SKIP() << "no code is made for this processor";
   }
   CudaFixture gpu;
@@ -297,7 +298,7 @@ TEST(CudaMatmul, GoesOnAsTheRegionDoes) {
 
 /// Whose result has the product's box, and another order.
 TEST(CudaMatmul, IsNotWrittenOverWhatIsReadInAnotherOrder) {
-  if (hostLevel().empty()) {
+  if (kernelTarget().empty()) {
     GTEST_SKIP() << "no code is made for this processor";
   }
   CudaFixture gpu;
@@ -325,40 +326,13 @@ TEST(CudaMatmul, IsNotWrittenOverWhatIsReadInAnotherOrder) {
 // What the emulator refuses
 //===----------------------------------------------------------------------===//
 
-TEST(EmulatedBlas, RefusesWhatTheTablesDoNotHave) {
-  using emulator::BlasProblem;
-  BlasProblem good{{CUBLAS_COMPUTE_32F, CUDA_R_32F},
-                   {CUDA_R_32F, 3, 5, 3},
-                   {CUDA_R_32F, 5, 7, 6},
-                   {CUDA_R_32F, 3, 7, 3},
-                   {CUDA_R_32F, 3, 7, 3}};
-  EXPECT_FALSE(good.refusal());
-  auto refuses = [&](auto change) {
-    BlasProblem bad = good;
-    change(bad);
-    return bad.refusal().has_value();
-  };
-  EXPECT_TRUE(refuses([](auto &bad) { bad.a.leading = 2; }));
-  EXPECT_TRUE(refuses([](auto &bad) { bad.b.rows = 4; }));
-  EXPECT_TRUE(refuses([](auto &bad) { bad.d.columns = 6; }));
-  EXPECT_TRUE(refuses([](auto &bad) { bad.b.batch = 2; }));
-  EXPECT_TRUE(refuses([](auto &bad) { bad.a.type = CUDA_R_16F; }));
-  EXPECT_TRUE(refuses([](auto &bad) { bad.what.scale = CUDA_R_64F; }));
-  EXPECT_TRUE(refuses([](auto &bad) { bad.what.transA = CUBLAS_OP_T; }));
-  EXPECT_TRUE(refuses([](auto &bad) {
-    bad.what.epilogue = CUBLASLT_EPILOGUE_BIAS; // and no bias
-  }));
-  EXPECT_TRUE(
-      refuses([](auto &bad) { bad.what.epilogue = CUBLASLT_EPILOGUE_RELU; }));
-}
-
 TEST(EmulatedBlas, RefusesWhatIsNotAligned) {
   expectAlignment(makeProduct("mk,kn->mn", DType::F32, {4, 4}, {4, 4}, {4, 4}),
                   "cuBLASLt cannot do a product: CUBLAS_STATUS_INVALID_VALUE");
 }
 
 /// Comes last: what is wrong with a device stays wrong.
-TEST(CudaMatmulRace, IsReportedWhateverTheOrder) {
+TEST(EmulatedBlasRace, IsReportedWhateverTheOrder) {
   CudaFixture gpu;
   Call call = makeProduct("mk,kn->mn", DType::F32, {4, 4}, {4, 4}, {4, 4});
   CallSite site = call.site();
@@ -380,15 +354,7 @@ TEST(CudaMatmulRace, IsReportedWhateverTheOrder) {
   ASSERT_TRUE(
       gpu.device->fill(other.get(), DType::F32, ReduceKind::Sum, c->data(), 16)
           .isOk());
-  auto done = std::move(*gpu.device->makeEvent());
-  ASSERT_TRUE(gpu.device->record(*other, *done).isOk());
   Status status = gpu.finish();
-  while (status.isOk()) {
-    auto isReached = gpu.device->poll(*done);
-    status = isReached.status();
-    if (isReached && *isReached) {
-      break;
-    }
-  }
+  status = status.isOk() ? gpu.finish(*other) : status;
   EXPECT_THAT(status.message(), HasSubstr("nothing says which comes first"));
 }

@@ -8,8 +8,8 @@
 
 #include "divisi/Codegen/GridKernels.h"
 #include "runtime/kernels/GridMove.h"
-#include "runtime/kernels/RowCode.h"
 #include "test/emulator/CudaCalls.h"
+#include "test/emulator/KernelTarget.h"
 
 #include <algorithm>
 #include <numeric>
@@ -128,7 +128,7 @@ static GpuCall drawMove(Random &random) {
 }
 
 TEST(CudaMove, MovesWhatTheReferenceMoves) {
-  if (hostLevel().empty()) {
+  if (kernelTarget().empty()) {
     GTEST_SKIP() << "no code is made for this processor";
   }
   CudaFixture gpu;
@@ -183,7 +183,7 @@ static GpuCall drawTransposedRegion(Random &random) {
 }
 
 TEST(CudaMove, RegionsTranspose) {
-  if (hostLevel().empty()) {
+  if (kernelTarget().empty()) {
     GTEST_SKIP() << "no code is made for this processor";
   }
   CudaFixture gpu;

@@ -8,8 +8,8 @@
 
 #include "runtime/kernels/Formats.h"
 #include "runtime/kernels/GridReduce.h"
-#include "runtime/kernels/RowCode.h"
 #include "test/emulator/CudaCalls.h"
+#include "test/emulator/KernelTarget.h"
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -96,7 +96,7 @@ static GpuCall plain(GpuCall call, std::vector<Bytes> &values) {
 }
 
 TEST(CudaReduce, ReducesWhatTheReferenceReduces) {
-  if (hostLevel().empty()) {
+  if (kernelTarget().empty()) {
     GTEST_SKIP() << "no code is made for this processor";
   }
   CudaFixture gpu;

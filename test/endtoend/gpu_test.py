@@ -1,13 +1,14 @@
-"""On GPUs that are there (`make test-gpu`): models and random plans on as many as there are, twice to the bit,
+"""On GPUs that are there (`make test-gpu`): the drawn kernels of the tests of
+the emulator, models and random plans on as many as there are, twice to the bit,
 how long they take, and how fast devices and links are. The same without a GPU:
-cuda_test.py, profile_test.py."""
+test/emulator, cuda_test.py, profile_test.py."""
 
 import json
 import subprocess
 
 import numpy as np
 import pytest
-from conftest import assert_close, load, model
+from conftest import BUILD, assert_close, load, model
 from cuda_test import MODELS, PLANS
 
 
@@ -40,6 +41,19 @@ def compiled(divisi, monkeypatch):
         return name
 
     return make
+
+
+def test_drawn_kernels_give_what_the_reference_gives():
+    program = BUILD / "bin" / "tests" / "cuda-on-gpu"
+    if not program.exists():
+        pytest.skip("cuda-on-gpu is not built: ninja gpu-tests, where "
+                    "cublasLt.h and cudnn_graph.h are")
+    done = subprocess.run([program, "--gtest_filter=-Emulated*"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+    for line in done.stdout.splitlines():
+        if line.startswith("counted: "):
+            print(line)
 
 
 def test_devices_and_links_are_measured(divisi):
