@@ -30,7 +30,8 @@ namespace divisi {
 /// rows alone.
 ///
 /// What is emitted, in `gpu`, `scf`, `arith`, `math` and LLVM's dialect, is the
-/// same for every machine that has blocks, threads, barriers and shuffles.
+/// same for every machine that has blocks, threads, barriers and shuffles; but
+/// for what tensor cores multiply (WarpProduct.h), which is NVIDIA's.
 void emitGrid(mlir::ModuleOp module, const RowProgram &program,
               const rt::RowNest &nest);
 

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include <cstddef>
@@ -35,6 +36,7 @@ private:
   void takeOver(LLVM::LLVMFuncOp kernel);
   void replace(Operation *op);
   Value ask(size_t field, Type result, ValueRange operands);
+  void replaceProduct(NVVM::MmaOp product);
   void replacePosition(Operation *op, gpu::Dimension dimension,
                        uint32_t alongX);
   template <typename Access> void check(Access access, Type type, bool writes);
@@ -47,6 +49,7 @@ private:
   ImplicitLocOpBuilder b_;
   Type pointer_;
   Value table_, thread_;
+  Value words_; ///< Of products, on the thread's stack.
 };
 
 } // namespace
@@ -84,6 +87,34 @@ void GridEmulation::check(Access access, Type type, bool writes) {
           {access.getAddr(), bytes, number(writes)}));
 }
 
+/// Hands on the words of f16 or bf16, and f32, where the result comes to be.
+void GridEmulation::replaceProduct(NVVM::MmaOp product) {
+  Type word = b_.getI32Type(), real = b_.getF32Type();
+  if (!words_) {
+    OpBuilder::InsertionGuard guard(b_);
+    b_.setInsertionPointToStart(
+        &product->getParentOfType<LLVM::LLVMFuncOp>().getBody().front());
+    words_ = LLVM::AllocaOp::create(b_, pointer_, word, number(10));
+  }
+  auto at = [&](size_t index) -> Value {
+    return LLVM::GEPOp::create(
+        b_, pointer_, word, words_,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
+  };
+  for (auto [i, operand] : llvm::enumerate(product.getOperands())) {
+    LLVM::StoreOp::create(b_, operand, at(i));
+  }
+  bool isBFloat = product.getMultiplicandAPtxType() == NVVM::MMATypes::bf16;
+  ask(offsetof(EmulatedGrid, multiply), Type(), {words_, number(isBFloat)});
+  Value all = LLVM::PoisonOp::create(b_, product.getType());
+  for (int64_t i = 0; i < 4; ++i) {
+    Value sum = LLVM::LoadOp::create(b_, real, at(size_t(i) + 6));
+    all = LLVM::InsertValueOp::create(b_, all, sum, i);
+  }
+  product.replaceAllUsesWith(all);
+  product.erase();
+}
+
 /// Whether it lies in what the kernel has of its own, and nobody writes.
 bool GridEmulation::isConstant(Value place) {
   while (auto inside = place.getDefiningOp<LLVM::GEPOp>()) {
@@ -113,6 +144,8 @@ void GridEmulation::replace(Operation *op) {
     shuffle.getShuffleResult().replaceAllUsesWith(
         arith::BitcastOp::create(b_, shuffle.getValue().getType(), other));
     op->erase();
+  } else if (auto product = dyn_cast<NVVM::MmaOp>(op)) {
+    replaceProduct(product);
   } else if (auto global = dyn_cast<LLVM::AddressOfOp>(op)) {
     if (module_.lookupSymbol<LLVM::GlobalOp>(global.getGlobalName())
             .getConstant()) {

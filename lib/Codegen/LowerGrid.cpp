@@ -31,19 +31,23 @@ void divisi::loadGridDialects(MLIRContext &context) {
   context.loadDialect<gpu::GPUDialect, NVVM::NVVMDialect>();
 }
 
+void divisi::limitThreads(LLVM::LLVMFuncOp kernel, int warps, int blocks) {
+  Builder builder(kernel.getContext());
+  kernel->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
+                  builder.getDenseI32ArrayAttr({rt::warpSize * warps, 1, 1}));
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  builder.getI32IntegerAttr(blocks));
+}
+
 LogicalResult divisi::mapToNvvm(ModuleOp module) {
   MLIRContext *context = module.getContext();
   auto kernel = module.lookupSymbol<LLVM::LLVMFuncOp>(rt::gridFunctionName);
   Builder builder(context);
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                   builder.getUnitAttr());
-  kernel->setAttr(
-      NVVM::NVVMDialect::getMaxntidAttrName(),
-      builder.getDenseI32ArrayAttr({rt::warpSize * rt::mostWarps, 1, 1}));
-  // ptxas may use as many registers as let two blocks run at a time; left to
-  // itself it would rather spill some than have fewer blocks.
-  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                  builder.getI32IntegerAttr(2));
+  if (!kernel->hasAttr(NVVM::NVVMDialect::getMaxntidAttrName())) {
+    limitThreads(kernel, rt::mostWarps, 2);
+  }
   LLVMTypeConverter types(context);
   RewritePatternSet patterns(context);
   populateGpuToNVVMConversionPatterns(types, patterns);

@@ -42,6 +42,13 @@ Value ThreadExchange::combineLanes(Value own, Combine combine) {
   return own;
 }
 
+Value ThreadExchange::combineLanes(Value own, int count, Combine combine) {
+  for (int distance = count / 2; distance > 0; distance /= 2) {
+    own = combine(own, fromOther(own, distance));
+  }
+  return own;
+}
+
 Value ThreadExchange::combine(Value own, Value neutral, Combine combine) {
   return combineWarps(combineLanes(own, combine), neutral, combine);
 }

@@ -33,6 +33,8 @@ public:
 
   /// The same for up to 32 threads, which share nothing.
   mlir::Value combineLanes(mlir::Value own, Combine combine);
+  /// The same for each `count` threads side by side, a power of two up to 32.
+  mlir::Value combineLanes(mlir::Value own, int count, Combine combine);
 
 private:
   mlir::Value fromOther(mlir::Value own, int distance);

@@ -29,6 +29,7 @@ struct AttentionPlan {
   /// How far the next element of the result lies along b, (h g) and s.
   std::array<int64_t, 3> resultStrides = {};
   int64_t keys = 0, depth = 0, features = 0;
+  int64_t wholeQueries = 0; ///< s of the whole result.
   int64_t group = 1; ///< Heads of queries for each head of keys.
   /// By q, k, v and mask: the element that the result's first needs, and how
   /// far the next lies along each dimension, in the order "bhsd"; 0 where the

@@ -210,6 +210,7 @@ bool PlanMaker::make() {
   plan_.keys = k_[2];
   plan_.depth = q_[3];
   plan_.features = yExtents_[3];
+  plan_.wholeQueries = y_[2];
   plan_.group = q_[1] / k_[1];
   return addTensors();
 }

@@ -28,7 +28,14 @@ std::optional<GridAttention> GridAttention::of(const CallSite &site) {
   }
   attention.type = site.operands[Query].type;
   int64_t features = site.results[0].global.back();
-  attention.featureTiles = ceilDiv(features, tile);
+  bool isNarrow = attention.type == DType::F16 || attention.type == DType::BF16;
+  if (isNarrow && features <= mostTensorFeatures &&
+      attention.plan.depth <= mostTensorFeatures &&
+      attention.plan.wholeQueries >= leastTensorQueries) {
+    attention.depthTiles = ceilDiv(attention.plan.depth, 16);
+  }
+  attention.featureTiles =
+      ceilDiv(features, attention.usesTensorCores() ? 8 : tile);
   bool isKnown = (typeBit(attention.type) & Floats) != 0;
   return isKnown && features > 0 && features <= mostFeatures &&
                  attention.plan.depth > 0
@@ -45,8 +52,11 @@ std::string GridAttention::structure() const {
                        : masks()        ? ", bounds"
                                         : "";
   return "attend " + std::string(stringify(type)) + ", " +
-         std::to_string(featureTiles) + " tiles, " + numbers +
-         (plan.makesNan ? ", nan" : "") + ending;
+         std::to_string(featureTiles) + " tiles, " +
+         (usesTensorCores()
+              ? "tensor cores, depth of " + std::to_string(depthTiles) + ", "
+              : "") +
+         numbers + (plan.makesNan ? ", nan" : "") + ending;
 }
 
 /// What is added to a query's number for the bound of its keys: that of
@@ -62,7 +72,8 @@ static int64_t shiftOf(const AttentionPlan &plan, bool isOpen,
 GridLaunch GridAttention::launch() const {
   const Positions &positions = plan.positions;
   int64_t rows = plan.extents[2];
-  int64_t warps = std::clamp<int64_t>(ceilDiv(rows, queries()), 1, mostWarps);
+  int64_t most = usesTensorCores() ? mostTensorWarps : mostWarps;
+  int64_t warps = std::clamp<int64_t>(ceilDiv(rows, queries()), 1, most);
   int64_t tiles = ceilDiv(rows, warps * queries());
   GridLaunch launch;
   launch.blockX = warpSize;

@@ -51,10 +51,20 @@ struct GridAttention {
   /// Keys that come by at a time, and features of a lane's row of threads.
   static constexpr int64_t tile = 32;
   static constexpr int64_t mostFeatures = 256;
+  /// On tensor cores: of the features and the depth, for which there is room
+  /// where the block shares; of the warps of a block; and the queries of a
+  /// warp, which are multiplied together.
+  static constexpr int64_t mostTensorFeatures = 128, mostTensorWarps = 4,
+                           tensorQueries = 16;
+  /// Fewer queries of a head than this leave most of a product empty.
+  static constexpr int64_t leastTensorQueries = 8;
 
   AttentionPlan plan;
   DType type = DType::F32;
-  int64_t featureTiles = 1; ///< Of the whole result.
+  /// Of 16, of the whole depth, which tensor cores multiply; 0: they don't.
+  int64_t depthTiles = 0;
+  /// Of the whole result: of 32, or of 8 on tensor cores.
+  int64_t featureTiles = 1;
 
   /// That of `site`; nothing if it does something else, or has elements or
   /// extents for which there is no kernel.
@@ -62,9 +72,13 @@ struct GridAttention {
 
   /// Of a warp: as many as registers hold the features of.
   int64_t queries() const {
+    if (usesTensorCores()) {
+      return tensorQueries;
+    }
     int64_t tiles = type == DType::F64 ? 4 * featureTiles : featureTiles;
     return tiles > 4 ? 1 : tiles > 2 ? 2 : 4;
   }
+  bool usesTensorCores() const { return depthTiles > 0; }
   /// Whether there may be keys that a query does not attend.
   bool masks() const {
     return plan.hasMask || plan.positions.left >= 0 ||

@@ -52,10 +52,10 @@ static void addMask(GpuCall &call, const Dims &whole, Random &random) {
   call.operands.push_back(TensorInfo::whole(type, extents));
 }
 
-static GpuCall drawAttention(Random &random) {
-  static constexpr DType types[] = {DType::F32, DType::F16, DType::BF16};
+static GpuCall drawAttention(Random &random, bool isNarrow = false) {
+  static constexpr DType types[] = {DType::F16, DType::BF16, DType::F32};
   static const std::string orders[] = {"bhsd", "bshd", "hbsd", "sbhd"};
-  DType type = types[random() % 3];
+  DType type = types[random() % (isNarrow ? 2 : 3)];
   int64_t b = draw(random, 1, 2), heads = draw(random, 1, 2);
   int64_t group = draw(random, 1, 3), s = draw(random, 1, 40);
   int64_t t = draw(random, 1, random() % 4 ? 20 : 70);
@@ -110,11 +110,61 @@ static void expectClose(DType type, const Bytes &made, const Bytes &expected,
   double step = type == DType::F32 ? 1e-5 : type == DType::F16 ? 2e-3 : 2e-2;
   for (size_t i = 0; i < expected.size() / size_t(byteWidth(type)); ++i) {
     double x = elementAt(type, made, i), y = elementAt(type, expected, i);
-    bool isNan = std::isnan(x) && std::isnan(y);
-    ASSERT_TRUE(isNan || std::abs(x - y) <= step * (1 + std::abs(y)))
-        << "round " << round << ", element " << i << ": " << x << ", expected "
-        << y;
+    bool isSame = x == y || (std::isnan(x) && std::isnan(y));
+    bool isClose =
+        std::isfinite(y) && std::abs(x - y) <= step * (1 + std::abs(y));
+    ASSERT_TRUE(isSame || isClose) << "round " << round << ", element " << i
+                                   << ": " << x << ", expected " << y;
   }
+}
+
+/// Makes some of the values infinite, or NaN.
+static void spoilValues(const TensorInfo &info, Bytes &values, Random &random) {
+  static constexpr uint16_t ofHalf[] = {0x7c00, 0xfc00, 0x7e00};
+  static constexpr uint16_t ofBFloat[] = {0x7f80, 0xff80, 0x7fc0};
+  for (size_t i = 0; i < values.size() / 2; ++i) {
+    if (random() % 40 == 0) {
+      uint16_t bits =
+          (info.type == DType::F16 ? ofHalf : ofBFloat)[random() % 3];
+      std::memcpy(values.data() + i * 2, &bits, 2);
+    }
+  }
+}
+
+/// What no query attends does not matter, whatever it is; what one does is
+/// summed, on tensor cores, too.
+TEST(CudaAttention, AttendsInfinitiesAndNanAsTheReferenceDoes) {
+  if (kernelTarget().empty()) {
+    GTEST_SKIP() << "no code is made for this processor";
+  }
+  CudaFixture gpu;
+  Random random(2);
+  int rounds = 30, onTensorCores = 0, finite = 0, others = 0;
+  for (int round = 0; round < rounds; ++round) {
+    GpuCall call = drawAttention(random, /*isNarrow=*/true);
+    onTensorCores += GridAttention::of(call.site())->usesTensorCores();
+    std::vector<Bytes> values;
+    for (const TensorInfo &operand : call.operands) {
+      values.push_back(drawValues(operand, random));
+    }
+    spoilValues(call.operands[2], values[2], random);
+    auto made = runOnGpu(gpu, call, values);
+    ASSERT_TRUE(made) << "round " << round;
+    Bytes expected = evaluateCall(call, values);
+    DType type = call.results[0].type;
+    ASSERT_NO_FATAL_FAILURE(expectClose(type, *made, expected, round));
+    for (size_t i = 0; i < expected.size() / 2; ++i) {
+      bool isFinite = std::isfinite(elementAt(type, expected, i));
+      finite += isFinite;
+      others += !isFinite;
+    }
+  }
+  std::printf("counted: attentions of GPUs with infinities: %d, %d on tensor "
+              "cores; %d elements finite, %d not\n",
+              rounds, onTensorCores, finite, others);
+  EXPECT_GT(onTensorCores, rounds / 3);
+  EXPECT_GT(finite, 500);
+  EXPECT_GT(others, 500);
 }
 
 TEST(CudaAttention, AttendsWhatTheReferenceAttends) {
@@ -123,12 +173,13 @@ TEST(CudaAttention, AttendsWhatTheReferenceAttends) {
   }
   CudaFixture gpu;
   Random random(1);
-  int rounds = 100, masked = 0;
+  int rounds = 100, masked = 0, onTensorCores = 0;
   for (int round = 0; round < rounds; ++round) {
     GpuCall call = drawAttention(random);
     auto attention = GridAttention::of(call.site());
     ASSERT_TRUE(attention) << "round " << round;
     masked += attention->masks();
+    onTensorCores += attention->usesTensorCores();
     std::vector<Bytes> values;
     for (const TensorInfo &operand : call.operands) {
       values.push_back(drawValues(operand, random));
@@ -138,7 +189,9 @@ TEST(CudaAttention, AttendsWhatTheReferenceAttends) {
     ASSERT_NO_FATAL_FAILURE(expectClose(call.results[0].type, *made,
                                         evaluateCall(call, values), round));
   }
-  std::printf("counted: attentions of GPUs: %d, %d of them masked\n", rounds,
-              masked);
+  std::printf("counted: attentions of GPUs: %d, %d of them masked, %d on "
+              "tensor cores\n",
+              rounds, masked, onTensorCores);
+  EXPECT_GT(onTensorCores, rounds / 4);
   EXPECT_GT(masked, rounds / 10);
 }

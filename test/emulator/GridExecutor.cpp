@@ -11,8 +11,10 @@
 #undef _FORTIFY_SOURCE
 
 #include "test/emulator/GridExecutor.h"
+#include "divisi/runtime/Element.h"
 
 #include <algorithm>
+#include <bit>
 #include <csetjmp>
 #include <cstring>
 
@@ -24,9 +26,9 @@ using namespace divisi::emulator;
 static constexpr uint32_t warpSize = 32;
 static constexpr size_t stackBytes = 16 << 10;
 /// What a block may share; more than kernels here ask for.
-static constexpr uint64_t sharedBytes = 32 << 10;
+static constexpr uint64_t sharedBytes = 48 << 10;
 
-enum class Waits : uint8_t { Nothing, Barrier, Shuffle, Ended };
+enum class Waits : uint8_t { Nothing, Barrier, Shuffle, Product, Ended };
 
 /// One of a block, with a stack that threads of other blocks have after it.
 struct GridExecutor::Thread {
@@ -35,9 +37,11 @@ struct GridExecutor::Thread {
   bool isStarted = false; ///< Whether `place` is somewhere.
   uint32_t number = 0;
   uint32_t bits = 0, offset = 0; ///< Of a shuffle.
-  uint32_t barriers = 0;         ///< That it has come to.
-  uint64_t positions[8] = {};    ///< As EmulatedGrid::Position counts them.
-  jmp_buf place = {};            ///< Where it goes on.
+  uint32_t *words = nullptr;     ///< Of a product.
+  bool isBFloat = false;
+  uint32_t barriers = 0;      ///< That it has come to.
+  uint64_t positions[8] = {}; ///< As EmulatedGrid::Position counts them.
+  jmp_buf place = {};         ///< Where it goes on.
   std::unique_ptr<std::byte[]> stack{new std::byte[stackBytes]};
 };
 
@@ -63,6 +67,7 @@ private:
   void goOn(Thread &thread);
   bool release();
   bool releaseWarp(size_t first);
+  bool releaseProduct(size_t first);
   void fail(std::string what) {
     if (!wrong) {
       wrong = std::move(what);
@@ -76,6 +81,7 @@ private:
   }
   static void barrier(void *thread);
   static uint32_t shuffle(void *thread, uint32_t bits, uint32_t offset);
+  static void multiply(void *thread, uint32_t *words, uint32_t isBFloat);
   static void *share(void *thread) {
     return reinterpret_cast<void *>(at(thread).block->sharedBegin);
   }
@@ -84,8 +90,8 @@ private:
   void *notAllocated(const Thread &thread, uint64_t bytes, bool writes);
   static void enter(uint32_t high, uint32_t low);
 
-  static constexpr EmulatedGrid table = {position, barrier, shuffle, share,
-                                         access};
+  static constexpr EmulatedGrid table = {position, barrier, shuffle,
+                                         share,    access,  multiply};
 };
 
 void GridExecutor::Block::wait(Thread &thread, Waits what) {
@@ -109,6 +115,14 @@ uint32_t GridExecutor::Block::shuffle(void *thread, uint32_t bits,
   own.offset = offset;
   wait(own, Waits::Shuffle);
   return own.bits;
+}
+
+void GridExecutor::Block::multiply(void *thread, uint32_t *words,
+                                   uint32_t isBFloat) {
+  Thread &own = at(thread);
+  own.words = words;
+  own.isBFloat = isBFloat != 0;
+  wait(own, Waits::Product);
 }
 
 void *GridExecutor::Block::notAllocated(const Thread &thread, uint64_t bytes,
@@ -205,11 +219,61 @@ bool GridExecutor::Block::releaseWarp(size_t first) {
   return true;
 }
 
+/// Of two elements in a word.
+static double elementOf(uint32_t word, bool isUpper, bool isBFloat) {
+  auto bits = uint16_t(isUpper ? word >> 16 : word);
+  return isBFloat ? rt::load(std::bit_cast<rt::BFloat>(bits))
+                  : rt::load(std::bit_cast<rt::Half>(bits));
+}
+
+/// Lets a warp whose threads have all come to a product have it. Which element
+/// a thread has where: PTX ISA, "Matrix Fragments for mma.m16n8k16 with
+/// floating point type". Sums are exact, but for their last rounding.
+bool GridExecutor::Block::releaseProduct(size_t first) {
+  if (threads.size() - first < warpSize) {
+    return false;
+  }
+  Thread **warp = &threads[first];
+  for (size_t t = 0; t < warpSize; ++t) {
+    if (warp[t]->waits != Waits::Product ||
+        warp[t]->isBFloat != warp[0]->isBFloat) {
+      return false;
+    }
+  }
+  bool isBFloat = warp[0]->isBFloat;
+  double a[16][16], b[16][8];
+  for (size_t t = 0; t < warpSize; ++t) {
+    const uint32_t *words = warp[t]->words;
+    size_t group = t / 4, pair = t % 4 * 2;
+    for (size_t i = 0; i < 2; ++i) {
+      for (size_t w = 0; w < 4; ++w) {
+        a[group + w % 2 * 8][pair + w / 2 * 8 + i] =
+            elementOf(words[w], i == 1, isBFloat);
+      }
+      for (size_t w = 0; w < 2; ++w) {
+        b[pair + w * 8 + i][group] = elementOf(words[4 + w], i == 1, isBFloat);
+      }
+    }
+  }
+  for (size_t t = 0; t < warpSize; ++t) {
+    for (size_t i = 0; i < 4; ++i) {
+      size_t row = t / 4 + i / 2 * 8, column = t % 4 * 2 + i % 2;
+      double sum = std::bit_cast<float>(warp[t]->words[6 + i]);
+      for (size_t k = 0; k < 16; ++k) {
+        sum += a[row][k] * b[k][column];
+      }
+      warp[t]->words[6 + i] = std::bit_cast<uint32_t>(float(sum));
+    }
+    warp[t]->waits = Waits::Nothing;
+  }
+  return true;
+}
+
 /// Lets go on who has come together; false if nobody can.
 bool GridExecutor::Block::release() {
   bool isAny = false;
   for (size_t first = 0; first < threads.size(); first += warpSize) {
-    isAny |= releaseWarp(first);
+    isAny |= releaseWarp(first) || releaseProduct(first);
   }
   auto isAtBarrier = [](const Thread *thread) {
     return thread->waits == Waits::Barrier;
@@ -264,7 +328,7 @@ std::optional<std::string> GridExecutor::Block::run() {
     }
     if (ready.empty() && !release()) {
       fail("threads of block " + std::to_string(number) +
-           " wait for a barrier or a shuffle to which others do not come");
+           " wait for others, who do not come");
     }
     std::shuffle(ready.begin(), ready.end(), executor.random_);
     for (Thread *thread : ready) {

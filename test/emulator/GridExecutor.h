@@ -12,7 +12,7 @@
 //
 // What is found: bytes that nobody may touch; bytes that two threads touch, one
 // of them writing, with no barrier between; threads that wait for a barrier or
-// a shuffle to which others do not come.
+// a shuffle, or a product, to which others do not come.
 //
 //===----------------------------------------------------------------------===//
 

@@ -338,18 +338,31 @@ TEST(GridKernels, AreNamedByTheirStructure) {
             "insert 4 bytes by i64, 2 dims, along 1");
 }
 
+/// Of one head, so that a block comes to nothing else.
+static AttentionCall attentionOfAHead(rt::DType type) {
+  AttentionCall call(type, 40, 40);
+  for (rt::TensorInfo &operand : call.operands) {
+    operand = rt::TensorInfo::whole(type, {1, 1, operand.extents[2], 40});
+  }
+  call.result = call.operands[0];
+  return call;
+}
+
 /// Two tiles of keys, each of two parts of their depth and two of features: two
 /// barriers for each of these four.
 TEST(GridKernels, AttentionNeedsEachBarrier) {
-  AttentionCall call(rt::DType::F32, 40, 40);
-  // One head: the block comes to nothing else.
-  for (rt::TensorInfo &operand : call.operands) {
-    operand =
-        rt::TensorInfo::whole(rt::DType::F32, {1, 1, operand.extents[2], 40});
-  }
-  call.result = call.operands[0];
+  AttentionCall call = attentionOfAHead(rt::DType::F32);
   rt::CallSite site = call.site();
   expectBarriers(site, {rt::GridAttention::of(site)->launch()}, 16, 0);
+}
+
+/// Two tiles of keys, with a barrier before they are read and one behind.
+TEST(GridKernels, AttentionOnTensorCoresNeedsEachBarrier) {
+  AttentionCall call = attentionOfAHead(rt::DType::F16);
+  rt::CallSite site = call.site();
+  EXPECT_EQ(gridStructure(site), "attend f16, 5 tiles, tensor cores, depth of "
+                                 "3, 0x1p-2, cap 0x0p+0");
+  expectBarriers(site, {rt::GridAttention::of(site)->launch()}, 4, 3);
 }
 
 /// (That the assembler takes it: countKernel().)
@@ -375,7 +388,9 @@ TEST(GridKernels, SinglesArePtxThatPtxasTakes) {
   }
   for (rt::DType type : {rt::DType::F64, rt::DType::F32, rt::DType::BF16}) {
     for (int64_t features : {32, 64, 128, 256}) {
-      EXPECT_EQ(assembleKernel(AttentionCall(type, 64, features).site()), "");
+      int64_t depth = type == rt::DType::BF16 ? features : 64;
+      AttentionCall call(type, depth, features);
+      EXPECT_EQ(assembleKernel(call.site()), "");
     }
   }
   for (rt::DType type : {rt::DType::F64, rt::DType::F16, rt::DType::I8}) {

@@ -47,6 +47,10 @@ struct EmulatedGrid {
   void *(*shared)(void *thread);
   /// Where the bytes are that the thread is about to read or write.
   void *(*access)(void *thread, void *address, uint64_t bytes, uint32_t writes);
+  /// The thread's part of a product on tensor cores, PTX's mma.m16n8k16 of f16
+  /// or bf16: four words of a, two of b, and four f32 of c, which become those
+  /// of the result; all threads of the warp come.
+  void (*multiply)(void *thread, uint32_t *words, uint32_t isBFloat);
 };
 
 /// What one thread does. Each parameter is where its value lies.
@@ -54,12 +58,12 @@ using EmulatedFunction = void (*)(const EmulatedGrid *grid, void *thread,
                                   const void *const *parameters);
 /// What stands before the object with that function.
 struct EmulatedHeader {
-  char magic[8] = {'e', 'm', 'u', 'l', 'g', 'r', 'd', '1'}; ///< "emulgrd1"
+  char magic[8] = {'e', 'm', 'u', 'l', 'g', 'r', 'd', '2'}; ///< "emulgrd2"
   uint64_t parameters = 0; ///< How many there are, of 8 bytes each.
   uint64_t bytes = 0;      ///< Of the object.
 };
 /// Its name, with the version of the table.
-inline constexpr char emulatedFunctionName[] = "divisi_emulated_1";
+inline constexpr char emulatedFunctionName[] = "divisi_emulated_2";
 
 } // namespace divisi
 

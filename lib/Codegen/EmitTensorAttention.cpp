@@ -1,0 +1,441 @@
+//===- EmitTensorAttention.cpp - Attention on tensor cores ----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Codegen/AttentionBuilder.h"
+#include "lib/Codegen/LowerGrid.h"
+#include "lib/Codegen/StoredElements.h"
+#include "lib/Codegen/WarpProduct.h"
+#include "runtime/kernels/GridCode.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace divisi;
+
+using rt::GridAttention;
+
+namespace {
+
+/// Emits what one thread does: of 16 queries of its warp it has a part of what
+/// WarpProduct multiplies. Scores of queries and keys lie among threads as a
+/// product's result, and so do weights as the left side of the next product.
+class TensorAttentionEmitter : AttentionBuilder {
+public:
+  TensorAttentionEmitter(ImplicitLocOpBuilder &builder,
+                         const GridAttention &attention, ValueRange arguments,
+                         Value shared);
+  void emit();
+
+  /// What a block shares, in words of 32 bits.
+  static int64_t sharedWords(const GridAttention &attention) {
+    return Layout(attention).words();
+  }
+
+private:
+  static constexpr int64_t columns = WarpProduct::columns;
+  /// Of keys: what a product gives, what one takes.
+  static constexpr int64_t scoreTiles = tile / columns,
+                           weightTiles = tile / WarpProduct::depth;
+
+  /// Where the block has what it shares, in elements: rows of keys, of each
+  /// feature of values, and of queries. Rows are padded such that the lanes of
+  /// a warp, which read from eight of them, find all in different banks.
+  struct Layout {
+    explicit Layout(const GridAttention &attention)
+        : depth(attention.depthTiles * WarpProduct::depth),
+          features(attention.featureTiles * columns) {}
+    static constexpr int64_t padding = 8, valuePitch = tile + padding;
+
+    int64_t pitch() const { return depth + padding; }
+    int64_t values() const { return tile * pitch(); }
+    int64_t queries() const { return values() + features * valuePitch; }
+    int64_t flagWords() const {
+      return (queries() +
+              GridAttention::mostTensorWarps * WarpProduct::rows * pitch()) /
+             2;
+    }
+    int64_t words() const {
+      return flagWords() + GridAttention::mostTensorWarps;
+    }
+
+    int64_t depth, features;
+  };
+
+  /// What is known of the keys that have come by: of this lane's two queries,
+  /// and of its features, four for each tile of them, as WarpProduct has them.
+  struct Running {
+    Value top[2], sum[2]; ///< Of the sum, what this lane has had of it.
+    Values features;
+  };
+
+  size_t featureTiles() const { return size_t(attention_.featureTiles); }
+  /// The lane's first row, and the first of the pair that it has of others.
+  Value query(int64_t half) {
+    return add(firstQuery_, add(group_, number(half * 8)));
+  }
+  Value keyOf(Value key, int64_t n, int64_t i) {
+    return add(key, add(pair_, number(n * columns + i)));
+  }
+  Value loadBits(Value pointer, Value index) {
+    return load(pointer, b_.getI16Type(), index);
+  }
+  Value toReal(Value bits);
+  Value isNoNumber(Value bits);
+  Value loadPair(Value place);
+  void shareRow(Value pointer, Value base, Value row, Value isThere,
+                Value place);
+  Value shareValue(Value key, Value end, Value row);
+  void shareQueries();
+  Value shareKeys(Value key, Value end);
+  Value anyOfBlock(Value own);
+
+  Values products();
+  Values attend(Value key, Value end, ValueRange scores, Running &running);
+  void weigh(ValueRange weights, Running &running);
+  Value attendedKeys(ValueRange weights);
+  void weighNoNumbers(Value hasAny, Value key, Value end, ValueRange weights,
+                      Running &running);
+  Values carried(const Running &running);
+  Running unpack(ValueRange values);
+  Values nextKeys(Value key, Value end, ValueRange last);
+  void finish(const Running &running);
+
+  const Layout layout_;
+  WarpProduct product_;
+  Value group_, pair_; ///< As WarpProduct's g and 2 t.
+};
+
+} // namespace
+
+TensorAttentionEmitter::TensorAttentionEmitter(ImplicitLocOpBuilder &builder,
+                                               const GridAttention &attention,
+                                               ValueRange arguments,
+                                               Value shared)
+    : AttentionBuilder(builder, attention, arguments, shared),
+      layout_(attention), product_(builder, attention.type) {
+  group_ = make<arith::DivUIOp>(lane_, number(4));
+  pair_ = mul(make<arith::RemUIOp>(lane_, number(4)), number(2));
+}
+
+Value TensorAttentionEmitter::toReal(Value bits) {
+  if (attention_.type == rt::DType::F16) {
+    bits = make<arith::BitcastOp>(Type(b_.getF16Type()), bits);
+  }
+  return fromStored(b_, bits, attention_.type);
+}
+
+/// Whether the exponent is what infinities and NaN have.
+Value TensorAttentionEmitter::isNoNumber(Value bits) {
+  int64_t exponent = attention_.type == rt::DType::F16 ? 0x7c00 : 0x7f80;
+  Value mask = arith::ConstantIntOp::create(b_, exponent, 16);
+  return isEqual(make<arith::AndIOp>(bits, mask), mask);
+}
+
+/// Two elements that lie side by side in what is shared.
+Value TensorAttentionEmitter::loadPair(Value place) {
+  return load(shared_, b_.getI32Type(), make<arith::DivUIOp>(place, number(2)));
+}
+
+/// Lets the warp share a row of queries or keys, with zeros behind it, or
+/// zeros alone.
+void TensorAttentionEmitter::shareRow(Value pointer, Value base, Value row,
+                                      Value isThere, Value place) {
+  Value zero = arith::ConstantIntOp::create(b_, 0, 16);
+  loop(lane_, number(layout_.depth), number(rt::warpSize), [&](Value d) {
+    Value inside = both(isThere, isLess(d, extent(GridAttention::Depth)));
+    Value bits = valueWhen(inside, zero, [&] {
+      return loadBits(pointer, add(add(base, row), d));
+    });
+    store(bits, shared_, add(place, d));
+  });
+}
+
+/// The same of a row of values, as a column: infinities and NaN as zeros.
+/// Whether there are any.
+Value TensorAttentionEmitter::shareValue(Value key, Value end, Value row) {
+  Value own = add(key, row), zero = arith::ConstantIntOp::create(b_, 0, 16);
+  Value isThere = isLess(own, end);
+  Value nothing = arith::ConstantIntOp::create(b_, 0, 1);
+  return loop(lane_, number(layout_.features), number(rt::warpSize), nothing,
+              [&](Value e, ValueRange last) -> Values {
+                Value inside =
+                    both(isThere, isLess(e, extent(GridAttention::Features)));
+                Value bits = valueWhen(inside, zero, [&] {
+                  return loadBits(v_,
+                                  add(add(vBase_, mul(own, vStrides_[2])), e));
+                });
+                Value isNone = isNoNumber(bits);
+                Value place = add(mul(e, number(Layout::valuePitch)), row);
+                store(make<arith::SelectOp>(isNone, zero, bits), shared_,
+                      add(place, number(layout_.values())));
+                return {make<arith::OrIOp>(last[0], isNone)};
+              })[0];
+}
+
+void TensorAttentionEmitter::shareQueries() {
+  loop(number(0), number(WarpProduct::rows), number(1), [&](Value r) {
+    Value query = add(firstQuery_, r);
+    Value row = add(mul(warp_, number(WarpProduct::rows)), r);
+    shareRow(q_, qBase_, mul(query, qStrides_[2]), hasQuery(query),
+             add(mul(row, number(layout_.pitch())), number(layout_.queries())));
+  });
+}
+
+/// Lets the block share keys, from `key` up to `end`, and their values; whether
+/// any of these is no number. The keys come to be seen by all.
+Value TensorAttentionEmitter::shareKeys(Value key, Value end) {
+  Value nothing = arith::ConstantIntOp::create(b_, 0, 1);
+  Value any =
+      loop(warp_, number(tile), warps_, nothing,
+           [&](Value row, ValueRange last) -> Values {
+             Value own = add(key, row);
+             shareRow(k_, kBase_, mul(own, kStrides_[2]), isLess(own, end),
+                      mul(row, number(layout_.pitch())));
+             return {make<arith::OrIOp>(last[0], shareValue(key, end, row))};
+           })[0];
+  return anyOfBlock(any);
+}
+
+/// Whether it holds for any thread. A barrier is within.
+Value TensorAttentionEmitter::anyOfBlock(Value own) {
+  Type word = b_.getI32Type();
+  Value ofWarp = exchange().combineLanes(
+      make<arith::ExtUIOp>(word, own),
+      [&](Value x, Value y) { return make<arith::OrIOp>(x, y); });
+  Value first = number(layout_.flagWords());
+  when(isEqual(lane_, number(0)),
+       [&] { store(ofWarp, shared_, add(first, warp_)); });
+  barrier();
+  Value zero = arith::ConstantIntOp::create(b_, 0, 32);
+  Value all = loop(number(0), warps_, number(1), zero,
+                   [&](Value warp, ValueRange last) -> Values {
+                     Value next = load(shared_, word, add(first, warp));
+                     return {make<arith::OrIOp>(last[0], next)};
+                   })[0];
+  return arith::CmpIOp::create(b_, arith::CmpIPredicate::ne, all, zero);
+}
+
+/// Of queries and keys that are shared: four for each tile of keys.
+ThreadBuilder::Values TensorAttentionEmitter::products() {
+  Values sums(size_t(4 * scoreTiles), constant(0));
+  Value pitch = number(layout_.pitch());
+  Value ofWarp = add(mul(warp_, number(WarpProduct::rows)), group_);
+  Value query = add(add(mul(ofWarp, pitch), pair_), number(layout_.queries()));
+  Value key = add(mul(group_, pitch), pair_);
+  for (int64_t s = 0; s < attention_.depthTiles; ++s) {
+    auto at = [&](Value first, int64_t rows, int64_t on) {
+      return loadPair(add(
+          first, number(rows * layout_.pitch() + s * WarpProduct::depth + on)));
+    };
+    Values a = {at(query, 0, 0), at(query, 8, 0), at(query, 0, 8),
+                at(query, 8, 8)};
+    for (int64_t n = 0; n < scoreTiles; ++n) {
+      Values b = {at(key, n * columns, 0), at(key, n * columns, 8)};
+      Values next = product_.add(a, b, ArrayRef(sums).slice(size_t(4 * n), 4));
+      llvm::copy(next, sums.begin() + 4 * n);
+    }
+  }
+  return sums;
+}
+
+/// What keys weigh, in place of their scores; takes their sums into account.
+ThreadBuilder::Values TensorAttentionEmitter::attend(Value key, Value end,
+                                                     ValueRange scores,
+                                                     Running &running) {
+  Values weights(scores);
+  for (size_t half = 0; half < 2; ++half) {
+    SmallVector<Value *> own;
+    for (size_t n = 0; n < size_t(scoreTiles); ++n) {
+      for (size_t i = 0; i < 2; ++i) {
+        Value &score = weights[4 * n + 2 * half + i];
+        score = maskedScore(query(int64_t(half)),
+                            keyOf(key, int64_t(n), int64_t(i)), end, score);
+        own.push_back(&score);
+      }
+    }
+    auto most = [&](Value x, Value y) { return call(Function::Max, {x, y}); };
+    Value top = *own[0];
+    for (Value *score : ArrayRef(own).drop_front()) {
+      top = most(top, *score);
+    }
+    top = most(exchange().combineLanes(top, 4, most), running.top[half]);
+    Value before = weight(running.top[half], top);
+    Value sum = make<arith::MulFOp>(running.sum[half], before);
+    for (Value *score : own) {
+      *score = weight(*score, top);
+      sum = make<arith::AddFOp>(sum, *score);
+    }
+    running.top[half] = top;
+    running.sum[half] = sum;
+    for (size_t n = 0; n < featureTiles(); ++n) {
+      for (size_t i = 0; i < 2; ++i) {
+        Value &feature = running.features[4 * n + 2 * half + i];
+        feature = make<arith::MulFOp>(feature, before);
+      }
+    }
+  }
+  return weights;
+}
+
+/// Adds the shared values times their weights.
+void TensorAttentionEmitter::weigh(ValueRange weights, Running &running) {
+  Value first = add(add(mul(group_, number(Layout::valuePitch)), pair_),
+                    number(layout_.values()));
+  for (int64_t s = 0; s < weightTiles; ++s) {
+    Values a;
+    for (int64_t on : {0, 1}) { // of two tiles of scores
+      for (int64_t half : {0, 1}) {
+        size_t at = size_t(4 * (2 * s + on) + 2 * half);
+        a.push_back(product_.pack(weights[at], weights[at + 1]));
+      }
+    }
+    for (size_t n = 0; n < featureTiles(); ++n) {
+      auto at = [&](int64_t on) {
+        return loadPair(
+            add(first, number(int64_t(n) * columns * Layout::valuePitch +
+                              s * WarpProduct::depth + on)));
+      };
+      Values next = product_.add(a, Values{at(0), at(8)},
+                                 ArrayRef(running.features).slice(4 * n, 4));
+      llvm::copy(next, running.features.begin() + 4 * n);
+    }
+  }
+}
+
+/// Which keys of the tile have a weight: of this lane's first query in the
+/// lower 32 bits, of its second one in the upper.
+Value TensorAttentionEmitter::attendedKeys(ValueRange weights) {
+  Value all;
+  for (int64_t half : {1, 0}) {
+    Value bits = number(0);
+    for (int64_t n = 0; n < scoreTiles; ++n) {
+      for (int64_t i = 0; i < 2; ++i) {
+        Value p = weights[size_t(4 * n + 2 * half + i)];
+        Value has = arith::CmpFOp::create(b_, arith::CmpFPredicate::UNE, p,
+                                          constant(0));
+        Value bit = make<arith::ShLIOp>(
+            make<arith::ExtUIOp>(Type(b_.getI64Type()), has),
+            keyOf(number(0), n, i));
+        bits = make<arith::OrIOp>(bits, bit);
+      }
+    }
+    all = half == 1 ? make<arith::ShLIOp>(bits, number(32))
+                    : make<arith::OrIOp>(all, bits);
+  }
+  return exchange().combineLanes(
+      all, 4, [&](Value x, Value y) { return make<arith::OrIOp>(x, y); });
+}
+
+/// Adds the values that are no numbers, where there are any: to what they
+/// weigh something for, since weights are no matter but for their being 0.
+void TensorAttentionEmitter::weighNoNumbers(Value hasAny, Value key, Value end,
+                                            ValueRange weights,
+                                            Running &running) {
+  Value attended =
+      valueWhen(hasAny, number(0), [&] { return attendedKeys(weights); });
+  Value left = smaller(number(tile), make<arith::SubIOp>(end, key));
+  // What is attended and weighs nothing, times no number.
+  Value otherwise = constant(
+      attention_.masks() ? 0 : std::numeric_limits<double>::quiet_NaN());
+  Value none = make<arith::SelectOp>(hasAny, left, number(0));
+  running.features =
+      loop(number(0), none, number(1), running.features,
+           [&](Value row, ValueRange last) {
+             Values next(last);
+             Value base = add(vBase_, mul(add(key, row), vStrides_[2]));
+             for (size_t n = 0; n < featureTiles(); ++n) {
+               for (size_t i = 0; i < 2; ++i) {
+                 Value e =
+                     add(pair_, number(int64_t(n) * columns + int64_t(i)));
+                 Value zero = arith::ConstantIntOp::create(b_, 0, 16);
+                 Value bits =
+                     valueWhen(isLess(e, extent(GridAttention::Features)), zero,
+                               [&] { return loadBits(v_, add(base, e)); });
+                 Value isNone = isNoNumber(bits), value = toReal(bits);
+                 for (size_t half = 0; half < 2; ++half) {
+                   Value bit = make<arith::ShRUIOp>(
+                       attended, add(row, number(int64_t(half) * 32)));
+                   Value has = make<arith::TruncIOp>(Type(b_.getI1Type()), bit);
+                   Value more = make<arith::SelectOp>(has, value, otherwise);
+                   more = make<arith::SelectOp>(isNone, more, constant(0));
+                   Value &sum = next[4 * n + 2 * half + i];
+                   sum = make<arith::AddFOp>(sum, more);
+                 }
+               }
+             }
+             return next;
+           });
+}
+
+ThreadBuilder::Values TensorAttentionEmitter::carried(const Running &running) {
+  Values all = {running.top[0], running.top[1], running.sum[0], running.sum[1]};
+  all.append(running.features);
+  return all;
+}
+
+TensorAttentionEmitter::Running
+TensorAttentionEmitter::unpack(ValueRange values) {
+  return {{values[0], values[1]},
+          {values[2], values[3]},
+          Values(values.drop_front(4))};
+}
+
+ThreadBuilder::Values TensorAttentionEmitter::nextKeys(Value key, Value end,
+                                                       ValueRange last) {
+  Running running = unpack(last);
+  Value hasNoNumbers = shareKeys(key, end);
+  Values weights = attend(key, end, products(), running);
+  weigh(weights, running);
+  weighNoNumbers(hasNoNumbers, key, end, weights, running);
+  barrier(); // before anybody shares the next ones
+  return carried(running);
+}
+
+void TensorAttentionEmitter::finish(const Running &running) {
+  auto plus = [&](Value x, Value y) { return make<arith::AddFOp>(x, y); };
+  for (size_t half = 0; half < 2; ++half) {
+    Value sum = exchange().combineLanes(running.sum[half], 4, plus);
+    Value scale = finalScale(running.top[half], sum);
+    Value own = query(int64_t(half));
+    Value row = add(toBase_, mul(own, toStrides_[2]));
+    for (size_t n = 0; n < featureTiles(); ++n) {
+      for (size_t i = 0; i < 2; ++i) {
+        Value e = add(pair_, number(int64_t(n) * columns + int64_t(i)));
+        when(both(hasQuery(own), isLess(e, extent(GridAttention::Features))),
+             [&] {
+               Value y = make<arith::MulFOp>(
+                   running.features[4 * n + 2 * half + i], scale);
+               store(toStored(b_, y, attention_.type), to_, add(row, e));
+             });
+      }
+    }
+  }
+}
+
+void TensorAttentionEmitter::emit() {
+  Values nothing = {never(), never(), constant(0), constant(0)};
+  nothing.append(4 * featureTiles(), constant(0));
+  forEachPart([&](Value begin, Value end) {
+    shareQueries();
+    finish(unpack(loop(
+        begin, end, number(tile), nothing,
+        [&](Value key, ValueRange last) { return nextKeys(key, end, last); })));
+  });
+}
+
+void divisi::emitTensorAttention(ModuleOp module,
+                                 const GridAttention &attention) {
+  ImplicitLocOpBuilder b(UnknownLoc::get(module.getContext()),
+                         module.getContext());
+  auto kernel =
+      beginKernel(b, module, attention.pointerCount(), attention.numberCount());
+  limitThreads(kernel, GridAttention::mostTensorWarps, 3);
+  Value shared = shareMemory(b, module, b.getI32Type(),
+                             TensorAttentionEmitter::sharedWords(attention));
+  TensorAttentionEmitter(b, attention, kernel.getArguments(), shared).emit();
+}
