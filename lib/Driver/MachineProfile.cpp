@@ -65,11 +65,11 @@ void MachineProfiler::connectDevices() {
   if (request_.devices == 1) {
     return;
   }
-  constexpr std::chrono::seconds timeout(60);
   bool hasCores = request_.devices * request_.threads <=
                   int64_t(std::thread::hardware_concurrency());
   communicator_ = rt::makeInprocCommunicator(
-      timeout, hasCores ? rt::spinLimit : std::chrono::microseconds(0));
+      request_.timeout,
+      hasCores ? rt::spinLimit : std::chrono::microseconds(0));
   if (!isOfGpus()) {
     return;
   }
@@ -83,7 +83,7 @@ void MachineProfiler::connectDevices() {
   std::iota(ranks.begin(), ranks.end(), 0U);
   rt::CommunicatorRequest request{.numRanks = uint32_t(ranks.size()),
                                   .localRanks = ranks,
-                                  .timeout = timeout};
+                                  .timeout = request_.timeout};
   communicator_ = rt::makeNcclCommunicator(std::move(communicator_), request);
 }
 

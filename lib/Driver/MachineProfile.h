@@ -22,6 +22,7 @@
 #include "divisi/runtime/GpuTopology.h"
 #include "divisi/runtime/Measure.h"
 
+#include <chrono>
 #include <functional>
 #include <optional>
 
@@ -34,6 +35,8 @@ struct ProfileRequest {
   int threads = 1;                     ///< Of each that is no GPU.
   bool tf32 = false;   ///< Whether f32 means what GPUs round to TF32.
   double seconds = 10; ///< For all of it, about.
+  /// After which a device waits no longer for others.
+  std::chrono::milliseconds timeout = std::chrono::minutes(1);
 };
 
 /// One number.

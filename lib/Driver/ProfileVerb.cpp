@@ -14,6 +14,7 @@
 #include "ActsOn.h"
 #include "MachineProfile.h"
 #include "Outputs.h"
+#include "Sessions.h"
 #include "Verbs.h"
 #include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Support/OutputFile.h"
@@ -55,6 +56,10 @@ private:
   cl::opt<int> threads_{"threads-per-device", cl::sub(command),
                         on(ActsOn::Run),      cl::value_desc("N"),
                         cl::init(1),          cl::desc("as for run")};
+  cl::opt<int64_t> timeout_{
+      "timeout",       cl::sub(command),
+      on(ActsOn::Run), cl::value_desc("MS"),
+      cl::init(60000), cl::desc("how long a device waits for others")};
   cl::opt<double> seconds_{
       "seconds",       cl::sub(command),
       on(ActsOn::Run), cl::value_desc("S"),
@@ -73,9 +78,8 @@ private:
 //===----------------------------------------------------------------------===//
 
 Status ProfileVerb::checkFlags() const {
-  if (threads_ < 1 || threads_ > 1024) {
-    return makeError(ExitCode::Usage, "--threads-per-device ", threads_,
-                     ": expected 1 to 1024");
+  if (Status status = checkRanges(threads_, timeout_); !status.isOk()) {
+    return status;
   }
   if (!(seconds_ >= 0 && seconds_ <= 3600)) {
     return makeError(ExitCode::Usage, "--seconds ", seconds_,
@@ -107,8 +111,10 @@ Status ProfileVerb::addGpus(int64_t count, ProfileRequest &request) const {
 }
 
 divisi::Expected<ProfileRequest> ProfileVerb::request() const {
-  ProfileRequest request{
-      .threads = threads_, .tf32 = tf32_, .seconds = seconds_};
+  ProfileRequest request{.threads = threads_,
+                         .tf32 = tf32_,
+                         .seconds = seconds_,
+                         .timeout = std::chrono::milliseconds(timeout_)};
   auto cores = int64_t(std::thread::hardware_concurrency());
   auto [kind, number] = StringRef(spec_).split(':');
   int64_t count = 0;

@@ -105,6 +105,18 @@ static rt::DeviceFactory openingGpus(const Processes *processes,
   };
 }
 
+Status divisi::checkRanges(int threads, int64_t timeout) {
+  if (threads < 1 || threads > 1024) {
+    return makeError(ExitCode::Usage, "--threads-per-device ", threads,
+                     ": expected 1 to 1024");
+  }
+  if (timeout < 1 || timeout > 86400000) {
+    return makeError(ExitCode::Usage, "--timeout ", timeout,
+                     ": expected 1 to 86400000 ms");
+  }
+  return {};
+}
+
 divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   rt::SessionOptions options;
   const rt::Backend *const available[] = {&rt::cpuBackend(),
@@ -113,14 +125,8 @@ divisi::Expected<rt::SessionOptions> SessionFlags::options() const {
   if (!selected) {
     return selected.status();
   }
-  if (threads < 1 || threads > 1024) {
-    return Status(ExitCode::Usage, "--threads-per-device " +
-                                       std::to_string(threads) +
-                                       ": expected 1 to 1024");
-  }
-  if (timeout < 1 || timeout > 86400000) {
-    return Status(ExitCode::Usage, "--timeout " + std::to_string(timeout) +
-                                       ": expected 1 to 86400000 ms");
+  if (Status status = checkRanges(threads, timeout); !status.isOk()) {
+    return status;
   }
   options.timeout = std::chrono::milliseconds(timeout);
   // Who says how long a kernel may take wants it given up after that.

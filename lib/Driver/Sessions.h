@@ -99,6 +99,10 @@ private:
   mutable std::unique_ptr<Processes> processes_; ///< Null: it is alone.
 };
 
+/// Whether --threads-per-device and --timeout (ms) are numbers of some use;
+/// else fails with Usage.
+Status checkRanges(int threads, int64_t timeout);
+
 /// The tensors of --inputs in the order of the inputs of `entry`. An entry
 /// without inputs needs none.
 Expected<std::vector<rt::HostTensor>>

@@ -129,6 +129,8 @@ def test_mistakes_are_said_before_anything_is_measured(divisi):
             because="--seconds -1: expected 0 to 3600")
     refuses(USAGE, "cpu:2", "--threads-per-device", "0", *out,
             because="--threads-per-device 0: expected 1 to 1024")
+    refuses(USAGE, "cpu:2", "--timeout", "0", *out,
+            because="--timeout 0: expected 1 to 86400000 ms")
     refuses(USAGE, "cpu:2", "--json", "--cluster-out", "-",
             because="--json is written to stdout, and so is --cluster-out")
     refuses(FILES, "cpu:2", "--cluster-out", "none/m.yaml",
@@ -206,10 +208,16 @@ def test_gpus_meet_by_nccl_on_each_level(divisi):
 
 @needs_gpus
 @needs_nccl
-def test_collectives_that_fail_end_it(divisi):
-    told = divisi("profile", "gpu:2", *QUICK, "--cluster-out", "m.yaml",
-                  exits=DEVICE, env=emulator(bytes=SMALL, nccl_fail=3)).err
-    assert re.search("error: NCCL cannot (go on with|begin) all_reduce", told)
+@pytest.mark.parametrize("failure, says", [
+    ("nccl_fail", "error: NCCL cannot (go on with|begin) all_reduce"),
+    ("nccl_hang", "waited 2000 ms in all_reduce .* for NCCL to end it"),
+    ("nccl_alone", "waited 2000 ms for NCCL to connect 2 GPUs"),
+])
+def test_collectives_that_fail_end_it(divisi, failure, says):
+    told = divisi("profile", "gpu:2", *QUICK, "--timeout", 2000,
+                  "--cluster-out", "m.yaml", exits=DEVICE,
+                  env=emulator(bytes=SMALL, **{failure: 1})).err
+    assert re.search(says, told), told
     assert not divisi.path("m.yaml").exists()
 
 
@@ -249,10 +257,10 @@ def test_gpus_are_found_and_planned_for(divisi, generated, monkeypatch):
     environment = emulator(bytes=SMALL, devices=2)
     text, said = profile(divisi, env=environment)
     assert re.search(r"count: +2\n", text) and len(said["gpus"]) == 2
-    m = generated("mlp.py", "--widths", "64,32", "--batch", 6)
+    m = generated("mlp.py", "--widths", "64,32,16", "--batch", 6)
     divisi("plan", m.onnx, "--cluster", "m.yaml", "-o", "p.mlir")
     assert "2 x emulated" in divisi("explain", "p.mlir").out
-    # Code is for what was measured.
+    # Code is for what was measured: of what is between the products.
     made = divisi("compile", m.onnx, "--cluster", "m.yaml", "-o", "g.divisi")
     assert "for GPUs: PTX for sm_90 on" in made.err
     one, _ = profile(divisi, "gpu:1", "--tf32", env=environment)
