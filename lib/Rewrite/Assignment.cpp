@@ -136,7 +136,8 @@ divisi::rewrite::evaluate(const Items &items, const Assignment &assignment) {
 }
 
 std::optional<double>
-divisi::rewrite::evaluateNumber(const Expr &expr, const Assignment &assignment) {
+divisi::rewrite::evaluateNumber(const Expr &expr,
+                                const Assignment &assignment) {
   if (expr.kind == Expr::Kind::Real) {
     return expr.real;
   }
@@ -146,12 +147,22 @@ divisi::rewrite::evaluateNumber(const Expr &expr, const Assignment &assignment) 
       return real->second;
     }
   }
-  std::optional<int64_t> value = evaluate(expr, assignment);
-  return value ? std::optional(double(*value)) : std::nullopt;
+  if (std::optional<int64_t> value = evaluate(expr, assignment)) {
+    return double(*value);
+  }
+  bool isQuotient = expr.kind == Expr::Kind::Div;
+  if (!isQuotient && expr.kind != Expr::Kind::Mul) {
+    return std::nullopt;
+  }
+  std::optional<double> left = evaluateNumber(expr.operands[0], assignment);
+  std::optional<double> right = evaluateNumber(expr.operands[1], assignment);
+  if (!left || !right || (isQuotient && *right == 0)) {
+    return std::nullopt;
+  }
+  return isQuotient ? *left / *right : *left * *right;
 }
 
-template <typename T>
-static bool compares(T left, Relation relation, T right) {
+template <typename T> static bool compares(T left, Relation relation, T right) {
   switch (relation) {
   case Relation::Eq:
     return left == right;
@@ -165,14 +176,33 @@ static bool compares(T left, Relation relation, T right) {
     return left > right;
   case Relation::Ge:
     return left >= right;
+  case Relation::Broadcasts:
+    return left == T(1) || left == right;
   case Relation::Divides:
     break;
   }
   return false;
 }
 
+/// The shape of that name, or null.
+static const std::vector<int64_t> *findShape(const Expr &expr,
+                                             const Assignment &assignment) {
+  auto found = assignment.shapes.find(expr.name);
+  bool isShape =
+      expr.kind == Expr::Kind::Name && found != assignment.shapes.end();
+  return isShape ? &found->second : nullptr;
+}
+
 bool divisi::rewrite::holds(const Condition &condition,
                             const Assignment &assignment) {
+  const auto *shape = findShape(condition.left, assignment);
+  const auto *to = findShape(condition.right, assignment);
+  if (shape && to) {
+    return std::equal(shape->begin(), shape->end(), to->begin(), to->end(),
+                      [](int64_t extent, int64_t whole) {
+                        return extent == 1 || extent == whole;
+                      });
+  }
   std::optional<int64_t> left = evaluate(condition.left, assignment);
   std::optional<int64_t> right = evaluate(condition.right, assignment);
   if (left && right) {
@@ -213,6 +243,10 @@ static bool areLegal(const Rule &rule, const Ranks &ranks) {
   }
   return std::all_of(rule.conditions.begin(), rule.conditions.end(),
                      [&](const Condition &condition) {
+                       if (rule.isOfShapes(condition)) {
+                         return ranks.at(condition.left.name) ==
+                                ranks.at(condition.right.name);
+                       }
                        return !isOfRanks(condition.left) ||
                               !isOfRanks(condition.right) ||
                               holds(condition, assignment);
@@ -227,11 +261,11 @@ std::vector<Ranks> divisi::rewrite::allRanks(const Rule &rule) {
       for (size_t rank = 0; rank <= kMostDims; ++rank) {
         Ranks more = ranks;
         more[shape] = rank;
-        bool fits = std::all_of(rule.variables.begin(), rule.variables.end(),
-                                [&](const Variable &variable) {
-                                  return countDims(variable.type, more) <=
-                                         kMostDims;
-                                });
+        bool fits =
+            std::all_of(rule.variables.begin(), rule.variables.end(),
+                        [&](const Variable &variable) {
+                          return countDims(variable.type, more) <= kMostDims;
+                        });
         if (fits) {
           longer.push_back(std::move(more));
         }
@@ -239,15 +273,32 @@ std::vector<Ranks> divisi::rewrite::allRanks(const Rule &rule) {
     }
     all = std::move(longer);
   }
-  std::erase_if(all, [&](const Ranks &ranks) {
-    return !areLegal(rule, ranks);
-  });
+  std::erase_if(all,
+                [&](const Ranks &ranks) { return !areLegal(rule, ranks); });
   return all;
 }
 
-/// Gives what an equality says alone the value of its other side.
-static void follow(const Rule &rule, Assignment &assignment) {
+/// Gives what broadcasts extents of which it may be.
+static void repeat(const Rule &rule, const Condition &condition,
+                   Assignment &assignment, std::mt19937_64 &random) {
+  auto pick = [&](int64_t whole) { return random() % 2 == 0 ? 1 : whole; };
+  std::optional<int64_t> whole = evaluate(condition.right, assignment);
+  if (rule.isOfShapes(condition)) {
+    auto &extents = assignment.shapes[condition.left.name];
+    extents = assignment.shapes[condition.right.name];
+    std::transform(extents.begin(), extents.end(), extents.begin(), pick);
+  } else if (condition.left.kind == Expr::Kind::Name && whole) {
+    assignment.numbers[condition.left.name] = pick(*whole);
+  }
+}
+
+/// Gives what a condition says alone the value of its other side.
+static void follow(const Rule &rule, Assignment &assignment,
+                   std::mt19937_64 &random) {
   for (const Condition &condition : rule.conditions) {
+    if (condition.relation == Relation::Broadcasts) {
+      repeat(rule, condition, assignment, random);
+    }
     if (condition.relation != Relation::Eq) {
       continue;
     }
@@ -318,7 +369,7 @@ std::optional<Assignment> divisi::rewrite::draw(const Rule &rule,
     for (const std::string &real : rule.reals) {
       result.reals[real] = double(int64_t(random() % 20) - 4) / 8;
     }
-    follow(rule, result);
+    follow(rule, result, random);
     if (isLegal(rule, result)) {
       return result;
     }

@@ -52,6 +52,7 @@ private:
   bool bindType(const TensorType &type, mlir::Type found);
   bool bindList(const Items &items, const std::vector<int64_t> &values);
   bool bind(const Expr &expr, int64_t value);
+  bool bindReal(const Expr &expr, double value);
   bool bindElement(const Node &node, double element);
   bool bindNode(const Node &node, mlir::Operation *op);
   void followEqualities();
@@ -106,16 +107,22 @@ bool Binder::bindType(const TensorType &type, mlir::Type found) {
          bindList(type.shape, form.dims);
 }
 
+/// The same of a real.
+bool Binder::bindReal(const Expr &expr, double value) {
+  if (expr.kind != Expr::Kind::Name) {
+    return true;
+  }
+  auto [entry, isNew] = binding_.assignment.reals.emplace(expr.name, value);
+  return isNew || entry->second == value;
+}
+
 bool Binder::bindElement(const Node &node, double element) {
   const auto *expr = std::get_if<Expr>(&node.element);
   if (!expr || expr->kind != Expr::Kind::Name) {
     return true;
   }
-  if (std::find(rule_.reals.begin(), rule_.reals.end(), expr->name) !=
-      rule_.reals.end()) {
-    auto [entry, isNew] =
-        binding_.assignment.reals.emplace(expr->name, element);
-    return isNew || entry->second == element;
+  if (rule_.isReal(*expr)) {
+    return bindReal(*expr, element);
   }
   constexpr double most = 0x1p53;
   return std::abs(element) < most && element == std::trunc(element) &&
@@ -137,9 +144,8 @@ bool Binder::bindNode(const Node &node, mlir::Operation *op) {
       }
     } else if (const auto *expr = std::get_if<Expr>(&value)) {
       const double *real = attributes.find<double>(name);
-      if (real && expr->kind == Expr::Kind::Name) {
-        binding_.assignment.reals.emplace(expr->name, *real);
-      } else if (!bind(*expr, attributes.getInt(name))) {
+      if (real ? !bindReal(*expr, *real)
+               : !bind(*expr, attributes.getInt(name))) {
         return false;
       }
     }
@@ -153,8 +159,9 @@ void Binder::followEqualities() {
       if (condition.relation != Relation::Eq) {
         continue;
       }
-      for (auto [name, other] : {std::pair(&condition.left, &condition.right),
-                                 std::pair(&condition.right, &condition.left)}) {
+      for (auto [name, other] :
+           {std::pair(&condition.left, &condition.right),
+            std::pair(&condition.right, &condition.left)}) {
         if (auto value = evaluate(*other, binding_.assignment)) {
           bind(*name, *value);
         }
@@ -252,8 +259,8 @@ Expected<Binding> Binder::run(Instantiator &instantiator) {
   for (mlir::Value variable : match_.variables) {
     binding_.variables.push_back(fromMLIR(variable.getType()));
   }
-  auto forms = Instantiator::variables(rule_, binding_.assignment,
-                                       binding_.types);
+  auto forms =
+      Instantiator::variables(rule_, binding_.assignment, binding_.types);
   if (!forms || *forms != binding_.variables) {
     return other;
   }
@@ -278,9 +285,9 @@ static bool hasAllTypes(const Rule &rule, const TypeChoice &types) {
                      });
 }
 
-Expected<Binding>
-divisi::rewrite::bindNames(const ProvedRule &proved, const SourceMatch &match,
-                           Instantiator &instantiator) {
+Expected<Binding> divisi::rewrite::bindNames(const ProvedRule &proved,
+                                             const SourceMatch &match,
+                                             Instantiator &instantiator) {
   Status why = mismatch("it is proved at no ranks of these tensors");
   for (const Ranks &ranks : proved.ranks) {
     bool fits = true;

@@ -19,9 +19,9 @@
 using namespace divisi;
 using namespace divisi::rewrite;
 
-std::optional<TensorForm>
-divisi::rewrite::formOf(const TensorType &type, const Assignment &assignment,
-                        const TypeChoice &types) {
+std::optional<TensorForm> divisi::rewrite::formOf(const TensorType &type,
+                                                  const Assignment &assignment,
+                                                  const TypeChoice &types) {
   std::optional<std::vector<int64_t>> dims =
       divisi::rewrite::evaluate(type.shape, assignment);
   if (!dims) {
@@ -89,21 +89,17 @@ static mlir::Attribute attributeOf(mlir::OpBuilder &builder, const Value &value,
                    : mlir::Attribute();
   }
   const Expr &expr = std::get<Expr>(value);
-  if (expr.kind == Expr::Kind::Name) {
-    auto real = assignment.reals.find(expr.name);
-    if (real != assignment.reals.end()) {
-      return builder.getF64FloatAttr(real->second);
-    }
+  if (auto number = divisi::rewrite::evaluate(expr, assignment)) {
+    return builder.getI64IntegerAttr(*number);
   }
-  auto number = divisi::rewrite::evaluate(expr, assignment);
-  return number ? mlir::Attribute(builder.getI64IntegerAttr(*number))
-                : mlir::Attribute();
+  std::optional<double> real = evaluateNumber(expr, assignment);
+  return real ? mlir::Attribute(builder.getF64FloatAttr(*real))
+              : mlir::Attribute();
 }
 
 mlir::RankedTensorType divisi::rewrite::toMLIR(mlir::MLIRContext *context,
                                                const TensorForm &form) {
-  return mlir::RankedTensorType::get(form.dims,
-                                     toMLIRType(context, form.type));
+  return mlir::RankedTensorType::get(form.dims, toMLIRType(context, form.type));
 }
 
 TensorForm divisi::rewrite::fromMLIR(mlir::Type type) {

@@ -13,11 +13,27 @@
 using namespace divisi::rewrite;
 
 const Variable *Rule::findVariable(const std::string &variable) const {
-  auto found = std::find_if(variables.begin(), variables.end(),
-                            [&](const Variable &candidate) {
-                              return candidate.name == variable;
-                            });
+  auto found = std::find_if(
+      variables.begin(), variables.end(),
+      [&](const Variable &candidate) { return candidate.name == variable; });
   return found == variables.end() ? nullptr : &*found;
+}
+
+bool Rule::isReal(const Expr &expr) const {
+  return expr.kind == Expr::Kind::Real ||
+         (expr.kind == Expr::Kind::Name &&
+          std::find(reals.begin(), reals.end(), expr.name) != reals.end()) ||
+         std::any_of(expr.operands.begin(), expr.operands.end(),
+                     [&](const Expr &operand) { return isReal(operand); });
+}
+
+bool Rule::isOfShapes(const Condition &condition) const {
+  auto isShape = [&](const Expr &expr) {
+    return expr.kind == Expr::Kind::Name &&
+           std::find(shapes.begin(), shapes.end(), expr.name) != shapes.end();
+  };
+  return condition.relation == Relation::Broadcasts &&
+         isShape(condition.left) && isShape(condition.right);
 }
 
 std::vector<Rule> divisi::rewrite::withOperators(const Rule &rule) {
@@ -46,8 +62,8 @@ const char *divisi::rewrite::spell(VariableKind kind) {
 }
 
 const char *divisi::rewrite::spell(Relation relation) {
-  static constexpr const char *words[] = {"==", "!=", "<",      "<=",
-                                          ">",  ">=", "divides"};
+  static constexpr const char *words[] = {
+      "==", "!=", "<", "<=", ">", ">=", "divides", "broadcasts"};
   return words[static_cast<size_t>(relation)];
 }
 

@@ -159,6 +159,11 @@ Expr ExpressionParser::factor() {
     expect(")");
     return result;
   }
+  if (std::optional<double> number = real()) {
+    result.kind = Expr::Kind::Real;
+    result.real = *number;
+    return result;
+  }
   bool isNegative = accept("-");
   if (peek().kind == Token::Kind::Integer) {
     int64_t number = take().integer;
@@ -232,9 +237,19 @@ std::optional<double> ExpressionParser::real() {
   return isNegative ? -number : number;
 }
 
+std::optional<double> ExpressionParser::loneReal() {
+  size_t before = at_;
+  std::optional<double> found = real();
+  if (found && (isNext("*") || isNext("/"))) {
+    at_ = before;
+    return std::nullopt;
+  }
+  return found;
+}
+
 Expr ExpressionParser::number() {
   Position at = peek().at;
-  std::optional<double> found = real();
+  std::optional<double> found = loneReal();
   if (!found) {
     return expression();
   }
@@ -246,7 +261,7 @@ Expr ExpressionParser::number() {
 }
 
 Value ExpressionParser::value() {
-  if (std::optional<double> number = real()) {
+  if (std::optional<double> number = loneReal()) {
     return *number;
   }
   if (isNext("true") || isNext("false")) {

@@ -53,6 +53,8 @@ protected:
   Expr number();
   Items items();
   std::optional<double> real();
+  /// A real of which no expression begins.
+  std::optional<double> loneReal();
   Value value();
   TensorType type();
 

@@ -12,6 +12,7 @@
 #include "divisi/Rewrite/RuleText.h"
 #include "lib/Rewrite/RuleLexer.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -82,7 +83,9 @@ private:
   Declared *use(Kind kind, const std::string &name, Position at,
                 const char *what);
   void checkExpr(const Expr &expr, const std::string &index);
+  void checkReal(const Expr &expr);
   void checkNumber(const Expr &expr);
+  void checkCondition(const Condition &condition);
   void findAlone(const Expr &expr);
   void checkItems(const Items &items, Position at, bool isFinding);
   void checkType(const TensorType &type, bool isFinding);
@@ -116,10 +119,10 @@ void NameCheck::declare(Kind kind, const std::string &name, Position at) {
 }
 
 void NameCheck::declareAll() {
-  for (auto [kind, names] :
-       {std::pair(Kind::Size, &rule_.sizes),
-        std::pair(Kind::Shape, &rule_.shapes), std::pair(Kind::Int, &rule_.ints),
-        std::pair(Kind::Real, &rule_.reals)}) {
+  for (auto [kind, names] : {std::pair(Kind::Size, &rule_.sizes),
+                             std::pair(Kind::Shape, &rule_.shapes),
+                             std::pair(Kind::Int, &rule_.ints),
+                             std::pair(Kind::Real, &rule_.reals)}) {
     for (const std::string &name : *names) {
       declare(kind, name, rule_.at);
     }
@@ -146,8 +149,8 @@ NameCheck::Declared *NameCheck::use(Kind kind, const std::string &name,
 
 void NameCheck::checkExpr(const Expr &expr, const std::string &index) {
   if (expr.kind == Expr::Kind::Name && expr.name != index) {
-    bool isInt = declared_.count(expr.name) &&
-                 declared_.at(expr.name).kind == Kind::Int;
+    bool isInt =
+        declared_.count(expr.name) && declared_.at(expr.name).kind == Kind::Int;
     use(isInt ? Kind::Int : Kind::Size, expr.name, expr.at, "size or int");
   }
   if (expr.kind == Expr::Kind::Rank || expr.kind == Expr::Kind::Extent ||
@@ -159,14 +162,46 @@ void NameCheck::checkExpr(const Expr &expr, const std::string &index) {
   }
 }
 
-/// What may be a real, if that stands alone.
+void NameCheck::checkReal(const Expr &expr) {
+  switch (expr.kind) {
+  case Expr::Kind::Real:
+  case Expr::Kind::Number:
+    return;
+  case Expr::Kind::Name:
+    use(Kind::Real, expr.name, expr.at, "real");
+    return;
+  case Expr::Kind::Mul:
+  case Expr::Kind::Div:
+    checkReal(expr.operands[0]);
+    checkReal(expr.operands[1]);
+    return;
+  default:
+    fail(expr.at, "reals are multiplied, divided and compared with reals and "
+                  "numbers, got '" +
+                      printExpr(expr) + "'");
+  }
+}
+
+/// An integer, or a real.
 void NameCheck::checkNumber(const Expr &expr) {
-  auto found = declared_.find(expr.name);
-  if (expr.kind == Expr::Kind::Name && found != declared_.end() &&
-      found->second.kind == Kind::Real) {
-    found->second.isUsed = true;
+  if (rule_.isReal(expr)) {
+    checkReal(expr);
   } else {
     checkExpr(expr, {});
+  }
+}
+
+void NameCheck::checkCondition(const Condition &condition) {
+  if (rule_.isOfShapes(condition)) {
+    use(Kind::Shape, condition.left.name, condition.at, "shape");
+    use(Kind::Shape, condition.right.name, condition.at, "shape");
+    return;
+  }
+  checkNumber(condition.left);
+  checkNumber(condition.right);
+  if (condition.relation == Relation::Eq) {
+    findAlone(condition.left);
+    findAlone(condition.right);
   }
 }
 
@@ -231,8 +266,8 @@ void NameCheck::useValue(const std::string &name, Position at,
   auto node = nodes.find(name);
   if (node != nodes.end()) {
     node->second = true;
-  } else if (Declared *variable = use(Kind::Variable, name, at,
-                                      "variable or earlier node")) {
+  } else if (Declared *variable =
+                 use(Kind::Variable, name, at, "variable or earlier node")) {
     variable->isFound |= isSource;
   }
 }
@@ -270,9 +305,10 @@ void NameCheck::checkGraph(const Graph &graph, bool isSource) {
     useValue(result, graph.at, nodes, isSource);
   }
   for (const Node &node : graph.nodes) {
-    if (!nodes.at(node.name)) {
-      fail(node.at, "nothing needs '" + node.name +
-                        "'; return it, or leave it out");
+    auto found = nodes.find(node.name);
+    if (found != nodes.end() && !found->second) {
+      fail(node.at,
+           "nothing needs '" + node.name + "'; return it, or leave it out");
     }
   }
 }
@@ -283,14 +319,14 @@ void NameCheck::checkForm() {
                           "everything");
   }
   if (rule_.source.results.size() != rule_.target.results.size()) {
-    fail(rule_.target.at,
-         "the target returns " + std::to_string(rule_.target.results.size()) +
-             " results, expected " +
-             std::to_string(rule_.source.results.size()) +
-             " as the source does");
+    fail(rule_.target.at, "the target returns " +
+                              std::to_string(rule_.target.results.size()) +
+                              " results, expected " +
+                              std::to_string(rule_.source.results.size()) +
+                              " as the source does");
   }
-  if (rule_.isAxiom && (rule_.numericClass || rule_.open ||
-                        rule_.isGenerated || rule_.isAlways)) {
+  if (rule_.isAxiom && (rule_.numericClass || rule_.open || rule_.isGenerated ||
+                        rule_.isAlways)) {
     fail(rule_.at, "an axiom is about exact numbers and believed; it has no "
                    "class, is not open, not generated and not applied");
   }
@@ -326,12 +362,7 @@ Status NameCheck::run() {
     checkType(variable.type, true);
   }
   for (const Condition &condition : rule_.conditions) {
-    checkNumber(condition.left);
-    checkNumber(condition.right);
-    if (condition.relation == Relation::Eq) {
-      findAlone(condition.left);
-      findAlone(condition.right);
-    }
+    checkCondition(condition);
   }
   checkGraph(rule_.source, true);
   checkGraph(rule_.target, false);

@@ -41,10 +41,9 @@ Node Parser::node() {
   result.at = peek().at;
   result.name = name("a name, 'return' or '}'");
   expect("=");
-  std::optional<double> number = real();
-  bool isElement =
-      number || isNext("(") ||
-      (peek().kind == Token::Kind::Word && !isCall());
+  std::optional<double> number = loneReal();
+  bool isElement = number || isNext("(") || peek().kind == Token::Kind::Real ||
+                   (peek().kind == Token::Kind::Word && !isCall());
   if (isElement) {
     result.element = number ? Value(*number) : Value(expression());
     if (!isNext(":")) {
@@ -110,8 +109,9 @@ void Parser::condition(Rule &rule) {
   result.comments = takeComments();
   result.at = peek().at;
   result.left = number();
-  for (Relation each : {Relation::Eq, Relation::Ne, Relation::Lt, Relation::Le,
-                        Relation::Gt, Relation::Ge, Relation::Divides}) {
+  for (Relation each :
+       {Relation::Eq, Relation::Ne, Relation::Lt, Relation::Le, Relation::Gt,
+        Relation::Ge, Relation::Divides, Relation::Broadcasts}) {
     if (accept(spell(each))) {
       result.relation = each;
       result.right = number();
@@ -119,7 +119,7 @@ void Parser::condition(Rule &rule) {
       return;
     }
   }
-  fail("==, !=, <, <=, >, >= or divides");
+  fail("==, !=, <, <=, >, >=, divides or broadcasts");
 }
 
 /// Whether `word` began a declaration, which then is read.
@@ -187,10 +187,11 @@ void Parser::statement(Rule &rule, std::set<std::string> &seen) {
   } else if (word == "always") {
     rule.isAlways = true;
   } else {
-    failAt(at, "expected summary, size, shape, int, real, operator, activation, "
-               "weight, constant, where, source, target, class, open, generated "
-               "or always, got '" +
-                   word + "'");
+    failAt(at,
+           "expected summary, size, shape, int, real, operator, activation, "
+           "weight, constant, where, source, target, class, open, generated "
+           "or always, got '" +
+               word + "'");
   }
 }
 

@@ -30,6 +30,15 @@ static Expr times(Expr left, Expr right) {
   return result;
 }
 
+/// A literal; its name is how it is printed.
+static Expr realExpr(double number) {
+  Expr result;
+  result.kind = Expr::Kind::Real;
+  result.real = number;
+  result.name = printExpr(result);
+  return result;
+}
+
 static std::string extentName(const std::string &shape, size_t dim) {
   return shape + "." + std::to_string(dim);
 }
@@ -54,7 +63,7 @@ static std::optional<Expr> writeOut(const Expr &expr, const Ranks &ranks,
   }
   Expr result = expr;
   if (expr.kind == Expr::Kind::Real) {
-    result.name = printExpr(expr);
+    return realExpr(expr.real);
   }
   for (Expr &operand : result.operands) {
     std::optional<Expr> written = writeOut(operand, ranks, index, at);
@@ -124,6 +133,7 @@ private:
                   SymbolicCall &made);
   std::optional<SymbolicGraph> graphOf(const Graph &graph, size_t side);
   bool addAttributes(const Node &node, const Call &call, SymbolicCall &result);
+  bool addCondition(const Condition &condition);
   std::string elementOf(rt::DType type) const;
 
   const Rule &rule_;
@@ -320,21 +330,16 @@ bool Maker::addAttributes(const Node &node, const Call &call,
       result.integers.insert(result.integers.end(), written->begin(),
                              written->end());
     } else if (const auto *expr = std::get_if<Expr>(&value)) {
-      bool isReal = std::find(rule_.reals.begin(), rule_.reals.end(),
-                              expr->name) != rule_.reals.end();
+      bool isReal = rule_.isReal(*expr);
       std::optional<Expr> written = writeOut(*expr, ranks_, {}, 0);
       if (!written) {
         return false;
       }
       result.function += isReal ? "real" : "integer";
-      if (isReal) {
-        result.reals.push_back(expr->name);
-      } else {
-        result.integers.push_back(*written);
-      }
-    } else if (std::get_if<double>(&value)) {
+      (isReal ? result.reals : result.integers).push_back(*written);
+    } else if (const auto *number = std::get_if<double>(&value)) {
       result.function += "real";
-      result.reals.push_back(printValue(value));
+      result.reals.push_back(realExpr(*number));
     } else if (std::get_if<std::string>(&value)) {
       result.function += renameLetters(call.attributes.getString(name));
     } else {
@@ -381,6 +386,27 @@ std::optional<SymbolicGraph> Maker::graphOf(const Graph &graph, size_t side) {
   return result;
 }
 
+/// False where it has no value.
+bool Maker::addCondition(const Condition &condition) {
+  Condition written = condition;
+  if (rule_.isOfShapes(condition)) {
+    for (size_t i = 0; i != ranks_.at(condition.left.name); ++i) {
+      written.left = nameExpr(extentName(condition.left.name, i));
+      written.right = nameExpr(extentName(condition.right.name, i));
+      result_.conditions.push_back(written);
+    }
+    return true;
+  }
+  auto left = writeOut(condition.left, ranks_, {}, 0);
+  auto right = writeOut(condition.right, ranks_, {}, 0);
+  if (left && right) {
+    written.left = *left;
+    written.right = *right;
+    result_.conditions.push_back(std::move(written));
+  }
+  return left && right;
+}
+
 std::optional<SymbolicRule> Maker::run() {
   addNames();
   if (!takeSamples()) {
@@ -394,16 +420,9 @@ std::optional<SymbolicRule> Maker::run() {
     result_.variables.emplace_back(dims->begin(), dims->end());
     result_.elements.push_back(words_.at(variable.type.element));
   }
-  for (const Condition &condition : rule_.conditions) {
-    Condition written = condition;
-    auto left = writeOut(condition.left, ranks_, {}, 0);
-    auto right = writeOut(condition.right, ranks_, {}, 0);
-    if (!left || !right) {
-      return std::nullopt;
-    }
-    written.left = *left;
-    written.right = *right;
-    result_.conditions.push_back(std::move(written));
+  if (!std::all_of(rule_.conditions.begin(), rule_.conditions.end(),
+                   [&](const Condition &each) { return addCondition(each); })) {
+    return std::nullopt;
   }
   auto source = graphOf(rule_.source, 0), target = graphOf(rule_.target, 1);
   if (!source || !target) {

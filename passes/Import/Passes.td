@@ -12,9 +12,12 @@
 include "mlir/Pass/PassBase.td"
 
 def FuseAttention : Pass<"nn-fuse-attention", "::mlir::func::FuncOp"> {
-  let summary = "recognise attention that is written out";
+  let summary = "recognise attention that rules have left";
   let description = [{
-    Precondition: values are global; products have absorbed what they can.
+    Precondition: values are global; products have absorbed what they can. Rules
+    have found attention of four dims: this pass is about that of more or fewer,
+    as of windows, and about masks that are added one after the other, for which
+    a rule would have to be proved at more dims, or at all ways to broadcast.
 
     Effect: softmax(scale * q.k + mask).v, of one element type, becomes
     `nn.attention`, if nothing else uses what lies between. Dimensions may come
@@ -176,6 +179,31 @@ def LowerPrecision : Pass<"nn-lower-precision", "::mlir::ModuleOp"> {
                "Names of nodes, scopes, operators and weights that stay f32">];
   let statistics = [
     Statistic<"numNarrowed", "narrowed", "Operators that became narrow">];
+}
+
+def SpellProducts : Pass<"nn-spell-products", "::mlir::func::FuncOp"> {
+  let summary = "write products as rules have them";
+  let description = [{
+    Precondition: values are global.
+
+    Effect: the labels of a `nn.matmul` become those of rules, "{b}{m}{k},
+    {b}{k}{n}->{b}{m}{n}": dims of a batch first, those that are summed over
+    last on the left. Transposes of the operands and of the result do what the
+    labels did. What is added to the operand of a `nn.softmax`, or chooses it,
+    gets dims of extent 1 in front until it has as many.
+
+    Postcondition: the values are the same; canonicalization makes labels of the
+    transposes again, and takes dims of extent 1 away.
+
+    ```mlir
+    %0 = nn.matmul %q, %k {labels = "bshd,bthd->bhst"} : …
+    // becomes
+    %1 = nn.transpose %q {permutation = array<i64: 0, 2, 1, 3>} : …
+    %2 = nn.transpose %k {permutation = array<i64: 0, 2, 3, 1>} : …
+    %0 = nn.matmul %1, %2 {labels = "bhsd,bhdt->bhst"} : …
+    ```
+  }];
+  let dependentDialects = ["::divisi::nn::NNDialect"];
 }
 
 def Unflatten : Pass<"nn-unflatten", "::mlir::ModuleOp"> {

@@ -25,11 +25,13 @@ void divisi::buildImportPipeline(OpPassManager &manager,
                                  const PrecisionOptions &precision,
                                  bool integers) {
   // Exporters repeat themselves; patterns want each value once.
-  manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  // Whole operators again, before their parts get more dims.
+  // Whole operators again, as rules know exporters to write them: before parts
+  // are moved, and get more dims.
+  manager.addNestedPass<func::FuncOp>(createSpellProducts());
   addRules(manager);
   manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
   // After this every dim means one thing.
   manager.addPass(createUnflatten());
   addRules(manager);

@@ -9,8 +9,8 @@
 // Of every rule that is proved, and by which something can take less, a module
 // is made at sizes drawn at random: its source. Applied there, its target
 // stands and computes the same by the reference kernels. And nothing is applied
-// where a condition does not hold, a weight is none, others read what is inside,
-// or at ranks at which it is not proved.
+// where a condition does not hold, a weight is none, others read what is
+// inside, or at ranks at which it is not proved.
 //
 //===----------------------------------------------------------------------===//
 
@@ -75,6 +75,11 @@ mlir::Value Made::add(const Variable &variable, const TensorForm &form,
   mlir::Location location = builder_.getUnknownLoc();
   mlir::RankedTensorType type = toMLIR(builder_.getContext(), form);
   auto tensor = drawTensor(form, Values::Normal, random);
+  if (variable.type.element == "i64") {
+    for (int64_t &index : tensor->as<int64_t>()) {
+      index = -(index & 1); // of a dim of any extent
+    }
+  }
   if (variable.kind == VariableKind::Activation || isGiven) {
     inputs_.push_back(*tensor);
     return block_->addArgument(type, location);
@@ -89,9 +94,9 @@ mlir::Value Made::add(const Variable &variable, const TensorForm &form,
   builder_.setInsertionPointToStart(module_->getBody());
   mlir::OperationState state(location, "nn.global");
   state.addAttribute("sym_name", builder_.getStringAttr(variable.name));
-  state.addAttribute("kind", nn::GlobalKindAttr::get(
-                                 builder_.getContext(),
-                                 nn::GlobalKind::Parameter));
+  state.addAttribute("kind",
+                     nn::GlobalKindAttr::get(builder_.getContext(),
+                                             nn::GlobalKind::Parameter));
   state.addAttribute("type", mlir::TypeAttr::get(type));
   builder_.create(state);
   globals_.emplace(variable.name, *tensor);
@@ -105,8 +110,8 @@ Made::Made(mlir::MLIRContext &context, const Rule &rule,
   mlir::Location location = builder_.getUnknownLoc();
   module_ = mlir::ModuleOp::create(location);
   builder_.setInsertionPointToEnd(module_->getBody());
-  auto function = mlir::func::FuncOp::create(
-      builder_, location, "forward", builder_.getFunctionType({}, {}));
+  auto function = mlir::func::FuncOp::create(builder_, location, "forward",
+                                             builder_.getFunctionType({}, {}));
   block_ = function.addEntryBlock();
   builder_.setInsertionPointToEnd(block_);
   auto forms = Instantiator::variables(rule, assignment, types);
@@ -138,8 +143,9 @@ Made::Made(mlir::MLIRContext &context, const Rule &rule,
 
 int64_t Made::apply(const ProvedRule &proved, const std::vector<Rule> &axioms) {
   nn::KnownValues known(*module_);
-  int64_t count = RuleApplier({proved}, axioms, known)
-                      .run(function(), [](const Place &) {});
+  int64_t count =
+      RuleApplier({proved}, axioms, known).run(function(), [](const Place &) {
+      });
   EXPECT_TRUE(mlir::succeeded(mlir::verify(*module_)));
   return count;
 }
@@ -208,10 +214,10 @@ bool RuleTrial::takesLess(const Assignment &assignment, bool isFirstKept) {
   if (!forms) {
     return false;
   }
-  auto source = instantiator_.instantiate(rule, rule.source, *forms, assignment,
-                                          types_);
-  auto target = instantiator_.instantiate(rule, rule.target, *forms, assignment,
-                                          types_);
+  auto source =
+      instantiator_.instantiate(rule, rule.source, *forms, assignment, types_);
+  auto target =
+      instantiator_.instantiate(rule, rule.target, *forms, assignment, types_);
   std::vector<bool> known;
   for (const Variable &variable : rule.variables) {
     known.push_back(variable.kind != VariableKind::Activation);
@@ -241,7 +247,8 @@ void RuleTrial::runWhereItStands(const Assignment &assignment) {
                               rule.numericClass == NumericClass::BitExact
                                   ? Tolerance::Exact
                                   : Tolerance::Rounding);
-    EXPECT_FALSE(difference) << difference->source << ", " << difference->target;
+    EXPECT_FALSE(difference)
+        << difference->source << ", " << difference->target;
   }
   ++applied;
 }
@@ -258,13 +265,13 @@ void RuleTrial::runNearMisses(const Assignment &assignment) {
               0);
   }
   const Node &first = rule.source.nodes.front();
-  bool isInside = std::find(rule.source.results.begin(),
-                            rule.source.results.end(),
-                            first.name) == rule.source.results.end();
+  bool isInside =
+      std::find(rule.source.results.begin(), rule.source.results.end(),
+                first.name) == rule.source.results.end();
   if (isInside && !first.op.empty()) {
-    EXPECT_EQ(make(rule, assignment, {.isInsideRead = true})
-                  .apply(proved_, axioms_),
-              takesLess(assignment, true));
+    EXPECT_EQ(
+        make(rule, assignment, {.isInsideRead = true}).apply(proved_, axioms_),
+        takesLess(assignment, true));
   }
   ProvedRule nowhere{rule, {}};
   EXPECT_EQ(make(rule, assignment).apply(nowhere, axioms_), 0);
@@ -285,6 +292,7 @@ static Relation opposite(Relation relation) {
     return Relation::Lt;
   case Relation::Ne:
   case Relation::Divides:
+  case Relation::Broadcasts:
     return Relation::Eq;
   }
   return relation;
@@ -294,7 +302,8 @@ static Relation opposite(Relation relation) {
 void RuleTrial::runWithout(size_t condition) {
   Rule rule = proved_.rule;
   Condition &turned = rule.conditions[condition];
-  if (turned.relation == Relation::Divides) {
+  if (turned.relation == Relation::Divides ||
+      turned.relation == Relation::Broadcasts) {
     return;
   }
   turned.relation = opposite(turned.relation);

@@ -45,14 +45,23 @@ static std::optional<Rule> forAllNumbers(const Rule &axiom) {
 }
 
 /// Whether it is refused where it is evaluated.
-static bool isFalse(const Rule &rule, Instantiator &instantiator) {
+static bool isFalse(const Rule &rule, Instantiator &instantiator,
+                    size_t most = 9) {
   std::vector<Rule> all = withOperators(rule);
   return std::any_of(all.begin(), all.end(), [&](const Rule &each) {
-    constexpr size_t most = 9;
     return (each.isAxiom ? tryAxiom(each, instantiator, most)
                          : tryRule(each, instantiator))
         .refusal.has_value();
   });
+}
+
+/// Whether an axiom for all numbers is false of integers. It is taken as a
+/// rule: what its source's operators do not take is no fault of it.
+static bool isOfFloatsAlone(const Rule &axiom, Instantiator &instantiator) {
+  Rule rule = axiom;
+  rule.isAxiom = false;
+  rule.numericClass = NumericClass::Reassociates;
+  return isFalse(rule, instantiator);
 }
 
 static std::vector<Guard> guardsOf(const Rule &axiom,
@@ -64,10 +73,14 @@ static std::vector<Guard> guardsOf(const Rule &axiom,
                     spell(each.relation) + " " + printExpr(each.right),
                 axiom};
     guard.without.conditions.erase(guard.without.conditions.begin() + long(i));
-    guards.push_back(std::move(guard));
+    // What operators demand of extents is said so that such are drawn.
+    if (each.relation != Relation::Broadcasts ||
+        isFalse(guard.without, instantiator, 60)) {
+      guards.push_back(std::move(guard));
+    }
   }
   std::optional<Rule> wider = forAllNumbers(axiom);
-  if (wider && isFalse(*wider, instantiator)) {
+  if (wider && isOfFloatsAlone(*wider, instantiator)) {
     guards.push_back({axiom.name + ": float", *wider});
   }
   return guards;

@@ -15,6 +15,7 @@ from conftest import ROOT, Divisi
 from rule_texts import changed
 
 sys.path.insert(0, str(ROOT / "docs"))
+import generate_rule_operators  # noqa: E402
 import generate_rules  # noqa: E402
 
 DIFFERS = 8
@@ -336,3 +337,10 @@ def test_example_of_the_docs_is_proved(divisi):
     [example] = re.findall(r"```\n(rule .*?)```", text, re.S)
     divisi.path("r.rules").write_text(example)
     assert ": proved equal at " in divisi("prove", "r.rules").out
+
+
+def test_page_lists_the_operators():
+    assert generate_rule_operators.page() == \
+        generate_rule_operators.PAGE.read_text(encoding="utf-8"), (
+            "write docs/writing-a-rule.md again: "
+            "python docs/generate_rule_operators.py")

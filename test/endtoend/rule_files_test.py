@@ -66,7 +66,8 @@ MALFORMED = {
     "attribute twice": ([("relu(x)", "concat(x, x) {axis = 0, axis = 1}")],
                         "6:33: the attribute 'axis' is given twice"),
     "relation": ([("size m, n", "size m, n\n  where m n")],
-                 "4:11: expected ==, !=, <, <=, >, >= or divides, got 'n'"),
+                 "4:11: expected ==, !=, <, <=, >, >=, divides or broadcasts, "
+                 "got 'n'"),
     # What names mean.
     "declared twice": ([("size m, n", "size m, n, m")],
                        "1:6: 'r': the name 'm' is declared twice"),
@@ -74,6 +75,10 @@ MALFORMED = {
                    "7:5: 'r': the name 'a' is declared twice"),
     "unbound": ([("relu(x)", "relu(y)")], "6:5: 'r': 'y' is no variable or "
                 "earlier node of this rule; expected one that is declared"),
+    "name of an operand": ([("a = relu(x)", "m = relu(x)\n    a = neg(m)")],
+                           "6:5: 'r': the name 'm' is declared twice"),
+    "repeated shape": ([("size m, n", "size m, n\n  where p broadcasts m")],
+                       "4:9: 'r': 'p' is no size or int of this rule"),
     "unbound size": ([("float[m, n]", "float[m, k]")],
                      "4:26: 'r': 'k' is no size or int of this rule"),
     "unbound shape": ([("float[m, n]", "float[m, n, p...]")],
@@ -120,8 +125,8 @@ MALFORMED = {
                        "expected one that is declared"),
     "real in arithmetic": ([("size m, n", "size m, n\n  real e\n"
                              "  where e + 1 < 2.0")],
-                           "5:9: 'r': 'e' is no size or int of this rule; "
-                           "expected one that is declared"),
+                           "5:11: 'r': reals are multiplied, divided and "
+                           "compared with reals and numbers, got 'e + 1'"),
     "not found": ([("size m, n", "size m, n, k"), ("float[m, n]",
                                                    "float[m, n + k]")],
                   "1:6: 'r': a match does not say what 'k' is; it has to stand "

@@ -52,7 +52,8 @@ struct Position {
   int column = 0; ///< In bytes.
 };
 
-/// An integer in terms of sizes, integers and ranks, or a real.
+/// An integer in terms of sizes, integers and ranks; or a real, in terms of
+/// reals and numbers, which are multiplied and divided.
 struct Expr {
   /// What it is made of.
   enum class Kind : uint8_t {
@@ -61,11 +62,11 @@ struct Expr {
     Rank,   ///< `rank(name)`
     Extent, ///< `name[operands[0]]`
     Count,  ///< `count(name)`: how many elements have these dims.
-    Real,   ///< `real`, which stands alone.
+    Real,   ///< `real`, a literal.
     Add,    ///< `operands[0] + operands[1]`, and so the others
     Sub,
     Mul,
-    Div, ///< Towards minus infinity.
+    Div, ///< Of integers towards minus infinity.
   };
   Kind kind = Kind::Number;   ///< Which of the members below it uses.
   int64_t value = 0;          ///< Of a Number.
@@ -132,12 +133,22 @@ struct Graph {
   Position at;
 };
 
-/// How two numbers compare.
-enum class Relation : uint8_t { Eq, Ne, Lt, Le, Gt, Ge, Divides };
+/// How two numbers compare. Of shapes nothing but Broadcasts is said: each
+/// extent of one does, to that of the other.
+enum class Relation : uint8_t {
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Divides,
+  Broadcasts, ///< The left is 1, or the right.
+};
 
-/// What has to hold where the rule is applied. A real is only compared.
+/// What has to hold where the rule is applied.
 struct Condition {
-  Expr left;                         ///< Of integers, or one real.
+  Expr left;                         ///< Of integers, or reals; or a shape.
   Relation relation = Relation::Eq;  ///< `left relation right`.
   Expr right;                        ///< As `left`.
   std::vector<std::string> comments; ///< The lines above it.
@@ -180,6 +191,10 @@ struct Rule {
 
   /// The variable of that name, or null.
   const Variable *findVariable(const std::string &variable) const;
+  /// Whether it is a real: a literal, a name of one, or made of such.
+  bool isReal(const Expr &expr) const;
+  /// Whether the condition is about two shapes.
+  bool isOfShapes(const Condition &condition) const;
 };
 
 /// The rule once for each choice of its operators, with their names; of a rule

@@ -40,7 +40,7 @@ struct SymbolicCall {
   std::string function;
   std::vector<size_t> operands;   ///< Numbers of values.
   std::vector<Expr> integers;     ///< Of attributes, by their names.
-  std::vector<std::string> reals; ///< Names, or numbers as they are printed.
+  std::vector<Expr> reals;        ///< The same of reals.
   SymbolicDims dims;              ///< Of the result.
   /// Of each dim of the result that is no expression: of which extents of the
   /// operands, counted through, it is a function,

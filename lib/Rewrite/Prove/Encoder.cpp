@@ -8,6 +8,7 @@
 
 #include "lib/Rewrite/Prove/Encoder.h"
 
+#include <algorithm>
 #include <set>
 
 using namespace divisi::rewrite;
@@ -71,17 +72,44 @@ z3::expr Encoder::integer(const Expr &expr, const Terms &terms) {
   }
 }
 
-/// A real, or an integer that is compared with one.
-z3::expr Encoder::real(const Expr &expr, const Terms &terms) {
-  return expr.kind == Expr::Kind::Real
-             ? context_.constant(("real " + expr.name).c_str(), real_)
-             : integer(expr, terms);
+bool Encoder::isReal(const Expr &expr, const Terms &terms) const {
+  return expr.kind == Expr::Kind::Real ||
+         (expr.kind == Expr::Kind::Name &&
+          z3::eq(terms.symbols.at(expr.name).get_sort(), real_)) ||
+         std::any_of(
+             expr.operands.begin(), expr.operands.end(),
+             [&](const Expr &operand) { return isReal(operand, terms); });
 }
 
-z3::expr Encoder::condition(const Condition &condition, const Terms &terms) {
+/// A real. Of what is made of reals nothing is known, either.
+z3::expr Encoder::real(const Expr &expr, const Terms &terms) {
+  if (expr.kind == Expr::Kind::Name) {
+    return terms.symbols.at(expr.name);
+  }
+  if (expr.operands.empty()) {
+    bool isInteger = expr.kind == Expr::Kind::Number;
+    std::string name =
+        isInteger ? std::to_string(expr.value) + ".0" : expr.name;
+    return context_.constant(("real " + name).c_str(), real_);
+  }
+  z3::expr_vector operands(context_);
+  for (const Expr &operand : expr.operands) {
+    operands.push_back(real(operand, terms));
+  }
+  return call(expr.kind == Expr::Kind::Mul ? "reals *" : "reals /", operands,
+              real_);
+}
+
+/// A real, or an integer that is compared with one.
+z3::expr Encoder::number(const Expr &expr, const Terms &terms) {
+  return isReal(expr, terms) ? real(expr, terms) : integer(expr, terms);
+}
+
+z3::expr Encoder::condition(const Condition &condition, const Terms &terms,
+                            bool isKnown) {
   z3::expr_vector sides(context_);
-  sides.push_back(real(condition.left, terms));
-  sides.push_back(real(condition.right, terms));
+  sides.push_back(number(condition.left, terms));
+  sides.push_back(number(condition.right, terms));
   // Of reals nothing is known but what is said.
   if (z3::eq(sides[0].get_sort(), real_) ||
       z3::eq(sides[1].get_sort(), real_)) {
@@ -104,6 +132,11 @@ z3::expr Encoder::condition(const Condition &condition, const Terms &terms) {
     return left >= right;
   case Relation::Divides:
     return left > 0 && z3::mod(right, left) == 0;
+  case Relation::Broadcasts: {
+    // Known as such: two cases of each extent would be looked at one by one.
+    z3::expr said = call("broadcasts", sides, context_.bool_sort());
+    return isKnown ? said : said || left == 1 || left == right;
+  }
   }
   return context_.bool_val(false);
 }
@@ -209,11 +242,8 @@ void Encoder::addSide(const SymbolicRule &rule, const SymbolicGraph &side,
     for (const Expr &expr : each.integers) {
       about.push_back(argument(expr, terms));
     }
-    for (const std::string &name : each.reals) {
-      auto known = terms.symbols.find(name);
-      about.push_back(known != terms.symbols.end()
-                          ? known->second
-                          : context_.constant(("real " + name).c_str(), real_));
+    for (const Expr &expr : each.reals) {
+      about.push_back(real(expr, terms));
     }
     for (size_t operand : each.operands) {
       arguments.push_back(values[operand]);
@@ -239,15 +269,15 @@ void Encoder::addSide(const SymbolicRule &rule, const SymbolicGraph &side,
 }
 
 /// What is given of the symbols: sizes, conditions, and last the shapes of the
-/// variables.
+/// variables. It is known of a question, and a premise of an axiom.
 std::vector<z3::expr> Encoder::given(const SymbolicRule &rule,
-                                     const Terms &terms) {
+                                     const Terms &terms, bool isKnown) {
   std::vector<z3::expr> result;
   for (const std::string &size : rule.sizes) {
     result.push_back(terms.symbols.at(size) >= 1);
   }
   for (const Condition &each : rule.conditions) {
-    result.push_back(condition(each, terms));
+    result.push_back(condition(each, terms, isKnown));
   }
   for (size_t i = 0; i != rule.variables.size(); ++i) {
     z3::expr_vector dims(context_);
@@ -290,7 +320,7 @@ std::optional<z3::expr> Encoder::direction(const SymbolicRule &rule,
   isAbstracting_ = !isForward;
   addSide(rule, rule.target, terms, terms.target);
   isAbstracting_ = false;
-  std::vector<z3::expr> premises = given(rule, terms), bound;
+  std::vector<z3::expr> premises = given(rule, terms, false), bound;
   const SymbolicGraph &side = isForward ? rule.source : rule.target;
   std::vector<z3::expr> parts;
   std::set<std::string> found;
@@ -369,7 +399,7 @@ z3::expr_vector Encoder::question(const SymbolicRule &rule) {
   addSide(rule, rule.source, terms, terms.source);
   addSide(rule, rule.target, terms, terms.target);
   z3::expr_vector result(context_), different(context_);
-  for (const z3::expr &each : given(rule, terms)) {
+  for (const z3::expr &each : given(rule, terms, true)) {
     result.push_back(each);
   }
   for (const z3::expr &each : terms.facts) {

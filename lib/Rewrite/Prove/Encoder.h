@@ -52,8 +52,11 @@ private:
   z3::expr call(const std::string &name, const z3::expr_vector &arguments,
                 const z3::sort &range);
   z3::expr integer(const Expr &expr, const Terms &terms);
+  bool isReal(const Expr &expr, const Terms &terms) const;
   z3::expr real(const Expr &expr, const Terms &terms);
-  z3::expr condition(const Condition &condition, const Terms &terms);
+  z3::expr number(const Expr &expr, const Terms &terms);
+  z3::expr condition(const Condition &condition, const Terms &terms,
+                     bool isKnown);
   z3::expr extent(const z3::expr &tensor, size_t dim);
   z3::expr has(const z3::expr &tensor, const z3::expr_vector &dims);
   z3::expr argument(const Expr &expr, const Terms &terms);
@@ -61,7 +64,8 @@ private:
                    const z3::expr_vector &about,
                    const std::vector<z3::expr> &extents);
   void addSymbols(const SymbolicRule &rule, Terms &terms);
-  std::vector<z3::expr> given(const SymbolicRule &rule, const Terms &terms);
+  std::vector<z3::expr> given(const SymbolicRule &rule, const Terms &terms,
+                              bool isKnown);
   void addSide(const SymbolicRule &rule, const SymbolicGraph &side,
                Terms &terms, std::vector<z3::expr> &values);
   std::optional<z3::expr> direction(const SymbolicRule &rule, bool isForward);
