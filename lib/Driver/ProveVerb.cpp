@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ActsOn.h"
+#include "JobsFlag.h"
 #include "Outputs.h"
 #include "RuleFiles.h"
 #include "Verbs.h"
@@ -49,9 +50,9 @@ private:
 
   cl::opt<std::string> file_{cl::Positional, cl::sub(command), cl::ZeroOrMore,
                              cl::desc("[RULES|-]")};
-  cl::opt<std::string> rule_{
-      "rule", cl::sub(command), on(ActsOn::Answer), cl::value_desc("NAME"),
-      cl::desc("this rule alone")};
+  cl::opt<std::string> rule_{"rule", cl::sub(command), on(ActsOn::Answer),
+                             cl::value_desc("NAME"),
+                             cl::desc("this rule alone")};
   cl::opt<std::string> axioms_{
       "axioms", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
       cl::desc("prove from the axioms of this file, not from those of Divisi")};
@@ -61,6 +62,9 @@ private:
   cl::opt<std::string> record_{
       "record", cl::sub(command), on(ActsOn::Answer), cl::value_desc("OUT"),
       cl::desc("write down which rules are proved, and at which ranks")};
+  JobsFlag jobs_{
+      command, JobsFlag::cores(),
+      cl::desc("by N processes (default: as many as there are cores)")};
   cl::opt<bool> json_{"json", cl::sub(command), on(ActsOn::Answer),
                       cl::desc("the verdicts as JSON on stdout")};
 
@@ -98,9 +102,9 @@ divisi::Expected<std::vector<Rule>> ProveVerb::readAxioms() const {
   }
   for (const Rule &rule : *axioms) {
     if (!rule.isAxiom) {
-      return Status(ExitCode::Invalid, "--axioms '" + axioms_ + "': '" +
-                                           rule.name +
-                                           "' is a rule, expected axioms alone");
+      return Status(ExitCode::Invalid,
+                    "--axioms '" + axioms_ + "': '" + rule.name +
+                        "' is a rule, expected axioms alone");
     }
   }
   return axioms;
@@ -110,8 +114,8 @@ Status ProveVerb::checkFiles() const {
   OutputCheck files;
   files.addInput("the rules", file_);
   files.addInput("the axioms", axioms_);
-  for (auto [option, path] : {std::pair("--smtlib", &smtlib_),
-                              std::pair("--record", &record_)}) {
+  for (auto [option, path] :
+       {std::pair("--smtlib", &smtlib_), std::pair("--record", &record_)}) {
     if (path->empty()) {
       continue;
     }
@@ -130,9 +134,8 @@ Status ProveVerb::writeSMTLIB(const std::vector<Rule> &rules,
   Instantiator instantiator;
   Obligations obligations = obligationsOf(rules[0], instantiator);
   Prover prover;
-  for (const SymbolicRule &axiom :
-       usableAxioms(symbolicAxioms(axioms, rules, instantiator),
-                    {obligations})) {
+  for (const SymbolicRule &axiom : usableAxioms(
+           symbolicAxioms(axioms, rules, instantiator), {obligations})) {
     prover.assume(axiom);
   }
   std::string text;
@@ -168,9 +171,8 @@ static std::string describeVerdict(const Verdict &verdict, const Rule &rule) {
 
 void ProveVerb::tell(const Verdict &verdict, const Rule &rule) {
   // An axiom is not proved.
-  const char *standing = rule.isAxiom && !verdict.refusal
-                             ? "believed"
-                             : spell(verdict.standing);
+  const char *standing =
+      rule.isAxiom && !verdict.refusal ? "believed" : spell(verdict.standing);
   ++counts_[standing];
   verdicts_.push_back(verdict);
   if (verdict.refusal) {
@@ -203,15 +205,14 @@ void ProveVerb::tell(const Verdict &verdict, const Rule &rule) {
 
 Status ProveVerb::conclude(size_t count) {
   if (json_) {
-    outs() << formatv("{0:2}\n",
-                      json::Value(json::Object{
-                          {"schema_version", 1},
-                          {"rules", std::move(answers_)}}));
+    outs() << formatv(
+        "{0:2}\n", json::Value(json::Object{{"schema_version", 1},
+                                            {"rules", std::move(answers_)}}));
   } else {
     std::string text;
     for (const auto &[standing, number] : counts_) {
-      text += (text.empty() ? "" : ", ") + std::to_string(number) + " " +
-              standing;
+      text +=
+          (text.empty() ? "" : ", ") + std::to_string(number) + " " + standing;
     }
     outs() << countText(int64_t(count), "rule") << ": " << text << "\n";
   }
@@ -219,8 +220,8 @@ Status ProveVerb::conclude(size_t count) {
     return Status();
   }
   return makeError(ExitCode::Differs, refused_.size(), " of ",
-                   countText(int64_t(count), "rule"), " refused: ",
-                   join(refused_, ", "));
+                   countText(int64_t(count), "rule"),
+                   " refused: ", join(refused_, ", "));
 }
 
 Status ProveVerb::run() {
@@ -232,6 +233,9 @@ Status ProveVerb::run() {
   if (!axioms) {
     return axioms.status();
   }
+  if (Status status = jobs_.check(); !status.isOk()) {
+    return status;
+  }
   if (Status status = checkFiles(); !status.isOk()) {
     return status;
   }
@@ -241,9 +245,9 @@ Status ProveVerb::run() {
   size_t next = 0;
   ProofLimits limits;
   limits.secondWork = kSecondWork;
-  checkRules(*rules, *axioms, limits, [&](const Verdict &verdict) {
-    tell(verdict, (*rules)[next++]);
-  });
+  limits.jobs = jobs_;
+  checkRules(*rules, *axioms, limits,
+             [&](const Verdict &verdict) { tell(verdict, (*rules)[next++]); });
   if (!record_.empty()) {
     Status status = writeFile(record_, printRecord(*rules, verdicts_, *axioms));
     if (!status.isOk()) {

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ActsOn.h"
+#include "JobsFlag.h"
 #include "OutputFlag.h"
 #include "Outputs.h"
 #include "RuleFiles.h"
@@ -53,12 +54,7 @@ private:
   cl::opt<std::string> of_{
       "of", cl::sub(command), on(ActsOn::Answer), cl::value_desc("FILE"),
       cl::desc("entail: of those equations alone that follow from FILE")};
-  cl::opt<unsigned> jobs_{"jobs",
-                          cl::sub(command),
-                          on(ActsOn::Answer),
-                          cl::value_desc("N"),
-                          cl::init(1),
-                          cl::desc("generate: by N processes (default: 1)")};
+  JobsFlag jobs_{command, 1, cl::desc("generate: by N processes (default: 1)")};
   OutputFlag output_{command, "OUT",
                      cl::desc("write the rules to OUT (default: stdout)")};
   cl::list<std::string> worlds_{"world",
@@ -239,11 +235,8 @@ Status RulesVerb::run() {
     return Status(ExitCode::Usage, "--operators " + std::to_string(most_) +
                                        ": expected a number from 1 to 4");
   }
-  constexpr unsigned mostJobs = 64;
-  if (jobs_ < 1 || jobs_ > mostJobs) {
-    return Status(ExitCode::Usage, "--jobs " + std::to_string(jobs_) +
-                                       ": expected a number from 1 to " +
-                                       std::to_string(mostJobs));
+  if (Status status = jobs_.check(); !status.isOk()) {
+    return status;
   }
   if (Status status = checkFiles(); !status.isOk()) {
     return status;

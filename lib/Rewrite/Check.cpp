@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Rewrite/Check.h"
-
-#include "divisi/Support/Clock.h"
+#include "divisi/Rewrite/Parallel.h"
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 using namespace divisi;
 using namespace divisi::rewrite;
@@ -87,9 +87,8 @@ static bool isWithin(const SymbolicGraph &side,
 }
 
 std::vector<SymbolicRule>
-divisi::rewrite::usableAxioms(
-    const std::vector<SymbolicRule> &axioms,
-    const std::vector<Obligations> &rules) {
+divisi::rewrite::usableAxioms(const std::vector<SymbolicRule> &axioms,
+                              const std::vector<Obligations> &rules) {
   std::set<std::string> functions;
   for (const Obligations &each : rules) {
     for (const SymbolicRule &rule : each) {
@@ -121,8 +120,6 @@ divisi::rewrite::usableAxioms(
 /// Passes a rule through the gates that try it.
 static Verdict tryGates(const Rule &rule, Instantiator &instantiator) {
   Verdict verdict;
-  verdict.rule = rule.name;
-  double begin = steadySeconds();
   for (const Rule &each : withOperators(rule)) {
     Trial trial = each.isAxiom ? tryAxiom(each, instantiator, kMostPerRanks)
                                : tryRule(each, instantiator);
@@ -137,8 +134,50 @@ static Verdict tryGates(const Rule &rule, Instantiator &instantiator) {
       break;
     }
   }
-  verdict.seconds = steadySeconds() - begin;
   return verdict;
+}
+
+/// What tryGates() said, as the text of a piece of work.
+static std::string printTried(const Verdict &verdict) {
+  std::ostringstream text;
+  text << verdict.instances << ' ' << int(verdict.domain);
+  if (verdict.refusal) {
+    text << ' ' << int(verdict.refusal->gate) << '\n'
+         << verdict.refusal->reason;
+  }
+  return text.str();
+}
+
+static Verdict parseTried(const std::string &tried) {
+  Verdict verdict;
+  std::istringstream text(tried);
+  int domain = 0, gate = 0;
+  text >> verdict.instances >> domain;
+  verdict.domain = static_cast<Domain>(domain);
+  if (text >> gate) {
+    verdict.standing = Standing::Refused;
+    verdict.refusal = Refusal{static_cast<Gate>(gate), ""};
+    text.get();
+    std::getline(text, verdict.refusal->reason, '\0');
+  }
+  return verdict;
+}
+
+/// Passes rules through those gates, in processes of their own; in this one
+/// where such a process did not end well.
+static std::vector<Verdict> tryAll(const std::vector<Rule> &rules, size_t jobs,
+                                   Instantiator &instantiator) {
+  std::vector<Verdict> verdicts;
+  runInProcesses(
+      rules.size(), {jobs},
+      [&](size_t i) { return printTried(tryGates(rules[i], instantiator)); },
+      [&](size_t i, const Piece &piece) {
+        verdicts.push_back(piece.text ? parseTried(*piece.text)
+                                      : tryGates(rules[i], instantiator));
+        verdicts.back().rule = rules[i].name;
+        verdicts.back().seconds = piece.seconds;
+      });
+  return verdicts;
 }
 
 /// Those ranks at which there is an obligation for each choice of operators and
@@ -192,14 +231,13 @@ void divisi::rewrite::checkRules(
     const ProofLimits &limits,
     const std::function<void(const Verdict &)> &done) {
   Instantiator instantiator;
-  std::vector<Verdict> verdicts;
+  std::vector<Verdict> verdicts = tryAll(rules, limits.jobs, instantiator);
   std::vector<Obligations> obligations;
   std::vector<size_t> proving;
-  for (const Rule &rule : rules) {
-    verdicts.push_back(tryGates(rule, instantiator));
-    if (verdicts.back().standing != Standing::Refused && !rule.isAxiom) {
-      proving.push_back(verdicts.size() - 1);
-      obligations.push_back(obligationsOf(rule, instantiator));
+  for (size_t i = 0; i != rules.size(); ++i) {
+    if (!verdicts[i].refusal && !rules[i].isAxiom) {
+      proving.push_back(i);
+      obligations.push_back(obligationsOf(rules[i], instantiator));
     }
   }
   size_t told = 0, next = 0;
@@ -209,18 +247,17 @@ void divisi::rewrite::checkRules(
     }
   };
   if (!proving.empty()) {
-    std::vector<SymbolicRule> all = usableAxioms(
-        symbolicAxioms(axioms, rules, instantiator), obligations);
+    std::vector<SymbolicRule> all =
+        usableAxioms(symbolicAxioms(axioms, rules, instantiator), obligations);
     auto usable = [&](const Obligations &rule) {
       return usableAxioms(all, {rule});
     };
-    proveInChild(all, usable, obligations, limits,
-                 [&](const ProofResult &proof) {
-                   size_t at = proving[next];
-                   addProof(rules[at], obligations[next++], proof,
-                            verdicts[at]);
-                   tellUpTo(at + 1);
-                 });
+    proveInChildren(
+        all, usable, obligations, limits, [&](const ProofResult &proof) {
+          size_t at = proving[next];
+          addProof(rules[at], obligations[next++], proof, verdicts[at]);
+          tellUpTo(at + 1);
+        });
   }
   tellUpTo(verdicts.size());
 }

@@ -13,25 +13,22 @@
 
 namespace divisi::rewrite {
 
-/// The names of those of `rules` of which some instance is proved.
-inline std::vector<std::string> provedOf(const std::vector<Rule> &rules,
-                                         const std::vector<Rule> &axioms) {
+/// The names of those of `rules` of which some instance is proved, each from
+/// those of `axioms` that can be used for it.
+inline std::vector<std::string>
+provedOf(const std::vector<Rule> &rules,
+         const std::vector<SymbolicRule> &axioms) {
   Instantiator instantiator;
-  std::vector<Obligations> obligations;
-  for (const Rule &rule : rules) {
-    obligations.push_back(obligationsOf(rule, instantiator));
-  }
-  Prover prover;
-  for (const SymbolicRule &axiom :
-       usableAxioms(symbolicAxioms(axioms, rules, instantiator),
-                    obligations)) {
-    prover.assume(axiom);
-  }
   std::vector<std::string> names;
-  for (const Obligations &each : obligations) {
-    for (const SymbolicRule &rule : each) {
-      if (prover.prove(rule).isProved) {
-        names.push_back(rule.name + " (" + rule.place + ")");
+  for (const Rule &rule : rules) {
+    Obligations obligations = obligationsOf(rule, instantiator);
+    Prover prover;
+    for (const SymbolicRule &axiom : usableAxioms(axioms, {obligations})) {
+      prover.assume(axiom);
+    }
+    for (const SymbolicRule &each : obligations) {
+      if (prover.prove(each).isProved) {
+        names.push_back(rule.name + " (" + each.place + ")");
       }
     }
   }

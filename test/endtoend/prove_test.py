@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 import generate_rule_operators  # noqa: E402
 import generate_rules  # noqa: E402
 
+USAGE = 2
 DIFFERS = 8
 FALSE_RULES = ROOT / "test/Rewrite/Inputs/false.rules"
 PAGE = ROOT / "docs/rules.md"
@@ -72,6 +73,20 @@ def test_what_is_said_of_rules(divisi):
     assert re.search(r"^transposes-cancel: proved equal at \d+ instances in "
                      r"the prime field; bit-exact; by .*transpose-twice.* "
                      r"\([\d.]+ s\)\n1 rule: 1 proved\n$", out), out
+
+
+def test_number_of_processes_changes_nothing(divisi):
+    path = ROOT / "rules/movement.rules"
+
+    def said(*arguments):
+        return re.sub(r" \([\d.]+ s\)", "",
+                      divisi("prove", path, *arguments).out)
+    one = said("--jobs", "1", "--record", "1.txt")
+    assert one.count("proved") > 5
+    assert one == said("--jobs", "3", "--record", "3.txt") == said()
+    assert divisi.path("1.txt").read_text() == divisi.path("3.txt").read_text()
+    fails(divisi, USAGE, "prove", path, "--jobs", "0",
+          because="--jobs 0: expected a number from 1 to 64")
 
 
 def test_axioms_are_believed(divisi):

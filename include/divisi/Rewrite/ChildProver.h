@@ -38,6 +38,7 @@ struct ProofLimits {
   unsigned work = kDefaultWork; ///< Of each obligation, in Z3's units.
   unsigned secondWork = 0;      ///< Of one that is not proved, again; 0: none.
   double seconds = 120;         ///< Of a rule, before its process is killed.
+  size_t jobs = 1;              ///< Processes at once.
 };
 
 /// What a child process does.
@@ -61,14 +62,14 @@ using UsableAxioms =
     std::function<std::vector<SymbolicRule>(const Obligations &)>;
 
 /// Proves each of `rules` from those of `axioms` that `usable` says, if all of
-/// them do not make all tensors equal, and gives the results to `done`, in
-/// order. A limit that is reached, or a process that ends, is "not proved".
-/// The caller has no other threads.
-void proveInChild(const std::vector<SymbolicRule> &axioms,
-                  const UsableAxioms &usable,
-                  const std::vector<Obligations> &rules,
-                  const ProofLimits &limits,
-                  const std::function<void(const ProofResult &)> &done);
+/// them do not make all tensors equal, each in a process of its own, and gives
+/// the results to `done`, in order. A limit that is reached, or a process that
+/// ends, is "not proved". The caller has no other threads.
+void proveInChildren(const std::vector<SymbolicRule> &axioms,
+                     const UsableAxioms &usable,
+                     const std::vector<Obligations> &rules,
+                     const ProofLimits &limits,
+                     const std::function<void(const ProofResult &)> &done);
 
 } // namespace divisi::rewrite
 

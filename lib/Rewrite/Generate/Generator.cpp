@@ -8,13 +8,13 @@
 
 #include "divisi/Rewrite/Generate.h"
 
+#include "divisi/Rewrite/Parallel.h"
 #include "divisi/Rewrite/RuleText.h"
 #include "divisi/Support/Sha256.h"
 #include "lib/Rewrite/Generate/Deriver.h"
 #include "lib/Rewrite/Generate/Generalizer.h"
 #include "lib/Rewrite/Generate/Journal.h"
 #include "lib/Rewrite/Generate/Keeper.h"
-#include "lib/Rewrite/Generate/Parallel.h"
 #include "lib/Rewrite/Generate/Passed.h"
 
 #include <algorithm>
@@ -329,8 +329,10 @@ static Status runOthers(const GenerateOptions &options,
                         const std::vector<World> &worlds,
                         const std::vector<Rule> &axioms, Shared &all) {
   size_t kept = all.keeper.kept().size(), counts = all.counts.size();
-  auto texts =
-      runInProcesses(worlds.size() - 1, options.jobs, [&](size_t number) {
+  std::vector<std::optional<std::string>> texts;
+  runInProcesses(
+      worlds.size() - 1, {options.jobs},
+      [&](size_t number) {
         Status status = runWorld(options, worlds[number + 1], axioms, all);
         Passed passed{{}, {}};
         passed.counts.assign(all.counts.begin() + long(counts),
@@ -340,7 +342,8 @@ static Status runOthers(const GenerateOptions &options,
           passed.kept.back().counts -= counts;
         }
         return status.isOk() ? printPassed(passed) : printPassed(status);
-      });
+      },
+      [&](size_t, const Piece &piece) { texts.push_back(piece.text); });
   for (size_t i = 0; i != texts.size(); ++i) {
     Status status = addPassed(texts[i], worlds[i + 1], all);
     if (!status.isOk()) {

@@ -122,7 +122,7 @@ bool Keeper::isProved(const Obligations &obligations) const {
   auto usable = [&](const Obligations &rule) {
     return usableAxioms(axioms_, {rule});
   };
-  proveInChild({}, usable, {obligations}, ProofLimits(),
+  proveInChildren({}, usable, {obligations}, ProofLimits(),
                [&](const ProofResult &proof) { isProved = proof.isProved; });
   return isProved;
 }

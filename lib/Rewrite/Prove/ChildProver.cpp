@@ -8,17 +8,15 @@
 
 #include "divisi/Rewrite/ChildProver.h"
 
+#include "lib/Rewrite/Prove/ChildProcess.h"
+
+#include "divisi/Rewrite/Parallel.h"
 #include "divisi/Support/Clock.h"
 
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <poll.h>
 #include <set>
-#include <sys/wait.h>
-#include <unistd.h>
 
 using namespace divisi;
 using namespace divisi::rewrite;
@@ -55,21 +53,7 @@ static int rankOfNonsense(Prover &prover) {
   return -1;
 }
 
-static bool writeAll(int descriptor, const std::string &text) {
-  for (size_t at = 0; at != text.size();) {
-    ssize_t count = write(descriptor, text.data() + at, text.size() - at);
-    if (count < 0 && errno == EINTR) {
-      continue;
-    }
-    if (count <= 0) {
-      return false;
-    }
-    at += size_t(count);
-  }
-  return true;
-}
-
-static std::string print(const ProofResult &result) {
+static std::string printAnswer(const ProofResult &result) {
   std::string text = result.isProved ? "1" : "0";
   std::string reason = result.open;
   for (char &c : reason) {
@@ -79,68 +63,47 @@ static std::string print(const ProofResult &result) {
   for (const std::string &axiom : result.axioms) {
     text += kPart + axiom;
   }
-  return text + kEnd;
+  return text;
 }
 
 /// What the child does: answers, from question `first` on.
-static void answer(int descriptor, const ChildWork &work, size_t count,
+static bool answer(int descriptor, const ChildWork &work, size_t count,
                    size_t first) {
   work.prepare();
   // The first answer says that it is ready.
-  if (!writeAll(descriptor, std::string(1, kEnd))) {
-    return;
+  bool isRead = writeAll(descriptor, std::string(1, kEnd));
+  for (size_t i = first; i != count && isRead; ++i) {
+    isRead = writeAll(descriptor, printAnswer(work.answer(i)) + kEnd);
   }
-  for (size_t i = first; i != count; ++i) {
-    if (!writeAll(descriptor, print(work.answer(i)))) {
-      return;
-    }
-  }
+  return isRead;
 }
+
+static constexpr const char *kTooLate =
+    "the prover was stopped, for it took too long";
+static constexpr const char *kEnded = "the prover's process has ended";
 
 namespace {
 
-/// A child and the pipe from it.
-class Child {
+/// A child that answers.
+class Answerer {
 public:
-  Child(const ChildWork &work, size_t count, size_t first) {
-    int ends[2];
-    if (pipe(ends) != 0) {
-      return;
-    }
-    process_ = fork();
-    if (process_ == 0) {
-      close(ends[0]);
-      answer(ends[1], work, count, first);
-      _exit(0);
-    }
-    close(ends[1]);
-    pipe_ = ends[0];
-  }
-  Child(const Child &) = delete;
-  Child &operator=(const Child &) = delete;
-  ~Child() {
-    if (process_ > 0) {
-      kill(process_, SIGKILL);
-      while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-      }
-    }
-    if (pipe_ >= 0) {
-      close(pipe_);
-    }
-  }
+  Answerer(const ChildWork &work, size_t count, size_t first)
+      : process_([&](int descriptor) {
+          return answer(descriptor, work, count, first);
+        }) {}
 
   /// The next line; nothing, and why in `why`, if there is none in time.
   std::optional<std::string> readLine(double seconds, std::string &why);
 
 private:
-  pid_t process_ = -1;
-  int pipe_ = -1;
+  ChildProcess process_;
   std::string read_; ///< And not yet given.
 };
 
 } // namespace
 
-std::optional<std::string> Child::readLine(double seconds, std::string &why) {
+std::optional<std::string> Answerer::readLine(double seconds,
+                                              std::string &why) {
   double end = steadySeconds() + seconds;
   for (;;) {
     size_t at = read_.find(kEnd);
@@ -149,23 +112,19 @@ std::optional<std::string> Child::readLine(double seconds, std::string &why) {
       read_.erase(0, at + 1);
       return line;
     }
-    pollfd state{pipe_, POLLIN, 0};
+    pollfd state{process_.pipe(), POLLIN, 0};
     double left = end - steadySeconds();
-    if (pipe_ < 0 || left <= 0) {
-      why = "the prover was stopped, for it took too long";
+    if (left <= 0) {
+      why = kTooLate;
       return std::nullopt;
     }
-    int ready = poll(&state, 1, int(left * 1000) + 1);
-    if (ready <= 0) {
+    if (state.fd >= 0 && poll(&state, 1, int(left * 1000) + 1) <= 0) {
       continue;
     }
-    char buffer[4096];
-    ssize_t count = ::read(pipe_, buffer, sizeof(buffer));
-    if (count == 0 || (count < 0 && errno != EINTR)) {
-      why = "the prover's process has ended";
+    if (state.fd < 0 || !process_.read(read_)) {
+      why = kEnded;
       return std::nullopt;
     }
-    read_.append(buffer, count > 0 ? size_t(count) : 0);
   }
 }
 
@@ -189,7 +148,7 @@ void divisi::rewrite::answerInChild(
     size_t count, const ChildWork &work, double seconds,
     const std::function<void(const ProofResult &)> &done) {
   for (size_t next = 0; next != count;) {
-    Child child(work, count, next);
+    Answerer child(work, count, next);
     std::string why;
     bool isAlive = child.readLine(seconds, why).has_value();
     for (bool isFirst = true; isFirst || (isAlive && next != count);
@@ -220,23 +179,54 @@ static std::unique_ptr<Prover> proverOf(const std::vector<SymbolicRule> &axioms,
   return prover;
 }
 
-void divisi::rewrite::proveInChild(
+/// What is said of what did not end well, too.
+static ProofResult resultOf(const Piece &piece) {
+  ProofResult result;
+  if (piece.text) {
+    result = parseAnswer(*piece.text);
+  } else {
+    result.open = piece.isLate ? kTooLate : kEnded;
+  }
+  result.seconds = piece.seconds;
+  return result;
+}
+
+/// The answer to the question whether the axioms are nonsense: proved if not.
+static ProofResult proveSense(Prover &prover) {
+  ProofResult result;
+  int rank = rankOfNonsense(prover);
+  result.isProved = rank < 0;
+  result.open = result.isProved ? ""
+                                : "the axioms say that all tensors of rank " +
+                                      std::to_string(rank) + " are equal";
+  return result;
+}
+
+void divisi::rewrite::proveInChildren(
     const std::vector<SymbolicRule> &axioms, const UsableAxioms &usable,
     const std::vector<Obligations> &rules, const ProofLimits &limits,
     const std::function<void(const ProofResult &)> &done) {
-  int nonsense = -1;
   ProofLimits once = limits;
   once.secondWork = 0;
-  ChildWork work;
-  work.prepare = [&] { nonsense = rankOfNonsense(*proverOf(axioms, once)); };
-  work.answer = [&](size_t i) {
-    if (nonsense < 0) {
-      return proveAll(*proverOf(usable(rules[i]), limits), rules[i]);
-    }
-    ProofResult result;
-    result.open = "the axioms say that all tensors of rank " +
-                  std::to_string(nonsense) + " are equal";
-    return result;
+  // The first is whether the others mean anything.
+  auto work = [&](size_t i) {
+    return printAnswer(
+        i == 0
+            ? proveSense(*proverOf(axioms, once))
+            : proveAll(*proverOf(usable(rules[i - 1]), limits), rules[i - 1]));
   };
-  answerInChild(rules.size(), work, limits.seconds, done);
+  ProofResult sense;
+  runInProcesses(rules.size() + 1, {limits.jobs, limits.seconds}, work,
+                 [&](size_t i, const Piece &piece) {
+                   ProofResult result = resultOf(piece);
+                   if (i == 0) {
+                     sense = result;
+                     return;
+                   }
+                   if (!sense.isProved) {
+                     sense.seconds = result.seconds;
+                     result = sense;
+                   }
+                   done(result);
+                 });
 }
