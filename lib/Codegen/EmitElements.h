@@ -10,8 +10,10 @@
 #define DIVISI_LIB_CODEGEN_EMITELEMENTS_H
 
 #include "runtime/kernels/GridColumns.h"
+#include "runtime/kernels/GridConvolution.h"
 #include "runtime/kernels/GridLines.h"
 #include "runtime/kernels/GridPlaces.h"
+#include "runtime/kernels/GridProduct.h"
 #include "runtime/kernels/GridScatter.h"
 #include "runtime/kernels/GridWindows.h"
 
@@ -25,9 +27,11 @@ namespace divisi {
 void emitKernel(mlir::ModuleOp module, const rt::GridPool &pool);
 void emitKernel(mlir::ModuleOp module, const rt::GridResample &resample);
 void emitKernel(mlir::ModuleOp module, const rt::GridColumns &columns);
+void emitKernel(mlir::ModuleOp module, const rt::GridConvolution &convolution);
 void emitKernel(mlir::ModuleOp module, const rt::GridCumulate &cumulate);
 void emitKernel(mlir::ModuleOp module, const rt::GridPick &pick);
 void emitKernel(mlir::ModuleOp module, const rt::GridIota &iota);
+void emitKernel(mlir::ModuleOp module, const rt::GridProduct &product);
 void emitKernel(mlir::ModuleOp module, const rt::GridRotary &rotary);
 void emitKernel(mlir::ModuleOp module, const rt::GridScatter &scatter);
 void emitKernel(mlir::ModuleOp module, const rt::GridInsert &insert);

@@ -41,7 +41,8 @@ static constexpr size_t mostParameterBytes = 4096;
 template <typename Body>
 static auto withCoded(const rt::CallSite &site, Body body)
     -> decltype(body(site)) {
-  if (std::optional<rt::ProductRegion> product = rt::ProductRegion::of(site)) {
+  std::optional<rt::ProductRegion> product;
+  if (site.region && (product = rt::ProductRegion::of(site))) {
     return product->hasTail() ? body(product->tail()) : decltype(body(site))();
   }
   return body(site);
@@ -52,7 +53,8 @@ using Single =
     std::variant<rt::GridMove, rt::GridReduce, rt::GridGather,
                  rt::GridAttention, rt::GridPool, rt::GridResample,
                  rt::GridCumulate, rt::GridPick, rt::GridIota, rt::GridRotary,
-                 rt::GridScatter, rt::GridInsert, rt::GridColumns>;
+                 rt::GridScatter, rt::GridInsert, rt::GridColumns,
+                 rt::GridProduct, rt::GridConvolution>;
 
 template <size_t first = 0>
 static std::optional<Single> findSingle(const rt::CallSite &site) {

@@ -11,28 +11,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/kernels/Integer.h"
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/Scalars.h"
 
 #include <algorithm>
-#include <array>
 
 namespace divisi::rt {
-namespace {
-
-/// The call over i32 in the place of `site`.
-struct WideCall {
-  explicit WideCall(const CallSite &given);
-
-  bool isConvolution;
-  std::vector<TensorInfo> operands;
-  std::array<int64_t, 2> at = {}; ///< Where they lie in the workspace.
-  int64_t workspaceBytes = 0;     ///< Of operands; the inner kernel's follow.
-  CallSite site;
-};
-
-} // namespace
-
 static int64_t roundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 WideCall::WideCall(const CallSite &given)
@@ -49,9 +34,8 @@ WideCall::WideCall(const CallSite &given)
   site.constants = {};
 }
 
-/// What kernels of i32 do not check.
-static bool checkBytes(const CallSite &site, const WideCall &wide,
-                       const Checks &checks, std::array<int64_t, 2> &zeros) {
+bool checkCodes(const CallSite &site, const WideCall &wide,
+                const Checks &checks, std::array<int64_t, 2> &zeros) {
   bool hasZero = site.operands.size() == 3 && !wide.isConvolution;
   if (!checks.counts(hasZero ? 3 : 2, 1) || !checks.resultType(0, DType::I32) ||
       (hasZero && (!checks.operandType(2, site.operands[0].type) ||
@@ -114,9 +98,9 @@ public:
     const void *operands[2];
     for (size_t i = 0; i < 2; ++i) {
       void *to = workspace + at_[i];
-      int64_t zero =
-          i == 0 && hasZero_ ? numberAt(types_[0], context.operands[2])
-                             : zeros_[i];
+      int64_t zero = i == 0 && hasZero_
+                         ? numberAt(types_[0], context.operands[2])
+                         : zeros_[i];
       widen(types_[i], context.operands[i], counts_[i], zero, to);
       operands[i] = to;
     }
@@ -163,7 +147,7 @@ static std::unique_ptr<PreparedKernel> prepareInteger(const CallSite &site,
                                                       std::string &error) {
   WideCall wide(site);
   std::array<int64_t, 2> zeros = {};
-  if (!checkBytes(site, wide, Checks(site, error), zeros)) {
+  if (!checkCodes(site, wide, Checks(site, error), zeros)) {
     return nullptr;
   }
   std::unique_ptr<PreparedKernel> inner =

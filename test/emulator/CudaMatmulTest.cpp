@@ -125,15 +125,17 @@ TEST(CudaMatmul, MultipliesWhatTheReferenceMultiplies) {
       values.push_back(drawValues(operand, random));
     }
     auto made = runOnGpu(gpu, call, values);
+    ASSERT_TRUE(made || kernelTarget().empty());
     if (!made) {
       continue;
     }
-    ++taken;
+    taken += cudaBackend().find(call.site(), 1) != nullptr;
     ASSERT_EQ(*made, evaluateCall(call, values))
         << "round " << round << " " << call.attributes.getString("labels");
   }
-  std::printf("counted: products of GPUs: %d of %d drawn ones\n", taken,
-              rounds);
+  std::printf("counted: products of GPUs: %d of %d drawn ones by the library, "
+              "the others by generated code\n",
+              taken, rounds);
   EXPECT_GT(taken, rounds / 2);
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/kernels/GridCode.h"
 #include "runtime/kernels/GridColumns.h"
 #include "runtime/kernels/GridLines.h"
+#include "runtime/kernels/GridProduct.h"
 #include "runtime/kernels/GridReduce.h"
 #include "runtime/kernels/RowCall.h"
 #include "runtime/kernels/RowCode.h"
@@ -363,6 +364,19 @@ TEST(GridKernels, AttentionOnTensorCoresNeedsEachBarrier) {
   EXPECT_EQ(gridStructure(site), "attend f16, 5 tiles, tensor cores, depth of "
                                  "3, 0x1p-2, cap 0x0p+0");
   expectBarriers(site, {rt::GridAttention::of(site)->launch()}, 4, 3);
+}
+
+/// Twice 32 of what is summed, with a barrier before they are read and one
+/// behind.
+TEST(GridKernels, ProductsNeedEachBarrier) {
+  for (rt::DType type : {rt::DType::I8, rt::DType::F64}) {
+    rt::TensorInfo operands[] = {rt::TensorInfo::whole(type, {20, 40}),
+                                 rt::TensorInfo::whole(type, {40, 30})};
+    rt::TensorInfo result = rt::TensorInfo::whole(type, {20, 30});
+    rt::Attributes attributes{{"labels", std::string("mk,kn->mn")}};
+    rt::CallSite site{"nn.matmul", attributes, operands, {&result, 1}};
+    expectBarriers(site, {rt::GridProduct::of(site)->launch()}, 4, 3);
+  }
 }
 
 /// (That the assembler takes it: countKernel().)

@@ -11,6 +11,7 @@ from cuda_test import (DEVICE, EMULATOR, GPU, HAS_CONVOLUTIONS, HAS_PRODUCTS,
 from loop_programs import lstm, lstm_tensors, run_lstm
 from plans_test import by_rows
 from programs_test import batch, forward, program, train
+from quantized_models import MODELS as QUANTIZED
 from train_steps import Step
 
 __all__ = ["program"]
@@ -38,6 +39,9 @@ def run(divisi, *flags, seed=1, **tensors):
                     "out.npz", *flags, env=emulator(seed=seed))
     assert "by kernels of 'cuda': " in result.err
     assert "emulator: " not in result.err
+    for line in result.err.splitlines():
+        if "'cuda'" not in line and " runs " in line:
+            assert "nn.matmul" not in line and "nn.conv" not in line
     return load(divisi.path("out.npz"))
 
 
@@ -70,6 +74,20 @@ def test_two_grids(divisi, program):
     x, _ = batch(8)
     _, y = forward(x, program.w1, program.w2)
     assert_close(run(divisi, x=x), {"y": -y})
+
+
+# Products of codes, whose sums are exact; some codes lie between two.
+@pytest.mark.parametrize("plan", ["one", "uneven"])
+@pytest.mark.parametrize("name", QUANTIZED)
+def test_quantized_models(divisi, name, plan):
+    shape = QUANTIZED[name](divisi.path("m.onnx"))
+    x = np.random.default_rng(7).standard_normal(shape).astype(np.float32)
+    compile_program(divisi, "m.onnx", *PLANS[plan])
+    [got] = run(divisi, x=x).values()
+    divisi("compile", "m.onnx", "--devices", 1, "-o", "h.divisi")
+    divisi("run", "h.divisi", "--inputs", "in.npz", "-o", "host.npz")
+    [want] = load(divisi.path("host.npz")).values()
+    assert np.mean(np.abs(got - want) > 1e-5) < .02
 
 
 # Bodies of loops stay with the host; what is around them need not.

@@ -27,7 +27,8 @@ std::unique_ptr<PreparedKernel> prepareGrid(const CallSite &site,
 std::span<const Kernel> moveKernels();
 
 /// Operators that are one launch of the compiler's code, and nothing else
-/// (GridAttention.h, GridLines.h, GridPlaces.h, GridReduce.h, GridWindows.h).
+/// (GridAttention.h, GridConvolution.h, GridLines.h, GridPlaces.h,
+/// GridProduct.h, GridReduce.h, GridWindows.h).
 std::span<const Kernel> launchedKernels();
 
 /// What reads or writes where indices say, by the compiler's code

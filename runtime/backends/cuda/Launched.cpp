@@ -11,8 +11,10 @@
 #include "runtime/kernels/GridAttention.h"
 #include "runtime/kernels/GridCode.h"
 #include "runtime/kernels/GridColumns.h"
+#include "runtime/kernels/GridConvolution.h"
 #include "runtime/kernels/GridLines.h"
 #include "runtime/kernels/GridPlaces.h"
+#include "runtime/kernels/GridProduct.h"
 #include "runtime/kernels/GridReduce.h"
 #include "runtime/kernels/GridWindows.h"
 
@@ -49,8 +51,13 @@ std::span<const Kernel> divisi::rt::cuda::launchedKernels() {
   static constexpr Kernel kernels[] = {
       makeKernel<GridPick>("nn.arg_reduce", false),
       makeKernel<GridAttention>("nn.attention", false),
+      makeKernel<GridConvolution>("nn.conv", false),
+      makeKernel<GridConvolution>("nn.conv_dgrad", false),
+      makeKernel<GridConvolution>("nn.conv_integer", false),
       makeKernel<GridCumulate>("nn.cumulate", false),
       makeKernel<GridIota>("nn.iota", false),
+      makeKernel<GridProduct>("nn.matmul", false),
+      makeKernel<GridProduct>("nn.matmul_integer", false),
       makeKernel<GridColumns>("nn.normalize", false),
       makeKernel<GridPool>("nn.pool_max", true),
       makeKernel<GridPool>("nn.pool_sum", true),
