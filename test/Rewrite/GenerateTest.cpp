@@ -28,7 +28,7 @@ static World sumsAndProducts() {
           {matrix},
           {{"add", {2, 2}, {}, Extra::None, 0},
            {"mul", {2, 2}, {}, Extra::None, 0}},
-          3};
+          4};
 }
 
 /// A polynomial in three variables: how often each monomial stands in it.
@@ -69,16 +69,17 @@ static void addPrograms(std::vector<Polynomial> &values, size_t steps,
   }
 }
 
-// Graphs that stand for their classes are enough: nothing that up to three
-// operators make is missing, and nothing is twice.
+// Graphs that stand for their classes, and those that share operators, are
+// enough: nothing that up to four operators make is missing, and nothing is
+// twice.
 TEST(Generate, ClassesAreThePolynomials) {
   Universe universe(sumsAndProducts(), 1);
   std::vector<Polynomial> values = {
       {{{1, 0, 0}, 1}}, {{{0, 1, 0}, 1}}, {{{0, 0, 1}, 1}}};
-  for (size_t size = 1; size <= 3; ++size) {
+  for (size_t size = 1; size <= 4; ++size) {
     std::set<Polynomial> found(values.begin(), values.end());
     addPrograms(values, size, found);
-    universe.enumerate(uint8_t(size), size != 3,
+    universe.enumerate(uint8_t(size), size != 4,
                        [](const Term &, const Term &) {});
     EXPECT_EQ(universe.classes(), found.size()) << size;
   }
@@ -128,6 +129,70 @@ TEST(Generate, DerivesByRewriting) {
   EXPECT_LT(left, met.size() / 4);
 }
 
+// A graph that shares an operator with another operand need not stand for its
+// class; what the classes of its operands say is found all the same.
+TEST(Generate, DerivesWhereOperandsShare) {
+  Universe universe(sumsAndProducts(), 1);
+  auto met = equations(universe, 3);
+  Deriver deriver(universe);
+  size_t left = 0, all = 0;
+  for (const auto &[term, first] : met) {
+    all += term.size == 3;
+    if (!deriver.derives(term, first)) {
+      deriver.use(equationOf(universe, term, first));
+      left += term.size == 3;
+    }
+  }
+  EXPECT_GT(all, 500u);
+  EXPECT_LE(left, 2u);
+}
+
+// Where all elements are negative by chance, relu makes them all alike: but not
+// each time that they are drawn.
+TEST(Generate, NothingIsEqualByChance) {
+  World world = sumsAndProducts();
+  world.leaves[0].dims = {{'k', 1}};
+  world.operators = {{"add", {1, 1}, {}, Extra::None, 0},
+                     {"relu", {1}, {}, Extra::None, 0}};
+  Instantiator instantiator;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    Universe universe(world, seed);
+    Generalizer generalizer(universe, instantiator);
+    for (const auto &[term, first] : equations(universe, 2)) {
+      EXPECT_TRUE(generalizer.run(equationOf(universe, term, first)))
+          << canonicalText(universe, term, first);
+    }
+  }
+}
+
+// Rows of a softmax sum up to one, whatever it is of: with that nothing is left
+// to say of them.
+TEST(Generate, DerivesWhatDoesNotDependOnALeaf) {
+  World world = sumsAndProducts();
+  world.operators = {
+      {"softmax",
+       {2},
+       {{"axis", Speaks::Axis, {}, {1}}, {"log", Speaks::Not, false, {}}},
+       Extra::None,
+       0},
+      {"reduce",
+       {2},
+       {{"kind", Speaks::Not, std::string("sum"), {}},
+        {"axes", Speaks::Axes, {}, {1}}},
+       Extra::None,
+       0}};
+  Universe universe(world, 1);
+  auto met = equations(universe, 3);
+  ASSERT_GE(met.size(), 2u);
+  Deriver deriver(universe);
+  for (const auto &[term, first] : met) {
+    EXPECT_FALSE(deriver.derives(term, first) && &term == &met[0].first);
+    deriver.use(equationOf(universe, met[0].first, met[0].second));
+    EXPECT_TRUE(deriver.derives(term, first))
+        << canonicalText(universe, term, first);
+  }
+}
+
 /// The text of the equation of a universe whose printed rule has `summary`.
 static std::vector<std::string> generalRules(Universe &universe, uint8_t size,
                                              bool isWide) {
@@ -135,8 +200,7 @@ static std::vector<std::string> generalRules(Universe &universe, uint8_t size,
   Generalizer generalizer(universe, instantiator);
   std::vector<std::string> texts;
   for (const auto &[term, first] : equations(universe, size)) {
-    Equation equation =
-        generalizer.separate(equationOf(universe, term, first));
+    Equation equation = generalizer.separate(equationOf(universe, term, first));
     auto rule = generalizer.run(equation);
     if (rule) {
       texts.push_back(printRule(isWide ? generalizer.widen() : *rule));
@@ -187,6 +251,24 @@ TEST(Generate, PartsAndProductsHaveTheirExtents) {
   for (const std::string &rule : rules) {
     EXPECT_EQ(rule.find("concat(x, x)"), std::string::npos) << rule;
   }
+}
+
+// Both operands of an operator have the extents of what makes them, whichever
+// was made last: a product of joined matrices is one of any dims.
+TEST(Generate, ExtentsAreThoseOfEachOperand) {
+  World world = joinedProducts();
+  TableAttribute axis{"axis", Speaks::Axis, {}, {0}};
+  world.operators[2] = {"concat", {2, 2}, {axis}, Extra::None, 0};
+  Universe universe(world, 1);
+  Sketch side{{{0, {0, 1}}, {2, {2, 3}}, {1, {4, 5}}}, 6};
+  Instantiator instantiator;
+  Generalizer generalizer(universe, instantiator);
+  ASSERT_TRUE(generalizer.run({{0, 0, 0, 0}, side, side}));
+  std::string text = printRule(generalizer.widen());
+  EXPECT_TRUE(std::regex_search(
+      text,
+      std::regex("labels = \"\\{(.)\\}k,k\\{(.)\\}->\\{\\1\\}\\{\\2\\}\"")))
+      << text;
 }
 
 // Two products that are added take more than one of sums.

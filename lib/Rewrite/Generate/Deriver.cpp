@@ -17,7 +17,7 @@ static constexpr size_t kMostGraphs = 200;
 /// And of matches of one side.
 static constexpr size_t kMostMatches = 64;
 
-/// Whether every variable of `value` stands on the other side as well.
+/// Collects the leaves of `value`.
 static void addLeaves(const Equation &equation, const Sketch &side,
                       size_t value, std::set<size_t> &leaves) {
   if (value < equation.leaves.size()) {
@@ -29,67 +29,90 @@ static void addLeaves(const Equation &equation, const Sketch &side,
   }
 }
 
+/// Which operators `value` may be the last one of: none for a leaf.
+static uint64_t needOf(const Equation &equation, const Sketch &side,
+                       size_t value) {
+  size_t leaves = equation.leaves.size();
+  return value < leaves ? 0 : Universe::maskOf(side.steps[value - leaves].op);
+}
+
 void Deriver::addWay(const Equation &equation, bool isReversed) {
-  Way way{equation, isReversed};
-  std::set<size_t> from, to;
+  Way way{equation, isReversed, {}};
+  std::set<size_t> from;
   addLeaves(equation, way.from(), way.from().result, from);
-  addLeaves(equation, way.to(), way.to().result, to);
-  bool isBound = std::all_of(to.begin(), to.end(), [&](size_t leaf) {
-    return from.count(leaf) != 0 ||
-           isConstant(universe_, equation.leaves[leaf]);
-  });
-  if (way.from().result < equation.leaves.size() || !isBound) {
+  if (way.from().result < equation.leaves.size()) {
     return;
   }
-  size_t at = way.from().result - equation.leaves.size();
-  uint16_t op = way.from().steps[at].op;
+  way.constants.fill(Term::kNone);
+  // What does not depend on a leaf may have any there: the one where it was
+  // met.
+  for (size_t i = 0; i != equation.leaves.size(); ++i) {
+    if (isConstant(universe_, equation.leaves[i]) || from.count(i) == 0) {
+      way.constants[i] = equation.leaves[i];
+    }
+  }
+  const Step &last = way.lastStep();
+  std::array<uint64_t, 2> needs{};
+  for (size_t i = 0; i != last.operands.size(); ++i) {
+    needs[i] = needOf(equation, way.from(), last.operands[i]);
+  }
   ways_.resize(universe_.world().operators.size());
-  ways_[op].push_back(std::move(way));
+  std::vector<Ways> &all = ways_[last.op];
+  auto found = std::find_if(all.begin(), all.end(), [&](const Ways &each) {
+    return each.needs == needs;
+  });
+  if (found == all.end()) {
+    found = all.insert(found, {needs, {}});
+  }
+  found->ways.push_back(std::move(way));
 }
 
 void Deriver::use(const Equation &equation) {
-  addWay(equation, false);
-  addWay(equation, true);
+  if (equation.leaves.size() <= Generalizer::kMostLeaves) {
+    addWay(equation, false);
+    addWay(equation, true);
+  }
 }
 
 //===----------------------------------------------------------------------===//
 // Matching
 //===----------------------------------------------------------------------===//
 
-void Deriver::match(const Way &way, size_t value, uint32_t graph,
-                    const Binding &binding,
-                    std::vector<Binding> &found) const {
-  const Equation &equation = way.equation;
+void Deriver::match(Search &search, size_t value, uint32_t graph,
+                    const Next &next) const {
+  const Equation &equation = search.way.equation;
   uint32_t stand = universe_.graphs()[graph].stand;
   if (value < equation.leaves.size()) {
-    Binding longer = binding;
-    if (longer[value] == Term::kNone || longer[value] == stand) {
-      longer[value] = stand;
-      found.push_back(std::move(longer));
+    uint32_t &bound = search.binding[value];
+    if (bound == stand) {
+      next();
+    } else if (bound == Term::kNone) {
+      bound = stand;
+      next();
+      bound = Term::kNone;
     }
     return;
   }
-  const Step &step = way.from().steps[value - equation.leaves.size()];
+  const Step &step = search.way.from().steps[value - equation.leaves.size()];
+  if ((universe_.lastOperators(stand) & Universe::maskOf(step.op)) == 0) {
+    return;
+  }
   for (uint32_t member : universe_.membersOf(stand)) {
     const Term &term = universe_.graphs()[member].term;
-    if (term.op == step.op && found.size() < kMostMatches) {
-      matchStep(way, step, term.a, term.b, binding, found);
+    if (term.op == step.op && search.found < kMostMatches) {
+      matchStep(search, step, term.a, term.b, next);
     }
   }
 }
 
-void Deriver::matchStep(const Way &way, const Step &step, uint32_t a,
-                        uint32_t b, const Binding &binding,
-                        std::vector<Binding> &found) const {
-  std::vector<Binding> first;
-  match(way, step.operands[0], a, binding, first);
+void Deriver::matchStep(Search &search, const Step &step, uint32_t a,
+                        uint32_t b, const Next &next) const {
   if (step.operands.size() == 1) {
-    found.insert(found.end(), first.begin(), first.end());
+    match(search, step.operands[0], a, next);
     return;
   }
-  for (const Binding &each : first) {
-    match(way, step.operands[1], b, each, found);
-  }
+  match(search, step.operands[0], a,
+        [&] { match(search, step.operands[1], b, next); });
 }
 
 uint32_t Deriver::instantiate(const Way &way, size_t value,
@@ -107,39 +130,26 @@ uint32_t Deriver::instantiate(const Way &way, size_t value,
     }
     (i == 0 ? term.a : term.b) = graph;
   }
-  uint32_t graph = universe_.find(term);
-  return graph == Term::kNone ? graph : universe_.graphs()[graph].stand;
+  return universe_.findClass(term);
 }
 
-void Deriver::rewrite(const Way &way, const Term &term,
-                      std::vector<Term> &results) const {
-  const Equation &equation = way.equation;
-  size_t leaves = equation.leaves.size();
-  Binding none(leaves, Term::kNone);
-  for (size_t i = 0; i != leaves; ++i) {
-    if (isConstant(universe_, equation.leaves[i])) {
-      none[i] = equation.leaves[i];
-    }
+/// Adds the target where the source was found.
+void Deriver::addResult(const Way &way, const Binding &binding,
+                        std::vector<Term> &results) const {
+  size_t leaves = way.equation.leaves.size(), result = way.to().result;
+  if (result < leaves) {
+    results.push_back(universe_.graphs()[binding[result]].term);
+    return;
   }
-  std::vector<Binding> found;
-  matchStep(way, way.from().steps[way.from().result - leaves], term.a, term.b,
-            none, found);
-  for (const Binding &binding : found) {
-    size_t result = way.to().result;
-    if (result < leaves) {
-      results.push_back(universe_.graphs()[binding[result]].term);
-      continue;
-    }
-    const Step &last = way.to().steps[result - leaves];
-    Term made{0, last.op, instantiate(way, last.operands[0], binding),
-              Term::kNone};
-    if (last.operands.size() == 2) {
-      made.b = instantiate(way, last.operands[1], binding);
-    }
-    if (made.a == Term::kNone ||
-        (last.operands.size() == 2 && made.b == Term::kNone)) {
-      continue;
-    }
+  const Step &last = way.to().steps[result - leaves];
+  Term made{0, last.op, instantiate(way, last.operands[0], binding),
+            Term::kNone};
+  bool isMade = made.a != Term::kNone;
+  if (isMade && last.operands.size() == 2) {
+    made.b = instantiate(way, last.operands[1], binding);
+    isMade = made.b != Term::kNone;
+  }
+  if (isMade) {
     made.size = universe_.sizeOf(made.a, made.b);
     results.push_back(made);
   }
@@ -147,24 +157,58 @@ void Deriver::rewrite(const Way &way, const Term &term,
 
 std::vector<Term> Deriver::rewrite(const Term &term) const {
   std::vector<Term> results;
-  if (term.op < ways_.size()) {
-    for (const Way &way : ways_[term.op]) {
-      rewrite(way, term, results);
+  if (term.op >= ways_.size()) {
+    return results;
+  }
+  auto has = [&](uint32_t graph, uint64_t need) {
+    return need == 0 ||
+           (universe_.lastOperators(universe_.graphs()[graph].stand) & need) !=
+               0;
+  };
+  for (const Ways &each : ways_[term.op]) {
+    if (!has(term.a, each.needs[0]) ||
+        (term.b != Term::kNone && !has(term.b, each.needs[1]))) {
+      continue;
+    }
+    for (const Way &way : each.ways) {
+      Search search{way, way.constants, 0};
+      matchStep(search, way.lastStep(), term.a, term.b, [&] {
+        ++search.found;
+        addResult(way, search.binding, results);
+      });
     }
   }
   return results;
 }
 
+/// The term of the graphs that stand for its operands, which has the same
+/// result. It may have more operators, for these may share less.
+Term Deriver::onStanding(Term term) const {
+  if (term.op == Term::kLeaf) {
+    return term;
+  }
+  term.a = universe_.graphs()[term.a].stand;
+  if (term.b != Term::kNone) {
+    term.b = universe_.graphs()[term.b].stand;
+  }
+  term.size = universe_.sizeOf(term.a, term.b);
+  return term;
+}
+
 bool Deriver::derives(const Term &term, const Term &first) {
-  std::set<Term> seen{term};
-  std::vector<Term> queue{term};
+  Term begin = onStanding(term), end = onStanding(first);
+  if (begin == end || (begin < term && open_.count(begin) == 0)) {
+    return true;
+  }
+  std::set<Term> seen{begin};
+  std::vector<Term> queue{begin};
   std::optional<uint64_t> wanted;
   for (size_t next = 0; next != queue.size() && next < kMostGraphs; ++next) {
     for (const Term &each : rewrite(queue[next])) {
       if (!seen.insert(each).second) {
         continue;
       }
-      if (each == first) {
+      if (each == end) {
         return true;
       }
       if (each.op == Term::kLeaf) {

@@ -16,8 +16,10 @@
 #ifndef DIVISI_LIB_REWRITE_GENERATE_DERIVER_H
 #define DIVISI_LIB_REWRITE_GENERATE_DERIVER_H
 
-#include "lib/Rewrite/Generate/Equation.h"
+#include "lib/Rewrite/Generate/Generalizer.h"
 
+#include <array>
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -38,33 +40,51 @@ public:
   bool derives(const Term &term, const Term &first);
 
 private:
+  /// Graphs for the leaves of an equation; kNone: not yet.
+  using Binding = std::array<uint32_t, Generalizer::kMostLeaves>;
   /// One direction.
   struct Way {
     Equation equation;
     bool isReversed = false;
+    Binding constants{}; ///< The leaves that are bound from the start.
     const Sketch &from() const {
       return isReversed ? equation.target : equation.source;
     }
     const Sketch &to() const {
       return isReversed ? equation.source : equation.target;
     }
+    const Step &lastStep() const {
+      return from().steps[from().result - equation.leaves.size()];
+    }
   };
-  /// Graphs for the leaves of an equation; kNone: not yet.
-  using Binding = std::vector<uint32_t>;
+  /// Those of the same last operators: the one, and one for each operand that
+  /// is no leaf.
+  struct Ways {
+    std::array<uint64_t, 2> needs{}; ///< A mask for each operand.
+    std::vector<Way> ways;
+  };
+  /// One match that is looked for: what is bound, and what is next.
+  struct Search {
+    const Way &way;
+    Binding binding;
+    size_t found = 0;
+  };
+  using Next = std::function<void()>;
 
-  void match(const Way &way, size_t value, uint32_t graph,
-             const Binding &binding, std::vector<Binding> &found) const;
-  void matchStep(const Way &way, const Step &step, uint32_t a, uint32_t b,
-                 const Binding &binding, std::vector<Binding> &found) const;
+  void match(Search &search, size_t value, uint32_t graph,
+             const Next &next) const;
+  void matchStep(Search &search, const Step &step, uint32_t a, uint32_t b,
+                 const Next &next) const;
+  Term onStanding(Term term) const;
   uint32_t instantiate(const Way &way, size_t value,
                        const Binding &binding) const;
+  void addResult(const Way &way, const Binding &binding,
+                 std::vector<Term> &results) const;
   std::vector<Term> rewrite(const Term &term) const;
-  void rewrite(const Way &way, const Term &term,
-               std::vector<Term> &results) const;
   void addWay(const Equation &equation, bool isReversed);
 
   Universe &universe_;
-  std::vector<std::vector<Way>> ways_; ///< By the last operator of from().
+  std::vector<std::vector<Ways>> ways_; ///< By the last operator of from().
   std::set<Term> open_;
 };
 

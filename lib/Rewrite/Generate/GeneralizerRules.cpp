@@ -19,14 +19,12 @@ using namespace divisi::rewrite;
 static constexpr const char *kExtents[] = {"a", "b", "c", "d", "e", "f",
                                            "g", "h", "k", "l", "m", "n",
                                            "o", "p", "q", "r"};
-static constexpr const char *kVariables[] = {"x", "y", "z", "w",
-                                             "u", "v", "t"};
+static constexpr const char *kVariables[] = {"x", "y", "z", "w", "u", "v", "t"};
 static_assert(std::size(kVariables) == Generalizer::kMostLeaves);
 
 std::string Generalizer::nameOf(int number) const {
   auto at = size_t(number);
-  return at < std::size(kExtents) ? kExtents[at]
-                                  : "e" + std::to_string(number);
+  return at < std::size(kExtents) ? kExtents[at] : "e" + std::to_string(number);
 }
 
 rt::Dims Generalizer::extentsOf(size_t leaf) const {
@@ -56,12 +54,9 @@ Items Generalizer::itemsOf(const Names &names, size_t leaf) const {
 std::string Generalizer::valueName(const Sketch &sketch, size_t value) const {
   size_t leaves = equation_.leaves.size();
   if (value < leaves) {
-    auto variable = size_t(
-        std::count_if(equation_.leaves.begin(),
-                      equation_.leaves.begin() + int64_t(value),
-                      [&](uint32_t leaf) {
-                        return !isConstant(universe_, leaf);
-                      }));
+    auto variable = size_t(std::count_if(
+        equation_.leaves.begin(), equation_.leaves.begin() + int64_t(value),
+        [&](uint32_t leaf) { return !isConstant(universe_, leaf); }));
     return isConstant(universe_, equation_.leaves[value])
                ? "o" + std::to_string(value)
                : kVariables[variable];
@@ -96,8 +91,8 @@ void Generalizer::addVariables(const Names &names, Rule &rule) const {
 /// Sizes that differ from each other and from all extents of worlds.
 std::optional<Assignment> Generalizer::draw(const Rule &rule,
                                             const Ranks &ranks) {
-  std::vector<int64_t> pool = {5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 19,
-                               20, 21, 22, 23, 24, 25};
+  std::vector<int64_t> pool = {5,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                               16, 17, 19, 20, 21, 22, 23, 24, 25};
   size_t count = rule.sizes.size();
   for (const auto &[shape, rank] : ranks) {
     count += rank;
@@ -151,8 +146,8 @@ std::optional<Items> Generalizer::dimsOf(const Rule &rule, const Graph &side,
   for (size_t i = 0; i != 4 * symbols.size() + 8; ++i) {
     auto assignment = draw(rule, ranks);
     auto variables = Instantiator::variables(rule, *assignment, types);
-    auto made = instantiator_.instantiate(rule, part, *variables, *assignment,
-                                          types);
+    auto made =
+        instantiator_.instantiate(rule, part, *variables, *assignment, types);
     if (!made) {
       continue;
     }
@@ -163,7 +158,8 @@ std::optional<Items> Generalizer::dimsOf(const Rule &rule, const Graph &side,
                                   ? shape->second[0]
                                   : assignment->numbers.at(symbol));
     }
-    extents.push_back(made->calls.back().result.dims);
+    extents.push_back(
+        made->calls[made->results[0] - variables->size()].result.dims);
   }
   if (points.size() < symbols.size() + 2) {
     return std::nullopt;
@@ -208,8 +204,7 @@ std::optional<Expr> Generalizer::cutOf(const Expr &extent, bool isLast,
     rule.ints.push_back(name);
     rule.conditions.push_back(
         {numberExpr(1), Relation::Le, nameExpr(name), {}, {}});
-    rule.conditions.push_back(
-        {nameExpr(name), Relation::Lt, extent, {}, {}});
+    rule.conditions.push_back({nameExpr(name), Relation::Lt, extent, {}, {}});
   }
   return nameExpr(name);
 }
@@ -259,9 +254,8 @@ bool Generalizer::addSide(const Sketch &sketch, unsigned choice,
     }
     if (op.extra == Extra::FirstPart || op.extra == Extra::SecondPart) {
       const Item &item = dims[0][op.axis];
-      cut = item.shape.empty()
-                ? cutOf(item.value, (choice >> i & 1) != 0, rule)
-                : std::nullopt;
+      cut = item.shape.empty() ? cutOf(item.value, (choice >> i & 1) != 0, rule)
+                               : std::nullopt;
       if (!cut) {
         return false;
       }

@@ -44,6 +44,7 @@ struct Pending {
   Rule rule;
   Obligations obligations;
   std::optional<Decision> decision; ///< Once it is known.
+  bool isFree = false; ///< It holds, but each side has variables of its own.
 };
 
 /// What all worlds share.
@@ -136,7 +137,11 @@ void WorldRun::decide(const Pending &pending, Decision decision) {
   switch (decision) {
   case Decision::Unsaid:
     ++counts().unsaid;
-    deriver_.leaveOpen(pending.term);
+    if (pending.isFree) {
+      deriver_.use(pending.equation);
+    } else {
+      deriver_.leaveOpen(pending.term);
+    }
     return;
   case Decision::Refused:
     ++counts().refused;
@@ -156,7 +161,9 @@ void WorldRun::decide(const Pending &pending, Decision decision) {
 void WorldRun::pend(Pending pending) {
   pending.equation = generalizer_.separate(pending.equation);
   auto rule = generalizer_.run(pending.equation);
-  if (!rule || rule->variables.empty()) {
+  pending.isFree = rule && !isMatchable(*rule, false) &&
+                   !isMatchable(*rule, true) && !rule->variables.empty();
+  if (!rule || rule->variables.empty() || pending.isFree) {
     pending.decision = Decision::Unsaid;
   } else {
     pending.rule = std::move(*rule);
@@ -240,10 +247,10 @@ Status WorldRun::run() {
     considerAll();
     counts().enumerated = universe_.enumerated() - enumerated;
     counts().classes = universe_.classes() - classes;
+    if (status_.isOk()) {
+      all_.keeper.dropDerived(kept, all_.counts);
+    }
     all_.progress(counts());
-  }
-  if (status_.isOk()) {
-    all_.keeper.dropDerived(kept, all_.counts);
   }
   return status_;
 }
@@ -376,5 +383,6 @@ divisi::rewrite::generateRules(const GenerateOptions &options,
   if (!status.isOk()) {
     return status;
   }
+  all.keeper.prove(options.jobs);
   return finish(all);
 }

@@ -17,7 +17,7 @@ using namespace divisi;
 using namespace divisi::rewrite;
 
 /// Of Z3's work for a question whether an equation is derived.
-static constexpr unsigned kWork = 400000;
+static constexpr unsigned kWork = 100000;
 
 /// Seconds for one, before its process is killed.
 static constexpr double kSeconds = 120;
@@ -41,12 +41,12 @@ static bool isWithin(const SymbolicRule &rule, size_t mostDims) {
          hasFew(rule.source) && hasFew(rule.target);
 }
 
-/// Assumes those that are about tensors of no more dims than that.
-static void assume(const std::vector<SymbolicRule> &rules, size_t mostDims,
-                   Prover &prover) {
+/// Believes those that are about tensors of no more dims than that.
+static void believe(const std::vector<SymbolicRule> &rules, size_t mostDims,
+                    Prover &prover) {
   for (const SymbolicRule &each : rules) {
     if (isWithin(each, mostDims)) {
-      prover.assume(each);
+      prover.believe(each);
     }
   }
   prover.prepare();
@@ -56,7 +56,7 @@ std::unique_ptr<Prover>
 divisi::rewrite::proverFrom(const std::vector<SymbolicRule> &rules,
                             size_t mostDims, unsigned work) {
   auto prover = std::make_unique<Prover>(work);
-  assume(rules, mostDims, *prover);
+  believe(rules, mostDims, *prover);
   return prover;
 }
 
@@ -67,6 +67,7 @@ void Keeper::enter(size_t mostDims) {
   }
   mostDims_ = mostDims;
   prover_ = proverFrom(all, mostDims, kWork);
+  proofs_ = proverFrom(axioms_, mostDims, kWork);
 }
 
 void Keeper::add(Kept kept) {
@@ -76,7 +77,7 @@ void Keeper::add(Kept kept) {
   for (SymbolicRule &each : kept.says) {
     each.name = "kept " + std::to_string(kept_.size());
   }
-  assume(kept.says, mostDims_, *prover_);
+  believe(kept.says, mostDims_, *prover_);
   kept_.push_back(std::move(kept));
 }
 
@@ -117,26 +118,23 @@ static bool isReadable(const Rule &rule) {
   return read && printRules(*read) == printRule(rule);
 }
 
-bool Keeper::isProved(const Obligations &obligations) const {
+/// Whether it is proved with less work than it may take at the end, in the
+/// sight of all axioms.
+bool Keeper::isSoonProved(const Rule &rule) const {
+  Obligations question = obligationsOf(rule, instantiator_);
   bool isProved = false;
-  auto usable = [&](const Obligations &rule) {
-    return usableAxioms(axioms_, {rule});
-  };
-  proveInChildren({}, usable, {obligations}, ProofLimits(),
-               [&](const ProofResult &proof) { isProved = proof.isProved; });
+  ChildWork work{[] {}, [&](size_t) { return proveAll(*proofs_, question); }};
+  answerInChild(1, work, kSeconds,
+                [&](const ProofResult &proof) { isProved = proof.isProved; });
   return isProved;
 }
 
-/// The rule on its way, and whether it is proved; nothing if a gate refuses it.
+/// The rule on its way; nothing if a gate refuses it.
 std::optional<Kept> Keeper::finish(const Rule &rule, const Way &way) {
   Kept kept{onWay(rule, way), way.gain, false, 0, 0, {}};
   kept.rule.summary = summaryOf(kept.rule);
   if (!passes(kept.rule, instantiator_) || !isReadable(kept.rule)) {
     return std::nullopt;
-  }
-  kept.isProved = isProved(obligationsOf(kept.rule, instantiator_));
-  if (!kept.isProved) {
-    kept.rule.open = "no axioms were found that say so";
   }
   kept.says = symbolicAxioms({kept.rule}, {}, instantiator_);
   return kept.says.empty() ? std::nullopt : std::optional(std::move(kept));
@@ -149,9 +147,9 @@ bool Keeper::keep(const Rule &narrow, const Rule &wide, size_t operators,
     return false;
   }
   auto kept = finish(wide, *way);
-  if (!kept || !kept->isProved) {
+  if (!kept || !isSoonProved(kept->rule)) {
     auto other = finish(narrow, *way);
-    if (other && (!kept || other->isProved)) {
+    if (other && (!kept || isSoonProved(other->rule))) {
       kept = std::move(other);
     }
   }
@@ -162,6 +160,26 @@ bool Keeper::keep(const Rule &narrow, const Rule &wide, size_t operators,
   kept->counts = counts;
   add(std::move(*kept));
   return true;
+}
+
+void Keeper::prove(size_t jobs) {
+  std::vector<Obligations> questions;
+  for (const Kept &each : kept_) {
+    questions.push_back(obligationsOf(each.rule, instantiator_));
+  }
+  auto usable = [&](const Obligations &rule) {
+    return usableAxioms(axioms_, {rule});
+  };
+  ProofLimits limits;
+  limits.jobs = jobs;
+  size_t next = 0;
+  proveInChildren({}, usable, questions, limits, [&](const ProofResult &proof) {
+    Kept &kept = kept_[next++];
+    kept.isProved = proof.isProved;
+    if (!kept.isProved) {
+      kept.rule.open = "no axioms were found that say so";
+    }
+  });
 }
 
 void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts) {
@@ -177,18 +195,24 @@ void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts) {
     questions.push_back(obligationsOf(kept_[at].rule, instantiator_));
   }
   std::vector<bool> isDropped(kept_.size(), false);
+  Prover prover(kWork);
+  for (const Kept &each : kept_) {
+    for (const SymbolicRule &rule : each.says) {
+      prover.assume(rule);
+    }
+  }
+  prover.prepare();
   auto use = [&](size_t number, bool isUsed) {
-    prover_->use(kept_[order[number]].says[0].name, isUsed);
+    prover.use(kept_[order[number]].says[0].name, isUsed);
   };
   ChildWork work{[] {},
                  [&](size_t i) {
                    use(i, false);
-                   ProofResult result = proveAll(*prover_, questions[i]);
+                   ProofResult result = proveAll(prover, questions[i]);
                    use(i, !result.isProved);
                    return result;
                  }};
   size_t next = 0;
-  enter(kMostDims);
   answerInChild(order.size(), work, kSeconds, [&](const ProofResult &proof) {
     isDropped[order[next]] = proof.isProved;
     use(next++, !proof.isProved);

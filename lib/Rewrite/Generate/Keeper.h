@@ -47,8 +47,8 @@ public:
   /// Which of `questions` follow from those that are kept.
   std::vector<bool> areDerived(const std::vector<Obligations> &questions);
 
-  /// Keeps what `wide` says, or where that is not proved and `narrow` is, what
-  /// this says; if all gates that try rules let it pass.
+  /// Keeps what `wide` says, or where a gate that tries rules refuses that,
+  /// what `narrow` says; if it passes.
   bool keep(const Rule &narrow, const Rule &wide, size_t operators,
             size_t counts);
 
@@ -59,8 +59,12 @@ public:
   /// fewest variables first, for the others are more general.
   void dropDerived(size_t first, std::vector<GenerateCounts> &counts);
 
+  /// Finds by `jobs` processes which are proved; the others say that they are
+  /// open.
+  void prove(size_t jobs);
+
 private:
-  bool isProved(const Obligations &obligations) const;
+  bool isSoonProved(const Rule &rule) const;
   std::optional<Kept> finish(const Rule &rule, const Way &way);
 
   Instantiator &instantiator_;
@@ -68,6 +72,7 @@ private:
   std::vector<Kept> kept_;
   size_t mostDims_ = kMostDims;
   std::unique_ptr<Prover> prover_; ///< Of those that are kept.
+  std::unique_ptr<Prover> proofs_; ///< Of the axioms.
 };
 
 } // namespace divisi::rewrite

@@ -29,20 +29,19 @@ static Gain gainOf(const Effort &source, const Effort &target) {
                                               : Gain::Elements;
 }
 
-/// Whether every variable stands in the source, and the source has operators.
-static bool isMatchable(const Rule &rule) {
-  if (rule.source.nodes.empty()) {
+bool divisi::rewrite::isMatchable(const Rule &rule, bool isReversed) {
+  const std::vector<Node> &nodes =
+      (isReversed ? rule.target : rule.source).nodes;
+  if (nodes.empty()) {
     return false;
   }
   return std::all_of(
       rule.variables.begin(), rule.variables.end(),
       [&](const Variable &variable) {
-        return std::any_of(rule.source.nodes.begin(), rule.source.nodes.end(),
-                           [&](const Node &node) {
-                             return std::count(node.operands.begin(),
-                                               node.operands.end(),
-                                               variable.name) != 0;
-                           });
+        return std::any_of(nodes.begin(), nodes.end(), [&](const Node &node) {
+          return std::count(node.operands.begin(), node.operands.end(),
+                            variable.name) != 0;
+        });
       });
 }
 
@@ -100,7 +99,7 @@ std::optional<Way> divisi::rewrite::bestWay(const Rule &rule,
                                             Instantiator &instantiator) {
   std::optional<Way> best;
   for (bool isReversed : {false, true}) {
-    if (!isMatchable(onWay(rule, {isReversed, {}, Gain::None}))) {
+    if (!isMatchable(rule, isReversed)) {
       continue;
     }
     Way way = withWeights(rule, isReversed, instantiator);

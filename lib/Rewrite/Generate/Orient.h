@@ -31,6 +31,10 @@ struct Way {
   Gain gain = Gain::None;
 };
 
+/// Whether every variable stands in the source, or for the reverse in the
+/// target, which has operators.
+bool isMatchable(const Rule &rule, bool isReversed);
+
 /// Where the rule or its reverse, whichever can take less of more, with as few
 /// of its variables weights as that needs. Nothing if neither is one that
 /// matches say all names of.

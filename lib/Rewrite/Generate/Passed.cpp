@@ -37,8 +37,8 @@ std::string divisi::rewrite::printPassed(const Passed &passed) {
     out << "\n";
   }
   for (const Kept &each : passed.kept) {
-    out << int(each.gain) << " " << each.isProved << " " << each.operators
-        << " " << each.counts << "\n";
+    out << int(each.gain) << " " << each.operators << " " << each.counts
+        << "\n";
   }
   out << "rules\n";
   // No two rules of a text have one name.
@@ -76,7 +76,7 @@ Expected<Passed> divisi::rewrite::parsePassed(const std::string &text) {
     std::istringstream words(line);
     Kept kept;
     int gain = 0;
-    words >> gain >> kept.isProved >> kept.operators >> kept.counts;
+    words >> gain >> kept.operators >> kept.counts;
     kept.gain = Gain(gain);
     passed.kept.push_back(std::move(kept));
   }

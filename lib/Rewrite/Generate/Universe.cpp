@@ -24,11 +24,6 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
   return hash ^ (hash >> 29);
 }
 
-/// Of a term without its size, which follows from its operands.
-static uint64_t keyOf(const Term &term) {
-  return mix(mix(mix(1, term.op), term.a), term.b);
-}
-
 //===----------------------------------------------------------------------===//
 // Forms and values
 //===----------------------------------------------------------------------===//
@@ -128,33 +123,43 @@ Universe::apply(uint16_t op, const std::vector<HostTensor> &operands) {
   return apply(op, forms[0], forms[1], operands);
 }
 
-std::optional<HostTensor> Universe::valueOf(const Term &term) {
-  std::vector<HostTensor> operands{values_[term.a]};
-  uint32_t b = term.b;
-  if (b != Term::kNone) {
-    operands.push_back(values_[b]);
-    b = graphs_[b].form;
+std::optional<Universe::Results> Universe::valuesOf(const Term &term) {
+  uint32_t b = term.b == Term::kNone ? term.b : graphs_[term.b].form;
+  Results values;
+  for (size_t draw = 0; draw != values_[term.a].size(); ++draw) {
+    std::vector<HostTensor> operands{values_[term.a][draw]};
+    if (term.b != Term::kNone) {
+      operands.push_back(values_[term.b][draw]);
+    }
+    auto value = apply(term.op, graphs_[term.a].form, b, operands);
+    if (!value) {
+      return std::nullopt;
+    }
+    values.push_back(std::move(*value));
   }
-  return apply(term.op, graphs_[term.a].form, b, operands);
+  return values;
 }
 
-uint64_t Universe::hashOf(const HostTensor &value, uint32_t form) const {
+uint64_t Universe::hashOf(const Results &values, uint32_t form) const {
   uint64_t hash = mix(7, form);
-  auto bytes = value.bytes();
-  for (size_t at = 0; at != bytes.size(); at += sizeof(uint64_t)) {
-    uint64_t element = 0;
-    std::memcpy(&element, bytes.data() + at, sizeof(element));
-    hash = mix(hash, element);
+  for (const HostTensor &value : values) {
+    auto bytes = value.bytes();
+    for (size_t at = 0; at != bytes.size(); at += sizeof(uint64_t)) {
+      uint64_t element = 0;
+      std::memcpy(&element, bytes.data() + at, sizeof(element));
+      hash = mix(hash, element);
+    }
   }
   return hash;
 }
 
 std::optional<uint64_t> Universe::fingerprint(const Term &term) {
-  auto value = valueOf(term);
-  if (!value) {
+  auto values = valuesOf(term);
+  if (!values) {
     return std::nullopt;
   }
-  return hashOf(*value, formNumber({value->type(), value->dims()}));
+  return hashOf(*values,
+                formNumber({values->front().type(), values->front().dims()}));
 }
 
 //===----------------------------------------------------------------------===//
@@ -172,6 +177,18 @@ static HostTensor equalElements(const TensorForm &form, double element) {
   return *numbers->castTo(form.type);
 }
 
+/// How often elements are drawn. Of a few elements all are negative by chance,
+/// and an operator that asks for their order makes equal what is not.
+static size_t drawsOf(const World &world) {
+  bool isOrdered = std::any_of(world.operators.begin(), world.operators.end(),
+                               [](const TableOperator &each) {
+                                 return each.op == "relu" ||
+                                        each.op == "reduce" ||
+                                        each.op == "pool_max";
+                               });
+  return isOrdered ? 6 : 1;
+}
+
 void Universe::addLeaves(uint64_t seed) {
   std::mt19937_64 random(seed);
   for (size_t i = 0; i != world_.leaves.size(); ++i) {
@@ -184,12 +201,15 @@ void Universe::addLeaves(uint64_t seed) {
       Term term;
       term.a = uint32_t(leaves_.size());
       leaves_.push_back(i);
-      HostTensor value = leaf.element
+      Results values;
+      for (size_t draw = 0; draw != drawsOf(world_); ++draw) {
+        values.push_back(leaf.element
                              ? equalElements(form, *leaf.element)
-                             : *drawTensor(form, Values::Normal, random);
+                             : *drawTensor(form, Values::Normal, random));
+      }
       uint32_t number = formNumber(form);
-      classes_.emplace(hashOf(value, number), term);
-      keep(term, number, term, std::move(value));
+      classes_.emplace(hashOf(values, number), term);
+      keep(term, number, term, std::move(values));
       ++enumerated_;
     }
   }
@@ -199,6 +219,16 @@ const std::vector<uint32_t> &Universe::membersOf(uint32_t stand) const {
   return members_[stand];
 }
 
+/// Of the operator and the classes of its operands. Leaves are the operands of
+/// none.
+uint64_t Universe::keyOf(const Term &term) const {
+  if (term.op == Term::kLeaf) {
+    return mix(mix(1, term.op), term.a);
+  }
+  uint64_t key = mix(mix(1, term.op), graphs_[term.a].stand);
+  return term.b == Term::kNone ? key : mix(key, graphs_[term.b].stand);
+}
+
 uint32_t Universe::find(const Term &term) const {
   auto found = byTerm_.find(keyOf(term));
   if (found != byTerm_.end()) {
@@ -206,6 +236,25 @@ uint32_t Universe::find(const Term &term) const {
       const Term &other = graphs_[graph].term;
       if (other.op == term.op && other.a == term.a && other.b == term.b) {
         return graph;
+      }
+    }
+  }
+  return Term::kNone;
+}
+
+uint32_t Universe::findClass(const Term &term) const {
+  auto isAlike = [&](uint32_t a, uint32_t b) {
+    return a == Term::kNone || b == Term::kNone
+               ? a == b
+               : graphs_[a].stand == graphs_[b].stand;
+  };
+  auto found = byTerm_.find(keyOf(term));
+  if (found != byTerm_.end()) {
+    for (uint32_t graph : found->second) {
+      const Term &other = graphs_[graph].term;
+      if (other.op == term.op && isAlike(other.a, term.a) &&
+          isAlike(other.b, term.b)) {
+        return graphs_[graph].stand;
       }
     }
   }
@@ -225,7 +274,7 @@ uint8_t Universe::sizeOf(uint32_t a, uint32_t b) const {
 }
 
 void Universe::keep(const Term &term, uint32_t form, const Term &first,
-                    HostTensor value) {
+                    Results values) {
   auto number = uint32_t(graphs_.size());
   Graph graph{term, form, number, {}};
   if (first != term) {
@@ -247,16 +296,20 @@ void Universe::keep(const Term &term, uint32_t form, const Term &first,
   members_.emplace_back();
   containing_.emplace_back();
   members_[graph.stand].push_back(number);
+  lasts_.push_back(0);
+  if (term.op != Term::kLeaf) {
+    lasts_[graph.stand] |= maskOf(term.op);
+  }
   for (uint32_t each : graph.operators) {
-    containing_[each].push_back(number);
+    auto &bySize = containing_[each];
+    bySize.resize(std::max<size_t>(bySize.size(), term.size + 1u));
+    bySize[term.size].push_back(number);
   }
   bySize_.resize(std::max<size_t>(bySize_.size(), term.size + 1u));
-  if (graph.stand == number) {
-    bySize_[term.size].push_back(number);
-  }
+  bySize_[term.size].push_back(number);
   byTerm_[keyOf(term)].push_back(number);
   graphs_.push_back(std::move(graph));
-  values_.push_back(std::move(value));
+  values_.push_back(std::move(values));
 }
 
 //===----------------------------------------------------------------------===//
@@ -264,16 +317,40 @@ void Universe::keep(const Term &term, uint32_t form, const Term &first,
 //===----------------------------------------------------------------------===//
 
 /// Graphs that share an operator with `a`, and are of `size` with it and one
-/// more.
+/// more. A graph is the number of its last operator: what adds nothing to `a`
+/// is one of its operators, and `a` is one of what it adds nothing to.
 void Universe::addSharing(uint32_t a, uint8_t size,
                           std::vector<uint32_t> &found) const {
-  for (uint32_t each : graphs_[a].operators) {
-    for (uint32_t b : containing_[each]) {
-      if (sizeOf(a, b) == size) {
-        found.push_back(b);
+  const std::vector<uint32_t> &of = graphs_[a].operators;
+  size_t both = size - 1u;
+  if (of.size() == both) {
+    found.insert(found.end(), of.begin(), of.end());
+    return;
+  }
+  auto add = [&](uint32_t shared, size_t least, size_t most) {
+    for (size_t each = least; each <= most && each < containing_[shared].size();
+         ++each) {
+      for (uint32_t b : containing_[shared][each]) {
+        if (sizeOf(a, b) == size) {
+          found.push_back(b);
+        }
       }
     }
+  };
+  for (uint32_t each : of) {
+    add(each, both - of.size() + 1, both - 1);
   }
+  if (!of.empty()) {
+    add(a, both, both);
+  }
+}
+
+/// Whether a graph of `size` operators is made of this one though nothing is
+/// shared: it stands for its class, or larger graphs may share an operator that
+/// it has and the one that stands has not.
+bool Universe::isOperand(uint32_t graph, uint8_t size) const {
+  const Graph &each = graphs_[graph];
+  return each.stand == graph || (size < world_.most && each.term.size > 1);
 }
 
 void Universe::visitOperands(uint16_t op, uint8_t size,
@@ -282,23 +359,22 @@ void Universe::visitOperands(uint16_t op, uint8_t size,
   auto count = uint32_t(graphs_.size());
   for (uint32_t a = 0; a != count; ++a) {
     const Graph &left = graphs_[a];
-    bool isStanding = left.stand == a;
     if (left.term.size >= size ||
         forms_[left.form].dims.size() != what.ranks[0]) {
       continue;
     }
     if (what.ranks.size() == 1) {
-      if (isStanding && left.term.size + 1 == size) {
+      if (isOperand(a, size) && left.term.size + 1 == size) {
         visit({size, op, a, Term::kNone});
       }
       continue;
     }
     std::vector<uint32_t> found;
     size_t rest = size - 1u - left.term.size;
-    if (isStanding && rest < bySize_.size()) {
+    if (isOperand(a, size) && rest < bySize_.size()) {
       for (uint32_t b : bySize_[rest]) {
         // Those that share an operator are found below.
-        if (sizeOf(a, b) == size) {
+        if (isOperand(b, size) && sizeOf(a, b) == size) {
           found.push_back(b);
         }
       }
@@ -317,16 +393,16 @@ void Universe::visitOperands(uint16_t op, uint8_t size,
 void Universe::add(
     const Term &term, bool isKeeping,
     const std::function<void(const Term &, const Term &)> &visit) {
-  auto value = valueOf(term);
-  if (!value) {
+  auto values = valuesOf(term);
+  if (!values) {
     return;
   }
   ++enumerated_;
-  uint32_t form = formNumber({value->type(), value->dims()});
-  auto [found, isNew] = classes_.emplace(hashOf(*value, form), term);
+  uint32_t form = formNumber({values->front().type(), values->front().dims()});
+  auto [found, isNew] = classes_.emplace(hashOf(*values, form), term);
   Term first = found->second;
   if (isKeeping) {
-    keep(term, form, first, std::move(*value));
+    keep(term, form, first, std::move(*values));
   }
   if (!isNew) {
     visit(term, first);

@@ -13,9 +13,10 @@
 // first graph stands for it.
 //
 // Larger graphs are made of graphs that stand for their class: with another of
-// the class, what is said of them follows. Only where both operands share an
+// the class, what is said of them follows. Only where operands share an
 // operator a graph that does not stand for its class is an operand too, for
-// with the other one the sum may have more operators.
+// with the other one the sum may have more operators; and a graph is made of
+// such ones if a larger one may share what is in them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,8 +65,15 @@ public:
   const std::vector<Graph> &graphs() const { return graphs_; }
   /// Those of a class, by the graph that stands for it.
   const std::vector<uint32_t> &membersOf(uint32_t stand) const;
+  /// A mask of which operator.
+  static uint64_t maskOf(uint16_t op) { return uint64_t(1) << op % 64; }
+  /// Which ones are the last of a graph of that class.
+  uint64_t lastOperators(uint32_t stand) const { return lasts_[stand]; }
   /// The graph of an operator on graphs, or kNone if it is not kept.
   uint32_t find(const Term &term) const;
+  /// The graph that stands for the class of an operator on any graphs of the
+  /// classes of `term`'s operands, or kNone if none such is kept.
+  uint32_t findClass(const Term &term) const;
 
   /// Enumerates graphs of `size` operators, one more than before, and calls
   /// `visit` with each that has the result of an earlier one, and that one.
@@ -83,7 +91,7 @@ public:
   std::optional<uint64_t> fingerprint(const Term &term);
   /// The result of a graph of less operators than the most.
   const rt::HostTensor &resultOf(uint32_t graph) const {
-    return values_[graph];
+    return values_[graph][0];
   }
   /// What an operator makes of those values; nothing where they do not fit.
   std::optional<rt::HostTensor>
@@ -109,16 +117,19 @@ private:
   std::optional<rt::HostTensor>
   apply(uint16_t op, uint32_t a, uint32_t b,
         const std::vector<rt::HostTensor> &operands);
+  uint64_t keyOf(const Term &term) const;
   uint32_t formNumber(const TensorForm &form);
-  std::optional<rt::HostTensor> valueOf(const Term &term);
-  uint64_t hashOf(const rt::HostTensor &value, uint32_t form) const;
+  /// A result for each time that elements of leaves were drawn.
+  using Results = std::vector<rt::HostTensor>;
+  std::optional<Results> valuesOf(const Term &term);
+  uint64_t hashOf(const Results &values, uint32_t form) const;
+  bool isOperand(uint32_t graph, uint8_t size) const;
   void visitOperands(uint16_t op, uint8_t size,
                      const std::function<void(Term)> &visit);
   void addSharing(uint32_t a, uint8_t size, std::vector<uint32_t> &found) const;
   void add(const Term &term, bool isKeeping,
            const std::function<void(const Term &, const Term &)> &visit);
-  void keep(const Term &term, uint32_t form, const Term &first,
-            rt::HostTensor value);
+  void keep(const Term &term, uint32_t form, const Term &first, Results values);
   void addLeaves(uint64_t seed);
 
   World world_;
@@ -127,11 +138,14 @@ private:
   std::vector<TensorForm> forms_;
   std::unordered_map<uint64_t, Site> sites_;
   std::vector<Graph> graphs_;
-  std::vector<rt::HostTensor> values_;            ///< Of graphs_.
-  std::vector<std::vector<uint32_t>> members_;    ///< Of graphs_.
-  std::vector<std::vector<uint32_t>> containing_; ///< Of graphs_: who has it.
-  std::vector<std::vector<uint32_t>> bySize_;     ///< Those that stand.
-  std::unordered_map<uint64_t, Term> classes_;    ///< By fingerprint.
+  std::vector<Results> values_;                ///< Of graphs_.
+  std::vector<std::vector<uint32_t>> members_; ///< Of graphs_.
+  std::vector<uint64_t> lasts_;                ///< Of graphs_, of the members.
+  /// Of graphs_: those that have it, by their sizes.
+  std::vector<std::vector<std::vector<uint32_t>>> containing_;
+  std::vector<std::vector<uint32_t>> bySize_;
+  std::unordered_map<uint64_t, Term> classes_; ///< By fingerprint.
+  /// By operators and the classes of their operands.
   std::unordered_map<uint64_t, std::vector<uint32_t>> byTerm_;
   uint64_t enumerated_ = 0;
 };

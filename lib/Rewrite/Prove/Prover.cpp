@@ -86,6 +86,15 @@ void Prover::use(const std::string &name, bool isUsed) {
   }
 }
 
+void Prover::believe(const SymbolicRule &axiom) {
+  for (const z3::expr &formula : impl_->encoder.axiom(axiom)) {
+    impl_->solver.add(formula);
+    if (impl_->second) {
+      impl_->second->add(formula);
+    }
+  }
+}
+
 void Prover::prepare() { impl_->solver.check(); }
 
 z3::expr_vector Prover::Impl::used() {
