@@ -101,7 +101,7 @@ def test_without_a_rule_equations_are_open(generated):
     text = generated.path("a.rules").read_text()
     rules = re.split(r"(?m)^(?=rule )", text)
     less = [rule for rule in rules if "add(x, y) = add(y, x)" not in rule]
-    assert len(less) == len(rules) - 1
+    assert len(less) < len(rules)
     generated.path("less.rules").write_text("".join(less))
     result = generated("rules", "entail", *SMALL, "--rules", "less.rules",
                        exits=DIFFERS)
