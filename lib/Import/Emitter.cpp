@@ -173,9 +173,9 @@ mlir::Value Emitter::readGlobal(const std::string &name, nn::GlobalKind kind,
 }
 
 std::string Emitter::uniqueName(const std::string &wanted) {
-  std::string name = wanted;
+  std::string base = wanted.empty() ? "constant" : wanted, name = base;
   for (int i = 1; !names_.insert(name).second; ++i) {
-    name = wanted + "_" + std::to_string(i);
+    name = base + "_" + std::to_string(i);
   }
   return name;
 }
@@ -193,6 +193,50 @@ mlir::Value Emitter::materializeConstant(const rt::HostTensor &value) {
                     store_.addBlob(value.bytes()));
 }
 
+/// Whether each row of a matrix of floats is another row twice. One number
+/// everywhere, as parameters begin with, does not count.
+static bool isTwice(const OnnxTensor &stored, std::span<const std::byte> data) {
+  int64_t extent = stored.dims.empty() ? 0 : stored.dims.back();
+  auto half = size_t(extent / 2 * rt::byteWidth(stored.type));
+  auto width = size_t(rt::byteWidth(stored.type));
+  if (!rt::isFloatType(stored.type) || stored.dims.size() < 2 || extent == 0 ||
+      extent % 2 != 0) {
+    return false;
+  }
+  bool isAnyMixed = false;
+  for (size_t row = 0; row + 2 * half <= data.size(); row += 2 * half) {
+    const std::byte *first = data.data() + row;
+    if (std::memcmp(first, first + half, half) != 0) {
+      return false;
+    }
+    isAnyMixed |= std::memcmp(first, data.data(), width) != 0 ||
+                  std::memcmp(first, first + width, half - width) != 0;
+  }
+  return isAnyMixed;
+}
+
+/// The same, or, of what isTwice(), one half twice: cosines and sines of
+/// rotary embeddings are written so, and rules know it by its being said.
+mlir::Value Emitter::readParameter(const Tensor &tensor) {
+  const OnnxTensor &stored = *tensor->stored;
+  auto type = mlir::RankedTensorType::get(
+      tensor->dims, toMLIRType(module_.getContext(), tensor->type));
+  mlir::Value value = readGlobal(uniqueName(stored.name),
+                                 nn::GlobalKind::Parameter, type, stored.data);
+  // What cannot be read is told when all has to be.
+  if (isAbsent(tensor)) {
+    return value;
+  }
+  auto bytes = store_.bytes(stored.data);
+  if (!bytes || !isTwice(stored, *bytes)) {
+    return value;
+  }
+  Tensor whole = argument(value, tensor->type, tensor->dims);
+  int64_t last = tensor->rank() - 1;
+  Tensor half = sliceAxis(whole, last, 0, tensor->dims.back() / 2);
+  return materialize(concat({half, half}, last));
+}
+
 /// Parameters become globals, small constants stand in the IR, large ones in
 /// the blob.
 mlir::Value Emitter::materialize(const Tensor &tensor) {
@@ -200,11 +244,7 @@ mlir::Value Emitter::materialize(const Tensor &tensor) {
     return tensor->value;
   }
   if (tensor->isParameter) {
-    auto type = mlir::RankedTensorType::get(
-        tensor->dims, toMLIRType(module_.getContext(), tensor->type));
-    tensor->value =
-        readGlobal(uniqueName(tensor->stored->name), nn::GlobalKind::Parameter,
-                   type, tensor->stored->data);
+    tensor->value = readParameter(tensor);
   } else if (isAbsent(tensor)) {
     // Planning goes on without its value.
     auto type = mlir::RankedTensorType::get(

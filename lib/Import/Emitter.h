@@ -183,6 +183,7 @@ private:
   void create(const std::string &op, llvm::ArrayRef<Tensor> operands,
               const rt::Attributes &attributes, const Tensor &result);
   mlir::Value materializeConstant(const rt::HostTensor &value);
+  mlir::Value readParameter(const Tensor &tensor);
   mlir::Value readGlobal(const std::string &name, nn::GlobalKind kind,
                          mlir::RankedTensorType type, const ByteRange &range);
   /// `wanted`, or `wanted_1` … if the module has that symbol already.
