@@ -15,15 +15,21 @@ using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
-/// The context of the body's program, whose arena is a buffer of this one.
+/// The context of the body's program, whose arenas are buffers of this one.
 RankContext RankProgramBuilder::contextOf(const pb::Loop &loop) const {
   RankContext context = context_;
   context.entryIndex = loop.body();
-  context.bodyArena = nullptr;
-  if (loop.has_arena()) {
-    context.bodyArena =
-        arena(hostSpaceNumber) + program_.root(loop.arena()).arena_offset();
-  }
+  context.bodyArenas.assign(context_.resolved.manifest->spaces_size() + 1,
+                            nullptr);
+  auto place = [&](bool isThere, uint32_t buffer) {
+    if (isThere) {
+      uint32_t space = program_.space(buffer);
+      context.bodyArenas[space] =
+          arena(space) + program_.root(buffer).arena_offset();
+    }
+  };
+  place(loop.has_arena(), loop.arena());
+  place(loop.has_device_arena(), loop.device_arena());
   context.trace = false;
   return context;
 }
@@ -46,6 +52,26 @@ Status RankProgramBuilder::countLoop(const pb::Loop &loop) {
   return body.status();
 }
 
+/// For what is copied before the first iteration.
+Status RankProgramBuilder::addLoopQueue(RankLoop &loop) {
+  auto own = std::ranges::find_if(
+      loop.devices, [](Device *device) { return !device->isImmediate(); });
+  if (own == loop.devices.end()) {
+    return {};
+  }
+  loop.device = *own;
+  auto queue = loop.device->makeQueue();
+  if (!queue) {
+    return queue.status();
+  }
+  auto event = loop.device->makeEvent();
+  if (event) {
+    loop.queue = std::move(*queue);
+    loop.copied = std::move(*event);
+  }
+  return event.status();
+}
+
 Status RankProgramBuilder::addLoop(const pb::Loop &loop, size_t instruction) {
   auto ready = std::make_unique<RankLoop>();
   Expected<std::unique_ptr<RankProgram>> body =
@@ -62,6 +88,8 @@ Status RankProgramBuilder::addLoop(const pb::Loop &loop, size_t instruction) {
   for (const auto &[key, calls] : ready->body->kernelCounts()) {
     out_.kernelCounts_[key] += calls;
   }
+  out_.spaceCopies_.copies += ready->body->spaceCopies().copies;
+  out_.spaceCopies_.bytes += ready->body->spaceCopies().bytes;
   ready->most = loop.most();
   const ResolvedEntry &entry = context_.resolved.entries[loop.body()];
   if (entry.programOfRank.size() > 1) {
@@ -76,8 +104,12 @@ Status RankProgramBuilder::addLoop(const pb::Loop &loop, size_t instruction) {
   }
   for (uint32_t buffer : loop.spares()) {
     ready->spares.push_back(const_cast<void *>(addressOf(buffer)));
-    ready->bytes.push_back(
-        placement(buffer).bytes(positionOf(placement(buffer))));
+    ready->first.push_back(wholeCopy(buffer));
+    ready->devices.push_back(
+        (*context_.spaces)[program_.space(buffer)].device.get());
+  }
+  if (Status status = addLoopQueue(*ready); !status.isOk()) {
+    return status;
   }
   ready->outputs.resize(ready->spares.size());
   newTask(Task::Kind::Loop, instruction).loop = std::move(ready);
@@ -99,7 +131,7 @@ void RankProgramBuilder::addBodyOutput(const pb::Output &output,
                                        size_t instruction) {
   const Placement &at = placement(output.source());
   Task &task = newTask(Task::Kind::Copy, instruction);
-  setSpace(task, hostSpaceNumber);
+  setSpace(task, program_.space(output.source()));
   task.copies.push_back(wholeCopy(output.source()));
   setOperand(output.source());
   out_.tasks_.back().results.push_back(nullptr); // iterate() knows

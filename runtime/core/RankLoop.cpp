@@ -8,7 +8,7 @@
 
 #include "runtime/core/RankLoop.h"
 
-#include <cstring>
+#include <thread>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -67,6 +67,42 @@ void RankProgram::adoptFault(const Task &task) {
   }
 }
 
+/// Until the device has copied what the loop begins with.
+Status RankProgram::awaitFirst(const RankLoop &loop) {
+  if (!loop.queue) {
+    return {};
+  }
+  Status status = loop.device->record(*loop.queue, *loop.copied);
+  while (status.isOk()) {
+    Expected<bool> isReached = loop.device->poll(*loop.copied);
+    if (!isReached || *isReached) {
+      return isReached.status();
+    }
+    if (state_->isGivenUp.load(std::memory_order_relaxed)) {
+      return kernelFailure();
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  return status;
+}
+
+/// Brings the carried values to where the first iteration reads them.
+Status RankProgram::copyFirst(Task &task, std::span<void *const> to) {
+  RankLoop &loop = *task.loop;
+  uint64_t progress = progress_.load(std::memory_order_relaxed);
+  progress_.store(progress + 1, std::memory_order_relaxed); // it works
+  Status status;
+  for (size_t i = 0; i < to.size() && status.isOk(); ++i) {
+    if (loop.first[i].bytes() != 0) {
+      status = loop.devices[i]->copyBox(loop.queue.get(), loop.first[i],
+                                        task.operands[1 + i], to[i]);
+    }
+  }
+  Status copied = awaitFirst(loop);
+  progress_.store(progress, std::memory_order_relaxed);
+  return (status.isOk() ? copied : status).in(whereIs(task));
+}
+
 Status RankProgram::runLoop(Task &task) {
   RankLoop &loop = *task.loop;
   Expected<int64_t> count = agreeOnCount(task);
@@ -79,9 +115,11 @@ Status RankProgram::runLoop(Task &task) {
   };
   size_t carried = task.results.size();
   for (size_t i = 0; i < carried; ++i) {
-    if (loop.bytes[i] != 0) {
-      std::memcpy(place(i, isInResults), task.operands[1 + i], loop.bytes[i]);
-    }
+    loop.outputs[i] = place(i, isInResults);
+  }
+  Status status = copyFirst(task, loop.outputs);
+  if (!status.isOk()) {
+    return status;
   }
   // The first is the iteration instead of the count.
   loop.inputs.assign(task.operands.begin(), task.operands.end());
@@ -89,7 +127,6 @@ Status RankProgram::runLoop(Task &task) {
   loop.body->indexFault_.reset();
   loop.body->waitingTime_ = 0;
   inner_.store(loop.body.get(), std::memory_order_relaxed);
-  Status status;
   for (loop.index = 0; status.isOk() && loop.index < *count; ++loop.index) {
     for (size_t i = 0; i < carried; ++i) {
       loop.inputs[1 + i] = place(i, isInResults);
@@ -98,6 +135,9 @@ Status RankProgram::runLoop(Task &task) {
     isInResults = !isInResults;
     status = loop.body->iterate(loop.inputs, loop.outputs);
     adoptFault(task);
+  }
+  if (!status.isOk()) {
+    loop.body->awaitDevices();
   }
   inner_.store(nullptr, std::memory_order_relaxed);
   waitingTime_ += loop.body->waitingTime_;

@@ -31,7 +31,11 @@ struct RankLoop {
   /// In which all ranks of the body compare counts; null if there is one.
   std::unique_ptr<CommStep> agreement;
   std::vector<void *> spares;
-  std::vector<int64_t> bytes; ///< Of each carried value.
+  std::vector<BoxCopy> first;    ///< Of each carried value, to where it begins.
+  std::vector<Device *> devices; ///< Which have these values.
+  Device *device = nullptr; ///< Of these the one that has queues, if there is.
+  std::unique_ptr<DeviceQueue> queue; ///< Its own, of the loop; else null.
+  std::unique_ptr<DeviceEvent> copied;
 
   // Of a run.
   alignas(64) int64_t index = 0; ///< The body's input 0.

@@ -323,7 +323,8 @@ Status RankProgram::waitForOthers() {
     }
     isOnDevice = true;
     if (!task.queued && isNext(task)) {
-      progress_.store(2 * queue.next() + 1, std::memory_order_relaxed);
+      progress_.store(progressBase_ + 2 * queue.next() + 1,
+                      std::memory_order_relaxed);
       works = true;
     }
   }

@@ -99,8 +99,9 @@ struct RankContext {
   std::span<const uint32_t> localRanks;
   /// Of each code of the artifact; unused by predict().
   std::span<const KernelCode> codes = {};
-  /// Of a body: where its arena begins, in that of the program with the loop.
-  std::byte *bodyArena = nullptr;
+  /// Of a body, by memory space: where its arena begins, in that of the program
+  /// with the loop.
+  std::vector<std::byte *> bodyArenas = {};
   /// Whether what a device does alone is recorded, and done as one.
   bool usesGraphs = false;
 };
@@ -197,7 +198,7 @@ public:
 
   /// What a run does to globals, in bytes.
   const StateBytes &stateBytes() const { return stateBytes_; }
-  /// What a run copies from one memory space to another.
+  /// What a run copies from one memory space to another, in bodies once.
   const SpaceCopies &spaceCopies() const { return spaceCopies_; }
   /// What it does in collectives, those of bodies once.
   const CollectiveUses &collectives() const { return collectives_; }
@@ -318,6 +319,8 @@ private:
   Status launch(Task &task);
   Status runAt(size_t index);
   Status runLoop(Task &task);
+  Status copyFirst(Task &task, std::span<void *const> to);
+  Status awaitFirst(const RankLoop &loop);
   Expected<int64_t> agreeOnCount(const Task &task);
   void adoptFault(const Task &task);
   Status iterate(std::span<const void *const> inputs,

@@ -20,10 +20,9 @@ namespace pb = divisi::artifact;
 
 /// Null while memory is only counted.
 std::byte *RankProgramBuilder::arena(uint32_t space) const {
-  if (onlyCounts() || entry_.isBody()) {
-    return context_.bodyArena;
-  }
-  return (*context_.spaces)[space].arena->data();
+  return onlyCounts()      ? nullptr
+         : entry_.isBody() ? context_.bodyArenas[space]
+                           : (*context_.spaces)[space].arena->data();
 }
 
 const std::byte *RankProgramBuilder::bringGlobal(uint32_t global) {

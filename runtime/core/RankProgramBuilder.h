@@ -58,6 +58,7 @@ private:
   void addOutput(const artifact::Output &output, size_t instruction);
   void addBodyOutput(const artifact::Output &output, size_t instruction);
   Status addLoop(const artifact::Loop &loop, size_t instruction);
+  Status addLoopQueue(RankLoop &loop);
   Status countLoop(const artifact::Loop &loop);
   void addBodyMemory(const ProgramMemory &body);
   RankContext contextOf(const artifact::Loop &loop) const;

@@ -181,10 +181,10 @@ Status BufferReader::checkSpace(const pb::Buffer &message) const {
     return invalid("memory space ", message.space(), " of ", spaces + 1);
   }
   if (message.space() != hostSpaceNumber && !message.has_arena_offset() &&
-      !message.has_global()) {
+      !message.has_global() && !(message.has_input() && entry_.isBody())) {
     return invalid("it is in memory space '",
                    nameOfSpace(*resolved_.manifest, message.space()),
-                   "', where only arenas and copies of globals are");
+                   "', where only arenas, globals and inputs of bodies are");
   }
   if (!message.format().empty() && !message.has_arena_offset()) {
     return invalid("it has the format '", message.format(),

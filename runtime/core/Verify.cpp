@@ -94,7 +94,7 @@ static Status verifyEntry(const ResolvedManifest &resolved,
   for (size_t p = 0; p < entry.programs.size(); ++p) {
     const ResolvedProgram &program = entry.programs[p];
     ProgramVerifier verifier(resolved, program, backends, collectives, checks,
-                             entry.outputs.size());
+                             entry);
     if (Status status = verifier.begin(); !status.isOk()) {
       return status.in("entry '" + entry.message->name() + "', program " +
                        std::to_string(p));

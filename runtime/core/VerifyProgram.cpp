@@ -209,8 +209,8 @@ Status ProgramVerifier::claim(Writers &writers, uint32_t index) {
 }
 
 Status ProgramVerifier::verifyOutput(const pb::Output &output) {
-  if (output.output() >= numOutputs_) {
-    return invalid("output ", output.output(), " of ", numOutputs_);
+  if (output.output() >= entry_.outputs.size()) {
+    return invalid("output ", output.output(), " of ", entry_.outputs.size());
   }
   if (Status status = read(output.source()); !status.isOk()) {
     return status;

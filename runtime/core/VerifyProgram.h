@@ -66,9 +66,9 @@ public:
                   const ResolvedProgram &program,
                   std::span<const Backend *const> backends,
                   CheckedCollectives &collectives, EntryChecks &checks,
-                  size_t numOutputs)
+                  const ResolvedEntry &entry)
       : resolved_(resolved), program_(program), backends_(backends),
-        collectives_(collectives), checks_(checks), numOutputs_(numOutputs),
+        collectives_(collectives), checks_(checks), entry_(entry),
         contents_(program) {
     for (const artifact::Instruction &instruction :
          program.message->instructions()) {
@@ -111,6 +111,10 @@ private:
   Status checkLoopPlaces(const artifact::Loop &loop,
                          const ResolvedEntry &body) const;
   Status checkLoopRanks(const artifact::Loop &loop, const ResolvedEntry &body);
+  std::vector<uint32_t> spacesOf(const artifact::Loop &loop,
+                                 const ResolvedEntry &body) const;
+  Status checkBodySpaces(std::span<const uint32_t> spaces,
+                         const ResolvedProgram &body) const;
   Status writeInLoop(const artifact::Loop &loop);
 
   Status checkOperand(uint32_t buffer) const;
@@ -131,7 +135,7 @@ private:
   std::span<const Backend *const> backends_;
   CheckedCollectives &collectives_;
   EntryChecks &checks_;
-  size_t numOutputs_;
+  const ResolvedEntry &entry_; ///< The program's.
   ArenaContents contents_;
   AccessOrder order_;
   std::vector<MemoryAccess> accesses_; ///< Of the present instruction.
@@ -139,8 +143,8 @@ private:
   bool hasLoops_ = false;
 };
 
-/// What only bodies must be: `entry` writes no globals, and reads none that are
-/// written.
+/// What only bodies must be: `entry` writes no globals, reads none that are
+/// written, and works on one device.
 Status checkBody(const ResolvedManifest &resolved, const ResolvedEntry &entry);
 
 /// Whether all ranks of every body run it.

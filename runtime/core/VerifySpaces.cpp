@@ -85,14 +85,17 @@ Status ProgramVerifier::verifyMove(const pb::Instruction &instruction) const {
                      "', which only calls know");
     }
   }
-  if (instruction.has_collective() &&
-      program_.root(buffers[0]).format() !=
-          program_.root(buffers[1]).format()) {
+  if (instruction.has_collective() && program_.root(buffers[0]).format() !=
+                                          program_.root(buffers[1]).format()) {
     return invalid("one of buffers ", buffers[0], " and ", buffers[1],
                    " has its channels last, and the other has not: it must be "
                    "packed");
   }
-  if (instruction.has_output() &&
+  if (entry_.isBody() && isQueued(program_, instruction)) {
+    return invalid("ranks meet with the host in a body, not in ",
+                   spaceOf(buffers[0]));
+  }
+  if (instruction.has_output() && !entry_.isBody() &&
       program_.space(buffers[0]) != hostSpaceNumber) {
     return invalid("it gives out buffer ", buffers[0], ", which lies in ",
                    spaceOf(buffers[0]), ", not with the host");

@@ -303,8 +303,8 @@ TEST_F(DeviceTest, whatLiesInTheWrongSpaceIsRefused) {
        [&](auto &, auto &p) { buffer(p, 5).set_space(2); }},
       {"no backend in use has a kernel 'test.relu' for memory space 'other'",
        [](auto &m, auto &) { m.set_spaces(0, "other"); }},
-      {"buffer 0: it is in memory space 'test', where only arenas and copies "
-       "of globals are",
+      {"buffer 0: it is in memory space 'test', where only arenas, globals and "
+       "inputs of bodies are",
        [&](auto &, auto &p) { buffer(p, 0).set_space(1); }},
       {"got 1 memory spaces beside the host's, expected at most 16, of "
        "different names",

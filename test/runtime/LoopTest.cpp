@@ -246,7 +246,7 @@ TEST(VerifyLoopTest, itsRanksHaveTheBodyAndRoomForIt) {
   m = loopManifest();
   program(m, 1).set_arena_bytes(1 << 20);
   EXPECT_THAT(complaint(m), HasSubstr("the body needs an arena of 1048576 "
-                                      "bytes on rank 0, got 192"));
+                                      "bytes in 'host' on rank 0, got 192"));
   m = loopManifest();
   loop(m).clear_arena();
   EXPECT_THAT(complaint(m), HasSubstr("on rank 0, got 0"));
@@ -303,8 +303,9 @@ TEST(VerifyLoopTest, bodiesLeaveGlobalsAlone) {
   there = program(m, 1).buffers(3);
   there.set_space(1);
   program(m, 1).add_device_arena_bytes(1024);
-  EXPECT_EQ(complaint(m), "entry 'step': a body works in the memory of the "
-                          "host, not in 'far'");
+  EXPECT_THAT(complaint(m),
+              HasSubstr("the body needs an arena of 1024 bytes in "
+                        "'far' on rank 0, got 0"));
   // Its results are in the arena.
   m = withState(loopManifest());
   program(m).mutable_instructions()->SwapElements(0, 2);
