@@ -19,13 +19,14 @@ include "dialects/Exec/ExecPrograms.td"
 def Exec_InputOp : Exec_BufferOp<"input"> {
   let summary = "an input of the entry, each rank's box of it";
   let description = [{
+    In the memory space of a device it is one of a body, whose loop has it there.
+
     Example:
     ```mlir
     %x = exec.input 0 : !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
     ```
   }];
   let arguments = (ins I64Attr:$index);
-  let results = (outs Exec_HostBuffer:$buffer);
   let assemblyFormat = "$index attr-dict `:` type($buffer)";
 }
 
@@ -191,7 +192,8 @@ def Exec_LoopOp : Exec_InstructionOp<"loop", [AttrSizedOperandSegments]> {
     the same on all of them, and at most `max` times. Inputs of the body are the
     iteration, what is carried, and what is given. `outputs` have what is carried
     at the end; in between, iterations read and write `outputs` and `spares` by
-    turns. `arena` is that of the body's program, absent until memory is planned.
+    turns. `arena` is that of the body's program, and `device_arena` its one in
+    the memory space of a device, absent until memory is planned.
 
     All that is before it in the list has ended when it begins, and all behind
     it begins when it has ended: on every queue.
@@ -199,6 +201,8 @@ def Exec_LoopOp : Exec_InstructionOp<"loop", [AttrSizedOperandSegments]> {
     **Constraints**
     - (C1) Carried buffers, outputs and spares have the same types.
     - (C2) The body is an `exec.entry` of the module that is one.
+    - (C3) The count lies with the host. All else lies where the programs of the
+      body have it.
 
     Example:
     ```mlir
@@ -210,14 +214,15 @@ def Exec_LoopOp : Exec_InstructionOp<"loop", [AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$body, I64Attr:$max,
-      Exec_HostBuffer:$count, Variadic<Exec_HostBuffer>:$carried,
-      Variadic<Exec_HostBuffer>:$given, Variadic<Exec_HostBuffer>:$outputs,
-      Variadic<Exec_HostBuffer>:$spares, Optional<Exec_HostBuffer>:$arena),
-      order);
+      Exec_HostBuffer:$count, Variadic<Exec_PlainBuffer>:$carried,
+      Variadic<Exec_PlainBuffer>:$given, Variadic<Exec_PlainBuffer>:$outputs,
+      Variadic<Exec_PlainBuffer>:$spares, Optional<Exec_HostBuffer>:$arena,
+      Optional<Exec_PlainBuffer>:$device_arena), order);
   let assemblyFormat = [{
     $body `times` $count `max` $max `carries` ` ` `(` $carried `)`
     `given` ` ` `(` $given `)` `into` ` ` `(` $outputs `)`
     `spare` ` ` `(` $spares `)` (`arena` $arena^ `:` type($arena))?
+    (`device_arena` $device_arena^ `:` type($device_arena))?
     (`on` $queue^)? (`after` $after^)? attr-dict `:` type($count) `,`
     custom<TypeList>(type($carried)) `,` custom<TypeList>(type($given)) `,`
     custom<TypeList>(type($outputs)) `,` custom<TypeList>(type($spares))
@@ -229,12 +234,14 @@ def Exec_LoopOp : Exec_InstructionOp<"loop", [AttrSizedOperandSegments]> {
 def Exec_OutputOp : Exec_InstructionOp<"output"> {
   let summary = "hands a buffer to the caller as an output of the entry";
   let description = [{
+    In the memory space of a device it is one of a body, as `exec.input` is.
+
     Example:
     ```mlir
     exec.output 0 %y : !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
     ```
   }];
-  let arguments = !con((ins I64Attr:$index, Exec_HostBuffer:$source), order);
+  let arguments = !con((ins I64Attr:$index, Exec_PlainBuffer:$source), order);
   let assemblyFormat = [{
     $index $source (`on` $queue^)? (`after` $after^)? attr-dict
     `:` type($source) (`->` type($done)^)?

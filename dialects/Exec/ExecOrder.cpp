@@ -103,6 +103,7 @@ SmallVector<Value> LoopOp::getWrites() {
   SmallVector<Value> writes(getOutputs());
   llvm::append_range(writes, getSpares());
   llvm::append_range(writes, listOf(getArena()));
+  llvm::append_range(writes, listOf(getDeviceArena()));
   return writes;
 }
 

@@ -99,15 +99,21 @@ static LogicalResult verifyDeviceArenas(ProgramOp program) {
   return success();
 }
 
-/// Of a body, whose arena is a buffer of the host.
-static LogicalResult verifyOnHost(ProgramOp program) {
+/// Of a body, whose loop has one arena beside the host's.
+static LogicalResult verifyOnOneDevice(ProgramOp program) {
+  StringRef device;
   for (Operation &op : program.getBody().front()) {
     for (Type type : op.getResultTypes()) {
       auto buffer = dyn_cast<BufferType>(type);
-      if (buffer && !buffer.isOnHost()) {
-        return op.emitOpError("(C5) lies in memory space '")
-               << buffer.getSpace() << "', and a body with the host";
+      if (!buffer || buffer.isOnHost()) {
+        continue;
       }
+      if (!device.empty() && buffer.getSpace() != device) {
+        return op.emitOpError("(C5) lies in memory space '")
+               << buffer.getSpace() << "', and others of the body in '"
+               << device << "'";
+      }
+      device = buffer.getSpace();
     }
   }
   return success();
@@ -147,7 +153,7 @@ LogicalResult ProgramOp::verify() {
     return emitOpError("(C2) ") << getEntryAttr() << " is not an exec.entry";
   }
   if (failed(verifyDeviceArenas(*this)) ||
-      (entry.getIsBody() && failed(verifyOnHost(*this)))) {
+      (entry.getIsBody() && failed(verifyOnOneDevice(*this)))) {
     return failure();
   }
   for (AllocOp alloc : getBody().getOps<AllocOp>()) {

@@ -25,7 +25,8 @@ def Exec_EntryOp : Exec_Op<"entry", [Symbol]> {
 
     **Constraints**
     - (C1) There are as many names as types.
-    - (C2) Inputs and outputs lie with the host.
+    - (C2) Inputs and outputs lie with the host; those of a body are said so, and
+      its programs may have them in the memory space of a device.
 
     Example:
     ```mlir
@@ -63,7 +64,7 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove,
       of its memory space, and every workspace.
     - (C4) Arenas of devices are of memory spaces that are not the host's, and
       not negative.
-    - (C5) All buffers of a body lie with the host.
+    - (C5) Buffers of a body lie with the host, and in one memory space beside.
 
     Example:
     ```mlir

@@ -301,6 +301,9 @@ void ManifestBuilder::addLoop(LoopOp op, artifact::Loop &loop) {
   if (op.getArena()) {
     loop.set_arena(bufferOf(op.getArena()));
   }
+  if (op.getDeviceArena()) {
+    loop.set_device_arena(bufferOf(op.getDeviceArena()));
+  }
 }
 
 /// One message per operation that does something; buffers were added before.

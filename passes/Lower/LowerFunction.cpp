@@ -253,11 +253,11 @@ LogicalResult FunctionLowering::lowerLoop(nn::LoopOp op) {
     buffers_.map(result, outputs.back());
   }
   ArrayRef<Value> values = operands;
-  LoopOp::create(builder_, op.getLoc(), Type(), op.getBody(),
-                 uint64_t(op.getMax()), buffers_.lookup(op.getCount()),
-                 values.take_front(outputs.size()),
-                 values.drop_front(outputs.size()), outputs, spares,
-                 /*arena=*/Value(), StringAttr(), ValueRange());
+  LoopOp::create(
+      builder_, op.getLoc(), Type(), op.getBody(), uint64_t(op.getMax()),
+      buffers_.lookup(op.getCount()), values.take_front(outputs.size()),
+      values.drop_front(outputs.size()), outputs, spares,
+      /*arena=*/Value(), /*device_arena=*/Value(), StringAttr(), ValueRange());
   return success();
 }
 

@@ -28,6 +28,11 @@
 // device before the first that reads it, and is made beside that call; earlier
 // it would hold memory, and keep copies back that stand behind it.
 //
+// A body is placed before the programs with its loop. What the loop carries
+// lies where the body makes it, what it gives where the body reads it, in the
+// body and around it: between iterations nothing is copied to another space.
+// What ranks do together in a body they do with the host.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/Lower/Passes.h"
@@ -67,11 +72,17 @@ private:
   bool takes(CallOp call, CallSites &sites) const;
   bool takesCall(CallOp call, CallSites &sites);
   bool reaches(InstructionInterface op) const;
-  void choose(ArrayRef<std::unique_ptr<SpacePlacer>> placers);
-  void split(ProgramOp program, const llvm::StringSet<> &updated);
+  using Placers = std::vector<std::unique_ptr<SpacePlacer>>;
+  void setInputs(EntryOp entry, Placers &placers);
+  void choose(EntryOp entry, Placers &placers);
+  void split(ProgramOp program);
+  LogicalResult placeBodies(ProgramOp program);
+  LogicalResult place(EntryOp entry);
   void place(SpacePlacer &placer);
 
   llvm::DenseMap<Attribute, bool> known_; ///< Of one program.
+  llvm::StringSet<> updated_, placed_;    ///< Globals; entries.
+  BodyPlaces bodies_;
   DeviceTarget device_; ///< Without a backend `kernels` are what it has.
 };
 
@@ -154,10 +165,29 @@ bool PlaceSpacesPass::reaches(InstructionInterface op) const {
   return type && device_.reaches(*type, combines);
 }
 
+/// Lets inputs of a body lie where all its programs would have them.
+void PlaceSpacesPass::setInputs(EntryOp entry, Placers &placers) {
+  InputPlaces places(entry.getInputTypes().size(), true);
+  for (const auto &placer : placers) {
+    known_.clear();
+    InputPlaces wanted =
+        placer->wantedInputs(places.size(), [&](CallOp call, CallSites &sites) {
+          return takesCall(call, sites);
+        });
+    for (auto [all, own] : llvm::zip_equal(places, wanted)) {
+      all &= own;
+    }
+  }
+  for (const auto &placer : placers) {
+    placer->setInputs(places);
+  }
+  bodies_[entry.getSymName()] = std::move(places);
+}
+
 /// Chooses for all programs of an entry. Ranks of different programs meet in
 /// one memory: that of devices if all who give something have it there, and all
 /// who take something can take it there.
-void PlaceSpacesPass::choose(ArrayRef<std::unique_ptr<SpacePlacer>> placers) {
+void PlaceSpacesPass::choose(EntryOp entry, Placers &placers) {
   std::set<StepName> sent, apart;
   while (true) {
     std::map<StepName, bool> give, all, some;
@@ -166,7 +196,8 @@ void PlaceSpacesPass::choose(ArrayRef<std::unique_ptr<SpacePlacer>> placers) {
       placer->choose(
           [&](CallOp call, CallSites &sites) { return takesCall(call, sites); },
           [&](InstructionInterface op) {
-            return !apart.contains(stepNameOf(op)) && reaches(op);
+            return !entry.getIsBody() && !apart.contains(stepNameOf(op)) &&
+                   reaches(op);
           },
           sent);
       for (auto [name, isThere, onlyBrings] : placer->steps()) {
@@ -235,10 +266,9 @@ void PlaceSpacesPass::place(SpacePlacer &placer) {
 }
 
 /// Lets fused calls that the device has no kernel for be their parts.
-void PlaceSpacesPass::split(ProgramOp program,
-                            const llvm::StringSet<> &updated) {
+void PlaceSpacesPass::split(ProgramOp program) {
   known_.clear();
-  CallSites sites(program, updated);
+  CallSites sites(program, updated_);
   for (CallOp call :
        llvm::make_early_inc_range(program.getBody().getOps<CallOp>())) {
     if (call.isFused() && !takesCall(call, sites)) {
@@ -248,27 +278,57 @@ void PlaceSpacesPass::split(ProgramOp program,
   }
 }
 
+/// Places the bodies of all loops of `program`.
+LogicalResult PlaceSpacesPass::placeBodies(ProgramOp program) {
+  for (auto loop : program.getBody().getOps<LoopOp>()) {
+    if (failed(
+            place(getOperation().lookupSymbol<EntryOp>(loop.getBodyAttr())))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+/// Places all programs of an entry, unless that was done.
+LogicalResult PlaceSpacesPass::place(EntryOp entry) {
+  if (!placed_.insert(entry.getSymName()).second) {
+    return success();
+  }
+  Placers placers;
+  for (auto program : getOperation().getOps<ProgramOp>()) {
+    if (program.getEntry() != entry.getSymName()) {
+      continue;
+    }
+    if (failed(placeBodies(program))) {
+      return failure();
+    }
+    split(program);
+    placers.push_back(
+        std::make_unique<SpacePlacer>(program, space, updated_, bodies_));
+    if (failed(placers.back()->index())) {
+      return failure();
+    }
+  }
+  if (entry.getIsBody()) {
+    setInputs(entry, placers);
+  }
+  choose(entry, placers);
+  for (const auto &placer : placers) {
+    place(*placer);
+  }
+  return success();
+}
+
 void PlaceSpacesPass::runOnOperation() {
   if (failed(checkOptions())) {
     return signalPassFailure();
   }
-  ModuleOp module = getOperation();
-  llvm::StringSet<> updated = updatedGlobals(module);
-  for (auto entry : module.getOps<EntryOp>()) {
-    std::vector<std::unique_ptr<SpacePlacer>> placers;
-    for (auto program : module.getOps<ProgramOp>()) {
-      if (entry.getIsBody() || program.getEntry() != entry.getSymName()) {
-        continue;
-      }
-      split(program, updated);
-      placers.push_back(std::make_unique<SpacePlacer>(program, space, updated));
-      if (failed(placers.back()->index())) {
-        return signalPassFailure();
-      }
-    }
-    choose(placers);
-    for (const auto &placer : placers) {
-      place(*placer);
+  updated_ = updatedGlobals(getOperation());
+  placed_.clear();
+  bodies_.clear();
+  for (auto entry : getOperation().getOps<EntryOp>()) {
+    if (failed(place(entry))) {
+      return signalPassFailure();
     }
   }
 }

@@ -287,9 +287,22 @@ static void sayInPlace(CallOp call) {
   }
 }
 
-/// Gives `loop` a buffer of as many bytes as its body needs on these ranks.
+/// A buffer of so many bytes in the memory space `space`, in front of `loop`.
+static Value makeBytes(LoopOp loop, int64_t bytes, StringRef space) {
+  OpBuilder builder(loop);
+  auto count = cast<BufferType>(loop.getCount().getType());
+  RankedTensorType type = spmd::localType(
+      RankedTensorType::get(bytes, builder.getI8Type()),
+      spmd::getLocal(count.getTensor()).getGrid(), Layout::replicated(1));
+  auto buffer = BufferType::get(loop.getContext(), type, count.getGrid());
+  return AllocOp::create(builder, loop.getLoc(), buffer.inSpace(space),
+                         IntegerAttr());
+}
+
+/// Gives `loop` buffers of as many bytes as its body needs on these ranks.
 LogicalResult PlanMemoryPass::makeArena(ProgramOp program, LoopOp loop) {
   int64_t bytes = 0;
+  std::map<StringRef, int64_t> onDevices;
   for (auto body : getOperation().getOps<ProgramOp>()) {
     bool isOwn = body.getEntry() == loop.getBody() &&
                  llvm::any_of(body.getRanks(), [&](int64_t rank) {
@@ -300,20 +313,23 @@ LogicalResult PlanMemoryPass::makeArena(ProgramOp program, LoopOp loop) {
         return failure();
       }
       bytes = std::max(bytes, int64_t(body.getArenaBytes()));
+      for (NamedAttribute arena : body.deviceArenas()) {
+        int64_t &most = onDevices[arena.getName()];
+        most = std::max(most, cast<IntegerAttr>(arena.getValue()).getInt());
+      }
     }
   }
-  if (bytes == 0 || loop.getArena()) {
-    return success();
+  if (onDevices.size() > 1) {
+    return loop.emitOpError("runs a body that works on devices of two kinds");
   }
-  OpBuilder builder(loop);
-  auto count = cast<BufferType>(loop.getCount().getType());
-  RankedTensorType type = spmd::localType(
-      RankedTensorType::get(bytes, builder.getI8Type()),
-      spmd::getLocal(count.getTensor()).getGrid(), Layout::replicated(1));
-  auto arena = AllocOp::create(
-      builder, loop.getLoc(),
-      BufferType::get(&getContext(), type, count.getGrid()), IntegerAttr());
-  loop.getArenaMutable().assign(arena);
+  if (bytes != 0 && !loop.getArena()) {
+    loop.getArenaMutable().assign(makeBytes(loop, bytes, ""));
+  }
+  for (auto [space, most] : onDevices) {
+    if (most != 0 && !loop.getDeviceArena()) {
+      loop.getDeviceArenaMutable().assign(makeBytes(loop, most, space));
+    }
+  }
   return success();
 }
 

@@ -10,6 +10,8 @@
 
 #include "runtime/kernels/Families.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace divisi;
 using namespace divisi::exec;
@@ -49,11 +51,49 @@ static bool writesArena(InstructionInterface op) {
   });
 }
 
+bool SpacePlacer::isInputOnDevice(uint64_t input) const {
+  return input < inputs_.size() && inputs_[input];
+}
+
+/// The input of the body that operand `number` of `loop` is.
+static uint64_t inputOf(LoopOp loop, unsigned number) {
+  size_t carried = loop.getCarried().size();
+  size_t read = 1 + carried + loop.getGiven().size();
+  return number < read ? number : 1 + (number - read) % carried;
+}
+
+/// Whether who uses `operand` has it on the device.
+bool SpacePlacer::isOnDevice(OpOperand &operand) const {
+  Operation *op = operand.getOwner();
+  if (auto output = dyn_cast<OutputOp>(op)) {
+    return isInputOnDevice(output.getIndex() + 1);
+  }
+  auto loop = dyn_cast<LoopOp>(op);
+  if (!loop) {
+    return onDevice_.contains(op);
+  }
+  auto places = bodies_.find(loop.getBody());
+  uint64_t input = inputOf(loop, operand.getOperandNumber());
+  return places != bodies_.end() && input < places->second.size() &&
+         places->second[input];
+}
+
+/// Whether what has `root` for its result, or writes it, lets it lie there.
+bool SpacePlacer::liesOnDevice(Value root) const {
+  if (auto input = root.getDefiningOp<InputOp>()) {
+    return isInputOnDevice(input.getIndex());
+  }
+  Operation *writer = writerOf_.lookup(root);
+  return writer && llvm::any_of(root.getUses(), [&](OpOperand &use) {
+           return use.getOwner() == writer && isOnDevice(use);
+         });
+}
+
 bool SpacePlacer::isReadOnDevice(Value buffer) const {
-  return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
-    auto view = dyn_cast<ViewOp>(user);
+  return llvm::any_of(buffer.getUses(), [&](OpOperand &use) {
+    auto view = dyn_cast<ViewOp>(use.getOwner());
     return view ? isReadOnDevice(view.getBuffer())
-                : onDevice_.contains(user) && writerOf_.lookup(buffer) != user;
+                : isOnDevice(use) && writerOf_.lookup(buffer) != use.getOwner();
   });
 }
 
@@ -62,7 +102,7 @@ bool SpacePlacer::isReadOnDevice(Value buffer) const {
 bool SpacePlacer::movesOnDevice(InstructionInterface op) const {
   SmallVector<Value> reads = op.getReads();
   Value source = reads.empty() ? nullptr : rootOf(reads.front());
-  if (source && onDevice_.contains(writerOf_.lookup(source))) {
+  if (source && liesOnDevice(source)) {
     return true;
   }
   return (!source || sites_.isConstant(source)) &&
@@ -83,21 +123,79 @@ static bool onlyBrings(InstructionInterface op) {
   return transfer && !transfer.getSource();
 }
 
-void SpacePlacer::choose(llvm::function_ref<bool(CallOp, CallSites &)> takes,
-                         llvm::function_ref<bool(InstructionInterface)> reaches,
-                         const std::set<StepName> &sent) {
+/// What only moves bytes, or reads nothing, goes where these are, or are
+/// wanted.
+static bool isMover(CallOp call) {
+  return rt::isMovement(call.getCallee()) || call.getInputs().empty();
+}
+
+void SpacePlacer::chooseCalls(Takes takes) {
   onDevice_.clear();
-  // What only moves bytes, or reads nothing, goes where these are, or are
-  // wanted.
-  auto isMover = [&](CallOp call) {
-    return rt::isMovement(call.getCallee()) || call.getInputs().empty();
-  };
   for (InstructionInterface op : instructions_) {
     auto call = dyn_cast<CallOp>(op.getOperation());
     if (call && !isMover(call) && writesArena(op) && takes(call, sites_)) {
       onDevice_.insert(call);
     }
   }
+}
+
+/// Whether `buffer` is read on the device, or something that is moved there
+/// from it.
+bool SpacePlacer::isWanted(Value buffer, Takes takes) {
+  return llvm::any_of(buffer.getUses(), [&](OpOperand &use) {
+    if (auto view = dyn_cast<ViewOp>(use.getOwner())) {
+      return isWanted(view.getBuffer(), takes);
+    }
+    auto call = dyn_cast<CallOp>(use.getOwner());
+    if (call && llvm::is_contained(call.getOutputs(), buffer)) {
+      return false;
+    }
+    bool moves = call && isMover(call) && takes(call, sites_);
+    return isOnDevice(use) ||
+           (moves && llvm::any_of(call.getOutputs(), [&](Value moved) {
+              return isWanted(moved, takes);
+            }));
+  });
+}
+
+/// The root of `buffer`, before all calls that only move it.
+Value SpacePlacer::madeFrom(Value buffer) const {
+  while (true) {
+    Value root = rootOf(buffer);
+    auto call = dyn_cast_or_null<CallOp>(writerOf_.lookup(root));
+    if (!call || !isMover(call) || call.getInputs().empty()) {
+      return root;
+    }
+    buffer = call.getInputs().front();
+  }
+}
+
+/// What is carried lies where it is made, if it is, and else, as what is given
+/// does, where it is read. The iteration is the host's.
+InputPlaces SpacePlacer::wantedInputs(size_t count, Takes takes) {
+  chooseCalls(takes);
+  std::map<uint64_t, bool> read;
+  for (auto input : program_.getBody().getOps<InputOp>()) {
+    read[input.getIndex()] |= isWanted(input.getBuffer(), takes);
+  }
+  std::map<uint64_t, bool> wanted = read;
+  for (auto output : program_.getBody().getOps<OutputOp>()) {
+    Value made = madeFrom(output.getSource());
+    auto input = made.getDefiningOp<InputOp>();
+    wanted[output.getIndex() + 1] =
+        input ? read[input.getIndex()] : liesOnDevice(made);
+  }
+  InputPlaces places(count);
+  for (size_t index = 1; index < count; ++index) {
+    places[index] = wanted[index];
+  }
+  return places;
+}
+
+void SpacePlacer::choose(Takes takes,
+                         llvm::function_ref<bool(InstructionInterface)> reaches,
+                         const std::set<StepName> &sent) {
+  chooseCalls(takes);
   for (InstructionInterface op : instructions_) {
     auto call = dyn_cast<CallOp>(op.getOperation());
     bool moves = call ? isMover(call) : isa<CollectiveOp, TransferOp>(op);
@@ -130,8 +228,7 @@ std::vector<SpacePlacer::Step> SpacePlacer::steps() const {
 /// Buffers lie where they are written, and views where their source does.
 void SpacePlacer::setSpaces() {
   for (Operation &op : program_.getBody().front()) {
-    bool isThere = onDevice_.contains(
-        writerOf_.lookup(op.getNumResults() == 1 ? op.getResult(0) : Value()));
+    bool isThere = op.getNumResults() == 1 && liesOnDevice(op.getResult(0));
     auto view = dyn_cast<ViewOp>(op);
     if (view) {
       isThere = !view.getSource().getType().isOnHost();
@@ -147,7 +244,7 @@ void SpacePlacer::setSpaces() {
 void SpacePlacer::startCopy(OpBuilder &builder, Value root, Operation *reader) {
   Operation *writer = writerOf_.lookup(root);
   Operation *next = previous_ ? previous_ : reader;
-  bool leavesDevice = onDevice_.contains(writer);
+  bool leavesDevice = writer && liesOnDevice(root);
   if (writer && (leavesDevice || !writer->isBeforeInBlock(next))) {
     return builder.setInsertionPointAfter(writer);
   }
@@ -223,14 +320,13 @@ void SpacePlacer::place() {
   count();
   setSpaces();
   for (InstructionInterface op : instructions_) {
-    bool isOnDevice = onDevice_.contains(op);
     for (OpOperand &operand : op->getOpOperands()) {
       auto type = dyn_cast<BufferType>(operand.get().getType());
-      if (type && type.isOnHost() == isOnDevice) {
+      if (type && type.isOnHost() == isOnDevice(operand)) {
         operand.set(elsewhere(operand.get(), op));
       }
     }
-    if (isOnDevice) {
+    if (onDevice_.contains(op)) {
       previous_ = op;
     }
   }

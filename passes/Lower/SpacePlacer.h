@@ -14,6 +14,7 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <set>
 #include <vector>
@@ -23,22 +24,36 @@ namespace divisi {
 /// A collective of an entry, whichever programs take part in it.
 using StepName = std::pair<llvm::StringRef, uint64_t>;
 
+/// Of an entry, by input: whether it lies on the device.
+using InputPlaces = llvm::SmallVector<bool>;
+/// Of bodies. Inputs of other entries are with the host.
+using BodyPlaces = llvm::StringMap<InputPlaces>;
+
 /// Places what one program computes.
 class SpacePlacer {
 public:
+  /// Whether a call has a kernel on the device.
+  using Takes = llvm::function_ref<bool(exec::CallOp, CallSites &)>;
+
   /// Of `program`, whose device has that memory space, in a module that updates
-  /// the globals `updated`.
+  /// the globals `updated`. `bodies` has those whose loops are in `program`.
   SpacePlacer(exec::ProgramOp program, llvm::StringRef space,
-              const llvm::StringSet<> &updated)
-      : program_(program), space_(space), sites_(program, updated) {}
+              const llvm::StringSet<> &updated, const BodyPlaces &bodies)
+      : program_(program), space_(space), bodies_(bodies),
+        sites_(program, updated) {}
 
   /// Finds who writes what; failure after an error.
   llvm::LogicalResult index();
+  /// Of a body with that many inputs: which of them it would have on the
+  /// device.
+  InputPlaces wantedInputs(size_t count, Takes takes);
+  /// Lets the inputs of a body lie there, and what the next iteration gets.
+  void setInputs(InputPlaces inputs) { inputs_ = std::move(inputs); }
   /// Lets the calls that `takes` work on the device, and with them what only
   /// moves bytes; of collectives those for which `reaches` holds, and of these
   /// such as only bring something where others `send` it from the device. Once
   /// more, it forgets what it has chosen before.
-  void choose(llvm::function_ref<bool(exec::CallOp, CallSites &)> takes,
+  void choose(Takes takes,
               llvm::function_ref<bool(exec::InstructionInterface)> reaches,
               const std::set<StepName> &sent);
   /// A collective of the program.
@@ -61,6 +76,12 @@ public:
   llvm::MapVector<llvm::StringRef, int64_t> onHost, metOnHost;
 
 private:
+  void chooseCalls(Takes takes);
+  bool isWanted(mlir::Value buffer, Takes takes);
+  mlir::Value madeFrom(mlir::Value buffer) const;
+  bool isInputOnDevice(uint64_t input) const;
+  bool isOnDevice(mlir::OpOperand &operand) const;
+  bool liesOnDevice(mlir::Value root) const;
   bool movesOnDevice(exec::InstructionInterface op) const;
   bool isReadOnDevice(mlir::Value buffer) const;
   void count();
@@ -74,7 +95,9 @@ private:
 
   exec::ProgramOp program_;
   llvm::StringRef space_;
+  const BodyPlaces &bodies_;
   CallSites sites_;
+  InputPlaces inputs_; ///< Of a body.
   llvm::SmallVector<exec::InstructionInterface> instructions_;
   llvm::DenseMap<mlir::Value, mlir::Operation *> writerOf_;
   llvm::SmallPtrSet<mlir::Operation *, 16> onDevice_;

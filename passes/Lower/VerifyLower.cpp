@@ -60,19 +60,21 @@ static LogicalResult verifyBuffers(ProgramOp program, EntryOp entry) {
       return op.emitOpError("is no instruction of an artifact; run "
                             "write-globals first");
     }
+    // Of a body they may lie with a device.
+    auto isOfEntry = [&](ArrayAttr types, uint64_t index, BufferType own) {
+      return index < types.size() &&
+             cast<TypeAttr>(types[index]).getValue() ==
+                 (entry.getIsBody() ? own.inSpace("") : own);
+    };
     auto input = dyn_cast<InputOp>(op);
-    if (input &&
-        (input.getIndex() >= entry.getInputTypes().size() ||
-         cast<TypeAttr>(entry.getInputTypes()[input.getIndex()]).getValue() !=
-             input.getBuffer().getType())) {
+    if (input && !isOfEntry(entry.getInputTypes(), input.getIndex(),
+                            input.getBuffer().getType())) {
       return input.emitOpError("is not input ")
              << input.getIndex() << " of @" << entry.getSymName();
     }
     auto output = dyn_cast<OutputOp>(op);
-    if (output &&
-        (output.getIndex() >= entry.getOutputTypes().size() ||
-         cast<TypeAttr>(entry.getOutputTypes()[output.getIndex()]).getValue() !=
-             output.getSource().getType())) {
+    if (output && !isOfEntry(entry.getOutputTypes(), output.getIndex(),
+                             output.getSource().getType())) {
       return output.emitOpError("is not output ")
              << output.getIndex() << " of @" << entry.getSymName();
     }

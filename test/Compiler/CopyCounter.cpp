@@ -13,6 +13,8 @@
 #include "passes/Lower/CallSites.h"
 #include "runtime/kernels/Families.h"
 
+#include <algorithm>
+
 using namespace divisi;
 using namespace divisi::exec;
 
@@ -34,12 +36,12 @@ bool CopyCounter::isAtHand(mlir::Value root) const {
 
 /// Of a root or a view: through all views.
 void CopyCounter::collectReaders(
-    mlir::Value buffer, std::vector<mlir::Operation *> &readers) const {
-  for (mlir::Operation *user : buffer.getUsers()) {
-    if (auto view = mlir::dyn_cast<ViewOp>(user)) {
+    mlir::Value buffer, std::vector<mlir::OpOperand *> &readers) const {
+  for (mlir::OpOperand &use : buffer.getUses()) {
+    if (auto view = mlir::dyn_cast<ViewOp>(use.getOwner())) {
       collectReaders(view.getBuffer(), readers);
-    } else if (writerOf_.lookup(buffer) != user) {
-      readers.push_back(user);
+    } else if (writerOf_.lookup(buffer) != use.getOwner()) {
+      readers.push_back(&use);
     }
   }
 }
@@ -48,6 +50,12 @@ void CopyCounter::collectReaders(
 static bool computes(mlir::Operation *op) {
   auto call = mlir::dyn_cast<CallOp>(op);
   return call && !rt::isMovement(call.getCallee());
+}
+
+/// Whether it only moves what is there.
+static bool isMove(mlir::Operation *op) {
+  return mlir::isa<CollectiveOp, TransferOp>(op) ||
+         (mlir::isa<CallOp>(op) && !computes(op));
 }
 
 static uint64_t tagOf(InstructionInterface op) {
@@ -63,15 +71,28 @@ std::vector<CopyCounter> CopyCounter::ofEntry(mlir::ModuleOp module,
                                               bool isReached) {
   std::vector<CopyCounter> counters;
   std::set<uint64_t> there;
+  auto symbol = mlir::cast<EntryOp>(module.lookupSymbol(entry));
+  Places places(symbol.getInputTypes().size(), symbol.getIsBody());
   for (auto program : module.getOps<ProgramOp>()) {
     if (program.getEntry() == entry) {
-      counters.emplace_back(program, ops);
+      CopyCounter &counter = counters.emplace_back(program, ops);
+      for (auto loop : program.getBody().getOps<LoopOp>()) {
+        counter.bodies_[loop.getBody().str()] =
+            ofEntry(module, loop.getBody(), ops, isReached);
+      }
+      Places wanted = counter.wantedInputs(places.size());
+      for (size_t i = 0; i < places.size(); ++i) {
+        places[i] = places[i] && wanted[i];
+      }
       program.walk([&](InstructionInterface op) {
-        if (isReached && op.getMeeting()) {
+        if (isReached && !symbol.getIsBody() && op.getMeeting()) {
           there.insert(tagOf(op));
         }
       });
     }
+  }
+  for (CopyCounter &counter : counters) {
+    counter.inputs_ = places;
   }
   size_t before = 0;
   do {
@@ -105,18 +126,85 @@ bool CopyCounter::worksThere(mlir::Operation *op) const {
   }
   if (!moved.getReads().empty()) {
     mlir::Value source = rootOf(moved.getReads()[0]);
-    mlir::Operation *writer = writerOf_.lookup(source);
     if (!isAtHand(source)) {
-      return writer && worksThere(writer);
+      return isMadeThere(source);
     }
   }
-  std::vector<mlir::Operation *> readers;
+  std::vector<mlir::OpOperand *> readers;
   for (mlir::Value target : moved.getWrites()) {
     collectReaders(target, readers);
   }
-  return llvm::any_of(readers, [&](mlir::Operation *reader) {
-    return computes(reader) && worksThere(reader);
+  return llvm::any_of(readers, [&](mlir::OpOperand *use) {
+    return !isMove(use->getOwner()) && hasThere(*use);
   });
+}
+
+/// Whether who reads or writes it does so there: a loop and an output where the
+/// body has it.
+bool CopyCounter::hasThere(mlir::OpOperand &use) const {
+  if (auto output = mlir::dyn_cast<OutputOp>(use.getOwner())) {
+    return output.getIndex() + 1 < inputs_.size() &&
+           inputs_[output.getIndex() + 1];
+  }
+  auto loop = mlir::dyn_cast<LoopOp>(use.getOwner());
+  if (!loop) {
+    return worksThere(use.getOwner());
+  }
+  const Places &places = bodies_.at(loop.getBody().str()).front().inputs_;
+  size_t number = use.getOperandNumber(), carried = loop.getCarried().size();
+  return places[number < places.size()
+                    ? number
+                    : 1 + (number - places.size()) % carried];
+}
+
+bool CopyCounter::isMadeThere(mlir::Value root) const {
+  if (auto input = root.getDefiningOp<InputOp>()) {
+    return input.getIndex() < inputs_.size() && inputs_[input.getIndex()];
+  }
+  mlir::Operation *writer = writerOf_.lookup(root);
+  return writer && llvm::any_of(root.getUses(), [&](mlir::OpOperand &use) {
+           return use.getOwner() == writer && hasThere(use);
+         });
+}
+
+/// Whether it is read there, or what is moved from it.
+bool CopyCounter::isWanted(mlir::Value buffer) const {
+  std::vector<mlir::OpOperand *> readers;
+  collectReaders(buffer, readers);
+  return llvm::any_of(readers, [&](mlir::OpOperand *use) {
+    auto call = mlir::dyn_cast<CallOp>(use->getOwner());
+    bool moves = call && !computes(call);
+    return moves
+               ? ops_.contains(call.getCallee().str()) &&
+                     llvm::any_of(call.getOutputs(),
+                                  [&](mlir::Value to) { return isWanted(to); })
+               : hasThere(*use);
+  });
+}
+
+/// Where a body would have its inputs, and so what it carries: where it is
+/// made, or if it is not made, where it is read.
+CopyCounter::Places CopyCounter::wantedInputs(size_t count) const {
+  Places read(count), wanted;
+  for (auto input : ProgramOp(program_).getBody().getOps<InputOp>()) {
+    read[input.getIndex()] = isWanted(input.getBuffer());
+  }
+  wanted = read;
+  for (auto output : ProgramOp(program_).getBody().getOps<OutputOp>()) {
+    mlir::Value made = rootOf(output.getSource());
+    auto writer = mlir::dyn_cast_or_null<CallOp>(writerOf_.lookup(made));
+    while (writer && !computes(writer)) {
+      made = rootOf(writer.getInputs()[0]);
+      writer = mlir::dyn_cast_or_null<CallOp>(writerOf_.lookup(made));
+    }
+    auto input = made.getDefiningOp<InputOp>();
+    if (output.getIndex() + 1 < count) {
+      wanted[output.getIndex() + 1] =
+          input ? bool(read[input.getIndex()]) : isMadeThere(made);
+    }
+  }
+  std::fill_n(wanted.begin(), std::min<size_t>(count, 1), false);
+  return wanted;
 }
 
 /// Of the rank's box.
@@ -143,18 +231,27 @@ std::pair<Counted, int64_t> CopyCounter::run(int64_t rank) const {
       continue;
     }
     mlir::Value root = op.getResult(0);
-    mlir::Operation *writer = writerOf_.lookup(root);
-    bool isMadeThere = writer && worksThere(writer);
-    std::vector<mlir::Operation *> readers;
+    bool isThere = isMadeThere(root);
+    std::vector<mlir::OpOperand *> readers;
     collectReaders(root, readers);
-    bool isReadElsewhere = llvm::any_of(readers, [&](mlir::Operation *reader) {
-      return worksThere(reader) != isMadeThere;
+    bool isReadElsewhere = llvm::any_of(readers, [&](mlir::OpOperand *use) {
+      return hasThere(*use) != isThere;
     });
     if (!isReadElsewhere || isAtHand(root)) {
       continue;
     }
-    ++(isMadeThere ? counted.toHost : counted.toDevice);
+    ++(isThere ? counted.toHost : counted.toDevice);
     bytes += bytesOf(root, rank);
+  }
+  for (const auto &[name, programs] : bodies_) {
+    for (const CopyCounter &body : programs) {
+      if (llvm::is_contained(body.program().getRanks(), rank)) {
+        auto [inBody, moved] = body.run(rank);
+        counted.toDevice += inBody.toDevice;
+        counted.toHost += inBody.toHost;
+        bytes += moved;
+      }
+    }
   }
   return result;
 }

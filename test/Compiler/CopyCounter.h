@@ -14,6 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <map>
 #include <set>
 #include <vector>
 
@@ -37,19 +38,29 @@ public:
                                           const std::set<std::string> &ops,
                                           bool isReached);
 
-  /// Of `rank`, and the bytes that it moves.
+  /// Of `rank`, and the bytes that it moves, those of bodies once.
   std::pair<Counted, int64_t> run(int64_t rank) const;
 
   exec::ProgramOp program() const { return program_; }
 
 private:
+  /// By input, whether it lies on the device.
+  using Places = std::vector<bool>;
+
   bool isAtHand(mlir::Value root) const;
   bool worksThere(mlir::Operation *op) const;
+  bool hasThere(mlir::OpOperand &use) const;
+  bool isMadeThere(mlir::Value root) const;
+  bool isWanted(mlir::Value buffer) const;
+  Places wantedInputs(size_t count) const;
   void collectReaders(mlir::Value buffer,
-                      std::vector<mlir::Operation *> &readers) const;
+                      std::vector<mlir::OpOperand *> &readers) const;
 
   exec::ProgramOp program_;
   const std::set<std::string> &ops_;
+  Places inputs_; ///< Of a body.
+  /// The programs of the bodies that it runs.
+  std::map<std::string, std::vector<CopyCounter>> bodies_;
   /// Collectives, by tag, that are done there.
   std::set<uint64_t> there_;
   llvm::StringSet<> updated_;

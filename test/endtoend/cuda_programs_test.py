@@ -1,5 +1,5 @@
-"""What cuda_test.py does for models, for programs with state, loops and several
-grids, in bf16, of a GPT-2 of its real size, and in many more interleavings."""
+"""What cuda_test.py does for models, for programs with state and several grids,
+in bf16, of a GPT-2 of its real size, and in many more interleavings."""
 
 import json
 
@@ -8,7 +8,6 @@ import pytest
 from conftest import assert_close, load, model
 from cuda_test import (DEVICE, EMULATOR, GPU, HAS_CONVOLUTIONS, HAS_PRODUCTS,
                        MODELS, PLANS, emulator, leave_out_waits)
-from loop_programs import lstm, lstm_tensors, run_lstm
 from plans_test import by_rows
 from programs_test import batch, forward, program, train
 from quantized_models import MODELS as QUANTIZED
@@ -88,20 +87,6 @@ def test_quantized_models(divisi, name, plan):
     divisi("run", "h.divisi", "--inputs", "in.npz", "-o", "host.npz")
     [want] = load(divisi.path("host.npz")).values()
     assert np.mean(np.abs(got - want) > 1e-5) < .02
-
-
-# Bodies of loops stay with the host; what is around them need not.
-@pytest.mark.parametrize("devices", DEVICES)
-def test_loops(divisi, devices):
-    w, r, x = lstm_tensors()
-    divisi.path("weights.bin").write_bytes(w.tobytes() + r.tobytes())
-    divisi.path("m.mlir").write_text(lstm(devices, devices > 1))
-    divisi("compile", "m.mlir", "--devices", devices, *GPU, "-o", "g.divisi")
-    np.savez(divisi.path("in.npz"), x=x)
-    result = divisi("run", "g.divisi", "--inputs", "in.npz", "-o", "out.npz",
-                    env=emulator())
-    assert "emulator: " not in result.err
-    assert_close(load(divisi.path("out.npz")), run_lstm())
 
 
 @pytest.mark.parametrize("devices", DEVICES)

@@ -114,31 +114,9 @@ func.func @copy_between_devices(%x: !there, %y: !elsewhere) {
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 !there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
 
-func.func @input_of_a_device() {
-  // expected-error @below {{result #0 must be buffer in the memory of the host}}
-  %0 = exec.input 0 : !there
-  return
-}
-
-// -----
-
-!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
-!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
-
 func.func @global_written_there() {
   // expected-error @below {{result #0 must be buffer in the memory of the host}}
   %0 = exec.new_global @w : !there
-  return
-}
-
-// -----
-
-!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
-!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
-
-func.func @output_of_a_device(%x: !there) {
-  // expected-error @below {{operand #0 must be buffer in the memory of the host}}
-  exec.output 0 %x : !there
   return
 }
 
@@ -157,12 +135,12 @@ func.func @update_from_a_device(%x: !there) {
 
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 !there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
-!count = !exec.buffer<tensor<i64, #spmd.local<(x=2), []>>, @g>
 
-func.func @loop_on_a_device(%n: !count, %x: !there) {
-  // expected-error @below {{operand #1 must be variadic of buffer in the memory of the host}}
-  exec.loop @step times %n max 3 carries () given (%x) into () spare ()
-    : !count, (), (!there), (), ()
+// (C3)
+func.func @loop_counted_on_a_device(%n: !there) {
+  // expected-error @below {{operand #0 must be buffer in the memory of the host}}
+  exec.loop @step times %n max 3 carries () given () into () spare ()
+    : !there, (), (), (), ()
   return
 }
 
@@ -237,8 +215,11 @@ exec.program @p entry @forward ranks [0] arena 0, "cuda" 64, "cuda" 64 {
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 !there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
 
+!elsewhere = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "other">
+
 exec.entry @step body inputs [] [] outputs [] []
-exec.program @p entry @step ranks [0, 1] arena 0, "cuda" 64 {
-  // expected-error @below {{(C5) lies in memory space 'cuda', and a body with the host}}
+exec.program @p entry @step ranks [0, 1] arena 0, "cuda" 64, "other" 64 {
   %0 = exec.alloc at 0 : !there
+  // expected-error @below {{(C5) lies in memory space 'other', and others of the body in 'cuda'}}
+  %1 = exec.alloc at 0 : !elsewhere
 }

@@ -160,15 +160,23 @@ exec.program @both entry @f ranks [0] arena 0 {
 spmd.grid @g ()
 !i = !exec.buffer<tensor<i64, #spmd.local<(), []>>, @g>
 !t = !exec.buffer<tensor<8xf32, #spmd.local<(), [*], 8>>, @g>
-exec.entry @f inputs ["n", "x"] [!i, !t] outputs ["y"] [!t]
-exec.entry @step body inputs ["i", "x"] [!i, !t] outputs ["y"] [!t]
+exec.entry @f inputs ["n", "x"] [!i, !t] outputs ["y", "v"] [!t, !t]
+exec.entry @step body inputs ["i", "x", "u", "g", "h"] [!i, !t, !t, !t, !t]
+  outputs ["y", "v"] [!t, !t]
 
-// A loop and its body are with the host.
+// What the body makes on the device is carried there; what the host makes stays
+// with it.
 // CHECK-LABEL: exec.program @f__0
-// CHECK: exec.call "nn.mul"({{.*}}) into (%[[A:.*]]) {}
-// CHECK: exec.copy %[[A]] into %[[HA:.*]] on "copy"
-// CHECK: exec.loop @step {{.*}} carries (%[[HA]])
+// CHECK: exec.copy %[[X:.*]] into %[[DX:.*]] on "copy"
+// CHECK: exec.call "nn.mul"(%[[DX]], %[[DX]]) into (%[[A:.*]]) {}
+// CHECK: %[[Y:.*]] = exec.alloc : {{.*}}"cuda"
+// CHECK: %[[Z:.*]] = exec.alloc : {{.*}}"cuda"
+// CHECK: exec.loop @step times %[[N:.*]] max 3 carries (%[[A]], %[[X]]) given (%[[DX]], %[[X]]) into (%[[Y]], %[[V:.*]]) spare (%[[Z]], %{{.*}})
+// CHECK: exec.copy %[[Y]] into %[[HY:.*]] on "copy"
+// CHECK: exec.output 0 %[[HY]]
+// CHECK: exec.output 1 %[[V]]
 // PLACED-LABEL: exec.program @f__0
+// PLACED: exec.loop @step {{.*}} device_arena
 exec.program @f__0 entry @f ranks [0] arena 0 {
   %n = exec.input 0 : !i
   %x = exec.input 1 : !t
@@ -176,18 +184,34 @@ exec.program @f__0 entry @f ranks [0] arena 0 {
   exec.call "nn.mul"(%x, %x) into (%a) {} : (!t, !t) into (!t)
   %y = exec.alloc : !t
   %z = exec.alloc : !t
-  exec.loop @step times %n max 3 carries (%a) given () into (%y) spare (%z)
-    : !i, (!t), (), (!t), (!t)
+  %v = exec.alloc : !t
+  %w = exec.alloc : !t
+  exec.loop @step times %n max 3 carries (%a, %x) given (%x, %x) into (%y, %v)
+    spare (%z, %w) : !i, (!t, !t), (!t, !t), (!t, !t), (!t, !t)
   exec.output 0 %y : !t
+  exec.output 1 %v : !t
 }
 // CHECK-LABEL: exec.program @step__0
-// CHECK-NOT: "cuda"
+// CHECK: %[[X:.*]] = exec.input 1 : {{.*}}"cuda"
+// CHECK: %[[U:.*]] = exec.input 2 : {{.*}}, @g>
+// CHECK: %[[G:.*]] = exec.input 3 : {{.*}}"cuda"
+// CHECK: %[[H:.*]] = exec.input 4 : {{.*}}, @g>
+// CHECK: exec.call "nn.mul"(%[[X]], %[[G]]) into (%[[Y:.*]]) {}
+// CHECK: exec.call "nn.add"(%[[U]], %[[H]]) into (%[[V:.*]]) {}
+// CHECK: exec.output 0 %[[Y]] : {{.*}}"cuda"
+// CHECK: exec.output 1 %[[V]]
 exec.program @step__0 entry @step ranks [0] arena 0 {
   %i = exec.input 0 : !i
   %x = exec.input 1 : !t
+  %u = exec.input 2 : !t
+  %g = exec.input 3 : !t
+  %h = exec.input 4 : !t
   %y = exec.alloc : !t
-  exec.call "nn.mul"(%x, %x) into (%y) {} : (!t, !t) into (!t)
+  exec.call "nn.mul"(%x, %g) into (%y) {} : (!t, !t) into (!t)
+  %v = exec.alloc : !t
+  exec.call "nn.add"(%u, %h) into (%v) {} : (!t, !t) into (!t)
   exec.output 0 %y : !t
+  exec.output 1 %v : !t
 }
 
 // -----

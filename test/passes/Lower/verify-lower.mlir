@@ -26,6 +26,17 @@ exec.program @p entry @forward ranks [0, 1] arena 0 {
 
 // -----
 
+// What lies with a device is one of a body.
+!shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
+!there = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g, "cuda">
+exec.entry @forward inputs ["a"] [!shard] outputs [] []
+exec.program @p entry @forward ranks [0, 1] arena 0 {
+  // expected-error @below {{is not input 0 of @forward}}
+  %0 = exec.input 0 : !there
+}
+
+// -----
+
 !shard = !exec.buffer<tensor<2xf32, #spmd.local<(x=2), [x], 4>>, @g>
 !whole = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [*], 4>>, @g>
 exec.entry @forward inputs ["a"] [!shard] outputs ["b"] [!whole]

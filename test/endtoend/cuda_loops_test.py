@@ -1,0 +1,99 @@
+"""Loops whose bodies work in the memory of emulated GPUs, with what is carried
+there."""
+
+import re
+
+import numpy as np
+import pytest
+from conftest import assert_close
+from cuda_programs_test import (DEVICES, INTERLEAVINGS,  # noqa: F401
+                                _needs_emulator, compile_program, run)
+from cuda_test import emulator
+from loop_programs import (NESTED, STEPS, jacobi, jacobi_tensors, lstm,
+                           lstm_tensors, nested_tensors, run_jacobi, run_lstm,
+                           run_nested)
+
+
+@pytest.fixture
+def compile_loops(divisi):
+    """compile_loops(PROGRAM, DEVICES, WEIGHTS) returns what it has become."""
+    def compile_(program, devices, weights=()):
+        divisi.path("weights.bin").write_bytes(
+            b"".join(w.tobytes() for w in weights))
+        divisi.path("m.mlir").write_text(program)
+        compile_program(divisi, "m.mlir", "--devices", devices,
+                        "--dump-after", "lower")
+        return next(divisi.path(".").glob("*.lower.mlir")).read_text()
+    return compile_
+
+
+def bodies(lowered):
+    """Programs of bodies, as text."""
+    names = re.findall(r"exec\.entry (@\S+) body", lowered)
+    programs = lowered.split("exec.program ")[1:]
+    return [p for p in programs if any(f"entry {n} " in p for n in names)]
+
+
+# What the cell carries and is given lies there: an iteration copies its number.
+@pytest.mark.parametrize("devices", DEVICES)
+def test_lstm(divisi, compile_loops, devices):
+    w, r, x = lstm_tensors()
+    lowered = compile_loops(lstm(devices, False), devices, (w, r))
+    if devices == 1:
+        [body] = bodies(lowered)
+        assert body.count("exec.copy ") == 1
+    assert "device_arena" in re.search(r"exec\.loop .*", lowered)[0]
+    got = run(divisi, x=x)
+    assert_close(got, run_lstm())
+    for seed in (2, 3):
+        other = run(divisi, seed=seed, x=x)
+        assert all((other[name] == got[name]).all() for name in got)
+
+
+# Ranks meet in the body, with the host.
+@pytest.mark.parametrize("devices", DEVICES[1:])
+def test_lstm_with_split_features(divisi, compile_loops, devices):
+    w, r, x = lstm_tensors()
+    lowered = compile_loops(lstm(devices, True), devices, (w, r))
+    assert all("exec.collective" in body for body in bodies(lowered))
+    assert_close(run(divisi, x=x), run_lstm())
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("count", [0, 1, 6])
+def test_jacobi_exchanges_halos(divisi, compile_loops, devices, count):
+    compile_loops(jacobi(devices, devices > 1), devices)
+    assert_close(run(divisi, **jacobi_tensors(count)), run_jacobi(count))
+
+
+@pytest.mark.parametrize("devices", DEVICES)
+@pytest.mark.parametrize("condition", [True, False])
+def test_loops_in_loops_and_branches(divisi, compile_loops, devices, condition):
+    for count in (0, 1, 5):
+        w, tensors = nested_tensors(count, condition)
+        if count == 0:
+            compile_loops(NESTED, devices, [w])
+        got = run(divisi, **tensors)
+        assert (got["y"] == run_nested(count, condition)["y"]).all()
+
+
+def test_an_index_in_a_body_is_checked(divisi, compile_loops):
+    w, r, x = lstm_tensors()
+    program = (lstm(2, True)
+               .replace(f"dense<{STEPS}>", f"dense<{STEPS + 1}>")
+               .replace(f"max {STEPS}", f"max {STEPS + 1}"))
+    compile_loops(program, 2, (w, r))
+    np.savez(divisi.path("in.npz"), x=x)
+    err = divisi("run", "g.divisi", "--inputs", "in.npz", "-o", "out.npz",
+                 exits=4, env=emulator()).err
+    assert (f"(nn.gather): index {STEPS} at [] is outside of an extent of "
+            f"{STEPS}") in err
+
+
+def test_no_interleaving_has_a_race(divisi, compile_loops):
+    w, r, x = lstm_tensors()
+    compile_loops(lstm(2, True), 2, (w, r))
+    got = run(divisi, "--repeat", INTERLEAVINGS, x=x)
+    assert_close(got, run_lstm())
+    print(f"counted: interleavings of emulated GPUs without a race: "
+          f"{INTERLEAVINGS}")
