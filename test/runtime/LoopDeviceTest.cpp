@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Damager.h"
+#include "LoopEntries.h"
 #include "TestDevice.h"
-#include "TestSession.h"
 #include "divisi/runtime/Verify.h"
 
 #include <gmock/gmock.h>
@@ -33,21 +33,8 @@ static void after(pb::Program &program, int index, const Axes &others) {
 static pb::Manifest loopManifest(bool meets = false) {
   ManifestBuilder b(2);
   b.manifest.add_spaces(std::string(TestDevice::name));
-  uint32_t g = b.grid({2});
-  TensorRef count = b.tensor(g, {}, {}, {}, "", "i64");
-  TensorRef t = b.tensor(g, {4}, {DimSplit({0})}),
-            whole = b.tensor(g, {4}, {{}});
-  pb::Entry &entry = *b.manifest.add_entries(),
-            &body = *b.manifest.add_entries();
-  entry.set_name("f");
-  body.set_name("step");
-  body.set_is_body(true);
-  for (pb::Entry *e : {&entry, &body}) {
-    addValue(e->mutable_inputs(), "n", count);
-    addValue(e->mutable_inputs(), "x", t);
-    addValue(e->mutable_inputs(), "f", t);
-    addValue(e->mutable_outputs(), "y", t);
-  }
+  LoopEntries entries(b);
+  const auto &[g, count, t, whole, entry, body] = entries;
   ProgramBuilder p(b.manifest, entry, {0, 1}), q(b.manifest, body, {0, 1});
   q.input(0, count);
   q.input(1, t);
@@ -69,17 +56,8 @@ static pb::Manifest loopManifest(bool meets = false) {
   p.alloc(b.tensor(g, {q.program.arena_bytes()}, {{}}, {}, "", "i8"), 256);
   p.copy(X, ThereX);
   p.copy(F, ThereF);
-  pb::Instruction &instruction = *p.program.add_instructions();
-  instruction.set_location("again");
-  pb::Loop &loop = *instruction.mutable_loop();
-  loop.set_body(1);
-  loop.set_most(10);
-  loop.set_count(N);
-  loop.add_carried(ThereX);
-  loop.add_given(ThereF);
-  loop.add_results(ThereY);
-  loop.add_spares(Spare);
-  loop.set_device_arena(Arena);
+  addLoop(p.program, 10, N, ThereX, ThereF, ThereY, Spare)
+      .set_device_arena(Arena);
   p.copy(ThereY, Y);
   p.output(Y, 0);
   int64_t inBody = q.program.arena_bytes(), all = p.program.arena_bytes();
@@ -104,16 +82,6 @@ static pb::Manifest loopManifest(bool meets = false) {
   after(outer, 3, {2});
   after(outer, 4, {3});
   return manifest;
-}
-
-static std::vector<HostTensor> inputs(int64_t count) {
-  std::vector<HostTensor> tensors;
-  auto n = HostTensor::zeros(DType::I64, {});
-  n->as<int64_t>()[0] = count;
-  tensors.push_back(std::move(*n));
-  tensors.push_back(makeTensor({4}, counting(4)));
-  tensors.push_back(makeTensor({4}, counting(4, 10)));
-  return tensors;
 }
 
 namespace {
@@ -142,13 +110,9 @@ TEST_F(LoopDeviceTest, whatIsCarriedStaysThere) {
   ASSERT_TRUE(session) << session.status().message();
   for (int64_t count : {3, 0, 1, 2, 10}) {
     device_->numCopies = 0;
-    auto y = (*session)->run("f", inputs(count));
+    auto y = (*session)->run("f", loopInputs(count));
     ASSERT_TRUE(y) << y.status().message();
-    std::vector<float> expected = counting(4);
-    for (size_t i = 0; i < 4; ++i) {
-      expected[i] += float(count) * float(10 + i);
-    }
-    EXPECT_EQ(valuesOf(y->front()), expected) << count;
+    EXPECT_EQ(valuesOf(y->front()), loopOutput(count)) << count;
     // Of each rank: two there, one to where the first iteration reads, one of
     // each iteration to where the next one does, one back.
     EXPECT_EQ(device_->numCopies, 2 * (4 + count));
@@ -162,7 +126,8 @@ TEST_F(LoopDeviceTest, aLostDeviceEndsTheRun) {
   auto session = openSession(loopManifest(), {}, options_);
   ASSERT_TRUE(session) << session.status().message();
   device_->isLost = true;
-  EXPECT_EQ((*session)->run("f", inputs(2)).status().code(), ExitCode::Device);
+  EXPECT_EQ((*session)->run("f", loopInputs(2)).status().code(),
+            ExitCode::Device);
 }
 
 /// What is wrong with a manifest, and what is said of it.
@@ -240,8 +205,9 @@ TEST_F(LoopDeviceTest, aDamagedManifestIsRefusedOrRuns) {
         return manifest;
       },
       [](Session &session, const EntryInfo &entry) {
-        return entry.inputs.size() == 3 ? session.run("f", inputs(3)).status()
-                                        : Status();
+        return entry.inputs.size() == 3
+                   ? session.run("f", loopInputs(3)).status()
+                   : Status();
       });
   EXPECT_GT(refused, 200);
 }

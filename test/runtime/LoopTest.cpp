@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Damager.h"
-#include "TestSession.h"
+#include "LoopEntries.h"
 #include "divisi/runtime/InprocCommunicator.h"
 #include "divisi/runtime/Verify.h"
 
@@ -26,21 +26,8 @@ enum Buffers : uint32_t { N, X, F, Y, Spare, Arena };
 /// gathered and sliced again, so that ranks meet in the body.
 static pb::Manifest loopManifest() {
   ManifestBuilder b(2);
-  uint32_t g = b.grid({2});
-  TensorRef count = b.tensor(g, {}, {}, {}, "", "i64");
-  TensorRef t = b.tensor(g, {4}, {DimSplit({0})}),
-            whole = b.tensor(g, {4}, {{}});
-  pb::Entry &entry = *b.manifest.add_entries(),
-            &body = *b.manifest.add_entries();
-  entry.set_name("f");
-  body.set_name("step");
-  body.set_is_body(true);
-  for (pb::Entry *e : {&entry, &body}) {
-    addValue(e->mutable_inputs(), "n", count);
-    addValue(e->mutable_inputs(), "x", t);
-    addValue(e->mutable_inputs(), "f", t);
-    addValue(e->mutable_outputs(), "y", t);
-  }
+  LoopEntries entries(b);
+  const auto &[g, count, t, whole, entry, body] = entries;
   ProgramBuilder p(b.manifest, entry, {0, 1}), q(b.manifest, body, {0, 1});
   uint32_t x = q.input(1, t), f = q.input(2, t), sum = q.alloc(t);
   uint32_t all = q.alloc(whole), y = q.alloc(t);
@@ -54,17 +41,7 @@ static pb::Manifest loopManifest() {
   p.alloc(t);
   p.alloc(t);
   p.alloc(b.tensor(g, {q.program.arena_bytes()}, {{}}, {}, "", "i8"));
-  pb::Instruction &instruction = *p.program.add_instructions();
-  instruction.set_location("again");
-  pb::Loop &loop = *instruction.mutable_loop();
-  loop.set_body(1);
-  loop.set_most(most);
-  loop.set_count(N);
-  loop.add_carried(X);
-  loop.add_given(F);
-  loop.add_results(Y);
-  loop.add_spares(Spare);
-  loop.set_arena(Arena);
+  addLoop(p.program, most, N, X, F, Y, Spare).set_arena(Arena);
   p.output(Y, 0);
   return inOneOrder(b.manifest);
 }
@@ -76,28 +53,14 @@ static pb::Loop &loop(pb::Manifest &manifest) {
   return *program(manifest).mutable_instructions(0)->mutable_loop();
 }
 
-static std::vector<HostTensor> inputs(int64_t count) {
-  std::vector<HostTensor> tensors;
-  auto n = HostTensor::zeros(DType::I64, {});
-  n->as<int64_t>()[0] = count;
-  tensors.push_back(std::move(*n));
-  tensors.push_back(makeTensor({4}, counting(4)));
-  tensors.push_back(makeTensor({4}, counting(4, 10)));
-  return tensors;
-}
-
 TEST(LoopTest, runsAsOftenAsTheCountSays) {
   auto session = openSession(loopManifest());
   ASSERT_TRUE(session) << session.status().message();
   EXPECT_EQ((*session)->entries().size(), 1U);
   for (int64_t count : {3, 0, 1, 2, 10}) {
-    auto y = (*session)->run("f", inputs(count));
+    auto y = (*session)->run("f", loopInputs(count));
     ASSERT_TRUE(y) << y.status().message();
-    std::vector<float> expected = counting(4);
-    for (size_t i = 0; i < 4; ++i) {
-      expected[i] += float(count) * float(10 + i);
-    }
-    EXPECT_EQ(valuesOf(y->front()), expected) << count;
+    EXPECT_EQ(valuesOf(y->front()), loopOutput(count)) << count;
   }
   EXPECT_EQ((*session)->kernelCalls().front().entry, "f");
 }
@@ -106,13 +69,13 @@ TEST(LoopTest, aCountOutOfRangeIsAnErrorAndTheSessionLives) {
   auto session = openSession(loopManifest());
   ASSERT_TRUE(session);
   for (int64_t count : {int64_t(-1), most + 1, INT64_MIN, INT64_MAX}) {
-    auto y = (*session)->run("f", inputs(count));
+    auto y = (*session)->run("f", loopInputs(count));
     ASSERT_FALSE(y);
     EXPECT_EQ(y.status().message(),
               "entry 'f': node 'again' (nn.loop) is to run " +
                   std::to_string(count) + " times, expected 0 to 10");
     EXPECT_EQ(y.status().code(), ExitCode::Invalid);
-    EXPECT_TRUE((*session)->run("f", inputs(2)));
+    EXPECT_TRUE((*session)->run("f", loopInputs(2)));
   }
 }
 
@@ -134,7 +97,7 @@ TEST(LoopTest, aCountThatDiffersByRankIsAnError) {
   std::vector<std::thread> threads;
   for (size_t rank : {0, 1}) {
     threads.emplace_back([&, rank] {
-      std::vector<HostTensor> in = inputs(int64_t(2 + rank));
+      std::vector<HostTensor> in = loopInputs(int64_t(2 + rank));
       std::vector<float> out(2);
       std::vector<TensorArgument> from;
       for (HostTensor &tensor : in) {
@@ -347,8 +310,9 @@ TEST(VerifyLoopTest, aDamagedManifestIsRefusedOrRuns) {
         return manifest;
       },
       [](Session &session, const EntryInfo &entry) {
-        return entry.inputs.size() == 3 ? session.run("f", inputs(3)).status()
-                                        : Status();
+        return entry.inputs.size() == 3
+                   ? session.run("f", loopInputs(3)).status()
+                   : Status();
       });
   EXPECT_GT(refused, 200);
 }
