@@ -8,7 +8,7 @@ import pytest
 from conftest import assert_close
 from cuda_programs_test import (DEVICES, INTERLEAVINGS,  # noqa: F401
                                 _needs_emulator, compile_program, run)
-from cuda_test import emulator
+from cuda_test import DEVICE, emulator
 from loop_programs import (NESTED, STEPS, jacobi, jacobi_tensors, lstm,
                            lstm_tensors, nested_tensors, run_jacobi, run_lstm,
                            run_nested)
@@ -97,3 +97,16 @@ def test_no_interleaving_has_a_race(divisi, compile_loops):
     assert_close(got, run_lstm())
     print(f"counted: interleavings of emulated GPUs without a race: "
           f"{INTERLEAVINGS}")
+
+
+@pytest.mark.parametrize("failure, message", [
+    ({"hang": 60}, r"nn\.\w+: the kernel has not returned for 2000 ms"),
+    ({"fail_copy": 30}, r"a copy: CUDA cannot copy on device [01]: ")])
+def test_what_fails_in_a_body_is_told(divisi, compile_loops, failure, message):
+    w, r, x = lstm_tensors()
+    compile_loops(lstm(2, True), 2, (w, r))
+    np.savez(divisi.path("in.npz"), x=x)
+    err = divisi("run", "g.divisi", "--inputs", "in.npz", "-o", "out.npz",
+                 "--timeout", 2000, exits=DEVICE, env=emulator(**failure)).err
+    assert re.search(r"entry 'step', program 0, instruction \d+, rank [01], "
+                     + message, err), err
