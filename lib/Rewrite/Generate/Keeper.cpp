@@ -67,7 +67,9 @@ void Keeper::enter(size_t mostDims) {
   }
   mostDims_ = mostDims;
   prover_ = proverFrom(all, mostDims, kWork);
-  proofs_ = proverFrom(axioms_, mostDims, kWork);
+  if (!proofs_) {
+    proofs_ = proverFrom(axioms_, kMostDims, kWork);
+  }
 }
 
 void Keeper::add(Kept kept) {
