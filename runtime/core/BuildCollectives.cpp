@@ -48,14 +48,28 @@ Status RankProgramBuilder::addQueued(const OwnStep &own, uint32_t space,
 /// has room for, and not the same on all, none might ever end.
 static constexpr size_t mostQueued = 2;
 
-/// The step, which has just been put on its queue, begins when all but the last
-/// of those before it in the list have ended.
-void RankProgramBuilder::limitQueued(Task &step) {
-  step.number = queued_.size();
-  if (step.number >= mostQueued) {
-    const Task::Wait &before = queued_[step.number - mostQueued];
-    if (before.queue != ends_.back().queue) {
-      step.waits.push_back(before);
+/// A step of devices, which has just been put on its queue, begins when all but
+/// the last of those before it in the list have ended, and all that the host
+/// does with others before it: a rank that begins one may do nothing else until
+/// others begin it, too.
+void RankProgramBuilder::limitQueued(Task &task) {
+  uint32_t queue = ends_.back().queue;
+  if (task.isStep()) {
+    met_[queue] = ends_.back();
+  }
+  if (!task.queued) {
+    return;
+  }
+  task.number = queued_.size();
+  if (task.number >= mostQueued) {
+    const Task::Wait &before = queued_[task.number - mostQueued];
+    if (before.queue != queue) {
+      task.waits.push_back(before);
+    }
+  }
+  for (const auto &[other, end] : met_) {
+    if (other != queue) {
+      task.waits.push_back(end);
     }
   }
   queued_.push_back(ends_.back());

@@ -334,9 +334,7 @@ Status RankProgramBuilder::enqueue(int index, size_t firstTask) {
     }
   }
   ends_.push_back({queue, tasks.size()});
-  if (Task &step = out_.tasks_[firstTask]; step.queued) {
-    limitQueued(step);
-  }
+  limitQueued(out_.tasks_[firstTask]);
   return {};
 }
 

@@ -71,7 +71,7 @@ private:
                                                   const std::string &what);
   Status addMet(const OwnStep &own, Task &task);
   Status addQueued(const OwnStep &own, uint32_t space, Task &task);
-  void limitQueued(Task &step);
+  void limitQueued(Task &task);
   void noteQueuedRanks();
   Status addCommit(size_t instruction);
   Status addEndStep();
@@ -155,6 +155,8 @@ private:
   /// Per instruction: what waits for it waits for this.
   std::vector<Task::Wait> ends_;
   std::vector<Task::Wait> queued_; ///< The ends of steps on devices' queues.
+  /// By queue, the end of the last step that the host does with others.
+  std::map<uint32_t, Task::Wait> met_;
 };
 
 } // namespace divisi::rt

@@ -203,13 +203,23 @@ void OrderVerifier::addEdges(size_t program) {
     }
   }
   const pb::Program &message = *entry_.programs[program].message;
-  std::optional<int> queued; // the last
+  std::optional<int> queued;   // the last
+  std::map<uint32_t, int> met; // by queue, the last that the host does
   for (int i = 0; i < message.instructions_size(); ++i) {
-    if (isQueued(entry_.programs[program], message.instructions(i))) {
+    const pb::Instruction &instruction = message.instructions(i);
+    if (isQueued(entry_.programs[program], instruction)) {
       if (queued) {
         edges_.emplace_back(nodeOf(program, *queued), nodeOf(program, i));
       }
+      for (auto [queue, before] : met) {
+        edges_.emplace_back(nodeOf(program, before), nodeOf(program, i));
+      }
       queued = i;
+    } else if (instruction.queue() >= firstCommunicator) {
+      if (queued) {
+        edges_.emplace_back(nodeOf(program, *queued), nodeOf(program, i));
+      }
+      met[instruction.queue()] = i;
     }
     for (uint32_t other : message.instructions(i).after()) {
       edges_.emplace_back(nodeOf(program, static_cast<int>(other)),
