@@ -236,7 +236,7 @@ TEST(CodeTest, formatsAreForCallsAlone) {
                       "#spmd.local<(x=2), [x], 6>>, @g format \"backwards\" of "
                       "16>")
                   .message(),
-              HasSubstr("must be buffer in the memory of the host"));
+              HasSubstr("must be buffer in row-major order"));
   EXPECT_THAT(compile(folder, "{} code @seven", "{} code @eight").message(),
               HasSubstr("(C5) there is no exec.code @eight"));
   EXPECT_THAT(compile(folder, "format \"backwards\" of 16", "format \"\" of 16")
