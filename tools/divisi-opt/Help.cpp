@@ -21,6 +21,7 @@ using namespace divisi;
 
 /// The passes of the stages, in the order in which their pipelines run them.
 static constexpr StringLiteral kPasses[] = {
+    "nn-spell-products",
     "apply-rules",
     "nn-unflatten",
     "nn-fuse-attention",
