@@ -58,7 +58,7 @@ static llvm::cl::opt<bool> verbose("verbose");
 /// by so much of them, or more: where all operands of an operator are converted,
 /// it lets go of what they are made from only then, and a program one by one.
 /// Of attention these are three, of SegFormer's the largest tensors that it has.
-static constexpr double kMemoryUnder = 0.05, kMemoryOver = 0.2;
+static constexpr double kMemoryUnder = 0.05, kMemoryOver = 0.3;
 
 template <typename T> static T take(Expected<T> value) {
   if (!value) {
