@@ -101,13 +101,14 @@ static Region regionOf(const CallSite &site) {
 }
 
 std::optional<RowCall> RowCall::of(const CallSite &site) {
-  bool isAlone = !site.region &&
-                 (isElementwise(site.op) || isRowOperator(site.op));
+  bool isAlone =
+      !site.region && (isElementwise(site.op) || isRowOperator(site.op));
   if (site.results.empty() ||
       !(isAlone || (site.region && !site.region->parts.empty()))) {
     return std::nullopt;
   }
   RowCall call;
+  call.numOperands_ = static_cast<int>(site.operands.size());
   call.results_.assign(site.results.begin(), site.results.end());
   if (!isAlone && site.region->parts[0].op == "nn.concat") {
     if (!call.join(site)) {
@@ -140,12 +141,10 @@ int RowCall::tensorOf(int number) const {
 }
 
 std::vector<RowCall::Piece> RowCall::pieces() const {
-  auto numOperands =
-      static_cast<int>(operands_.size() - (axis_ < 0 ? 0 : 1) + joined_.size());
   Piece all{{}, std::vector<int64_t>(nest_.tensors.size()), nest_};
   all.tensors = numbers_;
   for (size_t r = 0; r < results_.size(); ++r) {
-    all.tensors.push_back(numOperands + static_cast<int>(r));
+    all.tensors.push_back(numOperands_ + static_cast<int>(r));
   }
   if (axis_ < 0) {
     return {std::move(all)};

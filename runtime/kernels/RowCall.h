@@ -57,7 +57,8 @@ private:
   Attributes attributes_;
   std::vector<TensorInfo> operands_, results_;
   std::vector<int> numbers_;     ///< Per operand that of the call; -1: joined.
-  std::vector<int> joined_;      ///< Operands of the call.
+  int numOperands_ = 0;          ///< Of the call.
+  std::vector<int> joined_;      ///< Which of them; one may be so twice.
   std::vector<int64_t> extents_; ///< Of these, along `axis_`.
   int64_t axis_ = -1;
   RowNest nest_;

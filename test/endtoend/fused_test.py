@@ -5,9 +5,11 @@ kernels, and up to rounding by those that compute several operators at once."""
 import re
 
 import numpy as np
+import onnx
 import pytest
 from conftest import load, model
 from loop_programs import jacobi, jacobi_tensors, lstm, lstm_tensors
+from onnx import TensorProto, helper, numpy_helper
 from train_steps import Step
 
 MODELS = ["gpt2", "bert", "llama", "t5", "vit", "resnet", "segformer"]
@@ -110,3 +112,27 @@ func.func @forward(%x: tensor<4x3xf32> {nn.name = "x"},
     assert 'exec.call "fused"' in fused
     result = divisi("run", "fused.divisi", "--inputs", "in.npz", exits=4)
     assert "node 'rows + less' (fused): index 9 at [1]" in result.err
+
+
+# As tokens of two kinds that begin alike.
+@pytest.mark.parametrize("flags", [("--devices", 1), ("--devices", 3)])
+def test_what_is_joined_may_be_so_twice(divisi, flags):
+    token, bias = (helper.make_tensor(name, TensorProto.FLOAT, shape,
+                                      np.linspace(0, 1, np.prod(shape)))
+                   for name, shape in (("t", [2, 1, 33]), ("b", [1, 7, 33])))
+    graph = helper.make_graph(
+        [helper.make_node("Concat", ["t", "t", "x"], ["j"], axis=1),
+         helper.make_node("Add", ["j", "b"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 5, 33])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 7, 33])],
+        [token, bias])
+    onnx.save(helper.make_model(
+        graph, ir_version=9, opset_imports=[helper.make_opsetid("", 18)]),
+        divisi.path("m.onnx"))
+    x = np.random.default_rng(1).standard_normal([2, 5, 33], dtype=np.float32)
+    t, b = (numpy_helper.to_array(tensor) for tensor in (token, bias))
+    np.savez(divisi.path("in.npz"), x=x)
+    divisi("compile", "m.onnx", *flags, "-o", "m.divisi")
+    divisi("run", "m.divisi", "--inputs", "in.npz", "-o", "out.npz")
+    np.testing.assert_array_equal(load(divisi.path("out.npz"))["y"],
+                                  np.concatenate([t, t, x], axis=1) + b)
