@@ -8,7 +8,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import onnx
 import onnxruntime
 from onnxruntime.transformers.float16 import convert_float_to_float16
@@ -47,11 +46,5 @@ def load(model, inputs, precision):
     return lambda: dict(zip(names, session.run(names, inputs))), said
 
 
-def main():
-    model, inputs, outputs, precision = sys.argv[1:]
-    tensors = dict(np.load(inputs))
-    worker.serve(lambda: load(model, tensors, precision), outputs)
-
-
 if __name__ == "__main__":
-    main()
+    worker.main(load)

@@ -134,33 +134,19 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", type=list_of([*names.GPU]),
                         metavar="NAME,...", help="default: all of names.GPU")
-    parser.add_argument("--model", type=Path, action="append", default=[],
-                        metavar="FILE.onnx", help="another model; without "
-                        "--only, no other is measured")
     parser.add_argument("--peers", type=list_of([*gpu_peers.PEERS]),
                         default=[], metavar="torch,onnxruntime",
                         help="beside Divisi; they are installed if need be")
     parser.add_argument("--precisions", type=list_of(PRECISIONS),
                         default=["f32", "bf16"], metavar="f32,tf32,bf16")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0,
-                        help="about so long is a peer's turn in a round")
     parser.add_argument("--profile-seconds", type=float, default=5.0)
     parser.add_argument("--gpu", metavar="TARGET", help="as for divisi compile "
                         "(default: what the GPU is)")
-    parser.add_argument("--models", type=Path, metavar="FOLDER",
-                        default=peers.BUILD / "bench-models",
-                        help="where exports are, or are put")
-    parser.add_argument("--python", type=Path, help="an environment that has "
-                        "what requirements.txt names")
-    parser.add_argument("--json", type=Path, metavar="FILE")
+    processors.add_options(parser)
     arguments = parser.parse_args()
-    if arguments.only is None:
-        arguments.only = [] if arguments.model else [*names.GPU]
     if arguments.rounds < 1:
         parser.error("--rounds is at least 1")
-    if not peers.PROGRAM.exists():
-        parser.error(f"{peers.PROGRAM} is missing: run 'make build' first")
+    processors.complete(parser, arguments, [*names.GPU])
     arguments.threads = 1  # of what computes a reference on the host
     return arguments
 

@@ -6,7 +6,6 @@ NAME is a model of names.GPU, made again with the weights that were exported.
 import sys
 from pathlib import Path
 
-import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "onnxruntime"))
@@ -41,11 +40,5 @@ def load(name, inputs, precision):
                  "freezing": True, "mode": "max-autotune"}
 
 
-def main():
-    name, inputs, outputs, precision = sys.argv[1:]
-    tensors = dict(np.load(inputs))
-    worker.serve(lambda: load(name, tensors, precision), outputs)
-
-
 if __name__ == "__main__":
-    main()
+    worker.main(load)

@@ -3,9 +3,6 @@
 NAME is a model of zoo.py, made again with the weights that were exported.
 """
 
-import sys
-
-import numpy as np
 import torch
 
 import export
@@ -13,7 +10,7 @@ import worker
 
 
 def load(name, inputs, threads):
-    torch.set_num_threads(threads)
+    torch.set_num_threads(int(threads))
     # Weights are constants, as they are to the others.
     torch._inductor.config.freezing = True
     model, _ = export.make(name)
@@ -29,11 +26,5 @@ def load(name, inputs, threads):
                  "num_threads": torch.get_num_threads()}
 
 
-def main():
-    name, inputs, outputs, threads = sys.argv[1:]
-    tensors = dict(np.load(inputs))
-    worker.serve(lambda: load(name, tensors, int(threads)), outputs)
-
-
 if __name__ == "__main__":
-    main()
+    worker.main(load)

@@ -1,8 +1,5 @@
 """ONNX Runtime: onnxruntime_worker.py MODEL INPUTS OUTPUTS THREADS LEVEL."""
 
-import sys
-
-import numpy as np
 import onnxruntime
 
 import worker
@@ -19,6 +16,7 @@ ENTRIES = {"session.intra_op.allow_spinning": "1"}
 
 
 def load(model, inputs, threads, level):
+    threads = int(threads)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
@@ -40,11 +38,5 @@ def load(model, inputs, threads, level):
     return lambda: dict(zip(names, session.run(names, inputs))), said
 
 
-def main():
-    model, inputs, outputs, threads, level = sys.argv[1:]
-    tensors = dict(np.load(inputs))
-    worker.serve(lambda: load(model, tensors, int(threads), level), outputs)
-
-
 if __name__ == "__main__":
-    main()
+    worker.main(load)

@@ -156,16 +156,11 @@ def peers_of(text):
     return chosen
 
 
-def parse():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", type=names_of, metavar="NAME,...",
-                        help="default: all of names.py")
+def add_options(parser):
+    """What bench/gpu/run.py takes, too."""
     parser.add_argument("--model", type=Path, action="append", default=[],
                         metavar="FILE.onnx", help="another model; without "
                         "--only, no other is measured")
-    parser.add_argument("--peers", type=peers_of, default=[],
-                        metavar="inductor,jax,bf16,ablation", help="besides")
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0,
                         help="about so long is a peer's turn in a round")
@@ -175,13 +170,28 @@ def parse():
     parser.add_argument("--python", type=Path, help="an environment that has "
                         "what requirements.txt names")
     parser.add_argument("--json", type=Path, metavar="FILE")
-    arguments = parser.parse_args()
+
+
+def complete(parser, arguments, known):
+    """`known` models are measured unless others were named."""
     if arguments.only is None:
-        arguments.only = [] if arguments.model else ALL
-    if min(arguments.threads, arguments.rounds) < 1:
-        parser.error("--threads and --rounds are at least 1")
+        arguments.only = [] if arguments.model else known
     if not peers.PROGRAM.exists():
         parser.error(f"{peers.PROGRAM} is missing: run 'make build' first")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", type=names_of, metavar="NAME,...",
+                        help="default: all of names.py")
+    parser.add_argument("--peers", type=peers_of, default=[],
+                        metavar="inductor,jax,bf16,ablation", help="besides")
+    parser.add_argument("--threads", type=int, default=2)
+    add_options(parser)
+    arguments = parser.parse_args()
+    if min(arguments.threads, arguments.rounds) < 1:
+        parser.error("--threads and --rounds are at least 1")
+    complete(parser, arguments, ALL)
     return arguments
 
 

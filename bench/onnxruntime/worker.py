@@ -34,6 +34,14 @@ def time_runs(run, warm_up, runs):
     return times
 
 
+def main(load):
+    """Serves MODEL INPUTS OUTPUTS SETTING..., the words that a worker gets:
+    load(model, inputs, setting, ...)."""
+    model, inputs, outputs, *settings = sys.argv[1:]
+    tensors = dict(np.load(inputs))
+    serve(lambda: load(model, tensors, *settings), outputs)
+
+
 def serve(load, outputs):
     """`load` gives a function that computes {name: array}, and settings."""
     begin = time.perf_counter_ns()

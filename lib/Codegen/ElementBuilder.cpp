@@ -54,6 +54,12 @@ Value ElementBuilder::loadElement(Value pointer, rt::DType type, Value index) {
   return fromStored(b_, load(pointer, storedElement(b_, type), index), type);
 }
 
+Value ElementBuilder::loadAs(Value pointer, rt::DType from, rt::DType to,
+                             Value index, Value zero) {
+  Value element = cast(loadElement(pointer, from, index), from, to);
+  return zero ? sub(element, zero) : element;
+}
+
 void ElementBuilder::storeElement(Value value, rt::DType type, Value pointer,
                                   Value index) {
   store(toStored(b_, value, type), pointer, index);

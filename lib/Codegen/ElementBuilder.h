@@ -37,6 +37,10 @@ protected:
   /// An element as it is computed with (computedAs()).
   mlir::Value loadElement(mlir::Value pointer, rt::DType type,
                           mlir::Value index);
+  /// One of type `from`, cast() to what `to` is computed as; less `zero`, if
+  /// that is one.
+  mlir::Value loadAs(mlir::Value pointer, rt::DType from, rt::DType to,
+                     mlir::Value index, mlir::Value zero = {});
   void storeElement(mlir::Value value, rt::DType type, mlir::Value pointer,
                     mlir::Value index);
   /// A function of elements that are computed as `type`, as the result is.

@@ -71,10 +71,8 @@ ConvolutionEmitter::ConvolutionEmitter(ImplicitLocOpBuilder &builder,
 
 /// Less its zero point.
 Value ConvolutionEmitter::elementOf(size_t operand, Value place) {
-  rt::DType type = convolution_.types[operand];
-  Value element =
-      cast(loadElement(pointers_[operand], type, place), type, convolution_.to);
-  return zeros_[operand] ? sub(element, zeros_[operand]) : element;
+  return loadAs(pointers_[operand], convolution_.types[operand],
+                convolution_.to, place, zeros_[operand]);
 }
 
 /// `sum`, or what `body` makes of it if the tap meets the operand, in whose box

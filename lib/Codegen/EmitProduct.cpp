@@ -87,8 +87,7 @@ ProductEmitter::ProductEmitter(ImplicitLocOpBuilder &builder,
     zeros_[operand] = make<arith::TruncIOp>(computed, take());
   }
   if (zero) {
-    zeros_[0] = cast(loadElement(zero, product.types[0], number(0)),
-                     product.types[0], product.to);
+    zeros_[0] = loadAs(zero, product.types[0], product.to, number(0));
   }
   Loops *all[] = {&batch_, &m_, &n_, &k_};
   for (auto [own, loops] : llvm::zip_equal(product.loops(), all)) {
@@ -118,10 +117,8 @@ ProductEmitter::Places ProductEmitter::placesOf(const Loops &loops,
 /// An element of an operand less its zero point, or 0.
 Value ProductEmitter::loadWhen(Value isThere, size_t operand, Value place) {
   return valueWhen(isThere, zero(product_.to), [&] {
-    rt::DType type = product_.types[operand];
-    Value element =
-        cast(loadElement(pointers_[operand], type, place), type, product_.to);
-    return zeros_[operand] ? sub(element, zeros_[operand]) : element;
+    return loadAs(pointers_[operand], product_.types[operand], product_.to,
+                  place, zeros_[operand]);
   });
 }
 

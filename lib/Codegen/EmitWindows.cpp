@@ -48,8 +48,7 @@ private:
 /// `sum` with all taps of the dimensions from `d` on; the others' are chosen.
 Value PoolEmitter::tapsFrom(size_t d, Value place, Value sum) {
   if (d == dims_.size()) {
-    Value element =
-        cast(loadElement(from_, pool_.from, place), pool_.from, type_);
+    Value element = loadAs(from_, pool_.from, type_, place);
     return call(pool_.isMax ? Function::Max : Function::Add, type_,
                 {sum, element});
   }

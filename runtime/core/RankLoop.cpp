@@ -8,8 +8,6 @@
 
 #include "runtime/core/RankLoop.h"
 
-#include <thread>
-
 using namespace divisi;
 using namespace divisi::rt;
 
@@ -73,17 +71,11 @@ Status RankProgram::awaitFirst(const RankLoop &loop) {
     return {};
   }
   Status status = loop.device->record(*loop.queue, *loop.copied);
-  while (status.isOk()) {
-    Expected<bool> isReached = loop.device->poll(*loop.copied);
-    if (!isReached || *isReached) {
-      return isReached.status();
-    }
-    if (state_->isGivenUp.load(std::memory_order_relaxed)) {
-      return kernelFailure();
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
-  return status;
+  auto check = [&] {
+    return state_->isGivenUp.load(std::memory_order_relaxed) ? kernelFailure()
+                                                             : Status();
+  };
+  return status.isOk() ? finish(*loop.device, *loop.copied, check) : status;
 }
 
 /// Brings the carried values to where the first iteration reads them.

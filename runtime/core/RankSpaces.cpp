@@ -65,14 +65,18 @@ SpacePlan divisi::rt::planSpaces(const ResolvedManifest &resolved,
   return plan;
 }
 
-Status divisi::rt::finish(Device &device, DeviceEvent &event) {
-  while (true) {
+Status divisi::rt::finish(Device &device, DeviceEvent &event,
+                          const std::function<Status()> &check) {
+  Status status;
+  while (status.isOk()) {
     Expected<bool> isReached = device.poll(event);
     if (!isReached || *isReached) {
       return isReached.status();
     }
     std::this_thread::sleep_for(std::chrono::microseconds(20));
+    status = check ? check() : status;
   }
+  return status;
 }
 
 namespace {

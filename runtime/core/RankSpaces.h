@@ -60,8 +60,10 @@ Expected<RankSpaces> makeRankSpaces(const ResolvedManifest &resolved,
                                     uint32_t rank, GlobalBoxes &globals,
                                     const DeviceFactory &devices);
 
-/// Blocks until `event` has been reached.
-Status finish(Device &device, DeviceEvent &event);
+/// Blocks until `event` has been reached, or `check`, which is asked again and
+/// again, fails.
+Status finish(Device &device, DeviceEvent &event,
+              const std::function<Status()> &check = {});
 
 } // namespace divisi::rt
 

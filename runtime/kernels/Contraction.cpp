@@ -152,6 +152,14 @@ static bool addSummedLabels(const CallSite &site, const Checks &checks,
   return true;
 }
 
+void Contraction::exchange() {
+  std::swap(m, n);
+  std::swap(bases[0], bases[1]);
+  for (LabelGroup *group : {&batch, &m, &n, &k}) {
+    std::swap(group->strides[0], group->strides[1]);
+  }
+}
+
 bool analyzeContraction(const CallSite &site, const Checks &checks,
                         Contraction &contraction) {
   const auto *text = site.attributes.find<std::string>("labels");
@@ -172,12 +180,7 @@ bool analyzeContraction(const CallSite &site, const Checks &checks,
     return false;
   }
   if (contraction.swapped) {
-    std::swap(contraction.m, contraction.n);
-    std::swap(contraction.bases[0], contraction.bases[1]);
-    for (LabelGroup *group :
-         {&contraction.batch, &contraction.m, &contraction.n, &contraction.k}) {
-      std::swap(group->strides[0], group->strides[1]);
-    }
+    contraction.exchange();
   }
   return true;
 }

@@ -42,6 +42,9 @@ struct LabelGroup {
 };
 
 struct Contraction {
+  /// Lets the right matrix be the left one, and columns rows.
+  void exchange();
+
   LabelGroup batch, m, n, k;
   std::array<int64_t, 3> widths = {}; ///< Of elements, in bytes.
   std::array<int64_t, 3> bases = {};

@@ -17,20 +17,6 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-/// Which operand is the left one is the same for all ranks.
-static void unswap(Contraction &contraction) {
-  if (!contraction.swapped) {
-    return;
-  }
-  contraction.swapped = false;
-  std::swap(contraction.m, contraction.n);
-  std::swap(contraction.bases[0], contraction.bases[1]);
-  for (LabelGroup *group :
-       {&contraction.batch, &contraction.m, &contraction.n, &contraction.k}) {
-    std::swap(group->strides[0], group->strides[1]);
-  }
-}
-
 std::optional<GridProduct> GridProduct::of(const CallSite &site) {
   bool hasCodes = site.op == "nn.matmul_integer";
   if ((!hasCodes && site.op != "nn.matmul") || site.region ||
@@ -53,7 +39,11 @@ std::optional<GridProduct> GridProduct::of(const CallSite &site) {
                                  product.contraction)) {
     return std::nullopt;
   }
-  unswap(product.contraction);
+  // Which operand is the left one is the same for all ranks.
+  if (product.contraction.swapped) {
+    product.contraction.swapped = false;
+    product.contraction.exchange();
+  }
   product.types = {site.operands[0].type, site.operands[1].type};
   product.to = site.results[0].type;
   bool isKnown = (typeBit(product.types[0]) & (Floats | Ints)) != 0;

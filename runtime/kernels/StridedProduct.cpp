@@ -72,10 +72,10 @@ static bool swapAsGlobal(const CallSite &site, Contraction &contraction,
   const std::string &labels = *site.attributes.find<std::string>("labels");
   size_t comma = labels.find(','), arrow = labels.find("->");
   auto isIn = [&](size_t d, size_t operand) {
-    std::string_view own = operand == 0
-                               ? std::string_view(labels).substr(0, comma)
-                               : std::string_view(labels).substr(
-                                     comma + 1, arrow - comma - 1);
+    std::string_view own =
+        operand == 0
+            ? std::string_view(labels).substr(0, comma)
+            : std::string_view(labels).substr(comma + 1, arrow - comma - 1);
     return own.find(labels[arrow + 2 + d]) != own.npos;
   };
   const TensorInfo &result = site.results[0];
@@ -91,12 +91,7 @@ static bool swapAsGlobal(const CallSite &site, Contraction &contraction,
     }
   }
   if (swapped != contraction.swapped) {
-    std::swap(contraction.m, contraction.n);
-    std::swap(contraction.bases[0], contraction.bases[1]);
-    for (LabelGroup *group :
-         {&contraction.batch, &contraction.m, &contraction.n, &contraction.k}) {
-      std::swap(group->strides[0], group->strides[1]);
-    }
+    contraction.exchange();
   }
   return swapped;
 }

@@ -27,8 +27,8 @@ namespace divisi::rt {
 struct StridedProduct {
   /// One tensor, as the library sees it.
   struct Matrix {
-    int64_t base = 0;      ///< The first element.
-    int64_t leading = 1;   ///< From one row to the next; of columns if ...
+    int64_t base = 0;          ///< The first element.
+    int64_t leading = 1;       ///< From one row to the next; of columns if ...
     bool columnsFirst = false; ///< ... these are what lies side by side.
     int64_t batchStride = 0;
   };
@@ -55,9 +55,9 @@ struct StridedProduct {
   int64_t calls() const;
   /// Where the tensors begin in each of them, by element; `isFirst` and
   /// `isLast` of those that are added up.
-  void forEach(const std::function<void(const std::array<int64_t, 3> &begins,
-                                        bool isFirst, bool isLast)> &call)
-      const;
+  void
+  forEach(const std::function<void(const std::array<int64_t, 3> &begins,
+                                   bool isFirst, bool isLast)> &call) const;
 };
 
 } // namespace divisi::rt

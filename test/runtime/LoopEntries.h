@@ -9,6 +9,7 @@
 #ifndef DIVISI_TEST_RUNTIME_LOOPENTRIES_H
 #define DIVISI_TEST_RUNTIME_LOOPENTRIES_H
 
+#include "Damager.h"
 #include "TestSession.h"
 
 namespace divisi::rt {
@@ -73,6 +74,23 @@ inline std::vector<float> loopOutput(int64_t count) {
     y[i] += float(count) * float(10 + i);
   }
   return y;
+}
+
+/// How many of 300 damaged manifests of such a loop are refused; the others
+/// run, or say why they do not.
+template <typename Make>
+int countRefusedLoops(const char *what, const SessionOptions &options,
+                      Make make) {
+  return countRefused(
+      what, 300, options, make,
+      [](pb::Manifest &manifest, uint32_t) -> google::protobuf::Message & {
+        return manifest;
+      },
+      [](Session &session, const EntryInfo &entry) {
+        return entry.inputs.size() == 3
+                   ? session.run("f", loopInputs(3)).status()
+                   : Status();
+      });
 }
 
 } // namespace divisi::rt
