@@ -81,8 +81,9 @@ Tensor Emitter::initializer(const OnnxTensor &stored) {
     tensor->stored = &stored;
     bool isCode = rt::byteWidth(stored.type) == 1 && stored.dims.size() > 1 &&
                   stored.type != DType::Bool;
+    // One number is no weight, whatever its rank.
     tensor->isParameter =
-        isCode || (rt::isFloatType(stored.type) && !stored.dims.empty());
+        isCode || (rt::isFloatType(stored.type) && tensor->count() != 1);
   }
   return tensor;
 }

@@ -81,6 +81,32 @@ static void importReduce(NodeImporter &node) {
   node.setResult(0, mean);
 }
 
+/// Sums of absolute values or squares, their root, or the logarithm of a sum.
+/// Where nothing is summed, each element is a sum of one.
+static void importReduceNorm(NodeImporter &node) {
+  Emitter &emit = node.emitter();
+  const std::string &op = node.node().opType;
+  auto axes = reducedAxes(node);
+  if (node.failed()) {
+    return;
+  }
+  Tensor x = node.input(0);
+  if (op == "ReduceL1") {
+    x = emit.unary("abs", x);
+  } else if (op != "ReduceLogSum") {
+    x = emit.binary("mul", x, x);
+  }
+  bool keepDims = node.getInt("keepdims", 1) != 0;
+  x = axes ? emit.reduce("sum", x, *axes, keepDims) : x;
+  if (op == "ReduceL2" || op == "ReduceLogSum") {
+    DType type = x->type;
+    DType wide = rt::isFloatType(type) ? type : DType::F32;
+    x = emit.unary(op == "ReduceL2" ? "sqrt" : "log", emit.cast(x, wide));
+    x = emit.cast(x, type);
+  }
+  node.setResult(0, x);
+}
+
 /// max + log(sum(exp(x - max))): without the shift it overflows.
 static void importReduceLogSumExp(NodeImporter &node) {
   Emitter &emit = node.emitter();
@@ -359,12 +385,16 @@ llvm::ArrayRef<ImporterRow> divisi::normalizeImporters() {
       {"LpNormalization", importLpNormalization},
       {"MeanVarianceNormalization", importMeanVarianceNormalization},
       {"RMSNormalization", importLayerNormalization},
+      {"ReduceL1", importReduceNorm},
+      {"ReduceL2", importReduceNorm},
+      {"ReduceLogSum", importReduceNorm},
       {"ReduceLogSumExp", importReduceLogSumExp},
       {"ReduceMax", importReduce},
       {"ReduceMean", importReduce},
       {"ReduceMin", importReduce},
       {"ReduceProd", importReduce},
       {"ReduceSum", importReduce},
+      {"ReduceSumSquare", importReduceNorm},
       {"Softmax", importSoftmax},
   };
   return kRows;

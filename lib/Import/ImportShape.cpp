@@ -18,10 +18,7 @@ static void importConstant(NodeImporter &node) {
   Emitter &emit = node.emitter();
   for (const auto &[name, attribute] : node.node().attributes) {
     if (const auto *tensor = std::get_if<OnnxTensor>(&attribute.value)) {
-      Tensor value = emit.initializer(*tensor);
-      // One number is no weight, whatever its rank.
-      value->isParameter &= value->count() != 1;
-      return node.setResult(0, value);
+      return node.setResult(0, emit.initializer(*tensor));
     }
     if (const auto *i = std::get_if<int64_t>(&attribute.value)) {
       return node.setResult(0, emit.constant(rt::HostTensor::ofInts({}, {*i})));

@@ -254,6 +254,12 @@ def own_cases():
     yield own_case("AveragePool_counts_pads", "AveragePool", [odd],
                    kernel_shape=[3, 3], pads=[1, 1, 1, 1],
                    count_include_pad=1)
+    # ONNX gives a body from opset 18 on.
+    for kind in ("L1", "L2", "LogSum", "SumSquare"):
+        for keepdims in (0, 1):
+            yield own_case(f"Reduce{kind}_attribute_{keepdims}",
+                           f"Reduce{kind}", [np.abs(image)], axes=[1, 3],
+                           keepdims=keepdims, opset=13)
     yield own_case("Upsample_nearest", "Upsample",
                    [odd, np.array([1, 1, 2, 3], np.float32)], constants=[1],
                    opset=9, mode="nearest")
