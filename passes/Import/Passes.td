@@ -190,7 +190,8 @@ def SpellProducts : Pass<"nn-spell-products", "::mlir::func::FuncOp"> {
     {b}{k}{n}->{b}{m}{n}": dims of a batch first, those that are summed over
     last on the left. Transposes of the operands and of the result do what the
     labels did. What is added to the operand of a `nn.softmax`, or chooses it,
-    gets dims of extent 1 in front until it has as many.
+    gets dims of extent 1 in front until it has as many. A constant of equal
+    elements that an operator repeats anyway becomes one number.
 
     Postcondition: the values are the same; canonicalization makes labels of the
     transposes again, and takes dims of extent 1 away.

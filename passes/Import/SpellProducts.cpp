@@ -14,7 +14,8 @@
 //       matmul(transpose(q), transpose(k)) {"bhsd,bhdt->bhst"}
 //
 // And masks get the dims of extent 1 again that broadcasting does without. What
-// no rule has found a use for, canonicalization takes back.
+// no rule has found a use for, canonicalization takes back. Numbers that are
+// repeated are one number, for good.
 //
 //===----------------------------------------------------------------------===//
 
@@ -151,6 +152,42 @@ static void spellMasks(Operation *op) {
   }
 }
 
+/// The number that all elements of a constant are, if it is one and has dims;
+/// null for all else.
+static Attribute repeatedNumber(Value value) {
+  auto constant = value.getDefiningOp<nn::ConstantOp>();
+  auto elements =
+      constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : nullptr;
+  return elements && elements.isSplat() && elements.getType().getRank() != 0
+             ? elements.getSplatValue<Attribute>()
+             : nullptr;
+}
+
+/// One number is a scalar, where the others give the result its shape.
+static void spellNumbers(Operation *op) {
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  OpBuilder builder(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    Attribute number = repeatedNumber(operand.get());
+    if (!number) {
+      continue;
+    }
+    Value repeated = operand.get();
+    auto type = RankedTensorType::get(
+        {}, cast<RankedTensorType>(repeated.getType()).getElementType());
+    Value scalar = nn::ConstantOp::create(builder, repeated.getLoc(), type,
+                                          DenseElementsAttr::get(type, number));
+    operand.set(scalar);
+    auto shape =
+        nn::inferElementwise(op->getOperands(), result.getElementType(),
+                             [&] { return op->emitOpError(); });
+    if (failed(shape) || *shape != result) {
+      operand.set(repeated);
+      scalar.getDefiningOp()->erase();
+    }
+  }
+}
+
 namespace {
 
 class SpellProductsPass
@@ -162,6 +199,11 @@ public:
     llvm::for_each(products, spellProduct);
     getOperation().walk(
         [](nn::SoftmaxOp op) { spellMasks(op.getX().getDefiningOp()); });
+    getOperation().walk([](Operation *op) {
+      if (op->hasTrait<nn::Broadcasting>() && nn::isPlain(op)) {
+        spellNumbers(op);
+      }
+    });
   }
 };
 
