@@ -36,6 +36,18 @@ Effort divisi::rewrite::effortOf(const CallGraph &side,
   return effort;
 }
 
+bool divisi::rewrite::takesLess(const CallGraph &target,
+                                const CallGraph &source,
+                                const std::vector<bool> &known,
+                                const std::vector<bool> &kept) {
+  Effort before = effortOf(source, known, kept);
+  Effort after = effortOf(target, known);
+  std::vector<bool> none(known.size());
+  return after == before ? effortOf(target, none).operators <
+                               effortOf(source, none, kept).operators
+                         : after < before;
+}
+
 void divisi::rewrite::forEfforts(
     const ProvedRule &proved, Instantiator &instantiator,
     const std::function<bool(const Effort &, const Effort &)> &visit) {
@@ -124,14 +136,15 @@ divisi::rewrite::chooseRules(const std::vector<ProvedRule> &rules,
     });
     if (found == rules.end()) {
       return Status(ExitCode::Usage,
-                    "'" + name + "' is no rule that is proved; docs/rules.md "
-                                 "lists those that are");
+                    "'" + name +
+                        "' is no rule that is proved; docs/rules.md "
+                        "lists those that are");
     }
     if (!add(*found)) {
-      return Status(ExitCode::Usage,
-                    "the rule '" + name + "' would loop: at no sizes that were "
-                                          "tried its target takes less than "
-                                          "its source");
+      return Status(ExitCode::Usage, "the rule '" + name +
+                                         "' would loop: at no sizes that were "
+                                         "tried its target takes less than "
+                                         "its source");
     }
   }
   return chosen;

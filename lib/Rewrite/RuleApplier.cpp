@@ -76,10 +76,10 @@ Status Site::checkVariables() const {
   for (size_t i = 0; i != rule_.variables.size(); ++i) {
     const Variable &variable = rule_.variables[i];
     mlir::Value value = match_.variables[i];
-    bool fits = variable.kind == VariableKind::Activation ||
-                (variable.kind == VariableKind::Weight
-                     ? known_.isKnown(value)
-                     : known_.isConstant(value));
+    bool fits =
+        variable.kind == VariableKind::Activation ||
+        (variable.kind == VariableKind::Weight ? known_.isKnown(value)
+                                               : known_.isConstant(value));
     if (!fits) {
       return declined("'" + variable.name + "' is no " + spell(variable.kind));
     }
@@ -106,22 +106,20 @@ void Site::findKept() {
   for (size_t i = match_.nodes.size(); i-- != 0;) {
     Operation *op = match_.nodes[i];
     kept_[i] = !is_contained(results_, op->getResult(0)) &&
-               !llvm::all_of(op->getUsers(), [&](Operation *user) {
-                 return isGone(user);
-               });
+               !llvm::all_of(op->getUsers(),
+                             [&](Operation *user) { return isGone(user); });
   }
 }
 
 Status Site::checkEffort(const CallGraph &target,
                          const std::vector<bool> &known) const {
-  Effort effort = effortOf(target, known);
-  if (effort < effortOf(binding_.source, known, kept_)) {
+  if (takesLess(target, binding_.source, known, kept_)) {
     return Status();
   }
   for (size_t i = 0; i != kept_.size(); ++i) {
     const Node &node = rule_.source.nodes[i];
     if (kept_[i] && !node.op.empty() &&
-        effort < effortOf(binding_.source, known)) {
+        takesLess(target, binding_.source, known)) {
       return declined("others read '" + node.name + "' too");
     }
   }
@@ -209,8 +207,9 @@ bool Site::hoist(mlir::Value value, Operation *before) const {
     return true;
   }
   if (is_contained(match_.nodes, op) ||
-      !llvm::all_of(op->getOperands(),
-                    [&](mlir::Value operand) { return hoist(operand, before); })) {
+      !llvm::all_of(op->getOperands(), [&](mlir::Value operand) {
+        return hoist(operand, before);
+      })) {
     return false;
   }
   op->moveBefore(before);
@@ -258,9 +257,8 @@ Status Site::apply() {
       nodes.push_back(op);
     }
   }
-  llvm::sort(nodes, [](Operation *a, Operation *b) {
-    return b->isBeforeInBlock(a);
-  });
+  llvm::sort(nodes,
+             [](Operation *a, Operation *b) { return b->isBeforeInBlock(a); });
   for (Operation *op : nodes) {
     if (op->use_empty()) {
       op->erase();

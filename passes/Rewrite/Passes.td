@@ -20,7 +20,8 @@ def ApplyRules : Pass<"apply-rules", "::mlir::ModuleOp"> {
     else reads what its inner operators make, and its target takes less of what
     is computed in every run, the target stands instead. Less means: fewer
     operations of contractions, then fewer contractions, then fewer operators,
-    then results of fewer elements. Rules are those of rules/ that are proved, at
+    then results of fewer elements; where all these are equal, fewer operators
+    with those that are computed once. Rules are those of rules/ that are proved, at
     the ranks at which they are; `divisi prove` says of each why it is true.
 
     Postcondition: the values are the same, but for what the numeric class of

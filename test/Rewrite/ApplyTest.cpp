@@ -225,7 +225,7 @@ bool RuleTrial::takesLess(const Assignment &assignment, bool isFirstKept) {
   std::vector<bool> kept(rule.source.nodes.size());
   kept[0] = isFirstKept;
   return source && target &&
-         effortOf(*target, known) < effortOf(*source, known, kept);
+         divisi::rewrite::takesLess(*target, *source, known, kept);
 }
 
 void RuleTrial::runWhereItStands(const Assignment &assignment) {

@@ -11,8 +11,9 @@
 //
 // - what it calls a weight or a constant is one;
 // - the target takes less than those operators of the source that nobody else
-//   needs, by Effort, of what is computed in every run. So this ends: what all
-//   operators take together only gets less.
+//   needs, by Effort, of what is computed in every run, or as much with fewer
+//   operators in all. So this ends: what all operators take together only gets
+//   less, and where it stays, their number does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,8 +64,14 @@ std::vector<bool> knownValues(const CallGraph &side, std::vector<bool> known);
 Effort effortOf(const CallGraph &side, const std::vector<bool> &known,
                 const std::vector<bool> &kept = {});
 
-/// Calls `visit` with what source and target take in every run, at some sizes at
-/// each of the ranks, until it returns false.
+/// Whether `target` takes less than `source` in every run, or as much, but has
+/// fewer operators, with those that make what is the same in every run.
+bool takesLess(const CallGraph &target, const CallGraph &source,
+               const std::vector<bool> &known,
+               const std::vector<bool> &kept = {});
+
+/// Calls `visit` with what source and target take in every run, at some sizes
+/// at each of the ranks, until it returns false.
 void forEfforts(
     const ProvedRule &proved, Instantiator &instantiator,
     const std::function<bool(const Effort &, const Effort &)> &visit);

@@ -144,3 +144,20 @@ func.func @not_leaky_relu(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, t
   %6 = nn.select %0, %x, %4 : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %2, %5, %6 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+nn.global @angles parameter : tensor<4xf32>
+
+// What is the same in every run costs nothing, and of two ways to write it the
+// one of fewer operators stands.
+// CHECK-LABEL: func @known_times_one
+// CHECK: %[[A:.*]] = nn.read @angles
+// CHECK: %[[C:.*]] = nn.cos %[[A]]
+// CHECK: nn.mul %{{.*}}, %[[C]]
+func.func @known_times_one(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name = "y"}) {
+  %one = nn.constant dense<1.0> : tensor<f32>
+  %a = nn.read @angles : tensor<4xf32>
+  %0 = nn.cos %a : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = nn.mul %0, %one : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %2 = nn.mul %x, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
