@@ -2,10 +2,12 @@
 often, and what is recognised in each.
 
     DIVISI_BUILD=build python docs/generate_firings.py
+    DIVISI_BUILD=build python docs/generate_firings.py --exports FOLDER
     DIVISI_BUILD=build python docs/generate_firings.py MODEL.onnx...
 
-With models, whose shapes are those of MODEL.inputs.npz, the tables of these are
-printed instead.
+With --exports it writes firings-exports.md, of the models of EXPORTS that
+bench/onnxruntime/export.py has written to FOLDER. With models, whose shapes are
+those of MODEL.inputs.npz, the tables of these are printed instead.
 """
 
 import os
@@ -19,13 +21,32 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
 MODELS = sorted((ROOT / "test/models").glob("*.onnx"))
+# Of bench/onnxruntime/names.py: in their real sizes.
+EXPORTS = ("bert-base-b1", "gpt2-124m-b1", "llama-160m", "resnet50-b1")
 OPERATORS = ("normalize", "gelu", "silu", "attention", "rotary")
 # What Import does first.
 ALWAYS = "cse,func.func(nn-spell-products),apply-rules{always}"
 HEAD = """# Where rules are applied
 
 Written by docs/generate_firings.py, for the models of test/models.
-[rules.md](rules.md) says what each rule is.
+[rules.md](rules.md) says what each rule is; [firings-exports.md](firings-exports.md)
+is about models of real sizes.
+"""
+EXPORTS_HEAD = """# Where rules are applied in models of real sizes
+
+Written by docs/generate_firings.py, of what PyTorch exports by
+bench/onnxruntime/export.py. [firings.md](firings.md) says the same of the models of
+test/models, [rules.md](rules.md) what each rule is.
+
+endtoend-exports makes this page again, and compares what these models compute with
+PyTorch on one device and on four, by plans that are drawn. The exports are no part of
+the project: DIVISI_EXPORTS names the folder that has them.
+
+```
+python bench/onnxruntime/export.py FOLDER bert-base-b1 gpt2-124m-b1 llama-160m resnet50-b1
+DIVISI_BUILD=build python docs/generate_firings.py --exports FOLDER
+DIVISI_EXPORTS=FOLDER ctest --test-dir build -R endtoend-exports
+```
 """
 
 
@@ -94,8 +115,16 @@ def tables(models):
     return "\n".join(lines) + "\n"
 
 
+def exports_page(folder):
+    return EXPORTS_HEAD + "\n" + tables(
+        [Path(folder) / f"{name}.onnx" for name in EXPORTS])
+
+
 def main():
-    if sys.argv[1:]:
+    if sys.argv[1:2] == ["--exports"]:
+        (ROOT / "docs/firings-exports.md").write_text(
+            exports_page(sys.argv[2]), encoding="utf-8")
+    elif sys.argv[1:]:
         print(tables([Path(path) for path in sys.argv[1:]]), end="")
     else:
         (ROOT / "docs/firings.md").write_text(HEAD + "\n" + tables(MODELS),
