@@ -13,10 +13,11 @@
 //   DIVISI_EMULATOR_NCCL_VERSION   what it says it is
 //   DIVISI_EMULATOR_NCCL_ALONE     no communicator ever connects
 //   DIVISI_EMULATOR_NCCL_HANG      the group of calls of that number, from 1
-//   on,
-//                                  never ends, though all have come,
+//                                  on, never ends, though all have come,
 //   DIVISI_EMULATOR_NCCL_LOSE      it never begins on its rank, which is lost,
 //   DIVISI_EMULATOR_NCCL_FAIL      and here its rank meets an error
+//   DIVISI_EMULATOR_NCCL_FOLDER    an empty folder by which ranks of several
+//                                  processes meet
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,7 @@
 
 #include <cstdio>
 #include <cstring>
-#include <set>
+#include <unistd.h>
 
 using namespace divisi::emulator;
 
@@ -107,7 +108,7 @@ const char *ncclGetLastError(ncclComm_t communicator) {
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   Lock lock(gpus().mutex);
   *id = {};
-  std::snprintf(id->internal, sizeof(id->internal), "emulated %lu",
+  std::snprintf(id->internal, sizeof(id->internal), "emulated-%d-%lu", getpid(),
                 static_cast<unsigned long>(++nccl().numbers));
   return ncclSuccess;
 }
@@ -134,7 +135,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int size, ncclUniqueId id,
   }
   std::shared_ptr<NcclClique> &clique = nccl().cliques[id.internal];
   if (!clique) {
-    clique = std::make_shared<NcclClique>(size);
+    clique = std::make_shared<NcclClique>(id.internal, size);
   }
   for (const auto &[rank, device] : clique->devices) {
     if (rank == self || device == currentDevice()) {
@@ -145,37 +146,13 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *made, int size, ncclUniqueId id,
     return refuse("another number of ranks than others say");
   }
   clique->devices[self] = currentDevice();
+  clique->say(self, NcclClique::Said::IsThere);
   *made = new ncclComm{clique, self, currentDevice()};
   bool isAlone = fromEnvironment("DIVISI_EMULATOR_NCCL_ALONE", 0) != 0;
   (*made)->pending = later([clique, isAlone] {
-    return !isAlone && clique->devices.size() == size_t(clique->size);
+    return !isAlone && clique->haveAllSaid(NcclClique::Said::IsThere);
   });
   return ncclInProgress;
-}
-
-/// The cliques of a split that all have asked for.
-static void finishSplit(NcclClique::Split &split) {
-  for (const auto &[rank, wanted] : split.wanted) {
-    auto [color, key] = wanted;
-    if (color >= 0 && !split.made[color]) {
-      int size = 0;
-      for (const auto &[other, theirs] : split.wanted) {
-        size += theirs.first == color;
-      }
-      split.made[color] = std::make_shared<NcclClique>(size);
-    }
-  }
-}
-
-/// Its number in the clique of its color.
-static int rankIn(const NcclClique::Split &split, int self) {
-  auto [color, key] = split.wanted.at(self);
-  int rank = 0;
-  for (const auto &[other, theirs] : split.wanted) {
-    rank += theirs.first == color &&
-            std::pair(theirs.second, other) < std::pair(key, self);
-  }
-  return rank;
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t whole, int color, int key,
@@ -186,18 +163,16 @@ ncclResult_t ncclCommSplit(ncclComm_t whole, int color, int key,
   }
   auto clique = whole->clique;
   uint64_t number = whole->splits++;
-  clique->splits[number].wanted[whole->self] = {color, key};
+  clique->askFor(number, whole->self, {color, key});
   *made = color < 0 ? nullptr : new ncclComm{nullptr, 0, whole->device};
   auto isDone = [clique, number, self = whole->self, color = color,
                  child = *made] {
-    NcclClique::Split &split = clique->splits[number];
-    if (split.wanted.size() != size_t(clique->size)) {
+    if (!clique->haveAllAskedFor(number)) {
       return false;
     }
-    finishSplit(split);
     if (child && !child->clique) {
-      child->clique = split.made.at(color);
-      child->self = rankIn(split, self);
+      child->clique = clique->childOf(number, color);
+      child->self = clique->rankInChild(number, self);
       child->clique->devices[child->self] = child->device;
     }
     return true;
@@ -302,10 +277,11 @@ static ncclResult_t endGroup(OpenGroup open) {
   NcclKind kind = open.calls.front().kind;
   bool isCollective = kind != NcclKind::Send && kind != NcclKind::Recv;
   if (isCollective) {
-    ++clique->firstCalls[communicator.self];
+    clique->say(communicator.self, NcclClique::Said::MakesCollectives);
   }
   auto isDone = [clique, isCollective] {
-    return !isCollective || clique->firstCalls.size() == size_t(clique->size);
+    return !isCollective ||
+           clique->haveAllSaid(NcclClique::Said::MakesCollectives);
   };
   communicator.pending = later(
       [isDone, open = std::move(open), result = ncclInProgress]() mutable {

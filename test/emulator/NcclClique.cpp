@@ -8,73 +8,12 @@
 
 #include "test/emulator/NcclClique.h"
 
-#include "divisi/runtime/Reduce.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 
 using namespace divisi::emulator;
-namespace rt = divisi::rt;
-
-namespace {
-
-struct TypeName {
-  ncclDataType_t type;
-  rt::DType as;
-};
-struct ReductionName {
-  ncclRedOp_t reduction;
-  rt::ReduceKind as;
-};
-
-} // namespace
-
-static std::optional<rt::DType> typeOf(ncclDataType_t type) {
-  static constexpr TypeName names[] = {
-      {ncclInt8, rt::DType::I8},     {ncclUint8, rt::DType::U8},
-      {ncclInt32, rt::DType::I32},   {ncclUint32, rt::DType::U32},
-      {ncclInt64, rt::DType::I64},   {ncclUint64, rt::DType::U64},
-      {ncclFloat16, rt::DType::F16}, {ncclFloat32, rt::DType::F32},
-      {ncclFloat64, rt::DType::F64}, {ncclBfloat16, rt::DType::BF16},
-  };
-  auto found = std::ranges::find(names, type, &TypeName::type);
-  return found == std::end(names) ? std::nullopt : std::optional(found->as);
-}
-
-static std::optional<rt::ReduceKind> kindOf(ncclRedOp_t reduction) {
-  static constexpr ReductionName names[] = {{ncclSum, rt::ReduceKind::Sum},
-                                            {ncclProd, rt::ReduceKind::Prod},
-                                            {ncclMax, rt::ReduceKind::Max},
-                                            {ncclMin, rt::ReduceKind::Min}};
-  auto found = std::ranges::find(names, reduction, &ReductionName::reduction);
-  return found == std::end(names) ? std::nullopt : std::optional(found->as);
-}
-
-size_t divisi::emulator::widthOf(ncclDataType_t type) {
-  auto as = typeOf(type);
-  return as ? size_t(rt::byteWidth(*as)) : 0;
-}
-
-/// Not the largest of floats, of which NCCL drops NaN.
-bool divisi::emulator::combines(ncclDataType_t type, ncclRedOp_t reduction) {
-  auto as = typeOf(type);
-  auto kind = kindOf(reduction);
-  bool isBound = reduction == ncclMax || reduction == ncclMin;
-  return as && kind && !(isBound && rt::isFloatType(*as));
-}
-
-const char *divisi::emulator::nameOf(NcclKind kind) {
-  static constexpr const char *names[] = {"ncclAllReduce", "ncclReduceScatter",
-                                          "ncclReduce",    "ncclAllGather",
-                                          "ncclSend",      "ncclRecv"};
-  return names[size_t(kind)];
-}
-
-static bool isMessage(NcclKind kind) {
-  return kind == NcclKind::Send || kind == NcclKind::Recv;
-}
-
 static std::string describe(const NcclCall &call) {
   std::string text = std::string(nameOf(call.kind)) + " of " +
                      std::to_string(call.count) + " elements of type " +
@@ -99,6 +38,16 @@ static bool fit(const NcclCall &a, const NcclCall &b) {
          sameRoot && sameWay;
 }
 
+/// What is wrong with the calls of two ranks that meet, if something is.
+static std::optional<std::string> compare(int self, const NcclCall &call,
+                                          int rank, const NcclCall &other) {
+  if (fit(call, other)) {
+    return std::nullopt;
+  }
+  return "rank " + std::to_string(self) + " calls " + describe(call) +
+         " where rank " + std::to_string(rank) + " calls " + describe(other);
+}
+
 std::optional<std::string>
 NcclClique::meet(int self, const NcclCall &call,
                  std::shared_ptr<NcclMeeting> &meeting) {
@@ -110,6 +59,10 @@ NcclClique::meet(int self, const NcclCall &call,
   } else {
     key = {-1, -1, collectives_[self]++};
   }
+  if (NcclMail::ofEnvironment()) {
+    meeting = mailedMeeting(key);
+    return std::nullopt;
+  }
   std::shared_ptr<NcclMeeting> &slot = meetings_[key];
   if (!slot) {
     slot = std::make_shared<NcclMeeting>();
@@ -118,10 +71,8 @@ NcclClique::meet(int self, const NcclCall &call,
   meeting = slot;
   std::optional<std::string> wrong;
   for (const auto &[rank, other] : meeting->calls) {
-    if (!fit(call, other) && !wrong) {
-      wrong = "rank " + std::to_string(self) + " calls " + describe(call) +
-              " where rank " + std::to_string(rank) + " calls " +
-              describe(other);
+    if (!wrong) {
+      wrong = compare(self, call, rank, other);
     }
   }
   meeting->calls[self] = call;
@@ -132,90 +83,166 @@ NcclClique::meet(int self, const NcclCall &call,
 }
 
 //===----------------------------------------------------------------------===//
-// What a call does
+// Mail
 //===----------------------------------------------------------------------===//
 
-static std::byte *bytesAt(uint64_t address, size_t bytes) {
-  return bytes == 0 ? nullptr : gpus().find(address, bytes);
-}
-
-/// Combines what all have from element `begin` of their sources on. In which
-/// order depends on the place, as it does for rings.
-static void combineAll(const NcclMeeting &meeting, size_t begin, size_t count,
-                       std::byte *result) {
-  const NcclCall &first = meeting.calls.begin()->second;
-  rt::CombineFn combine =
-      rt::findCombine(*typeOf(first.type), *kindOf(first.reduction));
-  size_t width = widthOf(first.type);
-  constexpr size_t chunk = 32;
-  std::vector<const std::byte *> sources;
-  for (const auto &[rank, call] : meeting.calls) {
-    sources.push_back(bytesAt(call.source + begin * width, count * width));
-  }
-  std::vector<std::byte> sum(chunk * width);
-  for (size_t at = 0; at < count; at += chunk) {
-    size_t size = std::min(chunk, count - at);
-    size_t start = (begin + at) / chunk % sources.size();
-    std::memcpy(sum.data(), sources[start] + at * width, size * width);
-    for (size_t i = 1; i < sources.size(); ++i) {
-      std::array<const std::byte *, 2> both = {
-          sum.data(), sources[(start + i) % sources.size()] + at * width};
-      combine(both, 0, sum.data(), 0, int64_t(size));
-    }
-    std::memcpy(result + at * width, sum.data(), size * width);
-  }
-}
-
-/// All sources are read before a result is written, which may be one of them.
-static void runCollective(const NcclMeeting &meeting) {
-  const NcclCall &first = meeting.calls.begin()->second;
-  size_t width = widthOf(first.type), count = first.count;
-  size_t ranks = meeting.calls.size();
-  auto write = [&](const NcclCall &call, const std::vector<std::byte> &bytes) {
-    if (!bytes.empty()) {
-      std::memcpy(bytesAt(call.result, bytes.size()), bytes.data(),
-                  bytes.size());
-    }
-  };
-  std::vector<std::byte> all;
-  if (first.kind == NcclKind::AllGather) {
-    for (const auto &[rank, call] : meeting.calls) {
-      const std::byte *from = bytesAt(call.source, count * width);
-      all.insert(all.end(), from, from + count * width);
-    }
+/// As one rank has it.
+std::shared_ptr<NcclMeeting>
+NcclClique::mailedMeeting(const std::tuple<int, int, uint64_t> &key) const {
+  auto [from, to, number] = key;
+  auto meeting = std::make_shared<NcclMeeting>();
+  meeting->mailed = name;
+  if (from >= 0) {
+    meeting->ranks = {from, to};
+    meeting->mailed += "." + std::to_string(from) + "." + std::to_string(to);
   } else {
-    bool scatters = first.kind == NcclKind::ReduceScatter;
-    all.resize(count * width * (scatters ? ranks : 1));
-    for (size_t part = 0; part < (scatters ? ranks : 1); ++part) {
-      combineAll(meeting, part * count, count,
-                 all.data() + part * count * width);
-    }
+    meeting->ranks.resize(size_t(size));
+    std::iota(meeting->ranks.begin(), meeting->ranks.end(), 0);
   }
-  for (const auto &[rank, call] : meeting.calls) {
-    if (call.kind == NcclKind::ReduceScatter) {
-      auto own = all.begin() + ptrdiff_t(size_t(rank) * count * width);
-      write(call, {own, own + ptrdiff_t(count * width)});
-    } else if (call.kind != NcclKind::Reduce || call.peer == rank) {
-      write(call, all);
-    }
+  meeting->mailed += "." + std::to_string(number) + ".of";
+  meeting->expected = meeting->ranks.size();
+  return meeting;
+}
+
+std::string NcclClique::nameOf(Said what, int self) const {
+  return name + (what == Said::IsThere ? ".there." : ".first.") +
+         std::to_string(self);
+}
+
+void NcclClique::say(int self, Said what) {
+  if (const NcclMail *mail = NcclMail::ofEnvironment();
+      said_.insert({what, self}).second && mail) {
+    mail->post(nameOf(what, self), {});
   }
 }
 
-static void runMessage(const NcclMeeting &meeting) {
-  const NcclCall *ends[2] = {};
-  for (const auto &[rank, call] : meeting.calls) {
-    ends[call.kind == NcclKind::Recv] = &call;
+bool NcclClique::haveAllSaid(Said what) const {
+  const NcclMail *mail = NcclMail::ofEnvironment();
+  for (int rank = 0; rank != size; ++rank) {
+    if (!said_.contains({what, rank}) &&
+        !(mail && mail->has(nameOf(what, rank)))) {
+      return false;
+    }
   }
-  size_t bytes = ends[0]->count * widthOf(ends[0]->type);
-  if (bytes != 0) {
-    std::memcpy(bytesAt(ends[1]->result, bytes),
-                bytesAt(ends[0]->source, bytes), bytes);
+  return true;
+}
+
+std::string NcclClique::nameOf(uint64_t split, int self) const {
+  return name + ".split." + std::to_string(split) + "." + std::to_string(self);
+}
+
+void NcclClique::askFor(uint64_t split, int self, std::pair<int, int> wanted) {
+  splits_[split].wanted[self] = wanted;
+  if (const NcclMail *mail = NcclMail::ofEnvironment()) {
+    mail->postValue(nameOf(split, self),
+                    std::array{wanted.first, wanted.second});
   }
 }
+
+bool NcclClique::haveAllAskedFor(uint64_t split) {
+  auto &wanted = splits_[split].wanted;
+  if (const NcclMail *mail = NcclMail::ofEnvironment()) {
+    for (int rank = 0; rank != size; ++rank) {
+      if (auto told =
+              mail->readValue<std::array<int, 2>>(nameOf(split, rank))) {
+        wanted[rank] = {(*told)[0], (*told)[1]};
+      }
+    }
+  }
+  return wanted.size() == size_t(size);
+}
+
+std::shared_ptr<NcclClique> NcclClique::childOf(uint64_t split, int color) {
+  std::shared_ptr<NcclClique> &child = splits_[split].made[color];
+  if (!child) {
+    auto ranks =
+        std::ranges::count_if(splits_[split].wanted, [&](const auto &each) {
+          return each.second.first == color;
+        });
+    child = std::make_shared<NcclClique>(name + "-" + std::to_string(split) +
+                                             "-" + std::to_string(color),
+                                         int(ranks));
+  }
+  return child;
+}
+
+int NcclClique::rankInChild(uint64_t split, int self) const {
+  const auto &wanted = splits_.at(split).wanted;
+  auto [color, key] = wanted.at(self);
+  int rank = 0;
+  for (const auto &[other, theirs] : wanted) {
+    rank += theirs.first == color &&
+            std::pair(theirs.second, other) < std::pair(key, self);
+  }
+  return rank;
+}
+
+/// Of a rank in a meeting: its call, and then its source.
+static std::string mailOf(const NcclMeeting &meeting, int rank) {
+  return meeting.mailed + "." + std::to_string(rank);
+}
+
+static void postCall(const NcclMail &mail, const std::string &name,
+                     const NcclCall &call, size_t bytes) {
+  std::vector<std::byte> text(sizeof(call) + bytes);
+  std::memcpy(text.data(), &call, sizeof(call));
+  if (bytes != 0) {
+    std::memcpy(text.data() + sizeof(call), bytesAt(call.source, bytes), bytes);
+  }
+  mail.post(name, text);
+}
+
+/// Gives the rank what comes of the calls of all, which are there.
+static void readCalls(const NcclMail &mail, int self, NcclMeeting &meeting) {
+  std::map<int, NcclPart> parts;
+  std::vector<std::vector<std::byte>> texts;
+  for (int rank : meeting.ranks) {
+    const std::vector<std::byte> &text =
+        texts.emplace_back(*mail.read(mailOf(meeting, rank)));
+    NcclCall call;
+    std::memcpy(&call, text.data(), sizeof(call));
+    parts[rank] = {call, text.data() + sizeof(call)};
+  }
+  for (const auto &[rank, part] : parts) {
+    if (auto wrong = compare(self, parts.at(self).call, rank, part.call)) {
+      return gpus().fail("NCCL: " + *wrong);
+    }
+  }
+  evaluate(parts, self);
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
 
 void NcclGroup::add(const NcclCall &call,
                     std::shared_ptr<NcclMeeting> meeting) {
   calls_.emplace_back(call, std::move(meeting));
+}
+
+/// What the call of a rank takes and gives, in bytes.
+static size_t bytesTaken(const NcclCall &call, const NcclMeeting &meeting) {
+  size_t parts = call.kind == NcclKind::Recv            ? 0
+                 : call.kind == NcclKind::ReduceScatter ? meeting.expected
+                                                        : 1;
+  return call.count * widthOf(call.type) * parts;
+}
+static size_t bytesGiven(int self, const NcclCall &call,
+                         const NcclMeeting &meeting) {
+  bool gets = call.kind != NcclKind::Send &&
+              (call.kind != NcclKind::Reduce || call.peer == self);
+  size_t parts = call.kind == NcclKind::AllGather ? meeting.expected : 1;
+  return gets ? call.count * widthOf(call.type) * parts : 0;
+}
+
+/// All have begun it, in this process.
+static void run(NcclMeeting &meeting) {
+  std::map<int, NcclPart> parts;
+  for (const auto &[rank, call] : meeting.calls) {
+    parts[rank] = {call, bytesAt(call.source, bytesTaken(call, meeting))};
+  }
+  evaluate(parts);
+  meeting.isOver = true;
 }
 
 void NcclGroup::begin(const Clock &clock) {
@@ -223,40 +250,32 @@ void NcclGroup::begin(const Clock &clock) {
     return;
   }
   for (auto &[call, meeting] : calls_) {
+    if (const NcclMail *mail = NcclMail::ofEnvironment()) {
+      postCall(*mail, mailOf(*meeting, self_), call,
+               bytesTaken(call, *meeting));
+      continue;
+    }
     meeting->begun[self_] = clock;
     if (meeting->begun.size() == meeting->expected) {
-      isMessage(call.kind) ? runMessage(*meeting) : runCollective(*meeting);
-      meeting->isOver = true;
+      run(*meeting);
     }
   }
+}
+
+/// Whether all have come.
+static bool isMet(const NcclMeeting &meeting) {
+  const NcclMail *mail = NcclMail::ofEnvironment();
+  return mail ? std::ranges::all_of(
+                    meeting.ranks,
+                    [&](int rank) { return mail->has(mailOf(meeting, rank)); })
+              : meeting.isOver;
 }
 
 bool NcclGroup::isOver() const {
   return isAborted ||
          (!hangs && std::ranges::all_of(calls_, [](const auto &call) {
-           return call.second->isOver;
+           return isMet(*call.second);
          }));
-}
-
-/// Ranges of a call's source and result, as this rank has them.
-static void noteTouched(int self, const NcclCall &call,
-                        const NcclMeeting &meeting, Touched &touched) {
-  size_t bytes = call.count * widthOf(call.type);
-  size_t ranks = meeting.expected;
-  bool scatters = call.kind == NcclKind::ReduceScatter;
-  bool gathers = call.kind == NcclKind::AllGather;
-  auto note = [](std::vector<ByteRange> &ranges, uint64_t at, size_t size) {
-    if (size != 0) {
-      ranges.push_back({at, at + size});
-    }
-  };
-  if (call.kind != NcclKind::Recv) {
-    note(touched.reads, call.source, bytes * (scatters ? ranks : 1));
-  }
-  if (call.kind != NcclKind::Send &&
-      (call.kind != NcclKind::Reduce || call.peer == self)) {
-    note(touched.writes, call.result, bytes * (gathers ? ranks : 1));
-  }
 }
 
 void NcclGroup::end(Touched &touched, Clock &learned) {
@@ -266,11 +285,15 @@ void NcclGroup::end(Touched &touched, Clock &learned) {
     if (isAborted) {
       continue;
     }
-    noteTouched(self_, call, *meeting, touched);
-    bool learns = call.kind != NcclKind::Send &&
-                  (call.kind != NcclKind::Reduce || call.peer == self_);
-    for (const auto &[rank, clock] : meeting->begun) {
-      if (learns) {
+    if (const NcclMail *mail = NcclMail::ofEnvironment()) {
+      readCalls(*mail, self_, *meeting);
+    }
+    if (size_t bytes = bytesTaken(call, *meeting)) {
+      touched.reads.push_back({call.source, call.source + bytes});
+    }
+    if (size_t bytes = bytesGiven(self_, call, *meeting)) {
+      touched.writes.push_back({call.result, call.result + bytes});
+      for (const auto &[rank, clock] : meeting->begun) {
         learned.join(clock);
       }
     }

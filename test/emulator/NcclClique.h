@@ -12,30 +12,21 @@
 // have met: a collective when the groups of all ranks have begun that have the
 // call of the same number, a message when those of its two ends have.
 //
+// With a folder for NcclMail, ranks may be of several processes: then all that
+// they tell each other goes by files there, also between ranks of one process,
+// and each rank works out what it gets. What others of other processes had done
+// before is not known then.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_TEST_EMULATOR_NCCLCLIQUE_H
 #define DIVISI_TEST_EMULATOR_NCCLCLIQUE_H
 
 #include "test/emulator/Gpu.h"
-
-#include <nccl.h>
+#include "test/emulator/NcclExchange.h"
+#include "test/emulator/NcclMail.h"
 
 namespace divisi::emulator {
-
-enum class NcclKind { AllReduce, ReduceScatter, Reduce, AllGather, Send, Recv };
-/// Its name in messages.
-const char *nameOf(NcclKind kind);
-
-/// A call, as one rank makes it.
-struct NcclCall {
-  NcclKind kind;
-  uint64_t source = 0, result = 0; ///< Addresses; 0: none.
-  size_t count = 0;
-  ncclDataType_t type = ncclInt8;
-  ncclRedOp_t reduction = ncclSum;
-  int peer = 0; ///< The root, or who is at the other end.
-};
 
 /// A call as all of its ranks make it.
 struct NcclMeeting {
@@ -44,30 +35,57 @@ struct NcclMeeting {
   std::map<int, Clock> begun; ///< Where those streams were that have begun it.
   size_t expected = 0;        ///< How many ranks there are.
   bool isOver = false;
+  /// By mail, where each rank has one of its own: its name there, and its
+  /// ranks.
+  std::string mailed = {};
+  std::vector<int> ranks = {};
 };
 
 /// All communicators that were made together.
 class NcclClique {
 public:
-  explicit NcclClique(int size) : size(size) {}
+  /// `name` is its own among those of all processes.
+  NcclClique(std::string name, int size) : name(std::move(name)), size(size) {}
 
+  const std::string name;
   const int size;
-  std::map<int, int> devices;    ///< Of the ranks that have come.
-  std::map<int, int> firstCalls; ///< Of the ranks that have made a collective.
+  /// Of the ranks of this process that have come.
+  std::map<int, int> devices;
+
+  /// What ranks say for all others to know.
+  enum class Said : uint8_t { IsThere, MakesCollectives };
+  void say(int self, Said what);
+  /// Whether all have said it.
+  bool haveAllSaid(Said what) const;
 
   /// The meeting of a call that rank `self` makes now; what is wrong with the
   /// call beside those of others, if something is.
   std::optional<std::string> meet(int self, const NcclCall &call,
                                   std::shared_ptr<NcclMeeting> &meeting);
 
+  /// Says which color and key rank `self` wants of the split of that number.
+  void askFor(uint64_t split, int self, std::pair<int, int> wanted);
+  /// Whether all have said what they want of it.
+  bool haveAllAskedFor(uint64_t split);
+  /// The clique of a color, and the number there of a rank with that color,
+  /// once all have.
+  std::shared_ptr<NcclClique> childOf(uint64_t split, int color);
+  int rankInChild(uint64_t split, int self) const;
+
+private:
   /// One ncclCommSplit of all ranks: by rank the color and key.
   struct Split {
     std::map<int, std::pair<int, int>> wanted;
     std::map<int, std::shared_ptr<NcclClique>> made; ///< By color.
   };
-  std::map<uint64_t, Split> splits;
 
-private:
+  std::shared_ptr<NcclMeeting>
+  mailedMeeting(const std::tuple<int, int, uint64_t> &key) const;
+  std::string nameOf(Said what, int self) const;
+  std::string nameOf(uint64_t split, int self) const;
+
+  std::map<uint64_t, Split> splits_;
+  std::set<std::pair<Said, int>> said_;
   /// Per rank, how many collectives; per sender, receiver and end, messages.
   std::map<int, uint64_t> collectives_;
   std::map<std::tuple<int, int, bool>, uint64_t> messages_;
@@ -101,11 +119,6 @@ private:
   std::vector<std::pair<NcclCall, std::shared_ptr<NcclMeeting>>> calls_;
   bool hasEnded_ = false;
 };
-
-/// How large elements are; 0 of what is not emulated.
-size_t widthOf(ncclDataType_t type);
-/// Whether elements can be combined so.
-bool combines(ncclDataType_t type, ncclRedOp_t reduction);
 
 } // namespace divisi::emulator
 

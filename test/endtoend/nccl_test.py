@@ -1,6 +1,7 @@
 """Collectives between GPUs that are not there: by the emulated NCCL of
 test/emulator, which compares what ranks call and fails on demand. That models give
-what they have to with it: cuda_test.py and cuda_programs_test.py."""
+what they have to with it: cuda_test.py and cuda_programs_test.py; ranks of several
+processes: nccl_processes_test.py."""
 
 import re
 import time
@@ -9,7 +10,7 @@ import pytest
 from conftest import assert_close, load, model
 from cuda_test import DEVICE, EMULATOR, HAS_NCCL, emulator, leave_out_waits
 from cuda_test import _needs_emulator  # noqa: F401
-from launched import SLACK, needs_mpi
+from launched import SLACK
 
 TIMEOUT = 1500  # ms
 # In which layers meet in sums, and batches need not.
@@ -131,23 +132,3 @@ def test_a_library_that_is_missing_or_old_is_named(divisi):
             "shared object file: No such file or directory; libnccl.so.2 comes "
             "with NVIDIA's NCCL: install it, and let LD_LIBRARY_PATH name its "
             "folder, or compile the model with --collectives host") in absent.err
-
-
-# The emulated NCCL connects ranks of one process alone; that they have all come to
-# it, with a number that one of them has made, is what others saw to.
-@needs_mpi
-def test_processes_tell_each_other_whom_nccl_connects(divisi):
-    m = compile_for_gpus(divisi, "gpt2", MEGATRON)
-    told = run(divisi, m, "--launch", 2, "--timeout", TIMEOUT, exits=DEVICE)
-    for rank in (0, 1):
-        assert (f"[{rank}/2] divisi: error: entry 'forward': rank {rank} waited "
-                f"{TIMEOUT} ms for NCCL to connect 2 GPUs") in told.err
-
-
-# Each has a GPU of its own, of those that all of them are shown.
-@needs_mpi
-def test_processes_with_gpus_meet_with_the_host(divisi):
-    m = compile_for_gpus(divisi, "gpt2", MEGATRON, "--collectives", "host")
-    told = run(divisi, m, "--launch", 2, "--verbose", "--timeout", 20000)
-    assert "[1/2] divisi: note: device 1 runs " in told.err
-    assert_close(load(divisi.path("out.npz")), load(m.outputs))
