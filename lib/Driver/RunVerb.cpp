@@ -295,7 +295,6 @@ Status RunVerb::run() {
   }
   if (verbose_) {
     noteKernels(*loaded);
-    noteGraphs(*loaded);
   }
   Status status = verbose_ ? noteMemory(*loaded->session) : Status();
   if (verbose_ && status.isOk()) {
@@ -309,6 +308,9 @@ Status RunVerb::run() {
   }
   auto outputs = runAll(*loaded, *tensors);
   status = outputs.status();
+  if (verbose_ && status.isOk()) {
+    noteGraphs(*loaded); // which other processes have a say in
+  }
   if (loaded->session->isStuck() && sessionFlags_.isAlone()) {
     // A thread is still at work with what would be destroyed.
     outs().flush();

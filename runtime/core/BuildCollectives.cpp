@@ -43,11 +43,6 @@ Status RankProgramBuilder::addQueued(const OwnStep &own, uint32_t space,
   return step.status();
 }
 
-/// How many steps a device may be in at a time. Each keeps a part of it busy
-/// until the devices of others have come to it; were there more of them than it
-/// has room for, and not the same on all, none might ever end.
-static constexpr size_t mostQueued = 2;
-
 /// A step of devices, which has just been put on its queue, begins when all but
 /// the last of those before it in the list have ended, and all that the host
 /// does with others before it: a rank that begins one may do nothing else until
@@ -60,9 +55,11 @@ void RankProgramBuilder::limitQueued(Task &task) {
   if (!task.queued) {
     return;
   }
+  out_.hasQueued_ = true;
   task.number = queued_.size();
-  if (task.number >= mostQueued) {
-    const Task::Wait &before = queued_[task.number - mostQueued];
+  constexpr size_t most = RankProgram::mostQueued;
+  if (task.number >= most) {
+    const Task::Wait &before = queued_[task.number - most];
     if (before.queue != queue) {
       task.waits.push_back(before);
     }

@@ -101,6 +101,9 @@ void GraphPlanner::addWork(size_t index) {
     others.emplace_back(task.queue, index);
   }
   made_->works.push_back(index);
+  if (task.queued) {
+    made_->steps.push_back(index);
+  }
   std::vector<size_t> &waits = made_->waits.emplace_back();
   for (size_t other : behind_[index]) {
     if (tasks_[other].queue != task.queue) {
@@ -145,7 +148,7 @@ std::unique_ptr<RankGraph> GraphPlanner::plan(size_t &offender) {
       offender = *late;
       return nullptr;
     }
-    if (task.isPageable || task.queued) {
+    if (task.isPageable || (task.queued && !task.queued->mayBeRecorded())) {
       return nullptr;
     }
     addWork(index);
@@ -213,7 +216,10 @@ Status RankProgram::planGraph() {
     *event = std::move(*made);
   }
   graphUse_ = "from the second run on, " + std::to_string(plan->works.size()) +
-              " tasks of the device are one graph";
+              " tasks of the device are one graph" +
+              (plan->steps.empty() ? ""
+                                   : ", " + std::to_string(plan->steps.size()) +
+                                         " of them with other devices");
   graph_ = std::move(plan);
   return {};
 }

@@ -18,6 +18,17 @@
 // memory that stays, and outputs come from the arena. What a kernel allocates
 // in its first run is there when it is recorded.
 //
+// Steps that devices do with each other are part of it where all ranks of the
+// entry have a graph: whether a step is recorded is for all of its ranks
+// together to say, and so is which run records it (Communicator::beginRun()).
+// What such a graph waits for may never come, so the host has to see how far it
+// is: when a step has ended, a byte of pinned memory is set, by a queue on
+// which nothing waits:
+//
+//   compute        [a]        [b]        [c]
+//   its queue         [step]     [step]
+//   marker                 [1]        [1]
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_CORE_RANKGRAPH_H
@@ -42,7 +53,14 @@ struct RankGraph {
   std::unique_ptr<DeviceEvent> begun, ended;
   /// By input of the entry: what is pinned for it.
   std::map<uint32_t, std::unique_ptr<DeviceMemory>> inputs;
-  std::unique_ptr<DeviceGraph> graph;  ///< Null until a run has recorded it.
+  std::vector<size_t> steps; ///< Of `works`, those with other devices.
+  std::unique_ptr<DeviceQueue> marker;
+  std::unique_ptr<DeviceEvent> marked; ///< All that is marked.
+  std::unique_ptr<DeviceMemory> marks; ///< By step: whether it has ended.
+  size_t past = 0; ///< Steps that have, in this run, in their order.
+  /// Null until a run has recorded it, and again when a communicator ends that
+  /// has a part in it.
+  std::shared_ptr<std::unique_ptr<DeviceGraph>> graph;
   std::vector<const void *> addresses; ///< With which that was.
   std::vector<const void *> present;   ///< Those of this run.
 };

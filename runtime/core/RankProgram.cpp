@@ -399,13 +399,10 @@ Status RankProgram::run() {
   hasCommitted_ = isStopped_ = othersFault_ = false;
   waitingTime_ = 0;
   numQueued_ = 0;
-  Status status =
-      queuedRanks_.empty()
-          ? Status()
-          : communicator_->beginRun(entryIndex_, queuedRanks_, rank_);
-  if (status.isOk()) {
-    status = graph_ && hasRun_ ? runGraph() : drainQueues();
-  }
+  Expected<bool> isGraph = beginRun();
+  Status status = !isGraph   ? isGraph.status()
+                  : *isGraph ? runGraph()
+                             : drainQueues();
   hasRun_ |= status.isOk() && !isStopped_;
   if (!status.isOk() || isStopped_) {
     awaitDevices();

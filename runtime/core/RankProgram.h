@@ -114,6 +114,11 @@ public:
   RankProgram();
   ~RankProgram();
 
+  /// How many steps a device may be in at a time. Each keeps a part of it busy
+  /// until the devices of others have come to it; were there more of them than
+  /// it has room for, and not the same on all, none might ever end.
+  static constexpr size_t mostQueued = 2;
+
   /// When an instruction began and ended, in nanoseconds of the steady clock.
   struct Event {
     int64_t begin = 0, end = 0;
@@ -341,10 +346,18 @@ private:
   Status waitForOthers();
   Status planGraph();
   Status stageInput(uint32_t input, InputSlice &slice);
+  Expected<bool> beginRun();
   void listGraphAddresses();
+  Status makeMarks();
+  Status giveMark(size_t step);
   Status giveWork();
+  Status giveTask(size_t index, std::span<const size_t> waits);
   Status recordGraph();
+  Status prepareGraph();
+  Status launchGraph();
+  Status watchSteps();
   Status awaitGraph();
+  void endGraph();
   Status runOnHost(std::span<const size_t> tasks);
   Status runGraph();
   Status bindInput(InputSlice &slice, const TensorArgument &argument);
@@ -375,6 +388,7 @@ private:
   bool hasRun_ = false;              ///< Task by task, to the end.
   std::vector<CommStep *> inFlight_; ///< While waiting; has room for all.
   size_t numQueued_ = 0;             ///< Steps on queues begun in the run.
+  bool hasQueued_ = false;           ///< Whether there are some.
   /// Who has a program of an entry with such steps; else nobody.
   std::vector<uint32_t> queuedRanks_;
   Communicator *communicator_ = nullptr; ///< The context's.

@@ -93,7 +93,9 @@ Status Member::prepareQueued(Communicator &communicator,
   for (const StepParty &party : step.parties) {
     ranks.push_back(party.rank);
   }
-  return communicator.beginRun(step.entry, ranks, ranks[self]);
+  return communicator
+      .beginRun(step.entry, ranks, ranks[self], /*mayRecord=*/false)
+      .status();
 }
 
 Status Member::prepare(Communicator &communicator, const DeviceClock &clock,

@@ -312,9 +312,11 @@ static CUresult fill(CUdeviceptr to, uint64_t pitch, const void *pattern,
   auto run = [=](Touched &touched) -> std::optional<std::string> {
     for (size_t row = 0; row < height; ++row) {
       uint64_t begin = to + row * pitch;
-      std::byte *data = gpus().find(begin, width * bytes);
+      std::byte *data = gpus().isPinned(begin, width * bytes)
+                            ? reinterpret_cast<std::byte *>(begin)
+                            : gpus().find(begin, width * bytes);
       if (!data) {
-        return "bytes that no device has";
+        return "bytes that no device has, and that are not pinned";
       }
       for (size_t i = 0; i < width; ++i) {
         std::memcpy(data + i * bytes, element.data(), bytes);

@@ -124,6 +124,9 @@ bool Gpus::isPinned(uint64_t address, uint64_t bytes) const {
 //===----------------------------------------------------------------------===//
 
 Stream *Gpus::makeStream(int device) {
+  std::erase_if(streams_, [](const auto &known) {
+    return known->isAbandoned && known->works.empty();
+  });
   return streams_.emplace_back(std::make_unique<Stream>(nextAgent_++, device))
       .get();
 }

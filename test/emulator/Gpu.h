@@ -77,6 +77,9 @@ public:
     std::shared_ptr<Event> records = {};
     uint64_t number = 0;
     std::shared_ptr<JointWork> joint = {};
+    /// Of what was recorded: makes that for a run of the graph; null where it
+    /// cannot be.
+    std::function<std::shared_ptr<JointWork>()> meets = {};
     bool hasBegun = false;  ///< Its part in that.
     bool isLeftOut = false; ///< It does not wait.
     Clock host = {};        ///< Of who put it here.
@@ -87,6 +90,7 @@ public:
   std::deque<Work> works;
   Clock clock;
   Capture *capture = nullptr; ///< That it is in.
+  bool isAbandoned = false;   ///< It goes once it has done what it has.
   /// Of the wait that was left out, until others imply it.
   std::shared_ptr<Event> leftOut = {};
 };
@@ -130,6 +134,8 @@ public:
   Stream *makeStream(int device);
   /// Ends what is on the stream first.
   void destroy(Stream *stream);
+  /// Gets nothing any more, and goes when what it has is done.
+  static void abandon(Stream &stream) { stream.isAbandoned = true; }
   /// To be done, or to be captured.
   void put(Stream &stream, Stream::Work work);
   void record(Stream &stream, const std::shared_ptr<Event> &event);

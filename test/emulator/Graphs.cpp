@@ -9,6 +9,7 @@
 #include "test/emulator/Graphs.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace divisi::emulator;
 
@@ -90,9 +91,10 @@ GraphExec::GraphExec(Graph graph) : graph_(std::move(graph)) {
   }
 }
 
+/// A run of it that has not ended goes on.
 GraphExec::~GraphExec() {
   for (Stream *lane : lanes_) {
-    gpus().destroy(lane);
+    Gpus::abandon(*lane);
   }
 }
 
@@ -111,7 +113,11 @@ void GraphExec::launch(Stream &stream) {
     } else if (step.waitsFor != Graph::none) {
       gpus().wait(lane, events[step.waitsFor]);
     } else {
-      gpus().put(lane, step.work);
+      Stream::Work work = step.work;
+      if (auto meets = std::exchange(work.meets, nullptr)) {
+        work.joint = meets();
+      }
+      gpus().put(lane, std::move(work));
     }
   }
   for (Stream *lane : lanes_) {

@@ -24,11 +24,18 @@ static std::string describe(const NcclCall &call) {
   if (call.kind == NcclKind::Reduce) {
     text += " to rank " + std::to_string(call.peer);
   }
+  if (call.capture != 0) {
+    text += ", recorded as number " + std::to_string(call.capture) + ",";
+  }
   return text;
 }
 
-/// Whether the ends of a message, or all ranks, say the same.
+/// Whether the ends of a message, or all ranks, say the same. Whether a call
+/// was recorded, and together with which, is theirs together.
 static bool fit(const NcclCall &a, const NcclCall &b) {
+  if (a.capture != b.capture) {
+    return false;
+  }
   if (isMessage(a.kind)) {
     return a.count * widthOf(a.type) == b.count * widthOf(b.type);
   }
@@ -48,16 +55,19 @@ static std::optional<std::string> compare(int self, const NcclCall &call,
          " where rank " + std::to_string(rank) + " calls " + describe(other);
 }
 
+NcclClique::End NcclClique::endOf(int self, const NcclCall &call) {
+  return call.kind == NcclKind::Send   ? End{self, call.peer, true}
+         : call.kind == NcclKind::Recv ? End{call.peer, self, false}
+                                       : End{self, -1, false};
+}
+
 std::optional<std::string>
 NcclClique::meet(int self, const NcclCall &call,
                  std::shared_ptr<NcclMeeting> &meeting) {
-  std::tuple<int, int, uint64_t> key;
-  bool sends = call.kind == NcclKind::Send;
+  End end = endOf(self, call);
+  std::tuple<int, int, uint64_t> key = {-1, -1, made_[end]++};
   if (isMessage(call.kind)) {
-    int from = sends ? self : call.peer, to = sends ? call.peer : self;
-    key = {from, to, messages_[{from, to, sends}]++};
-  } else {
-    key = {-1, -1, collectives_[self]++};
+    std::tie(std::get<0>(key), std::get<1>(key), std::ignore) = end;
   }
   if (NcclMail::ofEnvironment()) {
     meeting = mailedMeeting(key);

@@ -62,6 +62,15 @@ public:
   /// call beside those of others, if something is.
   std::optional<std::string> meet(int self, const NcclCall &call,
                                   std::shared_ptr<NcclMeeting> &meeting);
+  /// Whether rank `self` has made such a call, to the same end.
+  bool hasMet(int self, const NcclCall &call) const {
+    return made_.contains(endOf(self, call));
+  }
+  /// The number of a call that rank `self` records now, the same on all ranks
+  /// that meet in it.
+  uint64_t captureOf(int self, const NcclCall &call) {
+    return ++captured_[endOf(self, call)];
+  }
 
   /// Says which color and key rank `self` wants of the split of that number.
   void askFor(uint64_t split, int self, std::pair<int, int> wanted);
@@ -79,6 +88,11 @@ private:
     std::map<int, std::shared_ptr<NcclClique>> made; ///< By color.
   };
 
+  /// Of a message sender, receiver, and whether it is sent; of collectives a
+  /// rank.
+  using End = std::tuple<int, int, bool>;
+  static End endOf(int self, const NcclCall &call);
+
   std::shared_ptr<NcclMeeting>
   mailedMeeting(const std::tuple<int, int, uint64_t> &key) const;
   std::string nameOf(Said what, int self) const;
@@ -86,9 +100,7 @@ private:
 
   std::map<uint64_t, Split> splits_;
   std::set<std::pair<Said, int>> said_;
-  /// Per rank, how many collectives; per sender, receiver and end, messages.
-  std::map<int, uint64_t> collectives_;
-  std::map<std::tuple<int, int, bool>, uint64_t> messages_;
+  std::map<End, uint64_t> made_, captured_; ///< How many calls.
   std::map<std::tuple<int, int, uint64_t>, std::shared_ptr<NcclMeeting>>
       meetings_;
 };

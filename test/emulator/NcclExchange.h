@@ -29,7 +29,8 @@ struct NcclCall {
   size_t count = 0;
   ncclDataType_t type = ncclInt8;
   ncclRedOp_t reduction = ncclSum;
-  int peer = 0; ///< The root, or who is at the other end.
+  int peer = 0;         ///< The root, or who is at the other end.
+  uint64_t capture = 0; ///< Its number among those recorded; 0: it was not.
 };
 bool isMessage(NcclKind kind);
 

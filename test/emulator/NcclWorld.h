@@ -45,8 +45,9 @@ public:
       std::chrono::milliseconds timeout = std::chrono::seconds(20),
       const std::map<uint32_t, rt::NcclHandles> &given = {});
 
-  /// The step on all of its parties, by those for whom `comes` holds: twice,
-  /// the second time with other work on the stream. What has become of each.
+  /// The step on all of its parties, by those for whom `comes` holds: once put
+  /// on a queue, once recorded and run, once run again. What has become of
+  /// each.
   std::vector<Status> run(
       const rt::StepDesc &step, const std::vector<Bytes> &sources,
       std::vector<Bytes> &results,
@@ -58,6 +59,28 @@ public:
     explicit Gpu(int ordinal);
   };
 
+  /// What a rank has of a step.
+  struct Share {
+    std::unique_ptr<rt::QueuedStep> step;
+    std::unique_ptr<rt::DeviceMemory> from, to, workspace;
+    std::shared_ptr<std::unique_ptr<rt::DeviceGraph>> graph;
+  };
+  Expected<Share> prepare(const rt::StepDesc &step, size_t party,
+                          const Bytes &source, size_t resultBytes);
+  /// Begins a run of the entry; its number, or 0 where it is not recorded.
+  Expected<uint64_t> begin(const rt::StepDesc &step, size_t party,
+                           const Share &share);
+  /// Puts it on the GPU's queue, records it there, or runs what was recorded.
+  static Status put(Share &share, Gpu &gpu);
+  Status record(Share &share, Gpu &gpu, uint32_t rank);
+  static Status runGraph(Share &share, Gpu &gpu);
+  /// Waits until it has ended.
+  static Status finish(Share &share, Gpu &gpu);
+  /// On a thread for each party; what has become of each.
+  static std::vector<Status>
+  onEach(const rt::StepDesc &step,
+         const std::function<Status(size_t party)> &body);
+
   static constexpr uint32_t ranks[] = {0, 1, 2, 3};
   std::vector<Gpu> gpus;
   std::shared_ptr<rt::Communicator> communicator;
@@ -65,8 +88,7 @@ public:
 private:
   Status runOne(const rt::StepDesc &step, size_t party, const Bytes &source,
                 Bytes &result);
-  Status put(rt::QueuedStep &step, Gpu &gpu, const std::byte *source,
-             std::byte *result);
+  Status runShare(const rt::StepDesc &step, size_t party, Share &share);
 
   uint32_t entries_ = 0;
 };

@@ -2,6 +2,7 @@
 NCCL when MPI, or torchrun, has started them, and that they compute what one process
 does. The emulated NCCL of test/emulator meets by files in a folder then."""
 
+import re
 import subprocess
 import time
 
@@ -59,6 +60,10 @@ def test_the_bits_of_one_process(divisi, name, plan, processes):
         assert any(f"[{rank}/{processes}] " in line and
                    " of them between GPUs by NCCL" in line
                    for line in told.splitlines())
+    if "--tensor-parallel-size" in plan: # the others meet with the host, too
+        graphs = re.findall(r"tasks of the device are one graph, \d+ of them with "
+                            "other devices", told)
+        assert len(graphs) == processes
     assert_same_bits(divisi, m)
 
 
@@ -80,14 +85,19 @@ def test_processes_with_gpus_meet_with_the_host(divisi):
     assert_same_bits(divisi, m)
 
 
-@pytest.mark.parametrize("what,says", [
-    ("nccl_fail", "the emulated network is down"),
-    ("nccl_hang", "for NCCL to end it"), ("nccl_lose", "for NCCL to end it")])
-def test_what_fails_ends_all_processes_within_the_deadline(divisi, what, says):
+# Of a run ten calls are a process's; the third one is of a graph.
+@pytest.mark.parametrize("what,number,says", [
+    ("nccl_fail", 3, "the emulated network is down"),
+    ("nccl_hang", 3, "for NCCL to end it"),
+    ("nccl_hang", 23, "for NCCL to end it"),
+    ("nccl_lose", 23, "for NCCL to end it")])
+def test_what_fails_ends_all_processes_within_the_deadline(divisi, what, number,
+                                                           says):
     m = compile_for_gpus(divisi, "gpt2", MEGATRON)
     begin = time.monotonic()
-    told = run_launched(divisi, m, "--timeout", TIMEOUT, exits=DEVICE,
-                        **{what: 3})
+    told = run_launched(divisi, m, "--timeout", TIMEOUT, "--repeat", 3,
+                        exits=DEVICE, **{what: number})
+    assert ("the graph from" in told) == (number > 20)
     assert time.monotonic() - begin < TIMEOUT / 1000 + SLACK
     assert says in told
 

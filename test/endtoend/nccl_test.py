@@ -93,10 +93,11 @@ def test_waits_that_are_left_out_are_reported(divisi):
     assert reported >= 20 and implied <= reported / 2
 
 
-def failing(divisi, m, says, **settings):
+def failing(divisi, m, says, *flags, **settings):
     """A run that ends within the deadline, and says so."""
     begin = time.monotonic()
-    result = run(divisi, m, "--timeout", TIMEOUT, exits=DEVICE, **settings)
+    result = run(divisi, m, "--timeout", TIMEOUT, *flags, exits=DEVICE,
+                 **settings)
     assert says in result.err
     assert time.monotonic() - begin < TIMEOUT / 1000 + SLACK
     return result.err
@@ -114,6 +115,28 @@ def test_what_fails_is_named_within_the_deadline(divisi):
             "have been given; raise the timeout if they are busy", nccl_lose=4)
     failing(divisi, m, f"waited {TIMEOUT} ms for NCCL to connect 2 GPUs; raise "
             "the timeout if others are busy", nccl_alone=1)
+
+
+# Two devices with ten steps each: the first twenty groups of calls are those of run 1,
+# what comes behind the fortieth is of graphs alone.
+def test_what_fails_within_a_graph_is_named_within_the_deadline(divisi):
+    m = compile_for_gpus(divisi, "gpt2", MEGATRON)
+
+    def step(says, **settings):
+        told = failing(divisi, m, says, "--repeat", 4, **settings)
+        found = re.search(r"error: entry 'forward': the graph from entry .* on: .*"
+                          r"[ ]([a-z_]+ of '[^']+' \(tag \d+\))", told)
+        assert found, told
+        return found[1]
+
+    down = ("remote process exited or there was a network error: the emulated "
+            "network is down")
+    hangs = "for NCCL to end it, which the GPUs of all its ranks have been given"
+    step(down, nccl_fail=41)
+    # Not the first step, but the one that it is at.
+    assert step(hangs, nccl_hang=42) != step(hangs, nccl_lose=49)
+    # While one device records, maybe.
+    failing(divisi, m, down, "--repeat", 4, nccl_fail=21)
 
 
 def test_a_library_that_is_missing_or_old_is_named(divisi):

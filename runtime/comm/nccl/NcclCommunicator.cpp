@@ -32,8 +32,12 @@ public:
   }
   Expected<std::unique_ptr<QueuedStep>>
   prepareQueued(const StepDesc &step, size_t self, Device &device) override;
-  Status beginRun(uint32_t entry, std::span<const uint32_t> ranks,
-                  uint32_t rank) override;
+  Expected<uint64_t> beginRun(uint32_t entry, std::span<const uint32_t> ranks,
+                              uint32_t rank, bool mayRecord) override;
+  void noteGraph(uint32_t rank,
+                 std::weak_ptr<std::unique_ptr<DeviceGraph>> graph) override {
+    ranks_.at(rank).noteGraph(std::move(graph));
+  }
   void endQueued(uint32_t rank) override { ranks_.at(rank).end(); }
   void abort(const Status &reason) override;
   void reset() override;
@@ -125,10 +129,10 @@ NcclCommunicator::prepareQueued(const StepDesc &step, size_t self,
                        : status;
 }
 
-Status NcclCommunicator::beginRun(uint32_t entry,
-                                  std::span<const uint32_t> ranks,
-                                  uint32_t rank) {
-  return ranks_.at(rank).connect(entry, ranks, generation_);
+Expected<uint64_t> NcclCommunicator::beginRun(uint32_t entry,
+                                              std::span<const uint32_t> ranks,
+                                              uint32_t rank, bool mayRecord) {
+  return ranks_.at(rank).connect(entry, ranks, generation_, mayRecord);
 }
 
 void NcclCommunicator::abort(const Status &reason) {

@@ -44,6 +44,11 @@ void NcclRank::end() {
   if (!context_) {
     return;
   }
+  for (const auto &noted : std::exchange(graphs_, {})) {
+    if (auto graph = noted.lock()) {
+      graph->reset();
+    }
+  }
   context_->driver(); // the thread has the context
   std::set<ncclComm_t> ended = {nullptr};
   auto endOne = [&](ncclComm_t communicator) {
@@ -59,6 +64,11 @@ void NcclRank::end() {
   }
   wholes_.clear();
   connected_.clear();
+}
+
+void NcclRank::noteGraph(std::weak_ptr<std::unique_ptr<DeviceGraph>> graph) {
+  std::erase_if(graphs_, [](const auto &noted) { return noted.expired(); });
+  graphs_.push_back(std::move(graph));
 }
 
 Status NcclRank::await(ncclComm_t communicator, const std::string &what) const {
@@ -111,8 +121,9 @@ NcclRank::gather(const StepDesc &names, const std::vector<int64_t> &own,
 }
 
 /// All cliques that ranks of the entry still have to connect, in one order.
-Expected<std::vector<Group>>
-NcclRank::exchangeGroups(uint32_t entry, std::span<const uint32_t> ranks) {
+Expected<Meeting> NcclRank::meet(uint32_t entry,
+                                 std::span<const uint32_t> ranks,
+                                 bool mayRecord) {
   std::vector<int64_t> own; // their sizes and ranks
   for (const Group &group : wanted_[entry]) {
     if (!cliques_.at(group).communicator) {
@@ -123,11 +134,18 @@ NcclRank::exchangeGroups(uint32_t entry, std::span<const uint32_t> ranks) {
   StepDesc names;
   names.entry = firstOwnEntry + entry;
   names.location = "the meeting of GPUs";
-  auto sizes = gather(names, {static_cast<int64_t>(own.size())}, ranks);
-  if (!sizes) {
-    return sizes.status();
+  auto facts =
+      gather(names, {static_cast<int64_t>(own.size()), mayRecord}, ranks);
+  if (!facts) {
+    return facts.status();
   }
-  own.resize(*std::ranges::max_element(*sizes)); // 0 ends the list
+  Meeting meeting;
+  int64_t most = 0;
+  for (size_t at = 0; at < facts->size(); at += 2) {
+    most = std::max(most, (*facts)[at]);
+    meeting.mayRecord &= (*facts)[at + 1] != 0;
+  }
+  own.resize(most); // 0 ends the list
   own.push_back(0);
   names.tag = 1;
   auto lists = gather(names, own, ranks);
@@ -141,7 +159,8 @@ NcclRank::exchangeGroups(uint32_t entry, std::span<const uint32_t> ranks) {
       groups.emplace(first, first + (*lists)[i]);
     }
   }
-  return std::vector<Group>(groups.begin(), groups.end());
+  meeting.groups.assign(groups.begin(), groups.end());
+  return meeting;
 }
 
 //===----------------------------------------------------------------------===//
@@ -290,20 +309,24 @@ Status NcclRank::connectGroups(uint32_t entry, std::vector<Group> groups) {
   return split(*whole, groups);
 }
 
-Status NcclRank::connect(uint32_t entry, std::span<const uint32_t> ranks,
-                         uint64_t generation) {
+Expected<uint64_t> NcclRank::connect(uint32_t entry,
+                                     std::span<const uint32_t> ranks,
+                                     uint64_t generation, bool mayRecord) {
   if (generation_ != generation) {
     end();
     generation_ = generation;
   }
-  if (connected_.contains(entry)) {
-    return {};
+  auto known = connected_.find(entry);
+  if (known == connected_.end()) {
+    auto meeting = meet(entry, ranks, mayRecord);
+    Status status = meeting ? connectGroups(entry, std::move(meeting->groups))
+                            : meeting.status();
+    if (!status.isOk()) {
+      return status;
+    }
+    known = connected_.insert({entry, {meeting->mayRecord}}).first;
   }
-  auto groups = exchangeGroups(entry, ranks);
-  Status status =
-      groups ? connectGroups(entry, std::move(*groups)) : groups.status();
-  if (status.isOk()) {
-    connected_.insert(entry);
-  }
-  return status;
+  Connected &connected = known->second;
+  ++connected.runs;
+  return connected.isRecorded ? connected.runs : 0;
 }

@@ -16,6 +16,13 @@
 //   ranks 0 1 2 3     cliques {0,1} {2,3}   round 1: 0 0 1 1
 //                             {0,2} {1,3}   round 2: 0 1 0 1
 //
+// NCCL wants a call to be recorded in a graph on all ranks that meet in it, or
+// on none, and graphs to be run that were recorded together. So ranks also tell
+// each other there whether they could record the entry, and count its runs from
+// then on: the second is recorded by all of them, the later ones are graphs.
+// NCCL waits for graphs with calls of a communicator before that ends: they are
+// let go first.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef DIVISI_RUNTIME_COMM_NCCL_NCCLRANK_H
@@ -41,6 +48,12 @@ struct Clique {
   ncclComm_t communicator = nullptr; ///< Null while it is not connected.
 };
 
+/// What the ranks of an entry have told each other.
+struct Meeting {
+  std::vector<Group> groups; ///< That still have to be connected.
+  bool mayRecord = true;     ///< Whether all of them may.
+};
+
 /// What a rank has of NCCL. Used by the rank's thread.
 class NcclRank {
 public:
@@ -63,10 +76,12 @@ public:
   Clique &want(uint32_t entry, const Group &ranks);
   /// Connects all that the entry wants, with `ranks`, who all call it, where it
   /// has not been since the communicators that there are of `generation` were
-  /// made; older ones are ended.
-  Status connect(uint32_t entry, std::span<const uint32_t> ranks,
-                 uint64_t generation);
-  /// Ends all communicators, and what is on queues of them.
+  /// made; older ones are ended. Communicator::beginRun() says what it returns.
+  Expected<uint64_t> connect(uint32_t entry, std::span<const uint32_t> ranks,
+                             uint64_t generation, bool mayRecord);
+  /// Communicator::noteGraph().
+  void noteGraph(std::weak_ptr<std::unique_ptr<DeviceGraph>> graph);
+  /// Ends all communicators, and what is on queues of them, after all graphs.
   void end();
 
   const NcclLibrary &library() const { return *library_; }
@@ -78,8 +93,14 @@ public:
   Status await(ncclComm_t communicator, const std::string &what) const;
 
 private:
-  Expected<std::vector<Group>> exchangeGroups(uint32_t entry,
-                                              std::span<const uint32_t> ranks);
+  /// An entry whose cliques are connected.
+  struct Connected {
+    bool isRecorded; ///< All its ranks have said that they may.
+    uint64_t runs = 0;
+  };
+
+  Expected<Meeting> meet(uint32_t entry, std::span<const uint32_t> ranks,
+                         bool mayRecord);
   Expected<std::vector<int64_t>> gather(const StepDesc &names,
                                         const std::vector<int64_t> &own,
                                         std::span<const uint32_t> ranks);
@@ -100,8 +121,9 @@ private:
   std::map<Group, Clique> cliques_;
   std::map<uint32_t, std::set<Group>> wanted_; ///< By entry.
   std::map<Group, ncclComm_t> wholes_; ///< Of all ranks of some cliques.
-  ncclComm_t none_ = nullptr;    ///< Made where it is in no clique of a round.
-  std::set<uint32_t> connected_; ///< Entries.
+  ncclComm_t none_ = nullptr; ///< Made where it is in no clique of a round.
+  std::map<uint32_t, Connected> connected_; ///< By entry.
+  std::vector<std::weak_ptr<std::unique_ptr<DeviceGraph>>> graphs_;
   uint64_t generation_ = 0;
 };
 

@@ -190,12 +190,16 @@ Status NcclStep::callOn(DeviceQueue &queue, const std::byte *source,
   return status.isOk() && given_ ? follow(*given_, queue, *behind_) : status;
 }
 
-Status NcclStep::put(DeviceQueue &queue, const void *source, void *result) {
+void NcclStep::beginAgain() {
   since_.reset();
+  shared_.puts[self_].fetch_add(1, std::memory_order_relaxed);
+}
+
+Status NcclStep::put(DeviceQueue &queue, const void *source, void *result) {
+  beginAgain();
   if (aborts_.isAborted()) {
     return aborts_.reason();
   }
-  shared_.puts[self_].fetch_add(1, std::memory_order_relaxed);
   auto *from = static_cast<const std::byte *>(source);
   auto *to = static_cast<std::byte *>(result);
   Status status = pack(queue, from, to);

@@ -31,7 +31,8 @@ struct SharedStep {
       : step(std::move(step)), puts(this->step.parties.size()) {}
 
   const StepDesc step;
-  /// How often each party has put it on a queue; of others 0.
+  /// How often each party has put it on a queue, itself or by a graph; of
+  /// others 0.
   std::vector<std::atomic<uint64_t>> puts;
   /// Which of the parties are of this process.
   std::vector<bool> areLocal;
@@ -50,6 +51,9 @@ public:
   int64_t workspaceBytes() const override { return plan_.bytes; }
   void setWorkspace(std::byte *workspace) override { workspace_ = workspace; }
   Status put(DeviceQueue &queue, const void *source, void *result) override;
+  /// Not where others see calls on a stream of theirs.
+  bool mayBeRecorded() const override { return !given_; }
+  void beginAgain() override;
   Status check(bool isNext) override;
 
 private:

@@ -45,6 +45,7 @@
 namespace divisi::rt {
 
 class Device;
+class DeviceGraph;
 class DeviceQueue;
 
 /// One member of a step.
@@ -107,6 +108,10 @@ public:
   /// when the result is there and the source may be overwritten. The first time
   /// it may take until others have come, no longer than a wait may.
   virtual Status put(DeviceQueue &queue, const void *source, void *result) = 0;
+  /// Whether it may be put on a queue while a graph is recorded.
+  virtual bool mayBeRecorded() const { return true; }
+  /// Says that a graph is run in which it was put somewhere.
+  virtual void beginAgain() {}
   /// Asked now and then while it is on the queue. Fails if another rank has
   /// failed, or what connects them; if `isNext`, which says that nothing is
   /// left of what it comes after, also when it has been so for too long, with
@@ -141,12 +146,21 @@ public:
   prepareQueued(const StepDesc &step, size_t self, Device &device);
   /// Before each run of an entry with queued steps, by each of `ranks`, which
   /// have a program of it: connects their devices. The first time it waits for
-  /// all of them, no longer than a wait may.
-  virtual Status beginRun(uint32_t /*entry*/,
-                          std::span<const uint32_t> /*ranks*/,
-                          uint32_t /*rank*/) {
-    return {};
+  /// all of them, no longer than a wait may. Whether work is recorded is for
+  /// all ranks together to say: if each says that it `mayRecord`, returns the
+  /// number of the run since its devices were connected, from 1 on, which is
+  /// the same on all of them; else 0.
+  virtual Expected<uint64_t> beginRun(uint32_t /*entry*/,
+                                      std::span<const uint32_t> /*ranks*/,
+                                      uint32_t /*rank*/, bool /*mayRecord*/) {
+    return 0;
   }
+  /// The graph of a rank's work in which queued steps were put on queues. What
+  /// connects the devices ends after it: where that is to end, `graph` becomes
+  /// null before.
+  virtual void
+  noteGraph(uint32_t /*rank*/,
+            std::weak_ptr<std::unique_ptr<DeviceGraph>> /*graph*/) {}
   /// Ends what the rank has put on queues and others may never come to, because
   /// its run goes no further.
   virtual void endQueued(uint32_t /*rank*/) {}

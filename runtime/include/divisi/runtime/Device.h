@@ -96,7 +96,7 @@ public:
   /// the host, and stays there until the copy has ended; `copy` need not.
   virtual Status copyBox(DeviceQueue *queue, const BoxCopy &copy,
                          const void *source, void *result) = 0;
-  /// fillNeutral() of bytes of its space.
+  /// fillNeutral() of bytes of its space, or of allocateHost().
   virtual Status fill(DeviceQueue *queue, DType type, ReduceKind kind,
                       void *result, int64_t count) = 0;
   /// Makes `event` the point of `queue` behind all that it has now.

@@ -209,7 +209,7 @@ public:
   /// What a run of it copies between memory spaces, likewise.
   std::vector<SpaceCopies> spaceCopies(std::string_view entry) const;
   /// Whether what a device does in it is given to it as one, or why not, as a
-  /// sentence, likewise.
+  /// sentence, likewise. Where devices meet, a run of it has to tell.
   std::vector<std::string> graphUses(std::string_view entry) const;
   /// What ranks do in the collectives of it, likewise.
   std::vector<CollectiveUses> collectives(std::string_view entry) const;
