@@ -167,13 +167,11 @@ static Value toFour(OpBuilder &builder, size_t i, const Lettered &x,
                     const Groups &groups, nn::AttentionLabels &labels) {
   std::optional<SmallVector<size_t>> kept = orderOf(x.letters, groups);
   ArrayRef<size_t> order = kept ? ArrayRef<size_t>(*kept) : kSorted;
-  auto extents =
-      grouped(typeOf(x.value).getShape(), x.letters, groups, order);
+  auto extents = grouped(typeOf(x.value).getShape(), x.letters, groups, order);
   labels.tensors[i] = ordered(nn::AttentionLabels::sorted[i], order);
-  Value value =
-      kept ? x.value
-           : transposed(builder, x.value,
-                        permutationOf(x.letters, join(groups)));
+  Value value = kept ? x.value
+                     : transposed(builder, x.value,
+                                  permutationOf(x.letters, join(groups)));
   return reshaped(builder, value, extents);
 }
 
@@ -202,22 +200,6 @@ static SmallVector<int64_t> padded(Value x, size_t rank) {
   SmallVector<int64_t> extents(rank - shape.size(), 1);
   llvm::append_range(extents, shape);
   return extents;
-}
-
-/// Whether the sum of all that is added is larger than each of them.
-static bool isSumLarger(ArrayRef<Value> added, size_t rank) {
-  SmallVector<int64_t> sum(rank, 1);
-  int64_t most = 0, all = 1;
-  for (Value mask : added) {
-    for (auto [extent, whole] : llvm::zip_equal(padded(mask, rank), sum)) {
-      whole = std::max(whole, extent);
-    }
-    most = std::max(most, typeOf(mask).getNumElements());
-  }
-  for (int64_t extent : sum) {
-    all *= extent;
-  }
-  return all > most;
 }
 
 /// `mask`, which broadcasts to the products, by groups: each dimension is whole
@@ -252,20 +234,46 @@ static Value maskFor(OpBuilder &builder, Value mask,
 static std::pair<std::string, std::string>
 splitQueries(const WrittenAttention &written, StringRef queries) {
   size_t first = queries.size();
-  SmallVector<Value> masks = written.added;
-  if (written.allowed) {
-    masks.push_back(written.allowed);
-  }
   for (size_t i = 0; i < queries.size(); ++i) {
     size_t dim = written.scores.find(queries[i]);
-    bool differs = llvm::any_of(masks, [&](Value mask) {
-      return padded(mask, written.scores.size())[dim] != 1;
+    bool differs = llvm::any_of(written.masks, [&](const WrittenMask &mask) {
+      return padded(mask.value, written.scores.size())[dim] != 1;
     });
     first = differs ? std::min(first, i) : first;
   }
   // At least one is of positions.
   first = std::min(first, queries.empty() ? 0 : queries.size() - 1);
   return {queries.take_front(first).str(), queries.drop_front(first).str()};
+}
+
+/// Multiplies queries by what their products would be multiplied by.
+static void scaleRows(OpBuilder &builder, WrittenAttention &written) {
+  StringRef scores = written.scores;
+  for (Value by : written.rows) {
+    SmallVector<int64_t> given = padded(by, scores.size());
+    SmallVector<int64_t> permutation, shape;
+    bool isOrdered = true;
+    for (char letter : written.q.letters) {
+      // Keys, of which there is one, do for the depth.
+      size_t dim = std::min(scores.find(letter), scores.size() - 1);
+      shape.push_back(given[dim]);
+      if (!scores.contains(letter)) {
+        continue;
+      }
+      isOrdered &=
+          given[dim] == 1 || llvm::all_of(permutation, [&](int64_t before) {
+            return given[before] == 1 || before < int64_t(dim);
+          });
+      permutation.push_back(int64_t(dim));
+    }
+    Value rows = by;
+    if (!isOrdered) {
+      rows = reshaped(builder, by, ArrayRef<int64_t>(given).drop_back());
+      rows = transposed(builder, rows, permutation);
+    }
+    written.q.value = nn::MulOp::create(builder, by.getLoc(), written.q.value,
+                                        reshaped(builder, rows, shape));
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -284,38 +292,31 @@ static LogicalResult fuseAttention(nn::MatmulOp op,
     return rewriter.notifyMatchFailure(op, "weighs nothing by a softmax of "
                                            "products");
   }
-  if (written->added.size() > 1 &&
-      isSumLarger(written->added, written->scores.size())) {
-    return rewriter.notifyMatchFailure(op, "adds two masks, whose sum would be "
-                                           "larger");
-  }
   // Products of packed weights are faster than keys and values.
   if (known.isKnown(written->k.value) && known.isKnown(written->v.value)) {
     return rewriter.notifyMatchFailure(op, "has weights for keys and values");
   }
   StringRef batch = classes->batch;
   auto [group, queries] = splitQueries(*written, classes->queries);
-  if (!group.empty() && !batch.empty()) {
+  if (!group.empty() && batch.size() > 1) {
     return rewriter.notifyMatchFailure(op, "has groups of heads, which would "
                                            "be joined");
   }
-  std::string outer = batch.drop_back(batch.empty() ? 0 : 1).str();
-  std::string head = batch.take_back(1).str();
+  // Beside groups, what keys have too is no head of theirs, but a batch.
+  std::string head = group.empty() ? batch.take_back(1).str() : "";
+  std::string outer = batch.drop_back(head.size()).str();
   Groups q = {outer, head + group, queries, classes->depth};
   Groups k = {outer, head, classes->keys, classes->depth};
   Groups v = {outer, head, classes->keys, classes->features};
   Groups y = {outer, head + group, queries, classes->features};
 
-  Value mask = written->allowed;
-  for (Value added : written->added) {
-    mask = mask ? nn::AddOp::create(rewriter, op.getLoc(), added, mask) : added;
-  }
+  Value mask = joinMasks(rewriter, op.getLoc(), *written);
   if (mask) {
     SmallVector<int64_t> scores;
     for (char letter : written->scores) {
-      const Lettered &from =
-          StringRef(written->q.letters).contains(letter) ? written->q
-                                                         : written->k;
+      const Lettered &from = StringRef(written->q.letters).contains(letter)
+                                 ? written->q
+                                 : written->k;
       scores.push_back(
           typeOf(from.value).getShape()[from.letters.find(letter)]);
     }
@@ -323,6 +324,7 @@ static LogicalResult fuseAttention(nn::MatmulOp op,
                    {outer, head + group, queries, classes->keys}, scores);
   }
   nn::AttentionLabels labels;
+  scaleRows(rewriter, *written);
   Value queried = toFour(rewriter, 0, written->q, q, labels);
   Value keys = toFour(rewriter, 1, written->k, k, labels);
   Value values = toFour(rewriter, 2, written->v, v, labels);
@@ -331,7 +333,7 @@ static LogicalResult fuseAttention(nn::MatmulOp op,
                               order ? ArrayRef<size_t>(*order) : kSorted);
   auto attention = nn::AttentionOp::create(
       rewriter, op.getLoc(), queried, keys, values, mask, written->scale,
-      /*softcap=*/0, /*left=*/-1, /*right=*/-1, /*offset=*/0, labels.str(),
+      written->softcap, /*left=*/-1, /*right=*/-1, /*offset=*/0, labels.str(),
       written->makesNan);
   attention->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   rewriter.replaceOp(op, fromFour(rewriter, attention, written->y, y));

@@ -22,10 +22,12 @@ def FuseAttention : Pass<"nn-fuse-attention", "::mlir::func::FuncOp"> {
     Effect: softmax(scale * q.k + mask).v, of one element type, becomes
     `nn.attention`, if nothing else uses what lies between. Dimensions may come
     in any order and number. The scale may stand at q, at k or behind their
-    product, at several of them too; a mask may be added, or be booleans that
-    choose -inf; rows that attend nothing are NaN, unless NaN of the weights is
-    replaced by 0. Two masks whose sum is larger than both stay as they are, and
-    so do two layers with a softmax between, whose keys and values are weights.
+    product, at several of them too, and be another for each query: queries are
+    multiplied then. Products may be capped. Masks may be added, also before a
+    scale of at most 1, and be booleans that choose -inf, or a number of f32 to
+    which products add nothing; several become their sum. Rows that attend
+    nothing are NaN, unless NaN of the weights is replaced by 0. Two layers with
+    a softmax between, whose keys and values are weights, stay as they are.
 
     Postcondition: the values are the same up to rounding, where what is not
     attended is finite.

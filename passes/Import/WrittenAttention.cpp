@@ -52,6 +52,112 @@ static nn::SoftmaxOp softmaxOf(Value weights, WrittenAttention &written) {
   return clears ? inner.getDefiningOp<nn::SoftmaxOp>() : nullptr;
 }
 
+/// Products that booleans choose, and the mask that they are then; nothing for
+/// all other choices. A number is no mask unless added to any product it is
+/// that number still.
+static std::optional<std::pair<Value, WrittenMask>>
+chosen(nn::SelectOp select) {
+  constexpr double lowest = -1e30;
+  for (bool isTurned : {false, true}) {
+    Value products = isTurned ? select.getY() : select.getX();
+    std::optional<double> other =
+        numberOf(isTurned ? select.getX() : select.getY());
+    Type element = typeOf(select).getElementType();
+    bool isMask =
+        other && (*other == -std::numeric_limits<double>::infinity() ||
+                  (*other <= lowest && (element.isF32() || element.isF64())));
+    if (isMask && products.getType() == select.getType()) {
+      return std::pair(products,
+                       WrittenMask{select.getCondition(), 1, *other, isTurned});
+    }
+  }
+  return std::nullopt;
+}
+
+/// Whether one more mask can stand before those that are written: of numbers
+/// that stand for -inf the sum would be -inf.
+static bool joins(const WrittenMask &mask, const WrittenAttention &written) {
+  auto isLow = [](const WrittenMask &mask) {
+    return mask.other != 0 && std::isfinite(mask.other);
+  };
+  return written.masks.empty() ||
+         (!isLow(mask) && llvm::none_of(written.masks, isLow));
+}
+
+/// Whether `by` multiplies all products of a query by one number.
+static bool isOfRows(Value by) {
+  RankedTensorType type = typeOf(by);
+  return type.getRank() == 0 || type.getShape().back() == 1;
+}
+
+static nn::MatmulOp productsOf(Value scores, WrittenAttention &written);
+
+/// The products that `inner` is of if `written` fits, which then becomes what
+/// is known of them.
+static nn::MatmulOp tryProducts(Value inner, WrittenAttention fitting,
+                                WrittenAttention &written) {
+  nn::MatmulOp products = productsOf(inner, fitting);
+  if (products) {
+    written = fitting;
+  }
+  return products;
+}
+
+/// Products before a mask, with which all that is behind it is done as well. A
+/// factor above 1 might make infinities.
+static nn::MatmulOp maskedProducts(Operation *op, WrittenAttention &written) {
+  if (written.softcap != 0 || !written.rows.empty() || written.scale <= 0 ||
+      written.scale > 1) {
+    return nullptr;
+  }
+  auto withMask = [&](Value products, WrittenMask mask) -> nn::MatmulOp {
+    bool fits = products.getType() == op->getResult(0).getType() &&
+                joins(mask, written);
+    WrittenAttention masked = written;
+    masked.masks.push_back(mask);
+    return fits ? tryProducts(products, masked, written) : nullptr;
+  };
+  if (auto add = dyn_cast<nn::AddOp>(op)) {
+    nn::MatmulOp left =
+        withMask(add.getLhs(), {add.getRhs(), written.scale, 0, false});
+    return left ? left
+                : withMask(add.getRhs(),
+                           {add.getLhs(), written.scale, 0, false});
+  }
+  auto choice = chosen(cast<nn::SelectOp>(op));
+  if (!choice) {
+    return nullptr;
+  }
+  choice->second.other *= written.scale;
+  return withMask(choice->first, choice->second);
+}
+
+/// Products before tanh: all that is behind it is the cap.
+static nn::MatmulOp cappedProducts(nn::TanhOp op, WrittenAttention &written) {
+  if (written.softcap != 0 || !written.rows.empty() || written.scale <= 0) {
+    return nullptr;
+  }
+  WrittenAttention capped = written;
+  capped.softcap = written.scale;
+  return tryProducts(op.getX(), capped, written);
+}
+
+/// Products before what multiplies those of a query by one number.
+static nn::MatmulOp rowProducts(nn::MulOp op, WrittenAttention &written) {
+  for (auto [x, by] : {std::pair(op.getLhs(), op.getRhs()),
+                       std::pair(op.getRhs(), op.getLhs())}) {
+    WrittenAttention scaled = written;
+    scaled.rows.push_back(by);
+    nn::MatmulOp products = x.getType() == op.getType() && isOfRows(by)
+                                ? tryProducts(x, scaled, written)
+                                : nullptr;
+    if (products) {
+      return products;
+    }
+  }
+  return nullptr;
+}
+
 /// Follows what softmax is of to the products, and notes what it meets; null if
 /// it meets anything else.
 static nn::MatmulOp productsOf(Value scores, WrittenAttention &written) {
@@ -65,37 +171,22 @@ static nn::MatmulOp productsOf(Value scores, WrittenAttention &written) {
     written.scale *= inner->second;
     return productsOf(inner->first, written);
   }
-  if (written.scale != 1 || written.allowed) {
-    return nullptr; // what is added before would be scaled, or chosen from
+  if (auto tanh = scores.getDefiningOp<nn::TanhOp>()) {
+    return cappedProducts(tanh, written);
   }
-  if (auto add = scores.getDefiningOp<nn::AddOp>()) {
-    for (auto [x, other] : {std::pair(add.getLhs(), add.getRhs()),
-                            std::pair(add.getRhs(), add.getLhs())}) {
-      WrittenAttention tried = written;
-      tried.added.push_back(other);
-      nn::MatmulOp product =
-          x.getType() == scores.getType() ? productsOf(x, tried) : nullptr;
-      if (product) {
-        written = tried;
-        return product;
-      }
-    }
-    return nullptr;
+  if (auto mul = scores.getDefiningOp<nn::MulOp>()) {
+    return rowProducts(mul, written);
   }
-  auto select = scores.getDefiningOp<nn::SelectOp>();
-  if (!select || !written.added.empty() ||
-      select.getX().getType() != scores.getType() ||
-      numberOf(select.getY()) != -std::numeric_limits<double>::infinity()) {
-    return nullptr;
-  }
-  written.allowed = select.getCondition();
-  return productsOf(select.getX(), written);
+  Operation *op = scores.getDefiningOp();
+  return isa_and_present<nn::AddOp, nn::SelectOp>(op)
+             ? maskedProducts(op, written)
+             : nullptr;
 }
 
 /// Names the dimensions of both products as the first does; features, which it
 /// has not, get letters above all others.
-static void nameDimensions(nn::MatmulOp first, nn::MatmulOp second,
-                           bool isLeft, WrittenAttention &written) {
+static void nameDimensions(nn::MatmulOp first, nn::MatmulOp second, bool isLeft,
+                           WrittenAttention &written) {
   nn::Labels a = *nn::Labels::parse(first.getLabels());
   nn::Labels b = *nn::Labels::parse(second.getLabels());
   const std::string &weights = isLeft ? b.a : b.b;
@@ -116,8 +207,8 @@ static void nameDimensions(nn::MatmulOp first, nn::MatmulOp second,
   written.y = {second.getResult(), rename(b.result)};
 }
 
-std::optional<WrittenAttention>
-divisi::matchAttention(nn::MatmulOp second, bool isLeft) {
+std::optional<WrittenAttention> divisi::matchAttention(nn::MatmulOp second,
+                                                       bool isLeft) {
   WrittenAttention written;
   Value weights = isLeft ? second.getA() : second.getB();
   nn::SoftmaxOp softmax = softmaxOf(weights, written);
@@ -126,8 +217,9 @@ divisi::matchAttention(nn::MatmulOp second, bool isLeft) {
     return std::nullopt;
   }
   nn::MatmulOp first = productsOf(softmax.getX(), written);
-  if (!first || typeOf(first.getA()).getElementType() !=
-                    typeOf(second.getResult()).getElementType() ||
+  if (!first ||
+      typeOf(first.getA()).getElementType() !=
+          typeOf(second.getResult()).getElementType() ||
       typeOf(first.getResult()).getElementType() !=
           typeOf(second.getResult()).getElementType()) {
     return std::nullopt; // it is meant to be rounded in between
@@ -140,4 +232,43 @@ divisi::matchAttention(nn::MatmulOp second, bool isLeft) {
     }
   }
   return std::isfinite(written.scale) ? std::optional(written) : std::nullopt;
+}
+
+/// A mask as numbers that are added.
+static Value numbersOf(OpBuilder &builder, Location location,
+                       const WrittenMask &mask, FloatType element) {
+  auto number = [&](double value) {
+    auto type = RankedTensorType::get({}, element);
+    return nn::ConstantOp::create(
+        builder, location, type,
+        DenseElementsAttr::get(type, builder.getFloatAttr(element, value)));
+  };
+  if (mask.other != 0) {
+    Value zero = number(0), other = number(mask.other);
+    return nn::SelectOp::create(builder, location, mask.value,
+                                mask.isTurned ? other : zero,
+                                mask.isTurned ? zero : other);
+  }
+  return mask.times == 1 ? mask.value
+                         : nn::MulOp::create(builder, location, mask.value,
+                                             number(mask.times));
+}
+
+Value divisi::joinMasks(OpBuilder &builder, Location location,
+                        const WrittenAttention &written) {
+  ArrayRef<WrittenMask> masks = written.masks;
+  if (masks.size() == 1 && std::isinf(masks.front().other)) {
+    Value allowed = masks.front().value;
+    return masks.front().isTurned
+               ? nn::NotOp::create(builder, location, allowed)
+               : allowed;
+  }
+  auto element = cast<FloatType>(typeOf(written.q.value).getElementType());
+  Value joined;
+  for (const WrittenMask &mask : llvm::reverse(masks)) {
+    Value numbers = numbersOf(builder, location, mask, element);
+    joined = joined ? nn::AddOp::create(builder, location, joined, numbers)
+                    : numbers;
+  }
+  return joined;
 }

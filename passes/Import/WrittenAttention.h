@@ -11,6 +11,8 @@
 
 #include "dialects/NN/NN.h"
 
+#include "mlir/IR/Builders.h"
+
 #include <optional>
 #include <string>
 
@@ -22,19 +24,35 @@ struct Lettered {
   std::string letters; ///< As many as it has dimensions.
 };
 
+/// What products are masked with, as it broadcasts to them.
+struct WrittenMask {
+  mlir::Value value;     ///< Numbers that are added, or booleans that choose.
+  double times = 1;      ///< What the numbers are multiplied by.
+  double other = 0;      ///< What stands where booleans do not choose products.
+  bool isTurned = false; ///< Booleans choose it, not the products.
+};
+
 /// One attention as it is written out.
 struct WrittenAttention {
   Lettered q, k, v, y; ///< Queries, keys, values, and the result.
-  std::string scores; ///< The letters of the products; keys are last.
-  mlir::SmallVector<mlir::Value> added; ///< To the products, as they broadcast.
-  mlir::Value allowed; ///< Booleans that choose them, or -inf.
+  std::string scores;  ///< The letters of the products; keys are last.
+  mlir::SmallVector<WrittenMask> masks; ///< One after the other.
+  /// What products are multiplied by that is one number for all keys of a
+  /// query, as it broadcasts to them.
+  mlir::SmallVector<mlir::Value> rows;
   double scale = 1;
+  double softcap = 0;   ///< Of c * tanh(x / c); 0 is none.
   bool makesNan = true; ///< Of a row of nothing but -inf.
 };
 
 /// The attention whose last product `second` is, with its weights on that side.
 std::optional<WrittenAttention> matchAttention(nn::MatmulOp second,
                                                bool isLeft);
+
+/// All its masks as one for `nn.attention`, made by `builder`; null if it has
+/// none.
+mlir::Value joinMasks(mlir::OpBuilder &builder, mlir::Location location,
+                      const WrittenAttention &written);
 
 } // namespace divisi
 

@@ -42,11 +42,11 @@ func.func @products_are_used(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %
   return %y, %0 : tensor<2x3x4x7xf32>, tensor<2x3x4x6xf32>
 }
 
-// The mask is scaled, too.
+// The mask is multiplied, too, and its lowest number is infinite then.
 // CHECK-LABEL: func @scaled_mask
 // CHECK: nn.softmax
 func.func @scaled_mask(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<2x3x4x6xf32>) -> tensor<2x3x4x7xf32> {
-  %c = nn.constant dense<0.5> : tensor<f32>
+  %c = nn.constant dense<2.0> : tensor<f32>
   %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
   %1 = nn.add %0, %m : (tensor<2x3x4x6xf32>, tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
   %2 = nn.mul %1, %c : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
@@ -55,12 +55,12 @@ func.func @scaled_mask(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: ten
   return %y : tensor<2x3x4x7xf32>
 }
 
-// A scale that differs by head is no number.
+// A scale that differs by key is none of queries.
 // CHECK-LABEL: func @scales
 // CHECK: nn.softmax
-func.func @scales(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %c: tensor<3x1x1xf32>) -> tensor<2x3x4x7xf32> {
+func.func @scales(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %c: tensor<3x1x6xf32>) -> tensor<2x3x4x7xf32> {
   %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
-  %1 = nn.mul %0, %c : (tensor<2x3x4x6xf32>, tensor<3x1x1xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.mul %0, %c : (tensor<2x3x4x6xf32>, tensor<3x1x6xf32>) -> tensor<2x3x4x6xf32>
   %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
   %y = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
   return %y : tensor<2x3x4x7xf32>
@@ -116,13 +116,51 @@ func.func @cleanup_of_another(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, 
   return %y : tensor<2x3x4x7xf32>
 }
 
-// The sum of both masks has as many elements as the products.
-// CHECK-LABEL: func @larger_sum
+// The sum of both is infinite where no key is left, and each is not.
+// CHECK-LABEL: func @two_lowest
 // CHECK: nn.softmax
-func.func @larger_sum(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<2x1x1x6xf32>, %n: tensor<3x4x1xf32>) -> tensor<2x3x4x7xf32> {
+func.func @two_lowest(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xi1>, %n: tensor<2x1x1x6xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<-3.0e38> : tensor<f32>
   %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
-  %1 = nn.add %0, %m : (tensor<2x3x4x6xf32>, tensor<2x1x1x6xf32>) -> tensor<2x3x4x6xf32>
-  %2 = nn.add %1, %n : (tensor<2x3x4x6xf32>, tensor<3x4x1xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.add %0, %n : (tensor<2x3x4x6xf32>, tensor<2x1x1x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.select %m, %1, %c : (tensor<4x6xi1>, tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.softmax %2 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// In f16 no number is so low that products do not count beside it.
+// CHECK-LABEL: func @lowest_half
+// CHECK: nn.softmax
+func.func @lowest_half(%q: tensor<2x3x4x5xf16>, %k: tensor<2x3x6x5xf16>, %v: tensor<2x3x6x7xf16>, %m: tensor<4x6xi1>) -> tensor<2x3x4x7xf16> {
+  %c = nn.constant dense<-6.55e4> : tensor<f16>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf16>, tensor<2x3x6x5xf16>) -> tensor<2x3x4x6xf16>
+  %1 = nn.select %m, %0, %c : (tensor<4x6xi1>, tensor<2x3x4x6xf16>, tensor<f16>) -> tensor<2x3x4x6xf16>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf16>) -> tensor<2x3x4x6xf16>
+  %y = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf16>, tensor<2x3x6x7xf16>) -> tensor<2x3x4x7xf16>
+  return %y : tensor<2x3x4x7xf16>
+}
+
+// What is added before is capped as well.
+// CHECK-LABEL: func @capped_mask
+// CHECK: nn.softmax
+func.func @capped_mask(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xf32>) -> tensor<2x3x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.add %0, %m : (tensor<2x3x4x6xf32>, tensor<4x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.tanh %1 : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.softmax %2 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// A cap is positive.
+// CHECK-LABEL: func @negative_cap
+// CHECK: nn.softmax
+func.func @negative_cap(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<-2.0> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.tanh %0 : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.mul %1, %c : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
   %3 = nn.softmax %2 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
   %y = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
   return %y : tensor<2x3x4x7xf32>

@@ -109,3 +109,120 @@ func.func @cached(%q: tensor<4x5xf32>) -> tensor<4x7xf32> {
   %y = nn.matmul %1, %v {labels = "st,te->se"} : (tensor<4x6xf32>, tensor<6x7xf32>) -> tensor<4x7xf32>
   return %y : tensor<4x7xf32>
 }
+
+// Two masks, whose sum is as large as the products.
+// CHECK-LABEL: func @larger_sum
+// CHECK: %[[SUM:.*]] = nn.add {{.*}} -> tensor<2x3x4x6xf32>
+// CHECK: nn.attention %arg0, %arg1, %arg2, %[[SUM]] {
+func.func @larger_sum(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<2x1x1x6xf32>, %n: tensor<3x4x1xf32>) -> tensor<2x3x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.add %0, %m : (tensor<2x3x4x6xf32>, tensor<2x1x1x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.add %1, %n : (tensor<2x3x4x6xf32>, tensor<3x4x1xf32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.softmax %2 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// The mask is divided, too.
+// CHECK-LABEL: func @scaled_mask
+// CHECK: %[[M:.*]] = nn.mul %arg3, %{{.*}} : (tensor<2x1x1x6xf32>, tensor<f32>)
+// CHECK: nn.attention %arg0, %arg1, %arg2, %[[M]] {{{.*}}scale = 2.500000e-01
+func.func @scaled_mask(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<2x1x1x6xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<4.0> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.add %0, %m : (tensor<2x3x4x6xf32>, tensor<2x1x1x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.div %1, %c : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.softmax %2 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// 50 * tanh(q k / 8 / 50) and a mask.
+// CHECK-LABEL: func @capped
+// CHECK: nn.attention %arg0, %arg1, %arg2, %{{.*}} {{{.*}}scale = 1.250000e-01{{.*}}softcap = 5.000000e+01
+func.func @capped(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<0.125> : tensor<f32>
+  %cap = nn.constant dense<50.0> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.mul %0, %c : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.div %1, %cap : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.tanh %2 : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %4 = nn.mul %3, %cap : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %5 = nn.add %4, %m : (tensor<2x3x4x6xf32>, tensor<4x6xf32>) -> tensor<2x3x4x6xf32>
+  %6 = nn.softmax %5 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %6, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// One scale for each head: queries are fewer than products.
+// CHECK-LABEL: func @scale_by_head
+// CHECK: %[[C:.*]] = nn.reshape %arg3 : (tensor<3x1x1xf32>) -> tensor<1x1x3x1xf32>
+// CHECK: %[[Q:.*]] = nn.mul %arg0, %[[C]] : (tensor<2x4x3x5xf32>, tensor<1x1x3x1xf32>)
+// CHECK: nn.attention %[[Q]], %arg1, %arg2 {
+func.func @scale_by_head(%q: tensor<2x4x3x5xf32>, %k: tensor<2x6x3x5xf32>, %v: tensor<2x6x3x7xf32>, %c: tensor<3x1x1xf32>) -> tensor<2x4x3x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bshd,bthd->bhst"} : (tensor<2x4x3x5xf32>, tensor<2x6x3x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.mul %c, %0 : (tensor<3x1x1xf32>, tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %2, %v {labels = "bhst,bthe->bshe"} : (tensor<2x3x4x6xf32>, tensor<2x6x3x7xf32>) -> tensor<2x4x3x7xf32>
+  return %y : tensor<2x4x3x7xf32>
+}
+
+// One scale for each query, which lie in another order.
+// CHECK-LABEL: func @scale_by_query
+// CHECK: %[[C:.*]] = nn.transpose %{{.*}} {permutation = array<i64: 1, 3, 2, 0>} : (tensor<1x1x3x4xf32>)
+// CHECK: %[[Q:.*]] = nn.mul %arg0, %[[C]] : (tensor<2x4x3x5xf32>, tensor<1x4x3x1xf32>)
+// CHECK: nn.attention %[[Q]], %arg1, %arg2 {
+func.func @scale_by_query(%q: tensor<2x4x3x5xf32>, %k: tensor<2x6x3x5xf32>, %v: tensor<2x6x3x7xf32>, %c: tensor<3x4x1xf32>) -> tensor<2x4x3x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bshd,bthd->bhst"} : (tensor<2x4x3x5xf32>, tensor<2x6x3x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.mul %0, %c : (tensor<2x3x4x6xf32>, tensor<3x4x1xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %2, %v {labels = "bhst,bthe->bshe"} : (tensor<2x3x4x6xf32>, tensor<2x6x3x7xf32>) -> tensor<2x4x3x7xf32>
+  return %y : tensor<2x4x3x7xf32>
+}
+
+// Booleans that choose what is left out, and numbers besides.
+// CHECK-LABEL: func @left_out
+// CHECK: %[[N:.*]] = nn.not %arg3
+// CHECK: nn.attention %arg0, %arg1, %arg2, %{{.*}} {{.*}}tensor<1x1x4x6xi1>)
+// CHECK: %[[S:.*]] = nn.select %arg3, %[[I:.*]], %[[Z:.*]] : (tensor<4x6xi1>, tensor<f32>, tensor<f32>)
+// CHECK: %[[SUM:.*]] = nn.add %arg4, %[[S]]
+// CHECK: nn.attention %arg0, %arg1, %arg2, %{{.*}} {{.*}}tensor<1x3x4x6xf32>)
+func.func @left_out(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xi1>, %n: tensor<3x4x6xf32>) -> (tensor<2x3x4x7xf32>, tensor<2x3x4x7xf32>) {
+  %none = nn.constant dense<0xFF800000> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.select %m, %none, %0 : (tensor<4x6xi1>, tensor<f32>, tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  %3 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %4 = nn.add %3, %n : (tensor<2x3x4x6xf32>, tensor<3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %5 = nn.select %m, %none, %4 : (tensor<4x6xi1>, tensor<f32>, tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %6 = nn.softmax %5 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %z = nn.matmul %6, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y, %z : tensor<2x3x4x7xf32>, tensor<2x3x4x7xf32>
+}
+
+// The lowest number is the same with any product added to it: rows of which all
+// is left out have equal weights.
+// CHECK-LABEL: func @lowest
+// CHECK: %[[S:.*]] = nn.select %arg3, %{{.*}}, %{{.*}} : (tensor<4x6xi1>, tensor<f32>, tensor<f32>) -> tensor<4x6xf32>
+// CHECK: nn.attention %arg0, %arg1, %arg2, %{{.*}} {{.*}}tensor<1x1x4x6xf32>)
+func.func @lowest(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xi1>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<-3.40282347E+38> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.select %m, %0, %c : (tensor<4x6xi1>, tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// One key for all heads.
+// CHECK-LABEL: func @one_key
+// CHECK: nn.attention %arg0, %{{.*}}, %{{.*}} {labels = "bhsd,hbtd,hbte->bhse"
+// CHECK-SAME: (tensor<2x3x4x5xf32>, tensor<1x2x6x5xf32>, tensor<1x2x6x7xf32>, tensor<2x1x4x6xf32>)
+func.func @one_key(%q: tensor<2x3x4x5xf32>, %k: tensor<2x6x5xf32>, %v: tensor<2x6x7xf32>, %m: tensor<2x1x4x6xf32>) -> tensor<2x3x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bhsd,btd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.add %0, %m : (tensor<2x3x4x6xf32>, tensor<2x1x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.matmul %2, %v {labels = "bhst,bte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %3 : tensor<2x3x4x7xf32>
+}
