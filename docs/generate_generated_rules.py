@@ -1,8 +1,10 @@
 """Writes generated-rules.md: the table that rules are generated of, and what
 became of all graphs, from what this wrote:
 
-    divisi rules generate --world elementwise --counts COUNTS
-    DIVISI_BUILD=build python docs/generate_generated_rules.py COUNTS
+    divisi rules generate --jobs 2 --counts COUNTS
+    DIVISI_BUILD=build python docs/generate_generated_rules.py COUNTS TOOK
+
+with how long that TOOK, in words.
 """
 
 import os
@@ -84,27 +86,9 @@ Work that is used up is never an answer: an equation that the prover does not
 derive within its limit is not dropped, but tried like the others, and kept if it
 passes. An equation of more than seven different operands has no words.
 
-Of `divisi rules generate --world elementwise`, a minute of a core:
+Of all worlds, by two processes, from nothing: {took}
 
 {counts}
-Of all worlds, by two processes, each before it was compared with the others:
-
-| world | enumerated | up to names | not rewritten | no words | refused | kept |
-|---|---|---|---|---|---|---|
-| linear, 2 operators | 4158 | 243 | 109 | 0 | 0 | 53 |
-| linear, 3 operators | 186828 | 14491 | 34 | 0 | 0 | 4 |
-| linear, 4 operators | 6249750 | 402083 | 656 | 0 | 0 | 55 |
-| reductions, 2 operators | 4525 | 395 | 234 | 6 | 7 | 136 |
-| reductions, 3 operators | 172024 | 16324 | 454 | 69 | 87 | 116 |
-| batches, 2 operators | 5085 | 417 | 187 | 0 | 0 | 117 |
-| batches, 3 operators | 225320 | 20546 | 192 | 0 | 0 | 17 |
-
-These took 12 minutes of a core together, and half an hour on a machine that had
-other work. What was kept is more than it would be now: rules for any number of
-dims were not taken for proved on the way then. That run was stopped there: the
-images of three operators, what of all this other worlds say as well, and which of
-it is proved have not been counted yet.
-
 ## The table
 
 A letter k is 2 where graphs are enumerated, s is 3; `2k` is cut in two. Which
@@ -121,7 +105,7 @@ def main():
                             "--table"], capture_output=True, text=True,
                            check=True).stdout
     counts = Path(sys.argv[1]).read_text(encoding="utf-8")
-    page = PAGE.format(counts=counts, table=table)
+    page = PAGE.format(counts=counts, table=table, took=sys.argv[2])
     (ROOT / "docs/generated-rules.md").write_text(page, encoding="utf-8")
 
 

@@ -249,8 +249,8 @@ void divisi::rewrite::checkRules(
   if (!proving.empty()) {
     std::vector<SymbolicRule> all =
         usableAxioms(symbolicAxioms(axioms, rules, instantiator), obligations);
-    auto usable = [&](const Obligations &rule) {
-      return usableAxioms(all, {rule});
+    auto usable = [&](size_t number) {
+      return usableAxioms(all, {obligations[number]});
     };
     proveInChildren(
         all, usable, obligations, limits, [&](const ProofResult &proof) {

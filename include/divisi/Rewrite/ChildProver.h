@@ -57,9 +57,9 @@ void answerInChild(size_t count, const ChildWork &work, double seconds,
 /// Proves all of them.
 ProofResult proveAll(Prover &prover, const Obligations &obligations);
 
-/// Which axioms the proof of a rule may use; Z3 looks at none of the others.
-using UsableAxioms =
-    std::function<std::vector<SymbolicRule>(const Obligations &)>;
+/// Which axioms the proof of a rule, by its number, may use; Z3 looks at none of
+/// the others.
+using UsableAxioms = std::function<std::vector<SymbolicRule>(size_t)>;
 
 /// Proves each of `rules` from those of `axioms` that `usable` says, if all of
 /// them do not make all tensors equal, each in a process of its own, and gives

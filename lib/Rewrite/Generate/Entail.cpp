@@ -16,12 +16,15 @@
 #include "divisi/Rewrite/Generate.h"
 #include "lib/Rewrite/Generate/Generalizer.h"
 #include "lib/Rewrite/Generate/Keeper.h"
+#include "lib/Rewrite/Generate/Met.h"
 #include "lib/Rewrite/Generate/Summary.h"
-
-#include <unordered_set>
 
 using namespace divisi;
 using namespace divisi::rewrite;
+
+/// Of Z3's work for the question whether an equation is among those that are
+/// asked about: most are not, and take all of it.
+static constexpr unsigned kGivenWork = 400000;
 
 namespace {
 
@@ -35,23 +38,20 @@ public:
         generalizer_(universe_, instantiator),
         accepted_(proverFrom(accepted, mostDimsOf(world), kDefaultWork)) {
     if (!given.empty()) {
-      given_ = proverFrom(given, mostDimsOf(world), kDefaultWork);
+      given_ = proverFrom(given, mostDimsOf(world), kGivenWork);
     }
   }
 
   EntailCounts run(size_t operators) {
     counts_ = {universe_.world().name, operators, 0, 0, 0, 0, 0, {}};
-    std::vector<std::pair<Term, Term>> met;
+    MetEquations met(universe_);
     universe_.enumerate(
         uint8_t(operators), operators != universe_.world().most,
-        [&](const Term &term, const Term &first) {
-          if (seen_.insert(canonicalText(universe_, term, first)).second) {
-            met.emplace_back(term, first);
-          }
-        });
-    counts_.equations = met.size();
-    for (const auto &[term, first] : met) {
-      add(term, first);
+        [&](const Term &term, const Term &first) { met.add(term, first); });
+    std::vector<Met> all = met.take();
+    counts_.equations = all.size();
+    for (const Met &each : all) {
+      add(each.term, each.first);
     }
     ask();
     return counts_;
@@ -119,7 +119,6 @@ private:
   Generalizer generalizer_;
   std::unique_ptr<Prover> accepted_, given_;
   EntailCounts counts_;
-  std::unordered_set<std::string> seen_;
   std::vector<Obligations> questions_;
   std::vector<Rule> rules_;
 };

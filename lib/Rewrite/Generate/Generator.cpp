@@ -11,14 +11,13 @@
 #include "divisi/Rewrite/Parallel.h"
 #include "divisi/Rewrite/RuleText.h"
 #include "divisi/Support/Sha256.h"
-#include "lib/Rewrite/Generate/Deriver.h"
 #include "lib/Rewrite/Generate/Generalizer.h"
 #include "lib/Rewrite/Generate/Journal.h"
 #include "lib/Rewrite/Generate/Keeper.h"
+#include "lib/Rewrite/Generate/Met.h"
 #include "lib/Rewrite/Generate/Passed.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 using namespace divisi;
 using namespace divisi::rewrite;
@@ -30,15 +29,9 @@ static std::string hashOf(const std::string &text) {
 
 namespace {
 
-/// A graph and the first of its class.
-struct Met {
-  Term term, first;
-  size_t variables; ///< How many different ones both have.
-};
-
 /// An equation about which the prover is asked.
 struct Pending {
-  Term term, first;
+  Met met;
   std::string text;
   Equation equation;
   Rule rule;
@@ -62,27 +55,31 @@ class WorldRun {
 public:
   WorldRun(Shared &all, const World &world)
       : all_(all), universe_(world, all.seed), deriver_(universe_),
-        generalizer_(universe_, all.instantiator) {}
+        generalizer_(universe_, all.instantiator), met_(universe_) {}
 
   Status run();
 
 private:
-  void meet(const Term &term, const Term &first);
-  void consider(const Term &term, const Term &first);
+  /// Whether others are asked about it, for it is not derived.
+  bool consider(const Met &met);
   void considerAll();
   void pend(Pending pending);
   void flush();
   void decideSome();
   void decide(const Pending &pending, Decision decision);
   bool keep(const Pending &pending);
+  void leave(const Met &met) {
+    leaveOpen(met, deriver_);
+    ++left_;
+  }
   GenerateCounts &counts() { return all_.counts.back(); }
 
   Shared &all_;
   Universe universe_;
   Deriver deriver_;
   Generalizer generalizer_;
-  std::unordered_set<std::string> seen_;
-  std::vector<Met> met_;
+  MetEquations met_;
+  size_t left_ = 0; ///< How many are left open.
   std::vector<Pending> pending_;
   Status status_;
 };
@@ -96,40 +93,33 @@ private:
 /// As many are asked about at once.
 static constexpr size_t kMostPending = 32;
 
-void WorldRun::meet(const Term &term, const Term &first) {
-  ++counts().equal;
-  if (seen_.insert(canonicalText(universe_, term, first)).second) {
-    met_.push_back({term, first, countVariables(universe_, term, first)});
-  }
-}
-
-/// Those of the most variables first: others are cases of them.
+/// What is derived from a graph that is left open afterwards is considered
+/// again.
 void WorldRun::considerAll() {
-  counts().renamed = met_.size();
-  std::stable_sort(met_.begin(), met_.end(), [](const Met &a, const Met &b) {
-    return a.variables > b.variables;
-  });
-  for (const Met &each : met_) {
-    if (status_.isOk()) {
-      consider(each.term, each.first);
+  std::vector<Met> all = met_.take();
+  counts().renamed = all.size();
+  std::vector<bool> isAsked(all.size(), false);
+  size_t left;
+  do {
+    left = left_;
+    for (size_t i = 0; i != all.size() && status_.isOk(); ++i) {
+      isAsked[i] = isAsked[i] || consider(all[i]);
     }
-  }
-  met_.clear();
-  flush();
+    flush();
+  } while (left != left_ && status_.isOk());
 }
 
-void WorldRun::consider(const Term &term, const Term &first) {
-  if (deriver_.derives(term, first)) {
-    return;
+bool WorldRun::consider(const Met &met) {
+  if (deriver_.derives(met.term, met.first)) {
+    return false;
   }
   ++counts().asked;
   Pending pending;
-  pending.term = term;
-  pending.first = first;
-  pending.text =
-      universe_.world().name + " " + canonicalText(universe_, term, first);
-  pending.equation = equationOf(universe_, term, first);
+  pending.met = met;
+  pending.text = universe_.world().name + " " + met.text;
+  pending.equation = equationOf(universe_, met.term, met.first);
   pend(std::move(pending));
+  return true;
 }
 
 void WorldRun::decide(const Pending &pending, Decision decision) {
@@ -140,12 +130,12 @@ void WorldRun::decide(const Pending &pending, Decision decision) {
     if (pending.isFree) {
       deriver_.use(pending.equation);
     } else {
-      deriver_.leaveOpen(pending.term);
+      leave(pending.met);
     }
     return;
   case Decision::Refused:
     ++counts().refused;
-    deriver_.leaveOpen(pending.term);
+    leave(pending.met);
     return;
   case Decision::Derived:
     ++counts().derived;
@@ -227,7 +217,7 @@ bool WorldRun::keep(const Pending &pending) {
   generalizer_.run(pending.equation);
   Rule wide = generalizer_.widen();
   wide.name = pending.rule.name;
-  return all_.keeper.keep(pending.rule, wide, pending.term.size,
+  return all_.keeper.keep(pending.rule, wide, pending.met.term.size,
                           all_.counts.size() - 1);
 }
 
@@ -241,14 +231,16 @@ Status WorldRun::run() {
     counts().operators = size;
     uint64_t enumerated = universe_.enumerated();
     uint64_t classes = universe_.classes();
-    universe_.enumerate(
-        uint8_t(size), size != most,
-        [&](const Term &term, const Term &first) { meet(term, first); });
+    universe_.enumerate(uint8_t(size), size != most,
+                        [&](const Term &term, const Term &first) {
+                          ++counts().equal;
+                          met_.add(term, first);
+                        });
     considerAll();
     counts().enumerated = universe_.enumerated() - enumerated;
     counts().classes = universe_.classes() - classes;
     if (status_.isOk()) {
-      all_.keeper.dropDerived(kept, all_.counts);
+      all_.keeper.dropDerived(kept, all_.counts, /*jobs=*/1);
     }
     all_.progress(counts());
   }
@@ -357,7 +349,7 @@ static Status runOthers(const GenerateOptions &options,
       return status;
     }
   }
-  all.keeper.dropDerived(kept, all.counts);
+  all.keeper.dropDerived(kept, all.counts, options.jobs);
   return Status();
 }
 

@@ -12,6 +12,8 @@
 #include "lib/Rewrite/Generate/Summary.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 using namespace divisi;
 using namespace divisi::rewrite;
@@ -169,8 +171,8 @@ void Keeper::prove(size_t jobs) {
   for (const Kept &each : kept_) {
     questions.push_back(obligationsOf(each.rule, instantiator_));
   }
-  auto usable = [&](const Obligations &rule) {
-    return usableAxioms(axioms_, {rule});
+  auto usable = [&](size_t number) {
+    return usableAxioms(axioms_, {questions[number]});
   };
   ProofLimits limits;
   limits.jobs = jobs;
@@ -184,41 +186,66 @@ void Keeper::prove(size_t jobs) {
   });
 }
 
-void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts) {
-  std::vector<size_t> order;
-  std::vector<Obligations> questions;
-  for (size_t i = first; i != kept_.size(); ++i) {
-    order.push_back(i);
+/// What those say that are not dropped, but for number `but`.
+static std::vector<SymbolicRule>
+saidByOthers(const std::vector<Kept> &kept, size_t but,
+             const std::vector<bool> &dropped) {
+  std::vector<SymbolicRule> said;
+  for (size_t i = 0; i != kept.size(); ++i) {
+    if (i != but && !dropped[i]) {
+      said.insert(said.end(), kept[i].says.begin(), kept[i].says.end());
+    }
   }
+  return said;
+}
+
+/// Whether a proof uses what is dropped.
+static bool uses(const ProofResult &proof,
+                 const std::set<std::string> &dropped) {
+  return std::any_of(
+      proof.axioms.begin(), proof.axioms.end(),
+      [&](const std::string &axiom) { return dropped.contains(axiom); });
+}
+
+/// All are asked about at once, as if no other was dropped; again only those
+/// whose proofs use one that then was.
+void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts,
+                         size_t jobs) {
+  std::vector<size_t> order(kept_.size() - first);
+  std::iota(order.begin(), order.end(), first);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return kept_[a].rule.variables.size() < kept_[b].rule.variables.size();
   });
+  std::vector<Obligations> questions;
   for (size_t at : order) {
     questions.push_back(obligationsOf(kept_[at].rule, instantiator_));
   }
   std::vector<bool> isDropped(kept_.size(), false);
-  Prover prover(kWork);
-  for (const Kept &each : kept_) {
-    for (const SymbolicRule &rule : each.says) {
-      prover.assume(rule);
+  auto usable = [&](size_t number) {
+    return usableAxioms(saidByOthers(kept_, order[number], isDropped),
+                        {questions[number]});
+  };
+  ProofLimits limits{kWork, 0, kSeconds, jobs};
+  std::vector<ProofResult> proofs;
+  proveInChildren({}, usable, questions, limits,
+                  [&](const ProofResult &proof) { proofs.push_back(proof); });
+  std::set<std::string> dropped;
+  for (size_t i = 0; i != order.size(); ++i) {
+    if (proofs[i].isProved && uses(proofs[i], dropped)) {
+      proveInChildren(
+          {}, [&](size_t) { return usable(i); }, {questions[i]}, limits,
+          [&](const ProofResult &proof) { proofs[i] = proof; });
+    }
+    if (proofs[i].isProved) {
+      isDropped[order[i]] = true;
+      dropped.insert(kept_[order[i]].says[0].name);
     }
   }
-  prover.prepare();
-  auto use = [&](size_t number, bool isUsed) {
-    prover.use(kept_[order[number]].says[0].name, isUsed);
-  };
-  ChildWork work{[] {},
-                 [&](size_t i) {
-                   use(i, false);
-                   ProofResult result = proveAll(prover, questions[i]);
-                   use(i, !result.isProved);
-                   return result;
-                 }};
-  size_t next = 0;
-  answerInChild(order.size(), work, kSeconds, [&](const ProofResult &proof) {
-    isDropped[order[next]] = proof.isProved;
-    use(next++, !proof.isProved);
-  });
+  removeDropped(isDropped, counts);
+}
+
+void Keeper::removeDropped(const std::vector<bool> &isDropped,
+                           std::vector<GenerateCounts> &counts) {
   std::vector<Kept> rest;
   for (size_t i = 0; i != kept_.size(); ++i) {
     GenerateCounts &of = counts[kept_[i].counts];

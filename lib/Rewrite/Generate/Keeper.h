@@ -56,8 +56,10 @@ public:
   void add(Kept kept);
 
   /// Drops those from number `first` on that the others say, the ones of the
-  /// fewest variables first, for the others are more general.
-  void dropDerived(size_t first, std::vector<GenerateCounts> &counts);
+  /// fewest variables first, for the others are more general. By `jobs`
+  /// processes.
+  void dropDerived(size_t first, std::vector<GenerateCounts> &counts,
+                   size_t jobs);
 
   /// Finds by `jobs` processes which are proved; the others say that they are
   /// open.
@@ -65,6 +67,8 @@ public:
 
 private:
   bool isSoonProved(const Rule &rule) const;
+  void removeDropped(const std::vector<bool> &isDropped,
+                     std::vector<GenerateCounts> &counts);
   std::optional<Kept> finish(const Rule &rule, const Way &way);
 
   Instantiator &instantiator_;

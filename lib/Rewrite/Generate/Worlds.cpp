@@ -252,9 +252,10 @@ size_t divisi::rewrite::mostDimsOf(const World &world) {
   return most;
 }
 
+/// Those that take longest stand first behind the one whose rules all may use.
 std::vector<World> divisi::rewrite::allWorlds() {
-  return {elementwiseWorld(), linearWorld(), reductionWorld(), batchWorld(),
-          imageWorld()};
+  return {elementwiseWorld(), imageWorld(), linearWorld(), batchWorld(),
+          reductionWorld()};
 }
 
 Expected<std::vector<World>>

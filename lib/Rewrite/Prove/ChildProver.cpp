@@ -213,7 +213,7 @@ void divisi::rewrite::proveInChildren(
     return printAnswer(
         i == 0
             ? proveSense(*proverOf(axioms, once))
-            : proveAll(*proverOf(usable(rules[i - 1]), limits), rules[i - 1]));
+            : proveAll(*proverOf(usable(i - 1), limits), rules[i - 1]));
   };
   ProofResult sense;
   runInProcesses(rules.size() + 1, {limits.jobs, limits.seconds}, work,
