@@ -214,13 +214,11 @@ static void noteKernels(const LoadedEntry &loaded) {
   }
 }
 
-/// One line per device: whether its work is given to it as one.
-static void noteGraphs(const LoadedEntry &loaded) {
-  std::vector<std::string> ranks =
-      loaded.session->graphUses(loaded.entry->name);
-  for (const auto &[rank, use] : enumerate(ranks)) {
-    if (!use.empty()) {
-      errs() << "divisi: note: device " << rank << ": " << use << "\n";
+/// One line per device for which there is a sentence.
+static void noteEach(ArrayRef<std::string> sentences) {
+  for (const auto &[rank, sentence] : enumerate(sentences)) {
+    if (!sentence.empty()) {
+      errs() << "divisi: note: device " << rank << ": " << sentence << "\n";
     }
   }
 }
@@ -309,7 +307,9 @@ Status RunVerb::run() {
   auto outputs = runAll(*loaded, *tensors);
   status = outputs.status();
   if (verbose_ && status.isOk()) {
-    noteGraphs(*loaded); // which other processes have a say in
+    // Whether work is given as one, and how devices meet: others have a say.
+    noteEach(loaded->session->graphUses(loaded->entry->name));
+    noteEach(loaded->session->connections());
   }
   if (loaded->session->isStuck() && sessionFlags_.isAlone()) {
     // A thread is still at work with what would be destroyed.

@@ -7,9 +7,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/runtime/Communicator.h"
+#include "divisi/runtime/Device.h"
 
 using namespace divisi;
 using namespace divisi::rt;
+
+Expected<std::unique_ptr<DeviceMemory>>
+Communicator::allocate(uint32_t, Device &device, int64_t bytes) {
+  return device.allocate(bytes);
+}
 
 Expected<std::unique_ptr<QueuedStep>>
 Communicator::prepareQueued(const StepDesc &step, size_t, Device &) {

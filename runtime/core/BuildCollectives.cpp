@@ -75,14 +75,7 @@ void RankProgramBuilder::limitQueued(Task &task) {
 /// All ranks of the entry connect their devices, if some program of it has
 /// steps between these.
 void RankProgramBuilder::noteQueuedRanks() {
-  bool hasSome =
-      std::ranges::any_of(entry_.programs, [](const ResolvedProgram &program) {
-        return std::ranges::any_of(program.message->instructions(),
-                                   [&](const pb::Instruction &instruction) {
-                                     return isQueued(program, instruction);
-                                   });
-      });
-  if (hasSome && !entry_.isBody()) {
+  if (std::ranges::any_of(entry_.programs, hasQueued) && !entry_.isBody()) {
     for (const auto &[rank, program] : entry_.programOfRank) {
       out_.queuedRanks_.push_back(rank);
     }

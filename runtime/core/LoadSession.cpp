@@ -102,12 +102,21 @@ Status Session::Impl::chooseCodes() {
   return {};
 }
 
+/// What connects devices may have a say in it, where they meet.
+StepMemory Session::Impl::stepMemory(uint32_t rank) const {
+  bool meets = hasQueuedSteps(*resolved, rank);
+  return [this, rank, meets](Device &device, int64_t bytes) {
+    return meets ? communicator->allocate(rank, device, bytes)
+                 : device.allocate(bytes);
+  };
+}
+
 Status Session::Impl::allocateSpaces() {
   const pb::Manifest &manifest = *resolved->manifest;
   spaces.resize(manifest.num_ranks());
   for (uint32_t rank : localRanks) {
-    Expected<RankSpaces> made =
-        makeRankSpaces(*resolved, rank, globals, options.device);
+    Expected<RankSpaces> made = makeRankSpaces(
+        *resolved, rank, globals, options.device, stepMemory(rank));
     if (!made) {
       return made.status();
     }
@@ -156,7 +165,8 @@ Status Session::Impl::prepareRank(uint32_t rank) {
   }
   for (size_t i = 0; status.isOk() && i < shared.messages.size(); ++i) {
     RankSpace &space = spaces[rank][i];
-    status = space.allocate(shared.messages[i], space.messages);
+    status = space.allocate(shared.messages[i], space.messages,
+                            i == hostSpaceNumber ? nullptr : stepMemory(rank));
   }
   if (!status.isOk()) {
     return status.in("the workspace of rank " + std::to_string(rank));

@@ -16,12 +16,12 @@ using namespace divisi;
 using namespace divisi::rt;
 namespace pb = divisi::artifact;
 
-Status RankSpace::allocate(int64_t bytes,
-                           std::unique_ptr<DeviceMemory> &place) const {
+Status RankSpace::allocate(int64_t bytes, std::unique_ptr<DeviceMemory> &place,
+                           const StepMemory &allocate) const {
   if (bytes == 0) {
     return {};
   }
-  auto made = device->allocate(bytes);
+  auto made = allocate ? allocate(*device, bytes) : device->allocate(bytes);
   if (made) {
     place = std::move(*made);
   }
@@ -187,10 +187,11 @@ Status GlobalCopier::finish() {
 
 static Status copyGlobals(const ResolvedManifest &resolved, uint32_t rank,
                           const std::map<uint32_t, int64_t> &wanted,
-                          GlobalBoxes &globals, RankSpace &space) {
+                          const StepMemory &allocate, GlobalBoxes &globals,
+                          RankSpace &space) {
   GlobalCopier copier(globals, rank, *space.device);
   for (auto [global, bytes] : wanted) {
-    auto memory = space.device->allocate(bytes);
+    auto memory = allocate(*space.device, bytes);
     Status status = memory && bytes != 0
                         ? copier.copy(global, bytes, (*memory)->data())
                         : memory.status();
@@ -205,6 +206,15 @@ static Status copyGlobals(const ResolvedManifest &resolved, uint32_t rank,
     }
   }
   return copier.finish();
+}
+
+bool divisi::rt::hasQueuedSteps(const ResolvedManifest &resolved,
+                                uint32_t rank) {
+  return std::ranges::any_of(resolved.entries, [&](const ResolvedEntry &entry) {
+    auto own = entry.programOfRank.find(rank);
+    return own != entry.programOfRank.end() &&
+           hasQueued(entry.programs[own->second]);
+  });
 }
 
 static Expected<std::shared_ptr<Device>>
@@ -223,7 +233,8 @@ makeDevice(const DeviceFactory &devices, uint32_t rank, std::string_view name) {
 
 Expected<RankSpaces>
 divisi::rt::makeRankSpaces(const ResolvedManifest &resolved, uint32_t rank,
-                           GlobalBoxes &globals, const DeviceFactory &devices) {
+                           GlobalBoxes &globals, const DeviceFactory &devices,
+                           const StepMemory &allocate) {
   SpacePlan plan = planSpaces(resolved, rank);
   RankSpaces spaces(plan.arenas.size());
   spaces[hostSpaceNumber].device = makeHostDevice();
@@ -243,10 +254,11 @@ divisi::rt::makeRankSpaces(const ResolvedManifest &resolved, uint32_t rank,
       }
       space.device = std::move(*device);
       copying = space.device.get();
-      status = copyGlobals(resolved, rank, plan.globals[i], globals, space);
+      status = copyGlobals(resolved, rank, plan.globals[i], allocate, globals,
+                           space);
     }
     auto arena = i == hostSpaceNumber ? copying->allocateHost(plan.arenas[i])
-                                      : space.device->allocate(plan.arenas[i]);
+                                      : allocate(*space.device, plan.arenas[i]);
     if (!arena || !status.isOk()) {
       return arena ? status
                    : arena.status().in("the arena of rank " +

@@ -15,6 +15,10 @@
 
 namespace divisi::rt {
 
+/// Where a rank's memory of a device comes from that steps may read or write.
+using StepMemory = std::function<Expected<std::unique_ptr<DeviceMemory>>(
+    Device &device, int64_t bytes)>;
+
 /// A rank's part of one memory space.
 struct RankSpace {
   std::shared_ptr<Device> device; ///< Null where the rank has no part.
@@ -28,7 +32,8 @@ struct RankSpace {
   std::map<uint32_t, std::unique_ptr<DeviceMemory>> globals;
 
   /// For `place`, one of the above; 0 bytes are nothing.
-  Status allocate(int64_t bytes, std::unique_ptr<DeviceMemory> &place) const;
+  Status allocate(int64_t bytes, std::unique_ptr<DeviceMemory> &place,
+                  const StepMemory &allocate = nullptr) const;
 };
 
 /// By number; the host's is the first.
@@ -53,12 +58,16 @@ struct SpacePlan {
 /// Of all entries.
 SpacePlan planSpaces(const ResolvedManifest &resolved, uint32_t rank);
 
+/// Whether devices of the rank meet others in some entry.
+bool hasQueuedSteps(const ResolvedManifest &resolved, uint32_t rank);
+
 /// Allocates what the rank needs, and copies globals to where they are read.
 /// Fails with Unsupported where `devices` has none of a space, with Device
 /// where memory runs out or a copy fails, with Invalid at damaged globals.
 Expected<RankSpaces> makeRankSpaces(const ResolvedManifest &resolved,
                                     uint32_t rank, GlobalBoxes &globals,
-                                    const DeviceFactory &devices);
+                                    const DeviceFactory &devices,
+                                    const StepMemory &allocate);
 
 /// Blocks until `event` has been reached, or `check`, which is asked again and
 /// again, fails.

@@ -306,3 +306,10 @@ DType divisi::rt::leastExactType(const ResolvedManifest &resolved,
   }
   return least;
 }
+
+bool divisi::rt::hasQueued(const ResolvedProgram &program) {
+  return std::ranges::any_of(program.message->instructions(),
+                             [&](const pb::Instruction &instruction) {
+                               return isQueued(program, instruction);
+                             });
+}

@@ -135,6 +135,8 @@ std::vector<uint32_t> movedBuffers(const artifact::Instruction &instruction);
 /// Whether devices do it with each other: a step between boxes in their memory.
 bool isQueued(const ResolvedProgram &program,
               const artifact::Instruction &instruction);
+/// Whether an instruction of the program is.
+bool hasQueued(const ResolvedProgram &program);
 
 struct ResolvedEntry {
   const artifact::Entry *message = nullptr;

@@ -72,6 +72,7 @@ private:
   Status chooseRanks();
   Status connect();
   Status chooseCodes();
+  StepMemory stepMemory(uint32_t rank) const;
   Status allocateSpaces();
   bool hasDevices() const;
   Status prepareRank(uint32_t rank);

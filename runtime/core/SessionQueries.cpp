@@ -141,6 +141,14 @@ std::vector<std::string> Session::graphUses(std::string_view entry) const {
   });
 }
 
+std::vector<std::string> Session::connections() const {
+  std::vector<std::string> sentences(impl_->spaces.size());
+  for (uint32_t rank : impl_->localRanks) {
+    sentences[rank] = impl_->communicator->describe(rank);
+  }
+  return sentences;
+}
+
 std::vector<CollectiveUses> Session::collectives(std::string_view entry) const {
   return impl_->askRanks(findEntry(entry), [](const RankProgram &program) {
     return program.collectives();

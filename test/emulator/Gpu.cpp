@@ -81,6 +81,9 @@ bool Gpus::free(uint64_t address) {
   if (found == allocations_.end()) {
     return false;
   }
+  if (held_.contains(address)) {
+    fail("memory is freed that is registered with a communicator");
+  }
   // As cudaFree: it waits for all that may still use it.
   finishAll();
   uint64_t bytes = found->second.bytes;

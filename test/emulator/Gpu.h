@@ -121,6 +121,9 @@ public:
   /// device has no more.
   uint64_t allocate(int device, uint64_t bytes);
   bool free(uint64_t address);
+  /// Lets nobody free it before it is let go as often.
+  void hold(uint64_t address) { held_.insert(address); }
+  void letGo(uint64_t address) { held_.erase(held_.find(address)); }
   /// The allocation that has the address; an empty one if there is none.
   MemoryRange rangeOf(uint64_t address);
   /// Where the bytes at an address of a device are; null if it has none there.
@@ -218,6 +221,7 @@ private:
 
   std::set<std::pair<int, int>> peers_;
   std::map<uint64_t, Allocation> allocations_;
+  std::multiset<uint64_t> held_;
   std::map<uint64_t, uint64_t> pinned_;
   std::vector<uint64_t> used_; ///< Per device.
   uint64_t mostBytes_;

@@ -18,6 +18,10 @@
 //   DIVISI_EMULATOR_NCCL_FAIL      and here its rank meets an error
 //   DIVISI_EMULATOR_NCCL_FOLDER    an empty folder by which ranks of several
 //                                  processes meet
+//   DIVISI_EMULATOR_NCCL_PLAIN     ncclMemAlloc has no memory
+//   DIVISI_EMULATOR_NCCL_REFUSE    the registration of memory of that number,
+//   from
+//                                  1 on, fails
 //
 // Calls of collectives are in NcclCalls.cpp.
 //
@@ -147,6 +151,9 @@ ncclResult_t ncclCommSplit(ncclComm_t whole, int color, int key,
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   Lock lock(gpus().mutex);
+  for (auto [data, end] : communicator->registered) {
+    gpus().letGo(data);
+  }
   for (const auto &known : communicator->groups) {
     if (auto group = known.lock()) {
       group->isAborted = true;
@@ -185,5 +192,61 @@ ncclResult_t ncclCommCount(const ncclComm_t communicator, int *count) {
 ncclResult_t ncclCommUserRank(const ncclComm_t communicator, int *rank) {
   Lock lock(gpus().mutex);
   *rank = communicator->self;
+  return ncclSuccess;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+ncclResult_t ncclMemAlloc(void **data, size_t bytes) {
+  if (fromEnvironment("DIVISI_EMULATOR_NCCL_PLAIN", 0) != 0) {
+    return ncclSystemError;
+  }
+  CUdeviceptr made = 0;
+  CUresult result = cuMemAlloc(&made, bytes);
+  *data = reinterpret_cast<void *>(made);
+  return result == CUDA_SUCCESS ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+ncclResult_t ncclMemFree(void *data) {
+  return cuMemFree(reinterpret_cast<CUdeviceptr>(data)) == CUDA_SUCCESS
+             ? ncclSuccess
+             : ncclUnhandledCudaError;
+}
+
+ncclResult_t ncclCommRegister(const ncclComm_t communicator, void *data,
+                              size_t bytes, void **handle) {
+  Lock lock(gpus().mutex);
+  auto begin = reinterpret_cast<uint64_t>(data);
+  MemoryRange range = gpus().rangeOf(begin);
+  if (communicator->pending || refuseInCapture() || bytes == 0 ||
+      begin != range.begin || begin + bytes > range.end) {
+    return refuse("to register what no device has, in a capture, or with a "
+                  "communicator that is not ready");
+  }
+  if (communicator->registered.contains(begin)) {
+    gpus().fail("NCCL: memory is registered twice with a communicator");
+    return refuse("to register memory twice");
+  }
+  if (++nccl().registrations ==
+      fromEnvironment("DIVISI_EMULATOR_NCCL_REFUSE", 0)) {
+    nccl().lastError = "it cannot be mapped";
+    return ncclSystemError;
+  }
+  communicator->registered[begin] = begin + bytes;
+  gpus().hold(begin);
+  *handle = data;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommDeregister(const ncclComm_t communicator, void *handle) {
+  Lock lock(gpus().mutex);
+  auto begin = reinterpret_cast<uint64_t>(handle);
+  if (communicator->registered.erase(begin) == 0) {
+    gpus().fail("NCCL: memory is taken back that is not registered");
+    return refuse("to take back what is not registered");
+  }
+  gpus().letGo(begin);
   return ncclSuccess;
 }

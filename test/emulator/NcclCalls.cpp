@@ -167,13 +167,21 @@ static bool isOfDevice(uint64_t address, size_t bytes, size_t width) {
   return bytes == 0 || (address % width == 0 && gpus().find(address, bytes));
 }
 
+/// Whether the communicator knows all of these bytes.
+static bool isRegistered(const ncclComm &communicator, uint64_t address,
+                         size_t bytes) {
+  auto next = communicator.registered.upper_bound(address);
+  return bytes == 0 || (next != communicator.registered.begin() &&
+                        address + bytes <= std::prev(next)->second);
+}
+
 static bool overlap(uint64_t a, size_t aBytes, uint64_t b, size_t bBytes) {
   return a < b + bBytes && b < a + aBytes;
 }
 
-/// What is wrong with a call, seen alone.
-static const char *whatIsWrong(const ncclComm &communicator,
-                               const NcclCall &call) {
+/// What is wrong with a call, seen alone; says whether its memory is
+/// registered.
+static const char *whatIsWrong(const ncclComm &communicator, NcclCall &call) {
   size_t width = widthOf(call.type), own = call.count * width;
   auto ranks = size_t(communicator.clique->size);
   bool reads = call.kind != NcclKind::Recv;
@@ -195,6 +203,9 @@ static const char *whatIsWrong(const ncclComm &communicator,
       (writes && !isOfDevice(call.result, to, width))) {
     return "bytes that no device has, or that are not aligned";
   }
+  call.isRegistered =
+      (!reads || isRegistered(communicator, call.source, from)) &&
+      (!writes || isRegistered(communicator, call.result, to));
   bool isInPlace = from == to && call.source == call.result;
   if (reads && writes && !isInPlace &&
       overlap(call.source, from, call.result, to)) {
@@ -204,7 +215,7 @@ static const char *whatIsWrong(const ncclComm &communicator,
 }
 
 static ncclResult_t addCall(ncclComm_t communicator, cudaStream_t on,
-                            const NcclCall &call) {
+                            NcclCall call) {
   Lock lock(gpus().mutex);
   OpenGroup &own = openGroup();
   auto *stream = reinterpret_cast<Stream *>(on);

@@ -24,6 +24,9 @@ static std::string describe(const NcclCall &call) {
   if (call.kind == NcclKind::Reduce) {
     text += " to rank " + std::to_string(call.peer);
   }
+  if (call.isRegistered) {
+    text += " in registered memory";
+  }
   if (call.capture != 0) {
     text += ", recorded as number " + std::to_string(call.capture) + ",";
   }
@@ -31,9 +34,10 @@ static std::string describe(const NcclCall &call) {
 }
 
 /// Whether the ends of a message, or all ranks, say the same. Whether a call
-/// was recorded, and together with which, is theirs together.
+/// was recorded, and together with which, is theirs together, and so is whether
+/// memory is registered.
 static bool fit(const NcclCall &a, const NcclCall &b) {
-  if (a.capture != b.capture) {
+  if (a.capture != b.capture || a.isRegistered != b.isRegistered) {
     return false;
   }
   if (isMessage(a.kind)) {

@@ -31,6 +31,7 @@ struct NcclCall {
   ncclRedOp_t reduction = ncclSum;
   int peer = 0;         ///< The root, or who is at the other end.
   uint64_t capture = 0; ///< Its number among those recorded; 0: it was not.
+  bool isRegistered = false; ///< All memory that it is of.
 };
 bool isMessage(NcclKind kind);
 

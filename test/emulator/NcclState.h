@@ -28,6 +28,7 @@ struct ncclComm {
   /// Of each graph that has recorded its calls.
   std::vector<std::weak_ptr<ncclComm>> graphs = {};
   bool hasEnded = false;
+  std::map<uint64_t, uint64_t> registered = {}; ///< Where memory ends.
 };
 
 namespace divisi::emulator {
@@ -35,7 +36,7 @@ namespace divisi::emulator {
 /// Of this process.
 struct NcclState {
   std::map<std::string, std::shared_ptr<NcclClique>> cliques; ///< By number.
-  uint64_t numbers = 0, groups = 0;
+  uint64_t numbers = 0, groups = 0, registrations = 0;
   std::string lastError;
 };
 NcclState &nccl();

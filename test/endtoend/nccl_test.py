@@ -93,6 +93,33 @@ def test_waits_that_are_left_out_are_reported(divisi):
     assert reported >= 20 and implied <= reported / 2
 
 
+# Where NCCL is too old, has no memory to give, or does not take it.
+def test_memory_is_registered_on_all_ranks_or_on_none(divisi):
+    m = compile_for_gpus(divisi, "gpt2", MEGATRON)
+
+    def registered(**settings):
+        told = run(divisi, m, "--repeat", 3, "--verbose", **settings).err
+        assert not re.search("^emulator: ", told, re.M)
+        bits.add(b"".join(values.tobytes() for values in
+                          load(divisi.path("out.npz")).values()))
+        return re.findall(r"device \d: (NCCL has registered .*)", told)
+
+    bits = set()
+    for settings in ({}, {"nccl_plain": 1}):
+        assert [re.fullmatch(r"NCCL has registered [1-9]\d* pieces of its memory",
+                             what) is not None
+                for what in registered(**settings)] == [True, True]
+    what = sorted(registered(nccl_refuse=2))
+    assert re.fullmatch(
+        r"NCCL has registered none of its memory: NCCL cannot register \d+ bytes: "
+        "refused by the emulator: it cannot be mapped", what[0])
+    assert what[1] == ("NCCL has registered none of its memory: that of another "
+                       "device could not be")
+    assert registered(nccl_version=21805) == [
+        "NCCL has registered none of its memory: NCCL 2.18.5 registers none"] * 2
+    assert len(bits) == 1
+
+
 def failing(divisi, m, says, *flags, **settings):
     """A run that ends within the deadline, and says so."""
     begin = time.monotonic()

@@ -32,6 +32,11 @@ public:
   }
   Expected<std::unique_ptr<QueuedStep>>
   prepareQueued(const StepDesc &step, size_t self, Device &device) override;
+  Expected<std::unique_ptr<DeviceMemory>>
+  allocate(uint32_t rank, Device &device, int64_t bytes) override;
+  std::string describe(uint32_t rank) const override {
+    return ranks_.at(rank).registration();
+  }
   Expected<uint64_t> beginRun(uint32_t entry, std::span<const uint32_t> ranks,
                               uint32_t rank, bool mayRecord) override;
   void noteGraph(uint32_t rank,
@@ -127,6 +132,17 @@ NcclCommunicator::prepareQueued(const StepDesc &step, size_t self,
   status = share->useGivenStream();
   return status.isOk() ? Expected(std::unique_ptr<QueuedStep>(std::move(share)))
                        : status;
+}
+
+Expected<std::unique_ptr<DeviceMemory>>
+NcclCommunicator::allocate(uint32_t rank, Device &device, int64_t bytes) {
+  auto opened = library();
+  if (!opened) { // which prepareQueued() says
+    return device.allocate(bytes);
+  }
+  NcclRank &own = ranks_.at(rank);
+  own.use(*opened, cuda::contextOf(device));
+  return own.allocate(device, bytes);
 }
 
 Expected<uint64_t> NcclCommunicator::beginRun(uint32_t entry,

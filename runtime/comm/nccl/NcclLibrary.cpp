@@ -34,6 +34,14 @@ static std::string fillTable(void *handle, NcclLibrary &library) {
   table.fill(library.allGather, DIVISI_SYMBOL(ncclAllGather));
   table.fill(library.send, DIVISI_SYMBOL(ncclSend));
   table.fill(library.recv, DIVISI_SYMBOL(ncclRecv));
+  if (library.getVersion &&
+      library.getVersion(&library.version) == ncclSuccess &&
+      library.version >= NcclLibrary::registering) {
+    table.fill(library.memAlloc, "ncclMemAlloc");
+    table.fill(library.memFree, "ncclMemFree");
+    table.fill(library.commRegister, "ncclCommRegister");
+    table.fill(library.commDeregister, "ncclCommDeregister");
+  }
   return table.missing;
 }
 
@@ -49,12 +57,9 @@ Expected<std::shared_ptr<const NcclLibrary>> NcclLibrary::open() {
   }
   auto library = std::make_shared<NcclLibrary>();
   std::string missing = fillTable(handle, *library);
-  int version = 0;
-  bool isKnown =
-      library->getVersion && library->getVersion(&version) == ncclSuccess;
-  if (isKnown && version < oldest) {
+  if (library->version != 0 && library->version < oldest) {
     return makeError(ExitCode::Device, libraryName, " is NCCL ",
-                     rt::cuda::nameOfLibraryVersion(version),
+                     rt::cuda::nameOfLibraryVersion(library->version),
                      ", expected at least ",
                      rt::cuda::nameOfLibraryVersion(oldest), "; update it");
   }

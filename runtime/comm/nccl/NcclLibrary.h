@@ -42,12 +42,24 @@ struct NcclLibrary {
   decltype(&::ncclAllGather) allGather = nullptr;
   decltype(&::ncclSend) send = nullptr;
   decltype(&::ncclRecv) recv = nullptr;
+  /// From `registering` on, which the header need not be; else null.
+  ncclResult_t (*memAlloc)(void **data, size_t bytes) = nullptr;
+  ncclResult_t (*memFree)(void *data) = nullptr;
+  ncclResult_t (*commRegister)(const ncclComm_t communicator, void *data,
+                               size_t bytes, void **handle) = nullptr;
+  ncclResult_t (*commDeregister)(const ncclComm_t communicator,
+                                 void *handle) = nullptr;
+  int version = 0; ///< What it says it is.
 
   /// That of this machine. It stays in the process. Device if there is none, or
   /// one that is older than `oldest`.
   static Expected<std::shared_ptr<const NcclLibrary>> open();
   /// 2.18: the first that splits communicators.
   static constexpr int oldest = NCCL_VERSION(2, 18, 1);
+  /// 2.19: the first that registers memory.
+  static constexpr int registering = NCCL_VERSION(2, 19, 1);
+  /// Whether it does.
+  bool registers() const { return commDeregister != nullptr; }
 
   /// What `result` is, of a call that was to `what`; Ok for success, and for
   /// what goes on. The communicator knows more of it; it may be null.

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/comm/nccl/NcclRank.h"
+#include "runtime/backends/cuda/FunctionTable.h"
 
 #include <algorithm>
 #include <thread>
@@ -33,6 +34,9 @@ void NcclRank::use(std::shared_ptr<const NcclLibrary> library,
                    std::shared_ptr<const cuda::Context> context) {
   library_ = std::move(library);
   context_ = std::move(context);
+  if (!buffers_) {
+    buffers_ = std::make_shared<NcclBuffers>(library_, context_);
+  }
 }
 
 Clique &NcclRank::want(uint32_t entry, const Group &ranks) {
@@ -53,6 +57,7 @@ void NcclRank::end() {
   std::set<ncclComm_t> ended = {nullptr};
   auto endOne = [&](ncclComm_t communicator) {
     if (ended.insert(communicator).second) {
+      buffers_->remove(communicator);
       library_->commAbort(communicator);
     }
   };
@@ -64,6 +69,7 @@ void NcclRank::end() {
   }
   wholes_.clear();
   connected_.clear();
+  asked_.clear();
 }
 
 void NcclRank::noteGraph(std::weak_ptr<std::unique_ptr<DeviceGraph>> graph) {
@@ -309,6 +315,44 @@ Status NcclRank::connectGroups(uint32_t entry, std::vector<Group> groups) {
   return split(*whole, groups);
 }
 
+/// With all communicators of cliques that have not been asked: of all ranks, or
+/// of none. All of `ranks` call it.
+Status NcclRank::registerMemory(uint32_t entry,
+                                std::span<const uint32_t> ranks) {
+  std::vector<ncclComm_t> added;
+  Status refused;
+  if (!library_->registers()) {
+    refused = makeError(ExitCode::Device, "NCCL ",
+                        cuda::nameOfLibraryVersion(library_->version),
+                        " registers none");
+  }
+  for (const auto &[group, clique] : cliques_) {
+    if (refused.isOk() && clique.communicator &&
+        asked_.insert(clique.communicator).second) {
+      added.push_back(clique.communicator);
+      refused = buffers_->add(clique.communicator);
+    }
+  }
+  StepDesc names;
+  names.entry = firstOwnEntry + entry;
+  names.tag = 3;
+  names.location = "the meeting of GPUs";
+  auto all = gather(names, {refused.isOk()}, ranks);
+  if (!all) {
+    return all.status();
+  }
+  if (std::ranges::find(*all, 0) == all->end()) {
+    registration_ = "NCCL has registered " + std::to_string(buffers_->count()) +
+                    " pieces of its memory";
+    return {};
+  }
+  std::ranges::for_each(added, [&](ncclComm_t one) { buffers_->remove(one); });
+  registration_ = "NCCL has registered none of its memory: " +
+                  (refused.isOk() ? "that of another device could not be"
+                                  : refused.message());
+  return {};
+}
+
 Expected<uint64_t> NcclRank::connect(uint32_t entry,
                                      std::span<const uint32_t> ranks,
                                      uint64_t generation, bool mayRecord) {
@@ -321,6 +365,9 @@ Expected<uint64_t> NcclRank::connect(uint32_t entry,
     auto meeting = meet(entry, ranks, mayRecord);
     Status status = meeting ? connectGroups(entry, std::move(meeting->groups))
                             : meeting.status();
+    if (status.isOk()) {
+      status = registerMemory(entry, ranks);
+    }
     if (!status.isOk()) {
       return status;
     }

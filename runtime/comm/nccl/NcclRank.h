@@ -21,7 +21,8 @@
 // each other there whether they could record the entry, and count its runs from
 // then on: the second is recorded by all of them, the later ones are graphs.
 // NCCL waits for graphs with calls of a communicator before that ends: they are
-// let go first.
+// let go first. In the same way ranks see to it that all of a communicator have
+// registered their memory with it, or none.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,7 @@
 #include "divisi/runtime/NcclCommunicator.h"
 #include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/comm/AbortState.h"
-#include "runtime/comm/nccl/NcclLibrary.h"
+#include "runtime/comm/nccl/NcclBuffers.h"
 
 #include <map>
 #include <set>
@@ -79,6 +80,13 @@ public:
   /// made; older ones are ended. Communicator::beginRun() says what it returns.
   Expected<uint64_t> connect(uint32_t entry, std::span<const uint32_t> ranks,
                              uint64_t generation, bool mayRecord);
+  /// Communicator::allocate(), after use().
+  Expected<std::unique_ptr<DeviceMemory>> allocate(Device &device,
+                                                   int64_t bytes) {
+    return buffers_->allocate(device, bytes);
+  }
+  /// Communicator::describe().
+  const std::string &registration() const { return registration_; }
   /// Communicator::noteGraph().
   void noteGraph(std::weak_ptr<std::unique_ptr<DeviceGraph>> graph);
   /// Ends all communicators, and what is on queues of them, after all graphs.
@@ -108,6 +116,7 @@ private:
   Expected<ncclComm_t> connectAll(uint32_t entry, const Group &ranks);
   Expected<ncclComm_t> checkGiven() const;
   Status connectGroups(uint32_t entry, std::vector<Group> groups);
+  Status registerMemory(uint32_t entry, std::span<const uint32_t> ranks);
   Status split(ncclComm_t whole, const std::vector<Group> &groups);
   Status splitRound(ncclComm_t whole, std::span<const Group> round);
 
@@ -125,6 +134,9 @@ private:
   std::map<uint32_t, Connected> connected_; ///< By entry.
   std::vector<std::weak_ptr<std::unique_ptr<DeviceGraph>>> graphs_;
   uint64_t generation_ = 0;
+  std::shared_ptr<NcclBuffers> buffers_; ///< Null before use().
+  std::set<ncclComm_t> asked_; ///< To register memory, whatever has become.
+  std::string registration_;   ///< What has become of it.
 };
 
 } // namespace divisi::rt::nccl

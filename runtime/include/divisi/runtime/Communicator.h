@@ -46,6 +46,7 @@ namespace divisi::rt {
 
 class Device;
 class DeviceGraph;
+class DeviceMemory;
 class DeviceQueue;
 
 /// One member of a step.
@@ -144,6 +145,12 @@ public:
   /// Fails with Unsupported where the devices cannot combine so.
   virtual Expected<std::unique_ptr<QueuedStep>>
   prepareQueued(const StepDesc &step, size_t self, Device &device);
+  /// Bytes of `device` in which queued steps of the rank may have their boxes,
+  /// as what connects the devices reaches them best. Freed before this is.
+  virtual Expected<std::unique_ptr<DeviceMemory>>
+  allocate(uint32_t rank, Device &device, int64_t bytes);
+  /// What has become of that, as a sentence; empty: nothing.
+  virtual std::string describe(uint32_t /*rank*/) const { return {}; }
   /// Before each run of an entry with queued steps, by each of `ranks`, which
   /// have a program of it: connects their devices. The first time it waits for
   /// all of them, no longer than a wait may. Whether work is recorded is for

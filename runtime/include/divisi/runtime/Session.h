@@ -211,6 +211,9 @@ public:
   /// Whether what a device does in it is given to it as one, or why not, as a
   /// sentence, likewise. Where devices meet, a run of it has to tell.
   std::vector<std::string> graphUses(std::string_view entry) const;
+  /// By rank, what is to be said of how its devices meet others, as a sentence,
+  /// once they have met; empty: nothing.
+  std::vector<std::string> connections() const;
   /// What ranks do in the collectives of it, likewise.
   std::vector<CollectiveUses> collectives(std::string_view entry) const;
   /// For how many nanoseconds ranks had nothing to do but wait for others in
