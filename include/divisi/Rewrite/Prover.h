@@ -54,8 +54,6 @@ public:
   /// Believes a rule for good: no proof names it, and questions take less, for
   /// what can be left out is looked at anew for each.
   void believe(const SymbolicRule &axiom);
-  /// Does not use what was assumed under that name, or does again.
-  void use(const std::string &name, bool isUsed);
   /// Prepares what was assumed for questions, so that those who begin with a
   /// copy of this process need not.
   void prepare();

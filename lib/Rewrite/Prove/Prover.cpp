@@ -16,16 +16,6 @@
 
 using namespace divisi::rewrite;
 
-namespace {
-
-/// What stands for all formulas of one rule: they hold where it does.
-struct Switch {
-  z3::expr isOn;
-  bool isUsed = true;
-};
-
-} // namespace
-
 /// The context, with all axioms asserted once; each question is pushed on top
 /// of them and popped.
 struct Prover::Impl {
@@ -35,7 +25,9 @@ struct Prover::Impl {
   z3::solver solver{context, z3::solver::simple()};
   std::optional<z3::solver> second;
   Encoder encoder{context};
-  std::map<std::string, Switch> switches;
+  /// By name, what stands for all formulas of one rule: they hold where it
+  /// does.
+  std::map<std::string, z3::expr> rules;
 
   Proof ask(const z3::expr_vector &question);
   Proof ask(z3::solver &by, const z3::expr_vector &question);
@@ -65,24 +57,17 @@ Prover::Prover(unsigned work, unsigned secondWork)
 Prover::~Prover() = default;
 
 void Prover::assume(const SymbolicRule &axiom) {
-  auto known = impl_->switches.find(axiom.name);
-  if (known == impl_->switches.end()) {
+  auto known = impl_->rules.find(axiom.name);
+  if (known == impl_->rules.end()) {
     z3::expr isOn = impl_->context.bool_const(("rule " + axiom.name).c_str());
-    known = impl_->switches.emplace(axiom.name, Switch{isOn}).first;
+    known = impl_->rules.emplace(axiom.name, isOn).first;
   }
   for (const z3::expr &formula : impl_->encoder.axiom(axiom)) {
-    z3::expr given = z3::implies(known->second.isOn, formula);
+    z3::expr given = z3::implies(known->second, formula);
     impl_->solver.add(given);
     if (impl_->second) {
       impl_->second->add(given);
     }
-  }
-}
-
-void Prover::use(const std::string &name, bool isUsed) {
-  auto known = impl_->switches.find(name);
-  if (known != impl_->switches.end()) {
-    known->second.isUsed = isUsed;
   }
 }
 
@@ -99,10 +84,8 @@ void Prover::prepare() { impl_->solver.check(); }
 
 z3::expr_vector Prover::Impl::used() {
   z3::expr_vector result(context);
-  for (const auto &[name, each] : switches) {
-    if (each.isUsed) {
-      result.push_back(each.isOn);
-    }
+  for (const auto &[name, isOn] : rules) {
+    result.push_back(isOn);
   }
   return result;
 }
