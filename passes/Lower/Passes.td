@@ -74,8 +74,7 @@ def PlaceSpaces : Pass<"place-spaces", "::mlir::ModuleOp"> {
     kernels for all of these; a global that nobody updates is read in either. A
     collective is in one space on all of its ranks, whatever programs they have.
     What the device has no kernels for stays with the host. What a loop carries
-    lies where the body makes it, what it gives where the body reads it; what
-    ranks do together in a body is the host's.
+    lies where the body makes it, what it gives where the body reads it.
 
     From C++ a backend is asked what it takes (`divisi/Evaluate/DeviceTarget.h`);
     here `kernels` lists it.

@@ -31,7 +31,6 @@
 // A body is placed before the programs with its loop. What the loop carries
 // lies where the body makes it, what it gives where the body reads it, in the
 // body and around it: between iterations nothing is copied to another space.
-// What ranks do together in a body they do with the host.
 //
 //===----------------------------------------------------------------------===//
 
@@ -171,9 +170,12 @@ void PlaceSpacesPass::setInputs(EntryOp entry, Placers &placers) {
   for (const auto &placer : placers) {
     known_.clear();
     InputPlaces wanted =
-        placer->wantedInputs(places.size(), [&](CallOp call, CallSites &sites) {
-          return takesCall(call, sites);
-        });
+        placer->wantedInputs(
+            places.size(),
+            [&](CallOp call, CallSites &sites) {
+              return takesCall(call, sites);
+            },
+            [&](InstructionInterface op) { return reaches(op); });
     for (auto [all, own] : llvm::zip_equal(places, wanted)) {
       all &= own;
     }
@@ -196,8 +198,7 @@ void PlaceSpacesPass::choose(EntryOp entry, Placers &placers) {
       placer->choose(
           [&](CallOp call, CallSites &sites) { return takesCall(call, sites); },
           [&](InstructionInterface op) {
-            return !entry.getIsBody() && !apart.contains(stepNameOf(op)) &&
-                   reaches(op);
+            return !apart.contains(stepNameOf(op)) && reaches(op);
           },
           sent);
       for (auto [name, isThere, onlyBrings] : placer->steps()) {

@@ -129,6 +129,13 @@ static bool isMover(CallOp call) {
   return rt::isMovement(call.getCallee()) || call.getInputs().empty();
 }
 
+/// Whether `op` talks to nobody, or ranks meet on devices for it.
+static bool isCollectiveThere(InstructionInterface op,
+                              SpacePlacer::Reaches reaches) {
+  return isa<CollectiveOp, TransferOp>(op) &&
+         (!op.getMeeting() || reaches(op));
+}
+
 void SpacePlacer::chooseCalls(Takes takes) {
   onDevice_.clear();
   for (InstructionInterface op : instructions_) {
@@ -139,48 +146,59 @@ void SpacePlacer::chooseCalls(Takes takes) {
   }
 }
 
+/// Whether `op` can be on the device where what it moves, or combines, is.
+bool SpacePlacer::mayMove(InstructionInterface op, Takes takes,
+                          Reaches reaches) {
+  auto call = dyn_cast<CallOp>(op.getOperation());
+  return call ? isMover(call) && takes(call, sites_)
+              : isCollectiveThere(op, reaches);
+}
+
 /// Whether `buffer` is read on the device, or something that is moved there
 /// from it.
-bool SpacePlacer::isWanted(Value buffer, Takes takes) {
+bool SpacePlacer::isWanted(Value buffer, Takes takes, Reaches reaches) {
   return llvm::any_of(buffer.getUses(), [&](OpOperand &use) {
     if (auto view = dyn_cast<ViewOp>(use.getOwner())) {
-      return isWanted(view.getBuffer(), takes);
+      return isWanted(view.getBuffer(), takes, reaches);
     }
-    auto call = dyn_cast<CallOp>(use.getOwner());
-    if (call && llvm::is_contained(call.getOutputs(), buffer)) {
+    auto op = cast<InstructionInterface>(use.getOwner());
+    SmallVector<Value> writes = op.getWrites();
+    if (llvm::is_contained(writes, buffer)) {
       return false;
     }
-    bool moves = call && isMover(call) && takes(call, sites_);
-    return isOnDevice(use) ||
-           (moves && llvm::any_of(call.getOutputs(), [&](Value moved) {
-              return isWanted(moved, takes);
-            }));
+    return isOnDevice(use) || (mayMove(op, takes, reaches) &&
+                               llvm::any_of(writes, [&](Value moved) {
+                                 return isWanted(moved, takes, reaches);
+                               }));
   });
 }
 
-/// The root of `buffer`, before all calls that only move it.
-Value SpacePlacer::madeFrom(Value buffer) const {
+/// The root of `buffer`, before all that only moves it, or combines it.
+Value SpacePlacer::madeFrom(Value buffer, Reaches reaches) const {
   while (true) {
     Value root = rootOf(buffer);
+    auto op = dyn_cast_or_null<InstructionInterface>(writerOf_.lookup(root));
     auto call = dyn_cast_or_null<CallOp>(writerOf_.lookup(root));
-    if (!call || !isMover(call) || call.getInputs().empty()) {
+    bool moves = op && (call ? isMover(call) : isCollectiveThere(op, reaches));
+    if (!moves || op.getReads().empty()) {
       return root;
     }
-    buffer = call.getInputs().front();
+    buffer = op.getReads().front();
   }
 }
 
 /// What is carried lies where it is made, if it is, and else, as what is given
 /// does, where it is read. The iteration is the host's.
-InputPlaces SpacePlacer::wantedInputs(size_t count, Takes takes) {
+InputPlaces SpacePlacer::wantedInputs(size_t count, Takes takes,
+                                      Reaches reaches) {
   chooseCalls(takes);
   std::map<uint64_t, bool> read;
   for (auto input : program_.getBody().getOps<InputOp>()) {
-    read[input.getIndex()] |= isWanted(input.getBuffer(), takes);
+    read[input.getIndex()] |= isWanted(input.getBuffer(), takes, reaches);
   }
   std::map<uint64_t, bool> wanted = read;
   for (auto output : program_.getBody().getOps<OutputOp>()) {
-    Value made = madeFrom(output.getSource());
+    Value made = madeFrom(output.getSource(), reaches);
     auto input = made.getDefiningOp<InputOp>();
     wanted[output.getIndex() + 1] =
         input ? read[input.getIndex()] : liesOnDevice(made);
@@ -192,8 +210,7 @@ InputPlaces SpacePlacer::wantedInputs(size_t count, Takes takes) {
   return places;
 }
 
-void SpacePlacer::choose(Takes takes,
-                         llvm::function_ref<bool(InstructionInterface)> reaches,
+void SpacePlacer::choose(Takes takes, Reaches reaches,
                          const std::set<StepName> &sent) {
   chooseCalls(takes);
   for (InstructionInterface op : instructions_) {
@@ -204,8 +221,7 @@ void SpacePlacer::choose(Takes takes,
     }
     bool isWanted =
         onlyBrings(op) ? sent.contains(stepNameOf(op)) : movesOnDevice(op);
-    if (isWanted &&
-        (call ? takes(call, sites_) : !op.getMeeting() || reaches(op))) {
+    if (isWanted && mayMove(op, takes, reaches)) {
       onDevice_.insert(op);
     }
   }

@@ -34,6 +34,8 @@ class SpacePlacer {
 public:
   /// Whether a call has a kernel on the device.
   using Takes = llvm::function_ref<bool(exec::CallOp, CallSites &)>;
+  /// Whether ranks meet in the memory of devices for what a collective moves.
+  using Reaches = llvm::function_ref<bool(exec::InstructionInterface)>;
 
   /// Of `program`, whose device has that memory space, in a module that updates
   /// the globals `updated`. `bodies` has those whose loops are in `program`.
@@ -46,16 +48,14 @@ public:
   llvm::LogicalResult index();
   /// Of a body with that many inputs: which of them it would have on the
   /// device.
-  InputPlaces wantedInputs(size_t count, Takes takes);
+  InputPlaces wantedInputs(size_t count, Takes takes, Reaches reaches);
   /// Lets the inputs of a body lie there, and what the next iteration gets.
   void setInputs(InputPlaces inputs) { inputs_ = std::move(inputs); }
   /// Lets the calls that `takes` work on the device, and with them what only
   /// moves bytes; of collectives those for which `reaches` holds, and of these
   /// such as only bring something where others `send` it from the device. Once
   /// more, it forgets what it has chosen before.
-  void choose(Takes takes,
-              llvm::function_ref<bool(exec::InstructionInterface)> reaches,
-              const std::set<StepName> &sent);
+  void choose(Takes takes, Reaches reaches, const std::set<StepName> &sent);
   /// A collective of the program.
   struct Step {
     StepName name;   ///< For all programs.
@@ -77,8 +77,9 @@ public:
 
 private:
   void chooseCalls(Takes takes);
-  bool isWanted(mlir::Value buffer, Takes takes);
-  mlir::Value madeFrom(mlir::Value buffer) const;
+  bool mayMove(exec::InstructionInterface op, Takes takes, Reaches reaches);
+  bool isWanted(mlir::Value buffer, Takes takes, Reaches reaches);
+  mlir::Value madeFrom(mlir::Value buffer, Reaches reaches) const;
   bool isInputOnDevice(uint64_t input) const;
   bool isOnDevice(mlir::OpOperand &operand) const;
   bool liesOnDevice(mlir::Value root) const;

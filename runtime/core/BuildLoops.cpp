@@ -72,6 +72,28 @@ Status RankProgramBuilder::addLoopQueue(RankLoop &loop) {
   return event.status();
 }
 
+/// What a body does, once, is done by the program with its loop.
+void RankProgramBuilder::addBodyUses(const RankProgram &body) {
+  addBodyMemory(body.memory());
+  for (const auto &[kind, use] : body.collectives()) {
+    CollectiveUse &all = out_.collectives_[kind];
+    all.steps += use.steps;
+    all.queued += use.queued;
+    all.bytes += use.bytes;
+  }
+  for (const auto &[key, calls] : body.kernelCounts()) {
+    out_.kernelCounts_[key] += calls;
+  }
+  out_.spaceCopies_.copies += body.spaceCopies().copies;
+  out_.spaceCopies_.bytes += body.spaceCopies().bytes;
+  if (!body.queuedRanks_.empty()) {
+    out_.meetingBodies_.push_back(&body);
+  }
+  out_.meetingBodies_.insert(out_.meetingBodies_.end(),
+                             body.meetingBodies_.begin(),
+                             body.meetingBodies_.end());
+}
+
 Status RankProgramBuilder::addLoop(const pb::Loop &loop, size_t instruction) {
   auto ready = std::make_unique<RankLoop>();
   Expected<std::unique_ptr<RankProgram>> body =
@@ -80,16 +102,7 @@ Status RankProgramBuilder::addLoop(const pb::Loop &loop, size_t instruction) {
     return body.status();
   }
   ready->body = std::move(*body);
-  addBodyMemory(ready->body->memory());
-  for (const auto &[kind, use] : ready->body->collectives()) {
-    out_.collectives_[kind].steps += use.steps;
-    out_.collectives_[kind].bytes += use.bytes;
-  }
-  for (const auto &[key, calls] : ready->body->kernelCounts()) {
-    out_.kernelCounts_[key] += calls;
-  }
-  out_.spaceCopies_.copies += ready->body->spaceCopies().copies;
-  out_.spaceCopies_.bytes += ready->body->spaceCopies().bytes;
+  addBodyUses(*ready->body);
   ready->most = loop.most();
   const ResolvedEntry &entry = context_.resolved.entries[loop.body()];
   if (entry.programOfRank.size() > 1) {

@@ -15,6 +15,21 @@ RankProgram::Task::Task() = default;
 RankProgram::Task::Task(Task &&) noexcept = default;
 RankProgram::Task::~Task() = default;
 
+/// Connects the devices for what bodies have of steps between them: before the
+/// run, since ranks wait for each other there, and in a loop some would do so
+/// while others are before it. All have the loops in one order (verifyOrder()).
+Status RankProgram::connectBodies() {
+  for (const RankProgram *body : meetingBodies_) {
+    Expected<uint64_t> number =
+        communicator_->beginRun(body->entryIndex_, body->queuedRanks_, rank_,
+                                /*mayRecord=*/false);
+    if (!number) {
+      return number.status();
+    }
+  }
+  return {};
+}
+
 /// How often the body runs: the same on all ranks, or an error on all of them.
 Expected<int64_t> RankProgram::agreeOnCount(const Task &task) {
   RankLoop &loop = *task.loop;
@@ -51,6 +66,7 @@ Status RankProgram::iterate(std::span<const void *const> inputs,
     tasks_[patch.task].results[0] = outputs[patch.output];
   }
   progressBase_ += 2 * tasks_.size();
+  numQueued_ = 0; // all of the iteration before have ended
   return drainQueues();
 }
 

@@ -346,6 +346,7 @@ private:
   Status waitForOthers();
   Status planGraph();
   Status stageInput(uint32_t input, InputSlice &slice);
+  Status connectBodies();
   Expected<bool> beginRun();
   void listGraphAddresses();
   Status makeMarks();
@@ -387,10 +388,14 @@ private:
   std::string graphUse_;
   bool hasRun_ = false;              ///< Task by task, to the end.
   std::vector<CommStep *> inFlight_; ///< While waiting; has room for all.
-  size_t numQueued_ = 0;             ///< Steps on queues begun in the run.
+  /// Steps on queues begun in the run, of a body in the iteration.
+  size_t numQueued_ = 0;
   bool hasQueued_ = false;           ///< Whether there are some.
-  /// Who has a program of an entry with such steps; else nobody.
+  /// Who has a program of an entry, or body, with such steps; else nobody.
   std::vector<uint32_t> queuedRanks_;
+  /// The bodies, those within bodies too, that have some: in the order of the
+  /// list, a body before those within it.
+  std::vector<const RankProgram *> meetingBodies_;
   Communicator *communicator_ = nullptr; ///< The context's.
   size_t commit_ = SIZE_MAX;             ///< The task; else there is none.
   bool hasCommitted_ = false;            ///< In the last run.

@@ -61,6 +61,7 @@ private:
   Status addLoopQueue(RankLoop &loop);
   Status countLoop(const artifact::Loop &loop);
   void addBodyMemory(const ProgramMemory &body);
+  void addBodyUses(const RankProgram &body);
   RankContext contextOf(const artifact::Loop &loop) const;
   OwnStep stepOfAll(size_t entryIndex, DType type, ReduceKind reduce,
                     int64_t count) const;

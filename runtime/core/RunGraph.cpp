@@ -20,6 +20,9 @@ using namespace divisi::rt;
 
 /// Begins a run with others; whether what the device does in it is its graph.
 Expected<bool> RankProgram::beginRun() {
+  if (Status status = connectBodies(); !status.isOk()) {
+    return status;
+  }
   if (queuedRanks_.empty()) {
     return graph_ && hasRun_;
   }

@@ -91,10 +91,6 @@ Status ProgramVerifier::verifyMove(const pb::Instruction &instruction) const {
                    " has its channels last, and the other has not: it must be "
                    "packed");
   }
-  if (entry_.isBody() && isQueued(program_, instruction)) {
-    return invalid("ranks meet with the host in a body, not in ",
-                   spaceOf(buffers[0]));
-  }
   if (instruction.has_output() && !entry_.isBody() &&
       program_.space(buffers[0]) != hostSpaceNumber) {
     return invalid("it gives out buffer ", buffers[0], ", which lies in ",

@@ -2,13 +2,15 @@
 there."""
 
 import re
+import time
 
 import numpy as np
 import pytest
-from conftest import assert_close
+from conftest import assert_close, load
 from cuda_programs_test import (DEVICES, INTERLEAVINGS,  # noqa: F401
                                 _needs_emulator, compile_program, run)
-from cuda_test import DEVICE, GPU, emulator, leave_out_waits
+from cuda_test import DEVICE, GPU, HAS_NCCL, emulator, leave_out_waits
+from launched import SLACK
 from loop_programs import (NESTED, STEPS, jacobi, jacobi_tensors, lstm,
                            lstm_tensors, nested_tensors, run_jacobi, run_lstm,
                            run_nested)
@@ -32,6 +34,19 @@ def bodies(lowered):
     names = re.findall(r"exec\.entry (@\S+) body", lowered)
     programs = lowered.split("exec.program ")[1:]
     return [p for p in programs if any(f"entry {n} " in p for n in names)]
+
+
+def meetings(body):
+    """The collectives of a body that talk to others."""
+    return [line for line in body.splitlines() if re.search(
+        r'exec\.collective "(all_|exchange|reduce_scatter)', line)]
+
+
+def assert_meets_there(lowered):
+    """Of bodies in which ranks meet: they do so on GPUs, if they can."""
+    met = [line for body in bodies(lowered) for line in meetings(body)]
+    assert met
+    assert all(('"cuda">' in line) == HAS_NCCL for line in met)
 
 
 # What the cell carries and is given lies there: an iteration copies its number.
@@ -63,19 +78,53 @@ def test_random_plans(divisi, devices):
     assert "emulator: " not in result.err
 
 
-# Ranks meet in the body, with the host.
+# Ranks meet in the body: the state stays on GPUs, of which nothing is copied.
 @pytest.mark.parametrize("devices", DEVICES[1:])
 def test_lstm_with_split_features(divisi, compile_loops, devices):
     w, r, x = lstm_tensors()
     lowered = compile_loops(lstm(devices, True), devices, (w, r))
-    assert all("exec.collective" in body for body in bodies(lowered))
-    assert_close(run(divisi, x=x), run_lstm())
+    assert_meets_there(lowered)
+    [body] = bodies(lowered)
+    assert body.count("exec.copy ") == (1 if HAS_NCCL else 3)
+    got = run(divisi, x=x)
+    assert_close(got, run_lstm())
+    for seed in (2, 3):
+        other = run(divisi, "--repeat", 2, seed=seed, x=x)
+        assert all((other[name] == got[name]).all() for name in got)
+
+
+def test_how_ranks_meet_in_a_body_is_told(divisi, compile_loops):
+    w, r, x = lstm_tensors()
+    compile_loops(lstm(2, True), 2, (w, r))
+    divisi("compile", "m.mlir", "--devices", 2, "--gpu", "emulated",
+           "--collectives", "host", "-o", "h.divisi")
+    np.savez(divisi.path("in.npz"), x=x)
+    for path, meets_there in (("g.divisi", HAS_NCCL), ("h.divisi", False)):
+        told = divisi("run", path, "--inputs", "in.npz", "--verbose", "-o",
+                      "out.npz", env=emulator()).err
+        assert ("device 0 meets others in 1 collective, 1 of them between GPUs "
+                "by NCCL" in told) == meets_there
+        assert ("NCCL" in told) == meets_there
+        assert_close(load(divisi.path("out.npz")), run_lstm())
+
+
+@pytest.mark.parametrize("devices", [2, 4])
+def test_random_plans_of_an_lstm(divisi, devices):
+    w, r, x = lstm_tensors()
+    divisi.path("weights.bin").write_bytes(w.tobytes() + r.tobytes())
+    divisi.path("m.mlir").write_text(lstm(devices, False))
+    np.savez(divisi.path("in.npz"), x=x)
+    result = divisi("check", "m.mlir", "--devices", devices, "--random-plans",
+                    6, "--inputs", "in.npz", *GPU, env=emulator(seed=devices))
+    assert "emulator: " not in result.err
 
 
 @pytest.mark.parametrize("devices", DEVICES)
 @pytest.mark.parametrize("count", [0, 1, 6])
 def test_jacobi_exchanges_halos(divisi, compile_loops, devices, count):
-    compile_loops(jacobi(devices, devices > 1), devices)
+    lowered = compile_loops(jacobi(devices, devices > 1), devices)
+    if devices > 1:
+        assert_meets_there(lowered)
     assert_close(run(divisi, **jacobi_tensors(count)), run_jacobi(count))
 
 
@@ -87,6 +136,21 @@ def test_loops_in_loops_and_branches(divisi, compile_loops, devices, condition):
         if count == 0:
             compile_loops(NESTED, devices, [w])
         got = run(divisi, **tensors)
+        assert (got["y"] == run_nested(count, condition)["y"]).all()
+
+
+# Sums of ranks in loops within loops, and in a branch: of the communicators that
+# ranks want there, all are connected before they are in one of them.
+@pytest.mark.parametrize("devices", DEVICES[1:])
+@pytest.mark.parametrize("condition", [True, False])
+def test_ranks_meet_in_loops_in_loops(divisi, compile_loops, devices, condition):
+    split = (f"spmd.grid @g (x = {devices})" + NESTED).replace(
+        '"mk,kn->mn"', '"mk,kn->mn", spmd.split = #spmd.split<@g: k@x>')
+    for count in (0, 1, 5):
+        w, tensors = nested_tensors(count, condition)
+        if count == 0:
+            assert_meets_there(compile_loops(split, devices, [w]))
+        got = run(divisi, "--repeat", 2, seed=count + 1, **tensors)
         assert (got["y"] == run_nested(count, condition)["y"]).all()
 
 
@@ -103,9 +167,10 @@ def test_an_index_in_a_body_is_checked(divisi, compile_loops):
             f"{STEPS}") in err
 
 
-def test_no_interleaving_has_a_race(divisi, compile_loops):
+@pytest.mark.parametrize("devices", DEVICES[1:])
+def test_no_interleaving_has_a_race(divisi, compile_loops, devices):
     w, r, x = lstm_tensors()
-    compile_loops(lstm(2, True), 2, (w, r))
+    compile_loops(lstm(devices, True), devices, (w, r))
     got = run(divisi, "--repeat", INTERLEAVINGS, x=x)
     assert_close(got, run_lstm())
     print(f"counted: interleavings of emulated GPUs without a race: "
@@ -138,3 +203,27 @@ def test_what_fails_in_a_body_is_told(divisi, compile_loops, failure, message):
                  "--timeout", 2000, exits=DEVICE, env=emulator(**failure)).err
     assert re.search(r"entry 'step', program 0, instruction \d+, rank [01], "
                      + r"[^:]+: " + message, err), err
+
+
+# Groups of calls are counted over both devices, an iteration has two.
+@pytest.mark.skipif(not HAS_NCCL, reason="the build found no nccl.h")
+@pytest.mark.parametrize("what, number, message", [
+    ("nccl_fail", 1, "NCCL cannot (begin|go on with) "
+     r".* \(tag \d+\) on rank [01]: .*the emulated network is down"),
+    ("nccl_fail", 30, "NCCL cannot (begin|go on with) "
+     r".* \(tag \d+\) on rank [01]: .*the emulated network is down"),
+    ("nccl_hang", 1, r"rank [01] waited 1500 ms in .* for NCCL to end it"),
+    ("nccl_hang", 30, r"rank [01] waited 1500 ms in .* for NCCL to end it"),
+    ("nccl_lose", 30, r"rank [01] waited 1500 ms in .* for NCCL to end it"),
+    ("nccl_alone", 1, "waited 1500 ms for NCCL to connect 2 GPUs")])
+def test_what_fails_between_ranks_in_a_body_is_told(divisi, compile_loops, what,
+                                                    number, message):
+    w, r, x = lstm_tensors()
+    compile_loops(lstm(2, True), 2, (w, r))
+    np.savez(divisi.path("in.npz"), x=x)
+    begin = time.monotonic()
+    err = divisi("run", "g.divisi", "--inputs", "in.npz", "-o", "out.npz",
+                 "--timeout", 1500, exits=DEVICE,
+                 env=emulator(**{what: number})).err
+    assert re.search(message, err), err
+    assert time.monotonic() - begin < 1.5 + SLACK

@@ -5,12 +5,16 @@ does. The emulated NCCL of test/emulator meets by files in a folder then."""
 import re
 import subprocess
 import time
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from conftest import BUILD, PROGRAM, assert_close, load
+from cuda_loops_test import compile_loops  # noqa: F401
 from cuda_test import DEVICE, HAS_NCCL, emulator
 from cuda_test import _needs_emulator  # noqa: F401
 from launched import PATIENT, SLACK, needs_mpi, under_mpirun, under_torchrun
+from loop_programs import lstm, lstm_tensors, run_lstm
 from nccl_test import MEGATRON, TIMEOUT, compile_for_gpus, run
 
 pytestmark = [needs_mpi, pytest.mark.skipif(
@@ -65,6 +69,26 @@ def test_the_bits_of_one_process(divisi, name, plan, processes):
                             "other devices", told)
         assert len(graphs) == processes
     assert_same_bits(divisi, m)
+
+
+# In the body of a loop, whose ranks meet in each iteration.
+def test_processes_meet_in_a_loop(divisi, compile_loops):  # noqa: F811
+    w, r, x = lstm_tensors()
+    compile_loops(lstm(2, True), 2, (w, r))
+    m = SimpleNamespace(inputs="in.npz", outputs=divisi.path("want.npz"))
+    np.savez(divisi.path(m.inputs), x=x)
+    np.savez(m.outputs, **run_lstm())
+    told = run_launched(divisi, m, "--repeat", 2, "--verbose", "--timeout",
+                        PATIENT)
+    assert "emulator: " not in told
+    assert told.count("1 of them between GPUs by NCCL") == 2
+    assert_same_bits(divisi, m)
+    for what in ("nccl_hang", "nccl_lose", "nccl_fail"):
+        begin = time.monotonic()
+        told = run_launched(divisi, m, "--timeout", TIMEOUT, exits=DEVICE,
+                            **{what: 5})
+        assert time.monotonic() - begin < TIMEOUT / 1000 + SLACK
+        assert re.search("for NCCL to end it|the emulated network is down", told)
 
 
 def test_processes_of_torchrun(divisi):

@@ -193,8 +193,17 @@ TEST_F(LoopDeviceTest, whatDoesNotFitTheBodyIsRefused) {
     EXPECT_THAT(verifyManifest(m, backends).message(),
                 HasSubstr(damage.message));
   }
-  EXPECT_THAT(verifyManifest(loopManifest(/*meets=*/true), backends).message(),
-              HasSubstr("ranks meet with the host in a body, not in 'test'"));
+}
+
+TEST_F(LoopDeviceTest, devicesMeetInABodyIfTheCommunicatorReachesThem) {
+  static const TestBackend host;
+  const Backend *backends[] = {&host, &onDevice_};
+  pb::Manifest manifest = loopManifest(/*meets=*/true);
+  EXPECT_EQ(verifyManifest(manifest, backends).message(), "");
+  Status status = openSession(manifest, {}, options_).status();
+  EXPECT_EQ(status.code(), ExitCode::Unsupported);
+  EXPECT_THAT(status.message(),
+              HasSubstr("the communicator does not reach memory space 'test'"));
 }
 
 TEST_F(LoopDeviceTest, aDamagedManifestIsRefusedOrRuns) {

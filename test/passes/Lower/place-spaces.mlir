@@ -217,6 +217,62 @@ exec.program @step__0 entry @step ranks [0] arena 0 {
 // -----
 
 spmd.grid @g (x = 2)
+!i = !exec.buffer<tensor<i64, #spmd.local<(x=2), []>>, @g>
+!part = !exec.buffer<tensor<8xf32, #spmd.local<(x=2), [*] partial sum {x}, 8>>, @g>
+!whole = !exec.buffer<tensor<8xf32, #spmd.local<(x=2), [*], 8>>, @g>
+!shard = !exec.buffer<tensor<4xf32, #spmd.local<(x=2), [x], 8>>, @g>
+exec.entry @f inputs ["n", "x", "g"] [!i, !whole, !shard] outputs ["y"] [!whole]
+exec.entry @step body inputs ["i", "x", "g"] [!i, !whole, !shard]
+  outputs ["y"] [!whole]
+
+// What ranks combine in a body from what is made on the device is carried there,
+// and what they gather for it is given there, if the communicator reaches it.
+// REACHED-LABEL: exec.program @around
+// REACHED-DAG: %[[Y:.*]] = exec.alloc : {{.*}}"cuda"
+// REACHED-DAG: %[[Z:.*]] = exec.alloc : {{.*}}"cuda"
+// REACHED-DAG: exec.copy {{.*}} into %[[X:.*]] on "copy" : {{.*}}tensor<8xf32
+// REACHED-DAG: exec.copy {{.*}} into %[[G:.*]] on "copy" : {{.*}}tensor<4xf32
+// REACHED: exec.loop @step {{.*}} carries (%[[X]]) given (%[[G]]) into (%[[Y]]) spare (%[[Z]])
+// REPORT: remark: 2 calls work in memory space 'cuda', and 0 with the host; 3 copies move 96 bytes
+// REPORT: remark: 1 collectives of what lies there meet with the host: all_reduce (1)
+exec.program @around entry @f ranks [0, 1] arena 0 {
+  %n = exec.input 0 : !i
+  %x = exec.input 1 : !whole
+  %g = exec.input 2 : !shard
+  %y = exec.alloc : !whole
+  %z = exec.alloc : !whole
+  exec.loop @step times %n max 3 carries (%x) given (%g) into (%y) spare (%z)
+    : !i, (!whole), (!shard), (!whole), (!whole)
+  exec.output 0 %y : !whole
+}
+// CHECK-LABEL: exec.program @meets
+// CHECK: exec.collective "all_gather" {{.*}}, @g> into {{.*}}, @g>
+// CHECK: exec.collective "all_reduce" {{.*}}, @g> into {{.*}}, @g>
+// REACHED-LABEL: exec.program @meets
+// REACHED-NOT: exec.copy
+// REACHED: exec.collective "all_gather" {{.*}}, @g, "cuda"> into {{.*}}, @g, "cuda">
+// REACHED-NOT: exec.copy
+// REACHED: exec.collective "all_reduce" {{.*}}, @g, "cuda"> into {{.*}}, @g, "cuda">
+// REACHED-NOT: exec.copy
+// REACHED: exec.output 0 %{{.*}} : {{.*}}"cuda"
+exec.program @meets entry @step ranks [0, 1] arena 0 {
+  %i = exec.input 0 : !i
+  %x = exec.input 1 : !whole
+  %g = exec.input 2 : !shard
+  %h = exec.alloc : !whole
+  exec.collective "all_gather" axes ["x"] tag 0 %g into %h : !shard into !whole
+  %p = exec.alloc : !part
+  exec.call "nn.mul"(%x, %h) into (%p) {} : (!whole, !whole) into (!part)
+  %q = exec.alloc : !part
+  exec.call "nn.mul"(%p, %p) into (%q) {} : (!part, !part) into (!part)
+  %y = exec.alloc : !whole
+  exec.collective "all_reduce" axes ["x"] tag 1 %q into %y : !part into !whole
+  exec.output 0 %y : !whole
+}
+
+// -----
+
+spmd.grid @g (x = 2)
 !s = tensor<8xf32, #spmd.local<(x=2), [x], 16>>
 !t = !exec.buffer<tensor<8xf32, #spmd.local<(x=2), [x], 16>>, @g>
 exec.entry @f inputs ["x"] [!t] outputs ["y", "z"] [!t, !t]
