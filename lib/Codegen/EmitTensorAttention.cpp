@@ -43,27 +43,24 @@ private:
                            weightTiles = tile / WarpProduct::depth;
 
   /// Where the block has what it shares, in elements: rows of keys, of each
-  /// feature of values, and of queries. Rows are padded such that the lanes of
-  /// a warp, which read from eight of them, find all in different banks.
+  /// feature of values, and of queries.
   struct Layout {
     explicit Layout(const GridAttention &attention)
         : depth(attention.depthTiles * WarpProduct::depth),
-          features(attention.featureTiles * columns) {}
-    static constexpr int64_t padding = 8, valuePitch = tile + padding;
+          features(attention.featureTiles * columns),
+          pitchOfRows(attention.tensorPitch()), warps(attention.tensorWarps()) {
+    }
+    static constexpr int64_t valuePitch = GridAttention::valuePitch;
 
-    int64_t pitch() const { return depth + padding; }
+    int64_t pitch() const { return pitchOfRows; }
     int64_t values() const { return tile * pitch(); }
     int64_t queries() const { return values() + features * valuePitch; }
     int64_t flagWords() const {
-      return (queries() +
-              GridAttention::mostTensorWarps * WarpProduct::rows * pitch()) /
-             2;
+      return (queries() + warps * WarpProduct::rows * pitch()) / 2;
     }
-    int64_t words() const {
-      return flagWords() + GridAttention::mostTensorWarps;
-    }
+    int64_t words() const { return flagWords() + warps; }
 
-    int64_t depth, features;
+    int64_t depth, features, pitchOfRows, warps;
   };
 
   /// What is known of the keys that have come by: of this lane's two queries,
@@ -98,6 +95,8 @@ private:
   Values attend(Value key, Value end, ValueRange scores, Running &running);
   void weigh(ValueRange weights, Running &running);
   Value attendedKeys(ValueRange weights);
+  Values addNoNumbers(Value base, Value row, Value attended, Value otherwise,
+                      size_t first, ValueRange sums);
   void weighNoNumbers(Value hasAny, Value key, Value end, ValueRange weights,
                       Running &running);
   Values carried(const Running &running);
@@ -331,6 +330,35 @@ Value TensorAttentionEmitter::attendedKeys(ValueRange weights) {
       all, 4, [&](Value x, Value y) { return make<arith::OrIOp>(x, y); });
 }
 
+/// Adds those of a row's values that are no numbers to `sums`, of the features
+/// from tile `first` on: a query that has not `attended` the row gets
+/// `otherwise`.
+ThreadBuilder::Values TensorAttentionEmitter::addNoNumbers(
+    Value base, Value row, Value attended, Value otherwise, size_t first,
+    ValueRange sums) {
+  Values next(sums);
+  Value zero = arith::ConstantIntOp::create(b_, 0, 16);
+  for (size_t n = 0; n < sums.size() / 4; ++n) {
+    for (size_t i = 0; i < 2; ++i) {
+      Value e =
+          add(pair_, number(int64_t(first + n) * columns + int64_t(i)));
+      Value bits = valueWhen(isLess(e, extent(GridAttention::Features)), zero,
+                             [&] { return loadBits(v_, add(base, e)); });
+      Value isNone = isNoNumber(bits), value = toReal(bits);
+      for (size_t half = 0; half < 2; ++half) {
+        Value bit = make<arith::ShRUIOp>(
+            attended, add(row, number(int64_t(half) * 32)));
+        Value has = make<arith::TruncIOp>(Type(b_.getI1Type()), bit);
+        Value more = make<arith::SelectOp>(has, value, otherwise);
+        more = make<arith::SelectOp>(isNone, more, constant(0));
+        Value &sum = next[4 * n + 2 * half + i];
+        sum = make<arith::AddFOp>(sum, more);
+      }
+    }
+  }
+  return next;
+}
+
 /// Adds the values that are no numbers, where there are any: to what they
 /// weigh something for, since weights are no matter but for their being 0.
 void TensorAttentionEmitter::weighNoNumbers(Value hasAny, Value key, Value end,
@@ -343,33 +371,18 @@ void TensorAttentionEmitter::weighNoNumbers(Value hasAny, Value key, Value end,
   Value otherwise = constant(
       attention_.masks() ? 0 : std::numeric_limits<double>::quiet_NaN());
   Value none = make<arith::SelectOp>(hasAny, left, number(0));
-  running.features =
-      loop(number(0), none, number(1), running.features,
-           [&](Value row, ValueRange last) {
-             Values next(last);
-             Value base = add(vBase_, mul(add(key, row), vStrides_[2]));
-             for (size_t n = 0; n < featureTiles(); ++n) {
-               for (size_t i = 0; i < 2; ++i) {
-                 Value e =
-                     add(pair_, number(int64_t(n) * columns + int64_t(i)));
-                 Value zero = arith::ConstantIntOp::create(b_, 0, 16);
-                 Value bits =
-                     valueWhen(isLess(e, extent(GridAttention::Features)), zero,
-                               [&] { return loadBits(v_, add(base, e)); });
-                 Value isNone = isNoNumber(bits), value = toReal(bits);
-                 for (size_t half = 0; half < 2; ++half) {
-                   Value bit = make<arith::ShRUIOp>(
-                       attended, add(row, number(int64_t(half) * 32)));
-                   Value has = make<arith::TruncIOp>(Type(b_.getI1Type()), bit);
-                   Value more = make<arith::SelectOp>(has, value, otherwise);
-                   more = make<arith::SelectOp>(isNone, more, constant(0));
-                   Value &sum = next[4 * n + 2 * half + i];
-                   sum = make<arith::AddFOp>(sum, more);
-                 }
-               }
-             }
-             return next;
-           });
+  // So many tiles at a time: of more, values would wait for registers.
+  constexpr size_t most = 16;
+  for (size_t first = 0; first < featureTiles(); first += most) {
+    size_t count = 4 * std::min(most, featureTiles() - first);
+    Values last(ArrayRef(running.features).slice(4 * first, count));
+    Values sums = loop(
+        number(0), none, number(1), last, [&](Value row, ValueRange sums) {
+          Value base = add(vBase_, mul(add(key, row), vStrides_[2]));
+          return addNoNumbers(base, row, attended, otherwise, first, sums);
+        });
+    llvm::copy(sums, running.features.begin() + 4 * first);
+  }
 }
 
 ThreadBuilder::Values TensorAttentionEmitter::carried(const Running &running) {
@@ -434,7 +447,9 @@ void divisi::emitTensorAttention(ModuleOp module,
                          module.getContext());
   auto kernel =
       beginKernel(b, module, attention.pointerCount(), attention.numberCount());
-  limitThreads(kernel, GridAttention::mostTensorWarps, 3);
+  // Sums are four registers a tile: of many, fewer blocks have room beside.
+  bool isWide = attention.featureTiles > 12 || attention.depthTiles > 8;
+  limitThreads(kernel, int(attention.tensorWarps()), isWide ? 2 : 3);
   Value shared = shareMemory(b, module, b.getI32Type(),
                              TensorAttentionEmitter::sharedWords(attention));
   TensorAttentionEmitter(b, attention, kernel.getArguments(), shared).emit();

@@ -30,7 +30,7 @@ std::optional<GridAttention> GridAttention::of(const CallSite &site) {
   int64_t features = site.results[0].global.back();
   bool isNarrow = attention.type == DType::F16 || attention.type == DType::BF16;
   if (isNarrow && features <= mostTensorFeatures &&
-      attention.plan.depth <= mostTensorFeatures &&
+      attention.plan.depth <= mostTensorDepth &&
       attention.plan.wholeQueries >= leastTensorQueries) {
     attention.depthTiles = ceilDiv(attention.plan.depth, 16);
   }
@@ -59,6 +59,14 @@ std::string GridAttention::structure() const {
          numbers + (plan.makesNan ? ", nan" : "") + ending;
 }
 
+int64_t GridAttention::tensorWarps() const {
+  // What a block has without asking, in elements, but for a flag of each warp.
+  constexpr int64_t room = ((48 << 10) - 4 * mostTensorWarps) / 2;
+  int64_t taken = tile * tensorPitch() + 8 * featureTiles * valuePitch;
+  return std::min((room - taken) / (tensorQueries * tensorPitch()),
+                  mostTensorWarps);
+}
+
 /// What is added to a query's number for the bound of its keys: that of
 /// `position`, or, `isOpen`, more than there are.
 static int64_t shiftOf(const AttentionPlan &plan, bool isOpen,
@@ -72,7 +80,7 @@ static int64_t shiftOf(const AttentionPlan &plan, bool isOpen,
 GridLaunch GridAttention::launch() const {
   const Positions &positions = plan.positions;
   int64_t rows = plan.extents[2];
-  int64_t most = usesTensorCores() ? mostTensorWarps : mostWarps;
+  int64_t most = usesTensorCores() ? tensorWarps() : mostWarps;
   int64_t warps = std::clamp<int64_t>(ceilDiv(rows, queries()), 1, most);
   int64_t tiles = ceilDiv(rows, warps * queries());
   GridLaunch launch;

@@ -51,11 +51,15 @@ struct GridAttention {
   /// Keys that come by at a time, and features of a lane's row of threads.
   static constexpr int64_t tile = 32;
   static constexpr int64_t mostFeatures = 256;
-  /// On tensor cores: of the features and the depth, for which there is room
-  /// where the block shares; of the warps of a block; and the queries of a
-  /// warp, which are multiplied together.
-  static constexpr int64_t mostTensorFeatures = 128, mostTensorWarps = 4,
-                           tensorQueries = 16;
+  /// On tensor cores: of the features, for which there are registers, and of the
+  /// depth, for which there is room where the block shares; of the warps of a
+  /// block; and the queries of a warp, which are multiplied together.
+  static constexpr int64_t mostTensorFeatures = 192, mostTensorDepth = 256,
+                           mostTensorWarps = 4, tensorQueries = 16;
+  /// There, elements from one row of what a block shares to the next, of the
+  /// values of a feature. Rows are padded such that the lanes of a warp, which
+  /// read from eight of them, find all in different banks.
+  static constexpr int64_t padding = 8, valuePitch = tile + padding;
   /// Fewer queries of a head than this leave most of a product empty.
   static constexpr int64_t leastTensorQueries = 8;
 
@@ -79,6 +83,11 @@ struct GridAttention {
     return tiles > 4 ? 1 : tiles > 2 ? 2 : 4;
   }
   bool usesTensorCores() const { return depthTiles > 0; }
+  /// On tensor cores: valuePitch of queries and keys.
+  int64_t tensorPitch() const { return 16 * depthTiles + padding; }
+  /// There, the most warps of a block: those for whose queries there is room
+  /// where it shares, beside keys and values. At least one.
+  int64_t tensorWarps() const;
   /// Whether there may be keys that a query does not attend.
   bool masks() const {
     return plan.hasMask || plan.positions.left >= 0 ||

@@ -29,7 +29,7 @@
 namespace divisi::rt {
 
 /// The kernel, with the version of its parameters.
-inline constexpr char gridFunctionName[] = "divisi_grid_2";
+inline constexpr char gridFunctionName[] = "divisi_grid_3";
 
 /// Code in PTX for GPUs from `architecture` on ("sm_80"), as a target.
 std::string ptxTarget(std::string_view architecture);

@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -52,7 +53,9 @@ static void addMask(GpuCall &call, const Dims &whole, Random &random) {
   call.operands.push_back(TensorInfo::whole(type, extents));
 }
 
-static GpuCall drawAttention(Random &random, bool isNarrow = false) {
+/// Of f16 or bf16, if it `isNarrow`; with more features, if it `isWide`.
+static GpuCall drawAttention(Random &random, bool isNarrow = false,
+                             bool isWide = false) {
   static constexpr DType types[] = {DType::F16, DType::BF16, DType::F32};
   static const std::string orders[] = {"bhsd", "bshd", "hbsd", "sbhd"};
   DType type = types[random() % (isNarrow ? 2 : 3)];
@@ -61,6 +64,11 @@ static GpuCall drawAttention(Random &random, bool isNarrow = false) {
   int64_t t = draw(random, 1, random() % 4 ? 20 : 70);
   int64_t depth = draw(random, 1, random() % 4 ? 12 : 70);
   int64_t features = draw(random, 1, random() % 6 ? 20 : 140);
+  if (isWide) {
+    s = draw(random, GridAttention::leastTensorQueries, 70);
+    depth = draw(random, 65, GridAttention::mostTensorDepth);
+    features = draw(random, 129, GridAttention::mostTensorFeatures);
+  }
   std::string q = orders[random() % 4], k = orders[random() % 4],
               v = orders[random() % 4], y = orders[random() % 4];
   auto named = [](std::string letters, char position, char last) {
@@ -165,6 +173,39 @@ TEST(CudaAttention, AttendsInfinitiesAndNanAsTheReferenceDoes) {
   EXPECT_GT(onTensorCores, rounds / 3);
   EXPECT_GT(finite, 500);
   EXPECT_GT(others, 500);
+}
+
+/// Blocks have fewer warps, since there is room for fewer queries.
+TEST(CudaAttention, AttendsWithWideHeads) {
+  if (kernelTarget().empty()) {
+    GTEST_SKIP() << "no code is made for this processor";
+  }
+  CudaFixture gpu;
+  Random random(3);
+  int rounds = 20;
+  std::set<int64_t> warps;
+  for (int round = 0; round < rounds; ++round) {
+    GpuCall call = drawAttention(random, /*isNarrow=*/true, /*isWide=*/true);
+    auto attention = GridAttention::of(call.site());
+    ASSERT_TRUE(attention && attention->usesTensorCores()) << round;
+    warps.insert(attention->tensorWarps());
+    std::vector<Bytes> values;
+    for (const TensorInfo &operand : call.operands) {
+      values.push_back(drawValues(operand, random));
+    }
+    if (round % 2) {
+      spoilValues(call.operands[2], values[2], random);
+    }
+    auto made = runOnGpu(gpu, call, values);
+    ASSERT_TRUE(made) << "round " << round;
+    ASSERT_NO_FATAL_FAILURE(expectClose(call.results[0].type, *made,
+                                        evaluateCall(call, values), round));
+  }
+  std::printf("counted: attentions of GPUs with wide heads: %d, of %zu numbers "
+              "of warps\n",
+              rounds, warps.size());
+  EXPECT_EQ(*warps.begin(), 1);
+  EXPECT_EQ(*warps.rbegin(), GridAttention::mostTensorWarps);
 }
 
 TEST(CudaAttention, AttendsWhatTheReferenceAttends) {

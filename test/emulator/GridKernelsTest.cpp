@@ -422,6 +422,44 @@ TEST(GridKernels, SinglesArePtxThatPtxasTakes) {
   }
 }
 
+/// What limits which keys are attended, by number: nothing, a window and scores
+/// that are bounded, flags, biases.
+static void limitKeys(AttentionCall &call, size_t how) {
+  if (how == 1) {
+    call.attributes.set("left", int64_t(7));
+    call.attributes.set("right", int64_t(0));
+    call.attributes.set("softcap", 30.0);
+  } else if (how > 1) {
+    rt::DType type = how == 2 ? rt::DType::Bool : call.result.type;
+    call.operands.push_back(rt::TensorInfo::whole(type, {1, 2, 20, 50}));
+  }
+}
+
+// Of 192 features sums are 96 of a thread's 255 registers.
+TEST(GridKernels, AttentionOfWideHeadsIsPtxThatPtxasTakes) {
+  if (!hasPtxas()) {
+    GTEST_SKIP() << "no ptxas";
+  }
+  const std::pair<int64_t, int64_t> sizes[] = {
+      {128, 128}, {192, 128}, {160, 160}, {256, 64}, {136, 192}, {256, 192}};
+  bool all = std::getenv("DIVISI_EVERY_KERNEL") != nullptr;
+  size_t number = 0;
+  for (auto [depth, features] : sizes) {
+    for (size_t how : {0, 1, 2, 3}) {
+      rt::DType type = ++number % 2 ? rt::DType::F16 : rt::DType::BF16;
+      if (!all && number % 5 > 1) {
+        continue;
+      }
+      AttentionCall call(type, depth, features);
+      limitKeys(call, how);
+      auto attention = rt::GridAttention::of(call.site());
+      ASSERT_TRUE(attention && attention->usesTensorCores());
+      EXPECT_EQ(assembleKernel(call.site()), "")
+          << depth << " " << features << " " << how;
+    }
+  }
+}
+
 TEST(GridKernels, MovesArePtxThatPtxasTakes) {
   if (!hasPtxas()) {
     GTEST_SKIP() << "no ptxas";
