@@ -333,21 +333,21 @@ Value TensorAttentionEmitter::attendedKeys(ValueRange weights) {
 /// Adds those of a row's values that are no numbers to `sums`, of the features
 /// from tile `first` on: a query that has not `attended` the row gets
 /// `otherwise`.
-ThreadBuilder::Values TensorAttentionEmitter::addNoNumbers(
-    Value base, Value row, Value attended, Value otherwise, size_t first,
-    ValueRange sums) {
+ThreadBuilder::Values
+TensorAttentionEmitter::addNoNumbers(Value base, Value row, Value attended,
+                                     Value otherwise, size_t first,
+                                     ValueRange sums) {
   Values next(sums);
   Value zero = arith::ConstantIntOp::create(b_, 0, 16);
   for (size_t n = 0; n < sums.size() / 4; ++n) {
     for (size_t i = 0; i < 2; ++i) {
-      Value e =
-          add(pair_, number(int64_t(first + n) * columns + int64_t(i)));
+      Value e = add(pair_, number(int64_t(first + n) * columns + int64_t(i)));
       Value bits = valueWhen(isLess(e, extent(GridAttention::Features)), zero,
                              [&] { return loadBits(v_, add(base, e)); });
       Value isNone = isNoNumber(bits), value = toReal(bits);
       for (size_t half = 0; half < 2; ++half) {
-        Value bit = make<arith::ShRUIOp>(
-            attended, add(row, number(int64_t(half) * 32)));
+        Value bit = make<arith::ShRUIOp>(attended,
+                                         add(row, number(int64_t(half) * 32)));
         Value has = make<arith::TruncIOp>(Type(b_.getI1Type()), bit);
         Value more = make<arith::SelectOp>(has, value, otherwise);
         more = make<arith::SelectOp>(isNone, more, constant(0));
@@ -376,8 +376,8 @@ void TensorAttentionEmitter::weighNoNumbers(Value hasAny, Value key, Value end,
   for (size_t first = 0; first < featureTiles(); first += most) {
     size_t count = 4 * std::min(most, featureTiles() - first);
     Values last(ArrayRef(running.features).slice(4 * first, count));
-    Values sums = loop(
-        number(0), none, number(1), last, [&](Value row, ValueRange sums) {
+    Values sums =
+        loop(number(0), none, number(1), last, [&](Value row, ValueRange sums) {
           Value base = add(vBase_, mul(add(key, row), vStrides_[2]));
           return addNoNumbers(base, row, attended, otherwise, first, sums);
         });

@@ -169,13 +169,10 @@ void PlaceSpacesPass::setInputs(EntryOp entry, Placers &placers) {
   InputPlaces places(entry.getInputTypes().size(), true);
   for (const auto &placer : placers) {
     known_.clear();
-    InputPlaces wanted =
-        placer->wantedInputs(
-            places.size(),
-            [&](CallOp call, CallSites &sites) {
-              return takesCall(call, sites);
-            },
-            [&](InstructionInterface op) { return reaches(op); });
+    InputPlaces wanted = placer->wantedInputs(
+        places.size(),
+        [&](CallOp call, CallSites &sites) { return takesCall(call, sites); },
+        [&](InstructionInterface op) { return reaches(op); });
     for (auto [all, own] : llvm::zip_equal(places, wanted)) {
       all &= own;
     }

@@ -132,8 +132,7 @@ static bool isMover(CallOp call) {
 /// Whether `op` talks to nobody, or ranks meet on devices for it.
 static bool isCollectiveThere(InstructionInterface op,
                               SpacePlacer::Reaches reaches) {
-  return isa<CollectiveOp, TransferOp>(op) &&
-         (!op.getMeeting() || reaches(op));
+  return isa<CollectiveOp, TransferOp>(op) && (!op.getMeeting() || reaches(op));
 }
 
 void SpacePlacer::chooseCalls(Takes takes) {

@@ -72,8 +72,8 @@ void RankProgramBuilder::limitQueued(Task &task) {
   queued_.push_back(ends_.back());
 }
 
-/// All ranks of the entry, or body, connect their devices, if some program of it
-/// has steps between these.
+/// All ranks of the entry, or body, connect their devices, if some program of
+/// it has steps between these.
 void RankProgramBuilder::noteQueuedRanks() {
   if (std::ranges::any_of(entry_.programs, hasQueued)) {
     for (const auto &[rank, program] : entry_.programOfRank) {

@@ -390,7 +390,7 @@ private:
   std::vector<CommStep *> inFlight_; ///< While waiting; has room for all.
   /// Steps on queues begun in the run, of a body in the iteration.
   size_t numQueued_ = 0;
-  bool hasQueued_ = false;           ///< Whether there are some.
+  bool hasQueued_ = false; ///< Whether there are some.
   /// Who has a program of an entry, or body, with such steps; else nobody.
   std::vector<uint32_t> queuedRanks_;
   /// The bodies, those within bodies too, that have some: in the order of the

@@ -51,9 +51,9 @@ struct GridAttention {
   /// Keys that come by at a time, and features of a lane's row of threads.
   static constexpr int64_t tile = 32;
   static constexpr int64_t mostFeatures = 256;
-  /// On tensor cores: of the features, for which there are registers, and of the
-  /// depth, for which there is room where the block shares; of the warps of a
-  /// block; and the queries of a warp, which are multiplied together.
+  /// On tensor cores: of the features, for which there are registers, and of
+  /// the depth, for which there is room where the block shares; of the warps of
+  /// a block; and the queries of a warp, which are multiplied together.
   static constexpr int64_t mostTensorFeatures = 192, mostTensorDepth = 256,
                            mostTensorWarps = 4, tensorQueries = 16;
   /// There, elements from one row of what a block shares to the next, of the

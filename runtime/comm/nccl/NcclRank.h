@@ -8,10 +8,10 @@
 //
 // Ranks that meet in steps are a clique, which has one communicator of NCCL's
 // on each of them. Which cliques there are all ranks of an entry, or of a body
-// that it runs, tell each other, by steps of the host. All that are in some make
-// one communicator together, by a number that the first of them gets from NCCL
-// and tells the others; each round of ncclCommSplit makes those of cliques that
-// have no rank in common:
+// that it runs, tell each other, by steps of the host. All that are in some
+// make one communicator together, by a number that the first of them gets from
+// NCCL and tells the others; each round of ncclCommSplit makes those of cliques
+// that have no rank in common:
 //
 //   ranks 0 1 2 3     cliques {0,1} {2,3}   round 1: 0 0 1 1
 //                             {0,2} {1,3}   round 2: 0 1 0 1

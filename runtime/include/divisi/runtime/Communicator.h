@@ -154,8 +154,8 @@ public:
   /// Before each run of an entry with queued steps, by each of `ranks`, which
   /// have a program of it: connects their devices. The first time it waits for
   /// all of them, no longer than a wait may. Of a body, whose steps have its
-  /// number for an entry, it is called before the run of the entry that runs it,
-  /// once however often it does, if at all. Whether work is recorded is for
+  /// number for an entry, it is called before the run of the entry that runs
+  /// it, once however often it does, if at all. Whether work is recorded is for
   /// all ranks together to say: if each says that it `mayRecord`, returns the
   /// number of the run since its devices were connected, from 1 on, which is
   /// the same on all of them; else 0.
