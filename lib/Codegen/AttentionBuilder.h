@@ -45,6 +45,7 @@ protected:
   Value isMinusInfinity(Value x);
   Value smaller(Value x, Value y);
   Value both(Value x, Value y) { return make<mlir::arith::AndIOp>(x, y); }
+  Value either(Value x, Value y) { return make<mlir::arith::OrIOp>(x, y); }
   ThreadExchange exchange();
   /// An element, as it is computed with.
   Value loadFrom(Value pointer, Value index);

@@ -48,19 +48,17 @@ private:
     explicit Layout(const GridAttention &attention)
         : depth(attention.depthTiles * WarpProduct::depth),
           features(attention.featureTiles * columns),
-          pitchOfRows(attention.tensorPitch()), warps(attention.tensorWarps()) {
-    }
+          pitch(attention.tensorPitch()), warps(attention.tensorWarps()) {}
     static constexpr int64_t valuePitch = GridAttention::valuePitch;
 
-    int64_t pitch() const { return pitchOfRows; }
-    int64_t values() const { return tile * pitch(); }
+    int64_t values() const { return tile * pitch; }
     int64_t queries() const { return values() + features * valuePitch; }
     int64_t flagWords() const {
-      return (queries() + warps * WarpProduct::rows * pitch()) / 2;
+      return (queries() + warps * WarpProduct::rows * pitch) / 2;
     }
     int64_t words() const { return flagWords() + warps; }
 
-    int64_t depth, features, pitchOfRows, warps;
+    int64_t depth, features, pitch, warps;
   };
 
   /// What is known of the keys that have come by: of this lane's two queries,
@@ -74,6 +72,9 @@ private:
   /// The lane's first row, and the first of the pair that it has of others.
   Value query(int64_t half) {
     return add(firstQuery_, add(group_, number(half * 8)));
+  }
+  Value hasFeature(Value feature) {
+    return isLess(feature, extent(GridAttention::Features));
   }
   Value keyOf(Value key, int64_t n, int64_t i) {
     return add(key, add(pair_, number(n * columns + i)));
@@ -159,20 +160,18 @@ void TensorAttentionEmitter::shareRow(Value pointer, Value base, Value row,
 Value TensorAttentionEmitter::shareValue(Value key, Value end, Value row) {
   Value own = add(key, row), zero = arith::ConstantIntOp::create(b_, 0, 16);
   Value isThere = isLess(own, end);
+  Value base = add(vBase_, mul(own, vStrides_[2]));
   Value nothing = arith::ConstantIntOp::create(b_, 0, 1);
   return loop(lane_, number(layout_.features), number(rt::warpSize), nothing,
               [&](Value e, ValueRange last) -> Values {
-                Value inside =
-                    both(isThere, isLess(e, extent(GridAttention::Features)));
-                Value bits = valueWhen(inside, zero, [&] {
-                  return loadBits(v_,
-                                  add(add(vBase_, mul(own, vStrides_[2])), e));
-                });
+                Value inside = both(isThere, hasFeature(e));
+                Value bits = valueWhen(
+                    inside, zero, [&] { return loadBits(v_, add(base, e)); });
                 Value isNone = isNoNumber(bits);
                 Value place = add(mul(e, number(Layout::valuePitch)), row);
                 store(make<arith::SelectOp>(isNone, zero, bits), shared_,
                       add(place, number(layout_.values())));
-                return {make<arith::OrIOp>(last[0], isNone)};
+                return {either(last[0], isNone)};
               })[0];
 }
 
@@ -181,7 +180,7 @@ void TensorAttentionEmitter::shareQueries() {
     Value query = add(firstQuery_, r);
     Value row = add(mul(warp_, number(WarpProduct::rows)), r);
     shareRow(q_, qBase_, mul(query, qStrides_[2]), hasQuery(query),
-             add(mul(row, number(layout_.pitch())), number(layout_.queries())));
+             add(mul(row, number(layout_.pitch)), number(layout_.queries())));
   });
 }
 
@@ -194,8 +193,8 @@ Value TensorAttentionEmitter::shareKeys(Value key, Value end) {
            [&](Value row, ValueRange last) -> Values {
              Value own = add(key, row);
              shareRow(k_, kBase_, mul(own, kStrides_[2]), isLess(own, end),
-                      mul(row, number(layout_.pitch())));
-             return {make<arith::OrIOp>(last[0], shareValue(key, end, row))};
+                      mul(row, number(layout_.pitch)));
+             return {either(last[0], shareValue(key, end, row))};
            })[0];
   return anyOfBlock(any);
 }
@@ -203,9 +202,8 @@ Value TensorAttentionEmitter::shareKeys(Value key, Value end) {
 /// Whether it holds for any thread. A barrier is within.
 Value TensorAttentionEmitter::anyOfBlock(Value own) {
   Type word = b_.getI32Type();
-  Value ofWarp = exchange().combineLanes(
-      make<arith::ExtUIOp>(word, own),
-      [&](Value x, Value y) { return make<arith::OrIOp>(x, y); });
+  auto any = [&](Value x, Value y) { return either(x, y); };
+  Value ofWarp = exchange().combineLanes(make<arith::ExtUIOp>(word, own), any);
   Value first = number(layout_.flagWords());
   when(isEqual(lane_, number(0)),
        [&] { store(ofWarp, shared_, add(first, warp_)); });
@@ -214,7 +212,7 @@ Value TensorAttentionEmitter::anyOfBlock(Value own) {
   Value all = loop(number(0), warps_, number(1), zero,
                    [&](Value warp, ValueRange last) -> Values {
                      Value next = load(shared_, word, add(first, warp));
-                     return {make<arith::OrIOp>(last[0], next)};
+                     return {either(last[0], next)};
                    })[0];
   return arith::CmpIOp::create(b_, arith::CmpIPredicate::ne, all, zero);
 }
@@ -222,14 +220,14 @@ Value TensorAttentionEmitter::anyOfBlock(Value own) {
 /// Of queries and keys that are shared: four for each tile of keys.
 ThreadBuilder::Values TensorAttentionEmitter::products() {
   Values sums(size_t(4 * scoreTiles), constant(0));
-  Value pitch = number(layout_.pitch());
+  Value pitch = number(layout_.pitch);
   Value ofWarp = add(mul(warp_, number(WarpProduct::rows)), group_);
   Value query = add(add(mul(ofWarp, pitch), pair_), number(layout_.queries()));
   Value key = add(mul(group_, pitch), pair_);
   for (int64_t s = 0; s < attention_.depthTiles; ++s) {
     auto at = [&](Value first, int64_t rows, int64_t on) {
       return loadPair(add(
-          first, number(rows * layout_.pitch() + s * WarpProduct::depth + on)));
+          first, number(rows * layout_.pitch + s * WarpProduct::depth + on)));
     };
     Values a = {at(query, 0, 0), at(query, 8, 0), at(query, 0, 8),
                 at(query, 8, 8)};
@@ -317,17 +315,14 @@ Value TensorAttentionEmitter::attendedKeys(ValueRange weights) {
         Value p = weights[size_t(4 * n + 2 * half + i)];
         Value has = arith::CmpFOp::create(b_, arith::CmpFPredicate::UNE, p,
                                           constant(0));
-        Value bit = make<arith::ShLIOp>(
-            make<arith::ExtUIOp>(Type(b_.getI64Type()), has),
-            keyOf(number(0), n, i));
-        bits = make<arith::OrIOp>(bits, bit);
+        Value one = make<arith::ExtUIOp>(Type(b_.getI64Type()), has);
+        bits = either(bits, make<arith::ShLIOp>(one, keyOf(number(0), n, i)));
       }
     }
-    all = half == 1 ? make<arith::ShLIOp>(bits, number(32))
-                    : make<arith::OrIOp>(all, bits);
+    all = half == 1 ? make<arith::ShLIOp>(bits, number(32)) : either(all, bits);
   }
   return exchange().combineLanes(
-      all, 4, [&](Value x, Value y) { return make<arith::OrIOp>(x, y); });
+      all, 4, [&](Value x, Value y) { return either(x, y); });
 }
 
 /// Adds those of a row's values that are no numbers to `sums`, of the features
@@ -342,12 +337,12 @@ TensorAttentionEmitter::addNoNumbers(Value base, Value row, Value attended,
   for (size_t n = 0; n < sums.size() / 4; ++n) {
     for (size_t i = 0; i < 2; ++i) {
       Value e = add(pair_, number(int64_t(first + n) * columns + int64_t(i)));
-      Value bits = valueWhen(isLess(e, extent(GridAttention::Features)), zero,
+      Value bits = valueWhen(hasFeature(e), zero,
                              [&] { return loadBits(v_, add(base, e)); });
       Value isNone = isNoNumber(bits), value = toReal(bits);
       for (size_t half = 0; half < 2; ++half) {
-        Value bit = make<arith::ShRUIOp>(attended,
-                                         add(row, number(int64_t(half) * 32)));
+        Value place = add(row, number(int64_t(half) * 32));
+        Value bit = make<arith::ShRUIOp>(attended, place);
         Value has = make<arith::TruncIOp>(Type(b_.getI1Type()), bit);
         Value more = make<arith::SelectOp>(has, value, otherwise);
         more = make<arith::SelectOp>(isNone, more, constant(0));
@@ -419,12 +414,11 @@ void TensorAttentionEmitter::finish(const Running &running) {
     for (size_t n = 0; n < featureTiles(); ++n) {
       for (size_t i = 0; i < 2; ++i) {
         Value e = add(pair_, number(int64_t(n) * columns + int64_t(i)));
-        when(both(hasQuery(own), isLess(e, extent(GridAttention::Features))),
-             [&] {
-               Value y = make<arith::MulFOp>(
-                   running.features[4 * n + 2 * half + i], scale);
-               store(toStored(b_, y, attention_.type), to_, add(row, e));
-             });
+        Value feature = running.features[4 * n + 2 * half + i];
+        when(both(hasQuery(own), hasFeature(e)), [&] {
+          Value y = make<arith::MulFOp>(feature, scale);
+          store(toStored(b_, y, attention_.type), to_, add(row, e));
+        });
       }
     }
   }

@@ -24,12 +24,11 @@
 #include "runtime/kernels/RowCode.h"
 #include "test/Codegen/DrawnRegion.h"
 #include "test/Codegen/RegionCheck.h"
+#include "test/emulator/GridCalls.h"
 #include "test/emulator/GridExecutor.h"
 #include "test/emulator/KernelCount.h"
 #include "test/emulator/KernelObject.h"
-#include "test/emulator/Ptxas.h"
 
-#include <cstdlib>
 #include <gmock/gmock.h>
 #include <map>
 
@@ -209,44 +208,6 @@ TEST(GridKernels, NeedEachBarrier) {
   expectBarriers(site, rt::gridLaunches(*rt::RowCall::of(site)), 12, 11);
 }
 
-namespace {
-
-/// Sums along rows of which each needs a block, or across them.
-struct ReduceCall {
-  rt::TensorInfo operand, result;
-  rt::Attributes attributes;
-
-  ReduceCall(rt::DType type, int64_t axis)
-      : operand(rt::TensorInfo::whole(type, axis == 1 ? rt::Dims{3, 300}
-                                                      : rt::Dims{300, 90})),
-        result(rt::TensorInfo::whole(
-            type, {operand.extents[static_cast<size_t>(1 - axis)]})),
-        attributes{{"axes", rt::Dims{axis}}, {"kind", std::string("sum")}} {}
-  rt::CallSite site() const {
-    return {"nn.reduce", attributes, {&operand, 1}, {&result, 1}};
-  }
-};
-
-/// Two heads of 20 queries and 50 keys.
-struct AttentionCall {
-  std::vector<rt::TensorInfo> operands;
-  rt::TensorInfo result;
-  rt::Attributes attributes{{"left", int64_t(-1)},  {"right", int64_t(-1)},
-                            {"offset", int64_t(0)}, {"nan", int64_t(0)},
-                            {"scale", 0.25},        {"softcap", 0.0}};
-
-  AttentionCall(rt::DType type, int64_t depth, int64_t features)
-      : operands{rt::TensorInfo::whole(type, {1, 2, 20, depth}),
-                 rt::TensorInfo::whole(type, {1, 2, 50, depth}),
-                 rt::TensorInfo::whole(type, {1, 2, 50, features})},
-        result(rt::TensorInfo::whole(type, {1, 2, 20, features})) {}
-  rt::CallSite site() const {
-    return {"nn.attention", attributes, operands, {&result, 1}};
-  }
-};
-
-} // namespace
-
 /// Two barriers for each part of the results that a block does.
 TEST(GridKernels, ReductionsNeedEachBarrier) {
   for (int64_t axis : {0, 1}) {
@@ -376,110 +337,5 @@ TEST(GridKernels, ProductsNeedEachBarrier) {
     rt::Attributes attributes{{"labels", std::string("mk,kn->mn")}};
     rt::CallSite site{"nn.matmul", attributes, operands, {&result, 1}};
     expectBarriers(site, {rt::GridProduct::of(site)->launch()}, 4, 3);
-  }
-}
-
-/// (That the assembler takes it: countKernel().)
-TEST(GridKernels, AreTheSamePtxEachTime) {
-  int kernels = 0;
-  for (unsigned seed = 0; seed < 40; ++seed) {
-    RegionCall call = DrawnRegion(seed).call(50);
-    if (!generatesGridKernel(call.site())) {
-      continue;
-    }
-    auto once = generateGridKernel(call.site(), rt::ptxTarget("sm_80"));
-    auto twice = generateGridKernel(call.site(), rt::ptxTarget("sm_80"));
-    ASSERT_TRUE(once && twice) << once.status().message();
-    EXPECT_EQ(*once, *twice);
-    ++kernels;
-  }
-  EXPECT_GT(kernels, 20);
-}
-
-TEST(GridKernels, SinglesArePtxThatPtxasTakes) {
-  if (!hasPtxas()) {
-    GTEST_SKIP() << "no ptxas";
-  }
-  for (rt::DType type : {rt::DType::F64, rt::DType::F32, rt::DType::BF16}) {
-    for (int64_t features : {32, 64, 128, 256}) {
-      int64_t depth = type == rt::DType::BF16 ? features : 64;
-      AttentionCall call(type, depth, features);
-      EXPECT_EQ(assembleKernel(call.site()), "");
-    }
-  }
-  for (rt::DType type : {rt::DType::F64, rt::DType::F16, rt::DType::I8}) {
-    for (int64_t axis : {0, 1}) {
-      EXPECT_EQ(assembleKernel(ReduceCall(type, axis).site()), "");
-    }
-  }
-  for (rt::DType type : {rt::DType::I32, rt::DType::I64}) {
-    rt::TensorInfo operands[] = {rt::TensorInfo::whole(rt::DType::F16, {50, 8}),
-                                 rt::TensorInfo::whole(type, {7})};
-    rt::TensorInfo result = rt::TensorInfo::whole(rt::DType::F16, {7, 8});
-    rt::Attributes attributes{{"axis", int64_t(0)}, {"batch_dims", int64_t(0)}};
-    EXPECT_EQ(assembleKernel({"nn.gather", attributes, operands, {&result, 1}}),
-              "");
-  }
-}
-
-/// What limits which keys are attended, by number: nothing, a window and scores
-/// that are bounded, flags, biases.
-static void limitKeys(AttentionCall &call, size_t how) {
-  if (how == 1) {
-    call.attributes.set("left", int64_t(7));
-    call.attributes.set("right", int64_t(0));
-    call.attributes.set("softcap", 30.0);
-  } else if (how > 1) {
-    rt::DType type = how == 2 ? rt::DType::Bool : call.result.type;
-    call.operands.push_back(rt::TensorInfo::whole(type, {1, 2, 20, 50}));
-  }
-}
-
-// Of 192 features sums are 96 of a thread's 255 registers.
-TEST(GridKernels, AttentionOfWideHeadsIsPtxThatPtxasTakes) {
-  if (!hasPtxas()) {
-    GTEST_SKIP() << "no ptxas";
-  }
-  const std::pair<int64_t, int64_t> sizes[] = {
-      {128, 128}, {192, 128}, {160, 160}, {256, 64}, {136, 192}, {256, 192}};
-  bool all = std::getenv("DIVISI_EVERY_KERNEL") != nullptr;
-  size_t number = 0;
-  for (auto [depth, features] : sizes) {
-    for (size_t how : {0, 1, 2, 3}) {
-      rt::DType type = ++number % 2 ? rt::DType::F16 : rt::DType::BF16;
-      if (!all && number % 5 > 1) {
-        continue;
-      }
-      AttentionCall call(type, depth, features);
-      limitKeys(call, how);
-      auto attention = rt::GridAttention::of(call.site());
-      ASSERT_TRUE(attention && attention->usesTensorCores());
-      EXPECT_EQ(assembleKernel(call.site()), "")
-          << depth << " " << features << " " << how;
-    }
-  }
-}
-
-TEST(GridKernels, MovesArePtxThatPtxasTakes) {
-  if (!hasPtxas()) {
-    GTEST_SKIP() << "no ptxas";
-  }
-  for (rt::DType type :
-       {rt::DType::Bool, rt::DType::F16, rt::DType::F32, rt::DType::I64}) {
-    for (bool hasSquares : {false, true}) {
-      rt::Dims from = {5, 40, 70}, to = {5, 70, 40};
-      rt::TensorInfo operand = rt::TensorInfo::whole(type, from);
-      rt::TensorInfo result =
-          rt::TensorInfo::whole(type, hasSquares ? to : rt::Dims{40, 5, 70});
-      rt::Attributes attributes;
-      attributes.set("permutation",
-                     hasSquares ? rt::Dims{0, 2, 1} : rt::Dims{1, 0, 2});
-      rt::CallSite site{
-          "nn.transpose", attributes, {&operand, 1}, {&result, 1}};
-      auto ptx = generateGridKernel(site, rt::ptxTarget("sm_80"));
-      ASSERT_TRUE(ptx) << ptx.status().message();
-      EXPECT_EQ(ptx->find(".shared") != ptx->npos, hasSquares);
-      ASSERT_EQ(assembleKernel(site), "");
-    }
   }
 }

@@ -1,0 +1,54 @@
+//===- GridCalls.h - Calls for kernels of GPUs ------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_TEST_EMULATOR_GRIDCALLS_H
+#define DIVISI_TEST_EMULATOR_GRIDCALLS_H
+
+#include "divisi/runtime/Kernel.h"
+
+#include <vector>
+
+namespace divisi::test {
+
+/// Sums along rows of which each needs a block, or across them.
+struct ReduceCall {
+  rt::TensorInfo operand, result;
+  rt::Attributes attributes;
+
+  ReduceCall(rt::DType type, int64_t axis)
+      : operand(rt::TensorInfo::whole(type, axis == 1 ? rt::Dims{3, 300}
+                                                      : rt::Dims{300, 90})),
+        result(rt::TensorInfo::whole(
+            type, {operand.extents[static_cast<size_t>(1 - axis)]})),
+        attributes{{"axes", rt::Dims{axis}}, {"kind", std::string("sum")}} {}
+  rt::CallSite site() const {
+    return {"nn.reduce", attributes, {&operand, 1}, {&result, 1}};
+  }
+};
+
+/// Two heads of 20 queries and 50 keys.
+struct AttentionCall {
+  std::vector<rt::TensorInfo> operands;
+  rt::TensorInfo result;
+  rt::Attributes attributes{{"left", int64_t(-1)},  {"right", int64_t(-1)},
+                            {"offset", int64_t(0)}, {"nan", int64_t(0)},
+                            {"scale", 0.25},        {"softcap", 0.0}};
+
+  AttentionCall(rt::DType type, int64_t depth, int64_t features)
+      : operands{rt::TensorInfo::whole(type, {1, 2, 20, depth}),
+                 rt::TensorInfo::whole(type, {1, 2, 50, depth}),
+                 rt::TensorInfo::whole(type, {1, 2, 50, features})},
+        result(rt::TensorInfo::whole(type, {1, 2, 20, features})) {}
+  rt::CallSite site() const {
+    return {"nn.attention", attributes, operands, {&result, 1}};
+  }
+};
+
+} // namespace divisi::test
+
+#endif // DIVISI_TEST_EMULATOR_GRIDCALLS_H
