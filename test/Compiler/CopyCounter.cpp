@@ -80,15 +80,16 @@ std::vector<CopyCounter> CopyCounter::ofEntry(mlir::ModuleOp module,
         counter.bodies_[loop.getBody().str()] =
             ofEntry(module, loop.getBody(), ops, isReached);
       }
+      program.walk([&](InstructionInterface op) {
+        if (isReached && op.getMeeting()) {
+          there.insert(tagOf(op));
+        }
+      });
+      counter.there_ = there;
       Places wanted = counter.wantedInputs(places.size());
       for (size_t i = 0; i < places.size(); ++i) {
         places[i] = places[i] && wanted[i];
       }
-      program.walk([&](InstructionInterface op) {
-        if (isReached && !symbol.getIsBody() && op.getMeeting()) {
-          there.insert(tagOf(op));
-        }
-      });
     }
   }
   for (CopyCounter &counter : counters) {
@@ -167,17 +168,26 @@ bool CopyCounter::isMadeThere(mlir::Value root) const {
          });
 }
 
+/// Whether it only moves, or combines, and can do so there.
+bool CopyCounter::mayMoveThere(mlir::Operation *op) const {
+  if (auto call = mlir::dyn_cast<CallOp>(op)) {
+    return ops_.contains(call.getCallee().str());
+  }
+  auto moved = mlir::cast<InstructionInterface>(op);
+  return !moved.getMeeting() || there_.contains(tagOf(moved));
+}
+
 /// Whether it is read there, or what is moved from it.
 bool CopyCounter::isWanted(mlir::Value buffer) const {
   std::vector<mlir::OpOperand *> readers;
   collectReaders(buffer, readers);
   return llvm::any_of(readers, [&](mlir::OpOperand *use) {
-    auto call = mlir::dyn_cast<CallOp>(use->getOwner());
-    bool moves = call && !computes(call);
-    return moves
-               ? ops_.contains(call.getCallee().str()) &&
-                     llvm::any_of(call.getOutputs(),
-                                  [&](mlir::Value to) { return isWanted(to); })
+    mlir::Operation *op = use->getOwner();
+    return isMove(op)
+               ? mayMoveThere(op) &&
+                     llvm::any_of(
+                         mlir::cast<InstructionInterface>(op).getWrites(),
+                         [&](mlir::Value to) { return isWanted(to); })
                : hasThere(*use);
   });
 }
@@ -192,10 +202,13 @@ CopyCounter::Places CopyCounter::wantedInputs(size_t count) const {
   wanted = read;
   for (auto output : ProgramOp(program_).getBody().getOps<OutputOp>()) {
     mlir::Value made = rootOf(output.getSource());
-    auto writer = mlir::dyn_cast_or_null<CallOp>(writerOf_.lookup(made));
-    while (writer && !computes(writer)) {
-      made = rootOf(writer.getInputs()[0]);
-      writer = mlir::dyn_cast_or_null<CallOp>(writerOf_.lookup(made));
+    auto writer =
+        mlir::dyn_cast_or_null<InstructionInterface>(writerOf_.lookup(made));
+    while (writer && isMove(writer) && !writer.getReads().empty() &&
+           (mlir::isa<CallOp>(writer) || mayMoveThere(writer))) {
+      made = rootOf(writer.getReads()[0]);
+      writer =
+          mlir::dyn_cast_or_null<InstructionInterface>(writerOf_.lookup(made));
     }
     auto input = made.getDefiningOp<InputOp>();
     if (output.getIndex() + 1 < count) {

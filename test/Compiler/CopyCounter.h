@@ -51,6 +51,7 @@ private:
   bool worksThere(mlir::Operation *op) const;
   bool hasThere(mlir::OpOperand &use) const;
   bool isMadeThere(mlir::Value root) const;
+  bool mayMoveThere(mlir::Operation *op) const;
   bool isWanted(mlir::Value buffer) const;
   Places wantedInputs(size_t count) const;
   void collectReaders(mlir::Value buffer,

@@ -12,6 +12,7 @@
 
 #include "divisi/Codegen/GridKernels.h"
 #include "runtime/kernels/GridAttention.h"
+#include "runtime/kernels/GridCode.h"
 #include "test/Codegen/DrawnRegion.h"
 #include "test/emulator/GridCalls.h"
 #include "test/emulator/Ptxas.h"
