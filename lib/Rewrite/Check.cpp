@@ -75,20 +75,30 @@ static void addFunctions(const SymbolicGraph &side,
   }
 }
 
-/// Whether a side that has operators has none but those: only there may an
-/// axiom be used.
+/// Whether a side has none but those operators.
 static bool isWithin(const SymbolicGraph &side,
                      const std::set<std::string> &functions) {
-  return !side.calls.empty() &&
-         std::all_of(side.calls.begin(), side.calls.end(),
+  return std::all_of(side.calls.begin(), side.calls.end(),
                      [&](const SymbolicCall &call) {
                        return functions.count(call.function) != 0;
                      });
 }
 
+/// Whether an axiom may be used where there are those operators: a side that
+/// has any has no others; and it `brings` in none if so is the other.
+static bool isUsable(const SymbolicRule &axiom,
+                     const std::set<std::string> &functions, bool brings) {
+  bool hasSource = isWithin(axiom.source, functions);
+  bool hasTarget = isWithin(axiom.target, functions);
+  return brings ? (hasSource && !axiom.source.calls.empty()) ||
+                      (hasTarget && !axiom.target.calls.empty())
+                : hasSource && hasTarget;
+}
+
 std::vector<SymbolicRule>
 divisi::rewrite::usableAxioms(const std::vector<SymbolicRule> &axioms,
-                              const std::vector<Obligations> &rules) {
+                              const std::vector<Obligations> &rules,
+                              size_t steps) {
   std::set<std::string> functions;
   for (const Obligations &each : rules) {
     for (const SymbolicRule &rule : each) {
@@ -96,22 +106,21 @@ divisi::rewrite::usableAxioms(const std::vector<SymbolicRule> &axioms,
       addFunctions(rule.target, functions);
     }
   }
-  std::vector<bool> isUsable(axioms.size());
-  for (bool isChanged = true; isChanged;) {
-    isChanged = false;
-    for (size_t i = 0; i != axioms.size(); ++i) {
-      if (!isUsable[i] && (isWithin(axioms[i].source, functions) ||
-                           isWithin(axioms[i].target, functions))) {
-        isUsable[i] = isChanged = true;
-        addFunctions(axioms[i].source, functions);
-        addFunctions(axioms[i].target, functions);
+  for (bool isChanged = true; isChanged && steps != 0; --steps) {
+    std::set<std::string> more = functions;
+    for (const SymbolicRule &axiom : axioms) {
+      if (isUsable(axiom, functions, true)) {
+        addFunctions(axiom.source, more);
+        addFunctions(axiom.target, more);
       }
     }
+    isChanged = more.size() != functions.size();
+    functions = std::move(more);
   }
   std::vector<SymbolicRule> result;
-  for (size_t i = 0; i != axioms.size(); ++i) {
-    if (isUsable[i]) {
-      result.push_back(axioms[i]);
+  for (const SymbolicRule &axiom : axioms) {
+    if (isUsable(axiom, functions, false)) {
+      result.push_back(axiom);
     }
   }
   return result;
@@ -249,8 +258,8 @@ void divisi::rewrite::checkRules(
   if (!proving.empty()) {
     std::vector<SymbolicRule> all =
         usableAxioms(symbolicAxioms(axioms, rules, instantiator), obligations);
-    auto usable = [&](size_t number) {
-      return usableAxioms(all, {obligations[number]});
+    auto usable = [&](size_t number, size_t steps) {
+      return usableAxioms(all, {obligations[number]}, steps);
     };
     proveInChildren(
         all, usable, obligations, limits, [&](const ProofResult &proof) {

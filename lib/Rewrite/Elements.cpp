@@ -14,6 +14,7 @@
 #include <cmath>
 #include <limits>
 #include <sstream>
+#include <utility>
 
 using namespace divisi;
 using namespace divisi::rewrite;
@@ -25,16 +26,15 @@ using rt::HostTensor;
 //===----------------------------------------------------------------------===//
 
 static double drawSpecial(std::mt19937_64 &random) {
-  static constexpr double limits[] = {
-      0.0,
-      -0.0,
-      1.0,
-      std::numeric_limits<double>::infinity(),
-      -std::numeric_limits<double>::infinity(),
-      std::numeric_limits<double>::quiet_NaN(),
-      3.0e38,
-      -3.0e38,
-      1.0e-40};
+  static constexpr double limits[] = {0.0,
+                                      -0.0,
+                                      1.0,
+                                      std::numeric_limits<double>::infinity(),
+                                      -std::numeric_limits<double>::infinity(),
+                                      std::numeric_limits<double>::quiet_NaN(),
+                                      3.0e38,
+                                      -3.0e38,
+                                      1.0e-40};
   return limits[random() % std::size(limits)];
 }
 
@@ -104,9 +104,7 @@ Expected<HostTensor> divisi::rewrite::drawTensor(const TensorForm &form,
 
 /// What the difference of two floats may be, relative to the largest.
 static double relative(DType type) {
-  return type == DType::F64   ? 1e-9
-         : type == DType::F32 ? 1e-4
-                              : 2e-2;
+  return type == DType::F64 ? 1e-9 : type == DType::F32 ? 1e-4 : 2e-2;
 }
 
 static bool areEqual(double a, double b, Tolerance tolerance, double bound) {
@@ -132,8 +130,7 @@ double divisi::rewrite::largestOf(const HostTensor &tensor) {
   return largest;
 }
 
-Expected<HostTensor>
-divisi::rewrite::withoutSigns(const HostTensor &tensor) {
+Expected<HostTensor> divisi::rewrite::withoutSigns(const HostTensor &tensor) {
   if (!rt::isFloatType(tensor.type())) {
     return tensor;
   }
@@ -141,10 +138,15 @@ divisi::rewrite::withoutSigns(const HostTensor &tensor) {
   if (!numbers) {
     return numbers;
   }
-  for (double &number : numbers->as<double>()) {
-    number = std::abs(number);
+  // A cast to the type that it has is the tensor itself.
+  Expected<HostTensor> positive = HostTensor::zeros(DType::F64, tensor.dims());
+  if (!positive) {
+    return positive;
   }
-  return numbers->castTo(tensor.type());
+  auto from = std::as_const(*numbers).as<double>();
+  std::transform(from.begin(), from.end(), positive->as<double>().begin(),
+                 [](double number) { return std::abs(number); });
+  return positive->castTo(tensor.type());
 }
 
 std::optional<Difference> divisi::rewrite::compare(const HostTensor &source,

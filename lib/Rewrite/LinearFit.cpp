@@ -8,6 +8,8 @@
 
 #include "lib/Rewrite/LinearFit.h"
 
+#include "divisi/Rewrite/RuleText.h"
+
 #include "divisi/runtime/FieldElement.h"
 
 #include <utility>
@@ -17,8 +19,8 @@ using divisi::rt::FieldElement;
 
 /// Gaussian elimination in the prime field, where nothing is rounded; the last
 /// column is the right side. Returns for each column but that its row, or -1.
-static std::vector<int>
-eliminate(std::vector<std::vector<FieldElement>> &rows, size_t columns) {
+static std::vector<int> eliminate(std::vector<std::vector<FieldElement>> &rows,
+                                  size_t columns) {
   std::vector<int> rowOf(columns, -1);
   size_t next = 0;
   for (size_t column = 0; column != columns; ++column) {
@@ -83,6 +85,14 @@ divisi::rewrite::fitLinear(const std::vector<std::vector<int64_t>> &points,
 Expr divisi::rewrite::numberExpr(int64_t value) {
   Expr result;
   result.value = value;
+  return result;
+}
+
+Expr divisi::rewrite::realExpr(double number) {
+  Expr result;
+  result.kind = Expr::Kind::Real;
+  result.real = number;
+  result.name = printExpr(result);
   return result;
 }
 

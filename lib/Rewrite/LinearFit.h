@@ -31,6 +31,8 @@ Expr linearForm(const std::vector<int64_t> &coefficients,
 
 /// An expression that is this number.
 Expr numberExpr(int64_t value);
+/// A literal; its name is how it is printed.
+Expr realExpr(double number);
 /// An expression that is this name.
 Expr nameExpr(const std::string &name);
 

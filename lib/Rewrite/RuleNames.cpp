@@ -330,6 +330,10 @@ void NameCheck::checkForm() {
     fail(rule_.at, "an axiom is about exact numbers and believed; it has no "
                    "class, is not open, not generated and not applied");
   }
+  if (!rule_.isAxiom && rule_.isForward) {
+    fail(rule_.at, "a rule is used from its source to its target in any case; "
+                   "take 'forward' out");
+  }
   if (!rule_.isAxiom && !rule_.numericClass) {
     fail(rule_.at, "has no class; expected bit-exact, reassociates or "
                    "changes-range");

@@ -186,11 +186,13 @@ void Parser::statement(Rule &rule, std::set<std::string> &seen) {
     rule.isGenerated = true;
   } else if (word == "always") {
     rule.isAlways = true;
+  } else if (word == "forward") {
+    rule.isForward = true;
   } else {
     failAt(at,
            "expected summary, size, shape, int, real, operator, activation, "
-           "weight, constant, where, source, target, class, open, generated "
-           "or always, got '" +
+           "weight, constant, where, source, target, class, open, generated, "
+           "always or forward, got '" +
                word + "'");
   }
 }

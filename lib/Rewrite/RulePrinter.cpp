@@ -146,8 +146,8 @@ static std::string printNode(const Node &node) {
 static std::string printGraph(const char *side, const Graph &graph) {
   std::string text = std::string("  ") + side + " {\n";
   for (const Node &node : graph.nodes) {
-    text += printComments(node.comments, "    ") + "    " + printNode(node) +
-            "\n";
+    text +=
+        printComments(node.comments, "    ") + "    " + printNode(node) + "\n";
   }
   return text + "    return " + join(graph.results) + "\n  }\n";
 }
@@ -183,6 +183,7 @@ std::string divisi::rewrite::printRule(const Rule &rule) {
   text += rule.open ? "  open " + printQuoted(*rule.open) + "\n" : "";
   text += rule.isGenerated ? "  generated\n" : "";
   text += rule.isAlways ? "  always\n" : "";
+  text += rule.isForward ? "  forward\n" : "";
   return text + "}\n";
 }
 

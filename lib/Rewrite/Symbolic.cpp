@@ -14,6 +14,7 @@
 #include "lib/Rewrite/RuleNames.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 using namespace divisi;
@@ -27,15 +28,6 @@ static Expr times(Expr left, Expr right) {
   Expr result;
   result.kind = Expr::Kind::Mul;
   result.operands = {std::move(left), std::move(right)};
-  return result;
-}
-
-/// A literal; its name is how it is printed.
-static Expr realExpr(double number) {
-  Expr result;
-  result.kind = Expr::Kind::Real;
-  result.real = number;
-  result.name = printExpr(result);
   return result;
 }
 
@@ -131,6 +123,8 @@ private:
   std::optional<size_t> sameExtent(size_t side, size_t number, size_t result);
   void addDepends(const Node &node, size_t side, size_t number,
                   SymbolicCall &made);
+  std::vector<bool> extentsBehind(const Node &node, size_t side, size_t number,
+                                  size_t result);
   std::optional<SymbolicGraph> graphOf(const Graph &graph, size_t side);
   bool addAttributes(const Node &node, const Call &call, SymbolicCall &result);
   bool addCondition(const Condition &condition);
@@ -145,13 +139,14 @@ private:
   /// 1, and each symbol, at each sample; and both sides there.
   std::vector<std::vector<int64_t>> points_;
   std::vector<Instance> samples_;
-  Assignment first_; ///< That of the first sample.
+  std::vector<Assignment> assignments_; ///< Those of the samples.
 };
 
 } // namespace
 
 void Maker::addNames() {
   result_.name = rule_.name;
+  result_.isForward = rule_.isForward;
   result_.ranks = ranks_;
   for (const auto &[shape, rank] : ranks_) {
     result_.place += "rank(" + shape + ") = " + std::to_string(rank) + ", ";
@@ -198,9 +193,7 @@ bool Maker::takeSample(const Assignment &assignment) {
   for (const std::string &each : rule_.ints) {
     point.push_back(assignment.numbers.at(each));
   }
-  if (samples_.empty()) {
-    first_ = assignment;
-  }
+  assignments_.push_back(assignment);
   points_.push_back(std::move(point));
   samples_.push_back(std::move(sample));
   return true;
@@ -269,31 +262,45 @@ std::optional<size_t> Maker::sameExtent(size_t side, size_t number,
     isSame = std::move(equal);
   }
   auto found = std::find(isSame->begin(), isSame->end(), true);
-  return samples_.size() < 4 || found == isSame->end()
-             ? std::nullopt
-             : std::optional(size_t(found - isSame->begin()));
+  bool isKnown = samples_.size() >= 4 && found != isSame->end();
+  return isKnown ? std::optional(size_t(found - isSame->begin()))
+                 : std::nullopt;
 }
 
 void Maker::addDepends(const Node &node, size_t side, size_t number,
                        SymbolicCall &made) {
-  const Instance &sample = samples_[0];
-  const CallGraph &calls = side == 0 ? sample.source : sample.target;
   made.depends.resize(made.dims.size());
   made.same.resize(made.dims.size());
-  std::vector<TensorForm> operands;
-  for (size_t operand : calls.calls[number].operands) {
-    operands.push_back(sample.form(calls, operand));
-  }
   for (size_t result = 0; result != made.dims.size(); ++result) {
     if (made.dims[result]) {
       continue;
     }
     made.same[result] = sameExtent(side, number, result);
     if (!made.same[result]) {
-      made.depends[result] =
-          extentsBehind(node, result, operands, first_, types_, instantiator_);
+      made.depends[result] = extentsBehind(node, side, number, result);
     }
   }
+}
+
+/// Of all samples together: on which extents one depends may depend on
+/// attributes.
+std::vector<bool> Maker::extentsBehind(const Node &node, size_t side,
+                                       size_t number, size_t result) {
+  std::vector<bool> depends;
+  for (size_t i = 0; i != samples_.size(); ++i) {
+    const Instance &at = samples_[i];
+    const CallGraph &calls = side == 0 ? at.source : at.target;
+    std::vector<TensorForm> operands;
+    for (size_t operand : calls.calls[number].operands) {
+      operands.push_back(at.form(calls, operand));
+    }
+    auto here = rewrite::extentsBehind(node, result, operands, assignments_[i],
+                                       types_, instantiator_);
+    depends.resize(here.size());
+    std::transform(here.begin(), here.end(), depends.begin(), depends.begin(),
+                   std::logical_or<>());
+  }
+  return depends;
 }
 
 //===----------------------------------------------------------------------===//

@@ -23,7 +23,6 @@ const char *divisi::rewrite::spell(Gate gate) {
   return words[static_cast<size_t>(gate)];
 }
 
-
 bool divisi::rewrite::isSmall(const Instance &instance) {
   auto isLittle = [](const TensorForm &form) {
     return rt::numElements(form.dims) <= kMostElements;
@@ -56,6 +55,7 @@ std::string Trier::where(const Case &each) const {
 void Trier::checkReverse(const Case &each,
                          const std::vector<TensorForm> &variables) {
   bool isOneWay =
+      rule_.isForward ||
       std::any_of(rule_.target.results.begin(), rule_.target.results.end(),
                   [&](const std::string &result) {
                     return rule_.findVariable(result) != nullptr;
@@ -74,8 +74,7 @@ void Trier::checkReverse(const Case &each,
 /// Fills in the instance; false where the source is not legal, which is no
 /// fault of a rule.
 bool Trier::fill(Case &each) {
-  auto variables =
-      Instantiator::variables(rule_, each.assignment, each.types);
+  auto variables = Instantiator::variables(rule_, each.assignment, each.types);
   if (!variables) {
     whyIllegal_ = variables.status().message();
     return false;
@@ -140,8 +139,7 @@ void Trier::drawCases(const Ranks &ranks) {
   constexpr int attempts = 60;
   for (auto [kind, count] : wanted) {
     for (int attempt = 0; attempt != attempts && count != 0; ++attempt) {
-      std::optional<Assignment> assignment =
-          draw(rule_, ranks, kind, random_);
+      std::optional<Assignment> assignment = draw(rule_, ranks, kind, random_);
       if (!assignment || isRefused()) {
         break;
       }
@@ -200,8 +198,8 @@ std::optional<Difference> Trier::differ(const Case &each, Values values,
   }
   auto target = evaluate(each.instance.target, inputs);
   if (!target) {
-    *said = where(each) + " the target has no value: " +
-            target.status().message();
+    *said =
+        where(each) + " the target has no value: " + target.status().message();
     return Difference();
   }
   std::vector<double> magnitudes(source->size());
@@ -269,10 +267,9 @@ void Trier::checkNumbers(const Case &each) {
       refuse(Gate::Values, said);
       return;
     }
-    bool isExact =
-        !differ(numbers, Values::Integers, Tolerance::Exact, &said);
-    trial_.domain = std::max(trial_.domain,
-                             isExact ? Domain::Integers : Domain::Reals);
+    bool isExact = !differ(numbers, Values::Integers, Tolerance::Exact, &said);
+    trial_.domain =
+        std::max(trial_.domain, isExact ? Domain::Integers : Domain::Reals);
   }
 }
 
@@ -308,7 +305,6 @@ Trial divisi::rewrite::tryAxiom(const Rule &axiom, Instantiator &instantiator,
   return Trier(axiom, instantiator).runAll(most);
 }
 
-Trial divisi::rewrite::tryFloats(const Rule &rule,
-                                 Instantiator &instantiator) {
+Trial divisi::rewrite::tryFloats(const Rule &rule, Instantiator &instantiator) {
   return Trier(rule, instantiator).runFloats();
 }

@@ -47,7 +47,7 @@ struct Question {
   Obligations obligations;
 
   UsableAxioms usable() const {
-    return [this](size_t) { return axioms; };
+    return [this](size_t, size_t) { return axioms; };
   }
 };
 
@@ -98,7 +98,7 @@ TEST(ProverTest, WorkThatIsUsedUpIsNoProof) {
 TEST(ProverTest, ProcessThatIsKilledIsNoProofOfItsRuleAlone) {
   Question question = askAbout("factor-sum");
   std::vector<Obligations> many(5, question.obligations);
-  auto usable = [&](size_t number) {
+  auto usable = [&](size_t number, size_t) {
     if (number == 2) {
       raise(SIGKILL);
     }

@@ -338,8 +338,8 @@ axiom commutes {
 """)
     result = divisi("prove", "--rule", "factor-sum-of-matmuls", "--axioms",
                     "a.rules", exits=DIFFERS)
-    assert re.search("the axioms say that all tensors of rank 0 are equal",
-                     result.out), result.out
+    assert re.search("the axioms [a-z, -]+ say that all tensors of rank 0 "
+                     "are equal", result.out), result.out
     result = divisi("prove", "a.rules", exits=DIFFERS)
     assert "nonsense: refused by its values: at " in result.out
     assert "commutes: believed" in result.out

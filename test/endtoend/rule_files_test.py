@@ -21,8 +21,8 @@ MALFORMED = {
             "11:3: expected '}', got the end of the file"),
     "statement": ([("size m", "sizes m")], "3:3: expected summary, size, "
                   "shape, int, real, operator, activation, weight, constant, "
-                  "where, source, target, class, open, generated or always, "
-                  "got 'sizes'"),
+                  "where, source, target, class, open, generated, "
+                  "always or forward, got 'sizes'"),
     "no statement": ([("size m", "7 m")],
                      "3:3: expected a statement or '}', got '7'"),
     "twice": ([("class", "summary \"s\"\n  class")],
@@ -98,6 +98,9 @@ MALFORMED = {
                      "everything"),
     "results": ([("return x", "return x, x")], "9:10: 'r': the target returns "
                 "2 results, expected 1 as the source does"),
+    "forward": ([("class", "forward\n  class")],
+                "1:6: 'r': a rule is used from its source to its target in "
+                "any case; take 'forward' out"),
     "axiom": ([("rule r", "axiom r")], "1:7: 'r': an axiom is about exact "
               "numbers and believed; it has no class, is not open, not "
               "generated and not applied"),

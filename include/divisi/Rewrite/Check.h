@@ -31,9 +31,9 @@ const char *spell(Standing standing);
 
 /// And why.
 struct Verdict {
-  std::string rule; ///< The name of the one it is about.
+  std::string rule;                     ///< The name of the one it is about.
   Standing standing = Standing::Proved; ///< Refused just if `refusal` is there.
-  std::optional<Refusal> refusal; ///< By the first gate that it did not pass.
+  std::optional<Refusal> refusal;  ///< By the first gate that it did not pass.
   std::vector<std::string> axioms; ///< That the proofs used.
   std::vector<Ranks> ranks;        ///< Of its shapes, where it is proved.
   std::string open;                ///< Of a tested rule: what is not proved.
@@ -44,8 +44,8 @@ struct Verdict {
 
 /// Passes rules through all gates, in their order; `done` gets each verdict as
 /// soon as it is known. Axioms of `rules` are tried at all small sizes.
-void checkRules(const std::vector<Rule> &rules,
-                const std::vector<Rule> &axioms, const ProofLimits &limits,
+void checkRules(const std::vector<Rule> &rules, const std::vector<Rule> &axioms,
+                const ProofLimits &limits,
                 const std::function<void(const Verdict &)> &done);
 
 /// What has to be proved for `rule`: at all ranks, types and operators.
@@ -57,9 +57,11 @@ std::vector<SymbolicRule> symbolicAxioms(const std::vector<Rule> &axioms,
                                          Instantiator &instantiator);
 
 /// Those of `axioms` that can be used in a proof of `rules`, in their order:
-/// those about functions that stand there, or that such axioms bring in.
+/// those about functions that stand there, or that up to `steps` such axioms,
+/// one behind the other, bring in.
 std::vector<SymbolicRule> usableAxioms(const std::vector<SymbolicRule> &axioms,
-                                       const std::vector<Obligations> &rules);
+                                       const std::vector<Obligations> &rules,
+                                       size_t steps = kAllSteps);
 
 } // namespace divisi::rewrite
 

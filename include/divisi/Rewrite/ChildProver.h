@@ -17,6 +17,7 @@
 #include "divisi/Rewrite/Prover.h"
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ struct ProofResult {
 struct ProofLimits {
   unsigned work = kDefaultWork; ///< Of each obligation, in Z3's units.
   unsigned secondWork = 0;      ///< Of one that is not proved, again; 0: none.
-  double seconds = 120;         ///< Of a rule, before its process is killed.
+  double seconds = 300;         ///< Of a rule, before its process is killed.
   size_t jobs = 1;              ///< Processes at once.
 };
 
@@ -57,13 +58,19 @@ void answerInChild(size_t count, const ChildWork &work, double seconds,
 /// Proves all of them.
 ProofResult proveAll(Prover &prover, const Obligations &obligations);
 
-/// Which axioms the proof of a rule, by its number, may use; Z3 looks at none of
-/// the others.
-using UsableAxioms = std::function<std::vector<SymbolicRule>(size_t)>;
+/// As many steps as there are.
+inline constexpr size_t kAllSteps = std::numeric_limits<size_t>::max();
+
+/// Which axioms the proof of a rule, by its number, may use within so many
+/// steps from what stands in it; Z3 looks at none of the others. With more
+/// steps there are more, from some number on as many.
+using UsableAxioms =
+    std::function<std::vector<SymbolicRule>(size_t number, size_t steps)>;
 
 /// Proves each of `rules` from those of `axioms` that `usable` says, if all of
 /// them do not make all tensors equal, each in a process of its own, and gives
-/// the results to `done`, in order. A limit that is reached, or a process that
+/// the results to `done`, in order. What few axioms don't prove is asked again
+/// with more. A limit that is reached, or a process that
 /// ends, is "not proved". The caller has no other threads.
 void proveInChildren(const std::vector<SymbolicRule> &axioms,
                      const UsableAxioms &usable,

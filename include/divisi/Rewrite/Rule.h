@@ -186,6 +186,8 @@ struct Rule {
   std::optional<std::string> open; ///< Why it is not proved; off by default.
   bool isGenerated = false;
   bool isAlways = false; ///< Every compilation applies it.
+  /// Of an axiom: proofs use it from its source to its target alone.
+  bool isForward = false;
   std::vector<std::string> comments;
   Position at;
 

@@ -38,10 +38,10 @@ struct SymbolicCall {
   /// The operator, with all about it that is no number: texts, element types
   /// and ranks.
   std::string function;
-  std::vector<size_t> operands;   ///< Numbers of values.
-  std::vector<Expr> integers;     ///< Of attributes, by their names.
-  std::vector<Expr> reals;        ///< The same of reals.
-  SymbolicDims dims;              ///< Of the result.
+  std::vector<size_t> operands; ///< Numbers of values.
+  std::vector<Expr> integers;   ///< Of attributes, by their names.
+  std::vector<Expr> reals;      ///< The same of reals.
+  SymbolicDims dims;            ///< Of the result.
   /// Of each dim of the result that is no expression: of which extents of the
   /// operands, counted through, it is a function,
   std::vector<std::vector<bool>> depends;
@@ -67,6 +67,7 @@ struct SymbolicRule {
   std::vector<std::string> elements;   ///< The element type of each.
   std::vector<Condition> conditions;
   SymbolicGraph source, target;
+  bool isForward = false; ///< Of an axiom: the source alone is looked for.
 };
 
 /// What the words of a rule stand for: `float`, `int`, `bool`, or a type.

@@ -171,8 +171,8 @@ void Keeper::prove(size_t jobs) {
   for (const Kept &each : kept_) {
     questions.push_back(obligationsOf(each.rule, instantiator_));
   }
-  auto usable = [&](size_t number) {
-    return usableAxioms(axioms_, {questions[number]});
+  auto usable = [&](size_t number, size_t steps) {
+    return usableAxioms(axioms_, {questions[number]}, steps);
   };
   ProofLimits limits;
   limits.jobs = jobs;
@@ -221,9 +221,9 @@ void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts,
     questions.push_back(obligationsOf(kept_[at].rule, instantiator_));
   }
   std::vector<bool> isDropped(kept_.size(), false);
-  auto usable = [&](size_t number) {
+  auto usable = [&](size_t number, size_t steps) {
     return usableAxioms(saidByOthers(kept_, order[number], isDropped),
-                        {questions[number]});
+                        {questions[number]}, steps);
   };
   ProofLimits limits{kWork, 0, kSeconds, jobs};
   std::vector<ProofResult> proofs;
@@ -233,7 +233,8 @@ void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts,
   for (size_t i = 0; i != order.size(); ++i) {
     if (proofs[i].isProved && uses(proofs[i], dropped)) {
       proveInChildren(
-          {}, [&](size_t) { return usable(i); }, {questions[i]}, limits,
+          {}, [&](size_t, size_t steps) { return usable(i, steps); },
+          {questions[i]}, limits,
           [&](const ProofResult &proof) { proofs[i] = proof; });
     }
     if (proofs[i].isProved) {

@@ -24,8 +24,9 @@ using namespace divisi::rewrite;
 /// Between the parts of an answer, and behind it: in no name or reason.
 static constexpr char kPart = '\x1f', kEnd = '\n';
 
-ProofResult divisi::rewrite::proveAll(Prover &prover,
-                                      const Obligations &obligations) {
+/// Proves all of them by any of those that have prove().
+template <typename T>
+static ProofResult proveEach(T &prover, const Obligations &obligations) {
   ProofResult result;
   std::set<std::string> used;
   for (const SymbolicRule &each : obligations) {
@@ -42,15 +43,9 @@ ProofResult divisi::rewrite::proveAll(Prover &prover,
   return result;
 }
 
-/// The rank at which the axioms say that all tensors are equal, or -1.
-static int rankOfNonsense(Prover &prover) {
-  constexpr int most = 3;
-  for (int rank = 0; rank <= most; ++rank) {
-    if (prover.proveAllEqual(size_t(rank)).isProved) {
-      return rank;
-    }
-  }
-  return -1;
+ProofResult divisi::rewrite::proveAll(Prover &prover,
+                                      const Obligations &obligations) {
+  return proveEach(prover, obligations);
 }
 
 static std::string printAnswer(const ProofResult &result) {
@@ -171,12 +166,67 @@ void divisi::rewrite::answerInChild(
 }
 
 static std::unique_ptr<Prover> proverOf(const std::vector<SymbolicRule> &axioms,
-                                        const ProofLimits &limits) {
-  auto prover = std::make_unique<Prover>(limits.work, limits.secondWork);
+                                        unsigned work, unsigned secondWork) {
+  auto prover = std::make_unique<Prover>(work, secondWork);
   for (const SymbolicRule &axiom : axioms) {
     prover->assume(axiom);
   }
   return prover;
+}
+
+namespace {
+
+/// Provers of one rule: with few axioms, and with more.
+class Stages {
+public:
+  Stages(const UsableAxioms &usable, size_t number, const ProofLimits &limits);
+
+  /// By the first that can, from the one on that was needed before. Few axioms
+  /// find soon what they find, so most of the work is for all of them.
+  Proof prove(const SymbolicRule &rule);
+
+private:
+  /// Its prover is made when it is asked.
+  struct Stage {
+    std::vector<SymbolicRule> axioms;
+    std::unique_ptr<Prover> prover;
+  };
+
+  const ProofLimits &limits_;
+  std::vector<Stage> stages_;
+  size_t first_ = 0;
+};
+
+} // namespace
+
+Stages::Stages(const UsableAxioms &usable, size_t number,
+               const ProofLimits &limits)
+    : limits_(limits) {
+  for (size_t steps : {size_t(0), size_t(1), kAllSteps}) {
+    std::vector<SymbolicRule> axioms = usable(number, steps);
+    if (stages_.empty() || stages_.back().axioms.size() != axioms.size()) {
+      stages_.push_back({std::move(axioms), nullptr});
+    }
+  }
+}
+
+Proof Stages::prove(const SymbolicRule &rule) {
+  constexpr unsigned share = 4;
+  Proof proof;
+  for (; first_ != stages_.size(); ++first_) {
+    Stage &stage = stages_[first_];
+    bool isLast = first_ + 1 == stages_.size();
+    if (!stage.prover) {
+      stage.prover =
+          isLast ? proverOf(stage.axioms, limits_.work, limits_.secondWork)
+                 : proverOf(stage.axioms, limits_.work / share, 0);
+    }
+    proof = stage.prover->prove(rule);
+    if (proof.isProved) {
+      break;
+    }
+  }
+  return proof;
 }
 
 /// What is said of what did not end well, too.
@@ -191,14 +241,23 @@ static ProofResult resultOf(const Piece &piece) {
   return result;
 }
 
-/// The answer to the question whether the axioms are nonsense: proved if not.
-static ProofResult proveSense(Prover &prover) {
+/// The ranks of which it is asked whether all tensors are equal.
+static constexpr size_t kRanksOfSense = 4;
+
+/// The answer to the question whether the axioms say no such thing: proved if
+/// so.
+static ProofResult proveSense(Prover &prover, size_t rank) {
+  Proof proof = prover.proveAllEqual(rank);
   ProofResult result;
-  int rank = rankOfNonsense(prover);
-  result.isProved = rank < 0;
-  result.open = result.isProved ? ""
-                                : "the axioms say that all tensors of rank " +
-                                      std::to_string(rank) + " are equal";
+  result.isProved = !proof.isProved;
+  std::string names;
+  for (const std::string &axiom : proof.axioms) {
+    names += (names.empty() ? "" : ", ") + axiom;
+  }
+  result.open = result.isProved
+                    ? ""
+                    : "the axioms " + names + " say that all tensors of rank " +
+                          std::to_string(rank) + " are equal";
   return result;
 }
 
@@ -206,21 +265,22 @@ void divisi::rewrite::proveInChildren(
     const std::vector<SymbolicRule> &axioms, const UsableAxioms &usable,
     const std::vector<Obligations> &rules, const ProofLimits &limits,
     const std::function<void(const ProofResult &)> &done) {
-  ProofLimits once = limits;
-  once.secondWork = 0;
-  // The first is whether the others mean anything.
+  // The first are whether the others mean anything.
   auto work = [&](size_t i) {
-    return printAnswer(
-        i == 0
-            ? proveSense(*proverOf(axioms, once))
-            : proveAll(*proverOf(usable(i - 1), limits), rules[i - 1]));
+    if (i < kRanksOfSense) {
+      return printAnswer(proveSense(*proverOf(axioms, limits.work / 2, 0), i));
+    }
+    size_t number = i - kRanksOfSense;
+    Stages stages(usable, number, limits);
+    return printAnswer(proveEach(stages, rules[number]));
   };
   ProofResult sense;
-  runInProcesses(rules.size() + 1, {limits.jobs, limits.seconds}, work,
-                 [&](size_t i, const Piece &piece) {
+  sense.isProved = true;
+  runInProcesses(rules.size() + kRanksOfSense, {limits.jobs, limits.seconds},
+                 work, [&](size_t i, const Piece &piece) {
                    ProofResult result = resultOf(piece);
-                   if (i == 0) {
-                     sense = result;
+                   if (i < kRanksOfSense) {
+                     sense = sense.isProved ? result : sense;
                      return;
                    }
                    if (!sense.isProved) {

@@ -284,6 +284,9 @@ z3::expr Encoder::forAll(const std::vector<z3::expr> &bound,
 z3::expr_vector Encoder::axiom(const SymbolicRule &rule) {
   z3::expr_vector result(context_);
   for (bool isForward : {true, false}) {
+    if (!isForward && rule.isForward) {
+      continue;
+    }
     if (std::optional<z3::expr> formula = direction(rule, isForward)) {
       result.push_back(*formula);
     }
