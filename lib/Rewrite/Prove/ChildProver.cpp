@@ -241,23 +241,25 @@ static ProofResult resultOf(const Piece &piece) {
   return result;
 }
 
-/// The ranks of which it is asked whether all tensors are equal.
-static constexpr size_t kRanksOfSense = 4;
-
-/// The answer to the question whether the axioms say no such thing: proved if
-/// so.
-static ProofResult proveSense(Prover &prover, size_t rank) {
-  Proof proof = prover.proveAllEqual(rank);
+/// The answer to the question whether the axioms make all tensors equal: proved
+/// if they don't.
+static ProofResult proveSense(Prover &prover) {
+  constexpr size_t mostRank = 3;
   ProofResult result;
-  result.isProved = !proof.isProved;
-  std::string names;
-  for (const std::string &axiom : proof.axioms) {
-    names += (names.empty() ? "" : ", ") + axiom;
+  for (size_t rank = 0; rank <= mostRank; ++rank) {
+    Proof proof = prover.proveAllEqual(rank);
+    if (!proof.isProved) {
+      continue;
+    }
+    std::string names;
+    for (const std::string &axiom : proof.axioms) {
+      names += (names.empty() ? "" : ", ") + axiom;
+    }
+    result.open = "the axioms " + names + " say that all tensors of rank " +
+                  std::to_string(rank) + " are equal";
+    return result;
   }
-  result.open = result.isProved
-                    ? ""
-                    : "the axioms " + names + " say that all tensors of rank " +
-                          std::to_string(rank) + " are equal";
+  result.isProved = true;
   return result;
 }
 
@@ -265,22 +267,23 @@ void divisi::rewrite::proveInChildren(
     const std::vector<SymbolicRule> &axioms, const UsableAxioms &usable,
     const std::vector<Obligations> &rules, const ProofLimits &limits,
     const std::function<void(const ProofResult &)> &done) {
-  // The first are whether the others mean anything.
+  // The first is whether the others mean anything: with a part of the work,
+  // for it is asked each time. A test asks it of all axioms with all of it.
+  constexpr unsigned shareOfSense = 8;
   auto work = [&](size_t i) {
-    if (i < kRanksOfSense) {
-      return printAnswer(proveSense(*proverOf(axioms, limits.work / 2, 0), i));
+    if (i == 0) {
+      return printAnswer(
+          proveSense(*proverOf(axioms, limits.work / shareOfSense, 0)));
     }
-    size_t number = i - kRanksOfSense;
-    Stages stages(usable, number, limits);
-    return printAnswer(proveEach(stages, rules[number]));
+    Stages stages(usable, i - 1, limits);
+    return printAnswer(proveEach(stages, rules[i - 1]));
   };
   ProofResult sense;
-  sense.isProved = true;
-  runInProcesses(rules.size() + kRanksOfSense, {limits.jobs, limits.seconds},
-                 work, [&](size_t i, const Piece &piece) {
+  runInProcesses(rules.size() + 1, {limits.jobs, limits.seconds}, work,
+                 [&](size_t i, const Piece &piece) {
                    ProofResult result = resultOf(piece);
-                   if (i < kRanksOfSense) {
-                     sense = sense.isProved ? result : sense;
+                   if (i == 0) {
+                     sense = result;
                      return;
                    }
                    if (!sense.isProved) {
