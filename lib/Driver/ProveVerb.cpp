@@ -245,6 +245,7 @@ Status ProveVerb::run() {
   size_t next = 0;
   ProofLimits limits;
   limits.secondWork = kSecondWork;
+  limits.byElements = axioms_.empty();
   limits.jobs = jobs_;
   checkRules(*rules, *axioms, limits,
              [&](const Verdict &verdict) { tell(verdict, (*rules)[next++]); });

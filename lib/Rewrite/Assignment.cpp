@@ -339,7 +339,7 @@ static std::function<int64_t()> extentsOf(Draw kind, size_t count,
       return extent;
     };
   }
-  uint64_t most = kind == Draw::Any ? 4 : kind == Draw::Tiny ? 2 : 40;
+  uint64_t most = kind == Draw::Tiny ? 2 : kind == Draw::Large ? 40 : 4;
   return [most, &random] { return int64_t(1 + random() % most); };
 }
 
@@ -358,7 +358,8 @@ std::optional<Assignment> divisi::rewrite::draw(const Rule &rule,
       result.numbers[size] = extent();
     }
     for (const std::string &number : rule.ints) {
-      result.numbers[number] = int64_t(random() % 6) - 1;
+      result.numbers[number] = kind == Draw::Plain ? int64_t(random() % 3)
+                                                   : int64_t(random() % 6) - 1;
     }
     for (const std::string &shape : rule.shapes) {
       for (size_t i = 0; i != ranks.at(shape); ++i) {

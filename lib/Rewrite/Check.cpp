@@ -235,6 +235,63 @@ static void addProof(const Rule &rule, const Obligations &obligations,
       Refusal{Gate::Proof, "it does not follow from the axioms: " + proof.open};
 }
 
+/// The rules whose elements are equal, by their definitions.
+static std::vector<ProofResult>
+followElements(const std::vector<Obligations> &obligations,
+               const std::vector<Rule> &rules, std::vector<Rule> axioms,
+               const ProofLimits &limits, Instantiator &instantiator) {
+  if (!limits.byElements) {
+    return std::vector<ProofResult>(obligations.size());
+  }
+  std::erase_if(axioms, [](const Rule &axiom) { return !axiom.isDefinition; });
+  std::vector<ProofResult> proofs;
+  followElementsInChildren(
+      symbolicAxioms(axioms, rules, instantiator), obligations, limits,
+      [&](const ProofResult &proof) { proofs.push_back(proof); });
+  return proofs;
+}
+
+/// Asks the axioms about what is not proved yet, and adds what they say, to the
+/// time of what was tried before, too.
+static void proveFromAxioms(const std::vector<Obligations> &obligations,
+                            const std::vector<Rule> &rules,
+                            const std::vector<Rule> &axioms,
+                            const ProofLimits &limits,
+                            Instantiator &instantiator,
+                            std::vector<ProofResult> &proofs,
+                            const std::function<void(size_t)> &done) {
+  std::vector<size_t> left;
+  std::vector<Obligations> asked;
+  for (size_t i = 0; i != proofs.size(); ++i) {
+    if (!proofs[i].isProved) {
+      left.push_back(i);
+      asked.push_back(obligations[i]);
+    }
+  }
+  size_t told = 0;
+  auto tellUpTo = [&](size_t end) {
+    for (; told != end; ++told) {
+      done(told);
+    }
+  };
+  if (!left.empty()) {
+    std::vector<SymbolicRule> all =
+        usableAxioms(symbolicAxioms(axioms, rules, instantiator), asked);
+    auto usable = [&](size_t number, size_t steps) {
+      return usableAxioms(all, {asked[number]}, steps);
+    };
+    size_t next = 0;
+    proveInChildren(all, usable, asked, limits, [&](const ProofResult &proof) {
+      size_t at = left[next++];
+      double before = proofs[at].seconds;
+      proofs[at] = proof;
+      proofs[at].seconds += before;
+      tellUpTo(at + 1);
+    });
+  }
+  tellUpTo(proofs.size());
+}
+
 void divisi::rewrite::checkRules(
     const std::vector<Rule> &rules, const std::vector<Rule> &axioms,
     const ProofLimits &limits,
@@ -249,24 +306,19 @@ void divisi::rewrite::checkRules(
       obligations.push_back(obligationsOf(rules[i], instantiator));
     }
   }
-  size_t told = 0, next = 0;
+  size_t told = 0;
   auto tellUpTo = [&](size_t end) {
     for (; told != end; ++told) {
       done(verdicts[told]);
     }
   };
-  if (!proving.empty()) {
-    std::vector<SymbolicRule> all =
-        usableAxioms(symbolicAxioms(axioms, rules, instantiator), obligations);
-    auto usable = [&](size_t number, size_t steps) {
-      return usableAxioms(all, {obligations[number]}, steps);
-    };
-    proveInChildren(
-        all, usable, obligations, limits, [&](const ProofResult &proof) {
-          size_t at = proving[next];
-          addProof(rules[at], obligations[next++], proof, verdicts[at]);
-          tellUpTo(at + 1);
-        });
-  }
+  std::vector<ProofResult> proofs =
+      followElements(obligations, rules, axioms, limits, instantiator);
+  proveFromAxioms(
+      obligations, rules, axioms, limits, instantiator, proofs, [&](size_t i) {
+        size_t at = proving[i];
+        addProof(rules[at], obligations[i], proofs[i], verdicts[at]);
+        tellUpTo(at + 1);
+      });
   tellUpTo(verdicts.size());
 }

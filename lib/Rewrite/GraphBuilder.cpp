@@ -12,6 +12,7 @@
 #include "divisi/Evaluate/Evaluator.h"
 #include "lib/Rewrite/OperatorForms.h"
 #include "lib/Rewrite/RuleNames.h"
+#include "lib/Rewrite/ThroughDims.h"
 
 #include <algorithm>
 #include <map>
@@ -108,9 +109,8 @@ TensorForm divisi::rewrite::fromMLIR(mlir::Type type) {
           rt::Dims(tensor.getShape().begin(), tensor.getShape().end())};
 }
 
-/// What `op` takes. A contraction multiplies its operands and sums.
-static Effort effortOf(nn::LoopInterface op) {
-  LoopNest nest = op.getLoopNest();
+/// What an operator takes. A contraction multiplies its operands and sums.
+static Effort effortOf(const LoopNest &nest) {
   Effort effort;
   effort.operators = 1;
   bool isContraction =
@@ -181,7 +181,10 @@ Status GraphBuilder::build(const Node &node,
   call.op = "nn." + node.op;
   call.attributes = toRuntimeAttributes(*op);
   call.result = fromMLIR((*op)->getResult(0).getType());
-  call.effort = effortOf(llvm::cast<nn::LoopInterface>(*op));
+  LoopNest nest = llvm::cast<nn::LoopInterface>(*op).getLoopNest();
+  call.effort = effortOf(nest);
+  call.through = throughDims(nest);
+  call.isElementwise = isElementwise(nest, call.through);
   add(node.name, *op);
   return Status();
 }

@@ -95,6 +95,7 @@ private:
                  bool isSource);
   void useValue(const std::string &name, Position at,
                 std::map<std::string, bool> &nodes, bool isSource);
+  bool isOneOperator() const;
   void checkForm();
   void checkDeclarations();
 
@@ -313,6 +314,22 @@ void NameCheck::checkGraph(const Graph &graph, bool isSource) {
   }
 }
 
+/// Whether it is an axiom about one operator, on variables, each once, and
+/// equal elements.
+bool NameCheck::isOneOperator() const {
+  const std::vector<Node> &nodes = rule_.source.nodes;
+  if (!rule_.isAxiom || nodes.empty() || nodes.back().op.empty() ||
+      rule_.source.results != std::vector<std::string>{nodes.back().name}) {
+    return false;
+  }
+  std::vector<std::string> operands = nodes.back().operands;
+  std::sort(operands.begin(), operands.end());
+  return std::adjacent_find(operands.begin(), operands.end()) ==
+             operands.end() &&
+         std::all_of(nodes.begin(), nodes.end() - 1,
+                     [](const Node &node) { return node.op.empty(); });
+}
+
 void NameCheck::checkForm() {
   if (rule_.source.nodes.empty() && !rule_.isAxiom) {
     fail(rule_.source.at, "the source has no operator, so it would match "
@@ -333,6 +350,10 @@ void NameCheck::checkForm() {
   if (!rule_.isAxiom && rule_.isForward) {
     fail(rule_.at, "a rule is used from its source to its target in any case; "
                    "take 'forward' out");
+  }
+  if (rule_.isDefinition && !isOneOperator()) {
+    fail(rule_.at, "a definition is an axiom whose source is one operator, on "
+                   "variables and numbers");
   }
   if (!rule_.isAxiom && !rule_.numericClass) {
     fail(rule_.at, "has no class; expected bit-exact, reassociates or "

@@ -42,7 +42,9 @@ Node Parser::node() {
   result.name = name("a name, 'return' or '}'");
   expect("=");
   std::optional<double> number = loneReal();
-  bool isElement = number || isNext("(") || peek().kind == Token::Kind::Real ||
+  bool isElement = number || isNext("(") || isNext("-") ||
+                   peek().kind == Token::Kind::Integer ||
+                   peek().kind == Token::Kind::Real ||
                    (peek().kind == Token::Kind::Word && !isCall());
   if (isElement) {
     result.element = number ? Value(*number) : Value(expression());
@@ -188,11 +190,13 @@ void Parser::statement(Rule &rule, std::set<std::string> &seen) {
     rule.isAlways = true;
   } else if (word == "forward") {
     rule.isForward = true;
+  } else if (word == "definition") {
+    rule.isDefinition = true;
   } else {
     failAt(at,
            "expected summary, size, shape, int, real, operator, activation, "
            "weight, constant, where, source, target, class, open, generated, "
-           "always or forward, got '" +
+           "always, forward or definition, got '" +
                word + "'");
   }
 }

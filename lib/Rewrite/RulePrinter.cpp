@@ -184,6 +184,7 @@ std::string divisi::rewrite::printRule(const Rule &rule) {
   text += rule.isGenerated ? "  generated\n" : "";
   text += rule.isAlways ? "  always\n" : "";
   text += rule.isForward ? "  forward\n" : "";
+  text += rule.isDefinition ? "  definition\n" : "";
   return text + "}\n";
 }
 

@@ -12,6 +12,8 @@
 #include "lib/Rewrite/LinearFit.h"
 #include "lib/Rewrite/OperandExtents.h"
 #include "lib/Rewrite/RuleNames.h"
+#include "lib/Rewrite/ThroughDims.h"
+#include "lib/Rewrite/WriteOut.h"
 
 #include <algorithm>
 #include <functional>
@@ -19,80 +21,6 @@
 
 using namespace divisi;
 using namespace divisi::rewrite;
-
-//===----------------------------------------------------------------------===//
-// Expressions
-//===----------------------------------------------------------------------===//
-
-static Expr times(Expr left, Expr right) {
-  Expr result;
-  result.kind = Expr::Kind::Mul;
-  result.operands = {std::move(left), std::move(right)};
-  return result;
-}
-
-static std::string extentName(const std::string &shape, size_t dim) {
-  return shape + "." + std::to_string(dim);
-}
-
-/// Writes out an expression: of shapes only extents are left, as symbols.
-/// Nothing where a shape has no such extent.
-static std::optional<Expr> writeOut(const Expr &expr, const Ranks &ranks,
-                                    const std::string &index, size_t at) {
-  if (expr.kind == Expr::Kind::Rank) {
-    return numberExpr(int64_t(ranks.at(expr.name)));
-  }
-  if (expr.kind == Expr::Kind::Count) {
-    Expr product = numberExpr(1);
-    for (size_t dim = 0; dim != ranks.at(expr.name); ++dim) {
-      Expr extent = nameExpr(extentName(expr.name, dim));
-      product = dim == 0 ? extent : times(std::move(product), extent);
-    }
-    return product;
-  }
-  if (expr.kind == Expr::Kind::Name && expr.name == index) {
-    return numberExpr(int64_t(at));
-  }
-  Expr result = expr;
-  if (expr.kind == Expr::Kind::Real) {
-    return realExpr(expr.real);
-  }
-  for (Expr &operand : result.operands) {
-    std::optional<Expr> written = writeOut(operand, ranks, index, at);
-    if (!written) {
-      return std::nullopt;
-    }
-    operand = std::move(*written);
-  }
-  if (expr.kind == Expr::Kind::Extent) {
-    std::optional<int64_t> dim = evaluate(result.operands[0], Assignment());
-    if (!dim || *dim < 0 || *dim >= int64_t(ranks.at(expr.name))) {
-      return std::nullopt;
-    }
-    return nameExpr(extentName(expr.name, size_t(*dim)));
-  }
-  return result;
-}
-
-/// The same of a list.
-static std::optional<std::vector<Expr>> writeOut(const Items &items,
-                                                 const Ranks &ranks) {
-  std::vector<Expr> result;
-  for (const Item &item : items) {
-    size_t count = item.shape.empty() ? 1 : ranks.at(item.shape);
-    for (size_t i = 0; i != count; ++i) {
-      bool isSpread = !item.shape.empty() && item.index.empty();
-      std::optional<Expr> value =
-          isSpread ? nameExpr(extentName(item.shape, i))
-                   : writeOut(item.value, ranks, item.index, i);
-      if (!value) {
-        return std::nullopt;
-      }
-      result.push_back(std::move(*value));
-    }
-  }
-  return result;
-}
 
 //===----------------------------------------------------------------------===//
 // Shapes
@@ -147,6 +75,7 @@ private:
 void Maker::addNames() {
   result_.name = rule_.name;
   result_.isForward = rule_.isForward;
+  result_.isDefinition = rule_.isDefinition;
   result_.ranks = ranks_;
   for (const auto &[shape, rank] : ranks_) {
     result_.place += "rank(" + shape + ") = " + std::to_string(rank) + ", ";
@@ -214,6 +143,16 @@ bool Maker::takeSamples() {
       return true;
     }
   }
+  constexpr int plainAttempts = 1500;
+  for (int attempt = 0; attempt != plainAttempts && !rule_.isAxiom; ++attempt) {
+    auto assignment = draw(rule_, ranks_, Draw::Plain, random);
+    if (!assignment) {
+      break;
+    }
+    if (takeSample(*assignment) && samples_.size() == wanted) {
+      break;
+    }
+  }
   return !samples_.empty();
 }
 
@@ -234,7 +173,9 @@ SymbolicDims Maker::dimsOf(size_t side, size_t call, const Node &node) {
     for (const Instance &sample : samples_) {
       values.push_back(formAt(sample).dims[dim]);
     }
-    auto coefficients = fitLinear(points_, values);
+    // Of fewer samples than symbols many forms are, and none is known.
+    bool isEnough = samples_.size() > symbols.size() + 1;
+    auto coefficients = isEnough ? fitLinear(points_, values) : std::nullopt;
     dims.push_back(coefficients
                        ? std::optional(linearForm(*coefficients, symbols))
                        : std::nullopt);
@@ -328,6 +269,7 @@ bool Maker::addAttributes(const Node &node, const Call &call,
             [](const auto &a, const auto &b) { return a.first < b.first; });
   for (const auto &[name, value] : attributes) {
     result.function += " " + name + "=";
+    SymbolicValue &kept = result.attributes[name];
     if (const auto *items = std::get_if<Items>(&value)) {
       auto written = writeOut(*items, ranks_);
       if (!written) {
@@ -336,6 +278,7 @@ bool Maker::addAttributes(const Node &node, const Call &call,
       result.function += std::to_string(written->size()) + " integers";
       result.integers.insert(result.integers.end(), written->begin(),
                              written->end());
+      kept = std::move(*written);
     } else if (const auto *expr = std::get_if<Expr>(&value)) {
       bool isReal = rule_.isReal(*expr);
       std::optional<Expr> written = writeOut(*expr, ranks_, {}, 0);
@@ -344,13 +287,18 @@ bool Maker::addAttributes(const Node &node, const Call &call,
       }
       result.function += isReal ? "real" : "integer";
       (isReal ? result.reals : result.integers).push_back(*written);
+      kept = std::move(*written);
     } else if (const auto *number = std::get_if<double>(&value)) {
       result.function += "real";
       result.reals.push_back(realExpr(*number));
+      kept = realExpr(*number);
     } else if (std::get_if<std::string>(&value)) {
-      result.function += renameLetters(call.attributes.getString(name));
+      std::string text = renameLetters(call.attributes.getString(name));
+      result.function += text;
+      kept = std::move(text);
     } else {
       result.function += printValue(value);
+      kept = std::get<bool>(value);
     }
   }
   return true;
@@ -368,6 +316,9 @@ std::optional<SymbolicGraph> Maker::graphOf(const Graph &graph, size_t side) {
     made.dims = dimsOf(side, i, node);
     addDepends(node, side, i, made);
     made.function = node.op.empty() ? "equal elements" : node.op;
+    made.op = node.op;
+    made.element = elementOf(call.result.type);
+    addThrough(samples_, side == 0, i, /*tries=*/!rule_.isAxiom, made);
     if (!addAttributes(node, call, made)) {
       return std::nullopt;
     }

@@ -137,6 +137,7 @@ void Trier::drawCases(const Ranks &ranks) {
   constexpr std::pair<Draw, int> wanted[] = {
       {Draw::Tiny, 2}, {Draw::Any, 3}, {Draw::Distinct, 3}};
   constexpr int attempts = 60;
+  int missing = 0;
   for (auto [kind, count] : wanted) {
     for (int attempt = 0; attempt != attempts && count != 0; ++attempt) {
       std::optional<Assignment> assignment = draw(rule_, ranks, kind, random_);
@@ -145,6 +146,17 @@ void Trier::drawCases(const Ranks &ranks) {
       }
       count -= addCase(*assignment);
     }
+    missing += count;
+  }
+  // Where few are legal together, from those of which more are.
+  constexpr int plainAttempts = 1500;
+  for (int attempt = 0; attempt != plainAttempts && missing > 0; ++attempt) {
+    std::optional<Assignment> assignment =
+        draw(rule_, ranks, Draw::Plain, random_);
+    if (!assignment || isRefused()) {
+      break;
+    }
+    missing -= addCase(*assignment);
   }
 }
 

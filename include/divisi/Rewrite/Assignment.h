@@ -63,6 +63,7 @@ enum class Draw : uint8_t {
   Any,      ///< Extents from 1 to 4.
   Tiny,     ///< Extents of 1 and 2.
   Large,    ///< Extents of up to 40.
+  Plain,    ///< Extents from 1 to 4, integers from 0 to 2: more are legal.
 };
 
 /// An assignment under which all conditions hold, drawn with those ranks.

@@ -40,6 +40,8 @@ struct ProofLimits {
   unsigned secondWork = 0;      ///< Of one that is not proved, again; 0: none.
   double seconds = 300;         ///< Of a rule, before its process is killed.
   size_t jobs = 1;              ///< Processes at once.
+  /// Whether elements are followed before axioms are asked.
+  bool byElements = false;
 };
 
 /// What a child process does.
@@ -66,6 +68,14 @@ inline constexpr size_t kAllSteps = std::numeric_limits<size_t>::max();
 /// steps there are more, from some number on as many.
 using UsableAxioms =
     std::function<std::vector<SymbolicRule>(size_t number, size_t steps)>;
+
+/// Proves each of `rules` by its elements and those of `axioms` that are
+/// definitions, each in a process of its own, and gives the results to `done`,
+/// in order. The caller has no other threads.
+void followElementsInChildren(
+    const std::vector<SymbolicRule> &axioms,
+    const std::vector<Obligations> &rules, const ProofLimits &limits,
+    const std::function<void(const ProofResult &)> &done);
 
 /// Proves each of `rules` from those of `axioms` that `usable` says, if all of
 /// them do not make all tensors equal, each in a process of its own, and gives

@@ -24,6 +24,7 @@
 
 #include <compare>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,11 @@ struct Effort {
   auto operator<=>(const Effort &) const = default;
 };
 
+/// Of each dim of each operand, the dim of the result along which it goes, with
+/// the same index, all places of which the operator computes alike and alone;
+/// nothing of others.
+using ThroughDims = std::vector<std::vector<std::optional<size_t>>>;
+
 /// A node at an assignment. Values are numbered: the variables, then the nodes.
 struct Call {
   std::string op; ///< `nn.matmul`; empty for equal elements.
@@ -64,7 +70,9 @@ struct Call {
   std::vector<size_t> operands;
   double element = 0; ///< What they all are.
   TensorForm result;
-  Effort effort; ///< None of equal elements.
+  Effort effort;              ///< None of equal elements.
+  ThroughDims through;        ///< Of the operands.
+  bool isElementwise = false; ///< Each element is of those at its place.
 };
 
 /// One side at an assignment.

@@ -188,6 +188,9 @@ struct Rule {
   bool isAlways = false; ///< Every compilation applies it.
   /// Of an axiom: proofs use it from its source to its target alone.
   bool isForward = false;
+  /// Of an axiom: it says what the operator of its source is, of which nothing
+  /// is known else where elements are followed.
+  bool isDefinition = false;
   std::vector<std::string> comments;
   Position at;
 

@@ -26,6 +26,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace divisi::rewrite {
@@ -33,8 +34,19 @@ namespace divisi::rewrite {
 /// An extent that is no linear form, is nothing.
 using SymbolicDims = std::vector<std::optional<Expr>>;
 
+/// An attribute: its numbers in terms of sizes, all else as it is.
+using SymbolicValue = std::variant<Expr, bool, std::string, std::vector<Expr>>;
+
 /// An operator on values, which are numbered: the variables, then the calls.
 struct SymbolicCall {
+  std::string op; ///< `matmul`; empty for equal elements.
+  /// By name; that of equal elements is `element`.
+  std::map<std::string, SymbolicValue> attributes;
+  std::string element; ///< The element type of the result.
+  /// Which dims go through it, if it says so alike at all sizes, and computes
+  /// the same at all places along them.
+  ThroughDims through;
+  bool isElementwise = false; ///< As Call says, at all sizes.
   /// The operator, with all about it that is no number: texts, element types
   /// and ranks.
   std::string function;
@@ -67,7 +79,8 @@ struct SymbolicRule {
   std::vector<std::string> elements;   ///< The element type of each.
   std::vector<Condition> conditions;
   SymbolicGraph source, target;
-  bool isForward = false; ///< Of an axiom: the source alone is looked for.
+  bool isForward = false;    ///< Of an axiom: the source alone is looked for.
+  bool isDefinition = false; ///< Of an axiom: its last call says what one is.
 };
 
 /// What the words of a rule stand for: `float`, `int`, `bool`, or a type.

@@ -8,6 +8,7 @@
 
 #include "divisi/Rewrite/ChildProver.h"
 
+#include "divisi/Rewrite/ElementProver.h"
 #include "lib/Rewrite/Prove/ChildProcess.h"
 
 #include "divisi/Rewrite/Parallel.h"
@@ -26,7 +27,7 @@ static constexpr char kPart = '\x1f', kEnd = '\n';
 
 /// Proves all of them by any of those that have prove().
 template <typename T>
-static ProofResult proveEach(T &prover, const Obligations &obligations) {
+static ProofResult proveEach(T &&prover, const Obligations &obligations) {
   ProofResult result;
   std::set<std::string> used;
   for (const SymbolicRule &each : obligations) {
@@ -229,6 +230,18 @@ Proof Stages::prove(const SymbolicRule &rule) {
   return proof;
 }
 
+namespace {
+
+/// A prover that follows elements.
+struct ByElements {
+  const std::vector<SymbolicRule> &axioms;
+  Proof prove(const SymbolicRule &rule) const {
+    return proveByElements(rule, axioms);
+  }
+};
+
+} // namespace
+
 /// What is said of what did not end well, too.
 static ProofResult resultOf(const Piece &piece) {
   ProofResult result;
@@ -292,4 +305,15 @@ void divisi::rewrite::proveInChildren(
                    }
                    done(result);
                  });
+}
+
+void divisi::rewrite::followElementsInChildren(
+    const std::vector<SymbolicRule> &axioms,
+    const std::vector<Obligations> &rules, const ProofLimits &limits,
+    const std::function<void(const ProofResult &)> &done) {
+  auto work = [&](size_t i) {
+    return printAnswer(proveEach(ByElements{axioms}, rules[i]));
+  };
+  runInProcesses(rules.size(), {limits.jobs, limits.seconds}, work,
+                 [&](size_t i, const Piece &piece) { done(resultOf(piece)); });
 }

@@ -1,0 +1,261 @@
+//===- ElementFolds.cpp - Elements that are folded over indices ----------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Rewrite/Prove/ElementOf.h"
+
+#include <algorithm>
+
+using namespace divisi::rewrite;
+
+/// Where a condition has an index alone, and changes within its extent, there
+/// are two folds.
+std::optional<Sum> ElementOf::foldParts(const Polynomial &extent,
+                                        const FoldKind &kind, const Body &body,
+                                        const AtomRef &index,
+                                        const Polynomial &condition) {
+  std::optional<Polynomial> slope = condition.coefficientOf(*index);
+  std::optional<int64_t> number = slope ? slope->number() : std::nullopt;
+  if (!kind.join || (number != 1 && number != -1)) {
+    return std::nullopt;
+  }
+  Polynomial rest = condition - *slope * Polynomial(index);
+  // index + rest >= 0 begins at -rest, rest - index >= 0 ends behind rest.
+  Polynomial at = *number == 1 ? Polynomial(0) - rest : rest + Polynomial(1);
+  if (!facts_.isAtLeastZero(at) || !facts_.isAtLeastZero(extent - at)) {
+    return std::nullopt;
+  }
+  Sum first = fold(at, kind, body);
+  Sum second = fold(extent - at, kind,
+                    [&](const Polynomial &each) { return body(each + at); });
+  return kind.join(first, second);
+}
+
+/// The body where a condition about its index holds, and where it does not.
+Sum ElementOf::foldHalves(const AtomRef &index, const Body &body,
+                          const Polynomial &condition) {
+  auto half = [&](const Polynomial &holds) {
+    FactScope scope(facts_);
+    facts_.push(holds, Facts::Relation::AtLeast);
+    try {
+      return body(Polynomial(index));
+    } catch (const SplitAt &split) {
+      if (!split.condition.mentions(*index)) {
+        throw;
+      }
+      return foldHalves(index, body, split.condition);
+    }
+  };
+  Sum first = half(condition);
+  return choose(condition, first, half(Polynomial(-1) - condition));
+}
+
+/// Without conditions that others of the same term say.
+Sum ElementOf::close(const Binder &binder, const FoldKind &kind,
+                     const Sum &body) {
+  Sum result;
+  for (const auto &[key, term] : body.terms) {
+    Monomial monomial = term.first;
+    auto isCondition = [](const FactorRef &factor) {
+      return factor->kind == Factor::Kind::Holds;
+    };
+    for (size_t i = 0; i < monomial.factors.size();) {
+      FactScope scope(facts_);
+      for (size_t j = 0; j != monomial.factors.size(); ++j) {
+        if (j != i && isCondition(monomial.factors[j])) {
+          facts_.push(monomial.factors[j]->integers[0],
+                      Facts::Relation::AtLeast);
+        }
+      }
+      if (isCondition(monomial.factors[i]) &&
+          facts_.isAtLeastZero(monomial.factors[i]->integers[0])) {
+        monomial.factors.erase(monomial.factors.begin() + ptrdiff_t(i));
+      } else {
+        ++i;
+      }
+    }
+    result = result + closeTerm(binder, kind, std::move(monomial), term.second);
+  }
+  return kind.isSum ? result : kind.close(binder, result);
+}
+
+/// A term of a sum over an index; where a condition bounds the index, over
+/// fewer.
+Sum ElementOf::closeTerm(const Binder &binder, const FoldKind &kind,
+                         Monomial monomial, Fraction coefficient) {
+  Sum alone;
+  if (!kind.isSum) {
+    alone.add(std::move(monomial), coefficient);
+    return alone;
+  }
+  for (size_t i = 0; i != monomial.factors.size(); ++i) {
+    if (monomial.factors[i]->kind != Factor::Kind::Holds) {
+      continue;
+    }
+    const Polynomial condition = monomial.factors[i]->integers[0];
+    auto slope = condition.coefficientOf(*binder.index);
+    auto number = slope ? slope->number() : std::nullopt;
+    if (number != 1 && number != -1) {
+      continue;
+    }
+    Polynomial rest = condition - *slope * Polynomial(binder.index);
+    Polynomial at = *number == 1 ? Polynomial(0) - rest : rest + Polynomial(1);
+    if (!facts_.isAtLeastZero(at) ||
+        !facts_.isAtLeastZero(binder.extent - at)) {
+      continue;
+    }
+    monomial.factors.erase(monomial.factors.begin() + ptrdiff_t(i));
+    alone.add(std::move(monomial), coefficient);
+    Polynomial extent = *number == 1 ? binder.extent - at : at;
+    for (int64_t known : {0, 1}) {
+      extent = facts_.isZero(extent - Polynomial(known)) ? Polynomial(known)
+                                                         : extent;
+    }
+    if (extent.number() == 0) {
+      return Sum();
+    }
+    Sum shifted =
+        *number == 1
+            ? alone.with({{binder.index->key, Polynomial(binder.index) + at}})
+            : alone;
+    return close({binder.index, extent}, kind, shifted);
+  }
+  alone.add(std::move(monomial), coefficient);
+  return kind.close(binder, alone);
+}
+
+Sum ElementOf::fold(const Polynomial &extent, const FoldKind &kind,
+                    const Body &body) {
+  if (kind.isSum && extent.number() == 0) {
+    return Sum();
+  }
+  // A few are written out.
+  constexpr int64_t few = 4;
+  if (auto number = extent.number();
+      number && *number >= 1 &&
+      (*number == 1 || (kind.join && *number <= few))) {
+    Sum result = body(Polynomial(0));
+    for (int64_t i = 1; i != *number; ++i) {
+      result = kind.join(result, body(Polynomial(i)));
+    }
+    return result;
+  }
+  auto bound = std::make_optional<BoundIndex>(context_.depth);
+  AtomRef index = bound->atom();
+  std::optional<SplitAt> at;
+  std::optional<SplitIndex> parts;
+  {
+    FactScope scope(facts_);
+    facts_.pushIndex(index, extent);
+    try {
+      return close({index, extent}, kind, body(Polynomial(index)));
+    } catch (const SplitAt &split) {
+      if (!split.condition.mentions(*index)) {
+        throw;
+      }
+      at = split;
+    } catch (const SplitIndex &split) {
+      if (split.index->key != index->key) {
+        throw;
+      }
+      parts = split;
+    }
+  }
+  bound.reset();
+  if (parts) {
+    std::optional<Polynomial> major = divideExactly(extent, parts->by);
+    if (!major) {
+      throw GivenUp("an index of what it folds does not divide");
+    }
+    return fold(*major, kind, [&](const Polynomial &one) {
+      return fold(parts->by, kind, [&](const Polynomial &other) {
+        return body(one * parts->by + other);
+      });
+    });
+  }
+  if (auto joined = foldParts(extent, kind, body, index, at->condition)) {
+    return *joined;
+  }
+  bound.emplace(context_.depth);
+  FactScope scope(facts_);
+  facts_.pushIndex(index, extent);
+  try {
+    return close({index, extent}, kind, foldHalves(index, body, at->condition));
+  } catch (const SplitIndex &split) {
+    if (split.index->key != index->key) {
+      throw;
+    }
+    throw GivenUp("an index of what it folds is divided and compared");
+  }
+}
+
+Sum ElementOf::foldAll(const Index &extents, const FoldKind &kind,
+                       const std::function<Sum(const Index &)> &body) {
+  Index indices;
+  std::function<Sum()> next = [&]() -> Sum {
+    if (indices.size() == extents.size()) {
+      return body(indices);
+    }
+    return fold(extents[indices.size()], kind, [&](const Polynomial &each) {
+      indices.push_back(each);
+      struct Pop {
+        Index &of;
+        ~Pop() { of.pop_back(); }
+      } pop{indices};
+      return next();
+    });
+  };
+  return next();
+}
+
+ElementOf::FoldKind ElementOf::foldKind(const std::string &kind,
+                                        const std::string &type) {
+  bool isFloat = type == "float" || type[0] == 'f' || type[0] == 'b';
+  if (kind == "sum") {
+    return {sumOver,
+            [](const Sum &one, const Sum &other) { return one + other; },
+            /*isSum=*/true};
+  }
+  if (isFloat && (kind == "max" || kind == "min")) {
+    Sum sign(Fraction{kind == "max" ? 1 : -1, 1});
+    return {[sign](const Binder &binder, const Sum &body) {
+              return sign * foldOver("max", binder, sign * body);
+            },
+            [sign](const Sum &one, const Sum &other) {
+              return sign * largest({sign * one, sign * other});
+            }};
+  }
+  if (kind == "prod") {
+    return {[](const Binder &binder, const Sum &body) {
+              return foldOver("prod", binder, body);
+            },
+            [](const Sum &one, const Sum &other) { return one * other; }};
+  }
+  if (type == "bool") {
+    auto all = [](const Binder &binder, const Sum &body) {
+      return foldOver("and", binder, body);
+    };
+    Sum one(Fraction{1, 1});
+    if (kind == "and") {
+      return {all,
+              [](const Sum &left, const Sum &right) { return left * right; }};
+    }
+    return {[all, one](const Binder &binder, const Sum &body) {
+              return one - all(binder, one - body);
+            },
+            [](const Sum &left, const Sum &right) {
+              return left + right - left * right;
+            }};
+  }
+  std::string name = kind + " of " + type;
+  return {[name](const Binder &binder, const Sum &body) {
+            return foldOver(name, binder, body);
+          },
+          [name](const Sum &one, const Sum &other) {
+            return commutative(name, {one, other}, true);
+          }};
+}

@@ -1,0 +1,272 @@
+//===- ElementFunctions.cpp - What operators make at one place -----------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Rewrite/Prove/ElementOf.h"
+#include "lib/Rewrite/Prove/ElementOrders.h"
+
+#include <algorithm>
+
+using namespace divisi::rewrite;
+
+static bool isFloat(const std::string &type) {
+  return type == "float" || type[0] == 'f' || type.starts_with("bf");
+}
+
+//===----------------------------------------------------------------------===//
+// Elements at one place
+//===----------------------------------------------------------------------===//
+
+Sum ElementOf::splat(const SymbolicCall &call) {
+  return real(std::get<Expr>(attribute(call, "element")));
+}
+
+std::string ElementOf::typeOf(size_t value) const {
+  return value < rule_.variables.size() ? rule_.elements[value]
+                                        : call(value).element;
+}
+
+/// What is made of sums and products, in which booleans may stand.
+std::optional<Sum> ElementOf::ring(const SymbolicCall &call,
+                                   const std::string &from,
+                                   const std::vector<Sum> &x) {
+  const std::string &op = call.op;
+  bool isReal = isFloat(from) && isFloat(call.element);
+  if (op == "cast" && (from == call.element || from == "bool")) {
+    return x[0];
+  }
+  if (op == "select") {
+    return x[2] + x[0] * (x[1] - x[2]);
+  }
+  if (!isReal && (from != call.element || from == "bool")) {
+    return std::nullopt;
+  }
+  if (op == "add") {
+    return x[0] + x[1];
+  }
+  if (op == "sub") {
+    return x[0] - x[1];
+  }
+  if (op == "mul") {
+    return x[0] * x[1];
+  }
+  if (op == "neg") {
+    return Sum() - x[0];
+  }
+  return std::nullopt;
+}
+
+/// Booleans of booleans.
+std::optional<Sum> ElementOf::boolean(const SymbolicCall &call,
+                                      const std::string &from,
+                                      const std::vector<Sum> &x) {
+  if (from != "bool" || call.element != "bool") {
+    return std::nullopt;
+  }
+  const std::string &op = call.op;
+  Sum one(Fraction{1, 1});
+  if (op == "not") {
+    return one - x[0];
+  }
+  if (op == "and") {
+    return x[0] * x[1];
+  }
+  if (op == "or") {
+    return x[0] + x[1] - x[0] * x[1];
+  }
+  Sum differ =
+      x.size() == 2 ? x[0] + x[1] - Sum(Fraction{2, 1}) * x[0] * x[1] : Sum();
+  if (op == "xor") {
+    return differ;
+  }
+  if (op != "compare") {
+    return std::nullopt;
+  }
+  const std::string &predicate =
+      std::get<std::string>(attribute(call, "predicate"));
+  Sum less = (one - x[0]) * x[1], more = x[0] * (one - x[1]);
+  return predicate == "ne"   ? differ
+         : predicate == "eq" ? one - differ
+         : predicate == "lt" ? less
+         : predicate == "gt" ? more
+         : predicate == "le" ? one - more
+                             : one - less;
+}
+
+/// A function of which all operands are known in each case.
+Sum ElementOf::function(const SymbolicCall &call, const std::string &from,
+                        const std::vector<Sum> &x) {
+  const std::string &op = call.op;
+  bool isReal = isFloat(from) && isFloat(call.element);
+  if (op == "compare") {
+    const std::string &predicate =
+        std::get<std::string>(attribute(call, "predicate"));
+    bool isTurned = predicate == "gt" || predicate == "le";
+    const Sum &left = x[isTurned ? 1 : 0], &right = x[isTurned ? 0 : 1];
+    Sum one(Fraction{1, 1});
+    // left < right; le and ge are that of the other side not holding.
+    auto less = [&](const Sum &small, const Sum &large) {
+      if (isFloat(from)) {
+        return isAbove(large - small);
+      }
+      Factor factor;
+      factor.name = "less of " + from;
+      factor.operands = {small, large};
+      factor.isBoolean = true;
+      return small.key() == large.key() ? Sum()
+                                        : Sum(makeFactor(std::move(factor)));
+    };
+    if (predicate == "lt" || predicate == "gt") {
+      return less(left, right);
+    }
+    if (predicate == "le" || predicate == "ge") {
+      return one - less(left, right);
+    }
+    Sum equal = (one - less(x[0], x[1])) * (one - less(x[1], x[0]));
+    return predicate == "eq" ? equal : one - equal;
+  }
+  if (isReal && op == "div") {
+    return x[0] * inverse(x[1]);
+  }
+  if (isReal && op == "exp") {
+    return exponential(x[0]);
+  }
+  if (isReal && op == "log") {
+    return logarithm(x[0]);
+  }
+  if (isReal && op == "max") {
+    return largest({x[0], x[1]});
+  }
+  if (isReal && op == "min") {
+    return Sum() - largest({Sum() - x[0], Sum() - x[1]});
+  }
+  if (isReal && op == "abs") {
+    return largest({x[0], Sum() - x[0]});
+  }
+  if (op == "max" || op == "min" || op == "and" || op == "or") {
+    return commutative(op + " of " + from, x, true);
+  }
+  if (op == "xor") {
+    return commutative("xor of " + from, x, false);
+  }
+  std::string name = nameOf(call, true);
+  FactorRef inner = op == "not" ? x[0].factor() : nullptr;
+  if (inner && inner->name == name) {
+    return inner->operands[0];
+  }
+  Factor factor;
+  factor.name = name;
+  factor.operands = x;
+  factor.isBoolean = call.element == "bool";
+  return Sum(makeFactor(std::move(factor)));
+}
+
+Sum ElementOf::elementwise(const SymbolicCall &call, const Index &index) {
+  std::vector<Sum> x = operands(call, index);
+  std::string from =
+      call.operands.empty() ? call.element : typeOf(call.operands[0]);
+  if (auto made = ring(call, from, x)) {
+    return *made;
+  }
+  if (auto made = boolean(call, from, x)) {
+    return *made;
+  }
+  return byCases(x, [&](const std::vector<Sum> &each) {
+    return function(call, from, each);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// What axioms define
+//===----------------------------------------------------------------------===//
+
+/// Gives names their values, and then asks whether expressions have theirs.
+bool ElementOf::bind(const std::vector<std::pair<Expr, Polynomial>> &values,
+                     const SymbolicRule &definition, Bound &bound) {
+  for (const auto &[expr, value] : values) {
+    if (expr.kind == Expr::Kind::Name) {
+      bound.symbols.emplace(expr.name, value);
+    }
+  }
+  for (const auto *names : {&definition.sizes, &definition.ints}) {
+    for (const std::string &name : *names) {
+      if (!bound.symbols.count(name)) {
+        return false;
+      }
+    }
+  }
+  ElementOf of(definition, definition.source, bound.symbols, bound.reals,
+               context_);
+  return std::all_of(values.begin(), values.end(), [&](const auto &each) {
+    return of.integer(each.first) == each.second;
+  });
+}
+
+std::optional<ElementOf::Bound>
+ElementOf::bindDefinition(const SymbolicCall &call,
+                          const SymbolicRule &definition) {
+  const SymbolicCall &defined = definition.source.calls.back();
+  Bound bound;
+  bound.operands.resize(definition.variables.size());
+  std::vector<std::pair<Expr, Polynomial>> values;
+  for (size_t i = 0; i != call.integers.size(); ++i) {
+    values.emplace_back(defined.integers[i], integer(call.integers[i]));
+  }
+  auto bindReal = [&](const Expr &expr, const Sum &value) {
+    if (expr.kind == Expr::Kind::Name) {
+      return bound.reals.emplace(expr.name, value).first->second.key() ==
+             value.key();
+    }
+    return expr.kind == Expr::Kind::Real &&
+           numberOf(expr.real).key() == value.key();
+  };
+  for (size_t i = 0; i != call.reals.size(); ++i) {
+    if (!bindReal(defined.reals[i], real(call.reals[i]))) {
+      return std::nullopt;
+    }
+  }
+  for (size_t i = 0; i != call.operands.size(); ++i) {
+    size_t own = call.operands[i], its = defined.operands[i];
+    if (its >= definition.variables.size()) {
+      const SymbolicCall &number =
+          definition.source.calls[its - definition.variables.size()];
+      bool isNumber = own >= rule_.variables.size() &&
+                      this->call(own).op.empty() && number.op.empty();
+      if (!isNumber || !bindReal(std::get<Expr>(attribute(number, "element")),
+                                 splat(this->call(own)))) {
+        return std::nullopt;
+      }
+      continue;
+    }
+    Index extents = shape(own);
+    for (size_t dim = 0; dim != extents.size(); ++dim) {
+      values.emplace_back(*definition.variables[its][dim], extents[dim]);
+    }
+    bound.operands[its] = [this, own](const Index &at) {
+      return this->at(own, at);
+    };
+  }
+  return bind(values, definition, bound) ? std::optional(std::move(bound))
+                                         : std::nullopt;
+}
+
+/// What an axiom says that the operator is, if one does.
+std::optional<Sum> ElementOf::define(const SymbolicCall &call,
+                                     const Index &index) {
+  auto [first, last] = context_.definitions.equal_range(call.function);
+  for (; first != last; ++first) {
+    const SymbolicRule &definition = *first->second;
+    if (std::optional<Bound> bound = bindDefinition(call, definition)) {
+      context_.used.insert(definition.name);
+      ElementOf defined(definition, definition.target, bound->symbols,
+                        bound->reals, context_);
+      defined.variables_ = &bound->operands;
+      return defined.at(definition.target.results[0], index);
+    }
+  }
+  return std::nullopt;
+}

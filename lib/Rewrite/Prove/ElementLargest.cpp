@@ -1,0 +1,261 @@
+//===- ElementLargest.cpp - Maxima, and folds of elements ----------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Rewrite/Prove/ElementAlgebra.h"
+
+#include <algorithm>
+
+using namespace divisi::rewrite;
+
+static Sum productOf(const std::vector<FactorRef> &factors) {
+  Monomial monomial;
+  monomial.factors = factors;
+  Sum result;
+  result.add(std::move(monomial), {1, 1});
+  return result;
+}
+
+Sum divisi::rewrite::commonTerms(const std::vector<Sum> &sums) {
+  Sum common = sums[0];
+  std::erase_if(common.terms, [&](const auto &term) {
+    return !std::all_of(sums.begin(), sums.end(), [&](const Sum &sum) {
+      auto found = sum.terms.find(term.first);
+      return found != sum.terms.end() &&
+             found->second.second.above == term.second.second.above &&
+             found->second.second.below == term.second.second.below;
+    });
+  });
+  return common;
+}
+
+/// What a sum is the largest of, if it is the largest of several and terms that
+/// are added to each.
+static std::vector<Sum> largestOperands(const Sum &sum) {
+  for (const auto &[key, term] : sum.terms) {
+    const auto &[monomial, coefficient] = term;
+    bool isLargest = monomial.binders.empty() && monomial.factors.size() == 1 &&
+                     coefficient.above == 1 && coefficient.below == 1 &&
+                     monomial.factors[0]->kind == Factor::Kind::Function &&
+                     monomial.factors[0]->name == "max";
+    if (!isLargest) {
+      continue;
+    }
+    Sum rest = sum - Sum(monomial.factors[0]);
+    std::vector<Sum> operands = monomial.factors[0]->operands;
+    for (Sum &operand : operands) {
+      operand = operand + rest;
+    }
+    return operands;
+  }
+  return {sum};
+}
+
+Sum divisi::rewrite::largest(std::vector<Sum> operands) {
+  std::vector<Sum> all;
+  for (const Sum &operand : operands) {
+    std::vector<Sum> own = largestOperands(operand);
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  all = flatten("max", all, true);
+  if (all.size() == 1) {
+    return all[0];
+  }
+  Sum common = commonTerms(all);
+  for (Sum &operand : all) {
+    operand = operand - common;
+  }
+  // Of two, one is 0, and the other begins with what is not negative.
+  if (all.size() == 2) {
+    Sum difference = all[0] - all[1];
+    bool isNegative = difference.terms.begin()->second.second.above < 0;
+    common = common + all[isNegative ? 0 : 1];
+    all = {isNegative ? all[1] - all[0] : difference, Sum()};
+  }
+  std::vector<FactorRef> factors = commonFactors(all, false);
+  Fraction coefficient = commonCoefficient(all);
+  Sum inverted(Fraction::of(coefficient.below, coefficient.above));
+  for (Sum &operand : all) {
+    operand = withoutFactors(operand, factors) * inverted;
+  }
+  return common +
+         Sum(coefficient) * productOf(factors) * commutative("max", all, true);
+}
+
+//===----------------------------------------------------------------------===//
+// Folds
+//===----------------------------------------------------------------------===//
+
+Sum divisi::rewrite::sumOver(const Binder &binder, const Sum &body) {
+  Sum result;
+  for (const auto &[key, term] : body.terms) {
+    // Its own indices may be named as this one will be.
+    Monomial monomial = term.first;
+    monomial.binders.push_back(binder);
+    result.add(std::move(monomial), term.second);
+  }
+  return result;
+}
+
+static bool isExponential(const Factor &factor) {
+  return factor.kind == Factor::Kind::Function && factor.name == "exp";
+}
+
+/// A boolean in the sum that does not depend on an index.
+static FactorRef freeBoolean(const Sum &sum, const Atom &index) {
+  for (const auto &[key, term] : sum.terms) {
+    for (const FactorRef &factor : term.first.factors) {
+      if (factor->isBoolean && !factor->mentions(index) &&
+          !isBoundIn(*factor, term.first)) {
+        return factor;
+      }
+    }
+  }
+  return nullptr;
+}
+
+Sum divisi::rewrite::foldOver(const std::string &name, const Binder &binder,
+                              const Sum &body) {
+  if (binder.extent.number() == 1) {
+    return body.with({{binder.index->key, Polynomial(0)}});
+  }
+  // Of no elements it would be something else.
+  bool isThere = isPositive(binder.extent);
+  if (!body.mentions(*binder.index) && isThere && name != "prod") {
+    return body;
+  }
+  // What does not depend on the index chooses outside.
+  if (FactorRef boolean = freeBoolean(body, *binder.index)) {
+    Sum is(boolean);
+    Sum there = foldOver(name, binder, where(body, *boolean, true));
+    Sum other = foldOver(name, binder, where(body, *boolean, false));
+    return is * there + other - is * other;
+  }
+  if (name == "prod" && body.terms.size() == 1) {
+    const auto &[monomial, coefficient] = body.terms.begin()->second;
+    bool isProduct =
+        monomial.binders.empty() && coefficient.above == 1 &&
+        coefficient.below == 1 &&
+        (monomial.factors.size() > 1 || isExponential(*monomial.factors[0]));
+    if (isProduct) {
+      Sum product(Fraction{1, 1});
+      for (const FactorRef &factor : monomial.factors) {
+        product =
+            product * (isExponential(*factor)
+                           ? exponential(sumOver(binder, factor->operands[0]))
+                           : foldOver(name, binder, Sum(factor)));
+      }
+      return product;
+    }
+  }
+  Sum outside, inside = body;
+  if (name == "max" && isThere) {
+    std::vector<Sum> operands = largestOperands(body);
+    if (operands.size() > 1) {
+      for (Sum &operand : operands) {
+        operand = foldOver(name, binder, operand);
+      }
+      return largest(operands);
+    }
+    for (const auto &[key, term] : body.terms) {
+      Sum alone;
+      alone.add(term.first, term.second);
+      if (!alone.mentions(*binder.index)) {
+        outside = outside + alone;
+      }
+    }
+    inside = body - outside;
+  }
+  Factor fold;
+  fold.kind = Factor::Kind::Fold;
+  fold.name = name;
+  fold.binders = {binder};
+  FactorRef inner = inside.factor();
+  if (inner && inner->kind == Factor::Kind::Function && inner->name == name) {
+    std::vector<Sum> operands = inner->operands;
+    for (Sum &operand : operands) {
+      operand = foldOver(name, binder, operand);
+    }
+    return commutative(name, std::move(operands), true);
+  }
+  if (name == "and" && inside.terms.size() == 1) {
+    const auto &[monomial, coefficient] = inside.terms.begin()->second;
+    if (monomial.binders.empty() && monomial.factors.size() > 1 &&
+        coefficient.above == 1 && coefficient.below == 1) {
+      Sum product(Fraction{1, 1});
+      for (const FactorRef &factor : monomial.factors) {
+        product = product * foldOver(name, binder, Sum(factor));
+      }
+      return product;
+    }
+  }
+  fold.isBoolean = name == "and";
+  if (inner && inner->kind == Factor::Kind::Fold && inner->name == name) {
+    // Its indices are named below this one.
+    fold.binders.insert(fold.binders.end(), inner->binders.begin(),
+                        inner->binders.end());
+    inside = inner->operands[0];
+  }
+  fold.operands = {std::move(inside)};
+  return outside + Sum(makeFactor(std::move(fold)));
+}
+
+//===----------------------------------------------------------------------===//
+// Equality
+//===----------------------------------------------------------------------===//
+
+/// What a term is divided by, that is more than a factor and above 0.
+static FactorRef divisorIn(const Sum &sum) {
+  for (const auto &[key, term] : sum.terms) {
+    for (const FactorRef &factor : term.first.factors) {
+      if (!isBoundIn(*factor, term.first) &&
+          factor->kind == Factor::Kind::Function && factor->name == "inverse" &&
+          isPositive(*factor)) {
+        return factor;
+      }
+    }
+  }
+  return nullptr;
+}
+
+static size_t countOf(const Monomial &monomial, const std::string &key) {
+  return size_t(std::count_if(
+      monomial.factors.begin(), monomial.factors.end(),
+      [&](const FactorRef &factor) { return factor->key == key; }));
+}
+
+bool divisi::rewrite::areEqual(const Sum &left, const Sum &right) {
+  Sum difference = left - right;
+  constexpr int mostDivisors = 8;
+  for (int i = 0; i != mostDivisors && !difference.terms.empty(); ++i) {
+    FactorRef divisor = divisorIn(difference);
+    if (!divisor) {
+      return false;
+    }
+    size_t most = 0;
+    for (const auto &[key, term] : difference.terms) {
+      most = std::max(most, countOf(term.first, divisor->key));
+    }
+    Sum multiplied;
+    for (const auto &[key, term] : difference.terms) {
+      size_t count = countOf(term.first, divisor->key);
+      Sum product = withoutFactors(
+          [&] {
+            Sum alone;
+            alone.add(term.first, term.second);
+            return alone;
+          }(),
+          std::vector<FactorRef>(count, divisor));
+      for (size_t j = count; j != most; ++j) {
+        product = product * divisor->operands[0];
+      }
+      multiplied = multiplied + product;
+    }
+    difference = std::move(multiplied);
+  }
+  return difference.terms.empty();
+}
