@@ -239,8 +239,10 @@ LogicalResult CallOp::verify() {
            << getCallee() << "' " << (isFused() ? "with" : "without") << " one";
   }
   auto module = (*this)->getParentOfType<ModuleOp>();
-  if (getCodeAttr() && module && !module.lookupSymbol<CodeOp>(getCodeAttr())) {
-    return emitOpError("(C5) there is no exec.code ") << getCodeAttr();
+  for (FlatSymbolRefAttr code : {getCodeAttr(), getFallbackAttr()}) {
+    if (code && module && !module.lookupSymbol<CodeOp>(code)) {
+      return emitOpError("(C5) there is no exec.code ") << code;
+    }
   }
   return isFused() ? verifyFusedCall(*this) : success();
 }

@@ -30,7 +30,8 @@ def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
     they pass to each other is in no buffer.
 
     `code` are the bytes that its kernel runs, of a backend that knows their
-    target; without, a kernel is the backend's own.
+    target; without, a kernel is the backend's own. `fallback` are those that do
+    the part of a library that may turn out to have nothing for it.
 
     **Constraints**
     - (C1) `over` has pairs of an input and an output of the call.
@@ -40,7 +41,7 @@ def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
     - (C4) `fused`, and no other callee, has a region. Its arguments have the
       types of the inputs, and it yields the outputs: different results of its
       operators, of which none reads a global or runs a body.
-    - (C5) `code` is an `exec.code` of the module.
+    - (C5) `code` and `fallback` are each an `exec.code` of the module.
 
     Example:
     ```mlir
@@ -55,15 +56,27 @@ def Exec_CallOp : Exec_InstructionOp<"call", [AttrSizedOperandSegments]> {
       (ins OptionalAttr<DenseI64ArrayAttr>:$over,
       OptionalAttr<I64Attr>:$workspace,
       OptionalAttr<I64Attr>:$workspace_offset,
-      OptionalAttr<FlatSymbolRefAttr>:$code));
+      OptionalAttr<FlatSymbolRefAttr>:$code,
+      OptionalAttr<FlatSymbolRefAttr>:$fallback));
   let assemblyFormat = [{
     $callee `(` $inputs `)` `into` ` ` `(` $outputs `)` $config
     (`on` $queue^)? (`after` $after^)? (`over` $over^)?
     (`workspace` $workspace^ (`at` $workspace_offset^)?)? (`code` $code^)?
-    ($body^)? attr-dict `:`
+    (`fallback` $fallback^)? ($body^)? attr-dict `:`
     custom<TypeList>(type($inputs)) `into` custom<TypeList>(type($outputs))
     (`->` type($done)^)?
   }];
+  // Of which nothing more is known yet.
+  let builders = [
+    OpBuilder<(ins "::llvm::StringRef":$callee, "::mlir::ValueRange":$inputs,
+                   "::mlir::ValueRange":$outputs,
+                   "::mlir::DictionaryAttr":$config), [{
+      build($_builder, $_state, ::mlir::Type(), callee, inputs, outputs, config,
+            ::mlir::StringAttr(), ::mlir::ValueRange(),
+            ::mlir::DenseI64ArrayAttr(), ::mlir::IntegerAttr(),
+            ::mlir::IntegerAttr(), ::mlir::FlatSymbolRefAttr(),
+            ::mlir::FlatSymbolRefAttr());
+    }]>];
   let extraClassDeclaration = [{
     /// The memory space that it works in; "": the host's.
     ::llvm::StringRef getSpace();

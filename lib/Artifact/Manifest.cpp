@@ -276,6 +276,9 @@ void ManifestBuilder::addCall(CallOp op, artifact::Call &call) {
   if (op.getCode()) {
     call.set_code(codes_.lookup(*op.getCode()));
   }
+  if (op.getFallback()) {
+    call.set_fallback(codes_.lookup(*op.getFallback()));
+  }
   call.set_space(spaceOf(op.getSpace()));
   ArrayRef<int64_t> pairs = op.getOver().value_or(ArrayRef<int64_t>());
   for (size_t i = 0; i + 1 < pairs.size(); i += 2) {

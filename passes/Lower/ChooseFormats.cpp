@@ -294,10 +294,8 @@ Value FormatChooser::pack(Value buffer, BufferType type, Operation *before) {
   OpBuilder builder(before);
   Location loc = before->getLoc();
   Value packed = AllocOp::create(builder, loc, type, IntegerAttr());
-  CallOp::create(builder, loc, Type(), StringRef(rt::packOp), buffer, packed,
-                 builder.getDictionaryAttr({}), StringAttr(), ValueRange(),
-                 DenseI64ArrayAttr(), IntegerAttr(), IntegerAttr(),
-                 FlatSymbolRefAttr());
+  CallOp::create(builder, loc, StringRef(rt::packOp), buffer, packed,
+                 builder.getDictionaryAttr({}));
   ++numPacks;
   return packed;
 }

@@ -162,11 +162,9 @@ static bool mayStandAlone(CallOp call) {
 static CallOp makeRegion(CallOp call) {
   OpBuilder builder(call);
   Location loc = call.getLoc();
-  auto made = CallOp::create(builder, loc, Type(), ExecDialect::kFused,
-                             call.getInputs(), call.getOutputs(),
-                             builder.getDictionaryAttr({}), StringAttr(),
-                             ValueRange(), DenseI64ArrayAttr(), IntegerAttr(),
-                             IntegerAttr(), FlatSymbolRefAttr());
+  auto made =
+      CallOp::create(builder, loc, ExecDialect::kFused, call.getInputs(),
+                     call.getOutputs(), builder.getDictionaryAttr({}));
   Block *block = builder.createBlock(&made.getBody());
   auto typeOf = [](Value buffer) {
     return cast<BufferType>(buffer.getType()).getTensor();

@@ -126,9 +126,7 @@ LogicalResult FunctionLowering::lowerOperator(nn::LoopInterface op) {
     outputs.push_back(allocate(loc, result.getType(), *grid));
     buffers_.map(result, outputs.back());
   }
-  CallOp::create(builder_, loc, Type(), callee, inputs, outputs, config,
-                 StringAttr(), ValueRange(), DenseI64ArrayAttr(), IntegerAttr(),
-                 IntegerAttr(), FlatSymbolRefAttr());
+  CallOp::create(builder_, loc, callee, inputs, outputs, config);
   return success();
 }
 
@@ -188,10 +186,8 @@ LogicalResult FunctionLowering::lowerFused(nn::LoopInterface last) {
     outputs.push_back(allocate(loc, result.getType(), *grid));
     buffers_.map(result, outputs.back());
   }
-  auto call = CallOp::create(builder_, loc, Type(), ExecDialect::kFused, inputs,
-                             outputs, builder_.getDictionaryAttr({}),
-                             StringAttr(), ValueRange(), DenseI64ArrayAttr(),
-                             IntegerAttr(), IntegerAttr(), FlatSymbolRefAttr());
+  auto call = CallOp::create(builder_, loc, ExecDialect::kFused, inputs,
+                             outputs, builder_.getDictionaryAttr({}));
   OpBuilder::InsertionGuard guard(builder_);
   Block *block = builder_.createBlock(&call.getBody());
   IRMapping values;

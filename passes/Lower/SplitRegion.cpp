@@ -38,10 +38,9 @@ static CallOp makeCall(OpBuilder &builder, Operation &part,
     }
     outputs.push_back(buffers.lookup(result));
   }
-  auto call = CallOp::create(
-      builder, part.getLoc(), Type(), part.getName().getStringRef(), inputs,
-      outputs, kernelConfig(&part), StringAttr(), ValueRange(),
-      DenseI64ArrayAttr(), IntegerAttr(), IntegerAttr(), FlatSymbolRefAttr());
+  auto call =
+      CallOp::create(builder, part.getLoc(), part.getName().getStringRef(),
+                     inputs, outputs, kernelConfig(&part));
   made.push_back(call);
   return call;
 }

@@ -153,6 +153,14 @@ RankProgramBuilder::codeOf(const pb::Call &call) const {
   return isForOther ? std::nullopt : std::optional(KernelCode{target, {}});
 }
 
+/// Only prepare() looks at it.
+std::optional<KernelCode>
+RankProgramBuilder::fallbackOf(const pb::Call &call) const {
+  return call.has_fallback() && !onlyCounts()
+             ? std::optional(context_.codes[call.fallback()])
+             : std::nullopt;
+}
+
 /// As this rank has it.
 Region RankProgramBuilder::regionOf(const ResolvedOperator &what) const {
   Region region;
@@ -223,6 +231,8 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
       !chooseBackend(site, int(what.message->version()), context_.backends)) {
     site.code = nullptr; // other backends were asked for than that of such code
   }
+  std::optional<KernelCode> fallback = fallbackOf(call);
+  site.fallback = fallback ? &*fallback : nullptr;
   Task task;
   std::vector<int> unread;
   Status status = globalsStatus_;

@@ -87,6 +87,7 @@ private:
   bool mayShare(const artifact::Call &call, const KernelQuery &query,
                 bool &isNothing) const;
   std::optional<KernelCode> codeOf(const artifact::Call &call) const;
+  std::optional<KernelCode> fallbackOf(const artifact::Call &call) const;
   const std::byte *bringGlobal(uint32_t global);
   Constant borrow(uint32_t global);
   void giveBack();

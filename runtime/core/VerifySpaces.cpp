@@ -68,9 +68,13 @@ Status ProgramVerifier::verifyInPlace(const pb::Call &call) const {
 
 Status ProgramVerifier::verifyCode(const pb::Call &call) const {
   auto codes = static_cast<uint32_t>(resolved_.manifest->codes_size());
-  return !call.has_code() || call.code() < codes
-             ? Status()
-             : invalid("code ", call.code(), " of ", codes);
+  for (auto [isThere, code] : {std::pair(call.has_code(), call.code()),
+                               {call.has_fallback(), call.fallback()}}) {
+    if (isThere && code >= codes) {
+      return invalid("code ", code, " of ", codes);
+    }
+  }
+  return {};
 }
 
 Status ProgramVerifier::verifyMove(const pb::Instruction &instruction) const {

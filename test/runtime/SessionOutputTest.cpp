@@ -212,6 +212,12 @@ TEST(SessionCodeTest, saysWhatIsWrong) {
   firstCall(manifest).set_code(3);
   EXPECT_THAT(openCode(manifest, 1).status().message(),
               HasSubstr("instruction 0 (node of test.code): code 3 of 1"));
+  manifest = codeManifest();
+  firstCall(manifest).set_fallback(0);
+  EXPECT_TRUE(openCode(manifest, 1));
+  firstCall(manifest).set_fallback(1);
+  EXPECT_THAT(openCode(manifest, 1).status().message(),
+              HasSubstr("instruction 0 (node of test.code): code 1 of 1"));
   EXPECT_EQ(openCode(codeManifest(), 1, 2).status().message(),
             "got 2 codes, expected 1");
 }

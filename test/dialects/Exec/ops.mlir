@@ -113,8 +113,8 @@ exec.program @calls__0 entry @forward ranks [5] arena 192, "cuda" 64 {
   %a = exec.input 0 : !shard
   // CHECK: exec.alloc at 0 : <tensor<{{.*}}>, @g format "blocked8" of 32>
   %0 = exec.alloc at 0 : !blocked
-  // CHECK: exec.call "nn.neg"({{.*}}) into ({{.*}}) {} code @copy : ({{.*}}) into ({{.*}} format "blocked8" of 32>)
-  exec.call "nn.neg"(%a) into (%0) {} code @copy : (!shard) into (!blocked)
+  // CHECK: exec.call "nn.neg"({{.*}}) into ({{.*}}) {} code @copy fallback @copy : ({{.*}}) into ({{.*}} format "blocked8" of 32>)
+  exec.call "nn.neg"(%a) into (%0) {} code @copy fallback @copy : (!shard) into (!blocked)
   // CHECK: exec.alloc at 0 : <tensor<{{.*}}>, @g, "cuda" format "blocked8" of 32>
   %1 = exec.alloc at 0 : !blocked_there
   %2 = exec.alloc at 64 : !shard

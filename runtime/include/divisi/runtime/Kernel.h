@@ -134,6 +134,10 @@ struct CallSite {
   const KernelCode *code = nullptr;
   /// What `fusedOp` is of; null for all others.
   const Region *region = nullptr;
+  /// What the artifact has for the part of a library's that turns out, where
+  /// the call runs, to have nothing for it: see Kernel::mayFallBack. Only
+  /// prepare() is told; null if there is none.
+  const KernelCode *fallback = nullptr;
 };
 
 /// What a kernel says about a call before it is prepared.
@@ -194,6 +198,12 @@ struct PartKernel {
   std::string_view backend; ///< Its name.
 };
 
+/// What a library has nothing for.
+struct RefusedPart {
+  std::string_view op;      ///< "nn.conv"
+  std::string_view library; ///< "cuDNN"
+};
+
 /// A kernel that is ready to run; owns its primitives and packed constants.
 class PreparedKernel {
 public:
@@ -210,6 +220,8 @@ public:
   virtual bool reads(size_t) const { return true; }
   /// Who runs the parts of a region, in order; empty: it does all of it itself.
   virtual std::vector<PartKernel> parts() const { return {}; }
+  /// What CallSite::fallback does, as a launch has found out.
+  virtual std::optional<RefusedPart> hasFallenBack() const { return {}; }
 };
 
 /// What launch() returns where a library says no more than that it failed.
@@ -245,6 +257,10 @@ struct Kernel {
   bool takesCode = false;
   /// Whose code does the work: "oneDNN"; empty: Divisi's own.
   std::string_view library = {};
+  /// Whether that may turn out, in the first launch, to have nothing for its
+  /// part of the call: the product of a ProductRegion. Then CallSite::fallback
+  /// does that, if there is one.
+  bool mayFallBack = false;
 };
 
 /// A named table of kernels.
