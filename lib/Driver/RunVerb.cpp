@@ -308,6 +308,7 @@ Status RunVerb::run() {
   status = outputs.status();
   if (verbose_ && status.isOk()) {
     // Whether work is given as one, and how devices meet: others have a say.
+    noteEach(loaded->session->fallbacks(loaded->entry->name));
     noteEach(loaded->session->graphUses(loaded->entry->name));
     noteEach(loaded->session->connections());
   }

@@ -26,6 +26,7 @@
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/GridCode.h"
 #include "runtime/kernels/GridTarget.h"
+#include "runtime/kernels/ProductRegion.h"
 #include "runtime/kernels/RowCall.h"
 #include "runtime/kernels/RowCode.h"
 
@@ -60,6 +61,8 @@ private:
   bool isOfDevice(CallOp call, CallSites &sites) const;
   LogicalResult addCode(CallOp call, CallSites &sites);
   LogicalResult addCodeAlone(CallOp call, CallSites &sites);
+  LogicalResult addFallback(CallOp call, CallSites &sites);
+  LogicalResult addAny(CallOp call, CallSites &sites, bool isForHost);
   LogicalResult addCodes(ProgramOp program, const llvm::StringSet<> &updated,
                          bool isForHost);
   FailureOr<FlatSymbolRefAttr> codeFor(const rt::CallSite &site,
@@ -198,24 +201,59 @@ bool GenerateCodePass::isOfDevice(CallOp call, CallSites &sites) const {
          });
 }
 
+/// Lets a library's part have code, too, where that may have nothing for it on
+/// some rank: one, as it depends on nothing in which ranks differ.
+LogicalResult GenerateCodePass::addFallback(CallOp call, CallSites &sites) {
+  FlatSymbolRefAttr fallback;
+  bool isMade = true;
+  sites.all(call, [&](const rt::CallSite &site, int version) {
+    const rt::Kernel *kernel = backend_->find(site, version);
+    std::optional<rt::ProductRegion> region;
+    if (kernel && kernel->mayFallBack) {
+      region = rt::ProductRegion::of(site);
+    }
+    if (!region || !generatesGridKernel(region->product())) {
+      return true;
+    }
+    FailureOr<FlatSymbolRefAttr> code =
+        codeFor(region->product(), /*isOnDevice=*/true, call.getLoc());
+    isMade = succeeded(code);
+    fallback = isMade ? *code : FlatSymbolRefAttr();
+    return false;
+  });
+  if (fallback) {
+    call.setFallbackAttr(fallback);
+    ++numFallbacks;
+  }
+  return success(isMade);
+}
+
 /// On a device every call that its own kernels do not do has code: place-spaces
 /// has put it there for that.
+LogicalResult GenerateCodePass::addAny(CallOp call, CallSites &sites,
+                                       bool isForHost) {
+  if (call.getSpace().empty()) {
+    return !isForHost || call.getCode() ? success()
+           : call.isFused()             ? addCode(call, sites)
+           : mayStandAlone(call)        ? addCodeAlone(call, sites)
+                                        : success();
+  }
+  if (deviceTarget.empty() || call.getCode()) {
+    return success();
+  }
+  if (!isOfDevice(call, sites) && failed(addCode(call, sites))) {
+    return failure();
+  }
+  return backend_ ? addFallback(call, sites) : success();
+}
+
 LogicalResult GenerateCodePass::addCodes(ProgramOp program,
                                          const llvm::StringSet<> &updated,
                                          bool isForHost) {
   CallSites sites(program, updated);
   for (CallOp call :
        llvm::make_early_inc_range(program.getBody().getOps<CallOp>())) {
-    bool isOnHost = call.getSpace().empty();
-    bool isOpen = isOnHost ? isForHost
-                           : !deviceTarget.empty() && !isOfDevice(call, sites);
-    if (!isOpen || call.getCode()) {
-      continue;
-    }
-    bool isMade = !isOnHost || call.isFused() ? succeeded(addCode(call, sites))
-                  : mayStandAlone(call) ? succeeded(addCodeAlone(call, sites))
-                                        : true;
-    if (!isMade) {
+    if (failed(addAny(call, sites, isForHost))) {
       return failure();
     }
   }

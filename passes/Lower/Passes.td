@@ -187,7 +187,8 @@ def GenerateCode : Pass<"generate-code", "::mlir::ModuleOp"> {
     kernels that run the parts of regions, and so does a module for other
     devices than CPUs (`divisi.cluster`). A call in the memory of a device whose
     kernels take code names a kernel (`GridCode.h`), unless the device has one of
-    its own.
+    its own; if that is a library's, which may turn out to have nothing for the
+    call, it names a kernel for the library's part as its fallback.
 
     ```mlir
     exec.call "fused"(%x) into (%y) {} { … }
@@ -206,6 +207,7 @@ def GenerateCode : Pass<"generate-code", "::mlir::ModuleOp"> {
   ];
   let statistics = [
     Statistic<"numCalls", "calls", "calls that name code">,
+    Statistic<"numFallbacks", "fallbacks", "calls that name a fallback">,
     Statistic<"numCodes", "codes", "codes that were made">,
     Statistic<"numBytes", "bytes", "their bytes">,
   ];

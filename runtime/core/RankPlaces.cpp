@@ -1,4 +1,4 @@
-//===- RankPlaces.cpp - Where a rank is, for messages ---------------------===//
+//===- RankPlaces.cpp - What a rank is at, for messages -------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/RankProgram.h"
+#include "runtime/core/RankLoop.h"
 
 using namespace divisi;
 using namespace divisi::rt;
@@ -49,6 +49,20 @@ std::string RankProgram::nodeAt(size_t instruction) const {
                       : "node '" + node + "'")
      << " (" << op << ")";
   return os.str();
+}
+
+RankProgram::KernelCounts RankProgram::fallbacks() const {
+  KernelCounts counts;
+  for (const Task &task : tasks_) {
+    if (auto part = task.kernel ? task.kernel->hasFallenBack() : std::nullopt) {
+      ++counts[{std::string(part->op), std::string(part->library)}];
+    }
+    for (const auto &[key, calls] :
+         task.loop ? task.loop->body->fallbacks() : KernelCounts()) {
+      counts[key] += calls;
+    }
+  }
+  return counts;
 }
 
 std::string RankProgram::locationOf(uint64_t progress) const {

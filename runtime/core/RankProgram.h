@@ -235,6 +235,10 @@ public:
   /// results) are not among them.
   const KernelCounts &kernelCounts() const { return kernelCounts_; }
 
+  /// How often generated code does an operator, by that and the library which
+  /// has nothing for it: as launches have found out, those of bodies once.
+  KernelCounts fallbacks() const;
+
   /// What becomes of what a device does: `from the second run on, 57 tasks of
   /// the device are one graph`, or why not. Empty if no device does anything.
   const std::string &graphUse() const { return graphUse_; }

@@ -141,6 +141,20 @@ std::vector<std::string> Session::graphUses(std::string_view entry) const {
   });
 }
 
+static std::string describeFallbacks(const RankProgram &program) {
+  std::ostringstream os;
+  for (const auto &[part, calls] : program.fallbacks()) {
+    os << (os.tellp() == 0 ? "" : "; ") << "generated code does " << calls
+       << ' ' << part.first << ", for which " << part.second
+       << " has no engine";
+  }
+  return os.str();
+}
+
+std::vector<std::string> Session::fallbacks(std::string_view entry) const {
+  return impl_->askRanks(findEntry(entry), describeFallbacks);
+}
+
 std::vector<std::string> Session::connections() const {
   std::vector<std::string> sentences(impl_->spaces.size());
   for (uint32_t rank : impl_->localRanks) {

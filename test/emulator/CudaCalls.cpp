@@ -12,6 +12,7 @@
 #include "divisi/runtime/Element.h"
 #include "divisi/runtime/HostTensor.h"
 #include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/ProductRegion.h"
 #include "runtime/kernels/Region.h"
 #include "test/emulator/KernelCount.h"
 #include "test/emulator/KernelTarget.h"
@@ -101,6 +102,16 @@ static const std::string &codeFor(const CallSite &site) {
   return code->second;
 }
 
+KernelCode divisi::test::makeFallback(const CallSite &site) {
+  static const std::string target = kernelTarget();
+  auto region = ProductRegion::of(site);
+  bool isThere = !target.empty() && region;
+  return isThere
+             ? KernelCode{target,
+                          std::as_bytes(std::span(codeFor(region->product())))}
+             : KernelCode();
+}
+
 std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
                                             const GpuCall &call,
                                             const std::vector<Bytes> &values,
@@ -120,6 +131,8 @@ std::optional<Bytes> divisi::test::runOnGpu(CudaFixture &gpu,
   if (!kernel || (site.code && site.code->bytes.empty())) {
     return std::nullopt;
   }
+  KernelCode fallback = kernel->mayFallBack ? makeFallback(site) : KernelCode();
+  site.fallback = &fallback;
   // Aligned to 64 and no further, as buffers are.
   constexpr int64_t margin = 64;
   std::vector<std::unique_ptr<DeviceMemory>> memories;

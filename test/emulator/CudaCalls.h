@@ -47,6 +47,10 @@ Bytes drawValues(const rt::TensorInfo &info, Random &random);
 Bytes evaluateCall(const GpuCall &call, const std::vector<Bytes> &values,
                    std::optional<rt::BadIndex> *badIndex = nullptr);
 
+/// Code for what a library may have nothing for, of a call whose kernel says
+/// so; of no target if none is made for this processor.
+rt::KernelCode makeFallback(const rt::CallSite &site);
+
 /// The call on the GPU, twice, with code if it needs some; nothing if that has
 /// no kernel for it. It may touch nothing beside its result.
 std::optional<Bytes> runOnGpu(CudaFixture &gpu, const GpuCall &call,

@@ -6,7 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What Divisi uses of libcudnn, and no more.
+// What Divisi uses of libcudnn, and no more. DIVISI_EMULATOR_NO_ENGINE says how
+// it has no engine for any convolution alone:
+//
+//   1     it finds none
+//   2     it supports no such graph
+//   3     it fails where it looks for one
+//
+// With DIVISI_EMULATOR_NO_FUSION it finds none for anything else.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,8 +48,9 @@ static cudnnStatus_t refuse(const std::string &what) {
 }
 
 const char *cudnnGetErrorString(cudnnStatus_t status) {
-  return status == CUDNN_STATUS_SUCCESS         ? "CUDNN_STATUS_SUCCESS"
-         : status == CUDNN_STATUS_NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED"
+  return status == CUDNN_STATUS_SUCCESS          ? "CUDNN_STATUS_SUCCESS"
+         : status == CUDNN_STATUS_NOT_SUPPORTED  ? "CUDNN_STATUS_NOT_SUPPORTED"
+         : status == CUDNN_STATUS_INTERNAL_ERROR ? "CUDNN_STATUS_INTERNAL_ERROR"
          : status == CUDNN_STATUS_EXECUTION_FAILED
              ? "CUDNN_STATUS_EXECUTION_FAILED"
              : "CUDNN_STATUS_BAD_PARAM";
@@ -110,6 +118,27 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
   return wrong ? refuse(*wrong) : CUDNN_STATUS_SUCCESS;
 }
 
+/// See the file's head; 0: it has some.
+static int lackOfEngines(const DnnProblem &problem) {
+  const char *lack = std::getenv("DIVISI_EMULATOR_NO_ENGINE");
+  return lack && problem.operations.size() == 1 ? std::atoi(lack) : 0;
+}
+
+static bool lacksFusion(const DnnProblem &problem) {
+  return problem.operations.size() > 1 &&
+         std::getenv("DIVISI_EMULATOR_NO_FUSION");
+}
+
+static cudnnStatus_t finalizeHeuristic(DnnDescriptor &heuristic) {
+  heuristic.problem = findDescriptor(heuristic.one<cudnnBackendDescriptor_t>(
+                                         CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH))
+                          ->problem;
+  int lack = lackOfEngines(*heuristic.problem);
+  return lack == 2   ? CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN
+         : lack == 3 ? CUDNN_STATUS_INTERNAL_ERROR
+                     : CUDNN_STATUS_SUCCESS;
+}
+
 /// A plan is of an engine that takes the graph.
 static cudnnStatus_t finalizePlan(DnnDescriptor &plan) {
   const DnnDescriptor *config =
@@ -133,9 +162,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
     return refuse(*wrong);
   }
   if (made->type() == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR) {
-    made->problem = findDescriptor(made->one<cudnnBackendDescriptor_t>(
-                                       CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH))
-                        ->problem;
+    return finalizeHeuristic(*made);
   }
   return made->type() == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR
              ? finalizePlan(*made)
@@ -186,6 +213,9 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor,
     for (const DnnEngine &engine : enginesOf(
              made->one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE))) {
       engines.push_back(&engine);
+    }
+    if (lackOfEngines(*made->problem) == 1 || lacksFusion(*made->problem)) {
+      engines.clear();
     }
     *count = int64_t(engines.size());
     engines.resize(std::min(engines.size(), size_t(wanted)));

@@ -18,7 +18,8 @@
 //   padded, all              padded, convolution | code
 //
 // The workspace has what lies between the two, unless the code goes over it in
-// a result, the padded tensor, and what the library wants.
+// a result, the padded tensor, and what the library wants. Where the library
+// has no engine for any of these, the artifact's code is the convolution.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +27,7 @@
 #include "runtime/backends/cuda/DnnConvolution.h"
 #include "runtime/backends/cuda/Families.h"
 #include "runtime/backends/cuda/PlaneCopy.h"
+#include "runtime/backends/cuda/ProductFallback.h"
 #include "runtime/backends/cuda/ProductTail.h"
 #include "runtime/kernels/Formats.h"
 
@@ -37,6 +39,7 @@ using namespace divisi;
 using namespace divisi::rt;
 using namespace divisi::rt::cuda;
 
+static constexpr std::string_view libraryName = "cuDNN";
 /// Where workspaces of the library begin, and what buffers are sure of.
 static constexpr int64_t workspaceAlignment = 256, bufferAlignment = 64;
 
@@ -211,9 +214,9 @@ namespace {
 
 class PreparedConv final : public PreparedKernel {
 public:
-  PreparedConv(const ConvPlan &plan, ProductTail tail)
+  PreparedConv(const ConvPlan &plan, ProductTail tail, ProductFallback fallback)
       : plan_(plan), operands_(plan.region.productOperands()),
-        tail_(std::move(tail)) {
+        tail_(std::move(tail)), fallback_(std::move(fallback)) {
     for (const PaddedTensor &padded : plan.padded) {
       const DnnTensor &given = plan.convolution.tensors[padded.side];
       const Dims &whole = padded.whole.strides;
@@ -225,6 +228,7 @@ public:
   }
 
   Status launch(LaunchContext &context) override;
+  std::optional<RefusedPart> hasFallenBack() const override;
 
 private:
   Status choose(const DnnHandle &dnn);
@@ -235,8 +239,10 @@ private:
   ConvPlan plan_;
   std::vector<int> operands_; ///< Of the convolution.
   ProductTail tail_;
+  ProductFallback fallback_;
   std::vector<PlaneCopy> copies_; ///< To padded tensors, or out of them.
-  /// Found in the first launch, since it is of one GPU.
+  /// Found in the first launch, since it is of one GPU; null where there is
+  /// none, and the fallback is used.
   const DnnPlan *chosen_ = nullptr;
   bool isPadded_ = false, isFused_ = false;
   std::vector<int64_t> numbers_;
@@ -245,8 +251,10 @@ private:
 
 } // namespace
 
-/// Takes the first way that the library knows.
+/// Takes the first way that the library knows, or else the fallback: not where
+/// it has failed at the convolution alone.
 Status PreparedConv::choose(const DnnHandle &dnn) {
+  Status failure;
   for (bool isPadded : {false, true}) {
     for (bool isFused : {true, false}) {
       if ((isPadded && plan_.padded.empty()) ||
@@ -254,14 +262,24 @@ Status PreparedConv::choose(const DnnHandle &dnn) {
         continue;
       }
       DnnConvolution what = plan_.on(isPadded, isFused);
-      chosen_ = what.plan(dnn);
-      if (chosen_) {
+      auto plan = what.plan(dnn);
+      if (!plan && !isFused && failure.isOk()) {
+        failure = plan.status();
+      }
+      if (plan && *plan) {
+        chosen_ = *plan;
         numbers_ = what.numbers();
         isPadded_ = isPadded;
         isFused_ = isFused;
         return {};
       }
     }
+  }
+  if (!failure.isOk()) {
+    return failure;
+  }
+  if (fallback_.exists()) {
+    return fallback_.load();
   }
   const DnnConvolution &what = plan_.convolution;
   return makeError(ExitCode::Device,
@@ -270,6 +288,14 @@ Status PreparedConv::choose(const DnnHandle &dnn) {
                    stringify(what.tensors[1].extents), " in ",
                    stringify(what.type), " that does with ", plan_.libraryBytes,
                    " bytes of workspace; update it, or compile without --gpu");
+}
+
+std::optional<RefusedPart> PreparedConv::hasFallenBack() const {
+  return fallback_.isUsed()
+             ? std::optional(RefusedPart{
+                   plan_.convolution.isGradient ? "nn.conv_dgrad" : "nn.conv",
+                   libraryName})
+             : std::nullopt;
 }
 
 /// Zeros around what is copied.
@@ -332,11 +358,12 @@ Status PreparedConv::convolve(LaunchContext &context, const DnnHandle &dnn) {
 Status PreparedConv::launch(LaunchContext &context) {
   auto dnn = static_cast<CudaQueue &>(*context.queue).context().dnn();
   Status status = dnn.status();
-  if (status.isOk() && !chosen_) {
+  if (status.isOk() && !chosen_ && !fallback_.isUsed()) {
     status = choose(**dnn);
   }
   if (status.isOk()) {
-    status = convolve(context, **dnn);
+    status = fallback_.isUsed() ? fallback_.launch(context, tail_.made(context))
+                                : convolve(context, **dnn);
   }
   return status.isOk() && !isFused_ ? tail_.launch(context) : status;
 }
@@ -368,7 +395,8 @@ static std::unique_ptr<PreparedKernel> prepareConv(const CallSite &site,
   }
   ProductTail tail;
   return tail.prepare(plan->region, site, error)
-             ? std::make_unique<PreparedConv>(*plan, std::move(tail))
+             ? std::make_unique<PreparedConv>(
+                   *plan, std::move(tail), ProductFallback(plan->region, site))
              : nullptr;
 }
 
@@ -381,7 +409,8 @@ template <bool mayRound> static constexpr std::array<Kernel, 3> makeKernels() {
                   prepareConv<mayRound>,
                   acceptsConv<mayRound>};
     kernel.takesCode = takesCode;
-    kernel.library = "cuDNN";
+    kernel.library = libraryName;
+    kernel.mayFallBack = true;
     return kernel;
   };
   return {make("nn.conv", false), make("nn.conv_dgrad", false),

@@ -289,14 +289,18 @@ void GraphMaker::describe() {
   }
 }
 
-const DnnPlan *DnnConvolution::plan(const DnnHandle &dnn) const {
-  auto [known, isNew] = dnn.plans().try_emplace(text());
-  if (isNew) {
-    GraphMaker graph(dnn.library(), *this);
-    graph.describe();
-    known->second = DnnPlan::make(
-        dnn, graph.take(), graph.operations(),
-        [&](const EngineNotes &notes) { return mayUse(notes); }, mostWorkspace);
+Expected<const DnnPlan *> DnnConvolution::plan(const DnnHandle &dnn) const {
+  std::string key = text();
+  auto known = dnn.plans().find(key);
+  if (known != dnn.plans().end()) {
+    return known->second.get();
   }
-  return known->second.get();
+  GraphMaker graph(dnn.library(), *this);
+  graph.describe();
+  auto made = DnnPlan::make(
+      dnn, graph.take(), graph.operations(),
+      [&](const EngineNotes &notes) { return mayUse(notes); }, mostWorkspace);
+  return made ? Expected<const DnnPlan *>(
+                    (dnn.plans()[key] = std::move(*made)).get())
+              : made.status();
 }

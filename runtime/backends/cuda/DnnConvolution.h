@@ -44,8 +44,8 @@ struct DnnConvolution {
   bool isSymmetric() const { return before == after; }
 
   /// What the library plans, now or as it did before; null if it can do no such
-  /// thing. It lives as long as `dnn`.
-  const DnnPlan *plan(const DnnHandle &dnn) const;
+  /// thing, as DnnPlan::make(). It lives as long as `dnn`.
+  Expected<const DnnPlan *> plan(const DnnHandle &dnn) const;
   /// The numbers that tensors have there: operand, weights, result, the others.
   std::vector<int64_t> numbers() const;
 

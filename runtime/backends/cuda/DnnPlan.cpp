@@ -96,7 +96,32 @@ static EngineNotes notesOf(DnnDescriptors &own,
   return EngineNotes({notes.begin(), notes.begin() + count});
 }
 
-std::unique_ptr<DnnPlan>
+namespace {
+
+/// What the library says where it has no plan.
+class Refusals {
+public:
+  /// Takes the first result that is another one than that something is not
+  /// supported.
+  void note(cudnnStatus_t result) {
+    bool isSaid = CUDNN_STATUS_CATEGORY(result) == CUDNN_STATUS_NOT_SUPPORTED;
+    if (failure_ == CUDNN_STATUS_SUCCESS && !isSaid) {
+      failure_ = result;
+    }
+  }
+  /// No plan, or that failure.
+  Expected<std::unique_ptr<DnnPlan>> result(const DnnHandle &dnn) const {
+    Status status = dnn.check(failure_, "plan a convolution");
+    return status.isOk() ? Expected(std::unique_ptr<DnnPlan>()) : status;
+  }
+
+private:
+  cudnnStatus_t failure_ = CUDNN_STATUS_SUCCESS;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<DnnPlan>>
 DnnPlan::make(const DnnHandle &dnn, DnnDescriptors graph,
               std::span<const cudnnBackendDescriptor_t> operations,
               const std::function<bool(const EngineNotes &notes)> &mayUse,
@@ -108,8 +133,10 @@ DnnPlan::make(const DnnHandle &dnn, DnnDescriptors graph,
   graph.set(whole, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
             operations);
   graph.finalize(whole);
+  Refusals refusals;
   if (!graph.isOk()) {
-    return nullptr;
+    refusals.note(graph.result());
+    return refusals.result(dnn);
   }
   for (cudnnBackendHeurMode_t mode :
        {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
@@ -117,7 +144,9 @@ DnnPlan::make(const DnnHandle &dnn, DnnDescriptors graph,
     for (cudnnBackendDescriptor_t config :
          findEngines(candidates, whole, mode)) {
       DnnDescriptors asked(dnn.library());
-      if (!mayUse(notesOf(asked, config)) || !asked.isOk()) {
+      bool isAllowed = mayUse(notesOf(asked, config));
+      refusals.note(asked.result());
+      if (!isAllowed || !asked.isOk()) {
         continue;
       }
       DnnDescriptors own(dnn.library());
@@ -135,9 +164,11 @@ DnnPlan::make(const DnnHandle &dnn, DnnDescriptors graph,
         return std::unique_ptr<DnnPlan>(new DnnPlan(
             std::move(graph), std::move(candidates), std::move(own), plan));
       }
+      refusals.note(own.result());
     }
+    refusals.note(candidates.result());
   }
-  return nullptr;
+  return refusals.result(dnn);
 }
 
 Status DnnPlan::run(const DnnHandle &dnn, std::span<const int64_t> numbers,

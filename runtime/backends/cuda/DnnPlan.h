@@ -85,8 +85,10 @@ class DnnPlan {
 public:
   /// That of the first engine, in the library's order, that `mayUse` allows
   /// and that does with so many bytes of workspace; null if there is none.
-  /// `operations` are of `graph`, which is part of the plan.
-  static std::unique_ptr<DnnPlan>
+  /// `operations` are of `graph`, which is part of the plan. Device where there
+  /// is none since the library failed, rather than that it supports no such
+  /// thing.
+  static Expected<std::unique_ptr<DnnPlan>>
   make(const DnnHandle &dnn, DnnDescriptors graph,
        std::span<const cudnnBackendDescriptor_t> operations,
        const std::function<bool(const EngineNotes &notes)> &mayUse,

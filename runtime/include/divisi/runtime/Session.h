@@ -211,6 +211,9 @@ public:
   /// Whether what a device does in it is given to it as one, or why not, as a
   /// sentence, likewise. Where devices meet, a run of it has to tell.
   std::vector<std::string> graphUses(std::string_view entry) const;
+  /// Which operators generated code does, since a library turned out in a run
+  /// of it to have nothing for them, as a sentence, likewise; empty: none.
+  std::vector<std::string> fallbacks(std::string_view entry) const;
   /// By rank, what is to be said of how its devices meet others, as a sentence,
   /// once they have met; empty: nothing.
   std::vector<std::string> connections() const;

@@ -1,0 +1,52 @@
+//===- ProductFallback.cpp - Code in the place of a library ---------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/backends/cuda/ProductFallback.h"
+#include "runtime/kernels/GridCode.h"
+#include "runtime/kernels/GridConvolution.h"
+
+using namespace divisi;
+using namespace divisi::rt;
+using namespace divisi::rt::cuda;
+
+ProductFallback::ProductFallback(const ProductRegion &region,
+                                 const CallSite &site)
+    : numbers_(region.productOperands()) {
+  if (!site.fallback || !isGridTarget(site.fallback->target)) {
+    return;
+  }
+  if (auto kernel = GridConvolution::of(region.product())) {
+    launch_ = kernel->launch();
+    bytes_ = site.fallback->bytes;
+  }
+}
+
+Status ProductFallback::load() {
+  auto driver = Driver::open();
+  if (!driver) {
+    return driver.status();
+  }
+  auto made =
+      std::make_unique<PreparedLaunches>(*driver, std::vector{*launch_});
+  Status status = made->load(bytes_);
+  if (status.isOk()) {
+    kernel_ = std::move(made);
+  }
+  return status;
+}
+
+Status ProductFallback::launch(const LaunchContext &context, void *made) {
+  operands_.clear();
+  for (int number : numbers_) {
+    operands_.push_back(context.operands[static_cast<size_t>(number)]);
+  }
+  LaunchContext own = context;
+  own.operands = operands_;
+  own.results = {&made, 1};
+  return kernel_->launch(own);
+}
