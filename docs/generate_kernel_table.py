@@ -73,6 +73,8 @@ def kernels_of(name, folder):
         else:
             operator = operator.removeprefix("nn.")
         found[codes[code]] = operator
+    for code in re.findall(r" fallback @(\S+)", text):
+        found.setdefault(codes[code], "convolutions as fallbacks")
     return found
 
 

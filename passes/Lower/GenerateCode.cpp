@@ -71,6 +71,7 @@ private:
 
   /// By structure; of the host, and of the device.
   std::map<std::string, FlatSymbolRefAttr> known_[2];
+  int64_t nextNumber_ = 0;               ///< In the name of a code.
   std::optional<CodeCache> cache_;       ///< While it runs.
   std::vector<CodeOp> kernels_;          ///< That were made for the device.
   const rt::Backend *backend_ = nullptr; ///< Of the device.
@@ -100,8 +101,9 @@ FailureOr<FlatSymbolRefAttr> GenerateCodePass::codeFor(const rt::CallSite &site,
   auto builder = OpBuilder::atBlockBegin(module.getBody());
   std::string name;
   do {
-    name = "rows_" + std::to_string(numCodes++);
+    name = "rows_" + std::to_string(nextNumber_++);
   } while (module.lookupSymbol(name));
+  ++numCodes;
   auto made = CodeOp::create(
       builder, loc, name,
       isOnDevice ? std::string(rt::ptxOf(deviceTarget.getValue()))
