@@ -20,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "walkthrough.md"
 BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
+# How oneDNN packs weights depends on the processor; so it takes what all have.
+os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
 
 HEAD = """\
 # One model in every dump

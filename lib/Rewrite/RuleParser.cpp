@@ -52,7 +52,7 @@ Node Parser::node() {
       fail("':' and the type of a tensor of equal elements");
     }
   } else {
-    result.op = name("an operator or a real number");
+    result.op = name("an operator or a number");
     expect("(");
     if (!isNext(")")) {
       result.operands = names("an operand");

@@ -75,8 +75,32 @@ TEST(ElementProverTest, ElementsProveMostOfWhatIsShipped) {
   EXPECT_GE(proved * 10, rules->size() * 6) << proved;
 }
 
+/// Convolutions of x: float[2, 3, 4] with k: float[2, 3, 2], or d: float[3, 1, 2]
+/// in groups, and sums of its windows.
+static std::vector<std::string> windowOperators() {
+  std::vector<std::string> all;
+  for (int stride : {1, 2}) {
+    for (int dilation : {1, 2}) {
+      for (int pad : {0, 1, 2}) {
+        auto window = "strides = [" + std::to_string(stride) +
+                      "], dilations = [" + std::to_string(dilation) +
+                      "], pads_lo = [" + std::to_string(pad) +
+                      "], pads_hi = [1]";
+        all.push_back("conv(x, k) {" + window + ", groups = 1}");
+        all.push_back("conv(x, d) {" + window + ", groups = 3}");
+        auto pool = "kernel = [1, 2, 2], strides = [1, 1, " +
+                    std::to_string(stride) + "], dilations = [1, 1, " +
+                    std::to_string(dilation) + "], pads_lo = [0, 0, " +
+                    std::to_string(pad) + "], pads_hi = [0, 0, 1]}";
+        all.push_back("pool_sum(x) {" + pool);
+      }
+    }
+  }
+  return all;
+}
+
 /// Operators on x: float[2, 3, 4], y: float[1, 3, 4] and w: float[2, 1, 2], and
-/// on conditions c: bool[2, 3, 4].
+/// on conditions c: bool[2, 3, 4]; and those of windows.
 static std::vector<std::string> operators() {
   std::vector<std::string> all = {
       "add(x, y)",
@@ -139,23 +163,8 @@ static std::vector<std::string> operators() {
                     std::to_string(hi) + "], value = 1.5}");
     }
   }
-  for (int stride : {1, 2}) {
-    for (int dilation : {1, 2}) {
-      for (int pad : {0, 1, 2}) {
-        auto window = "strides = [" + std::to_string(stride) +
-                      "], dilations = [" + std::to_string(dilation) +
-                      "], pads_lo = [" + std::to_string(pad) +
-                      "], pads_hi = [1]";
-        all.push_back("conv(x, k) {" + window + ", groups = 1}");
-        all.push_back("conv(x, d) {" + window + ", groups = 3}");
-        auto pool = "kernel = [1, 2, 2], strides = [1, 1, " +
-                    std::to_string(stride) + "], dilations = [1, 1, " +
-                    std::to_string(dilation) + "], pads_lo = [0, 0, " +
-                    std::to_string(pad) + "], pads_hi = [0, 0, 1]}";
-        all.push_back("pool_sum(x) {" + pool);
-      }
-    }
-  }
+  std::vector<std::string> windows = windowOperators();
+  all.insert(all.end(), windows.begin(), windows.end());
   return all;
 }
 

@@ -22,7 +22,7 @@ MALFORMED = {
     "statement": ([("size m", "sizes m")], "3:3: expected summary, size, "
                   "shape, int, real, operator, activation, weight, constant, "
                   "where, source, target, class, open, generated, "
-                  "always or forward, got 'sizes'"),
+                  "always, forward or definition, got 'sizes'"),
     "no statement": ([("size m", "7 m")],
                      "3:3: expected a statement or '}', got '7'"),
     "twice": ([("class", "summary \"s\"\n  class")],
@@ -59,8 +59,10 @@ MALFORMED = {
                  ": there are too many brackets in each other"),
     "node": ([("a = relu", "7 = relu")],
              "6:5: expected a name, 'return' or '}', got '7'"),
-    "operator": ([("relu(x)", "7")],
-                 "6:9: expected an operator or a real number, got '7'"),
+    "operator": ([("relu(x)", "\"relu\"")],
+                 '6:9: expected an operator or a number, got "relu"'),
+    "integer splat": ([("relu(x)", "7")], "7:5: expected ':' and the type of "
+                      "a tensor of equal elements, got 'return'"),
     "splat": ([("relu(x)", "0.5")], "7:5: expected ':' and the type of a "
               "tensor of equal elements, got 'return'"),
     "attribute twice": ([("relu(x)", "concat(x, x) {axis = 0, axis = 1}")],
@@ -101,6 +103,9 @@ MALFORMED = {
     "forward": ([("class", "forward\n  class")],
                 "1:6: 'r': a rule is used from its source to its target in "
                 "any case; take 'forward' out"),
+    "definition": ([("class", "definition\n  class")],
+                   "1:6: 'r': a definition is an axiom whose source is one "
+                   "operator, on variables and numbers"),
     "axiom": ([("rule r", "axiom r")], "1:7: 'r': an axiom is about exact "
               "numbers and believed; it has no class, is not open, not "
               "generated and not applied"),

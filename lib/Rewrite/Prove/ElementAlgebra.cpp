@@ -289,7 +289,7 @@ Fraction divisi::rewrite::commonCoefficient(const std::vector<Sum> &sums) {
         other %= one;
       }
       if (one > INT64_MAX || below > INT64_MAX) {
-        throw GivenUp("its fractions are too large");
+        throw GivenUp();
       }
       common = Fraction::of(int64_t(one), int64_t(below));
     }

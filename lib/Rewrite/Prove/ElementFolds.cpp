@@ -1,4 +1,4 @@
-//===- ElementFolds.cpp - Elements that are folded over indices ----------===//
+//===- ElementFolds.cpp - Elements that are folded over indices -----------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -169,7 +169,7 @@ Sum ElementOf::fold(const Polynomial &extent, const FoldKind &kind,
   if (parts) {
     std::optional<Polynomial> major = divideExactly(extent, parts->by);
     if (!major) {
-      throw GivenUp("an index of what it folds does not divide");
+      throw GivenUp();
     }
     return fold(*major, kind, [&](const Polynomial &one) {
       return fold(parts->by, kind, [&](const Polynomial &other) {
@@ -189,7 +189,7 @@ Sum ElementOf::fold(const Polynomial &extent, const FoldKind &kind,
     if (split.index->key != index->key) {
       throw;
     }
-    throw GivenUp("an index of what it folds is divided and compared");
+    throw GivenUp();
   }
 }
 

@@ -1,4 +1,4 @@
-//===- ElementFunctions.cpp - What operators make at one place -----------===//
+//===- ElementFunctions.cpp - What operators make at one place ------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ElementLargest.cpp - Maxima, and folds of elements ----------------===//
+//===- ElementLargest.cpp - Maxima, and folds of elements -----------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -118,6 +118,41 @@ static FactorRef freeBoolean(const Sum &sum, const Atom &index) {
   return nullptr;
 }
 
+/// A fold of a product that is one of its factors, each for itself.
+static std::optional<Sum> foldFactors(const std::string &name,
+                                      const Binder &binder, const Sum &body) {
+  if ((name != "prod" && name != "and") || body.terms.size() != 1) {
+    return std::nullopt;
+  }
+  const auto &[monomial, coefficient] = body.terms.begin()->second;
+  const std::vector<FactorRef> &factors = monomial.factors;
+  bool isAlone = factors.size() == 1 &&
+                 !(name == "prod" && isExponential(*factors[0]));
+  if (!monomial.binders.empty() || coefficient.above != 1 ||
+      coefficient.below != 1 || factors.empty() || isAlone) {
+    return std::nullopt;
+  }
+  Sum product(Fraction{1, 1});
+  for (const FactorRef &factor : factors) {
+    bool isSum = name == "prod" && isExponential(*factor);
+    product =
+        product * (isSum ? exponential(sumOver(binder, factor->operands[0]))
+                         : foldOver(name, binder, Sum(factor)));
+  }
+  return product;
+}
+
+/// The terms that do not depend on an index.
+static Sum termsWithout(const Sum &sum, const Atom &index) {
+  Sum result;
+  for (const auto &[key, term] : sum.terms) {
+    Sum alone;
+    alone.add(term.first, term.second);
+    result = alone.mentions(index) ? result : result + alone;
+  }
+  return result;
+}
+
 Sum divisi::rewrite::foldOver(const std::string &name, const Binder &binder,
                               const Sum &body) {
   if (binder.extent.number() == 1) {
@@ -135,64 +170,32 @@ Sum divisi::rewrite::foldOver(const std::string &name, const Binder &binder,
     Sum other = foldOver(name, binder, where(body, *boolean, false));
     return is * there + other - is * other;
   }
-  if (name == "prod" && body.terms.size() == 1) {
-    const auto &[monomial, coefficient] = body.terms.begin()->second;
-    bool isProduct =
-        monomial.binders.empty() && coefficient.above == 1 &&
-        coefficient.below == 1 &&
-        (monomial.factors.size() > 1 || isExponential(*monomial.factors[0]));
-    if (isProduct) {
-      Sum product(Fraction{1, 1});
-      for (const FactorRef &factor : monomial.factors) {
-        product =
-            product * (isExponential(*factor)
-                           ? exponential(sumOver(binder, factor->operands[0]))
-                           : foldOver(name, binder, Sum(factor)));
-      }
-      return product;
-    }
+  if (auto product = foldFactors(name, binder, body)) {
+    return *product;
   }
+  auto foldEach = [&](std::vector<Sum> operands) {
+    for (Sum &operand : operands) {
+      operand = foldOver(name, binder, operand);
+    }
+    return operands;
+  };
   Sum outside, inside = body;
   if (name == "max" && isThere) {
     std::vector<Sum> operands = largestOperands(body);
     if (operands.size() > 1) {
-      for (Sum &operand : operands) {
-        operand = foldOver(name, binder, operand);
-      }
-      return largest(operands);
+      return largest(foldEach(std::move(operands)));
     }
-    for (const auto &[key, term] : body.terms) {
-      Sum alone;
-      alone.add(term.first, term.second);
-      if (!alone.mentions(*binder.index)) {
-        outside = outside + alone;
-      }
-    }
+    outside = termsWithout(body, *binder.index);
     inside = body - outside;
+  }
+  FactorRef inner = inside.factor();
+  if (inner && inner->kind == Factor::Kind::Function && inner->name == name) {
+    return outside + commutative(name, foldEach(inner->operands), true);
   }
   Factor fold;
   fold.kind = Factor::Kind::Fold;
   fold.name = name;
   fold.binders = {binder};
-  FactorRef inner = inside.factor();
-  if (inner && inner->kind == Factor::Kind::Function && inner->name == name) {
-    std::vector<Sum> operands = inner->operands;
-    for (Sum &operand : operands) {
-      operand = foldOver(name, binder, operand);
-    }
-    return commutative(name, std::move(operands), true);
-  }
-  if (name == "and" && inside.terms.size() == 1) {
-    const auto &[monomial, coefficient] = inside.terms.begin()->second;
-    if (monomial.binders.empty() && monomial.factors.size() > 1 &&
-        coefficient.above == 1 && coefficient.below == 1) {
-      Sum product(Fraction{1, 1});
-      for (const FactorRef &factor : monomial.factors) {
-        product = product * foldOver(name, binder, Sum(factor));
-      }
-      return product;
-    }
-  }
   fold.isBoolean = name == "and";
   if (inner && inner->kind == Factor::Kind::Fold && inner->name == name) {
     // Its indices are named below this one.

@@ -1,5 +1,4 @@
-//===- ElementMonomials.cpp - Products of elements, and what they are summed
-//over ===//
+//===- ElementMonomials.cpp - Products of elements ------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -251,7 +250,7 @@ static Monomial nameInOrder(const Monomial &monomial) {
     height = std::max(height, factor->height);
   }
   if (monomial.binders.size() > kMostBinders) {
-    throw GivenUp("it sums over too many dims");
+    throw GivenUp();
   }
   return leastNamed(
       monomial.binders.size(), height, false,

@@ -1,4 +1,4 @@
-//===- ElementNames.cpp - Names of indices that are bound ----------------===//
+//===- ElementNames.cpp - Names of indices that are bound -----------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -131,7 +131,7 @@ FactorRef divisi::rewrite::makeFactor(Factor factor) {
     height = std::max(height, heightOf(operand));
   }
   if (factor.binders.size() > kMostBinders) {
-    throw GivenUp("it folds too many dims");
+    throw GivenUp();
   }
   auto sortOperands = [](Factor &of) {
     std::sort(of.operands.begin(), of.operands.end(),

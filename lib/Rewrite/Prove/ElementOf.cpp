@@ -65,7 +65,7 @@ const SymbolicValue &ElementOf::attribute(const SymbolicCall &call,
                                           const char *name) {
   auto found = call.attributes.find(name);
   if (found == call.attributes.end()) {
-    throw GivenUp("'" + call.op + "' has no attribute '" + name + "'");
+    throw GivenUp();
   }
   return found->second;
 }
@@ -82,8 +82,7 @@ int64_t ElementOf::number(const SymbolicCall &call, const char *name) {
   std::optional<int64_t> value =
       integer(std::get<Expr>(attribute(call, name))).number();
   if (!value) {
-    throw GivenUp("attribute '" + std::string(name) + "' of '" + call.op +
-                  "' is no number");
+    throw GivenUp();
   }
   return *value;
 }
@@ -94,8 +93,7 @@ std::vector<size_t> ElementOf::dimList(const SymbolicCall &call,
   for (const Polynomial &dim : list(call, name)) {
     std::optional<int64_t> value = dim.number();
     if (!value) {
-      throw GivenUp("attribute '" + std::string(name) + "' of '" + call.op +
-                    "' is no list of numbers");
+      throw GivenUp();
     }
     result.push_back(size_t(*value));
   }
@@ -257,7 +255,7 @@ Index ElementOf::operandIndex(size_t operand, const Index &index,
 Sum ElementOf::at(size_t value, const Index &index) {
   constexpr size_t mostSteps = 20000;
   if (++context_.steps > mostSteps) {
-    throw GivenUp("its elements are made of too many others");
+    throw GivenUp();
   }
   if (value < rule_.variables.size()) {
     if (variables_) {

@@ -24,6 +24,7 @@ struct Case {
   std::vector<Binder> indices; ///< Of the result.
   Index place;                 ///< Made of these.
   bool isPlaced = false;       ///< They are known.
+  bool isCompared = false;     ///< A comparison was added, which may not hold.
 };
 
 /// The proof of one rule.
@@ -207,13 +208,14 @@ bool ElementProof::splitAt(size_t result, const Case &at,
                                     return each.index->key == atom->key;
                                   });
       if (isBound) {
-        throw GivenUp("an index that goes into an operator is compared");
+        throw GivenUp();
       }
     }
   }
   for (const Polynomial &holds : {condition, Polynomial(-1) - condition}) {
     Case one = at;
     one.facts.emplace_back(holds, Facts::Relation::AtLeast);
+    one.isCompared = true;
     if (!areEqualAt(result, std::move(one), depth + 1)) {
       return false;
     }
@@ -231,7 +233,7 @@ bool ElementProof::splitIndex(size_t result, const Case &at,
     std::optional<Polynomial> major =
         divideExactly(one.indices[i].extent, split.by);
     if (!major) {
-      throw GivenUp("an index of its result does not divide");
+      throw GivenUp();
     }
     AtomRef first = indexAtom(split.index->key + "a");
     AtomRef second = indexAtom(split.index->key + "b");
@@ -241,7 +243,7 @@ bool ElementProof::splitIndex(size_t result, const Case &at,
             Polynomial(first) * split.by + Polynomial(second));
     return areEqualAt(result, std::move(one), depth + 1);
   }
-  throw GivenUp("an index that goes into an operator has to be divided");
+  throw GivenUp();
 }
 
 /// Where it is 1; and where it is more, and then what it broadcasts to.
@@ -295,13 +297,13 @@ bool ElementProof::areEqualAt(size_t result, Case at, int depth) {
   constexpr int mostDepth = 24;
   constexpr size_t mostCases = 400;
   if (depth > mostDepth || ++cases_ > mostCases) {
-    throw GivenUp("its elements fall into too many cases");
+    throw GivenUp();
   }
   believe(at);
-  // A case that can't be is one that was made by a split.
-  if (depth > 1 && facts_.areContradictory()) {
-    return true;
+  if (at.isCompared && facts_.areContradictory()) {
+    return true; // There is no such case.
   }
+  at.isCompared = false;
   context_.steps = 0;
   ElementOf source(rule_, rule_.source, at.symbols, reals_, context_);
   ElementOf target(rule_, rule_.target, at.symbols, reals_, context_);
@@ -346,13 +348,11 @@ Proof ElementProof::run() {
     for (size_t i = 0; i != rule_.source.results.size(); ++i) {
       proof.isProved &= areEqualAt(i, at, 0);
     }
-    proof.why = proof.isProved ? "" : "its elements differ in form";
     proof.axioms = {"elements"};
     proof.axioms.insert(proof.axioms.end(), context_.used.begin(),
                         context_.used.end());
-  } catch (const GivenUp &given) {
+  } catch (const GivenUp &) {
     proof.isProved = false;
-    proof.why = given.what();
   }
   return proof;
 }

@@ -1,4 +1,4 @@
-//===- ElementShapes.cpp - Shapes of what operators make -----------------===//
+//===- ElementShapes.cpp - Shapes of what operators make ------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -32,7 +32,7 @@ static Fraction fractionOf(__int128 above, __int128 below) {
   above /= one;
   below /= one;
   if (above > INT64_MAX || above < -INT64_MAX || below > INT64_MAX) {
-    throw GivenUp("its fractions are too large");
+    throw GivenUp();
   }
   return {int64_t(above), int64_t(below)};
 }
@@ -79,7 +79,7 @@ void Sum::add(Monomial monomial, Fraction coefficient) {
     terms.erase(found);
   }
   if (terms.size() > kMostTerms) {
-    throw GivenUp("its elements are sums of too many terms");
+    throw GivenUp();
   }
 }
 

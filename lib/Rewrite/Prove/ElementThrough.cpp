@@ -1,4 +1,4 @@
-//===- ElementThrough.cpp - Operators of which no more is known ----------===//
+//===- ElementThrough.cpp - Operators of which no more is known -----------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

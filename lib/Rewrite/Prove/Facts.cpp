@@ -109,11 +109,14 @@ bool Facts::follows(const Polynomial &polynomial, Relation relation) {
   }
   if (!context_) {
     context_ = std::make_unique<z3::context>();
+    solver_.emplace(*context_, z3::solver::simple());
+    z3::params params(*context_);
+    params.set("rlimit", kWork);
+    params.set("model", false);
+    solver_->set(params);
   }
-  z3::solver solver(*context_);
-  z3::params params(*context_);
-  params.set("rlimit", kWork);
-  solver.set(params);
+  z3::solver &solver = *solver_;
+  solver.push();
   z3::expr_vector sizes(*context_);
   auto formula = [&](const Polynomial &of, Relation is) {
     z3::expr value = encode(of, sizes);
@@ -129,6 +132,7 @@ bool Facts::follows(const Polynomial &polynomial, Relation relation) {
     solver.add(size);
   }
   bool isSo = solver.check() == z3::unsat;
+  solver.pop();
   known_.emplace(std::move(key), isSo);
   return isSo;
 }

@@ -57,6 +57,7 @@ private:
   std::vector<Fact> facts_;
   /// Made when it is needed first, which costs more than most proofs.
   std::unique_ptr<z3::context> context_;
+  std::optional<z3::solver> solver_;
   std::map<std::string, bool> known_; ///< By facts and question.
 };
 

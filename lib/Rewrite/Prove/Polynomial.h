@@ -19,17 +19,15 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace divisi::rewrite {
 
-/// Thrown where a proof by elements ends without one; says why.
-struct GivenUp : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+/// Thrown where a proof by elements ends without one: where numbers are too
+/// large, terms too many, or an operator is not followed.
+struct GivenUp {};
 
 struct Atom;
 struct Sum;
