@@ -161,7 +161,8 @@ static bool hasBound(const Polynomial &condition) {
       condition.terms().begin(), condition.terms().end(), [](const auto &term) {
         return std::any_of(
             term.first.begin(), term.first.end(), [](const AtomRef &atom) {
-              return atom->kind == Atom::Kind::Index && atom->key[0] == 'i';
+              return atom->kind == Atom::Kind::Index &&
+                     atom->key.starts_with("@i");
             });
       });
 }

@@ -235,8 +235,8 @@ bool ElementProof::splitIndex(size_t result, const Case &at,
     if (!major) {
       throw GivenUp();
     }
-    AtomRef first = indexAtom(split.index->key + "a");
-    AtomRef second = indexAtom(split.index->key + "b");
+    AtomRef first = indexAtom(split.index->key.substr(1) + "a");
+    AtomRef second = indexAtom(split.index->key.substr(1) + "b");
     one.indices[i] = {first, *major};
     one.indices.push_back({second, split.by});
     replace(one, split.index->key,

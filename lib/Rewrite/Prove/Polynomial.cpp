@@ -241,7 +241,7 @@ AtomRef divisi::rewrite::sizeAtom(const std::string &name, bool isPositive) {
 AtomRef divisi::rewrite::indexAtom(const std::string &name) {
   Atom atom;
   atom.kind = Atom::Kind::Index;
-  atom.key = name;
+  atom.key = "@" + name;
   return std::make_shared<Atom>(std::move(atom));
 }
 

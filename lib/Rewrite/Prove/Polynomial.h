@@ -117,7 +117,7 @@ struct Atom {
 
 /// An integer by its name.
 AtomRef sizeAtom(const std::string &name, bool isPositive);
-/// The same of an index.
+/// An index, whose key is no name that a rule may have.
 AtomRef indexAtom(const std::string &name);
 
 /// Floor of left/right: exact where it divides, else an atom.
