@@ -215,7 +215,9 @@ def runtime_cases():
                            [x // 16, scale[1], np.array(0, np.uint8),
                             np.array(1 / 256, np.float32),
                             np.array(0, np.uint8)], axis=1, also={"opset": opset})
-    a, b = bytes_(3, 5), bytes_(5, 4, kind=np.int8)
+    # ONNX Runtime adds two products in 16 bits, and saturates, on processors
+    # that have no VNNI; of weights of 7 bits these fit.
+    a, b = bytes_(3, 5), bytes_(5, 4, kind=np.int8) // 2
     z, bias = np.array(7, np.uint8), np.arange(4, dtype=np.int32) * 100
     head = [a, scale[0], z]
     for name, right, attributes in (("plain", b, {}),
