@@ -109,7 +109,8 @@ divisi::rewrite::usableAxioms(const std::vector<SymbolicRule> &axioms,
   for (bool isChanged = true; isChanged && steps != 0; --steps) {
     std::set<std::string> more = functions;
     for (const SymbolicRule &axiom : axioms) {
-      if (isUsable(axiom, functions, true)) {
+      // What an operator is, is asked for where all that says so stands.
+      if (!axiom.isDefinition && isUsable(axiom, functions, true)) {
         addFunctions(axiom.source, more);
         addFunctions(axiom.target, more);
       }

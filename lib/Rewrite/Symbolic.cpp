@@ -143,8 +143,9 @@ bool Maker::takeSamples() {
       return true;
     }
   }
-  constexpr int plainAttempts = 1500;
-  for (int attempt = 0; attempt != plainAttempts && !rule_.isAxiom; ++attempt) {
+  bool hasNoChoice = rule_.isAxiom || rule_.ints.empty();
+  const int plainAttempts = hasNoChoice ? 0 : 1500;
+  for (int attempt = 0; attempt != plainAttempts; ++attempt) {
     auto assignment = draw(rule_, ranks_, Draw::Plain, random);
     if (!assignment) {
       break;
