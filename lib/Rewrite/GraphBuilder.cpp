@@ -183,8 +183,10 @@ Status GraphBuilder::build(const Node &node,
   call.result = fromMLIR((*op)->getResult(0).getType());
   LoopNest nest = llvm::cast<nn::LoopInterface>(*op).getLoopNest();
   call.effort = effortOf(nest);
-  call.through = throughDims(nest);
-  call.isElementwise = isElementwise(nest, call.through);
+  if (seesThrough_) {
+    call.through = throughDims(nest);
+    call.isElementwise = isElementwise(nest, call.through);
+  }
   add(node.name, *op);
   return Status();
 }
@@ -222,6 +224,8 @@ Expected<CallGraph> GraphBuilder::run(const Rule &rule, const Graph &side,
   for (auto [variable, value] : llvm::zip_equal(rule.variables, variables)) {
     name(variable.name, value);
   }
+  // Of axioms, those alone are followed that say what an operator is.
+  seesThrough_ = !rule.isAxiom || rule.isDefinition;
   CallGraph result;
   for (const Node &node : side.nodes) {
     Expected<Call> made = call(node);

@@ -68,6 +68,7 @@ private:
   llvm::SmallVector<mlir::Operation *> operators_;
   std::vector<mlir::Value> values_;
   std::map<std::string, size_t> numbers_;
+  bool seesThrough_ = true; ///< It is asked which dims go through operators.
 };
 
 } // namespace divisi::rewrite
