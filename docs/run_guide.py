@@ -27,6 +27,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "guide.md"
 BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
+# As generate_walkthrough.py says.
+os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX2"
 MODELS = ROOT / "test" / "models"
 EXPORTED = [f"classifier.{end}" for end in ("onnx", "inputs.npz",
                                             "outputs.npz")]
