@@ -149,7 +149,7 @@ void Trier::drawCases(const Ranks &ranks) {
     missing += count;
   }
   // Where few are legal together, from those of which more are.
-  const int plainAttempts = rule_.ints.empty() ? 0 : 1500;
+  const int plainAttempts = rule_.ints.empty() ? 0 : 400;
   for (int attempt = 0; attempt != plainAttempts && missing > 0; ++attempt) {
     std::optional<Assignment> assignment =
         draw(rule_, ranks, Draw::Plain, random_);
