@@ -19,12 +19,13 @@ const Variable *Rule::findVariable(const std::string &variable) const {
   return found == variables.end() ? nullptr : &*found;
 }
 
-bool Rule::isReal(const Expr &expr) const {
+bool divisi::rewrite::isReal(const Expr &expr,
+                             const std::vector<std::string> &reals) {
   return expr.kind == Expr::Kind::Real ||
          (expr.kind == Expr::Kind::Name &&
           std::find(reals.begin(), reals.end(), expr.name) != reals.end()) ||
          std::any_of(expr.operands.begin(), expr.operands.end(),
-                     [&](const Expr &operand) { return isReal(operand); });
+                     [&](const Expr &operand) { return isReal(operand, reals); });
 }
 
 bool Rule::isOfShapes(const Condition &condition) const {

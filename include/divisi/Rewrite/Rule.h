@@ -169,6 +169,9 @@ struct OperatorChoice {
   Position at;
 };
 
+/// Whether it is a real: a literal, one of `reals`, or made of such.
+bool isReal(const Expr &expr, const std::vector<std::string> &reals);
+
 /// Two graphs that compute the same.
 struct Rule {
   bool isAxiom = false;            ///< Believed, and has no numeric class.
@@ -197,7 +200,9 @@ struct Rule {
   /// The variable of that name, or null.
   const Variable *findVariable(const std::string &variable) const;
   /// Whether it is a real: a literal, a name of one, or made of such.
-  bool isReal(const Expr &expr) const;
+  bool isReal(const Expr &expr) const {
+    return rewrite::isReal(expr, reals);
+  }
   /// Whether the condition is about two shapes.
   bool isOfShapes(const Condition &condition) const;
 };

@@ -170,8 +170,7 @@ std::vector<Sum> divisi::rewrite::flatten(const std::string &name,
   std::vector<Sum> result;
   for (const Sum &operand : operands) {
     FactorRef factor = operand.factor();
-    if (factor && factor->kind == Factor::Kind::Function &&
-        factor->name == name) {
+    if (factor && factor->isFunction(name)) {
       result.insert(result.end(), factor->operands.begin(),
                     factor->operands.end());
     } else {
@@ -212,6 +211,18 @@ bool divisi::rewrite::isBoundIn(const Factor &factor,
       [&](const Binder &binder) { return factor.mentions(*binder.index); });
 }
 
+FactorRef divisi::rewrite::booleanIn(const Sum &sum, const Atom *index) {
+  for (const auto &[key, term] : sum.terms) {
+    for (const FactorRef &factor : term.first.factors) {
+      if (factor->isBoolean && !isBoundIn(*factor, term.first) &&
+          !(index && factor->mentions(*index))) {
+        return factor;
+      }
+    }
+  }
+  return nullptr;
+}
+
 Sum divisi::rewrite::where(const Sum &sum, const Factor &boolean, bool holds) {
   Sum result;
   for (const auto &[key, term] : sum.terms) {
@@ -242,7 +253,6 @@ divisi::rewrite::commonFactors(const std::vector<Sum> &sums, bool anySign) {
       auto comesFirst = [](const FactorRef &left, const FactorRef &right) {
         return left->key < right->key;
       };
-      std::sort(own.begin(), own.end(), comesFirst);
       if (common) {
         std::set_intersection(common->begin(), common->end(), own.begin(),
                               own.end(), std::back_inserter(both), comesFirst);
@@ -298,10 +308,10 @@ Fraction divisi::rewrite::commonCoefficient(const std::vector<Sum> &sums) {
 }
 
 static Sum inverseOf(const Factor &factor, const FactorRef &itself) {
-  if (factor.kind == Factor::Kind::Function && factor.name == "inverse") {
+  if (factor.isFunction("inverse")) {
     return factor.operands[0];
   }
-  if (factor.kind == Factor::Kind::Function && factor.name == "exp") {
+  if (factor.isFunction("exp")) {
     return exponential(Sum(Fraction{-1, 1}) * factor.operands[0]);
   }
   Factor result;
@@ -340,14 +350,11 @@ Sum divisi::rewrite::inverse(const Sum &sum) {
 Sum divisi::rewrite::exponential(const Sum &sum) {
   Sum result(Fraction{1, 1});
   for (const auto &[key, term] : sum.terms) {
-    Sum alone;
-    alone.add(term.first, term.second);
-    FactorRef inside = alone.factor();
-    Sum negated = Sum() - alone;
-    FactorRef below = negated.factor();
+    Sum alone(term.first, term.second);
+    FactorRef inside = alone.factor(), below = (Sum() - alone).factor();
     auto isLogarithm = [](const FactorRef &factor) {
-      return factor && factor->kind == Factor::Kind::Function &&
-             factor->name == "log" && isPositive(factor->operands[0]);
+      return factor && factor->isFunction("log") &&
+             isPositive(factor->operands[0]);
     };
     if (isLogarithm(inside) || isLogarithm(below)) {
       result =
@@ -370,17 +377,17 @@ Sum divisi::rewrite::logarithm(const Sum &sum) {
   std::vector<FactorRef> common = commonFactors({sum}, false);
   Sum rest = withoutFactors(sum, common), result;
   for (const FactorRef &factor : common) {
-    bool isExponential =
-        factor->kind == Factor::Kind::Function && factor->name == "exp";
-    bool isInverse =
-        factor->kind == Factor::Kind::Function && factor->name == "inverse";
-    result = isExponential ? result + factor->operands[0]
-             : isInverse   ? result - logarithm(factor->operands[0])
-                           : result + functionOf("log", {Sum(factor)});
+    if (factor->isFunction("exp")) {
+      result = result + factor->operands[0];
+    } else if (factor->isFunction("inverse")) {
+      result = result - logarithm(factor->operands[0]);
+    } else {
+      result = result + functionOf("log", {Sum(factor)});
+    }
   }
-  auto number = rest.number();
-  bool isOne = number && number->above == 1 && number->below == 1;
-  return isOne ? result : result + functionOf("log", {rest});
+  return rest.number() == Fraction{1, 1}
+             ? result
+             : result + functionOf("log", {rest});
 }
 
 Sum divisi::rewrite::withoutPositive(const Sum &sum) {

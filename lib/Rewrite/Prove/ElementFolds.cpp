@@ -12,23 +12,35 @@
 
 using namespace divisi::rewrite;
 
-/// Where a condition has an index alone, and changes within its extent, there
-/// are two folds.
+/// Where a condition begins to hold as its index grows, or ends to; nothing
+/// unless that is known to be within the extent.
+std::optional<ElementOf::Change>
+ElementOf::changeOf(const Polynomial &condition, const Binder &binder) {
+  std::optional<Polynomial> slope = condition.coefficientOf(*binder.index);
+  std::optional<int64_t> number = slope ? slope->number() : std::nullopt;
+  if (number != 1 && number != -1) {
+    return std::nullopt;
+  }
+  Polynomial rest = condition - *slope * Polynomial(binder.index);
+  // index + rest >= 0 begins at -rest, rest - index >= 0 ends behind rest.
+  Change change{*number == 1,
+                *number == 1 ? Polynomial(0) - rest : rest + Polynomial(1)};
+  bool isWithin = facts_.isAtLeastZero(change.at) &&
+                  facts_.isAtLeastZero(binder.extent - change.at);
+  return isWithin ? std::optional(std::move(change)) : std::nullopt;
+}
+
+/// Where a condition changes within the extent of its index, there are two
+/// folds.
 std::optional<Sum> ElementOf::foldParts(const Polynomial &extent,
                                         const FoldKind &kind, const Body &body,
                                         const AtomRef &index,
                                         const Polynomial &condition) {
-  std::optional<Polynomial> slope = condition.coefficientOf(*index);
-  std::optional<int64_t> number = slope ? slope->number() : std::nullopt;
-  if (!kind.join || (number != 1 && number != -1)) {
+  std::optional<Change> change = changeOf(condition, {index, extent});
+  if (!change) {
     return std::nullopt;
   }
-  Polynomial rest = condition - *slope * Polynomial(index);
-  // index + rest >= 0 begins at -rest, rest - index >= 0 ends behind rest.
-  Polynomial at = *number == 1 ? Polynomial(0) - rest : rest + Polynomial(1);
-  if (!facts_.isAtLeastZero(at) || !facts_.isAtLeastZero(extent - at)) {
-    return std::nullopt;
-  }
+  const Polynomial &at = change->at;
   Sum first = fold(at, kind, body);
   Sum second = fold(extent - at, kind,
                     [&](const Polynomial &each) { return body(each + at); });
@@ -87,30 +99,22 @@ Sum ElementOf::close(const Binder &binder, const FoldKind &kind,
 /// fewer.
 Sum ElementOf::closeTerm(const Binder &binder, const FoldKind &kind,
                          Monomial monomial, Fraction coefficient) {
-  Sum alone;
   if (!kind.isSum) {
-    alone.add(std::move(monomial), coefficient);
-    return alone;
+    return Sum(std::move(monomial), coefficient);
   }
   for (size_t i = 0; i != monomial.factors.size(); ++i) {
     if (monomial.factors[i]->kind != Factor::Kind::Holds) {
       continue;
     }
-    const Polynomial condition = monomial.factors[i]->integers[0];
-    auto slope = condition.coefficientOf(*binder.index);
-    auto number = slope ? slope->number() : std::nullopt;
-    if (number != 1 && number != -1) {
+    std::optional<Change> change =
+        changeOf(monomial.factors[i]->integers[0], binder);
+    if (!change) {
       continue;
     }
-    Polynomial rest = condition - *slope * Polynomial(binder.index);
-    Polynomial at = *number == 1 ? Polynomial(0) - rest : rest + Polynomial(1);
-    if (!facts_.isAtLeastZero(at) ||
-        !facts_.isAtLeastZero(binder.extent - at)) {
-      continue;
-    }
+    const auto &[begins, at] = *change;
     monomial.factors.erase(monomial.factors.begin() + ptrdiff_t(i));
-    alone.add(std::move(monomial), coefficient);
-    Polynomial extent = *number == 1 ? binder.extent - at : at;
+    Sum alone(std::move(monomial), coefficient);
+    Polynomial extent = begins ? binder.extent - at : at;
     for (int64_t known : {0, 1}) {
       extent = facts_.isZero(extent - Polynomial(known)) ? Polynomial(known)
                                                          : extent;
@@ -119,13 +123,12 @@ Sum ElementOf::closeTerm(const Binder &binder, const FoldKind &kind,
       return Sum();
     }
     Sum shifted =
-        *number == 1
+        begins
             ? alone.with({{binder.index->key, Polynomial(binder.index) + at}})
             : alone;
     return close({binder.index, extent}, kind, shifted);
   }
-  alone.add(std::move(monomial), coefficient);
-  return kind.close(binder, alone);
+  return kind.close(binder, Sum(std::move(monomial), coefficient));
 }
 
 Sum ElementOf::fold(const Polynomial &extent, const FoldKind &kind,
@@ -136,8 +139,7 @@ Sum ElementOf::fold(const Polynomial &extent, const FoldKind &kind,
   // A few are written out.
   constexpr int64_t few = 4;
   if (auto number = extent.number();
-      number && *number >= 1 &&
-      (*number == 1 || (kind.join && *number <= few))) {
+      number && *number >= 1 && *number <= few) {
     Sum result = body(Polynomial(0));
     for (int64_t i = 1; i != *number; ++i) {
       result = kind.join(result, body(Polynomial(i)));
@@ -214,13 +216,12 @@ Sum ElementOf::foldAll(const Index &extents, const FoldKind &kind,
 
 ElementOf::FoldKind ElementOf::foldKind(const std::string &kind,
                                         const std::string &type) {
-  bool isFloat = type == "float" || type[0] == 'f' || type[0] == 'b';
   if (kind == "sum") {
     return {sumOver,
             [](const Sum &one, const Sum &other) { return one + other; },
             /*isSum=*/true};
   }
-  if (isFloat && (kind == "max" || kind == "min")) {
+  if (isFloat(type) && (kind == "max" || kind == "min")) {
     Sum sign(Fraction{kind == "max" ? 1 : -1, 1});
     return {[sign](const Binder &binder, const Sum &body) {
               return sign * foldOver("max", binder, sign * body);

@@ -13,8 +13,8 @@
 
 using namespace divisi::rewrite;
 
-static bool isFloat(const std::string &type) {
-  return type == "float" || type[0] == 'f' || type.starts_with("bf");
+bool divisi::rewrite::isFloat(const std::string &type) {
+  return type.starts_with("f") || type.starts_with("bf");
 }
 
 //===----------------------------------------------------------------------===//
@@ -97,37 +97,44 @@ std::optional<Sum> ElementOf::boolean(const SymbolicCall &call,
                              : one - less;
 }
 
+/// A boolean of numbers. Of floats the order of their difference is known, of
+/// integers, which wrap, nothing but that one is less.
+Sum ElementOf::compare(const SymbolicCall &call, const std::string &from,
+                       const std::vector<Sum> &x) {
+  const std::string &predicate =
+      std::get<std::string>(attribute(call, "predicate"));
+  bool isTurned = predicate == "gt" || predicate == "le";
+  const Sum &left = x[isTurned ? 1 : 0], &right = x[isTurned ? 0 : 1];
+  Sum one(Fraction{1, 1});
+  // left < right; le and ge are that of the other side not holding.
+  auto less = [&](const Sum &small, const Sum &large) {
+    if (isFloat(from)) {
+      return isAbove(large - small);
+    }
+    Factor factor;
+    factor.name = "less of " + from;
+    factor.operands = {small, large};
+    factor.isBoolean = true;
+    return small.key() == large.key() ? Sum()
+                                      : Sum(makeFactor(std::move(factor)));
+  };
+  if (predicate == "lt" || predicate == "gt") {
+    return less(left, right);
+  }
+  if (predicate == "le" || predicate == "ge") {
+    return one - less(left, right);
+  }
+  Sum equal = (one - less(x[0], x[1])) * (one - less(x[1], x[0]));
+  return predicate == "eq" ? equal : one - equal;
+}
+
 /// A function of which all operands are known in each case.
 Sum ElementOf::function(const SymbolicCall &call, const std::string &from,
                         const std::vector<Sum> &x) {
   const std::string &op = call.op;
   bool isReal = isFloat(from) && isFloat(call.element);
   if (op == "compare") {
-    const std::string &predicate =
-        std::get<std::string>(attribute(call, "predicate"));
-    bool isTurned = predicate == "gt" || predicate == "le";
-    const Sum &left = x[isTurned ? 1 : 0], &right = x[isTurned ? 0 : 1];
-    Sum one(Fraction{1, 1});
-    // left < right; le and ge are that of the other side not holding.
-    auto less = [&](const Sum &small, const Sum &large) {
-      if (isFloat(from)) {
-        return isAbove(large - small);
-      }
-      Factor factor;
-      factor.name = "less of " + from;
-      factor.operands = {small, large};
-      factor.isBoolean = true;
-      return small.key() == large.key() ? Sum()
-                                        : Sum(makeFactor(std::move(factor)));
-    };
-    if (predicate == "lt" || predicate == "gt") {
-      return less(left, right);
-    }
-    if (predicate == "le" || predicate == "ge") {
-      return one - less(left, right);
-    }
-    Sum equal = (one - less(x[0], x[1])) * (one - less(x[1], x[0]));
-    return predicate == "eq" ? equal : one - equal;
+    return compare(call, from, x);
   }
   if (isReal && op == "div") {
     return x[0] * inverse(x[1]);
@@ -153,7 +160,7 @@ Sum ElementOf::function(const SymbolicCall &call, const std::string &from,
   if (op == "xor") {
     return commutative("xor of " + from, x, false);
   }
-  std::string name = nameOf(call, true);
+  std::string name = nameOf(call);
   FactorRef inner = op == "not" ? x[0].factor() : nullptr;
   if (inner && inner->name == name) {
     return inner->operands[0];

@@ -12,22 +12,13 @@
 
 using namespace divisi::rewrite;
 
-static Sum productOf(const std::vector<FactorRef> &factors) {
-  Monomial monomial;
-  monomial.factors = factors;
-  Sum result;
-  result.add(std::move(monomial), {1, 1});
-  return result;
-}
-
 Sum divisi::rewrite::commonTerms(const std::vector<Sum> &sums) {
   Sum common = sums[0];
   std::erase_if(common.terms, [&](const auto &term) {
     return !std::all_of(sums.begin(), sums.end(), [&](const Sum &sum) {
       auto found = sum.terms.find(term.first);
       return found != sum.terms.end() &&
-             found->second.second.above == term.second.second.above &&
-             found->second.second.below == term.second.second.below;
+             found->second.second == term.second.second;
     });
   });
   return common;
@@ -39,9 +30,8 @@ static std::vector<Sum> largestOperands(const Sum &sum) {
   for (const auto &[key, term] : sum.terms) {
     const auto &[monomial, coefficient] = term;
     bool isLargest = monomial.binders.empty() && monomial.factors.size() == 1 &&
-                     coefficient.above == 1 && coefficient.below == 1 &&
-                     monomial.factors[0]->kind == Factor::Kind::Function &&
-                     monomial.factors[0]->name == "max";
+                     coefficient == Fraction{1, 1} &&
+                     monomial.factors[0]->isFunction("max");
     if (!isLargest) {
       continue;
     }
@@ -83,7 +73,7 @@ Sum divisi::rewrite::largest(std::vector<Sum> operands) {
     operand = withoutFactors(operand, factors) * inverted;
   }
   return common +
-         Sum(coefficient) * productOf(factors) * commutative("max", all, true);
+         Sum(coefficient) * Sum({{}, factors}, {1, 1}) * commutative("max", all, true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -101,23 +91,6 @@ Sum divisi::rewrite::sumOver(const Binder &binder, const Sum &body) {
   return result;
 }
 
-static bool isExponential(const Factor &factor) {
-  return factor.kind == Factor::Kind::Function && factor.name == "exp";
-}
-
-/// A boolean in the sum that does not depend on an index.
-static FactorRef freeBoolean(const Sum &sum, const Atom &index) {
-  for (const auto &[key, term] : sum.terms) {
-    for (const FactorRef &factor : term.first.factors) {
-      if (factor->isBoolean && !factor->mentions(index) &&
-          !isBoundIn(*factor, term.first)) {
-        return factor;
-      }
-    }
-  }
-  return nullptr;
-}
-
 /// A fold of a product that is one of its factors, each for itself.
 static std::optional<Sum> foldFactors(const std::string &name,
                                       const Binder &binder, const Sum &body) {
@@ -127,14 +100,14 @@ static std::optional<Sum> foldFactors(const std::string &name,
   const auto &[monomial, coefficient] = body.terms.begin()->second;
   const std::vector<FactorRef> &factors = monomial.factors;
   bool isAlone = factors.size() == 1 &&
-                 !(name == "prod" && isExponential(*factors[0]));
-  if (!monomial.binders.empty() || coefficient.above != 1 ||
-      coefficient.below != 1 || factors.empty() || isAlone) {
+                 !(name == "prod" && factors[0]->isFunction("exp"));
+  if (!monomial.binders.empty() || coefficient != Fraction{1, 1} ||
+      factors.empty() || isAlone) {
     return std::nullopt;
   }
   Sum product(Fraction{1, 1});
   for (const FactorRef &factor : factors) {
-    bool isSum = name == "prod" && isExponential(*factor);
+    bool isSum = name == "prod" && factor->isFunction("exp");
     product =
         product * (isSum ? exponential(sumOver(binder, factor->operands[0]))
                          : foldOver(name, binder, Sum(factor)));
@@ -146,8 +119,7 @@ static std::optional<Sum> foldFactors(const std::string &name,
 static Sum termsWithout(const Sum &sum, const Atom &index) {
   Sum result;
   for (const auto &[key, term] : sum.terms) {
-    Sum alone;
-    alone.add(term.first, term.second);
+    Sum alone(term.first, term.second);
     result = alone.mentions(index) ? result : result + alone;
   }
   return result;
@@ -164,7 +136,7 @@ Sum divisi::rewrite::foldOver(const std::string &name, const Binder &binder,
     return body;
   }
   // What does not depend on the index chooses outside.
-  if (FactorRef boolean = freeBoolean(body, *binder.index)) {
+  if (FactorRef boolean = booleanIn(body, binder.index.get())) {
     Sum is(boolean);
     Sum there = foldOver(name, binder, where(body, *boolean, true));
     Sum other = foldOver(name, binder, where(body, *boolean, false));
@@ -189,7 +161,7 @@ Sum divisi::rewrite::foldOver(const std::string &name, const Binder &binder,
     inside = body - outside;
   }
   FactorRef inner = inside.factor();
-  if (inner && inner->kind == Factor::Kind::Function && inner->name == name) {
+  if (inner && inner->isFunction(name)) {
     return outside + commutative(name, foldEach(inner->operands), true);
   }
   Factor fold;
@@ -215,8 +187,7 @@ Sum divisi::rewrite::foldOver(const std::string &name, const Binder &binder,
 static FactorRef divisorIn(const Sum &sum) {
   for (const auto &[key, term] : sum.terms) {
     for (const FactorRef &factor : term.first.factors) {
-      if (!isBoundIn(*factor, term.first) &&
-          factor->kind == Factor::Kind::Function && factor->name == "inverse" &&
+      if (!isBoundIn(*factor, term.first) && factor->isFunction("inverse") &&
           isPositive(*factor)) {
         return factor;
       }
@@ -246,13 +217,8 @@ bool divisi::rewrite::areEqual(const Sum &left, const Sum &right) {
     Sum multiplied;
     for (const auto &[key, term] : difference.terms) {
       size_t count = countOf(term.first, divisor->key);
-      Sum product = withoutFactors(
-          [&] {
-            Sum alone;
-            alone.add(term.first, term.second);
-            return alone;
-          }(),
-          std::vector<FactorRef>(count, divisor));
+      Sum product = withoutFactors(Sum(term.first, term.second),
+                                   std::vector<FactorRef>(count, divisor));
       for (size_t j = count; j != most; ++j) {
         product = product * divisor->operands[0];
       }

@@ -48,10 +48,6 @@ void divisi::rewrite::sortFactors(std::vector<FactorRef> &factors) {
             });
 }
 
-static bool isFunction(const Factor &factor, const char *name) {
-  return factor.kind == Factor::Kind::Function && factor.name == name;
-}
-
 /// Factors that are one when multiplied: exponentials of what is the same but
 /// for a number, what only holds, and what is above 0 and its inverse. False
 /// where nothing changed.
@@ -64,7 +60,7 @@ static bool joinTwo(std::vector<FactorRef> &factors) {
       const Factor &one = *factors[i], &other = *factors[j];
       Sum joined;
       bool isJoined = false;
-      if (isFunction(one, "exp") && isFunction(other, "exp")) {
+      if (one.isFunction("exp") && other.isFunction("exp")) {
         isJoined = one.operands[0].terms.size() == 1 &&
                    other.operands[0].terms.size() == 1 &&
                    one.operands[0].terms.begin()->first ==
@@ -73,7 +69,7 @@ static bool joinTwo(std::vector<FactorRef> &factors) {
       } else if (one.isBoolean && one.key == other.key) {
         factors.erase(factors.begin() + ptrdiff_t(j));
         return true;
-      } else if (isFunction(other, "inverse")) {
+      } else if (other.isFunction("inverse")) {
         isJoined = other.operands[0].key() == Sum(factors[i]).key() &&
                    isPositive(other.operands[0]);
       }

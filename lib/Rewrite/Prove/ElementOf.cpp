@@ -21,15 +21,6 @@ using namespace divisi::rewrite;
 // Attributes
 //===----------------------------------------------------------------------===//
 
-bool divisi::rewrite::isReal(const SymbolicRule &rule, const Expr &expr) {
-  return expr.kind == Expr::Kind::Real ||
-         (expr.kind == Expr::Kind::Name &&
-          std::count(rule.reals.begin(), rule.reals.end(), expr.name) != 0) ||
-         std::any_of(
-             expr.operands.begin(), expr.operands.end(),
-             [&](const Expr &operand) { return isReal(rule, operand); });
-}
-
 Polynomial ElementOf::integer(const Expr &expr) {
   switch (expr.kind) {
   case Expr::Kind::Number:
@@ -51,7 +42,7 @@ Sum ElementOf::real(const Expr &expr) {
   if (expr.kind == Expr::Kind::Real) {
     return numberOf(expr.real);
   }
-  if (!isReal(rule_, expr)) {
+  if (!isReal(expr, rule_.reals)) {
     return numberOf(integer(expr));
   }
   if (expr.kind == Expr::Kind::Name) {

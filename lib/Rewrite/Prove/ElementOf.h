@@ -27,9 +27,8 @@ namespace divisi::rewrite {
 
 using Index = std::vector<Polynomial>;
 
-/// Whether an expression of the rule is a real: a literal, a name of one, or
-/// made of such.
-bool isReal(const SymbolicRule &rule, const Expr &expr);
+/// Whether elements of that type, or of `float`, are floats.
+bool isFloat(const std::string &type);
 
 /// Thrown where it has to be known whether it is at least 0.
 struct SplitAt {
@@ -119,6 +118,13 @@ private:
     bool isSum = false;
   };
 
+  /// Where a condition changes along an index: it begins to hold there, or has
+  /// ended to.
+  struct Change {
+    bool begins = false;
+    Polynomial at;
+  };
+
   const SymbolicCall &call(size_t value) const {
     return side_.calls[value - rule_.variables.size()];
   }
@@ -140,6 +146,8 @@ private:
   Sum close(const Binder &binder, const FoldKind &kind, const Sum &body);
   Sum closeTerm(const Binder &binder, const FoldKind &kind, Monomial monomial,
                 Fraction coefficient);
+  std::optional<Change> changeOf(const Polynomial &condition,
+                                 const Binder &binder);
   std::optional<Sum> foldParts(const Polynomial &extent, const FoldKind &kind,
                                const Body &body, const AtomRef &index,
                                const Polynomial &condition);
@@ -175,12 +183,14 @@ private:
                           const std::vector<Sum> &x);
   std::optional<Sum> boolean(const SymbolicCall &call, const std::string &from,
                              const std::vector<Sum> &x);
+  Sum compare(const SymbolicCall &call, const std::string &from,
+              const std::vector<Sum> &x);
   Sum function(const SymbolicCall &call, const std::string &from,
                const std::vector<Sum> &x);
   Sum through(const SymbolicCall &call, const Index &index);
   Sum lambdaBody(size_t operand, const Index &place,
                  const std::vector<Binder> &binders);
-  std::string nameOf(const SymbolicCall &call, bool withNumbers);
+  std::string nameOf(const SymbolicCall &call);
 
   const SymbolicRule &rule_;
   const SymbolicGraph &side_;

@@ -14,19 +14,6 @@
 
 using namespace divisi::rewrite;
 
-/// A boolean that stands in a sum outside of any fold, or null.
-static FactorRef booleanIn(const Sum &sum) {
-  for (const auto &[key, term] : sum.terms) {
-    const Monomial &monomial = term.first;
-    for (const FactorRef &factor : monomial.factors) {
-      if (factor->isBoolean && !isBoundIn(*factor, monomial)) {
-        return factor;
-      }
-    }
-  }
-  return nullptr;
-}
-
 Sum divisi::rewrite::byCases(
     const std::vector<Sum> &operands,
     const std::function<Sum(const std::vector<Sum> &)> &function) {
@@ -74,8 +61,7 @@ static Sum withOrders(const Sum &sum) {
     std::vector<Sum> largest;
     for (size_t i = 0; i != rest.factors.size();) {
       const FactorRef factor = rest.factors[i];
-      bool isLargest = factor->kind == Factor::Kind::Function &&
-                       factor->name == "max" && rest.binders.empty();
+      bool isLargest = factor->isFunction("max") && rest.binders.empty();
       if (!isLargest) {
         ++i;
         continue;
@@ -88,8 +74,7 @@ static Sum withOrders(const Sum &sum) {
       largest.push_back(std::move(most));
       rest.factors.erase(rest.factors.begin() + ptrdiff_t(i));
     }
-    Sum product;
-    product.add(std::move(rest), term.second);
+    Sum product(std::move(rest), term.second);
     for (const Sum &most : largest) {
       product = product * most;
     }
@@ -161,8 +146,7 @@ static bool isZeroByCases(const Sum &sum, std::vector<OrderFact> &facts,
   if (!boolean || depth == mostDepth) {
     return areEqual(sum, Sum()) || reals.isNowhere(facts, &sum);
   }
-  bool isOrder =
-      boolean->kind == Factor::Kind::Function && boolean->name == "above 0";
+  bool isOrder = boolean->isFunction("above 0");
   for (bool holds : {true, false}) {
     if (isOrder) {
       const Sum &of = boolean->operands[0];

@@ -44,7 +44,7 @@ public:
 
 private:
   void addConditions(Case &at);
-  bool addCondition(const Condition &condition, Case &at);
+  void addCondition(const Condition &condition, Case &at);
   bool areEqualAt(size_t result, Case at, int depth);
   bool splitAt(size_t result, const Case &at, const Polynomial &condition,
                int depth);
@@ -94,17 +94,17 @@ static bool isZero(const Expr &expr) {
          (expr.kind == Expr::Kind::Number && expr.value == 0);
 }
 
-/// False if it says which value a symbol has, which it then has: conditions
-/// that were added before may be others now.
-bool ElementProof::addCondition(const Condition &condition, Case &at) {
-  if (isReal(rule_, condition.left) || isReal(rule_, condition.right)) {
+/// Where it says which value a symbol has, the symbol is that from now on, in
+/// what was added before, too. Of reals it says here which are above 0.
+void ElementProof::addCondition(const Condition &condition, Case &at) {
+  if (isReal(condition.left, rule_.reals) || isReal(condition.right, rule_.reals)) {
     bool isUp = condition.relation == Relation::Lt && isZero(condition.left);
     bool isDown = condition.relation == Relation::Gt && isZero(condition.right);
     const Expr &name = isUp ? condition.right : condition.left;
     if ((isUp || isDown) && name.kind == Expr::Kind::Name) {
       reals_[name.name] = realOf(name.name, true);
     }
-    return true; // Others are asked when all names are known.
+    return;
   }
   Polynomial left = integer(condition.left, at);
   Polynomial right = integer(condition.right, at);
@@ -118,7 +118,7 @@ bool ElementProof::addCondition(const Condition &condition, Case &at) {
           at.facts.emplace_back(*other - Polynomial(1), Is::AtLeast);
         }
         replace(at, atom->key, *other);
-        return false;
+        return;
       }
     }
     at.facts.emplace_back(left - right, Is::Equal);
@@ -146,7 +146,7 @@ bool ElementProof::addCondition(const Condition &condition, Case &at) {
       AtomRef quotient =
           sizeAtom("(" + atom->key + ":" + left.key() + ")", isPositive);
       replace(at, atom->key, left * Polynomial(quotient));
-      return false;
+      return;
     }
     at.facts.emplace_back(remainderOf(right, left), Is::Equal);
     break;
@@ -154,7 +154,6 @@ bool ElementProof::addCondition(const Condition &condition, Case &at) {
   case Relation::Broadcasts:
     break; // Asked where extents are compared.
   }
-  return true;
 }
 
 void ElementProof::addConditions(Case &at) {
@@ -172,7 +171,7 @@ void ElementProof::addConditions(Case &at) {
   }
   ElementOf reals(rule_, rule_.source, at.symbols, reals_, context_);
   for (const Condition &condition : rule_.conditions) {
-    if (!isReal(rule_, condition.left) && !isReal(rule_, condition.right)) {
+    if (!isReal(condition.left, rule_.reals) && !isReal(condition.right, rule_.reals)) {
       continue;
     }
     Sum up = reals.real(condition.right) - reals.real(condition.left);

@@ -60,6 +60,10 @@ Sum::Sum(Fraction number) { add({}, number); }
 
 Sum::Sum(FactorRef factor) { add({{}, {std::move(factor)}}, {1, 1}); }
 
+Sum::Sum(Monomial monomial, Fraction coefficient) {
+  add(std::move(monomial), coefficient);
+}
+
 void Sum::add(Monomial monomial, Fraction coefficient) {
   std::optional<Polynomial> times;
   if (coefficient.above == 0 || !simplify(monomial, times)) {
@@ -100,7 +104,7 @@ FactorRef Sum::factor() const {
   }
   const auto &[monomial, coefficient] = terms.begin()->second;
   bool isFactor = monomial.binders.empty() && monomial.factors.size() == 1 &&
-                  coefficient.above == 1 && coefficient.below == 1;
+                  coefficient == Fraction{1, 1};
   return isFactor ? monomial.factors[0] : nullptr;
 }
 

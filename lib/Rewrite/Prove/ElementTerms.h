@@ -32,6 +32,8 @@ struct Fraction {
 
   /// Of any two, the second not 0.
   static Fraction of(int64_t above, int64_t below);
+  /// As they are in lowest terms.
+  bool operator==(const Fraction &) const = default;
 };
 Fraction operator+(Fraction left, Fraction right);
 Fraction operator*(Fraction left, Fraction right);
@@ -62,6 +64,8 @@ struct Sum {
   explicit Sum(Fraction number);
   /// A factor alone.
   explicit Sum(FactorRef factor);
+  /// A term alone.
+  Sum(Monomial monomial, Fraction coefficient);
 
   void add(Monomial monomial, Fraction coefficient);
   /// Equal sums have equal keys.
@@ -102,10 +106,17 @@ struct Factor {
   std::string key; ///< Equal factors have equal keys.
 
   bool mentions(const Atom &atom) const;
+  /// Whether it is the function of that name.
+  bool isFunction(const std::string &function) const {
+    return kind == Kind::Function && name == function;
+  }
 };
 
 /// Whether it depends on an index over which the monomial is summed.
 bool isBoundIn(const Factor &factor, const Monomial &monomial);
+/// A boolean that stands in a sum outside of any fold, and does not depend on
+/// `index` if there is one; or null.
+FactorRef booleanIn(const Sum &sum, const Atom *index = nullptr);
 /// The sum where a boolean is 1, or 0.
 Sum where(const Sum &sum, const Factor &boolean, bool holds);
 

@@ -12,20 +12,18 @@
 
 using namespace divisi::rewrite;
 
-/// What attributes say, but for numbers.
-std::string ElementOf::nameOf(const SymbolicCall &call, bool withNumbers) {
+/// The operator with all that its attributes say, and the types.
+std::string ElementOf::nameOf(const SymbolicCall &call) {
   std::string name = call.op;
   for (const auto &[key, value] : call.attributes) {
+    name += " " + key + "=";
     if (const auto *text = std::get_if<std::string>(&value)) {
-      name += " " + key + "=" + *text;
+      name += *text;
     } else if (const auto *flag = std::get_if<bool>(&value)) {
-      name += " " + key + (*flag ? "=true" : "=false");
+      name += *flag ? "true" : "false";
     } else if (const auto *expr = std::get_if<Expr>(&value)) {
-      name += !withNumbers           ? ""
-              : isReal(rule_, *expr) ? " " + key + "=" + real(*expr).key()
-                                     : " " + key + "=" + integer(*expr).key();
-    } else if (withNumbers) {
-      name += " " + key + "=";
+      name += isReal(*expr, rule_.reals) ? real(*expr).key() : integer(*expr).key();
+    } else {
       for (const Expr &each : std::get<std::vector<Expr>>(value)) {
         name += integer(each).key() + ",";
       }
@@ -70,7 +68,6 @@ Sum ElementOf::lambdaBody(size_t operand, const Index &place,
 /// A function of all elements along the dims that do not go through, and of
 /// the indices of the result that no operand has.
 Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
-  std::string name = call.op;
   std::vector<bool> isThrough(index.size());
   // Attributes that name dims do so by their order among those inside.
   std::vector<std::optional<size_t>> inside;
@@ -106,12 +103,7 @@ Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
   }
   std::vector<Sum> operands;
   for (size_t i = 0; i != call.operands.size(); ++i) {
-    Index extents, own = shape(call.operands[i]);
-    for (size_t dim = 0; dim != own.size(); ++dim) {
-      if (!call.through[i][dim]) {
-        extents.push_back(own[dim]);
-      }
-    }
+    Index own = shape(call.operands[i]);
     FactScope scope(facts_);
     Factor lambda;
     lambda.kind = Factor::Kind::Fold;
@@ -138,5 +130,5 @@ Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
       rest.push_back(index[dim]);
     }
   }
-  return functionOf(nameOf(named, true), std::move(operands), std::move(rest));
+  return functionOf(nameOf(named), std::move(operands), std::move(rest));
 }
