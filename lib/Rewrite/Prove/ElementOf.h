@@ -91,11 +91,6 @@ public:
   Sum at(size_t value, const Index &index);
   /// The extents of a value.
   Index shape(size_t value);
-  Index shapeOf(const SymbolicCall &call);
-  /// What an operator that is defined here says of it; nothing of others.
-  std::optional<Index> definedShape(const SymbolicCall &call);
-  Index elementwiseShape(const SymbolicCall &call);
-  Index matmulShape(const SymbolicCall &call);
   /// An integer of the rule.
   Polynomial integer(const Expr &expr);
   /// A real of the rule.
@@ -134,6 +129,11 @@ private:
   std::vector<size_t> dimList(const SymbolicCall &call, const char *name);
   Polynomial integerOf(const Sum &sum);
 
+  Index shapeOf(const SymbolicCall &call);
+  std::optional<Index> definedShape(const SymbolicCall &call);
+  Index elementwiseShape(const SymbolicCall &call);
+  Index matmulShape(const SymbolicCall &call);
+  Index windowShape(const SymbolicCall &call);
   bool isKnown(const Polynomial &condition);
   Sum inside(const std::vector<Polynomial> &conditions,
              const std::function<Sum()> &first, const Sum &second);
@@ -191,6 +191,7 @@ private:
   Sum lambdaBody(size_t operand, const Index &place,
                  const std::vector<Binder> &binders);
   std::string nameOf(const SymbolicCall &call);
+  SymbolicCall withDimsInside(const SymbolicCall &call);
 
   const SymbolicRule &rule_;
   const SymbolicGraph &side_;

@@ -60,6 +60,25 @@ Index ElementOf::matmulShape(const SymbolicCall &call) {
   return result;
 }
 
+/// Of a convolution, or a pool.
+Index ElementOf::windowShape(const SymbolicCall &call) {
+  bool isConv = call.op == "conv";
+  Index x = shape(call.operands[0]), result;
+  Index w = isConv ? shape(call.operands[1]) : list(call, "kernel");
+  Index strides = list(call, "strides"), dilations = list(call, "dilations");
+  Index lo = list(call, "pads_lo"), hi = list(call, "pads_hi");
+  if (isConv) {
+    result = {x[0], w[0]};
+  }
+  size_t first = result.size();
+  for (size_t i = 0; i != strides.size(); ++i) {
+    result.push_back(windowsIn(x[first + i] + lo[i] + hi[i], w[first + i],
+                               strides[i], dilations[i]));
+  }
+  return result;
+}
+
+/// What an operator that is defined here says of it; nothing of others.
 std::optional<Index> ElementOf::definedShape(const SymbolicCall &call) {
   const std::string &op = call.op;
   if (call.isElementwise && !call.operands.empty() && op != "broadcast" &&
@@ -120,17 +139,5 @@ std::optional<Index> ElementOf::definedShape(const SymbolicCall &call) {
     }
     return result;
   }
-  bool isConv = op == "conv";
-  Index w = isConv ? shape(call.operands[1]) : list(call, "kernel");
-  Index strides = list(call, "strides"), dilations = list(call, "dilations");
-  Index lo = list(call, "pads_lo"), hi = list(call, "pads_hi");
-  if (isConv) {
-    result = {x[0], w[0]};
-  }
-  size_t first = result.size();
-  for (size_t i = 0; i != strides.size(); ++i) {
-    result.push_back(windowsIn(x[first + i] + lo[i] + hi[i], w[first + i],
-                               strides[i], dilations[i]));
-  }
-  return result;
+  return windowShape(call);
 }

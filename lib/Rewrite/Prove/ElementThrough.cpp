@@ -65,22 +65,14 @@ Sum ElementOf::lambdaBody(size_t operand, const Index &place,
   }
 }
 
-/// A function of all elements along the dims that do not go through, and of
-/// the indices of the result that no operand has.
-Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
-  std::vector<bool> isThrough(index.size());
-  // Attributes that name dims do so by their order among those inside.
+/// The operator with attributes that name dims of its first operand by their
+/// order among those that do not go through.
+SymbolicCall ElementOf::withDimsInside(const SymbolicCall &call) {
   std::vector<std::optional<size_t>> inside;
-  for (size_t i = 0; i != call.operands.size(); ++i) {
+  if (!call.through.empty()) {
     size_t count = 0;
-    for (const std::optional<size_t> &dim : call.through[i]) {
-      if (i == 0) {
-        inside.push_back(dim ? std::nullopt : std::optional(count));
-      }
-      count += dim ? 0 : 1;
-      if (dim) {
-        isThrough[*dim] = true;
-      }
+    for (const std::optional<size_t> &dim : call.through[0]) {
+      inside.push_back(dim ? std::nullopt : std::optional(count++));
     }
   }
   SymbolicCall named = call;
@@ -101,6 +93,13 @@ Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
     }
     found->second = text;
   }
+  return named;
+}
+
+/// A function of all elements along the dims that do not go through, and of
+/// the indices of the result that no operand has.
+Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
+  std::vector<bool> isThrough(index.size());
   std::vector<Sum> operands;
   for (size_t i = 0; i != call.operands.size(); ++i) {
     Index own = shape(call.operands[i]);
@@ -113,6 +112,7 @@ Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
     for (size_t dim = 0; dim != own.size(); ++dim) {
       if (auto result = call.through[i][dim]) {
         place[dim] = index[*result];
+        isThrough[*result] = true;
         continue;
       }
       bound.push_back(std::make_unique<BoundIndex>(context_.depth));
@@ -130,5 +130,5 @@ Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
       rest.push_back(index[dim]);
     }
   }
-  return functionOf(nameOf(named), std::move(operands), std::move(rest));
+  return functionOf(nameOf(withDimsInside(call)), std::move(operands), std::move(rest));
 }
