@@ -224,8 +224,6 @@ Expected<CallGraph> GraphBuilder::run(const Rule &rule, const Graph &side,
   for (auto [variable, value] : llvm::zip_equal(rule.variables, variables)) {
     name(variable.name, value);
   }
-  // Of axioms, those alone are followed that say what an operator is.
-  seesThrough_ = !rule.isAxiom || rule.isDefinition;
   CallGraph result;
   for (const Node &node : side.nodes) {
     Expected<Call> made = call(node);

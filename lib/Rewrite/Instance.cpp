@@ -28,7 +28,7 @@ Instantiator::~Instantiator() = default;
 Expected<CallGraph> Instantiator::instantiate(
     const Rule &rule, const Graph &side,
     const std::vector<TensorForm> &variables, const Assignment &assignment,
-    const TypeChoice &types) {
+    const TypeChoice &types, bool seesThrough) {
   mlir::Block block;
   mlir::OpBuilder builder(context_.get());
   builder.setInsertionPointToEnd(&block);
@@ -37,7 +37,8 @@ Expected<CallGraph> Instantiator::instantiate(
     values.push_back(block.addArgument(toMLIR(context_.get(), form),
                                        builder.getUnknownLoc()));
   }
-  return GraphBuilder(builder, builder.getUnknownLoc(), assignment, types)
+  return GraphBuilder(builder, builder.getUnknownLoc(), assignment, types,
+                      seesThrough)
       .run(rule, side, values);
 }
 

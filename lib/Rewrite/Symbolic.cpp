@@ -99,12 +99,14 @@ bool Maker::takeSample(const Assignment &assignment) {
   if (!variables) {
     return false;
   }
+  // Of axioms, those alone are followed that say what an operator is.
+  bool seesThrough = !rule_.isAxiom || rule_.isDefinition;
   Instance sample;
   sample.variables = *variables;
   for (auto [graph, calls] : {std::pair(&rule_.source, &sample.source),
                               std::pair(&rule_.target, &sample.target)}) {
     auto made = instantiator_.instantiate(rule_, *graph, *variables, assignment,
-                                          types_);
+                                          types_, seesThrough);
     if (!made) {
       return false;
     }

@@ -103,11 +103,13 @@ public:
 
   /// One side, whose values begin with the variables. Fails with Invalid where
   /// an operator may not be so, in its own words behind the name of the node;
-  /// and with Unsupported where there is no such operator in rules.
+  /// and with Unsupported where there is no such operator in rules. Unless it
+  /// `seesThrough`, calls don't say which dims go through them.
   Expected<CallGraph> instantiate(const Rule &rule, const Graph &side,
                                   const std::vector<TensorForm> &variables,
                                   const Assignment &assignment,
-                                  const TypeChoice &types);
+                                  const TypeChoice &types,
+                                  bool seesThrough = false);
 
   /// What the variables are. Fails with Invalid where an extent has no value or
   /// a negative one.

@@ -25,13 +25,14 @@ using namespace divisi::rewrite;
 /// Between the parts of an answer, and behind it: in no name or reason.
 static constexpr char kPart = '\x1f', kEnd = '\n';
 
-/// Proves all of them by any of those that have prove().
-template <typename T>
-static ProofResult proveEach(T &&prover, const Obligations &obligations) {
+/// Proves all of them as `prove` proves one.
+static ProofResult
+proveEach(const std::function<Proof(const SymbolicRule &)> &prove,
+          const Obligations &obligations) {
   ProofResult result;
   std::set<std::string> used;
   for (const SymbolicRule &each : obligations) {
-    Proof proof = prover.prove(each);
+    Proof proof = prove(each);
     if (!proof.isProved) {
       result.open = each.name + " (" + each.place + "): " + proof.why;
       return result;
@@ -46,7 +47,9 @@ static ProofResult proveEach(T &&prover, const Obligations &obligations) {
 
 ProofResult divisi::rewrite::proveAll(Prover &prover,
                                       const Obligations &obligations) {
-  return proveEach(prover, obligations);
+  return proveEach(
+      [&](const SymbolicRule &each) { return prover.prove(each); },
+      obligations);
 }
 
 static std::string printAnswer(const ProofResult &result) {
@@ -230,18 +233,6 @@ Proof Stages::prove(const SymbolicRule &rule) {
   return proof;
 }
 
-namespace {
-
-/// A prover that follows elements.
-struct ByElements {
-  const std::vector<SymbolicRule> &axioms;
-  Proof prove(const SymbolicRule &rule) const {
-    return proveByElements(rule, axioms);
-  }
-};
-
-} // namespace
-
 /// What is said of what did not end well, too.
 static ProofResult resultOf(const Piece &piece) {
   ProofResult result;
@@ -289,7 +280,9 @@ void divisi::rewrite::proveInChildren(
           proveSense(*proverOf(axioms, limits.work / shareOfSense, 0)));
     }
     Stages stages(usable, i - 1, limits);
-    return printAnswer(proveEach(stages, rules[i - 1]));
+    return printAnswer(proveEach(
+        [&](const SymbolicRule &each) { return stages.prove(each); },
+        rules[i - 1]));
   };
   ProofResult sense;
   runInProcesses(rules.size() + 1, {limits.jobs, limits.seconds}, work,
@@ -312,7 +305,11 @@ void divisi::rewrite::followElementsInChildren(
     const std::vector<Obligations> &rules, const ProofLimits &limits,
     const std::function<void(const ProofResult &)> &done) {
   auto work = [&](size_t i) {
-    return printAnswer(proveEach(ByElements{axioms}, rules[i]));
+    return printAnswer(proveEach(
+        [&](const SymbolicRule &each) {
+          return proveByElements(each, axioms);
+        },
+        rules[i]));
   };
   runInProcesses(rules.size(), {limits.jobs, limits.seconds}, work,
                  [&](size_t i, const Piece &piece) { done(resultOf(piece)); });
