@@ -39,7 +39,7 @@ public:
   }
 
 private:
-  Status allocate(int64_t workspaceBytes);
+  Status allocate(int64_t bytes);
   Status give(DeviceMemory &memory);
 
   const DeviceClock &clock_;
@@ -88,26 +88,27 @@ Status ProductWork::give(DeviceMemory &memory) {
   return clock_.finish();
 }
 
-Status ProductWork::allocate(int64_t workspaceBytes) {
-  for (int64_t bytes : {operands_[0].bytes(), operands_[1].bytes(),
-                        result_.bytes(), workspaceBytes}) {
-    auto memory = clock_.device().allocate(bytes);
-    if (!memory) {
-      return memory.status();
-    }
-    memories_.push_back(std::move(*memory));
+Status ProductWork::allocate(int64_t bytes) {
+  auto memory = clock_.device().allocate(bytes);
+  if (!memory) {
+    return memory.status();
   }
-  for (size_t operand : {0, 1}) {
-    if (Status status = give(*memories_[operand]); !status.isOk()) {
-      return status;
-    }
-  }
+  memories_.push_back(std::move(*memory));
   return {};
 }
 
 Status ProductWork::prepare(std::span<const Backend *const> backends) {
+  for (const TensorInfo *info : {&operands_[0], &operands_[1], &result_}) {
+    if (Status status = allocate(info->bytes()); !status.isOk()) {
+      return status;
+    }
+  }
   CallSite site{"nn.matmul",   attributes_, operands_,
                 {&result_, 1}, {},          threads_};
+  const Constant constants[] = {nullptr, memories_[1]->data()};
+  if (clock_.device().space() == hostSpace) {
+    site.constants = constants; // What is asked of the workspace depends on it.
+  }
   const Kernel *kernel = nullptr;
   for (const Backend *backend : backends) {
     kernel = kernel ? kernel : backend->find(site);
@@ -115,13 +116,14 @@ Status ProductWork::prepare(std::span<const Backend *const> backends) {
   if (!kernel) {
     return {};
   }
+  for (size_t operand : {0, 1}) {
+    if (Status status = give(*memories_[operand]); !status.isOk()) {
+      return status;
+    }
+  }
   if (Status status = allocate(kernel->query(site).workspaceBytes);
       !status.isOk()) {
     return status;
-  }
-  const Constant constants[] = {nullptr, memories_[1]->data()};
-  if (clock_.device().space() == hostSpace) {
-    site.constants = constants;
   }
   std::string error;
   kernel_ = kernel->prepare(site, error);

@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from conftest import load
+from onnx.reference import ReferenceEvaluator
 from quantized_models import MODELS
 
 PLANS = {
@@ -18,11 +18,9 @@ PLANS = {
 
 
 def expected(path, x):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = (
-        onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
-    session = onnxruntime.InferenceSession(path, options)
-    [y] = session.run(None, {"x": x})
+    """By ONNX's own evaluator: ONNX Runtime's products of bytes saturate at 16
+    bits where the processor has no VNNI."""
+    [y] = ReferenceEvaluator(str(path)).run(None, {"x": x})
     return y
 
 
