@@ -35,7 +35,7 @@ world has one, and writes the same file. `--jobs` says how many worlds are at wo
 rules all may use; what comes out does not depend on it. Its rules are ordinary
 ones. Those by which something can take less come first: fewer operations of
 contractions, then fewer operators, then results of fewer elements. What no
-axioms prove says `open`, and is off.
+proof is found for says `open`, and is off.
 
 `select` keeps what is worth applying: what is proved, can take less, and does
 not follow from the rules that people wrote. None of it is shipped yet.
@@ -51,10 +51,8 @@ ends with 8 if one does not follow; without a file, with the rules and axioms of
 Divisi. A test does it for sums, products and functions of up to two operators.
 `--of FILE` asks about those equations alone that follow from FILE as well:
 `--of test/Rewrite/Inputs/taso.rules` about those that the properties of TASO's
-operators express. These are 45 rules there, of which the axioms prove 40 (a
-test). The other five are true on numbers and say why they are open: the prover
-does not know that windows leave something, so it does not go on behind a
-convolution or a pool whose extents it cannot say.
+operators express. All 45 rules there are
+proved (a test).
 
 Of up to two operators these are 142 equations of sums, products and functions and
 187 of matrices (products, concatenations, transposes, parts); all follow (a test).
@@ -79,7 +77,7 @@ stand, but for those found by giving each operand a tensor of its own.
 | derived | of these: the prover derives it from the rules that are kept |
 | refused | of these: false at other extents, or on numbers |
 | kept | the others, of which are |
-| proved | those that follow from the axioms of Divisi, and |
+| proved | those that elements or the axioms of Divisi prove, and |
 | tested only | those that do not, and say `open` |
 
 Work that is used up is never an answer: an equation that the prover does not

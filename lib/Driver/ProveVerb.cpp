@@ -134,8 +134,9 @@ Status ProveVerb::writeSMTLIB(const std::vector<Rule> &rules,
   Instantiator instantiator;
   Obligations obligations = obligationsOf(rules[0], instantiator);
   Prover prover;
-  for (const SymbolicRule &axiom : usableAxioms(
-           symbolicAxioms(axioms, rules, instantiator), {obligations})) {
+  std::vector<SymbolicRule> said =
+      symbolicAxioms(axiomsWithin(axioms, rules), rules, instantiator);
+  for (const SymbolicRule &axiom : usableAxioms(said, {obligations})) {
     prover.assume(axiom);
   }
   std::string text;

@@ -68,65 +68,6 @@ divisi::rewrite::symbolicAxioms(const std::vector<Rule> &axioms,
   return result;
 }
 
-static void addFunctions(const SymbolicGraph &side,
-                         std::set<std::string> &functions) {
-  for (const SymbolicCall &call : side.calls) {
-    functions.insert(call.function);
-  }
-}
-
-/// Whether a side has none but those operators.
-static bool isWithin(const SymbolicGraph &side,
-                     const std::set<std::string> &functions) {
-  return std::all_of(side.calls.begin(), side.calls.end(),
-                     [&](const SymbolicCall &call) {
-                       return functions.count(call.function) != 0;
-                     });
-}
-
-/// Whether an axiom may be used where there are those operators: a side that
-/// has any has no others; and it `brings` in none if so is the other.
-static bool isUsable(const SymbolicRule &axiom,
-                     const std::set<std::string> &functions, bool brings) {
-  bool hasSource = isWithin(axiom.source, functions);
-  bool hasTarget = isWithin(axiom.target, functions);
-  return brings ? (hasSource && !axiom.source.calls.empty()) ||
-                      (hasTarget && !axiom.target.calls.empty())
-                : hasSource && hasTarget;
-}
-
-std::vector<SymbolicRule>
-divisi::rewrite::usableAxioms(const std::vector<SymbolicRule> &axioms,
-                              const std::vector<Obligations> &rules,
-                              size_t steps) {
-  std::set<std::string> functions;
-  for (const Obligations &each : rules) {
-    for (const SymbolicRule &rule : each) {
-      addFunctions(rule.source, functions);
-      addFunctions(rule.target, functions);
-    }
-  }
-  for (bool isChanged = true; isChanged && steps != 0; --steps) {
-    std::set<std::string> more = functions;
-    for (const SymbolicRule &axiom : axioms) {
-      // What an operator is, is asked for where all that says so stands.
-      if (!axiom.isDefinition && isUsable(axiom, functions, true)) {
-        addFunctions(axiom.source, more);
-        addFunctions(axiom.target, more);
-      }
-    }
-    isChanged = more.size() != functions.size();
-    functions = std::move(more);
-  }
-  std::vector<SymbolicRule> result;
-  for (const SymbolicRule &axiom : axioms) {
-    if (isUsable(axiom, functions, false)) {
-      result.push_back(axiom);
-    }
-  }
-  return result;
-}
-
 /// Passes a rule through the gates that try it.
 static Verdict tryGates(const Rule &rule, Instantiator &instantiator) {
   Verdict verdict;
@@ -238,9 +179,10 @@ static void addProof(const Rule &rule, const Obligations &obligations,
 
 /// The rules whose elements are equal, by their definitions.
 static std::vector<ProofResult>
-followElements(const std::vector<Obligations> &obligations,
-               const std::vector<Rule> &rules, std::vector<Rule> axioms,
-               const ProofLimits &limits, Instantiator &instantiator) {
+followElements(const std::vector<Rule> &rules,
+               const std::vector<Obligations> &obligations,
+               std::vector<Rule> axioms, const ProofLimits &limits,
+               Instantiator &instantiator) {
   if (!limits.byElements) {
     return std::vector<ProofResult>(obligations.size());
   }
@@ -252,44 +194,56 @@ followElements(const std::vector<Obligations> &obligations,
   return proofs;
 }
 
-/// Asks the axioms about what is not proved yet, and adds what they say, to the
-/// time of what was tried before, too.
-static void proveFromAxioms(const std::vector<Obligations> &obligations,
-                            const std::vector<Rule> &rules,
-                            const std::vector<Rule> &axioms,
-                            const ProofLimits &limits,
-                            Instantiator &instantiator,
-                            std::vector<ProofResult> &proofs,
-                            const std::function<void(size_t)> &done) {
+/// Asks the axioms about all of those rules.
+static void
+askAxioms(const std::vector<Rule> &rules,
+          const std::vector<Obligations> &obligations,
+          const std::vector<Rule> &axioms, const ProofLimits &limits,
+          Instantiator &instantiator,
+          const std::function<void(const ProofResult &)> &done) {
+  if (rules.empty()) {
+    return;
+  }
+  std::vector<SymbolicRule> all = usableAxioms(
+      symbolicAxioms(axiomsWithin(axioms, rules), rules, instantiator),
+      obligations);
+  auto usable = [&](size_t number, size_t steps) {
+    return usableAxioms(all, {obligations[number]}, steps);
+  };
+  proveInChildren(all, usable, obligations, limits, done);
+}
+
+void divisi::rewrite::proveRules(
+    const std::vector<Rule> &rules, const std::vector<Obligations> &obligations,
+    const std::vector<Rule> &axioms, const ProofLimits &limits,
+    Instantiator &instantiator,
+    const std::function<void(const ProofResult &)> &done) {
+  std::vector<ProofResult> proofs =
+      followElements(rules, obligations, axioms, limits, instantiator);
   std::vector<size_t> left;
-  std::vector<Obligations> asked;
+  std::vector<Rule> leftRules;
+  std::vector<Obligations> leftObligations;
   for (size_t i = 0; i != proofs.size(); ++i) {
     if (!proofs[i].isProved) {
       left.push_back(i);
-      asked.push_back(obligations[i]);
+      leftRules.push_back(rules[i]);
+      leftObligations.push_back(obligations[i]);
     }
   }
-  size_t told = 0;
+  size_t told = 0, next = 0;
   auto tellUpTo = [&](size_t end) {
     for (; told != end; ++told) {
-      done(told);
+      done(proofs[told]);
     }
   };
-  if (!left.empty()) {
-    std::vector<SymbolicRule> all =
-        usableAxioms(symbolicAxioms(axioms, rules, instantiator), asked);
-    auto usable = [&](size_t number, size_t steps) {
-      return usableAxioms(all, {asked[number]}, steps);
-    };
-    size_t next = 0;
-    proveInChildren(all, usable, asked, limits, [&](const ProofResult &proof) {
-      size_t at = left[next++];
-      double before = proofs[at].seconds;
-      proofs[at] = proof;
-      proofs[at].seconds += before;
-      tellUpTo(at + 1);
-    });
-  }
+  askAxioms(leftRules, leftObligations, axioms, limits, instantiator,
+            [&](const ProofResult &proof) {
+              size_t at = left[next++];
+              double before = proofs[at].seconds;
+              proofs[at] = proof;
+              proofs[at].seconds += before;
+              tellUpTo(at + 1);
+            });
   tellUpTo(proofs.size());
 }
 
@@ -300,10 +254,12 @@ void divisi::rewrite::checkRules(
   Instantiator instantiator;
   std::vector<Verdict> verdicts = tryAll(rules, limits.jobs, instantiator);
   std::vector<Obligations> obligations;
-  std::vector<size_t> proving;
+  std::vector<size_t> places;
+  std::vector<Rule> proving;
   for (size_t i = 0; i != rules.size(); ++i) {
     if (!verdicts[i].refusal && !rules[i].isAxiom) {
-      proving.push_back(i);
+      places.push_back(i);
+      proving.push_back(rules[i]);
       obligations.push_back(obligationsOf(rules[i], instantiator));
     }
   }
@@ -313,13 +269,12 @@ void divisi::rewrite::checkRules(
       done(verdicts[told]);
     }
   };
-  std::vector<ProofResult> proofs =
-      followElements(obligations, rules, axioms, limits, instantiator);
-  proveFromAxioms(
-      obligations, rules, axioms, limits, instantiator, proofs, [&](size_t i) {
-        size_t at = proving[i];
-        addProof(rules[at], obligations[i], proofs[i], verdicts[at]);
-        tellUpTo(at + 1);
-      });
+  size_t next = 0;
+  proveRules(proving, obligations, axioms, limits, instantiator,
+             [&](const ProofResult &proof) {
+               size_t at = places[next];
+               addProof(rules[at], obligations[next++], proof, verdicts[at]);
+               tellUpTo(at + 1);
+             });
   tellUpTo(verdicts.size());
 }

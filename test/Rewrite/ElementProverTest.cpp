@@ -75,6 +75,17 @@ TEST(ElementProverTest, ElementsProveMostOfWhatIsShipped) {
   EXPECT_GE(proved * 10, rules->size() * 6) << proved;
 }
 
+TEST(ElementProverTest, ElementsProveWhatFunctionsOfNumbersDo) {
+  std::vector<Rule> rules = parsedFile(DIVISI_SCALAR_RULES);
+  ASSERT_GT(rules.size(), 14u);
+  Instantiator instantiator;
+  auto axioms = definitionsFor(rules, instantiator);
+  for (const Rule &rule : rules) {
+    EXPECT_FALSE(tryRule(rule, instantiator).refusal) << rule.name;
+    EXPECT_TRUE(isProved(rule, axioms, instantiator)) << rule.name;
+  }
+}
+
 /// Convolutions of x: float[2, 3, 4] with k: float[2, 3, 2], or d: float[3, 1, 2]
 /// in groups, and sums of its windows.
 static std::vector<std::string> windowOperators() {

@@ -146,6 +146,15 @@ joined(const std::vector<std::vector<SymbolicRule>> &parts) {
   return result;
 }
 
+/// Whether some instance is, by few axioms or by all.
+static bool isProved(const Rule &rule,
+                     const std::vector<SymbolicRule> &axioms) {
+  constexpr size_t steps[] = {0, 1, kAllSteps};
+  return std::any_of(std::begin(steps), std::end(steps), [&](size_t most) {
+    return !provedOf({rule}, axioms, most, kDefaultWork).empty();
+  });
+}
+
 TEST_F(GuardTest, WithoutItsGuardAnAxiomProvesWhatIsFalse) {
   std::vector<std::vector<SymbolicRule>> said = say(axioms);
   for (size_t i = 0; i != axioms.size(); ++i) {
@@ -158,7 +167,7 @@ TEST_F(GuardTest, WithoutItsGuardAnAxiomProvesWhatIsFalse) {
         continue;
       }
       auto guarded = std::exchange(said[i], say({guard.without}).front());
-      EXPECT_FALSE(provedOf({witness->second}, joined(said)).empty());
+      EXPECT_TRUE(isProved(witness->second, joined(said)));
       said[i] = std::move(guarded);
       witnesses.erase(witness);
     }
@@ -176,5 +185,6 @@ TEST_F(GuardTest, WhatGuardsKeepOutIsFalse) {
     EXPECT_TRUE(isFalse(rule, instantiator)) << rule.name;
     rules.push_back(rule);
   }
-  EXPECT_EQ(provedOf(rules, joined(say(axioms))), std::vector<std::string>());
+  EXPECT_EQ(provedOf(rules, joined(say(axioms)), kAllSteps, kWorkForNo),
+            std::vector<std::string>());
 }

@@ -13,17 +13,22 @@
 
 namespace divisi::rewrite {
 
+/// Of Z3's work for a question whose answer has to be no, which takes all of it:
+/// proofs that are found are found with far less.
+inline constexpr unsigned kWorkForNo = kDefaultWork / 8;
+
 /// The names of those of `rules` of which some instance is proved, each from
-/// those of `axioms` that can be used for it.
+/// those of `axioms` that can be used for it within so many steps.
 inline std::vector<std::string>
 provedOf(const std::vector<Rule> &rules,
-         const std::vector<SymbolicRule> &axioms) {
+         const std::vector<SymbolicRule> &axioms, size_t steps, unsigned work) {
   Instantiator instantiator;
   std::vector<std::string> names;
   for (const Rule &rule : rules) {
     Obligations obligations = obligationsOf(rule, instantiator);
-    Prover prover;
-    for (const SymbolicRule &axiom : usableAxioms(axioms, {obligations})) {
+    Prover prover(work);
+    for (const SymbolicRule &axiom :
+         usableAxioms(axioms, {obligations}, steps)) {
       prover.assume(axiom);
     }
     for (const SymbolicRule &each : obligations) {

@@ -37,7 +37,8 @@ TEST(ProverTest, AxiomsProveNothingFalse) {
            rule.comments.front() == "refused by its floats";
   });
   Instantiator instantiator;
-  EXPECT_EQ(provedOf(rules, symbolicAxioms(*axioms, rules, instantiator)),
+  EXPECT_EQ(provedOf(rules, symbolicAxioms(*axioms, rules, instantiator),
+                     kAllSteps, kWorkForNo),
             std::vector<std::string>());
 }
 
@@ -59,8 +60,9 @@ static Question askAbout(const std::string &name) {
   std::erase_if(*rules, [&](const Rule &rule) { return rule.name != name; });
   Instantiator instantiator;
   question.obligations = obligationsOf(rules->at(0), instantiator);
-  question.axioms = usableAxioms(symbolicAxioms(*axioms, *rules, instantiator),
-                                 {question.obligations});
+  question.axioms = usableAxioms(
+      symbolicAxioms(axiomsWithin(*axioms, *rules), *rules, instantiator),
+      {question.obligations});
   return question;
 }
 
@@ -123,7 +125,7 @@ TEST(ProverTest, AxiomsDoNotMakeAllEqual) {
   auto axioms = shippedAxioms();
   ASSERT_TRUE(axioms);
   Instantiator instantiator;
-  Prover prover;
+  Prover prover(kWorkForNo);
   for (const SymbolicRule &axiom : symbolicAxioms(*axioms, {}, instantiator)) {
     prover.assume(axiom);
   }

@@ -56,6 +56,21 @@ std::vector<SymbolicRule> symbolicAxioms(const std::vector<Rule> &axioms,
                                          const std::vector<Rule> &rules,
                                          Instantiator &instantiator);
 
+/// Proves each of `rules`, of which `obligations` say what has to be, as
+/// `limits` say; gives the results to `done`, in order. The caller has no other
+/// threads.
+void proveRules(const std::vector<Rule> &rules,
+                const std::vector<Obligations> &obligations,
+                const std::vector<Rule> &axioms, const ProofLimits &limits,
+                Instantiator &instantiator,
+                const std::function<void(const ProofResult &)> &done);
+
+/// Those of `axioms`, one for each operator that they are about, whose
+/// operators stand in `rules` or are brought in by others of them: no others
+/// can be used in a proof of those.
+std::vector<Rule> axiomsWithin(const std::vector<Rule> &axioms,
+                               const std::vector<Rule> &rules);
+
 /// Those of `axioms` that can be used in a proof of `rules`, in their order:
 /// those about functions that stand there, or that up to `steps` such axioms,
 /// one behind the other, bring in.

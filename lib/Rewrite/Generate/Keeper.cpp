@@ -25,9 +25,12 @@ static constexpr unsigned kWork = 100000;
 static constexpr double kSeconds = 120;
 
 Keeper::Keeper(const std::vector<Rule> &axioms, Instantiator &instantiator)
-    : instantiator_(instantiator),
-      axioms_(symbolicAxioms(axioms, {}, instantiator)),
-      prover_(std::make_unique<Prover>(kWork)) {}
+    : instantiator_(instantiator), axioms_(axioms),
+      said_(symbolicAxioms(axioms, {}, instantiator)),
+      prover_(std::make_unique<Prover>(kWork)) {
+  std::copy_if(said_.begin(), said_.end(), std::back_inserter(definitions_),
+               [](const SymbolicRule &each) { return each.isDefinition; });
+}
 
 /// Whether it is about tensors of no more dims than that.
 static bool isWithin(const SymbolicRule &rule, size_t mostDims) {
@@ -70,7 +73,7 @@ void Keeper::enter(size_t mostDims) {
   mostDims_ = mostDims;
   prover_ = proverFrom(all, mostDims, kWork);
   if (!proofs_) {
-    proofs_ = proverFrom(axioms_, kMostDims, kWork);
+    proofs_ = proverFrom(said_, kMostDims, kWork);
   }
 }
 
@@ -122,15 +125,22 @@ static bool isReadable(const Rule &rule) {
   return read && printRules(*read) == printRule(rule);
 }
 
-/// Whether it is proved with less work than it may take at the end, in the
-/// sight of all axioms.
+/// Whether it is proved by elements, or from the axioms with less work than it
+/// may take at the end, in the sight of all of them.
 bool Keeper::isSoonProved(const Rule &rule) const {
   Obligations question = obligationsOf(rule, instantiator_);
-  bool isProved = false;
-  ChildWork work{[] {}, [&](size_t) { return proveAll(*proofs_, question); }};
-  answerInChild(1, work, kSeconds,
-                [&](const ProofResult &proof) { isProved = proof.isProved; });
-  return isProved;
+  std::vector<bool> isProved;
+  auto note = [&](const ProofResult &proof) {
+    isProved.push_back(proof.isProved);
+  };
+  ProofLimits limits;
+  limits.seconds = kSeconds;
+  followElementsInChildren(definitions_, {question}, limits, note);
+  if (!isProved[0]) {
+    ChildWork work{[] {}, [&](size_t) { return proveAll(*proofs_, question); }};
+    answerInChild(1, work, kSeconds, note);
+  }
+  return isProved.back();
 }
 
 /// The rule on its way; nothing if a gate refuses it.
@@ -167,23 +177,24 @@ bool Keeper::keep(const Rule &narrow, const Rule &wide, size_t operators,
 }
 
 void Keeper::prove(size_t jobs) {
+  std::vector<Rule> rules;
   std::vector<Obligations> questions;
   for (const Kept &each : kept_) {
+    rules.push_back(each.rule);
     questions.push_back(obligationsOf(each.rule, instantiator_));
   }
-  auto usable = [&](size_t number, size_t steps) {
-    return usableAxioms(axioms_, {questions[number]}, steps);
-  };
   ProofLimits limits;
   limits.jobs = jobs;
+  limits.byElements = true;
   size_t next = 0;
-  proveInChildren({}, usable, questions, limits, [&](const ProofResult &proof) {
-    Kept &kept = kept_[next++];
-    kept.isProved = proof.isProved;
-    if (!kept.isProved) {
-      kept.rule.open = "no axioms were found that say so";
-    }
-  });
+  proveRules(rules, questions, axioms_, limits, instantiator_,
+             [&](const ProofResult &proof) {
+               Kept &kept = kept_[next++];
+               kept.isProved = proof.isProved;
+               if (!kept.isProved) {
+                 kept.rule.open = "no proof was found";
+               }
+             });
 }
 
 /// What those say that are not dropped, but for number `but`.

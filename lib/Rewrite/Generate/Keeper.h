@@ -61,8 +61,8 @@ public:
   void dropDerived(size_t first, std::vector<GenerateCounts> &counts,
                    size_t jobs);
 
-  /// Finds by `jobs` processes which are proved; the others say that they are
-  /// open.
+  /// Finds by `jobs` processes which are proved, by elements or by axioms; the
+  /// others say that they are open.
   void prove(size_t jobs);
 
 private:
@@ -72,7 +72,9 @@ private:
   std::optional<Kept> finish(const Rule &rule, const Way &way);
 
   Instantiator &instantiator_;
-  std::vector<SymbolicRule> axioms_;
+  std::vector<Rule> axioms_;
+  std::vector<SymbolicRule> said_; ///< By them, at all their ranks.
+  std::vector<SymbolicRule> definitions_; ///< Of that, what operators are.
   std::vector<Kept> kept_;
   size_t mostDims_ = kMostDims;
   std::unique_ptr<Prover> prover_; ///< Of those that are kept.

@@ -30,6 +30,9 @@ Sum divisi::rewrite::numberOf(double value) {
   if (std::abs(scaled) < 1e12 && scaled == std::floor(scaled)) {
     return Sum(Fraction::of(int64_t(scaled), most));
   }
+  if (value == -INFINITY) {
+    return Sum() - numberOf(INFINITY);
+  }
   char text[32];
   snprintf(text, sizeof(text), "%.17g", value);
   return realOf(text, value > 0 && std::isfinite(value));

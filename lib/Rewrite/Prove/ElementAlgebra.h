@@ -27,6 +27,9 @@ std::vector<Sum> flatten(const std::string &name,
                          const std::vector<Sum> &operands, bool isIdempotent);
 /// The terms that all of `sums` have, with equal coefficients.
 Sum commonTerms(const std::vector<Sum> &sums);
+/// What a sum is the largest of, if it is the largest of several and terms that
+/// are added to each; else itself.
+std::vector<Sum> largestOperands(const Sum &sum);
 /// Whether it is above 0 everywhere.
 bool isPositive(const Factor &factor);
 /// Of an extent that is a sum of products of what is 1 or more.

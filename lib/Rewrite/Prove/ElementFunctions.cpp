@@ -8,6 +8,7 @@
 
 #include "lib/Rewrite/Prove/ElementOf.h"
 #include "lib/Rewrite/Prove/ElementOrders.h"
+#include "lib/Rewrite/Prove/ElementScalars.h"
 
 #include <algorithm>
 
@@ -40,7 +41,8 @@ std::optional<Sum> ElementOf::ring(const SymbolicCall &call,
     return x[0];
   }
   if (op == "select") {
-    return x[2] + x[0] * (x[1] - x[2]);
+    auto larger = choiceOfLarger(call.element, x[0], x[1], x[2]);
+    return larger ? *larger : x[2] + x[0] * (x[1] - x[2]);
   }
   if (!isReal && (from != call.element || from == "bool")) {
     return std::nullopt;
@@ -128,6 +130,23 @@ Sum ElementOf::compare(const SymbolicCall &call, const std::string &from,
   return predicate == "eq" ? equal : one - equal;
 }
 
+/// Codes of numbers, or numbers of codes, with one scale and zero point each.
+static Sum quantized(const std::string &op, const std::string &from,
+                     const std::string &to, const std::vector<Sum> &x) {
+  if (op == "quantize") {
+    std::vector<Sum> operands = {x[0] * inverse(x[1])};
+    operands.insert(operands.end(), x.begin() + 2, x.end());
+    return functionOf("quantize of " + from + " to " + to, std::move(operands));
+  }
+  Sum zero = x.size() == 3 ? castOf(from, to, x[2]) : Sum();
+  return (castOf(from, to, x[0]) - zero) * x[1];
+}
+
+bool ElementOf::isScaledAlone(const SymbolicCall &call) {
+  return (call.op == "quantize" || call.op == "dequantize") &&
+         integer(std::get<Expr>(attribute(call, "block"))).number() == 1;
+}
+
 /// A function of which all operands are known in each case.
 Sum ElementOf::function(const SymbolicCall &call, const std::string &from,
                         const std::vector<Sum> &x) {
@@ -138,9 +157,6 @@ Sum ElementOf::function(const SymbolicCall &call, const std::string &from,
   }
   if (isReal && op == "div") {
     return x[0] * inverse(x[1]);
-  }
-  if (isReal && op == "exp") {
-    return exponential(x[0]);
   }
   if (isReal && op == "log") {
     return logarithm(x[0]);
@@ -154,19 +170,27 @@ Sum ElementOf::function(const SymbolicCall &call, const std::string &from,
   if (isReal && op == "abs") {
     return largest({x[0], Sum() - x[0]});
   }
-  if (op == "max" || op == "min" || op == "and" || op == "or") {
+  if (isReal && x.size() == 1) {
+    if (auto made = realFunction(op, from, x[0])) {
+      return *made;
+    }
+  }
+  if (op == "quantize" || op == "dequantize") {
+    return quantized(op, from, call.element, x);
+  }
+  if (op == "cast" && call.attributes.empty()) {
+    return castOf(from, call.element, x[0]);
+  }
+  if (op == "max" || op == "min") {
     return commutative(op + " of " + from, x, true);
   }
-  if (op == "xor") {
-    return commutative("xor of " + from, x, false);
-  }
-  std::string name = nameOf(call);
-  FactorRef inner = op == "not" ? x[0].factor() : nullptr;
-  if (inner && inner->name == name) {
-    return inner->operands[0];
+  if (op == "and" || op == "or" || op == "xor" || op == "not") {
+    if (auto made = bitsOf(op, from, x)) {
+      return *made;
+    }
   }
   Factor factor;
-  factor.name = name;
+  factor.name = nameOf(call);
   factor.operands = x;
   factor.isBoolean = call.element == "bool";
   return Sum(makeFactor(std::move(factor)));

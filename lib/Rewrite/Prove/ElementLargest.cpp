@@ -9,6 +9,7 @@
 #include "lib/Rewrite/Prove/ElementAlgebra.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace divisi::rewrite;
 
@@ -24,9 +25,7 @@ Sum divisi::rewrite::commonTerms(const std::vector<Sum> &sums) {
   return common;
 }
 
-/// What a sum is the largest of, if it is the largest of several and terms that
-/// are added to each.
-static std::vector<Sum> largestOperands(const Sum &sum) {
+std::vector<Sum> divisi::rewrite::largestOperands(const Sum &sum) {
   for (const auto &[key, term] : sum.terms) {
     const auto &[monomial, coefficient] = term;
     bool isLargest = monomial.binders.empty() && monomial.factors.size() == 1 &&
@@ -45,6 +44,15 @@ static std::vector<Sum> largestOperands(const Sum &sum) {
   return {sum};
 }
 
+/// Minus infinity is the largest of nothing else.
+static void dropLeast(std::vector<Sum> &operands) {
+  static const std::string least = numberOf(-INFINITY).key();
+  auto isLeast = [](const Sum &sum) { return sum.key() == least; };
+  if (!std::all_of(operands.begin(), operands.end(), isLeast)) {
+    std::erase_if(operands, isLeast);
+  }
+}
+
 Sum divisi::rewrite::largest(std::vector<Sum> operands) {
   std::vector<Sum> all;
   for (const Sum &operand : operands) {
@@ -52,6 +60,7 @@ Sum divisi::rewrite::largest(std::vector<Sum> operands) {
     all.insert(all.end(), own.begin(), own.end());
   }
   all = flatten("max", all, true);
+  dropLeast(all);
   if (all.size() == 1) {
     return all[0];
   }

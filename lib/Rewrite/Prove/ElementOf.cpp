@@ -294,5 +294,6 @@ Sum ElementOf::at(size_t value, const Index &index) {
   if (auto defined = define(made, index)) {
     return *defined;
   }
-  return made.isElementwise ? elementwise(made, index) : through(made, index);
+  return made.isElementwise || isScaledAlone(made) ? elementwise(made, index)
+                                                   : through(made, index);
 }

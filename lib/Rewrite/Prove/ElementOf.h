@@ -178,6 +178,8 @@ private:
                                       const SymbolicRule &definition);
   std::optional<Sum> define(const SymbolicCall &call, const Index &index);
   std::string typeOf(size_t value) const;
+  /// Whether it quantizes or dequantizes elements, each by its own scale.
+  bool isScaledAlone(const SymbolicCall &call);
   Sum elementwise(const SymbolicCall &call, const Index &index);
   std::optional<Sum> ring(const SymbolicCall &call, const std::string &from,
                           const std::vector<Sum> &x);
