@@ -51,8 +51,7 @@ ends with 8 if one does not follow; without a file, with the rules and axioms of
 Divisi. A test does it for sums, products and functions of up to two operators.
 `--of FILE` asks about those equations alone that follow from FILE as well:
 `--of test/Rewrite/Inputs/taso.rules` about those that the properties of TASO's
-operators express. All 45 rules there are
-proved (a test).
+operators express. All 45 rules there are proved (a test).
 
 Of up to two operators these are 142 equations of sums, products and functions and
 187 of matrices (products, concatenations, transposes, parts); all follow (a test).

@@ -192,7 +192,7 @@ void Keeper::prove(size_t jobs) {
                Kept &kept = kept_[next++];
                kept.isProved = proof.isProved;
                if (!kept.isProved) {
-                 kept.rule.open = "no proof was found";
+                 kept.rule.open = "no axioms were found that say so";
                }
              });
 }
