@@ -75,8 +75,8 @@ TEST(ElementProverTest, ElementsProveMostOfWhatIsShipped) {
   EXPECT_GE(proved * 10, rules->size() * 6) << proved;
 }
 
-TEST(ElementProverTest, ElementsProveWhatFunctionsOfNumbersDo) {
-  std::vector<Rule> rules = parsedFile(DIVISI_SCALAR_RULES);
+TEST(ElementProverTest, ElementsProveWhatFollowsFromThem) {
+  std::vector<Rule> rules = parsedFile(DIVISI_TRUE_RULES);
   ASSERT_GT(rules.size(), 14u);
   Instantiator instantiator;
   auto axioms = definitionsFor(rules, instantiator);

@@ -9,6 +9,7 @@
 #include "lib/Rewrite/Prove/ElementOf.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace divisi::rewrite;
 
@@ -140,7 +141,9 @@ Sum ElementOf::pool(const SymbolicCall &call, const Index &index) {
                     (kernel[i] - Polynomial(1)) * dilations[i],
                 Facts::Relation::AtLeast);
   }
-  Sum outside = isSum ? Sum() : realOf("the least", false);
+  Sum outside = isSum                   ? Sum()
+                : isFloat(call.element) ? numberOf(-INFINITY)
+                                        : realOf("the least", false);
   return foldAll(
       kernel, foldKind(isSum ? "sum" : "max", call.element),
       [&](const Index &at) {

@@ -216,6 +216,11 @@ Sum ElementOf::foldAll(const Index &extents, const FoldKind &kind,
 
 ElementOf::FoldKind ElementOf::foldKind(const std::string &kind,
                                         const std::string &type) {
+  auto foldBy = [this](const std::string &name, const Binder &binder,
+                       const Sum &body) {
+    return foldOver(name, binder, body,
+                    facts_.isAtLeastZero(binder.extent - Polynomial(1)));
+  };
   if (kind == "sum") {
     return {sumOver,
             [](const Sum &one, const Sum &other) { return one + other; },
@@ -223,22 +228,22 @@ ElementOf::FoldKind ElementOf::foldKind(const std::string &kind,
   }
   if (isFloat(type) && (kind == "max" || kind == "min")) {
     Sum sign(Fraction{kind == "max" ? 1 : -1, 1});
-    return {[sign](const Binder &binder, const Sum &body) {
-              return sign * foldOver("max", binder, sign * body);
+    return {[=](const Binder &binder, const Sum &body) {
+              return sign * foldBy("max", binder, sign * body);
             },
             [sign](const Sum &one, const Sum &other) {
               return sign * largest({sign * one, sign * other});
             }};
   }
   if (kind == "prod") {
-    return {[](const Binder &binder, const Sum &body) {
-              return foldOver("prod", binder, body);
+    return {[=](const Binder &binder, const Sum &body) {
+              return foldBy("prod", binder, body);
             },
             [](const Sum &one, const Sum &other) { return one * other; }};
   }
   if (type == "bool") {
-    auto all = [](const Binder &binder, const Sum &body) {
-      return foldOver("and", binder, body);
+    auto all = [=](const Binder &binder, const Sum &body) {
+      return foldBy("and", binder, body);
     };
     Sum one(Fraction{1, 1});
     if (kind == "and") {
@@ -253,8 +258,8 @@ ElementOf::FoldKind ElementOf::foldKind(const std::string &kind,
             }};
   }
   std::string name = kind + " of " + type;
-  return {[name](const Binder &binder, const Sum &body) {
-            return foldOver(name, binder, body);
+  return {[=](const Binder &binder, const Sum &body) {
+            return foldBy(name, binder, body);
           },
           [name](const Sum &one, const Sum &other) {
             return commutative(name, {one, other}, true);

@@ -136,7 +136,7 @@ static Sum quantized(const std::string &op, const std::string &from,
   if (op == "quantize") {
     std::vector<Sum> operands = {x[0] * inverse(x[1])};
     operands.insert(operands.end(), x.begin() + 2, x.end());
-    return functionOf("quantize of " + from + " to " + to, std::move(operands));
+    return functionOf(op + " of " + from + " to " + to, std::move(operands));
   }
   Sum zero = x.size() == 3 ? castOf(from, to, x[2]) : Sum();
   return (castOf(from, to, x[0]) - zero) * x[1];

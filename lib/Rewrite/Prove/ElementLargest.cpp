@@ -44,10 +44,13 @@ std::vector<Sum> divisi::rewrite::largestOperands(const Sum &sum) {
   return {sum};
 }
 
-/// Minus infinity is the largest of nothing else.
-static void dropLeast(std::vector<Sum> &operands) {
+/// Whether it is minus infinity, of which no number is the larger.
+static bool isLeast(const Sum &sum) {
   static const std::string least = numberOf(-INFINITY).key();
-  auto isLeast = [](const Sum &sum) { return sum.key() == least; };
+  return sum.key() == least;
+}
+
+static void dropLeast(std::vector<Sum> &operands) {
   if (!std::all_of(operands.begin(), operands.end(), isLeast)) {
     std::erase_if(operands, isLeast);
   }
@@ -134,21 +137,47 @@ static Sum termsWithout(const Sum &sum, const Atom &index) {
   return result;
 }
 
+/// The largest of what a choice leaves of a fold, as a fold of what it leaves of
+/// each element: where it does not hold, all are minus infinity.
+static std::optional<Factor> foldInside(const Sum &body) {
+  FactorRef factor = body.factor();
+  if (factor && factor->kind == Factor::Kind::Fold && factor->name == "max") {
+    return *factor;
+  }
+  FactorRef boolean = booleanIn(body);
+  if (!boolean) {
+    return std::nullopt;
+  }
+  Sum holds = where(body, *boolean, true), fails = where(body, *boolean, false);
+  bool isTurned = isLeast(holds);
+  auto fold = isTurned || isLeast(fails) ? foldInside(isTurned ? fails : holds)
+                                         : std::nullopt;
+  if (fold) {
+    Sum is(boolean), least = numberOf(-INFINITY), each = fold->operands[0];
+    fold->operands[0] = isTurned ? each + is * (least - each)
+                                 : least + is * (each - least);
+  }
+  return fold;
+}
+
 Sum divisi::rewrite::foldOver(const std::string &name, const Binder &binder,
-                              const Sum &body) {
+                              const Sum &body, bool isThere) {
+  if (name == "max" && isLeast(body)) {
+    return body;
+  }
   if (binder.extent.number() == 1) {
     return body.with({{binder.index->key, Polynomial(0)}});
   }
   // Of no elements it would be something else.
-  bool isThere = isPositive(binder.extent);
+  isThere = isThere || isPositive(binder.extent);
   if (!body.mentions(*binder.index) && isThere && name != "prod") {
     return body;
   }
   // What does not depend on the index chooses outside.
   if (FactorRef boolean = booleanIn(body, binder.index.get())) {
     Sum is(boolean);
-    Sum there = foldOver(name, binder, where(body, *boolean, true));
-    Sum other = foldOver(name, binder, where(body, *boolean, false));
+    Sum there = foldOver(name, binder, where(body, *boolean, true), isThere);
+    Sum other = foldOver(name, binder, where(body, *boolean, false), isThere);
     return is * there + other - is * other;
   }
   if (auto product = foldFactors(name, binder, body)) {
@@ -156,7 +185,7 @@ Sum divisi::rewrite::foldOver(const std::string &name, const Binder &binder,
   }
   auto foldEach = [&](std::vector<Sum> operands) {
     for (Sum &operand : operands) {
-      operand = foldOver(name, binder, operand);
+      operand = foldOver(name, binder, operand, isThere);
     }
     return operands;
   };
@@ -178,11 +207,17 @@ Sum divisi::rewrite::foldOver(const std::string &name, const Binder &binder,
   fold.name = name;
   fold.binders = {binder};
   fold.isBoolean = name == "and";
+  std::optional<Factor> below;
   if (inner && inner->kind == Factor::Kind::Fold && inner->name == name) {
+    below = *inner;
+  } else if (name == "max") {
+    below = foldInside(inside);
+  }
+  if (below) {
     // Its indices are named below this one.
-    fold.binders.insert(fold.binders.end(), inner->binders.begin(),
-                        inner->binders.end());
-    inside = inner->operands[0];
+    fold.binders.insert(fold.binders.end(), below->binders.begin(),
+                        below->binders.end());
+    inside = below->operands[0];
   }
   fold.operands = {std::move(inside)};
   return outside + Sum(makeFactor(std::move(fold)));

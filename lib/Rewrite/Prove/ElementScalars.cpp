@@ -41,13 +41,19 @@ static bool isAscending(const std::string &op) {
   return names.count(op) != 0;
 }
 
+/// What a function is called of a number of that type.
+static std::string nameOf(const std::string &op, const std::string &from) {
+  return op + " of " + from;
+}
+
 /// Whether it is an integer everywhere.
 static bool isInteger(const Factor &factor) {
-  bool isRounded = factor.name.starts_with("floor of ") ||
-                   factor.name.starts_with("round of ") ||
-                   factor.name.starts_with("sign of ") ||
-                   factor.name.starts_with("cast of i") ||
-                   factor.name.starts_with("cast of u");
+  static const std::string names[] = {
+      nameOf("floor", ""), nameOf("round", ""), nameOf("sign", ""),
+      nameOf("cast", "i"), nameOf("cast", "u")};
+  bool isRounded =
+      std::any_of(std::begin(names), std::end(names),
+                  [&](const auto &name) { return factor.name.starts_with(name); });
   return factor.isBoolean || factor.kind == Factor::Kind::Integer ||
          (factor.kind == Factor::Kind::Function && isRounded);
 }
@@ -89,7 +95,7 @@ static std::optional<Sum> rootOf(const Sum &square) {
 }
 
 static Sum named(const std::string &op, const std::string &from, const Sum &x) {
-  return functionOf(op + " of " + from, {x});
+  return functionOf(nameOf(op, from), {x});
 }
 
 /// Of the largest of numbers, the largest of what is made of each.
@@ -174,7 +180,9 @@ struct BitTable {
 /// In two's complement the inverse of x is -1 - x.
 static Sum inverseBits(const Sum &x) { return Sum() - one() - x; }
 
-static std::string bitsName(const std::string &type) { return "bits of " + type; }
+static std::string bitsName(const std::string &type) {
+  return nameOf("bits", type);
+}
 
 static BitTable tableOf(const std::string &type, const Sum &x) {
   if (x.terms.empty()) {
@@ -325,11 +333,6 @@ static bool keepsLowBits(const std::string &from, const std::string &to) {
   return a && b && !a->isFloat && !b->isFloat && b->bits <= a->bits;
 }
 
-/// What all casts are called of a number of that type.
-static std::string castName(const std::string &from, const std::string &to) {
-  return "cast of " + from + " to " + to;
-}
-
 Sum divisi::rewrite::castOf(const std::string &from, const std::string &to,
                             const Sum &x) {
   if (from == to) {
@@ -340,7 +343,7 @@ Sum divisi::rewrite::castOf(const std::string &from, const std::string &to,
     return x;
   }
   FactorRef inner = x.factor();
-  static constexpr std::string_view prefix = "cast of ";
+  std::string prefix = nameOf("cast", "");
   std::string suffix = " to " + from;
   if (inner && inner->kind == Factor::Kind::Function &&
       inner->name.starts_with(prefix) && inner->name.ends_with(suffix)) {
@@ -353,7 +356,7 @@ Sum divisi::rewrite::castOf(const std::string &from, const std::string &to,
       return castOf(first, to, inner->operands[0]);
     }
   }
-  return functionOf(castName(from, to), {x});
+  return functionOf(nameOf("cast", from) + " to " + to, {x});
 }
 
 //===----------------------------------------------------------------------===//
@@ -366,7 +369,7 @@ std::optional<Sum> divisi::rewrite::choiceOfLarger(const std::string &type,
                                                    const Sum &otherwise) {
   for (bool isTurned : {false, true}) {
     FactorRef less = (isTurned ? one() - condition : condition).factor();
-    if (!less || !less->isFunction("less of " + type)) {
+    if (!less || !less->isFunction(nameOf("less", type))) {
       continue;
     }
     std::string small = less->operands[0].key(),
@@ -376,7 +379,7 @@ std::optional<Sum> divisi::rewrite::choiceOfLarger(const std::string &type,
     for (bool isMost : {true, false}) {
       if (taken.key() == (isMost ? large : small) &&
           left.key() == (isMost ? small : large)) {
-        return commutative((isMost ? "max of " : "min of ") + type,
+        return commutative(nameOf(isMost ? "max" : "min", type),
                            {taken, left}, true);
       }
     }

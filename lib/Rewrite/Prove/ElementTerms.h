@@ -151,8 +151,10 @@ Sum logarithm(const Sum &sum);
 /// `body` summed over one index.
 Sum sumOver(const Binder &binder, const Sum &body);
 /// `body` folded by another operation, as its name says: `max` of floats knows
-/// the order of sums.
-Sum foldOver(const std::string &name, const Binder &binder, const Sum &body);
+/// the order of sums. `isThere` says that the extent is not 0; it may show that
+/// itself.
+Sum foldOver(const std::string &name, const Binder &binder, const Sum &body,
+             bool isThere = false);
 
 /// Without numbers and factors above 0 that all its terms have.
 Sum withoutPositive(const Sum &sum);
