@@ -338,3 +338,26 @@ Sum ElementOf::takeAlong(const SymbolicCall &call, const Index &index) {
   place[axis] = at;
   return this->at(call.operands[0], place);
 }
+
+/// A slice of another tensor at a place that an element says.
+Sum ElementOf::insert(const SymbolicCall &call, const Index &index) {
+  size_t axis = size_t(number(call, "axis"));
+  Polynomial extent = shape(call.operands[1])[axis];
+  Polynomial last = shape(call.operands[0])[axis] - extent;
+  Polynomial at = integerOf(this->at(call.operands[2], {}));
+  if (last.number() == 0) {
+    at = Polynomial(0);
+  } else if (!facts_.isAtLeastZero(at)) {
+    at = Polynomial(
+        elementAtom(wrapped(numberOf(at), last + Polynomial(1))));
+  }
+  FactScope scope(facts_);
+  facts_.push(at, Facts::Relation::AtLeast);
+  facts_.push(last - at, Facts::Relation::AtLeast);
+  Index place = index;
+  place[axis] = index[axis] - at;
+  return isKnown(place[axis]) &&
+                 isKnown(extent - Polynomial(1) - place[axis])
+             ? this->at(call.operands[1], place)
+             : this->at(call.operands[0], index);
+}

@@ -281,6 +281,7 @@ Sum ElementOf::at(size_t value, const Index &index) {
       {"broadcast", &ElementOf::broadcast},
       {"gather", &ElementOf::gather},
       {"take_along", &ElementOf::takeAlong},
+      {"insert", &ElementOf::insert},
   };
   if (made.op == "reshape") {
     return reshape(value, index);

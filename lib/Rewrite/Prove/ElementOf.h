@@ -172,6 +172,7 @@ private:
   Sum reshape(size_t value, const Index &index);
   Sum gather(const SymbolicCall &call, const Index &index);
   Sum takeAlong(const SymbolicCall &call, const Index &index);
+  Sum insert(const SymbolicCall &call, const Index &index);
   bool bind(const std::vector<std::pair<Expr, Polynomial>> &values,
             const SymbolicRule &definition, Bound &bound);
   std::optional<Bound> bindDefinition(const SymbolicCall &call,
