@@ -13,9 +13,11 @@
 using namespace divisi::rewrite;
 
 /// Where a condition begins to hold as its index grows, or ends to; nothing
-/// unless that is known to be within the extent.
+/// unless that is known to be within the extent. If it `splits`, it has to be
+/// known whether what is not behind the extent is before it.
 std::optional<ElementOf::Change>
-ElementOf::changeOf(const Polynomial &condition, const Binder &binder) {
+ElementOf::changeOf(const Polynomial &condition, const Binder &binder,
+                    bool splits) {
   std::optional<Polynomial> slope = condition.coefficientOf(*binder.index);
   std::optional<int64_t> number = slope ? slope->number() : std::nullopt;
   if (number != 1 && number != -1) {
@@ -25,9 +27,17 @@ ElementOf::changeOf(const Polynomial &condition, const Binder &binder) {
   // index + rest >= 0 begins at -rest, rest - index >= 0 ends behind rest.
   Change change{*number == 1,
                 *number == 1 ? Polynomial(0) - rest : rest + Polynomial(1)};
-  bool isWithin = facts_.isAtLeastZero(change.at) &&
-                  facts_.isAtLeastZero(binder.extent - change.at);
-  return isWithin ? std::optional(std::move(change)) : std::nullopt;
+  if (!facts_.isAtLeastZero(binder.extent - change.at)) {
+    return std::nullopt;
+  }
+  if (facts_.isAtLeastZero(change.at)) {
+    return change;
+  }
+  if (splits && !hasBound(change.at) &&
+      !facts_.isAtLeastZero(Polynomial(-1) - change.at)) {
+    throw SplitAt{change.at};
+  }
+  return std::nullopt;
 }
 
 /// Where a condition changes within the extent of its index, there are two
@@ -66,15 +76,16 @@ Sum ElementOf::foldHalves(const AtomRef &index, const Body &body,
   return choose(condition, first, half(Polynomial(-1) - condition));
 }
 
+static bool isCondition(const FactorRef &factor) {
+  return factor->kind == Factor::Kind::Holds;
+}
+
 /// Without conditions that others of the same term say.
 Sum ElementOf::close(const Binder &binder, const FoldKind &kind,
                      const Sum &body) {
   Sum result;
   for (const auto &[key, term] : body.terms) {
     Monomial monomial = term.first;
-    auto isCondition = [](const FactorRef &factor) {
-      return factor->kind == Factor::Kind::Holds;
-    };
     for (size_t i = 0; i < monomial.factors.size();) {
       FactScope scope(facts_);
       for (size_t j = 0; j != monomial.factors.size(); ++j) {
@@ -103,11 +114,11 @@ Sum ElementOf::closeTerm(const Binder &binder, const FoldKind &kind,
     return Sum(std::move(monomial), coefficient);
   }
   for (size_t i = 0; i != monomial.factors.size(); ++i) {
-    if (monomial.factors[i]->kind != Factor::Kind::Holds) {
+    if (!isCondition(monomial.factors[i])) {
       continue;
     }
     std::optional<Change> change =
-        changeOf(monomial.factors[i]->integers[0], binder);
+        changeOf(monomial.factors[i]->integers[0], binder, /*splits=*/true);
     if (!change) {
       continue;
     }

@@ -99,6 +99,29 @@ std::optional<Sum> ElementOf::boolean(const SymbolicCall &call,
                              : one - less;
 }
 
+/// What is made of indices alone, each counted few times: 64 bits have room for
+/// that, so that it does not wrap.
+static std::optional<Polynomial> placesOf(const Sum &sum) {
+  constexpr int64_t most = 1 << 16;
+  Polynomial result;
+  for (const auto &[key, term] : sum.terms) {
+    const auto &[monomial, coefficient] = term;
+    const std::vector<FactorRef> &factors = monomial.factors;
+    bool isPlace = monomial.binders.empty() && factors.size() <= 1 &&
+                   coefficient.below == 1 &&
+                   std::abs(coefficient.above) <= most &&
+                   (factors.empty() ||
+                    factors[0]->kind == Factor::Kind::Integer);
+    if (!isPlace) {
+      return std::nullopt;
+    }
+    Polynomial place =
+        factors.empty() ? Polynomial(1) : factors[0]->integers[0];
+    result = result + Polynomial(coefficient.above) * place;
+  }
+  return result;
+}
+
 /// A boolean of numbers. Of floats the order of their difference is known, of
 /// integers, which wrap, nothing but that one is less.
 Sum ElementOf::compare(const SymbolicCall &call, const std::string &from,
@@ -112,6 +135,9 @@ Sum ElementOf::compare(const SymbolicCall &call, const std::string &from,
   auto less = [&](const Sum &small, const Sum &large) {
     if (isFloat(from)) {
       return isAbove(large - small);
+    }
+    if (auto places = from == "i64" ? placesOf(large - small) : std::nullopt) {
+      return isKnown(*places - Polynomial(1)) ? one : Sum();
     }
     Factor factor;
     factor.name = "less of " + from;

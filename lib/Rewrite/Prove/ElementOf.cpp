@@ -146,14 +146,13 @@ bool ElementOf::isKnown(const Polynomial &condition) {
   throw SplitAt{condition};
 }
 
-/// Whether it has an index of a fold.
-static bool hasBound(const Polynomial &condition) {
+bool divisi::rewrite::hasBound(const Polynomial &condition) {
   return std::any_of(
       condition.terms().begin(), condition.terms().end(), [](const auto &term) {
         return std::any_of(
             term.first.begin(), term.first.end(), [](const AtomRef &atom) {
               return atom->kind == Atom::Kind::Index &&
-                     atom->key.starts_with("@i");
+                     !atom->key.starts_with("@r");
             });
       });
 }

@@ -30,6 +30,9 @@ using Index = std::vector<Polynomial>;
 /// Whether elements of that type, or of `float`, are floats.
 bool isFloat(const std::string &type);
 
+/// Whether it has an index of a fold: all but those of results.
+bool hasBound(const Polynomial &polynomial);
+
 /// Thrown where it has to be known whether it is at least 0.
 struct SplitAt {
   Polynomial condition;
@@ -147,7 +150,7 @@ private:
   Sum closeTerm(const Binder &binder, const FoldKind &kind, Monomial monomial,
                 Fraction coefficient);
   std::optional<Change> changeOf(const Polynomial &condition,
-                                 const Binder &binder);
+                                 const Binder &binder, bool splits = false);
   std::optional<Sum> foldParts(const Polynomial &extent, const FoldKind &kind,
                                const Body &body, const AtomRef &index,
                                const Polynomial &condition);

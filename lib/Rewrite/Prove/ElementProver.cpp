@@ -50,6 +50,9 @@ private:
                int depth);
   bool splitIndex(size_t result, const Case &at, const SplitIndex &split,
                   int depth);
+  /// In each of so many parts of an index, at another index `within` it.
+  bool areEqualInParts(size_t result, const Case &at, const SplitIndex &split,
+                       const AtomRef &within, int64_t parts, int depth);
   bool splitExtent(size_t result, const Case &at, const Polynomial &extent,
                    int depth);
   void believe(const Case &at);
@@ -236,6 +239,12 @@ bool ElementProof::splitIndex(size_t result, const Case &at,
     }
     AtomRef first = indexAtom(split.index->key.substr(1) + "a");
     AtomRef second = indexAtom(split.index->key.substr(1) + "b");
+    // Of a few parts each is a case.
+    constexpr int64_t few = 4;
+    if (auto number = major->number(); number && *number <= few) {
+      one.indices[i] = {second, split.by};
+      return areEqualInParts(result, one, split, second, *number, depth);
+    }
     one.indices[i] = {first, *major};
     one.indices.push_back({second, split.by});
     replace(one, split.index->key,
@@ -243,6 +252,21 @@ bool ElementProof::splitIndex(size_t result, const Case &at,
     return areEqualAt(result, std::move(one), depth + 1);
   }
   throw GivenUp();
+}
+
+bool ElementProof::areEqualInParts(size_t result, const Case &at,
+                                   const SplitIndex &split,
+                                   const AtomRef &within, int64_t parts,
+                                   int depth) {
+  for (int64_t part = 0; part != parts; ++part) {
+    Case one = at;
+    replace(one, split.index->key,
+            Polynomial(part) * split.by + Polynomial(within));
+    if (!areEqualAt(result, std::move(one), depth + 1)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// Where it is 1; and where it is more, and then what it broadcasts to.
