@@ -50,9 +50,6 @@ private:
                int depth);
   bool splitIndex(size_t result, const Case &at, const SplitIndex &split,
                   int depth);
-  /// In each of so many parts of an index, at another index `within` it.
-  bool areEqualInParts(size_t result, const Case &at, const SplitIndex &split,
-                       const AtomRef &within, int64_t parts, int depth);
   bool splitExtent(size_t result, const Case &at, const Polynomial &extent,
                    int depth);
   void believe(const Case &at);
@@ -145,9 +142,8 @@ void ElementProof::addCondition(const Condition &condition, Case &at) {
     at.facts.emplace_back(left - Polynomial(1), Is::AtLeast);
     AtomRef atom = right.atom();
     if (atom && !left.mentions(*atom)) {
-      bool isPositive = atom->isPositive;
-      AtomRef quotient =
-          sizeAtom("(" + atom->key + ":" + left.key() + ")", isPositive);
+      AtomRef quotient = sizeAtom("(" + atom->key + ":" + left.key() + ")",
+                                  atom->isPositive);
       replace(at, atom->key, left * Polynomial(quotient));
       return;
     }
@@ -243,7 +239,17 @@ bool ElementProof::splitIndex(size_t result, const Case &at,
     constexpr int64_t few = 4;
     if (auto number = major->number(); number && *number <= few) {
       one.indices[i] = {second, split.by};
-      return areEqualInParts(result, one, split, second, *number, depth);
+      auto isEqual = [&](int64_t part) {
+        Case each = one;
+        Polynomial from = Polynomial(part) * split.by;
+        replace(each, split.index->key, from + Polynomial(second));
+        return areEqualAt(result, std::move(each), depth + 1);
+      };
+      int64_t part = 0;
+      while (part != *number && isEqual(part)) {
+        ++part;
+      }
+      return part == *number;
     }
     one.indices[i] = {first, *major};
     one.indices.push_back({second, split.by});
@@ -252,21 +258,6 @@ bool ElementProof::splitIndex(size_t result, const Case &at,
     return areEqualAt(result, std::move(one), depth + 1);
   }
   throw GivenUp();
-}
-
-bool ElementProof::areEqualInParts(size_t result, const Case &at,
-                                   const SplitIndex &split,
-                                   const AtomRef &within, int64_t parts,
-                                   int depth) {
-  for (int64_t part = 0; part != parts; ++part) {
-    Case one = at;
-    replace(one, split.index->key,
-            Polynomial(part) * split.by + Polynomial(within));
-    if (!areEqualAt(result, std::move(one), depth + 1)) {
-      return false;
-    }
-  }
-  return true;
 }
 
 /// Where it is 1; and where it is more, and then what it broadcasts to.
