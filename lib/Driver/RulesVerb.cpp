@@ -206,7 +206,8 @@ Status RulesVerb::entail() const {
   }
   uint64_t open = 0;
   Status status = entailGenerated(
-      options(), *rules, given, [&](const EntailCounts &counts) {
+      options(), *rules, given, /*byElements=*/file_.empty(),
+      [&](const EntailCounts &counts) {
         open += counts.open.size();
         outs() << formatv("{0}, {1} operators: {2} equations, {3} without "
                           "words, {4} asked about, {5} entailed, {6} open, {7} "

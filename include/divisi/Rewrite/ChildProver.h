@@ -60,6 +60,10 @@ void answerInChild(size_t count, const ChildWork &work, double seconds,
 /// Proves all of them.
 ProofResult proveAll(Prover &prover, const Obligations &obligations);
 
+/// Proves all of them by elements and those of `axioms` that are definitions.
+ProofResult followAll(const std::vector<SymbolicRule> &axioms,
+                      const Obligations &obligations);
+
 /// As many steps as there are.
 inline constexpr size_t kAllSteps = std::numeric_limits<size_t>::max();
 

@@ -86,11 +86,12 @@ struct EntailCounts {
 
 /// Asks of every equation that generateRules() meets whether it follows from
 /// `rules`, and nothing else, and tells of each world and number of operators.
-/// With `given`, of those equations alone that follow from these. Fails with
-/// Usage for a world that is not in the table.
+/// If `byElements`, it may also follow from elements and those of `rules` that
+/// are definitions. With `given`, of those equations alone that follow from
+/// these. Fails with Usage for a world that is not in the table.
 Status entailGenerated(const GenerateOptions &options,
                        const std::vector<Rule> &rules,
-                       const std::vector<Rule> &given,
+                       const std::vector<Rule> &given, bool byElements,
                        const std::function<void(const EntailCounts &)> &tell);
 
 /// Those of `generated` that are proved, by which something can take less, and

@@ -33,9 +33,11 @@ class Entailment {
 public:
   Entailment(const World &world, const GenerateOptions &options,
              const std::vector<SymbolicRule> &accepted,
-             const std::vector<SymbolicRule> &given, Instantiator &instantiator)
+             const std::vector<SymbolicRule> &given, bool byElements,
+             Instantiator &instantiator)
       : universe_(world, options.seed), instantiator_(instantiator),
-        generalizer_(universe_, instantiator),
+        generalizer_(universe_, instantiator), byElements_(byElements),
+        said_(accepted),
         accepted_(proverFrom(accepted, mostDimsOf(world), kDefaultWork)) {
     if (!given.empty()) {
       given_ = proverFrom(given, mostDimsOf(world), kGivenWork);
@@ -73,10 +75,16 @@ private:
       ask();
     }
   }
-  std::vector<bool> follow(Prover &prover) {
+  std::vector<bool> follow(Prover &prover, bool byElements = false) {
     std::vector<bool> result;
-    ChildWork work{[] {},
-                   [&](size_t i) { return proveAll(prover, questions_[i]); }};
+    ChildWork work{[] {}, [&](size_t i) {
+                     ProofResult proof;
+                     if (byElements) {
+                       proof = followAll(said_, questions_[i]);
+                     }
+                     return proof.isProved ? proof
+                                           : proveAll(prover, questions_[i]);
+                   }};
     answerInChild(
         questions_.size(), work, ProofLimits().seconds,
         [&](const ProofResult &proof) { result.push_back(proof.isProved); });
@@ -100,7 +108,7 @@ private:
       keepAsked();
     }
     counts_.asked += rules_.size();
-    std::vector<bool> isEntailed = follow(*accepted_);
+    std::vector<bool> isEntailed = follow(*accepted_, byElements_);
     for (size_t i = 0; i != rules_.size(); ++i) {
       if (isEntailed[i]) {
         ++counts_.entailed;
@@ -117,6 +125,8 @@ private:
   Universe universe_;
   Instantiator &instantiator_;
   Generalizer generalizer_;
+  bool byElements_;
+  const std::vector<SymbolicRule> &said_; ///< By what is accepted.
   std::unique_ptr<Prover> accepted_, given_;
   EntailCounts counts_;
   std::vector<Obligations> questions_;
@@ -127,7 +137,7 @@ private:
 
 Status divisi::rewrite::entailGenerated(
     const GenerateOptions &options, const std::vector<Rule> &rules,
-    const std::vector<Rule> &given,
+    const std::vector<Rule> &given, bool byElements,
     const std::function<void(const EntailCounts &)> &tell) {
   auto worlds = chooseWorlds(options);
   if (!worlds) {
@@ -138,7 +148,8 @@ Status divisi::rewrite::entailGenerated(
       symbolicAxioms(rules, rules, instantiator);
   std::vector<SymbolicRule> also = symbolicAxioms(given, given, instantiator);
   for (const World &world : *worlds) {
-    Entailment entailment(world, options, accepted, also, instantiator);
+    Entailment entailment(world, options, accepted, also, byElements,
+                          instantiator);
     for (size_t operators = 1; operators <= world.most; ++operators) {
       tell(entailment.run(operators));
     }

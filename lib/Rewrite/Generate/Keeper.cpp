@@ -129,18 +129,14 @@ static bool isReadable(const Rule &rule) {
 /// may take at the end, in the sight of all of them.
 bool Keeper::isSoonProved(const Rule &rule) const {
   Obligations question = obligationsOf(rule, instantiator_);
-  std::vector<bool> isProved;
-  auto note = [&](const ProofResult &proof) {
-    isProved.push_back(proof.isProved);
-  };
-  ProofLimits limits;
-  limits.seconds = kSeconds;
-  followElementsInChildren(definitions_, {question}, limits, note);
-  if (!isProved[0]) {
-    ChildWork work{[] {}, [&](size_t) { return proveAll(*proofs_, question); }};
-    answerInChild(1, work, kSeconds, note);
-  }
-  return isProved.back();
+  bool isProved = false;
+  ChildWork work{[] {}, [&](size_t) {
+                   ProofResult proof = followAll(definitions_, question);
+                   return proof.isProved ? proof : proveAll(*proofs_, question);
+                 }};
+  answerInChild(1, work, kSeconds,
+                [&](const ProofResult &proof) { isProved = proof.isProved; });
+  return isProved;
 }
 
 /// The rule on its way; nothing if a gate refuses it.

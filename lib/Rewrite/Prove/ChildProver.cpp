@@ -52,6 +52,14 @@ ProofResult divisi::rewrite::proveAll(Prover &prover,
       obligations);
 }
 
+ProofResult
+divisi::rewrite::followAll(const std::vector<SymbolicRule> &axioms,
+                           const Obligations &obligations) {
+  return proveEach(
+      [&](const SymbolicRule &each) { return proveByElements(each, axioms); },
+      obligations);
+}
+
 static std::string printAnswer(const ProofResult &result) {
   std::string text = result.isProved ? "1" : "0";
   std::string reason = result.open;
@@ -305,11 +313,7 @@ void divisi::rewrite::followElementsInChildren(
     const std::vector<Obligations> &rules, const ProofLimits &limits,
     const std::function<void(const ProofResult &)> &done) {
   auto work = [&](size_t i) {
-    return printAnswer(proveEach(
-        [&](const SymbolicRule &each) {
-          return proveByElements(each, axioms);
-        },
-        rules[i]));
+    return printAnswer(followAll(axioms, rules[i]));
   };
   runInProcesses(rules.size(), {limits.jobs, limits.seconds}, work,
                  [&](size_t i, const Piece &piece) { done(resultOf(piece)); });

@@ -99,14 +99,20 @@ std::optional<Sum> ElementOf::boolean(const SymbolicCall &call,
                              : one - less;
 }
 
-/// What is made of indices alone, each counted few times: 64 bits have room for
-/// that, so that it does not wrap.
-static std::optional<Polynomial> placesOf(const Sum &sum) {
-  constexpr int64_t most = 1 << 16;
+/// What is made of indices alone, each counted few times: so that it does not
+/// wrap, 64 bits have room for that, and 32 bits for one less another.
+static std::optional<Polynomial> placesOf(const std::string &type,
+                                          const Sum &sum) {
+  const int64_t most = type == "i64" ? 1 << 16 : 1;
+  if (type != "i64" && (type != "i32" || sum.terms.size() > 2)) {
+    return std::nullopt;
+  }
   Polynomial result;
+  int64_t signs = 0;
   for (const auto &[key, term] : sum.terms) {
     const auto &[monomial, coefficient] = term;
     const std::vector<FactorRef> &factors = monomial.factors;
+    signs += coefficient.above < 0 ? -1 : 1;
     bool isPlace = monomial.binders.empty() && factors.size() <= 1 &&
                    coefficient.below == 1 &&
                    std::abs(coefficient.above) <= most &&
@@ -119,7 +125,8 @@ static std::optional<Polynomial> placesOf(const Sum &sum) {
         factors.empty() ? Polynomial(1) : factors[0]->integers[0];
     result = result + Polynomial(coefficient.above) * place;
   }
-  return result;
+  bool isRoom = type == "i64" || std::abs(signs) <= 1;
+  return isRoom ? std::optional(std::move(result)) : std::nullopt;
 }
 
 /// A boolean of numbers. Of floats the order of their difference is known, of
@@ -136,7 +143,7 @@ Sum ElementOf::compare(const SymbolicCall &call, const std::string &from,
     if (isFloat(from)) {
       return isAbove(large - small);
     }
-    if (auto places = from == "i64" ? placesOf(large - small) : std::nullopt) {
+    if (auto places = placesOf(from, large - small)) {
       return isKnown(*places - Polynomial(1)) ? one : Sum();
     }
     Factor factor;
@@ -206,6 +213,10 @@ Sum ElementOf::function(const SymbolicCall &call, const std::string &from,
   }
   if (op == "cast" && call.attributes.empty()) {
     return castOf(from, call.element, x[0]);
+  }
+  auto absolute = op == "abs" ? absoluteOf(from, x[0]) : std::nullopt;
+  if (absolute) {
+    return *absolute;
   }
   if (op == "max" || op == "min") {
     return commutative(op + " of " + from, x, true);

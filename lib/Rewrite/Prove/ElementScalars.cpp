@@ -333,6 +333,26 @@ static bool keepsLowBits(const std::string &from, const std::string &to) {
   return a && b && !a->isFloat && !b->isFloat && b->bits <= a->bits;
 }
 
+/// Low bits of sums and products are those of low bits; nothing where the terms
+/// have indices.
+static std::optional<Sum> castTerms(const std::string &from,
+                                    const std::string &to, const Sum &x) {
+  Sum result;
+  for (const auto &[key, term] : x.terms) {
+    const auto &[monomial, coefficient] = term;
+    if (!monomial.binders.empty() || coefficient.below != 1) {
+      return std::nullopt;
+    }
+    Sum product(coefficient);
+    for (const FactorRef &factor : monomial.factors) {
+      bool isSame = factor->isBoolean || factor->kind == Factor::Kind::Integer;
+      product = product * (isSame ? Sum(factor) : castOf(from, to, Sum(factor)));
+    }
+    result = result + product;
+  }
+  return result;
+}
+
 Sum divisi::rewrite::castOf(const std::string &from, const std::string &to,
                             const Sum &x) {
   if (from == to) {
@@ -356,12 +376,34 @@ Sum divisi::rewrite::castOf(const std::string &from, const std::string &to,
       return castOf(first, to, inner->operands[0]);
     }
   }
+  if (!inner && keepsLowBits(from, to)) {
+    if (auto made = castTerms(from, to, x)) {
+      return *made;
+    }
+  }
+  auto a = numbersOf(from), b = numbersOf(to);
+  if (a && b && a->isFloat && b->isFloat) {
+    auto made = ofEach(x, [&](const Sum &each) { return castOf(from, to, each); });
+    if (made) {
+      return *made;
+    }
+  }
   return functionOf(nameOf("cast", from) + " to " + to, {x});
 }
 
 //===----------------------------------------------------------------------===//
-// Choices
+// Orders
 //===----------------------------------------------------------------------===//
+
+std::optional<Sum> divisi::rewrite::absoluteOf(const std::string &type,
+                                               const Sum &x) {
+  auto numbers = numbersOf(type);
+  if (!numbers || numbers->isFloat || !numbers->isSigned) {
+    return std::nullopt;
+  }
+  Sum negative = Sum() - x;
+  return named("abs", type, negative.key() < x.key() ? negative : x);
+}
 
 std::optional<Sum> divisi::rewrite::choiceOfLarger(const std::string &type,
                                                    const Sum &condition,

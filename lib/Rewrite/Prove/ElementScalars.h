@@ -33,6 +33,10 @@ std::optional<Sum> bitsOf(const std::string &op, const std::string &type,
 /// A cast between different types, as operators name them.
 Sum castOf(const std::string &from, const std::string &to, const Sum &x);
 
+/// The absolute value of integers with signs; nothing of others. That of the
+/// least number is itself, as is its negative.
+std::optional<Sum> absoluteOf(const std::string &type, const Sum &x);
+
 /// The larger of two integers of that type, or the smaller, if that is what a
 /// choice by `condition` takes.
 std::optional<Sum> choiceOfLarger(const std::string &type, const Sum &condition,
