@@ -26,10 +26,11 @@ static constexpr double kSeconds = 120;
 
 Keeper::Keeper(const std::vector<Rule> &axioms, Instantiator &instantiator)
     : instantiator_(instantiator), axioms_(axioms),
-      said_(symbolicAxioms(axioms, {}, instantiator)),
       prover_(std::make_unique<Prover>(kWork)) {
-  std::copy_if(said_.begin(), said_.end(), std::back_inserter(definitions_),
-               [](const SymbolicRule &each) { return each.isDefinition; });
+  std::vector<Rule> definitions;
+  std::copy_if(axioms.begin(), axioms.end(), std::back_inserter(definitions),
+               [](const Rule &each) { return each.isDefinition; });
+  definitions_ = symbolicAxioms(definitions, {}, instantiator);
 }
 
 /// Whether it is about tensors of no more dims than that.
@@ -72,9 +73,6 @@ void Keeper::enter(size_t mostDims) {
   }
   mostDims_ = mostDims;
   prover_ = proverFrom(all, mostDims, kWork);
-  if (!proofs_) {
-    proofs_ = proverFrom(said_, kMostDims, kWork);
-  }
 }
 
 void Keeper::add(Kept kept) {
@@ -127,15 +125,23 @@ static bool isReadable(const Rule &rule) {
 
 /// Whether it is proved by elements, or from the axioms with less work than it
 /// may take at the end, in the sight of all of them.
-bool Keeper::isSoonProved(const Rule &rule) const {
+bool Keeper::isSoonProved(const Rule &rule) {
   Obligations question = obligationsOf(rule, instantiator_);
   bool isProved = false;
-  ChildWork work{[] {}, [&](size_t) {
-                   ProofResult proof = followAll(definitions_, question);
-                   return proof.isProved ? proof : proveAll(*proofs_, question);
-                 }};
-  answerInChild(1, work, kSeconds,
-                [&](const ProofResult &proof) { isProved = proof.isProved; });
+  auto answer = [&](const std::function<ProofResult()> &prove) {
+    ChildWork work{[] {}, [&](size_t) { return prove(); }};
+    answerInChild(1, work, kSeconds,
+                  [&](const ProofResult &proof) { isProved = proof.isProved; });
+  };
+  answer([&] { return followAll(definitions_, question); });
+  if (!isProved) {
+    // There are many axioms: they are only said if they are asked.
+    if (!proofs_) {
+      proofs_ = proverFrom(symbolicAxioms(axioms_, {}, instantiator_),
+                           kMostDims, kWork);
+    }
+    answer([&] { return proveAll(*proofs_, question); });
+  }
   return isProved;
 }
 

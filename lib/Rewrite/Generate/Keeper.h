@@ -66,19 +66,18 @@ public:
   void prove(size_t jobs);
 
 private:
-  bool isSoonProved(const Rule &rule) const;
+  bool isSoonProved(const Rule &rule);
   void removeDropped(const std::vector<bool> &isDropped,
                      std::vector<GenerateCounts> &counts);
   std::optional<Kept> finish(const Rule &rule, const Way &way);
 
   Instantiator &instantiator_;
   std::vector<Rule> axioms_;
-  std::vector<SymbolicRule> said_; ///< By them, at all their ranks.
-  std::vector<SymbolicRule> definitions_; ///< Of that, what operators are.
+  std::vector<SymbolicRule> definitions_; ///< What they say of operators.
   std::vector<Kept> kept_;
   size_t mostDims_ = kMostDims;
   std::unique_ptr<Prover> prover_; ///< Of those that are kept.
-  std::unique_ptr<Prover> proofs_; ///< Of the axioms.
+  std::unique_ptr<Prover> proofs_; ///< Of the axioms, if they were asked.
 };
 
 } // namespace divisi::rewrite
