@@ -68,6 +68,14 @@ divisi::rewrite::symbolicAxioms(const std::vector<Rule> &axioms,
   return result;
 }
 
+std::vector<SymbolicRule>
+divisi::rewrite::symbolicDefinitions(std::vector<Rule> axioms,
+                                     const std::vector<Rule> &rules,
+                                     Instantiator &instantiator) {
+  std::erase_if(axioms, [](const Rule &axiom) { return !axiom.isDefinition; });
+  return symbolicAxioms(axioms, rules, instantiator);
+}
+
 /// Passes a rule through the gates that try it.
 static Verdict tryGates(const Rule &rule, Instantiator &instantiator) {
   Verdict verdict;
@@ -181,15 +189,14 @@ static void addProof(const Rule &rule, const Obligations &obligations,
 static std::vector<ProofResult>
 followElements(const std::vector<Rule> &rules,
                const std::vector<Obligations> &obligations,
-               std::vector<Rule> axioms, const ProofLimits &limits,
+               const std::vector<Rule> &axioms, const ProofLimits &limits,
                Instantiator &instantiator) {
   if (!limits.byElements) {
     return std::vector<ProofResult>(obligations.size());
   }
-  std::erase_if(axioms, [](const Rule &axiom) { return !axiom.isDefinition; });
   std::vector<ProofResult> proofs;
   followElementsInChildren(
-      symbolicAxioms(axioms, rules, instantiator), obligations, limits,
+      symbolicDefinitions(axioms, rules, instantiator), obligations, limits,
       [&](const ProofResult &proof) { proofs.push_back(proof); });
   return proofs;
 }

@@ -27,8 +27,12 @@ struct Needs {
 /// symbolic rules, what they do at those types and ranks.
 class Reach {
 public:
-  /// Adds an operator that stands there.
-  void start(const std::string &name) { has_[number(name)] = true; }
+  /// Adds operators that stand there.
+  void start(const std::vector<std::string> &names) {
+    for (size_t each : numbers(names)) {
+      has_[each] = true;
+    }
+  }
   /// Adds an axiom, which has the next number.
   void add(const std::vector<std::string> &source,
            const std::vector<std::string> &target, bool isDefinition) {
@@ -99,37 +103,6 @@ static std::vector<std::string> operatorsOf(const Graph &side) {
   return result;
 }
 
-std::vector<Rule>
-divisi::rewrite::axiomsWithin(const std::vector<Rule> &axioms,
-                              const std::vector<Rule> &rules) {
-  Reach reach;
-  for (const Rule &rule : rules) {
-    for (const Rule &each : withOperators(rule)) {
-      for (const Graph *side : {&each.source, &each.target}) {
-        for (const Node &node : side->nodes) {
-          reach.start(node.op);
-        }
-      }
-    }
-  }
-  std::vector<Rule> all;
-  for (const Rule &axiom : axioms) {
-    for (Rule &each : withOperators(axiom)) {
-      reach.add(operatorsOf(each.source), operatorsOf(each.target),
-                each.isDefinition);
-      all.push_back(std::move(each));
-    }
-  }
-  reach.grow(kAllSteps);
-  std::vector<Rule> result;
-  for (size_t i = 0; i != all.size(); ++i) {
-    if (reach.isUsable(i)) {
-      result.push_back(std::move(all[i]));
-    }
-  }
-  return result;
-}
-
 static std::vector<std::string> operatorsOf(const SymbolicGraph &side) {
   std::vector<std::string> result;
   for (const SymbolicCall &call : side.calls) {
@@ -138,30 +111,54 @@ static std::vector<std::string> operatorsOf(const SymbolicGraph &side) {
   return result;
 }
 
-std::vector<SymbolicRule>
-divisi::rewrite::usableAxioms(const std::vector<SymbolicRule> &axioms,
-                              const std::vector<Obligations> &rules,
-                              size_t steps) {
+/// Those of `axioms` that can be used within so many steps from what stands in
+/// `rules`, which are rules as written, or symbolic ones, as the axioms are.
+template <typename AnyRule>
+static std::vector<AnyRule> reachable(const std::vector<AnyRule> &axioms,
+                                      const std::vector<AnyRule> &rules,
+                                      size_t steps) {
   Reach reach;
-  for (const Obligations &each : rules) {
-    for (const SymbolicRule &rule : each) {
-      for (const SymbolicGraph *side : {&rule.source, &rule.target}) {
-        for (const SymbolicCall &call : side->calls) {
-          reach.start(call.function);
-        }
-      }
-    }
+  for (const AnyRule &rule : rules) {
+    reach.start(operatorsOf(rule.source));
+    reach.start(operatorsOf(rule.target));
   }
-  for (const SymbolicRule &axiom : axioms) {
+  for (const AnyRule &axiom : axioms) {
     reach.add(operatorsOf(axiom.source), operatorsOf(axiom.target),
               axiom.isDefinition);
   }
   reach.grow(steps);
-  std::vector<SymbolicRule> result;
+  std::vector<AnyRule> result;
   for (size_t i = 0; i != axioms.size(); ++i) {
     if (reach.isUsable(i)) {
       result.push_back(axioms[i]);
     }
   }
   return result;
+}
+
+/// Each of its operators as a rule of its own.
+static std::vector<Rule> spelled(const std::vector<Rule> &rules) {
+  std::vector<Rule> result;
+  for (const Rule &rule : rules) {
+    std::vector<Rule> all = withOperators(rule);
+    result.insert(result.end(), all.begin(), all.end());
+  }
+  return result;
+}
+
+std::vector<Rule>
+divisi::rewrite::axiomsWithin(const std::vector<Rule> &axioms,
+                              const std::vector<Rule> &rules) {
+  return reachable(spelled(axioms), spelled(rules), kAllSteps);
+}
+
+std::vector<SymbolicRule>
+divisi::rewrite::usableAxioms(const std::vector<SymbolicRule> &axioms,
+                              const std::vector<Obligations> &rules,
+                              size_t steps) {
+  std::vector<SymbolicRule> all;
+  for (const Obligations &each : rules) {
+    all.insert(all.end(), each.begin(), each.end());
+  }
+  return reachable(axioms, all, steps);
 }

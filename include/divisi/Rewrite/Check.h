@@ -56,6 +56,11 @@ std::vector<SymbolicRule> symbolicAxioms(const std::vector<Rule> &axioms,
                                          const std::vector<Rule> &rules,
                                          Instantiator &instantiator);
 
+/// The same of those of `axioms` that are definitions.
+std::vector<SymbolicRule> symbolicDefinitions(std::vector<Rule> axioms,
+                                              const std::vector<Rule> &rules,
+                                              Instantiator &instantiator);
+
 /// Proves each of `rules`, of which `obligations` say what has to be, as
 /// `limits` say; gives the results to `done`, in order. The caller has no other
 /// threads.

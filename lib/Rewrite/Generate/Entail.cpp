@@ -33,11 +33,11 @@ class Entailment {
 public:
   Entailment(const World &world, const GenerateOptions &options,
              const std::vector<SymbolicRule> &accepted,
-             const std::vector<SymbolicRule> &given, bool byElements,
+             const std::vector<SymbolicRule> &given,
+             const std::vector<SymbolicRule> *definitions,
              Instantiator &instantiator)
       : universe_(world, options.seed), instantiator_(instantiator),
-        generalizer_(universe_, instantiator), byElements_(byElements),
-        said_(accepted),
+        generalizer_(universe_, instantiator), definitions_(definitions),
         accepted_(proverFrom(accepted, mostDimsOf(world), kDefaultWork)) {
     if (!given.empty()) {
       given_ = proverFrom(given, mostDimsOf(world), kGivenWork);
@@ -75,12 +75,14 @@ private:
       ask();
     }
   }
-  std::vector<bool> follow(Prover &prover, bool byElements = false) {
+  std::vector<bool>
+  follow(Prover &prover,
+         const std::vector<SymbolicRule> *definitions = nullptr) {
     std::vector<bool> result;
     ChildWork work{[] {}, [&](size_t i) {
                      ProofResult proof;
-                     if (byElements) {
-                       proof = followAll(said_, questions_[i]);
+                     if (definitions) {
+                       proof = followAll(*definitions, questions_[i]);
                      }
                      return proof.isProved ? proof
                                            : proveAll(prover, questions_[i]);
@@ -108,7 +110,7 @@ private:
       keepAsked();
     }
     counts_.asked += rules_.size();
-    std::vector<bool> isEntailed = follow(*accepted_, byElements_);
+    std::vector<bool> isEntailed = follow(*accepted_, definitions_);
     for (size_t i = 0; i != rules_.size(); ++i) {
       if (isEntailed[i]) {
         ++counts_.entailed;
@@ -125,8 +127,8 @@ private:
   Universe universe_;
   Instantiator &instantiator_;
   Generalizer generalizer_;
-  bool byElements_;
-  const std::vector<SymbolicRule> &said_; ///< By what is accepted.
+  /// If elements are followed, by these.
+  const std::vector<SymbolicRule> *definitions_;
   std::unique_ptr<Prover> accepted_, given_;
   EntailCounts counts_;
   std::vector<Obligations> questions_;
@@ -147,9 +149,11 @@ Status divisi::rewrite::entailGenerated(
   std::vector<SymbolicRule> accepted =
       symbolicAxioms(rules, rules, instantiator);
   std::vector<SymbolicRule> also = symbolicAxioms(given, given, instantiator);
+  std::vector<SymbolicRule> definitions =
+      symbolicDefinitions(rules, rules, instantiator);
   for (const World &world : *worlds) {
-    Entailment entailment(world, options, accepted, also, byElements,
-                          instantiator);
+    Entailment entailment(world, options, accepted, also,
+                          byElements ? &definitions : nullptr, instantiator);
     for (size_t operators = 1; operators <= world.most; ++operators) {
       tell(entailment.run(operators));
     }

@@ -26,12 +26,8 @@ static constexpr double kSeconds = 120;
 
 Keeper::Keeper(const std::vector<Rule> &axioms, Instantiator &instantiator)
     : instantiator_(instantiator), axioms_(axioms),
-      prover_(std::make_unique<Prover>(kWork)) {
-  std::vector<Rule> definitions;
-  std::copy_if(axioms.begin(), axioms.end(), std::back_inserter(definitions),
-               [](const Rule &each) { return each.isDefinition; });
-  definitions_ = symbolicAxioms(definitions, {}, instantiator);
-}
+      definitions_(symbolicDefinitions(axioms, {}, instantiator)),
+      prover_(std::make_unique<Prover>(kWork)) {}
 
 /// Whether it is about tensors of no more dims than that.
 static bool isWithin(const SymbolicRule &rule, size_t mostDims) {

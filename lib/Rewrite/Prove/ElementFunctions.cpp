@@ -147,7 +147,7 @@ Sum ElementOf::compare(const SymbolicCall &call, const std::string &from,
       return isKnown(*places - Polynomial(1)) ? one : Sum();
     }
     Factor factor;
-    factor.name = "less of " + from;
+    factor.name = typedName("less", from);
     factor.operands = {small, large};
     factor.isBoolean = true;
     return small.key() == large.key() ? Sum()
@@ -169,7 +169,7 @@ static Sum quantized(const std::string &op, const std::string &from,
   if (op == "quantize") {
     std::vector<Sum> operands = {x[0] * inverse(x[1])};
     operands.insert(operands.end(), x.begin() + 2, x.end());
-    return functionOf(op + " of " + from + " to " + to, std::move(operands));
+    return functionOf(typedName(op, from) + " to " + to, std::move(operands));
   }
   Sum zero = x.size() == 3 ? castOf(from, to, x[2]) : Sum();
   return (castOf(from, to, x[0]) - zero) * x[1];
@@ -219,7 +219,7 @@ Sum ElementOf::function(const SymbolicCall &call, const std::string &from,
     return *absolute;
   }
   if (op == "max" || op == "min") {
-    return commutative(op + " of " + from, x, true);
+    return commutative(typedName(op, from), x, true);
   }
   if (op == "and" || op == "or" || op == "xor" || op == "not") {
     if (auto made = bitsOf(op, from, x)) {

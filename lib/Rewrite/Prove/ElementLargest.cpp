@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Rewrite/Prove/ElementAlgebra.h"
+#include "lib/Rewrite/Prove/ElementNames.h"
 
 #include <algorithm>
 #include <cmath>
@@ -142,7 +143,16 @@ static Sum termsWithout(const Sum &sum, const Atom &index) {
 static std::optional<Factor> foldInside(const Sum &body) {
   FactorRef factor = body.factor();
   if (factor && factor->kind == Factor::Kind::Fold && factor->name == "max") {
-    return *factor;
+    // A choice may have indices of those names inside.
+    Factor opened = *factor;
+    std::vector<AtomRef> names;
+    for (Binder &binder : opened.binders) {
+      names.push_back(freshIndex());
+      binder.index = names.back();
+    }
+    opened.operands[0] =
+        opened.operands[0].with(namesOf(factor->binders, names));
+    return opened;
   }
   FactorRef boolean = booleanIn(body);
   if (!boolean) {

@@ -41,19 +41,19 @@ static bool isAscending(const std::string &op) {
   return names.count(op) != 0;
 }
 
-/// What a function is called of a number of that type.
-static std::string nameOf(const std::string &op, const std::string &from) {
+std::string divisi::rewrite::typedName(const std::string &op,
+                                       const std::string &from) {
   return op + " of " + from;
 }
 
 /// Whether it is an integer everywhere.
 static bool isInteger(const Factor &factor) {
   static const std::string names[] = {
-      nameOf("floor", ""), nameOf("round", ""), nameOf("sign", ""),
-      nameOf("cast", "i"), nameOf("cast", "u")};
-  bool isRounded =
-      std::any_of(std::begin(names), std::end(names),
-                  [&](const auto &name) { return factor.name.starts_with(name); });
+      typedName("floor", ""), typedName("round", ""), typedName("sign", ""),
+      typedName("cast", "i"), typedName("cast", "u")};
+  bool isRounded = std::any_of(
+      std::begin(names), std::end(names),
+      [&](const auto &name) { return factor.name.starts_with(name); });
   return factor.isBoolean || factor.kind == Factor::Kind::Integer ||
          (factor.kind == Factor::Kind::Function && isRounded);
 }
@@ -78,7 +78,8 @@ static std::optional<Sum> rootOf(const Sum &square) {
   auto above = int64_t(std::llround(std::sqrt(double(coefficient.above))));
   auto below = int64_t(std::llround(std::sqrt(double(coefficient.below))));
   if (!monomial.binders.empty() || factors.size() % 2 != 0 ||
-      above * above != coefficient.above || below * below != coefficient.below) {
+      above * above != coefficient.above ||
+      below * below != coefficient.below) {
     return std::nullopt;
   }
   Sum root(Fraction::of(above, below));
@@ -95,7 +96,7 @@ static std::optional<Sum> rootOf(const Sum &square) {
 }
 
 static Sum named(const std::string &op, const std::string &from, const Sum &x) {
-  return functionOf(nameOf(op, from), {x});
+  return functionOf(typedName(op, from), {x});
 }
 
 /// Of the largest of numbers, the largest of what is made of each.
@@ -124,20 +125,19 @@ std::optional<Sum> divisi::rewrite::realFunction(const std::string &op,
   if ((op == "floor" || op == "round") && isInteger(x)) {
     return x;
   }
-  auto again = [&](const Sum &operand) -> Sum {
-    auto made = realFunction(op, from, operand);
-    return made ? *made : named(op, from, operand);
-  };
   if (isAscending(op)) {
-    if (auto made = ofEach(x, again)) {
+    auto made = ofEach(x, [&](const Sum &operand) {
+      return *realFunction(op, from, operand);
+    });
+    if (made) {
       return made;
     }
   }
   if (op == "exp") {
     return exponential(x);
   }
-  if (op == "sqrt") {
-    return rootOf(x);
+  if (auto root = op == "sqrt" ? rootOf(x) : std::nullopt) {
+    return root;
   }
   Sum negative = Sum() - x;
   bool isTurned = negative.key() < x.key();
@@ -149,8 +149,7 @@ std::optional<Sum> divisi::rewrite::realFunction(const std::string &op,
   if (op == "cos" || op == "cosh") {
     return named(op, from, isTurned ? negative : x);
   }
-  return op == "floor" || isAscending(op) ? std::optional(named(op, from, x))
-                                          : std::nullopt;
+  return isAscending(op) ? std::optional(named(op, from, x)) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -181,7 +180,7 @@ struct BitTable {
 static Sum inverseBits(const Sum &x) { return Sum() - one() - x; }
 
 static std::string bitsName(const std::string &type) {
-  return nameOf("bits", type);
+  return typedName("bits", type);
 }
 
 static BitTable tableOf(const std::string &type, const Sum &x) {
@@ -346,7 +345,8 @@ static std::optional<Sum> castTerms(const std::string &from,
     Sum product(coefficient);
     for (const FactorRef &factor : monomial.factors) {
       bool isSame = factor->isBoolean || factor->kind == Factor::Kind::Integer;
-      product = product * (isSame ? Sum(factor) : castOf(from, to, Sum(factor)));
+      Sum same(factor);
+      product = product * (isSame ? same : castOf(from, to, same));
     }
     result = result + product;
   }
@@ -363,16 +363,15 @@ Sum divisi::rewrite::castOf(const std::string &from, const std::string &to,
     return x;
   }
   FactorRef inner = x.factor();
-  std::string prefix = nameOf("cast", "");
+  std::string prefix = typedName("cast", "");
   std::string suffix = " to " + from;
   if (inner && inner->kind == Factor::Kind::Function &&
       inner->name.starts_with(prefix) && inner->name.ends_with(suffix)) {
     std::string first = inner->name.substr(
         prefix.size(), inner->name.size() - prefix.size() - suffix.size());
-    auto a = numbersOf(first);
-    bool isFree = isWithin(first, from) ||
-                  (a && !a->isFloat && keepsLowBits(from, to));
-    if (isFree) {
+    auto numbers = numbersOf(first);
+    bool isInteger = numbers && !numbers->isFloat;
+    if (isWithin(first, from) || (isInteger && keepsLowBits(from, to))) {
       return castOf(first, to, inner->operands[0]);
     }
   }
@@ -383,12 +382,13 @@ Sum divisi::rewrite::castOf(const std::string &from, const std::string &to,
   }
   auto a = numbersOf(from), b = numbersOf(to);
   if (a && b && a->isFloat && b->isFloat) {
-    auto made = ofEach(x, [&](const Sum &each) { return castOf(from, to, each); });
+    auto made =
+        ofEach(x, [&](const Sum &each) { return castOf(from, to, each); });
     if (made) {
       return *made;
     }
   }
-  return functionOf(nameOf("cast", from) + " to " + to, {x});
+  return functionOf(typedName("cast", from) + " to " + to, {x});
 }
 
 //===----------------------------------------------------------------------===//
@@ -411,7 +411,7 @@ std::optional<Sum> divisi::rewrite::choiceOfLarger(const std::string &type,
                                                    const Sum &otherwise) {
   for (bool isTurned : {false, true}) {
     FactorRef less = (isTurned ? one() - condition : condition).factor();
-    if (!less || !less->isFunction(nameOf("less", type))) {
+    if (!less || !less->isFunction(typedName("less", type))) {
       continue;
     }
     std::string small = less->operands[0].key(),
@@ -421,7 +421,7 @@ std::optional<Sum> divisi::rewrite::choiceOfLarger(const std::string &type,
     for (bool isMost : {true, false}) {
       if (taken.key() == (isMost ? large : small) &&
           left.key() == (isMost ? small : large)) {
-        return commutative(nameOf(isMost ? "max" : "min", type),
+        return commutative(typedName(isMost ? "max" : "min", type),
                            {taken, left}, true);
       }
     }

@@ -20,8 +20,11 @@
 
 namespace divisi::rewrite {
 
-/// The function of that name of a number of type `from`, a float, or of `float`,
-/// as the result is; nothing where it is only a function.
+/// What a function is called of numbers of that type.
+std::string typedName(const std::string &op, const std::string &from);
+
+/// The function of that name of a number of type `from`, which is a float type
+/// or `float`, as the result is; nothing where it is only a function.
 std::optional<Sum> realFunction(const std::string &op, const std::string &from,
                                 const Sum &x);
 
