@@ -191,6 +191,59 @@ static Value fromFour(OpBuilder &builder, Value y, const Lettered &replaced,
 }
 
 //===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What repeated heads are repetitions of.
+struct Unrepeated {
+  Value value;                ///< With a dimension of extent 1 behind heads.
+  SmallVector<int64_t> shape; ///< Without it.
+};
+
+} // namespace
+
+/// What `x` has each of its heads several times of, one behind the other;
+/// nothing if it does not.
+static std::optional<Unrepeated> unrepeated(const Lettered &x, char head) {
+  auto merge = x.value.getDefiningOp<nn::ReshapeOp>();
+  auto repeat =
+      merge ? merge.getX().getDefiningOp<nn::BroadcastOp>() : nullptr;
+  size_t rank = x.letters.size(), times = x.letters.find(head) + 1;
+  if (!repeat || typeOf(repeat.getX()).getRank() != int64_t(rank + 1) ||
+      typeOf(repeat).getRank() != int64_t(rank + 1)) {
+    return std::nullopt;
+  }
+  SmallVector<int64_t> from(typeOf(repeat.getX()).getShape());
+  SmallVector<int64_t> to(typeOf(repeat).getShape());
+  SmallVector<int64_t> dims(repeat.getDims()), merged(to);
+  merged[times - 1] *= merged[times];
+  merged.erase(merged.begin() + times);
+  bool isOne = from[times] == 1;
+  from[times] = to[times];
+  if (!isOne || from != to || !llvm::is_sorted(dims) ||
+      ArrayRef<int64_t>(merged) != typeOf(x.value).getShape()) {
+    return std::nullopt;
+  }
+  from.erase(from.begin() + times);
+  return Unrepeated{repeat.getX(), from};
+}
+
+/// Takes keys and values as they are before their heads are repeated for those
+/// of queries.
+static void groupHeads(OpBuilder &builder, char head,
+                       WrittenAttention &written) {
+  auto k = unrepeated(written.k, head), v = unrepeated(written.v, head);
+  size_t ofKeys = written.k.letters.find(head);
+  size_t ofValues = written.v.letters.find(head);
+  if (k && v && k->shape[ofKeys] == v->shape[ofValues]) {
+    written.k.value = reshaped(builder, k->value, k->shape);
+    written.v.value = reshaped(builder, v->value, v->shape);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // The mask
 //===----------------------------------------------------------------------===//
 
@@ -237,7 +290,8 @@ splitQueries(const WrittenAttention &written, StringRef queries) {
   for (size_t i = 0; i < queries.size(); ++i) {
     size_t dim = written.scores.find(queries[i]);
     bool differs = llvm::any_of(written.masks, [&](const WrittenMask &mask) {
-      return padded(mask.value, written.scores.size())[dim] != 1;
+      return mask.value &&
+             padded(mask.value, written.scores.size())[dim] != 1;
     });
     first = differs ? std::min(first, i) : first;
   }
@@ -325,6 +379,9 @@ static LogicalResult fuseAttention(nn::MatmulOp op,
   }
   nn::AttentionLabels labels;
   scaleRows(rewriter, *written);
+  if (!head.empty()) {
+    groupHeads(rewriter, head.front(), *written);
+  }
   Value queried = toFour(rewriter, 0, written->q, q, labels);
   Value keys = toFour(rewriter, 1, written->k, k, labels);
   Value values = toFour(rewriter, 2, written->v, v, labels);

@@ -23,11 +23,13 @@ def FuseAttention : Pass<"nn-fuse-attention", "::mlir::func::FuncOp"> {
     `nn.attention`, if nothing else uses what lies between. Dimensions may come
     in any order and number. The scale may stand at q, at k or behind their
     product, at several of them too, and be another for each query: queries are
-    multiplied then. Products may be capped. Masks may be added, also before a
+    multiplied then. Keys and values may be repeated for heads of queries that
+    share them, which they need not be. Products may be capped. Masks may be added, also before a
     scale of at most 1, and be booleans that choose -inf, or a number of f32 to
-    which products add nothing; several become their sum. Rows that attend
-    nothing are NaN, unless NaN of the weights is replaced by 0. Two layers with
-    a softmax between, whose keys and values are weights, stay as they are.
+    which products add nothing; such a number may also bound masked products
+    from below. Several become one, in their order. Rows that attend nothing are
+    NaN, unless NaN of the weights is replaced by 0. Two layers with a softmax
+    between, whose keys and values are weights, stay as they are.
 
     Postcondition: the values are the same up to rounding, where what is not
     attended is finite.

@@ -52,36 +52,42 @@ static nn::SoftmaxOp softmaxOf(Value weights, WrittenAttention &written) {
   return clears ? inner.getDefiningOp<nn::SoftmaxOp>() : nullptr;
 }
 
+/// Whether `number` in place of a product says that it is not attended: added to
+/// any product it is that number still.
+static bool isMask(std::optional<double> number, Value products) {
+  constexpr double lowest = -1e30;
+  Type element = typeOf(products).getElementType();
+  return number && (*number == -std::numeric_limits<double>::infinity() ||
+                    (*number <= lowest && (element.isF32() || element.isF64())));
+}
+
 /// Products that booleans choose, and the mask that they are then; nothing for
-/// all other choices. A number is no mask unless added to any product it is
-/// that number still.
+/// all other choices.
 static std::optional<std::pair<Value, WrittenMask>>
 chosen(nn::SelectOp select) {
-  constexpr double lowest = -1e30;
   for (bool isTurned : {false, true}) {
     Value products = isTurned ? select.getY() : select.getX();
     std::optional<double> other =
         numberOf(isTurned ? select.getX() : select.getY());
-    Type element = typeOf(select).getElementType();
-    bool isMask =
-        other && (*other == -std::numeric_limits<double>::infinity() ||
-                  (*other <= lowest && (element.isF32() || element.isF64())));
-    if (isMask && products.getType() == select.getType()) {
+    if (isMask(other, products)) {
       return std::pair(products,
-                       WrittenMask{select.getCondition(), 1, *other, isTurned});
+                       WrittenMask{MaskKind::Chosen, select.getCondition(), 1,
+                                   *other, isTurned});
     }
   }
   return std::nullopt;
 }
 
-/// Whether one more mask can stand before those that are written: of numbers
-/// that stand for -inf the sum would be -inf.
-static bool joins(const WrittenMask &mask, const WrittenAttention &written) {
-  auto isLow = [](const WrittenMask &mask) {
-    return mask.other != 0 && std::isfinite(mask.other);
-  };
-  return written.masks.empty() ||
-         (!isLow(mask) && llvm::none_of(written.masks, isLow));
+/// The same of products of which none is less than a number.
+static std::optional<std::pair<Value, WrittenMask>> bounded(nn::MaxOp max) {
+  for (auto [products, by] : {std::pair(max.getLhs(), max.getRhs()),
+                              std::pair(max.getRhs(), max.getLhs())}) {
+    if (std::optional<double> other = numberOf(by); isMask(other, products)) {
+      return std::pair(products,
+                       WrittenMask{MaskKind::Bounded, {}, 1, *other, false});
+    }
+  }
+  return std::nullopt;
 }
 
 /// Whether `by` multiplies all products of a query by one number.
@@ -111,20 +117,21 @@ static nn::MatmulOp maskedProducts(Operation *op, WrittenAttention &written) {
     return nullptr;
   }
   auto withMask = [&](Value products, WrittenMask mask) -> nn::MatmulOp {
-    bool fits = products.getType() == op->getResult(0).getType() &&
-                joins(mask, written);
     WrittenAttention masked = written;
     masked.masks.push_back(mask);
-    return fits ? tryProducts(products, masked, written) : nullptr;
+    return products.getType() == op->getResult(0).getType()
+               ? tryProducts(products, masked, written)
+               : nullptr;
   };
   if (auto add = dyn_cast<nn::AddOp>(op)) {
-    nn::MatmulOp left =
-        withMask(add.getLhs(), {add.getRhs(), written.scale, 0, false});
-    return left ? left
-                : withMask(add.getRhs(),
-                           {add.getLhs(), written.scale, 0, false});
+    auto numbers = [&](Value value) {
+      return WrittenMask{MaskKind::Added, value, written.scale, 0, false};
+    };
+    nn::MatmulOp left = withMask(add.getLhs(), numbers(add.getRhs()));
+    return left ? left : withMask(add.getRhs(), numbers(add.getLhs()));
   }
-  auto choice = chosen(cast<nn::SelectOp>(op));
+  auto select = dyn_cast<nn::SelectOp>(op);
+  auto choice = select ? chosen(select) : bounded(cast<nn::MaxOp>(op));
   if (!choice) {
     return nullptr;
   }
@@ -178,7 +185,7 @@ static nn::MatmulOp productsOf(Value scores, WrittenAttention &written) {
     return rowProducts(mul, written);
   }
   Operation *op = scores.getDefiningOp();
-  return isa_and_present<nn::AddOp, nn::SelectOp>(op)
+  return isa_and_present<nn::AddOp, nn::SelectOp, nn::MaxOp>(op)
              ? maskedProducts(op, written)
              : nullptr;
 }
@@ -217,7 +224,9 @@ std::optional<WrittenAttention> divisi::matchAttention(nn::MatmulOp second,
     return std::nullopt;
   }
   nn::MatmulOp first = productsOf(softmax.getX(), written);
-  if (!first ||
+  bool boundsProducts = !written.masks.empty() &&
+                        written.masks.back().kind == MaskKind::Bounded;
+  if (!first || boundsProducts ||
       typeOf(first.getA()).getElementType() !=
           typeOf(second.getResult()).getElementType() ||
       typeOf(first.getResult()).getElementType() !=
@@ -234,30 +243,42 @@ std::optional<WrittenAttention> divisi::matchAttention(nn::MatmulOp second,
   return std::isfinite(written.scale) ? std::optional(written) : std::nullopt;
 }
 
-/// A mask as numbers that are added.
-static Value numbersOf(OpBuilder &builder, Location location,
-                       const WrittenMask &mask, FloatType element) {
-  auto number = [&](double value) {
+/// The numbers that are added to products in place of `inner`, null for none,
+/// and of a mask behind them.
+static Value maskedBy(OpBuilder &builder, Location location, Value inner,
+                      const WrittenMask &mask, FloatType element) {
+  auto number = [&](double value) -> Value {
     auto type = RankedTensorType::get({}, element);
     return nn::ConstantOp::create(
         builder, location, type,
         DenseElementsAttr::get(type, builder.getFloatAttr(element, value)));
   };
-  if (mask.other != 0) {
-    Value zero = number(0), other = number(mask.other);
-    return nn::SelectOp::create(builder, location, mask.value,
-                                mask.isTurned ? other : zero,
-                                mask.isTurned ? zero : other);
+  switch (mask.kind) {
+  case MaskKind::Added: {
+    Value numbers = mask.times == 1
+                        ? mask.value
+                        : nn::MulOp::create(builder, location, mask.value,
+                                            number(mask.times));
+    return inner ? nn::AddOp::create(builder, location, inner, numbers)
+                 : numbers;
   }
-  return mask.times == 1 ? mask.value
-                         : nn::MulOp::create(builder, location, mask.value,
-                                             number(mask.times));
+  case MaskKind::Chosen: {
+    Value kept = inner ? inner : number(0), other = number(mask.other);
+    return nn::SelectOp::create(builder, location, mask.value,
+                                mask.isTurned ? other : kept,
+                                mask.isTurned ? kept : other);
+  }
+  case MaskKind::Bounded:
+    return nn::MaxOp::create(builder, location, inner, number(mask.other));
+  }
+  llvm_unreachable("a kind of mask that is not there");
 }
 
 Value divisi::joinMasks(OpBuilder &builder, Location location,
                         const WrittenAttention &written) {
   ArrayRef<WrittenMask> masks = written.masks;
-  if (masks.size() == 1 && std::isinf(masks.front().other)) {
+  if (masks.size() == 1 && masks.front().kind == MaskKind::Chosen &&
+      std::isinf(masks.front().other)) {
     Value allowed = masks.front().value;
     return masks.front().isTurned
                ? nn::NotOp::create(builder, location, allowed)
@@ -266,9 +287,7 @@ Value divisi::joinMasks(OpBuilder &builder, Location location,
   auto element = cast<FloatType>(typeOf(written.q.value).getElementType());
   Value joined;
   for (const WrittenMask &mask : llvm::reverse(masks)) {
-    Value numbers = numbersOf(builder, location, mask, element);
-    joined = joined ? nn::AddOp::create(builder, location, joined, numbers)
-                    : numbers;
+    joined = maskedBy(builder, location, joined, mask, element);
   }
   return joined;
 }

@@ -24,11 +24,19 @@ struct Lettered {
   std::string letters; ///< As many as it has dimensions.
 };
 
+/// What is done to products that is not to attend some of them.
+enum class MaskKind : uint8_t {
+  Added,   ///< Numbers are added.
+  Chosen,  ///< Booleans choose products, or one number in their place.
+  Bounded, ///< What is less than one number becomes that.
+};
+
 /// What products are masked with, as it broadcasts to them.
 struct WrittenMask {
-  mlir::Value value;     ///< Numbers that are added, or booleans that choose.
+  MaskKind kind = MaskKind::Added;
+  mlir::Value value;     ///< The numbers or booleans; null for a bound.
   double times = 1;      ///< What the numbers are multiplied by.
-  double other = 0;      ///< What stands where booleans do not choose products.
+  double other = 0;      ///< The one number.
   bool isTurned = false; ///< Booleans choose it, not the products.
 };
 
@@ -36,7 +44,7 @@ struct WrittenMask {
 struct WrittenAttention {
   Lettered q, k, v, y; ///< Queries, keys, values, and the result.
   std::string scores;  ///< The letters of the products; keys are last.
-  mlir::SmallVector<WrittenMask> masks; ///< One after the other.
+  mlir::SmallVector<WrittenMask> masks; ///< The last one comes first.
   /// What products are multiplied by that is one number for all keys of a
   /// query, as it broadcasts to them.
   mlir::SmallVector<mlir::Value> rows;

@@ -249,7 +249,8 @@ static Monomial nameInOrder(const Monomial &monomial) {
     throw GivenUp();
   }
   return leastNamed(
-      monomial.binders.size(), height, false,
+      monomial.binders.size(), height,
+      usesOf(monomial.binders, monomial.factors, {}),
       [&](const std::vector<AtomRef> &names, const std::vector<size_t> &order) {
         Monomial named;
         named.binders = withNames(monomial.binders, names, order);

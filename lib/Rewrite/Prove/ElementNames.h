@@ -12,6 +12,7 @@
 #include "lib/Rewrite/Prove/ElementTerms.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 namespace divisi::rewrite {
@@ -46,12 +47,29 @@ Monomial apart(const Monomial &monomial);
 /// left to multiply by, and the rest is not named yet.
 bool simplify(Monomial &monomial, std::optional<Polynomial> &times);
 
-/// Names for binders in all orders, of which the one with the least key is
-/// kept; `make` says what there is with some names.
+/// For each binder a number that tells how its index is used in `factors` or
+/// `operands`, whatever the binders are called: those of which it differs are
+/// told apart by it.
+std::vector<uint64_t> usesOf(const std::vector<Binder> &binders,
+                             const std::vector<FactorRef> &factors,
+                             const std::vector<Sum> &operands);
+/// The next order of places that have equal `uses`, from which all orders are
+/// reached; false behind the last.
+bool nextOrder(std::vector<size_t> &order, const std::vector<uint64_t> &uses);
+
+/// Names for binders, in ascending order of their uses; of all orders of those
+/// with equal uses the one with the least key is kept. `make` says what there is
+/// with some names. No uses: in the order in which they are.
 template <typename Make>
-auto leastNamed(size_t count, int height, bool isOrdered, Make make) {
+auto leastNamed(size_t count, int height, const std::vector<uint64_t> &uses,
+                Make make) {
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), 0);
+  if (!uses.empty()) {
+    std::stable_sort(order.begin(), order.end(), [&](size_t one, size_t other) {
+      return uses[one] < uses[other];
+    });
+  }
   auto named = [&] {
     std::vector<AtomRef> names(count);
     for (size_t i = 0; i != count; ++i) {
@@ -60,7 +78,7 @@ auto leastNamed(size_t count, int height, bool isOrdered, Make make) {
     return make(names, order);
   };
   auto best = named();
-  while (!isOrdered && std::next_permutation(order.begin(), order.end())) {
+  while (!uses.empty() && nextOrder(order, uses)) {
     auto other = named();
     if (other.second < best.second) {
       best = std::move(other);

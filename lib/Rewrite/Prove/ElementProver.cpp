@@ -235,21 +235,30 @@ bool ElementProof::splitIndex(size_t result, const Case &at,
     }
     AtomRef first = indexAtom(split.index->key.substr(1) + "a");
     AtomRef second = indexAtom(split.index->key.substr(1) + "b");
-    // Of a few parts each is a case.
-    constexpr int64_t few = 4;
-    if (auto number = major->number(); number && *number <= few) {
-      one.indices[i] = {second, split.by};
-      auto isEqual = [&](int64_t part) {
+    // Of a few parts, or places in a part, each is a case.
+    auto isFew = [](const Polynomial &count) {
+      return count.number() && *count.number() <= 4;
+    };
+    if (isFew(*major) || isFew(split.by)) {
+      bool areParts = isFew(*major);
+      one.indices[i] = areParts ? Binder{second, split.by}
+                                : Binder{first, *major};
+      auto isEqual = [&](int64_t number) {
         Case each = one;
-        Polynomial from = Polynomial(part) * split.by;
-        replace(each, split.index->key, from + Polynomial(second));
+        Polynomial part(number), place(second);
+        if (!areParts) {
+          part = Polynomial(first);
+          place = Polynomial(number);
+        }
+        replace(each, split.index->key, part * split.by + place);
         return areEqualAt(result, std::move(each), depth + 1);
       };
-      int64_t part = 0;
-      while (part != *number && isEqual(part)) {
-        ++part;
+      int64_t count = *(areParts ? *major : split.by).number();
+      int64_t number = 0;
+      while (number != count && isEqual(number)) {
+        ++number;
       }
-      return part == *number;
+      return number == count;
     }
     one.indices[i] = {first, *major};
     one.indices.push_back({second, split.by});
@@ -269,10 +278,20 @@ bool ElementProof::splitExtent(size_t result, const Case &at,
     replace(one, atom->key, Polynomial(1));
   } else {
     one.facts.emplace_back(extent - Polynomial(1), Facts::Relation::Equal);
-    for (const Binder &index : at.indices) {
-      if (index.extent == extent) {
-        replace(one, index.index->key, Polynomial(0));
+  }
+  for (const Condition &condition : rule_.conditions) {
+    if (condition.relation == Relation::Broadcasts &&
+        integer(condition.right, one).number() == 1) {
+      AtomRef repeated = integer(condition.left, one).atom();
+      if (repeated) {
+        replace(one, repeated->key, Polynomial(1));
       }
+    }
+  }
+  for (size_t i = 0; i != at.indices.size(); ++i) {
+    if (at.indices[i].extent == extent ||
+        one.indices[i].extent.number() == 1) {
+      replace(one, at.indices[i].index->key, Polynomial(0));
     }
   }
   more.facts.emplace_back(extent - Polynomial(2), Facts::Relation::AtLeast);
@@ -355,6 +374,7 @@ bool ElementProof::areEqualAt(size_t result, Case at, int depth) {
 
 Proof ElementProof::run() {
   Proof proof;
+  beginFactors();
   try {
     Case at;
     addConditions(at);
@@ -374,77 +394,4 @@ Proof ElementProof::run() {
 Proof divisi::rewrite::proveByElements(
     const SymbolicRule &rule, const std::vector<SymbolicRule> &axioms) {
   return ElementProof(rule, axioms).run();
-}
-
-/// A function of numbers, or an element of a variable.
-static std::optional<double> valueOf(const Sum &sum,
-                                     const ElementValues &elements);
-
-static std::optional<double> valueOf(const Factor &factor,
-                                     const ElementValues &elements) {
-  std::vector<double> operands;
-  for (const Sum &operand : factor.operands) {
-    std::optional<double> value = valueOf(operand, elements);
-    if (!value) {
-      return std::nullopt;
-    }
-    operands.push_back(*value);
-  }
-  if (factor.kind == Factor::Kind::Element) {
-    std::vector<int64_t> index;
-    for (const Polynomial &place : factor.integers) {
-      std::optional<int64_t> number = place.number();
-      if (!number) {
-        return std::nullopt;
-      }
-      index.push_back(*number);
-    }
-    return elements(std::stoul(factor.name.substr(1)), index);
-  }
-  if (factor.name == "max") {
-    return *std::max_element(operands.begin(), operands.end());
-  }
-  if (factor.name == "above 0") {
-    return operands[0] > 0 ? 1 : 0;
-  }
-  if (factor.name == "inverse") {
-    return 1 / operands[0];
-  }
-  return std::nullopt;
-}
-
-static std::optional<double> valueOf(const Sum &sum,
-                                     const ElementValues &elements) {
-  double result = 0;
-  for (const auto &[key, term] : sum.terms) {
-    const auto &[monomial, coefficient] = term;
-    double product = double(coefficient.above) / double(coefficient.below);
-    for (const FactorRef &factor : monomial.factors) {
-      std::optional<double> value = valueOf(*factor, elements);
-      if (!value) {
-        return std::nullopt;
-      }
-      product *= *value;
-    }
-    if (!monomial.binders.empty()) {
-      return std::nullopt;
-    }
-    result += product;
-  }
-  return result;
-}
-
-std::optional<double>
-divisi::rewrite::evaluateElement(const SymbolicRule &rule,
-                                 const std::vector<int64_t> &index,
-                                 const ElementValues &elements) {
-  Facts facts;
-  std::multimap<std::string, const SymbolicRule *> definitions;
-  ElementContext context{facts, definitions, {}};
-  Values symbols;
-  std::map<std::string, Sum> reals;
-  ElementOf source(rule, rule.source, symbols, reals, context);
-  return valueOf(
-      source.at(rule.source.results[0], Index(index.begin(), index.end())),
-      elements);
 }

@@ -120,8 +120,11 @@ FactorRef booleanIn(const Sum &sum, const Atom *index = nullptr);
 /// The sum where a boolean is 1, or 0.
 Sum where(const Sum &sum, const Factor &boolean, bool holds);
 
+/// Counts from 0 how many factors this thread makes.
+void beginFactors();
 /// Completes a factor by its height and key, and gives it a name for each
-/// binder of a Fold.
+/// binder of a Fold. Throws GivenUp where too many were made since
+/// beginFactors().
 FactorRef makeFactor(Factor factor);
 
 AtomRef elementAtom(Sum element);

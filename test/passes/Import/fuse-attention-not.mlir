@@ -116,14 +116,26 @@ func.func @cleanup_of_another(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, 
   return %y : tensor<2x3x4x7xf32>
 }
 
-// The sum of both is infinite where no key is left, and each is not.
-// CHECK-LABEL: func @two_lowest
+// Nothing is masked: products that are infinite become a number.
+// CHECK-LABEL: func @bounded_products
 // CHECK: nn.softmax
-func.func @two_lowest(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xi1>, %n: tensor<2x1x1x6xf32>) -> tensor<2x3x4x7xf32> {
+func.func @bounded_products(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32> {
   %c = nn.constant dense<-3.0e38> : tensor<f32>
   %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
-  %1 = nn.add %0, %n : (tensor<2x3x4x6xf32>, tensor<2x1x1x6xf32>) -> tensor<2x3x4x6xf32>
-  %2 = nn.select %m, %1, %c : (tensor<4x6xi1>, tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.max %0, %c : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// A bound that products reach.
+// CHECK-LABEL: func @bounded_by_zero
+// CHECK: nn.softmax
+func.func @bounded_by_zero(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<0.0> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.add %0, %m : (tensor<2x3x4x6xf32>, tensor<4x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.max %1, %c : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
   %3 = nn.softmax %2 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
   %y = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
   return %y : tensor<2x3x4x7xf32>

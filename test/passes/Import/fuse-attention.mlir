@@ -184,8 +184,7 @@ func.func @scale_by_query(%q: tensor<2x4x3x5xf32>, %k: tensor<2x6x3x5xf32>, %v: 
 // CHECK-LABEL: func @left_out
 // CHECK: %[[N:.*]] = nn.not %arg3
 // CHECK: nn.attention %arg0, %arg1, %arg2, %{{.*}} {{.*}}tensor<1x1x4x6xi1>)
-// CHECK: %[[S:.*]] = nn.select %arg3, %[[I:.*]], %[[Z:.*]] : (tensor<4x6xi1>, tensor<f32>, tensor<f32>)
-// CHECK: %[[SUM:.*]] = nn.add %arg4, %[[S]]
+// CHECK: %[[S:.*]] = nn.select %arg3, %[[I:.*]], %arg4 : (tensor<4x6xi1>, tensor<f32>, tensor<3x4x6xf32>)
 // CHECK: nn.attention %arg0, %arg1, %arg2, %{{.*}} {{.*}}tensor<1x3x4x6xf32>)
 func.func @left_out(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xi1>, %n: tensor<3x4x6xf32>) -> (tensor<2x3x4x7xf32>, tensor<2x3x4x7xf32>) {
   %none = nn.constant dense<0xFF800000> : tensor<f32>
@@ -213,6 +212,76 @@ func.func @lowest(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2
   %2 = nn.softmax %1 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
   %y = nn.matmul %2, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
   return %y : tensor<2x3x4x7xf32>
+}
+
+// Where booleans do not choose products, a mask before does not count: its sum
+// with the number could be infinite.
+// CHECK-LABEL: func @two_lowest
+// CHECK: %[[S:.*]] = nn.select %arg3, %arg4, %{{.*}} : (tensor<4x6xi1>, tensor<2x1x1x6xf32>, tensor<f32>) -> tensor<2x1x4x6xf32>
+// CHECK: nn.attention %arg0, %arg1, %arg2, %[[S]] {
+func.func @two_lowest(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xi1>, %n: tensor<2x1x1x6xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<-3.0e38> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.add %0, %n : (tensor<2x3x4x6xf32>, tensor<2x1x1x6xf32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.select %m, %1, %c : (tensor<4x6xi1>, tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.softmax %2 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %3, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// A mask behind booleans, all of it bounded, as decoders write it.
+// CHECK-LABEL: func @bounded
+// CHECK: %[[S:.*]] = nn.select %arg3, %{{.*}}, %{{.*}} : (tensor<4x6xi1>, tensor<f32>, tensor<f32>) -> tensor<4x6xf32>
+// CHECK: %[[SUM:.*]] = nn.add %[[S]], %arg4
+// CHECK: nn.max %[[SUM]], %{{.*}} : (tensor<2x1x4x6xf32>, tensor<f32>) -> tensor<2x1x4x6xf32>
+// CHECK: nn.attention %arg0, %arg1, %arg2, %{{.*}} {{.*}}tensor<2x1x4x6xf32>)
+func.func @bounded(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x6x7xf32>, %m: tensor<4x6xi1>, %n: tensor<2x1x1x6xf32>) -> tensor<2x3x4x7xf32> {
+  %c = nn.constant dense<-3.40282347E+38> : tensor<f32>
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %1 = nn.select %m, %0, %c : (tensor<4x6xi1>, tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %2 = nn.add %1, %n : (tensor<2x3x4x6xf32>, tensor<2x1x1x6xf32>) -> tensor<2x3x4x6xf32>
+  %3 = nn.max %2, %c : (tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %4 = nn.softmax %3 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %y = nn.matmul %4, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x3x6x7xf32>) -> tensor<2x3x4x7xf32>
+  return %y : tensor<2x3x4x7xf32>
+}
+
+// Each head of keys and values does for two of queries.
+// CHECK-LABEL: func @groups
+// CHECK-NOT: nn.broadcast
+// CHECK: %[[V:.*]] = nn.reshape %arg2 : (tensor<2x3x1x6x7xf32>) -> tensor<2x3x6x7xf32>
+// CHECK: nn.attention %arg0, %arg1, %[[V]] {{{.*}}softcap = 5.000000e+01
+func.func @groups(%q: tensor<2x6x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tensor<2x3x1x6x7xf32>) -> tensor<2x6x4x7xf32> {
+  %c = nn.constant dense<50.0> : tensor<f32>
+  %0 = nn.reshape %k : (tensor<2x3x6x5xf32>) -> tensor<2x3x1x6x5xf32>
+  %1 = nn.broadcast %0 {dims = array<i64: 0, 1, 2, 3, 4>} : (tensor<2x3x1x6x5xf32>) -> tensor<2x3x2x6x5xf32>
+  %2 = nn.reshape %1 : (tensor<2x3x2x6x5xf32>) -> tensor<2x6x6x5xf32>
+  %3 = nn.broadcast %v {dims = array<i64: 0, 1, 2, 3, 4>} : (tensor<2x3x1x6x7xf32>) -> tensor<2x3x2x6x7xf32>
+  %4 = nn.reshape %3 : (tensor<2x3x2x6x7xf32>) -> tensor<2x6x6x7xf32>
+  %5 = nn.matmul %q, %2 {labels = "bhsd,bhtd->bhst"} : (tensor<2x6x4x5xf32>, tensor<2x6x6x5xf32>) -> tensor<2x6x4x6xf32>
+  %6 = nn.div %5, %c : (tensor<2x6x4x6xf32>, tensor<f32>) -> tensor<2x6x4x6xf32>
+  %7 = nn.tanh %6 : (tensor<2x6x4x6xf32>) -> tensor<2x6x4x6xf32>
+  %8 = nn.mul %7, %c : (tensor<2x6x4x6xf32>, tensor<f32>) -> tensor<2x6x4x6xf32>
+  %9 = nn.softmax %8 {axis = 3, log = false} : (tensor<2x6x4x6xf32>) -> tensor<2x6x4x6xf32>
+  %y = nn.matmul %9, %4 {labels = "bhst,bhte->bhse"} : (tensor<2x6x4x6xf32>, tensor<2x6x6x7xf32>) -> tensor<2x6x4x7xf32>
+  return %y : tensor<2x6x4x7xf32>
+}
+
+// Each head of keys and values once behind all others: no two of queries that
+// share one are neighbours.
+// CHECK-LABEL: func @no_groups
+// CHECK: nn.broadcast
+// CHECK: nn.broadcast
+// CHECK: nn.attention %arg0, %{{.*}}, %{{.*}} {
+func.func @no_groups(%q: tensor<2x6x4x5xf32>, %k: tensor<2x1x3x6x5xf32>, %v: tensor<2x1x3x6x7xf32>) -> tensor<2x6x4x7xf32> {
+  %1 = nn.broadcast %k {dims = array<i64: 0, 1, 2, 3, 4>} : (tensor<2x1x3x6x5xf32>) -> tensor<2x2x3x6x5xf32>
+  %2 = nn.reshape %1 : (tensor<2x2x3x6x5xf32>) -> tensor<2x6x6x5xf32>
+  %3 = nn.broadcast %v {dims = array<i64: 0, 1, 2, 3, 4>} : (tensor<2x1x3x6x7xf32>) -> tensor<2x2x3x6x7xf32>
+  %4 = nn.reshape %3 : (tensor<2x2x3x6x7xf32>) -> tensor<2x6x6x7xf32>
+  %5 = nn.matmul %q, %2 {labels = "bhsd,bhtd->bhst"} : (tensor<2x6x4x5xf32>, tensor<2x6x6x5xf32>) -> tensor<2x6x4x6xf32>
+  %6 = nn.softmax %5 {axis = 3, log = false} : (tensor<2x6x4x6xf32>) -> tensor<2x6x4x6xf32>
+  %y = nn.matmul %6, %4 {labels = "bhst,bhte->bhse"} : (tensor<2x6x4x6xf32>, tensor<2x6x6x7xf32>) -> tensor<2x6x4x7xf32>
+  return %y : tensor<2x6x4x7xf32>
 }
 
 // One key for all heads.
