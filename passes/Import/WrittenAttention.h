@@ -33,7 +33,7 @@ enum class MaskKind : uint8_t {
 
 /// What products are masked with, as it broadcasts to them.
 struct WrittenMask {
-  MaskKind kind = MaskKind::Added;
+  MaskKind kind = MaskKind::Added; ///< Which of these count.
   mlir::Value value;     ///< The numbers or booleans; null for a bound.
   double times = 1;      ///< What the numbers are multiplied by.
   double other = 0;      ///< The one number.
