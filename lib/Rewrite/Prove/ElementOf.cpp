@@ -291,6 +291,10 @@ Sum ElementOf::at(size_t value, const Index &index) {
   if (auto found = definitions.find(made.op); found != definitions.end()) {
     return (this->*found->second)(made, index);
   }
+  if (auto weighed = made.op == "attention" ? attention(made, index)
+                                          : std::nullopt) {
+    return *weighed;
+  }
   if (auto defined = define(made, index)) {
     return *defined;
   }

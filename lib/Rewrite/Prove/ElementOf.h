@@ -137,6 +137,9 @@ private:
   Index elementwiseShape(const SymbolicCall &call);
   Index matmulShape(const SymbolicCall &call);
   Index windowShape(const SymbolicCall &call);
+  Polynomial sliceExtent(const Polynomial &start, const Polynomial &limit,
+                         const Polynomial &step);
+  Index attentionShape(const SymbolicCall &call);
   bool isKnown(const Polynomial &condition);
   Sum inside(const std::vector<Polynomial> &conditions,
              const std::function<Sum()> &first, const Sum &second);
@@ -176,6 +179,7 @@ private:
   Sum gather(const SymbolicCall &call, const Index &index);
   Sum takeAlong(const SymbolicCall &call, const Index &index);
   Sum insert(const SymbolicCall &call, const Index &index);
+  std::optional<Sum> attention(const SymbolicCall &call, const Index &index);
   bool bind(const std::vector<std::pair<Expr, Polynomial>> &values,
             const SymbolicRule &definition, Bound &bound);
   std::optional<Bound> bindDefinition(const SymbolicCall &call,

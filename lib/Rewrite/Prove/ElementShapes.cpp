@@ -60,6 +60,24 @@ Index ElementOf::matmulShape(const SymbolicCall &call) {
   return result;
 }
 
+/// How many elements a slice takes along a dim: at least one, by a step that is
+/// not 0.
+Polynomial ElementOf::sliceExtent(const Polynomial &start,
+                                  const Polynomial &limit,
+                                  const Polynomial &step) {
+  if (step.number() == 1) {
+    return limit - start;
+  }
+  if (facts_.isAtLeastZero(step - Polynomial(1))) {
+    return quotientOf(limit - start - Polynomial(1), step) + Polynomial(1);
+  }
+  if (facts_.isAtLeastZero(Polynomial(-1) - step)) {
+    return quotientOf(start - limit - Polynomial(1), Polynomial(0) - step) +
+           Polynomial(1);
+  }
+  throw SplitAt{step - Polynomial(1)};
+}
+
 /// Of a convolution, or a pool.
 Index ElementOf::windowShape(const SymbolicCall &call) {
   bool isConv = call.op == "conv";
@@ -91,6 +109,9 @@ std::optional<Index> ElementOf::definedShape(const SymbolicCall &call) {
   if (op == "softmax" || op == "normalize" || op == "cumulate" ||
       op == "rotary") {
     return shape(call.operands[0]);
+  }
+  if (op == "attention") {
+    return attentionShape(call);
   }
   bool isMovement = op == "transpose" || op == "slice" || op == "pad" ||
                     op == "concat" || op == "reduce" || op == "conv" ||
@@ -132,10 +153,7 @@ std::optional<Index> ElementOf::definedShape(const SymbolicCall &call) {
     Index starts = list(call, "starts"), limits = list(call, "limits");
     Index steps = list(call, "steps");
     for (size_t dim = 0; dim != x.size(); ++dim) {
-      if (steps[dim].number() != 1) {
-        return std::nullopt;
-      }
-      result.push_back(limits[dim] - starts[dim]);
+      result.push_back(sliceExtent(starts[dim], limits[dim], steps[dim]));
     }
     return result;
   }

@@ -255,20 +255,29 @@ static Polynomial partOf(Atom::Kind kind, const Polynomial &left,
   return Polynomial(std::make_shared<Atom>(std::move(atom)));
 }
 
-/// Of numbers, towards minus infinity.
-static std::optional<Division> divideNumbers(const Polynomial &left,
-                                             const Polynomial &right) {
-  std::optional<int64_t> one = left.number(), other = right.number();
-  if (!one || !other || *other <= 0) {
+/// By a positive number, of which all but a number are multiples: the rest is from
+/// 0 to below it.
+static std::optional<Division> divideMultiples(const Polynomial &left,
+                                               const Polynomial &right) {
+  std::optional<int64_t> by = right.number();
+  if (!by || *by <= 0) {
     return std::nullopt;
   }
-  int64_t rest = (*one % *other + *other) % *other;
-  return Division{Polynomial((*one - rest) / *other), Polynomial(rest)};
+  Division division;
+  for (const auto &[product, coefficient] : left.terms()) {
+    int64_t rest = (coefficient % *by + *by) % *by;
+    if (!product.empty() && rest != 0) {
+      return std::nullopt;
+    }
+    division.quotient.add(product, (coefficient - rest) / *by);
+    division.remainder.add(product, rest);
+  }
+  return division;
 }
 
 Polynomial divisi::rewrite::quotientOf(const Polynomial &left,
                                        const Polynomial &right) {
-  if (auto division = divideNumbers(left, right)) {
+  if (auto division = divideMultiples(left, right)) {
     return division->quotient;
   }
   auto exact = divideExactly(left, right);
@@ -277,7 +286,7 @@ Polynomial divisi::rewrite::quotientOf(const Polynomial &left,
 
 Polynomial divisi::rewrite::remainderOf(const Polynomial &left,
                                         const Polynomial &right) {
-  if (auto division = divideNumbers(left, right)) {
+  if (auto division = divideMultiples(left, right)) {
     return division->remainder;
   }
   return divideExactly(left, right)
