@@ -202,11 +202,13 @@ Status Binder::checkNames() const {
   return Status();
 }
 
-/// Whether two texts, or numbers, of attributes say the same.
-static bool areSame(const rt::Attribute &a, const rt::Attribute &b) {
+/// Whether two texts, or numbers, of attributes of `op` say the same.
+static bool areSame(const std::string &op, const rt::Attribute &a,
+                    const rt::Attribute &b) {
   const auto *text = std::get_if<std::string>(&a);
   const auto *other = std::get_if<std::string>(&b);
-  return text && other ? renameLetters(*text) == renameLetters(*other) : a == b;
+  return text && other ? renameLetters(op, *text) == renameLetters(op, *other)
+                       : a == b;
 }
 
 /// Whether the source is what was matched.
@@ -229,8 +231,9 @@ Status Binder::compare(const CallGraph &source) const {
     bool areEqual =
         found.size() == wanted.size() &&
         std::equal(found.begin(), found.end(), wanted.begin(),
-                   [](const auto &a, const auto &b) {
-                     return a.first == b.first && areSame(a.second, b.second);
+                   [&](const auto &a, const auto &b) {
+                     return a.first == b.first &&
+                            areSame(call.op, a.second, b.second);
                    });
     if (!areEqual) {
       return mismatch("'" + name + "' has other attributes");

@@ -38,8 +38,9 @@ divisi::rewrite::shapesInString(const std::string &text) {
   return names;
 }
 
-std::string divisi::rewrite::renameLetters(const std::string &text) {
-  if (text.find("->") == std::string::npos) {
+std::string divisi::rewrite::renameLetters(const std::string &op,
+                                           const std::string &text) {
+  if (op == "nn.attention" || text.find("->") == std::string::npos) {
     return text;
   }
   std::map<char, char> names;

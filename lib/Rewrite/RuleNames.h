@@ -22,9 +22,10 @@ namespace divisi::rewrite {
 std::optional<std::vector<std::string>>
 shapesInString(const std::string &text);
 
-/// A text that names loops by letters, as labels do, with letters in the order
-/// in which they stand there first: which ones they are means nothing.
-std::string renameLetters(const std::string &text);
+/// A text that names loops by letters, as labels of `op` do, with letters in
+/// the order in which they stand there first: which ones they are means nothing.
+/// Those of attention say what a dim is, and stay.
+std::string renameLetters(const std::string &op, const std::string &text);
 
 /// Fails with Invalid, at line and column of `file`, unless every name is
 /// declared once, before it is used, and used; everything that a match has to

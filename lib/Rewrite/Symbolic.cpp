@@ -296,7 +296,8 @@ bool Maker::addAttributes(const Node &node, const Call &call,
       result.reals.push_back(realExpr(*number));
       kept = realExpr(*number);
     } else if (std::get_if<std::string>(&value)) {
-      std::string text = renameLetters(call.attributes.getString(name));
+      std::string text =
+          renameLetters(call.op, call.attributes.getString(name));
       result.function += text;
       kept = std::move(text);
     } else {
