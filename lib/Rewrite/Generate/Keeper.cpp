@@ -119,25 +119,15 @@ static bool isReadable(const Rule &rule) {
   return read && printRules(*read) == printRule(rule);
 }
 
-/// Whether it is proved by elements, or from the axioms with less work than it
-/// may take at the end, in the sight of all of them.
-bool Keeper::isSoonProved(const Rule &rule) {
+/// Whether it is proved by elements, which is soon known: at the end axioms are
+/// asked as well.
+bool Keeper::isFollowed(const Rule &rule) {
   Obligations question = obligationsOf(rule, instantiator_);
   bool isProved = false;
-  auto answer = [&](const std::function<ProofResult()> &prove) {
-    ChildWork work{[] {}, [&](size_t) { return prove(); }};
-    answerInChild(1, work, kSeconds,
-                  [&](const ProofResult &proof) { isProved = proof.isProved; });
-  };
-  answer([&] { return followAll(definitions_, question); });
-  if (!isProved) {
-    // There are many axioms: they are only said if they are asked.
-    if (!proofs_) {
-      proofs_ = proverFrom(symbolicAxioms(axioms_, {}, instantiator_),
-                           kMostDims, kWork);
-    }
-    answer([&] { return proveAll(*proofs_, question); });
-  }
+  ChildWork work{[] {},
+                 [&](size_t) { return followAll(definitions_, question); }};
+  answerInChild(1, work, kSeconds,
+                [&](const ProofResult &proof) { isProved = proof.isProved; });
   return isProved;
 }
 
@@ -159,9 +149,9 @@ bool Keeper::keep(const Rule &narrow, const Rule &wide, size_t operators,
     return false;
   }
   auto kept = finish(wide, *way);
-  if (!kept || !isSoonProved(kept->rule)) {
+  if (!kept || !isFollowed(kept->rule)) {
     auto other = finish(narrow, *way);
-    if (other && (!kept || isSoonProved(other->rule))) {
+    if (other && (!kept || isFollowed(other->rule))) {
       kept = std::move(other);
     }
   }

@@ -66,7 +66,7 @@ public:
   void prove(size_t jobs);
 
 private:
-  bool isSoonProved(const Rule &rule);
+  bool isFollowed(const Rule &rule);
   void removeDropped(const std::vector<bool> &isDropped,
                      std::vector<GenerateCounts> &counts);
   std::optional<Kept> finish(const Rule &rule, const Way &way);
@@ -77,7 +77,6 @@ private:
   std::vector<Kept> kept_;
   size_t mostDims_ = kMostDims;
   std::unique_ptr<Prover> prover_; ///< Of those that are kept.
-  std::unique_ptr<Prover> proofs_; ///< Of the axioms, if they were asked.
 };
 
 } // namespace divisi::rewrite
