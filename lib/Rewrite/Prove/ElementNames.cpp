@@ -213,6 +213,9 @@ divisi::rewrite::usesOf(const std::vector<Binder> &binders,
                         const std::vector<FactorRef> &factors,
                         const std::vector<Sum> &operands) {
   std::vector<uint64_t> result;
+  if (binders.size() < 2) {
+    return result;
+  }
   for (const Binder &binder : binders) {
     Uses uses(binders, *binder.index);
     uint64_t used = 0;
@@ -303,7 +306,7 @@ FactorRef divisi::rewrite::makeFactor(Factor factor) {
   }
   bool isOrdered = factor.name == "of";
   std::vector<uint64_t> uses;
-  if (!isOrdered && factor.binders.size() > 1) {
+  if (!isOrdered) {
     uses = usesOf(factor.binders, {}, factor.operands);
   }
   Factor made = leastNamed(

@@ -49,7 +49,7 @@ bool simplify(Monomial &monomial, std::optional<Polynomial> &times);
 
 /// For each binder a number that tells how its index is used in `factors` or
 /// `operands`, whatever the binders are called: those of which it differs are
-/// told apart by it.
+/// told apart by it. None where there are no two.
 std::vector<uint64_t> usesOf(const std::vector<Binder> &binders,
                              const std::vector<FactorRef> &factors,
                              const std::vector<Sum> &operands);

@@ -12,14 +12,16 @@
 
 using namespace divisi::rewrite;
 
+/// How many places there are in `length`, the first at 0, by a positive step.
+static Polynomial placesIn(const Polynomial &length, const Polynomial &step) {
+  return quotientOf(length - Polynomial(1), step) + Polynomial(1);
+}
+
 /// How many windows there are.
 static Polynomial windowsIn(const Polynomial &extent, const Polynomial &kernel,
                             const Polynomial &stride,
                             const Polynomial &dilation) {
-  Polynomial last = extent - (kernel - Polynomial(1)) * dilation;
-  return stride.number() == 1
-             ? last
-             : quotientOf(last - Polynomial(1), stride) + Polynomial(1);
+  return placesIn(extent - (kernel - Polynomial(1)) * dilation, stride);
 }
 
 /// Extents that are not 1 are the same along each dim, wherever it is legal.
@@ -65,15 +67,11 @@ Index ElementOf::matmulShape(const SymbolicCall &call) {
 Polynomial ElementOf::sliceExtent(const Polynomial &start,
                                   const Polynomial &limit,
                                   const Polynomial &step) {
-  if (step.number() == 1) {
-    return limit - start;
-  }
   if (facts_.isAtLeastZero(step - Polynomial(1))) {
-    return quotientOf(limit - start - Polynomial(1), step) + Polynomial(1);
+    return placesIn(limit - start, step);
   }
   if (facts_.isAtLeastZero(Polynomial(-1) - step)) {
-    return quotientOf(start - limit - Polynomial(1), Polynomial(0) - step) +
-           Polynomial(1);
+    return placesIn(start - limit, Polynomial(0) - step);
   }
   throw SplitAt{step - Polynomial(1)};
 }

@@ -255,8 +255,8 @@ static Polynomial partOf(Atom::Kind kind, const Polynomial &left,
   return Polynomial(std::make_shared<Atom>(std::move(atom)));
 }
 
-/// By a positive number, of which all but a number are multiples: the rest is from
-/// 0 to below it.
+/// By a positive number, of which all but a number are multiples: the rest is
+/// from 0 to below it.
 static std::optional<Division> divideMultiples(const Polynomial &left,
                                                const Polynomial &right) {
   std::optional<int64_t> by = right.number();
