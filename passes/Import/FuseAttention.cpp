@@ -352,12 +352,9 @@ static LogicalResult fuseAttention(nn::MatmulOp op,
   }
   StringRef batch = classes->batch;
   auto [group, queries] = splitQueries(*written, classes->queries);
-  if (!group.empty() && batch.size() > 1) {
-    return rewriter.notifyMatchFailure(op, "has groups of heads, which would "
-                                           "be joined");
-  }
-  // Beside groups, what keys have too is no head of theirs, but a batch.
-  std::string head = group.empty() ? batch.take_back(1).str() : "";
+  // Beside groups, the only thing that keys have too is a batch, no heads.
+  bool hasHeads = group.empty() || batch.size() > 1;
+  std::string head = batch.take_back(hasHeads ? 1 : 0).str();
   std::string outer = batch.drop_back(head.size()).str();
   Groups q = {outer, head + group, queries, classes->depth};
   Groups k = {outer, head, classes->keys, classes->depth};
@@ -393,7 +390,8 @@ static LogicalResult fuseAttention(nn::MatmulOp op,
       written->softcap, /*left=*/-1, /*right=*/-1, /*offset=*/0, labels.str(),
       written->makesNan);
   attention->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  rewriter.replaceOp(op, fromFour(rewriter, attention, written->y, y));
+  rewriter.replaceOp(written->y.value.getDefiningOp(),
+                     fromFour(rewriter, attention, written->y, y));
   return success();
 }
 

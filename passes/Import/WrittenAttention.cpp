@@ -35,9 +35,30 @@ static std::optional<std::pair<Value, double>> unscaled(Value value) {
   return div ? times(div.getLhs(), div.getRhs(), true) : std::nullopt;
 }
 
+/// The float that `value` is a cast of, which nobody else wants; null if it is
+/// none.
+static Value castFrom(Value value) {
+  auto cast = value.hasOneUse() ? value.getDefiningOp<nn::CastOp>() : nullptr;
+  return cast && isa<FloatType>(typeOf(value).getElementType()) &&
+                 isa<FloatType>(typeOf(cast.getX()).getElementType())
+             ? cast.getX()
+             : Value();
+}
+
+/// What `value` is cast from, and notes the types on the way.
+static Value beforeCasts(Value value, WrittenAttention &written) {
+  written.types.insert(typeOf(value).getElementType());
+  while (Value inner = castFrom(value)) {
+    value = inner;
+    written.types.insert(typeOf(value).getElementType());
+  }
+  return value;
+}
+
 /// The softmax that `weights` are, with 0 in place of the NaN of rows that
 /// attend nothing if that is said; null for all else.
 static nn::SoftmaxOp softmaxOf(Value weights, WrittenAttention &written) {
+  weights = beforeCasts(weights, written);
   auto select = weights.getDefiningOp<nn::SelectOp>();
   if (!weights.hasOneUse() || !select) {
     return weights.hasOneUse() ? weights.getDefiningOp<nn::SoftmaxOp>()
@@ -49,16 +70,20 @@ static nn::SoftmaxOp softmaxOf(Value weights, WrittenAttention &written) {
                 numberOf(select.getX()) == 0.0 &&
                 inner.getType() == weights.getType() && inner.hasNUses(2);
   written.makesNan = false;
+  if (auto cast = clears ? inner.getDefiningOp<nn::CastOp>() : nullptr) {
+    inner = beforeCasts(cast.getX(), written);
+    clears = inner.hasOneUse();
+  }
   return clears ? inner.getDefiningOp<nn::SoftmaxOp>() : nullptr;
 }
 
-/// Whether `number` in place of a product says that it is not attended: added to
-/// any product it is that number still.
+/// Whether `number` in place of a product says that it is not attended: added
+/// to any product it is that number still.
 static bool isMask(std::optional<double> number, Value products) {
   constexpr double lowest = -1e30;
   Type element = typeOf(products).getElementType();
   return number && (*number == -std::numeric_limits<double>::infinity() ||
-                    (*number <= lowest && (element.isF32() || element.isF64())));
+                    (*number <= lowest && !element.isF16()));
 }
 
 /// Products that booleans choose, and the mask that they are then; nothing for
@@ -168,6 +193,7 @@ static nn::MatmulOp rowProducts(nn::MulOp op, WrittenAttention &written) {
 /// Follows what softmax is of to the products, and notes what it meets; null if
 /// it meets anything else.
 static nn::MatmulOp productsOf(Value scores, WrittenAttention &written) {
+  scores = beforeCasts(scores, written);
   if (!scores.hasOneUse()) {
     return nullptr;
   }
@@ -193,7 +219,7 @@ static nn::MatmulOp productsOf(Value scores, WrittenAttention &written) {
 /// Names the dimensions of both products as the first does; features, which it
 /// has not, get letters above all others.
 static void nameDimensions(nn::MatmulOp first, nn::MatmulOp second, bool isLeft,
-                           WrittenAttention &written) {
+                           Value y, WrittenAttention &written) {
   nn::Labels a = *nn::Labels::parse(first.getLabels());
   nn::Labels b = *nn::Labels::parse(second.getLabels());
   const std::string &weights = isLeft ? b.a : b.b;
@@ -211,14 +237,97 @@ static void nameDimensions(nn::MatmulOp first, nn::MatmulOp second, bool isLeft,
   written.k = {isKeyLeft ? first.getA() : first.getB(), isKeyLeft ? a.a : a.b};
   written.v = {isLeft ? second.getB() : second.getA(),
                rename(isLeft ? b.b : b.a)};
-  written.y = {second.getResult(), rename(b.result)};
+  written.y = {y, rename(b.result)};
+}
+
+/// What `second` gives in the type of its factors: a product of narrow floats
+/// is one of f32 sums, and a cast behind it. Null if it has none.
+static Value inTypeOfFactors(nn::MatmulOp second) {
+  Value y = second.getResult();
+  Type element = typeOf(second.getA()).getElementType();
+  if (typeOf(y).getElementType() == element) {
+    return y;
+  }
+  auto cast = y.hasOneUse() ? dyn_cast<nn::CastOp>(*y.user_begin()) : nullptr;
+  return cast && typeOf(cast).getElementType() == element ? cast.getResult()
+                                                          : Value();
+}
+
+/// What `x` is before it is multiplied by numbers, which go into the scale, and
+/// before a narrow float was widened.
+static Value factorOf(Value x, Type element, WrittenAttention &written) {
+  while (true) {
+    if (auto inner = unscaled(x)) {
+      x = inner->first;
+      written.scale *= inner->second;
+      continue;
+    }
+    auto cast = x.getDefiningOp<nn::CastOp>();
+    if (!cast || typeOf(x).getElementType() == element ||
+        typeOf(cast.getX()).getElementType() != element) {
+      return x;
+    }
+    x = cast.getX();
+  }
+}
+
+/// Takes a mask in the type of `element`, which all tensors of an attention
+/// have; false if it has numbers that this has not. `isAlone` says that it is
+/// added as it is.
+static bool narrowMask(WrittenMask &mask, FloatType element, bool isAlone) {
+  if (mask.kind == MaskKind::Added) {
+    auto cast = mask.value.getDefiningOp<nn::CastOp>();
+    if (isAlone && cast && typeOf(cast.getX()).getElementType() == element) {
+      mask.value = cast.getX();
+    }
+    return typeOf(mask.value).getElementType() == element;
+  }
+  double lowest =
+      -APFloat::getLargest(element.getFloatSemantics()).convertToDouble();
+  if (std::isfinite(mask.other) && mask.other < lowest) {
+    mask.other = lowest; // beside it products count as little
+    return !element.isF16();
+  }
+  return true;
+}
+
+/// The same of all masks.
+static bool narrowMasks(WrittenAttention &written, FloatType element) {
+  // Sums and multiples of masks would be rounded.
+  bool isAlone = llvm::count_if(written.masks, [](const WrittenMask &mask) {
+                   return mask.kind == MaskKind::Added;
+                 }) == 1;
+  return llvm::all_of(written.masks, [&](WrittenMask &mask) {
+    return narrowMask(mask, element, isAlone && mask.times == 1);
+  });
+}
+
+/// Takes factors, scales and masks in `element`; false if one operator with
+/// tensors of that type, which sums in f32 where that is wider, would compute
+/// less exactly than all that is between the products.
+static bool narrow(WrittenAttention &written, FloatType element) {
+  written.q.value = factorOf(written.q.value, element, written);
+  written.k.value = factorOf(written.k.value, element, written);
+  auto isOfElement = [&](Value x) {
+    return typeOf(x).getElementType() == element;
+  };
+  bool isNarrow = element.isF16() || element.isBF16();
+  return isOfElement(written.q.value) && isOfElement(written.k.value) &&
+         isOfElement(written.v.value) &&
+         llvm::all_of(written.types,
+                      [&](Type type) {
+                        return type == element || (isNarrow && type.isF32());
+                      }) &&
+         llvm::all_of(written.rows, isOfElement) &&
+         narrowMasks(written, element);
 }
 
 std::optional<WrittenAttention> divisi::matchAttention(nn::MatmulOp second,
                                                        bool isLeft) {
   WrittenAttention written;
   Value weights = isLeft ? second.getA() : second.getB();
-  nn::SoftmaxOp softmax = softmaxOf(weights, written);
+  Value y = inTypeOfFactors(second);
+  nn::SoftmaxOp softmax = y ? softmaxOf(weights, written) : nullptr;
   if (!softmax || softmax.getLog() ||
       softmax.getAxis() != typeOf(weights).getRank() - 1) {
     return std::nullopt;
@@ -226,19 +335,12 @@ std::optional<WrittenAttention> divisi::matchAttention(nn::MatmulOp second,
   nn::MatmulOp first = productsOf(softmax.getX(), written);
   bool boundsProducts = !written.masks.empty() &&
                         written.masks.back().kind == MaskKind::Bounded;
-  if (!first || boundsProducts ||
-      typeOf(first.getA()).getElementType() !=
-          typeOf(second.getResult()).getElementType() ||
-      typeOf(first.getResult()).getElementType() !=
-          typeOf(second.getResult()).getElementType()) {
-    return std::nullopt; // it is meant to be rounded in between
+  if (!first || boundsProducts) {
+    return std::nullopt;
   }
-  nameDimensions(first, second, isLeft, written);
-  for (Lettered *factor : {&written.q, &written.k}) {
-    while (auto inner = unscaled(factor->value)) {
-      factor->value = inner->first;
-      written.scale *= inner->second;
-    }
+  nameDimensions(first, second, isLeft, y, written);
+  if (!narrow(written, cast<FloatType>(typeOf(y).getElementType()))) {
+    return std::nullopt; // it is meant to be rounded in between
   }
   return std::isfinite(written.scale) ? std::optional(written) : std::nullopt;
 }

@@ -13,6 +13,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <optional>
 #include <string>
 
@@ -42,12 +44,14 @@ struct WrittenMask {
 
 /// One attention as it is written out.
 struct WrittenAttention {
-  Lettered q, k, v, y; ///< Queries, keys, values, and the result.
+  Lettered q, k, v, y; ///< Queries, keys, values, and the result, of one type.
   std::string scores;  ///< The letters of the products; keys are last.
   mlir::SmallVector<WrittenMask> masks; ///< The last one comes first.
   /// What products are multiplied by that is one number for all keys of a
   /// query, as it broadcasts to them.
   mlir::SmallVector<mlir::Value> rows;
+  /// The element types of what is between the products.
+  llvm::SmallSetVector<mlir::Type, 2> types;
   double scale = 1;
   double softcap = 0;   ///< Of c * tanh(x / c); 0 is none.
   bool makesNan = true; ///< Of a row of nothing but -inf.

@@ -189,15 +189,67 @@ func.func @subtracted(%q: tensor<2x3x4x5xf32>, %k: tensor<2x3x6x5xf32>, %v: tens
   return %y : tensor<2x3x4x7xf32>
 }
 
-// Weights are rounded before they meet values.
+// Weights are rounded before they meet values, which queries are not.
 // CHECK-LABEL: func @rounded_later
 // CHECK: nn.softmax
-func.func @rounded_later(%q: tensor<2x4x5xf16>, %k: tensor<2x6x5xf16>, %v: tensor<2x6x7xf16>) -> tensor<2x4x7xf16> {
-  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xf16>, tensor<2x6x5xf16>) -> tensor<2x4x6xf32>
+func.func @rounded_later(%q: tensor<2x4x5xf32>, %k: tensor<2x6x5xf32>, %v: tensor<2x6x7xf16>) -> tensor<2x4x7xf16> {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xf32>, tensor<2x6x5xf32>) -> tensor<2x4x6xf32>
   %1 = nn.softmax %0 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
   %2 = nn.cast %1 : (tensor<2x4x6xf32>) -> tensor<2x4x6xf16>
   %3 = nn.matmul %2, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xf16>, tensor<2x6x7xf16>) -> tensor<2x4x7xf16>
   return %3 : tensor<2x4x7xf16>
+}
+
+// Products are rounded to what nothing around them is.
+// CHECK-LABEL: func @rounded_products
+// CHECK: nn.softmax
+func.func @rounded_products(%q: tensor<2x4x5xf32>, %k: tensor<2x6x5xf32>, %v: tensor<2x6x7xf32>) -> tensor<2x4x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xf32>, tensor<2x6x5xf32>) -> tensor<2x4x6xf32>
+  %1 = nn.cast %0 : (tensor<2x4x6xf32>) -> tensor<2x4x6xbf16>
+  %2 = nn.cast %1 : (tensor<2x4x6xbf16>) -> tensor<2x4x6xf32>
+  %3 = nn.softmax %2 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %4 = nn.matmul %3, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xf32>, tensor<2x6x7xf32>) -> tensor<2x4x7xf32>
+  return %4 : tensor<2x4x7xf32>
+}
+
+// The mask has numbers that the type of queries has not.
+// CHECK-LABEL: func @wide_mask
+// CHECK: nn.softmax
+func.func @wide_mask(%q: tensor<2x4x5xbf16>, %k: tensor<2x6x5xbf16>, %v: tensor<2x6x7xbf16>, %m: tensor<4x6xf32>) -> tensor<2x4x7xbf16> {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xbf16>, tensor<2x6x5xbf16>) -> tensor<2x4x6xf32>
+  %1 = nn.add %0, %m : (tensor<2x4x6xf32>, tensor<4x6xf32>) -> tensor<2x4x6xf32>
+  %2 = nn.softmax %1 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %3 = nn.cast %2 : (tensor<2x4x6xf32>) -> tensor<2x4x6xbf16>
+  %4 = nn.matmul %3, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xbf16>, tensor<2x6x7xbf16>) -> tensor<2x4x7xbf16>
+  return %4 : tensor<2x4x7xbf16>
+}
+
+// The sum of both masks would be rounded.
+// CHECK-LABEL: func @two_wide_masks
+// CHECK: nn.softmax
+func.func @two_wide_masks(%q: tensor<2x4x5xbf16>, %k: tensor<2x6x5xbf16>, %v: tensor<2x6x7xbf16>, %m: tensor<4x6xbf16>, %n: tensor<6xbf16>) -> tensor<2x4x7xbf16> {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xbf16>, tensor<2x6x5xbf16>) -> tensor<2x4x6xf32>
+  %1 = nn.cast %m : (tensor<4x6xbf16>) -> tensor<4x6xf32>
+  %2 = nn.add %0, %1 : (tensor<2x4x6xf32>, tensor<4x6xf32>) -> tensor<2x4x6xf32>
+  %3 = nn.cast %n : (tensor<6xbf16>) -> tensor<6xf32>
+  %4 = nn.add %2, %3 : (tensor<2x4x6xf32>, tensor<6xf32>) -> tensor<2x4x6xf32>
+  %5 = nn.softmax %4 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %6 = nn.cast %5 : (tensor<2x4x6xf32>) -> tensor<2x4x6xbf16>
+  %7 = nn.matmul %6, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xbf16>, tensor<2x6x7xbf16>) -> tensor<2x4x7xbf16>
+  return %7 : tensor<2x4x7xbf16>
+}
+
+// In f16 the lowest number of f32 would be infinite.
+// CHECK-LABEL: func @wide_choice
+// CHECK: nn.softmax
+func.func @wide_choice(%q: tensor<2x4x5xf16>, %k: tensor<2x6x5xf16>, %v: tensor<2x6x7xf16>, %m: tensor<4x6xi1>) -> tensor<2x4x7xf16> {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xf16>, tensor<2x6x5xf16>) -> tensor<2x4x6xf32>
+  %1 = nn.constant dense<-3.40282347E+38> : tensor<f32>
+  %2 = nn.select %m, %0, %1 : (tensor<4x6xi1>, tensor<2x4x6xf32>, tensor<f32>) -> tensor<2x4x6xf32>
+  %3 = nn.softmax %2 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %4 = nn.cast %3 : (tensor<2x4x6xf32>) -> tensor<2x4x6xf16>
+  %5 = nn.matmul %4, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xf16>, tensor<2x6x7xf16>) -> tensor<2x4x7xf16>
+  return %5 : tensor<2x4x7xf16>
 }
 
 // Sums are left in f32.
@@ -208,6 +260,17 @@ func.func @wider_result(%q: tensor<2x4x5xf16>, %k: tensor<2x6x5xf16>, %v: tensor
   %1 = nn.softmax %0 {axis = 2, log = false} : (tensor<2x4x6xf16>) -> tensor<2x4x6xf16>
   %2 = nn.matmul %1, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xf16>, tensor<2x6x7xf16>) -> tensor<2x4x7xf32>
   return %2 : tensor<2x4x7xf32>
+}
+
+// So is the result, beside one that is not.
+// CHECK-LABEL: func @two_results
+// CHECK: nn.softmax
+func.func @two_results(%q: tensor<2x4x5xf16>, %k: tensor<2x6x5xf16>, %v: tensor<2x6x7xf16>) -> (tensor<2x4x7xf32>, tensor<2x4x7xf16>) {
+  %0 = nn.matmul %q, %k {labels = "hsd,htd->hst"} : (tensor<2x4x5xf16>, tensor<2x6x5xf16>) -> tensor<2x4x6xf16>
+  %1 = nn.softmax %0 {axis = 2, log = false} : (tensor<2x4x6xf16>) -> tensor<2x4x6xf16>
+  %2 = nn.matmul %1, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xf16>, tensor<2x6x7xf16>) -> tensor<2x4x7xf32>
+  %3 = nn.cast %2 : (tensor<2x4x7xf32>) -> tensor<2x4x7xf16>
+  return %2, %3 : tensor<2x4x7xf32>, tensor<2x4x7xf16>
 }
 
 // Values belong to queries.
@@ -238,17 +301,6 @@ func.func @values_by_queries(%q: tensor<2x4x5xf32>, %k: tensor<2x6x5xf32>, %v: t
   %1 = nn.softmax %0 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
   %2 = nn.matmul %1, %v {labels = "hst,ste->hse"} : (tensor<2x4x6xf32>, tensor<4x6x7xf32>) -> tensor<2x4x7xf32>
   return %2 : tensor<2x4x7xf32>
-}
-
-// Three heads of queries for each of keys: one dimension could be split less.
-// CHECK-LABEL: func @groups
-// CHECK: nn.softmax
-func.func @groups(%q: tensor<2x4x2x3x5xf32>, %k: tensor<2x6x2x5xf32>, %v: tensor<2x2x6x7xf32>, %m: tensor<2x1x1x4x6xf32>) -> tensor<2x4x2x3x7xf32> {
-  %0 = nn.matmul %q, %k {labels = "bshgd,bthd->bhgst"} : (tensor<2x4x2x3x5xf32>, tensor<2x6x2x5xf32>) -> tensor<2x2x3x4x6xf32>
-  %1 = nn.add %0, %m : (tensor<2x2x3x4x6xf32>, tensor<2x1x1x4x6xf32>) -> tensor<2x2x3x4x6xf32>
-  %2 = nn.softmax %1 {axis = 4, log = false} : (tensor<2x2x3x4x6xf32>) -> tensor<2x2x3x4x6xf32>
-  %3 = nn.matmul %2, %v {labels = "bhgst,bhte->bshge"} : (tensor<2x2x3x4x6xf32>, tensor<2x2x6x7xf32>) -> tensor<2x4x2x3x7xf32>
-  return %3 : tensor<2x4x2x3x7xf32>
 }
 
 // Two layers: products of packed weights are faster than keys and values.

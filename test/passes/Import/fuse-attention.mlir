@@ -295,3 +295,74 @@ func.func @one_key(%q: tensor<2x3x4x5xf32>, %k: tensor<2x6x5xf32>, %v: tensor<2x
   %3 = nn.matmul %2, %v {labels = "bhst,bte->bhse"} : (tensor<2x3x4x6xf32>, tensor<2x6x7xf32>) -> tensor<2x3x4x7xf32>
   return %3 : tensor<2x3x4x7xf32>
 }
+
+// Products of narrow floats have sums in f32, which are rounded behind.
+// CHECK-LABEL: func @narrow
+// CHECK: %[[Y:.*]] = nn.attention %arg0, %arg1, %arg2, %arg3 {left = -1 : i64, offset = 0 : i64, right = -1 : i64, scale = 5.000000e-01 : f64, {{.*}} -> tensor<2x3x4x7xbf16>
+// CHECK-NEXT: return %[[Y]]
+func.func @narrow(%q: tensor<2x3x4x5xbf16>, %k: tensor<2x3x6x5xbf16>, %v: tensor<2x3x6x7xbf16>, %m: tensor<2x1x4x6xbf16>) -> tensor<2x3x4x7xbf16> {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xbf16>, tensor<2x3x6x5xbf16>) -> tensor<2x3x4x6xf32>
+  %1 = nn.cast %0 : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xbf16>
+  %c = nn.constant dense<5.000000e-01> : tensor<bf16>
+  %2 = nn.mul %1, %c : (tensor<2x3x4x6xbf16>, tensor<bf16>) -> tensor<2x3x4x6xbf16>
+  %3 = nn.add %2, %m : (tensor<2x3x4x6xbf16>, tensor<2x1x4x6xbf16>) -> tensor<2x3x4x6xbf16>
+  %4 = nn.softmax %3 {axis = 3, log = false} : (tensor<2x3x4x6xbf16>) -> tensor<2x3x4x6xbf16>
+  %5 = nn.is_nan %4 : (tensor<2x3x4x6xbf16>) -> tensor<2x3x4x6xi1>
+  %z = nn.constant dense<0.000000e+00> : tensor<bf16>
+  %6 = nn.select %5, %z, %4 : (tensor<2x3x4x6xi1>, tensor<bf16>, tensor<2x3x4x6xbf16>) -> tensor<2x3x4x6xbf16>
+  %7 = nn.matmul %6, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xbf16>, tensor<2x3x6x7xbf16>) -> tensor<2x3x4x7xf32>
+  %y = nn.cast %7 : (tensor<2x3x4x7xf32>) -> tensor<2x3x4x7xbf16>
+  return %y : tensor<2x3x4x7xbf16>
+}
+
+// Weights are computed in f32, which is what the operator does; the mask comes
+// in it, too.
+// CHECK-LABEL: func @widened_softmax
+// CHECK: %[[Y:.*]] = nn.attention %arg0, %arg1, %arg2, %arg3 {{.*}} -> tensor<2x3x4x7xf16>
+// CHECK-NEXT: return %[[Y]]
+func.func @widened_softmax(%q: tensor<2x3x4x5xf16>, %k: tensor<2x3x6x5xf16>, %v: tensor<2x3x6x7xf16>, %m: tensor<2x1x4x6xf16>) -> tensor<2x3x4x7xf16> {
+  %0 = nn.matmul %q, %k {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf16>, tensor<2x3x6x5xf16>) -> tensor<2x3x4x6xf32>
+  %1 = nn.cast %0 : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf16>
+  %2 = nn.cast %1 : (tensor<2x3x4x6xf16>) -> tensor<2x3x4x6xf32>
+  %3 = nn.cast %m : (tensor<2x1x4x6xf16>) -> tensor<2x1x4x6xf32>
+  %4 = nn.add %2, %3 : (tensor<2x3x4x6xf32>, tensor<2x1x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %5 = nn.softmax %4 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %6 = nn.cast %5 : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf16>
+  %7 = nn.matmul %6, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xf16>, tensor<2x3x6x7xf16>) -> tensor<2x3x4x7xf32>
+  %y = nn.cast %7 : (tensor<2x3x4x7xf32>) -> tensor<2x3x4x7xf16>
+  return %y : tensor<2x3x4x7xf16>
+}
+
+// Queries and keys are widened before their products, and the lowest number of
+// f32 becomes that of bf16.
+// CHECK-LABEL: func @widened_queries
+// CHECK-DAG: %[[LOW:.*]] = nn.constant dense<-3.38{{.*}}> : tensor<bf16>
+// CHECK-DAG: %[[ZERO:.*]] = nn.constant dense<0.0{{.*}}> : tensor<bf16>
+// CHECK: %[[MASK:.*]] = nn.select %arg3, %[[ZERO]], %[[LOW]]
+// CHECK: nn.attention %arg0, %arg1, %arg2, {{.*}} -> tensor<2x3x4x7xbf16>
+func.func @widened_queries(%q: tensor<2x3x4x5xbf16>, %k: tensor<2x3x6x5xbf16>, %v: tensor<2x3x6x7xbf16>, %m: tensor<4x6xi1>) -> tensor<2x3x4x7xbf16> {
+  %0 = nn.cast %q : (tensor<2x3x4x5xbf16>) -> tensor<2x3x4x5xf32>
+  %1 = nn.cast %k : (tensor<2x3x6x5xbf16>) -> tensor<2x3x6x5xf32>
+  %2 = nn.matmul %0, %1 {labels = "bhsd,bhtd->bhst"} : (tensor<2x3x4x5xf32>, tensor<2x3x6x5xf32>) -> tensor<2x3x4x6xf32>
+  %c = nn.constant dense<-3.40282347E+38> : tensor<f32>
+  %3 = nn.select %m, %2, %c : (tensor<4x6xi1>, tensor<2x3x4x6xf32>, tensor<f32>) -> tensor<2x3x4x6xf32>
+  %4 = nn.softmax %3 {axis = 3, log = false} : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %5 = nn.cast %4 : (tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xbf16>
+  %6 = nn.matmul %5, %v {labels = "bhst,bhte->bhse"} : (tensor<2x3x4x6xbf16>, tensor<2x3x6x7xbf16>) -> tensor<2x3x4x7xf32>
+  %y = nn.cast %6 : (tensor<2x3x4x7xf32>) -> tensor<2x3x4x7xbf16>
+  return %y : tensor<2x3x4x7xbf16>
+}
+
+// Three heads of queries for each of keys, a dimension of their own.
+// CHECK-LABEL: func @head_groups
+// CHECK-DAG: %[[Q:.*]] = nn.reshape %arg0 {{.*}} -> tensor<2x4x6x5xf32>
+// CHECK-DAG: %[[M:.*]] = nn.reshape %arg3 {{.*}} -> tensor<2x1x4x6xf32>
+// CHECK: %[[Y:.*]] = nn.attention %[[Q]], %arg1, %arg2, %[[M]] {labels = "bshd,bthd,bhte->bshe"
+// CHECK: nn.reshape %[[Y]] {{.*}} -> tensor<2x4x2x3x7xf32>
+func.func @head_groups(%q: tensor<2x4x2x3x5xf32>, %k: tensor<2x6x2x5xf32>, %v: tensor<2x2x6x7xf32>, %m: tensor<2x1x1x4x6xf32>) -> tensor<2x4x2x3x7xf32> {
+  %0 = nn.matmul %q, %k {labels = "bshgd,bthd->bhgst"} : (tensor<2x4x2x3x5xf32>, tensor<2x6x2x5xf32>) -> tensor<2x2x3x4x6xf32>
+  %1 = nn.add %0, %m : (tensor<2x2x3x4x6xf32>, tensor<2x1x1x4x6xf32>) -> tensor<2x2x3x4x6xf32>
+  %2 = nn.softmax %1 {axis = 4, log = false} : (tensor<2x2x3x4x6xf32>) -> tensor<2x2x3x4x6xf32>
+  %3 = nn.matmul %2, %v {labels = "bhgst,bhte->bshge"} : (tensor<2x2x3x4x6xf32>, tensor<2x2x6x7xf32>) -> tensor<2x4x2x3x7xf32>
+  return %3 : tensor<2x4x2x3x7xf32>
+}
