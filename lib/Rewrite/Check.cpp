@@ -25,12 +25,14 @@ const char *divisi::rewrite::spell(Standing standing) {
 }
 
 Obligations divisi::rewrite::obligationsOf(const Rule &rule,
-                                           Instantiator &instantiator) {
+                                           Instantiator &instantiator,
+                                           Through through) {
   Obligations result;
   for (const Rule &each : withOperators(rule)) {
     for (const Words &words : allWords(each, {})) {
       for (const Ranks &ranks : allRanks(each)) {
-        if (auto made = makeSymbolic(each, ranks, words, instantiator)) {
+        if (auto made =
+                makeSymbolic(each, ranks, words, through, instantiator)) {
           result.push_back(std::move(*made));
         }
       }
@@ -55,10 +57,13 @@ divisi::rewrite::symbolicAxioms(const std::vector<Rule> &axioms,
   std::vector<std::string> types(named.begin(), named.end());
   std::vector<SymbolicRule> result;
   for (const Rule &axiom : axioms) {
+    // Of axioms, those alone are followed that say what an operator is.
+    Through through = axiom.isDefinition ? Through::Said : Through::Unasked;
     for (const Rule &each : withOperators(axiom)) {
       for (const Words &words : allWords(each, types)) {
         for (const Ranks &ranks : allRanks(each)) {
-          if (auto made = makeSymbolic(each, ranks, words, instantiator)) {
+          if (auto made =
+                  makeSymbolic(each, ranks, words, through, instantiator)) {
             result.push_back(std::move(*made));
           }
         }

@@ -11,6 +11,7 @@
 #include "divisi/Rewrite/RuleText.h"
 #include "lib/Rewrite/LinearFit.h"
 #include "lib/Rewrite/OperandExtents.h"
+#include "lib/Rewrite/Prove/ElementOf.h"
 #include "lib/Rewrite/RuleNames.h"
 #include "lib/Rewrite/ThroughDims.h"
 #include "lib/Rewrite/WriteOut.h"
@@ -32,8 +33,9 @@ namespace {
 class Maker {
 public:
   Maker(const Rule &rule, const Ranks &ranks, const Words &words,
-        Instantiator &instantiator)
-      : rule_(rule), ranks_(ranks), words_(words), instantiator_(instantiator) {
+        Through through, Instantiator &instantiator)
+      : rule_(rule), ranks_(ranks), words_(words), through_(through),
+        instantiator_(instantiator) {
     for (const auto &[word, type] : words) {
       types_[word] = type == "float" ? rt::DType::Field
                      : type == "int" ? rt::DType::I64
@@ -61,6 +63,7 @@ private:
   const Rule &rule_;
   const Ranks &ranks_;
   const Words &words_;
+  Through through_;
   Instantiator &instantiator_;
   TypeChoice types_;
   SymbolicRule result_;
@@ -99,14 +102,12 @@ bool Maker::takeSample(const Assignment &assignment) {
   if (!variables) {
     return false;
   }
-  // Of axioms, those alone are followed that say what an operator is.
-  bool seesThrough = !rule_.isAxiom || rule_.isDefinition;
   Instance sample;
   sample.variables = *variables;
   for (auto [graph, calls] : {std::pair(&rule_.source, &sample.source),
                               std::pair(&rule_.target, &sample.target)}) {
     auto made = instantiator_.instantiate(rule_, *graph, *variables, assignment,
-                                          types_, seesThrough);
+                                          types_, through_ != Through::Unasked);
     if (!made) {
       return false;
     }
@@ -322,7 +323,8 @@ std::optional<SymbolicGraph> Maker::graphOf(const Graph &graph, size_t side) {
     made.function = node.op.empty() ? "equal elements" : node.op;
     made.op = node.op;
     made.element = elementOf(call.result.type);
-    addThrough(samples_, side == 0, i, /*tries=*/!rule_.isAxiom, made);
+    bool isAsked = through_ == Through::Tried && !ElementOf::isDefined(made.op);
+    addThrough(samples_, side == 0, i, isAsked, made);
     if (!addAttributes(node, call, made)) {
       return std::nullopt;
     }
@@ -397,6 +399,7 @@ std::optional<SymbolicRule> Maker::run() {
 
 std::optional<SymbolicRule>
 divisi::rewrite::makeSymbolic(const Rule &rule, const Ranks &ranks,
-                              const Words &words, Instantiator &instantiator) {
-  return Maker(rule, ranks, words, instantiator).run();
+                              const Words &words, Through through,
+                              Instantiator &instantiator) {
+  return Maker(rule, ranks, words, through, instantiator).run();
 }

@@ -213,7 +213,7 @@ static void compareWithKernel(const std::string &op) {
     words[variable.type.element] = variable.type.element;
     types[variable.type.element] = isFloat ? rt::DType::F64 : rt::DType::Bool;
   }
-  auto symbolic = makeSymbolic(rule, {}, words, instantiator);
+  auto symbolic = makeSymbolic(rule, {}, words, Through::Tried, instantiator);
   ASSERT_TRUE(symbolic) << op;
   auto forms = Instantiator::variables(rule, {}, types);
   ASSERT_TRUE(forms) << op;

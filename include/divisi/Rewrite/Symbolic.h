@@ -91,10 +91,18 @@ using Words = std::map<std::string, std::string>;
 std::vector<Words> allWords(const Rule &rule,
                             const std::vector<std::string> &types);
 
+/// Which dims go through the operators of a rule, as proofs by elements want to
+/// know.
+enum class Through : uint8_t {
+  Unasked, ///< None: Z3 does not want to know it.
+  Said,    ///< Those of which their loops say so, of what defines operators.
+  Tried,   ///< Of these those along which kernels do so.
+};
+
 /// The rule, which has no choice of operators, at those. Nothing where no
 /// assignment was found that is legal: there is nothing to prove then.
 std::optional<SymbolicRule> makeSymbolic(const Rule &rule, const Ranks &ranks,
-                                         const Words &words,
+                                         const Words &words, Through through,
                                          Instantiator &instantiator);
 
 } // namespace divisi::rewrite

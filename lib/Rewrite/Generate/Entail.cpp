@@ -69,7 +69,9 @@ private:
     }
     rule->name = "equation";
     rule->summary = summaryOf(*rule);
-    questions_.push_back(obligationsOf(*rule, instantiator_));
+    questions_.push_back(obligationsOf(
+        *rule, instantiator_,
+        definitions_ ? Through::Tried : Through::Unasked));
     rules_.push_back(std::move(*rule));
     if (rules_.size() == mostAtOnce) {
       ask();
@@ -149,8 +151,10 @@ Status divisi::rewrite::entailGenerated(
   std::vector<SymbolicRule> accepted =
       symbolicAxioms(rules, rules, instantiator);
   std::vector<SymbolicRule> also = symbolicAxioms(given, given, instantiator);
-  std::vector<SymbolicRule> definitions =
-      symbolicDefinitions(rules, rules, instantiator);
+  std::vector<SymbolicRule> definitions;
+  if (byElements) {
+    definitions = symbolicDefinitions(rules, rules, instantiator);
+  }
   for (const World &world : *worlds) {
     Entailment entailment(world, options, accepted, also,
                           byElements ? &definitions : nullptr, instantiator);

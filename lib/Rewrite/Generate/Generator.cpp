@@ -53,8 +53,10 @@ struct Shared {
 /// All graphs of one world.
 class WorldRun {
 public:
-  WorldRun(Shared &all, const World &world)
-      : all_(all), universe_(world, all.seed), deriver_(universe_),
+  /// `isLast` says that nobody asks again at the end what follows.
+  WorldRun(Shared &all, const World &world, bool isLast)
+      : all_(all), isLast_(isLast), universe_(world, all.seed),
+        deriver_(universe_),
         generalizer_(universe_, all.instantiator), met_(universe_) {}
 
   Status run();
@@ -75,6 +77,7 @@ private:
   GenerateCounts &counts() { return all_.counts.back(); }
 
   Shared &all_;
+  bool isLast_;
   Universe universe_;
   Deriver deriver_;
   Generalizer generalizer_;
@@ -158,7 +161,8 @@ void WorldRun::pend(Pending pending) {
   } else {
     pending.rule = std::move(*rule);
     pending.rule.name = "candidate";
-    pending.obligations = obligationsOf(pending.rule, all_.instantiator);
+    pending.obligations =
+        obligationsOf(pending.rule, all_.instantiator, Through::Unasked);
   }
   pending_.push_back(std::move(pending));
   if (pending_.size() == kMostPending) {
@@ -239,7 +243,7 @@ Status WorldRun::run() {
     considerAll();
     counts().enumerated = universe_.enumerated() - enumerated;
     counts().classes = universe_.classes() - classes;
-    if (status_.isOk()) {
+    if (status_.isOk() && (size != most || isLast_)) {
       all_.keeper.dropDerived(kept, all_.counts, /*jobs=*/1);
     }
     all_.progress(counts());
@@ -280,7 +284,8 @@ static std::string headOf(const GenerateOptions &options, const World &world,
 /// Decides about a world. Its journal is a file of its own, for others are at
 /// work at the same time.
 static Status runWorld(const GenerateOptions &options, const World &world,
-                       const std::vector<Rule> &axioms, Shared &all) {
+                       const std::vector<Rule> &axioms, bool isLast,
+                       Shared &all) {
   std::string path =
       options.journal.empty() ? "" : options.journal + "." + world.name;
   std::string head = headOf(options, world, axioms);
@@ -296,7 +301,7 @@ static Status runWorld(const GenerateOptions &options, const World &world,
     return journal.status();
   }
   all.journal = std::move(*journal);
-  return WorldRun(all, world).run();
+  return WorldRun(all, world, isLast).run();
 }
 
 /// Takes over what a process found.
@@ -332,7 +337,8 @@ static Status runOthers(const GenerateOptions &options,
   runInProcesses(
       worlds.size() - 1, {options.jobs},
       [&](size_t number) {
-        Status status = runWorld(options, worlds[number + 1], axioms, all);
+        Status status = runWorld(options, worlds[number + 1], axioms,
+                                 /*isLast=*/false, all);
         Passed passed{{}, {}};
         passed.counts.assign(all.counts.begin() + long(counts),
                              all.counts.end());
@@ -368,7 +374,8 @@ divisi::rewrite::generateRules(const GenerateOptions &options,
              instantiator,
              Keeper(axioms, instantiator),
              {}};
-  Status status = runWorld(options, worlds->front(), axioms, all);
+  Status status =
+      runWorld(options, worlds->front(), axioms, /*isLast=*/true, all);
   if (status.isOk() && worlds->size() > 1) {
     status = runOthers(options, *worlds, axioms, all);
   }

@@ -149,7 +149,8 @@ bool Keeper::keep(const Rule &narrow, const Rule &wide, size_t operators,
     return false;
   }
   auto kept = finish(wide, *way);
-  if (!kept || !isFollowed(kept->rule)) {
+  bool isOneForm = printRule(narrow) == printRule(wide);
+  if (!kept || (!isOneForm && !isFollowed(kept->rule))) {
     auto other = finish(narrow, *way);
     if (other && (!kept || isFollowed(other->rule))) {
       kept = std::move(other);
@@ -217,7 +218,8 @@ void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts,
   });
   std::vector<Obligations> questions;
   for (size_t at : order) {
-    questions.push_back(obligationsOf(kept_[at].rule, instantiator_));
+    questions.push_back(
+        obligationsOf(kept_[at].rule, instantiator_, Through::Unasked));
   }
   std::vector<bool> isDropped(kept_.size(), false);
   auto usable = [&](size_t number, size_t steps) {

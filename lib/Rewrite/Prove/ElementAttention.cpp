@@ -6,51 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Rewrite/Prove/ElementOf.h"
-
-#include <array>
+#include "lib/Rewrite/Prove/ElementLabels.h"
 
 using namespace divisi::rewrite;
-
-/// The dims of queries, keys, values and the result, a letter each.
-static std::array<std::string, 4> lettersOf(const std::string &labels) {
-  std::array<std::string, 4> letters;
-  size_t at = 0;
-  for (std::string &each : letters) {
-    size_t end = labels.find_first_of(",-", at);
-    each = labels.substr(at, end - at);
-    at = end == std::string::npos ? labels.size() : end + 1;
-    at += at < labels.size() && labels[at] == '>';
-  }
-  return letters;
-}
-
-/// What belongs to each letter of a tensor.
-static std::map<char, Polynomial> byLetters(const std::string &letters,
-                                            const Index &dims) {
-  std::map<char, Polynomial> result;
-  for (size_t i = 0; i != letters.size(); ++i) {
-    result.emplace(letters[i], dims[i]);
-  }
-  return result;
-}
-
-static Index inOrder(const std::string &letters,
-                     const std::map<char, Polynomial> &dims) {
-  Index result;
-  for (char letter : letters) {
-    result.push_back(dims.at(letter));
-  }
-  return result;
-}
-
-/// As many features as values have, of as many rows as queries have.
-Index ElementOf::attentionShape(const SymbolicCall &call) {
-  auto letters = lettersOf(std::get<std::string>(attribute(call, "labels")));
-  auto dims = byLetters(letters[0], shape(call.operands[0]));
-  dims.merge(byLetters(letters[2], shape(call.operands[2])));
-  return inOrder(letters[3], dims);
-}
 
 /// A row of values, weighed by the softmax of products, to which numbers may be
 /// added: what leaves keys out is not defined here.
@@ -63,10 +21,11 @@ std::optional<Sum> ElementOf::attention(const SymbolicCall &call,
       !real(std::get<Expr>(attribute(call, "softcap"))).terms.empty()) {
     return std::nullopt;
   }
-  auto letters = lettersOf(std::get<std::string>(attribute(call, "labels")));
-  auto q = byLetters(letters[0], shape(call.operands[0]));
-  auto k = byLetters(letters[1], shape(call.operands[1]));
-  auto at = byLetters(letters[3], index), keys = at;
+  std::vector<std::string> letters =
+      lettersOf(std::get<std::string>(attribute(call, "labels")));
+  ByLetter q = byLetters(letters[0], shape(call.operands[0]));
+  ByLetter k = byLetters(letters[1], shape(call.operands[1]));
+  ByLetter at = byLetters(letters[3], index), keys = at;
   std::optional<Polynomial> sharing = divideExactly(q.at('h'), k.at('h'));
   if (!sharing) {
     if (AtomRef heads = q.at('h').atom()) {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Rewrite/Prove/ElementOf.h"
+#include "lib/Rewrite/Prove/ElementLabels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,15 +18,9 @@ using namespace divisi::rewrite;
 //===----------------------------------------------------------------------===//
 
 Sum ElementOf::matmul(const SymbolicCall &call, const Index &index) {
-  const std::string &labels = std::get<std::string>(attribute(call, "labels"));
-  size_t comma = labels.find(','), arrow = labels.find("->");
-  std::string letters[] = {labels.substr(0, comma),
-                           labels.substr(comma + 1, arrow - comma - 1)};
-  std::string result = labels.substr(arrow + 2);
-  std::map<char, Polynomial> places;
-  for (size_t i = 0; i != result.size(); ++i) {
-    places[result[i]] = index[i];
-  }
+  std::vector<std::string> letters =
+      lettersOf(std::get<std::string>(attribute(call, "labels")));
+  ByLetter places = byLetters(letters.back(), index);
   std::string summed;
   Index extents, left = shape(call.operands[0]);
   for (size_t i = 0; i != letters[0].size(); ++i) {
@@ -41,11 +35,8 @@ Sum ElementOf::matmul(const SymbolicCall &call, const Index &index) {
     }
     Sum product(Fraction{1, 1});
     for (size_t i = 0; i != 2; ++i) {
-      Index place;
-      for (char letter : letters[i]) {
-        place.push_back(places.at(letter));
-      }
-      product = product * this->at(call.operands[i], place);
+      product =
+          product * this->at(call.operands[i], inOrder(letters[i], places));
     }
     return product;
   });

@@ -243,6 +243,31 @@ Index ElementOf::operandIndex(size_t operand, const Index &index,
 // All of them
 //===----------------------------------------------------------------------===//
 
+ElementOf::Define ElementOf::definitionOf(const std::string &op) {
+  static const std::map<std::string, Define> definitions = {
+      {"matmul", &ElementOf::matmul},
+      {"reduce", &ElementOf::reduce},
+      {"cumulate", &ElementOf::cumulate},
+      {"conv", &ElementOf::conv},
+      {"pool_sum", &ElementOf::pool},
+      {"pool_max", &ElementOf::pool},
+      {"transpose", &ElementOf::transpose},
+      {"slice", &ElementOf::slice},
+      {"pad", &ElementOf::pad},
+      {"concat", &ElementOf::concat},
+      {"broadcast", &ElementOf::broadcast},
+      {"gather", &ElementOf::gather},
+      {"take_along", &ElementOf::takeAlong},
+      {"insert", &ElementOf::insert},
+  };
+  auto found = definitions.find(op);
+  return found == definitions.end() ? nullptr : found->second;
+}
+
+bool ElementOf::isDefined(const std::string &op) {
+  return op == "reshape" || op == "iota" || definitionOf(op);
+}
+
 Sum ElementOf::at(size_t value, const Index &index) {
   constexpr size_t mostSteps = 20000;
   if (++context_.steps > mostSteps) {
@@ -265,31 +290,14 @@ Sum ElementOf::at(size_t value, const Index &index) {
   if (made.op.empty()) {
     return splat(made);
   }
-  using Define = Sum (ElementOf::*)(const SymbolicCall &, const Index &);
-  static const std::map<std::string, Define> definitions = {
-      {"matmul", &ElementOf::matmul},
-      {"reduce", &ElementOf::reduce},
-      {"cumulate", &ElementOf::cumulate},
-      {"conv", &ElementOf::conv},
-      {"pool_sum", &ElementOf::pool},
-      {"pool_max", &ElementOf::pool},
-      {"transpose", &ElementOf::transpose},
-      {"slice", &ElementOf::slice},
-      {"pad", &ElementOf::pad},
-      {"concat", &ElementOf::concat},
-      {"broadcast", &ElementOf::broadcast},
-      {"gather", &ElementOf::gather},
-      {"take_along", &ElementOf::takeAlong},
-      {"insert", &ElementOf::insert},
-  };
   if (made.op == "reshape") {
     return reshape(value, index);
   }
   if (made.op == "iota") {
     return numberOf(index[size_t(number(made, "axis"))]);
   }
-  if (auto found = definitions.find(made.op); found != definitions.end()) {
-    return (this->*found->second)(made, index);
+  if (Define definition = definitionOf(made.op)) {
+    return (this->*definition)(made, index);
   }
   if (auto weighed = made.op == "attention" ? attention(made, index)
                                           : std::nullopt) {

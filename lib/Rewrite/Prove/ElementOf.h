@@ -98,11 +98,15 @@ public:
   Polynomial integer(const Expr &expr);
   /// A real of the rule.
   Sum real(const Expr &expr);
+  /// Whether elements of the operator are what is written here, whatever its
+  /// attributes are: which dims go through it is never asked then.
+  static bool isDefined(const std::string &op);
 
 private:
   using Body = std::function<Sum(const Polynomial &)>;
   /// What an operand of a definition is.
   using Operand = std::function<Sum(const Index &)>;
+  using Define = Sum (ElementOf::*)(const SymbolicCall &, const Index &);
   /// The values that it gives its names.
   struct Bound {
     Values symbols;
@@ -132,14 +136,14 @@ private:
   std::vector<size_t> dimList(const SymbolicCall &call, const char *name);
   Polynomial integerOf(const Sum &sum);
 
+  static Define definitionOf(const std::string &op);
   Index shapeOf(const SymbolicCall &call);
   std::optional<Index> definedShape(const SymbolicCall &call);
   Index elementwiseShape(const SymbolicCall &call);
-  Index matmulShape(const SymbolicCall &call);
+  Index labelledShape(const SymbolicCall &call);
   Index windowShape(const SymbolicCall &call);
   Polynomial sliceExtent(const Polynomial &start, const Polynomial &limit,
                          const Polynomial &step);
-  Index attentionShape(const SymbolicCall &call);
   bool isKnown(const Polynomial &condition);
   Sum inside(const std::vector<Polynomial> &conditions,
              const std::function<Sum()> &first, const Sum &second);

@@ -45,23 +45,6 @@ Index ElementOf::elementwiseShape(const SymbolicCall &call) {
   return result;
 }
 
-Index ElementOf::matmulShape(const SymbolicCall &call) {
-  const std::string &labels = std::get<std::string>(attribute(call, "labels"));
-  std::map<char, Polynomial> extents;
-  size_t at = 0;
-  for (size_t operand : call.operands) {
-    for (const Polynomial &extent : shape(operand)) {
-      extents.emplace(labels[at++], extent);
-    }
-    ++at; // The comma, or the arrow's first character.
-  }
-  Index result;
-  for (char letter : labels.substr(at + 1)) {
-    result.push_back(extents.at(letter));
-  }
-  return result;
-}
-
 /// How many elements a slice takes along a dim: at least one, by a step that is
 /// not 0.
 Polynomial ElementOf::sliceExtent(const Polynomial &start,
@@ -101,15 +84,12 @@ std::optional<Index> ElementOf::definedShape(const SymbolicCall &call) {
       op != "reshape" && op != "transpose") {
     return elementwiseShape(call);
   }
-  if (op == "matmul") {
-    return matmulShape(call);
+  if (op == "matmul" || op == "attention") {
+    return labelledShape(call);
   }
   if (op == "softmax" || op == "normalize" || op == "cumulate" ||
       op == "rotary") {
     return shape(call.operands[0]);
-  }
-  if (op == "attention") {
-    return attentionShape(call);
   }
   bool isMovement = op == "transpose" || op == "slice" || op == "pad" ||
                     op == "concat" || op == "reduce" || op == "conv" ||
