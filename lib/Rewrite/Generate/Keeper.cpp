@@ -207,41 +207,42 @@ static bool uses(const ProofResult &proof,
       [&](const std::string &axiom) { return dropped.contains(axiom); });
 }
 
-/// All are asked about at once, as if no other was dropped; again only those
-/// whose proofs use one that then was.
+/// All are asked about at once, as if no other was dropped; again, and at once,
+/// those whose proofs use one that then was. The first of these is decided, so
+/// this ends; and what is dropped follows from what is not, for its proof uses
+/// nothing that was dropped before.
 void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts,
                          size_t jobs) {
-  std::vector<size_t> order(kept_.size() - first);
-  std::iota(order.begin(), order.end(), first);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+  std::vector<size_t> left(kept_.size() - first);
+  std::iota(left.begin(), left.end(), first);
+  std::stable_sort(left.begin(), left.end(), [&](size_t a, size_t b) {
     return kept_[a].rule.variables.size() < kept_[b].rule.variables.size();
   });
-  std::vector<Obligations> questions;
-  for (size_t at : order) {
-    questions.push_back(
-        obligationsOf(kept_[at].rule, instantiator_, Through::Unasked));
-  }
   std::vector<bool> isDropped(kept_.size(), false);
-  auto usable = [&](size_t number, size_t steps) {
-    return usableAxioms(saidByOthers(kept_, order[number], isDropped),
-                        {questions[number]}, steps);
-  };
-  ProofLimits limits{kWork, 0, kSeconds, jobs};
-  std::vector<ProofResult> proofs;
-  proveInChildren({}, usable, questions, limits,
-                  [&](const ProofResult &proof) { proofs.push_back(proof); });
-  std::set<std::string> dropped;
-  for (size_t i = 0; i != order.size(); ++i) {
-    if (proofs[i].isProved && uses(proofs[i], dropped)) {
-      proveInChildren(
-          {}, [&](size_t, size_t steps) { return usable(i, steps); },
-          {questions[i]}, limits,
-          [&](const ProofResult &proof) { proofs[i] = proof; });
+  while (!left.empty()) {
+    std::vector<Obligations> questions;
+    for (size_t at : left) {
+      questions.push_back(
+          obligationsOf(kept_[at].rule, instantiator_, Through::Unasked));
     }
-    if (proofs[i].isProved) {
-      isDropped[order[i]] = true;
-      dropped.insert(kept_[order[i]].says[0].name);
+    auto usable = [&](size_t number, size_t steps) {
+      return usableAxioms(saidByOthers(kept_, left[number], isDropped),
+                          {questions[number]}, steps);
+    };
+    std::vector<ProofResult> proofs;
+    proveInChildren({}, usable, questions, {kWork, 0, kSeconds, jobs},
+                    [&](const ProofResult &proof) { proofs.push_back(proof); });
+    std::set<std::string> dropped;
+    std::vector<size_t> again;
+    for (size_t i = 0; i != left.size(); ++i) {
+      if (proofs[i].isProved && uses(proofs[i], dropped)) {
+        again.push_back(left[i]);
+      } else if (proofs[i].isProved) {
+        isDropped[left[i]] = true;
+        dropped.insert(kept_[left[i]].says[0].name);
+      }
     }
+    left = std::move(again);
   }
   removeDropped(isDropped, counts);
 }
