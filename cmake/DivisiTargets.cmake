@@ -177,9 +177,10 @@ function(divisi_pytest name)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   add_test(NAME ${name}
     COMMAND ${DIVISI_PYTHON} -m pytest -q -p no:cacheprovider ${ARGN})
-  # As test/conftest.py ends where all cases are skipped.
-  set_property(TEST ${name} PROPERTY SKIP_RETURN_CODE 77)
   _divisi_test_environment(${name})
+  # With this test/conftest.py ends where all cases are skipped.
+  set_property(TEST ${name} PROPERTY SKIP_RETURN_CODE 77)
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT DIVISI_ALL_SKIPPED=77)
 endfunction()
 
 # divisi_mpi_test(NAME COUNT PROGRAM [ARGUMENT…])
