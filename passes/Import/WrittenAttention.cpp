@@ -253,6 +253,16 @@ static Value inTypeOfFactors(nn::MatmulOp second) {
                                                           : Value();
 }
 
+/// What has elements of `element` and is widened to `x`, which loses nothing;
+/// null if that is no such cast.
+static Value widenedFrom(Value x, Type element) {
+  auto cast = x.getDefiningOp<nn::CastOp>();
+  bool isWidened = cast && typeOf(cast.getX()).getElementType() == element &&
+                   element.getIntOrFloatBitWidth() <
+                       typeOf(x).getElementTypeBitWidth();
+  return isWidened ? cast.getX() : Value();
+}
+
 /// What `x` is before it is multiplied by numbers, which go into the scale, and
 /// before a narrow float was widened.
 static Value factorOf(Value x, Type element, WrittenAttention &written) {
@@ -262,12 +272,11 @@ static Value factorOf(Value x, Type element, WrittenAttention &written) {
       written.scale *= inner->second;
       continue;
     }
-    auto cast = x.getDefiningOp<nn::CastOp>();
-    if (!cast || typeOf(x).getElementType() == element ||
-        typeOf(cast.getX()).getElementType() != element) {
+    Value inner = widenedFrom(x, element);
+    if (!inner) {
       return x;
     }
-    x = cast.getX();
+    x = inner;
   }
 }
 
@@ -276,9 +285,8 @@ static Value factorOf(Value x, Type element, WrittenAttention &written) {
 /// added as it is.
 static bool narrowMask(WrittenMask &mask, FloatType element, bool isAlone) {
   if (mask.kind == MaskKind::Added) {
-    auto cast = mask.value.getDefiningOp<nn::CastOp>();
-    if (isAlone && cast && typeOf(cast.getX()).getElementType() == element) {
-      mask.value = cast.getX();
+    if (Value inner = isAlone ? widenedFrom(mask.value, element) : Value()) {
+      mask.value = inner;
     }
     return typeOf(mask.value).getElementType() == element;
   }

@@ -212,6 +212,18 @@ func.func @rounded_products(%q: tensor<2x4x5xf32>, %k: tensor<2x6x5xf32>, %v: te
   return %4 : tensor<2x4x7xf32>
 }
 
+// Queries and keys are rounded on purpose before their products.
+// CHECK-LABEL: func @rounded_queries
+// CHECK: nn.softmax
+func.func @rounded_queries(%q: tensor<2x4x5xf32>, %k: tensor<2x6x5xf32>, %v: tensor<2x6x7xf32>) -> tensor<2x4x7xf32> {
+  %0 = nn.cast %q : (tensor<2x4x5xf32>) -> tensor<2x4x5xbf16>
+  %1 = nn.cast %k : (tensor<2x6x5xf32>) -> tensor<2x6x5xbf16>
+  %2 = nn.matmul %0, %1 {labels = "hsd,htd->hst"} : (tensor<2x4x5xbf16>, tensor<2x6x5xbf16>) -> tensor<2x4x6xf32>
+  %3 = nn.softmax %2 {axis = 2, log = false} : (tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+  %4 = nn.matmul %3, %v {labels = "hst,hte->hse"} : (tensor<2x4x6xf32>, tensor<2x6x7xf32>) -> tensor<2x4x7xf32>
+  return %4 : tensor<2x4x7xf32>
+}
+
 // The mask has numbers that the type of queries has not.
 // CHECK-LABEL: func @wide_mask
 // CHECK: nn.softmax
