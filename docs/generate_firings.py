@@ -29,18 +29,18 @@ ALWAYS = "cse,func.func(nn-spell-products),apply-rules{always}"
 HEAD = """# Where rules are applied
 
 Written by docs/generate_firings.py, for the models of test/models.
-[rules.md](rules.md) says what each rule is; [firings-exports.md](firings-exports.md)
-is about models of real sizes.
+[rules.md](rules.md) describes each rule;
+[firings-exports.md](firings-exports.md) covers models of real sizes.
 """
 EXPORTS_HEAD = """# Where rules are applied in models of real sizes
 
-Written by docs/generate_firings.py, of what PyTorch exports by
-bench/onnxruntime/export.py. [firings.md](firings.md) says the same of the models of
-test/models, [rules.md](rules.md) what each rule is.
+Written by docs/generate_firings.py, from PyTorch's exports by
+bench/onnxruntime/export.py. [firings.md](firings.md) covers the models of
+test/models, [rules.md](rules.md) describes each rule.
 
-endtoend-exports makes this page again, and compares what these models compute with
-PyTorch on one device and on four, by plans that are drawn. The exports are no part of
-the project: DIVISI_EXPORTS names the folder that has them.
+endtoend-exports regenerates this page, and compares the results of these models
+with PyTorch on one device and on four, under random plans. The exports are not
+part of the project: DIVISI_EXPORTS names their folder.
 
 ```
 python bench/onnxruntime/export.py FOLDER bert-base-b1 gpt2-124m-b1 llama-160m resnet50-b1
@@ -90,7 +90,7 @@ def written(counts):
 
 
 def tables(models):
-    lines = ["What Import leaves, with rules and without:\n",
+    lines = ["Operators after Import, with rules (and without):\n",
              "| model | " + " | ".join(OPERATORS) + " |",
              "|---|" + "---|" * len(OPERATORS)]
     always, named = [], []
@@ -106,10 +106,10 @@ def tables(models):
             f"{with_rules[each]} ({without[each]})" for each in OPERATORS) +
             " |")
     for what, counted in (
-            ("Of the rules that every compilation applies:", always),
-            ("Of the others, which `apply-rules` applies when asked to:",
+            ("Applications of the rules that every compilation applies:", always),
+            ("Applications of the other rules, by an explicit `apply-rules`:",
              named)):
-        lines += ["", what, "", "| model | rules, and how often |", "|---|---|"]
+        lines += ["", what, "", "| model | rules and counts |", "|---|---|"]
         lines += [f"| {model.stem} | {written(counts)} |"
                   for model, counts in zip(models, counted)]
     return "\n".join(lines) + "\n"

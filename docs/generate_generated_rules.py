@@ -18,10 +18,10 @@ PAGE = """# Generated rules
 
 Written by docs/generate_generated_rules.py.
 
-`divisi rules generate` makes rules that nobody wrote: it enumerates all graphs
-of up to three operators, and of four of those that are linear, over the table
-below, and keeps what is equal and does not follow from what it kept before.
-[rationale-rewrite.md](rationale-rewrite.md) says how.
+`divisi rules generate` derives rules automatically: it enumerates all graphs of
+up to three operators, and of four linear ones, over the table below, and keeps
+an equation if it does not follow from those kept before.
+[rationale-rewrite.md](rationale-rewrite.md) describes the method.
 
 ```
 divisi rules generate -o all.rules --counts counts.md --journal journal --jobs 2
@@ -30,34 +30,37 @@ divisi rules entail --rules all.rules
 divisi rules select --rules all.rules -o worth.rules
 ```
 
-The first takes long; stopped, it goes on where the journals end, of which each
-world has one, and writes the same file. `--jobs` says how many worlds are at work at once, after the first, whose
-rules all may use; what comes out does not depend on it. Its rules are ordinary
-ones. Those by which something can take less come first: fewer operations of
-contractions, then fewer operators, then results of fewer elements. What no
-proof is found for says `open`, and is off.
+The first command takes long. If it is stopped, it resumes from its journals,
+one per world, and writes the same file. `--jobs` says how many worlds are
+processed in parallel, after the first, whose rules all others may use; the
+result does not depend on it. The generated rules have the ordinary form. Rules
+that can reduce cost come first: fewer operations of contractions, then fewer
+operators, then results of fewer elements. A rule without a proof says `open`,
+and is off.
 
-`select` keeps what is worth applying: what is proved, can take less, and does
-not follow from the rules that people wrote. None of it is shipped yet.
+`select` keeps the rules that are worth applying: those that are proved, can
+reduce cost, and do not follow from the hand-written rules. None of them is
+shipped yet.
 
 ## What is claimed of them, and how it is checked
 
 Every equation of the table follows from the rules that are kept. The generator
 drops an equation only if it follows from others by rewriting, or if the prover
 derives it from the rules that are kept at that moment. `divisi rules entail`
-checks this with nothing of the generator but its enumeration: it asks the prover
-about each equation, as it is met, with the rules of the file for axioms, and
-ends with 8 if one does not follow; without a file, with elements, and with the
-rules and axioms of Divisi. A test does it for sums, products and functions of up to two operators.
-`--of FILE` asks about those equations alone that follow from FILE as well:
-`--of test/Rewrite/Inputs/taso.rules` about those that the properties of TASO's
-operators express. All 45 rules there are proved (a test).
+checks this and shares only the enumeration with the generator: it asks the
+prover about each equation, in its original form, with the rules of the file as
+axioms, and ends with 8 if one does not follow; without a file, it uses
+elements, and the rules and axioms of Divisi. A test does it for sums, products
+and functions of up to two operators. `--of FILE` asks only about the equations
+that also follow from FILE: `--of test/Rewrite/Inputs/taso.rules` about those
+that the properties of TASO's operators express. All 45 rules there are proved
+(a test).
 
-Of up to two operators these are 142 equations of sums, products and functions and
-187 of matrices (products, concatenations, transposes, parts); all follow (a test).
-Of three operators they take minutes, and have no test:
+Up to two operators there are 142 equations of sums, products and functions and
+187 of matrices (products, concatenations, transposes, parts); all follow (a
+test). Those of three operators take minutes, and have no test:
 
-| world | equations of three operators | without words | TASO's say so | entailed |
+| world | equations of three operators | not expressible | follow from TASO's | entailed |
 |---|---|---|---|---|
 | elementwise | 12857 | 1229 | 3346 | 3346 |
 | linear | 8315 | 0 | 6308 | 6308 |
@@ -65,39 +68,40 @@ Of three operators they take minutes, and have no test:
 | reductions | 16324 | 11 | 8443 | 8443 |
 
 by `divisi rules entail --world WORLD --operators 3 --of
-test/Rewrite/Inputs/taso.rules`. Those of images of three operators take longer and
-have not been counted.
+test/Rewrite/Inputs/taso.rules`. Those of images of three operators take longer
+and have not been counted.
 
-What is not among the rules: equations of several results, which follow from one
-for each; and equations in which more than four different tensors of one form
-stand, but for those found by giving each operand a tensor of its own.
+The rules do not include equations of several results, which follow from one for
+each; and equations of more than four different tensors of one form, except
+those found by making all operands distinct.
 
 ## What became of all graphs
 
 | column | counts |
 |---|---|
-| enumerated | graphs, an operator on graphs that stand for their class |
+| enumerated | graphs: an operator on the representatives of classes |
 | classes | of them the first with their result |
 | equal | the others: each is an equation with the first of its class |
-| up to names | of these, with other names of tensors only once |
-| not rewritten | of these, what no rewriting by equations before derives |
-| no words | of these: of constants alone, or of extents that rules cannot say |
+| up to names | of these, counted once for all names of tensors |
+| not rewritten | of these, those that rewriting by earlier equations does not derive |
+| no words | of these, those that rules cannot express: of constants alone, or of other extents |
 | derived | of these: the prover derives it from the rules that are kept |
 | refused | of these: false at other extents, or on numbers |
 | kept | the others, of which are |
 | proved | those that elements or the axioms of Divisi prove, and |
 | tested only | those that do not, and say `open` |
 
-Work that is used up is never an answer: an equation that the prover does not
-derive within its limit is not dropped, but tried like the others, and kept if it
-passes. An equation of more than seven different operands has no words.
+An exhausted work limit is never an answer: an equation that the prover does not
+derive within its limit is not dropped, but tried like the others, and kept if
+it passes. An equation of more than seven different operands counts as `no
+words`.
 
 Of all worlds, by two processes, from nothing: {took}
 
 {counts}
 ## The table
 
-A letter k is 2 where graphs are enumerated, s is 3; `2k` is cut in two. Which
+A letter k is 2 where graphs are enumerated, s is 3; `2k` is split in two. Which
 extents have to be equal is found for each equation afterwards, and whether they
 may be any number of dims.
 

@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/writing-a-rule.md"
 BEGIN = "## Operators\n"
 HEAD = BEGIN + """
-Written by docs/generate_rule_operators.py from the definitions in
-dialects/NN. What stands in parentheses are operands, in braces attributes; what
-is in brackets may be left out, all else is spelled. Where shapes broadcast
-together, the shorter one gets dims of extent 1 in front, and what has extent 1
-is repeated; a tensor of one number is a `float[]`.
+Written by docs/generate_rule_operators.py from the definitions in dialects/NN.
+Operands are in parentheses, attributes in braces; those in brackets are
+optional, all others are required. When shapes broadcast together, the shorter
+one gets dims of extent 1 in front, and dims of extent 1 are repeated; a tensor
+of one number is a `float[]`.
 """
 ATTRIBUTES = {"NN_I64": "integer", "NN_F64": "real", "BoolAttr": "true or false",
               "StrAttr": "text", "DenseI64ArrayAttr": "list",
@@ -85,12 +85,12 @@ def section():
 
     plain = [each for each in operators if is_plain(each)]
     others = [each for each in operators if not is_plain(each)]
-    lines = [HEAD, "| operator of every element | is |",
+    lines = [HEAD, "| elementwise operator | result |",
              "|---|---|"]
     lines += [f"| `{signature(known, each)}` | "
               f"{each['summary'].replace('|', chr(92) + '|')} |"
               for each in plain]
-    lines += ["", "| operator | is, and when it is legal |", "|---|---|"]
+    lines += ["", "| operator | result and constraints |", "|---|---|"]
     lines += [f"| `{signature(known, each)}` | {paragraphs(each)} |"
               for each in others]
     return "\n".join(lines) + "\n"

@@ -15,9 +15,9 @@ BUILD = Path(os.environ.get("DIVISI_BUILD", ROOT / "build"))
 HEAD = """# Rules
 
 Written by docs/generate_rules.py. `apply-rules{names=...}` applies them where
-the target takes less than the source; how one is written is said in
-[writing-a-rule.md](writing-a-rule.md), why they can be trusted in
-[rationale-rewrite.md](rationale-rewrite.md).
+the target costs less than the source. [writing-a-rule.md](writing-a-rule.md)
+explains how to write a rule, [rationale-rewrite.md](rationale-rewrite.md) why
+rules can be trusted.
 """
 
 
@@ -27,7 +27,7 @@ def page(answers):
     proved = sum(rule["standing"] == "proved" for rule in answers.values())
     lines.append(f"{len(answers)} rules, {proved} of them proved.\n")
     for path in sorted((ROOT / "rules").glob("*.rules")):
-        lines += [f"## {path.name}\n", "| rule | says | class | proved by |",
+        lines += [f"## {path.name}\n", "| rule | summary | class | proved by |",
                   "|---|---|---|---|"]
         found = re.findall(r'^rule (\S+) \{\n  summary "(.*)"$',
                            path.read_text(encoding="utf-8"), re.M)
