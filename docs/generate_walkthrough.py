@@ -4,8 +4,8 @@
     docs/generate_walkthrough.py            writes the page
     docs/generate_walkthrough.py --check    fails if it would change
 
-The words are here, everything else on the page is printed by the tools, so
-that the page stays true. test/endtoend/docs_test.py runs the check.
+The prose is here; the tools print everything else on the page, so that the page
+stays true. test/endtoend/docs_test.py runs the check.
 """
 
 import argparse
@@ -28,15 +28,15 @@ HEAD = """\
 
 <!-- Written by docs/generate_walkthrough.py; change that, not this. -->
 
-A perceptron of two layers, exported as PyTorch does it, for two devices:
+A perceptron of two layers, in PyTorch's export form, for two devices:
 
     models/mlp.py --widths 6,7,4 --batch 4 -o mlp.onnx
     {compile}
 
 `--dump-after all` writes one file per stage, `mlp.import.mlir` and so on. Each
-can be edited and given to `divisi compile` in the model's place, which goes on
-from there. Locations, hashes, and the plan's report, which `divisi explain`
-shows, are left out below.
+can be edited and given to `divisi compile` in place of the model; compilation
+continues from there. Locations, hashes, and the plan's report, which `divisi
+explain` shows, are left out below.
 """
 
 SECTIONS = {
@@ -44,69 +44,70 @@ SECTIONS = {
 ## After Import: what is computed
 
 The `nn` dialect: operators on global tensors, and no device anywhere. A Gemm
-has become a contraction whose loops have letters, and an addition. Weights
-are globals: what they hold stays in `mlp.onnx`, at the offset and length in
-brackets. The path is relative to the dump, and `divisi.files` says which size
-and hash the file has to have, so that both can move together. What the compiler
-itself has computed would stand at the end of the dump, as a resource.
+has become a contraction, whose loops have letters, and an addition. Weights are
+globals: their data stays in `mlp.onnx`, at the offset and length in brackets.
+The path is relative to the dump, and `divisi.files` records the file's size and
+hash, so that both files can be moved together. Data computed by the compiler
+would be at the end of the dump, as a resource.
 """,
     "plan": """\
 ## After Plan: where it runs
 
-The same operators. A grid has appeared, and every operator has a strategy:
+The same operators. The module now has a grid, and every operator a strategy:
 which of its loops is split over which axis of the grid. `spmd.place` is the
-same for values that have no operator: how globals, inputs and outputs lie.
-Edit a strategy here and compile on, and the program follows it.
+counterpart for values without an operator: the layouts of globals, inputs and
+outputs. Edit a strategy here and continue compiling, and the program follows
+it.
 """,
     "convert": """\
 ## Inside Partition: converts, before they are routed
 
-The first pass of the stage gives every value the layout that its operator's
-split means, and says where a value is wanted in another one. Nothing says yet
-how it gets there: `divisi-opt --spmd-partition` stops here. These are all of
-them in the plan above:
+The first pass of the stage gives every value the layout that follows from its
+operator's split, and inserts a convert where a value is needed in another
+layout. Converts do not yet say how: `divisi-opt --spmd-partition` stops here.
+These are all converts of the plan above:
 """,
     "partition": """\
 ## After Partition: local tensors and collectives
 
-Types are local now: what one device holds. Their encoding says the rest, the
+Types are local now: the part that one device holds. Their encoding has the
 grid, the layout on it, and the global shape. The first layer is split by its
 result's features, and so is the second, which needs all features of the first:
-a collective gathers them. Seven hidden features
-do not divide by two: the first device has four of them and the second three.
-A type has one shape, so it says `4`, what to allocate, and global extent and
-axes (`[m0, *]` of `7x6`) say what each device holds of it.
+a collective gathers them. Seven hidden features do not divide by two: the first
+device has four of them and the second three. A type has one shape, so it says
+`4`, the extent to allocate; global extent and axes (`[m0, *]` of `7x6`) say
+which part each device holds.
 
-`spmd.computes` is a hash of what the entry computes, taken before the stage.
-`verify-partition` compares it with what the local programs compute.
+`spmd.computes` is a hash of the entry's computation, recorded before the stage.
+`verify-partition` compares it with the computation of the local programs.
 """,
     "schedule": """\
 ## After Schedule: in which order
 
-The same operations in an order in which collectives run beside operators. Here
-all that follows needs what is gathered, so the order is as it was, and without
-`spmd.overlap` on the function what follows lowers it as it stands. What the
-stage predicts, in nanoseconds, is on the module; `exposed` is the communication
-that no operator hides.
+The same operations in an order in which collectives overlap with operators.
+Here everything after the gather needs its result, so the order is unchanged,
+and the function has no `spmd.overlap`: the next stage keeps the order as it is.
+The module has the predicted times, in nanoseconds; `exposed` is the
+communication that no operator hides.
 """,
     "lower": """\
 ## After Lower: how it runs
 
 The `exec` dialect: a program for a set of ranks, with buffers at offsets into
-an arena, and one instruction after another. Emit writes exactly this list
-into the artifact, and the runtime walks it.
+an arena, and a list of instructions. Emit writes exactly this list into the
+artifact, and the runtime executes it.
 """,
 }
 
 PRICED = """\
 ## One choice and its price
 
-The planner left the result split by features, since nobody asked for anything
-else. To have the whole of it on every device, edit its place in the dump after
+The planner left the result split by features, since no option asks for anything
+else. To have the whole result on every device, edit its place in the dump after
 Plan, from `{split}`
 to `{whole}`,
-and go on from there. First what `explain` said of the last layer, then what it
-says of the edited plan:
+and continue from there. First `explain`'s output for the last layer, then its
+output for the edited plan:
 """
 
 EXPLAIN = """\
