@@ -8,7 +8,7 @@ PEERS ?=
 BUILD = $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 FORMATTED = git ls-files '*.h' '*.cpp'
 
-.PHONY: setup build demo test test-gpu sweep node-suite races fuzz format models
+.PHONY: setup build divisi demo test test-gpu sweep node-suite races fuzz format models
 .DEFAULT_GOAL := build
 
 setup:
@@ -19,6 +19,11 @@ setup:
 build: setup
 	@cmake --preset $(PRESET) --log-level=NOTICE
 	@cmake --build $(BUILD) -j $(JOBS)
+
+# The program alone, without tests and benchmarks.
+divisi: setup
+	@cmake --preset $(PRESET) --log-level=NOTICE
+	@cmake --build $(BUILD) -j $(JOBS) --target divisi
 
 # What the suites counted (cases that ran, messages that are expected) stands
 # before the last line, which is ctest's.
@@ -48,7 +53,7 @@ define script
 	@DIVISI_BUILD=$(abspath $(BUILD)) DIVISI_PYTHON=$$(bash cmake/setup.sh --prefix)/venv/bin/python bash $(1)
 endef
 
-demo: build
+demo: divisi
 	$(call script,test/demo.sh)
 
 sweep: build

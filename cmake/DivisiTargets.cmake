@@ -18,9 +18,10 @@
 #               Wider instruction sets are chosen a file, by the kernel author
 #               (set_source_files_properties with -mavx2 -mfma, or target
 #               attributes) and at run time: a build must run elsewhere.
+#   TEST        a GoogleTest program: it is compiled with few optimizations
 function(_divisi_configure target)
   cmake_parse_arguments(ARG
-    "NO_LLVM;LLVM_HEADERS;LLVM_STATIC;EXCEPTIONS;KERNELS" "SCOPE" "DEPENDS"
+    "NO_LLVM;LLVM_HEADERS;LLVM_STATIC;EXCEPTIONS;KERNELS;TEST" "SCOPE" "DEPENDS"
     ${ARGN})
   if(NOT ARG_SCOPE)
     set(ARG_SCOPE PUBLIC)
@@ -47,18 +48,34 @@ function(_divisi_configure target)
   if(ARG_SCOPE STREQUAL INTERFACE)
     return()
   endif()
+  set(options)
   if(NOT ARG_EXCEPTIONS)
-    target_compile_options(${target} PRIVATE
-      $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
+    list(APPEND options $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
   endif()
   if(ARG_KERNELS)
-    target_compile_options(${target} PRIVATE
-      $<$<CONFIG:Release>:-O3> -fno-math-errno -fwrapv)
+    list(APPEND options $<$<CONFIG:Release>:-O3> -fno-math-errno -fwrapv)
+  endif()
+  if(ARG_TEST)
+    list(APPEND options $<$<CONFIG:Release>:-O1>)
   endif()
   # The compiler keeps its assertions in Release: they are what catches a
   # wrong cast<> of LLVM's. The runtime does not pay for any.
   if(NOT ARG_NO_LLVM)
-    target_compile_options(${target} PRIVATE -UNDEBUG)
+    list(APPEND options -UNDEBUG)
+  endif()
+  target_compile_options(${target} PRIVATE ${options})
+  set(kind)
+  if(NOT ARG_NO_LLVM AND NOT ARG_LLVM_HEADERS AND NOT ARG_LLVM_STATIC)
+    set(kind MLIR)
+  endif()
+  if(ARG_TEST)
+    string(JOIN "_" kind ${kind} TEST)
+  endif()
+  if(ARG_EXCEPTIONS AND kind)
+    string(APPEND kind _THROWS)
+  endif()
+  if(kind)
+    _divisi_precompile(${target} ${kind} ${options})
   endif()
 endfunction()
 
@@ -131,6 +148,15 @@ function(divisi_dialect name)
   add_dependencies(${name} ${name}IncGen)
 endfunction()
 
+# divisi_generated_sources(SOURCE…)
+# Sources of this folder that hold the generated code of many operators: parsers,
+# printers, builders. Few optimizations are enough for these, and take half the
+# time; precompiled headers are for others.
+function(divisi_generated_sources)
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS $<$<CONFIG:Release>:-O1> SKIP_PRECOMPILE_HEADERS ON)
+endfunction()
+
 # divisi_passes(NAME STAGE Import SOURCES … [DEPENDS …])
 # The passes of one stage. Passes.td of this folder becomes Passes.h.inc, with
 # registerImportPasses() for STAGE Import.
@@ -152,7 +178,8 @@ function(divisi_gtest name)
     "SOURCES;DEPENDS" ${ARGN})
   _divisi_reject_unparsed(${name} ${ARG_UNPARSED_ARGUMENTS})
   _divisi_flags(flags)
-  divisi_executable(${name} ${flags} SOURCES ${ARG_SOURCES}
+  add_executable(${name} ${ARG_SOURCES})
+  _divisi_configure(${name} ${flags} TEST
     DEPENDS ${ARG_DEPENDS} GTest::gmock_main)
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)

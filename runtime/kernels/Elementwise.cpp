@@ -149,18 +149,59 @@ struct Ge {
 
 } // namespace
 
-/// One row. The common strides have loops of their own that vectorize; the
-/// result may be written over an operand of the same box, hence no restrict.
-template <typename Out, typename A, typename B, typename F>
-static void runRow(int64_t count, Out *out, const A *a, int64_t stepA,
-                   const B *b, int64_t stepB, F f) {
+//===----------------------------------------------------------------------===//
+// Rows: all that is compiled per function and type
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Applies a function to `count` pairs of elements, `stepA` and `stepB` apart
+/// in the operands and adjacent in the result. The result may be an operand of
+/// the same box, hence no restrict.
+using BinaryRow = void (*)(int64_t count, void *out, const void *a,
+                           int64_t stepA, const void *b, int64_t stepB);
+
+/// A nest of rows. It is no template: what differs is behind the pointer.
+class BinaryKernel final : public PreparedKernel {
+public:
+  BinaryKernel(const CallSite &site, const Nest<3> &nest, BinaryRow row)
+      : nest_(nest), row_(row), outBytes_(byteWidth(site.results[0].type)),
+        inBytes_(byteWidth(site.operands[0].type)) {}
+
+  Status launch(LaunchContext &context) override {
+    auto *out = static_cast<std::byte *>(context.results[0]);
+    auto *a = static_cast<const std::byte *>(context.operands[0]);
+    auto *b = static_cast<const std::byte *>(context.operands[1]);
+    nest_.forEachRow([&](const auto &at) {
+      row_(nest_.rowExtent(), out + at[0] * outBytes_, a + at[1] * inBytes_,
+           nest_.rowStride(1), b + at[2] * inBytes_, nest_.rowStride(2));
+    });
+    return {};
+  }
+
+private:
+  Nest<3> nest_;
+  BinaryRow row_;
+  int64_t outBytes_, inBytes_;
+};
+
+} // namespace
+
+/// One row of F. The common strides have loops of their own that vectorize.
+template <typename F, typename Out, typename A>
+static void runRow(int64_t count, void *result, const void *left, int64_t stepA,
+                   const void *right, int64_t stepB) {
+  auto f = [](A x, A y) { return Out(F()(load(x), load(y))); };
+  auto *out = static_cast<Out *>(result);
+  auto *a = static_cast<const A *>(left);
+  auto *b = static_cast<const A *>(right);
   if (stepA == 1 && stepB == 1) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) {
       out[i] = f(a[i], b[i]);
     }
   } else if (stepA == 1 && stepB == 0) {
-    B scalar = *b;
+    A scalar = *b;
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) {
       out[i] = f(a[i], scalar);
@@ -178,6 +219,22 @@ static void runRow(int64_t count, Out *out, const A *a, int64_t stepA,
   }
 }
 
+/// The row of F, whose results have the operands' type or are flags; null for
+/// types that are not in the set.
+template <typename F, unsigned Types, bool IsPredicate>
+static BinaryRow rowOf(DType type) {
+  BinaryRow row = nullptr;
+  dispatch<Types>(type, [&](auto zero) {
+    using T = decltype(zero);
+    row = runRow<F, std::conditional_t<IsPredicate, Flag, T>, T>;
+  });
+  return row;
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
 static bool makeBinaryNest(const CallSite &site, const Checks &checks,
                            Nest<3> &nest) {
   Walk a, b;
@@ -189,37 +246,25 @@ static bool makeBinaryNest(const CallSite &site, const Checks &checks,
   return true;
 }
 
-/// F on elements of type A.
-template <typename F, typename Out, typename A>
-static std::unique_ptr<PreparedKernel> makeBinary(const Nest<3> &nest) {
-  return makeKernel([nest](auto operands, auto results, void *) {
-    auto *out = static_cast<Out *>(results[0]);
-    auto *a = static_cast<const A *>(operands[0]);
-    auto *b = static_cast<const A *>(operands[1]);
-    nest.forEachRow([&](const auto &at) {
-      runRow(nest.rowExtent(), out + at[0], a + at[1], nest.rowStride(1),
-             b + at[2], nest.rowStride(2),
-             [](A x, A y) { return Out(F()(load(x), load(y))); });
-    });
-  });
+static std::unique_ptr<PreparedKernel> prepareRow(const CallSite &site,
+                                                  std::string &error,
+                                                  BinaryRow row, DType result) {
+  Checks checks(site, error);
+  Nest<3> nest;
+  if (!makeBinaryNest(site, checks, nest) ||
+      !checks.operandType(1, site.operands[0].type) ||
+      !checks.resultType(0, result)) {
+    return nullptr;
+  }
+  return row ? std::make_unique<BinaryKernel>(site, nest, row)
+             : noKernelFor(checks, site.operands[0].type);
 }
 
 template <typename F, unsigned Types>
 static std::unique_ptr<PreparedKernel> prepareBinary(const CallSite &site,
                                                      std::string &error) {
-  Checks checks(site, error);
-  Nest<3> nest;
-  if (!makeBinaryNest(site, checks, nest) ||
-      !checks.operandType(1, site.operands[0].type) ||
-      !checks.resultType(0, site.operands[0].type)) {
-    return nullptr;
-  }
-  std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Types>(site.operands[0].type, [&](auto zero) {
-    using T = decltype(zero);
-    kernel = makeBinary<F, T, T>(nest);
-  });
-  return known ? std::move(kernel) : noKernelFor(checks, site.operands[0].type);
+  DType type = site.operands[0].type;
+  return prepareRow(site, error, rowOf<F, Types, false>(type), type);
 }
 
 static std::unique_ptr<PreparedKernel> prepareShift(const CallSite &site,
@@ -242,34 +287,20 @@ static std::unique_ptr<PreparedKernel> prepareMod(const CallSite &site,
               : prepareBinary<FloorMod, Numbers>(site, error);
 }
 
-template <typename F>
-static std::unique_ptr<PreparedKernel>
-makeCompare(const Checks &checks, DType type, const Nest<3> &nest) {
-  std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Comparable>(type, [&](auto zero) {
-    kernel = makeBinary<F, Flag, decltype(zero)>(nest);
-  });
-  return known ? std::move(kernel) : noKernelFor(checks, type);
-}
-
 static std::unique_ptr<PreparedKernel> prepareCompare(const CallSite &site,
                                                       std::string &error) {
   static constexpr std::string_view choices[] = {"eq", "ne", "lt",
                                                  "le", "gt", "ge"};
-  static constexpr std::unique_ptr<PreparedKernel> (*makers[])(
-      const Checks &, DType,
-      const Nest<3> &) = {makeCompare<Eq>, makeCompare<Ne>, makeCompare<Lt>,
-                          makeCompare<Le>, makeCompare<Gt>, makeCompare<Ge>};
-  Checks checks(site, error);
-  Nest<3> nest;
+  static constexpr BinaryRow (*rows[])(DType) = {
+      rowOf<Eq, Comparable, true>, rowOf<Ne, Comparable, true>,
+      rowOf<Lt, Comparable, true>, rowOf<Le, Comparable, true>,
+      rowOf<Gt, Comparable, true>, rowOf<Ge, Comparable, true>};
   size_t predicate = 0;
-  if (!makeBinaryNest(site, checks, nest) ||
-      !checks.operandType(1, site.operands[0].type) ||
-      !checks.resultType(0, DType::Bool) ||
-      !checks.getChoice("predicate", choices, predicate)) {
+  if (!Checks(site, error).getChoice("predicate", choices, predicate)) {
     return nullptr;
   }
-  return makers[predicate](checks, site.operands[0].type, nest);
+  return prepareRow(site, error, rows[predicate](site.operands[0].type),
+                    DType::Bool);
 }
 
 /// Selection moves bytes: one body per element width.

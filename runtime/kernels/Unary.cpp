@@ -11,6 +11,9 @@
 #include "runtime/kernels/Nest.h"
 #include "runtime/kernels/Scalars.h"
 
+#include <algorithm>
+#include <array>
+
 namespace divisi::rt {
 namespace {
 
@@ -156,26 +159,80 @@ struct IsInf {
 
 } // namespace
 
-/// f takes an element as it lies in memory, and gives one.
+//===----------------------------------------------------------------------===//
+// Rows: all that is compiled per function and type
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Applies a function to `count` elements, `step` apart in the operand and
+/// adjacent in the result. The result may be the operand: each element is read
+/// first.
+using UnaryRow = void (*)(void *out, const void *in, int64_t count,
+                          int64_t step);
+
+/// A nest of rows. It is no template: what differs is behind the pointer.
+class UnaryKernel final : public PreparedKernel {
+public:
+  UnaryKernel(const CallSite &site, const Nest<2> &nest, UnaryRow row)
+      : nest_(nest), row_(row), outBytes_(byteWidth(site.results[0].type)),
+        inBytes_(byteWidth(site.operands[0].type)) {}
+
+  Status launch(LaunchContext &context) override {
+    auto *out = static_cast<std::byte *>(context.results[0]);
+    auto *in = static_cast<const std::byte *>(context.operands[0]);
+    int64_t count = nest_.rowExtent(), step = nest_.rowStride(1);
+    nest_.forEachRow([&](const auto &at) {
+      row_(out + at[0] * outBytes_, in + at[1] * inBytes_, count, step);
+    });
+    return {};
+  }
+
+private:
+  Nest<2> nest_;
+  UnaryRow row_;
+  int64_t outBytes_, inBytes_;
+};
+
+} // namespace
+
+/// A row of f, which takes an element as it lies in memory, and gives one.
 template <typename Out, typename In, typename F>
-static void runUnary(const Nest<2> &nest, Out *out, const In *in, F f) {
-  int64_t count = nest.rowExtent(), step = nest.rowStride(1);
-  nest.forEachRow([&](const auto &at) {
-    Out *to = out + at[0];
-    const In *from = in + at[1];
-    if (step == 1) {
-      // Writing over the operand is allowed: same element, read first.
+static void runRow(void *result, const void *operand, int64_t count,
+                   int64_t step, F f) {
+  auto *out = static_cast<Out *>(result);
+  auto *in = static_cast<const In *>(operand);
+  if (step == 1) {
 #pragma GCC ivdep
-      for (int64_t i = 0; i < count; ++i) {
-        to[i] = f(from[i]);
-      }
-    } else {
-      for (int64_t i = 0; i < count; ++i) {
-        to[i] = f(from[i * step]);
-      }
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = f(in[i]);
     }
-  });
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      out[i] = f(in[i * step]);
+    }
+  }
 }
+
+/// The row of F, whose results have the operand's type or are flags; null for
+/// types that are not in the set.
+template <typename F, unsigned Types, bool IsPredicate>
+static UnaryRow rowOf(DType type) {
+  UnaryRow row = nullptr;
+  dispatch<Types>(type, [&](auto zero) {
+    using T = decltype(zero);
+    using Out = std::conditional_t<IsPredicate, Flag, T>;
+    row = [](void *out, const void *in, int64_t count, int64_t step) {
+      runRow<Out, T>(out, in, count, step,
+                     [](T x) { return Out(F()(load(x))); });
+    };
+  });
+  return row;
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
 
 /// The loops of an operator of one operand, or a message.
 static bool makeUnaryNest(const CallSite &site, const Checks &checks,
@@ -189,48 +246,117 @@ static bool makeUnaryNest(const CallSite &site, const Checks &checks,
   return true;
 }
 
-template <typename Out, typename In, typename F>
-static std::unique_ptr<PreparedKernel> makeUnary(const Nest<2> &nest, F f) {
-  return makeKernel([nest, f](auto operands, auto results, void *) {
-    runUnary(nest, static_cast<Out *>(results[0]),
-             static_cast<const In *>(operands[0]), f);
-  });
+static std::unique_ptr<PreparedKernel> prepareRow(const CallSite &site,
+                                                  std::string &error,
+                                                  UnaryRow row, DType result) {
+  Checks checks(site, error);
+  Nest<2> nest;
+  if (!makeUnaryNest(site, checks, nest) || !checks.resultType(0, result)) {
+    return nullptr;
+  }
+  return row ? std::make_unique<UnaryKernel>(site, nest, row)
+             : noKernelFor(checks, site.operands[0].type);
 }
 
 /// An operator whose result has its operand's type.
 template <typename F, unsigned Types>
 static std::unique_ptr<PreparedKernel> prepareUnary(const CallSite &site,
                                                     std::string &error) {
-  Checks checks(site, error);
-  Nest<2> nest;
-  if (!makeUnaryNest(site, checks, nest) ||
-      !checks.resultType(0, site.operands[0].type)) {
-    return nullptr;
-  }
-  std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Types>(site.operands[0].type, [&](auto zero) {
-    using T = decltype(zero);
-    kernel = makeUnary<T, T>(nest, [](T x) { return T(F()(load(x))); });
-  });
-  return known ? std::move(kernel) : noKernelFor(checks, site.operands[0].type);
+  DType type = site.operands[0].type;
+  return prepareRow(site, error, rowOf<F, Types, false>(type), type);
 }
 
 /// A property of floats.
 template <typename F>
 static std::unique_ptr<PreparedKernel> preparePredicate(const CallSite &site,
                                                         std::string &error) {
-  Checks checks(site, error);
-  Nest<2> nest;
-  if (!makeUnaryNest(site, checks, nest) ||
-      !checks.resultType(0, DType::Bool)) {
-    return nullptr;
+  return prepareRow(site, error, rowOf<F, Reals, true>(site.operands[0].type),
+                    DType::Bool);
+}
+
+//===----------------------------------------------------------------------===//
+// Casts
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What every element of a type is exactly, so that N types are converted by
+/// 2 N rows and not by N².
+template <typename T>
+using Widened = std::conditional_t<
+    isFloat<T>, double,
+    std::conditional_t<std::is_same_v<T, uint64_t>, uint64_t, int64_t>>;
+
+using CastRow = void (*)(void *out, const void *in, int64_t count, int64_t step,
+                         bool saturates);
+
+/// From the element to its widened form, and from each such form to it.
+struct CastRows {
+  CastRow widen = nullptr, fromDouble = nullptr, fromSigned = nullptr,
+          fromUnsigned = nullptr;
+  bool isDouble = false, isUnsigned = false; ///< What it is widened to.
+};
+
+/// A cast by pieces that stay in the cache, of one row after the other.
+class WideningCast {
+public:
+  WideningCast(const CastRows &from, const CastRows &to, DType source,
+               DType result, bool saturates)
+      : widen_(from.widen), narrow_(from.isDouble     ? to.fromDouble
+                                    : from.isUnsigned ? to.fromUnsigned
+                                                      : to.fromSigned),
+        inBytes_(byteWidth(source)), outBytes_(byteWidth(result)),
+        saturates_(saturates) {}
+
+  void operator()(std::byte *out, const std::byte *in, int64_t count,
+                  int64_t step) const {
+    constexpr int64_t piece = 512;
+    alignas(64) std::array<std::byte, piece * sizeof(int64_t)> wide;
+    for (int64_t i = 0; i < count; i += piece) {
+      int64_t some = std::min(piece, count - i);
+      widen_(wide.data(), in + i * step * inBytes_, some, step, saturates_);
+      narrow_(out + i * outBytes_, wide.data(), some, 1, saturates_);
+    }
   }
-  std::unique_ptr<PreparedKernel> kernel;
-  bool known = dispatch<Reals>(site.operands[0].type, [&](auto zero) {
-    using T = decltype(zero);
-    kernel = makeUnary<Flag, T>(nest, [](T x) { return Flag(F()(load(x))); });
+
+private:
+  CastRow widen_, narrow_;
+  int64_t inBytes_, outBytes_;
+  bool saturates_;
+};
+
+} // namespace
+
+template <typename To, typename From>
+static void castRow(void *out, const void *in, int64_t count, int64_t step,
+                    bool saturates) {
+  runRow<To, From>(out, in, count, step, [saturates](From element) {
+    return convertElement<To>(element, saturates);
   });
-  return known ? std::move(kernel) : noKernelFor(checks, site.operands[0].type);
+}
+
+static CastRows castRowsOf(DType type) {
+  CastRows rows;
+  dispatch<AllTypes>(type, [&](auto zero) {
+    using T = decltype(zero);
+    using Wide = Widened<T>;
+    rows = {castRow<Wide, T>,    castRow<T, double>,
+            castRow<T, int64_t>, castRow<T, uint64_t>,
+            isFloat<T>,          std::is_same_v<Wide, uint64_t>};
+  });
+  return rows;
+}
+
+/// The row between two of the floats that are computed with, which models cast
+/// most, or null.
+static CastRow rowOfFloats(DType from, DType to) {
+  CastRow row = nullptr;
+  dispatch<Floats>(from, [&](auto source) {
+    dispatch<Floats>(to, [&](auto result) {
+      row = castRow<decltype(result), decltype(source)>;
+    });
+  });
+  return row;
 }
 
 static std::unique_ptr<PreparedKernel> prepareCast(const CallSite &site,
@@ -243,17 +369,26 @@ static std::unique_ptr<PreparedKernel> prepareCast(const CallSite &site,
       (isSaid && !checks.getInt("saturate", 0, 1, saturate))) {
     return nullptr;
   }
-  std::unique_ptr<PreparedKernel> kernel;
-  dispatch<AllTypes>(site.operands[0].type, [&](auto from) {
-    using From = decltype(from);
-    dispatch<AllTypes>(site.results[0].type, [&](auto to) {
-      using To = decltype(to);
-      kernel = makeUnary<To, From>(nest, [saturate](From element) {
-        return convertElement<To>(element, saturate != 0);
+  DType from = site.operands[0].type, to = site.results[0].type;
+  WideningCast widening(castRowsOf(from), castRowsOf(to), from, to,
+                        saturate != 0);
+  return makeKernel(
+      [nest, widening, direct = rowOfFloats(from, to),
+       inBytes = int64_t(byteWidth(from)),
+       outBytes = int64_t(byteWidth(to))](auto operands, auto results, void *) {
+        auto *out = static_cast<std::byte *>(results[0]);
+        auto *in = static_cast<const std::byte *>(operands[0]);
+        int64_t count = nest.rowExtent(), step = nest.rowStride(1);
+        nest.forEachRow([&](const auto &at) {
+          std::byte *to = out + at[0] * outBytes;
+          const std::byte *from = in + at[1] * inBytes;
+          if (direct) {
+            direct(to, from, count, step, true);
+          } else {
+            widening(to, from, count, step);
+          }
+        });
       });
-    });
-  });
-  return kernel;
 }
 
 static std::unique_ptr<PreparedKernel> prepareGelu(const CallSite &site,

@@ -1,0 +1,58 @@
+# Precompiled headers: what most sources include, parsed once a build. Nothing
+# depends on them: every source includes what it uses, and
+# -DDIVISI_PRECOMPILE=OFF builds it so.
+
+option(DIVISI_PRECOMPILE "Precompile the headers that most sources include" ON)
+
+# The headers of each kind. GCC takes a precompiled header only where the options
+# that change code are the same, so that each kind has options of its own.
+set(DIVISI_HEADERS_MLIR
+  <algorithm> <functional> <map> <memory> <numeric> <optional> <string> <vector>
+  <mlir/Dialect/Func/IR/FuncOps.h> <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h>
+  <mlir/IR/ImplicitLocOpBuilder.h> <mlir/IR/PatternMatch.h>
+  <mlir/IR/TypeUtilities.h> <mlir/Pass/Pass.h>
+  <llvm/ADT/MapVector.h> <llvm/ADT/STLExtras.h> <llvm/ADT/StringExtras.h>
+  <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h>
+  <llvm/Support/raw_ostream.h>
+  <dialects/SPMD/SPMD.h>)
+set(DIVISI_HEADERS_TEST
+  <algorithm> <functional> <map> <memory> <numeric> <optional> <random>
+  <string> <thread> <vector> <gmock/gmock.h>)
+
+# _divisi_precompile(TARGET KIND [COMPILE_OPTION…])
+# Lets the sources of TARGET use the precompiled headers of one KIND: MLIR for
+# what sees MLIR, TEST for a GoogleTest program, MLIR_TEST for both, and
+# TEST_THROWS for one with exceptions. All targets of a kind have the same
+# COMPILE_OPTIONs.
+function(_divisi_precompile target kind)
+  if(NOT DIVISI_PRECOMPILE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
+      OR DIVISI_SANITIZE)
+    return()
+  endif()
+  # Objects of programs and of libraries can then share a header.
+  target_compile_options(${target} PRIVATE -fPIC)
+  set(owner DivisiPrecompiled_${kind})
+  if(NOT TARGET ${owner})
+    set(headers)
+    if(kind MATCHES MLIR)
+      list(APPEND headers ${DIVISI_HEADERS_MLIR})
+    endif()
+    if(kind MATCHES TEST)
+      list(APPEND headers ${DIVISI_HEADERS_TEST})
+    endif()
+    set(source ${PROJECT_BINARY_DIR}/precompiled/${kind}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "")
+    add_library(${owner} OBJECT ${source})
+    target_precompile_headers(${owner} PRIVATE ${headers})
+    target_compile_options(${owner} PRIVATE ${ARGN} -fPIC)
+    target_include_directories(${owner} PRIVATE ${PROJECT_SOURCE_DIR}
+      ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/runtime/include)
+    if(kind MATCHES MLIR)
+      target_include_directories(${owner} SYSTEM PRIVATE ${PROJECT_BINARY_DIR}
+        ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+      target_compile_definitions(${owner} PRIVATE ${DIVISI_LLVM_DEFINITIONS})
+      add_dependencies(${owner} DivisiNNIncGen DivisiSPMDIncGen)
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+endfunction()
