@@ -25,10 +25,19 @@ def read_layers(text):
     return rooms, externals
 
 
+# Their folders are rooms of their own.
+PARTED = ("passes", "runtime")
+
+
 def room_of_file(path):
-    """lib/Layout/X.cpp and include/divisi/Layout/X.h belong to Layout, and
-    lib/Search/Dual/X.cpp to Search/Dual."""
+    """lib/Layout/X.cpp and include/divisi/Layout/X.h belong to Layout,
+    lib/Search/Dual/X.cpp to Search/Dual, and runtime/core/X.cpp and
+    runtime/include/divisi/runtime/core/X.h to runtime/core."""
     parts = path.parts
+    if parts[:4] == ("runtime", "include", "divisi", "runtime"):
+        return "/".join(parts[3:-1])
+    if parts[0] in PARTED:
+        return "/".join(parts[:-1])
     if parts[:2] == ("include", "divisi"):
         return parts[2]
     if parts[0] == "lib":
@@ -42,16 +51,27 @@ def room_of_include(include, externals):
         if include.startswith(prefix):
             return external
     parts = include.split("/")
+    if parts[:2] == ["divisi", "runtime"]:
+        return "/".join(parts[1:-1])
     if parts[0] in ("divisi", "dialects") and len(parts) > 2:
         return parts[1]
     if parts[0] == "lib" and len(parts) > 2:
         return "/".join(parts[1:-1])
-    return parts[0] if parts[0] in ("passes", "runtime", "tools") else None
+    if parts[0] in PARTED:
+        return "/".join(parts[:-1])
+    return parts[0] if parts[0] == "tools" else None
+
+
+def is_private(include):
+    """Whether it is a header of lib/ or runtime/ and not a generated one."""
+    return include.startswith("lib/") or (
+        include.startswith("runtime/")
+        and not include.startswith("runtime/schema/"))
 
 
 def privacy_error(path, room, include, target):
-    """What forbids the private header lib/<Room>/… to this file, or None."""
-    if path.parts[0] == "include":
+    """What forbids the private header to this file, or None."""
+    if "include" in path.parts[:2]:
         return "a public header may not include a private one"
     if room.split("/")[0] != target.split("/")[0]:
         return f"{room} may not include a private header of {target}"
@@ -79,7 +99,7 @@ def check_file(root, path, rooms, externals):
                        "with divisi/<Room>/, dialects/ or passes/")
             continue
         error = None
-        if include.startswith("lib/"):
+        if is_private(include) and include not in allowed:
             error = privacy_error(path, room, include, target)
         if not error and target not in allowed and include not in allowed:
             error = f"{room} may not include {target}"
@@ -100,6 +120,8 @@ def check_layers(root, layers):
                    "folder")
         for name in sorted(allowed - known):
             if name.startswith("divisi/") and (root / "include" / name).exists():
+                continue
+            if name.startswith("runtime/") and (root / name).is_file():
                 continue
             yield (f"cmake/layers.txt lets {room} include '{name}', which it "
                    "does not list")
@@ -133,7 +155,10 @@ NN: Layout LLVM
 Search: Support Search/Dual
 Search/Dual: Support
 Search/Check: divisi/Search/Problem.h
-runtime: Support
+passes/Import: NN
+runtime/core: Support runtime/kernels runtime/schema
+runtime/kernels:
+runtime/schema:
 """
 
 
@@ -160,7 +185,7 @@ def test_upward_include_is_reported_with_its_line(tmp_path):
 
 
 def test_runtime_and_support_may_not_include_llvm(tmp_path):
-    for room, path in [("runtime", "runtime/core/Load.cpp"),
+    for room, path in [("runtime/core", "runtime/core/Load.cpp"),
                        ("Support", "include/divisi/Support/File.h")]:
         [error] = errors_of(tmp_path / room, path,
                             '#  include "llvm/ADT/StringRef.h"\n')
@@ -171,7 +196,52 @@ def test_runtime_may_not_include_the_compiler(tmp_path):
     [error] = errors_of(tmp_path, "runtime/core/Load.cpp",
                         '#include <divisi/Layout/Layout.h>\n'
                         '#include <divisi/Support/CheckedMath.h>\n')
-    assert "runtime may not include Layout" in error
+    assert "runtime/core may not include Layout" in error
+
+
+def test_parts_of_the_runtime_within_the_rule_pass(tmp_path):
+    assert errors_of(tmp_path, "runtime/core/Load.cpp",
+                     '#include "divisi/runtime/core/Session.h"\n'
+                     '#include "divisi/runtime/kernels/Kernel.h"\n'
+                     '#include "runtime/core/Rank.h"\n'
+                     '#include "runtime/kernels/Formats.h"\n'
+                     '#include "runtime/schema/artifact.pb.h"\n') == []
+
+
+def test_part_of_the_runtime_may_not_include_what_another_may(tmp_path):
+    first, second = errors_of(tmp_path, "runtime/kernels/Matmul.cpp",
+                              '#include "divisi/runtime/core/Session.h"\n'
+                              '#include "runtime/core/Rank.h"\n')
+    assert "Matmul.cpp:1: runtime/kernels may not include runtime/core" in first
+    assert "Matmul.cpp:2: runtime/kernels may not include runtime/core" in second
+
+
+def test_private_header_of_the_runtime_is_reported(tmp_path):
+    [error] = errors_of(tmp_path, "lib/Layout/Layout.cpp",
+                        '#include "runtime/kernels/Formats.h"\n')
+    assert ("Layout may not include a private header of runtime/kernels"
+            in error)
+
+
+def test_private_header_in_a_public_one_of_the_runtime_is_reported(tmp_path):
+    public = "runtime/include/divisi/runtime/core/Session.h"
+    [error] = errors_of(tmp_path, public,
+                        '#include "runtime/schema/artifact.pb.h"\n'
+                        '#include "runtime/kernels/Formats.h"\n')
+    assert "Session.h:2: a public header may not include a private one" in error
+
+
+def test_public_header_of_no_part_is_reported(tmp_path):
+    [error] = errors_of(tmp_path, "runtime/include/divisi/runtime/Box.h", "")
+    assert "room 'runtime' is not listed" in error
+
+
+def test_stage_may_not_include_what_its_line_lacks(tmp_path):
+    [error] = errors_of(tmp_path, "passes/Import/Fold.cpp",
+                        '#include "passes/Import/Passes.h"\n'
+                        '#include "dialects/NN/NN.h"\n'
+                        '#include "passes/Plan/Passes.h"\n')
+    assert "Fold.cpp:3: passes/Import may not include passes/Plan" in error
 
 
 def test_include_that_names_no_room_is_reported(tmp_path):

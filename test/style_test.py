@@ -174,8 +174,14 @@ class Declarations:
             self.first = number
         self.is_documented |= "///<" in line
         for at, char in enumerate(code):
-            if char == "{" and not self.is_initialized():
+            if char == "{" and self.is_initialized():
+                self.scopes.append("initializer")
+                self.statement += char
+            elif char == "{":
                 self.open_brace()
+            elif char == "}" and self.scopes[-1] == "initializer":
+                self.scopes.pop()
+                self.statement += char
             elif char == "}" and not self.statement.strip() or \
                     char == "}" and self.scopes[-1] == "closed":
                 self.scopes.pop()
@@ -196,6 +202,8 @@ class Declarations:
     def is_initialized(self):
         """Whether a brace is no body; operators have = in their names."""
         head = re.sub(r"\boperator[^\w\s(]+", "", self.statement)
+        if re.match(r"\s*(for|if|while|switch)\b", head):
+            return False
         return re.search(r"=\s*$|=.*[({]", head)
 
     def declare(self, ending):
@@ -347,8 +355,8 @@ def test_guards_follow_paths():
         "DIVISI_SUPPORT_STATUS_H"
     assert guard_of("lib/Driver/Flags.h") == "DIVISI_LIB_DRIVER_FLAGS_H"
     assert guard_of("dialects/NN/NN.h") == "DIVISI_DIALECTS_NN_NN_H"
-    assert guard_of("runtime/include/divisi/runtime/Box.h") == \
-        "DIVISI_RUNTIME_BOX_H"
+    assert guard_of("runtime/include/divisi/runtime/device/Box.h") == \
+        "DIVISI_RUNTIME_DEVICE_BOX_H"
 
 
 def test_titles_are_80_wide():

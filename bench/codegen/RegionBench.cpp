@@ -14,8 +14,8 @@
 
 #include "bench/codegen/HandWritten.h"
 #include "bench/codegen/RegionWork.h"
+#include "divisi/runtime/code/RowCode.h"
 #include "runtime/backends/cpu/Team.h"
-#include "runtime/kernels/RowCode.h"
 
 #include <cstdio>
 

@@ -9,8 +9,8 @@
 #ifndef DIVISI_BENCH_CODEGEN_REGIONWORK_H
 #define DIVISI_BENCH_CODEGEN_REGIONWORK_H
 
-#include "divisi/runtime/HostTensor.h"
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/HostTensor.h"
+#include "divisi/runtime/kernels/Kernel.h"
 #include "runtime/kernels/Region.h"
 
 #include <functional>

@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "bench/codegen/RegionWork.h"
-#include "runtime/kernels/RowCode.h"
+#include "divisi/runtime/code/RowCode.h"
 
 #include <algorithm>
 #include <cmath>

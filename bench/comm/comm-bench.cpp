@@ -14,10 +14,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/InprocCommunicator.h"
-#include "divisi/runtime/Measure.h"
-#include "divisi/runtime/ProcessWorld.h"
-#include "divisi/runtime/Spin.h"
+#include "divisi/runtime/comm/ProcessWorld.h"
+#include "divisi/runtime/comm/Spin.h"
+#include "divisi/runtime/comm/inproc/InprocCommunicator.h"
+#include "divisi/runtime/measure/Measure.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include <benchmark/benchmark.h>
 #include <cstdlib>

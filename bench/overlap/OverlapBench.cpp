@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "test/runtime/DelayedSession.h"
+#include "test/runtime/core/DelayedSession.h"
 
 #include <algorithm>
 #include <cstdio>

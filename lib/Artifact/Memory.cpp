@@ -9,7 +9,7 @@
 #include "divisi/Artifact/Memory.h"
 
 #include "Manifest.h"
-#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/kernels/HostTensor.h"
 
 using namespace mlir;
 using namespace divisi;

@@ -11,7 +11,7 @@
 #include "dialects/Exec/Exec.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Evaluate/KernelCall.h"
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 using namespace mlir;
 using namespace divisi;

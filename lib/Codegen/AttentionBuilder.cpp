@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/AttentionBuilder.h"
+#include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/StoredElements.h"
-#include "runtime/kernels/GridCode.h"
 
 #include <limits>
 

@@ -9,9 +9,9 @@
 #ifndef DIVISI_LIB_CODEGEN_ATTENTIONBUILDER_H
 #define DIVISI_LIB_CODEGEN_ATTENTIONBUILDER_H
 
+#include "divisi/runtime/code/GridAttention.h"
 #include "lib/Codegen/ElementFunctions.h"
 #include "lib/Codegen/ThreadExchange.h"
-#include "runtime/kernels/GridAttention.h"
 
 namespace divisi {
 

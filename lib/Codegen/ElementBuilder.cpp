@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/ElementBuilder.h"
+#include "divisi/runtime/code/GridGather.h"
 #include "lib/Codegen/ElementFunctions.h"
 #include "lib/Codegen/StoredElements.h"
 #include "lib/Codegen/ThreadExchange.h"
 #include "lib/Codegen/TypedFunctions.h"
-#include "runtime/kernels/GridGather.h"
 
 #include <limits>
 

@@ -9,9 +9,9 @@
 #ifndef DIVISI_LIB_CODEGEN_ELEMENTBUILDER_H
 #define DIVISI_LIB_CODEGEN_ELEMENTBUILDER_H
 
+#include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/RowProgram.h"
 #include "lib/Codegen/ThreadBuilder.h"
-#include "runtime/kernels/GridCode.h"
 
 namespace divisi {
 

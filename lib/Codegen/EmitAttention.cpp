@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/EmitAttention.h"
+#include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/AttentionBuilder.h"
 #include "lib/Codegen/StoredElements.h"
-#include "runtime/kernels/GridCode.h"
 
 using namespace mlir;
 using namespace divisi;

@@ -9,7 +9,7 @@
 #ifndef DIVISI_LIB_CODEGEN_EMITATTENTION_H
 #define DIVISI_LIB_CODEGEN_EMITATTENTION_H
 
-#include "runtime/kernels/GridAttention.h"
+#include "divisi/runtime/code/GridAttention.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -9,13 +9,13 @@
 #ifndef DIVISI_LIB_CODEGEN_EMITELEMENTS_H
 #define DIVISI_LIB_CODEGEN_EMITELEMENTS_H
 
-#include "runtime/kernels/GridColumns.h"
-#include "runtime/kernels/GridConvolution.h"
-#include "runtime/kernels/GridLines.h"
-#include "runtime/kernels/GridPlaces.h"
-#include "runtime/kernels/GridProduct.h"
-#include "runtime/kernels/GridScatter.h"
-#include "runtime/kernels/GridWindows.h"
+#include "divisi/runtime/code/GridColumns.h"
+#include "divisi/runtime/code/GridConvolution.h"
+#include "divisi/runtime/code/GridLines.h"
+#include "divisi/runtime/code/GridPlaces.h"
+#include "divisi/runtime/code/GridProduct.h"
+#include "divisi/runtime/code/GridScatter.h"
+#include "divisi/runtime/code/GridWindows.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/EmitGather.h"
+#include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/ElementBuilder.h"
-#include "runtime/kernels/GridCode.h"
 
 using namespace mlir;
 using namespace divisi;

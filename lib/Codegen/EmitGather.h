@@ -9,7 +9,7 @@
 #ifndef DIVISI_LIB_CODEGEN_EMITGATHER_H
 #define DIVISI_LIB_CODEGEN_EMITGATHER_H
 
-#include "runtime/kernels/GridGather.h"
+#include "divisi/runtime/code/GridGather.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/EmitGrid.h"
+#include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/GridMemory.h"
 #include "lib/Codegen/ThreadExchange.h"
-#include "runtime/kernels/GridCode.h"
 
 using namespace mlir;
 using namespace divisi;

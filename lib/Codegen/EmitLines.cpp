@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/ElementBuilder.h"
 #include "lib/Codegen/EmitElements.h"
 #include "lib/Codegen/StoredElements.h"
 #include "lib/Codegen/ThreadExchange.h"
 #include "lib/Codegen/TypedFunctions.h"
-#include "runtime/kernels/GridCode.h"
 
 using namespace mlir;
 using namespace divisi;

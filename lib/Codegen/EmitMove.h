@@ -9,7 +9,7 @@
 #ifndef DIVISI_LIB_CODEGEN_EMITMOVE_H
 #define DIVISI_LIB_CODEGEN_EMITMOVE_H
 
-#include "runtime/kernels/GridMove.h"
+#include "divisi/runtime/code/GridMove.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/EmitReduce.h"
+#include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/ElementFunctions.h"
 #include "lib/Codegen/StoredElements.h"
 #include "lib/Codegen/ThreadExchange.h"
 #include "lib/Codegen/TypedFunctions.h"
-#include "runtime/kernels/GridCode.h"
 
 #include <limits>
 

@@ -9,7 +9,7 @@
 #ifndef DIVISI_LIB_CODEGEN_EMITREDUCE_H
 #define DIVISI_LIB_CODEGEN_EMITREDUCE_H
 
-#include "runtime/kernels/GridReduce.h"
+#include "divisi/runtime/code/GridReduce.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

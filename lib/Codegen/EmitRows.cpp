@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/EmitRows.h"
+#include "divisi/runtime/code/RowCode.h"
 #include "lib/Codegen/ElementFunctions.h"
 #include "lib/Codegen/RowMemory.h"
 #include "lib/Codegen/RowValues.h"
-#include "runtime/kernels/RowCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/ElementBuilder.h"
 #include "lib/Codegen/EmitElements.h"
 #include "lib/Codegen/StoredElements.h"
-#include "runtime/kernels/GridCode.h"
 
 using namespace mlir;
 using namespace divisi;

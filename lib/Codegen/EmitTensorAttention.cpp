@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/AttentionBuilder.h"
 #include "lib/Codegen/LowerGrid.h"
 #include "lib/Codegen/StoredElements.h"
 #include "lib/Codegen/WarpProduct.h"
-#include "runtime/kernels/GridCode.h"
 
 #include <limits>
 

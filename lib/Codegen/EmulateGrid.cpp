@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Codegen/EmulatedGrid.h"
+#include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/LowerGrid.h"
-#include "runtime/kernels/GridCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/LowerGrid.h"
+#include "divisi/runtime/code/GridCode.h"
 #include "lib/Codegen/LowerRows.h"
-#include "runtime/kernels/GridCode.h"
 
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"

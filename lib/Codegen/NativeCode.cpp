@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Codegen/NativeCode.h"
+#include "divisi/runtime/code/RowCall.h"
+#include "divisi/runtime/code/RowCode.h"
 #include "lib/Codegen/EmitRows.h"
 #include "lib/Codegen/LowerRows.h"
 #include "lib/Codegen/ObjectFile.h"
-#include "runtime/kernels/RowCall.h"
-#include "runtime/kernels/RowCode.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/LLVMContext.h"

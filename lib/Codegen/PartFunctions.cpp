@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/PartFunctions.h"
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 
 #include <algorithm>
 #include <map>

@@ -8,7 +8,7 @@
 
 #include "divisi/Codegen/RegionTimes.h"
 
-#include "runtime/kernels/RowCall.h"
+#include "divisi/runtime/code/RowCall.h"
 
 #include <algorithm>
 #include <array>

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/RowMemory.h"
+#include "divisi/runtime/code/RowCode.h"
 #include "lib/Codegen/StoredElements.h"
-#include "runtime/kernels/RowCode.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/RowProgram.h"
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 #include "lib/Codegen/PartFunctions.h"
 
 #include <algorithm>

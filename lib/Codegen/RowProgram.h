@@ -23,7 +23,7 @@
 #ifndef DIVISI_LIB_CODEGEN_ROWPROGRAM_H
 #define DIVISI_LIB_CODEGEN_ROWPROGRAM_H
 
-#include "runtime/kernels/RowNest.h"
+#include "divisi/runtime/code/RowNest.h"
 
 #include <optional>
 #include <vector>

@@ -9,7 +9,7 @@
 #ifndef DIVISI_LIB_CODEGEN_STOREDELEMENTS_H
 #define DIVISI_LIB_CODEGEN_STOREDELEMENTS_H
 
-#include "divisi/runtime/Tensor.h"
+#include "divisi/runtime/kernels/Tensor.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Codegen/ThreadExchange.h"
-#include "runtime/kernels/GridCode.h"
+#include "divisi/runtime/code/GridCode.h"
 
 using namespace mlir;
 using namespace divisi;

@@ -9,7 +9,7 @@
 #ifndef DIVISI_LIB_CODEGEN_WARPPRODUCT_H
 #define DIVISI_LIB_CODEGEN_WARPPRODUCT_H
 
-#include "divisi/runtime/Tensor.h"
+#include "divisi/runtime/kernels/Tensor.h"
 #include "lib/Codegen/ThreadBuilder.h"
 
 namespace divisi {

@@ -9,7 +9,7 @@
 #include "divisi/Compiler/Execute.h"
 
 #include "divisi/Evaluate/Evaluator.h"
-#include "divisi/runtime/Session.h"
+#include "divisi/runtime/core/Session.h"
 
 using namespace mlir;
 using namespace divisi;

@@ -20,7 +20,7 @@
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
-#include "runtime/kernels/GridTarget.h"
+#include "divisi/runtime/code/GridTarget.h"
 
 #include <algorithm>
 #include <limits>

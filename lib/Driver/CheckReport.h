@@ -10,7 +10,7 @@
 #define DIVISI_LIB_DRIVER_CHECKREPORT_H
 
 #include "divisi/Compiler/CompareTensors.h"
-#include "divisi/runtime/Session.h"
+#include "divisi/runtime/core/Session.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"

@@ -9,11 +9,11 @@
 #include "Flags.h"
 
 #include "divisi/Compiler/LeaveOut.h"
-#include "divisi/runtime/CudaBackend.h"
-#include "runtime/comm/QueuedShape.h"
-#include "runtime/kernels/GridCode.h"
-#include "runtime/kernels/GridTarget.h"
-#include "runtime/kernels/RowCode.h"
+#include "divisi/runtime/backends/cuda/CudaBackend.h"
+#include "divisi/runtime/code/GridCode.h"
+#include "divisi/runtime/code/GridTarget.h"
+#include "divisi/runtime/code/RowCode.h"
+#include "divisi/runtime/comm/Communicator.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -13,8 +13,8 @@
 #include "dialects/Exec/Exec.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Support/Units.h"
-#include "runtime/kernels/GridCode.h"
-#include "runtime/kernels/GridTarget.h"
+#include "divisi/runtime/code/GridCode.h"
+#include "divisi/runtime/code/GridTarget.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"

@@ -8,7 +8,7 @@
 
 #include "MachineProfile.h"
 
-#include "divisi/runtime/CudaBackend.h"
+#include "divisi/runtime/backends/cuda/CudaBackend.h"
 
 #include "llvm/ADT/Twine.h"
 

@@ -13,7 +13,7 @@
 #include "divisi/Compiler/CompareDevices.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Report/Why.h"
-#include "divisi/runtime/ArtifactFile.h"
+#include "divisi/runtime/artifact/ArtifactFile.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"

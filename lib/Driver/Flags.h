@@ -17,7 +17,7 @@
 #include "LimitFlags.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/GivenTensors.h"
+#include "divisi/runtime/core/GivenTensors.h"
 
 #include "llvm/Support/CommandLine.h"
 

@@ -8,7 +8,7 @@
 
 #include "Hosts.h"
 
-#include "divisi/runtime/ProcessWorld.h"
+#include "divisi/runtime/comm/ProcessWorld.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/LineIterator.h"

@@ -9,11 +9,11 @@
 #include "MachineProfile.h"
 
 #include "divisi/Cluster/ClusterFields.h"
-#include "divisi/runtime/CudaBackend.h"
-#include "divisi/runtime/HostFacts.h"
-#include "divisi/runtime/InprocCommunicator.h"
-#include "divisi/runtime/NcclCommunicator.h"
-#include "divisi/runtime/Spin.h"
+#include "divisi/runtime/backends/cuda/CudaBackend.h"
+#include "divisi/runtime/comm/Spin.h"
+#include "divisi/runtime/comm/inproc/InprocCommunicator.h"
+#include "divisi/runtime/comm/nccl/NcclCommunicator.h"
+#include "divisi/runtime/measure/HostFacts.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"

@@ -19,8 +19,8 @@
 #define DIVISI_LIB_DRIVER_MACHINEPROFILE_H
 
 #include "divisi/Cluster/Profile.h"
-#include "divisi/runtime/GpuTopology.h"
-#include "divisi/runtime/Measure.h"
+#include "divisi/runtime/backends/cuda/GpuTopology.h"
+#include "divisi/runtime/measure/Measure.h"
 
 #include <chrono>
 #include <functional>

@@ -18,9 +18,9 @@
 
 #include "Hosts.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/ArtifactFile.h"
-#include "divisi/runtime/ProcessWorld.h"
-#include "divisi/runtime/Session.h"
+#include "divisi/runtime/artifact/ArtifactFile.h"
+#include "divisi/runtime/comm/ProcessWorld.h"
+#include "divisi/runtime/core/Session.h"
 
 #include <chrono>
 #include <memory>

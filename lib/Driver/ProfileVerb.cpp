@@ -19,7 +19,7 @@
 #include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/Support/Units.h"
-#include "divisi/runtime/HostFacts.h"
+#include "divisi/runtime/measure/HostFacts.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"

@@ -13,8 +13,8 @@
 #include "Verbs.h"
 #include "divisi/Support/MappedFile.h"
 #include "divisi/Support/OutputFile.h"
-#include "divisi/runtime/ArtifactFile.h"
-#include "divisi/runtime/TensorFile.h"
+#include "divisi/runtime/artifact/ArtifactFile.h"
+#include "divisi/runtime/tensors/TensorFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"

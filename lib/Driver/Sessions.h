@@ -12,7 +12,7 @@
 #include "Processes.h"
 #include "Verbs.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/Session.h"
+#include "divisi/runtime/core/Session.h"
 
 #include "llvm/Support/CommandLine.h"
 

@@ -9,7 +9,7 @@
 #include "TensorArguments.h"
 
 #include "CommandLine.h"
-#include "divisi/runtime/TensorFile.h"
+#include "divisi/runtime/tensors/TensorFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"

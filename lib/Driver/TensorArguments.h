@@ -13,7 +13,7 @@
 //   -           a file on standard input
 //   NAME=FILE   one tensor, for the input or output NAME
 //
-// divisi/runtime/TensorLabels.h says which tensor is which input.
+// divisi/runtime/tensors/TensorLabels.h says which tensor is which input.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 #define DIVISI_LIB_DRIVER_TENSORARGUMENTS_H
 
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/GivenTensors.h"
+#include "divisi/runtime/core/GivenTensors.h"
 
 #include "llvm/ADT/ArrayRef.h"
 

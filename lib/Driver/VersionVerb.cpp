@@ -9,7 +9,7 @@
 #include "ActsOn.h"
 #include "Verbs.h"
 #include "divisi/Support/Version.h"
-#include "divisi/runtime/ArtifactVersion.h"
+#include "divisi/runtime/artifact/ArtifactVersion.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/JSON.h"

@@ -11,7 +11,7 @@
 #include "dialects/NN/Bodies.h"
 #include "dialects/NN/Locations.h"
 #include "divisi/Evaluate/KernelCall.h"
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

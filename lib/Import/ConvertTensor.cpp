@@ -9,7 +9,7 @@
 #include "OnnxConverter.h"
 
 #include "divisi/Support/CheckedMath.h"
-#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/kernels/HostTensor.h"
 
 #include <charconv>
 

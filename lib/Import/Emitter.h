@@ -26,8 +26,8 @@
 #include "dialects/NN/Functions.h"
 #include "dialects/NN/NN.h"
 #include "divisi/Import/OnnxModel.h"
-#include "divisi/runtime/Attributes.h"
-#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/kernels/Attributes.h"
+#include "divisi/runtime/kernels/HostTensor.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -9,7 +9,7 @@
 #ifndef DIVISI_LIB_IMPORT_ONNXTYPES_H
 #define DIVISI_LIB_IMPORT_ONNXTYPES_H
 
-#include "divisi/runtime/Tensor.h"
+#include "divisi/runtime/kernels/Tensor.h"
 
 #include <optional>
 #include <string>

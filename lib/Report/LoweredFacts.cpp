@@ -12,7 +12,7 @@
 #include "dialects/NN/Locations.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Evaluate/KernelCall.h"
-#include "runtime/kernels/Families.h"
+#include "divisi/runtime/kernels/OperatorKinds.h"
 
 #include <array>
 #include <map>

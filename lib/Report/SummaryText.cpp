@@ -9,8 +9,8 @@
 #include "divisi/Report/Report.h"
 #include "divisi/Search/Solvers.h"
 #include "divisi/Support/Units.h"
-#include "runtime/kernels/GridCode.h"
-#include "runtime/kernels/GridTarget.h"
+#include "divisi/runtime/code/GridCode.h"
+#include "divisi/runtime/code/GridTarget.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -8,7 +8,7 @@
 
 #include "lib/Rewrite/Elements.h"
 
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 
 #include <algorithm>
 #include <cmath>

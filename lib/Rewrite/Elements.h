@@ -11,7 +11,7 @@
 
 #include "divisi/Rewrite/Instance.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/kernels/HostTensor.h"
 
 #include <optional>
 #include <random>

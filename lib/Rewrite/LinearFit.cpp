@@ -10,7 +10,7 @@
 
 #include "divisi/Rewrite/RuleText.h"
 
-#include "divisi/runtime/FieldElement.h"
+#include "divisi/runtime/kernels/FieldElement.h"
 
 #include <utility>
 

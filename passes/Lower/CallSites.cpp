@@ -11,7 +11,7 @@
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Evaluate/KernelCall.h"
-#include "runtime/kernels/RowCode.h"
+#include "divisi/runtime/code/RowCode.h"
 
 #include "mlir/IR/Builders.h"
 

@@ -19,7 +19,7 @@
 #define DIVISI_PASSES_LOWER_CALLSITES_H
 
 #include "dialects/Exec/Exec.h"
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"

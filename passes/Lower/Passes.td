@@ -296,7 +296,7 @@ def VerifyLower : Pass<"verify-lower", "::mlir::ModuleOp"> {
     and output of an entry is there; the ranks of an entry's programs are
     disjoint; no update is left to `write-globals`; no device reads a copy of a
     global that is updated. That queues and `after` order all that has to be is checked when
-    the artifact is written (`divisi/runtime/Verify.h`).
+    the artifact is written (`divisi/runtime/verify/Verify.h`).
   }];
 }
 

@@ -8,7 +8,7 @@
 
 #include "passes/Lower/SpacePlacer.h"
 
-#include "runtime/kernels/Families.h"
+#include "divisi/runtime/kernels/OperatorKinds.h"
 
 #include <map>
 

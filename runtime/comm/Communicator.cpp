@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/Communicator.h"
-#include "divisi/runtime/Device.h"
+#include "divisi/runtime/comm/Communicator.h"
+#include "divisi/runtime/device/Device.h"
 
 using namespace divisi;
 using namespace divisi::rt;

@@ -22,7 +22,7 @@
 #ifndef DIVISI_RUNTIME_COMM_MESSAGES_H
 #define DIVISI_RUNTIME_COMM_MESSAGES_H
 
-#include "divisi/runtime/Communicator.h"
+#include "divisi/runtime/comm/Communicator.h"
 
 namespace divisi::rt {
 

@@ -65,12 +65,6 @@ QueuedPlan planQueued(const StepDesc &step, size_t self);
 /// How much of the device's memory it wants for that, whatever connects them.
 int64_t queuedBytes(const StepDesc &step, size_t self);
 
-/// Whether devices combine elements of `type` so, and give what the reference
-/// does but for the order: sums and products of floats, of integers of 8, 32
-/// and 64 bits all but `and` and `or`, of booleans all that there is. Of floats
-/// not the largest and the least: NCCL drops NaN there.
-bool combineQueued(DType type, ReduceKind kind);
-
 } // namespace divisi::rt
 
 #endif // DIVISI_RUNTIME_COMM_QUEUEDSHAPE_H

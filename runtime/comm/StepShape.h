@@ -14,7 +14,7 @@
 #ifndef DIVISI_RUNTIME_COMM_STEPSHAPE_H
 #define DIVISI_RUNTIME_COMM_STEPSHAPE_H
 
-#include "divisi/runtime/Communicator.h"
+#include "divisi/runtime/comm/Communicator.h"
 
 namespace divisi::rt {
 

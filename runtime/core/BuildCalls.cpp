@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/code/RowCode.h"
 #include "runtime/core/RankProgramBuilder.h"
-#include "runtime/kernels/RowCode.h"
 
 #include <algorithm>
 

@@ -17,9 +17,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/artifact/QueueOrder.h"
 #include "runtime/comm/Messages.h"
 #include "runtime/comm/QueuedShape.h"
-#include "runtime/core/QueueOrder.h"
 #include "runtime/core/RankProgramBuilder.h"
 
 #include <algorithm>

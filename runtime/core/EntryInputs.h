@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_CORE_ENTRYINPUTS_H
 #define DIVISI_RUNTIME_CORE_ENTRYINPUTS_H
 
-#include "divisi/runtime/Session.h"
+#include "divisi/runtime/core/Session.h"
 
 namespace divisi::rt {
 

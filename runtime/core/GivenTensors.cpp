@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/GivenTensors.h"
+#include "divisi/runtime/core/GivenTensors.h"
 #include "runtime/core/EntryInputs.h"
 
 using namespace divisi;

@@ -9,10 +9,10 @@
 #ifndef DIVISI_RUNTIME_CORE_GLOBALBOXES_H
 #define DIVISI_RUNTIME_CORE_GLOBALBOXES_H
 
-#include "divisi/runtime/ArtifactFile.h"
-#include "divisi/runtime/HostTensor.h"
-#include "divisi/runtime/Kernel.h"
-#include "runtime/core/ResolvedManifest.h"
+#include "divisi/runtime/artifact/ArtifactFile.h"
+#include "divisi/runtime/kernels/HostTensor.h"
+#include "divisi/runtime/kernels/Kernel.h"
+#include "runtime/artifact/ResolvedManifest.h"
 
 namespace divisi::rt {
 

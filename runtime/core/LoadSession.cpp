@@ -6,11 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/InprocCommunicator.h"
-#include "divisi/runtime/Spin.h"
+#include "divisi/runtime/code/GridCode.h"
+#include "divisi/runtime/code/RowCode.h"
+#include "divisi/runtime/comm/Spin.h"
+#include "divisi/runtime/comm/inproc/InprocCommunicator.h"
+#include "divisi/runtime/verify/Verify.h"
 #include "runtime/core/SessionImpl.h"
-#include "runtime/kernels/GridCode.h"
-#include "runtime/kernels/RowCode.h"
 
 #include <algorithm>
 #include <numeric>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/AccessOrder.h"
+#include "runtime/artifact/AccessOrder.h"
 #include "runtime/core/RankGraph.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/RankMemory.h"
+#include "divisi/runtime/core/RankMemory.h"
 #include "runtime/core/RankProgramBuilder.h"
 
 #include <algorithm>

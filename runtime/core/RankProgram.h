@@ -27,11 +27,11 @@
 #ifndef DIVISI_RUNTIME_CORE_RANKPROGRAM_H
 #define DIVISI_RUNTIME_CORE_RANKPROGRAM_H
 
-#include "divisi/runtime/Communicator.h"
-#include "divisi/runtime/HostTensor.h"
-#include "divisi/runtime/Kernel.h"
-#include "divisi/runtime/RankMemory.h"
-#include "divisi/runtime/TensorView.h"
+#include "divisi/runtime/comm/Communicator.h"
+#include "divisi/runtime/core/RankMemory.h"
+#include "divisi/runtime/core/TensorView.h"
+#include "divisi/runtime/kernels/HostTensor.h"
+#include "divisi/runtime/kernels/Kernel.h"
 #include "runtime/core/LastSteps.h"
 #include "runtime/core/RankSpaces.h"
 

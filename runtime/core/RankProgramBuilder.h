@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_CORE_RANKPROGRAMBUILDER_H
 #define DIVISI_RUNTIME_CORE_RANKPROGRAMBUILDER_H
 
-#include "runtime/core/Collectives.h"
+#include "runtime/artifact/Collectives.h"
 #include "runtime/core/RankProgram.h"
 
 #include <set>

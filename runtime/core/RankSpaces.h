@@ -9,9 +9,9 @@
 #ifndef DIVISI_RUNTIME_CORE_RANKSPACES_H
 #define DIVISI_RUNTIME_CORE_RANKSPACES_H
 
-#include "divisi/runtime/Device.h"
+#include "divisi/runtime/device/Device.h"
+#include "runtime/artifact/ResolvedManifest.h"
 #include "runtime/core/GlobalBoxes.h"
-#include "runtime/core/ResolvedManifest.h"
 
 namespace divisi::rt {
 

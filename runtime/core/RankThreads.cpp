@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/core/RankThreads.h"
-#include "divisi/runtime/Spin.h"
+#include "divisi/runtime/comm/Spin.h"
 
 using namespace divisi;
 using namespace divisi::rt;

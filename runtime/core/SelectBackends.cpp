@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/Session.h"
+#include "divisi/runtime/core/Session.h"
 
 #include <algorithm>
 

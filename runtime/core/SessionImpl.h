@@ -9,8 +9,8 @@
 #ifndef DIVISI_RUNTIME_CORE_SESSIONIMPL_H
 #define DIVISI_RUNTIME_CORE_SESSIONIMPL_H
 
-#include "divisi/runtime/ArtifactFile.h"
-#include "divisi/runtime/Session.h"
+#include "divisi/runtime/artifact/ArtifactFile.h"
+#include "divisi/runtime/core/Session.h"
 #include "runtime/core/GlobalBoxes.h"
 #include "runtime/core/RankProgram.h"
 #include "runtime/core/RankThreads.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/Device.h"
-#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/device/Device.h"
+#include "divisi/runtime/kernels/HostTensor.h"
 
 using namespace divisi;
 using namespace divisi::rt;

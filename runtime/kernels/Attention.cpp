@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Attention.h"
+#include "divisi/runtime/kernels/Attention.h"
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/FieldFunctions.h"
 #include "runtime/kernels/Scalars.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Attention.h"
+#include "divisi/runtime/kernels/Attention.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Checks.h"
+#include "divisi/runtime/kernels/Checks.h"
 
 namespace divisi::rt {
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Contraction.h"
+#include "divisi/runtime/kernels/Contraction.h"
 
 #include <algorithm>
 

@@ -22,7 +22,7 @@
 #ifndef DIVISI_RUNTIME_KERNELS_CONVBOXES_H
 #define DIVISI_RUNTIME_KERNELS_CONVBOXES_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include <array>
 #include <optional>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Copy.h"
+#include "divisi/runtime/kernels/Copy.h"
 #include "runtime/kernels/Scalars.h"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_KERNELS_FAMILIES_H
 #define DIVISI_RUNTIME_KERNELS_FAMILIES_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 namespace divisi::rt {
 
@@ -29,13 +29,6 @@ std::span<const Kernel> attentionKernels();
 std::span<const Kernel> rotaryKernels();
 std::span<const Kernel> quantizeKernels();
 std::span<const Kernel> windowGradKernels();
-
-/// Whether an element of its result is made of those at the same place of its
-/// operands, which may broadcast.
-bool isElementwise(std::string_view op);
-/// Whether its result has elements of its operands, any part of which can be
-/// asked for.
-bool isMovement(std::string_view op);
 
 /// For kernels that want no scratch and share no buffer.
 KernelQuery queryNothing(const CallSite &site);

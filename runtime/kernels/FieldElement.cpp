@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/FieldElement.h"
+#include "divisi/runtime/kernels/FieldElement.h"
 
 #include <atomic>
 #include <cmath>

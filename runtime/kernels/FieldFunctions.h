@@ -14,7 +14,7 @@
 #ifndef DIVISI_RUNTIME_KERNELS_FIELDFUNCTIONS_H
 #define DIVISI_RUNTIME_KERNELS_FIELDFUNCTIONS_H
 
-#include "divisi/runtime/FieldElement.h"
+#include "divisi/runtime/kernels/FieldElement.h"
 
 namespace divisi::rt {
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/Formats.h"
-#include "runtime/kernels/Copy.h"
+#include "divisi/runtime/kernels/Copy.h"
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/Scalars.h"
 

@@ -16,7 +16,7 @@
 #ifndef DIVISI_RUNTIME_KERNELS_FORMATS_H
 #define DIVISI_RUNTIME_KERNELS_FORMATS_H
 
-#include "runtime/kernels/Nest.h"
+#include "divisi/runtime/kernels/Nest.h"
 
 namespace divisi::rt {
 

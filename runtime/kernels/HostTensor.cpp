@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/kernels/HostTensor.h"
 
 #include "divisi/Support/CheckedMath.h"
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 #include "runtime/kernels/Pages.h"
 
 #include <cassert>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/IndexCheck.h"
+#include "divisi/runtime/kernels/IndexCheck.h"
 
 namespace divisi::rt {
 

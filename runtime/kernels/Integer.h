@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_KERNELS_INTEGER_H
 #define DIVISI_RUNTIME_KERNELS_INTEGER_H
 
-#include "runtime/kernels/Checks.h"
+#include "divisi/runtime/kernels/Checks.h"
 
 #include <array>
 

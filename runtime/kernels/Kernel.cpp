@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 #include "runtime/kernels/Pages.h"
 
 #include <algorithm>

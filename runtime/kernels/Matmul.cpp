@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Contraction.h"
+#include "divisi/runtime/kernels/Contraction.h"
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/Scalars.h"
 

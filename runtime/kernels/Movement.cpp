@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Copy.h"
+#include "divisi/runtime/kernels/Movement.h"
+#include "divisi/runtime/kernels/Copy.h"
 #include "runtime/kernels/Families.h"
-#include "runtime/kernels/Movement.h"
 #include "runtime/kernels/Reshape.h"
 #include "runtime/kernels/Scalars.h"
 

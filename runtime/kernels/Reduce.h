@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_KERNELS_REDUCE_H
 #define DIVISI_RUNTIME_KERNELS_REDUCE_H
 
-#include "runtime/kernels/Nest.h"
+#include "divisi/runtime/kernels/Nest.h"
 
 namespace divisi::rt {
 

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/kernels/OperatorKinds.h"
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/Formats.h"
 #include "runtime/kernels/Region.h"

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/Region.h"
-#include "divisi/runtime/HostTensor.h"
-#include "runtime/kernels/Families.h"
-#include "runtime/kernels/Nest.h"
+#include "divisi/runtime/kernels/HostTensor.h"
+#include "divisi/runtime/kernels/Nest.h"
+#include "divisi/runtime/kernels/OperatorKinds.h"
 #include "runtime/kernels/RegionPlan.h"
 
 #include <algorithm>

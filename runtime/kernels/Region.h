@@ -18,7 +18,7 @@
 #ifndef DIVISI_RUNTIME_KERNELS_REGION_H
 #define DIVISI_RUNTIME_KERNELS_REGION_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 namespace divisi::rt {
 

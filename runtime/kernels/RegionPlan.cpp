@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/RegionPlan.h"
-#include "runtime/kernels/Families.h"
-#include "runtime/kernels/Nest.h"
+#include "divisi/runtime/kernels/Nest.h"
+#include "divisi/runtime/kernels/OperatorKinds.h"
 
 #include <algorithm>
 

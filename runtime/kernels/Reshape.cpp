@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/Reshape.h"
-#include "runtime/kernels/Nest.h"
+#include "divisi/runtime/kernels/Nest.h"
 
 namespace divisi::rt {
 namespace {

@@ -19,7 +19,7 @@
 #ifndef DIVISI_RUNTIME_KERNELS_RESHAPE_H
 #define DIVISI_RUNTIME_KERNELS_RESHAPE_H
 
-#include "runtime/kernels/Checks.h"
+#include "divisi/runtime/kernels/Checks.h"
 
 namespace divisi::rt {
 

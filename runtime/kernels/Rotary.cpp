@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/kernels/Nest.h"
 #include "runtime/kernels/Families.h"
-#include "runtime/kernels/Nest.h"
 #include "runtime/kernels/Scalars.h"
 
 #include <algorithm>

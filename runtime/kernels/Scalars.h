@@ -14,8 +14,8 @@
 #ifndef DIVISI_RUNTIME_KERNELS_SCALARS_H
 #define DIVISI_RUNTIME_KERNELS_SCALARS_H
 
-#include "divisi/runtime/Arithmetic.h"
-#include "runtime/kernels/Checks.h"
+#include "divisi/runtime/kernels/Arithmetic.h"
+#include "divisi/runtime/kernels/Checks.h"
 
 #include <memory>
 

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Copy.h"
+#include "divisi/runtime/kernels/Copy.h"
+#include "divisi/runtime/kernels/IndexCheck.h"
 #include "runtime/kernels/Families.h"
-#include "runtime/kernels/IndexCheck.h"
 #include "runtime/kernels/Scalars.h"
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/Tensor.h"
+#include "divisi/runtime/kernels/Tensor.h"
 
 namespace divisi::rt {
 namespace {

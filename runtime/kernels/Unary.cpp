@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/kernels/Nest.h"
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/FieldFunctions.h"
-#include "runtime/kernels/Nest.h"
 #include "runtime/kernels/Scalars.h"
 
 #include <algorithm>

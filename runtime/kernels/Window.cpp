@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Window.h"
+#include "divisi/runtime/kernels/Window.h"
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/Scalars.h"
 

@@ -15,9 +15,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/kernels/Window.h"
 #include "runtime/kernels/Families.h"
 #include "runtime/kernels/Scalars.h"
-#include "runtime/kernels/Window.h"
 
 namespace divisi::rt {
 namespace {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/Measure.h"
+#include "divisi/runtime/measure/Measure.h"
 
 #include <algorithm>
 #include <cstring>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/HostFacts.h"
+#include "divisi/runtime/measure/HostFacts.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/HostTensor.h"
-#include "divisi/runtime/Measure.h"
+#include "divisi/runtime/kernels/HostTensor.h"
+#include "divisi/runtime/measure/Measure.h"
 
 #include <algorithm>
 

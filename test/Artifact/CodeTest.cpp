@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Compiler/Compilation.h"
-#include "divisi/runtime/Session.h"
+#include "divisi/runtime/core/Session.h"
 
 #include <cstring>
 #include <filesystem>

@@ -13,10 +13,10 @@
 
 #include "dialects/Exec/Exec.h"
 #include "divisi/Compiler/Compilation.h"
-#include "divisi/runtime/HostTensor.h"
-#include "divisi/runtime/Verify.h"
+#include "divisi/runtime/kernels/HostTensor.h"
+#include "divisi/runtime/verify/Verify.h"
 #include "lib/Artifact/Manifest.h"
-#include "test/runtime/TestDevice.h"
+#include "test/runtime/device/TestDevice.h"
 
 #include <gmock/gmock.h>
 

@@ -13,7 +13,7 @@
 
 #include "divisi/Codegen/NativeCode.h"
 #include "divisi/Codegen/RegionTimes.h"
-#include "runtime/kernels/RowCode.h"
+#include "divisi/runtime/code/RowCode.h"
 #include "test/Codegen/DrawnRegion.h"
 #include "test/Codegen/RegionCheck.h"
 

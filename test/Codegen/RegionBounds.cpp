@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/Codegen/RegionBounds.h"
-#include "divisi/runtime/HostTensor.h"
-#include "runtime/kernels/Families.h"
-#include "runtime/kernels/RowNest.h"
+#include "divisi/runtime/code/RowNest.h"
+#include "divisi/runtime/kernels/HostTensor.h"
+#include "divisi/runtime/kernels/OperatorKinds.h"
 #include "test/Codegen/LineBounds.h"
 
 #include <algorithm>

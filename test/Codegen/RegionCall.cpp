@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/Codegen/RegionCall.h"
-#include "divisi/runtime/Storage.h"
+#include "divisi/runtime/kernels/Storage.h"
 #include "runtime/kernels/Formats.h"
 
 #include <algorithm>

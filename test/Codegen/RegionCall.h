@@ -9,7 +9,7 @@
 #ifndef DIVISI_TEST_CODEGEN_REGIONCALL_H
 #define DIVISI_TEST_CODEGEN_REGIONCALL_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include <string>
 #include <vector>

@@ -8,7 +8,7 @@
 
 #include "test/Codegen/RegionCheck.h"
 #include "divisi/Codegen/NativeCode.h"
-#include "runtime/kernels/RowCall.h"
+#include "divisi/runtime/code/RowCall.h"
 #include "test/Codegen/RegionBounds.h"
 
 #include <algorithm>

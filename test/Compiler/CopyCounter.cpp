@@ -10,8 +10,8 @@
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/Strategy.h"
+#include "divisi/runtime/kernels/OperatorKinds.h"
 #include "passes/Lower/CallSites.h"
-#include "runtime/kernels/Families.h"
 
 #include <algorithm>
 

@@ -9,11 +9,11 @@
 #include "SpacesFixture.h"
 
 #include "divisi/Artifact/Memory.h"
-#include "divisi/runtime/InprocCommunicator.h"
-#include "divisi/runtime/TensorFile.h"
+#include "divisi/runtime/comm/inproc/InprocCommunicator.h"
+#include "divisi/runtime/kernels/OperatorKinds.h"
+#include "divisi/runtime/tensors/TensorFile.h"
 #include "passes/Lower/Passes.h"
 #include "runtime/comm/QueuedShape.h"
-#include "runtime/kernels/Families.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/raw_ostream.h"

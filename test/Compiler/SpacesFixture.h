@@ -11,8 +11,8 @@
 
 #include "CopyCounter.h"
 #include "divisi/Compiler/Compilation.h"
-#include "divisi/runtime/Session.h"
-#include "test/runtime/SeededDevice.h"
+#include "divisi/runtime/core/Session.h"
+#include "test/runtime/device/SeededDevice.h"
 
 #include <gmock/gmock.h>
 

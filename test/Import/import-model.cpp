@@ -18,7 +18,7 @@
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Import/Import.h"
-#include "divisi/runtime/TensorFile.h"
+#include "divisi/runtime/tensors/TensorFile.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"

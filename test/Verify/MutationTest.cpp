@@ -20,7 +20,7 @@
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Evaluate/Evaluator.h"
 #include "divisi/Verify/Partition.h"
-#include "divisi/runtime/Session.h"
+#include "divisi/runtime/core/Session.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
 

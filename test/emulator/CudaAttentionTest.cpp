@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/Element.h"
-#include "runtime/kernels/GridAttention.h"
+#include "divisi/runtime/code/GridAttention.h"
+#include "divisi/runtime/kernels/Element.h"
 #include "test/emulator/CudaCalls.h"
 #include "test/emulator/KernelTarget.h"
 

@@ -13,10 +13,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Codegen/GridKernels.h"
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 #include "test/emulator/CudaCalls.h"
 #include "test/emulator/KernelTarget.h"
-#include "test/runtime/ConformanceRun.h"
+#include "test/runtime/backends/cpu/ConformanceRun.h"
 
 #include <algorithm>
 #include <cmath>

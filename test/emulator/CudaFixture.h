@@ -9,7 +9,7 @@
 #ifndef DIVISI_TEST_EMULATOR_CUDAFIXTURE_H
 #define DIVISI_TEST_EMULATOR_CUDAFIXTURE_H
 
-#include "divisi/runtime/CudaBackend.h"
+#include "divisi/runtime/backends/cuda/CudaBackend.h"
 
 #include <gtest/gtest.h>
 #include <vector>

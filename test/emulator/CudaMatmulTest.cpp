@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 #include "test/emulator/CudaCalls.h"
 #include "test/emulator/KernelTarget.h"
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Codegen/GridKernels.h"
-#include "runtime/kernels/GridMove.h"
+#include "divisi/runtime/code/GridMove.h"
 #include "test/emulator/CudaCalls.h"
 #include "test/emulator/KernelTarget.h"
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/code/GridReduce.h"
 #include "runtime/kernels/Formats.h"
-#include "runtime/kernels/GridReduce.h"
 #include "test/emulator/CudaCalls.h"
 #include "test/emulator/KernelTarget.h"
 

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Codegen/GridKernels.h"
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 #include "test/emulator/CudaCalls.h"
 #include "test/emulator/KernelTarget.h"
 

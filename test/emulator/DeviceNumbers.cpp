@@ -8,7 +8,7 @@
 
 #include "test/emulator/DeviceNumbers.h"
 
-#include "divisi/runtime/Storage.h"
+#include "divisi/runtime/kernels/Storage.h"
 
 #include <bit>
 #include <cmath>

@@ -16,7 +16,7 @@
 
 #include "test/emulator/Gpu.h"
 
-#include "divisi/runtime/Tensor.h"
+#include "divisi/runtime/kernels/Tensor.h"
 
 #include <cuda.h>
 #include <optional>

@@ -8,7 +8,7 @@
 
 #include "test/emulator/DrawnConv.h"
 
-#include "runtime/kernels/Nest.h"
+#include "divisi/runtime/kernels/Nest.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/GridCode.h"
-#include "runtime/kernels/RowCode.h"
+#include "divisi/runtime/code/GridCode.h"
+#include "divisi/runtime/code/RowCode.h"
 #include "test/emulator/KernelTarget.h"
 
 using namespace divisi;

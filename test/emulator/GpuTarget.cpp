@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/GpuTopology.h"
-#include "runtime/kernels/GridCode.h"
+#include "divisi/runtime/backends/cuda/GpuTopology.h"
+#include "divisi/runtime/code/GridCode.h"
 #include "test/emulator/KernelTarget.h"
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #ifndef DIVISI_TEST_EMULATOR_GRIDCALLS_H
 #define DIVISI_TEST_EMULATOR_GRIDCALLS_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include <vector>
 

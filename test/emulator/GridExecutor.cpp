@@ -11,7 +11,7 @@
 #undef _FORTIFY_SOURCE
 
 #include "test/emulator/GridExecutor.h"
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 
 #include <algorithm>
 #include <bit>

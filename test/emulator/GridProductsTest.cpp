@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Codegen/GridKernels.h"
-#include "runtime/kernels/GridConvolution.h"
-#include "runtime/kernels/GridProduct.h"
+#include "divisi/runtime/code/GridConvolution.h"
+#include "divisi/runtime/code/GridProduct.h"
 #include "test/emulator/Ptxas.h"
 
 #include <gtest/gtest.h>

@@ -11,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Codegen/GridKernels.h"
-#include "runtime/kernels/GridAttention.h"
-#include "runtime/kernels/GridCode.h"
+#include "divisi/runtime/code/GridAttention.h"
+#include "divisi/runtime/code/GridCode.h"
 #include "test/Codegen/DrawnRegion.h"
 #include "test/emulator/GridCalls.h"
 #include "test/emulator/Ptxas.h"

@@ -9,7 +9,7 @@
 #ifndef DIVISI_TEST_EMULATOR_KERNELCOUNT_H
 #define DIVISI_TEST_EMULATOR_KERNELCOUNT_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 namespace divisi::test {
 

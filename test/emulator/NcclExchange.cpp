@@ -10,7 +10,7 @@
 
 #include "test/emulator/Gpu.h"
 
-#include "divisi/runtime/Reduce.h"
+#include "divisi/runtime/device/Reduce.h"
 
 #include <algorithm>
 #include <array>

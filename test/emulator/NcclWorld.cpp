@@ -8,7 +8,7 @@
 
 #include "test/emulator/NcclWorld.h"
 
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 
 #include <cstring>
 

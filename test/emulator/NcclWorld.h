@@ -11,8 +11,8 @@
 
 #include "test/emulator/CudaFixture.h"
 
-#include "divisi/runtime/InprocCommunicator.h"
-#include "divisi/runtime/NcclCommunicator.h"
+#include "divisi/runtime/comm/inproc/InprocCommunicator.h"
+#include "divisi/runtime/comm/nccl/NcclCommunicator.h"
 
 #include <algorithm>
 #include <random>

@@ -9,7 +9,7 @@
 #include "test/emulator/Ptxas.h"
 
 #include "divisi/Codegen/GridKernels.h"
-#include "runtime/kernels/GridCode.h"
+#include "divisi/runtime/code/GridCode.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -21,7 +21,7 @@
 #include "divisi/Compiler/Execute.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Evaluate/Evaluator.h"
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"

@@ -17,8 +17,8 @@
 
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/HostTensor.h"
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/HostTensor.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -15,7 +15,7 @@
 #define DIVISI_ARTIFACT_MEMORY_H
 
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/RankMemory.h"
+#include "divisi/runtime/core/RankMemory.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

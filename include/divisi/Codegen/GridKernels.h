@@ -23,7 +23,7 @@
 #define DIVISI_CODEGEN_GRIDKERNELS_H
 
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include <string>
 

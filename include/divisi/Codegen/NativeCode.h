@@ -25,7 +25,7 @@
 
 #include "divisi/Codegen/CodeCache.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include <string>
 

@@ -9,7 +9,7 @@
 #ifndef DIVISI_CODEGEN_REGIONTIMES_H
 #define DIVISI_CODEGEN_REGIONTIMES_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 namespace divisi {
 

@@ -9,7 +9,7 @@
 #ifndef DIVISI_COMPILER_COMPARETENSORS_H
 #define DIVISI_COMPILER_COMPARETENSORS_H
 
-#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/kernels/HostTensor.h"
 
 #include <optional>
 #include <string>

@@ -32,7 +32,7 @@
 #include "divisi/Report/Report.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/RankMemory.h"
+#include "divisi/runtime/core/RankMemory.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

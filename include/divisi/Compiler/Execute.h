@@ -16,7 +16,7 @@
 
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/kernels/HostTensor.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -9,8 +9,8 @@
 #ifndef DIVISI_EVALUATE_DEVICETARGET_H
 #define DIVISI_EVALUATE_DEVICETARGET_H
 
-#include "divisi/runtime/Kernel.h"
-#include "divisi/runtime/Reduce.h"
+#include "divisi/runtime/device/Reduce.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include <optional>
 #include <string>

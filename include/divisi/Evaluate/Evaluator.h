@@ -16,8 +16,8 @@
 #define DIVISI_EVALUATE_EVALUATOR_H
 
 #include "divisi/Support/GlobalStore.h"
-#include "divisi/runtime/Attributes.h"
-#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/kernels/Attributes.h"
+#include "divisi/runtime/kernels/HostTensor.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"

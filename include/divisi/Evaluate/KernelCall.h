@@ -15,8 +15,8 @@
 #ifndef DIVISI_EVALUATE_KERNELCALL_H
 #define DIVISI_EVALUATE_KERNELCALL_H
 
-#include "divisi/runtime/Attributes.h"
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Attributes.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -10,8 +10,8 @@
 #define DIVISI_IMPORT_IMPORT_H
 
 #include "divisi/Import/OnnxModel.h"
-#include "divisi/runtime/HostTensor.h"
-#include "divisi/runtime/TensorLabels.h"
+#include "divisi/runtime/kernels/HostTensor.h"
+#include "divisi/runtime/tensors/TensorLabels.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

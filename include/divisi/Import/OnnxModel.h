@@ -16,7 +16,7 @@
 #define DIVISI_IMPORT_ONNXMODEL_H
 
 #include "divisi/Support/GlobalStore.h"
-#include "divisi/runtime/Tensor.h"
+#include "divisi/runtime/kernels/Tensor.h"
 
 #include <map>
 #include <memory>

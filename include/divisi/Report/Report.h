@@ -20,7 +20,7 @@
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Precision/Precision.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"

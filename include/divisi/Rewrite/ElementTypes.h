@@ -16,7 +16,7 @@
 #define DIVISI_REWRITE_ELEMENTTYPES_H
 
 #include "divisi/Rewrite/Rule.h"
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 
 #include <map>
 #include <string>

@@ -19,8 +19,8 @@
 #include "divisi/Rewrite/Assignment.h"
 #include "divisi/Rewrite/ElementTypes.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/Attributes.h"
-#include "divisi/runtime/HostTensor.h"
+#include "divisi/runtime/kernels/Attributes.h"
+#include "divisi/runtime/kernels/HostTensor.h"
 
 #include <compare>
 #include <memory>

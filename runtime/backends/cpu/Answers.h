@@ -15,7 +15,7 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CPU_ANSWERS_H
 #define DIVISI_RUNTIME_BACKENDS_CPU_ANSWERS_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include <map>
 #include <mutex>

@@ -17,12 +17,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/kernels/Attention.h"
+#include "divisi/runtime/kernels/Attention.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/OneDnn.h"
 #include "runtime/backends/cpu/WeighRow.h"
 
-#include "divisi/runtime/Storage.h"
+#include "divisi/runtime/kernels/Storage.h"
 
 #include <algorithm>
 #include <cmath>

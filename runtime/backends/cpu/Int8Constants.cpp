@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/kernels/Nest.h"
 #include "runtime/backends/cpu/Int8Epilogue.h"
-#include "runtime/kernels/Nest.h"
 
 #include <algorithm>
 

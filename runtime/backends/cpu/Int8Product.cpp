@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/Int8Product.h"
-#include "runtime/kernels/Nest.h"
+#include "divisi/runtime/kernels/Nest.h"
 
 #include <algorithm>
 #include <numeric>

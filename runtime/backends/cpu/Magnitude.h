@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CPU_MAGNITUDE_H
 #define DIVISI_RUNTIME_BACKENDS_CPU_MAGNITUDE_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 #include <optional>
 

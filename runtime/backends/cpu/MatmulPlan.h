@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The labels become batch, m, n and k (runtime/kernels/Contraction.h); oneDNN
-// takes any strides for the batch, and rows or columns that are contiguous. A
-// constant right matrix is brought once to the layout that oneDNN likes best.
-// Products are of f32, and of bf16 and f16 where the processor multiplies them
-// (Widened.cpp has the others).
+// The labels become batch, m, n and k (divisi/runtime/kernels/Contraction.h);
+// oneDNN takes any strides for the batch, and rows or columns that are
+// contiguous. A constant right matrix is brought once to the layout that oneDNN
+// likes best. Products are of f32, and of bf16 and f16 where the processor
+// multiplies them (Widened.cpp has the others).
 //
 // Of a region that begins with a product, the primitive does what it can on the
 // way (PostOps.h); the rest goes on with the result in place.
@@ -20,8 +20,8 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CPU_MATMULPLAN_H
 #define DIVISI_RUNTIME_BACKENDS_CPU_MATMULPLAN_H
 
+#include "divisi/runtime/kernels/Contraction.h"
 #include "runtime/backends/cpu/PostOps.h"
-#include "runtime/kernels/Contraction.h"
 
 #include <array>
 

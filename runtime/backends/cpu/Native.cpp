@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/code/RowCall.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/NativeObject.h"
 #include "runtime/backends/cpu/Team.h"
-#include "runtime/kernels/RowCall.h"
 
 #include <algorithm>
 

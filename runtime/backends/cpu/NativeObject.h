@@ -10,7 +10,7 @@
 #define DIVISI_RUNTIME_BACKENDS_CPU_NATIVEOBJECT_H
 
 #include "divisi/Support/Status.h"
-#include "runtime/kernels/RowCode.h"
+#include "divisi/runtime/code/RowCode.h"
 
 #include <cstddef>
 #include <memory>

@@ -15,7 +15,7 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CPU_ONEDNN_H
 #define DIVISI_RUNTIME_BACKENDS_CPU_ONEDNN_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 #include "runtime/backends/cpu/Team.h"
 
 #include "oneapi/dnnl/dnnl.h"

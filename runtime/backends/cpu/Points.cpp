@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/kernels/Nest.h"
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/PostOps.h"
 #include "runtime/kernels/Families.h"
-#include "runtime/kernels/Nest.h"
 
 namespace divisi::rt::cpu {
 namespace {

@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/kernels/Window.h"
 #include "runtime/backends/cpu/Families.h"
-#include "runtime/kernels/Window.h"
 
 #include <algorithm>
 #include <array>

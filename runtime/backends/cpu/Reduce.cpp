@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/kernels/Reduce.h"
-#include "divisi/runtime/Arithmetic.h"
+#include "divisi/runtime/kernels/Arithmetic.h"
 #include "runtime/backends/cpu/Families.h"
 
 #include <algorithm>

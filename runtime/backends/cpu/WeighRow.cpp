@@ -13,8 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/WeighRow.h"
-#include "divisi/runtime/Arithmetic.h"
-#include "runtime/kernels/RowCode.h"
+#include "divisi/runtime/code/RowCode.h"
+#include "divisi/runtime/kernels/Arithmetic.h"
 
 #include <algorithm>
 #include <cstring>

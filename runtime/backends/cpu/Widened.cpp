@@ -15,7 +15,7 @@
 #include "runtime/backends/cpu/Families.h"
 #include "runtime/backends/cpu/OneDnn.h"
 
-#include "divisi/runtime/Element.h"
+#include "divisi/runtime/kernels/Element.h"
 
 #include <algorithm>
 

@@ -20,7 +20,7 @@
 #define DIVISI_RUNTIME_BACKENDS_CUDA_BLASPRODUCT_H
 
 #include "runtime/backends/cuda/Blas.h"
-#include "runtime/kernels/StridedProduct.h"
+#include "runtime/code/StridedProduct.h"
 
 #include <optional>
 

@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CUDA_CONVEPILOGUE_H
 #define DIVISI_RUNTIME_BACKENDS_CUDA_CONVEPILOGUE_H
 
-#include "runtime/kernels/ProductRegion.h"
+#include "divisi/runtime/code/ProductRegion.h"
 
 #include <cudnn_graph.h>
 

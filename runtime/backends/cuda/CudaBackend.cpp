@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/CudaBackend.h"
+#include "divisi/runtime/backends/cuda/CudaBackend.h"
 #include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/backends/cuda/Families.h"
 

@@ -14,7 +14,7 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CUDA_CUDADEVICE_H
 #define DIVISI_RUNTIME_BACKENDS_CUDA_CUDADEVICE_H
 
-#include "divisi/runtime/Device.h"
+#include "divisi/runtime/device/Device.h"
 #include "runtime/backends/cuda/Driver.h"
 
 namespace divisi::rt::cuda {

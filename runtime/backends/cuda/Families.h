@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CUDA_FAMILIES_H
 #define DIVISI_RUNTIME_BACKENDS_CUDA_FAMILIES_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/kernels/Kernel.h"
 
 namespace divisi::rt::cuda {
 

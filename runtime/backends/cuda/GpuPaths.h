@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CUDA_GPUPATHS_H
 #define DIVISI_RUNTIME_BACKENDS_CUDA_GPUPATHS_H
 
-#include "divisi/runtime/GpuTopology.h"
+#include "divisi/runtime/backends/cuda/GpuTopology.h"
 
 namespace divisi::rt::cuda {
 

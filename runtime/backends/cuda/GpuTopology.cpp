@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/GpuTopology.h"
+#include "divisi/runtime/backends/cuda/GpuTopology.h"
 
 #include "runtime/backends/cuda/Driver.h"
 #include "runtime/backends/cuda/GpuPaths.h"

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/code/GridCode.h"
+#include "divisi/runtime/kernels/OperatorKinds.h"
 #include "runtime/backends/cuda/Families.h"
 #include "runtime/backends/cuda/PreparedLaunches.h"
-#include "runtime/kernels/Families.h"
-#include "runtime/kernels/GridCode.h"
 
 using namespace divisi;
 using namespace divisi::rt;

@@ -9,8 +9,8 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CUDA_GRIDLIBRARY_H
 #define DIVISI_RUNTIME_BACKENDS_CUDA_GRIDLIBRARY_H
 
+#include "divisi/runtime/code/GridCode.h"
 #include "runtime/backends/cuda/Driver.h"
-#include "runtime/kernels/GridCode.h"
 
 #include <span>
 

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/code/GridCode.h"
+#include "divisi/runtime/code/GridScatter.h"
 #include "runtime/backends/cuda/Families.h"
 #include "runtime/backends/cuda/PreparedLaunches.h"
 #include "runtime/kernels/Families.h"
-#include "runtime/kernels/GridCode.h"
-#include "runtime/kernels/GridScatter.h"
 
 using namespace divisi;
 using namespace divisi::rt;

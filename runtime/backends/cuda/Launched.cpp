@@ -6,17 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/code/GridAttention.h"
+#include "divisi/runtime/code/GridCode.h"
+#include "divisi/runtime/code/GridColumns.h"
+#include "divisi/runtime/code/GridConvolution.h"
+#include "divisi/runtime/code/GridLines.h"
+#include "divisi/runtime/code/GridPlaces.h"
+#include "divisi/runtime/code/GridProduct.h"
+#include "divisi/runtime/code/GridReduce.h"
+#include "divisi/runtime/code/GridWindows.h"
 #include "runtime/backends/cuda/Families.h"
 #include "runtime/backends/cuda/PreparedLaunches.h"
-#include "runtime/kernels/GridAttention.h"
-#include "runtime/kernels/GridCode.h"
-#include "runtime/kernels/GridColumns.h"
-#include "runtime/kernels/GridConvolution.h"
-#include "runtime/kernels/GridLines.h"
-#include "runtime/kernels/GridPlaces.h"
-#include "runtime/kernels/GridProduct.h"
-#include "runtime/kernels/GridReduce.h"
-#include "runtime/kernels/GridWindows.h"
 
 using namespace divisi;
 using namespace divisi::rt;

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "divisi/runtime/code/GridMove.h"
+#include "divisi/runtime/kernels/Copy.h"
 #include "runtime/backends/cuda/Families.h"
 #include "runtime/backends/cuda/PreparedLaunches.h"
-#include "runtime/kernels/Copy.h"
-#include "runtime/kernels/GridMove.h"
 
 using namespace divisi;
 using namespace divisi::rt;

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/CudaBackend.h"
-#include "divisi/runtime/GpuTopology.h"
+#include "divisi/runtime/backends/cuda/CudaBackend.h"
+#include "divisi/runtime/backends/cuda/GpuTopology.h"
 
 using namespace divisi;
 using namespace divisi::rt;

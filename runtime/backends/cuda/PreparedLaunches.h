@@ -9,10 +9,10 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CUDA_PREPAREDLAUNCHES_H
 #define DIVISI_RUNTIME_BACKENDS_CUDA_PREPAREDLAUNCHES_H
 
-#include "divisi/runtime/Kernel.h"
+#include "divisi/runtime/code/GridLaunch.h"
+#include "divisi/runtime/kernels/Kernel.h"
 #include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/backends/cuda/GridLibrary.h"
-#include "runtime/kernels/GridLaunch.h"
 
 namespace divisi::rt::cuda {
 

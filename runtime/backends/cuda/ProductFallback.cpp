@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cuda/ProductFallback.h"
-#include "runtime/kernels/GridCode.h"
-#include "runtime/kernels/GridConvolution.h"
+#include "divisi/runtime/code/GridCode.h"
+#include "divisi/runtime/code/GridConvolution.h"
 
 using namespace divisi;
 using namespace divisi::rt;

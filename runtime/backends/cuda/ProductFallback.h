@@ -9,8 +9,8 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CUDA_PRODUCTFALLBACK_H
 #define DIVISI_RUNTIME_BACKENDS_CUDA_PRODUCTFALLBACK_H
 
+#include "divisi/runtime/code/ProductRegion.h"
 #include "runtime/backends/cuda/PreparedLaunches.h"
-#include "runtime/kernels/ProductRegion.h"
 
 #include <optional>
 

@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_BACKENDS_CUDA_PRODUCTTAIL_H
 #define DIVISI_RUNTIME_BACKENDS_CUDA_PRODUCTTAIL_H
 
-#include "runtime/kernels/ProductRegion.h"
+#include "divisi/runtime/code/ProductRegion.h"
 
 namespace divisi::rt::cuda {
 

@@ -18,7 +18,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/InprocCommunicator.h"
+#include "divisi/runtime/comm/inproc/InprocCommunicator.h"
 #include "runtime/comm/StepShape.h"
 #include "runtime/comm/inproc/Meeting.h"
 

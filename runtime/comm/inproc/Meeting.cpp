@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/comm/inproc/Meeting.h"
-#include "divisi/runtime/Spin.h"
+#include "divisi/runtime/comm/Spin.h"
 #include "runtime/comm/StepShape.h"
 
 #include <algorithm>

@@ -20,7 +20,7 @@
 #ifndef DIVISI_RUNTIME_COMM_INPROC_MEETING_H
 #define DIVISI_RUNTIME_COMM_INPROC_MEETING_H
 
-#include "divisi/runtime/Communicator.h"
+#include "divisi/runtime/comm/Communicator.h"
 #include "runtime/comm/AbortState.h"
 
 #include <atomic>

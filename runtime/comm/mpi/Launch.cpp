@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/ProcessWorld.h"
+#include "divisi/runtime/comm/ProcessWorld.h"
 
 #include <array>
 #include <charconv>

@@ -8,7 +8,7 @@
 #ifndef DIVISI_RUNTIME_COMM_MPI_MPIPLUGIN_H
 #define DIVISI_RUNTIME_COMM_MPI_MPIPLUGIN_H
 
-#include "divisi/runtime/ProcessWorld.h"
+#include "divisi/runtime/comm/ProcessWorld.h"
 
 namespace divisi::rt {
 

@@ -29,7 +29,7 @@
 #ifndef DIVISI_RUNTIME_COMM_MPI_MPIWORLD_H
 #define DIVISI_RUNTIME_COMM_MPI_MPIWORLD_H
 
-#include "divisi/runtime/ProcessWorld.h"
+#include "divisi/runtime/comm/ProcessWorld.h"
 #include "runtime/comm/AbortState.h"
 #include "runtime/comm/mpi/Wire.h"
 

@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_COMM_NCCL_HOSTSTEPS_H
 #define DIVISI_RUNTIME_COMM_NCCL_HOSTSTEPS_H
 
-#include "divisi/runtime/Communicator.h"
+#include "divisi/runtime/comm/Communicator.h"
 
 namespace divisi::rt::nccl {
 

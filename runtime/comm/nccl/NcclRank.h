@@ -29,7 +29,7 @@
 #ifndef DIVISI_RUNTIME_COMM_NCCL_NCCLRANK_H
 #define DIVISI_RUNTIME_COMM_NCCL_NCCLRANK_H
 
-#include "divisi/runtime/NcclCommunicator.h"
+#include "divisi/runtime/comm/nccl/NcclCommunicator.h"
 #include "runtime/backends/cuda/CudaDevice.h"
 #include "runtime/comm/AbortState.h"
 #include "runtime/comm/nccl/NcclBuffers.h"

@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_COMM_NCCL_NCCLTYPES_H
 #define DIVISI_RUNTIME_COMM_NCCL_NCCLTYPES_H
 
-#include "divisi/runtime/Reduce.h"
+#include "divisi/runtime/device/Reduce.h"
 
 #include <nccl.h>
 #include <span>

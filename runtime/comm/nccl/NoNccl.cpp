@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/runtime/NcclCommunicator.h"
+#include "divisi/runtime/comm/nccl/NcclCommunicator.h"
 #include "runtime/comm/nccl/HostSteps.h"
 
 using namespace divisi;

@@ -15,7 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Support/Sha256.h"
-#include "divisi/runtime/ProcessWorld.h"
+#include "divisi/runtime/comm/ProcessWorld.h"
 #include "runtime/comm/pmix/ServeHost.h"
 
 #include <csignal>

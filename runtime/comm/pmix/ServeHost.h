@@ -9,7 +9,7 @@
 #ifndef DIVISI_RUNTIME_COMM_PMIX_SERVEHOST_H
 #define DIVISI_RUNTIME_COMM_PMIX_SERVEHOST_H
 
-#include "divisi/runtime/ProcessWorld.h"
+#include "divisi/runtime/comm/ProcessWorld.h"
 #include "runtime/comm/pmix/Rendezvous.h"
 
 namespace divisi::rt {

@@ -1,0 +1,207 @@
+//===- ProductRegion.cpp - A product and what goes on with it -------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/code/ProductRegion.h"
+#include "runtime/code/StridedProduct.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace divisi;
+using namespace divisi::rt;
+
+static constexpr std::string_view productOp = "nn.matmul";
+
+/// Whether it is an operator that libraries have, and regions begin with.
+static bool isProduct(std::string_view op) {
+  return op == productOp || op == "nn.conv" || op == "nn.conv_dgrad";
+}
+
+ProductRegion::ProductRegion(const CallSite &site, const RegionPart *first)
+    : site_(&site), made_(first ? first->results[0] : site.results[0]) {
+  numbers_.resize(site.operands.size());
+  std::iota(numbers_.begin(), numbers_.end(), 0);
+  numbers_ = first ? first->operands : numbers_;
+  for (int number : numbers_) {
+    operands_.push_back(site.operands[static_cast<size_t>(number)]);
+  }
+}
+
+CallSite ProductRegion::product() const {
+  const Region *region = site_->region;
+  return {region ? std::string_view(region->parts[0].op) : site_->op,
+          region ? region->parts[0].attributes : site_->attributes,
+          operands_,
+          {&made_, 1}};
+}
+
+CallSite ProductRegion::tail(const KernelCode *code) const {
+  CallSite site{fusedOp, attributes_, tailOperands_, site_->results};
+  site.threads = site_->threads;
+  site.checksIndices = site_->checksIndices;
+  site.code = code;
+  site.region = &tail_;
+  return site;
+}
+
+/// Whether nobody but operand 0 or 1 of `part` reads the value.
+bool ProductRegion::isOnlyUse(int value, size_t part) const {
+  const Region &region = *site_->region;
+  return region.countReads(value) + std::ranges::count(region.results, value) ==
+             1 &&
+         std::ranges::count(region.parts[part].operands, value) == 1;
+}
+
+/// Whether it is one number for each column: it moves along these dimensions,
+/// and along no other.
+bool ProductRegion::isBias(const TensorInfo &operand) const {
+  if (operand.rank() > made_.rank() || !operand.format.empty()) {
+    return false;
+  }
+  size_t missing = made_.rank() - operand.rank();
+  for (size_t d = 0; d < made_.rank(); ++d) {
+    bool isColumn = std::ranges::count(columnDims_, static_cast<int64_t>(d)) &&
+                    made_.global[d] != 1;
+    bool moves = d >= missing && operand.global[d - missing] != 1;
+    bool isSame =
+        moves == isColumn &&
+        (!moves || (operand.extents[d - missing] == made_.extents[d] &&
+                    operand.offset[d - missing] == made_.offset[d] &&
+                    operand.global[d - missing] == made_.global[d]));
+    if (!isSame) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Lets the library do `part`, which goes on with `chain`; false if it cannot.
+bool ProductRegion::take(const RegionPart &part, int chain) {
+  if (part.results.size() != 1 || !isSameBox(part.results[0], made_) ||
+      part.results[0].type != made_.type || made_.type == DType::F64) {
+    return false;
+  }
+  if (part.op == "nn.gelu") {
+    hasGelu_ = part.attributes.getString("approximate") == "tanh";
+    return hasGelu_;
+  }
+  int other = part.op == "nn.add" && part.operands.size() == 2
+                  ? part.operands[part.operands[0] == chain]
+                  : -1;
+  if (other < 0 || other >= static_cast<int>(site_->operands.size())) {
+    return false;
+  }
+  const TensorInfo &operand = site_->operands[static_cast<size_t>(other)];
+  bool isSameType = operand.type == made_.type;
+  if (isSameType && bias_ < 0 && isBias(operand)) {
+    bias_ = other;
+    return true;
+  }
+  if (isSameType && residual_ < 0 && operand.format.empty() &&
+      isSameBox(operand, made_)) {
+    residual_ = other;
+    return true;
+  }
+  return false;
+}
+
+/// What is left begins with the value `chain`; false if it needs what the
+/// library keeps to itself.
+bool ProductRegion::makeTail(int chain) {
+  const Region &region = *site_->region;
+  auto numOperands = static_cast<int>(site_->operands.size());
+  std::vector<int> renumbered(
+      static_cast<size_t>(numOperands) + region.parts.size(), -1);
+  auto addOperand = [&](int value, const TensorInfo &info) {
+    renumbered[static_cast<size_t>(value)] =
+        static_cast<int>(tailOperands_.size());
+    tailOperands_.push_back(info);
+    tailNumbers_.push_back(value == chain ? -1 : value);
+  };
+  for (int value = 0; value < numOperands; ++value) {
+    bool isRead =
+        std::any_of(region.parts.begin() + static_cast<std::ptrdiff_t>(done_),
+                    region.parts.end(), [&](const RegionPart &part) {
+                      return std::ranges::count(part.operands, value) != 0;
+                    });
+    if (isRead) {
+      addOperand(value, site_->operands[static_cast<size_t>(value)]);
+    }
+  }
+  addOperand(chain, made_);
+  auto next = static_cast<int>(tailOperands_.size());
+  for (size_t p = done_; p < region.parts.size(); ++p) {
+    renumbered[static_cast<size_t>(numOperands) + p] = next++;
+  }
+  bool isKnown = true;
+  auto renumber = [&](std::vector<int> values) {
+    for (int &value : values) {
+      value = renumbered[static_cast<size_t>(value)];
+      isKnown &= value >= 0;
+    }
+    return values;
+  };
+  for (size_t p = done_; p < region.parts.size(); ++p) {
+    RegionPart part = region.parts[p];
+    part.operands = renumber(part.operands);
+    tail_.parts.push_back(std::move(part));
+  }
+  tail_.results = renumber(region.results);
+  return isKnown;
+}
+
+/// Finds which dimensions of the result are a matrix product's columns; false
+/// if it is none that a library takes.
+bool ProductRegion::findColumns() {
+  auto strided = StridedProduct::of(product());
+  columnDims_ = strided ? strided->columnDims : Dims();
+  return strided.has_value();
+}
+
+/// Lets the library do what it can; the value that it ends with.
+int ProductRegion::takeAll() {
+  const std::vector<RegionPart> &parts = site_->region->parts;
+  auto numOperands = static_cast<int>(site_->operands.size());
+  int chain = numOperands;
+  while (done_ < parts.size() && !hasGelu_ && isOnlyUse(chain, done_) &&
+         take(parts[done_], chain)) {
+    chain = numOperands + static_cast<int>(done_++);
+  }
+  return chain;
+}
+
+std::optional<ProductRegion> ProductRegion::of(const CallSite &site) {
+  if (!site.region) {
+    return isProduct(site.op) && site.results.size() == 1
+               ? std::optional(ProductRegion(site, nullptr))
+               : std::nullopt;
+  }
+  auto numOperands = static_cast<int>(site.operands.size());
+  const std::vector<RegionPart> &parts = site.region->parts;
+  bool hasOneResultEach = std::ranges::all_of(
+      parts, [](const RegionPart &part) { return part.results.size() == 1; });
+  if (parts.empty() || !isProduct(parts[0].op) || !hasOneResultEach ||
+      site.results.empty() ||
+      std::ranges::any_of(parts[0].operands,
+                          [&](int o) { return o >= numOperands; })) {
+    return std::nullopt;
+  }
+  ProductRegion made(site, &parts[0]);
+  bool isMatmul = parts[0].op == productOp;
+  if (isMatmul && !made.findColumns()) {
+    return std::nullopt;
+  }
+  if (!isMatmul) { // it is ordered as what is made of it
+    made.made_.format = site.results[0].format;
+  }
+  int chain = isMatmul ? made.takeAll() : numOperands;
+  bool isDone = made.done_ == parts.size()
+                    ? site.region->results == std::vector{chain}
+                    : made.makeTail(chain);
+  return isDone ? std::optional(std::move(made)) : std::nullopt;
+}

@@ -1,0 +1,115 @@
+//===- ProcessWorld.h - Processes that run an artifact together -*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A launcher (mpirun, srun) starts the same program several times and tells
+// each process who it is. Each has some ranks of an artifact, in a session of
+// its own, and a communicator to the others:
+//
+//   auto launched = findLaunch();              // process 1 of 2, by mpirun
+//   Status status = meetForMpi(server, *launched, timeout);
+//   auto world = openMpiWorld(library, *launched);
+//   options.localRanks = ranksOf(1, 2, 4);                        // 2, 3
+//   options.communicator = [&](const CommunicatorRequest &request) {
+//     return (*world)->connect(processesOf(2, 4), request.timeout, ...);
+//   };
+//
+// What needs MPI is in a shared object that is opened here, so that a program
+// runs where there is none.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_RUNTIME_COMM_PROCESSWORLD_H
+#define DIVISI_RUNTIME_COMM_PROCESSWORLD_H
+
+#include "divisi/runtime/comm/Communicator.h"
+
+#include <string>
+#include <vector>
+
+namespace divisi::rt {
+
+/// What a launcher has told a process.
+struct Launch {
+  std::string launcher; ///< "mpirun"
+  uint32_t self = 0;    ///< Which process this is.
+  uint32_t size = 1;    ///< How many there are.
+  // Of torchrun:
+  uint32_t local = 0;     ///< Which of this host's.
+  uint32_t localSize = 1; ///< How many there are on this host.
+  uint32_t host = 0;      ///< Which host this is.
+  uint32_t hosts = 1;     ///< How many there are.
+};
+
+/// Who has started this process, by the environment: torchrun if
+/// TORCHELASTIC_RUN_ID is there, since others often start torchrun, one per
+/// host; else the first of mpirun (OMPI_COMM_WORLD_RANK and _SIZE), srun
+/// (SLURM_PROCID and SLURM_STEP_NUM_TASKS), mpiexec (PMI_RANK and PMI_SIZE) and
+/// torchrun (RANK and WORLD_SIZE, with LOCAL_ and GROUP_ before both of them)
+/// that both variables are there of; none: it is alone. Fails with Usage where
+/// they are no numbers, or the first not below the second.
+Expected<std::optional<Launch>> findLaunch();
+
+/// The ranks of process `self` of `size`: a block of the artifact's
+/// `numRanks`, of which the first processes have no fewer than others less one.
+std::vector<uint32_t> ranksOf(uint32_t self, uint32_t size, uint32_t numRanks);
+/// Whose each rank is, by ranksOf.
+std::vector<uint32_t> processesOf(uint32_t size, uint32_t numRanks);
+
+/// The processes that a launcher has started. Its communicators may be used by
+/// any thread; it must outlive them.
+class ProcessWorld {
+public:
+  /// Ends what finish() has not: no process may need this one any more.
+  virtual ~ProcessWorld() = default;
+
+  /// Which process this is.
+  virtual uint32_t self() const = 0;
+  /// How many there are.
+  virtual uint32_t size() const = 0;
+  /// The first of the processes that share this one's machine.
+  virtual uint32_t machine() const = 0;
+  /// Connects ranks, of which rank r is one of process `processOf[r]`. All
+  /// processes call it equally often, in the same order. No rank waits for
+  /// longer than `timeout` for others, and for `spin` of it awake if the
+  /// `threads` of each process of this machine have a core each. A message
+  /// between two ranks that takes longer than that fails, too.
+  virtual std::shared_ptr<Communicator>
+  connect(std::vector<uint32_t> processOf, std::chrono::milliseconds timeout,
+          std::chrono::microseconds spin, size_t threads) = 0;
+  /// Waits until all processes call it, then leaves the world, of which nothing
+  /// may be used any more. Fails with Device if they do not come in time; it
+  /// may then be called again.
+  virtual Status finish(std::chrono::milliseconds timeout) = 0;
+};
+
+/// Where the launcher gives MPI nothing by which processes find each other
+/// (torchrun), starts a server of PMIx, by the shared object `library` of this
+/// build, and puts into the environment what leads MPI to it. Once in a
+/// process, before it has threads. Fails with Device if the library or PMIx is
+/// missing, with what to install, and if processes of this host, or other
+/// hosts, do not come within `timeout`; with Usage of srun without a server of
+/// its own.
+Status meetForMpi(const std::string &library, const Launch &launch,
+                  std::chrono::milliseconds timeout);
+
+/// Opens MPI, by the shared object `library` of this build, for a process that
+/// was started as `launch` says. Once in a process. Fails with Device if the
+/// library or MPI is missing, with what to install, or is of another build, and
+/// where MPI does not know the processes that the launcher has started.
+Expected<std::shared_ptr<ProcessWorld>> openMpiWorld(const std::string &library,
+                                                     const Launch &launch);
+
+/// What each process gives, by process. All call it at the same time; `what`
+/// names the occasion in messages. Fails as steps do.
+Expected<std::vector<std::string>>
+gatherTexts(ProcessWorld &world, const std::string &own,
+            const std::string &what, std::chrono::milliseconds timeout);
+
+} // namespace divisi::rt
+
+#endif // DIVISI_RUNTIME_COMM_PROCESSWORLD_H

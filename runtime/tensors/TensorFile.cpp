@@ -1,0 +1,274 @@
+//===- TensorFile.cpp - Tensors in files ----------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/tensors/TensorFile.h"
+#include "divisi/Support/MappedFile.h"
+#include "divisi/Support/OutputFile.h"
+#include "runtime/tensors/Zip.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <sys/stat.h>
+
+using namespace divisi;
+using namespace divisi::rt;
+
+Expected<std::vector<HostTensor>>
+divisi::rt::parseNpz(std::span<const std::byte> bytes) {
+  Expected<std::vector<ZipEntry>> entries = readZip(bytes);
+  if (!entries) {
+    return entries.status();
+  }
+  std::vector<HostTensor> tensors;
+  for (const ZipEntry &entry : *entries) {
+    std::string name = entry.name;
+    if (!name.ends_with(".npy")) {
+      return makeError(ExitCode::Invalid, "entry '", name,
+                       "' is not an array (.npy)");
+    }
+    name.resize(name.size() - 4);
+    Expected<AlignedBytes> content = unpack(entry);
+    if (!content) {
+      return content.status().in("entry '" + entry.name + "'");
+    }
+    Expected<HostTensor> tensor = parseNpy(content->span());
+    if (!tensor) {
+      return tensor.status().in("entry '" + entry.name + "'");
+    }
+    tensor->setName(std::move(name));
+    tensors.push_back(std::move(*tensor));
+  }
+  return tensors;
+}
+
+//===----------------------------------------------------------------------===//
+// Files and folders
+//===----------------------------------------------------------------------===//
+
+static bool beginsWith(std::span<const std::byte> bytes,
+                       std::string_view magic) {
+  return bytes.size() >= magic.size() &&
+         std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
+
+/// Whether `tensors` are arr_0, arr_1, ..., in whatever order.
+static bool areNumbered(const std::vector<HostTensor> &tensors) {
+  std::set<std::string> names;
+  for (const HostTensor &tensor : tensors) {
+    names.insert(tensor.name());
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!names.count("arr_" + std::to_string(i))) {
+      return false;
+    }
+  }
+  return !tensors.empty();
+}
+
+static Expected<std::vector<GivenTensor>>
+parseArchive(std::span<const std::byte> bytes) {
+  Expected<std::vector<HostTensor>> tensors = parseNpz(bytes);
+  if (!tensors) {
+    return tensors.status();
+  }
+  bool isNumbered = areNumbered(*tensors);
+  if (isNumbered) {
+    std::sort(tensors->begin(), tensors->end(),
+              [](const HostTensor &a, const HostTensor &b) {
+                return std::pair(a.name().size(), a.name()) <
+                       std::pair(b.name().size(), b.name());
+              });
+  }
+  std::vector<GivenTensor> given;
+  for (HostTensor &tensor : *tensors) {
+    TensorLabel label{tensor.name(), isNumbered};
+    given.push_back({std::move(label), std::move(tensor)});
+  }
+  return given;
+}
+
+static Expected<HostTensor> parseOne(std::span<const std::byte> bytes,
+                                     const std::string &source) {
+  bool isArray = beginsWith(bytes, "\x93NUMPY") || source.ends_with(".npy");
+  return isArray ? parseNpy(bytes) : parseOnnxTensor(bytes);
+}
+
+Expected<std::vector<GivenTensor>>
+divisi::rt::parseTensors(std::span<const std::byte> bytes,
+                         const std::string &source) {
+  std::string where = "'" + source + "'";
+  bool isArchive =
+      beginsWith(bytes, "PK\x03\x04") || beginsWith(bytes, "PK\x05\x06") ||
+      (source.ends_with(".npz") && !beginsWith(bytes, "\x93NUMPY"));
+  if (isArchive) {
+    auto tensors = parseArchive(bytes);
+    return tensors ? std::move(tensors) : tensors.status().in(where);
+  }
+  Expected<HostTensor> tensor = parseOne(bytes, source);
+  if (!tensor) {
+    return tensor.status().in(where);
+  }
+  std::vector<GivenTensor> given;
+  TensorLabel label{tensor->name()};
+  given.push_back({std::move(label), std::move(*tensor)});
+  return given;
+}
+
+Expected<HostTensor> divisi::rt::onlyTensor(std::vector<GivenTensor> tensors,
+                                            const std::string &source) {
+  if (tensors.size() != 1) {
+    return makeError(ExitCode::Invalid, "'", source, "' holds ", tensors.size(),
+                     " tensors, expected one");
+  }
+  return std::move(tensors.front().tensor);
+}
+
+/// The numbers N of all `ROLE_N.pb` in `folder`.
+static Expected<std::set<size_t>> numbersIn(const std::string &folder,
+                                            const std::string &role) {
+  std::error_code error;
+  std::set<size_t> numbers;
+  std::filesystem::directory_iterator at(folder, error), end;
+  for (; !error && at != end; at.increment(error)) {
+    std::string name = at->path().filename().string();
+    if (!name.starts_with(role + "_") || !name.ends_with(".pb")) {
+      continue;
+    }
+    const char *first = name.data() + role.size() + 1;
+    size_t number = 0;
+    auto [rest, bad] =
+        std::from_chars(first, name.data() + name.size(), number);
+    if (bad == std::errc() && std::string_view(rest) == ".pb") {
+      numbers.insert(number);
+    }
+  }
+  if (error) {
+    return makeError(ExitCode::File, "cannot read the folder '", folder,
+                     "': ", error.message());
+  }
+  return numbers;
+}
+
+static Expected<HostTensor> readTensor(const std::string &path) {
+  Expected<MappedFile> file = MappedFile::open(path);
+  if (!file) {
+    return file.status();
+  }
+  auto tensors = parseTensors(file->bytes(), path);
+  return tensors ? onlyTensor(std::move(*tensors), path) : tensors.status();
+}
+
+/// Files may be missing at the end of a folder, and nobody can tell; a gap is
+/// seen.
+static Expected<std::vector<GivenTensor>> readFolder(const std::string &folder,
+                                                     const std::string &role) {
+  auto numbers = numbersIn(folder, role);
+  if (!numbers) {
+    return numbers.status();
+  }
+  if (numbers->empty()) {
+    return makeError(ExitCode::File, "the folder '", folder, "' has no '", role,
+                     "_0.pb', with which ONNX's test data begins");
+  }
+  std::vector<GivenTensor> tensors;
+  for (size_t number : *numbers) {
+    if (number != tensors.size()) {
+      return makeError(ExitCode::File, "the folder '", folder, "' has '", role,
+                       "_", number, ".pb', but no '", role, "_", tensors.size(),
+                       ".pb'");
+    }
+    auto one =
+        readTensor(folder + "/" + role + "_" + std::to_string(number) + ".pb");
+    if (!one) {
+      return one.status();
+    }
+    TensorLabel label{one->name(), /*isNumbered=*/true};
+    tensors.push_back({std::move(label), std::move(*one)});
+  }
+  return tensors;
+}
+
+Expected<std::vector<GivenTensor>>
+divisi::rt::readTensors(const std::string &path, const std::string &role) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+    return readFolder(path, role);
+  }
+  Expected<MappedFile> file = MappedFile::open(path);
+  return file ? parseTensors(file->bytes(), path) : file.status();
+}
+
+static Status checkType(const HostTensor &tensor) {
+  if (tensor.type() != DType::Field) {
+    return {};
+  }
+  return makeError(ExitCode::Unsupported, "the tensor '", tensor.name(),
+                   "' is of the prime field, which no file holds; cast it to "
+                   "i64");
+}
+
+Status divisi::rt::writeNpy(const std::string &path, const HostTensor &tensor) {
+  if (Status status = checkType(tensor); !status.isOk()) {
+    return status.in("'" + path + "'");
+  }
+  Expected<OutputFile> file = OutputFile::create(path);
+  if (!file) {
+    return file.status();
+  }
+  Status status = file->write(formatNpyHeader(tensor.type(), tensor.dims()));
+  if (status.isOk()) {
+    status = file->write(tensor.bytes());
+  }
+  return status.isOk() ? file->commit() : status;
+}
+
+static Status checkEntries(std::span<const HostTensor *const> tensors) {
+  std::set<std::string> names;
+  for (const HostTensor *tensor : tensors) {
+    if (Status status = checkType(*tensor); !status.isOk()) {
+      return status;
+    }
+    const std::string &name = tensor->name();
+    if (name.empty()) {
+      return makeError(ExitCode::Usage,
+                       "a tensor without a name cannot stand in an .npz");
+    }
+    if (!names.insert(name).second) {
+      return makeError(ExitCode::Usage, "two tensors are named '", name, "'");
+    }
+  }
+  return {};
+}
+
+Status divisi::rt::writeNpz(const std::string &path,
+                            std::span<const HostTensor *const> tensors) {
+  if (Status status = checkEntries(tensors); !status.isOk()) {
+    return status.in("'" + path + "'");
+  }
+  Expected<OutputFile> file = OutputFile::create(path);
+  if (!file) {
+    return file.status();
+  }
+  ZipWriter archive(*file);
+  for (const HostTensor *tensor : tensors) {
+    Status status = archive.add(tensor->name() + ".npy",
+                                formatNpyHeader(tensor->type(), tensor->dims()),
+                                tensor->bytes());
+    if (!status.isOk()) {
+      return status;
+    }
+  }
+  if (Status status = archive.finish(); !status.isOk()) {
+    return status;
+  }
+  return file->commit();
+}
