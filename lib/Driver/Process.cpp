@@ -8,13 +8,11 @@
 
 #include "Process.h"
 
-#include "Verbs.h"
 #include "divisi/Support/Clock.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
-#include <chrono>
 #include <ctime>
 #include <optional>
 #include <string>
@@ -100,25 +98,3 @@ Interrupts::~Interrupts() {
 }
 
 const std::atomic<bool> &Interrupts::raised() { return interruptRaised; }
-
-//===----------------------------------------------------------------------===//
-// Watchdog
-//===----------------------------------------------------------------------===//
-
-Watchdog::Watchdog(std::chrono::milliseconds limit, std::string message)
-    : thread([this, limit, message = std::move(message)] {
-        std::unique_lock lock(mutex);
-        if (!wake.wait_for(lock, limit, [this] { return isOver; })) {
-          // No destructor may wait for what does not end.
-          _exit(reportStatus(Status(ExitCode::Device, message)));
-        }
-      }) {}
-
-Watchdog::~Watchdog() {
-  {
-    std::lock_guard lock(mutex);
-    isOver = true;
-  }
-  wake.notify_one();
-  thread.join();
-}

@@ -10,13 +10,8 @@
 #define DIVISI_LIB_DRIVER_PROCESS_H
 
 #include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <cstdint>
-#include <mutex>
-#include <string>
-#include <thread>
 
 namespace divisi {
 
@@ -43,23 +38,6 @@ public:
 
 private:
   struct sigaction oldInterrupt{}, oldTerminate{};
-};
-
-/// While one lives, the process ends after `limit` with ExitCode::Device and a
-/// message: for what blocks in another's code, which nothing else can end.
-class Watchdog {
-public:
-  /// Begins to watch. `message` is what it says.
-  Watchdog(std::chrono::milliseconds limit, std::string message);
-  ~Watchdog();
-  Watchdog(const Watchdog &) = delete;
-  Watchdog &operator=(const Watchdog &) = delete;
-
-private:
-  std::mutex mutex;
-  std::condition_variable wake;
-  bool isOver = false;
-  std::thread thread; ///< Last: it uses all of the above.
 };
 
 } // namespace divisi

@@ -9,14 +9,12 @@
 #include "Sessions.h"
 
 #include "ActsOn.h"
-#include "Launcher.h"
 #include "TensorArguments.h"
 #include "VerbInput.h"
 #include "divisi/Support/UserKey.h"
 #include "divisi/runtime/artifact/ArtifactFile.h"
 #include "divisi/runtime/backends/cuda/CudaBackend.h"
-#include "divisi/runtime/comm/inproc/InprocCommunicator.h"
-#include "divisi/runtime/comm/nccl/NcclCommunicator.h"
+#include "divisi/runtime/launch/DeviceWiring.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
@@ -67,43 +65,6 @@ SessionFlags::SessionFlags(cl::SubCommand &verb)
       hosts("hosts", cl::sub(verb), on(ActsOn::Run), cl::value_desc("FILE"),
             cl::desc("with --launch: the host file for mpirun, 'name slots=N' "
                      "in a line")) {}
-
-/// Ranks may have collectives between their GPUs, however they meet else.
-static rt::CommunicatorFactory
-reachingGpus(const rt::CommunicatorFactory &inner) {
-  return [inner](const rt::CommunicatorRequest &request)
-             -> divisi::Expected<std::shared_ptr<rt::Communicator>> {
-    if (!inner) {
-      return rt::makeNcclCommunicator(
-          rt::makeInprocCommunicator(request.timeout, request.spin), request);
-    }
-    auto made = inner(request);
-    return made ? rt::makeNcclCommunicator(*made, request) : std::move(made);
-  };
-}
-
-/// GPU number n is that of the machine's rank n. Who shows a process as many as
-/// it has ranks has chosen them for it.
-static rt::DeviceFactory openingGpus(const Processes *processes,
-                                     std::vector<uint32_t> localRanks) {
-  return [=](uint32_t rank, std::string_view space)
-             -> divisi::Expected<std::shared_ptr<rt::Device>> {
-    if (space != rt::cudaBackend().space()) {
-      return std::shared_ptr<rt::Device>();
-    }
-    if (!processes) {
-      return rt::makeCudaDevice(int(rank));
-    }
-    auto shown = rt::countCudaDevices();
-    if (!shown) {
-      return shown.status();
-    }
-    auto local = find(localRanks, rank) - localRanks.begin();
-    bool areOwn = size_t(*shown) == localRanks.size();
-    return rt::makeCudaDevice(
-        areOwn ? int(local) : int(processes->numberOnMachine(rank)));
-  };
-}
 
 Status divisi::checkRanges(int threads, int64_t timeout) {
   if (threads < 1 || threads > 1024) {
@@ -214,16 +175,16 @@ divisi::Expected<bool> SessionFlags::launch(const Verb &verb,
   if (*launched && ((*launched)->size > 1 || numProcesses == 1)) {
     return false;
   }
-  LaunchOptions options;
+  rt::LaunchOptions options;
   options.processes = numProcesses;
   options.hosts = hosts;
   options.timeout = std::chrono::milliseconds(timeout);
   if (!hosts.empty() && isArtifact(input)) {
     if (auto artifact = rt::ArtifactFile::open(input)) { // else all will say it
-      options.shape = machineShapeOf(artifact->manifest());
+      options.shape = rt::machineShapeOf(artifact->manifest());
     }
   }
-  Status status = divisi::launch(options, verb.arguments);
+  Status status = rt::launchProcesses(options, verb.arguments);
   return status.isOk() ? divisi::Expected<bool>(true) : status;
 }
 
@@ -231,7 +192,14 @@ Status SessionFlags::join() const {
   if (std::exchange(hasJoined_, true)) {
     return Status();
   }
-  auto joined = Processes::join(std::chrono::milliseconds(timeout));
+  rt::ProcessReports reports;
+  reports.warn = [](const std::string &text) {
+    errs() << "divisi: warning: " << text << "\n";
+  };
+  reports.fail = reportStatus;
+  reports.flush = [] { outs().flush(); };
+  auto joined = rt::Processes::join(std::chrono::milliseconds(timeout),
+                                    std::move(reports));
   if (joined) {
     processes_ = std::move(*joined);
   }
@@ -300,15 +268,15 @@ divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
   if (!status.isOk()) {
     return status;
   }
-  Processes *processes = by == RunBy::Processes ? processes_.get() : nullptr;
+  rt::Processes *processes =
+      by == RunBy::Processes ? processes_.get() : nullptr;
   if (processes) {
     status = processes->divide(artifact, describe(), !hosts.empty(), *chosen);
     if (!status.isOk()) {
       return status;
     }
   }
-  chosen->device = openingGpus(processes, chosen->localRanks);
-  chosen->communicator = reachingGpus(chosen->communicator);
+  rt::wireDevices(*chosen, processes);
   LoadedEntry loaded;
   auto session = rt::Session::open(artifact, *chosen);
   status = session.status();
@@ -322,8 +290,8 @@ divisi::Expected<LoadedEntry> SessionFlags::open(const std::string &artifact,
     status = processes->agree(status);
   }
   if (status.isOk() && processes) {
-    auto gathered =
-        GatheredOutputs::prepare(*processes, *loaded.session, *loaded.entry);
+    auto gathered = rt::GatheredOutputs::prepare(*processes, *loaded.session,
+                                                 *loaded.entry);
     status = gathered.status();
     loaded.gathered = gathered ? std::move(*gathered) : nullptr;
   }

@@ -9,10 +9,10 @@
 #ifndef DIVISI_LIB_DRIVER_SESSIONS_H
 #define DIVISI_LIB_DRIVER_SESSIONS_H
 
-#include "Processes.h"
 #include "Verbs.h"
 #include "divisi/Support/Status.h"
 #include "divisi/runtime/core/Session.h"
+#include "divisi/runtime/launch/Processes.h"
 
 #include "llvm/Support/CommandLine.h"
 
@@ -28,7 +28,7 @@ struct LoadedEntry {
   std::unique_ptr<rt::Session> session; ///< Never null.
   const rt::EntryInfo *entry = nullptr; ///< The session's.
   /// Where several processes have a part in it.
-  std::unique_ptr<GatheredOutputs> gathered;
+  std::unique_ptr<rt::GatheredOutputs> gathered;
 
   /// What this process has of the outputs for `inputs`, both in the entry's
   /// order; fails as rt::Session::run does.
@@ -67,7 +67,7 @@ struct SessionFlags {
   Expected<bool> launch(const Verb &verb, const std::string &input) const;
   /// Whether this process has the outputs; to be asked once they have joined.
   bool isFirst() const { return !processes_ || processes_->isFirst(); }
-  /// Success if `own` is one in all processes: see Processes::agree.
+  /// Success if `own` is one in all processes: see rt::Processes::agree.
   Status agree(const Status &own) const;
   /// What all processes say, one behind the other.
   Expected<std::string> gather(const std::string &own) const;
@@ -96,7 +96,7 @@ private:
   mutable bool isSharingNoted_ = false, hasJoined_ = false;
   mutable bool isNativeNoted_ = false;
   mutable std::string noKey_;                    ///< Why there is none.
-  mutable std::unique_ptr<Processes> processes_; ///< Null: it is alone.
+  mutable std::unique_ptr<rt::Processes> processes_; ///< Null: it is alone.
 };
 
 /// Whether --threads-per-device and --timeout (ms) are numbers of some use;

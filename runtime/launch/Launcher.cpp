@@ -6,45 +6,28 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Launcher.h"
-
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallString.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
+#include "divisi/runtime/launch/Launcher.h"
+#include "divisi/runtime/artifact/ArtifactFile.h"
+#include "runtime/launch/Hosts.h"
+#include "runtime/launch/ThisProcess.h"
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
-using namespace llvm;
 using namespace divisi;
+using namespace divisi::rt;
 
-/// One of libexec.
-static SmallString<256> thisProgram() {
-  return SmallString<256>(sys::fs::getMainExecutable(
-      nullptr, reinterpret_cast<void *>(&divisi::launch)));
+MachineShape divisi::rt::machineShapeOf(const artifact::Manifest &manifest) {
+  return {manifest.num_ranks(), manifest.machine().ranks(),
+          manifest.machine().links()};
 }
-
-std::string divisi::sharedObject(const std::string &name) {
-  SmallString<256> path = thisProgram();
-  sys::path::remove_filename(path);
-  sys::path::append(path, "..", "lib", name);
-  sys::path::remove_dots(path, /*remove_dot_dot=*/true);
-  return std::string(path);
-}
-
-//===----------------------------------------------------------------------===//
-// Starting
-//===----------------------------------------------------------------------===//
 
 /// In the child: becomes mpirun, which ends with its parent. `errors` learns
 /// why it has not.
@@ -92,16 +75,17 @@ static void passOn(int signal) {
 static size_t countLive(pid_t parent) {
   std::string folder = "/proc/" + std::to_string(parent) + "/task/" +
                        std::to_string(parent) + "/children";
-  auto list = MemoryBuffer::getFileAsStream(folder);
-  SmallVector<StringRef> children;
-  if (list) {
-    (*list)->getBuffer().split(children, ' ', -1, /*KeepEmpty=*/false);
-  }
-  return size_t(count_if(children, [](StringRef child) {
-    auto stat = MemoryBuffer::getFileAsStream("/proc/" + child + "/stat");
+  std::ifstream children(folder);
+  size_t live = 0;
+  for (std::string child; children >> child;) {
+    std::ifstream file("/proc/" + child + "/stat");
+    std::string stat;
     // The state stands behind the name, which is in parentheses.
-    return stat && !(*stat)->getBuffer().rsplit(')').second.starts_with(" Z");
-  }));
+    live +=
+        std::getline(file, stat) &&
+        !std::string_view(stat).substr(stat.rfind(')') + 1).starts_with(" Z");
+  }
+  return live;
 }
 
 namespace {
@@ -179,7 +163,7 @@ static Status waitFor(pid_t child, std::chrono::milliseconds timeout) {
 }
 
 /// mpirun and its options.
-static divisi::Expected<std::vector<std::string>>
+static Expected<std::vector<std::string>>
 launcherOf(const LaunchOptions &options) {
   std::vector<std::string> command = {
       "mpirun",    "--quiet", "-n", std::to_string(options.processes),
@@ -197,8 +181,8 @@ launcherOf(const LaunchOptions &options) {
   return command;
 }
 
-Status divisi::launch(const LaunchOptions &options,
-                      const std::vector<std::string> &arguments) {
+Status divisi::rt::launchProcesses(const LaunchOptions &options,
+                                   const std::vector<std::string> &arguments) {
   auto command = launcherOf(options);
   if (!command) {
     return command.status();
@@ -207,7 +191,7 @@ Status divisi::launch(const LaunchOptions &options,
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
   }
-  command->push_back(std::string(thisProgram()));
+  command->push_back(thisProgram());
   command->insert(command->end(), arguments.begin(), arguments.end());
   int errors[2];
   if (pipe(errors) != 0) {
@@ -231,59 +215,4 @@ Status divisi::launch(const LaunchOptions &options,
                       "; install it (Debian: openmpi-bin)");
   }
   return waitFor(child, options.timeout);
-}
-
-//===----------------------------------------------------------------------===//
-// Prefixes
-//===----------------------------------------------------------------------===//
-
-/// Copies lines, each with one write, until nobody writes any more.
-[[noreturn]] static void copyLines(int from, int to,
-                                   const std::string &prefix) {
-  std::string line = prefix;
-  auto flush = [&] {
-    (void)!write(to, line.data(), line.size());
-    line = prefix;
-  };
-  char buffer[4096];
-  ssize_t count;
-  while ((count = read(from, buffer, sizeof(buffer))) > 0 ||
-         (count < 0 && errno == EINTR)) {
-    for (ssize_t i = 0; i < count; ++i) {
-      line += buffer[i];
-      if (buffer[i] == '\n') {
-        flush();
-      }
-    }
-  }
-  if (line.size() > prefix.size()) {
-    line += '\n';
-    flush();
-  }
-  _exit(0);
-}
-
-// A process of its own, which what ends this one does not end.
-void divisi::prefixErrors(const std::string &prefix) {
-  int lines[2];
-  errs().flush();
-  if (pipe(lines) != 0) {
-    return; // lines without a prefix say the same
-  }
-  pid_t child = fork();
-  if (child == 0) {
-    int to = dup(STDERR_FILENO);
-    close(lines[1]);
-    close(STDIN_FILENO);
-    close(STDOUT_FILENO);
-    close(STDERR_FILENO);
-    std::signal(SIGINT, SIG_IGN);
-    std::signal(SIGTERM, SIG_IGN);
-    copyLines(lines[0], to, prefix);
-  }
-  if (child > 0) {
-    dup2(lines[1], STDERR_FILENO);
-  }
-  close(lines[0]);
-  close(lines[1]);
 }

@@ -6,21 +6,35 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_DRIVER_LAUNCHER_H
-#define DIVISI_LIB_DRIVER_LAUNCHER_H
+#ifndef DIVISI_RUNTIME_LAUNCH_LAUNCHER_H
+#define DIVISI_RUNTIME_LAUNCH_LAUNCHER_H
 
-#include "Hosts.h"
 #include "divisi/Support/Status.h"
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-namespace divisi {
+namespace divisi::artifact {
+class Manifest;
+} // namespace divisi::artifact
 
-/// How `--launch` starts processes.
+namespace divisi::rt {
+
+/// What an artifact says of the machines that it was planned for.
+struct MachineShape {
+  uint32_t numRanks = 0;     ///< Of the artifact.
+  uint32_t machineRanks = 0; ///< Next to each other; 0: nothing is known.
+  std::string links;         ///< Within a machine: `nvlink`.
+};
+
+/// That of the artifact.
+MachineShape machineShapeOf(const artifact::Manifest &manifest);
+
+/// How processes are started.
 struct LaunchOptions {
-  int64_t processes = 1;
+  int64_t processes = 1; ///< How many.
   /// A host file of MPI, `name slots=4` in a line; empty: all on this host.
   std::string hosts;
   /// What lays processes on the hosts.
@@ -35,17 +49,9 @@ struct LaunchOptions {
 /// are on one host. Fails with File if there is no mpirun or no host file, with
 /// Usage if the hosts do not do (layOnHosts), with Device if a process was
 /// ended by a signal.
-Status launch(const LaunchOptions &options,
-              const std::vector<std::string> &arguments);
+Status launchProcesses(const LaunchOptions &options,
+                       const std::vector<std::string> &arguments);
 
-/// Where the shared object `name` for several processes lies, beside the folder
-/// of this program.
-std::string sharedObject(const std::string &name);
+} // namespace divisi::rt
 
-/// Writes `prefix` before each line that this process writes to stderr from now
-/// on, also if it crashes.
-void prefixErrors(const std::string &prefix);
-
-} // namespace divisi
-
-#endif // DIVISI_LIB_DRIVER_LAUNCHER_H
+#endif // DIVISI_RUNTIME_LAUNCH_LAUNCHER_H

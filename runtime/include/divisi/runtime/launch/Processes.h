@@ -13,22 +13,32 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_DRIVER_PROCESSES_H
-#define DIVISI_LIB_DRIVER_PROCESSES_H
+#ifndef DIVISI_RUNTIME_LAUNCH_PROCESSES_H
+#define DIVISI_RUNTIME_LAUNCH_PROCESSES_H
 
-#include "Hosts.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/artifact/ArtifactFile.h"
 #include "divisi/runtime/comm/ProcessWorld.h"
 #include "divisi/runtime/core/Session.h"
+#include "divisi/runtime/launch/Launcher.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-namespace divisi {
+namespace divisi::rt {
+
+/// How a process says what happens to it.
+struct ProcessReports {
+  /// Warns of what the text says.
+  std::function<void(const std::string &)> warn;
+  /// Says why the process ends, without destructors; its exit code.
+  std::function<int(const Status &)> fail;
+  /// Writes out what is buffered.
+  std::function<void()> flush;
+};
 
 /// See the file's head.
 class Processes {
@@ -37,7 +47,7 @@ public:
   /// on, what it writes to stderr has its number before each line. `timeout`
   /// bounds every wait for others.
   static Expected<std::unique_ptr<Processes>>
-  join(std::chrono::milliseconds timeout);
+  join(std::chrono::milliseconds timeout, ProcessReports reports);
   /// Waits for the others, so that none is ended while it writes; after a
   /// failure of the transport for a moment only, and the process then ends.
   ~Processes();
@@ -57,57 +67,55 @@ public:
   /// machine in the plan do not share one and `wantsMachines`; else the first
   /// process warns of that.
   Status divide(const std::string &path, const std::string &flags,
-                bool wantsMachines, rt::SessionOptions &options);
+                bool wantsMachines, SessionOptions &options);
 
   /// After divide(): which of the ranks of its machine a local rank is.
   uint32_t numberOnMachine(uint32_t rank) const;
 
 private:
-  explicit Processes(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+  Processes(std::chrono::milliseconds timeout, ProcessReports reports)
+      : timeout_(timeout), reports_(std::move(reports)) {}
   /// Compares what MPI says of machines with what the plan does, and keeps it.
   Status compareMachines(const MachineShape &shape, bool wantsMachines);
   /// Returns `status`, which may be a failure of the transport.
   Status note(const Status &status);
 
   std::chrono::milliseconds timeout_;
-  std::shared_ptr<rt::ProcessWorld> world_;
+  ProcessReports reports_;
+  std::shared_ptr<ProcessWorld> world_;
   bool isBroken_ = false; ///< The transport has failed.
   std::vector<uint32_t> machineOf_; ///< By rank.
 
   friend class GatheredOutputs;
 };
 
-/// Which devices an artifact's plan takes to share a machine.
-MachineShape machineShapeOf(const artifact::Manifest &manifest);
-
 /// What an entry gives, of which each process has a part.
 class GatheredOutputs {
 public:
   /// All processes make it at the same time; the arguments outlive it.
   static Expected<std::unique_ptr<GatheredOutputs>>
-  prepare(Processes &processes, const rt::Session &session,
-          const rt::EntryInfo &entry);
+  prepare(Processes &processes, const Session &session, const EntryInfo &entry);
 
   /// Runs the entry: the boxes of this process, output by output and rank by
   /// rank.
-  Expected<std::vector<rt::HostTensor>>
-  run(rt::Session &session, std::span<const rt::HostTensor> inputs) const;
+  Expected<std::vector<HostTensor>>
+  run(Session &session, std::span<const HostTensor> inputs) const;
   /// The whole outputs, of what run() has given on all processes; on all but
   /// the first process there are none.
-  Expected<std::vector<rt::HostTensor>>
-  gather(const std::vector<rt::HostTensor> &boxes) const;
+  Expected<std::vector<HostTensor>>
+  gather(const std::vector<HostTensor> &boxes) const;
 
 private:
-  GatheredOutputs(Processes &processes, const rt::EntryInfo &entry)
+  GatheredOutputs(Processes &processes, const EntryInfo &entry)
       : processes_(processes), entry_(entry) {}
 
   Processes &processes_;
-  const rt::EntryInfo &entry_;
-  std::shared_ptr<rt::Communicator> communicator_;
+  const EntryInfo &entry_;
+  std::shared_ptr<Communicator> communicator_;
   /// [output][local rank].
-  std::vector<std::vector<rt::LoneStep>> steps_;
+  std::vector<std::vector<LoneStep>> steps_;
 };
 
-} // namespace divisi
+} // namespace divisi::rt
 
-#endif // DIVISI_LIB_DRIVER_PROCESSES_H
+#endif // DIVISI_RUNTIME_LAUNCH_PROCESSES_H

@@ -6,23 +6,29 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Processes.h"
-
-#include "Launcher.h"
-#include "Process.h"
-#include "Verbs.h"
+#include "divisi/runtime/launch/Processes.h"
 #include "divisi/Support/Version.h"
+#include "divisi/runtime/artifact/ArtifactFile.h"
+#include "runtime/launch/Hosts.h"
+#include "runtime/launch/ThisProcess.h"
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/raw_ostream.h"
-
+#include <algorithm>
+#include <charconv>
 #include <unistd.h>
 
-using namespace llvm;
 using namespace divisi;
+using namespace divisi::rt;
 
 /// What waits for all processes are called in messages.
 static constexpr char kMeeting[] = "the meeting of processes";
+
+/// The number that a process has said, and the text behind it.
+static std::pair<int, std::string> splitNumber(const std::string &text) {
+  int number = 0;
+  const char *end = text.data() + text.size();
+  const char *behind = std::from_chars(text.data(), end, number).ptr;
+  return {number, std::string(behind == end ? end : behind + 1, end)};
+}
 
 /// MPI itself waits for all processes at both ends, for ever.
 static std::string didNotCome(std::chrono::milliseconds limit,
@@ -31,9 +37,9 @@ static std::string didNotCome(std::chrono::milliseconds limit,
          std::to_string(limit.count()) + " ms, while MPI " + what;
 }
 
-divisi::Expected<std::unique_ptr<Processes>>
-Processes::join(std::chrono::milliseconds timeout) {
-  auto launch = rt::findLaunch();
+Expected<std::unique_ptr<Processes>>
+Processes::join(std::chrono::milliseconds timeout, ProcessReports reports) {
+  auto launch = findLaunch();
   if (!launch) {
     return launch.status();
   }
@@ -44,16 +50,17 @@ Processes::join(std::chrono::milliseconds timeout) {
       std::to_string((*launch)->self) + "/" + std::to_string((*launch)->size);
   prefixErrors("[" + number + "] ");
   Status status =
-      rt::meetForMpi(sharedObject("libdivisi_pmix.so"), **launch, timeout);
+      meetForMpi(sharedObject("libdivisi_pmix.so"), **launch, timeout);
   if (!status.isOk()) {
     return status;
   }
-  Watchdog watchdog(timeout, didNotCome(timeout, "begins"));
-  auto world = rt::openMpiWorld(sharedObject("libdivisi_mpi.so"), **launch);
+  Watchdog watchdog(timeout, didNotCome(timeout, "begins"), reports.fail);
+  auto world = openMpiWorld(sharedObject("libdivisi_mpi.so"), **launch);
   if (!world) {
     return world.status();
   }
-  std::unique_ptr<Processes> processes(new Processes(timeout));
+  std::unique_ptr<Processes> processes(
+      new Processes(timeout, std::move(reports)));
   processes->world_ = std::move(*world);
   return processes;
 }
@@ -65,17 +72,16 @@ Processes::~Processes() {
   }
   constexpr std::chrono::milliseconds moment(2000);
   std::chrono::milliseconds limit = isBroken_ ? moment : timeout_;
-  Watchdog watchdog(limit + moment, didNotCome(limit + moment, "ends"));
-  errs().flush();
-  outs().flush();
+  Watchdog watchdog(limit + moment, didNotCome(limit + moment, "ends"),
+                    reports_.fail);
+  reports_.flush();
   Status status = world_->finish(limit);
   if (status.isOk()) {
     return;
   }
   // Nothing may be destroyed that MPI still works on. Where the transport has
   // failed, somebody has said why.
-  errs().flush();
-  _exit(reportStatus(isBroken_ ? Status(ExitCode::Device, "") : status));
+  _exit(reports_.fail(isBroken_ ? Status(ExitCode::Device, "") : status));
 }
 
 Status Processes::note(const Status &status) {
@@ -88,49 +94,49 @@ Status Processes::note(const Status &status) {
 //===----------------------------------------------------------------------===//
 
 Status Processes::agree(const Status &own) {
-  auto texts = rt::gatherTexts(
+  auto texts = gatherTexts(
       *world_, std::to_string(int(own.code())) + " " + own.message(), kMeeting,
       timeout_);
   if (!texts) {
     return note(texts.status());
   }
-  bool isEverywhere = all_equal(*texts);
-  for (auto [process, text] : enumerate(*texts)) {
-    auto [number, message] = StringRef(text).split(' ');
-    int code = 0;
-    (void)number.getAsInteger(10, code); // it was written as one
+  bool isEverywhere = std::ranges::adjacent_find(
+                          *texts, std::ranges::not_equal_to()) == texts->end();
+  for (size_t process = 0; process < texts->size(); ++process) {
+    auto [code, message] = splitNumber((*texts)[process]);
     if (code == 0) {
       continue;
     }
     std::string where =
         isEverywhere ? "" : "process " + std::to_string(process) + ": ";
-    return Status(ExitCode(code), isFirst() ? where + message.str() : "");
+    return Status(ExitCode(code), isFirst() ? where + message : "");
   }
   return Status();
 }
 
-divisi::Expected<std::string> Processes::gather(const std::string &own) {
-  auto texts = rt::gatherTexts(*world_, own, kMeeting, timeout_);
-  return texts ? divisi::Expected<std::string>(llvm::join(*texts, ""))
-               : note(texts.status());
+Expected<std::string> Processes::gather(const std::string &own) {
+  auto texts = gatherTexts(*world_, own, kMeeting, timeout_);
+  if (!texts) {
+    return note(texts.status());
+  }
+  std::string all;
+  for (const std::string &text : *texts) {
+    all += text;
+  }
+  return all;
 }
 
 /// Success if all processes have said the same.
-static Status compare(ArrayRef<std::string> texts, ExitCode code,
+static Status compare(std::span<const std::string> texts, ExitCode code,
                       const std::string &what) {
-  for (auto [process, text] : enumerate(texts)) {
-    if (text != texts.front()) {
+  for (size_t process = 1; process < texts.size(); ++process) {
+    if (texts[process] != texts.front()) {
       return makeError(code, "the processes have different ", what,
                        ": process 0 has ", texts.front(), ", and process ",
-                       process, " has ", text);
+                       process, " has ", texts[process]);
     }
   }
   return Status();
-}
-
-MachineShape divisi::machineShapeOf(const artifact::Manifest &manifest) {
-  return {manifest.num_ranks(), manifest.machine().ranks(),
-          manifest.machine().links()};
 }
 
 Status Processes::compareMachines(const MachineShape &shape,
@@ -138,20 +144,18 @@ Status Processes::compareMachines(const MachineShape &shape,
   char name[256] = "";
   (void)gethostname(name, sizeof(name) - 1); // without one it has none
   auto texts =
-      rt::gatherTexts(*world_, std::to_string(world_->machine()) + " " + name,
-                      kMeeting, timeout_);
+      gatherTexts(*world_, std::to_string(world_->machine()) + " " + name,
+                  kMeeting, timeout_);
   if (!texts) {
     return note(texts.status());
   }
   machineOf_.clear();
   std::vector<ProcessPlace> places;
-  for (StringRef text : *texts) {
-    auto [number, host] = text.split(' ');
-    ProcessPlace &place = places.emplace_back();
-    (void)number.getAsInteger(10, place.machine); // it was written as one
-    place.name = host.str();
+  for (const std::string &text : *texts) {
+    auto [machine, host] = splitNumber(text);
+    places.push_back({uint32_t(machine), host});
   }
-  for (uint32_t process : rt::processesOf(world_->size(), shape.numRanks)) {
+  for (uint32_t process : processesOf(world_->size(), shape.numRanks)) {
     machineOf_.push_back(places[process].machine);
   }
   std::string wrong = misplacedDevices(places, shape);
@@ -162,20 +166,19 @@ Status Processes::compareMachines(const MachineShape &shape,
     return Status(ExitCode::Usage, wrong);
   }
   if (isFirst()) {
-    errs() << "divisi: warning: " << wrong << "; communication will be slower "
-           << "than planned\n";
+    reports_.warn(wrong + "; communication will be slower than planned");
   }
   return Status();
 }
 
 uint32_t Processes::numberOnMachine(uint32_t rank) const {
-  return uint32_t(count(ArrayRef(machineOf_).take_front(rank),
-                        machineOf_[rank]));
+  return uint32_t(std::count(machineOf_.begin(), machineOf_.begin() + rank,
+                             machineOf_[rank]));
 }
 
 Status Processes::divide(const std::string &path, const std::string &flags,
-                         bool wantsMachines, rt::SessionOptions &options) {
-  auto file = rt::ArtifactFile::open(path, {options.externalFolder, false});
+                         bool wantsMachines, SessionOptions &options) {
+  auto file = ArtifactFile::open(path, {options.externalFolder, false});
   if (Status status = agree(file.status()); !status.isOk()) {
     return status;
   }
@@ -186,7 +189,7 @@ Status Processes::divide(const std::string &path, const std::string &flags,
       {flags, ExitCode::Usage, "options"}};
   Status status;
   for (const auto &[own, code, what] : facts) {
-    auto texts = rt::gatherTexts(*world_, own, kMeeting, timeout_);
+    auto texts = gatherTexts(*world_, own, kMeeting, timeout_);
     if (!texts) {
       return note(texts.status());
     }
@@ -207,10 +210,10 @@ Status Processes::divide(const std::string &path, const std::string &flags,
   if (!status.isOk()) {
     return status;
   }
-  options.localRanks = rt::ranksOf(world_->self(), world_->size(), numRanks);
-  options.communicator = [this](const rt::CommunicatorRequest &request)
-      -> divisi::Expected<std::shared_ptr<rt::Communicator>> {
-    return world_->connect(rt::processesOf(world_->size(), request.numRanks),
+  options.localRanks = ranksOf(world_->self(), world_->size(), numRanks);
+  options.communicator = [this](const CommunicatorRequest &request)
+      -> Expected<std::shared_ptr<Communicator>> {
+    return world_->connect(processesOf(world_->size(), request.numRanks),
                            request.timeout, request.spin, request.threads);
   };
   return Status();
@@ -220,27 +223,29 @@ Status Processes::divide(const std::string &path, const std::string &flags,
 // Outputs
 //===----------------------------------------------------------------------===//
 
-divisi::Expected<std::unique_ptr<GatheredOutputs>>
-GatheredOutputs::prepare(Processes &processes, const rt::Session &session,
-                         const rt::EntryInfo &entry) {
+Expected<std::unique_ptr<GatheredOutputs>>
+GatheredOutputs::prepare(Processes &processes, const Session &session,
+                         const EntryInfo &entry) {
   std::unique_ptr<GatheredOutputs> all(new GatheredOutputs(processes, entry));
-  rt::ProcessWorld &world = *processes.world_;
+  ProcessWorld &world = *processes.world_;
   all->communicator_ =
-      world.connect(rt::processesOf(world.size(), session.numRanks()),
+      world.connect(processesOf(world.size(), session.numRanks()),
                     processes.timeout_, std::chrono::microseconds(0), 1);
-  for (auto [index, boxes] : enumerate(session.outputBoxes(entry))) {
-    const rt::ValueInfo &output = entry.outputs[index];
-    rt::StepDesc step;
+  auto outputs = session.outputBoxes(entry);
+  for (size_t index = 0; index < outputs.size(); ++index) {
+    const ValueInfo &output = entry.outputs[index];
+    StepDesc step;
     step.tag = uint32_t(index);
     step.location = "the gathering of output '" + output.name + "'";
     step.type = output.type;
-    for (auto [rank, box] : enumerate(boxes)) {
-      step.parties.push_back({uint32_t(rank), box, std::nullopt});
+    for (const auto &box : outputs[index]) {
+      step.parties.push_back(
+          {uint32_t(step.parties.size()), box, std::nullopt});
     }
-    step.parties.front().result = rt::Box::whole(output.dims);
+    step.parties.front().result = Box::whole(output.dims);
     auto &shares = all->steps_.emplace_back();
     for (uint32_t rank : session.localRanks()) {
-      auto share = rt::LoneStep::prepare(*all->communicator_, step, rank);
+      auto share = LoneStep::prepare(*all->communicator_, step, rank);
       if (!share) {
         return share.status();
       }
@@ -250,47 +255,45 @@ GatheredOutputs::prepare(Processes &processes, const rt::Session &session,
   return all;
 }
 
-divisi::Expected<std::vector<rt::HostTensor>>
-GatheredOutputs::run(rt::Session &session,
-                     std::span<const rt::HostTensor> inputs) const {
-  std::vector<rt::TensorArgument> from, to;
-  for (const rt::HostTensor &input : inputs) {
-    from.emplace_back(rt::TensorView::of(input));
+Expected<std::vector<HostTensor>>
+GatheredOutputs::run(Session &session,
+                     std::span<const HostTensor> inputs) const {
+  std::vector<TensorArgument> from, to;
+  for (const HostTensor &input : inputs) {
+    from.emplace_back(TensorView::of(input));
   }
-  std::vector<rt::HostTensor> boxes;
-  for (const rt::ValueInfo &output : entry_.outputs) {
-    std::vector<rt::TensorView> views;
-    for (const std::optional<rt::Box> &box : output.boxes) {
-      auto tensor = rt::HostTensor::allocate(
-          output.type, box ? box->extents() : rt::Dims{0}, output.name);
+  std::vector<HostTensor> boxes;
+  for (const ValueInfo &output : entry_.outputs) {
+    std::vector<TensorView> views;
+    for (const std::optional<Box> &box : output.boxes) {
+      auto tensor = HostTensor::allocate(
+          output.type, box ? box->extents() : Dims{0}, output.name);
       if (!tensor) {
         return tensor.status();
       }
-      views.push_back(rt::TensorView::of(*tensor));
+      views.push_back(TensorView::of(*tensor));
       boxes.push_back(std::move(*tensor));
     }
     to.emplace_back(std::move(views));
   }
   Status status = session.run(entry_.name, from, to);
-  return status.isOk()
-             ? divisi::Expected<std::vector<rt::HostTensor>>(std::move(boxes))
-             : processes_.note(status);
+  return status.isOk() ? Expected<std::vector<HostTensor>>(std::move(boxes))
+                       : processes_.note(status);
 }
 
 /// Starts all steps of a gathering and goes on until they are done.
-static Status runAll(rt::Communicator &communicator,
-                     ArrayRef<rt::CommStep *> steps,
-                     ArrayRef<const void *> sources, ArrayRef<void *> results) {
+static Status runAll(Communicator &communicator, std::vector<CommStep *> steps,
+                     std::span<const void *const> sources,
+                     std::span<void *const> results) {
   for (size_t i = 0; i < steps.size(); ++i) {
     if (Status status = steps[i]->start(sources[i], results[i]);
         !status.isOk()) {
       return status;
     }
   }
-  std::vector<rt::CommStep *> left = steps.vec();
-  while (!left.empty()) {
+  while (!steps.empty()) {
     Status status;
-    erase_if(left, [&](rt::CommStep *step) {
+    std::erase_if(steps, [&](CommStep *step) {
       auto isDone = step->poll();
       if (!isDone) {
         status = isDone.status();
@@ -300,19 +303,21 @@ static Status runAll(rt::Communicator &communicator,
     if (!status.isOk()) {
       return status;
     }
-    if (!left.empty()) {
-      communicator.wait(left);
+    if (!steps.empty()) {
+      communicator.wait(steps);
     }
   }
   return Status();
 }
 
-divisi::Expected<std::vector<rt::HostTensor>>
-GatheredOutputs::gather(const std::vector<rt::HostTensor> &boxes) const {
-  std::vector<rt::HostTensor> whole;
+Expected<std::vector<HostTensor>>
+GatheredOutputs::gather(const std::vector<HostTensor> &boxes) const {
+  std::vector<HostTensor> whole;
   size_t box = 0;
-  for (auto [output, shares] : zip_equal(entry_.outputs, steps_)) {
-    std::vector<rt::CommStep *> steps;
+  for (size_t index = 0; index < steps_.size(); ++index) {
+    const ValueInfo &output = entry_.outputs[index];
+    const std::vector<LoneStep> &shares = steps_[index];
+    std::vector<CommStep *> steps;
     std::vector<const void *> sources;
     std::vector<void *> results(shares.size());
     for (const auto &share : shares) {
@@ -320,15 +325,14 @@ GatheredOutputs::gather(const std::vector<rt::HostTensor> &boxes) const {
       sources.push_back(boxes[box++].data());
     }
     if (processes_.isFirst()) {
-      auto tensor =
-          rt::HostTensor::allocate(output.type, output.dims, output.name);
+      auto tensor = HostTensor::allocate(output.type, output.dims, output.name);
       if (!tensor) {
         return tensor.status();
       }
       whole.push_back(std::move(*tensor));
       results.front() = whole.back().data(); // rank 0 is the first one's
     }
-    Status status = runAll(*communicator_, steps, sources, results);
+    Status status = runAll(*communicator_, std::move(steps), sources, results);
     if (!status.isOk()) {
       return processes_.note(status);
     }

@@ -6,63 +6,83 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Hosts.h"
-
+#include "runtime/launch/Hosts.h"
+#include "divisi/Support/InputText.h"
 #include "divisi/runtime/comm/ProcessWorld.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/LineIterator.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/raw_ostream.h"
-
+#include <algorithm>
+#include <charconv>
 #include <set>
 
-using namespace llvm;
 using namespace divisi;
+using namespace divisi::rt;
 
-divisi::Expected<std::vector<Host>> divisi::readHosts(const std::string &path) {
-  auto file = MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (!file) {
-    return Status(ExitCode::File,
-                  "cannot read '" + path + "': " + file.getError().message());
+/// The value of `text`, a number that is not negative; nothing if it is none.
+static std::optional<int64_t> parseCount(std::string_view text) {
+  int64_t value = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  bool isNumber = error == std::errc() && end == text.data() + text.size();
+  return isNumber && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+/// Adds what a line without its comment says. Fails with the word that is
+/// wrong.
+static Status addHost(std::istringstream words, std::vector<Host> &hosts) {
+  constexpr std::string_view slotsKey = "slots=";
+  std::string name;
+  if (!(words >> name)) {
+    return {};
   }
-  std::vector<Host> hosts;
-  for (line_iterator line(**file, /*SkipBlanks=*/true, '#'); !line.is_at_end();
-       ++line) {
-    SmallVector<StringRef> words;
-    line->split('#').first.split(words, ' ', -1, /*KeepEmpty=*/false);
-    if (words.empty()) {
+  int64_t slots = 1;
+  for (std::string word; words >> word;) {
+    if (!word.starts_with(slotsKey)) {
       continue;
     }
-    int64_t slots = 1;
-    for (StringRef word : words) {
-      if (word.consume_front("slots=") &&
-          (word.getAsInteger(10, slots) || slots < 0)) {
-        return Status(ExitCode::Invalid,
-                      "'" + path + "':" + std::to_string(line.line_number()) +
-                          ": slots=" + word.str() + ": expected a number");
-      }
+    std::optional<int64_t> count =
+        parseCount(std::string_view(word).substr(slotsKey.size()));
+    if (!count) {
+      return makeError(ExitCode::Invalid, word, ": expected a number");
     }
-    auto known = find_if(
-        hosts, [&](const Host &host) { return host.name == words.front(); });
-    if (known == hosts.end()) {
-      hosts.push_back({words.front().str(), slots});
-    } else {
-      known->slots += slots;
+    slots = *count;
+  }
+  auto known = std::ranges::find(hosts, name, &Host::name);
+  if (known == hosts.end()) {
+    hosts.push_back({name, slots});
+  } else {
+    known->slots += slots;
+  }
+  return {};
+}
+
+Expected<std::vector<Host>> divisi::rt::readHosts(const std::string &path) {
+  Expected<InputText> text = InputText::readFile(path);
+  if (!text) {
+    return text.status();
+  }
+  std::vector<Host> hosts;
+  std::istringstream lines{std::string(text->text())};
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    Status status =
+        addHost(std::istringstream(line.substr(0, line.find('#'))), hosts);
+    if (!status.isOk()) {
+      return status.in("'" + path + "':" + std::to_string(number));
     }
   }
   return hosts;
 }
 
-std::vector<int64_t> divisi::processesByMachine(int64_t processes,
-                                                const MachineShape &shape) {
+std::vector<int64_t> divisi::rt::processesByMachine(int64_t processes,
+                                                    const MachineShape &shape) {
   if (shape.machineRanks == 0 || processes > shape.numRanks) {
     return std::vector<int64_t>(size_t(processes), 1);
   }
   std::vector<int64_t> groups;
   for (int64_t process = 0; process < processes; ++process) {
     std::vector<uint32_t> ranks =
-        rt::ranksOf(uint32_t(process), uint32_t(processes), shape.numRanks);
+        ranksOf(uint32_t(process), uint32_t(processes), shape.numRanks);
     if (ranks.front() % shape.machineRanks == 0) {
       groups.push_back(0);
     }
@@ -71,9 +91,9 @@ std::vector<int64_t> divisi::processesByMachine(int64_t processes,
   return groups;
 }
 
-divisi::Expected<std::string> divisi::layOnHosts(const std::string &path,
-                                                 int64_t processes,
-                                                 const MachineShape &shape) {
+Expected<std::string> divisi::rt::layOnHosts(const std::string &path,
+                                             int64_t processes,
+                                             const MachineShape &shape) {
   auto hosts = readHosts(path);
   if (!hosts) {
     return hosts.status();
@@ -106,10 +126,10 @@ divisi::Expected<std::string> divisi::layOnHosts(const std::string &path,
     first += wanted;
   }
   std::string text;
-  for (auto [each, count] : zip_equal(*hosts, taken)) {
-    if (count > 0) {
-      text +=
-          (text.empty() ? "" : ",") + each.name + ":" + std::to_string(count);
+  for (size_t h = 0; h < hosts->size(); ++h) {
+    if (taken[h] > 0) {
+      text += (text.empty() ? "" : ",") + (*hosts)[h].name + ":" +
+              std::to_string(taken[h]);
     }
   }
   return text;
@@ -121,13 +141,14 @@ static std::string rangeText(uint32_t first, uint32_t last) {
          (first == last ? "" : " to " + std::to_string(last));
 }
 
-std::string divisi::misplacedDevices(const std::vector<ProcessPlace> &places,
-                                     const MachineShape &shape) {
+std::string
+divisi::rt::misplacedDevices(const std::vector<ProcessPlace> &places,
+                             const MachineShape &shape) {
   if (shape.machineRanks == 0) {
     return "";
   }
   std::vector<uint32_t> processOf =
-      rt::processesOf(uint32_t(places.size()), shape.numRanks);
+      processesOf(uint32_t(places.size()), shape.numRanks);
   for (uint32_t begin = 0; begin < shape.numRanks;
        begin += std::min(shape.machineRanks, shape.numRanks - begin)) {
     uint32_t end = begin + std::min(shape.machineRanks, shape.numRanks - begin);

@@ -15,28 +15,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_DRIVER_HOSTS_H
-#define DIVISI_LIB_DRIVER_HOSTS_H
+#ifndef DIVISI_RUNTIME_LAUNCH_HOSTS_H
+#define DIVISI_RUNTIME_LAUNCH_HOSTS_H
 
-#include "divisi/Support/Status.h"
+#include "divisi/runtime/launch/Launcher.h"
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
-namespace divisi {
-
-/// What an artifact says of the machines that it was planned for.
-struct MachineShape {
-  uint32_t numRanks = 0;     ///< Of the artifact.
-  uint32_t machineRanks = 0; ///< Next to each other; 0: nothing is known.
-  std::string links;         ///< Within a machine: `nvlink`.
-};
+namespace divisi::rt {
 
 /// A host, and how many processes it takes.
 struct Host {
-  std::string name;
-  int64_t slots = 1;
+  std::string name;  ///< As the file has it.
+  int64_t slots = 1; ///< Of all of its lines.
 };
 
 /// The hosts of a file of MPI, in its order, each once. ExitCode::File or
@@ -56,8 +45,8 @@ Expected<std::string> layOnHosts(const std::string &path, int64_t processes,
 
 /// Where a process is: the same number and name for all of a machine.
 struct ProcessPlace {
-  uint32_t machine = 0;
-  std::string name; ///< Of the host.
+  uint32_t machine = 0; ///< Its number.
+  std::string name;     ///< Of the host.
 };
 
 /// What is wrong with `places`, of which there is one for each process: which
@@ -66,6 +55,6 @@ struct ProcessPlace {
 std::string misplacedDevices(const std::vector<ProcessPlace> &places,
                              const MachineShape &shape);
 
-} // namespace divisi
+} // namespace divisi::rt
 
-#endif // DIVISI_LIB_DRIVER_HOSTS_H
+#endif // DIVISI_RUNTIME_LAUNCH_HOSTS_H

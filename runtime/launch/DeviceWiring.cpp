@@ -1,0 +1,59 @@
+//===- DeviceWiring.cpp - The GPUs of ranks -------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/runtime/launch/DeviceWiring.h"
+#include "divisi/runtime/backends/cuda/CudaBackend.h"
+#include "divisi/runtime/comm/inproc/InprocCommunicator.h"
+#include "divisi/runtime/comm/nccl/NcclCommunicator.h"
+
+#include <algorithm>
+
+using namespace divisi;
+using namespace divisi::rt;
+
+/// Ranks may have collectives between their GPUs, however they meet else.
+static CommunicatorFactory reachingGpus(const CommunicatorFactory &inner) {
+  return [inner](const CommunicatorRequest &request)
+             -> Expected<std::shared_ptr<Communicator>> {
+    if (!inner) {
+      return makeNcclCommunicator(
+          makeInprocCommunicator(request.timeout, request.spin), request);
+    }
+    auto made = inner(request);
+    return made ? makeNcclCommunicator(*made, request) : std::move(made);
+  };
+}
+
+/// GPU number n is that of the machine's rank n. Who shows a process as many as
+/// it has ranks has chosen them for it.
+static DeviceFactory openingGpus(const Processes *processes,
+                                 std::vector<uint32_t> localRanks) {
+  return [=](uint32_t rank,
+             std::string_view space) -> Expected<std::shared_ptr<Device>> {
+    if (space != cudaBackend().space()) {
+      return std::shared_ptr<Device>();
+    }
+    if (!processes) {
+      return makeCudaDevice(int(rank));
+    }
+    auto shown = countCudaDevices();
+    if (!shown) {
+      return shown.status();
+    }
+    auto local = std::ranges::find(localRanks, rank) - localRanks.begin();
+    bool areOwn = size_t(*shown) == localRanks.size();
+    return makeCudaDevice(areOwn ? int(local)
+                                 : int(processes->numberOnMachine(rank)));
+  };
+}
+
+void divisi::rt::wireDevices(SessionOptions &options,
+                             const Processes *processes) {
+  options.device = openingGpus(processes, options.localRanks);
+  options.communicator = reachingGpus(options.communicator);
+}
