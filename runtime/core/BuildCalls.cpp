@@ -259,7 +259,7 @@ Status RankProgramBuilder::addCall(const pb::Call &call, size_t instruction) {
   task.kind = Task::Kind::Call;
   task.instruction = instruction;
   setSpace(task, call.space());
-  out_.tasks_.push_back(std::move(task));
+  out_.list_.tasks.push_back(std::move(task));
   for (int o = 0; o < call.operands_size(); ++o) {
     setOperand(call.operands(o));
     const pb::Buffer &root = program_.root(call.operands(o));

@@ -57,7 +57,7 @@ void RankProgramBuilder::limitQueued(Task &task) {
   }
   out_.hasQueued_ = true;
   task.number = queued_.size();
-  constexpr size_t most = RankProgram::mostQueued;
+  constexpr size_t most = mostQueued;
   if (task.number >= most) {
     const Task::Wait &before = queued_[task.number - most];
     if (before.queue != queue) {
@@ -213,11 +213,9 @@ Status RankProgramBuilder::addCommit(size_t instruction) {
   if (!comm) {
     return comm.status();
   }
-  out_.commit_ = out_.tasks_.size();
   Task &task = newTask(Task::Kind::Comm, instruction);
   task.comm = std::move(*comm);
-  task.operands = {&out_.commitVote_};
-  task.results = {&out_.isStopped_};
+  out_.scheduler_.setCommit(out_.list_.tasks.size() - 1);
   return {};
 }
 

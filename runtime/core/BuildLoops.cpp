@@ -147,11 +147,10 @@ void RankProgramBuilder::addBodyOutput(const pb::Output &output,
   setSpace(task, program_.space(output.source()));
   task.copies.push_back(wholeCopy(output.source()));
   setOperand(output.source());
-  out_.tasks_.back().results.push_back(nullptr); // iterate() knows
-  out_.outputPatches_.push_back({out_.tasks_.size() - 1,
-                                 output.output(),
-                                 &at,
-                                 at.boxes[positionOf(at)],
-                                 {},
-                                 {}});
+  out_.list_.tasks.back().results.push_back(nullptr); // iterate() knows
+  out_.binder_.addOutput({out_.list_.tasks.size() - 1,
+                          output.output(),
+                          &at,
+                          at.boxes[positionOf(at)],
+                          {}});
 }

@@ -159,7 +159,7 @@ Status RankProgramBuilder::placeMessages() {
     noteMessages(own.end(), own.space);
     earlier[program.instructions(own.instruction).queue()].push_back(&own);
   }
-  for (Task &task : out_.tasks_) {
+  for (Task &task : out_.list_.tasks) {
     if (task.messageBytes() != 0) {
       task.messagesAt = std::ranges::lower_bound(
                             messages_, static_cast<int>(task.instruction), {},

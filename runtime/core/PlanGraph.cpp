@@ -7,14 +7,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/artifact/AccessOrder.h"
-#include "runtime/core/RankGraph.h"
+#include "runtime/core/GraphPlan.h"
 
 #include <algorithm>
 #include <set>
 
 using namespace divisi;
 using namespace divisi::rt;
-using Task = RankProgram::Task;
 namespace pb = divisi::artifact;
 
 namespace {
@@ -23,7 +22,7 @@ namespace {
 class GraphPlanner {
 public:
   using Accesses = std::vector<MemoryAccess>;
-  GraphPlanner(std::span<const Task> tasks,
+  GraphPlanner(std::span<const RankTask> tasks,
                std::span<const std::vector<size_t> *const> queues,
                std::span<const Accesses> accesses)
       : tasks_(tasks), queues_(queues), accesses_(accesses),
@@ -35,25 +34,25 @@ public:
     }
   }
 
-  /// Null if there is none; `offender` is then the task because of which the
+  /// Nothing if there is none; `offender` is then the task because of which the
   /// device does not work alone.
-  std::unique_ptr<RankGraph> plan(size_t &offender);
+  std::optional<GraphPlan> plan(size_t &offender);
 
 private:
-  static bool isDevices(const Task &task) { return task.queue != nullptr; }
+  static bool isDevices(const RankTask &task) { return task.queue != nullptr; }
   std::optional<size_t> conflict(size_t index,
                                  std::span<const size_t> others) const;
   void comeAfter(size_t task, size_t source);
   void addWork(size_t task);
   bool addHosts(size_t task);
 
-  std::span<const Task> tasks_;
+  std::span<const RankTask> tasks_;
   std::span<const std::vector<size_t> *const> queues_;
   std::span<const Accesses> accesses_;
   /// By task: the device's that it comes after, without what these do.
   std::vector<std::set<size_t>> behind_;
   std::vector<size_t> previous_; ///< On the queue; one behind all: none.
-  std::unique_ptr<RankGraph> made_ = std::make_unique<RankGraph>();
+  GraphPlan made_;
 };
 
 } // namespace
@@ -87,24 +86,24 @@ void GraphPlanner::comeAfter(size_t task, size_t source) {
 }
 
 void GraphPlanner::addWork(size_t index) {
-  const Task &task = tasks_[index];
-  if (!made_->queue) {
-    made_->queue = task.queue;
-    made_->device = task.device;
+  const RankTask &task = tasks_[index];
+  if (!made_.queue) {
+    made_.queue = task.queue;
+    made_.device = task.device;
   }
-  auto &others = made_->others;
+  auto &others = made_.others;
   auto found = std::ranges::find(others, task.queue,
                                  &std::pair<DeviceQueue *, size_t>::first);
   if (found != others.end()) {
     found->second = index;
-  } else if (task.queue != made_->queue) {
+  } else if (task.queue != made_.queue) {
     others.emplace_back(task.queue, index);
   }
-  made_->works.push_back(index);
+  made_.works.push_back(index);
   if (task.queued) {
-    made_->steps.push_back(index);
+    made_.steps.push_back(index);
   }
-  std::vector<size_t> &waits = made_->waits.emplace_back();
+  std::vector<size_t> &waits = made_.waits.emplace_back();
   for (size_t other : behind_[index]) {
     if (tasks_[other].queue != task.queue) {
       waits.push_back(other);
@@ -116,22 +115,21 @@ void GraphPlanner::addWork(size_t index) {
 /// that, and else behind it: queues keep more apart than bytes do. False for
 /// what has no place that is known.
 bool GraphPlanner::addHosts(size_t index) {
-  const Task &task = tasks_[index];
-  if (task.isStep() || task.kind == Task::Kind::Loop) {
+  const RankTask &task = tasks_[index];
+  if (task.isStep() || task.kind == RankTask::Kind::Loop) {
     return false;
   }
-  if (task.kind != Task::Kind::Nothing) {
-    bool isLate =
-        conflict(index, made_->works) || conflict(index, made_->behind);
-    (isLate ? made_->behind : made_->before).push_back(index);
+  if (task.kind != RankTask::Kind::Nothing) {
+    bool isLate = conflict(index, made_.works) || conflict(index, made_.behind);
+    (isLate ? made_.behind : made_.before).push_back(index);
   }
   return true;
 }
 
-std::unique_ptr<RankGraph> GraphPlanner::plan(size_t &offender) {
+std::optional<GraphPlan> GraphPlanner::plan(size_t &offender) {
   for (size_t index = 0; index < tasks_.size(); ++index) {
-    const Task &task = tasks_[index];
-    for (const Task::Wait &wait : task.waits) {
+    const RankTask &task = tasks_[index];
+    for (const RankTask::Wait &wait : task.waits) {
       comeAfter(index, (*queues_[wait.queue])[wait.tasks - 1]);
     }
     if (previous_[index] < index) {
@@ -140,20 +138,23 @@ std::unique_ptr<RankGraph> GraphPlanner::plan(size_t &offender) {
     offender = index;
     if (!isDevices(task)) {
       if (!addHosts(index)) {
-        return nullptr;
+        return std::nullopt;
       }
       continue;
     }
-    if (auto late = conflict(index, made_->behind)) {
+    if (auto late = conflict(index, made_.behind)) {
       offender = *late;
-      return nullptr;
+      return std::nullopt;
     }
     if (task.isPageable || (task.queued && !task.queued->mayBeRecorded())) {
-      return nullptr;
+      return std::nullopt;
     }
     addWork(index);
   }
-  return made_->works.empty() ? nullptr : std::move(made_);
+  if (made_.works.empty()) {
+    return std::nullopt;
+  }
+  return std::move(made_);
 }
 
 /// The bytes that an instruction touches, of those that some instruction
@@ -186,40 +187,25 @@ accessesOf(const ResolvedProgram &program, const pb::Instruction &instruction) {
   return accesses;
 }
 
-Status RankProgram::planGraph() {
-  std::vector<const std::vector<size_t> *> queues;
-  for (const Queue &queue : queues_) {
-    queues.push_back(&queue.tasks);
-  }
+std::string GraphPlan::describe() const {
+  return std::to_string(works.size()) + " tasks of the device are one graph" +
+         (steps.empty() ? ""
+                        : ", " + std::to_string(steps.size()) +
+                              " of them with other devices");
+}
+
+std::optional<GraphPlan>
+divisi::rt::planGraph(const RankTasks &program,
+                      std::span<const std::vector<size_t> *const> queues,
+                      size_t &offender) {
   std::vector<GraphPlanner::Accesses> accesses;
-  const ResolvedProgram &program = entry_->programs[programIndex_];
-  for (const Task &task : tasks_) {
+  const ResolvedProgram &resolved =
+      program.entry.programs[program.programIndex];
+  for (const RankTask &task : program.tasks) {
     accesses.push_back(accessesOf(
-        program, program.message->instructions(int(task.instruction))));
+        resolved, resolved.message->instructions(int(task.instruction))));
   }
-  size_t offender = 0;
-  std::unique_ptr<RankGraph> plan =
-      GraphPlanner(tasks_, queues, accesses).plan(offender);
-  bool hasWork = std::ranges::any_of(
-      tasks_, [](const Task &task) { return task.queue != nullptr; });
-  if (!plan || !plan->device->hasGraphs()) {
-    graphUse_ = hasWork ? "no graph: the host has a part in " +
-                              locationAt(tasks_[offender].instruction)
-                        : "";
-    return {};
-  }
-  for (auto *event : {&plan->begun, &plan->ended}) {
-    auto made = plan->device->makeEvent();
-    if (!made) {
-      return made.status();
-    }
-    *event = std::move(*made);
-  }
-  graphUse_ = "from the second run on, " + std::to_string(plan->works.size()) +
-              " tasks of the device are one graph" +
-              (plan->steps.empty() ? ""
-                                   : ", " + std::to_string(plan->steps.size()) +
-                                         " of them with other devices");
-  graph_ = std::move(plan);
-  return {};
+  std::optional<GraphPlan> plan =
+      GraphPlanner(program.tasks, queues, accesses).plan(offender);
+  return plan && plan->device->hasGraphs() ? std::move(plan) : std::nullopt;
 }

@@ -11,70 +11,37 @@
 using namespace divisi;
 using namespace divisi::rt;
 
-RankProgram::Task::Task() = default;
-RankProgram::Task::Task(Task &&) noexcept = default;
-RankProgram::Task::~Task() = default;
-
-/// Connects the devices for what bodies have of steps between them: before the
-/// run, since ranks wait for each other there, and in a loop some would do so
-/// while others are before it. All have the loops in one order (verifyOrder()).
-Status RankProgram::connectBodies() {
-  for (const RankProgram *body : meetingBodies_) {
-    Expected<uint64_t> number =
-        communicator_->beginRun(body->entryIndex_, body->queuedRanks_, rank_,
-                                /*mayRecord=*/false);
-    if (!number) {
-      return number.status();
-    }
-  }
-  return {};
-}
-
 /// How often the body runs: the same on all ranks, or an error on all of them.
-Expected<int64_t> RankProgram::agreeOnCount(const Task &task) {
+Expected<int64_t> TaskRunner::agreeOnCount(const RankTask &task) {
   RankLoop &loop = *task.loop;
   int64_t count = *static_cast<const int64_t *>(task.operands[0]);
   if (loop.agreement) {
     loop.own[0] = count;
     loop.own[1] = ~count;
-    Status status =
-        runStep(*communicator_, *loop.agreement, loop.own, loop.largest);
+    Status status = runStep(*program_.communicator, *loop.agreement, loop.own,
+                            loop.largest);
     if (!status.isOk()) {
       return status;
     }
     int64_t most = loop.largest[0], least = ~loop.largest[1];
     if (most != least) {
-      return makeError(ExitCode::Invalid, nodeAt(task.instruction),
+      return makeError(ExitCode::Invalid, program_.nodeAt(task.instruction),
                        " is to run ", least, " times on one rank and ", most,
                        " times on another");
     }
   }
   if (count < 0 || count > loop.most) {
-    return makeError(ExitCode::Invalid, nodeAt(task.instruction), " is to run ",
-                     count, " times, expected 0 to ", loop.most);
+    return makeError(ExitCode::Invalid, program_.nodeAt(task.instruction),
+                     " is to run ", count, " times, expected 0 to ", loop.most);
   }
   return count;
 }
 
-/// One iteration of a body, whose inputs and outputs lie there.
-Status RankProgram::iterate(std::span<const void *const> inputs,
-                            std::span<void *const> outputs) {
-  for (const InputPatch &patch : inputPatches_) {
-    tasks_[patch.task].operands[patch.operand] = inputs[patch.input];
-  }
-  for (const OutputPatch &patch : outputPatches_) {
-    tasks_[patch.task].results[0] = outputs[patch.output];
-  }
-  progressBase_ += 2 * tasks_.size();
-  numQueued_ = 0; // all of the iteration before have ended
-  return drainQueues();
-}
-
 /// Keeps the first fault of the body as one of this program.
-void RankProgram::adoptFault(const Task &task) {
+void TaskRunner::adoptFault(const RankTask &task) {
   const RankLoop &loop = *task.loop;
-  if (loop.body->indexFault_ && !indexFault_) {
-    indexFault_ = loop.body->indexFault_;
+  if (loop.body->indexFault() && !indexFault_) {
+    indexFault_ = loop.body->indexFault();
     uint64_t at[] = {task.instruction, static_cast<uint64_t>(loop.index)};
     indexFault_->at.insert(indexFault_->at.begin(), std::begin(at),
                            std::end(at));
@@ -82,20 +49,19 @@ void RankProgram::adoptFault(const Task &task) {
 }
 
 /// Until the device has copied what the loop begins with.
-Status RankProgram::awaitFirst(const RankLoop &loop) {
+Status TaskRunner::awaitFirst(const RankLoop &loop) {
   if (!loop.queue) {
     return {};
   }
   Status status = loop.device->record(*loop.queue, *loop.copied);
   auto check = [&] {
-    return state_->isGivenUp.load(std::memory_order_relaxed) ? kernelFailure()
-                                                             : Status();
+    return program_.isGivenUp() ? kernelFailure() : Status();
   };
   return status.isOk() ? finish(*loop.device, *loop.copied, check) : status;
 }
 
 /// Brings the carried values to where the first iteration reads them.
-Status RankProgram::copyFirst(Task &task, std::span<void *const> to) {
+Status TaskRunner::copyFirst(RankTask &task, std::span<void *const> to) {
   RankLoop &loop = *task.loop;
   uint64_t progress = progress_.load(std::memory_order_relaxed);
   progress_.store(progress + 1, std::memory_order_relaxed); // it works
@@ -108,10 +74,10 @@ Status RankProgram::copyFirst(Task &task, std::span<void *const> to) {
   }
   Status copied = awaitFirst(loop);
   progress_.store(progress, std::memory_order_relaxed);
-  return (status.isOk() ? copied : status).in(whereIs(task));
+  return (status.isOk() ? copied : status).in(program_.whereIs(task));
 }
 
-Status RankProgram::runLoop(Task &task) {
+Status TaskRunner::runLoop(RankTask &task) {
   RankLoop &loop = *task.loop;
   Expected<int64_t> count = agreeOnCount(task);
   if (!count) {
@@ -132,8 +98,7 @@ Status RankProgram::runLoop(Task &task) {
   // The first is the iteration instead of the count.
   loop.inputs.assign(task.operands.begin(), task.operands.end());
   loop.inputs[0] = &loop.index;
-  loop.body->indexFault_.reset();
-  loop.body->waitingTime_ = 0;
+  loop.body->beginLoop();
   inner_.store(loop.body.get(), std::memory_order_relaxed);
   for (loop.index = 0; status.isOk() && loop.index < *count; ++loop.index) {
     for (size_t i = 0; i < carried; ++i) {
@@ -148,6 +113,6 @@ Status RankProgram::runLoop(Task &task) {
     loop.body->awaitDevices();
   }
   inner_.store(nullptr, std::memory_order_relaxed);
-  waitingTime_ += loop.body->waitingTime_;
+  waitingTime_ += loop.body->waitingTime();
   return status;
 }

@@ -25,6 +25,7 @@
 
 namespace divisi::rt {
 
+/// A loop and its body, of one rank.
 struct RankLoop {
   std::unique_ptr<RankProgram> body;
   int64_t most = 0; ///< Iterations.

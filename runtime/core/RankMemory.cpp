@@ -73,7 +73,7 @@ void divisi::rt::addMemory(RankMemory &rank, const ProgramMemory &program) {
 }
 
 Expected<ProgramMemory> RankProgram::predict(const RankContext &context) {
-  RankProgram program;
+  RankProgram program(context);
   Status status = RankProgramBuilder(context, program).countMemory();
   return status.isOk() ? Expected<ProgramMemory>(program.memory_) : status;
 }

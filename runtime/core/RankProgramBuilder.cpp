@@ -59,7 +59,7 @@ const void *RankProgramBuilder::addressOf(uint32_t buffer) {
 
 RankProgramBuilder::Task &RankProgramBuilder::newTask(Task::Kind kind,
                                                       size_t instruction) {
-  Task &task = out_.tasks_.emplace_back();
+  Task &task = out_.list_.tasks.emplace_back();
   task.kind = kind;
   task.instruction = instruction;
   return task;
@@ -83,7 +83,7 @@ TensorInfo RankProgramBuilder::infoOf(uint32_t buffer) const {
 void RankProgramBuilder::mention(uint32_t buffer, bool isResult, size_t index) {
   if (program_.root(buffer).has_arena_offset()) {
     mentions_[program_.buffers[buffer].root].push_back(
-        {out_.tasks_.size() - 1, isResult, index});
+        {out_.list_.tasks.size() - 1, isResult, index});
   }
 }
 
@@ -112,18 +112,18 @@ void RankProgramBuilder::noteReads(const pb::Instruction &instruction) {
 
 /// Appends the operand `buffer` to the newest task.
 void RankProgramBuilder::setOperand(uint32_t buffer) {
-  std::vector<Task> &tasks = out_.tasks_;
+  std::vector<Task> &tasks = out_.list_.tasks;
   const pb::Buffer &root = program_.root(buffer);
   if (root.where_case() == pb::Buffer::kInput) {
-    out_.inputPatches_.push_back(
-        {tasks.size() - 1, tasks.back().operands.size(), root.input()});
+    out_.binder_.addInputUse(root.input(), tasks.size() - 1,
+                             tasks.back().operands.size());
   }
   mention(buffer, /*isResult=*/false, tasks.back().operands.size());
   tasks.back().operands.push_back(addressOf(buffer));
 }
 
 void RankProgramBuilder::setResult(uint32_t buffer) {
-  Task &task = out_.tasks_.back();
+  Task &task = out_.list_.tasks.back();
   mention(buffer, /*isResult=*/true, task.results.size());
   // Verified to lie in an arena or to be the new value of a global.
   task.results.push_back(const_cast<void *>(addressOf(buffer)));
@@ -157,27 +157,21 @@ Status RankProgramBuilder::makeInputs() {
   if (entry_.isBody()) {
     return {};
   }
-  constexpr int64_t alignment = 64; // what kernels are promised
   for (const pb::Buffer &buffer : program_.message->buffers()) {
     if (buffer.where_case() != pb::Buffer::kInput ||
-        out_.inputs_.contains(buffer.input())) {
+        out_.binder_.hasInput(buffer.input())) {
       continue;
     }
     const Placement &placement = *entry_.inputs[buffer.input()];
-    const Box &box = placement.boxes[positionOf(placement)];
-    RankProgram::ViewLayout whole;
-    RankProgram::InputSlice slice{
-        &placement, box, whole, whole.copyIn(placement, box), {}};
-    if (slice.copy.bytes() != 0 &&
-        (!slice.copy.isContiguous() ||
-         slice.copy.sourceOffset() % alignment != 0)) {
-      Expected<AlignedBytes> staging = stage(slice.copy.bytes());
+    int64_t bytes = out_.binder_.addInput(
+        buffer.input(), placement, placement.boxes[positionOf(placement)]);
+    if (bytes != 0) {
+      Expected<AlignedBytes> staging = stage(bytes);
       if (!staging) {
         return staging.status();
       }
-      slice.staging = std::move(*staging);
+      out_.binder_.giveStaging(buffer.input(), std::move(*staging));
     }
-    out_.inputs_.emplace(buffer.input(), std::move(slice));
   }
   return {};
 }
@@ -233,32 +227,26 @@ void RankProgramBuilder::addOutput(const pb::Output &output,
   }
   setSpace(newTask(Task::Kind::Copy, instruction), hostSpaceNumber);
   setOperand(output.source());
-  out_.tasks_.back().results.push_back(nullptr); // bind() knows
-  out_.outputPatches_.push_back({out_.tasks_.size() - 1,
-                                 output.output(),
-                                 &at,
-                                 at.boxes[position],
-                                 std::move(pieces),
-                                 {},
-                                 {}});
+  out_.list_.tasks.back().results.push_back(nullptr); // bind() knows
+  out_.binder_.addOutput({out_.list_.tasks.size() - 1, output.output(), &at,
+                          at.boxes[position], std::move(pieces)});
 }
 
 /// Whether a device writes to the host there. It does so while others work only
 /// where memory is pinned, as the arena's is and the caller's is not.
 bool RankProgramBuilder::isWrittenByDevice(
-    const std::vector<RankProgram::Mention> &mentions) const {
-  return std::ranges::any_of(
-      mentions, [&](const RankProgram::Mention &mention) {
-        return mention.isResult && out_.tasks_[mention.task].queue;
-      });
+    const std::vector<BufferMention> &mentions) const {
+  return std::ranges::any_of(mentions, [&](const BufferMention &mention) {
+    return mention.isResult && out_.list_.tasks[mention.task].queue;
+  });
 }
 
 /// Lets outputs that come from an arena be computed where the caller has them:
 /// if all of the rank's box is given out, and no other buffer has those bytes
 /// without a copy. Of several outputs of one buffer the first is.
 void RankProgramBuilder::writeOutputsInPlace() {
-  for (RankProgram::OutputPatch &patch : out_.outputPatches_) {
-    const Task &task = out_.tasks_[patch.task];
+  for (OutputPatch &patch : out_.binder_.outputs()) {
+    const Task &task = out_.list_.tasks[patch.task];
     const pb::Output &output =
         program_.message->instructions(static_cast<int>(task.instruction))
             .output();
@@ -314,27 +302,27 @@ Status RankProgramBuilder::enqueue(int index, size_t firstTask) {
   uint32_t queue =
       queues_.try_emplace(instruction.queue(), number).first->second;
   if (queue == number) {
-    out_.queues_.emplace_back();
+    out_.scheduler_.addQueue();
   }
-  if (firstTask == out_.tasks_.size()) {
+  if (firstTask == out_.list_.tasks.size()) {
     newTask(Task::Kind::Nothing, index);
   }
   for (uint32_t other : instruction.after()) {
     if (ends_[other].queue != queue) {
-      out_.tasks_[firstTask].waits.push_back(ends_[other]);
+      out_.list_.tasks[firstTask].waits.push_back(ends_[other]);
     }
   }
-  std::vector<size_t> &tasks = out_.queues_[queue].tasks;
-  for (size_t task = firstTask; task < out_.tasks_.size(); ++task) {
-    tasks.push_back(task);
-    noteMessages(index, out_.tasks_[task].messageBytes());
-    Status status = putOnDevice(out_.tasks_[task], queue);
+  size_t length = 0;
+  for (size_t task = firstTask; task < out_.list_.tasks.size(); ++task) {
+    length = out_.scheduler_.append(queue, task);
+    noteMessages(index, out_.list_.tasks[task].messageBytes());
+    Status status = putOnDevice(out_.list_.tasks[task], queue);
     if (!status.isOk()) {
       return status;
     }
   }
-  ends_.push_back({queue, tasks.size()});
-  limitQueued(out_.tasks_[firstTask]);
+  ends_.push_back({queue, length});
+  limitQueued(out_.list_.tasks[firstTask]);
   return {};
 }
 
@@ -343,7 +331,8 @@ Status RankProgramBuilder::putOnDevice(Task &task, uint32_t queue) {
   if (!task.device || task.device->isImmediate()) {
     return {};
   }
-  std::unique_ptr<DeviceQueue> &slot = out_.deviceQueues_[{queue, task.space}];
+  std::unique_ptr<DeviceQueue> &slot =
+      out_.list_.deviceQueues[{queue, task.space}];
   if (!slot) {
     auto made = task.device->makeQueue();
     if (!made) {
@@ -360,20 +349,8 @@ Status RankProgramBuilder::putOnDevice(Task &task, uint32_t queue) {
 }
 
 Status RankProgramBuilder::build() {
-  out_.resolved_ = &context_.resolved;
-  out_.entry_ = &entry_;
-  out_.programIndex_ = programIndex_;
-  out_.rank_ = context_.rank;
-  out_.state_ = context_.state;
-  out_.lastSteps_ = context_.lastSteps;
-  out_.entryIndex_ = static_cast<uint32_t>(context_.entryIndex);
-  out_.local_ = std::lower_bound(context_.localRanks.begin(),
-                                 context_.localRanks.end(), context_.rank) -
-                context_.localRanks.begin();
-  out_.communicator_ = context_.communicator;
-  out_.threads_ = context_.threads;
   for (const RankSpace &space : *context_.spaces) {
-    out_.devices_.push_back(space.device);
+    out_.list_.devices.push_back(space.device);
   }
   Status status = checkGlobals();
   if (status.isOk()) {
@@ -383,7 +360,7 @@ Status RankProgramBuilder::build() {
     return status;
   }
   for (int i = 0; i < program_.message->instructions_size(); ++i) {
-    size_t firstTask = out_.tasks_.size();
+    size_t firstTask = out_.list_.tasks.size();
     noteReads(program_.message->instructions(i));
     status = addInstruction(i);
     if (status.isOk()) {
@@ -401,7 +378,7 @@ Status RankProgramBuilder::build() {
   if (status = placeMessages(); !status.isOk()) {
     return status;
   }
-  out_.inFlight_.reserve(out_.queues_.size());
+  out_.scheduler_.finishBuilding();
   noteQueuedRanks();
   if (context_.usesGraphs && !context_.trace && !entry_.isBody()) {
     if (status = out_.planGraph(); !status.isOk()) {
@@ -409,7 +386,7 @@ Status RankProgramBuilder::build() {
     }
   }
   if (context_.trace) {
-    out_.events_.resize(out_.tasks_.size());
+    out_.runner_.trace();
   }
   return addEndStep();
 }
@@ -438,7 +415,7 @@ Status RankProgramBuilder::countMemory() {
 
 Expected<std::unique_ptr<RankProgram>>
 RankProgram::prepare(const RankContext &context) {
-  auto program = std::make_unique<RankProgram>();
+  std::unique_ptr<RankProgram> program(new RankProgram(context));
   Status status = RankProgramBuilder(context, *program).build();
   if (!status.isOk()) {
     return status;

@@ -30,11 +30,11 @@ public:
   Status countMemory();
 
 private:
-  using Task = RankProgram::Task;
+  using Task = RankTask;
 
   Status addInstruction(int index);
   Status enqueue(int index, size_t firstTask);
-  Status putOnDevice(RankProgram::Task &task, uint32_t queue);
+  Status putOnDevice(Task &task, uint32_t queue);
   Status addCall(const artifact::Call &call, size_t instruction);
   Status addCollective(const artifact::Collective &collective,
                        size_t instruction);
@@ -98,12 +98,12 @@ private:
   Task &newTask(Task::Kind kind, size_t instruction);
   void setOperand(uint32_t buffer);
   void setResult(uint32_t buffer);
-  void setSpace(RankProgram::Task &task, uint32_t space);
+  void setSpace(Task &task, uint32_t space);
   void mention(uint32_t buffer, bool isResult, size_t index);
   void noteRead(uint32_t buffer);
   void noteReads(const artifact::Instruction &instruction);
   bool
-  isWrittenByDevice(const std::vector<RankProgram::Mention> &mentions) const;
+  isWrittenByDevice(const std::vector<BufferMention> &mentions) const;
   void writeOutputsInPlace();
   TensorInfo infoOf(uint32_t buffer) const;
   std::byte *arena(uint32_t space) const;
@@ -133,7 +133,7 @@ private:
   RankProgram &out_;
   std::map<uint32_t, uint32_t> queues_; ///< By number: those in use.
   /// By root: where the arena's buffers stand in the tasks.
-  std::map<uint32_t, std::vector<RankProgram::Mention>> mentions_;
+  std::map<uint32_t, std::vector<BufferMention>> mentions_;
   /// Roots that have the bytes of another one, whose call or copy was dropped.
   std::set<uint32_t> sharing_;
   /// The memory of one instruction's step.

@@ -65,8 +65,8 @@ static std::string workOf(const pb::Manifest &manifest,
   }
 }
 
-static bool isTraced(const RankProgram::Task &task) {
-  return task.kind != RankProgram::Task::Kind::Nothing;
+static bool isTraced(const RankTask &task) {
+  return task.kind != RankTask::Kind::Nothing;
 }
 
 /// Nanoseconds as microseconds with three digits.
@@ -95,8 +95,8 @@ static void writeRank(std::ostream &os, const pb::Manifest &manifest,
        << "}}";
   }
   for (size_t i = 0; i < rank.program->events().size(); ++i) {
-    const RankProgram::Event &event = rank.program->events()[i];
-    const RankProgram::Task &task = rank.program->tasks()[i];
+    const TaskEvent &event = rank.program->events()[i];
+    const RankTask &task = rank.program->tasks()[i];
     if (!isTraced(task)) {
       continue;
     }

@@ -1,29 +1,20 @@
-//===- BindTensors.cpp - The caller's tensors in a rank's tasks -----------===//
+//===- TensorBinder.cpp - The caller's tensors in a rank's tasks ----------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// An input is used where it lies if the rank's box is there in one piece and
-// aligned, else copied. How to copy is worked out when a layout comes for the
-// first time, and kept for the runs after.
-//
-// An output is computed where the caller wants it if its box is there in one
-// piece and aligned, and no input lies there, too: the caller's memory then
-// takes the place of a buffer of the arena. Else it is copied from that. What
-// is done as a graph has inputs and outputs that stay where they are: both are
-// copied (RankGraph.h).
-//
-//===----------------------------------------------------------------------===//
 
-#include "runtime/core/RankProgram.h"
+#include "runtime/core/TensorBinder.h"
 
 #include <algorithm>
 
 using namespace divisi;
 using namespace divisi::rt;
+
+/// What kernels are promised.
+static constexpr int64_t alignment = 64;
 
 /// The box that a view shows of a tensor.
 static Box shownBox(const Placement &placement, const Box &box, bool isWhole) {
@@ -44,26 +35,35 @@ static Dims shownStrides(const Placement &placement, const Box &shown,
   return bytes;
 }
 
-BoxCopy RankProgram::ViewLayout::copyIn(const Placement &placement,
-                                        const Box &box) const {
+BoxCopy ViewLayout::copyIn(const Placement &placement, const Box &box) const {
   int64_t width = byteWidth(placement.type);
   Box shown = shownBox(placement, box, isWhole);
   return BoxCopy(width, box, shown, shownStrides(placement, shown, strides),
                  box, denseStrides(width, box.extents()));
 }
 
-BoxCopy RankProgram::ViewLayout::copyOut(const Placement &placement,
-                                         const Box &box,
-                                         const Box &piece) const {
+BoxCopy ViewLayout::copyOut(const Placement &placement, const Box &box,
+                            const Box &piece) const {
   int64_t width = byteWidth(placement.type);
   Box shown = shownBox(placement, box, isWhole);
   return BoxCopy(width, piece, box, denseStrides(width, box.extents()), shown,
                  shownStrides(placement, shown, strides));
 }
 
-Status RankProgram::bindInput(InputSlice &slice,
-                              const TensorArgument &argument) {
-  constexpr uintptr_t alignment = 64; // what kernels are promised
+int64_t TensorBinder::addInput(uint32_t input, const Placement &placement,
+                               const Box &box) {
+  ViewLayout whole;
+  InputSlice slice{&placement, box, whole, whole.copyIn(placement, box), {}};
+  bool isUsable =
+      slice.copy.bytes() == 0 ||
+      (slice.copy.isContiguous() && slice.copy.sourceOffset() % alignment == 0);
+  int64_t bytes = isUsable ? 0 : slice.copy.bytes();
+  inputs_.emplace(input, std::move(slice));
+  return bytes;
+}
+
+Status TensorBinder::bindInput(InputSlice &slice,
+                               const TensorArgument &argument) {
   const TensorView &view = argument.viewOf(local_);
   ViewLayout layout{argument.isWhole, view.strides};
   if (layout != slice.layout) {
@@ -92,7 +92,7 @@ Status RankProgram::bindInput(InputSlice &slice,
 }
 
 /// Notes where all bytes of inputs are: of any rank, that may read them last.
-void RankProgram::listInputs(std::span<const TensorArgument> inputs) {
+void TensorBinder::listInputs(std::span<const TensorArgument> inputs) {
   inputBytes_.clear();
   for (const TensorArgument &argument : inputs) {
     for (const TensorView &view : argument.views) {
@@ -115,12 +115,10 @@ void RankProgram::listInputs(std::span<const TensorArgument> inputs) {
 }
 
 /// Where the caller's memory takes the box as the arena would; null if nowhere.
-std::byte *RankProgram::placeFor(const OutputPatch &patch,
-                                 const TensorView &view) const {
-  constexpr uintptr_t alignment = 64; // what kernels are promised
-  const std::vector<BoxCopy> &copies = tasks_[patch.task].copies;
-  bool isRecorded = graph_ && hasRun_; // with the arena's
-  if (isRecorded || patch.mentions.empty() || !copies.front().isContiguous()) {
+std::byte *TensorBinder::placeFor(const OutputPatch &patch,
+                                  const TensorView &view) const {
+  const std::vector<BoxCopy> &copies = program_.tasks[patch.task].copies;
+  if (patch.mentions.empty() || !copies.front().isContiguous()) {
     return nullptr;
   }
   std::byte *place = view.first() + copies.front().resultOffset();
@@ -133,10 +131,10 @@ std::byte *RankProgram::placeFor(const OutputPatch &patch,
   return isFree && begin % alignment == 0 ? place : nullptr;
 }
 
-void RankProgram::bindOutput(OutputPatch &patch,
-                             const TensorArgument &argument) {
+void TensorBinder::bindOutput(OutputPatch &patch,
+                              const TensorArgument &argument, bool isRecorded) {
   const TensorView &view = argument.viewOf(local_);
-  Task &task = tasks_[patch.task];
+  RankTask &task = program_.tasks[patch.task];
   ViewLayout layout{argument.isWhole, view.strides};
   if (layout != patch.layout) {
     task.copies.clear();
@@ -147,11 +145,12 @@ void RankProgram::bindOutput(OutputPatch &patch,
     }
     patch.layout = std::move(layout);
   }
-  std::byte *place = placeFor(patch, view);
+  // What is recorded has the arena's address.
+  std::byte *place = isRecorded ? nullptr : placeFor(patch, view);
   std::byte *wanted = place ? place : patch.arena;
   if (wanted != patch.present) {
-    for (const Mention &mention : patch.mentions) {
-      Task &other = tasks_[mention.task];
+    for (const BufferMention &mention : patch.mentions) {
+      RankTask &other = program_.tasks[mention.task];
       if (mention.isResult) {
         other.results[mention.index] = wanted;
       } else {
@@ -167,25 +166,38 @@ void RankProgram::bindOutput(OutputPatch &patch,
   }
 }
 
-Status RankProgram::bind(std::span<const TensorArgument> inputs,
-                         std::span<const TensorArgument> outputs) {
+Status TensorBinder::bind(std::span<const TensorArgument> inputs,
+                          std::span<const TensorArgument> outputs,
+                          GraphRecorder *graph) {
   for (auto &[index, slice] : inputs_) {
     Status status = bindInput(slice, inputs[index]);
-    if (status.isOk() && graph_ && hasRun_) {
-      status = stageInput(index, slice);
+    if (status.isOk() && graph && slice.address) {
+      auto staged = graph->stageInput(index, slice.address, slice.copy.bytes());
+      status = staged.status();
+      slice.address = staged ? *staged : nullptr;
     }
     if (!status.isOk()) {
       return status;
     }
   }
-  for (const InputPatch &patch : inputPatches_) {
-    tasks_[patch.task].operands[patch.operand] =
-        inputs_.at(patch.input).address;
+  for (const InputUse &use : inputUses_) {
+    program_.tasks[use.task].operands[use.operand] =
+        inputs_.at(use.input).address;
   }
   listInputs(inputs);
   outputBytes_ = {};
-  for (OutputPatch &patch : outputPatches_) {
-    bindOutput(patch, outputs[patch.output]);
+  for (OutputPatch &patch : outputs_) {
+    bindOutput(patch, outputs[patch.output], graph != nullptr);
   }
   return {};
+}
+
+void TensorBinder::bindIteration(std::span<const void *const> inputs,
+                                 std::span<void *const> outputs) {
+  for (const InputUse &use : inputUses_) {
+    program_.tasks[use.task].operands[use.operand] = inputs[use.input];
+  }
+  for (const OutputPatch &patch : outputs_) {
+    program_.tasks[patch.task].results[0] = outputs[patch.output];
+  }
 }
