@@ -123,7 +123,7 @@ static void runWork(benchmark::State &state, const Backend &backend,
   }
   TensorInfo result = TensorInfo::whole(DType::F32, work.result);
   Buffer out = makeBuffer(result.bytes());
-  std::vector<const void *> constants(pointers.size(), nullptr);
+  std::vector<Constant> constants(pointers.size());
   if (!constants.empty() && work.operands.size() == 2 && work.flops > 1e8) {
     constants[1] = pointers[1];
   }
