@@ -52,7 +52,7 @@ prover about each equation, in its original form, with the rules of the file as
 axioms, and ends with 8 if one does not follow; without a file, it uses
 elements, and the rules and axioms of Divisi. A test does it for sums, products
 and functions of up to two operators. `--of FILE` asks only about the equations
-that also follow from FILE: `--of test/Rewrite/Inputs/taso.rules` about those
+that also follow from FILE: `--of test/Prove/Inputs/taso.rules` about those
 that the properties of TASO's operators express. All 45 rules there are proved
 (a test).
 
@@ -68,7 +68,7 @@ test). Those of three operators take minutes, and have no test:
 | reductions | 16324 | 11 | 8443 | 8443 |
 
 by `divisi rules entail --world WORLD --operators 3 --of
-test/Rewrite/Inputs/taso.rules`. Those of images of three operators take longer
+test/Prove/Inputs/taso.rules`. Those of images of three operators take longer
 and have not been counted.
 
 The rules do not include equations of several results, which follow from one for

@@ -21,7 +21,5 @@ int divisi::runCompilerTool(int argc, char **argv) {
   verbs.push_back(makeExplainVerb());
   verbs.push_back(makeClusterVerb());
   verbs.push_back(makeProfileVerb());
-  verbs.push_back(makeProveVerb());
-  verbs.push_back(makeRulesVerb());
   return runVerb(argc, argv, verbs);
 }

@@ -17,8 +17,8 @@
 #include "RuleFiles.h"
 #include "Verbs.h"
 
-#include "divisi/Rewrite/Check.h"
-#include "divisi/Rewrite/Shipped.h"
+#include "divisi/Prove/Check.h"
+#include "divisi/Rules/Shipped.h"
 #include "divisi/Support/OutputFile.h"
 
 #include "llvm/ADT/STLExtras.h"

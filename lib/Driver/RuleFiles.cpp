@@ -8,7 +8,7 @@
 
 #include "RuleFiles.h"
 
-#include "divisi/Rewrite/RuleText.h"
+#include "divisi/Rules/RuleText.h"
 #include "divisi/Support/InputText.h"
 #include "divisi/Support/OutputFile.h"
 
@@ -20,6 +20,5 @@ divisi::readRuleFile(const std::string &path) {
   if (!text) {
     return text.status();
   }
-  return rewrite::parseRules(text->text(),
-                             isStdout(path) ? "<stdin>" : path);
+  return rewrite::parseRules(text->text(), isStdout(path) ? "<stdin>" : path);
 }

@@ -9,7 +9,7 @@
 #ifndef DIVISI_LIB_DRIVER_RULEFILES_H
 #define DIVISI_LIB_DRIVER_RULEFILES_H
 
-#include "divisi/Rewrite/Rule.h"
+#include "divisi/Rules/Rule.h"
 #include "divisi/Support/Status.h"
 
 #include <string>

@@ -18,9 +18,9 @@
 #include "RuleFiles.h"
 #include "Verbs.h"
 
-#include "divisi/Rewrite/Generate.h"
-#include "divisi/Rewrite/RuleText.h"
-#include "divisi/Rewrite/Shipped.h"
+#include "divisi/Generate/Generate.h"
+#include "divisi/Rules/RuleText.h"
+#include "divisi/Rules/Shipped.h"
 #include "divisi/Support/OutputFile.h"
 
 #include "llvm/Support/CommandLine.h"

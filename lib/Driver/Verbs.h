@@ -59,11 +59,13 @@ std::unique_ptr<Verb> makeBenchVerb();
 std::unique_ptr<Verb> makeExplainVerb();
 std::unique_ptr<Verb> makeClusterVerb();
 std::unique_ptr<Verb> makeProfileVerb();
-std::unique_ptr<Verb> makeProveVerb();
-std::unique_ptr<Verb> makeRulesVerb();
 
 /// The verb of divisi-run.
 std::unique_ptr<Verb> makeRunVerb();
+
+/// Verbs of divisi-rules.
+std::unique_ptr<Verb> makeProveVerb();
+std::unique_ptr<Verb> makeRulesVerb();
 
 /// Verbs of divisi.
 std::unique_ptr<Verb> makeSolveVerb();

@@ -9,9 +9,9 @@
 #include "lib/Rewrite/Binding.h"
 
 #include "divisi/Evaluate/Evaluator.h"
-#include "divisi/Rewrite/RuleText.h"
-#include "lib/Rewrite/GraphBuilder.h"
-#include "lib/Rewrite/RuleNames.h"
+#include "divisi/Rules/GraphBuilder.h"
+#include "divisi/Rules/RuleNames.h"
+#include "divisi/Rules/RuleText.h"
 
 #include <algorithm>
 #include <cmath>
@@ -228,13 +228,12 @@ Status Binder::compare(const CallGraph &source) const {
     }
     rt::Attributes attributes = toRuntimeAttributes(op);
     const auto &found = attributes.values(), &wanted = call.attributes.values();
-    bool areEqual =
-        found.size() == wanted.size() &&
-        std::equal(found.begin(), found.end(), wanted.begin(),
-                   [&](const auto &a, const auto &b) {
-                     return a.first == b.first &&
-                            areSame(call.op, a.second, b.second);
-                   });
+    bool areEqual = found.size() == wanted.size() &&
+                    std::equal(found.begin(), found.end(), wanted.begin(),
+                               [&](const auto &a, const auto &b) {
+                                 return a.first == b.first &&
+                                        areSame(call.op, a.second, b.second);
+                               });
     if (!areEqual) {
       return mismatch("'" + name + "' has other attributes");
     }

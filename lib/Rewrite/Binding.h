@@ -9,8 +9,8 @@
 #ifndef DIVISI_LIB_REWRITE_BINDING_H
 #define DIVISI_LIB_REWRITE_BINDING_H
 
-#include "divisi/Rewrite/Instance.h"
-#include "divisi/Rewrite/ProofRecord.h"
+#include "divisi/Rules/Instance.h"
+#include "divisi/Rules/ProofRecord.h"
 #include "divisi/Support/Status.h"
 #include "lib/Rewrite/SourceMatch.h"
 

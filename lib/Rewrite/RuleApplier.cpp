@@ -9,8 +9,9 @@
 #include "dialects/NN/Known.h"
 #include "dialects/NN/NN.h"
 #include "divisi/Rewrite/Apply.h"
+#include "divisi/Rules/Effort.h"
+#include "divisi/Rules/GraphBuilder.h"
 #include "lib/Rewrite/Binding.h"
-#include "lib/Rewrite/GraphBuilder.h"
 #include "lib/Rewrite/SourceMatch.h"
 
 #include "llvm/ADT/STLExtras.h"

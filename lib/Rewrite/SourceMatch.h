@@ -9,7 +9,7 @@
 #ifndef DIVISI_LIB_REWRITE_SOURCEMATCH_H
 #define DIVISI_LIB_REWRITE_SOURCEMATCH_H
 
-#include "divisi/Rewrite/Rule.h"
+#include "divisi/Rules/Rule.h"
 
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

@@ -9,7 +9,7 @@
 #include "dialects/NN/Functions.h"
 #include "dialects/NN/Known.h"
 #include "divisi/Rewrite/Apply.h"
-#include "divisi/Rewrite/Shipped.h"
+#include "divisi/Rules/Shipped.h"
 #include "passes/Rewrite/Passes.h"
 #include "passes/StatusDiagnostic.h"
 

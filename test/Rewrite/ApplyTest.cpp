@@ -15,13 +15,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Rewrite/Apply.h"
+#include "divisi/Rules/Effort.h"
 
 #include "dialects/NN/Known.h"
 #include "dialects/NN/NN.h"
 #include "divisi/Evaluate/Evaluator.h"
-#include "divisi/Rewrite/Shipped.h"
-#include "lib/Rewrite/Elements.h"
-#include "lib/Rewrite/GraphBuilder.h"
+#include "divisi/Rules/GraphBuilder.h"
+#include "divisi/Rules/SampleTensors.h"
+#include "divisi/Rules/Shipped.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"

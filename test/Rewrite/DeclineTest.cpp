@@ -9,7 +9,7 @@
 #include "dialects/NN/Known.h"
 #include "dialects/NN/NN.h"
 #include "divisi/Rewrite/Apply.h"
-#include "divisi/Rewrite/RuleText.h"
+#include "divisi/Rules/RuleText.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"

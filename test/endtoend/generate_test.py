@@ -111,7 +111,7 @@ def test_without_a_rule_equations_are_open(generated):
 
 def test_what_taso_says_follows_from_what_ships(divisi):
     """Every equation that its operators' properties express."""
-    properties = ROOT / "test/Rewrite/Inputs/taso.rules"
+    properties = ROOT / "test/Prove/Inputs/taso.rules"
     out = divisi("rules", "entail", "--world", "elementwise,linear",
                  "--operators", "2", "--of", properties).out
     found = entailed(out)

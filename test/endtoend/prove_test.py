@@ -20,7 +20,7 @@ import generate_rules  # noqa: E402
 
 USAGE = 2
 DIFFERS = 8
-FALSE_RULES = ROOT / "test/Rewrite/Inputs/false.rules"
+FALSE_RULES = ROOT / "test/Prove/Inputs/false.rules"
 PAGE = ROOT / "docs/rules.md"
 RECORD = ROOT / "rules/proofs.txt"
 RULES = sorted((ROOT / "rules").glob("*.rules"))
@@ -132,7 +132,7 @@ def test_smtlib_is_what_is_asked(divisi):
 
 def test_properties_of_taso_are_proved(divisi):
     """Each of its operators' properties, in the words of Divisi."""
-    rules = verdicts(divisi, ROOT / "test/Rewrite/Inputs/taso.rules")
+    rules = verdicts(divisi, ROOT / "test/Prove/Inputs/taso.rules")
     standings = {name: rule["standing"] for name, rule in rules.items()}
     assert len(standings) == 45
     assert set(standings.values()) == {"proved"}, standings

@@ -1,4 +1,4 @@
-"""The command is three programs: which libraries which verb loads, and how the
+"""The command is four programs: which libraries which verb loads, and how the
 small one finds the other."""
 
 import os
@@ -44,6 +44,26 @@ def test_a_run_loads_kernels_and_no_compiler(divisi):
 def test_the_compiler_is_loaded_where_it_is_needed(divisi):
     """So that the test above would see it."""
     assert {"libMLIR", "libLLVM"} <= run_listing(divisi, "plan", "--help")
+
+
+def test_prover_is_loaded_by_its_verbs_alone(divisi):
+    assert "libz3" in run_listing(divisi, "prove", "--help")
+    assert "libz3" not in run_listing(divisi, "plan", "--help")
+    assert "libz3" not in run_listing(divisi, "run", "--help")
+
+
+@pytest.mark.parametrize("program, has", [
+    ("libexec/divisi-rules", True), ("libexec/divisi-compiler", False),
+    ("bin/divisi-opt", False)])
+def test_what_compiles_models_has_no_prover_and_no_generator(program, has):
+    needed = subprocess.run(["readelf", "-d", BUILD / program], check=True,
+                            capture_output=True, text=True).stdout
+    symbols = subprocess.run(["nm", "-C", BUILD / program], check=True,
+                             capture_output=True, text=True).stdout
+    assert "[libMLIR" in needed and "divisi::rewrite::parseRules" in symbols
+    assert ("[libz3" in needed) == has
+    for function in ("checkRules", "generateRules"):
+        assert (f"divisi::rewrite::{function}" in symbols) == has
 
 
 def copied(folder):

@@ -20,8 +20,8 @@
 #ifndef DIVISI_REWRITE_APPLY_H
 #define DIVISI_REWRITE_APPLY_H
 
-#include "divisi/Rewrite/Instance.h"
-#include "divisi/Rewrite/ProofRecord.h"
+#include "divisi/Rules/Instance.h"
+#include "divisi/Rules/ProofRecord.h"
 #include "divisi/Support/Status.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -54,27 +54,6 @@ chooseRules(const std::vector<ProvedRule> &rules,
 
 /// Those of `rules` that every compilation applies.
 std::vector<ProvedRule> rulesForAll(const std::vector<ProvedRule> &rules);
-
-/// Of the values of a side whether they are the same in every run, if `known`
-/// says that of the variables.
-std::vector<bool> knownValues(const CallGraph &side, std::vector<bool> known);
-
-/// What the operators of a side take in every run; of those that are `kept`, if
-/// there are such, nothing.
-Effort effortOf(const CallGraph &side, const std::vector<bool> &known,
-                const std::vector<bool> &kept = {});
-
-/// Whether `target` takes less than `source` in every run, or as much, but has
-/// fewer operators, with those that make what is the same in every run.
-bool takesLess(const CallGraph &target, const CallGraph &source,
-               const std::vector<bool> &known,
-               const std::vector<bool> &kept = {});
-
-/// Calls `visit` with what source and target take in every run, at some sizes
-/// at each of the ranks, until it returns false.
-void forEfforts(
-    const ProvedRule &proved, Instantiator &instantiator,
-    const std::function<bool(const Effort &, const Effort &)> &visit);
 
 /// Applies rules to a function until none can be.
 class RuleApplier {

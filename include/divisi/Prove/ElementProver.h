@@ -1,0 +1,49 @@
+//===- ElementProver.h - Proofs by elements ---------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Both sides of a rule are equal if their elements are, at an index that is a
+// symbol: for all sizes, as TensorRight proves rewrites (Arora et al.,
+// POPL 2025). Where an element depends on which part of a tensor an index lies
+// in, each case is proved for itself.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_PROVE_ELEMENTPROVER_H
+#define DIVISI_PROVE_ELEMENTPROVER_H
+
+#include "divisi/Prove/Prover.h"
+
+#include <functional>
+#include <optional>
+
+namespace divisi::rewrite {
+
+/// Whether the elements of both sides are equal wherever the conditions hold,
+/// by no axioms but those of `axioms` that are definitions. Its axioms are
+/// "elements" and those that it used. What it says is the same on all machines.
+Proof proveByElements(const SymbolicRule &rule,
+                      const std::vector<SymbolicRule> &axioms);
+
+/// Whether the elements of an operator (`matmul`) are defined by index,
+/// whatever its attributes are: which dims pass through it is never asked then.
+bool isDefinedByElements(const std::string &op);
+
+/// The element of a variable, by its number, at an index.
+using ElementValues =
+    std::function<double(size_t variable, const std::vector<int64_t> &index)>;
+
+/// The element at `index` of the first result of the source of a rule without
+/// sizes or reals, whose extents are at most 4: what the definitions of its
+/// operators say. Nothing where they don't say all.
+std::optional<double> evaluateElement(const SymbolicRule &rule,
+                                      const std::vector<int64_t> &index,
+                                      const ElementValues &elements);
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_PROVE_ELEMENTPROVER_H

@@ -1,0 +1,110 @@
+//===- Symbolic.h - A rule with symbolic sizes ------------------*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What is proved: a rule at ranks, and at a type for each of its words, whose
+// sizes and integers stay symbols. Shapes are written out, so all lists are
+// lists of integers of known lengths. An operator is a function of its operands
+// and of the integers and reals in its attributes; all else about it is in the
+// name of the function.
+//
+// Which shape a result has no table says. Operators are asked at many
+// assignments, and an extent is the linear form of the symbols that fits all of
+// them; one that none fits is a function of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_PROVE_SYMBOLIC_H
+#define DIVISI_PROVE_SYMBOLIC_H
+
+#include "divisi/Rules/Instance.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace divisi::rewrite {
+
+/// An extent that is no linear form, is nothing.
+using SymbolicDims = std::vector<std::optional<Expr>>;
+
+/// An attribute: its numbers in terms of sizes, all else as it is.
+using SymbolicValue = std::variant<Expr, bool, std::string, std::vector<Expr>>;
+
+/// An operator on values, which are numbered: the variables, then the calls.
+struct SymbolicCall {
+  std::string op; ///< `matmul`; empty for equal elements.
+  /// By name; that of equal elements is `element`.
+  std::map<std::string, SymbolicValue> attributes;
+  std::string element; ///< The element type of the result.
+  /// Which dims go through it, if it says so alike at all sizes, and computes
+  /// the same at all places along them.
+  ThroughDims through;
+  bool isElementwise = false; ///< As Call says, at all sizes.
+  /// The operator, with all about it that is no number: texts, element types
+  /// and ranks.
+  std::string function;
+  std::vector<size_t> operands; ///< Numbers of values.
+  std::vector<Expr> integers;   ///< Of attributes, by their names.
+  std::vector<Expr> reals;      ///< The same of reals.
+  SymbolicDims dims;            ///< Of the result.
+  /// Of each dim of the result that is no expression: of which extents of the
+  /// operands, counted through, it is a function,
+  std::vector<std::vector<bool>> depends;
+  /// or which one of them it is.
+  std::vector<std::optional<size_t>> same;
+};
+
+/// One side.
+struct SymbolicGraph {
+  std::vector<SymbolicCall> calls; ///< Operands before those that read them.
+  std::vector<size_t> results;     ///< Numbers of values.
+};
+
+/// A rule at ranks and types.
+struct SymbolicRule {
+  std::string name;               ///< Of the rule.
+  std::string place;              ///< At which ranks and types, for a reader.
+  Ranks ranks;                    ///< Of the shapes, which are written out.
+  std::vector<std::string> sizes; ///< From 1 on; `p.0` is an extent of p.
+  std::vector<std::string> ints;
+  std::vector<std::string> reals;
+  std::vector<SymbolicDims> variables; ///< The shape of each.
+  std::vector<std::string> elements;   ///< The element type of each.
+  std::vector<Condition> conditions;
+  SymbolicGraph source, target;
+  bool isForward = false;    ///< Of an axiom: the source alone is looked for.
+  bool isDefinition = false; ///< Of an axiom: its last call says what one is.
+};
+
+/// What the words of a rule stand for: `float`, `int`, `bool`, or a type.
+using Words = std::map<std::string, std::string>;
+
+/// All that the words of `rule` stand for. A family of several is each of them;
+/// in an axiom, float and int are also each of `types` that belongs to them.
+std::vector<Words> allWords(const Rule &rule,
+                            const std::vector<std::string> &types);
+
+/// Which dims go through the operators of a rule, as proofs by elements want to
+/// know.
+enum class Through : uint8_t {
+  Unasked, ///< None: Z3 does not want to know it.
+  Said,    ///< Those of which their loops say so, of what defines operators.
+  Tried,   ///< Of these those along which kernels do so.
+};
+
+/// The rule, which has no choice of operators, at those. Nothing where no
+/// assignment was found that is legal: there is nothing to prove then.
+std::optional<SymbolicRule> makeSymbolic(const Rule &rule, const Ranks &ranks,
+                                         const Words &words, Through through,
+                                         Instantiator &instantiator);
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_PROVE_SYMBOLIC_H

@@ -1,0 +1,20 @@
+//===- RulesTool.cpp - The verbs of divisi-rules --------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Driver/Tool.h"
+
+#include "Verbs.h"
+
+using namespace divisi;
+
+int divisi::runRulesTool(int argc, char **argv) {
+  Verbs verbs;
+  verbs.push_back(makeProveVerb());
+  verbs.push_back(makeRulesVerb());
+  return runVerb(argc, argv, verbs);
+}

@@ -1,0 +1,286 @@
+//===- Check.cpp - What is said of rules ----------------------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Prove/Check.h"
+#include "divisi/Prove/Parallel.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+using namespace divisi;
+using namespace divisi::rewrite;
+
+/// As many instances of an axiom are evaluated for each ranks of its shapes.
+static constexpr size_t kMostPerRanks = 81;
+
+Obligations divisi::rewrite::obligationsOf(const Rule &rule,
+                                           Instantiator &instantiator,
+                                           Through through) {
+  Obligations result;
+  for (const Rule &each : withOperators(rule)) {
+    for (const Words &words : allWords(each, {})) {
+      for (const Ranks &ranks : allRanks(each)) {
+        if (auto made =
+                makeSymbolic(each, ranks, words, through, instantiator)) {
+          result.push_back(std::move(*made));
+        }
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<SymbolicRule>
+divisi::rewrite::symbolicAxioms(const std::vector<Rule> &axioms,
+                                const std::vector<Rule> &rules,
+                                Instantiator &instantiator) {
+  std::set<std::string> named;
+  for (const Rule &rule : rules) {
+    TypeChoice choice = typeChoices(rule).front();
+    for (const auto &[word, ignored] : choice) {
+      if (rt::parseDType(word)) {
+        named.insert(word);
+      }
+    }
+  }
+  std::vector<std::string> types(named.begin(), named.end());
+  std::vector<SymbolicRule> result;
+  for (const Rule &axiom : axioms) {
+    // Of axioms, those alone are followed that say what an operator is.
+    Through through = axiom.isDefinition ? Through::Said : Through::Unasked;
+    for (const Rule &each : withOperators(axiom)) {
+      for (const Words &words : allWords(each, types)) {
+        for (const Ranks &ranks : allRanks(each)) {
+          if (auto made =
+                  makeSymbolic(each, ranks, words, through, instantiator)) {
+            result.push_back(std::move(*made));
+          }
+        }
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<SymbolicRule>
+divisi::rewrite::symbolicDefinitions(std::vector<Rule> axioms,
+                                     const std::vector<Rule> &rules,
+                                     Instantiator &instantiator) {
+  std::erase_if(axioms, [](const Rule &axiom) { return !axiom.isDefinition; });
+  return symbolicAxioms(axioms, rules, instantiator);
+}
+
+/// Passes a rule through the gates that try it.
+static Verdict tryGates(const Rule &rule, Instantiator &instantiator) {
+  Verdict verdict;
+  for (const Rule &each : withOperators(rule)) {
+    Trial trial = each.isAxiom ? tryAxiom(each, instantiator, kMostPerRanks)
+                               : tryRule(each, instantiator);
+    verdict.instances += trial.instances;
+    verdict.domain = std::max(verdict.domain, trial.domain);
+    if (!trial.refusal && !each.isAxiom) {
+      trial = tryFloats(each, instantiator);
+    }
+    if (trial.refusal) {
+      verdict.standing = Standing::Refused;
+      verdict.refusal = trial.refusal;
+      break;
+    }
+  }
+  return verdict;
+}
+
+/// What tryGates() said, as the text of a piece of work.
+static std::string printTried(const Verdict &verdict) {
+  std::ostringstream text;
+  text << verdict.instances << ' ' << int(verdict.domain);
+  if (verdict.refusal) {
+    text << ' ' << int(verdict.refusal->gate) << '\n'
+         << verdict.refusal->reason;
+  }
+  return text.str();
+}
+
+static Verdict parseTried(const std::string &tried) {
+  Verdict verdict;
+  std::istringstream text(tried);
+  int domain = 0, gate = 0;
+  text >> verdict.instances >> domain;
+  verdict.domain = static_cast<Domain>(domain);
+  if (text >> gate) {
+    verdict.standing = Standing::Refused;
+    verdict.refusal = Refusal{static_cast<Gate>(gate), ""};
+    text.get();
+    std::getline(text, verdict.refusal->reason, '\0');
+  }
+  return verdict;
+}
+
+/// Passes rules through those gates, in processes of their own; in this one
+/// where such a process did not end well.
+static std::vector<Verdict> tryAll(const std::vector<Rule> &rules, size_t jobs,
+                                   Instantiator &instantiator) {
+  std::vector<Verdict> verdicts;
+  runInProcesses(
+      rules.size(), {jobs},
+      [&](size_t i) { return printTried(tryGates(rules[i], instantiator)); },
+      [&](size_t i, const Piece &piece) {
+        verdicts.push_back(piece.text ? parseTried(*piece.text)
+                                      : tryGates(rules[i], instantiator));
+        verdicts.back().rule = rules[i].name;
+        verdicts.back().seconds = piece.seconds;
+      });
+  return verdicts;
+}
+
+/// Those ranks at which there is an obligation for each choice of operators and
+/// types.
+static std::vector<Ranks> provedRanks(const Rule &rule,
+                                      const Obligations &obligations) {
+  size_t wanted = 0;
+  for (const Rule &each : withOperators(rule)) {
+    wanted += allWords(each, {}).size();
+  }
+  std::vector<Ranks> result = allRanks(rule);
+  std::erase_if(result, [&](const Ranks &ranks) {
+    return size_t(std::count_if(obligations.begin(), obligations.end(),
+                                [&](const SymbolicRule &obligation) {
+                                  return obligation.ranks == ranks;
+                                })) != wanted;
+  });
+  return result;
+}
+
+/// Adds what the prover says of a rule that was not refused.
+static void addProof(const Rule &rule, const Obligations &obligations,
+                     const ProofResult &proof, Verdict &verdict) {
+  verdict.seconds += proof.seconds;
+  verdict.axioms = proof.axioms;
+  if (proof.isProved) {
+    verdict.ranks = provedRanks(rule, obligations);
+  }
+  if (proof.isProved) {
+    verdict.standing = Standing::Proved;
+    if (rule.open) {
+      verdict.standing = Standing::Refused;
+      verdict.refusal =
+          Refusal{Gate::Proof, "it says to be open, and is proved; take "
+                               "'open' out"};
+    }
+    return;
+  }
+  verdict.open = proof.open;
+  if (rule.open) {
+    verdict.standing = Standing::Tested;
+    return;
+  }
+  verdict.standing = Standing::Refused;
+  verdict.refusal =
+      Refusal{Gate::Proof, "it does not follow from the axioms: " + proof.open};
+}
+
+/// The rules whose elements are equal, by their definitions.
+static std::vector<ProofResult>
+followElements(const std::vector<Rule> &rules,
+               const std::vector<Obligations> &obligations,
+               const std::vector<Rule> &axioms, const ProofLimits &limits,
+               Instantiator &instantiator) {
+  if (!limits.byElements) {
+    return std::vector<ProofResult>(obligations.size());
+  }
+  std::vector<ProofResult> proofs;
+  followElementsInChildren(
+      symbolicDefinitions(axioms, rules, instantiator), obligations, limits,
+      [&](const ProofResult &proof) { proofs.push_back(proof); });
+  return proofs;
+}
+
+/// Asks the axioms about all of those rules.
+static void askAxioms(const std::vector<Rule> &rules,
+                      const std::vector<Obligations> &obligations,
+                      const std::vector<Rule> &axioms,
+                      const ProofLimits &limits, Instantiator &instantiator,
+                      const std::function<void(const ProofResult &)> &done) {
+  if (rules.empty()) {
+    return;
+  }
+  std::vector<SymbolicRule> all = usableAxioms(
+      symbolicAxioms(axiomsWithin(axioms, rules), rules, instantiator),
+      obligations);
+  auto usable = [&](size_t number, size_t steps) {
+    return usableAxioms(all, {obligations[number]}, steps);
+  };
+  proveInChildren(all, usable, obligations, limits, done);
+}
+
+void divisi::rewrite::proveRules(
+    const std::vector<Rule> &rules, const std::vector<Obligations> &obligations,
+    const std::vector<Rule> &axioms, const ProofLimits &limits,
+    Instantiator &instantiator,
+    const std::function<void(const ProofResult &)> &done) {
+  std::vector<ProofResult> proofs =
+      followElements(rules, obligations, axioms, limits, instantiator);
+  std::vector<size_t> left;
+  std::vector<Rule> leftRules;
+  std::vector<Obligations> leftObligations;
+  for (size_t i = 0; i != proofs.size(); ++i) {
+    if (!proofs[i].isProved) {
+      left.push_back(i);
+      leftRules.push_back(rules[i]);
+      leftObligations.push_back(obligations[i]);
+    }
+  }
+  size_t told = 0, next = 0;
+  auto tellUpTo = [&](size_t end) {
+    for (; told != end; ++told) {
+      done(proofs[told]);
+    }
+  };
+  askAxioms(leftRules, leftObligations, axioms, limits, instantiator,
+            [&](const ProofResult &proof) {
+              size_t at = left[next++];
+              double before = proofs[at].seconds;
+              proofs[at] = proof;
+              proofs[at].seconds += before;
+              tellUpTo(at + 1);
+            });
+  tellUpTo(proofs.size());
+}
+
+void divisi::rewrite::checkRules(
+    const std::vector<Rule> &rules, const std::vector<Rule> &axioms,
+    const ProofLimits &limits,
+    const std::function<void(const Verdict &)> &done) {
+  Instantiator instantiator;
+  std::vector<Verdict> verdicts = tryAll(rules, limits.jobs, instantiator);
+  std::vector<Obligations> obligations;
+  std::vector<size_t> places;
+  std::vector<Rule> proving;
+  for (size_t i = 0; i != rules.size(); ++i) {
+    if (!verdicts[i].refusal && !rules[i].isAxiom) {
+      places.push_back(i);
+      proving.push_back(rules[i]);
+      obligations.push_back(obligationsOf(rules[i], instantiator));
+    }
+  }
+  size_t told = 0;
+  auto tellUpTo = [&](size_t end) {
+    for (; told != end; ++told) {
+      done(verdicts[told]);
+    }
+  };
+  size_t next = 0;
+  proveRules(proving, obligations, axioms, limits, instantiator,
+             [&](const ProofResult &proof) {
+               size_t at = places[next];
+               addProof(rules[at], obligations[next++], proof, verdicts[at]);
+               tellUpTo(at + 1);
+             });
+  tellUpTo(verdicts.size());
+}

@@ -1,0 +1,431 @@
+//===- ScalarFunctions.cpp - Functions of single numbers ------------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Prove/Elements/ScalarFunctions.h"
+
+#include "lib/Prove/Elements/Algebra.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+using namespace divisi::rewrite;
+
+static const Sum &one() {
+  static const Sum number(Fraction{1, 1});
+  return number;
+}
+
+//===----------------------------------------------------------------------===//
+// Floats
+//===----------------------------------------------------------------------===//
+
+/// Whether f(-x) = -f(x).
+static bool isOdd(const std::string &op) {
+  static const std::set<std::string> names = {"asin", "asinh", "atan", "atanh",
+                                              "erf",  "round", "sign", "sin",
+                                              "sinh", "tan",   "tanh"};
+  return names.count(op) != 0;
+}
+
+/// Whether f(x) <= f(y) wherever x <= y.
+static bool isAscending(const std::string &op) {
+  static const std::set<std::string> names = {
+      "asinh", "atan", "erf",     "exp",  "floor", "round",
+      "sign",  "sinh", "sigmoid", "sqrt", "tanh"};
+  return names.count(op) != 0;
+}
+
+std::string divisi::rewrite::typedName(const std::string &op,
+                                       const std::string &from) {
+  return op + " of " + from;
+}
+
+/// Whether it is an integer everywhere.
+static bool isInteger(const Factor &factor) {
+  static const std::string names[] = {
+      typedName("floor", ""), typedName("round", ""), typedName("sign", ""),
+      typedName("cast", "i"), typedName("cast", "u")};
+  bool isRounded =
+      std::any_of(std::begin(names), std::end(names), [&](const auto &name) {
+        return factor.name.starts_with(name);
+      });
+  return factor.isBoolean || factor.kind == Factor::Kind::Integer ||
+         (factor.kind == Factor::Kind::Function && isRounded);
+}
+
+static bool isInteger(const Sum &sum) {
+  return std::all_of(sum.terms.begin(), sum.terms.end(), [](const auto &term) {
+    const auto &[monomial, coefficient] = term.second;
+    return coefficient.below == 1 &&
+           std::all_of(
+               monomial.factors.begin(), monomial.factors.end(),
+               [](const FactorRef &factor) { return isInteger(*factor); });
+  });
+}
+
+/// The square root of what is a square.
+static std::optional<Sum> rootOf(const Sum &square) {
+  if (square.terms.size() != 1) {
+    return std::nullopt;
+  }
+  const auto &[monomial, coefficient] = square.terms.begin()->second;
+  const std::vector<FactorRef> &factors = monomial.factors;
+  auto above = int64_t(std::llround(std::sqrt(double(coefficient.above))));
+  auto below = int64_t(std::llround(std::sqrt(double(coefficient.below))));
+  if (!monomial.binders.empty() || factors.size() % 2 != 0 ||
+      above * above != coefficient.above ||
+      below * below != coefficient.below) {
+    return std::nullopt;
+  }
+  Sum root(Fraction::of(above, below));
+  for (size_t i = 0; i != factors.size(); i += 2) {
+    if (factors[i]->key != factors[i + 1]->key) {
+      return std::nullopt;
+    }
+    Sum factor(factors[i]);
+    root = root * (isPositive(*factors[i]) || factors[i]->isBoolean
+                       ? factor
+                       : largest({factor, Sum() - factor}));
+  }
+  return root;
+}
+
+static Sum named(const std::string &op, const std::string &from, const Sum &x) {
+  return functionOf(typedName(op, from), {x});
+}
+
+/// Of the largest of numbers, the largest of what is made of each.
+template <typename Make>
+static std::optional<Sum> ofEach(const Sum &x, const Make &make) {
+  for (bool isLeast : {false, true}) {
+    std::vector<Sum> operands = largestOperands(isLeast ? Sum() - x : x);
+    if (operands.size() < 2) {
+      continue;
+    }
+    for (Sum &operand : operands) {
+      operand = isLeast ? Sum() - make(Sum() - operand) : make(operand);
+    }
+    Sum most = largest(std::move(operands));
+    return isLeast ? Sum() - most : most;
+  }
+  return std::nullopt;
+}
+
+std::optional<Sum> divisi::rewrite::realFunction(const std::string &op,
+                                                 const std::string &from,
+                                                 const Sum &x) {
+  if (op == "ceil") {
+    return Sum() - *realFunction("floor", from, Sum() - x);
+  }
+  if ((op == "floor" || op == "round") && isInteger(x)) {
+    return x;
+  }
+  if (isAscending(op)) {
+    auto made = ofEach(x, [&](const Sum &operand) {
+      return *realFunction(op, from, operand);
+    });
+    if (made) {
+      return made;
+    }
+  }
+  if (op == "exp") {
+    return exponential(x);
+  }
+  if (auto root = op == "sqrt" ? rootOf(x) : std::nullopt) {
+    return root;
+  }
+  Sum negative = Sum() - x;
+  bool isTurned = negative.key() < x.key();
+  if (isOdd(op)) {
+    return x.terms.empty() ? Sum()
+           : isTurned      ? Sum() - named(op, from, negative)
+                           : named(op, from, x);
+  }
+  if (op == "cos" || op == "cosh") {
+    return named(op, from, isTurned ? negative : x);
+  }
+  return isAscending(op) ? std::optional(named(op, from, x)) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Bits
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A function of the bits at one place of several integers. Bit i of the table
+/// is what it gives where the bits of i are those of the integers.
+struct BitTable {
+  static constexpr size_t kMost = 5;
+  std::vector<Sum> of; ///< Ascending by their keys.
+  uint32_t table = 0;
+
+  uint32_t bits() const { return uint32_t(1) << of.size(); }
+  bool at(uint32_t place) const { return table >> place & 1; }
+  BitTable inverted() const {
+    BitTable result = *this;
+    result.table = ~table & uint32_t((uint64_t(1) << bits()) - 1);
+    return result;
+  }
+};
+
+} // namespace
+
+/// In two's complement the inverse of x is -1 - x.
+static Sum inverseBits(const Sum &x) { return Sum() - one() - x; }
+
+static std::string bitsName(const std::string &type) {
+  return typedName("bits", type);
+}
+
+static BitTable tableOf(const std::string &type, const Sum &x) {
+  if (x.terms.empty()) {
+    return {};
+  }
+  for (bool isInverse : {false, true}) {
+    Sum sum = isInverse ? inverseBits(x) : x;
+    if (sum.terms.empty()) {
+      return BitTable().inverted();
+    }
+    FactorRef factor = sum.factor();
+    if (factor && factor->isFunction(bitsName(type))) {
+      BitTable result{factor->operands,
+                      uint32_t(*factor->integers[0].number())};
+      return isInverse ? result.inverted() : result;
+    }
+  }
+  Sum inverse = inverseBits(x);
+  bool isInverse = inverse.key() < x.key();
+  return {{isInverse ? inverse : x}, isInverse ? 1u : 2u};
+}
+
+/// The table over more integers.
+static uint32_t widened(const BitTable &from, const std::vector<Sum> &of) {
+  uint32_t table = 0;
+  for (uint32_t place = 0; place != uint32_t(1) << of.size(); ++place) {
+    uint32_t inner = 0;
+    for (size_t i = 0; i != from.of.size(); ++i) {
+      for (size_t j = 0; j != of.size(); ++j) {
+        if (of[j].key() == from.of[i].key()) {
+          inner |= (place >> j & 1) << i;
+        }
+      }
+    }
+    table |= uint32_t(from.at(inner)) << place;
+  }
+  return table;
+}
+
+/// Without the integers that make no difference.
+static BitTable reduced(BitTable table) {
+  for (size_t i = table.of.size(); i-- != 0;) {
+    uint32_t bit = uint32_t(1) << i, rest = 0, count = 0;
+    bool matters = false;
+    for (uint32_t place = 0; place != table.bits(); ++place) {
+      if ((place & bit) == 0) {
+        matters |= table.at(place) != table.at(place | bit);
+        rest |= uint32_t(table.at(place)) << count++;
+      }
+    }
+    if (!matters) {
+      table.of.erase(table.of.begin() + long(i));
+      table.table = rest;
+    }
+  }
+  return table;
+}
+
+static Sum sumOf(const std::string &type, const BitTable &table) {
+  if (table.at(0)) {
+    return inverseBits(sumOf(type, table.inverted()));
+  }
+  if (table.table == 0) {
+    return Sum();
+  }
+  if (table.of.size() == 1) {
+    return table.of[0];
+  }
+  return functionOf(bitsName(type), table.of,
+                    {Polynomial(int64_t(table.table))});
+}
+
+std::optional<Sum> divisi::rewrite::bitsOf(const std::string &op,
+                                           const std::string &type,
+                                           const std::vector<Sum> &x) {
+  std::map<std::string, Sum> all;
+  std::vector<BitTable> tables;
+  for (const Sum &operand : x) {
+    tables.push_back(tableOf(type, operand));
+    for (const Sum &each : tables.back().of) {
+      all.emplace(each.key(), each);
+    }
+  }
+  if (all.size() > BitTable::kMost) {
+    return std::nullopt;
+  }
+  BitTable result;
+  for (const auto &[key, each] : all) {
+    result.of.push_back(each);
+  }
+  uint32_t left = widened(tables[0], result.of);
+  uint32_t right = x.size() == 2 ? widened(tables[1], result.of) : 0;
+  result.table = op == "and"   ? left & right
+                 : op == "or"  ? left | right
+                 : op == "xor" ? left ^ right
+                               : left;
+  return sumOf(type, reduced(op == "not" ? result.inverted() : result));
+}
+
+//===----------------------------------------------------------------------===//
+// Casts
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What numbers a type has.
+struct Numbers {
+  int bits = 0;          ///< Of an integer; of a float's significand.
+  bool isFloat = false;  ///< Else an integer.
+  bool isSigned = false; ///< Of an integer.
+};
+
+} // namespace
+
+/// Of types that have all integers up to 2^bits; nothing for families.
+static std::optional<Numbers> numbersOf(const std::string &type) {
+  static const std::map<std::string, Numbers> all = {
+      {"i4", {4, false, true}},    {"i8", {8, false, true}},
+      {"i16", {16, false, true}},  {"i32", {32, false, true}},
+      {"i64", {64, false, true}},  {"u4", {4, false, false}},
+      {"u8", {8, false, false}},   {"u16", {16, false, false}},
+      {"u32", {32, false, false}}, {"u64", {64, false, false}},
+      {"bf16", {8, true, true}},   {"f16", {11, true, true}},
+      {"f32", {24, true, true}},   {"f64", {53, true, true}}};
+  auto found = all.find(type);
+  return found == all.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// Whether each number of the one is one of the other.
+static bool isWithin(const std::string &from, const std::string &to) {
+  auto a = numbersOf(from), b = numbersOf(to);
+  if (!a || !b) {
+    return false;
+  }
+  if (a->isFloat) {
+    // bf16 has larger numbers than f16.
+    return b->isFloat && a->bits <= b->bits && (from != "bf16" || to != "f16");
+  }
+  int needed = a->bits - (a->isSigned ? 1 : 0);
+  return b->isFloat ? needed <= b->bits
+                    : needed <= b->bits - (b->isSigned ? 1 : 0) &&
+                          (b->isSigned || !a->isSigned);
+}
+
+/// Whether a cast leaves the low bits of an integer, and nothing else.
+static bool keepsLowBits(const std::string &from, const std::string &to) {
+  auto a = numbersOf(from), b = numbersOf(to);
+  return a && b && !a->isFloat && !b->isFloat && b->bits <= a->bits;
+}
+
+/// Low bits of sums and products are those of low bits; nothing where the terms
+/// have indices.
+static std::optional<Sum> castTerms(const std::string &from,
+                                    const std::string &to, const Sum &x) {
+  Sum result;
+  for (const auto &[key, term] : x.terms) {
+    const auto &[monomial, coefficient] = term;
+    if (!monomial.binders.empty() || coefficient.below != 1) {
+      return std::nullopt;
+    }
+    Sum product(coefficient);
+    for (const FactorRef &factor : monomial.factors) {
+      bool isSame = factor->isBoolean || factor->kind == Factor::Kind::Integer;
+      Sum same(factor);
+      product = product * (isSame ? same : castOf(from, to, same));
+    }
+    result = result + product;
+  }
+  return result;
+}
+
+Sum divisi::rewrite::castOf(const std::string &from, const std::string &to,
+                            const Sum &x) {
+  if (from == to) {
+    return x;
+  }
+  auto number = x.number();
+  if (number == Fraction{0, 1} || number == Fraction{1, 1}) {
+    return x;
+  }
+  FactorRef inner = x.factor();
+  std::string prefix = typedName("cast", "");
+  std::string suffix = " to " + from;
+  if (inner && inner->kind == Factor::Kind::Function &&
+      inner->name.starts_with(prefix) && inner->name.ends_with(suffix)) {
+    std::string first = inner->name.substr(
+        prefix.size(), inner->name.size() - prefix.size() - suffix.size());
+    auto numbers = numbersOf(first);
+    bool isInteger = numbers && !numbers->isFloat;
+    if (isWithin(first, from) || (isInteger && keepsLowBits(from, to))) {
+      return castOf(first, to, inner->operands[0]);
+    }
+  }
+  if (!inner && keepsLowBits(from, to)) {
+    if (auto made = castTerms(from, to, x)) {
+      return *made;
+    }
+  }
+  auto a = numbersOf(from), b = numbersOf(to);
+  if (a && b && a->isFloat && b->isFloat) {
+    auto made =
+        ofEach(x, [&](const Sum &each) { return castOf(from, to, each); });
+    if (made) {
+      return *made;
+    }
+  }
+  return functionOf(typedName("cast", from) + " to " + to, {x});
+}
+
+//===----------------------------------------------------------------------===//
+// Orders
+//===----------------------------------------------------------------------===//
+
+std::optional<Sum> divisi::rewrite::absoluteOf(const std::string &type,
+                                               const Sum &x) {
+  auto numbers = numbersOf(type);
+  if (!numbers || numbers->isFloat || !numbers->isSigned) {
+    return std::nullopt;
+  }
+  Sum negative = Sum() - x;
+  return named("abs", type, negative.key() < x.key() ? negative : x);
+}
+
+std::optional<Sum> divisi::rewrite::choiceOfLarger(const std::string &type,
+                                                   const Sum &condition,
+                                                   const Sum &holds,
+                                                   const Sum &otherwise) {
+  for (bool isTurned : {false, true}) {
+    FactorRef less = (isTurned ? one() - condition : condition).factor();
+    if (!less || !less->isFunction(typedName("less", type))) {
+      continue;
+    }
+    std::string small = less->operands[0].key(),
+                large = less->operands[1].key();
+    const Sum &taken = isTurned ? otherwise : holds;
+    const Sum &left = isTurned ? holds : otherwise;
+    for (bool isMost : {true, false}) {
+      if (taken.key() == (isMost ? large : small) &&
+          left.key() == (isMost ? small : large)) {
+        return commutative(typedName(isMost ? "max" : "min", type),
+                           {taken, left}, true);
+      }
+    }
+  }
+  return std::nullopt;
+}

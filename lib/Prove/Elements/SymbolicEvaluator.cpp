@@ -1,0 +1,313 @@
+//===- SymbolicEvaluator.cpp - Elements of what operators make ------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How an element is followed: through indices, folds and operators of which
+// nothing is known. What single operators make is in ElementDefinitions.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Prove/Elements/SymbolicEvaluator.h"
+
+#include "divisi/Prove/ElementProver.h"
+
+#include <algorithm>
+
+using namespace divisi::rewrite;
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+Polynomial ElementOf::integer(const Expr &expr) {
+  switch (expr.kind) {
+  case Expr::Kind::Number:
+    return Polynomial(expr.value);
+  case Expr::Kind::Name:
+    return symbols_.at(expr.name);
+  case Expr::Kind::Add:
+    return integer(expr.operands[0]) + integer(expr.operands[1]);
+  case Expr::Kind::Sub:
+    return integer(expr.operands[0]) - integer(expr.operands[1]);
+  case Expr::Kind::Mul:
+    return integer(expr.operands[0]) * integer(expr.operands[1]);
+  default:
+    return quotientOf(integer(expr.operands[0]), integer(expr.operands[1]));
+  }
+}
+
+Sum ElementOf::real(const Expr &expr) {
+  if (expr.kind == Expr::Kind::Real) {
+    return numberOf(expr.real);
+  }
+  if (!isReal(expr, rule_.reals)) {
+    return numberOf(integer(expr));
+  }
+  if (expr.kind == Expr::Kind::Name) {
+    return reals_.at(expr.name);
+  }
+  Sum left = real(expr.operands[0]), right = real(expr.operands[1]);
+  return left * (expr.kind == Expr::Kind::Mul ? right : inverse(right));
+}
+
+const SymbolicValue &ElementOf::attribute(const SymbolicCall &call,
+                                          const char *name) {
+  auto found = call.attributes.find(name);
+  if (found == call.attributes.end()) {
+    throw GivenUp();
+  }
+  return found->second;
+}
+
+Index ElementOf::list(const SymbolicCall &call, const char *name) {
+  Index result;
+  for (const Expr &expr : std::get<std::vector<Expr>>(attribute(call, name))) {
+    result.push_back(integer(expr));
+  }
+  return result;
+}
+
+int64_t ElementOf::number(const SymbolicCall &call, const char *name) {
+  std::optional<int64_t> value =
+      integer(std::get<Expr>(attribute(call, name))).number();
+  if (!value) {
+    throw GivenUp();
+  }
+  return *value;
+}
+
+std::vector<size_t> ElementOf::dimList(const SymbolicCall &call,
+                                       const char *name) {
+  std::vector<size_t> result;
+  for (const Polynomial &dim : list(call, name)) {
+    std::optional<int64_t> value = dim.number();
+    if (!value) {
+      throw GivenUp();
+    }
+    result.push_back(size_t(*value));
+  }
+  return result;
+}
+
+/// An extent that is no expression has the name of all that it is made of.
+Index ElementOf::shape(size_t value) {
+  if (value < rule_.variables.size()) {
+    Index result;
+    for (const std::optional<Expr> &extent : rule_.variables[value]) {
+      result.push_back(integer(*extent));
+    }
+    return result;
+  }
+  return shapeOf(call(value));
+}
+
+Index ElementOf::shapeOf(const SymbolicCall &made) {
+  if (std::optional<Index> defined = definedShape(made)) {
+    return *defined;
+  }
+  Index result, extents;
+  for (size_t operand : made.operands) {
+    Index own = shape(operand);
+    extents.insert(extents.end(), own.begin(), own.end());
+  }
+  for (size_t dim = 0; dim != made.dims.size(); ++dim) {
+    if (made.dims[dim]) {
+      result.push_back(integer(*made.dims[dim]));
+    } else if (made.same[dim]) {
+      result.push_back(extents[*made.same[dim]]);
+    } else {
+      std::string name = "<" + made.function + " " + std::to_string(dim);
+      for (const Expr &expr : made.integers) {
+        name += "," + integer(expr).key();
+      }
+      for (size_t i = 0; i != extents.size(); ++i) {
+        name += made.depends[dim][i] ? ";" + extents[i].key() : ";";
+      }
+      result.emplace_back(sizeAtom(name + ">", false));
+    }
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+/// Whether it is known to be at least 0, or below; throws where neither is.
+bool ElementOf::isKnown(const Polynomial &condition) {
+  if (facts_.isAtLeastZero(condition)) {
+    return true;
+  }
+  if (facts_.isAtLeastZero(Polynomial(-1) - condition)) {
+    return false;
+  }
+  throw SplitAt{condition};
+}
+
+bool divisi::rewrite::hasBound(const Polynomial &condition) {
+  return std::any_of(
+      condition.terms().begin(), condition.terms().end(), [](const auto &term) {
+        return std::any_of(term.first.begin(), term.first.end(),
+                           [](const AtomRef &atom) {
+                             return atom->kind == Atom::Kind::Index &&
+                                    !atom->key.starts_with("@r");
+                           });
+      });
+}
+
+/// `first` where all conditions are at least 0, else `second`.
+Sum ElementOf::inside(const std::vector<Polynomial> &conditions,
+                      const std::function<Sum()> &first, const Sum &second) {
+  bool isInside = std::all_of(
+      conditions.begin(), conditions.end(),
+      [&](const Polynomial &condition) { return isKnown(condition); });
+  return isInside ? first() : second;
+}
+
+/// The same of a window that moves with what it is folded over: such a
+/// condition is a factor.
+Sum ElementOf::insideWindow(const std::vector<Polynomial> &conditions,
+                            const std::function<Sum()> &first,
+                            const Sum &second, size_t from) {
+  for (size_t i = from; i != conditions.size(); ++i) {
+    try {
+      if (!isKnown(conditions[i])) {
+        return second;
+      }
+    } catch (const SplitAt &split) {
+      if (!hasBound(split.condition)) {
+        throw;
+      }
+      FactScope scope(facts_);
+      facts_.push(conditions[i], Facts::Relation::AtLeast);
+      return choose(conditions[i],
+                    insideWindow(conditions, first, second, i + 1), second);
+    }
+  }
+  return first();
+}
+
+/// index / by and index % by; throws where an index has to be split for that.
+Division ElementOf::divideIndex(const Polynomial &index, const Polynomial &by) {
+  if (by.number() == 1) {
+    return {index, Polynomial(0)};
+  }
+  Division division = divide(index, by);
+  const Polynomial &rest = division.remainder;
+  if (facts_.isAtLeastZero(rest) &&
+      facts_.isAtLeastZero(by - Polynomial(1) - rest)) {
+    return division;
+  }
+  for (const auto &[product, coefficient] : rest.terms()) {
+    bool isIndex = product.size() == 1 && coefficient == 1 &&
+                   product[0]->kind == Atom::Kind::Index;
+    std::optional<Polynomial> extent =
+        isIndex ? facts_.extentOf(*product[0]) : std::nullopt;
+    if (extent && divideExactly(*extent, by)) {
+      throw SplitIndex{product[0], by};
+    }
+  }
+  return {quotientOf(index, by), remainderOf(index, by)};
+}
+
+/// The index of an operand whose shape broadcasts to `wanted`.
+Index ElementOf::operandIndex(size_t operand, const Index &index,
+                              const Index &wanted) {
+  Index extents = shape(operand), result;
+  for (size_t dim = 0; dim != extents.size(); ++dim) {
+    const Polynomial &extent = extents[dim];
+    size_t aligned = dim + index.size() - extents.size();
+    if (extent.number() != 1 && extent == wanted[aligned]) {
+      result.push_back(index[aligned]);
+      continue;
+    }
+    if (extent.number() == 1) {
+      result.emplace_back(0);
+      continue;
+    }
+    if (!facts_.isAtLeastZero(extent - Polynomial(2))) {
+      if (facts_.isZero(extent - Polynomial(1))) {
+        result.emplace_back(0);
+        continue;
+      }
+      throw SplitExtent{extent};
+    }
+    result.push_back(index[aligned]);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// All of them
+//===----------------------------------------------------------------------===//
+
+ElementOf::Define ElementOf::definitionOf(const std::string &op) {
+  static const std::map<std::string, Define> definitions = {
+      {"matmul", &ElementOf::matmul},
+      {"reduce", &ElementOf::reduce},
+      {"cumulate", &ElementOf::cumulate},
+      {"conv", &ElementOf::conv},
+      {"pool_sum", &ElementOf::pool},
+      {"pool_max", &ElementOf::pool},
+      {"transpose", &ElementOf::transpose},
+      {"slice", &ElementOf::slice},
+      {"pad", &ElementOf::pad},
+      {"concat", &ElementOf::concat},
+      {"broadcast", &ElementOf::broadcast},
+      {"gather", &ElementOf::gather},
+      {"take_along", &ElementOf::takeAlong},
+      {"insert", &ElementOf::insert},
+  };
+  auto found = definitions.find(op);
+  return found == definitions.end() ? nullptr : found->second;
+}
+
+bool divisi::rewrite::isDefinedByElements(const std::string &op) {
+  return op == "reshape" || op == "iota" || ElementOf::definitionOf(op);
+}
+
+Sum ElementOf::at(size_t value, const Index &index) {
+  constexpr size_t mostSteps = 20000;
+  if (++context_.steps > mostSteps) {
+    throw GivenUp();
+  }
+  if (value < rule_.variables.size()) {
+    if (variables_) {
+      return (*variables_)[value](index);
+    }
+    Index place = index, extents = shape(value);
+    for (size_t dim = 0; dim != place.size(); ++dim) {
+      if (extents[dim].number() == 1) {
+        place[dim] = Polynomial(0);
+      }
+    }
+    return elementOf("x" + std::to_string(value), std::move(place),
+                     rule_.elements[value] == "bool");
+  }
+  const SymbolicCall &made = call(value);
+  if (made.op.empty()) {
+    return splat(made);
+  }
+  if (made.op == "reshape") {
+    return reshape(value, index);
+  }
+  if (made.op == "iota") {
+    return numberOf(index[size_t(number(made, "axis"))]);
+  }
+  if (Define definition = definitionOf(made.op)) {
+    return (this->*definition)(made, index);
+  }
+  if (auto weighed =
+          made.op == "attention" ? attention(made, index) : std::nullopt) {
+    return *weighed;
+  }
+  if (auto defined = define(made, index)) {
+    return *defined;
+  }
+  return made.isElementwise || isScaledAlone(made) ? elementwise(made, index)
+                                                   : through(made, index);
+}

@@ -1,0 +1,221 @@
+//===- SymbolicEvaluator.h - Elements of what operators make ----*- C++ -*-===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An element of one side of a rule, at an index, in terms of elements of its
+// variables. What is asked for is followed from the result to the variables.
+// Operators that move, multiply or fold elements are defined here, and a test
+// compares the definitions with the reference kernels; of all others no more is
+// known than which dims go through them, which their loops say.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIVISI_LIB_PROVE_ELEMENTS_SYMBOLICEVALUATOR_H
+#define DIVISI_LIB_PROVE_ELEMENTS_SYMBOLICEVALUATOR_H
+
+#include "divisi/Prove/Symbolic.h"
+#include "lib/Prove/Elements/Facts.h"
+#include "lib/Prove/Elements/Terms.h"
+
+#include <set>
+
+namespace divisi::rewrite {
+
+using Index = std::vector<Polynomial>;
+
+/// Whether elements of that type, or of `float`, are floats.
+bool isFloat(const std::string &type);
+
+/// Whether it has an index of a fold: all but those of results.
+bool hasBound(const Polynomial &polynomial);
+
+/// Thrown where it has to be known whether it is at least 0.
+struct SplitAt {
+  Polynomial condition;
+};
+/// Thrown where an index has to be two: itself / by and itself % by.
+struct SplitIndex {
+  AtomRef index;
+  Polynomial by;
+};
+/// Thrown where it has to be known whether an extent is 1, or more.
+struct SplitExtent {
+  Polynomial extent;
+};
+
+/// Thrown where an extent has to be a multiple of another, as an operator
+/// says.
+struct SplitMultiple {
+  AtomRef extent;
+  Polynomial of;
+};
+
+/// What elements are followed in.
+struct ElementContext {
+  Facts &facts; ///< About the symbols.
+  /// What operators are, by their functions.
+  const std::multimap<std::string, const SymbolicRule *> &definitions;
+  std::set<std::string> used; ///< Names of definitions.
+  size_t depth = 0;           ///< As many indices are bound.
+  size_t steps = 0;           ///< As many elements were followed.
+};
+
+/// An index that is bound while this is there.
+class BoundIndex {
+public:
+  explicit BoundIndex(size_t &depth)
+      : depth_(depth), atom_(indexAtom("i" + std::to_string(depth++))) {}
+  BoundIndex(const BoundIndex &) = delete;
+  BoundIndex &operator=(const BoundIndex &) = delete;
+  ~BoundIndex() { --depth_; }
+  const AtomRef &atom() const { return atom_; }
+
+private:
+  size_t &depth_;
+  AtomRef atom_;
+};
+
+/// The elements of one side.
+class ElementOf {
+public:
+  /// Of a rule at these values of its symbols and reals; all outlive this.
+  ElementOf(const SymbolicRule &rule, const SymbolicGraph &side,
+            const Values &symbols, const std::map<std::string, Sum> &reals,
+            ElementContext &context)
+      : rule_(rule), side_(side), symbols_(symbols), reals_(reals),
+        context_(context), facts_(context.facts) {}
+
+  /// The element of a value, by its number. Throws one of the above, or
+  /// GivenUp.
+  Sum at(size_t value, const Index &index);
+  /// The extents of a value.
+  Index shape(size_t value);
+  /// An integer of the rule.
+  Polynomial integer(const Expr &expr);
+  /// A real of the rule.
+  Sum real(const Expr &expr);
+
+private:
+  friend bool isDefinedByElements(const std::string &op);
+
+  using Body = std::function<Sum(const Polynomial &)>;
+  /// What an operand of a definition is.
+  using Operand = std::function<Sum(const Index &)>;
+  using Define = Sum (ElementOf::*)(const SymbolicCall &, const Index &);
+  /// The values that it gives its names.
+  struct Bound {
+    Values symbols;
+    std::map<std::string, Sum> reals;
+    std::vector<Operand> operands; ///< Of each variable.
+  };
+  /// Closes a fold, and joins two parts of one.
+  struct FoldKind {
+    std::function<Sum(const Binder &, const Sum &)> close;
+    std::function<Sum(const Sum &, const Sum &)> join;
+    bool isSum = false;
+  };
+
+  /// Where a condition changes along an index: it begins to hold there, or has
+  /// ended to.
+  struct Change {
+    bool begins = false;
+    Polynomial at;
+  };
+
+  const SymbolicCall &call(size_t value) const {
+    return side_.calls[value - rule_.variables.size()];
+  }
+  const SymbolicValue &attribute(const SymbolicCall &call, const char *name);
+  Index list(const SymbolicCall &call, const char *name);
+  int64_t number(const SymbolicCall &call, const char *name);
+  std::vector<size_t> dimList(const SymbolicCall &call, const char *name);
+  Polynomial integerOf(const Sum &sum);
+
+  static Define definitionOf(const std::string &op);
+  Index shapeOf(const SymbolicCall &call);
+  std::optional<Index> definedShape(const SymbolicCall &call);
+  Index elementwiseShape(const SymbolicCall &call);
+  Index labelledShape(const SymbolicCall &call);
+  Index windowShape(const SymbolicCall &call);
+  Polynomial sliceExtent(const Polynomial &start, const Polynomial &limit,
+                         const Polynomial &step);
+  bool isKnown(const Polynomial &condition);
+  Sum inside(const std::vector<Polynomial> &conditions,
+             const std::function<Sum()> &first, const Sum &second);
+  Sum insideWindow(const std::vector<Polynomial> &conditions,
+                   const std::function<Sum()> &first, const Sum &second,
+                   size_t from = 0);
+  Division divideIndex(const Polynomial &index, const Polynomial &by);
+  FoldKind foldKind(const std::string &kind, const std::string &type);
+  Sum fold(const Polynomial &extent, const FoldKind &kind, const Body &body);
+  Sum close(const Binder &binder, const FoldKind &kind, const Sum &body);
+  Sum closeTerm(const Binder &binder, const FoldKind &kind, Monomial monomial,
+                Fraction coefficient);
+  std::optional<Change> changeOf(const Polynomial &condition,
+                                 const Binder &binder, bool splits = false);
+  std::optional<Sum> foldParts(const Polynomial &extent, const FoldKind &kind,
+                               const Body &body, const AtomRef &index,
+                               const Polynomial &condition);
+  Sum foldHalves(const AtomRef &index, const Body &body,
+                 const Polynomial &condition);
+  Sum foldAll(const Index &extents, const FoldKind &kind,
+              const std::function<Sum(const Index &)> &body);
+  Index operandIndex(size_t operand, const Index &index, const Index &extents);
+  std::vector<Sum> operands(const SymbolicCall &call, const Index &index);
+
+  Sum splat(const SymbolicCall &call);
+  Sum matmul(const SymbolicCall &call, const Index &index);
+  Sum reduce(const SymbolicCall &call, const Index &index);
+  Sum cumulate(const SymbolicCall &call, const Index &index);
+  Sum conv(const SymbolicCall &call, const Index &index);
+  Sum pool(const SymbolicCall &call, const Index &index);
+  Sum transpose(const SymbolicCall &call, const Index &index);
+  Sum slice(const SymbolicCall &call, const Index &index);
+  Sum pad(const SymbolicCall &call, const Index &index);
+  Sum concat(const SymbolicCall &call, const Index &index);
+  Sum broadcast(const SymbolicCall &call, const Index &index);
+  Sum reshape(size_t value, const Index &index);
+  Sum gather(const SymbolicCall &call, const Index &index);
+  Sum takeAlong(const SymbolicCall &call, const Index &index);
+  Sum insert(const SymbolicCall &call, const Index &index);
+  std::optional<Sum> attention(const SymbolicCall &call, const Index &index);
+  bool bind(const std::vector<std::pair<Expr, Polynomial>> &values,
+            const SymbolicRule &definition, Bound &bound);
+  std::optional<Bound> bindDefinition(const SymbolicCall &call,
+                                      const SymbolicRule &definition);
+  std::optional<Sum> define(const SymbolicCall &call, const Index &index);
+  std::string typeOf(size_t value) const;
+  /// Whether it quantizes or dequantizes elements, each by its own scale.
+  bool isScaledAlone(const SymbolicCall &call);
+  Sum elementwise(const SymbolicCall &call, const Index &index);
+  std::optional<Sum> ring(const SymbolicCall &call, const std::string &from,
+                          const std::vector<Sum> &x);
+  std::optional<Sum> boolean(const SymbolicCall &call, const std::string &from,
+                             const std::vector<Sum> &x);
+  Sum compare(const SymbolicCall &call, const std::string &from,
+              const std::vector<Sum> &x);
+  Sum function(const SymbolicCall &call, const std::string &from,
+               const std::vector<Sum> &x);
+  Sum through(const SymbolicCall &call, const Index &index);
+  Sum lambdaBody(size_t operand, const Index &place,
+                 const std::vector<Binder> &binders);
+  std::string nameOf(const SymbolicCall &call);
+  SymbolicCall withDimsInside(const SymbolicCall &call);
+
+  const SymbolicRule &rule_;
+  const SymbolicGraph &side_;
+  const Values &symbols_;
+  const std::map<std::string, Sum> &reals_;
+  ElementContext &context_;
+  Facts &facts_;
+  /// Of a definition: what its variables are.
+  const std::vector<Operand> *variables_ = nullptr;
+};
+
+} // namespace divisi::rewrite
+
+#endif // DIVISI_LIB_PROVE_ELEMENTS_SYMBOLICEVALUATOR_H

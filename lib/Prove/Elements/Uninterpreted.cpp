@@ -1,0 +1,136 @@
+//===- Uninterpreted.cpp - Operators of which no more is known ------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Prove/Elements/SymbolicEvaluator.h"
+
+#include <algorithm>
+
+using namespace divisi::rewrite;
+
+/// The operator with all that its attributes say, and the types.
+std::string ElementOf::nameOf(const SymbolicCall &call) {
+  std::string name = call.op;
+  for (const auto &[key, value] : call.attributes) {
+    name += " " + key + "=";
+    if (const auto *text = std::get_if<std::string>(&value)) {
+      name += *text;
+    } else if (const auto *flag = std::get_if<bool>(&value)) {
+      name += *flag ? "true" : "false";
+    } else if (const auto *expr = std::get_if<Expr>(&value)) {
+      name +=
+          isReal(*expr, rule_.reals) ? real(*expr).key() : integer(*expr).key();
+    } else {
+      for (const Expr &each : std::get<std::vector<Expr>>(value)) {
+        name += integer(each).key() + ",";
+      }
+    }
+  }
+  for (size_t operand : call.operands) {
+    name += " " + typeOf(operand);
+  }
+  return name + " -> " + call.element;
+}
+
+std::vector<Sum> ElementOf::operands(const SymbolicCall &call,
+                                     const Index &index) {
+  std::vector<Sum> result;
+  Index wanted = shapeOf(call);
+  for (size_t operand : call.operands) {
+    result.push_back(at(operand, operandIndex(operand, index, wanted)));
+  }
+  return result;
+}
+
+/// The element of an operand at a place made of these indices.
+Sum ElementOf::lambdaBody(size_t operand, const Index &place,
+                          const std::vector<Binder> &binders) {
+  try {
+    return at(operand, place);
+  } catch (const SplitAt &split) {
+    for (const Binder &binder : binders) {
+      if (split.condition.mentions(*binder.index)) {
+        return foldHalves(
+            binder.index,
+            [&](const Polynomial &) {
+              return lambdaBody(operand, place, binders);
+            },
+            split.condition);
+      }
+    }
+    throw;
+  }
+}
+
+/// The operator with attributes that name dims of its first operand by their
+/// order among those that do not go through.
+SymbolicCall ElementOf::withDimsInside(const SymbolicCall &call) {
+  std::vector<std::optional<size_t>> inside;
+  if (!call.through.empty()) {
+    size_t count = 0;
+    for (const std::optional<size_t> &dim : call.through[0]) {
+      inside.push_back(dim ? std::nullopt : std::optional(count++));
+    }
+  }
+  SymbolicCall named = call;
+  for (const char *attribute : {"axis", "axes"}) {
+    auto found = named.attributes.find(attribute);
+    if (found == named.attributes.end()) {
+      continue;
+    }
+    bool isList = std::holds_alternative<std::vector<Expr>>(found->second);
+    std::vector<size_t> dims =
+        isList ? dimList(call, attribute)
+               : std::vector<size_t>{size_t(number(call, attribute))};
+    std::string text;
+    for (size_t dim : dims) {
+      bool isInside = dim < inside.size() && inside[dim];
+      text += isInside ? std::to_string(*inside[dim]) + ","
+                       : "through " + std::to_string(dim) + ",";
+    }
+    found->second = text;
+  }
+  return named;
+}
+
+/// A function of all elements along the dims that do not go through, and of
+/// the indices of the result that no operand has.
+Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
+  std::vector<bool> isThrough(index.size());
+  std::vector<Sum> operands;
+  for (size_t i = 0; i != call.operands.size(); ++i) {
+    Index own = shape(call.operands[i]);
+    FactScope scope(facts_);
+    Factor lambda;
+    lambda.kind = Factor::Kind::Fold;
+    lambda.name = "of";
+    std::vector<std::unique_ptr<BoundIndex>> bound;
+    Index place(own.size());
+    for (size_t dim = 0; dim != own.size(); ++dim) {
+      if (auto result = call.through[i][dim]) {
+        place[dim] = index[*result];
+        isThrough[*result] = true;
+        continue;
+      }
+      bound.push_back(std::make_unique<BoundIndex>(context_.depth));
+      const AtomRef &each = bound.back()->atom();
+      facts_.pushIndex(each, own[dim]);
+      lambda.binders.push_back({each, own[dim]});
+      place[dim] = Polynomial(each);
+    }
+    lambda.operands = {lambdaBody(call.operands[i], place, lambda.binders)};
+    operands.emplace_back(makeFactor(std::move(lambda)));
+  }
+  std::vector<Polynomial> rest;
+  for (size_t dim = 0; dim != index.size(); ++dim) {
+    if (!isThrough[dim]) {
+      rest.push_back(index[dim]);
+    }
+  }
+  return functionOf(nameOf(withDimsInside(call)), std::move(operands),
+                    std::move(rest));
+}

@@ -1,0 +1,135 @@
+//===- ProverTest.cpp - What axioms prove, and what they must not ---------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Rules that are false, given to the prover past the gates that refuse them:
+// what it proves is wrong.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProvedOf.h"
+#include "test/Rules/ParsedRules.h"
+
+#include "divisi/Prove/Check.h"
+#include "divisi/Rules/Shipped.h"
+
+#include "gtest/gtest.h"
+
+#include <csignal>
+
+using namespace divisi;
+using namespace divisi::rewrite;
+
+static std::vector<Rule> falseRules() { return parsedFile(DIVISI_FALSE_RULES); }
+
+TEST(ProverTest, AxiomsProveNothingFalse) {
+  auto axioms = shippedAxioms();
+  ASSERT_TRUE(axioms) << axioms.status().message();
+  std::vector<Rule> rules = falseRules();
+  ASSERT_GT(rules.size(), 50u);
+  // What is only not bit-exact is true.
+  std::erase_if(rules, [](const Rule &rule) {
+    return !rule.comments.empty() &&
+           rule.comments.front() == "refused by its floats";
+  });
+  Instantiator instantiator;
+  EXPECT_EQ(provedOf(rules, symbolicAxioms(*axioms, rules, instantiator),
+                     kAllSteps, kWorkForNo),
+            std::vector<std::string>());
+}
+
+/// The obligations of a rule of Divisi, and the axioms for it.
+struct Question {
+  std::vector<SymbolicRule> axioms;
+  Obligations obligations;
+
+  UsableAxioms usable() const {
+    return [this](size_t, size_t) { return axioms; };
+  }
+};
+
+static Question askAbout(const std::string &name) {
+  Question question;
+  auto rules = shippedRules();
+  auto axioms = shippedAxioms();
+  EXPECT_TRUE(rules && axioms);
+  std::erase_if(*rules, [&](const Rule &rule) { return rule.name != name; });
+  Instantiator instantiator;
+  question.obligations = obligationsOf(rules->at(0), instantiator);
+  question.axioms = usableAxioms(
+      symbolicAxioms(axiomsWithin(*axioms, *rules), *rules, instantiator),
+      {question.obligations});
+  return question;
+}
+
+TEST(ProverTest, TimeThatIsUpIsNoProof) {
+  Question question = askAbout("relu-of-relu");
+  ProofLimits limits;
+  limits.seconds = 0;
+  size_t count = 0;
+  proveInChildren(question.axioms, question.usable(),
+                  {question.obligations, question.obligations}, limits,
+                  [&](const ProofResult &result) {
+                    EXPECT_FALSE(result.isProved);
+                    EXPECT_EQ(result.open,
+                              "the prover was stopped, for it took too long");
+                    ++count;
+                  });
+  EXPECT_EQ(count, 2u);
+}
+
+TEST(ProverTest, WorkThatIsUsedUpIsNoProof) {
+  Question question = askAbout("scale-columns-of-weights");
+  ProofLimits limits;
+  limits.work = 100;
+  proveInChildren(
+      question.axioms, question.usable(), {question.obligations}, limits,
+      [&](const ProofResult &result) {
+        EXPECT_FALSE(result.isProved);
+        EXPECT_NE(
+            result.open.find("the work that may be done for it was used up"),
+            std::string::npos)
+            << result.open;
+      });
+}
+
+TEST(ProverTest, ProcessThatIsKilledIsNoProofOfItsRuleAlone) {
+  Question question = askAbout("factor-sum");
+  std::vector<Obligations> many(5, question.obligations);
+  auto usable = [&](size_t number, size_t) {
+    if (number == 2) {
+      raise(SIGKILL);
+    }
+    return question.axioms;
+  };
+  for (size_t jobs : {1, 3}) {
+    ProofLimits limits;
+    limits.jobs = jobs;
+    std::string proved;
+    proveInChildren(
+        question.axioms, usable, many, limits, [&](const ProofResult &result) {
+          proved += result.isProved ? '1' : '0';
+          EXPECT_EQ(result.open, result.isProved ? ""
+                                                 : "the prover's process has "
+                                                   "ended");
+        });
+    EXPECT_EQ(proved, "11011");
+  }
+}
+
+TEST(ProverTest, AxiomsDoNotMakeAllEqual) {
+  auto axioms = shippedAxioms();
+  ASSERT_TRUE(axioms);
+  Instantiator instantiator;
+  Prover prover(kWorkForNo);
+  for (const SymbolicRule &axiom : symbolicAxioms(*axioms, {}, instantiator)) {
+    prover.assume(axiom);
+  }
+  for (size_t rank = 0; rank != 5; ++rank) {
+    EXPECT_FALSE(prover.proveAllEqual(rank).isProved) << rank;
+  }
+}

@@ -1,0 +1,11 @@
+//===- main.cpp - The prover's and generator's verbs of divisi ------------===//
+//
+// Part of the Divisi project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "divisi/Driver/Tool.h"
+
+int main(int argc, char **argv) { return divisi::runRulesTool(argc, argv); }
