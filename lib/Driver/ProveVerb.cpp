@@ -173,7 +173,7 @@ static std::string describeVerdict(const Verdict &verdict, const Rule &rule) {
 void ProveVerb::tell(const Verdict &verdict, const Rule &rule) {
   // An axiom is not proved.
   const char *standing =
-      rule.isAxiom && !verdict.refusal ? "believed" : spell(verdict.standing);
+      rule.isAxiom && !verdict.refusal ? "believed" : spell(verdict.status);
   ++counts_[standing];
   verdicts_.push_back(verdict);
   if (verdict.refusal) {

@@ -95,7 +95,7 @@ private:
 GenerateOptions RulesVerb::options() const {
   GenerateOptions options;
   options.seed = seed_;
-  options.worlds.assign(worlds_.begin(), worlds_.end());
+  options.vocabularies.assign(worlds_.begin(), worlds_.end());
   options.most = most_;
   options.journal = journal_;
   options.jobs = jobs_;
@@ -128,7 +128,7 @@ static std::string printCounts(const std::vector<GenerateCounts> &all) {
     text +=
         formatv("| {0} | {1} | {2} | {3} | {4} | {5} | {6} | {7} | {8} | "
                 "{9} | {10} | {11} | {12} |\n",
-                each.world, each.operators, each.enumerated, each.classes,
+                each.vocabulary, each.operators, each.enumerated, each.classes,
                 each.equal, each.renamed, each.asked, each.unsaid, each.derived,
                 each.refused, each.kept, each.proved, each.kept - each.proved)
             .str();
@@ -145,8 +145,8 @@ Status RulesVerb::generate() const {
       generateRules(options(), *axioms, [&](const GenerateCounts &counts) {
         errs() << formatv("{0}, {1} operators: {2} graphs, {3} equations up to "
                           "names, {4} kept\n",
-                          counts.world, counts.operators, counts.enumerated,
-                          counts.renamed, counts.kept);
+                          counts.vocabulary, counts.operators,
+                          counts.enumerated, counts.renamed, counts.kept);
       });
   if (!made) {
     return made.status();
@@ -212,7 +212,7 @@ Status RulesVerb::entail() const {
         outs() << formatv("{0}, {1} operators: {2} equations, {3} without "
                           "words, {4} asked about, {5} entailed, {6} open, {7} "
                           "false elsewhere\n",
-                          counts.world, counts.operators, counts.equations,
+                          counts.vocabulary, counts.operators, counts.equations,
                           counts.unsaid, counts.asked, counts.entailed,
                           counts.open.size(), counts.refused);
         for (const Rule &rule : counts.open) {

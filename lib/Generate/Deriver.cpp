@@ -56,7 +56,7 @@ void Deriver::addWay(const Equation &equation, bool isReversed) {
   for (size_t i = 0; i != last.operands.size(); ++i) {
     needs[i] = needOf(equation, way.from(), last.operands[i]);
   }
-  ways_.resize(universe_.world().operators.size());
+  ways_.resize(universe_.vocabulary().operators.size());
   std::vector<Ways> &all = ways_[last.op];
   auto found = std::find_if(all.begin(), all.end(), [&](const Ways &each) {
     return each.needs == needs;
@@ -81,23 +81,24 @@ void Deriver::use(const Equation &equation) {
 void Deriver::match(Search &search, size_t value, uint32_t graph,
                     const Next &next) const {
   const Equation &equation = search.way.equation;
-  uint32_t stand = universe_.graphs()[graph].stand;
+  uint32_t representative = universe_.graphs()[graph].representative;
   if (value < equation.leaves.size()) {
     uint32_t &bound = search.binding[value];
-    if (bound == stand) {
+    if (bound == representative) {
       next();
     } else if (bound == Term::kNone) {
-      bound = stand;
+      bound = representative;
       next();
       bound = Term::kNone;
     }
     return;
   }
   const Step &step = search.way.from().steps[value - equation.leaves.size()];
-  if ((universe_.lastOperators(stand) & Universe::maskOf(step.op)) == 0) {
+  if ((universe_.lastOperators(representative) & Universe::maskOf(step.op)) ==
+      0) {
     return;
   }
-  for (uint32_t member : universe_.membersOf(stand)) {
+  for (uint32_t member : universe_.membersOf(representative)) {
     const Term &term = universe_.graphs()[member].term;
     if (term.op == step.op && search.found < kMostMatches) {
       matchStep(search, step, term.a, term.b, next);
@@ -162,8 +163,8 @@ std::vector<Term> Deriver::rewrite(const Term &term) const {
   }
   auto has = [&](uint32_t graph, uint64_t need) {
     return need == 0 ||
-           (universe_.lastOperators(universe_.graphs()[graph].stand) & need) !=
-               0;
+           (universe_.lastOperators(universe_.graphs()[graph].representative) &
+            need) != 0;
   };
   for (const Ways &each : ways_[term.op]) {
     if (!has(term.a, each.needs[0]) ||
@@ -183,20 +184,20 @@ std::vector<Term> Deriver::rewrite(const Term &term) const {
 
 /// The term of the graphs that stand for its operands, which has the same
 /// result. It may have more operators, for these may share less.
-Term Deriver::onStanding(Term term) const {
+Term Deriver::onRepresentatives(Term term) const {
   if (term.op == Term::kLeaf) {
     return term;
   }
-  term.a = universe_.graphs()[term.a].stand;
+  term.a = universe_.graphs()[term.a].representative;
   if (term.b != Term::kNone) {
-    term.b = universe_.graphs()[term.b].stand;
+    term.b = universe_.graphs()[term.b].representative;
   }
   term.size = universe_.sizeOf(term.a, term.b);
   return term;
 }
 
 bool Deriver::derives(const Term &term, const Term &first) {
-  Term begin = onStanding(term), end = onStanding(first);
+  Term begin = onRepresentatives(term), end = onRepresentatives(first);
   if (begin == end || (begin < term && open_.count(begin) == 0)) {
     return true;
   }
@@ -215,8 +216,7 @@ bool Deriver::derives(const Term &term, const Term &first) {
         continue;
       }
       if (each < term && open_.count(each) == 0) {
-        // Where extents of the world are equal by chance, an equation may not
-        // hold.
+        // Where extents are equal by chance, an equation may not hold.
         wanted = wanted ? wanted : universe_.fingerprint(term);
         if (universe_.fingerprint(each) == wanted) {
           return true;

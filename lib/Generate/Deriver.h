@@ -75,7 +75,7 @@ private:
              const Next &next) const;
   void matchStep(Search &search, const Step &step, uint32_t a, uint32_t b,
                  const Next &next) const;
-  Term onStanding(Term term) const;
+  Term onRepresentatives(Term term) const;
   uint32_t instantiate(const Way &way, size_t value,
                        const Binding &binding) const;
   void addResult(const Way &way, const Binding &binding,

@@ -1,4 +1,4 @@
-//===- Entail.cpp - What rules say of all equations -----------------------===//
+//===- Entail.cpp - Which equations rules entail --------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -28,31 +28,31 @@ static constexpr unsigned kGivenWork = 400000;
 
 namespace {
 
-/// The equations of one world.
+/// The equations of one vocabulary.
 class Entailment {
 public:
-  Entailment(const World &world, const GenerateOptions &options,
+  Entailment(const Vocabulary &vocabulary, const GenerateOptions &options,
              const std::vector<SymbolicRule> &accepted,
              const std::vector<SymbolicRule> &given,
              const std::vector<SymbolicRule> *definitions,
              Instantiator &instantiator)
-      : universe_(world, options.seed), instantiator_(instantiator),
+      : universe_(vocabulary, options.seed), instantiator_(instantiator),
         generalizer_(universe_, instantiator), definitions_(definitions),
-        accepted_(proverFrom(accepted, mostDimsOf(world), kDefaultWork)) {
+        accepted_(proverFrom(accepted, mostDimsOf(vocabulary), kDefaultWork)) {
     if (!given.empty()) {
-      given_ = proverFrom(given, mostDimsOf(world), kGivenWork);
+      given_ = proverFrom(given, mostDimsOf(vocabulary), kGivenWork);
     }
   }
 
   EntailCounts run(size_t operators) {
-    counts_ = {universe_.world().name, operators, 0, 0, 0, 0, 0, {}};
-    MetEquations met(universe_);
+    counts_ = {universe_.vocabulary().name, operators, 0, 0, 0, 0, 0, {}};
+    SeenEquations seen(universe_);
     universe_.enumerate(
-        uint8_t(operators), operators != universe_.world().most,
-        [&](const Term &term, const Term &first) { met.add(term, first); });
-    std::vector<Met> all = met.take();
+        uint8_t(operators), operators != universe_.vocabulary().most,
+        [&](const Term &term, const Term &first) { seen.add(term, first); });
+    std::vector<SeenEquation> all = seen.take();
     counts_.equations = all.size();
-    for (const Met &each : all) {
+    for (const SeenEquation &each : all) {
       add(each.term, each.first);
     }
     ask();
@@ -69,9 +69,9 @@ private:
     }
     rule->name = "equation";
     rule->summary = summaryOf(*rule);
-    questions_.push_back(
-        obligationsOf(*rule, instantiator_,
-                      definitions_ ? Through::Tried : Through::Unasked));
+    questions_.push_back(obligationsOf(*rule, instantiator_,
+                                       definitions_ ? PassThroughQuery::Tested
+                                                    : PassThroughQuery::None));
     rules_.push_back(std::move(*rule));
     if (rules_.size() == mostAtOnce) {
       ask();
@@ -144,9 +144,9 @@ Status divisi::rewrite::entailGenerated(
     const GenerateOptions &options, const std::vector<Rule> &rules,
     const std::vector<Rule> &given, bool byElements,
     const std::function<void(const EntailCounts &)> &tell) {
-  auto worlds = chooseWorlds(options);
-  if (!worlds) {
-    return worlds.status();
+  auto vocabularies = chooseVocabularies(options);
+  if (!vocabularies) {
+    return vocabularies.status();
   }
   Instantiator instantiator;
   std::vector<SymbolicRule> accepted =
@@ -156,10 +156,10 @@ Status divisi::rewrite::entailGenerated(
   if (byElements) {
     definitions = symbolicDefinitions(rules, rules, instantiator);
   }
-  for (const World &world : *worlds) {
-    Entailment entailment(world, options, accepted, also,
+  for (const Vocabulary &vocabulary : *vocabularies) {
+    Entailment entailment(vocabulary, options, accepted, also,
                           byElements ? &definitions : nullptr, instantiator);
-    for (size_t operators = 1; operators <= world.most; ++operators) {
+    for (size_t operators = 1; operators <= vocabulary.most; ++operators) {
       tell(entailment.run(operators));
     }
   }

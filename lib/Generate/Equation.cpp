@@ -140,8 +140,9 @@ std::string divisi::rewrite::canonicalText(const Universe &universe,
 
 bool divisi::rewrite::isConstant(const Universe &universe, uint32_t graph) {
   const Term &term = universe.graphs()[graph].term;
-  return term.op == Term::kLeaf &&
-         universe.world().leaves[universe.leafOf(term.a)].element.has_value();
+  return term.op == Term::kLeaf && universe.vocabulary()
+                                       .leaves[universe.leafOf(term.a)]
+                                       .element.has_value();
 }
 
 size_t divisi::rewrite::countVariables(const Universe &universe,

@@ -16,7 +16,7 @@
 
 namespace divisi::rewrite {
 
-/// An operator of the world on values, which are numbered: the equation's
+/// An operator of the vocabulary on values, which are numbered: the equation's
 /// leaves, then the steps of the side.
 struct Step {
   uint16_t op = 0;

@@ -150,7 +150,7 @@ struct Sum {
 
 /// An extent of which nothing is said, or one that is a function of others.
 struct Unknown {
-  int64_t extent = 0;         ///< In the world.
+  int64_t extent = 0;         ///< In the vocabulary.
   std::string function;       ///< Empty: of a leaf.
   std::vector<Sum> arguments; ///< Of the function.
 };
@@ -268,8 +268,8 @@ bool Guess::addLeaves() {
   return !unknowns_.empty();
 }
 
-/// Where an axis is cut, which is in its midst in the world: behind the first
-/// of two that were joined, or anywhere, but at one place for one extent.
+/// Where an axis is cut, which is in its midst in the vocabulary: behind the
+/// first of two that were joined, or anywhere, but at one place for one extent.
 Sum Guess::cutOf(const Shaped &value, size_t axis) {
   Sum extent = resolved(value.dims[axis]);
   if (value.first && value.axis == axis && value.dims[axis].terms.size() == 2) {
@@ -298,7 +298,7 @@ void Guess::addPart(const TableOperator &op, const Shaped &operand,
 
 std::optional<Shaped>
 Guess::addStep(const Step &step, const std::vector<const Shaped *> &operands) {
-  const TableOperator &op = universe_.world().operators[step.op];
+  const TableOperator &op = universe_.vocabulary().operators[step.op];
   std::vector<TensorForm> forms;
   std::vector<Sum> dims;
   for (const Shaped *operand : operands) {

@@ -36,7 +36,7 @@ struct Flow {
   std::vector<std::optional<std::vector<int64_t>>> results;
 };
 
-/// Asks the operators of a world, each once.
+/// Asks the operators of a vocabulary, each once.
 class Flows {
 public:
   /// Of `universe`, which outlives this.
@@ -53,8 +53,8 @@ private:
 };
 
 /// For each dim of each leaf the number of what has to be one extent, or -1
-/// where it has to be what it is in the world. Nothing where no extent can be
-/// any other.
+/// where it has to be what it is in the vocabulary. Nothing where no extent can
+/// be any other.
 std::optional<std::vector<std::vector<int>>>
 guessExtents(Universe &universe, Flows &flows, const Equation &equation);
 

@@ -53,7 +53,7 @@ bool Generalizer::holds(const Rule &rule, const Ranks &ranks, bool isSmall) {
     }
     std::vector<rt::HostTensor> inputs;
     for (const TensorForm &form : *variables) {
-      inputs.push_back(*drawTensor(form, Values::Normal, random_));
+      inputs.push_back(*drawTensor(form, Distribution::Normal, random_));
     }
     auto left = evaluate(*source, inputs), right = evaluate(*target, inputs);
     if (!left || !right || compare((*left)[0], (*right)[0], Tolerance::Exact)) {
@@ -68,7 +68,7 @@ std::optional<Rule> Generalizer::build(const Names &names) {
   unsigned choices = 1;
   for (const Sketch *side : {&equation_.source, &equation_.target}) {
     for (size_t i = 0; i != side->steps.size(); ++i) {
-      Extra extra = universe_.world().operators[side->steps[i].op].extra;
+      Extra extra = universe_.vocabulary().operators[side->steps[i].op].extra;
       if (extra == Extra::FirstPart || extra == Extra::SecondPart) {
         choices = std::max(choices, 2u << i);
       }
@@ -130,7 +130,7 @@ void Generalizer::nameSome(Names &names, int64_t extent, size_t count) {
   } while (std::prev_permutation(isChosen.begin(), isChosen.end()));
 }
 
-/// Starts over, with the equation at the extents of its world.
+/// Starts over, with the equation at the extents of its vocabulary.
 bool Generalizer::begin(const Equation &equation) {
   equation_ = equation;
   random_.seed(1);
@@ -191,8 +191,8 @@ std::optional<Rule> Generalizer::run(const Equation &equation) {
 
 /// What a side makes of values for the leaves.
 std::optional<rt::HostTensor>
-Generalizer::evaluateInWorld(const Sketch &side,
-                             std::vector<rt::HostTensor> values) {
+Generalizer::evaluateInVocabulary(const Sketch &side,
+                                  std::vector<rt::HostTensor> values) {
   for (const Step &step : side.steps) {
     std::vector<rt::HostTensor> operands;
     for (size_t operand : step.operands) {
@@ -207,8 +207,8 @@ Generalizer::evaluateInWorld(const Sketch &side,
   return values[side.result];
 }
 
-/// Whether both sides are the same at the extents of the world.
-bool Generalizer::holdsInWorld(const Equation &equation) {
+/// Whether both sides are the same at the extents of the vocabulary.
+bool Generalizer::holdsInVocabulary(const Equation &equation) {
   if (equation.leaves.size() > kMostLeaves) {
     return false;
   }
@@ -219,10 +219,10 @@ bool Generalizer::holdsInWorld(const Equation &equation) {
         isConstant(universe_, leaf)
             ? universe_.resultOf(leaf)
             : *drawTensor({rt::DType::Field, universe_.extentsOf(leaf)},
-                          Values::Normal, random_));
+                          Distribution::Normal, random_));
   }
-  auto source = evaluateInWorld(equation.source, values);
-  auto target = evaluateInWorld(equation.target, values);
+  auto source = evaluateInVocabulary(equation.source, values);
+  auto target = evaluateInVocabulary(equation.target, values);
   return source && target && source->dims() == target->dims() &&
          !compare(*source, *target, Tolerance::Exact);
 }
@@ -251,7 +251,7 @@ void Generalizer::separateSome(const Equation &tree, std::vector<size_t> &names,
         tried[same[i]] = first;
       }
     }
-    if (holdsInWorld(withLeaves(tree, tried))) {
+    if (holdsInVocabulary(withLeaves(tree, tried))) {
       names = std::move(tried);
       return separateSome(tree, names, leaf, count);
     }

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An equation is found at the extents of a world, where many are equal. Which
-// of them have to be follows from what its operators say (Extents.h). Where
-// that does not hold, extents become names of their own, the fewest at once
-// first, as long as both sides stay legal and equal at other values of the
+// An equation is found at the extents of a vocabulary, where many are equal.
+// Which of them have to be follows from what its operators say (Extents.h).
+// Where that does not hold, extents become names of their own, the fewest at
+// once first, as long as both sides stay legal and equal at other values of the
 // names. Then names become shapes, of any number of dims, as long as that holds
 // at other ranks.
 //
@@ -38,21 +38,21 @@ public:
   /// The equation with as many different leaves as it holds for.
   Equation separate(const Equation &equation);
   /// The equation with names for extents; nothing where it does not hold at
-  /// the extents of the world, or has extents that rules cannot say.
+  /// the extents of the vocabulary, or has extents that rules cannot say.
   std::optional<Rule> run(const Equation &equation);
   /// The rule of the last run() with shapes for those names for which it can.
   Rule widen();
 
 private:
   /// What the extents of the leaves are called: for each dim of each leaf the
-  /// number of a name, or -1, which is the extent of the world.
+  /// number of a name, or -1, which is the extent of the vocabulary.
   using Names = std::vector<std::vector<int>>;
 
   bool begin(const Equation &equation);
   bool guess(const Equation &equation);
-  bool holdsInWorld(const Equation &equation);
+  bool holdsInVocabulary(const Equation &equation);
   std::optional<rt::HostTensor>
-  evaluateInWorld(const Sketch &side, std::vector<rt::HostTensor> values);
+  evaluateInVocabulary(const Sketch &side, std::vector<rt::HostTensor> values);
   void separateSome(const Equation &tree, std::vector<size_t> &names,
                     size_t leaf, size_t count);
   std::optional<Rule> build(const Names &names);

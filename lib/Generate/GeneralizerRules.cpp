@@ -88,7 +88,7 @@ void Generalizer::addVariables(const Names &names, Rule &rule) const {
   }
 }
 
-/// Sizes that differ from each other and from all extents of worlds.
+/// Sizes that differ from each other and from all extents of vocabularies.
 std::optional<Assignment> Generalizer::draw(const Rule &rule,
                                             const Ranks &ranks) {
   std::vector<int64_t> pool = {5,  7,  8,  9,  10, 11, 12, 13, 14, 15,
@@ -231,14 +231,14 @@ bool Generalizer::addSide(const Sketch &sketch, unsigned choice,
       Node node;
       const Term &term = universe_.graphs()[graph].term;
       node.element =
-          *universe_.world().leaves[universe_.leafOf(term.a)].element;
+          *universe_.vocabulary().leaves[universe_.leafOf(term.a)].element;
       node.type = TensorType{"float", itemsOf(names, leaf), {}};
       add(std::move(node), leaf);
     }
   }
   for (size_t i = 0; i != sketch.steps.size(); ++i) {
     const Step &step = sketch.steps[i];
-    const TableOperator &op = universe_.world().operators[step.op];
+    const TableOperator &op = universe_.vocabulary().operators[step.op];
     std::vector<Items> dims;
     std::optional<Expr> cut;
     for (size_t operand : step.operands) {

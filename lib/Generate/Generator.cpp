@@ -1,4 +1,4 @@
-//===- Generator.cpp - Rules that nobody wrote ----------------------------===//
+//===- Generator.cpp - The generator of rules -----------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -31,7 +31,7 @@ namespace {
 
 /// An equation about which the prover is asked.
 struct Pending {
-  Met met;
+  SeenEquation seen;
   std::string text;
   Equation equation;
   Rule rule;
@@ -40,7 +40,7 @@ struct Pending {
   bool isFree = false; ///< It holds, but each side has variables of its own.
 };
 
-/// What all worlds share.
+/// What all vocabularies share.
 struct Shared {
   uint64_t seed;
   const GenerateProgress &progress;
@@ -50,28 +50,28 @@ struct Shared {
   std::vector<GenerateCounts> counts;
 };
 
-/// All graphs of one world.
-class WorldRun {
+/// All graphs of one vocabulary.
+class VocabularyRun {
 public:
   /// `isLast` says that nobody asks again at the end what follows.
-  WorldRun(Shared &all, const World &world, bool isLast)
-      : all_(all), isLast_(isLast), universe_(world, all.seed),
+  VocabularyRun(Shared &all, const Vocabulary &vocabulary, bool isLast)
+      : all_(all), isLast_(isLast), universe_(vocabulary, all.seed),
         deriver_(universe_), generalizer_(universe_, all.instantiator),
-        met_(universe_) {}
+        seen_(universe_) {}
 
   Status run();
 
 private:
   /// Whether others are asked about it, for it is not derived.
-  bool consider(const Met &met);
+  bool consider(const SeenEquation &seen);
   void considerAll();
   void pend(Pending pending);
   void flush();
   void decideSome();
   void decide(const Pending &pending, Decision decision);
   bool keep(const Pending &pending);
-  void leave(const Met &met) {
-    leaveOpen(met, deriver_);
+  void leave(const SeenEquation &seen) {
+    leaveOpen(seen, deriver_);
     ++left_;
   }
   GenerateCounts &counts() { return all_.counts.back(); }
@@ -81,7 +81,7 @@ private:
   Universe universe_;
   Deriver deriver_;
   Generalizer generalizer_;
-  MetEquations met_;
+  SeenEquations seen_;
   size_t left_ = 0; ///< How many are left open.
   std::vector<Pending> pending_;
   Status status_;
@@ -98,8 +98,8 @@ static constexpr size_t kMostPending = 32;
 
 /// What is derived from a graph that is left open afterwards is considered
 /// again.
-void WorldRun::considerAll() {
-  std::vector<Met> all = met_.take();
+void VocabularyRun::considerAll() {
+  std::vector<SeenEquation> all = seen_.take();
   counts().renamed = all.size();
   std::vector<bool> isAsked(all.size(), false);
   size_t left;
@@ -112,20 +112,20 @@ void WorldRun::considerAll() {
   } while (left != left_ && status_.isOk());
 }
 
-bool WorldRun::consider(const Met &met) {
-  if (deriver_.derives(met.term, met.first)) {
+bool VocabularyRun::consider(const SeenEquation &seen) {
+  if (deriver_.derives(seen.term, seen.first)) {
     return false;
   }
   ++counts().asked;
   Pending pending;
-  pending.met = met;
-  pending.text = universe_.world().name + " " + met.text;
-  pending.equation = equationOf(universe_, met.term, met.first);
+  pending.seen = seen;
+  pending.text = universe_.vocabulary().name + " " + seen.text;
+  pending.equation = equationOf(universe_, seen.term, seen.first);
   pend(std::move(pending));
   return true;
 }
 
-void WorldRun::decide(const Pending &pending, Decision decision) {
+void VocabularyRun::decide(const Pending &pending, Decision decision) {
   all_.journal.note(pending.text, decision);
   switch (decision) {
   case Decision::Unsaid:
@@ -133,12 +133,12 @@ void WorldRun::decide(const Pending &pending, Decision decision) {
     if (pending.isFree) {
       deriver_.use(pending.equation);
     } else {
-      leave(pending.met);
+      leave(pending.seen);
     }
     return;
   case Decision::Refused:
     ++counts().refused;
-    leave(pending.met);
+    leave(pending.seen);
     return;
   case Decision::Derived:
     ++counts().derived;
@@ -151,7 +151,7 @@ void WorldRun::decide(const Pending &pending, Decision decision) {
   }
 }
 
-void WorldRun::pend(Pending pending) {
+void VocabularyRun::pend(Pending pending) {
   pending.equation = generalizer_.separate(pending.equation);
   auto rule = generalizer_.run(pending.equation);
   pending.isFree = rule && !isMatchable(*rule, false) &&
@@ -162,7 +162,7 @@ void WorldRun::pend(Pending pending) {
     pending.rule = std::move(*rule);
     pending.rule.name = "candidate";
     pending.obligations =
-        obligationsOf(pending.rule, all_.instantiator, Through::Unasked);
+        obligationsOf(pending.rule, all_.instantiator, PassThroughQuery::None);
   }
   pending_.push_back(std::move(pending));
   if (pending_.size() == kMostPending) {
@@ -172,7 +172,7 @@ void WorldRun::pend(Pending pending) {
 
 /// Decides about those that are pending, in their order: what is kept may make
 /// others follow.
-void WorldRun::decideSome() {
+void VocabularyRun::decideSome() {
   std::vector<Obligations> questions;
   for (const Pending &each : pending_) {
     if (!each.decision) {
@@ -200,7 +200,7 @@ void WorldRun::decideSome() {
 
 /// Decides about all that are pending. What is used of it after that does not
 /// depend on whether a journal has said so.
-void WorldRun::flush() {
+void VocabularyRun::flush() {
   for (Pending &each : pending_) {
     auto known = all_.journal.find(each.text);
     if (known && !each.decision) {
@@ -217,28 +217,28 @@ void WorldRun::flush() {
   status_ = status_.isOk() ? saved : status_;
 }
 
-bool WorldRun::keep(const Pending &pending) {
+bool VocabularyRun::keep(const Pending &pending) {
   generalizer_.run(pending.equation);
   Rule wide = generalizer_.widen();
   wide.name = pending.rule.name;
-  return all_.keeper.keep(pending.rule, wide, pending.met.term.size,
+  return all_.keeper.keep(pending.rule, wide, pending.seen.term.size,
                           all_.counts.size() - 1);
 }
 
-Status WorldRun::run() {
-  size_t most = universe_.world().most;
+Status VocabularyRun::run() {
+  size_t most = universe_.vocabulary().most;
   size_t kept = all_.keeper.kept().size();
-  all_.keeper.enter(mostDimsOf(universe_.world()));
+  all_.keeper.enter(mostDimsOf(universe_.vocabulary()));
   for (size_t size = 1; size <= most && status_.isOk(); ++size) {
     all_.counts.push_back({});
-    counts().world = universe_.world().name;
+    counts().vocabulary = universe_.vocabulary().name;
     counts().operators = size;
     uint64_t enumerated = universe_.enumerated();
     uint64_t classes = universe_.classes();
     universe_.enumerate(uint8_t(size), size != most,
                         [&](const Term &term, const Term &first) {
                           ++counts().equal;
-                          met_.add(term, first);
+                          seen_.add(term, first);
                         });
     considerAll();
     counts().enumerated = universe_.enumerated() - enumerated;
@@ -252,7 +252,7 @@ Status WorldRun::run() {
 }
 
 //===----------------------------------------------------------------------===//
-// All worlds
+// All vocabularies
 //===----------------------------------------------------------------------===//
 
 /// The rules in the order of the file, with their names there.
@@ -265,7 +265,7 @@ static Generated finish(const Shared &all) {
   for (Kept &each : kept) {
     GenerateCounts &counts = result.counts[each.counts];
     counts.proved += each.isProved;
-    each.rule.name = "generated-" + counts.world + "-" +
+    each.rule.name = "generated-" + counts.vocabulary + "-" +
                      std::to_string(result.rules.size() + 1);
     result.rules.push_back(std::move(each.rule));
   }
@@ -273,22 +273,24 @@ static Generated finish(const Shared &all) {
 }
 
 /// All that decisions depend on.
-static std::string headOf(const GenerateOptions &options, const World &world,
+static std::string headOf(const GenerateOptions &options,
+                          const Vocabulary &vocabulary,
                           const std::vector<Rule> &axioms) {
   return "divisi rules generate, seed " + std::to_string(options.seed) +
-         ", up to " + std::to_string(world.most) + " operators of " +
-         world.name + ", table " + hashOf(printGenerateTable()) + ", axioms " +
-         hashOf(printRules(axioms));
+         ", up to " + std::to_string(vocabulary.most) + " operators of " +
+         vocabulary.name + ", table " + hashOf(printGenerateTable()) +
+         ", axioms " + hashOf(printRules(axioms));
 }
 
-/// Decides about a world. Its journal is a file of its own, for others are at
-/// work at the same time.
-static Status runWorld(const GenerateOptions &options, const World &world,
-                       const std::vector<Rule> &axioms, bool isLast,
-                       Shared &all) {
+/// Decides about a vocabulary. Its journal is a file of its own, for others are
+/// at work at the same time.
+static Status runVocabulary(const GenerateOptions &options,
+                            const Vocabulary &vocabulary,
+                            const std::vector<Rule> &axioms, bool isLast,
+                            Shared &all) {
   std::string path =
-      options.journal.empty() ? "" : options.journal + "." + world.name;
-  std::string head = headOf(options, world, axioms);
+      options.journal.empty() ? "" : options.journal + "." + vocabulary.name;
+  std::string head = headOf(options, vocabulary, axioms);
   if (!all.keeper.kept().empty()) {
     std::string before;
     for (const Kept &each : all.keeper.kept()) {
@@ -301,56 +303,57 @@ static Status runWorld(const GenerateOptions &options, const World &world,
     return journal.status();
   }
   all.journal = std::move(*journal);
-  return WorldRun(all, world, isLast).run();
+  return VocabularyRun(all, vocabulary, isLast).run();
 }
 
 /// Takes over what a process found.
-static Status addPassed(const std::optional<std::string> &text,
-                        const World &world, Shared &all) {
+static Status addResult(const std::optional<std::string> &text,
+                        const Vocabulary &vocabulary, Shared &all) {
   if (!text) {
     return Status(ExitCode::Internal,
-                  "the process that generates rules of '" + world.name +
+                  "the process that generates rules of '" + vocabulary.name +
                       "' ended before it was done; with --journal, begun "
                       "again it goes on from there");
   }
-  auto passed = parsePassed(*text);
-  if (!passed) {
-    return passed.status();
+  auto result = parseWorkerResult(*text);
+  if (!result) {
+    return result.status();
   }
   size_t before = all.counts.size();
-  all.counts.insert(all.counts.end(), passed->counts.begin(),
-                    passed->counts.end());
-  for (Kept &each : passed->kept) {
+  all.counts.insert(all.counts.end(), result->counts.begin(),
+                    result->counts.end());
+  for (Kept &each : result->kept) {
     each.counts += before;
     all.keeper.add(std::move(each));
   }
   return Status();
 }
 
-/// All worlds but the first, which may use what was found in that one. At the
-/// end those are dropped that follow from what other worlds have.
+/// All vocabularies but the first, which may use what was found in that one. At
+/// the end those are dropped that follow from what other vocabularies have.
 static Status runOthers(const GenerateOptions &options,
-                        const std::vector<World> &worlds,
+                        const std::vector<Vocabulary> &vocabularies,
                         const std::vector<Rule> &axioms, Shared &all) {
   size_t kept = all.keeper.kept().size(), counts = all.counts.size();
   std::vector<std::optional<std::string>> texts;
   runInProcesses(
-      worlds.size() - 1, {options.jobs},
+      vocabularies.size() - 1, {options.jobs},
       [&](size_t number) {
-        Status status = runWorld(options, worlds[number + 1], axioms,
-                                 /*isLast=*/false, all);
-        Passed passed{{}, {}};
-        passed.counts.assign(all.counts.begin() + long(counts),
+        Status status = runVocabulary(options, vocabularies[number + 1], axioms,
+                                      /*isLast=*/false, all);
+        WorkerResult result{{}, {}};
+        result.counts.assign(all.counts.begin() + long(counts),
                              all.counts.end());
         for (size_t i = kept; i != all.keeper.kept().size(); ++i) {
-          passed.kept.push_back(all.keeper.kept()[i]);
-          passed.kept.back().counts -= counts;
+          result.kept.push_back(all.keeper.kept()[i]);
+          result.kept.back().counts -= counts;
         }
-        return status.isOk() ? printPassed(passed) : printPassed(status);
+        return status.isOk() ? printWorkerResult(result)
+                             : printWorkerResult(status);
       },
       [&](size_t, const Piece &piece) { texts.push_back(piece.text); });
   for (size_t i = 0; i != texts.size(); ++i) {
-    Status status = addPassed(texts[i], worlds[i + 1], all);
+    Status status = addResult(texts[i], vocabularies[i + 1], all);
     if (!status.isOk()) {
       return status;
     }
@@ -363,9 +366,9 @@ Expected<Generated>
 divisi::rewrite::generateRules(const GenerateOptions &options,
                                const std::vector<Rule> &axioms,
                                const GenerateProgress &progress) {
-  auto worlds = chooseWorlds(options);
-  if (!worlds) {
-    return worlds.status();
+  auto vocabularies = chooseVocabularies(options);
+  if (!vocabularies) {
+    return vocabularies.status();
   }
   Instantiator instantiator;
   Shared all{options.seed,
@@ -374,10 +377,10 @@ divisi::rewrite::generateRules(const GenerateOptions &options,
              instantiator,
              Keeper(axioms, instantiator),
              {}};
-  Status status =
-      runWorld(options, worlds->front(), axioms, /*isLast=*/true, all);
-  if (status.isOk() && worlds->size() > 1) {
-    status = runOthers(options, *worlds, axioms, all);
+  Status status = runVocabulary(options, vocabularies->front(), axioms,
+                                /*isLast=*/true, all);
+  if (status.isOk() && vocabularies->size() > 1) {
+    status = runOthers(options, *vocabularies, axioms, all);
   }
   if (!status.isOk()) {
     return status;

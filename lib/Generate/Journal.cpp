@@ -1,4 +1,4 @@
-//===- Journal.cpp - What a generator has decided -------------------------===//
+//===- Journal.cpp - Decisions of a run, on file --------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

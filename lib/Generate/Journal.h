@@ -1,4 +1,4 @@
-//===- Journal.h - What a generator has decided -----------------*- C++ -*-===//
+//===- Journal.h - Decisions of a run, on file ------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

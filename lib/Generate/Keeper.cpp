@@ -223,7 +223,7 @@ void Keeper::dropDerived(size_t first, std::vector<GenerateCounts> &counts,
     std::vector<Obligations> questions;
     for (size_t at : left) {
       questions.push_back(
-          obligationsOf(kept_[at].rule, instantiator_, Through::Unasked));
+          obligationsOf(kept_[at].rule, instantiator_, PassThroughQuery::None));
     }
     auto usable = [&](size_t number, size_t steps) {
       return usableAxioms(saidByOthers(kept_, left[number], isDropped),

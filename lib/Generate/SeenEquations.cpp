@@ -1,4 +1,4 @@
-//===- SeenEquations.cpp - Equations as they are met ----------------------===//
+//===- SeenEquations.cpp - Equations found so far -------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,28 +13,29 @@
 
 using namespace divisi::rewrite;
 
-void divisi::rewrite::leaveOpen(const Met &met, Deriver &deriver) {
-  deriver.leaveOpen(met.term);
-  for (const Term &each : met.renamed) {
+void divisi::rewrite::leaveOpen(const SeenEquation &seen, Deriver &deriver) {
+  deriver.leaveOpen(seen.term);
+  for (const Term &each : seen.renamed) {
     deriver.leaveOpen(each);
   }
 }
 
-void MetEquations::add(const Term &term, const Term &first) {
+void SeenEquations::add(const Term &term, const Term &first) {
   std::string text = canonicalText(universe_, term, first);
-  auto [at, isNew] = numbers_.emplace(text, met_.size());
+  auto [at, isNew] = numbers_.emplace(text, seen_.size());
   if (isNew) {
     size_t variables = countVariables(universe_, term, first);
-    met_.push_back({term, first, std::move(text), variables, {}});
+    seen_.push_back({term, first, std::move(text), variables, {}});
   } else {
-    met_[at->second].renamed.push_back(term);
+    seen_[at->second].renamed.push_back(term);
   }
 }
 
-std::vector<Met> MetEquations::take() {
+std::vector<SeenEquation> SeenEquations::take() {
   numbers_.clear();
-  std::stable_sort(met_.begin(), met_.end(), [](const Met &a, const Met &b) {
-    return a.variables > b.variables;
-  });
-  return std::exchange(met_, {});
+  std::stable_sort(seen_.begin(), seen_.end(),
+                   [](const SeenEquation &a, const SeenEquation &b) {
+                     return a.variables > b.variables;
+                   });
+  return std::exchange(seen_, {});
 }

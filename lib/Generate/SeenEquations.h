@@ -1,4 +1,4 @@
-//===- SeenEquations.h - Equations as they are met --------------*- C++ -*-===//
+//===- SeenEquations.h - Equations found so far -----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -18,7 +18,7 @@
 namespace divisi::rewrite {
 
 /// A graph and the first of its class, which are equal.
-struct Met {
+struct SeenEquation {
   Term term, first;
   std::string text;          ///< The same for all names of tensors.
   size_t variables;          ///< How many different ones both have.
@@ -26,22 +26,22 @@ struct Met {
 };
 
 /// Lets a deriver know that it is not known to hold, by whatever names.
-void leaveOpen(const Met &met, Deriver &deriver);
+void leaveOpen(const SeenEquation &seen, Deriver &deriver);
 
 /// Equations, each once up to names of tensors.
-class MetEquations {
+class SeenEquations {
 public:
   /// Of graphs of `universe`, which outlives this.
-  explicit MetEquations(const Universe &universe) : universe_(universe) {}
+  explicit SeenEquations(const Universe &universe) : universe_(universe) {}
 
   void add(const Term &term, const Term &first);
   /// All of them, those of the most variables first: others are cases of them.
   /// Forgets them.
-  std::vector<Met> take();
+  std::vector<SeenEquation> take();
 
 private:
   const Universe &universe_;
-  std::vector<Met> met_;
+  std::vector<SeenEquation> seen_;
   std::unordered_map<std::string, size_t> numbers_; ///< By text.
 };
 

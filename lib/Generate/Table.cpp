@@ -104,22 +104,22 @@ static std::string withShapes(const std::string &labels,
 static std::optional<Value> valueOf(const TableAttribute &attribute,
                                     const std::vector<Items> &dims) {
   Items items;
-  switch (attribute.speaks) {
-  case Speaks::Not:
+  switch (attribute.reference) {
+  case DimReference::None:
     return attribute.value;
-  case Speaks::Letters:
+  case DimReference::Letters:
     return withShapes(std::get<std::string>(attribute.value), dims);
-  case Speaks::Axis:
+  case DimReference::Axis:
     if (!dims[0][size_t(attribute.numbers[0])].shape.empty()) {
       return std::nullopt;
     }
     return dimOf(dims[0], size_t(attribute.numbers[0]));
-  case Speaks::Axes:
+  case DimReference::Axes:
     for (int64_t number : attribute.numbers) {
       items.push_back(dimsOf(dims[0], size_t(number)));
     }
     return items;
-  case Speaks::PerDim:
+  case DimReference::PerDim:
     for (size_t i = 0; i != attribute.numbers.size(); ++i) {
       items.push_back(forEach(dims[0][i], numberExpr(attribute.numbers[i])));
     }
@@ -185,7 +185,7 @@ std::string divisi::rewrite::print(const TableOperator &op) {
   }
   text += ")";
   for (const TableAttribute &attribute : op.attributes) {
-    bool isOne = attribute.speaks == Speaks::Axis;
+    bool isOne = attribute.reference == DimReference::Axis;
     Value value = attribute.numbers.empty() ? attribute.value
                   : isOne ? Value(numberExpr(attribute.numbers[0]))
                           : Value(listOf(attribute.numbers));
@@ -221,13 +221,13 @@ std::string divisi::rewrite::print(const Leaf &leaf) {
 
 std::string divisi::rewrite::printGenerateTable() {
   std::string text;
-  for (const World &world : allWorlds()) {
-    text +=
-        world.name + ", up to " + std::to_string(world.most) + " operators\n";
-    for (const Leaf &leaf : world.leaves) {
+  for (const Vocabulary &vocabulary : allVocabularies()) {
+    text += vocabulary.name + ", up to " + std::to_string(vocabulary.most) +
+            " operators\n";
+    for (const Leaf &leaf : vocabulary.leaves) {
       text += "  " + print(leaf) + "\n";
     }
-    for (const TableOperator &op : world.operators) {
+    for (const TableOperator &op : vocabulary.operators) {
       text += "  " + print(op) + "\n";
     }
   }

@@ -1,4 +1,4 @@
-//===- Table.h - What rules are generated of --------------------*- C++ -*-===//
+//===- Table.h - Vocabularies of the generator ------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A world is a few tensors and the operators that are tried on them, each with
-// the values of its attributes. Extents are small and alike, so that operators
-// fit together in many ways: which of them have to be alike is found out later,
-// for each equation.
+// A vocabulary (a world, on the command line) is a few tensors and the
+// operators that are tried on them, each with the values of its attributes.
+// Extents are small and alike, so that operators fit together in many ways:
+// which of them have to be alike is found out later, for each equation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,9 +34,9 @@ enum class Extra : uint8_t {
   Merge,      ///< `axis` and the next one are one dim.
 };
 
-/// How an attribute speaks of dims.
-enum class Speaks : uint8_t {
-  Not,     ///< It is the same at all ranks.
+/// How an attribute refers to dims.
+enum class DimReference : uint8_t {
+  None,    ///< It is the same at all ranks.
   Axis,    ///< One dim.
   Axes,    ///< A list of them.
   PerDim,  ///< A number for each dim of the operand.
@@ -46,8 +46,8 @@ enum class Speaks : uint8_t {
 /// An attribute, with numbers for dims.
 struct TableAttribute {
   std::string name;
-  Speaks speaks = Speaks::Not;
-  Value value;                  ///< Of Not, and Letters.
+  DimReference reference = DimReference::None;
+  Value value;                  ///< Of None, and Letters.
   std::vector<int64_t> numbers; ///< Of the others.
 };
 
@@ -60,7 +60,7 @@ struct TableOperator {
   size_t axis = 0; ///< Of `extra`.
 };
 
-/// An extent of a tensor of a world: a multiple of a letter, or a number.
+/// An extent of a tensor of a vocabulary: a multiple of a letter, or a number.
 struct LeafExtent {
   char letter = 0;    ///< 0: a number.
   int64_t factor = 1; ///< The number, or how often the letter.
@@ -74,22 +74,23 @@ struct Leaf {
 };
 
 /// Tensors, and operators on them.
-struct World {
+struct Vocabulary {
   std::string name;
   std::vector<Leaf> leaves;
   std::vector<TableOperator> operators;
   size_t most = 3; ///< Operators of a graph.
 };
 
-/// All worlds, in the order in which they are tried.
-std::vector<World> allWorlds();
+/// All vocabularies, in the order in which they are tried.
+std::vector<Vocabulary> allVocabularies();
 
 /// Those that `options` choose, with no more operators than these say. Fails
-/// with Usage for a name that no world has.
-Expected<std::vector<World>> chooseWorlds(const GenerateOptions &options);
+/// with Usage for a name that no vocabulary has.
+Expected<std::vector<Vocabulary>>
+chooseVocabularies(const GenerateOptions &options);
 
-/// Of an operand in the world.
-size_t mostDimsOf(const World &world);
+/// Of an operand in the vocabulary.
+size_t mostDimsOf(const Vocabulary &vocabulary);
 
 /// What a letter is where graphs are enumerated.
 int64_t extentOf(const LeafExtent &extent);

@@ -1,4 +1,4 @@
-//===- Universe.cpp - All graphs over a few tensors -----------------------===//
+//===- Universe.cpp - All terms over a vocabulary -------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -36,8 +36,8 @@ uint32_t Universe::formNumber(const TensorForm &form) {
   return uint32_t(found - forms_.begin());
 }
 
-/// The longest extent of a result, in extents of its world: longer ones only
-/// say again what shorter ones do.
+/// The longest extent of a result, in extents of its vocabulary: longer ones
+/// only say again what shorter ones do.
 static constexpr int64_t kMostExtent = 6;
 
 /// The extent of a letter that is cut in two parts: 2 k.
@@ -48,7 +48,7 @@ static bool canCut(const TableOperator &op, const TensorForm &form) {
 
 std::optional<Call> Universe::callOf(uint16_t op,
                                      const std::vector<TensorForm> &forms) {
-  const TableOperator &what = world_.operators[op];
+  const TableOperator &what = vocabulary_.operators[op];
   Rule rule;
   Assignment none;
   TypeChoice types{{"float", rt::DType::Field}};
@@ -72,7 +72,7 @@ std::optional<Call> Universe::callOf(uint16_t op,
 }
 
 Universe::Site Universe::makeSite(uint16_t op, uint32_t a, uint32_t b) {
-  const TableOperator &what = world_.operators[op];
+  const TableOperator &what = vocabulary_.operators[op];
   std::vector<TensorForm> forms{forms_[a]};
   if (b != Term::kNone) {
     forms.push_back(forms_[b]);
@@ -166,7 +166,8 @@ std::optional<uint64_t> Universe::fingerprint(const Term &term) {
 // Graphs
 //===----------------------------------------------------------------------===//
 
-Universe::Universe(World world, uint64_t seed) : world_(std::move(world)) {
+Universe::Universe(Vocabulary vocabulary, uint64_t seed)
+    : vocabulary_(std::move(vocabulary)) {
   addLeaves(seed);
 }
 
@@ -179,20 +180,20 @@ static HostTensor equalElements(const TensorForm &form, double element) {
 
 /// How often elements are drawn. Of a few elements all are negative by chance,
 /// and an operator that asks for their order makes equal what is not.
-static size_t drawsOf(const World &world) {
-  bool isOrdered = std::any_of(world.operators.begin(), world.operators.end(),
-                               [](const TableOperator &each) {
-                                 return each.op == "relu" ||
-                                        each.op == "reduce" ||
-                                        each.op == "pool_max";
-                               });
+static size_t drawsOf(const Vocabulary &vocabulary) {
+  bool isOrdered =
+      std::any_of(vocabulary.operators.begin(), vocabulary.operators.end(),
+                  [](const TableOperator &each) {
+                    return each.op == "relu" || each.op == "reduce" ||
+                           each.op == "pool_max";
+                  });
   return isOrdered ? 6 : 1;
 }
 
 void Universe::addLeaves(uint64_t seed) {
   std::mt19937_64 random(seed);
-  for (size_t i = 0; i != world_.leaves.size(); ++i) {
-    const Leaf &leaf = world_.leaves[i];
+  for (size_t i = 0; i != vocabulary_.leaves.size(); ++i) {
+    const Leaf &leaf = vocabulary_.leaves[i];
     TensorForm form{rt::DType::Field, {}};
     for (const LeafExtent &extent : leaf.dims) {
       form.dims.push_back(extentOf(extent));
@@ -202,10 +203,10 @@ void Universe::addLeaves(uint64_t seed) {
       term.a = uint32_t(leaves_.size());
       leaves_.push_back(i);
       Results values;
-      for (size_t draw = 0; draw != drawsOf(world_); ++draw) {
+      for (size_t draw = 0; draw != drawsOf(vocabulary_); ++draw) {
         values.push_back(leaf.element
                              ? equalElements(form, *leaf.element)
-                             : *drawTensor(form, Values::Normal, random));
+                             : *drawTensor(form, Distribution::Normal, random));
       }
       uint32_t number = formNumber(form);
       classes_.emplace(hashOf(values, number), term);
@@ -215,8 +216,9 @@ void Universe::addLeaves(uint64_t seed) {
   }
 }
 
-const std::vector<uint32_t> &Universe::membersOf(uint32_t stand) const {
-  return members_[stand];
+const std::vector<uint32_t> &
+Universe::membersOf(uint32_t representative) const {
+  return members_[representative];
 }
 
 /// Of the operator and the classes of its operands. Leaves are the operands of
@@ -225,8 +227,8 @@ uint64_t Universe::keyOf(const Term &term) const {
   if (term.op == Term::kLeaf) {
     return mix(mix(1, term.op), term.a);
   }
-  uint64_t key = mix(mix(1, term.op), graphs_[term.a].stand);
-  return term.b == Term::kNone ? key : mix(key, graphs_[term.b].stand);
+  uint64_t key = mix(mix(1, term.op), graphs_[term.a].representative);
+  return term.b == Term::kNone ? key : mix(key, graphs_[term.b].representative);
 }
 
 uint32_t Universe::find(const Term &term) const {
@@ -246,7 +248,7 @@ uint32_t Universe::findClass(const Term &term) const {
   auto isAlike = [&](uint32_t a, uint32_t b) {
     return a == Term::kNone || b == Term::kNone
                ? a == b
-               : graphs_[a].stand == graphs_[b].stand;
+               : graphs_[a].representative == graphs_[b].representative;
   };
   auto found = byTerm_.find(keyOf(term));
   if (found != byTerm_.end()) {
@@ -254,7 +256,7 @@ uint32_t Universe::findClass(const Term &term) const {
       const Term &other = graphs_[graph].term;
       if (other.op == term.op && isAlike(other.a, term.a) &&
           isAlike(other.b, term.b)) {
-        return graphs_[graph].stand;
+        return graphs_[graph].representative;
       }
     }
   }
@@ -278,7 +280,7 @@ void Universe::keep(const Term &term, uint32_t form, const Term &first,
   auto number = uint32_t(graphs_.size());
   Graph graph{term, form, number, {}};
   if (first != term) {
-    graph.stand = find(first);
+    graph.representative = find(first);
   }
   if (term.op != Term::kLeaf) {
     graph.operators = graphs_[term.a].operators;
@@ -295,10 +297,10 @@ void Universe::keep(const Term &term, uint32_t form, const Term &first,
   }
   members_.emplace_back();
   containing_.emplace_back();
-  members_[graph.stand].push_back(number);
+  members_[graph.representative].push_back(number);
   lasts_.push_back(0);
   if (term.op != Term::kLeaf) {
-    lasts_[graph.stand] |= maskOf(term.op);
+    lasts_[graph.representative] |= maskOf(term.op);
   }
   for (uint32_t each : graph.operators) {
     auto &bySize = containing_[each];
@@ -350,12 +352,13 @@ void Universe::addSharing(uint32_t a, uint8_t size,
 /// it has and the one that stands has not.
 bool Universe::isOperand(uint32_t graph, uint8_t size) const {
   const Graph &each = graphs_[graph];
-  return each.stand == graph || (size < world_.most && each.term.size > 1);
+  return each.representative == graph ||
+         (size < vocabulary_.most && each.term.size > 1);
 }
 
 void Universe::visitOperands(uint16_t op, uint8_t size,
                              const std::function<void(Term)> &visit) {
-  const TableOperator &what = world_.operators[op];
+  const TableOperator &what = vocabulary_.operators[op];
   auto count = uint32_t(graphs_.size());
   for (uint32_t a = 0; a != count; ++a) {
     const Graph &left = graphs_[a];
@@ -412,7 +415,7 @@ void Universe::add(
 void Universe::enumerate(
     uint8_t size, bool isKeeping,
     const std::function<void(const Term &, const Term &)> &visit) {
-  for (uint16_t op = 0; op != world_.operators.size(); ++op) {
+  for (uint16_t op = 0; op != vocabulary_.operators.size(); ++op) {
     visitOperands(op, size,
                   [&](const Term &term) { add(term, isKeeping, visit); });
   }

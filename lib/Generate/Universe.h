@@ -1,4 +1,4 @@
-//===- Universe.h - All graphs over a few tensors ---------------*- C++ -*-===//
+//===- Universe.h - All terms over a vocabulary -----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -47,28 +47,30 @@ struct Term {
   auto operator<=>(const Term &) const = default;
 };
 
-/// All graphs of a world.
+/// All graphs of a vocabulary.
 class Universe {
 public:
   /// Of the leaves alone, whose elements are drawn by `seed`.
-  Universe(World world, uint64_t seed);
+  Universe(Vocabulary vocabulary, uint64_t seed);
 
-  const World &world() const { return world_; }
+  const Vocabulary &vocabulary() const { return vocabulary_; }
 
   /// A graph of less operators than the most.
   struct Graph {
     Term term;
     uint32_t form = 0;               ///< The number of its result's form.
-    uint32_t stand = 0;              ///< The graph that stands for its class.
+    uint32_t representative = 0;     ///< The graph that stands for its class.
     std::vector<uint32_t> operators; ///< All in it, ascending, with itself.
   };
   const std::vector<Graph> &graphs() const { return graphs_; }
   /// Those of a class, by the graph that stands for it.
-  const std::vector<uint32_t> &membersOf(uint32_t stand) const;
+  const std::vector<uint32_t> &membersOf(uint32_t representative) const;
   /// A mask of which operator.
   static uint64_t maskOf(uint16_t op) { return uint64_t(1) << op % 64; }
   /// Which ones are the last of a graph of that class.
-  uint64_t lastOperators(uint32_t stand) const { return lasts_[stand]; }
+  uint64_t lastOperators(uint32_t representative) const {
+    return lasts_[representative];
+  }
   /// The graph of an operator on graphs, or kNone if it is not kept.
   uint32_t find(const Term &term) const;
   /// The graph that stands for the class of an operator on any graphs of the
@@ -103,7 +105,7 @@ public:
   const rt::Dims &extentsOf(uint32_t graph) const {
     return forms_[graphs_[graph].form].dims;
   }
-  /// The leaf of a number: which of world().leaves it is of.
+  /// The leaf of a number: which of vocabulary().leaves it is of.
   size_t leafOf(uint32_t number) const { return leaves_[number]; }
 
 private:
@@ -132,7 +134,7 @@ private:
   void keep(const Term &term, uint32_t form, const Term &first, Results values);
   void addLeaves(uint64_t seed);
 
-  World world_;
+  Vocabulary vocabulary_;
   Instantiator instantiator_;
   std::vector<size_t> leaves_;
   std::vector<TensorForm> forms_;

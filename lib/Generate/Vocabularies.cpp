@@ -1,4 +1,4 @@
-//===- Vocabularies.cpp - What rules are generated of ---------------------===//
+//===- Vocabularies.cpp - The vocabularies of the generator ---------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -31,7 +31,7 @@ static TableOperator matmul(const std::string &labels) {
   size_t comma = labels.find(','), arrow = labels.find("->");
   return {"matmul",
           {comma, arrow - comma - 1},
-          {{"labels", Speaks::Letters, labels, {}}},
+          {{"labels", DimReference::Letters, labels, {}}},
           Extra::None,
           0};
 }
@@ -39,7 +39,7 @@ static TableOperator matmul(const std::string &labels) {
 static TableOperator concat(size_t rank, size_t axis) {
   return {"concat",
           {rank, rank},
-          {{"axis", Speaks::Axis, {}, {int64_t(axis)}}},
+          {{"axis", DimReference::Axis, {}, {int64_t(axis)}}},
           Extra::None,
           0};
 }
@@ -47,7 +47,7 @@ static TableOperator concat(size_t rank, size_t axis) {
 static TableOperator transpose(const std::vector<int64_t> &permutation) {
   return {"transpose",
           {permutation.size()},
-          {{"permutation", Speaks::Axes, {}, permutation}},
+          {{"permutation", DimReference::Axes, {}, permutation}},
           Extra::None,
           0};
 }
@@ -64,7 +64,8 @@ static TableOperator reduce(size_t rank, const std::string &kind,
                             int64_t axis) {
   return {"reduce",
           {rank},
-          {{"kind", Speaks::Not, kind, {}}, {"axes", Speaks::Axes, {}, {axis}}},
+          {{"kind", DimReference::None, kind, {}},
+           {"axes", DimReference::Axes, {}, {axis}}},
           Extra::None,
           0};
 }
@@ -72,7 +73,8 @@ static TableOperator reduce(size_t rank, const std::string &kind,
 static TableOperator softmax(size_t rank, int64_t axis) {
   return {"softmax",
           {rank},
-          {{"axis", Speaks::Axis, {}, {axis}}, {"log", Speaks::Not, false, {}}},
+          {{"axis", DimReference::Axis, {}, {axis}},
+           {"log", DimReference::None, false, {}}},
           Extra::None,
           0};
 }
@@ -80,9 +82,9 @@ static TableOperator softmax(size_t rank, int64_t axis) {
 static TableOperator normalize(size_t rank, int64_t axis, bool isCentered) {
   return {"normalize",
           {rank},
-          {{"axes", Speaks::Axes, {}, {axis}},
-           {"center", Speaks::Not, isCentered, {}},
-           {"epsilon", Speaks::Not, 0.0, {}}},
+          {{"axes", DimReference::Axes, {}, {axis}},
+           {"center", DimReference::None, isCentered, {}},
+           {"epsilon", DimReference::None, 0.0, {}}},
           Extra::None,
           0};
 }
@@ -91,15 +93,15 @@ static TableOperator pad(const std::vector<int64_t> &lo,
                          const std::vector<int64_t> &hi) {
   return {"pad",
           {lo.size()},
-          {{"lo", Speaks::PerDim, {}, lo},
-           {"hi", Speaks::PerDim, {}, hi},
-           {"value", Speaks::Not, 0.0, {}}},
+          {{"lo", DimReference::PerDim, {}, lo},
+           {"hi", DimReference::PerDim, {}, hi},
+           {"value", DimReference::None, 0.0, {}}},
           Extra::None,
           0};
 }
 
 static TableAttribute same(const char *name, Value value) {
-  return {name, Speaks::Not, std::move(value), {}};
+  return {name, DimReference::None, std::move(value), {}};
 }
 
 static TableOperator conv(int64_t stride, int64_t pad, int64_t groups) {
@@ -117,7 +119,7 @@ static TableOperator pool(const std::string &op, int64_t kernel, int64_t stride,
                           int64_t pad) {
   auto each = [](const char *name, int64_t value, int64_t other) {
     return TableAttribute{
-        name, Speaks::PerDim, {}, {other, other, value, value}};
+        name, DimReference::PerDim, {}, {other, other, value, value}};
   };
   return {op,
           {4},
@@ -129,7 +131,7 @@ static TableOperator pool(const std::string &op, int64_t kernel, int64_t stride,
 }
 
 //===----------------------------------------------------------------------===//
-// Worlds
+// Vocabularies
 //===----------------------------------------------------------------------===//
 
 /// Extents of k are 2, so that a part of 2k is one of k.
@@ -159,82 +161,82 @@ static Leaf leaf(const std::string &dims, size_t count = 1,
   return result;
 }
 
-static void addParts(World &world, size_t rank, size_t axis) {
-  world.operators.push_back(part(rank, Extra::FirstPart, axis));
-  world.operators.push_back(part(rank, Extra::SecondPart, axis));
+static void addParts(Vocabulary &vocabulary, size_t rank, size_t axis) {
+  vocabulary.operators.push_back(part(rank, Extra::FirstPart, axis));
+  vocabulary.operators.push_back(part(rank, Extra::SecondPart, axis));
 }
 
 /// What is linear in each of its tensors, in graphs of up to four operators.
-static World linearWorld() {
-  World world{"linear",
-              {leaf("kk", 4), leaf("2kk"), leaf("k2k"), leaf("")},
-              {matmul("mk,kn->mn"), binary("add", 2, 2), binary("mul", 2, 2),
-               binary("mul", 2, 0), concat(2, 0), concat(2, 1),
-               transpose({1, 0})},
-              4};
-  addParts(world, 2, 0);
-  addParts(world, 2, 1);
-  return world;
+static Vocabulary linearVocabulary() {
+  Vocabulary vocabulary{"linear",
+                        {leaf("kk", 4), leaf("2kk"), leaf("k2k"), leaf("")},
+                        {matmul("mk,kn->mn"), binary("add", 2, 2),
+                         binary("mul", 2, 2), binary("mul", 2, 0), concat(2, 0),
+                         concat(2, 1), transpose({1, 0})},
+                        4};
+  addParts(vocabulary, 2, 0);
+  addParts(vocabulary, 2, 1);
+  return vocabulary;
 }
 
-static World elementwiseWorld() {
-  World world{
+static Vocabulary elementwiseVocabulary() {
+  Vocabulary vocabulary{
       "elementwise",
       {leaf("kk", 3), leaf("k", 2), leaf("kk", 1, 0.0), leaf("kk", 1, 1.0)},
       {},
       3};
   for (const char *op : {"neg", "relu", "tanh"}) {
-    world.operators.push_back(unary(op, 2));
+    vocabulary.operators.push_back(unary(op, 2));
   }
   for (const char *op : {"add", "mul"}) {
-    world.operators.push_back(binary(op, 2, 2));
-    world.operators.push_back(binary(op, 2, 1));
-    world.operators.push_back(binary(op, 1, 1));
+    vocabulary.operators.push_back(binary(op, 2, 2));
+    vocabulary.operators.push_back(binary(op, 2, 1));
+    vocabulary.operators.push_back(binary(op, 1, 1));
   }
-  world.operators.push_back(binary("sub", 2, 2));
-  return world;
+  vocabulary.operators.push_back(binary("sub", 2, 2));
+  return vocabulary;
 }
 
-static World reductionWorld() {
-  World world{"reductions",
-              {leaf("kk", 3), leaf("2kk"), leaf("k"), leaf("")},
-              {reduce(2, "sum", 0),
-               reduce(2, "sum", 1),
-               reduce(2, "max", 1),
-               reduce(1, "sum", 0),
-               softmax(2, 0),
-               softmax(2, 1),
-               normalize(2, 1, true),
-               normalize(2, 1, false),
-               binary("add", 2, 2),
-               binary("mul", 2, 2),
-               binary("add", 1, 1),
-               binary("add", 2, 1),
-               binary("mul", 2, 0),
-               binary("mul", 1, 0),
-               binary("add", 0, 0),
-               binary("mul", 0, 0),
-               unary("relu", 2),
-               unary("relu", 1),
-               unary("tanh", 2),
-               unary("tanh", 1),
-               matmul("mk,kn->mn"),
-               matmul("mk,k->m"),
-               concat(2, 0),
-               concat(2, 1),
-               concat(1, 0),
-               transpose({1, 0}),
-               pad({1, 0}, {0, 0}),
-               pad({0, 0}, {0, 1}),
-               merge(2, 0)},
-              3};
-  addParts(world, 2, 0);
-  addParts(world, 1, 0);
-  return world;
+static Vocabulary reductionVocabulary() {
+  Vocabulary vocabulary{"reductions",
+                        {leaf("kk", 3), leaf("2kk"), leaf("k"), leaf("")},
+                        {reduce(2, "sum", 0),
+                         reduce(2, "sum", 1),
+                         reduce(2, "max", 1),
+                         reduce(1, "sum", 0),
+                         softmax(2, 0),
+                         softmax(2, 1),
+                         normalize(2, 1, true),
+                         normalize(2, 1, false),
+                         binary("add", 2, 2),
+                         binary("mul", 2, 2),
+                         binary("add", 1, 1),
+                         binary("add", 2, 1),
+                         binary("mul", 2, 0),
+                         binary("mul", 1, 0),
+                         binary("add", 0, 0),
+                         binary("mul", 0, 0),
+                         unary("relu", 2),
+                         unary("relu", 1),
+                         unary("tanh", 2),
+                         unary("tanh", 1),
+                         matmul("mk,kn->mn"),
+                         matmul("mk,k->m"),
+                         concat(2, 0),
+                         concat(2, 1),
+                         concat(1, 0),
+                         transpose({1, 0}),
+                         pad({1, 0}, {0, 0}),
+                         pad({0, 0}, {0, 1}),
+                         merge(2, 0)},
+                        3};
+  addParts(vocabulary, 2, 0);
+  addParts(vocabulary, 1, 0);
+  return vocabulary;
 }
 
-static World batchWorld() {
-  World world{
+static Vocabulary batchVocabulary() {
+  Vocabulary vocabulary{
       "batches",
       {leaf("kkk", 3), leaf("2kkk"), leaf("kk", 2), leaf("")},
       {matmul("bmk,bkn->bmn"), matmul("bmk,bnk->bmn"), matmul("bmk,kn->bmn"),
@@ -245,58 +247,59 @@ static World batchWorld() {
        concat(2, 0),           concat(2, 1),           transpose({0, 2, 1}),
        transpose({1, 0, 2}),   transpose({1, 0}),      merge(3, 0)},
       3};
-  addParts(world, 3, 0);
-  return world;
+  addParts(vocabulary, 3, 0);
+  return vocabulary;
 }
 
-static World imageWorld() {
-  World world{"images",
-              {leaf("2kkss", 2), leaf("kkss", 3), leaf("k1.ss"), leaf("")},
-              {conv(1, 1, 1), conv(2, 1, 1), conv(1, 1, 2), binary("add", 4, 4),
-               binary("mul", 4, 4), binary("mul", 4, 0), unary("relu", 4),
-               unary("tanh", 4), pool("pool_sum", 3, 1, 1),
-               pool("pool_max", 3, 1, 1), concat(4, 0), concat(4, 1),
-               reduce(4, "sum", 3), pad({0, 0, 1, 1}, {0, 0, 1, 1})},
-              3};
-  addParts(world, 4, 0);
-  addParts(world, 4, 1);
-  return world;
+static Vocabulary imageVocabulary() {
+  Vocabulary vocabulary{
+      "images",
+      {leaf("2kkss", 2), leaf("kkss", 3), leaf("k1.ss"), leaf("")},
+      {conv(1, 1, 1), conv(2, 1, 1), conv(1, 1, 2), binary("add", 4, 4),
+       binary("mul", 4, 4), binary("mul", 4, 0), unary("relu", 4),
+       unary("tanh", 4), pool("pool_sum", 3, 1, 1), pool("pool_max", 3, 1, 1),
+       concat(4, 0), concat(4, 1), reduce(4, "sum", 3),
+       pad({0, 0, 1, 1}, {0, 0, 1, 1})},
+      3};
+  addParts(vocabulary, 4, 0);
+  addParts(vocabulary, 4, 1);
+  return vocabulary;
 }
 
-size_t divisi::rewrite::mostDimsOf(const World &world) {
+size_t divisi::rewrite::mostDimsOf(const Vocabulary &vocabulary) {
   size_t most = 0;
-  for (const TableOperator &op : world.operators) {
+  for (const TableOperator &op : vocabulary.operators) {
     most = std::max(most, *std::max_element(op.ranks.begin(), op.ranks.end()));
   }
   return most;
 }
 
 /// Those that take longest stand first behind the one whose rules all may use.
-std::vector<World> divisi::rewrite::allWorlds() {
-  return {elementwiseWorld(), imageWorld(), linearWorld(), batchWorld(),
-          reductionWorld()};
+std::vector<Vocabulary> divisi::rewrite::allVocabularies() {
+  return {elementwiseVocabulary(), imageVocabulary(), linearVocabulary(),
+          batchVocabulary(), reductionVocabulary()};
 }
 
-Expected<std::vector<World>>
-divisi::rewrite::chooseWorlds(const GenerateOptions &options) {
-  std::vector<World> worlds = allWorlds();
-  for (const std::string &name : options.worlds) {
-    bool isThere =
-        std::any_of(worlds.begin(), worlds.end(),
-                    [&](const World &world) { return world.name == name; });
+Expected<std::vector<Vocabulary>>
+divisi::rewrite::chooseVocabularies(const GenerateOptions &options) {
+  std::vector<Vocabulary> vocabularies = allVocabularies();
+  for (const std::string &name : options.vocabularies) {
+    bool isThere = std::any_of(
+        vocabularies.begin(), vocabularies.end(),
+        [&](const Vocabulary &vocabulary) { return vocabulary.name == name; });
     if (!isThere) {
       return Status(ExitCode::Usage, "'" + name +
                                          "' is no world of the table, "
                                          "which --table prints");
     }
   }
-  std::erase_if(worlds, [&](const World &world) {
-    return !options.worlds.empty() &&
-           std::count(options.worlds.begin(), options.worlds.end(),
-                      world.name) == 0;
+  std::erase_if(vocabularies, [&](const Vocabulary &vocabulary) {
+    return !options.vocabularies.empty() &&
+           std::count(options.vocabularies.begin(), options.vocabularies.end(),
+                      vocabulary.name) == 0;
   });
-  for (World &world : worlds) {
-    world.most = std::min(world.most, options.most);
+  for (Vocabulary &vocabulary : vocabularies) {
+    vocabulary.most = std::min(vocabulary.most, options.most);
   }
-  return worlds;
+  return vocabularies;
 }

@@ -1,4 +1,4 @@
-//===- WorkerResult.cpp - What one process tells another ------------------===//
+//===- WorkerResult.cpp - Results of a worker process ---------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -22,35 +22,36 @@ static std::vector<uint64_t *> numbersOf(GenerateCounts &counts) {
           &counts.kept,       &counts.proved};
 }
 
-std::string divisi::rewrite::printPassed(const Status &failure) {
+std::string divisi::rewrite::printWorkerResult(const Status &failure) {
   return std::to_string(int(failure.code())) + "\n" + failure.message();
 }
 
-std::string divisi::rewrite::printPassed(const Passed &passed) {
+std::string divisi::rewrite::printWorkerResult(const WorkerResult &result) {
   std::ostringstream out;
-  out << int(ExitCode::Ok) << "\n" << passed.counts.size() << "\n";
-  for (GenerateCounts counts : passed.counts) {
-    out << counts.world << " " << counts.operators;
+  out << int(ExitCode::Ok) << "\n" << result.counts.size() << "\n";
+  for (GenerateCounts counts : result.counts) {
+    out << counts.vocabulary << " " << counts.operators;
     for (uint64_t *number : numbersOf(counts)) {
       out << " " << *number;
     }
     out << "\n";
   }
-  for (const Kept &each : passed.kept) {
+  for (const Kept &each : result.kept) {
     out << int(each.gain) << " " << each.operators << " " << each.counts
         << "\n";
   }
   out << "rules\n";
   // No two rules of a text have one name.
-  for (size_t i = 0; i != passed.kept.size(); ++i) {
-    Rule rule = passed.kept[i].rule;
+  for (size_t i = 0; i != result.kept.size(); ++i) {
+    Rule rule = result.kept[i].rule;
     rule.name += "-" + std::to_string(i);
     out << printRule(rule);
   }
   return out.str();
 }
 
-Expected<Passed> divisi::rewrite::parsePassed(const std::string &text) {
+Expected<WorkerResult>
+divisi::rewrite::parseWorkerResult(const std::string &text) {
   std::istringstream in(text);
   int code = 0;
   in >> code;
@@ -60,16 +61,16 @@ Expected<Passed> divisi::rewrite::parsePassed(const std::string &text) {
     std::getline(in, line, '\0');
     return Status(ExitCode(code), line);
   }
-  Passed passed;
+  WorkerResult result;
   size_t count = 0;
   in >> count;
   for (size_t i = 0; i != count; ++i) {
     GenerateCounts counts;
-    in >> counts.world >> counts.operators;
+    in >> counts.vocabulary >> counts.operators;
     for (uint64_t *number : numbersOf(counts)) {
       in >> *number;
     }
-    passed.counts.push_back(std::move(counts));
+    result.counts.push_back(std::move(counts));
   }
   in.ignore();
   while (std::getline(in, line) && line != "rules") {
@@ -78,15 +79,15 @@ Expected<Passed> divisi::rewrite::parsePassed(const std::string &text) {
     int gain = 0;
     words >> gain >> kept.operators >> kept.counts;
     kept.gain = Gain(gain);
-    passed.kept.push_back(std::move(kept));
+    result.kept.push_back(std::move(kept));
   }
   std::getline(in, line, '\0');
   auto rules = parseRules(line, "generated");
   if (!rules) {
     return rules.status();
   }
-  for (size_t i = 0; i != passed.kept.size(); ++i) {
-    passed.kept[i].rule = std::move((*rules)[i]);
+  for (size_t i = 0; i != result.kept.size(); ++i) {
+    result.kept[i].rule = std::move((*rules)[i]);
   }
-  return passed;
+  return result;
 }

@@ -1,4 +1,4 @@
-//===- WorkerResult.h - What one process tells another ----------*- C++ -*-===//
+//===- WorkerResult.h - Results of a worker process -------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -17,18 +17,18 @@
 
 namespace divisi::rewrite {
 
-/// What was found in one world.
-struct Passed {
+/// What was found in one vocabulary.
+struct WorkerResult {
   std::vector<GenerateCounts> counts;
   std::vector<Kept> kept; ///< Without what they say.
 };
 
 /// As a text, which is not empty.
-std::string printPassed(const Passed &passed);
+std::string printWorkerResult(const WorkerResult &result);
 /// And of a failure.
-std::string printPassed(const Status &failure);
+std::string printWorkerResult(const Status &failure);
 /// The way back. Fails as the process did.
-Expected<Passed> parsePassed(const std::string &text);
+Expected<WorkerResult> parseWorkerResult(const std::string &text);
 
 } // namespace divisi::rewrite
 

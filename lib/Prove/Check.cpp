@@ -1,4 +1,4 @@
-//===- Check.cpp - What is said of rules ----------------------------------===//
+//===- Check.cpp - Checking rules by all gates ----------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -21,13 +21,13 @@ static constexpr size_t kMostPerRanks = 81;
 
 Obligations divisi::rewrite::obligationsOf(const Rule &rule,
                                            Instantiator &instantiator,
-                                           Through through) {
+                                           PassThroughQuery passThrough) {
   Obligations result;
   for (const Rule &each : withOperators(rule)) {
-    for (const Words &words : allWords(each, {})) {
+    for (const TypeBinding &binding : allTypeBindings(each, {})) {
       for (const Ranks &ranks : allRanks(each)) {
         if (auto made =
-                makeSymbolic(each, ranks, words, through, instantiator)) {
+                makeSymbolic(each, ranks, binding, passThrough, instantiator)) {
           result.push_back(std::move(*made));
         }
       }
@@ -53,12 +53,14 @@ divisi::rewrite::symbolicAxioms(const std::vector<Rule> &axioms,
   std::vector<SymbolicRule> result;
   for (const Rule &axiom : axioms) {
     // Of axioms, those alone are followed that say what an operator is.
-    Through through = axiom.isDefinition ? Through::Said : Through::Unasked;
+    PassThroughQuery passThrough = axiom.isDefinition
+                                       ? PassThroughQuery::Declared
+                                       : PassThroughQuery::None;
     for (const Rule &each : withOperators(axiom)) {
-      for (const Words &words : allWords(each, types)) {
+      for (const TypeBinding &binding : allTypeBindings(each, types)) {
         for (const Ranks &ranks : allRanks(each)) {
-          if (auto made =
-                  makeSymbolic(each, ranks, words, through, instantiator)) {
+          if (auto made = makeSymbolic(each, ranks, binding, passThrough,
+                                       instantiator)) {
             result.push_back(std::move(*made));
           }
         }
@@ -88,7 +90,7 @@ static Verdict tryGates(const Rule &rule, Instantiator &instantiator) {
       trial = tryFloats(each, instantiator);
     }
     if (trial.refusal) {
-      verdict.standing = Standing::Refused;
+      verdict.status = RuleStatus::Refused;
       verdict.refusal = trial.refusal;
       break;
     }
@@ -114,7 +116,7 @@ static Verdict parseTried(const std::string &tried) {
   text >> verdict.instances >> domain;
   verdict.domain = static_cast<Domain>(domain);
   if (text >> gate) {
-    verdict.standing = Standing::Refused;
+    verdict.status = RuleStatus::Refused;
     verdict.refusal = Refusal{static_cast<Gate>(gate), ""};
     text.get();
     std::getline(text, verdict.refusal->reason, '\0');
@@ -145,7 +147,7 @@ static std::vector<Ranks> provedRanks(const Rule &rule,
                                       const Obligations &obligations) {
   size_t wanted = 0;
   for (const Rule &each : withOperators(rule)) {
-    wanted += allWords(each, {}).size();
+    wanted += allTypeBindings(each, {}).size();
   }
   std::vector<Ranks> result = allRanks(rule);
   std::erase_if(result, [&](const Ranks &ranks) {
@@ -166,9 +168,9 @@ static void addProof(const Rule &rule, const Obligations &obligations,
     verdict.ranks = provedRanks(rule, obligations);
   }
   if (proof.isProved) {
-    verdict.standing = Standing::Proved;
+    verdict.status = RuleStatus::Proved;
     if (rule.open) {
-      verdict.standing = Standing::Refused;
+      verdict.status = RuleStatus::Refused;
       verdict.refusal =
           Refusal{Gate::Proof, "it says to be open, and is proved; take "
                                "'open' out"};
@@ -177,10 +179,10 @@ static void addProof(const Rule &rule, const Obligations &obligations,
   }
   verdict.open = proof.open;
   if (rule.open) {
-    verdict.standing = Standing::Tested;
+    verdict.status = RuleStatus::Tested;
     return;
   }
-  verdict.standing = Standing::Refused;
+  verdict.status = RuleStatus::Refused;
   verdict.refusal =
       Refusal{Gate::Proof, "it does not follow from the axioms: " + proof.open};
 }

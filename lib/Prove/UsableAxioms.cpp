@@ -1,4 +1,4 @@
-//===- UsableAxioms.cpp - Which axioms may serve in a proof ---------------===//
+//===- UsableAxioms.cpp - Axioms that a proof can use ---------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

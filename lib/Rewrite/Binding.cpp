@@ -1,4 +1,4 @@
-//===- Binding.cpp - What a match says the names of a rule are ------------===//
+//===- Binding.cpp - Values of names at a match ---------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

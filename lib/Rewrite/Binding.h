@@ -1,4 +1,4 @@
-//===- Binding.h - What a match says the names of a rule are ----*- C++ -*-===//
+//===- Binding.h - Values of names at a match -------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- ChooseRules.cpp - Which rules are applied --------------------------===//
+//===- ChooseRules.cpp - The rules to apply -------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

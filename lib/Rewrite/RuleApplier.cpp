@@ -1,4 +1,4 @@
-//===- RuleApplier.cpp - Rules where they are found -----------------------===//
+//===- RuleApplier.cpp - Matching and applying rules ----------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SourceMatch.cpp - Where the source of a rule stands ----------------===//
+//===- SourceMatch.cpp - Matches of the source of a rule ------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -100,13 +100,12 @@ private:
 
 static mlir::DenseElementsAttr splatOf(Operation *op) {
   auto constant = llvm::dyn_cast<nn::ConstantOp>(op);
-  auto value = constant ? llvm::dyn_cast<mlir::DenseElementsAttr>(
-                              constant.getValue())
-                        : mlir::DenseElementsAttr();
-  bool isNumber =
-      value && value.isSplat() &&
-      (llvm::isa<mlir::FloatType>(value.getElementType()) ||
-       value.getElementType().isSignlessInteger());
+  auto value =
+      constant ? llvm::dyn_cast<mlir::DenseElementsAttr>(constant.getValue())
+               : mlir::DenseElementsAttr();
+  bool isNumber = value && value.isSplat() &&
+                  (llvm::isa<mlir::FloatType>(value.getElementType()) ||
+                   value.getElementType().isSignlessInteger());
   return isNumber ? value : mlir::DenseElementsAttr();
 }
 

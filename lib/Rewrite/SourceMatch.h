@@ -1,4 +1,4 @@
-//===- SourceMatch.h - Where the source of a rule stands --------*- C++ -*-===//
+//===- SourceMatch.h - Matches of the source of a rule ----------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

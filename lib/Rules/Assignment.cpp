@@ -1,4 +1,4 @@
-//===- Assignment.cpp - Numbers for the names of a rule -------------------===//
+//===- Assignment.cpp - Values of the names of a rule ---------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Effort.cpp - What the sides of a rule take -------------------------===//
+//===- Effort.cpp - The work of a side ------------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -183,9 +183,9 @@ Status GraphBuilder::build(const Node &node,
   call.result = fromMLIR((*op)->getResult(0).getType());
   LoopNest nest = llvm::cast<nn::LoopInterface>(*op).getLoopNest();
   call.effort = effortOf(nest);
-  if (seesThrough_) {
-    call.through = throughDims(nest);
-    call.isElementwise = isElementwise(nest, call.through);
+  if (wantsPassThrough_) {
+    call.passThrough = passThroughDims(nest);
+    call.isElementwise = isElementwise(nest, call.passThrough);
   }
   add(node.name, *op);
   return Status();

@@ -29,7 +29,7 @@ Expected<CallGraph>
 Instantiator::instantiate(const Rule &rule, const Graph &side,
                           const std::vector<TensorForm> &variables,
                           const Assignment &assignment, const TypeChoice &types,
-                          bool seesThrough) {
+                          bool wantsPassThrough) {
   mlir::Block block;
   mlir::OpBuilder builder(context_.get());
   builder.setInsertionPointToEnd(&block);
@@ -39,7 +39,7 @@ Instantiator::instantiate(const Rule &rule, const Graph &side,
                                        builder.getUnknownLoc()));
   }
   return GraphBuilder(builder, builder.getUnknownLoc(), assignment, types,
-                      seesThrough)
+                      wantsPassThrough)
       .run(rule, side, values);
 }
 

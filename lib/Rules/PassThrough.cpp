@@ -1,4 +1,4 @@
-//===- PassThrough.cpp - Dims that go through an operator -----------------===//
+//===- PassThrough.cpp - Pass-through dims of operators -------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -32,33 +32,33 @@ static bool isSeenOtherwise(const LoopNest &nest, LoopId loop) {
       });
 }
 
-ThroughDims divisi::rewrite::throughDims(const LoopNest &nest) {
-  ThroughDims through;
+PassThroughDims divisi::rewrite::passThroughDims(const LoopNest &nest) {
+  PassThroughDims passThrough;
   const auto &results = nest.results[0].dims;
   for (const TensorMap &operand : nest.operands) {
-    through.emplace_back(operand.dims.size());
+    passThrough.emplace_back(operand.dims.size());
     for (size_t dim = 0; dim != operand.dims.size(); ++dim) {
       std::optional<LoopId> loop = parallelLoop(nest, operand.dims[dim]);
       for (size_t i = 0; loop && i != results.size(); ++i) {
         if (parallelLoop(nest, results[i]) == loop &&
             !isSeenOtherwise(nest, *loop)) {
-          through.back()[dim] = i;
+          passThrough.back()[dim] = i;
         }
       }
     }
   }
-  return through;
+  return passThrough;
 }
 
 bool divisi::rewrite::isElementwise(const LoopNest &nest,
-                                    const ThroughDims &through) {
+                                    const PassThroughDims &passThrough) {
   const auto &results = nest.results[0].dims;
   bool isSo =
       std::all_of(results.begin(), results.end(), [&](const DimMap &dim) {
         return parallelLoop(nest, dim).has_value();
       });
-  for (size_t operand = 0; operand != through.size(); ++operand) {
-    const auto &dims = through[operand];
+  for (size_t operand = 0; operand != passThrough.size(); ++operand) {
+    const auto &dims = passThrough[operand];
     const TensorMap &map = nest.operands[operand];
     isSo &= dims.size() <= results.size();
     for (size_t i = 0; isSo && i != dims.size(); ++i) {

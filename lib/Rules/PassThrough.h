@@ -1,4 +1,4 @@
-//===- PassThrough.h - Dims that go through an operator ---------*- C++ -*-===//
+//===- PassThrough.h - Pass-through dims of operators -----------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,11 +16,11 @@ namespace divisi::rewrite {
 
 /// Which dims go through an operator with this nest, as it says. What it does
 /// at a place may still depend on which place it is.
-ThroughDims throughDims(const LoopNest &nest);
+PassThroughDims passThroughDims(const LoopNest &nest);
 
 /// Whether all dims of all operands go through, those along their last ones,
 /// but for such of extent 1 that are repeated.
-bool isElementwise(const LoopNest &nest, const ThroughDims &through);
+bool isElementwise(const LoopNest &nest, const PassThroughDims &passThrough);
 
 } // namespace divisi::rewrite
 

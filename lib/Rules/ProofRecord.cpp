@@ -1,4 +1,4 @@
-//===- ProofRecord.cpp - What has been proved, to be kept -----------------===//
+//===- ProofRecord.cpp - The record of proofs -----------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -37,7 +37,7 @@ std::string divisi::rewrite::printRecord(const std::vector<Rule> &rules,
                                          const std::vector<Rule> &axioms) {
   std::string text = "axioms " + hashOf(printRules(axioms)) + "\n";
   for (size_t i = 0; i != rules.size(); ++i) {
-    if (verdicts[i].standing != Standing::Proved || rules[i].isAxiom) {
+    if (verdicts[i].status != RuleStatus::Proved || rules[i].isAxiom) {
       continue;
     }
     text += rules[i].name + " " + hashOf(printRule(rules[i])) + " at";

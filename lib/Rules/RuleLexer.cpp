@@ -1,4 +1,4 @@
-//===- RuleLexer.cpp - The words of a rule file ---------------------------===//
+//===- RuleLexer.cpp - Tokens of a rule file ------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RuleLexer.h - The words of a rule file -------------------*- C++ -*-===//
+//===- RuleLexer.h - Tokens of a rule file ----------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RuleNames.cpp - What the names of a rule mean ----------------------===//
+//===- RuleNames.cpp - Names in a rule ------------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RulePrinter.cpp - The one way to write a rule ----------------------===//
+//===- RulePrinter.cpp - The text of a rule -------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- SampleTensors.cpp - Elements to try rules on -----------------------===//
+//===- SampleTensors.cpp - Random tensors for rules -----------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -38,26 +38,29 @@ static double drawSpecial(std::mt19937_64 &random) {
   return limits[random() % std::size(limits)];
 }
 
-static double drawReal(Values values, double scale, std::mt19937_64 &random) {
-  if (values == Values::Integers) {
+static double drawReal(Distribution distribution, double scale,
+                       std::mt19937_64 &random) {
+  if (distribution == Distribution::Integers) {
     return double(int64_t(random() % 19) - 9);
   }
-  if (values == Values::Special && random() % 3 == 0) {
+  if (distribution == Distribution::Special && random() % 3 == 0) {
     return drawSpecial(random);
   }
   return scale * (double(random() >> 11) * 0x1p-51 - 2);
 }
 
-static Expected<HostTensor> drawFloats(const TensorForm &form, Values values,
+static Expected<HostTensor> drawFloats(const TensorForm &form,
+                                       Distribution distribution,
                                        std::mt19937_64 &random) {
   Expected<HostTensor> numbers = HostTensor::zeros(DType::F64, form.dims);
   if (!numbers) {
     return numbers;
   }
-  double scale =
-      values == Values::Scaled ? std::ldexp(1.0, int(random() % 25) - 12) : 1;
+  double scale = distribution == Distribution::Scaled
+                     ? std::ldexp(1.0, int(random() % 25) - 12)
+                     : 1;
   for (double &number : numbers->as<double>()) {
-    number = drawReal(values, scale, random);
+    number = drawReal(distribution, scale, random);
   }
   return numbers->castTo(form.type);
 }
@@ -72,10 +75,10 @@ static uint64_t drawInteger(uint64_t taste, std::mt19937_64 &random) {
 }
 
 Expected<HostTensor> divisi::rewrite::drawTensor(const TensorForm &form,
-                                                 Values values,
+                                                 Distribution distribution,
                                                  std::mt19937_64 &random) {
   if (rt::isFloatType(form.type)) {
-    return drawFloats(form, values, random);
+    return drawFloats(form, distribution, random);
   }
   Expected<HostTensor> tensor = HostTensor::zeros(form.type, form.dims);
   if (!tensor) {

@@ -1,4 +1,4 @@
-//===- Shipped.cpp - The rules and axioms that come with Divisi -----------===//
+//===- Shipped.cpp - Rules and axioms shipped with Divisi -----------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

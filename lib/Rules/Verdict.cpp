@@ -1,4 +1,4 @@
-//===- Verdict.cpp - What is known of a rule ------------------------------===//
+//===- Verdict.cpp - The status of a rule ---------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,7 +16,7 @@ const char *divisi::rewrite::spell(Gate gate) {
   return words[static_cast<size_t>(gate)];
 }
 
-const char *divisi::rewrite::spell(Standing standing) {
+const char *divisi::rewrite::spell(RuleStatus status) {
   static constexpr const char *words[] = {"proved", "tested", "refused"};
-  return words[static_cast<size_t>(standing)];
+  return words[static_cast<size_t>(status)];
 }

@@ -1,4 +1,4 @@
-//===- GenerateTest.cpp - All graphs of small worlds ----------------------===//
+//===- GenerateTest.cpp - All graphs of small vocabularies ----------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,7 +20,7 @@
 using namespace divisi::rewrite;
 
 /// Three matrices that are added and multiplied, element by element.
-static World sumsAndProducts() {
+static Vocabulary sumsAndProducts() {
   Leaf matrix;
   matrix.dims = {{'k', 1}, {'k', 1}};
   matrix.count = 3;
@@ -88,16 +88,16 @@ TEST(Generate, ClassesAreThePolynomials) {
 /// The equations of up to `size` operators, in order, up to names.
 static std::vector<std::pair<Term, Term>> equations(Universe &universe,
                                                     uint8_t size) {
-  std::vector<std::pair<Term, Term>> met;
+  std::vector<std::pair<Term, Term>> seen;
   std::set<std::string> seen;
   for (uint8_t each = 1; each <= size; ++each) {
     universe.enumerate(each, true, [&](const Term &term, const Term &first) {
       if (seen.insert(canonicalText(universe, term, first)).second) {
-        met.emplace_back(term, first);
+        seen.emplace_back(term, first);
       }
     });
   }
-  return met;
+  return seen;
 }
 
 // Of one operator only the order of operands can differ.
@@ -108,35 +108,35 @@ TEST(Generate, EquationsAreMetOnceUpToNames) {
 
 TEST(Generate, DerivesByRewriting) {
   Universe universe(sumsAndProducts(), 1);
-  auto met = equations(universe, 2);
+  auto seen = equations(universe, 2);
   Deriver deriver(universe);
-  EXPECT_FALSE(deriver.derives(met[0].first, met[0].second));
+  EXPECT_FALSE(deriver.derives(seen[0].first, seen[0].second));
   // Sums commute, and products still need not.
-  deriver.use(equationOf(universe, met[0].first, met[0].second));
-  EXPECT_TRUE(deriver.derives(met[0].first, met[0].second));
-  EXPECT_FALSE(deriver.derives(met[1].first, met[1].second));
-  deriver.use(equationOf(universe, met[1].first, met[1].second));
+  deriver.use(equationOf(universe, seen[0].first, seen[0].second));
+  EXPECT_TRUE(deriver.derives(seen[0].first, seen[0].second));
+  EXPECT_FALSE(deriver.derives(seen[1].first, seen[1].second));
+  deriver.use(equationOf(universe, seen[1].first, seen[1].second));
   // Of two operators the equations that are left are those that associate and
   // distribute, in some order of operands.
   size_t left = 0;
-  for (size_t i = 2; i != met.size(); ++i) {
-    if (!deriver.derives(met[i].first, met[i].second)) {
-      deriver.use(equationOf(universe, met[i].first, met[i].second));
+  for (size_t i = 2; i != seen.size(); ++i) {
+    if (!deriver.derives(seen[i].first, seen[i].second)) {
+      deriver.use(equationOf(universe, seen[i].first, seen[i].second));
       ++left;
     }
   }
   EXPECT_GE(left, 3u);
-  EXPECT_LT(left, met.size() / 4);
+  EXPECT_LT(left, seen.size() / 4);
 }
 
 // A graph that shares an operator with another operand need not stand for its
 // class; what the classes of its operands say is found all the same.
 TEST(Generate, DerivesWhereOperandsShare) {
   Universe universe(sumsAndProducts(), 1);
-  auto met = equations(universe, 3);
+  auto seen = equations(universe, 3);
   Deriver deriver(universe);
   size_t left = 0, all = 0;
-  for (const auto &[term, first] : met) {
+  for (const auto &[term, first] : seen) {
     all += term.size == 3;
     if (!deriver.derives(term, first)) {
       deriver.use(equationOf(universe, term, first));
@@ -150,13 +150,13 @@ TEST(Generate, DerivesWhereOperandsShare) {
 // Where all elements are negative by chance, relu makes them all alike: but not
 // each time that they are drawn.
 TEST(Generate, NothingIsEqualByChance) {
-  World world = sumsAndProducts();
-  world.leaves[0].dims = {{'k', 1}};
-  world.operators = {{"add", {1, 1}, {}, Extra::None, 0},
-                     {"relu", {1}, {}, Extra::None, 0}};
+  Vocabulary vocabulary = sumsAndProducts();
+  vocabulary.leaves[0].dims = {{'k', 1}};
+  vocabulary.operators = {{"add", {1, 1}, {}, Extra::None, 0},
+                          {"relu", {1}, {}, Extra::None, 0}};
   Instantiator instantiator;
   for (uint64_t seed = 1; seed <= 4; ++seed) {
-    Universe universe(world, seed);
+    Universe universe(vocabulary, seed);
     Generalizer generalizer(universe, instantiator);
     for (const auto &[term, first] : equations(universe, 2)) {
       EXPECT_TRUE(generalizer.run(equationOf(universe, term, first)))
@@ -168,26 +168,27 @@ TEST(Generate, NothingIsEqualByChance) {
 // Rows of a softmax sum up to one, whatever it is of: with that nothing is left
 // to say of them.
 TEST(Generate, DerivesWhatDoesNotDependOnALeaf) {
-  World world = sumsAndProducts();
-  world.operators = {
+  Vocabulary vocabulary = sumsAndProducts();
+  vocabulary.operators = {
       {"softmax",
        {2},
-       {{"axis", Speaks::Axis, {}, {1}}, {"log", Speaks::Not, false, {}}},
+       {{"axis", DimReference::Axis, {}, {1}},
+        {"log", DimReference::None, false, {}}},
        Extra::None,
        0},
       {"reduce",
        {2},
-       {{"kind", Speaks::Not, std::string("sum"), {}},
-        {"axes", Speaks::Axes, {}, {1}}},
+       {{"kind", DimReference::None, std::string("sum"), {}},
+        {"axes", DimReference::Axes, {}, {1}}},
        Extra::None,
        0}};
-  Universe universe(world, 1);
-  auto met = equations(universe, 3);
-  ASSERT_GE(met.size(), 2u);
+  Universe universe(vocabulary, 1);
+  auto seen = equations(universe, 3);
+  ASSERT_GE(seen.size(), 2u);
   Deriver deriver(universe);
-  for (const auto &[term, first] : met) {
-    EXPECT_FALSE(deriver.derives(term, first) && &term == &met[0].first);
-    deriver.use(equationOf(universe, met[0].first, met[0].second));
+  for (const auto &[term, first] : seen) {
+    EXPECT_FALSE(deriver.derives(term, first) && &term == &seen[0].first);
+    deriver.use(equationOf(universe, seen[0].first, seen[0].second));
     EXPECT_TRUE(deriver.derives(term, first))
         << canonicalText(universe, term, first);
   }
@@ -224,15 +225,15 @@ TEST(Generate, RulesAreAsGeneralAsTheyCanBe) {
 }
 
 /// Matrices that are joined and multiplied.
-static World joinedProducts() {
-  World world = sumsAndProducts();
-  TableAttribute axis{"axis", Speaks::Axis, {}, {1}};
+static Vocabulary joinedProducts() {
+  Vocabulary vocabulary = sumsAndProducts();
+  TableAttribute axis{"axis", DimReference::Axis, {}, {1}};
   TableAttribute labels{
-      "labels", Speaks::Letters, std::string("mk,kn->mn"), {}};
-  world.operators = {{"concat", {2, 2}, {axis}, Extra::None, 0},
-                     {"matmul", {2, 2}, {labels}, Extra::None, 0},
-                     {"slice", {2}, {}, Extra::FirstPart, 1}};
-  return world;
+      "labels", DimReference::Letters, std::string("mk,kn->mn"), {}};
+  vocabulary.operators = {{"concat", {2, 2}, {axis}, Extra::None, 0},
+                          {"matmul", {2, 2}, {labels}, Extra::None, 0},
+                          {"slice", {2}, {}, Extra::FirstPart, 1}};
+  return vocabulary;
 }
 
 // A cut follows from what was joined, a contracted dim keeps one name, and an
@@ -256,10 +257,10 @@ TEST(Generate, PartsAndProductsHaveTheirExtents) {
 // Both operands of an operator have the extents of what makes them, whichever
 // was made last: a product of joined matrices is one of any dims.
 TEST(Generate, ExtentsAreThoseOfEachOperand) {
-  World world = joinedProducts();
-  TableAttribute axis{"axis", Speaks::Axis, {}, {0}};
-  world.operators[2] = {"concat", {2, 2}, {axis}, Extra::None, 0};
-  Universe universe(world, 1);
+  Vocabulary vocabulary = joinedProducts();
+  TableAttribute axis{"axis", DimReference::Axis, {}, {0}};
+  vocabulary.operators[2] = {"concat", {2, 2}, {axis}, Extra::None, 0};
+  Universe universe(vocabulary, 1);
   Sketch side{{{0, {0, 1}}, {2, {2, 3}}, {1, {4, 5}}}, 6};
   Instantiator instantiator;
   Generalizer generalizer(universe, instantiator);

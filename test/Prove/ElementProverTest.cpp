@@ -206,14 +206,15 @@ static std::string ruleOf(const std::string &op) {
 static void compareWithKernel(const std::string &op) {
   Rule rule = parsed(ruleOf(op))[0];
   Instantiator instantiator;
-  Words words;
+  TypeBinding binding;
   TypeChoice types;
   for (const Variable &variable : rule.variables) {
     bool isFloat = variable.type.element == "float";
-    words[variable.type.element] = variable.type.element;
+    binding[variable.type.element] = variable.type.element;
     types[variable.type.element] = isFloat ? rt::DType::F64 : rt::DType::Bool;
   }
-  auto symbolic = makeSymbolic(rule, {}, words, Through::Tried, instantiator);
+  auto symbolic =
+      makeSymbolic(rule, {}, binding, PassThroughQuery::Tested, instantiator);
   ASSERT_TRUE(symbolic) << op;
   auto forms = Instantiator::variables(rule, {}, types);
   ASSERT_TRUE(forms) << op;

@@ -75,7 +75,7 @@ mlir::Value Made::add(const Variable &variable, const TensorForm &form,
                       bool isGiven, std::mt19937_64 &random) {
   mlir::Location location = builder_.getUnknownLoc();
   mlir::RankedTensorType type = toMLIR(builder_.getContext(), form);
-  auto tensor = drawTensor(form, Values::Normal, random);
+  auto tensor = drawTensor(form, Distribution::Normal, random);
   if (variable.type.element == "i64") {
     for (int64_t &index : tensor->as<int64_t>()) {
       index = -(index & 1); // of a dim of any extent

@@ -51,7 +51,7 @@ TEST(ProofRecordTest, KeepsRulesAndRanks) {
 TEST(ProofRecordTest, LeavesOutWhatIsNotProved) {
   std::vector<Rule> rules = parsed(ruleText("r") + ruleText("s"));
   std::vector<Verdict> verdicts = proved(rules, allRanks(rules[0]));
-  verdicts[0].standing = Standing::Tested;
+  verdicts[0].status = RuleStatus::Tested;
   auto read = readRecord(printRecord(rules, verdicts, {}), rules, {});
   ASSERT_TRUE(read);
   ASSERT_EQ(read->size(), 1u);

@@ -1,4 +1,4 @@
-//===- Generate.h - Rules that nobody wrote ---------------------*- C++ -*-===//
+//===- Generate.h - The generator of rules ----------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -28,19 +28,19 @@ namespace divisi::rewrite {
 
 /// What is generated.
 struct GenerateOptions {
-  uint64_t seed = 1;               ///< Of the elements graphs are tried on.
-  std::vector<std::string> worlds; ///< Of the table; none: all.
-  size_t most = 4; ///< Operators of a graph, where a world has not less.
+  uint64_t seed = 1; ///< Of the elements graphs are tried on.
+  std::vector<std::string> vocabularies; ///< Of the table; none: all.
+  size_t most = 4; ///< Operators of a graph, where a vocabulary has not less.
   /// Where what was decided is written down, and read when it is there: then
-  /// nothing is decided again. A point and the world's name are added, for each
-  /// has a file of its own. Empty: nowhere.
+  /// nothing is decided again. A point and the vocabulary's name are added, for
+  /// each has a file of its own. Empty: nowhere.
   std::string journal;
   size_t jobs = 1; ///< Processes that are at work at once.
 };
 
-/// What became of the graphs of one world with so many operators.
+/// What became of the graphs of one vocabulary with so many operators.
 struct GenerateCounts {
-  std::string world;       ///< Its name.
+  std::string vocabulary;  ///< Its name.
   size_t operators = 0;    ///< Of the graphs.
   uint64_t enumerated = 0; ///< Graphs.
   uint64_t classes = 0;    ///< Of graphs of one result, new at this size.
@@ -60,21 +60,21 @@ struct Generated {
   std::vector<GenerateCounts> counts;
 };
 
-/// Tells of each world and number of operators when it is done; which are
+/// Tells of each vocabulary and number of operators when it is done; which are
 /// proved is not counted yet, nor what others say.
 using GenerateProgress = std::function<void(const GenerateCounts &)>;
 
 /// Generates rules, and proves them from `axioms`; those that are not proved
-/// say that they are open. Fails with Usage for a world that is not in the
+/// say that they are open. Fails with Usage for a vocabulary that is not in the
 /// table, with Invalid for a journal of something else. The caller has no other
 /// threads.
 Expected<Generated> generateRules(const GenerateOptions &options,
                                   const std::vector<Rule> &axioms,
                                   const GenerateProgress &progress);
 
-/// What rules say of all equations of one world with so many operators.
+/// What rules say of all equations of one vocabulary with so many operators.
 struct EntailCounts {
-  std::string world;      ///< Its name.
+  std::string vocabulary; ///< Its name.
   size_t operators = 0;   ///< Of the graphs.
   uint64_t equations = 0; ///< Up to names of tensors.
   uint64_t unsaid = 0;    ///< Of these: rules have no words for it.
@@ -85,10 +85,11 @@ struct EntailCounts {
 };
 
 /// Asks of every equation that generateRules() meets whether it follows from
-/// `rules`, and nothing else, and tells of each world and number of operators.
-/// If `byElements`, it may also follow from elements and those of `rules` that
-/// are definitions. With `given`, of those equations alone that follow from
-/// these. Fails with Usage for a world that is not in the table.
+/// `rules`, and nothing else, and tells of each vocabulary and number of
+/// operators. If `byElements`, it may also follow from elements and those of
+/// `rules` that are definitions. With `given`, of those equations alone that
+/// follow from these. Fails with Usage for a vocabulary that is not in the
+/// table.
 Status entailGenerated(const GenerateOptions &options,
                        const std::vector<Rule> &rules,
                        const std::vector<Rule> &given, bool byElements,
@@ -99,7 +100,7 @@ Status entailGenerated(const GenerateOptions &options,
 std::vector<Rule> selectApplied(const std::vector<Rule> &generated,
                                 const std::vector<Rule> &others);
 
-/// The table: a line for each tensor and operator of each world.
+/// The table: a line for each tensor and operator of each vocabulary.
 std::string printGenerateTable();
 
 } // namespace divisi::rewrite

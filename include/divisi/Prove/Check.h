@@ -1,4 +1,4 @@
-//===- Check.h - What is said of rules --------------------------*- C++ -*-===//
+//===- Check.h - Checking rules by all gates --------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -27,8 +27,9 @@ void checkRules(const std::vector<Rule> &rules, const std::vector<Rule> &axioms,
                 const std::function<void(const Verdict &)> &done);
 
 /// What has to be proved for `rule`: at all ranks, types and operators.
-Obligations obligationsOf(const Rule &rule, Instantiator &instantiator,
-                          Through through = Through::Tried);
+Obligations
+obligationsOf(const Rule &rule, Instantiator &instantiator,
+              PassThroughQuery passThrough = PassThroughQuery::Tested);
 
 /// `axioms` at all ranks, operators, and those types that `rules` name.
 std::vector<SymbolicRule> symbolicAxioms(const std::vector<Rule> &axioms,

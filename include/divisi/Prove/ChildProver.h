@@ -1,4 +1,4 @@
-//===- ChildProver.h - Proofs in a process of their own ---------*- C++ -*-===//
+//===- ChildProver.h - Proofs in child processes ----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

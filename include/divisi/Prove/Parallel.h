@@ -1,4 +1,4 @@
-//===- Parallel.h - Work in processes of its own ----------------*- C++ -*-===//
+//===- Parallel.h - Work in child processes ---------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

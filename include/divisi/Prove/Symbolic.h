@@ -45,7 +45,7 @@ struct SymbolicCall {
   std::string element; ///< The element type of the result.
   /// Which dims go through it, if it says so alike at all sizes, and computes
   /// the same at all places along them.
-  ThroughDims through;
+  PassThroughDims passThrough;
   bool isElementwise = false; ///< As Call says, at all sizes.
   /// The operator, with all about it that is no number: texts, element types
   /// and ranks.
@@ -83,26 +83,28 @@ struct SymbolicRule {
   bool isDefinition = false; ///< Of an axiom: its last call says what one is.
 };
 
-/// What the words of a rule stand for: `float`, `int`, `bool`, or a type.
-using Words = std::map<std::string, std::string>;
+/// The type of each element word of a rule: `float`, `int`, `bool`, or a type
+/// of Divisi.
+using TypeBinding = std::map<std::string, std::string>;
 
-/// All that the words of `rule` stand for. A family of several is each of them;
-/// in an axiom, float and int are also each of `types` that belongs to them.
-std::vector<Words> allWords(const Rule &rule,
-                            const std::vector<std::string> &types);
+/// All bindings of the element words of `rule`. A family of several types is
+/// bound to each of them; in an axiom, `float` and `int` also to each of
+/// `types` that belongs to them.
+std::vector<TypeBinding> allTypeBindings(const Rule &rule,
+                                         const std::vector<std::string> &types);
 
-/// Which dims go through the operators of a rule, as proofs by elements want to
-/// know.
-enum class Through : uint8_t {
-  Unasked, ///< None: Z3 does not want to know it.
-  Said,    ///< Those of which their loops say so, of what defines operators.
-  Tried,   ///< Of these those along which kernels do so.
+/// How the pass-through dims of operators are found for a proof.
+enum class PassThroughQuery : uint8_t {
+  None,     ///< Not at all: proofs from axioms don't need them.
+  Declared, ///< As the loops of operators declare them, in definitions.
+  Tested,   ///< Those that are declared and confirmed by the kernels.
 };
 
 /// The rule, which has no choice of operators, at those. Nothing where no
 /// assignment was found that is legal: there is nothing to prove then.
 std::optional<SymbolicRule> makeSymbolic(const Rule &rule, const Ranks &ranks,
-                                         const Words &words, Through through,
+                                         const TypeBinding &binding,
+                                         PassThroughQuery passThrough,
                                          Instantiator &instantiator);
 
 } // namespace divisi::rewrite

@@ -1,4 +1,4 @@
-//===- Trial.h - Rules that are tried on numbers ----------------*- C++ -*-===//
+//===- Trial.h - Gates that evaluate rules ----------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Apply.h - Rules where they are found ---------------------*- C++ -*-===//
+//===- Apply.h - Matching and applying rules --------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Assignment.h - Numbers for the names of a rule -----------*- C++ -*-===//
+//===- Assignment.h - Values of the names of a rule -------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Effort.h - What the sides of a rule take -----------------*- C++ -*-===//
+//===- Effort.h - The work of a side ----------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

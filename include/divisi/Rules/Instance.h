@@ -61,7 +61,7 @@ struct Effort {
 /// Of each dim of each operand, the dim of the result along which it goes, with
 /// the same index, all places of which the operator computes alike and alone;
 /// nothing of others.
-using ThroughDims = std::vector<std::vector<std::optional<size_t>>>;
+using PassThroughDims = std::vector<std::vector<std::optional<size_t>>>;
 
 /// A node at an assignment. Values are numbered: the variables, then the nodes.
 struct Call {
@@ -70,9 +70,9 @@ struct Call {
   std::vector<size_t> operands;
   double element = 0; ///< What they all are.
   TensorForm result;
-  Effort effort;              ///< None of equal elements.
-  ThroughDims through;        ///< Of the operands.
-  bool isElementwise = false; ///< Each element is of those at its place.
+  Effort effort;               ///< None of equal elements.
+  PassThroughDims passThrough; ///< Of the operands.
+  bool isElementwise = false;  ///< Each element is of those at its place.
 };
 
 /// One side at an assignment.
@@ -104,12 +104,12 @@ public:
   /// One side, whose values begin with the variables. Fails with Invalid where
   /// an operator may not be so, in its own words behind the name of the node;
   /// and with Unsupported where there is no such operator in rules. Unless it
-  /// `seesThrough`, calls don't say which dims go through them.
+  /// `wantsPassThrough`, calls don't say which dims go through them.
   Expected<CallGraph> instantiate(const Rule &rule, const Graph &side,
                                   const std::vector<TensorForm> &variables,
                                   const Assignment &assignment,
                                   const TypeChoice &types,
-                                  bool seesThrough = false);
+                                  bool wantsPassThrough = false);
 
   /// What the variables are. Fails with Invalid where an extent has no value or
   /// a negative one.

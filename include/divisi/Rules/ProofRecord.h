@@ -1,4 +1,4 @@
-//===- ProofRecord.h - What has been proved, to be kept ---------*- C++ -*-===//
+//===- ProofRecord.h - The record of proofs ---------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- RuleNames.h - What the names of a rule mean --------------*- C++ -*-===//
+//===- RuleNames.h - Names in a rule ----------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

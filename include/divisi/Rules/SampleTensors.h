@@ -1,4 +1,4 @@
-//===- SampleTensors.h - Elements to try rules on ---------------*- C++ -*-===//
+//===- SampleTensors.h - Random tensors for rules ---------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,8 +19,8 @@
 
 namespace divisi::rewrite {
 
-/// Which elements floats are given.
-enum class Values : uint8_t {
+/// How elements of floats are distributed.
+enum class Distribution : uint8_t {
   Integers, ///< From -9 to 9.
   Normal,   ///< From -2 to 2, with all bits.
   Scaled,   ///< The same, times one power of 2 for the tensor.
@@ -29,7 +29,8 @@ enum class Values : uint8_t {
 
 /// A tensor of random elements. Those of the field, of integers and booleans
 /// are any; some tensors of integers hold small ones, or indices.
-Expected<rt::HostTensor> drawTensor(const TensorForm &form, Values values,
+Expected<rt::HostTensor> drawTensor(const TensorForm &form,
+                                    Distribution distribution,
                                     std::mt19937_64 &random);
 
 /// The first element in which two tensors of one form differ.

@@ -1,4 +1,4 @@
-//===- Shipped.h - The rules and axioms that come with Divisi ---*- C++ -*-===//
+//===- Shipped.h - Rules and axioms shipped with Divisi ---------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

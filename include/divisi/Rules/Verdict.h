@@ -1,4 +1,4 @@
-//===- Verdict.h - What is known of a rule ----------------------*- C++ -*-===//
+//===- Verdict.h - The status of a rule -------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -36,19 +36,20 @@ enum class Domain : uint8_t {
   Reals,    ///< Small integers, up to rounding; not the field.
 };
 
-/// What is known of a rule.
-enum class Standing : uint8_t {
+/// The status of a rule.
+enum class RuleStatus : uint8_t {
   Proved,  ///< It has passed all gates.
   Tested,  ///< All but the proof, and says itself that this is open.
   Refused, ///< By a gate.
 };
 /// `proved`, ...
-const char *spell(Standing standing);
+const char *spell(RuleStatus status);
 
-/// And why.
+/// The result of checking a rule.
 struct Verdict {
-  std::string rule;                     ///< The name of the one it is about.
-  Standing standing = Standing::Proved; ///< Refused just if `refusal` is there.
+  std::string rule; ///< The name of the one it is about.
+  /// Refused just if `refusal` is there.
+  RuleStatus status = RuleStatus::Proved;
   std::optional<Refusal> refusal;  ///< By the first gate that it did not pass.
   std::vector<std::string> axioms; ///< That the proofs used.
   std::vector<Ranks> ranks;        ///< Of its shapes, where it is proved.

@@ -1,4 +1,4 @@
-//===- EncodeNumbers.cpp - Arithmetic of rules in the words of Z3 ---------===//
+//===- EncodeNumbers.cpp - Arithmetic of rules for Z3 ---------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

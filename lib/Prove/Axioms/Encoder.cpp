@@ -1,4 +1,4 @@
-//===- Encoder.cpp - Rules in the words of Z3 -----------------------------===//
+//===- Encoder.cpp - Rules as formulas of Z3 ------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

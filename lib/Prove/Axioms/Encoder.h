@@ -1,4 +1,4 @@
-//===- Encoder.h - Rules in the words of Z3 ---------------------*- C++ -*-===//
+//===- Encoder.h - Rules as formulas of Z3 ----------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Algebra.cpp - Functions and folds of elements ----------------------===//
+//===- Algebra.cpp - Functions and folds of terms -------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

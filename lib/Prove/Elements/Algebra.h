@@ -1,4 +1,4 @@
-//===- Algebra.h - What sums have in common ---------------------*- C++ -*-===//
+//===- Algebra.h - Functions and folds of terms -----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

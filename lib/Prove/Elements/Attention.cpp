@@ -1,4 +1,4 @@
-//===- Attention.cpp - What attention makes, by elements ------------------===//
+//===- Attention.cpp - Elements of attention ------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,8 +12,8 @@ using namespace divisi::rewrite;
 
 /// A row of values, weighed by the softmax of products, to which numbers may be
 /// added: what leaves keys out is not defined here.
-std::optional<Sum> ElementOf::attention(const SymbolicCall &call,
-                                        const Index &index) {
+std::optional<Sum> SymbolicEvaluator::attention(const SymbolicCall &call,
+                                                const Index &index) {
   bool hasMask = call.operands.size() == 4;
   if ((hasMask && typeOf(call.operands[3]) == "bool") ||
       number(call, "left") != -1 || number(call, "right") != -1 ||

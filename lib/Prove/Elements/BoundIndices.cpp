@@ -1,4 +1,4 @@
-//===- BoundIndices.cpp - Names of indices that are bound -----------------===//
+//===- BoundIndices.cpp - Names of bound indices --------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

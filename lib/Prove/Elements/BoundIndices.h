@@ -1,4 +1,4 @@
-//===- BoundIndices.h - Names of indices that are bound ---------*- C++ -*-===//
+//===- BoundIndices.h - Names of bound indices ------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

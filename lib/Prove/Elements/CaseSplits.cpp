@@ -1,4 +1,4 @@
-//===- CaseSplits.cpp - Elements by cases ---------------------------------===//
+//===- CaseSplits.cpp - Equality by case distinction ----------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

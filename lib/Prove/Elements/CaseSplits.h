@@ -1,4 +1,4 @@
-//===- CaseSplits.h - Elements by cases -------------------------*- C++ -*-===//
+//===- CaseSplits.h - Equality by case distinction --------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Definitions.cpp - What operators make, by elements -----------------===//
+//===- Definitions.cpp - Elements of moves, products and folds ------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -17,7 +17,7 @@ using namespace divisi::rewrite;
 // Folds
 //===----------------------------------------------------------------------===//
 
-Sum ElementOf::matmul(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::matmul(const SymbolicCall &call, const Index &index) {
   std::vector<std::string> letters =
       lettersOf(std::get<std::string>(attribute(call, "labels")));
   ByLetter places = byLetters(letters.back(), index);
@@ -42,7 +42,7 @@ Sum ElementOf::matmul(const SymbolicCall &call, const Index &index) {
   });
 }
 
-Sum ElementOf::reduce(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::reduce(const SymbolicCall &call, const Index &index) {
   std::vector<size_t> axes = dimList(call, "axes");
   Index extents, all = shape(call.operands[0]);
   for (size_t axis : axes) {
@@ -61,7 +61,7 @@ Sum ElementOf::reduce(const SymbolicCall &call, const Index &index) {
 }
 
 /// The elements up to one along an axis, or from it on.
-Sum ElementOf::cumulate(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::cumulate(const SymbolicCall &call, const Index &index) {
   size_t axis = size_t(number(call, "axis"));
   bool isReverse = std::get<bool>(attribute(call, "reverse"));
   bool isExclusive = std::get<bool>(attribute(call, "exclusive"));
@@ -79,7 +79,7 @@ Sum ElementOf::cumulate(const SymbolicCall &call, const Index &index) {
 }
 
 /// A place in x[n, (g c), i...] for one of w[(g m), c, k...].
-Sum ElementOf::conv(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::conv(const SymbolicCall &call, const Index &index) {
   Index x = shape(call.operands[0]), w = shape(call.operands[1]);
   Index strides = list(call, "strides"), dilations = list(call, "dilations");
   Index lo = list(call, "pads_lo"), hi = list(call, "pads_hi");
@@ -121,7 +121,7 @@ Sum ElementOf::conv(const SymbolicCall &call, const Index &index) {
   });
 }
 
-Sum ElementOf::pool(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::pool(const SymbolicCall &call, const Index &index) {
   Index x = shape(call.operands[0]), kernel = list(call, "kernel");
   Index strides = list(call, "strides"), dilations = list(call, "dilations");
   Index lo = list(call, "pads_lo"), hi = list(call, "pads_hi");
@@ -155,7 +155,7 @@ Sum ElementOf::pool(const SymbolicCall &call, const Index &index) {
 // Movement
 //===----------------------------------------------------------------------===//
 
-Sum ElementOf::transpose(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::transpose(const SymbolicCall &call, const Index &index) {
   Index place(index.size());
   std::vector<size_t> permutation = dimList(call, "permutation");
   for (size_t dim = 0; dim != permutation.size(); ++dim) {
@@ -164,7 +164,7 @@ Sum ElementOf::transpose(const SymbolicCall &call, const Index &index) {
   return at(call.operands[0], place);
 }
 
-Sum ElementOf::slice(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::slice(const SymbolicCall &call, const Index &index) {
   Index starts = list(call, "starts"), steps = list(call, "steps"), place;
   Index x = shape(call.operands[0]);
   FactScope scope(facts_);
@@ -177,7 +177,7 @@ Sum ElementOf::slice(const SymbolicCall &call, const Index &index) {
   return at(call.operands[0], place);
 }
 
-Sum ElementOf::pad(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::pad(const SymbolicCall &call, const Index &index) {
   Index lo = list(call, "lo"), hi = list(call, "hi"), place;
   Index x = shape(call.operands[0]);
   std::vector<Polynomial> conditions;
@@ -195,7 +195,7 @@ Sum ElementOf::pad(const SymbolicCall &call, const Index &index) {
       real(std::get<Expr>(attribute(call, "value"))));
 }
 
-Sum ElementOf::concat(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::concat(const SymbolicCall &call, const Index &index) {
   size_t axis = size_t(number(call, "axis"));
   Index place = index;
   for (size_t i = 0; i + 1 != call.operands.size(); ++i) {
@@ -208,7 +208,7 @@ Sum ElementOf::concat(const SymbolicCall &call, const Index &index) {
   return at(call.operands.back(), place);
 }
 
-Sum ElementOf::broadcast(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::broadcast(const SymbolicCall &call, const Index &index) {
   std::vector<size_t> dims = dimList(call, "dims");
   // Those of the operand are aligned with such dims of the result.
   Index aligned, wanted, extents = shapeOf(call);
@@ -232,7 +232,7 @@ static std::vector<size_t> longDims(const Index &extents) {
 
 /// Both shapes fall into runs of dims with as many elements; in each, the index
 /// in row-major order is that of the other's dims.
-Sum ElementOf::reshape(size_t value, const Index &index) {
+Sum SymbolicEvaluator::reshape(size_t value, const Index &index) {
   size_t operand = call(value).operands[0];
   // What is between has the same elements in the same order.
   while (operand >= rule_.variables.size() && call(operand).op == "reshape") {
@@ -276,7 +276,7 @@ Sum ElementOf::reshape(size_t value, const Index &index) {
 //===----------------------------------------------------------------------===//
 
 /// An element of a tensor of integers as one.
-Polynomial ElementOf::integerOf(const Sum &sum) {
+Polynomial SymbolicEvaluator::integerOf(const Sum &sum) {
   Polynomial result;
   for (const auto &[key, term] : sum.terms) {
     const auto &[monomial, coefficient] = term;
@@ -300,7 +300,7 @@ static Sum wrapped(const Sum &index, const Polynomial &extent) {
   return functionOf("wrapped", {index, numberOf(extent)});
 }
 
-Sum ElementOf::gather(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::gather(const SymbolicCall &call, const Index &index) {
   size_t axis = size_t(number(call, "axis"));
   size_t batch = size_t(number(call, "batch_dims"));
   Index data = shape(call.operands[0]);
@@ -318,7 +318,7 @@ Sum ElementOf::gather(const SymbolicCall &call, const Index &index) {
   return this->at(call.operands[0], place);
 }
 
-Sum ElementOf::takeAlong(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::takeAlong(const SymbolicCall &call, const Index &index) {
   size_t axis = size_t(number(call, "axis"));
   Polynomial at = integerOf(this->at(call.operands[1], index));
   if (!facts_.isAtLeastZero(at)) {
@@ -331,7 +331,7 @@ Sum ElementOf::takeAlong(const SymbolicCall &call, const Index &index) {
 }
 
 /// A slice of another tensor at a place that an element says.
-Sum ElementOf::insert(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::insert(const SymbolicCall &call, const Index &index) {
   size_t axis = size_t(number(call, "axis"));
   Polynomial extent = shape(call.operands[1])[axis];
   Polynomial last = shape(call.operands[0])[axis] - extent;

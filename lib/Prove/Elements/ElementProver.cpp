@@ -85,7 +85,7 @@ static void replace(Case &at, const std::string &key, const Polynomial &value) {
 }
 
 Polynomial ElementProof::integer(const Expr &expr, const Case &at) {
-  return ElementOf(rule_, rule_.source, at.symbols, reals_, context_)
+  return SymbolicEvaluator(rule_, rule_.source, at.symbols, reals_, context_)
       .integer(expr);
 }
 
@@ -169,7 +169,7 @@ void ElementProof::addConditions(Case &at) {
   for (const Condition &condition : rule_.conditions) {
     addCondition(condition, at);
   }
-  ElementOf reals(rule_, rule_.source, at.symbols, reals_, context_);
+  SymbolicEvaluator reals(rule_, rule_.source, at.symbols, reals_, context_);
   for (const Condition &condition : rule_.conditions) {
     if (!isReal(condition.left, rule_.reals) &&
         !isReal(condition.right, rule_.reals)) {
@@ -339,8 +339,8 @@ bool ElementProof::areEqualAt(size_t result, Case at, int depth) {
   }
   at.isCompared = false;
   context_.steps = 0;
-  ElementOf source(rule_, rule_.source, at.symbols, reals_, context_);
-  ElementOf target(rule_, rule_.target, at.symbols, reals_, context_);
+  SymbolicEvaluator source(rule_, rule_.source, at.symbols, reals_, context_);
+  SymbolicEvaluator target(rule_, rule_.target, at.symbols, reals_, context_);
   size_t number = rule_.source.results[result];
   try {
     if (!at.isPlaced) {

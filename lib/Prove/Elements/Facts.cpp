@@ -1,4 +1,4 @@
-//===- Facts.cpp - What is known of integers ------------------------------===//
+//===- Facts.cpp - Facts about integers, decided by Z3 --------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Facts.h - What is known of integers ----------------------*- C++ -*-===//
+//===- Facts.h - Facts about integers, decided by Z3 ------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

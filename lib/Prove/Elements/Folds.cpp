@@ -1,4 +1,4 @@
-//===- Folds.cpp - Elements that are folded over indices ------------------===//
+//===- Folds.cpp - Folds over indices -------------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,9 +15,9 @@ using namespace divisi::rewrite;
 /// Where a condition begins to hold as its index grows, or ends to; nothing
 /// unless that is known to be within the extent. If it `splits`, it has to be
 /// known whether what is not behind the extent is before it.
-std::optional<ElementOf::Change>
-ElementOf::changeOf(const Polynomial &condition, const Binder &binder,
-                    bool splits) {
+std::optional<SymbolicEvaluator::Change>
+SymbolicEvaluator::changeOf(const Polynomial &condition, const Binder &binder,
+                            bool splits) {
   std::optional<Polynomial> slope = condition.coefficientOf(*binder.index);
   std::optional<int64_t> number = slope ? slope->number() : std::nullopt;
   if (number != 1 && number != -1) {
@@ -42,10 +42,11 @@ ElementOf::changeOf(const Polynomial &condition, const Binder &binder,
 
 /// Where a condition changes within the extent of its index, there are two
 /// folds.
-std::optional<Sum> ElementOf::foldParts(const Polynomial &extent,
-                                        const FoldKind &kind, const Body &body,
-                                        const AtomRef &index,
-                                        const Polynomial &condition) {
+std::optional<Sum> SymbolicEvaluator::foldParts(const Polynomial &extent,
+                                                const FoldKind &kind,
+                                                const Body &body,
+                                                const AtomRef &index,
+                                                const Polynomial &condition) {
   std::optional<Change> change = changeOf(condition, {index, extent});
   if (!change) {
     return std::nullopt;
@@ -58,8 +59,8 @@ std::optional<Sum> ElementOf::foldParts(const Polynomial &extent,
 }
 
 /// The body where a condition about its index holds, and where it does not.
-Sum ElementOf::foldHalves(const AtomRef &index, const Body &body,
-                          const Polynomial &condition) {
+Sum SymbolicEvaluator::foldHalves(const AtomRef &index, const Body &body,
+                                  const Polynomial &condition) {
   auto half = [&](const Polynomial &holds) {
     FactScope scope(facts_);
     facts_.push(holds, Facts::Relation::AtLeast);
@@ -81,8 +82,8 @@ static bool isCondition(const FactorRef &factor) {
 }
 
 /// Without conditions that others of the same term say.
-Sum ElementOf::close(const Binder &binder, const FoldKind &kind,
-                     const Sum &body) {
+Sum SymbolicEvaluator::close(const Binder &binder, const FoldKind &kind,
+                             const Sum &body) {
   Sum result;
   for (const auto &[key, term] : body.terms) {
     Monomial monomial = term.first;
@@ -108,8 +109,8 @@ Sum ElementOf::close(const Binder &binder, const FoldKind &kind,
 
 /// A term of a sum over an index; where a condition bounds the index, over
 /// fewer.
-Sum ElementOf::closeTerm(const Binder &binder, const FoldKind &kind,
-                         Monomial monomial, Fraction coefficient) {
+Sum SymbolicEvaluator::closeTerm(const Binder &binder, const FoldKind &kind,
+                                 Monomial monomial, Fraction coefficient) {
   if (!kind.isSum) {
     return Sum(std::move(monomial), coefficient);
   }
@@ -142,8 +143,8 @@ Sum ElementOf::closeTerm(const Binder &binder, const FoldKind &kind,
   return kind.close(binder, Sum(std::move(monomial), coefficient));
 }
 
-Sum ElementOf::fold(const Polynomial &extent, const FoldKind &kind,
-                    const Body &body) {
+Sum SymbolicEvaluator::fold(const Polynomial &extent, const FoldKind &kind,
+                            const Body &body) {
   if (kind.isSum && extent.number() == 0) {
     return Sum();
   }
@@ -205,8 +206,8 @@ Sum ElementOf::fold(const Polynomial &extent, const FoldKind &kind,
   }
 }
 
-Sum ElementOf::foldAll(const Index &extents, const FoldKind &kind,
-                       const std::function<Sum(const Index &)> &body) {
+Sum SymbolicEvaluator::foldAll(const Index &extents, const FoldKind &kind,
+                               const std::function<Sum(const Index &)> &body) {
   Index indices;
   std::function<Sum()> next = [&]() -> Sum {
     if (indices.size() == extents.size()) {
@@ -224,8 +225,8 @@ Sum ElementOf::foldAll(const Index &extents, const FoldKind &kind,
   return next();
 }
 
-ElementOf::FoldKind ElementOf::foldKind(const std::string &kind,
-                                        const std::string &type) {
+SymbolicEvaluator::FoldKind
+SymbolicEvaluator::foldKind(const std::string &kind, const std::string &type) {
   auto foldBy = [this](const std::string &name, const Binder &binder,
                        const Sum &body) {
     return foldOver(name, binder, body,

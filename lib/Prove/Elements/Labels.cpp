@@ -1,4 +1,4 @@
-//===- Labels.cpp - Dims by their letters ---------------------------------===//
+//===- Labels.cpp - Dims by label -----------------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -40,7 +40,7 @@ Index divisi::rewrite::inOrder(const std::string &letters,
   return result;
 }
 
-Index ElementOf::labelledShape(const SymbolicCall &call) {
+Index SymbolicEvaluator::labelledShape(const SymbolicCall &call) {
   std::vector<std::string> letters =
       lettersOf(std::get<std::string>(attribute(call, "labels")));
   ByLetter extents;

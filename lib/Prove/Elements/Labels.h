@@ -1,4 +1,4 @@
-//===- Labels.h - Dims by their letters -------------------------*- C++ -*-===//
+//===- Labels.h - Dims by label ---------------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Maxima.cpp - Maxima, and folds of elements -------------------------===//
+//===- Maxima.cpp - Maxima and folds of terms -----------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Monomials.cpp - Products of elements -------------------------------===//
+//===- Monomials.cpp - Products of terms ----------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- NumericValues.cpp - Elements of numbers ----------------------------===//
+//===- NumericValues.cpp - Elements as numbers ----------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -81,7 +81,7 @@ divisi::rewrite::evaluateElement(const SymbolicRule &rule,
   ElementContext context{facts, definitions, {}};
   Values symbols;
   std::map<std::string, Sum> reals;
-  ElementOf source(rule, rule.source, symbols, reals, context);
+  SymbolicEvaluator source(rule, rule.source, symbols, reals, context);
   return valueOf(
       source.at(rule.source.results[0], Index(index.begin(), index.end())),
       elements);

@@ -1,4 +1,4 @@
-//===- Pointwise.cpp - What operators make at one place -------------------===//
+//===- Pointwise.cpp - Elements of pointwise operators --------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -22,19 +22,19 @@ bool divisi::rewrite::isFloat(const std::string &type) {
 // Elements at one place
 //===----------------------------------------------------------------------===//
 
-Sum ElementOf::splat(const SymbolicCall &call) {
+Sum SymbolicEvaluator::splat(const SymbolicCall &call) {
   return real(std::get<Expr>(attribute(call, "element")));
 }
 
-std::string ElementOf::typeOf(size_t value) const {
+std::string SymbolicEvaluator::typeOf(size_t value) const {
   return value < rule_.variables.size() ? rule_.elements[value]
                                         : call(value).element;
 }
 
 /// What is made of sums and products, in which booleans may stand.
-std::optional<Sum> ElementOf::ring(const SymbolicCall &call,
-                                   const std::string &from,
-                                   const std::vector<Sum> &x) {
+std::optional<Sum> SymbolicEvaluator::ring(const SymbolicCall &call,
+                                           const std::string &from,
+                                           const std::vector<Sum> &x) {
   const std::string &op = call.op;
   bool isReal = isFloat(from) && isFloat(call.element);
   if (op == "cast" && (from == call.element || from == "bool")) {
@@ -63,9 +63,9 @@ std::optional<Sum> ElementOf::ring(const SymbolicCall &call,
 }
 
 /// Booleans of booleans.
-std::optional<Sum> ElementOf::boolean(const SymbolicCall &call,
-                                      const std::string &from,
-                                      const std::vector<Sum> &x) {
+std::optional<Sum> SymbolicEvaluator::boolean(const SymbolicCall &call,
+                                              const std::string &from,
+                                              const std::vector<Sum> &x) {
   if (from != "bool" || call.element != "bool") {
     return std::nullopt;
   }
@@ -130,8 +130,9 @@ static std::optional<Polynomial> placesOf(const std::string &type,
 
 /// A boolean of numbers. Of floats the order of their difference is known, of
 /// integers, which wrap, nothing but that one is less.
-Sum ElementOf::compare(const SymbolicCall &call, const std::string &from,
-                       const std::vector<Sum> &x) {
+Sum SymbolicEvaluator::compare(const SymbolicCall &call,
+                               const std::string &from,
+                               const std::vector<Sum> &x) {
   const std::string &predicate =
       std::get<std::string>(attribute(call, "predicate"));
   bool isTurned = predicate == "gt" || predicate == "le";
@@ -174,14 +175,15 @@ static Sum quantized(const std::string &op, const std::string &from,
   return (castOf(from, to, x[0]) - zero) * x[1];
 }
 
-bool ElementOf::isScaledAlone(const SymbolicCall &call) {
+bool SymbolicEvaluator::isScaledAlone(const SymbolicCall &call) {
   return (call.op == "quantize" || call.op == "dequantize") &&
          integer(std::get<Expr>(attribute(call, "block"))).number() == 1;
 }
 
 /// A function of which all operands are known in each case.
-Sum ElementOf::function(const SymbolicCall &call, const std::string &from,
-                        const std::vector<Sum> &x) {
+Sum SymbolicEvaluator::function(const SymbolicCall &call,
+                                const std::string &from,
+                                const std::vector<Sum> &x) {
   const std::string &op = call.op;
   bool isReal = isFloat(from) && isFloat(call.element);
   if (op == "compare") {
@@ -232,7 +234,8 @@ Sum ElementOf::function(const SymbolicCall &call, const std::string &from,
   return Sum(makeFactor(std::move(factor)));
 }
 
-Sum ElementOf::elementwise(const SymbolicCall &call, const Index &index) {
+Sum SymbolicEvaluator::elementwise(const SymbolicCall &call,
+                                   const Index &index) {
   std::vector<Sum> x = operands(call, index);
   std::string from =
       call.operands.empty() ? call.element : typeOf(call.operands[0]);
@@ -252,8 +255,9 @@ Sum ElementOf::elementwise(const SymbolicCall &call, const Index &index) {
 //===----------------------------------------------------------------------===//
 
 /// Gives names their values, and then asks whether expressions have theirs.
-bool ElementOf::bind(const std::vector<std::pair<Expr, Polynomial>> &values,
-                     const SymbolicRule &definition, Bound &bound) {
+bool SymbolicEvaluator::bind(
+    const std::vector<std::pair<Expr, Polynomial>> &values,
+    const SymbolicRule &definition, Bound &bound) {
   for (const auto &[expr, value] : values) {
     if (expr.kind == Expr::Kind::Name) {
       bound.symbols.emplace(expr.name, value);
@@ -266,16 +270,16 @@ bool ElementOf::bind(const std::vector<std::pair<Expr, Polynomial>> &values,
       }
     }
   }
-  ElementOf of(definition, definition.source, bound.symbols, bound.reals,
-               context_);
+  SymbolicEvaluator of(definition, definition.source, bound.symbols,
+                       bound.reals, context_);
   return std::all_of(values.begin(), values.end(), [&](const auto &each) {
     return of.integer(each.first) == each.second;
   });
 }
 
-std::optional<ElementOf::Bound>
-ElementOf::bindDefinition(const SymbolicCall &call,
-                          const SymbolicRule &definition) {
+std::optional<SymbolicEvaluator::Bound>
+SymbolicEvaluator::bindDefinition(const SymbolicCall &call,
+                                  const SymbolicRule &definition) {
   const SymbolicCall &defined = definition.source.calls.back();
   Bound bound;
   bound.operands.resize(definition.variables.size());
@@ -322,15 +326,15 @@ ElementOf::bindDefinition(const SymbolicCall &call,
 }
 
 /// What an axiom says that the operator is, if one does.
-std::optional<Sum> ElementOf::define(const SymbolicCall &call,
-                                     const Index &index) {
+std::optional<Sum> SymbolicEvaluator::define(const SymbolicCall &call,
+                                             const Index &index) {
   auto [first, last] = context_.definitions.equal_range(call.function);
   for (; first != last; ++first) {
     const SymbolicRule &definition = *first->second;
     if (std::optional<Bound> bound = bindDefinition(call, definition)) {
       context_.used.insert(definition.name);
-      ElementOf defined(definition, definition.target, bound->symbols,
-                        bound->reals, context_);
+      SymbolicEvaluator defined(definition, definition.target, bound->symbols,
+                                bound->reals, context_);
       defined.variables_ = &bound->operands;
       return defined.at(definition.target.results[0], index);
     }

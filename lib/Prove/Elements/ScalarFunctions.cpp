@@ -1,4 +1,4 @@
-//===- ScalarFunctions.cpp - Functions of single numbers ------------------===//
+//===- ScalarFunctions.cpp - Functions of scalars -------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

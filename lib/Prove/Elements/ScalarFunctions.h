@@ -1,4 +1,4 @@
-//===- ScalarFunctions.h - Functions of single numbers ----------*- C++ -*-===//
+//===- ScalarFunctions.h - Functions of scalars -----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

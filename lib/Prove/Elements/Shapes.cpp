@@ -1,4 +1,4 @@
-//===- Shapes.cpp - Shapes of what operators make -------------------------===//
+//===- Shapes.cpp - Shapes of results -------------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -25,7 +25,7 @@ static Polynomial windowsIn(const Polynomial &extent, const Polynomial &kernel,
 }
 
 /// Extents that are not 1 are the same along each dim, wherever it is legal.
-Index ElementOf::elementwiseShape(const SymbolicCall &call) {
+Index SymbolicEvaluator::elementwiseShape(const SymbolicCall &call) {
   Index result(call.dims.size(), Polynomial(1));
   for (size_t operand : call.operands) {
     Index own = shape(operand);
@@ -47,9 +47,9 @@ Index ElementOf::elementwiseShape(const SymbolicCall &call) {
 
 /// How many elements a slice takes along a dim: at least one, by a step that is
 /// not 0.
-Polynomial ElementOf::sliceExtent(const Polynomial &start,
-                                  const Polynomial &limit,
-                                  const Polynomial &step) {
+Polynomial SymbolicEvaluator::sliceExtent(const Polynomial &start,
+                                          const Polynomial &limit,
+                                          const Polynomial &step) {
   if (facts_.isAtLeastZero(step - Polynomial(1))) {
     return placesIn(limit - start, step);
   }
@@ -60,7 +60,7 @@ Polynomial ElementOf::sliceExtent(const Polynomial &start,
 }
 
 /// Of a convolution, or a pool.
-Index ElementOf::windowShape(const SymbolicCall &call) {
+Index SymbolicEvaluator::windowShape(const SymbolicCall &call) {
   bool isConv = call.op == "conv";
   Index x = shape(call.operands[0]), result;
   Index w = isConv ? shape(call.operands[1]) : list(call, "kernel");
@@ -78,7 +78,7 @@ Index ElementOf::windowShape(const SymbolicCall &call) {
 }
 
 /// What an operator that is defined here says of it; nothing of others.
-std::optional<Index> ElementOf::definedShape(const SymbolicCall &call) {
+std::optional<Index> SymbolicEvaluator::definedShape(const SymbolicCall &call) {
   const std::string &op = call.op;
   if (call.isElementwise && !call.operands.empty() && op != "broadcast" &&
       op != "reshape" && op != "transpose") {

@@ -1,4 +1,4 @@
-//===- SymbolicEvaluator.cpp - Elements of what operators make ------------===//
+//===- SymbolicEvaluator.cpp - Elements of a side, as terms ---------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -23,7 +23,7 @@ using namespace divisi::rewrite;
 // Attributes
 //===----------------------------------------------------------------------===//
 
-Polynomial ElementOf::integer(const Expr &expr) {
+Polynomial SymbolicEvaluator::integer(const Expr &expr) {
   switch (expr.kind) {
   case Expr::Kind::Number:
     return Polynomial(expr.value);
@@ -40,7 +40,7 @@ Polynomial ElementOf::integer(const Expr &expr) {
   }
 }
 
-Sum ElementOf::real(const Expr &expr) {
+Sum SymbolicEvaluator::real(const Expr &expr) {
   if (expr.kind == Expr::Kind::Real) {
     return numberOf(expr.real);
   }
@@ -54,8 +54,8 @@ Sum ElementOf::real(const Expr &expr) {
   return left * (expr.kind == Expr::Kind::Mul ? right : inverse(right));
 }
 
-const SymbolicValue &ElementOf::attribute(const SymbolicCall &call,
-                                          const char *name) {
+const SymbolicValue &SymbolicEvaluator::attribute(const SymbolicCall &call,
+                                                  const char *name) {
   auto found = call.attributes.find(name);
   if (found == call.attributes.end()) {
     throw GivenUp();
@@ -63,7 +63,7 @@ const SymbolicValue &ElementOf::attribute(const SymbolicCall &call,
   return found->second;
 }
 
-Index ElementOf::list(const SymbolicCall &call, const char *name) {
+Index SymbolicEvaluator::list(const SymbolicCall &call, const char *name) {
   Index result;
   for (const Expr &expr : std::get<std::vector<Expr>>(attribute(call, name))) {
     result.push_back(integer(expr));
@@ -71,7 +71,7 @@ Index ElementOf::list(const SymbolicCall &call, const char *name) {
   return result;
 }
 
-int64_t ElementOf::number(const SymbolicCall &call, const char *name) {
+int64_t SymbolicEvaluator::number(const SymbolicCall &call, const char *name) {
   std::optional<int64_t> value =
       integer(std::get<Expr>(attribute(call, name))).number();
   if (!value) {
@@ -80,8 +80,8 @@ int64_t ElementOf::number(const SymbolicCall &call, const char *name) {
   return *value;
 }
 
-std::vector<size_t> ElementOf::dimList(const SymbolicCall &call,
-                                       const char *name) {
+std::vector<size_t> SymbolicEvaluator::dimList(const SymbolicCall &call,
+                                               const char *name) {
   std::vector<size_t> result;
   for (const Polynomial &dim : list(call, name)) {
     std::optional<int64_t> value = dim.number();
@@ -94,7 +94,7 @@ std::vector<size_t> ElementOf::dimList(const SymbolicCall &call,
 }
 
 /// An extent that is no expression has the name of all that it is made of.
-Index ElementOf::shape(size_t value) {
+Index SymbolicEvaluator::shape(size_t value) {
   if (value < rule_.variables.size()) {
     Index result;
     for (const std::optional<Expr> &extent : rule_.variables[value]) {
@@ -105,7 +105,7 @@ Index ElementOf::shape(size_t value) {
   return shapeOf(call(value));
 }
 
-Index ElementOf::shapeOf(const SymbolicCall &made) {
+Index SymbolicEvaluator::shapeOf(const SymbolicCall &made) {
   if (std::optional<Index> defined = definedShape(made)) {
     return *defined;
   }
@@ -138,7 +138,7 @@ Index ElementOf::shapeOf(const SymbolicCall &made) {
 //===----------------------------------------------------------------------===//
 
 /// Whether it is known to be at least 0, or below; throws where neither is.
-bool ElementOf::isKnown(const Polynomial &condition) {
+bool SymbolicEvaluator::isKnown(const Polynomial &condition) {
   if (facts_.isAtLeastZero(condition)) {
     return true;
   }
@@ -160,8 +160,9 @@ bool divisi::rewrite::hasBound(const Polynomial &condition) {
 }
 
 /// `first` where all conditions are at least 0, else `second`.
-Sum ElementOf::inside(const std::vector<Polynomial> &conditions,
-                      const std::function<Sum()> &first, const Sum &second) {
+Sum SymbolicEvaluator::inside(const std::vector<Polynomial> &conditions,
+                              const std::function<Sum()> &first,
+                              const Sum &second) {
   bool isInside = std::all_of(
       conditions.begin(), conditions.end(),
       [&](const Polynomial &condition) { return isKnown(condition); });
@@ -170,9 +171,9 @@ Sum ElementOf::inside(const std::vector<Polynomial> &conditions,
 
 /// The same of a window that moves with what it is folded over: such a
 /// condition is a factor.
-Sum ElementOf::insideWindow(const std::vector<Polynomial> &conditions,
-                            const std::function<Sum()> &first,
-                            const Sum &second, size_t from) {
+Sum SymbolicEvaluator::insideWindow(const std::vector<Polynomial> &conditions,
+                                    const std::function<Sum()> &first,
+                                    const Sum &second, size_t from) {
   for (size_t i = from; i != conditions.size(); ++i) {
     try {
       if (!isKnown(conditions[i])) {
@@ -192,7 +193,8 @@ Sum ElementOf::insideWindow(const std::vector<Polynomial> &conditions,
 }
 
 /// index / by and index % by; throws where an index has to be split for that.
-Division ElementOf::divideIndex(const Polynomial &index, const Polynomial &by) {
+Division SymbolicEvaluator::divideIndex(const Polynomial &index,
+                                        const Polynomial &by) {
   if (by.number() == 1) {
     return {index, Polynomial(0)};
   }
@@ -215,8 +217,8 @@ Division ElementOf::divideIndex(const Polynomial &index, const Polynomial &by) {
 }
 
 /// The index of an operand whose shape broadcasts to `wanted`.
-Index ElementOf::operandIndex(size_t operand, const Index &index,
-                              const Index &wanted) {
+Index SymbolicEvaluator::operandIndex(size_t operand, const Index &index,
+                                      const Index &wanted) {
   Index extents = shape(operand), result;
   for (size_t dim = 0; dim != extents.size(); ++dim) {
     const Polynomial &extent = extents[dim];
@@ -245,32 +247,33 @@ Index ElementOf::operandIndex(size_t operand, const Index &index,
 // All of them
 //===----------------------------------------------------------------------===//
 
-ElementOf::Define ElementOf::definitionOf(const std::string &op) {
+SymbolicEvaluator::Define
+SymbolicEvaluator::definitionOf(const std::string &op) {
   static const std::map<std::string, Define> definitions = {
-      {"matmul", &ElementOf::matmul},
-      {"reduce", &ElementOf::reduce},
-      {"cumulate", &ElementOf::cumulate},
-      {"conv", &ElementOf::conv},
-      {"pool_sum", &ElementOf::pool},
-      {"pool_max", &ElementOf::pool},
-      {"transpose", &ElementOf::transpose},
-      {"slice", &ElementOf::slice},
-      {"pad", &ElementOf::pad},
-      {"concat", &ElementOf::concat},
-      {"broadcast", &ElementOf::broadcast},
-      {"gather", &ElementOf::gather},
-      {"take_along", &ElementOf::takeAlong},
-      {"insert", &ElementOf::insert},
+      {"matmul", &SymbolicEvaluator::matmul},
+      {"reduce", &SymbolicEvaluator::reduce},
+      {"cumulate", &SymbolicEvaluator::cumulate},
+      {"conv", &SymbolicEvaluator::conv},
+      {"pool_sum", &SymbolicEvaluator::pool},
+      {"pool_max", &SymbolicEvaluator::pool},
+      {"transpose", &SymbolicEvaluator::transpose},
+      {"slice", &SymbolicEvaluator::slice},
+      {"pad", &SymbolicEvaluator::pad},
+      {"concat", &SymbolicEvaluator::concat},
+      {"broadcast", &SymbolicEvaluator::broadcast},
+      {"gather", &SymbolicEvaluator::gather},
+      {"take_along", &SymbolicEvaluator::takeAlong},
+      {"insert", &SymbolicEvaluator::insert},
   };
   auto found = definitions.find(op);
   return found == definitions.end() ? nullptr : found->second;
 }
 
 bool divisi::rewrite::isDefinedByElements(const std::string &op) {
-  return op == "reshape" || op == "iota" || ElementOf::definitionOf(op);
+  return op == "reshape" || op == "iota" || SymbolicEvaluator::definitionOf(op);
 }
 
-Sum ElementOf::at(size_t value, const Index &index) {
+Sum SymbolicEvaluator::at(size_t value, const Index &index) {
   constexpr size_t mostSteps = 20000;
   if (++context_.steps > mostSteps) {
     throw GivenUp();
@@ -309,5 +312,5 @@ Sum ElementOf::at(size_t value, const Index &index) {
     return *defined;
   }
   return made.isElementwise || isScaledAlone(made) ? elementwise(made, index)
-                                                   : through(made, index);
+                                                   : uninterpreted(made, index);
 }

@@ -1,4 +1,4 @@
-//===- SymbolicEvaluator.h - Elements of what operators make ----*- C++ -*-===//
+//===- SymbolicEvaluator.h - Elements of a side, as terms -------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -80,12 +80,13 @@ private:
 };
 
 /// The elements of one side.
-class ElementOf {
+class SymbolicEvaluator {
 public:
   /// Of a rule at these values of its symbols and reals; all outlive this.
-  ElementOf(const SymbolicRule &rule, const SymbolicGraph &side,
-            const Values &symbols, const std::map<std::string, Sum> &reals,
-            ElementContext &context)
+  SymbolicEvaluator(const SymbolicRule &rule, const SymbolicGraph &side,
+                    const Values &symbols,
+                    const std::map<std::string, Sum> &reals,
+                    ElementContext &context)
       : rule_(rule), side_(side), symbols_(symbols), reals_(reals),
         context_(context), facts_(context.facts) {}
 
@@ -105,7 +106,8 @@ private:
   using Body = std::function<Sum(const Polynomial &)>;
   /// What an operand of a definition is.
   using Operand = std::function<Sum(const Index &)>;
-  using Define = Sum (ElementOf::*)(const SymbolicCall &, const Index &);
+  using Define = Sum (SymbolicEvaluator::*)(const SymbolicCall &,
+                                            const Index &);
   /// The values that it gives its names.
   struct Bound {
     Values symbols;
@@ -200,7 +202,7 @@ private:
               const std::vector<Sum> &x);
   Sum function(const SymbolicCall &call, const std::string &from,
                const std::vector<Sum> &x);
-  Sum through(const SymbolicCall &call, const Index &index);
+  Sum uninterpreted(const SymbolicCall &call, const Index &index);
   Sum lambdaBody(size_t operand, const Index &place,
                  const std::vector<Binder> &binders);
   std::string nameOf(const SymbolicCall &call);

@@ -1,4 +1,4 @@
-//===- Uninterpreted.cpp - Operators of which no more is known ------------===//
+//===- Uninterpreted.cpp - Operators without a definition -----------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,7 +13,7 @@
 using namespace divisi::rewrite;
 
 /// The operator with all that its attributes say, and the types.
-std::string ElementOf::nameOf(const SymbolicCall &call) {
+std::string SymbolicEvaluator::nameOf(const SymbolicCall &call) {
   std::string name = call.op;
   for (const auto &[key, value] : call.attributes) {
     name += " " + key + "=";
@@ -36,8 +36,8 @@ std::string ElementOf::nameOf(const SymbolicCall &call) {
   return name + " -> " + call.element;
 }
 
-std::vector<Sum> ElementOf::operands(const SymbolicCall &call,
-                                     const Index &index) {
+std::vector<Sum> SymbolicEvaluator::operands(const SymbolicCall &call,
+                                             const Index &index) {
   std::vector<Sum> result;
   Index wanted = shapeOf(call);
   for (size_t operand : call.operands) {
@@ -47,8 +47,8 @@ std::vector<Sum> ElementOf::operands(const SymbolicCall &call,
 }
 
 /// The element of an operand at a place made of these indices.
-Sum ElementOf::lambdaBody(size_t operand, const Index &place,
-                          const std::vector<Binder> &binders) {
+Sum SymbolicEvaluator::lambdaBody(size_t operand, const Index &place,
+                                  const std::vector<Binder> &binders) {
   try {
     return at(operand, place);
   } catch (const SplitAt &split) {
@@ -68,11 +68,11 @@ Sum ElementOf::lambdaBody(size_t operand, const Index &place,
 
 /// The operator with attributes that name dims of its first operand by their
 /// order among those that do not go through.
-SymbolicCall ElementOf::withDimsInside(const SymbolicCall &call) {
+SymbolicCall SymbolicEvaluator::withDimsInside(const SymbolicCall &call) {
   std::vector<std::optional<size_t>> inside;
-  if (!call.through.empty()) {
+  if (!call.passThrough.empty()) {
     size_t count = 0;
-    for (const std::optional<size_t> &dim : call.through[0]) {
+    for (const std::optional<size_t> &dim : call.passThrough[0]) {
       inside.push_back(dim ? std::nullopt : std::optional(count++));
     }
   }
@@ -99,8 +99,9 @@ SymbolicCall ElementOf::withDimsInside(const SymbolicCall &call) {
 
 /// A function of all elements along the dims that do not go through, and of
 /// the indices of the result that no operand has.
-Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
-  std::vector<bool> isThrough(index.size());
+Sum SymbolicEvaluator::uninterpreted(const SymbolicCall &call,
+                                     const Index &index) {
+  std::vector<bool> isPassedThrough(index.size());
   std::vector<Sum> operands;
   for (size_t i = 0; i != call.operands.size(); ++i) {
     Index own = shape(call.operands[i]);
@@ -111,9 +112,9 @@ Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
     std::vector<std::unique_ptr<BoundIndex>> bound;
     Index place(own.size());
     for (size_t dim = 0; dim != own.size(); ++dim) {
-      if (auto result = call.through[i][dim]) {
+      if (auto result = call.passThrough[i][dim]) {
         place[dim] = index[*result];
-        isThrough[*result] = true;
+        isPassedThrough[*result] = true;
         continue;
       }
       bound.push_back(std::make_unique<BoundIndex>(context_.depth));
@@ -127,7 +128,7 @@ Sum ElementOf::through(const SymbolicCall &call, const Index &index) {
   }
   std::vector<Polynomial> rest;
   for (size_t dim = 0; dim != index.size(); ++dim) {
-    if (!isThrough[dim]) {
+    if (!isPassedThrough[dim]) {
       rest.push_back(index[dim]);
     }
   }

@@ -1,4 +1,4 @@
-//===- Trial.cpp - Rules that are tried on numbers ------------------------===//
+//===- Trial.cpp - Gates that evaluate rules ------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -188,12 +188,13 @@ static std::vector<double> magnitudesOf(const CallGraph &side,
 /// Evaluates both sides on elements drawn anew. Says in `said`, if there is a
 /// difference, on which. What no kernel takes, such as an index that is out of
 /// range in the source, is no difference.
-std::optional<Difference> Trier::differ(const Case &each, Values values,
+std::optional<Difference> Trier::differ(const Case &each,
+                                        Distribution distribution,
                                         Tolerance tolerance,
                                         std::string *said) {
   std::vector<HostTensor> inputs;
   for (const TensorForm &form : each.instance.variables) {
-    Expected<HostTensor> tensor = drawTensor(form, values, random_);
+    Expected<HostTensor> tensor = drawTensor(form, distribution, random_);
     if (!tensor) {
       return std::nullopt;
     }
@@ -244,7 +245,7 @@ bool Trier::checkExactly(const Case &each) {
     bool hasFloats = std::any_of(
         each.types.begin(), each.types.end(),
         [](const auto &entry) { return rt::isFloatType(entry.second); });
-    if (differ(each, Values::Normal,
+    if (differ(each, Distribution::Normal,
                hasFloats ? Tolerance::Rounding : Tolerance::Exact, &said)) {
       bool hasField = std::any_of(
           each.types.begin(), each.types.end(),
@@ -270,11 +271,12 @@ void Trier::checkNumbers(const Case &each) {
   }
   std::string said;
   for (int i = 0; i != draws; ++i) {
-    if (differ(numbers, Values::Integers, Tolerance::Rounding, &said)) {
+    if (differ(numbers, Distribution::Integers, Tolerance::Rounding, &said)) {
       refuse(Gate::Values, said);
       return;
     }
-    bool isExact = !differ(numbers, Values::Integers, Tolerance::Exact, &said);
+    bool isExact =
+        !differ(numbers, Distribution::Integers, Tolerance::Exact, &said);
     trial_.domain =
         std::max(trial_.domain, isExact ? Domain::Integers : Domain::Reals);
   }

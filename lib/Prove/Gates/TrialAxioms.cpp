@@ -1,4 +1,4 @@
-//===- TrialAxioms.cpp - Axioms that are tried at all sizes ---------------===//
+//===- TrialAxioms.cpp - Axioms, evaluated at all small sizes -------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- TrialFloats.cpp - Rules that are tried on floats -------------------===//
+//===- TrialFloats.cpp - Rules, evaluated on floats -----------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,15 +15,15 @@ void Trier::checkFloats(const Case &each) {
   NumericClass numericClass = *rule_.numericClass;
   std::string said;
   bool isExact = numericClass == NumericClass::BitExact;
-  if (isExact && differ(each, Values::Special, Tolerance::Exact, &said)) {
+  if (isExact && differ(each, Distribution::Special, Tolerance::Exact, &said)) {
     refuse(Gate::Floats, "it is not bit-exact: " + said);
-  } else if (differ(each, Values::Normal,
+  } else if (differ(each, Distribution::Normal,
                     isExact ? Tolerance::Exact : Tolerance::Rounding, &said)) {
     refuse(Gate::Floats, (isExact ? "it is not bit-exact: "
                                   : "it differs by more than rounding: ") +
                              said);
   } else if (numericClass == NumericClass::Reassociates &&
-             differ(each, Values::Scaled, Tolerance::Finite, &said)) {
+             differ(each, Distribution::Scaled, Tolerance::Finite, &said)) {
     refuse(Gate::Floats, "it changes the range: " + said);
   }
 }

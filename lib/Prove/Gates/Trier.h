@@ -57,7 +57,7 @@ private:
   void checkValues();
   bool checkExactly(const Case &each);
   void checkNumbers(const Case &each);
-  std::optional<Difference> differ(const Case &each, Values values,
+  std::optional<Difference> differ(const Case &each, Distribution distribution,
                                    Tolerance tolerance, std::string *said);
   void checkFloats(const Case &each);
 

@@ -1,4 +1,4 @@
-//===- ChildProcess.cpp - A copy of this process that works ---------------===//
+//===- ChildProcess.cpp - A forked worker ---------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

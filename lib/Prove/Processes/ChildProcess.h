@@ -1,4 +1,4 @@
-//===- ChildProcess.h - A copy of this process that works -------*- C++ -*-===//
+//===- ChildProcess.h - A forked worker -------------------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

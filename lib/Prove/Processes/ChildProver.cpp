@@ -1,4 +1,4 @@
-//===- ChildProver.cpp - Proofs in a process of their own -----------------===//
+//===- ChildProver.cpp - Proofs in child processes ------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

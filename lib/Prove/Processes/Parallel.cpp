@@ -1,4 +1,4 @@
-//===- Parallel.cpp - Work in processes of its own ------------------------===//
+//===- Parallel.cpp - Work in child processes -----------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

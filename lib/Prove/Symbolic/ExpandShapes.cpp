@@ -26,10 +26,10 @@ std::string divisi::rewrite::extentName(const std::string &shape, size_t dim) {
   return shape + "." + std::to_string(dim);
 }
 
-std::optional<Expr> divisi::rewrite::writeOut(const Expr &expr,
-                                              const Ranks &ranks,
-                                              const std::string &index,
-                                              size_t at) {
+std::optional<Expr> divisi::rewrite::expandShapes(const Expr &expr,
+                                                  const Ranks &ranks,
+                                                  const std::string &index,
+                                                  size_t at) {
   if (expr.kind == Expr::Kind::Rank) {
     return numberExpr(int64_t(ranks.at(expr.name)));
   }
@@ -49,7 +49,7 @@ std::optional<Expr> divisi::rewrite::writeOut(const Expr &expr,
     return realExpr(expr.real);
   }
   for (Expr &operand : result.operands) {
-    std::optional<Expr> written = writeOut(operand, ranks, index, at);
+    std::optional<Expr> written = expandShapes(operand, ranks, index, at);
     if (!written) {
       return std::nullopt;
     }
@@ -65,8 +65,8 @@ std::optional<Expr> divisi::rewrite::writeOut(const Expr &expr,
   return result;
 }
 
-std::optional<std::vector<Expr>> divisi::rewrite::writeOut(const Items &items,
-                                                           const Ranks &ranks) {
+std::optional<std::vector<Expr>>
+divisi::rewrite::expandShapes(const Items &items, const Ranks &ranks) {
   std::vector<Expr> result;
   for (const Item &item : items) {
     size_t count = item.shape.empty() ? 1 : ranks.at(item.shape);
@@ -74,7 +74,7 @@ std::optional<std::vector<Expr>> divisi::rewrite::writeOut(const Items &items,
       bool isSpread = !item.shape.empty() && item.index.empty();
       std::optional<Expr> value =
           isSpread ? nameExpr(extentName(item.shape, i))
-                   : writeOut(item.value, ranks, item.index, i);
+                   : expandShapes(item.value, ranks, item.index, i);
       if (!value) {
         return std::nullopt;
       }

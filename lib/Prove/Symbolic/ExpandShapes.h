@@ -22,12 +22,12 @@ std::string extentName(const std::string &shape, size_t dim);
 
 /// Writes out an expression: of shapes only extents are left, as symbols, and
 /// `index` is `at`. Nothing where a shape has no such extent.
-std::optional<Expr> writeOut(const Expr &expr, const Ranks &ranks,
-                             const std::string &index, size_t at);
+std::optional<Expr> expandShapes(const Expr &expr, const Ranks &ranks,
+                                 const std::string &index, size_t at);
 
 /// The same of a list.
-std::optional<std::vector<Expr>> writeOut(const Items &items,
-                                          const Ranks &ranks);
+std::optional<std::vector<Expr>> expandShapes(const Items &items,
+                                              const Ranks &ranks);
 
 } // namespace divisi::rewrite
 

@@ -1,4 +1,4 @@
-//===- OperandExtents.cpp - What an extent of a result is of --------------===//
+//===- OperandExtents.cpp - Operand extents behind a result ---------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

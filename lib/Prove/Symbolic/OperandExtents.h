@@ -1,4 +1,4 @@
-//===- OperandExtents.h - What an extent of a result is of ------*- C++ -*-===//
+//===- OperandExtents.h - Operand extents behind a result -------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

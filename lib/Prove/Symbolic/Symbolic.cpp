@@ -32,11 +32,11 @@ namespace {
 /// A rule at ranks and types.
 class Maker {
 public:
-  Maker(const Rule &rule, const Ranks &ranks, const Words &words,
-        Through through, Instantiator &instantiator)
-      : rule_(rule), ranks_(ranks), words_(words), through_(through),
-        instantiator_(instantiator) {
-    for (const auto &[word, type] : words) {
+  Maker(const Rule &rule, const Ranks &ranks, const TypeBinding &binding,
+        PassThroughQuery passThrough, Instantiator &instantiator)
+      : rule_(rule), ranks_(ranks), binding_(binding),
+        passThrough_(passThrough), instantiator_(instantiator) {
+    for (const auto &[word, type] : binding) {
       types_[word] = type == "float" ? rt::DType::Field
                      : type == "int" ? rt::DType::I64
                                      : *rt::parseDType(type);
@@ -62,8 +62,8 @@ private:
 
   const Rule &rule_;
   const Ranks &ranks_;
-  const Words &words_;
-  Through through_;
+  const TypeBinding &binding_;
+  PassThroughQuery passThrough_;
   Instantiator &instantiator_;
   TypeChoice types_;
   SymbolicRule result_;
@@ -83,7 +83,7 @@ void Maker::addNames() {
   for (const auto &[shape, rank] : ranks_) {
     result_.place += "rank(" + shape + ") = " + std::to_string(rank) + ", ";
   }
-  for (const auto &[word, type] : words_) {
+  for (const auto &[word, type] : binding_) {
     result_.place += word == type ? "" : word + " = " + type + ", ";
   }
   result_.place += "all sizes";
@@ -106,8 +106,9 @@ bool Maker::takeSample(const Assignment &assignment) {
   sample.variables = *variables;
   for (auto [graph, calls] : {std::pair(&rule_.source, &sample.source),
                               std::pair(&rule_.target, &sample.target)}) {
-    auto made = instantiator_.instantiate(rule_, *graph, *variables, assignment,
-                                          types_, through_ != Through::Unasked);
+    auto made =
+        instantiator_.instantiate(rule_, *graph, *variables, assignment, types_,
+                                  passThrough_ != PassThroughQuery::None);
     if (!made) {
       return false;
     }
@@ -163,7 +164,7 @@ bool Maker::takeSamples() {
 SymbolicDims Maker::dimsOf(size_t side, size_t call, const Node &node) {
   SymbolicDims dims;
   if (node.type) {
-    if (auto written = writeOut(node.type->shape, ranks_)) {
+    if (auto written = expandShapes(node.type->shape, ranks_)) {
       return SymbolicDims(written->begin(), written->end());
     }
   }
@@ -255,7 +256,7 @@ std::vector<bool> Maker::extentsBehind(const Node &node, size_t side,
 std::string Maker::elementOf(rt::DType type) const {
   for (const auto &[word, each] : types_) {
     if (each == type) {
-      return words_.at(word);
+      return binding_.at(word);
     }
   }
   return std::string(rt::stringify(type));
@@ -275,7 +276,7 @@ bool Maker::addAttributes(const Node &node, const Call &call,
     result.function += " " + name + "=";
     SymbolicValue &kept = result.attributes[name];
     if (const auto *items = std::get_if<Items>(&value)) {
-      auto written = writeOut(*items, ranks_);
+      auto written = expandShapes(*items, ranks_);
       if (!written) {
         return false;
       }
@@ -285,7 +286,7 @@ bool Maker::addAttributes(const Node &node, const Call &call,
       kept = std::move(*written);
     } else if (const auto *expr = std::get_if<Expr>(&value)) {
       bool isReal = rule_.isReal(*expr);
-      std::optional<Expr> written = writeOut(*expr, ranks_, {}, 0);
+      std::optional<Expr> written = expandShapes(*expr, ranks_, {}, 0);
       if (!written) {
         return false;
       }
@@ -323,8 +324,9 @@ std::optional<SymbolicGraph> Maker::graphOf(const Graph &graph, size_t side) {
     made.function = node.op.empty() ? "equal elements" : node.op;
     made.op = node.op;
     made.element = elementOf(call.result.type);
-    bool isAsked = through_ == Through::Tried && !isDefinedByElements(made.op);
-    addThrough(samples_, side == 0, i, isAsked, made);
+    bool isAsked = passThrough_ == PassThroughQuery::Tested &&
+                   !isDefinedByElements(made.op);
+    addPassThrough(samples_, side == 0, i, isAsked, made);
     if (!addAttributes(node, call, made)) {
       return std::nullopt;
     }
@@ -361,8 +363,8 @@ bool Maker::addCondition(const Condition &condition) {
     }
     return true;
   }
-  auto left = writeOut(condition.left, ranks_, {}, 0);
-  auto right = writeOut(condition.right, ranks_, {}, 0);
+  auto left = expandShapes(condition.left, ranks_, {}, 0);
+  auto right = expandShapes(condition.right, ranks_, {}, 0);
   if (left && right) {
     written.left = *left;
     written.right = *right;
@@ -377,12 +379,12 @@ std::optional<SymbolicRule> Maker::run() {
     return std::nullopt;
   }
   for (const Variable &variable : rule_.variables) {
-    auto dims = writeOut(variable.type.shape, ranks_);
+    auto dims = expandShapes(variable.type.shape, ranks_);
     if (!dims) {
       return std::nullopt;
     }
     result_.variables.emplace_back(dims->begin(), dims->end());
-    result_.elements.push_back(words_.at(variable.type.element));
+    result_.elements.push_back(binding_.at(variable.type.element));
   }
   if (!std::all_of(rule_.conditions.begin(), rule_.conditions.end(),
                    [&](const Condition &each) { return addCondition(each); })) {
@@ -397,9 +399,8 @@ std::optional<SymbolicRule> Maker::run() {
   return result_;
 }
 
-std::optional<SymbolicRule>
-divisi::rewrite::makeSymbolic(const Rule &rule, const Ranks &ranks,
-                              const Words &words, Through through,
-                              Instantiator &instantiator) {
-  return Maker(rule, ranks, words, through, instantiator).run();
+std::optional<SymbolicRule> divisi::rewrite::makeSymbolic(
+    const Rule &rule, const Ranks &ranks, const TypeBinding &binding,
+    PassThroughQuery passThrough, Instantiator &instantiator) {
+  return Maker(rule, ranks, binding, passThrough, instantiator).run();
 }

@@ -41,19 +41,20 @@ static Expected<rt::HostTensor> turnAround(const rt::HostTensor &tensor,
 /// Whether an operator computes the same along a dim of its result wherever
 /// elements lie there: tried on random operands, of which all that have the dim
 /// are turned around. False as well where it can't be tried.
-static bool isSameAtAllPlaces(const Call &call, const ThroughDims &through,
+static bool isSameAtAllPlaces(const Call &call,
+                              const PassThroughDims &passThrough,
                               const std::vector<TensorForm> &operands,
                               size_t dim) {
   std::mt19937_64 random(dim + 1);
   std::vector<rt::HostTensor> drawn, turned;
   for (size_t i = 0; i != operands.size(); ++i) {
-    auto tensor = drawTensor(operands[i], Values::Normal, random);
+    auto tensor = drawTensor(operands[i], Distribution::Normal, random);
     if (!tensor) {
       return false;
     }
     drawn.push_back(*tensor);
-    for (size_t at = 0; at != through[i].size(); ++at) {
-      if (through[i][at] == dim) {
+    for (size_t at = 0; at != passThrough[i].size(); ++at) {
+      if (passThrough[i][at] == dim) {
         tensor = turnAround(*tensor, at);
       }
       if (!tensor) {
@@ -82,10 +83,11 @@ static bool isSameAtAllSamples(const std::vector<Instance> &samples,
   for (const Instance &sample : samples) {
     const CallGraph &calls = isSource ? sample.source : sample.target;
     const Call &call = calls.calls[number];
-    bool hasDim = std::any_of(
-        call.through.begin(), call.through.end(), [&](const auto &dims) {
-          return std::find(dims.begin(), dims.end(), dim) != dims.end();
-        });
+    bool hasDim = std::any_of(call.passThrough.begin(), call.passThrough.end(),
+                              [&](const auto &dims) {
+                                return std::find(dims.begin(), dims.end(),
+                                                 dim) != dims.end();
+                              });
     if (!hasDim) {
       return false;
     }
@@ -96,7 +98,7 @@ static bool isSameAtAllSamples(const std::vector<Instance> &samples,
     for (size_t operand : call.operands) {
       operands.push_back(sample.form(calls, operand));
     }
-    if (!isSameAtAllPlaces(call, call.through, operands, dim)) {
+    if (!isSameAtAllPlaces(call, call.passThrough, operands, dim)) {
       return false;
     }
     ++tried;
@@ -104,21 +106,21 @@ static bool isSameAtAllSamples(const std::vector<Instance> &samples,
   return tried != 0;
 }
 
-void divisi::rewrite::addThrough(const std::vector<Instance> &samples,
-                                 bool isSource, size_t number, bool tries,
-                                 SymbolicCall &made) {
+void divisi::rewrite::addPassThrough(const std::vector<Instance> &samples,
+                                     bool isSource, size_t number, bool tries,
+                                     SymbolicCall &made) {
   auto callAt = [&](const Instance &sample) -> const Call & {
     return (isSource ? sample.source : sample.target).calls[number];
   };
-  made.through = callAt(samples.front()).through;
+  made.passThrough = callAt(samples.front()).passThrough;
   made.isElementwise = true;
   std::set<size_t> stopped;
   for (const Instance &sample : samples) {
     const Call &call = callAt(sample);
     made.isElementwise &= call.isElementwise;
-    for (size_t i = 0; i != call.through.size(); ++i) {
-      for (size_t dim = 0; dim != call.through[i].size(); ++dim) {
-        auto here = call.through[i][dim], there = made.through[i][dim];
+    for (size_t i = 0; i != call.passThrough.size(); ++i) {
+      for (size_t dim = 0; dim != call.passThrough[i].size(); ++dim) {
+        auto here = call.passThrough[i][dim], there = made.passThrough[i][dim];
         if (here != there) {
           stopped.insert(here.value_or(*there));
           stopped.insert(there.value_or(*here));
@@ -134,7 +136,7 @@ void divisi::rewrite::addThrough(const std::vector<Instance> &samples,
         isSameAtAllSamples(samples, isSource, number, dim)) {
       continue;
     }
-    for (auto &operand : made.through) {
+    for (auto &operand : made.passThrough) {
       std::replace(operand.begin(), operand.end(), std::optional(dim),
                    std::optional<size_t>());
     }

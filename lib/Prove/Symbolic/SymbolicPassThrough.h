@@ -16,8 +16,8 @@ namespace divisi::rewrite {
 /// Completes `made` by what its operator, a call by number of that side, says
 /// at all samples. No dim goes through one that says so here and not there, or,
 /// if it `tries`, is not the same at all places.
-void addThrough(const std::vector<Instance> &samples, bool isSource,
-                size_t number, bool tries, SymbolicCall &made);
+void addPassThrough(const std::vector<Instance> &samples, bool isSource,
+                    size_t number, bool tries, SymbolicCall &made);
 
 } // namespace divisi::rewrite
 

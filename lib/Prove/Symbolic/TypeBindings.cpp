@@ -1,4 +1,4 @@
-//===- TypeBindings.cpp - What rules say of elements, in proofs -----------===//
+//===- TypeBindings.cpp - Types of element words in proofs ----------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -41,17 +41,17 @@ meaningOf(const std::string &word, const Rule &rule,
   return result;
 }
 
-std::vector<Words>
-divisi::rewrite::allWords(const Rule &rule,
-                          const std::vector<std::string> &types) {
-  std::vector<Words> all(1);
+std::vector<TypeBinding>
+divisi::rewrite::allTypeBindings(const Rule &rule,
+                                 const std::vector<std::string> &types) {
+  std::vector<TypeBinding> all(1);
   // One choice has every word of the rule.
   TypeChoice choice = typeChoices(rule).front();
   for (const auto &[word, ignored] : choice) {
-    std::vector<Words> longer;
-    for (const Words &words : all) {
+    std::vector<TypeBinding> longer;
+    for (const TypeBinding &binding : all) {
       for (const std::string &type : meaningOf(word, rule, types)) {
-        longer.push_back(words);
+        longer.push_back(binding);
         longer.back()[word] = type;
       }
     }
