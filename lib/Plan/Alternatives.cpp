@@ -22,7 +22,7 @@ static constexpr size_t kAdapted = 8;
 using UsageByTime = std::vector<std::vector<search::Wide>>;
 
 struct PlanAlternatives::State {
-  Setting setting;
+  PlanningInputs inputs;
   PlanningProblem planning;
   search::Solution plan; ///< The module's, in the problem.
   std::vector<Decision> decisions;
@@ -138,9 +138,9 @@ PlanAlternatives::of(ModuleOp module, const Cluster &cluster) {
     return plan.status();
   }
   auto state = std::make_unique<State>();
-  state->setting = std::move(plan->setting);
+  state->inputs = std::move(plan->inputs);
   // Nobody cuts these options short.
-  state->planning = *makeProblem(state->setting, plan->options,
+  state->planning = *makeProblem(state->inputs, plan->options,
                                  {.names = true, .present = &plan->present});
   auto assignment = assignmentOf(state->planning, plan->present);
   if (!assignment) {
@@ -149,7 +149,7 @@ PlanAlternatives::of(ModuleOp module, const Cluster &cluster) {
   state->plan =
       search::evaluate(state->planning.problem, std::move(*assignment));
   state->usage = usageByTime(state->planning.problem, state->plan.assignment);
-  listDecisions(state->setting.dataflow, state->planning, state->decisions,
+  listDecisions(state->inputs.dataflow, state->planning, state->decisions,
                 state->nodes);
   return PlanAlternatives(std::move(state));
 }

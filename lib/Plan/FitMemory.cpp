@@ -40,12 +40,12 @@ bool MemoryUse::fits() const {
 }
 
 /// Nobody cuts it short, and every node has one strategy.
-MemoryUse memoryOf(const Setting &setting, const PlanOptions &options,
+MemoryUse memoryOf(const PlanningInputs &inputs, const PlanOptions &options,
                    const PlanningProblem &planning,
                    const std::vector<uint32_t> &assignment) {
   Fixed fixed = fixedBy(planning, assignment);
   search::Problem problem =
-      makeProblem(setting, options, {.fixed = &fixed, .isControlled = false})
+      makeProblem(inputs, options, {.fixed = &fixed, .isControlled = false})
           ->problem;
   MemoryUse use;
   use.peaks = peaksOf(search::evaluate(
@@ -64,9 +64,9 @@ static MemoryDetail detailOf(const MemoryView &view) {
 }
 
 /// What `view` leaves of the limits.
-static void setLimits(const Setting &setting, const PlanOptions &options,
+static void setLimits(const PlanningInputs &inputs, const PlanOptions &options,
                       const MemoryView &view, search::Problem &problem) {
-  KindMemories memories = memoriesOf(setting, options);
+  KindMemories memories = memoriesOf(inputs, options);
   for (auto [kind, memory] : llvm::enumerate(memories)) {
     std::optional<int64_t> &limit =
         kind == 0 ? problem.usageLimit : problem.moreResources[kind - 1].limit;
@@ -82,42 +82,41 @@ static void setLimits(const Setting &setting, const PlanOptions &options,
 /// Of all plans that fit, from what is proved of those that leave a reserve:
 /// prices and potentials bound at any limit, only less well.
 static std::optional<search::Wide>
-boundAtLimits(const Setting &setting, const PlanOptions &options,
+boundAtLimits(const PlanningInputs &inputs, const PlanOptions &options,
               const MemoryView &view, search::Problem &problem,
               const search::Solution &solution) {
   if (view.reserve.empty()) {
     return solution.lowerBound;
   }
-  setLimits(setting, options, {.detail = view.detail}, problem);
+  setLimits(inputs, options, {.detail = view.detail}, problem);
   Expected<std::optional<search::Wide>> bound =
       search::provedBound(problem, solution.certificate);
-  setLimits(setting, options, view, problem);
+  setLimits(inputs, options, view, problem);
   return bound ? *bound : std::nullopt;
 }
 
-FitOutcome solveView(const Setting &setting, const PlanOptions &options,
+FitOutcome solveView(const PlanningInputs &inputs, const PlanOptions &options,
                      const search::Solver &solver,
                      const search::Options &solverOptions,
                      const MemoryView &view,
                      std::optional<PlanningProblem> known) {
   FitOutcome fit;
-  fit.planning =
-      known && known->memory == detailOf(view)
-          ? std::move(known)
-          : makeProblem(setting, options, {.memory = detailOf(view)});
+  fit.planning = known && known->memory == detailOf(view)
+                     ? std::move(known)
+                     : makeProblem(inputs, options, {.memory = detailOf(view)});
   if (!fit.planning) {
     return fit;
   }
-  setLimits(setting, options, view, fit.planning->problem);
+  setLimits(inputs, options, view, fit.planning->problem);
   search::Options asked = solverOptions;
-  if (auto ties = tiesOf(setting.dataflow, *fit.planning)) {
+  if (auto ties = tiesOf(inputs.dataflow, *fit.planning)) {
     asked.ties = std::move(*ties);
   }
   fit.outcome = solver.solve(fit.planning->problem, asked);
   if (fit.outcome.verdict == search::Verdict::Solved) {
-    fit.use = memoryOf(setting, options, *fit.planning,
+    fit.use = memoryOf(inputs, options, *fit.planning,
                        fit.outcome.solution.assignment);
-    fit.bound = boundAtLimits(setting, options, view, fit.planning->problem,
+    fit.bound = boundAtLimits(inputs, options, view, fit.planning->problem,
                               fit.outcome.solution);
   }
   return fit;

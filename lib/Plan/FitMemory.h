@@ -18,7 +18,7 @@
 #ifndef DIVISI_LIB_PLAN_FITMEMORY_H
 #define DIVISI_LIB_PLAN_FITMEMORY_H
 
-#include "Setting.h"
+#include "PlanningInputs.h"
 
 namespace divisi::plan {
 
@@ -52,9 +52,9 @@ struct FitOutcome {
   bool fits() const { return use && use->fits(); }
 };
 
-/// Solves the problem of `setting` with what `view` has learnt. `known` may be
+/// Solves the problem of `inputs` with what `view` has learnt. `known` may be
 /// what an earlier view was solved with.
-FitOutcome solveView(const Setting &setting, const PlanOptions &options,
+FitOutcome solveView(const PlanningInputs &inputs, const PlanOptions &options,
                      const search::Solver &solver,
                      const search::Options &solverOptions,
                      const MemoryView &view,
@@ -65,7 +65,7 @@ FitOutcome solveView(const Setting &setting, const PlanOptions &options,
 bool learn(MemoryView &view, const FitOutcome &fit);
 
 /// What devices hold at the fullest time.
-MemoryUse memoryOf(const Setting &setting, const PlanOptions &options,
+MemoryUse memoryOf(const PlanningInputs &inputs, const PlanOptions &options,
                    const PlanningProblem &planning,
                    const std::vector<uint32_t> &assignment);
 

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Setting.h"
+#include "PlanningInputs.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -51,22 +51,22 @@ static double leastNanoseconds(const Site &site, const Grid &grid,
          1e9 * std::max(flops / flopsPerSecond, written / bytesPerSecond);
 }
 
-int64_t quickBound(const Setting &setting, const DeviceGrid &grid) {
-  GridPace pace = setting.paceOf(grid);
+int64_t quickBound(const PlanningInputs &inputs, const DeviceGrid &grid) {
+  GridPace pace = inputs.paceOf(grid);
   double sum = 0;
-  for (const Site &site : setting.dataflow.sites) {
+  for (const Site &site : inputs.dataflow.sites) {
     sum += leastNanoseconds(site, grid.grid, pace);
   }
   return int64_t(sum);
 }
 
-int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
+int64_t operatorBound(const PlanningInputs &inputs, const DeviceGrid &grid,
                       const PlanOptions &options) {
   LayoutPool pool;
-  ChoiceMaker maker(grid.grid, setting.paceOf(grid),
+  ChoiceMaker maker(grid.grid, inputs.paceOf(grid),
                     {grid.roles, options.maxStrategies}, pool);
   int64_t sum = 0;
-  for (const Site &site : setting.dataflow.sites) {
+  for (const Site &site : inputs.dataflow.sites) {
     sum += maker.leastNanoseconds(site);
   }
   return sum;

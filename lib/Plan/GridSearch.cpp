@@ -21,7 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FitMemory.h"
-#include "Setting.h"
+#include "PlanningInputs.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -49,12 +49,12 @@ namespace {
 /// See searchGrids.
 class GridSearch {
 public:
-  GridSearch(const Setting &setting, const PlanOptions &options,
+  GridSearch(const PlanningInputs &inputs, const PlanOptions &options,
              const search::Solver &solver, std::vector<DeviceGrid> grids)
-      : setting_(setting), options_(options), solver_(solver),
+      : inputs_(inputs), options_(options), solver_(solver),
         left_(options.work) {
     for (DeviceGrid &grid : grids) {
-      int64_t bound = quickBound(setting, grid);
+      int64_t bound = quickBound(inputs, grid);
       grids_.push_back({std::move(grid), bound});
     }
   }
@@ -97,12 +97,12 @@ private:
   search::Options solverOptions(int64_t work, int64_t moreWork) const;
   search::Wide cutoff(double gap) const;
   bool mayWin(const Candidate &grid, double gap) const;
-  Setting settingOf(const Candidate &grid) const;
+  PlanningInputs inputsOf(const Candidate &grid) const;
   bool isOpen(const Candidate &grid) const;
   void adopt(Candidate &grid, MemoryView view, FitOutcome fit);
   void forgetProblems(const std::vector<Look> &looks);
 
-  const Setting &setting_;
+  const PlanningInputs &inputs_;
   const PlanOptions &options_;
   const search::Solver &solver_;
   std::vector<Candidate> grids_;
@@ -129,10 +129,10 @@ bool GridSearch::mayWin(const Candidate &grid, double gap) const {
   return !best_ || grid.bound < nanosecondsOf(cutoff(gap));
 }
 
-Setting GridSearch::settingOf(const Candidate &grid) const {
-  Setting setting = setting_;
-  setting.devices = grid.devices;
-  return setting;
+PlanningInputs GridSearch::inputsOf(const Candidate &grid) const {
+  PlanningInputs inputs = inputs_;
+  inputs.devices = grid.devices;
+  return inputs;
 }
 
 search::Options GridSearch::solverOptions(int64_t work,
@@ -178,7 +178,7 @@ void GridSearch::adopt(Candidate &grid, MemoryView view, FitOutcome fit) {
     if (int64_t devices = grid.devices.grid.numPositions();
         devices > failedDevices_) {
       failedDevices_ = devices;
-      failure_ = explainNoPlan(settingOf(grid), options_, planning, outcome);
+      failure_ = explainNoPlan(inputsOf(grid), options_, planning, outcome);
     }
     return;
   }
@@ -204,11 +204,11 @@ void GridSearch::take(Look &look) const {
   if (grid.stage == Candidate::New) {
     // The only grid is looked at in any case.
     if (grids_.size() > 1) {
-      look.bound = operatorBound(setting_, grid.devices, options);
+      look.bound = operatorBound(inputs_, grid.devices, options);
     }
     return;
   }
-  look.fit = solveView(settingOf(grid), options, solver_, look.asked,
+  look.fit = solveView(inputsOf(grid), options, solver_, look.asked,
                        grid.memory, std::exchange(grid.planning, std::nullopt));
 }
 
@@ -261,7 +261,7 @@ void GridSearch::conclude(Look &look) {
 void GridSearch::refine() {
   search::Options asked = solverOptions(left_, 0);
   asked.cutoff.reset();
-  FitOutcome fit = solveView(settingOf(*bestGrid_), options_, solver_, asked,
+  FitOutcome fit = solveView(inputsOf(*bestGrid_), options_, solver_, asked,
                              bestView_, std::move(best_->planning));
   best_->planning = std::move(*fit.planning);
   work_ += fit.outcome.work;
@@ -395,11 +395,11 @@ Expected<GridAnswer> GridSearch::run() {
   return std::move(*best_);
 }
 
-Expected<GridAnswer> searchGrids(const Setting &setting,
+Expected<GridAnswer> searchGrids(const PlanningInputs &inputs,
                                  const PlanOptions &options,
                                  const search::Solver &solver,
                                  std::vector<DeviceGrid> grids) {
-  return GridSearch(setting, options, solver, std::move(grids)).run();
+  return GridSearch(inputs, options, solver, std::move(grids)).run();
 }
 
 } // namespace divisi::plan

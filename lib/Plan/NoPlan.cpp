@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Setting.h"
+#include "PlanningInputs.h"
 #include "dialects/NN/Locations.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -65,9 +65,10 @@ static std::string tellShortage(const ModuleDataflow &dataflow,
 /// `8 bytes per device (--memory-limit)`, and where there are kinds of devices
 /// `8 bytes per v100 (what it has)`: the limit that binds, and where it comes
 /// from. If none binds alone, all of them.
-static std::string limitText(const Setting &setting, const PlanOptions &options,
+static std::string limitText(const PlanningInputs &inputs,
+                             const PlanOptions &options,
                              const search::Outcome &outcome) {
-  KindMemories memories = memoriesOf(setting, options);
+  KindMemories memories = memoriesOf(inputs, options);
   if (outcome.limitAtLeast) {
     memories = {memories[outcome.resource]};
   }
@@ -78,7 +79,7 @@ static std::string limitText(const Setting &setting, const PlanOptions &options,
                         bool isAlone = memory.kind.empty();
                         std::string has =
                             isAlone ? "what a device of the cluster " +
-                                          llvm::StringRef(setting.cluster.name)
+                                          llvm::StringRef(inputs.cluster.name)
                                               .split(':')
                                               .first.str() +
                                           " has"
@@ -92,38 +93,38 @@ static std::string limitText(const Setting &setting, const PlanOptions &options,
 
 /// Names the limit and where it comes from, where it binds, and what would
 /// help.
-static std::string explainInfeasible(const Setting &setting,
+static std::string explainInfeasible(const PlanningInputs &inputs,
                                      const PlanOptions &options,
                                      const PlanningProblem &planning,
                                      const search::Outcome &outcome) {
   int64_t bytes = 0;
-  for (const DataflowValue &tensor : setting.dataflow.values) {
+  for (const DataflowValue &tensor : inputs.dataflow.values) {
     if (tensor.kind == DataflowValue::Kind::Global) {
       bytes += tensor.bytes();
     }
   }
   return "no plan fits into the memory limit of " +
-         limitText(setting, options, outcome) + ": " +
-         tellShortage(setting.dataflow, planning, outcome) +
+         limitText(inputs, options, outcome) + ": " +
+         tellShortage(inputs.dataflow, planning, outcome) +
          "; the globals have " + std::to_string(bytes) + " bytes over " +
-         std::to_string(setting.devices.grid.numPositions()) +
+         std::to_string(inputs.devices.grid.numPositions()) +
          " devices; raise --memory-limit or take more devices";
 }
 
 /// What the solver found nothing for.
-Status explainNoPlan(const Setting &setting, const PlanOptions &options,
+Status explainNoPlan(const PlanningInputs &inputs, const PlanOptions &options,
                      const PlanningProblem &planning,
                      const search::Outcome &outcome) {
   if (outcome.verdict == search::Verdict::Infeasible) {
     return Status(ExitCode::Infeasible,
-                  explainInfeasible(setting, options, planning, outcome));
+                  explainInfeasible(inputs, options, planning, outcome));
   }
   if (outcome.stopped == search::Stopped::Time ||
       outcome.stopped == search::Stopped::Interrupted) {
     return cutShort(outcome.stopped, "while plans were searched");
   }
   return Status(ExitCode::NoPlan,
-                explainInfeasible(setting, options, planning, outcome));
+                explainInfeasible(inputs, options, planning, outcome));
 }
 
 } // namespace divisi::plan

@@ -9,8 +9,8 @@
 #include "divisi/Plan/PlanModule.h"
 
 #include "PlanWarnings.h"
+#include "PlanningInputs.h"
 #include "RandomPlan.h"
-#include "Setting.h"
 #include "divisi/Cluster/ClusterFile.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
@@ -61,8 +61,9 @@ static Precision precisionOf(const Dataflow &dataflow) {
 }
 
 /// The grid of the module if it has one, else those that are asked for.
-static Expected<std::vector<DeviceGrid>>
-chooseGrids(ModuleOp module, const PlanOptions &options, Setting &setting) {
+static Expected<std::vector<DeviceGrid>> chooseGrids(ModuleOp module,
+                                                     const PlanOptions &options,
+                                                     PlanningInputs &inputs) {
   llvm::SmallVector<spmd::GridOp> known(module.getOps<spmd::GridOp>());
   if (known.size() > 1) {
     return Status(ExitCode::Usage,
@@ -82,10 +83,10 @@ chooseGrids(ModuleOp module, const PlanOptions &options, Setting &setting) {
     }
   }
   if (!request.maxAxes) {
-    request.maxAxes = mostAxes(setting.dataflow, options.maxStrategies);
+    request.maxAxes = mostAxes(inputs.dataflow, options.maxStrategies);
   }
   Expected<std::vector<DeviceGrid>> grids =
-      candidateGrids(setting.cluster, request, precisionOf(setting.dataflow));
+      candidateGrids(inputs.cluster, request, precisionOf(inputs.dataflow));
   if (!grids || known.empty()) {
     return grids;
   }
@@ -96,22 +97,22 @@ chooseGrids(ModuleOp module, const PlanOptions &options, Setting &setting) {
                                        ", which is not the mesh that is asked "
                                        "for; remove one of them");
   }
-  setting.grid = known[0];
-  llvm::SmallVector<int64_t> devices = setting.grid.getDeviceIds();
+  inputs.grid = known[0];
+  llvm::SmallVector<int64_t> devices = inputs.grid.getDeviceIds();
   only.devices.assign(devices.begin(), devices.end());
-  only.links = linksOf(setting.grid, setting.cluster);
+  only.links = linksOf(inputs.grid, inputs.cluster);
   grids->resize(1);
   return grids;
 }
 
 /// Writes grid and cluster of a plan on `devices`.
 static void setGrid(ModuleOp module, const DeviceGrid &devices,
-                    Setting &setting) {
-  setting.devices = devices;
-  if (!setting.grid) {
-    setting.grid = createGrid(module, devices.grid, devices.devices);
+                    PlanningInputs &inputs) {
+  inputs.devices = devices;
+  if (!inputs.grid) {
+    inputs.grid = createGrid(module, devices.grid, devices.devices);
   }
-  setCluster(module, setting.cluster);
+  setCluster(module, inputs.cluster);
 }
 
 /// What no module can make right.
@@ -142,19 +143,19 @@ static Status checkOptions(const PlanOptions &options) {
 namespace {
 /// Everything but the grid, and those that it may be.
 struct Start {
-  Setting setting;
+  PlanningInputs inputs;
   std::vector<DeviceGrid> grids;
 };
 } // namespace
 
 static Expected<Start> prepare(ModuleOp module, const PlanOptions &options) {
   Start start;
-  Setting &setting = start.setting;
+  PlanningInputs &inputs = start.inputs;
   Expected<Cluster> cluster = clusterOf(module, options);
   if (!cluster) {
     return cluster.status();
   }
-  setting.cluster = *cluster;
+  inputs.cluster = *cluster;
   if (Status status = checkOptions(options); !status.isOk()) {
     return status;
   }
@@ -163,61 +164,61 @@ static Expected<Start> prepare(ModuleOp module, const PlanOptions &options) {
   if (failed(dataflow)) {
     return Status(ExitCode::Invalid, error.message());
   }
-  setting.dataflow = std::move(*dataflow);
+  inputs.dataflow = std::move(*dataflow);
   Expected<std::vector<DeviceGrid>> grids =
-      chooseGrids(module, options, setting);
+      chooseGrids(module, options, inputs);
   if (!grids) {
     return grids.status();
   }
   start.grids = std::move(*grids);
-  if (!setting.grid) {
-    setting.fixed = Fixed::nothingOf(setting.dataflow);
+  if (!inputs.grid) {
+    inputs.fixed = Fixed::nothingOf(inputs.dataflow);
     return start;
   }
-  FailureOr<Fixed> fixed = readFixed(setting.dataflow, setting.grid);
+  FailureOr<Fixed> fixed = readFixed(inputs.dataflow, inputs.grid);
   if (failed(fixed)) {
     return Status(ExitCode::Invalid, error.message());
   }
-  setting.fixed = std::move(*fixed);
+  inputs.fixed = std::move(*fixed);
   return start;
 }
 
-KindMemories plan::memoriesOf(const Setting &setting,
+KindMemories plan::memoriesOf(const PlanningInputs &inputs,
                               const PlanOptions &options) {
   KindMemories memories;
-  const DeviceGrid &grid = setting.devices;
+  const DeviceGrid &grid = inputs.devices;
   for (GridMemory &memory :
-       memoriesOf(setting.cluster, grid.grid, grid.devices)) {
+       memoriesOf(inputs.cluster, grid.grid, grid.devices)) {
     memories.push_back(
         {memory.kind.name,
-         setting.cluster.memoryLimit(memory.kind, options.memoryLimit) -
+         inputs.cluster.memoryLimit(memory.kind, options.memoryLimit) -
              options.memoryReserve,
          std::move(memory.positions)});
   }
-  if (!setting.cluster.hasKinds()) {
+  if (!inputs.cluster.hasKinds()) {
     memories.front().kind.clear();
   }
   return memories;
 }
 
 std::optional<PlanningProblem>
-plan::makeProblem(const Setting &setting, const PlanOptions &options,
+plan::makeProblem(const PlanningInputs &inputs, const PlanOptions &options,
                   const ProblemRequest &request) {
-  SplitRules rules{setting.devices.roles, options.maxStrategies};
+  SplitRules rules{inputs.devices.roles, options.maxStrategies};
   ProblemOptions planning;
-  planning.links = setting.devices.links;
+  planning.links = inputs.devices.links;
   planning.memory = request.memory;
-  planning.memories = memoriesOf(setting, options);
+  planning.memories = memoriesOf(inputs, options);
   planning.maxStrategies = options.maxStrategies;
   planning.names = request.names;
   planning.control = request.isControlled ? &options.control : nullptr;
   planning.present = request.present;
-  return buildProblem(setting.dataflow, setting.devices.grid,
-                      setting.paceOf(setting.devices), rules,
-                      request.fixed ? *request.fixed : setting.fixed, planning);
+  return buildProblem(inputs.dataflow, inputs.devices.grid,
+                      inputs.paceOf(inputs.devices), rules,
+                      request.fixed ? *request.fixed : inputs.fixed, planning);
 }
 
-static void tellAnswer(const Setting &setting, const GridAnswer &answer,
+static void tellAnswer(const PlanningInputs &inputs, const GridAnswer &answer,
                        PlanReport &report) {
   const PlanningProblem &planning = answer.planning;
   const search::Solution &solution = answer.outcome.solution;
@@ -225,7 +226,7 @@ static void tellAnswer(const Setting &setting, const GridAnswer &answer,
   report.stopped = answer.outcome.stopped;
   report.nodes = int64_t(planning.problem.nodes.size());
   report.edges = int64_t(planning.problem.edges.size());
-  for (auto [index, tensor] : llvm::enumerate(setting.dataflow.values)) {
+  for (auto [index, tensor] : llvm::enumerate(inputs.dataflow.values)) {
     if (tensor.kind == DataflowValue::Kind::Global) {
       unsigned number = planning.valueNodes[index];
       const search::Node &node = planning.problem.nodes[number];
@@ -257,12 +258,13 @@ static std::string rolesText(llvm::ArrayRef<AxisRole> roles) {
   return text;
 }
 
-static PlanRecord recordOf(const Setting &setting, const PlanOptions &options,
+static PlanRecord recordOf(const PlanningInputs &inputs,
+                           const PlanOptions &options,
                            const search::Outcome &outcome,
                            const PlanReport &report) {
   PlanRecord record;
-  record.cluster = setting.cluster.name;
-  record.roles = rolesText(setting.devices.roles);
+  record.cluster = inputs.cluster.name;
+  record.roles = rolesText(inputs.devices.roles);
   record.batchDim = options.batchDim;
   record.memoryLimit = options.memoryLimit;
   record.maxStrategies = int64_t(options.maxStrategies);
@@ -271,7 +273,7 @@ static PlanRecord recordOf(const Setting &setting, const PlanOptions &options,
   record.work = options.work;
   record.gap = options.gap;
   record.pinned = llvm::count_if(
-      setting.fixed.sites, [](const auto &split) { return split.has_value(); });
+      inputs.fixed.sites, [](const auto &split) { return split.has_value(); });
   record.ended = search::stoppedName(outcome.stopped);
   record.workDone = outcome.work;
   record.nanoseconds = report.nanoseconds;
@@ -297,24 +299,25 @@ static void writeRecord(ModuleOp module, const PlanRecord &record,
 }
 
 /// What the request cannot have, and what the plan makes of it.
-static void addWarnings(const Setting &setting, const PlanOptions &options,
+static void addWarnings(const PlanningInputs &inputs,
+                        const PlanOptions &options,
                         const PlanningProblem &planning,
                         const search::Outcome &outcome, PlanReport &report) {
   report.warnings =
-      warnOfRequest(setting.dataflow, setting.devices, options.batchDim);
+      warnOfRequest(inputs.dataflow, inputs.devices, options.batchDim);
   if (auto warning =
-          warnOfReplication(setting.dataflow, planning, setting.devices.grid,
+          warnOfReplication(inputs.dataflow, planning, inputs.devices.grid,
                             outcome.solution.assignment)) {
     report.warnings.push_back(*warning);
   }
   if (auto note = noteLeftOut(planning, options.maxStrategies)) {
     report.notes.push_back(*note);
   }
-  if (auto note = noteAxisNames(options.grid.mesh, setting.devices)) {
+  if (auto note = noteAxisNames(options.grid.mesh, inputs.devices)) {
     report.notes.push_back(*note);
   }
-  int64_t used = setting.devices.grid.numPositions();
-  int64_t asked = options.grid.devices.value_or(setting.cluster.numDevices());
+  int64_t used = inputs.devices.grid.numPositions();
+  int64_t asked = options.grid.devices.value_or(inputs.cluster.numDevices());
   if (options.grid.mesh.empty() && used < asked) {
     report.notes.push_back("the plan is for " + std::to_string(used) + " of " +
                            std::to_string(asked) +
@@ -344,24 +347,24 @@ Expected<PlanReport> planModule(ModuleOp module, const PlanOptions &options) {
   if (!start) {
     return start.status();
   }
-  Setting &setting = start->setting;
+  PlanningInputs &inputs = start->inputs;
   PlanReport report;
   report.grids = int64_t(start->grids.size());
   for (const DeviceGrid &grid : start->grids) {
     report.maxAxes = std::max(report.maxAxes, int64_t(grid.grid.numAxes()));
   }
   Expected<GridAnswer> answer =
-      searchGrids(setting, options, *solver, std::move(start->grids));
+      searchGrids(inputs, options, *solver, std::move(start->grids));
   if (!answer) {
     return answer.status();
   }
-  setGrid(module, answer->devices, setting);
-  annotate(setting.dataflow, answer->planning, setting.grid,
+  setGrid(module, answer->devices, inputs);
+  annotate(inputs.dataflow, answer->planning, inputs.grid,
            answer->outcome.solution.assignment);
-  tellAnswer(setting, *answer, report);
-  writeRecord(module, recordOf(setting, options, answer->outcome, report),
-              setting.dataflow);
-  addWarnings(setting, options, answer->planning, answer->outcome, report);
+  tellAnswer(inputs, *answer, report);
+  writeRecord(module, recordOf(inputs, options, answer->outcome, report),
+              inputs.dataflow);
+  addWarnings(inputs, options, answer->planning, answer->outcome, report);
   if (options.control.onPlan) {
     options.control.onPlan(report);
   }
@@ -374,9 +377,9 @@ Expected<search::Problem> planningProblem(ModuleOp module,
   if (!start) {
     return start.status();
   }
-  setGrid(module, start->grids.front(), start->setting);
+  setGrid(module, start->grids.front(), start->inputs);
   std::optional<PlanningProblem> planning =
-      makeProblem(start->setting, options, {.names = true});
+      makeProblem(start->inputs, options, {.names = true});
   return planning ? Expected<search::Problem>(std::move(planning->problem))
                   : cutShort(options.control.struck(),
                              "while the planning problem was built");

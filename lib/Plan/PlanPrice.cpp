@@ -22,10 +22,10 @@ divisi::Expected<PlanPrice> divisi::priceOfPlan(ModuleOp module,
   if (!plan) {
     return plan.status();
   }
-  plan->setting.fixed = plan->present;
+  plan->inputs.fixed = plan->present;
   // Nobody cuts these options short.
   PlanningProblem planning =
-      *makeProblem(plan->setting, plan->options, {.present = &plan->present});
+      *makeProblem(plan->inputs, plan->options, {.present = &plan->present});
   auto assignment = assignmentOf(planning, plan->present);
   if (!assignment) {
     return incompletePlan();

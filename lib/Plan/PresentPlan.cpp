@@ -30,17 +30,17 @@ static SmallVector<AxisRole, 4> rolesFrom(StringRef text, size_t count) {
 }
 
 /// A value that has no place rests as it is made, and a stop there is none.
-static void completePlaces(const Setting &setting, Fixed &present) {
-  for (auto [index, tensor] : llvm::enumerate(setting.dataflow.values)) {
+static void completePlaces(const PlanningInputs &inputs, Fixed &present) {
+  for (auto [index, tensor] : llvm::enumerate(inputs.dataflow.values)) {
     if (tensor.kind == DataflowValue::Kind::Result && !present.values[index] &&
         present.sites[tensor.index]) {
       present.values[index] = resultLayout(
-          setting.dataflow.sites[tensor.index].nest, setting.devices.grid,
+          inputs.dataflow.sites[tensor.index].nest, inputs.devices.grid,
           *present.sites[tensor.index], tensor.number);
     }
   }
   for (auto [stop, place] :
-       llvm::zip_equal(setting.dataflow.stops, present.stops)) {
+       llvm::zip_equal(inputs.dataflow.stops, present.stops)) {
     if (!place) {
       place = present.values[stop.tensor];
     }
@@ -49,7 +49,7 @@ static void completePlaces(const Setting &setting, Fixed &present) {
 
 Expected<PresentPlan> readPlan(ModuleOp module, const Cluster &cluster) {
   PresentPlan plan;
-  auto &[setting, options, present] = plan;
+  auto &[inputs, options, present] = plan;
   SmallVector<spmd::GridOp> grids(module.getOps<spmd::GridOp>());
   if (grids.size() != 1) {
     return makeError(ExitCode::Usage, "the plan has ", grids.size(),
@@ -71,22 +71,22 @@ Expected<PresentPlan> readPlan(ModuleOp module, const Cluster &cluster) {
   if (failed(dataflow)) {
     return Status(ExitCode::Invalid, error.message());
   }
-  setting.cluster = cluster;
-  setting.grid = grids.front();
-  Grid grid = setting.grid.getValue();
-  SmallVector<int64_t> devices = setting.grid.getDeviceIds();
-  setting.devices = {grid,
-                     rolesFrom(known.roles, grid.numAxes()),
-                     {devices.begin(), devices.end()},
-                     linksOf(setting.grid, cluster)};
-  setting.dataflow = std::move(*dataflow);
-  FailureOr<Fixed> fixed = readFixed(setting.dataflow, setting.grid);
+  inputs.cluster = cluster;
+  inputs.grid = grids.front();
+  Grid grid = inputs.grid.getValue();
+  SmallVector<int64_t> devices = inputs.grid.getDeviceIds();
+  inputs.devices = {grid,
+                    rolesFrom(known.roles, grid.numAxes()),
+                    {devices.begin(), devices.end()},
+                    linksOf(inputs.grid, cluster)};
+  inputs.dataflow = std::move(*dataflow);
+  FailureOr<Fixed> fixed = readFixed(inputs.dataflow, inputs.grid);
   if (failed(fixed)) {
     return Status(ExitCode::Invalid, error.message());
   }
   present = std::move(*fixed);
-  completePlaces(setting, present);
-  setting.fixed = Fixed::nothingOf(setting.dataflow);
+  completePlaces(inputs, present);
+  inputs.fixed = Fixed::nothingOf(inputs.dataflow);
   return plan;
 }
 

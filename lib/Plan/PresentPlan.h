@@ -9,13 +9,13 @@
 #ifndef DIVISI_LIB_PLAN_PRESENTPLAN_H
 #define DIVISI_LIB_PLAN_PRESENTPLAN_H
 
-#include "Setting.h"
+#include "PlanningInputs.h"
 
 namespace divisi::plan {
 
 /// A plan as it was found or written, and what it was found by.
 struct PresentPlan {
-  Setting setting; ///< Everything is open.
+  PlanningInputs inputs; ///< Everything is open.
   PlanOptions options;
   Fixed present; ///< The plan; whole if the module's is.
 };

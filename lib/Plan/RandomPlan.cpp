@@ -10,7 +10,7 @@
 
 #include "Annotate.h"
 #include "Choices.h"
-#include "Setting.h"
+#include "PlanningInputs.h"
 
 #include "dialects/NN/Bodies.h"
 #include "dialects/SPMD/Strategy.h"

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Plan/Setting.h"
+#include "lib/Plan/PlanningInputs.h"
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
@@ -244,24 +244,24 @@ static const testing::Environment *const kSummary =
 std::optional<int64_t>
 AllGridsTest::leastOfAllGrids(mlir::ModuleOp module,
                               const PlanOptions &options) {
-  plan::Setting setting;
-  setting.cluster = *plan::clusterOf(module, options);
-  setting.dataflow = *plan::readDataflow(module, options.batchDim);
-  setting.fixed = plan::Fixed::nothingOf(setting.dataflow);
+  plan::PlanningInputs inputs;
+  inputs.cluster = *plan::clusterOf(module, options);
+  inputs.dataflow = *plan::readDataflow(module, options.batchDim);
+  inputs.fixed = plan::Fixed::nothingOf(inputs.dataflow);
   std::optional<int64_t> least;
-  auto grids = candidateGrids(setting.cluster, options.grid);
+  auto grids = candidateGrids(inputs.cluster, options.grid);
   for (const DeviceGrid &grid : *grids) {
     ++counts().grids;
-    setting.devices = grid;
-    auto planning = plan::makeProblem(setting, options, {});
+    inputs.devices = grid;
+    auto planning = plan::makeProblem(inputs, options, {});
     counts().fusions += int64_t(planning->fusions.size());
     search::Outcome outcome = search::solveExact(planning->problem);
     EXPECT_NE(outcome.verdict, search::Verdict::NotFound) << outcome.message;
     if (outcome.verdict == search::Verdict::Solved) {
       EXPECT_EQ(outcome.stopped, search::Stopped::Finished);
       int64_t cost = plan::nanosecondsOf(outcome.solution.cost);
-      EXPECT_LE(plan::quickBound(setting, grid), cost);
-      EXPECT_LE(plan::operatorBound(setting, grid, options), cost);
+      EXPECT_LE(plan::quickBound(inputs, grid), cost);
+      EXPECT_LE(plan::operatorBound(inputs, grid, options), cost);
       least = std::min(least.value_or(cost), cost);
     }
   }

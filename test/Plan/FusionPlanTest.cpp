@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Plan/Setting.h"
+#include "lib/Plan/PlanningInputs.h"
 
 #include "mlir/Parser/Parser.h"
 

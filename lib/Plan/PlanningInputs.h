@@ -1,4 +1,4 @@
-//===- Setting.h - Everything that a plan is made from ----------*- C++ -*-===//
+//===- PlanningInputs.h - The inputs of planning ----------------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_PLAN_SETTING_H
-#define DIVISI_LIB_PLAN_SETTING_H
+#ifndef DIVISI_LIB_PLAN_PLANNINGINPUTS_H
+#define DIVISI_LIB_PLAN_PLANNINGINPUTS_H
 
 #include "Annotate.h"
 #include "ProblemBuilder.h"
@@ -19,7 +19,7 @@
 namespace divisi::plan {
 
 /// A machine, a program on it, and what is decided already.
-struct Setting {
+struct PlanningInputs {
   Cluster cluster;
   DeviceGrid devices;
   ModuleDataflow dataflow;
@@ -70,19 +70,20 @@ Expected<Cluster> clusterOf(mlir::ModuleOp module, const PlanOptions &options);
 Status cutShort(search::Stopped why, llvm::StringRef phase);
 
 /// What the solver found nothing for, in words.
-Status explainNoPlan(const Setting &setting, const PlanOptions &options,
+Status explainNoPlan(const PlanningInputs &inputs, const PlanOptions &options,
                      const PlanningProblem &planning,
                      const search::Outcome &outcome);
 
-/// What plans on the grid of `setting` may use of each kind of devices.
-KindMemories memoriesOf(const Setting &setting, const PlanOptions &options);
+/// What plans on the grid of `inputs` may use of each kind of devices.
+KindMemories memoriesOf(const PlanningInputs &inputs,
+                        const PlanOptions &options);
 
-/// What no plan of `setting` on `grid` goes below, in nanoseconds, without a
+/// What no plan of `inputs` on `grid` goes below, in nanoseconds, without a
 /// problem: all devices compute at their pace, however operators are split.
-int64_t quickBound(const Setting &setting, const DeviceGrid &grid);
+int64_t quickBound(const PlanningInputs &inputs, const DeviceGrid &grid);
 
 /// The same: every operator takes its best strategy, and nothing has to move.
-int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
+int64_t operatorBound(const PlanningInputs &inputs, const DeviceGrid &grid,
                       const PlanOptions &options);
 
 /// How many axes grids have at most, unless a user says it: kMostAxes, or one
@@ -90,11 +91,11 @@ int64_t operatorBound(const Setting &setting, const DeviceGrid &grid,
 /// very many together.
 int64_t mostAxes(const Dataflow &dataflow, size_t maxStrategies);
 
-/// Solves `setting` by `solver` on each of `grids` that can still win: a grid
+/// Solves `inputs` by `solver` on each of `grids` that can still win: a grid
 /// is built only if a bound that needs no problem is below the best plan so
-/// far, and solved until its own bound is above. What setting.devices is does
+/// far, and solved until its own bound is above. What inputs.devices is does
 /// not matter. Fails as planModule.
-Expected<GridAnswer> searchGrids(const Setting &setting,
+Expected<GridAnswer> searchGrids(const PlanningInputs &inputs,
                                  const PlanOptions &options,
                                  const search::Solver &solver,
                                  std::vector<DeviceGrid> grids);
@@ -105,17 +106,17 @@ struct ProblemRequest {
   /// What is among the choices in any case, or null.
   const Fixed *present = nullptr;
   MemoryDetail memory = MemoryDetail::All;
-  /// What is decided already; null: what the setting says.
+  /// What is decided already; null: what the inputs says.
   const Fixed *fixed = nullptr;
   /// Whether the options may cut the building short, and hear of it.
   bool isControlled = true;
 };
 
-/// The planning problem of `setting`; nothing if `options` cut it short.
-std::optional<PlanningProblem> makeProblem(const Setting &setting,
+/// The planning problem of `inputs`; nothing if `options` cut it short.
+std::optional<PlanningProblem> makeProblem(const PlanningInputs &inputs,
                                            const PlanOptions &options,
                                            const ProblemRequest &request);
 
 } // namespace divisi::plan
 
-#endif // DIVISI_LIB_PLAN_SETTING_H
+#endif // DIVISI_LIB_PLAN_PLANNINGINPUTS_H
