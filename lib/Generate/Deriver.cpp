@@ -182,7 +182,7 @@ std::vector<Term> Deriver::rewrite(const Term &term) const {
   return results;
 }
 
-/// The term of the graphs that stand for its operands, which has the same
+/// The term on the representatives of its operands, which has the same
 /// result. It may have more operators, for these may share less.
 Term Deriver::onRepresentatives(Term term) const {
   if (term.op == Term::kLeaf) {

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Nearly all that is equal is so by equations that were found before, in a few
-// steps at the last operator: its operands are classes of graphs, in which all
-// ways to write them are at hand. That is found here, in microseconds. What is
-// not found the prover is asked.
+// Nearly all equations follow from earlier ones, by a few steps of rewriting at
+// the last operator: its operands are classes of graphs, which hold all known
+// ways to write them. The deriver finds such derivations in microseconds; the
+// prover is asked about the rest.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// To try all sets of extents takes hundreds of trials for each equation. Most
-// are known beforehand: which extents of its operands an operator wants to be
-// equal, and what its result's are of, is asked of the operator once. What an
-// equation wants follows, as types do. It is a guess: where the operators of
-// the equation do not accept it, or both sides are not equal, all sets are
-// tried.
+// Trying all sets of extents takes hundreds of trials for each equation. Most
+// constraints are known beforehand: which extents of its operands an operator
+// requires to be equal, and on which the extents of its result depend, is asked
+// of the operator once. The constraints of an equation follow by unification.
+// That is a guess: where the operators of the equation do not accept it, or
+// both sides are not equal, all sets are tried.
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // An equation is found at the extents of a vocabulary, where many are equal.
-// Which of them have to be follows from what its operators say (Extents.h).
-// Where that does not hold, extents become names of their own, the fewest at
-// once first, as long as both sides stay legal and equal at other values of the
+// Which of them have to be equal follows from its operators (Extents.h). Where
+// that guess fails, extents become names of their own, the fewest at once
+// first, as long as both sides stay legal and equal at other values of the
 // names. Then names become shapes, of any number of dims, as long as that holds
 // at other ranks.
 //

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // A vocabulary (a world, on the command line) is a few tensors and the
-// operators that are tried on them, each with the values of its attributes.
-// Extents are small and alike, so that operators fit together in many ways:
-// which of them have to be alike is found out later, for each equation.
+// operators that are enumerated over them, each with the values of its
+// attributes. Extents are small and alike, so that operators fit together in
+// many ways; which of them have to be equal is found out later, for each
+// equation.
 //
 //===----------------------------------------------------------------------===//
 

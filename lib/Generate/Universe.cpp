@@ -348,8 +348,8 @@ void Universe::addSharing(uint32_t a, uint8_t size,
 }
 
 /// Whether a graph of `size` operators is made of this one though nothing is
-/// shared: it stands for its class, or larger graphs may share an operator that
-/// it has and the one that stands has not.
+/// shared: it is the representative of its class, or larger graphs may share an
+/// operator that it has and the representative has not.
 bool Universe::isOperand(uint32_t graph, uint8_t size) const {
   const Graph &each = graphs_[graph];
   return each.representative == graph ||

@@ -6,17 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Graphs are made of smaller ones, an operator on graphs that are there, in the
-// order of their sizes, their operators and their operands. Each has one result
-// and is evaluated once, on random elements of the prime field, by the
-// reference kernel of its last operator. Those of one result are a class; its
-// first graph stands for it.
+// The universe of terms over a vocabulary. A graph is an operator on smaller
+// graphs; graphs are enumerated in the order of their sizes, operators and
+// operands. Each has one result and is evaluated once, on random elements of
+// the prime field, by the reference kernel of its last operator. Graphs of
+// equal results are a class, whose first graph is its representative.
 //
-// Larger graphs are made of graphs that stand for their class: with another of
-// the class, what is said of them follows. Only where operands share an
-// operator a graph that does not stand for its class is an operand too, for
-// with the other one the sum may have more operators; and a graph is made of
-// such ones if a larger one may share what is in them.
+// Operands of larger graphs are representatives: with another graph of the
+// class, the equations about the larger graph follow. The exception is operands
+// that share an operator: there a graph that is no representative is an operand
+// too, since with the representative the larger graph could have more
+// operators; and graphs are built on such operands where larger ones may share
+// them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,11 +60,11 @@ public:
   struct Graph {
     Term term;
     uint32_t form = 0;               ///< The number of its result's form.
-    uint32_t representative = 0;     ///< The graph that stands for its class.
+    uint32_t representative = 0;     ///< Of its class.
     std::vector<uint32_t> operators; ///< All in it, ascending, with itself.
   };
   const std::vector<Graph> &graphs() const { return graphs_; }
-  /// Those of a class, by the graph that stands for it.
+  /// Those of a class, by its representative.
   const std::vector<uint32_t> &membersOf(uint32_t representative) const;
   /// A mask of which operator.
   static uint64_t maskOf(uint16_t op) { return uint64_t(1) << op % 64; }
@@ -73,7 +74,7 @@ public:
   }
   /// The graph of an operator on graphs, or kNone if it is not kept.
   uint32_t find(const Term &term) const;
-  /// The graph that stands for the class of an operator on any graphs of the
+  /// The representative of the class of an operator on any graphs of the
   /// classes of `term`'s operands, or kNone if none such is kept.
   uint32_t findClass(const Term &term) const;
 

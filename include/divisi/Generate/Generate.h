@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All graphs of a few operators are enumerated, over a printed table of tensors
-// and operators. Graphs of one result, on random elements of the prime field,
-// make an equation. What earlier equations say, by rewriting or by the prover,
-// is dropped; what is left passes the gates of every rule.
+// The generator enumerates all graphs of a few operators over a printed table
+// of tensors and operators. Two graphs with equal results on random elements of
+// the prime field are an equation. Equations that follow from earlier ones, by
+// rewriting or by the prover, are dropped; the others pass the gates of every
+// rule.
 //
 //===----------------------------------------------------------------------===//
 

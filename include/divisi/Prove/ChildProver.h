@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Z3 has a limit of work, which makes what it says the same on all machines. It
-// has ignored such limits before, so it runs in a process that can be killed.
+// Z3 has a limit of work, which makes its answers the same on all machines. It
+// has exceeded such limits before, so it runs in a process that can be killed.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Both sides of a rule are equal if their elements are, at an index that is a
-// symbol: for all sizes, as TensorRight proves rewrites (Arora et al.,
-// POPL 2025). Where an element depends on which part of a tensor an index lies
-// in, each case is proved for itself.
+// Both sides of a rule are equal if their elements at a symbolic index are: for
+// all sizes, as TensorRight proves rewrites (Arora et al., POPL 2025). Where an
+// element depends on the part of a tensor in which the index lies, the proof
+// splits into cases.
 //
 //===----------------------------------------------------------------------===//
 

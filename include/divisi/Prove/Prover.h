@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tensors are one sort without any meaning, operators are functions without
-// any. What is known of them are axioms: for all tensors that have the shapes
-// of an axiom, and all integers under its conditions, both sides are equal.
+// Tensors are an uninterpreted sort, operators are uninterpreted functions.
+// Axioms say all that is known of them: for all tensors of the shapes of an
+// axiom, and all integers under its conditions, both sides are equal.
 //
 //   for all x, y, a, b:  has(x, a, b) and has(y, a, b)  implies
 //       add(x, y) = add(y, x)  and  has(add(x, y), a, b)  and ...
 //
-// Z3 instantiates them where a side of one has been seen (patterns), and
-// nowhere else: of a false equation it soon knows that it does not know.
+// Z3 instantiates an axiom only where a term matches one of its sides
+// (patterns), so it soon answers "unknown" about a false equation.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,15 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is proved: a rule at ranks, and at a type for each of its words, whose
-// sizes and integers stay symbols. Shapes are written out, so all lists are
-// lists of integers of known lengths. An operator is a function of its operands
-// and of the integers and reals in its attributes; all else about it is in the
-// name of the function.
+// The statement that is proved: a rule at given ranks and element types, whose
+// sizes and integers are symbols. Shapes are expanded, so all lists are lists
+// of integers of known lengths. An operator is a function of its operands and
+// of the integers and reals in its attributes; everything else about it is part
+// of the function's name.
 //
-// Which shape a result has no table says. Operators are asked at many
-// assignments, and an extent is the linear form of the symbols that fits all of
-// them; one that none fits is a function of its own.
+// Result shapes are inferred by the operators, not tabulated: operators are
+// asked at many assignments, and an extent is the linear form of the symbols
+// that fits all of them, or, if none fits, a function of its own.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,18 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Three of the four gates of a rule need no proof:
+// Three of the four gates of a rule evaluate it and need no proof:
 //
 //   forms   wherever the source is legal, the target is, and its results have
-//           the same types and shapes, by what the operators say themselves;
-//   values  both compute the same on random elements, by the reference kernels:
-//           of the prime field for floats, where equal polynomials are equal
-//           and others differ, of integers as they are;
-//   floats  in f32 both differ by no more than the rule's class says.
+//           the same types and shapes, as the operators infer them;
+//   values  both sides are equal on random elements, by the reference kernels:
+//           floats in the prime field, where equal polynomials are equal and
+//           others differ, integers as they are;
+//   floats  in f32 both sides differ by no more than the rule's class allows.
 //
-// In the field only what follows from equal arguments is equal. Where sides
-// differ there, they are tried on small integers in f64, which are numbers
-// without rounding: a difference there is one.
+// Functions are uninterpreted in the field. Where the sides differ there, they
+// are evaluated on small integers in f64, which are exact: a difference there
+// is a counter-example.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,14 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A rule is applied to a block of `nn` operators where its source stands, its
+// A rule is applied to a block of `nn` operators where its source matches, its
 // conditions hold, and
 //
-// - what it calls a weight or a constant is one;
-// - the target takes less than those operators of the source that nobody else
-//   needs, by Effort, of what is computed in every run, or as much with fewer
-//   operators in all. So this ends: what all operators take together only gets
-//   less, and where it stays, their number does.
+// - the values that it calls weights or constants are such;
+// - the target takes less effort in every run than those operators of the
+// source
+//   that nobody else reads, or the same effort with fewer operators in total.
+//   So applying rules ends: the effort of all operators only falls, and where
+//   it stays the same, their number falls.
 //
 //===----------------------------------------------------------------------===//
 

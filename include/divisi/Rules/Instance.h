@@ -7,9 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // At an assignment every node of a rule is an operator of `nn` on tensors of
-// static shape. Which shape and type its result has, and whether there may be
-// such an operator, the operator itself says; what it computes, its reference
-// kernel.
+// static shape. The operator itself infers type and shape of its result and
+// verifies that it is legal; its reference kernel computes it.
 //
 //===----------------------------------------------------------------------===//
 

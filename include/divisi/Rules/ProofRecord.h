@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Rules are applied without a proof being made each time. What was proved is
-// written down, with a hash of the text of each rule and of all axioms:
+// The compiler applies rules without proving them again. The record lists what
+// was proved, with a hash of the text of each rule and of all axioms:
 //
 //   axioms 5f0c...
 //   merge-matmuls-of-one-input 9a31... at all ranks
 //   softmax-of-parts 77b0... at p=0,q=1 p=1,q=1
 //
-// A rule that has changed since, or whose axioms have, is not proved.
+// A record does not fit rules or axioms that have changed since.
 //
 //===----------------------------------------------------------------------===//
 

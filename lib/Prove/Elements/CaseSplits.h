@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Booleans are numbers, 0 or 1: what they choose is a sum of products with
-// them, and a function of such a sum is one for each case. Of real numbers a
-// boolean says which is larger. Cases that no numbers meet, by Z3, are none.
+// Booleans are numbers, 0 or 1: a choice is a sum of products with them, and a
+// function of such a sum is evaluated for each case. A comparison of reals is
+// such a boolean. Cases that Z3 finds contradictory are dropped.
 //
 //===----------------------------------------------------------------------===//
 

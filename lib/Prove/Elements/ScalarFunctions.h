@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is known of functions that are no sums or products: that some are odd,
-// even, ascending or give integers; bits of integers; what casts keep.
+// Properties of functions that are no sums or products: which are odd, even,
+// increasing or integral; bits of integers; what casts preserve.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An element of one side of a rule, at an index, in terms of elements of its
-// variables. What is asked for is followed from the result to the variables.
-// Operators that move, multiply or fold elements are defined here, and a test
-// compares the definitions with the reference kernels; of all others no more is
-// known than which dims go through them, which their loops say.
+// An element of one side of a rule, at an index, as a term over elements of its
+// variables. It is traced from the result back to the variables. Operators that
+// move, multiply or fold elements are defined here, and a test compares the
+// definitions with the reference kernels; of all others only their pass-through
+// dims are known, which their loops declare.
 //
 //===----------------------------------------------------------------------===//
 

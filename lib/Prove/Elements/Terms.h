@@ -6,12 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What an element of a result is in terms of elements of variables: a sum of
-// products, each of which is summed over some indices, of elements, and of
-// functions of which nothing more is known. Equal terms have equal keys: sums
-// and products are sorted, what is summed has its indices named in the order
-// that gives the least key, and what does not depend on an index stands outside
-// of the fold over it.
+// An element of a result as a term over elements of variables: a sum of
+// products, each summed over some indices, of elements and of uninterpreted
+// functions. Equal terms have equal keys: sums and products are sorted, bound
+// indices are named in the order that gives the least key, and what does not
+// depend on an index stands outside of the fold over it.
 //
 //===----------------------------------------------------------------------===//
 
