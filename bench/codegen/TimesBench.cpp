@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Prints lib/Codegen/PartTimes.inc: for each operator that code is generated
+// Prints lib/Profile/PartTimes.inc: for each operator that code is generated
 // of, and rows of so many columns, picoseconds per element in a region with
 // code and in one that runs part by part. A time is the difference between a
 // region with the operator and one without, on one thread, of what lies in the

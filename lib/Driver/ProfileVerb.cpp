@@ -12,11 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ActsOn.h"
-#include "MachineProfile.h"
 #include "Outputs.h"
 #include "Sessions.h"
 #include "Verbs.h"
 #include "divisi/Cluster/ClusterFile.h"
+#include "divisi/Profile/MachineProfile.h"
 #include "divisi/Support/OutputFile.h"
 #include "divisi/Support/Units.h"
 #include "divisi/runtime/measure/HostFacts.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_CODEGEN_REGIONTIMES_H
-#define DIVISI_CODEGEN_REGIONTIMES_H
+#ifndef DIVISI_PROFILE_REGIONTIMES_H
+#define DIVISI_PROFILE_REGIONTIMES_H
 
 #include "divisi/runtime/kernels/Kernel.h"
 
@@ -25,4 +25,4 @@ std::optional<RegionTimes> regionTimes(const rt::CallSite &site);
 
 } // namespace divisi
 
-#endif // DIVISI_CODEGEN_REGIONTIMES_H
+#endif // DIVISI_PROFILE_REGIONTIMES_H

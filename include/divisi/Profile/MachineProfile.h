@@ -15,10 +15,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_DRIVER_MACHINEPROFILE_H
-#define DIVISI_LIB_DRIVER_MACHINEPROFILE_H
+#ifndef DIVISI_PROFILE_MACHINEPROFILE_H
+#define DIVISI_PROFILE_MACHINEPROFILE_H
 
-#include "divisi/Cluster/Profile.h"
+#include "divisi/Profile/MeasuredCluster.h"
 #include "divisi/runtime/backends/cuda/GpuTopology.h"
 #include "divisi/runtime/measure/Measure.h"
 
@@ -107,4 +107,4 @@ private:
 
 } // namespace divisi
 
-#endif // DIVISI_LIB_DRIVER_MACHINEPROFILE_H
+#endif // DIVISI_PROFILE_MACHINEPROFILE_H

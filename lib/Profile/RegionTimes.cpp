@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Codegen/RegionTimes.h"
+#include "divisi/Profile/RegionTimes.h"
 
 #include "divisi/runtime/code/RowCall.h"
 

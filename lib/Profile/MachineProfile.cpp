@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MachineProfile.h"
+#include "divisi/Profile/MachineProfile.h"
 
 #include "divisi/Cluster/ClusterFields.h"
 #include "divisi/runtime/backends/cuda/CudaBackend.h"

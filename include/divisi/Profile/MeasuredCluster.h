@@ -1,4 +1,4 @@
-//===- Profile.h - A cluster from what was measured -------------*- C++ -*-===//
+//===- MeasuredCluster.h - A cluster from what was measured -----*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -17,8 +17,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_CLUSTER_PROFILE_H
-#define DIVISI_CLUSTER_PROFILE_H
+#ifndef DIVISI_PROFILE_MEASUREDCLUSTER_H
+#define DIVISI_PROFILE_MEASUREDCLUSTER_H
 
 #include "divisi/Cluster/Cluster.h"
 
@@ -63,4 +63,4 @@ double fourDigits(double number);
 
 } // namespace divisi
 
-#endif // DIVISI_CLUSTER_PROFILE_H
+#endif // DIVISI_PROFILE_MEASUREDCLUSTER_H

@@ -1,4 +1,4 @@
-//===- ProfileTest.cpp ----------------------------------------------------===//
+//===- MeasuredClusterTest.cpp --------------------------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Cluster/Profile.h"
+#include "divisi/Profile/MeasuredCluster.h"
 #include "divisi/Cluster/ClusterFields.h"
 #include "divisi/Cluster/ClusterFile.h"
 
