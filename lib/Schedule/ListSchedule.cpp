@@ -10,10 +10,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
-#include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 using namespace divisi;
@@ -22,32 +19,22 @@ static constexpr size_t kNone = size_t(-1);
 
 namespace {
 
-/// A collective on the links of a program.
-struct Interval {
-  int64_t begin, end;
-  double slowdown;
-};
-
-/// What one program is at.
+/// What one program has left.
 struct Program {
   std::vector<size_t> operators; ///< As they are given.
   size_t first = 0;              ///< Of `operators`, the first one left.
-  /// Those whose operands are there: the longest way to the end first.
+  /// Those whose operands are there: the longest path to the end first.
   std::set<std::pair<int64_t, size_t>> ready;
-  size_t running = kNone;      ///< An operator.
-  int64_t since = 0, end = 0;  ///< It runs, as far as is known.
-  std::vector<Interval> links; ///< Ascending, apart.
-  size_t current = 0;          ///< Of `links`, the first not over.
   int64_t fetched = 0;         ///< Bytes that are not in use.
   std::vector<size_t> fetches; ///< Collectives of weights, by their first use.
   size_t nextFetch = 0;
-  int64_t communication = 0, hidden = 0;
 };
 
-/// The tasks of an entry, on their way.
-class Simulation {
+/// Chooses what begins while time is simulated.
+class ListScheduler {
 public:
-  Simulation(std::span<const ScheduleTask> tasks, const ScheduleReach &reach);
+  ListScheduler(std::span<const ScheduleTask> tasks,
+                const ScheduleReach &reach);
   Schedule run();
 
 private:
@@ -57,39 +44,35 @@ private:
   void startFetches(Program &program);
   void begin(Program &program, size_t task);
   void end(size_t task);
-  void predict(size_t program);
+  bool endNext();
   size_t choose(const Program &program) const;
 
   std::span<const ScheduleTask> tasks_;
   ScheduleReach reach_;
   std::vector<std::vector<size_t>> users_; ///< Per task.
   std::vector<size_t> missing_;            ///< Per task: operands not there.
-  std::vector<int64_t> way_;               ///< Per task: to the end.
+  std::vector<int64_t> path_;              ///< Per task: its path to the end.
   std::vector<size_t> position_;           ///< Per operator, in its program.
   /// Per operator: collectives of weights that are in use once it begins.
   std::vector<std::vector<size_t>> uses_;
   std::vector<bool> isFetch_, isReleased_; ///< Per task.
   std::vector<size_t> firstUse_; ///< Per fetch: an operator, or kNone.
   std::vector<int64_t> ahead_;   ///< Per fetch: its bytes, until it is in use.
+  EventSimulator simulator_;
   std::vector<Program> programs_;
-  /// When running operators (by program) and collectives end.
-  std::set<std::tuple<int64_t, bool, size_t>> ends_;
-  int64_t now_ = 0;
   Schedule made_;
 };
 
 } // namespace
 
-Simulation::Simulation(std::span<const ScheduleTask> tasks,
-                       const ScheduleReach &reach)
+ListScheduler::ListScheduler(std::span<const ScheduleTask> tasks,
+                             const ScheduleReach &reach)
     : tasks_(tasks), reach_(reach), users_(tasks.size()),
-      missing_(tasks.size()), way_(tasks.size()), position_(tasks.size()),
+      missing_(tasks.size()), path_(tasks.size()), position_(tasks.size()),
       uses_(tasks.size()), isFetch_(tasks.size()), isReleased_(tasks.size()),
-      firstUse_(tasks.size(), kNone), ahead_(tasks.size()) {
+      firstUse_(tasks.size(), kNone), ahead_(tasks.size()), simulator_(tasks),
+      programs_(simulator_.numPrograms()) {
   for (size_t task = 0; task < tasks.size(); ++task) {
-    for (size_t program : tasks[task].programs) {
-      programs_.resize(std::max(programs_.size(), program + 1));
-    }
     if (!tasks[task].meets) {
       Program &program = programs_[tasks[task].programs.front()];
       position_[task] = program.operators.size();
@@ -102,16 +85,16 @@ Simulation::Simulation(std::span<const ScheduleTask> tasks,
   }
   for (size_t task = tasks.size(); task-- > 0;) {
     for (size_t user : users_[task]) {
-      way_[task] = std::max(way_[task], way_[user]);
+      path_[task] = std::max(path_[task], path_[user]);
     }
-    way_[task] += tasks[task].nanoseconds;
+    path_[task] += tasks[task].nanoseconds;
   }
   findFetches();
 }
 
 /// A fetch waits for nothing. It is in use once an operator begins that needs
 /// it, or what other collectives make of it.
-void Simulation::findFetches() {
+void ListScheduler::findFetches() {
   std::vector<std::vector<size_t>> carried(tasks_.size());
   std::vector<size_t> fetches;
   for (size_t task = 0; task < tasks_.size(); ++task) {
@@ -143,58 +126,12 @@ void Simulation::findFetches() {
   }
 }
 
-/// When the operator that runs will have ended, as far as is known.
-void Simulation::predict(size_t index) {
-  Program &program = programs_[index];
-  if (program.running == kNone) {
-    return;
-  }
-  double left = double(tasks_[program.running].nanoseconds);
-  double time = double(program.since);
-  for (size_t i = program.current; i < program.links.size() && left > 0; ++i) {
-    const auto &[begin, end, slowdown] = program.links[i];
-    double free = std::clamp(double(begin) - time, 0.0, left);
-    time += free;
-    left -= free;
-    double shared = std::clamp(double(end) - time, 0.0, left * slowdown);
-    time += shared;
-    left -= shared / slowdown;
-  }
-  ends_.erase({program.end, false, index});
-  program.end = int64_t(std::ceil(time + std::max(left, 0.0)));
-  ends_.insert({program.end, false, index});
-}
-
-/// What collectives hide of themselves behind the operator that ends now.
-static int64_t hiddenBy(const Program &program, int64_t nanoseconds) {
-  int64_t hidden = nanoseconds - (program.end - program.since);
-  for (size_t i = program.current; i < program.links.size(); ++i) {
-    const Interval &link = program.links[i];
-    hidden += std::max<int64_t>(std::min(link.end, program.end) -
-                                    std::max(link.begin, program.since),
-                                0);
-  }
-  return hidden;
-}
-
-void Simulation::start(size_t collective) {
-  const ScheduleTask &task = tasks_[collective];
-  int64_t begin = now_;
-  for (size_t program : task.programs) {
-    const std::vector<Interval> &links = programs_[program].links;
-    begin = std::max(begin, links.empty() ? 0 : links.back().end);
-  }
+void ListScheduler::start(size_t collective) {
   made_.order.push_back(collective);
-  ends_.insert({begin + task.nanoseconds, true, collective});
-  for (size_t program : task.programs) {
-    programs_[program].communication += task.nanoseconds;
-    programs_[program].links.push_back(
-        {begin, begin + task.nanoseconds, task.slowdown});
-    predict(program);
-  }
+  simulator_.beginCollective(collective);
 }
 
-void Simulation::startFetches(Program &program) {
+void ListScheduler::startFetches(Program &program) {
   for (; program.nextFetch < program.fetches.size(); ++program.nextFetch) {
     size_t fetch = program.fetches[program.nextFetch];
     int64_t bytes = ahead_[fetch];
@@ -211,17 +148,17 @@ void Simulation::startFetches(Program &program) {
   }
 }
 
-void Simulation::becomeReady(size_t task) {
+void ListScheduler::becomeReady(size_t task) {
   if (!tasks_[task].meets) {
-    programs_[tasks_[task].programs.front()].ready.insert({-way_[task], task});
+    programs_[tasks_[task].programs.front()].ready.insert({-path_[task], task});
   } else if (!isFetch_[task]) {
     start(task);
   }
 }
 
 /// The next operator of `program`, or kNone.
-size_t Simulation::choose(const Program &program) const {
-  for (auto [way, task] : program.ready) {
+size_t ListScheduler::choose(const Program &program) const {
+  for (auto [path, task] : program.ready) {
     if (position_[task] - program.first < reach_.operators) {
       return task;
     }
@@ -229,7 +166,7 @@ size_t Simulation::choose(const Program &program) const {
   return kNone;
 }
 
-void Simulation::begin(Program &program, size_t task) {
+void ListScheduler::begin(Program &program, size_t task) {
   for (size_t fetch : uses_[task]) {
     if (!isReleased_[fetch]) {
       isReleased_[fetch] = true;
@@ -239,17 +176,11 @@ void Simulation::begin(Program &program, size_t task) {
     }
   }
   made_.order.push_back(task);
-  program.ready.erase({-way_[task], task});
-  program.running = task;
-  program.since = now_;
-  while (program.current < program.links.size() &&
-         program.links[program.current].end <= now_) {
-    ++program.current;
-  }
-  predict(tasks_[task].programs.front());
+  program.ready.erase({-path_[task], task});
+  simulator_.beginOperator(task);
 }
 
-void Simulation::end(size_t task) {
+void ListScheduler::end(size_t task) {
   for (size_t user : users_[task]) {
     if (--missing_[user] == 0) {
       becomeReady(user);
@@ -257,7 +188,16 @@ void Simulation::end(size_t task) {
   }
 }
 
-Schedule Simulation::run() {
+/// All that ends next, before anything begins; whether there is something.
+bool ListScheduler::endNext() {
+  bool isThere = simulator_.advance();
+  while (std::optional<size_t> task = simulator_.takeEnded()) {
+    end(*task);
+  }
+  return isThere;
+}
+
+Schedule ListScheduler::run() {
   std::vector<bool> hasBegun(tasks_.size());
   for (Program &program : programs_) {
     startFetches(program);
@@ -267,9 +207,10 @@ Schedule Simulation::run() {
       becomeReady(task);
     }
   }
-  while (true) {
-    for (Program &program : programs_) {
-      size_t next = program.running == kNone ? choose(program) : kNone;
+  do {
+    for (size_t index = 0; index < programs_.size(); ++index) {
+      Program &program = programs_[index];
+      size_t next = simulator_.isBusy(index) ? kNone : choose(program);
       if (next == kNone) {
         continue;
       }
@@ -280,53 +221,16 @@ Schedule Simulation::run() {
         ++program.first;
       }
     }
-    if (ends_.empty()) {
-      break;
-    }
-    now_ = std::get<0>(*ends_.begin());
-    // All that ends now, before anything begins.
-    while (!ends_.empty() && std::get<0>(*ends_.begin()) == now_) {
-      auto [time, meets, index] = *ends_.begin();
-      ends_.erase(ends_.begin());
-      size_t task = index;
-      if (!meets) {
-        Program &program = programs_[index];
-        task = std::exchange(program.running, kNone);
-        program.hidden += hiddenBy(program, tasks_[task].nanoseconds);
-      }
-      end(task);
-    }
-  }
+  } while (endNext());
   assert(made_.order.size() == tasks_.size() && "a task waits for itself");
-  made_.nanoseconds = now_;
-  for (const Program &program : programs_) {
-    int64_t exposed = program.communication - program.hidden;
-    if (program.communication > made_.communication) {
-      made_.communication = program.communication;
-      made_.exposed = exposed;
-    }
-  }
+  SimulatedTimes times = simulator_.times();
+  made_.nanoseconds = times.nanoseconds;
+  made_.communication = times.communication;
+  made_.exposed = times.exposed;
   return std::move(made_);
 }
 
 Schedule divisi::makeSchedule(std::span<const ScheduleTask> tasks,
                               const ScheduleReach &reach) {
-  return Simulation(tasks, reach).run();
-}
-
-int64_t divisi::timeInTurn(std::span<const ScheduleTask> tasks) {
-  std::map<size_t, int64_t> free; // by program
-  int64_t last = 0;
-  for (const ScheduleTask &task : tasks) {
-    int64_t end = 0;
-    for (size_t program : task.programs) {
-      end = std::max(end, free[program]);
-    }
-    end += task.nanoseconds;
-    for (size_t program : task.programs) {
-      free[program] = end;
-    }
-    last = std::max(last, end);
-  }
-  return last;
+  return ListScheduler(tasks, reach).run();
 }

@@ -25,7 +25,7 @@ def ScheduleOverlap : Pass<"schedule-overlap", "::mlir::ModuleOp"> {
     Collectives come right behind what makes their operands, weights are fetched
     ahead of their use, and operators that need no collective run while there is
     one. Small reductions become one where that is faster
-    (`passes/Schedule/BucketReductions.h`). What ranks do together is numbered
+    (`divisi/Schedule/BucketReductions.h`). What ranks do together is numbered
     again. An entry of which no communication can be hidden, or whose
     operations have effects that operands do not tell, stays as it is.
 

@@ -6,19 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Orders each entry (EntryScheduler.h), as it is and with buckets of
-// reductions.
+// Orders each entry (divisi/Schedule/EntryScheduler.h), as it is and with
+// buckets of reductions.
 //
 //===----------------------------------------------------------------------===//
 
-#include "BucketReductions.h"
-#include "EntryScheduler.h"
 #include "divisi/Artifact/Memory.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
+#include "divisi/Schedule/BucketReductions.h"
+#include "divisi/Schedule/EntryScheduler.h"
+#include "divisi/Schedule/LocalOperation.h"
 #include "passes/Lower/Passes.h"
 #include "passes/ModuleNotes.h"
-#include "passes/Schedule/LocalOperation.h"
 #include "passes/Schedule/Passes.h"
 #include "passes/StatusDiagnostic.h"
 
@@ -74,7 +74,7 @@ ScheduleOverlapPass::scheduleBuckets(func::FuncOp &own, func::FuncOp original,
   bool moved = false;
   std::optional<ScheduleRecord> made;
   if (buckets > 0) {
-    made = EntryScheduler(copy, limits).run(cost, moved);
+    made = orderEntry(copy, limits, cost, moved);
   }
   if (made && !moved) {
     std::optional<SmallVector<int64_t>> arena = arenasInOrder(copy);
@@ -110,7 +110,7 @@ ScheduleOverlapPass::scheduleEntry(ArrayRef<func::FuncOp> functions,
   OwningOpRef<func::FuncOp> original = own.clone();
   bool moved = false;
   std::optional<ScheduleRecord> record =
-      EntryScheduler(functions, *limits).run(cost, moved);
+      orderEntry(functions, *limits, cost, moved);
   numOverlapped += moved;
   if (!record || record->communication == 0 || functions.size() > 1) {
     return record;

@@ -6,17 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The programs of an entry are tasks: operators, each of one program, and
-// collectives, each of all programs whose ranks meet in it. A program runs one
-// operator at a time, and beside it what its links do, one collective at a
-// time. Time is simulated, from one end of a task to the next:
+// List scheduling by critical path, in simulated time
+// (divisi/Simulate/EventSimulator.h). What begins at each end of a task:
 //
-//   - A collective starts as soon as its operand is there. One whose operand is
-//     there from the beginning, as a shard of a weight, would start much too
+//   - A collective begins as soon as its operand is there. One whose operand is
+//     there from the beginning, as a shard of a weight, would begin much too
 //     early: it waits until those before it are in use, but for some bytes.
-//   - Where an operator has ended, the next one begins whose operands are
-//     there: of several the one from which the longest way leads to the end,
-//     but none that lies far ahead of the first one left.
+//   - Of the operators whose operands are there, the one with the longest path
+//     to the end begins, but none that lies far ahead of the first one left.
 //
 //   operators    dgrad ┐ wgrad ┐ dgrad ┐ wgrad …      wgrad needs no all-reduce
 //   links              └ all-reduce ┘  └ all-reduce
@@ -29,22 +26,14 @@
 #ifndef DIVISI_SCHEDULE_LISTSCHEDULE_H
 #define DIVISI_SCHEDULE_LISTSCHEDULE_H
 
+#include "divisi/Simulate/EventSimulator.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace divisi {
-
-/// An operator, or a collective.
-struct ScheduleTask {
-  std::vector<size_t> programs; ///< Whose it is; of an operator one.
-  std::vector<size_t> after;    ///< Tasks before it, whose results it uses.
-  int64_t nanoseconds = 0;      ///< Alone.
-  bool meets = false;           ///< Whether it is a collective.
-  double slowdown = 1; ///< Of operators beside a collective, at least 1.
-  int64_t bytes = 0;   ///< That the result of a collective takes.
-};
 
 /// How far a schedule may go from the list that is given.
 struct ScheduleReach {
@@ -69,9 +58,6 @@ struct Schedule {
 /// which they could run.
 Schedule makeSchedule(std::span<const ScheduleTask> tasks,
                       const ScheduleReach &reach);
-
-/// What `tasks` take in their order if nothing runs beside a collective.
-int64_t timeInTurn(std::span<const ScheduleTask> tasks);
 
 } // namespace divisi
 

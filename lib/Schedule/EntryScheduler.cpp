@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "EntryScheduler.h"
+#include "divisi/Schedule/EntryScheduler.h"
 
+#include "EntryTasks.h"
+#include "FunctionBuffers.h"
 #include "dialects/SPMD/SPMD.h"
-#include "passes/Schedule/LocalOperation.h"
+#include "divisi/Schedule/LocalOperation.h"
 
 #include <limits>
 
@@ -24,6 +26,47 @@ static constexpr double kNearlyAsFast = 1.02;
 static constexpr double kWorthwhile = 0.01;
 /// How many orders have their arenas planned, at most.
 static constexpr size_t kMostPlanned = 6;
+
+namespace {
+
+/// Looks for the order of one entry.
+class EntryScheduler {
+public:
+  /// Of functions of one entry, whose arenas may have `limits`.
+  EntryScheduler(llvm::ArrayRef<mlir::func::FuncOp> functions,
+                 llvm::ArrayRef<int64_t> limits)
+      : functions_(functions), limits_(limits) {}
+
+  /// As orderEntry.
+  std::optional<ScheduleRecord> run(OperationCost &cost, bool &moved);
+
+private:
+  /// An order, and what its arenas need at least.
+  struct Candidate {
+    ScheduleReach reach;
+    Schedule schedule;                           ///< On slow links.
+    std::vector<std::vector<ArenaBlock>> blocks; ///< Per function.
+    int64_t bytes = 0;                           ///< Of all functions.
+  };
+
+  bool readBuffers();
+  std::vector<Candidate> candidates() const;
+  std::optional<Candidate> candidate(const ScheduleReach &reach) const;
+  std::optional<Candidate> best() const;
+  bool fits(const Candidate &candidate) const;
+  void slowLinks();
+  Schedule predict(const Candidate &candidate) const;
+  void apply(const Schedule &schedule);
+  ScheduleRecord unchanged() const;
+
+  llvm::ArrayRef<mlir::func::FuncOp> functions_;
+  llvm::ArrayRef<int64_t> limits_; ///< Of arenas, per function.
+  EntryTasks entry_;
+  std::vector<ScheduleTask> slow_;       ///< The tasks on slow links.
+  std::vector<FunctionBuffers> buffers_; ///< Per function.
+};
+
+} // namespace
 
 bool EntryScheduler::readBuffers() {
   for (func::FuncOp function : functions_) {
@@ -202,6 +245,12 @@ std::optional<ScheduleRecord> EntryScheduler::run(OperationCost &cost,
     record.exposed = schedule.exposed;
   }
   return record;
+}
+
+std::optional<ScheduleRecord>
+divisi::orderEntry(ArrayRef<func::FuncOp> functions, ArrayRef<int64_t> limits,
+                   OperationCost &cost, bool &moved) {
+  return EntryScheduler(functions, limits).run(cost, moved);
 }
 
 std::optional<SmallVector<int64_t>>

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_PASSES_SCHEDULE_LOCALOPERATION_H
-#define DIVISI_PASSES_SCHEDULE_LOCALOPERATION_H
+#ifndef DIVISI_SCHEDULE_LOCALOPERATION_H
+#define DIVISI_SCHEDULE_LOCALOPERATION_H
 
 #include "divisi/Cost/OperationCost.h"
 
@@ -50,4 +50,4 @@ std::string communicatorOf(mlir::Operation *op);
 
 } // namespace divisi
 
-#endif // DIVISI_PASSES_SCHEDULE_LOCALOPERATION_H
+#endif // DIVISI_SCHEDULE_LOCALOPERATION_H

@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BucketReductions.h"
+#include "divisi/Schedule/BucketReductions.h"
 
 #include "dialects/NN/NN.h"
 #include "dialects/NN/Shapes.h"
 #include "dialects/SPMD/SPMD.h"
 #include "dialects/SPMD/Strategy.h"
-#include "passes/Schedule/LocalOperation.h"
+#include "divisi/Schedule/LocalOperation.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseSet.h"

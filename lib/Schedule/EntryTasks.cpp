@@ -10,7 +10,7 @@
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
-#include "passes/Schedule/LocalOperation.h"
+#include "divisi/Schedule/LocalOperation.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"

@@ -17,8 +17,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_PASSES_SCHEDULE_BUCKETREDUCTIONS_H
-#define DIVISI_PASSES_SCHEDULE_BUCKETREDUCTIONS_H
+#ifndef DIVISI_SCHEDULE_BUCKETREDUCTIONS_H
+#define DIVISI_SCHEDULE_BUCKETREDUCTIONS_H
 
 #include "divisi/Cost/OperationCost.h"
 
@@ -37,4 +37,4 @@ int64_t bucketReductions(mlir::func::FuncOp function, size_t most,
 
 } // namespace divisi
 
-#endif // DIVISI_PASSES_SCHEDULE_BUCKETREDUCTIONS_H
+#endif // DIVISI_SCHEDULE_BUCKETREDUCTIONS_H

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/Schedule/LocalOperation.h"
+#include "divisi/Schedule/LocalOperation.h"
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"

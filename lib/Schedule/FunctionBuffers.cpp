@@ -12,12 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "EntryTasks.h"
+#include "FunctionBuffers.h"
 
 #include "dialects/NN/NN.h"
 #include "dialects/SPMD/SPMD.h"
 #include "divisi/Evaluate/KernelCall.h"
-#include "passes/Schedule/LocalOperation.h"
+#include "divisi/Schedule/LocalOperation.h"
 
 using namespace mlir;
 using namespace divisi;
