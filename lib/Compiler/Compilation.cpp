@@ -222,6 +222,10 @@ bool Compilation::multipliesBytes() {
   return cluster && hasKnownKernels(*cluster) && rt::cpu::sumsBytesExactly();
 }
 
+LowerOptions Compilation::lowerOptions() const {
+  return {.device = options_.device, .nativeLevel = options_.nativeLevel};
+}
+
 /// Runs the pipeline of `stage`, that of divisi-opt's `--divisi-<stage>`.
 Status Compilation::runPipeline(Stage stage) {
   PassManager passes(context_.get());
@@ -239,8 +243,7 @@ Status Compilation::runPipeline(Stage stage) {
     buildSchedulePipeline(passes, options_.overlap, options_.fuse);
     break;
   case Stage::Lower:
-    buildLowerPipeline(passes, {.device = options_.device,
-                                .nativeLevel = options_.nativeLevel});
+    buildLowerPipeline(passes, lowerOptions());
     break;
   }
   return runPasses(passes, stage);

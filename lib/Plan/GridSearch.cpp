@@ -20,7 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FitMemory.h"
+#include "MemoryViews.h"
 #include "PlanningInputs.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "divisi/Artifact/Memory.h"
 #include "divisi/Cost/ModuleCluster.h"
+#include "divisi/Memory/EstimateMemory.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/Schedule/BucketReductions.h"
 #include "divisi/Schedule/EntryScheduler.h"
@@ -135,32 +135,31 @@ static bool meets(ModuleOp module) {
 
 /// By how much arenas may grow; 0 if what devices hold cannot be known.
 int64_t ScheduleOverlapPass::roomFor(const Cluster &cluster) {
-  OwningOpRef<ModuleOp> trial = getOperation().clone();
-  PassManager passes(&getContext());
-  // Arenas are compared without the scratch of kernels; with it they need no
-  // more than both have.
-  buildLowerPipeline(passes, {.plansScratch = false});
-  // What is wrong is said when the module itself is lowered.
-  ScopedDiagnosticHandler quiet(&getContext(),
-                                [](Diagnostic &) { return success(); });
-  if (failed(passes.run(*trial))) {
-    return 0;
-  }
-  divisi::Expected<std::vector<rt::RankMemory>> ranks =
-      predictMemory(*trial, hasKnownKernels(cluster));
   divisi::Expected<std::optional<PlanRecord>> record =
       getPlanRecord(getOperation());
-  if (!ranks || !record) {
+  if (!record) {
     return 0;
   }
   std::optional<int64_t> given =
       *record ? (*record)->memoryLimit : std::nullopt;
+  // Arenas are compared without the scratch of kernels; with it they need no
+  // more than both have.
+  auto devices = estimateMemory(
+      getOperation(), {.cluster = cluster,
+                       .limit = given,
+                       .countsKernels = hasKnownKernels(cluster),
+                       .stages = [](OpPassManager &passes) {
+                         buildLowerPipeline(passes, {.plansScratch = false});
+                       }});
+  if (!devices) {
+    return 0;
+  }
   std::optional<int64_t> room;
-  for (auto [rank, held] : llvm::enumerate(*ranks)) {
-    int64_t limit = cluster.memoryLimit(cluster.kindOf(int64_t(rank)), given);
-    int64_t left = std::max<int64_t>(limit - held.total(), 0);
-    int64_t own = given == limit ? left : std::min(left, held.total() / 2);
-    if (held.total() > 0) {
+  for (const DeviceMemory &device : *devices) {
+    int64_t held = device.held.total();
+    int64_t left = std::max<int64_t>(device.limit - held, 0);
+    int64_t own = given == device.limit ? left : std::min(left, held / 2);
+    if (held > 0) {
       room = std::min(room.value_or(own), own);
     }
   }

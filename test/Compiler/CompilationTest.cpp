@@ -109,6 +109,26 @@ TEST_F(CompilationTest, PassesNoteTheStageByTheNameThatIsRead) {
   }
 }
 
+TEST_F(CompilationTest, PlansHoldWhatTheyAreEstimatedTo) {
+  CompileOptions options;
+  options.plan = onDevices(2);
+  Compilation compilation = compile(options);
+  ASSERT_TRUE(compilation.advanceTo(Stage::Plan).isOk());
+  auto estimated = compilation.memoryOfPlan(/*overlap=*/true);
+  // What was lowered is a copy.
+  EXPECT_EQ(compilation.stage(), Stage::Plan);
+  ASSERT_TRUE(compilation.advanceTo(Stage::Lower).isOk());
+  auto held = compilation.memory();
+  ASSERT_TRUE(held) << held.status().message();
+  ASSERT_TRUE(estimated);
+  ASSERT_EQ(estimated->size(), 1u);
+  ASSERT_EQ(held->size(), 1u);
+  EXPECT_EQ(estimated->front().kind, "cpu");
+  EXPECT_EQ(estimated->front().limit, held->front().limit);
+  EXPECT_EQ(estimated->front().held, held->front().held);
+  EXPECT_GT(held->front().held.total(), 0);
+}
+
 TEST_F(CompilationTest, ErrorsOfThePlannerKeepTheirExitCode) {
   auto codeOf = [&](const PlanOptions &plan) {
     return compile().fork(plan)->advanceTo(Stage::Plan).code();

@@ -27,12 +27,12 @@
 #include "divisi/Compiler/Stage.h"
 #include "divisi/Evaluate/DeviceTarget.h"
 #include "divisi/Import/Import.h"
+#include "divisi/Memory/EstimateMemory.h"
 #include "divisi/Plan/PlanModule.h"
 #include "divisi/Precision/Precision.h"
 #include "divisi/Report/Report.h"
 #include "divisi/Support/GlobalStore.h"
 #include "divisi/Support/Status.h"
-#include "divisi/runtime/core/RankMemory.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -45,22 +45,14 @@
 #include <vector>
 
 namespace mlir {
+class OpPassManager;
 class PassManager;
 } // namespace mlir
 
 namespace divisi {
 
 struct InputFile;
-
-/// What the fullest device of a kind holds, and may hold.
-struct DeviceMemory {
-  std::string kind;    ///< DeviceKind::name
-  int64_t limit = 0;   ///< Bytes.
-  rt::RankMemory held; ///< Of one of these devices.
-
-  /// Above the limit; less than 0: what is left.
-  int64_t missing() const { return held.limited() - limit; }
-};
+struct LowerOptions;
 
 /// What a Compilation is told.
 struct CompileOptions {
@@ -193,7 +185,10 @@ private:
   Status planToFit();
   Status addMemory(Report &report);
   Expected<EmitOptions> emitOptions();
-  bool knowsKernels(const Cluster &cluster) const;
+  Expected<std::vector<DeviceMemory>>
+  memoryOfRanks(std::optional<bool> countsKernels = std::nullopt,
+                std::function<void(mlir::OpPassManager &)> stages = nullptr);
+  LowerOptions lowerOptions() const;
   bool multipliesBytes();
   std::string dumpPath(Stage stage);
   Status dump(Stage stage);

@@ -1,4 +1,4 @@
-//===- FitMemory.h - Plans that fit into memory -----------------*- C++ -*-===//
+//===- MemoryViews.h - What a problem knows of memory -----------*- C++ -*-===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,17 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Most plans fit without being asked to, and what takes memory only on its way
-// makes problems large. So a problem learns of memory by and by: nothing at
-// first; if the answer does not fit, what rests, and that as much less may rest
-// as that answer had on its way; then by as much less as was missing; in the
-// end everything. A bound of what counts less is one of the problem, and so is
-// one at prices of a smaller limit, if the true one is what they are paid for.
+// Most plans fit without being asked to, and what takes memory only for a while
+// makes problems large. So memory constraints are added in steps:
+//
+//   None      nothing is limited
+//   Resting   what rests; the limit is lowered by what the last plan held
+//             beside it, then by what it held too much
+//   All       everything
+//
+// A bound of a problem that counts less is one of the problem, and so is one at
+// prices of a smaller limit, if the true one is what they are paid for.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef DIVISI_LIB_PLAN_FITMEMORY_H
-#define DIVISI_LIB_PLAN_FITMEMORY_H
+#ifndef DIVISI_LIB_PLAN_MEMORYVIEWS_H
+#define DIVISI_LIB_PLAN_MEMORYVIEWS_H
 
 #include "PlanningInputs.h"
 
@@ -31,8 +35,8 @@ struct MemoryView {
   int tries = 0;        ///< With one reserve or another.
 };
 
-/// Memory of a plan, all counted.
-struct MemoryUse {
+/// What devices hold at the fullest time, as planned: all tensors.
+struct PlannedMemory {
   std::vector<int64_t> peaks;   ///< For each kind of devices.
   std::vector<int64_t> missing; ///< By how much it is above the limit of each.
 
@@ -44,7 +48,7 @@ struct MemoryUse {
 struct FitOutcome {
   std::optional<PlanningProblem> planning; ///< Nothing if it was cut short.
   search::Outcome outcome;
-  std::optional<MemoryUse> use; ///< Of the plan, if there is one.
+  std::optional<PlannedMemory> use; ///< Of the plan, if there is one.
   /// Proved, also of plans that leave no reserve; of costs, as the outcome's.
   std::optional<search::Wide> bound;
 
@@ -64,11 +68,6 @@ FitOutcome solveView(const PlanningInputs &inputs, const PlanOptions &options,
 /// `view` is that one.
 bool learn(MemoryView &view, const FitOutcome &fit);
 
-/// What devices hold at the fullest time.
-MemoryUse memoryOf(const PlanningInputs &inputs, const PlanOptions &options,
-                   const PlanningProblem &planning,
-                   const std::vector<uint32_t> &assignment);
-
 } // namespace divisi::plan
 
-#endif // DIVISI_LIB_PLAN_FITMEMORY_H
+#endif // DIVISI_LIB_PLAN_MEMORYVIEWS_H

@@ -1,4 +1,4 @@
-//===- FitMemory.cpp - Plans that fit into memory -------------------------===//
+//===- MemoryViews.cpp - What a problem knows of memory -------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FitMemory.h"
+#include "MemoryViews.h"
 
 #include "Ties.h"
 
@@ -35,19 +35,20 @@ static Fixed fixedBy(const PlanningProblem &planning,
   return fixed;
 }
 
-bool MemoryUse::fits() const {
+bool PlannedMemory::fits() const {
   return llvm::all_of(missing, [](int64_t bytes) { return bytes <= 0; });
 }
 
-/// Nobody cuts it short, and every node has one strategy.
-MemoryUse memoryOf(const PlanningInputs &inputs, const PlanOptions &options,
-                   const PlanningProblem &planning,
-                   const std::vector<uint32_t> &assignment) {
+/// By a problem that nobody cuts short, in which every node has one strategy.
+static PlannedMemory plannedMemory(const PlanningInputs &inputs,
+                                   const PlanOptions &options,
+                                   const PlanningProblem &planning,
+                                   const std::vector<uint32_t> &assignment) {
   Fixed fixed = fixedBy(planning, assignment);
   search::Problem problem =
       makeProblem(inputs, options, {.fixed = &fixed, .isControlled = false})
           ->problem;
-  MemoryUse use;
+  PlannedMemory use;
   use.peaks = peaksOf(search::evaluate(
       problem, std::vector<uint32_t>(problem.nodes.size(), 0)));
   for (auto [kind, peak] : llvm::enumerate(use.peaks)) {
@@ -114,8 +115,8 @@ FitOutcome solveView(const PlanningInputs &inputs, const PlanOptions &options,
   }
   fit.outcome = solver.solve(fit.planning->problem, asked);
   if (fit.outcome.verdict == search::Verdict::Solved) {
-    fit.use = memoryOf(inputs, options, *fit.planning,
-                       fit.outcome.solution.assignment);
+    fit.use = plannedMemory(inputs, options, *fit.planning,
+                            fit.outcome.solution.assignment);
     fit.bound = boundAtLimits(inputs, options, view, fit.planning->problem,
                               fit.outcome.solution);
   }

@@ -1,4 +1,4 @@
-//===- FitMemory.cpp - Plans that fit into memory, all counted ------------===//
+//===- PlanToFit.cpp - Plans that fit into memory -------------------------===//
 //
 // Part of the Divisi project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,12 +15,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModuleReport.h"
-#include "divisi/Artifact/Memory.h"
 #include "divisi/Compiler/Compilation.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
 #include "divisi/runtime/code/GridTarget.h"
+#include "passes/Lower/Passes.h"
+#include "passes/Partition/Passes.h"
+#include "passes/Schedule/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
 
 #include <algorithm>
 #include <limits>
@@ -32,12 +35,12 @@ using namespace divisi;
 static constexpr int kMostReplans = 6;
 
 Status Compilation::addMemory(Report &report) {
-  Expected<std::vector<rt::RankMemory>> ranks =
-      predictMemory(*module_, report.countsKernels, options_.device.backend);
+  auto ranks = memoryOfRanks(report.countsKernels);
   if (!ranks) {
     return ranks.status();
   }
-  for (auto [device, rank] : llvm::zip(report.devices, *ranks)) {
+  for (auto [device, memory] : llvm::zip(report.devices, *ranks)) {
+    const rt::RankMemory &rank = memory.held;
     device.weightBytes = rank.weights;
     device.arenaBytes = rank.arena;
     device.workspaceBytes = rank.workspace;
@@ -48,64 +51,41 @@ Status Compilation::addMemory(Report &report) {
   return Status();
 }
 
-/// Of each kind of devices the one that holds most.
-static std::vector<DeviceMemory>
-fullest(const std::vector<rt::RankMemory> &ranks, const Cluster &machine,
-        std::optional<int64_t> given) {
-  std::vector<DeviceMemory> kinds;
-  for (auto [device, rank] : llvm::enumerate(ranks)) {
-    const DeviceKind &kind = machine.kindOf(int64_t(device));
-    auto limit = machine.memoryLimit(kind, given);
-    // Nothing keeps a file from giving two kinds one name.
-    auto known = llvm::find_if(kinds, [&](const DeviceMemory &other) {
-      return other.kind == kind.name && other.limit == limit;
-    });
-    if (known == kinds.end()) {
-      kinds.push_back({kind.name, limit, rank});
-    } else if (rank.limited() > known->held.limited()) {
-      known->held = rank;
-    }
-  }
-  // Devices of a kind may all be idle.
-  bool isHeld = llvm::any_of(
-      kinds, [](const DeviceMemory &kind) { return kind.held.total() > 0; });
-  llvm::erase_if(kinds, [&](const DeviceMemory &kind) {
-    return isHeld && kind.held.total() == 0;
-  });
-  return kinds;
-}
-
-/// Those of this build run on CPUs, and beside a device that is known.
-bool Compilation::knowsKernels(const Cluster &cluster) const {
-  return options_.device.backend || hasKnownKernels(cluster);
-}
-
-Expected<std::vector<DeviceMemory>> Compilation::memory() {
-  Expected<Cluster> machine = clusterOf(*module_, options_.plan.cluster);
+/// Of the module at Stage::Lower, or of a copy that goes through `stages`.
+Expected<std::vector<DeviceMemory>>
+Compilation::memoryOfRanks(std::optional<bool> countsKernels,
+                           std::function<void(OpPassManager &)> stages) {
+  Expected<Cluster> machine = cluster();
   if (!machine) {
     return machine.status();
   }
-  Expected<std::vector<rt::RankMemory>> ranks = predictMemory(
-      *module_, hasKnownKernels(*machine), options_.device.backend);
+  return estimateMemory(*module_, {.cluster = *machine,
+                                   .limit = options_.plan.memoryLimit,
+                                   .countsKernels = countsKernels.value_or(
+                                       hasKnownKernels(*machine)),
+                                   .device = options_.device.backend,
+                                   .stages = std::move(stages)});
+}
+
+Expected<std::vector<DeviceMemory>> Compilation::memory() {
+  auto ranks = memoryOfRanks();
   if (!ranks) {
     return ranks.status();
   }
-  return fullest(*ranks, *machine, options_.plan.memoryLimit);
+  return fullestOf(*ranks);
 }
 
 std::optional<std::vector<DeviceMemory>>
 Compilation::memoryOfPlan(bool overlap) {
-  std::unique_ptr<Compilation> trial = fork(options_.plan);
-  trial->options_.progress = nullptr;
-  trial->options_.overlap = overlap;
-  std::string &target = trial->options_.device.codeTarget;
-  target = std::string(rt::ptxOf(target)); // nobody runs it
-  trial->stage_ = Stage::Plan;
-  if (!trial->advanceTo(Stage::Lower).isOk()) {
-    return std::nullopt;
-  }
-  Expected<std::vector<DeviceMemory>> held = trial->memory();
-  return held ? std::optional(std::move(*held)) : std::nullopt;
+  auto ranks = memoryOfRanks(std::nullopt, [&](OpPassManager &passes) {
+    buildPartitionPipeline(passes);
+    buildSchedulePipeline(passes, overlap, options_.fuse);
+    LowerOptions lower = lowerOptions();
+    std::string &target = lower.device.codeTarget;
+    target = std::string(rt::ptxOf(target)); // nobody runs it
+    buildLowerPipeline(passes, lower);
+  });
+  return ranks ? std::optional(fullestOf(*ranks)) : std::nullopt;
 }
 
 /// The one of which most is missing.
