@@ -9,6 +9,7 @@
 #include "divisi/Cluster/Cluster.h"
 
 #include "divisi/Cluster/ClusterFields.h"
+#include "divisi/Cluster/InstructionSet.h"
 #include "divisi/Support/CheckedMath.h"
 #include "divisi/Support/Units.h"
 
@@ -27,6 +28,10 @@ double DeviceKind::flopsPerSecond(Precision precision) const {
                           peaks.i8};
   double stated = rates[unsigned(precision)];
   return (stated > 0 ? stated : peaks.f32) * efficiency;
+}
+
+bool DeviceKind::isProcessor() const {
+  return name == "cpu" || !instructionSet.empty();
 }
 
 double MeasuredRate::nanoseconds() const {
@@ -71,6 +76,8 @@ static DeviceKind slower(DeviceKind least, const DeviceKind &kind) {
   // What all of them can run; of something else nothing.
   least.computeCapability =
       std::min(least.computeCapability, kind.computeCapability);
+  least.instructionSet =
+      commonInstructionSet(least.instructionSet, kind.instructionSet).str();
   least.fuses &= kind.fuses;
   return least;
 }
@@ -115,6 +122,14 @@ int64_t Cluster::memoryLimit(const DeviceKind &kind,
     return kind.memoryBytes;
   }
   return hasKinds() ? std::min(*given, kind.memoryBytes) : *given;
+}
+
+void Cluster::describeHost(llvm::StringRef instructionSet) {
+  for (DeviceGroup &group : devices) {
+    if (group.kind.name == "cpu" && group.kind.instructionSet.empty()) {
+      group.kind.instructionSet = instructionSet.str();
+    }
+  }
 }
 
 int64_t Cluster::unitSize(size_t level) const {
@@ -231,6 +246,17 @@ static Status verifyGroup(const DeviceGroup &group) {
   if (kind.name.empty()) {
     return Status(ExitCode::Invalid, "a kind of devices has no name");
   }
+  if (!kind.instructionSet.empty() &&
+      !findInstructionSet(kind.instructionSet)) {
+    std::string known;
+    for (const InstructionSet &set : instructionSets()) {
+      known += (known.empty() ? "" : ", ") + set.name.str();
+    }
+    return Status(ExitCode::Invalid, "the kind of devices '" + kind.name +
+                                         "' has the instruction_set '" +
+                                         kind.instructionSet +
+                                         "', expected one of " + known);
+  }
   NumberCheck check("the kind of devices '" + kind.name + "'");
   check.expect(group.count >= 1 && group.count <= Cluster::maxDevices, "count",
                double(group.count), "1 to 4096");
@@ -249,6 +275,9 @@ static Status verifyGroup(const DeviceGroup &group) {
                "tile_edge", double(kind.tileEdge),
                "a number above 0 with multiprocessors, and 0 without");
   check.notNegative("compute_capability", double(kind.computeCapability));
+  check.expect(kind.computeCapability <= 0 || kind.instructionSet.empty(),
+               "compute_capability", double(kind.computeCapability),
+               "0 with an instruction_set");
   return check.status();
 }
 

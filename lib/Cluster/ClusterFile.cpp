@@ -73,6 +73,10 @@ static void mapField(llvm::yaml::IO &io, const char *name, T &member,
     Exact exact{member};
     map(exact);
     member = exact.value;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    // What is not stated is not written.
+    mayBeMissing ? io.mapOptional(name, member, std::string())
+                 : io.mapRequired(name, member);
   } else {
     map(member);
   }

@@ -129,7 +129,7 @@ generatePtx(const rt::CallSite &site, const std::string &architecture) {
 }
 
 static divisi::Expected<std::string>
-generateEmulated(const rt::CallSite &site) {
+generateEmulated(const rt::CallSite &site, const std::string &level) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   OwningOpRef<ModuleOp> module = mapRegion(site, context);
   emulateGrid(*module);
@@ -138,8 +138,7 @@ generateEmulated(const rt::CallSite &site) {
   if (!lowered) {
     return notMade();
   }
-  divisi::Expected<std::string> object =
-      compileModule(*lowered, std::string(rt::hostLevel()));
+  divisi::Expected<std::string> object = compileModule(*lowered, level);
   divisi::Expected<std::string> linked =
       object ? linkObject(*object, emulatedFunctionName) : object;
   if (!linked) {
@@ -156,10 +155,11 @@ divisi::Expected<std::string>
 divisi::generateGridKernel(const rt::CallSite &call,
                            const std::string &target) {
   std::string architecture(rt::architectureOfTarget(target));
+  std::string level(rt::levelOfEmulated(target));
   std::optional<divisi::Expected<std::string>> made =
       withCoded(call, [&](const rt::CallSite &site) {
         return std::optional(architecture.empty()
-                                 ? generateEmulated(site)
+                                 ? generateEmulated(site, level)
                                  : generatePtx(site, architecture));
       });
   return *made;

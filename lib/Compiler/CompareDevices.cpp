@@ -50,6 +50,7 @@ divisi::compareDevices(ModuleOp module, const PlanOptions &options,
     fewer.memoryLimit = options.memoryLimit;
     fewer.seed = options.seed;
     fewer.gap = options.gap;
+    fewer.hostInstructionSet = options.hostInstructionSet;
     fewer.maxStrategies = options.maxStrategies;
     fewer.work = std::min(options.work, kWork);
     divisi::Expected<PlanReport> plan = planModule(*copy, fewer);

@@ -13,6 +13,7 @@
 #include "ModuleFile.h"
 #include "ModuleReport.h"
 #include "dialects/NN/NN.h"
+#include "divisi/Cluster/InstructionSet.h"
 #include "divisi/Compiler/LeaveOut.h"
 #include "divisi/Compiler/Registration.h"
 #include "divisi/Cost/ModuleCluster.h"
@@ -25,7 +26,6 @@
 #include "passes/Partition/Passes.h"
 #include "passes/Plan/Passes.h"
 #include "passes/Schedule/Passes.h"
-#include "runtime/backends/cpu/Int8.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Path.h"
@@ -200,10 +200,6 @@ Status Compilation::checkWeights() {
 
 int64_t Compilation::numDevices() { return countUsedDevices(*module_); }
 
-Expected<Cluster> Compilation::cluster() {
-  return clusterOf(*module_, options_.plan.cluster);
-}
-
 /// Runs `passes`, which belong to `stage`.
 Status Compilation::runPasses(PassManager &passes, Stage stage) {
   ErrorCollector errors(context_.get());
@@ -216,23 +212,15 @@ Status Compilation::runPasses(PassManager &passes, Stage stage) {
           .str());
 }
 
-/// Whether who runs the program has kernels for quantized products.
-bool Compilation::multipliesBytes() {
-  Expected<Cluster> cluster = this->cluster();
-  return cluster && hasKnownKernels(*cluster) && rt::cpu::sumsBytesExactly();
-}
-
-LowerOptions Compilation::lowerOptions() const {
-  return {.device = options_.device, .nativeLevel = options_.nativeLevel};
-}
-
 /// Runs the pipeline of `stage`, that of divisi-opt's `--divisi-<stage>`.
 Status Compilation::runPipeline(Stage stage) {
   PassManager passes(context_.get());
   switch (stage) {
-  case Stage::Import:
-    buildImportPipeline(passes, options_.precision, multipliesBytes());
+  case Stage::Import: {
+    const InstructionSet *set = instructionSet();
+    buildImportPipeline(passes, options_.precision, set && set->sumsBytes);
     break;
+  }
   case Stage::Plan:
     buildPlanPipeline(passes, options_.plan);
     break;

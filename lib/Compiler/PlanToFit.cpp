@@ -16,9 +16,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "divisi/Compiler/Compilation.h"
-#include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Plan/PlanRecord.h"
-#include "divisi/runtime/code/GridTarget.h"
+#include "divisi/Profile/HostProcessor.h"
 #include "passes/Lower/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Schedule/Passes.h"
@@ -62,7 +61,7 @@ Compilation::memoryOfRanks(std::optional<bool> countsKernels,
   return estimateMemory(*module_, {.cluster = *machine,
                                    .limit = options_.plan.memoryLimit,
                                    .countsKernels = countsKernels.value_or(
-                                       hasKnownKernels(*machine)),
+                                       runsKernelsOf(*machine)),
                                    .device = options_.device.backend,
                                    .stages = std::move(stages)});
 }

@@ -199,7 +199,3 @@ int64_t countUsedDevices(ModuleOp module) {
 }
 
 } // namespace divisi
-
-bool divisi::hasKnownKernels(const Cluster &cluster) {
-  return cluster.pace().name == "cpu";
-}

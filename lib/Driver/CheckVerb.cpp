@@ -228,6 +228,7 @@ Status CheckVerb::prepareModel(Compilation &model, const PlanOptions &plan) {
   }
   PlanOptions single;
   single.grid.devices = 1;
+  single.hostInstructionSet = plan.hostInstructionSet;
   single.control = plan.control;
   // Nobody asked for this plan, so that nothing is to be said of it.
   single.control.onPlan = {};

@@ -37,14 +37,15 @@ divisi::Expected<std::string> PlanFlags::nativeLevel() const {
     return Status(ExitCode::Usage,
                   "--native '" + native + "': expected auto or off");
   }
-  if (targetCpu != "host" && targetCpu != "x86-64-v3" &&
-      targetCpu != "x86-64-v4") {
+  if (targetCpu != "cluster" && targetCpu != "host" &&
+      targetCpu != "x86-64-v3" && targetCpu != "x86-64-v4") {
     return Status(ExitCode::Usage, "--target-cpu '" + targetCpu +
-                                       "': expected host, x86-64-v3 or "
-                                       "x86-64-v4");
+                                       "': expected cluster, host, x86-64-v3 "
+                                       "or x86-64-v4");
   }
-  std::string level =
-      targetCpu == "host" ? std::string(rt::hostLevel()) : targetCpu.getValue();
+  std::string level = targetCpu == "cluster" ? kTargetLevel.str()
+                      : targetCpu == "host"  ? std::string(rt::hostLevel())
+                                             : targetCpu.getValue();
   return native == "off" ? std::string() : level;
 }
 

@@ -14,6 +14,7 @@
 #include "PlanWatch.h"
 #include "TensorArguments.h"
 #include "VerbInput.h"
+#include "divisi/Profile/HostProcessor.h"
 #include "divisi/Support/OutputFile.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -219,8 +220,10 @@ PlanFlags::PlanFlags(cl::SubCommand &verb)
              cl::desc("make code of a processor of what several operators "
                       "compute in one call, where that is faster")),
       targetCpu("target-cpu", cl::sub(verb), on(ActsOn::Lower),
-                cl::value_desc("host|x86-64-v3|x86-64-v4"), cl::init("host"),
-                cl::desc("the processor of --native")),
+                cl::value_desc("cluster|host|x86-64-v3|x86-64-v4"),
+                cl::init("cluster"),
+                cl::desc("the processor of --native (default: the cluster's, "
+                         "which for cpu:N is this one)")),
       gpu("gpu", cl::sub(verb), on(ActsOn::Lower),
           cl::value_desc("auto|off|sm_N|emulated"), cl::init("auto"),
           cl::desc("let what there are kernels for work on GPUs of NVIDIA's "
@@ -247,6 +250,7 @@ divisi::Expected<PlanOptions> PlanFlags::options() const {
     }
   };
   options.cluster = cluster;
+  options.hostInstructionSet = hostInstructionSet();
   options.grid.mesh = mesh;
   setCount(devices, options.grid.devices);
   setCount(maxAxes, options.grid.maxAxes);

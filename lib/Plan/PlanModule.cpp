@@ -21,7 +21,9 @@ namespace divisi {
 
 using namespace plan;
 
-Expected<Cluster> plan::clusterOf(ModuleOp module, const PlanOptions &options) {
+/// As clusterOf, of which kinds may state no instruction set.
+static Expected<Cluster> describedCluster(ModuleOp module,
+                                          const PlanOptions &options) {
   constexpr int64_t kMostDevices = Cluster::maxDevices;
   int64_t devices = options.grid.devices.value_or(1);
   if (devices < 1 || devices > kMostDevices) {
@@ -32,11 +34,13 @@ Expected<Cluster> plan::clusterOf(ModuleOp module, const PlanOptions &options) {
   if (!options.cluster.empty()) {
     return findCluster(options.cluster);
   }
+  std::string instructionSet;
   if (module->hasAttr(kClusterAttr)) {
     Expected<Cluster> planned = getCluster(module);
     if (!planned || !llvm::StringRef(planned->name).starts_with("cpu:")) {
       return planned;
     }
+    instructionSet = planned->pace().instructionSet;
   }
   const GridRequest &request = options.grid;
   if (!request.devices && !request.mesh.empty()) {
@@ -48,7 +52,19 @@ Expected<Cluster> plan::clusterOf(ModuleOp module, const PlanOptions &options) {
     devices =
         request.dataParallel.value_or(1) * request.tensorParallel.value_or(1);
   }
-  return presetCluster("cpu", devices);
+  Expected<Cluster> processors = presetCluster("cpu", devices);
+  if (processors) {
+    processors->describeHost(instructionSet);
+  }
+  return processors;
+}
+
+Expected<Cluster> plan::clusterOf(ModuleOp module, const PlanOptions &options) {
+  Expected<Cluster> cluster = describedCluster(module, options);
+  if (cluster) {
+    cluster->describeHost(options.hostInstructionSet);
+  }
+  return cluster;
 }
 
 /// What most of the arithmetic is in.

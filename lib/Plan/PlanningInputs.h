@@ -63,7 +63,7 @@ struct GridAnswer {
 };
 
 /// What is asked for, or the machine of a plan that was dropped. CPUs are what
-/// is assumed anyway, as many as are needed.
+/// is assumed anyway, as many as are needed, of the same instruction set.
 Expected<Cluster> clusterOf(mlir::ModuleOp module, const PlanOptions &options);
 
 /// Nothing was found before time or a person ended the planner in `phase`.

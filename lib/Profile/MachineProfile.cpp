@@ -9,6 +9,7 @@
 #include "divisi/Profile/MachineProfile.h"
 
 #include "divisi/Cluster/ClusterFields.h"
+#include "divisi/Profile/HostProcessor.h"
 #include "divisi/runtime/backends/cuda/CudaBackend.h"
 #include "divisi/runtime/comm/Spin.h"
 #include "divisi/runtime/comm/inproc/InprocCommunicator.h"
@@ -112,6 +113,7 @@ void MachineProfiler::groupDevices() {
     DeviceKind thread = {.name = "cpu",
                          .memoryBytes =
                              rt::hostMemoryBytes() / request_.devices,
+                         .instructionSet = hostInstructionSet(),
                          .fuses = true};
     cluster_.devices = {{request_.devices, thread}};
     return;

@@ -13,6 +13,7 @@
 #include "dialects/SPMD/Strategy.h"
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Cost/OperationCost.h"
+#include "divisi/Profile/HostProcessor.h"
 
 #include "divisi/Support/CheckedMath.h"
 
@@ -345,7 +346,7 @@ Status ReportBuilder::addRecords() {
 }
 
 Expected<Report> ReportBuilder::run() {
-  report_.countsKernels = hasKnownKernels(cluster_);
+  report_.countsKernels = runsKernelsOf(cluster_);
   llvm::raw_string_ostream os(report_.cluster);
   cluster_.print(os);
   report_.deviceKind = cluster_.pace().name;

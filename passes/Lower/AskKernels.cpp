@@ -16,6 +16,7 @@
 #include "passes/Lower/Passes.h"
 
 #include "divisi/Cost/ModuleCluster.h"
+#include "divisi/Profile/HostProcessor.h"
 #include "passes/StatusDiagnostic.h"
 
 namespace divisi {
@@ -89,7 +90,7 @@ void AskKernelsPass::runOnOperation() {
     return signalPassFailure();
   }
   // Beside a device that is known, the host has the kernels of this build.
-  bool knowsHost = device_ || hasKnownKernels(*cluster);
+  bool knowsHost = device_ || runsKernelsOf(*cluster);
   llvm::StringSet<> updated = updatedGlobals(module);
   for (auto program : module.getOps<ProgramOp>()) {
     ProgramAsker asker(program, updated, device_);

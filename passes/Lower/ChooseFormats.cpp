@@ -25,6 +25,7 @@
 #include "passes/Lower/Passes.h"
 
 #include "divisi/Cost/ModuleCluster.h"
+#include "divisi/Profile/HostProcessor.h"
 #include "passes/StatusDiagnostic.h"
 
 #include "mlir/IR/Builders.h"
@@ -344,7 +345,7 @@ void ChooseFormatsPass::runOnOperation() {
     emitStatus(module.getLoc(), cluster.status());
     return signalPassFailure();
   }
-  if (!hasKnownKernels(*cluster)) {
+  if (!runsKernelsOf(*cluster)) {
     return;
   }
   llvm::StringSet<> updated = updatedGlobals(module);

@@ -302,7 +302,7 @@ void GenerateCodePass::runOnOperation() {
     emitStatus(getOperation().getLoc(), cluster.status());
     return signalPassFailure();
   }
-  bool isForHost = !level.empty() && hasKnownKernels(*cluster);
+  bool isForHost = !level.empty() && cluster->pace().isProcessor();
   cache_.emplace();
   llvm::StringSet<> updated = updatedGlobals(getOperation());
   for (auto program : getOperation().getOps<ProgramOp>()) {

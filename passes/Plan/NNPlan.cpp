@@ -40,6 +40,7 @@ private:
 
   // Not written as text, unlike the options.
   int64_t reserve_ = 0;
+  std::string host_;
   PlanControl control_;
 };
 } // namespace
@@ -49,7 +50,7 @@ private:
 
 NNPlanPass::NNPlanPass(const PlanOptions &options) {
   const auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_,
-               gap_, maxStrategies_, reserve, control] = options;
+               gap_, maxStrategies_, reserve, host, control] = options;
   const auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] =
       grid;
   cluster = cluster_;
@@ -66,13 +67,14 @@ NNPlanPass::NNPlanPass(const PlanOptions &options) {
   gap = gap_;
   maxStrategies = maxStrategies_;
   reserve_ = reserve;
+  host_ = host;
   control_ = control;
 }
 
 PlanOptions NNPlanPass::planOptions() const {
   PlanOptions options;
   auto &[cluster_, grid, batchDim_, memoryLimit_, solver_, seed_, work_, gap_,
-         maxStrategies_, reserve, control] = options;
+         maxStrategies_, reserve, host, control] = options;
   auto &[devices_, mesh_, dataParallel_, tensorParallel_, maxAxes_] = grid;
   cluster_ = cluster;
   devices_ = devices;
@@ -88,6 +90,7 @@ PlanOptions NNPlanPass::planOptions() const {
   gap_ = gap;
   maxStrategies_ = maxStrategies;
   reserve = reserve_;
+  host = host_;
   control = control_;
   return options;
 }

@@ -14,6 +14,7 @@
 #include "divisi/Cost/ModuleCluster.h"
 #include "divisi/Memory/EstimateMemory.h"
 #include "divisi/Plan/PlanRecord.h"
+#include "divisi/Profile/HostProcessor.h"
 #include "divisi/Schedule/BucketReductions.h"
 #include "divisi/Schedule/EntryScheduler.h"
 #include "divisi/Schedule/LocalOperation.h"
@@ -147,7 +148,7 @@ int64_t ScheduleOverlapPass::roomFor(const Cluster &cluster) {
   auto devices = estimateMemory(
       getOperation(), {.cluster = cluster,
                        .limit = given,
-                       .countsKernels = hasKnownKernels(cluster),
+                       .countsKernels = runsKernelsOf(cluster),
                        .stages = [](OpPassManager &passes) {
                          buildLowerPipeline(passes, {.plansScratch = false});
                        }});

@@ -25,6 +25,12 @@ std::string divisi::rt::emulatedTarget(std::string_view level) {
   return std::string(emulatedPrefix) + std::string(level);
 }
 
+std::string_view divisi::rt::levelOfEmulated(std::string_view target) {
+  return target.starts_with(emulatedPrefix)
+             ? target.substr(emulatedPrefix.size())
+             : std::string_view();
+}
+
 std::string_view divisi::rt::architectureOfTarget(std::string_view target) {
   if (!target.starts_with(ptxPrefix)) {
     return {};

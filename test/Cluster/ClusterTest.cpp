@@ -130,6 +130,41 @@ TEST(Cluster, TheSlowestKindSetsThePace) {
   EXPECT_FALSE(mixed.pace().fuses);
 }
 
+/// Of processors that state nothing, those of a machine that describes itself.
+TEST(Cluster, ProcessorsNameTheirInstructions) {
+  Cluster threads = cluster("cpu:2"), sockets = cluster("cpu-server:2");
+  EXPECT_EQ(threads.pace().instructionSet, "");
+  EXPECT_TRUE(threads.pace().isProcessor());
+  threads.describeHost("avx2");
+  EXPECT_EQ(threads.pace().instructionSet, "avx2");
+  threads.describeHost("avx512_core");
+  EXPECT_EQ(threads.pace().instructionSet, "avx2");
+  Cluster gpus = cluster("dgx-h100:2");
+  for (Cluster *other : {&sockets, &gpus}) {
+    Cluster before = *other;
+    other->describeHost("avx2");
+    EXPECT_TRUE(*other == before);
+    EXPECT_FALSE(other->pace().isProcessor());
+  }
+  sockets.devices.front().kind.instructionSet = "avx2";
+  EXPECT_TRUE(sockets.pace().isProcessor());
+}
+
+TEST(Cluster, KindsExecuteWhatTheyHaveInCommon) {
+  auto common = [](const char *a, const char *b) {
+    Cluster both = cluster("cpu:1");
+    both.devices.push_back(both.devices.front());
+    both.devices[0].kind.instructionSet = a;
+    both.devices[1].kind.instructionSet = b;
+    return both.pace().instructionSet;
+  };
+  EXPECT_EQ(common("avx2", "avx2"), "avx2");
+  EXPECT_EQ(common("avx2_vnni", "avx512_core_bf16"), "avx2");
+  EXPECT_EQ(common("avx512_core_fp16", "avx2_vnni"), "avx2_vnni");
+  EXPECT_EQ(common("avx512_core_bf16", "avx512_core_amx"), "avx512_core_bf16");
+  EXPECT_EQ(common("avx2", ""), "");
+}
+
 //===----------------------------------------------------------------------===//
 // YAML
 //===----------------------------------------------------------------------===//
@@ -205,7 +240,7 @@ TEST(ClusterFile, BadFilesSayWhatIsWrong) {
   EXPECT_NE(yamlError("name: {a: b}"), "none");
 }
 
-TEST(ClusterFile, BadTilesSayWhatIsWrong) {
+TEST(ClusterFile, BadKindsSayWhatIsWrong) {
   auto error = [](const std::string &fields) {
     return yamlError("name: mine\ndevices:\n  - {count: 1, kind: d, "
                      "peak_flops_per_second: {f32: 1e12}, "
@@ -226,6 +261,15 @@ TEST(ClusterFile, BadTilesSayWhatIsWrong) {
             "the kind of devices 'd' has compute_capability -90, expected at "
             "least 0");
   EXPECT_EQ(error("compute_capability: 90"), "none");
+  EXPECT_EQ(error("instruction_set: avx2"), "none");
+  EXPECT_EQ(error("instruction_set: avx3"),
+            "the kind of devices 'd' has the instruction_set 'avx3', expected "
+            "one of sse41, avx, avx2, avx2_vnni, avx2_vnni_2, avx512_core, "
+            "avx512_core_vnni, avx512_core_bf16, avx512_core_fp16, "
+            "avx512_core_amx, avx512_core_amx_fp16");
+  EXPECT_EQ(error("compute_capability: 90, instruction_set: avx2"),
+            "the kind of devices 'd' has compute_capability 90, expected 0 "
+            "with an instruction_set");
   EXPECT_EQ(error("fuses: perhaps"), "line 3: invalid boolean");
 }
 

@@ -20,6 +20,7 @@
 #include "dialects/Exec/Exec.h"
 #include "divisi/Codegen/NativeCode.h"
 #include "divisi/Compiler/Compilation.h"
+#include "divisi/Profile/HostProcessor.h"
 #include "passes/Lower/CallSites.h"
 #include "test/Codegen/RegionCheck.h"
 #include "test/Codegen/RegionShapes.h"
@@ -123,6 +124,7 @@ static void addModel(const std::string &path, Regions &regions) {
   // Operators that code is made of by themselves are regions then, too.
   CompileOptions compiled;
   compiled.nativeLevel = std::string(rt::hostLevel());
+  compiled.plan.hostInstructionSet = hostInstructionSet();
   Compilation model(compiled);
   mustWork(model.load(path));
   mustWork(model.advanceTo(Stage::Import));

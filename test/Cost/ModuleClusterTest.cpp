@@ -18,6 +18,7 @@ TEST(ModuleClusterTest, AModuleCarriesAllOfACluster) {
   mlir::MLIRContext context;
   for (llvm::StringRef preset : clusterPresets()) {
     Expected<Cluster> cluster = presetCluster(preset, 20);
+    cluster->describeHost("avx2_vnni");
     auto module = mlir::parseSourceString<mlir::ModuleOp>("", &context);
     setCluster(*module, *cluster);
     std::string text;
@@ -27,6 +28,8 @@ TEST(ModuleClusterTest, AModuleCarriesAllOfACluster) {
     Expected<Cluster> found = getCluster(*again);
     ASSERT_TRUE(found) << found.status().message() << text;
     EXPECT_TRUE(*found == *cluster) << text;
+    EXPECT_EQ(text.find("instruction_set = \"avx2_vnni\"") != std::string::npos,
+              preset == "cpu");
     // What says nothing is not written.
     EXPECT_EQ(text.find("= 0 "), std::string::npos) << text;
     EXPECT_EQ(text.find("[]"), std::string::npos) << text;

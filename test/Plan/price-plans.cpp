@@ -25,6 +25,7 @@
 #include "divisi/Cost/ScheduleRecord.h"
 #include "divisi/Cost/StepCost.h"
 #include "divisi/Plan/PlanPrice.h"
+#include "divisi/Profile/HostProcessor.h"
 #include "divisi/Report/Report.h"
 #include "divisi/Route/Router.h"
 
@@ -264,6 +265,7 @@ int main(int argc, char **argv) {
   CompileOptions options;
   options.plan.grid.mesh = mesh;
   options.plan.cluster = cluster;
+  options.plan.hostInstructionSet = hostInstructionSet();
   Compilation model(options);
   mustWork(model.load(modelPath));
   mustWork(model.advanceTo(Stage::Import));

@@ -266,8 +266,8 @@ def test_a_key_that_others_can_read_is_none(artifact):
 
 @pytest.mark.parametrize("flags, message", [
     (["--native", "on"], "--native 'on': expected auto or off"),
-    (["--target-cpu", "zen4"], "--target-cpu 'zen4': expected host, x86-64-v3 "
-     "or x86-64-v4"),
+    (["--target-cpu", "zen4"], "--target-cpu 'zen4': expected cluster, host, "
+     "x86-64-v3 or x86-64-v4"),
 ])
 def test_bad_flags(divisi, flags, message):
     m = model("bert")

@@ -62,12 +62,18 @@ struct DeviceKind {
   int64_t tileEdge = 0; ///< Rows and columns of the result in one tile.
   /// Of a GPU of NVIDIA's, ten times: 90 of an H100. 0: it is none.
   int64_t computeCapability = 0;
+  /// Of a processor: the name of what it can execute (InstructionSet.h). Empty:
+  /// not stated.
+  std::string instructionSet;
   /// Whether compiled kernels go on with an element that they have made, so
   /// that it need not go through memory.
   bool fuses = false;
 
   /// What is reached in `precision`; the rate of f32 where none is stated.
   double flopsPerSecond(Precision precision) const;
+  /// Whether it works by the kernels of processors: it is called `cpu`, or
+  /// states an instruction set.
+  bool isProcessor() const;
   friend bool operator==(const DeviceKind &, const DeviceKind &) = default;
 };
 
@@ -163,6 +169,9 @@ struct Cluster {
   const LinkLevel *machineLevel() const;
   /// The devices in a whole machine.
   int64_t machineSize() const;
+  /// Lets kinds called `cpu` that state no instruction set have that of the
+  /// machine that compiles, which is called `instructionSet`.
+  void describeHost(llvm::StringRef instructionSet);
   /// One assumption per line.
   void print(llvm::raw_ostream &os) const;
   friend bool operator==(const Cluster &, const Cluster &) = default;

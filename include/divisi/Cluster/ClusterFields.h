@@ -58,6 +58,7 @@ template <Is<DeviceGroup> T> void forEachField(T &group, auto field) {
   field("multiprocessors", group.kind.multiprocessors, true);
   field("tile_edge", group.kind.tileEdge, true);
   field("compute_capability", group.kind.computeCapability, true);
+  field("instruction_set", group.kind.instructionSet, true);
   field("fuses", group.kind.fuses, true);
 }
 

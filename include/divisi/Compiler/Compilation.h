@@ -52,7 +52,12 @@ class PassManager;
 namespace divisi {
 
 struct InputFile;
+struct InstructionSet;
 struct LowerOptions;
+
+/// Instead of a level: that of the instruction set of the machine that the
+/// module is planned for.
+inline constexpr llvm::StringLiteral kTargetLevel = "target";
 
 /// What a Compilation is told.
 struct CompileOptions {
@@ -72,8 +77,8 @@ struct CompileOptions {
   bool overlap = true;
   /// Whether what one kernel can do becomes one call.
   bool fuse = true;
-  /// The processor that regions become code of: "x86-64-v3" or "x86-64-v4";
-  /// empty: none does.
+  /// The processor that regions become code of: "x86-64-v3", "x86-64-v4", or
+  /// kTargetLevel; empty: none does.
   std::string nativeLevel = {};
   /// Passes that do not run, of those in LeaveOut.h.
   std::vector<std::string> leaveOut = {};
@@ -188,8 +193,10 @@ private:
   Expected<std::vector<DeviceMemory>>
   memoryOfRanks(std::optional<bool> countsKernels = std::nullopt,
                 std::function<void(mlir::OpPassManager &)> stages = nullptr);
-  LowerOptions lowerOptions() const;
-  bool multipliesBytes();
+  LowerOptions lowerOptions();
+  /// What processors of the machine can execute; null: they are none, or do not
+  /// state it.
+  const InstructionSet *instructionSet();
   std::string dumpPath(Stage stage);
   Status dump(Stage stage);
   void tellPhase(llvm::StringRef phase);

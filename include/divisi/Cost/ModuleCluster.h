@@ -37,9 +37,6 @@ void setCluster(mlir::ModuleOp module, const Cluster &cluster);
 /// ExitCode::Invalid for an attribute that somebody has broken.
 Expected<Cluster> getCluster(mlir::ModuleOp module);
 
-/// Whether the kernels that run on `cluster` are those of this build.
-bool hasKnownKernels(const Cluster &cluster);
-
 /// How the devices of `grid` are linked on `cluster`.
 GridLinks linksOf(spmd::GridOp grid, const Cluster &cluster);
 

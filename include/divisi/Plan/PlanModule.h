@@ -42,8 +42,11 @@ struct PlanOptions {
   /// The most strategies that one operator or value is given.
   size_t maxStrategies = 1024;
   /// No options of the pass: what reaches the planner only through C++. Bytes
-  /// of each device's limit that are for what lies beside tensors; and control.
+  /// of each device's limit that are for what lies beside tensors; what kinds
+  /// called `cpu` can execute that do not state it (Cluster::describeHost); and
+  /// control.
   int64_t memoryReserve = 0;
+  std::string hostInstructionSet;
   PlanControl control;
 };
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/backends/cpu/Int8Epilogue.h"
+#include "divisi/runtime/CpuInstructions.h"
 #include "runtime/backends/cpu/PostOps.h"
 #include "runtime/kernels/Formats.h"
 
@@ -20,7 +21,7 @@ bool sumsBytesExactly() {
   constexpr unsigned vnni =
       (dnnl_cpu_isa_avx2_vnni & ~dnnl_cpu_isa_avx2) |
       (dnnl_cpu_isa_avx512_core_vnni & ~dnnl_cpu_isa_avx512_core);
-  return (unsigned(dnnl_get_effective_cpu_isa()) & vnni) != 0;
+  return (cpuInstructions() & vnni) != 0;
 }
 
 MemoryDesc retyped(const_dnnl_memory_desc_t like, dnnl_data_type_t type) {

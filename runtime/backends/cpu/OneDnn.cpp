@@ -8,7 +8,13 @@
 
 #include "runtime/backends/cpu/OneDnn.h"
 
+#include "divisi/runtime/CpuInstructions.h"
+
 #include <cstdlib>
+
+unsigned divisi::rt::cpuInstructions() {
+  return unsigned(dnnl_get_effective_cpu_isa());
+}
 
 namespace divisi::rt::cpu {
 
@@ -43,9 +49,7 @@ dnnl_data_type_t typeOf(DType type) {
 }
 
 bool multiplies(DType type) {
-  auto has = [](unsigned isa) {
-    return (unsigned(dnnl_get_effective_cpu_isa()) & isa) == isa;
-  };
+  auto has = [](unsigned isa) { return (cpuInstructions() & isa) == isa; };
   return type == DType::F32 ||
          (type == DType::BF16 && has(dnnl_cpu_isa_avx512_core_bf16)) ||
          (type == DType::F16 && has(dnnl_cpu_isa_avx512_core_fp16));

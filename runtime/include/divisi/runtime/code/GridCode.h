@@ -35,7 +35,9 @@ inline constexpr char gridFunctionName[] = "divisi_grid_3";
 std::string ptxTarget(std::string_view architecture);
 /// Code for the emulator, on a processor of `level` (RowCode.h).
 std::string emulatedTarget(std::string_view level);
-/// "sm_80" of such a target; empty for one of the emulator.
+/// That level; empty for another target.
+std::string_view levelOfEmulated(std::string_view target);
+/// "sm_80" of a target in PTX; empty for one of the emulator.
 std::string_view architectureOfTarget(std::string_view target);
 /// Whether code of that target is a kernel as this file says.
 bool isGridTarget(std::string_view target);
